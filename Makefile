@@ -1,0 +1,51 @@
+# Everything a newcomer needs; each target sets up what it uses.
+
+CARGO ?= cargo
+PYTHON ?= python3
+VENV := .venv
+
+.PHONY: all demo test test-long bench constant-time embedded lint docs venv clean
+
+all:
+	$(CARGO) build --release
+
+# Two `tacit psi` processes on this machine intersect two files over TLS, checked against a plain join.
+demo:
+	$(CARGO) build --release -p tacit
+	target/release/tacit demo
+
+# Every test: the Rust workspace, then the Python checks. Ends with `N passed, N failed`.
+test: venv
+	$(PYTHON) scripts/run_tests.py
+
+# The statistical and the heavy ones as well: minutes to hours.
+test-long: venv
+	$(PYTHON) scripts/run_tests.py --long
+
+# The figures of the README, as JSON lines; EXTRA='--repeat 9' and the like are passed on.
+bench:
+	$(CARGO) build --release -p tacit
+	scripts/bench.sh $(EXTRA)
+
+# Whether the time of what handles secrets in ROTed depends on them; a quiet machine, half a minute.
+constant-time:
+	$(CARGO) run --release -p tacit-roted --example constant_time
+
+# ROTed without the standard library for ARM: says of each target whether it builds or its toolchain is missing.
+embedded:
+	tools/embedded/check.sh
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+docs:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+
+# A Python with numpy for the checks of the .npz files; without it they say so and run in Rust alone.
+venv:
+	@scripts/venv.sh $(VENV) $(PYTHON)
+
+clean:
+	$(CARGO) clean
+	rm -rf $(VENV) demo-data

@@ -1,0 +1,436 @@
+//! [`Builder`]: circuits written in Rust, with constants folded and equal gates shared.
+
+use super::{Circuit, FIRST_INPUT, Gate, InvalidCircuit, Shape, Uint, Wire, ZERO};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+
+/// A bit of a circuit under construction: a constant, a wire or a wire's negation.
+///
+/// Copying it costs nothing; it belongs to the builder that made it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Bit {
+    /// Twice the wire, plus one if negated.
+    literal: u32,
+    /// Which use of the wire is meant, where regions give wires back.
+    generation: u32,
+}
+
+impl Bit {
+    /// The constant zero.
+    pub const ZERO: Bit = Bit { literal: 0, generation: 0 };
+    /// The constant one.
+    pub const ONE: Bit = Bit { literal: 1, generation: 0 };
+
+    /// A constant.
+    pub const fn constant(value: bool) -> Bit {
+        if value { Bit::ONE } else { Bit::ZERO }
+    }
+
+    /// The value, where it is known while the circuit is built.
+    pub fn known(self) -> Option<bool> {
+        (self.wire() == ZERO).then_some(self.literal & 1 == 1)
+    }
+
+    fn wire(self) -> Wire {
+        self.literal >> 1
+    }
+
+    fn negated(self) -> bool {
+        self.literal & 1 == 1
+    }
+
+    fn plain(self) -> Bit {
+        Bit { literal: self.literal & !1, ..self }
+    }
+
+    fn negate_if(self, negate: bool) -> Bit {
+        Bit { literal: self.literal ^ negate as u32, ..self }
+    }
+}
+
+impl core::ops::Not for Bit {
+    type Output = Bit;
+    fn not(self) -> Bit {
+        self.negate_if(true)
+    }
+}
+
+/// Values made of bits: what a [`Builder::region`] may return.
+pub trait Wires {
+    /// Calls `visit` on every bit.
+    fn visit(&self, visit: &mut dyn FnMut(Bit));
+}
+
+impl Wires for Bit {
+    fn visit(&self, visit: &mut dyn FnMut(Bit)) {
+        visit(*self);
+    }
+}
+
+impl Wires for () {
+    fn visit(&self, _visit: &mut dyn FnMut(Bit)) {}
+}
+
+impl<T: Wires> Wires for Vec<T> {
+    fn visit(&self, visit: &mut dyn FnMut(Bit)) {
+        self.iter().for_each(|x| x.visit(visit));
+    }
+}
+
+impl<T: Wires, const N: usize> Wires for [T; N] {
+    fn visit(&self, visit: &mut dyn FnMut(Bit)) {
+        self.iter().for_each(|x| x.visit(visit));
+    }
+}
+
+impl<A: Wires, B: Wires> Wires for (A, B) {
+    fn visit(&self, visit: &mut dyn FnMut(Bit)) {
+        self.0.visit(visit);
+        self.1.visit(visit);
+    }
+}
+
+/// A gate's kind and operands, packed: two wires with their generations.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Key {
+    wires: u64,
+    generations: u64,
+}
+
+impl Key {
+    /// The operands are plain, so the lowest bit of a literal is free for the kind.
+    fn new(and: bool, a: Bit, b: Bit) -> Key {
+        Key {
+            wires: u64::from(a.literal | and as u32) << 32 | u64::from(b.literal),
+            generations: u64::from(a.generation) << 32 | u64::from(b.generation),
+        }
+    }
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.wires ^ self.generations.rotate_left(29));
+    }
+}
+
+/// Multiplies and folds: wires are no one's chosen input, and this is the builder's inner loop.
+#[derive(Default)]
+struct FoldHasher(u64);
+
+impl Hasher for FoldHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&b| self.write_u64(b.into()));
+    }
+
+    fn write_u64(&mut self, x: u64) {
+        let product = u128::from(self.0 ^ x).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+        self.0 = (product >> 64) as u64 ^ product as u64;
+    }
+}
+
+/// Past so many remembered gates the memory of equal gates is cleared, so that a stream's builder stays small.
+const REMEMBERED: usize = 1 << 18;
+/// The same inside regions: few enough to stay in the nearest caches.
+const REMEMBERED_IN_REGIONS: usize = 1 << 12;
+
+/// Builds circuits gate by gate.
+///
+/// Constants are folded, equal gates are shared, and negations cost nothing. [`region`](Builder::region) gives wires
+/// back, so that a stream of any length needs wires only for what is alive.
+pub struct Builder {
+    inputs: Vec<u32>,
+    first_gate_wire: Option<u32>,
+    gates: Vec<Gate>,
+    emitted: u64,
+    generations: Vec<u32>,
+    free: Vec<Wire>,
+    /// Wires made inside open regions, with their generations.
+    allocated: Vec<(Wire, u32)>,
+    depth: usize,
+    reused: bool,
+    memory: HashMap<Key, Bit, BuildHasherDefault<FoldHasher>>,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Builder {
+    /// An empty builder.
+    pub fn new() -> Self {
+        Builder {
+            inputs: Vec::new(),
+            first_gate_wire: None,
+            gates: Vec::new(),
+            emitted: 0,
+            generations: vec![0; FIRST_INPUT as usize],
+            free: Vec::new(),
+            allocated: Vec::new(),
+            depth: 0,
+            reused: false,
+            memory: HashMap::default(),
+        }
+    }
+
+    /// The next input, of `width` bits. Panics after the first gate: inputs come first.
+    pub fn input(&mut self, width: u32) -> Uint {
+        assert!(self.first_gate_wire.is_none(), "inputs are declared before the first gate");
+        self.inputs.push(width);
+        let start = self.generations.len() as u32;
+        self.generations.resize(self.generations.len() + width as usize, 0);
+        Uint::from_bits((start..start + width).map(|w| Bit { literal: w << 1, generation: 0 }).collect())
+    }
+
+    /// How many gates were made so far.
+    pub fn gates_made(&self) -> u64 {
+        self.emitted
+    }
+
+    fn allocate(&mut self) -> Wire {
+        self.first_gate_wire.get_or_insert(self.generations.len() as u32);
+        let wire = self.free.pop().unwrap_or_else(|| {
+            let wire = self.generations.len();
+            assert!(wire < 1 << 31, "more than 2^31 live wires");
+            self.generations.push(0);
+            wire as u32
+        });
+        if self.depth > 0 {
+            self.allocated.push((wire, self.generations[wire as usize]));
+        }
+        wire
+    }
+
+    fn gate(&mut self, and: bool, a: Bit, b: Bit) -> Bit {
+        let (a, b) = if (a.literal, a.generation) <= (b.literal, b.generation) { (a, b) } else { (b, a) };
+        self.check_alive(a);
+        self.check_alive(b);
+        let key = Key::new(and, a, b);
+        if let Some(&known) = self.memory.get(&key)
+            && self.generations[known.wire() as usize] == known.generation
+        {
+            return known;
+        }
+        let out = self.allocate();
+        let (x, y) = (a.wire(), b.wire());
+        self.gates.push(if and { Gate::And { a: x, b: y, out } } else { Gate::Xor { a: x, b: y, out } });
+        self.emitted += 1;
+        let bit = Bit { literal: out << 1, generation: self.generations[out as usize] };
+        let limit = if self.depth > 0 { REMEMBERED_IN_REGIONS } else { REMEMBERED };
+        if self.memory.len() >= limit {
+            self.memory.clear();
+        }
+        self.memory.insert(key, bit);
+        bit
+    }
+
+    fn check_alive(&self, bit: Bit) {
+        assert!(
+            self.generations.get(bit.wire() as usize) == Some(&bit.generation),
+            "a bit was used after its region ended"
+        );
+    }
+
+    /// `a ⊕ b`: free in garbling.
+    pub fn xor(&mut self, a: Bit, b: Bit) -> Bit {
+        let negate = a.negated() ^ b.negated();
+        let (p, q) = (a.plain(), b.plain());
+        if p == q {
+            return Bit::constant(negate);
+        }
+        if p == Bit::ZERO {
+            return q.negate_if(negate);
+        }
+        if q == Bit::ZERO {
+            return p.negate_if(negate);
+        }
+        self.gate(false, p, q).negate_if(negate)
+    }
+
+    /// `a ∧ b`: one AND gate, shared between all negations of its operands.
+    pub fn and(&mut self, a: Bit, b: Bit) -> Bit {
+        let (p, q) = (a.plain(), b.plain());
+        if p == q {
+            return if a.negated() == b.negated() { a } else { Bit::ZERO };
+        }
+        for (known, other) in [(a, b), (b, a)] {
+            match known.known() {
+                Some(true) => return other,
+                Some(false) => return Bit::ZERO,
+                None => {}
+            }
+        }
+        // (p ⊕ s)(q ⊕ t) = pq ⊕ tp ⊕ sq ⊕ st.
+        let mut product = self.gate(true, p, q);
+        if b.negated() {
+            product = self.xor(product, p);
+        }
+        if a.negated() {
+            product = self.xor(product, b);
+        }
+        product
+    }
+
+    /// `a ∨ b`: one AND gate.
+    pub fn or(&mut self, a: Bit, b: Bit) -> Bit {
+        !self.and(!a, !b)
+    }
+
+    /// `if choice { then } else { otherwise }`: one AND gate.
+    pub fn mux_bit(&mut self, choice: Bit, then: Bit, otherwise: Bit) -> Bit {
+        let difference = self.xor(then, otherwise);
+        let chosen = self.and(choice, difference);
+        self.xor(chosen, otherwise)
+    }
+
+    /// The majority of three bits: one AND gate.
+    pub fn majority(&mut self, a: Bit, b: Bit, c: Bit) -> Bit {
+        let ac = self.xor(a, c);
+        let bc = self.xor(b, c);
+        let both = self.and(ac, bc);
+        self.xor(both, c)
+    }
+
+    /// The conjunction of all bits, as a balanced tree; one if there are none.
+    pub fn all(&mut self, bits: &[Bit]) -> Bit {
+        match bits {
+            [] => Bit::ONE,
+            [bit] => *bit,
+            _ => {
+                let (low, high) = bits.split_at(bits.len() / 2);
+                let (low, high) = (self.all(low), self.all(high));
+                self.and(low, high)
+            }
+        }
+    }
+
+    /// The disjunction of all bits, as a balanced tree; zero if there are none.
+    pub fn any(&mut self, bits: &[Bit]) -> Bit {
+        let negated: Vec<Bit> = bits.iter().map(|&b| !b).collect();
+        !self.all(&negated)
+    }
+
+    /// Runs `body` and then gives back every wire it made that its result does not hold.
+    ///
+    /// Bits made inside and not returned must not be used afterwards; doing so panics. This is what keeps a stream's
+    /// wires few: the size of a region bounds the memory, not the length of the stream.
+    pub fn region<T: Wires>(&mut self, body: impl FnOnce(&mut Self) -> T) -> T {
+        let start = self.allocated.len();
+        self.depth += 1;
+        self.reused = true;
+        let result = body(self);
+        let mut kept = Vec::new();
+        result.visit(&mut |bit| kept.push(bit.wire()));
+        kept.sort_unstable();
+        let made = self.allocated.split_off(start);
+        self.depth -= 1;
+        for (wire, generation) in made {
+            if self.generations[wire as usize] != generation {
+                continue; // already discarded inside
+            }
+            if kept.binary_search(&wire).is_ok() {
+                if self.depth > 0 {
+                    self.allocated.push((wire, generation));
+                }
+            } else {
+                self.release(wire);
+            }
+        }
+        result
+    }
+
+    /// Gives back the wires of `value`, for values that a program replaces from step to step. Each bit must be a
+    /// value of its own: none may be used afterwards, nor held by a value that is still needed. Constants and inputs
+    /// stay.
+    pub fn discard<T: Wires>(&mut self, value: T) {
+        self.discard_except(value, &());
+    }
+
+    /// As [`discard`](Self::discard), but keeps the wires that `kept` holds.
+    pub fn discard_except<T: Wires, K: Wires>(&mut self, value: T, kept: &K) {
+        let mut needed = Vec::new();
+        kept.visit(&mut |bit| needed.push(bit.wire()));
+        needed.sort_unstable();
+        let first = self.first_gate_wire.unwrap_or(u32::MAX);
+        let mut wires = Vec::new();
+        value.visit(&mut |bit| {
+            if self.generations.get(bit.wire() as usize) == Some(&bit.generation) && bit.wire() >= first {
+                wires.push(bit.wire());
+            }
+        });
+        wires.sort_unstable();
+        wires.dedup();
+        self.reused = true;
+        for wire in wires {
+            if needed.binary_search(&wire).is_err() {
+                self.release(wire);
+            }
+        }
+    }
+
+    fn release(&mut self, wire: Wire) {
+        let generation = &mut self.generations[wire as usize];
+        *generation = generation.wrapping_add(1);
+        self.free.push(wire);
+    }
+
+    /// A wire of its own that carries `bit`, made by a gate if need be.
+    fn materialise(&mut self, bit: Bit) -> Wire {
+        self.check_alive(bit);
+        match (bit.wire(), bit.negated()) {
+            (wire, false) => wire,
+            (ZERO, true) => super::ONE,
+            (a, true) => {
+                let out = self.allocate();
+                self.gates.push(Gate::Inv { a, out });
+                self.emitted += 1;
+                out
+            }
+        }
+    }
+
+    /// The wires that carry the bits of `values`; negations become gates.
+    pub fn output_wires<T: Wires>(&mut self, values: &T) -> Vec<Wire> {
+        let mut bits = Vec::new();
+        values.visit(&mut |bit| bits.push(bit));
+        let mut inverted: HashMap<Bit, Wire> = HashMap::new();
+        bits.into_iter()
+            .map(|bit| match inverted.get(&bit) {
+                Some(&wire) => wire,
+                None => {
+                    let wire = self.materialise(bit);
+                    inverted.insert(bit, wire);
+                    wire
+                }
+            })
+            .collect()
+    }
+
+    /// Takes the gates made since the last call, for a stream.
+    pub fn drain(&mut self, into: &mut Vec<Gate>) {
+        into.append(&mut self.gates);
+    }
+
+    /// The widths of the inputs declared so far.
+    pub fn input_widths(&self) -> &[u32] {
+        &self.inputs
+    }
+
+    /// Ends a circuit with these outputs; gates that no output needs are left out.
+    ///
+    /// Errors if wires were given back or gates drained: such a builder makes streams.
+    pub fn finish(mut self, outputs: &[Uint]) -> Result<Circuit, InvalidCircuit> {
+        let widths = outputs.iter().map(|o| o.bits().len() as u32).collect();
+        let wires = self.output_wires(&outputs.iter().map(|o| o.bits().to_vec()).collect::<Vec<_>>());
+        if self.reused || self.emitted != self.gates.len() as u64 {
+            return Err(InvalidCircuit::Sizes);
+        }
+        let shape = Shape { inputs: self.inputs, outputs: widths };
+        Ok(Circuit::new(shape, self.gates, wires)?.pruned())
+    }
+}

@@ -1,0 +1,333 @@
+//! Functions by name, with their inputs and outputs described: what `tacit eval NAME` runs.
+
+use super::library::{aes, keccak, search, sha1, sha2, sort};
+use super::value::Field;
+use super::{Builder, Circuit, Modulus, Uint};
+use crate::semi_honest::Owner;
+
+/// A function of two parties: a circuit, whose inputs are the garbler's fields and then the evaluator's.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// The name.
+    pub name: String,
+    /// What it computes, in a line.
+    pub about: &'static str,
+    /// The circuit.
+    pub circuit: Circuit,
+    /// The garbler's inputs.
+    pub garbler: Vec<Field>,
+    /// The evaluator's inputs.
+    pub evaluator: Vec<Field>,
+    /// The outputs.
+    pub outputs: Vec<Field>,
+}
+
+impl Function {
+    /// The function of a circuit from a file: its first input, or the first half of them (rounded up), is the
+    /// garbler's, the others the evaluator's.
+    pub fn from_circuit(name: impl Into<String>, circuit: Circuit) -> Function {
+        let field = |&width: &u32| Field::number("input", width);
+        let inputs: Vec<Field> = circuit.shape().inputs.iter().map(field).collect();
+        let (garbler, evaluator) = inputs.split_at(inputs.len().div_ceil(2));
+        Function {
+            name: name.into(),
+            about: "a circuit from a file",
+            garbler: garbler.to_vec(),
+            evaluator: evaluator.to_vec(),
+            outputs: circuit.shape().outputs.iter().map(|&w| Field::number("output", w)).collect(),
+            circuit,
+        }
+    }
+
+    /// Who owns each of the circuit's inputs.
+    pub fn owners(&self) -> Vec<Owner> {
+        let garbler = self.garbler.iter().map(|_| Owner::Garbler);
+        garbler.chain(self.evaluator.iter().map(|_| Owner::Evaluator)).collect()
+    }
+}
+
+type Body = fn(&mut Builder, u32, &[Uint]) -> Vec<Uint>;
+
+/// One line of the register: a stem, possibly followed by a size in the name.
+struct Entry {
+    stem: &'static str,
+    /// The size if the name has none; `None` where the name takes none.
+    size: Option<u32>,
+    /// The largest size.
+    limit: u32,
+    about: &'static str,
+    garbler: fn(u32) -> Vec<Field>,
+    evaluator: fn(u32) -> Vec<Field>,
+    outputs: fn(u32) -> Vec<Field>,
+    body: Body,
+}
+
+const fn fixed(
+    stem: &'static str,
+    about: &'static str,
+    garbler: fn(u32) -> Vec<Field>,
+    evaluator: fn(u32) -> Vec<Field>,
+    outputs: fn(u32) -> Vec<Field>,
+    body: Body,
+) -> Entry {
+    Entry { stem, size: None, limit: 0, about, garbler, evaluator, outputs, body }
+}
+
+/// A function of two numbers of as many bits as the name says.
+const fn binary(
+    stem: &'static str,
+    limit: u32,
+    about: &'static str,
+    outputs: fn(u32) -> Vec<Field>,
+    body: Body,
+) -> Entry {
+    let operand = |n| vec![Field::number("number", n)];
+    Entry { stem, size: Some(32), limit, about, garbler: operand, evaluator: operand, outputs, body }
+}
+
+fn number(n: u32) -> Vec<Field> {
+    vec![Field::number("result", n)]
+}
+
+fn bit(_: u32) -> Vec<Field> {
+    vec![Field::number("result", 1)]
+}
+
+fn half_list(n: u32) -> Vec<Field> {
+    vec![Field::list("numbers", 32, n / 2)]
+}
+
+fn joined(inputs: &[Uint]) -> Uint {
+    // The garbler's half comes first in the byte string, so it is the more significant.
+    Uint::concat(&inputs[1], &inputs[0])
+}
+
+fn numbers(inputs: &[Uint]) -> Vec<Uint> {
+    inputs.iter().flat_map(|i| i.bits().chunks(32)).map(|w| Uint::from_bits(w.to_vec())).collect()
+}
+
+const AES: &str = "AES: the garbler's key, the evaluator's block";
+const SHARED: &str = "SHA-256 of the 32 bytes that the two inputs are XOR shares of";
+
+static REGISTER: &[Entry] = &[
+    fixed("aes128", AES, |_| key(128), |_| block(), |_| block(), aes_body),
+    fixed("aes192", AES, |_| key(192), |_| block(), |_| block(), aes_body),
+    fixed("aes256", AES, |_| key(256), |_| block(), |_| block(), aes_body),
+    fixed(
+        "sha1",
+        "SHA-1's compression function on one block, without padding: the garbler's half, then the evaluator's",
+        |_| half(256),
+        |_| half(256),
+        |_| vec![Field::number("state", 160)],
+        |b, _, x| vec![sha1::compress(b, &sha1::initial_state(), &joined(x))],
+    ),
+    fixed(
+        "sha256",
+        "SHA-256's compression function on one block, without padding: the garbler's half, then the evaluator's",
+        |_| half(256),
+        |_| half(256),
+        |_| vec![Field::number("state", 256)],
+        |b, _, x| vec![sha2::compress_256(b, &sha2::initial_state_256(), &joined(x))],
+    ),
+    fixed(
+        "sha512",
+        "SHA-512's compression function on one block, without padding: the garbler's half, then the evaluator's",
+        |_| half(512),
+        |_| half(512),
+        |_| vec![Field::number("state", 512)],
+        |b, _, x| vec![sha2::compress_512(b, &sha2::initial_state_512(), &joined(x))],
+    ),
+    fixed(
+        "sha256-shared",
+        SHARED,
+        |_| vec![Field::number("share", 256)],
+        |_| vec![Field::number("share", 256)],
+        |_| vec![Field::number("digest", 256)],
+        |b, _, x| {
+            let message = b.xor_bits(&x[0], &x[1]);
+            let padding =
+                Uint::from_bits((0..256).map(|i| super::Bit::constant(i == 255 || i == 8)).collect());
+            vec![sha2::compress_256(b, &sha2::initial_state_256(), &Uint::concat(&padding, &message))]
+        },
+    ),
+    fixed(
+        "keccak-f",
+        "Keccak-f[1600] of the state that the two inputs are XOR shares of",
+        |_| vec![Field::number("share", 1600)],
+        |_| vec![Field::number("share", 1600)],
+        |_| vec![Field::number("state", 1600)],
+        |b, _, x| {
+            let state = b.xor_bits(&x[0], &x[1]);
+            vec![keccak::permute(b, &state)]
+        },
+    ),
+    binary("add", 1 << 20, "the sum modulo 2^n", number, |b, _, x| vec![b.add(&x[0], &x[1])]),
+    binary("sub", 1 << 20, "the difference modulo 2^n", number, |b, _, x| vec![b.sub(&x[0], &x[1])]),
+    binary("mul", 4096, "the product modulo 2^n", number, |b, _, x| vec![b.mul(&x[0], &x[1])]),
+    binary("mulwide", 4096, "the full product", |n| number(2 * n), |b, _, x| vec![b.mul_wide(&x[0], &x[1])]),
+    binary("div", 1024, "the garbler's number divided by the evaluator's", number, |b, _, x| {
+        vec![b.div(&x[0], &x[1])]
+    }),
+    binary("mod", 1024, "the garbler's number modulo the evaluator's", number, |b, _, x| {
+        vec![b.rem(&x[0], &x[1])]
+    }),
+    binary("min", 1 << 20, "the smaller number", number, |b, _, x| vec![b.min(&x[0], &x[1])]),
+    binary("max", 1 << 20, "the larger number", number, |b, _, x| vec![b.max(&x[0], &x[1])]),
+    binary("eq", 1 << 20, "1 if the numbers are equal", bit, |b, _, x| {
+        vec![Uint::from_bits(vec![b.eq(&x[0], &x[1])])]
+    }),
+    binary("lt", 1 << 20, "1 if the garbler's number is less", bit, |b, _, x| {
+        vec![Uint::from_bits(vec![b.lt(&x[0], &x[1])])]
+    }),
+    binary("millionaires", 1 << 20, "1 if the garbler is richer", bit, |b, _, x| {
+        vec![Uint::from_bits(vec![b.lt(&x[1], &x[0])])]
+    }),
+    Entry {
+        stem: "hamming",
+        size: Some(1024),
+        limit: 1 << 20,
+        about: "the number of bits that differ",
+        garbler: |n| vec![Field::number("bits", n)],
+        evaluator: |n| vec![Field::number("bits", n)],
+        outputs: |n| vec![Field::number("distance", u32::BITS - n.leading_zeros())],
+        body: |b, _, x| vec![b.hamming_distance(&x[0], &x[1])],
+    },
+    Entry {
+        stem: "sort",
+        size: Some(16),
+        limit: 4096,
+        about: "the 32-bit numbers of both, half of them each's, in increasing order",
+        garbler: half_list,
+        evaluator: half_list,
+        outputs: |n| vec![Field::list("numbers", 32, n / 2 * 2)],
+        body: |b, n, x| {
+            let mut values = numbers(x);
+            sort::sort(b, &mut values, &sort::odd_even_merge(n as usize / 2 * 2));
+            vec![Uint::from_bits(values.iter().flat_map(|v| v.bits().to_vec()).collect())]
+        },
+    },
+    Entry {
+        stem: "argmin",
+        size: Some(16),
+        limit: 1 << 14,
+        about: "the place, from zero, of the first smallest of both's 32-bit numbers, the garbler's first",
+        garbler: half_list,
+        evaluator: half_list,
+        outputs: |n| vec![Field::number("place", u32::BITS - (n / 2 * 2 - 1).leading_zeros())],
+        body: |b, _, x| {
+            let values = numbers(x);
+            vec![search::argmin(b, &values).0]
+        },
+    },
+    Entry {
+        stem: "lookup",
+        size: Some(256),
+        limit: 1 << 14,
+        about: "the entry of the garbler's table of 32-bit numbers at the evaluator's index",
+        garbler: |n| vec![Field::list("table", 32, n)],
+        evaluator: |n| vec![Field::number("index", u32::BITS - (n - 1).leading_zeros())],
+        outputs: |_| vec![Field::number("entry", 32)],
+        body: |b, _, x| {
+            let table = numbers(&x[..1]);
+            vec![search::lookup(b, &table, &x[1])]
+        },
+    },
+    Entry {
+        stem: "modexp",
+        size: Some(32),
+        limit: 64,
+        about: "the garbler's number to the power of the evaluator's, modulo the largest prime below 2^n",
+        garbler: |n| vec![Field::number("base", n)],
+        evaluator: |n| vec![Field::number("exponent", n)],
+        outputs: number,
+        body: |b, n, x| match largest_prime(n) {
+            Some(modulus) => vec![b.mod_pow(&x[0], &x[1], &modulus)],
+            None => vec![x[0].clone()],
+        },
+    },
+];
+
+/// The largest prime below 2^n, for 8 ≤ n ≤ 64.
+fn largest_prime(n: u32) -> Option<Modulus> {
+    let top = 1u128 << n;
+    let candidate = (1u128..).step_by(2).map(|c| (top - c) as u64).find(|&p| is_prime(p))?;
+    Modulus::new((0..n).map(|i| candidate >> i & 1 == 1).collect())
+}
+
+/// Miller–Rabin with the bases that decide every number below 2^64 (Sorenson and Webster).
+fn is_prime(n: u64) -> bool {
+    const BASES: [u64; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
+    if n < 2 || BASES.iter().any(|&p| n != p && n.is_multiple_of(p)) {
+        return false;
+    }
+    let mul = |a: u64, b: u64| (u128::from(a) * u128::from(b) % u128::from(n)) as u64;
+    let odd = (n - 1) >> (n - 1).trailing_zeros();
+    BASES.iter().filter(|&&a| a != n).all(|&a| {
+        let mut x = (0..64).rev().fold(1, |x, i| {
+            let square = mul(x, x);
+            if odd >> i & 1 == 1 { mul(square, a) } else { square }
+        });
+        if x == 1 || x == n - 1 {
+            return true;
+        }
+        for _ in 1..(n - 1).trailing_zeros() {
+            x = mul(x, x);
+            if x == n - 1 {
+                return true;
+            }
+        }
+        false
+    })
+}
+
+fn key(width: u32) -> Vec<Field> {
+    vec![Field::number("key", width)]
+}
+
+fn block() -> Vec<Field> {
+    vec![Field::number("block", 128)]
+}
+
+fn half(width: u32) -> Vec<Field> {
+    vec![Field::number("half block", width)]
+}
+
+fn aes_body(b: &mut Builder, _: u32, inputs: &[Uint]) -> Vec<Uint> {
+    vec![aes::encrypt(b, &inputs[0], &inputs[1])]
+}
+
+/// The names there are: each with the default size (none where the name takes none), the largest size, and what it
+/// computes. A size is written behind the name: `add64`, `sort1024`.
+pub fn list() -> impl Iterator<Item = (&'static str, Option<u32>, u32, &'static str)> {
+    REGISTER.iter().map(|e| (e.stem, e.size, e.limit, e.about))
+}
+
+/// The function called `name`, with its size behind the name where it takes one; `None` if there is none, or not in
+/// that size.
+pub fn find(name: &str) -> Option<Function> {
+    let (entry, size) = match REGISTER.iter().find(|e| e.stem == name) {
+        Some(entry) => (entry, entry.size.unwrap_or(0)),
+        None => {
+            let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+            let entry = REGISTER.iter().find(|e| e.stem == stem && e.size.is_some())?;
+            let size: u32 = name[stem.len()..].parse().ok()?;
+            let smallest = match stem {
+                "modexp" => 8,
+                "sort" | "argmin" | "lookup" => 2,
+                _ => 1,
+            };
+            if !(smallest..=entry.limit).contains(&size) {
+                return None;
+            }
+            (entry, size)
+        }
+    };
+    let (garbler, evaluator) = ((entry.garbler)(size), (entry.evaluator)(size));
+    let mut builder = Builder::new();
+    let inputs: Vec<Uint> = garbler.iter().chain(&evaluator).map(|f| builder.input(f.bits())).collect();
+    let outputs = (entry.body)(&mut builder, size, &inputs);
+    // The builder's own gates always make a circuit.
+    let circuit = builder.finish(&outputs).ok()?;
+    let outputs = (entry.outputs)(size);
+    Some(Function { name: name.to_owned(), about: entry.about, circuit, garbler, evaluator, outputs })
+}

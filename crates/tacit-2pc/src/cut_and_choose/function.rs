@@ -1,0 +1,170 @@
+//! What is computed: a prepared circuit or a program, as windows of a plan.
+
+use crate::circuit::{FIRST_INPUT, Order, Piece, Program, ProgramPlan, Shape, Window};
+use crate::semi_honest::{Owner, Prepared};
+use crate::{Error, Result};
+use tacit_crypto::BitVec;
+use tacit_crypto::transcript::Transcript;
+use zeroize::Zeroizing;
+
+/// A function that can be walked through several times: garbled, evaluated and, after a fault, computed in the clear.
+pub trait Function: Sync {
+    /// What the parties compare before they start.
+    fn identity(&self) -> [u8; 32];
+    /// The widths of inputs and outputs.
+    fn shape(&self) -> Shape;
+    /// Who owns each input.
+    fn owners(&self) -> &[Owner];
+    /// A fresh walk from the first gate on.
+    fn walk(&self) -> Box<dyn Walk + '_>;
+}
+
+/// One walk through a function's gates, in an order that suits many copies side by side.
+pub trait Walk {
+    /// The next window; `None` after the last.
+    fn next_window(&mut self) -> Option<&Window>;
+    /// The slots of the output bits, once the last window was taken.
+    fn outputs(&self) -> &[u32];
+}
+
+/// Copies beside each other, from which a prepared circuit's plan is in sequential order.
+const SIDE_BY_SIDE: usize = 2;
+
+impl Function for Prepared {
+    fn identity(&self) -> [u8; 32] {
+        self.digest()
+    }
+
+    fn shape(&self) -> Shape {
+        self.circuit().shape().clone()
+    }
+
+    fn owners(&self) -> &[Owner] {
+        Prepared::owners(self)
+    }
+
+    fn walk(&self) -> Box<dyn Walk + '_> {
+        Box::new(Planned { prepared: self, next: 0 })
+    }
+}
+
+struct Planned<'a> {
+    prepared: &'a Prepared,
+    next: usize,
+}
+
+impl Walk for Planned<'_> {
+    fn next_window(&mut self) -> Option<&Window> {
+        let window = self.prepared.plan(SIDE_BY_SIDE).windows().get(self.next);
+        self.next += 1;
+        window
+    }
+
+    fn outputs(&self) -> &[u32] {
+        self.prepared.plan(SIDE_BY_SIDE).outputs()
+    }
+}
+
+/// A program, made afresh for each walk: its circuit is never held as a whole.
+pub struct Streamed<F> {
+    make: F,
+    owners: Vec<Owner>,
+    shape: Shape,
+    identity: [u8; 32],
+}
+
+impl<P: Program + 'static, F: Fn() -> P + Sync> Streamed<F> {
+    /// The function of the programs that `make` makes, all alike. Errors unless there is one owner an input.
+    pub fn new(make: F, owners: Vec<Owner>) -> Result<Self> {
+        let program = make();
+        let shape = program.shape();
+        if owners.len() != shape.inputs.len() {
+            return Err(Error::Usage { protocol: super::PROTOCOL, what: "one owner an input" });
+        }
+        let mut transcript = Transcript::new("tacit streamed program v1");
+        transcript.append("identity", program.identity().as_bytes());
+        shape.absorb(&mut transcript);
+        let mut identity = [0; 32];
+        transcript.challenge_bytes("digest", &mut identity);
+        Ok(Streamed { make, owners, shape, identity })
+    }
+}
+
+impl<P: Program + 'static, F: Fn() -> P + Sync> Function for Streamed<F> {
+    fn identity(&self) -> [u8; 32] {
+        self.identity
+    }
+
+    fn shape(&self) -> Shape {
+        self.shape.clone()
+    }
+
+    fn owners(&self) -> &[Owner] {
+        &self.owners
+    }
+
+    fn walk(&self) -> Box<dyn Walk + '_> {
+        Box::new(ProgramPlan::new((self.make)(), Order::Sequential))
+    }
+}
+
+impl<P: Program> Walk for ProgramPlan<P> {
+    fn next_window(&mut self) -> Option<&Window> {
+        ProgramPlan::next_window(self)
+    }
+
+    fn outputs(&self) -> &[u32] {
+        ProgramPlan::outputs(self).unwrap_or_default()
+    }
+}
+
+/// Calls `each` on pieces of about `ands` AND gates of a whole walk; returns the outputs' slots.
+pub(super) fn pieces(
+    function: &dyn Function,
+    ands: usize,
+    mut each: impl FnMut(Piece<'_>) -> Result<()>,
+) -> Result<Vec<u32>> {
+    let mut walk = function.walk();
+    while let Some(window) = walk.next_window() {
+        window.pieces(ands).try_for_each(&mut each)?;
+    }
+    Ok(walk.outputs().to_vec())
+}
+
+/// Slots of the input bits that belong to `owner`, in order.
+pub(super) fn slots_of(function: &dyn Function, owner: Owner) -> Vec<u32> {
+    let (shape, owners) = (function.shape(), function.owners());
+    let all = (0..shape.inputs.len()).filter(|&i| owners[i] == owner).flat_map(|i| shape.input_range(i));
+    all.map(|bit| FIRST_INPUT + bit as u32).collect()
+}
+
+/// The function in the clear, on the bits that stand in `inputs` by slot.
+pub(super) fn compute(function: &dyn Function, inputs: &[(u32, bool)]) -> BitVec {
+    let mut memory = Zeroizing::new(vec![0u8; FIRST_INPUT as usize + inputs.len()]);
+    memory[crate::circuit::ONE as usize] = 1;
+    for &(slot, bit) in inputs {
+        memory[slot as usize] = bit as u8;
+    }
+    let mut walk = function.walk();
+    while let Some(window) = walk.next_window() {
+        let piece = window.whole();
+        if memory.len() < piece.slots {
+            let mut grown = Zeroizing::new(vec![0u8; piece.slots]);
+            grown[..memory.len()].copy_from_slice(&memory);
+            memory = grown;
+        }
+        let mut ops = piece.ops.iter();
+        for step in piece.steps {
+            for op in ops.by_ref().take(step.xors as usize) {
+                memory[op.out as usize] = memory[op.a as usize] ^ memory[op.b as usize];
+            }
+            for op in ops.by_ref().take(step.ands as usize) {
+                memory[op.out as usize] = memory[op.a as usize] & memory[op.b as usize];
+            }
+        }
+    }
+    let outputs = walk.outputs();
+    let mut out = BitVec::zeros(outputs.len());
+    outputs.iter().enumerate().for_each(|(i, &slot)| out.set(i, memory[slot as usize] == 1));
+    out
+}

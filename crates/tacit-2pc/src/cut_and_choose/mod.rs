@@ -1,0 +1,116 @@
+//! Malicious two-party computation in a single execution: Wang, Malozemoff and Katz, "Faster Secure Two-Party Computation in
+//! the Single-Execution Setting" (Eurocrypt 2017), figures 3 and 4, by cut-and-choose with input recovery.
+//!
+//! Realises secure evaluation of a function against malicious parties, with abort: P1 garbles ρ = 40 copies, P2 checks a random
+//! half and evaluates the others; a P1 that makes two evaluated copies disagree gives its input away, and P2 computes the
+//! function itself. Chance of a wrong output: 2^-ρ. Assumptions: DDH in Ristretto, BLAKE3 as a random oracle, half-gates with
+//! MITCCRH, and OT secure against malicious parties. Whatever P2 finds, it goes on to the end in the same messages, and then
+//! fails without saying why; P1 learns at most *that* it failed, and only if it waits for an output.
+//!
+//! | step | messages |
+//! | --- | --- |
+//! | before | terms both ways; P2: h, g_1 (they hang on nothing else) and a salt |
+//! | 1 | one OT a copy: key_j or seed_j |
+//! | 2 | one OT a bit of P2's input in its ρ-probe encoding ([`probe`]), of a label a copy |
+//! | 3 | P1's input through the committing OT; Enc(R); P2 opens |
+//! | 4 | commitments to (R, A), two an input bit and copy, and their encrypted openings |
+//! | 5, 6 | H(Δ_{i,b}); the tables of all copies gate by gate, checked and evaluated as they come; T |
+//! | 7 – 9 | P2: h_1; P1: Δ, {Δ_{i,0}}, C_j, Enc(seed_j); P2 recovers, checks and ends |
+//!
+//! One batch of 128 base OTs serves both directions: the committing OT, in which P2 sends, is a KOS extension of its own seeded
+//! by the first one's random OTs. With that, ten changes of direction an execution. Bytes: 32·ρ an AND gate, 96·ρ an input bit of
+//! P1's, 32·ρ a bit of P2's encoded input (about two an input bit), 32·ρ + 80 an output bit.
+//!
+//! [`Copies::CODED`] is for slow links: of 44 copies 22 are evaluated, and P1 sends 22 combinations of the tables with a hash of
+//! each copy's, instead of all tables; P2 regarbles its check copies and solves for the others.
+//!
+//! Deviations from the figures, and why:
+//! - Labels follow free-XOR: A_{j,i,1} = A_{j,i,0} ⊕ δ_j with δ_j from seed_j; likewise B.
+//! - The committing OT: M_{i,b} = H(i, v_i ⊕ b·Γ) over correlated OT. P2 opens all of them by Γ, and proves it by the rows of 128
+//!   sacrificed correlations with random choices: another Γ′ passes only if it guesses those choices. Γ serves one run.
+//! - The commitments of step 4 stand in the order of the labels' colours, which are pseudorandom, in place of a random order;
+//!   so do the two entries of T. Commitments are hashes without added randomness: hidden labels have 127 bits of entropy.
+//! - Δ_{i,1} is not sent in step 7: P2 computes it, which is the check Δ = Δ_{i,0} ⊕ Δ_{i,1}.
+//! - Δ enters the group by hashing to it; Ω = 1 is the identity.
+//! - Every abort of P2 waits for the end, those of steps 4 and 6 too. (The OT extensions' own checks fail at once; they come
+//!   before any message that hangs on P2's input is answered.)
+//! - P1's outputs ([`OutputTo`]): every output has two more tokens W_{i,b}, encrypted under the
+//!   output labels as Δ_{i,b} are. After step 8 P2 commits to the tokens of its result, P1 reveals all, P2 checks them
+//!   against the check copies and opens, or refuses. So P1 takes no value whose label P2 did not hold, and a P2 that recovered x
+//!   answers as one that did not. Outputs for P1 alone are masked by further random input bits of P1's.
+
+mod function;
+pub mod probe;
+mod protocol;
+mod recovery;
+mod script;
+mod secrets;
+#[cfg(test)]
+mod tests;
+mod transfer;
+
+pub use function::{Function, Streamed, Walk};
+pub use protocol::{Evaluator, Garbler};
+
+use crate::semi_honest::OutputTo;
+use tacit_crypto::{BitVec, Prg, RHO};
+
+pub(crate) const PROTOCOL: &str = "wmk17";
+
+/// How many copies are garbled, and which are evaluated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Copies {
+    total: usize,
+    /// Copies evaluated; 0 where a coin for each decides.
+    evaluated: usize,
+}
+
+impl Copies {
+    /// ρ = 40 copies, each of which is checked or evaluated by the toss of a coin.
+    pub const STANDARD: Copies = Copies { total: RHO, evaluated: 0 };
+
+    /// 44 copies, of which 22 are evaluated (C(44, 22) > 2^40), with the coded transfer of tables.
+    pub const CODED: Copies = Copies { total: 44, evaluated: 22 };
+
+    /// The faster of the two over a link of so many bytes a second, as P1 sends.
+    ///
+    /// The threshold is estimated from the operations that coding adds to a gate, against the 576 bytes that it saves.
+    pub fn for_link(bytes_per_second: f64) -> Copies {
+        if bytes_per_second < 3.0e8 { Copies::CODED } else { Copies::STANDARD }
+    }
+
+    /// Whether tables travel as combinations.
+    fn coded(self) -> bool {
+        self.evaluated > 0
+    }
+
+    /// P2's evaluation set, drawn in constant time.
+    fn draw(self, prg: &mut Prg) -> BitVec {
+        if !self.coded() {
+            return BitVec::random(self.total, prg);
+        }
+        // The copies with the smallest of random tags, ties broken by number.
+        let tags: Vec<u128> =
+            (0..self.total).map(|j| (prg.block().to_u128() & !0xffff) | j as u128).collect();
+        let rank = |tag: &u128| tags.iter().map(|other| (other < tag) as usize).sum::<usize>();
+        BitVec::from_bools(&tags.iter().map(|tag| rank(tag) < self.evaluated).collect::<Vec<_>>())
+    }
+}
+
+/// One computation, as both parties name it.
+#[derive(Clone, Copy)]
+pub struct Job<'a> {
+    /// The function.
+    pub function: &'a dyn Function,
+    /// Who learns the outputs.
+    pub output_to: OutputTo,
+    /// The copies.
+    pub copies: Copies,
+}
+
+impl<'a> Job<'a> {
+    /// `function` over [`Copies::STANDARD`].
+    pub fn new(function: &'a dyn Function, output_to: OutputTo) -> Self {
+        Job { function, output_to, copies: Copies::STANDARD }
+    }
+}

@@ -1,0 +1,240 @@
+//! ρ-probe-resistant encodings of P2's input, in chunks (section 4.1 of the paper).
+//!
+//! A chunk of k bits y is carried by w + k random bits y' = (a ‖ b) with y = M·a ⊕ b, M a random k × w matrix. The XOR of
+//! any i of the k rows of [M ‖ I] has weight at least i from the identity, so M has only to add ρ − i. [`width`] is the least w
+//! for which the union bound over all sets of rows leaves a bad matrix with a chance of at most 2^-ρ. The matrix of a size is fixed
+//! once for all by a public seed; nobody chooses it. `tools/probe-matrix` computes the same bound in exact arithmetic.
+
+use tacit_crypto::{BitVec, Block, Prg, RHO};
+
+/// The chunk size that the paper found to be the best, with as many random columns as rows.
+const CHUNK: usize = 232;
+
+/// The chance, at most, that a random matrix of `k` rows and `w` columns, beside the identity, is not ρ-probe resistant.
+pub fn failure(k: usize, w: usize) -> f64 {
+    // below[t] = Pr[Bin(w, 1/2) ≤ t]
+    let mut term = 0.5f64.powi(w as i32);
+    let mut below = [0f64; RHO];
+    let mut sum = 0.0;
+    for (t, slot) in below.iter_mut().enumerate() {
+        sum += term;
+        *slot = sum;
+        term = if t < w { term * (w - t) as f64 / (t + 1) as f64 } else { 0.0 };
+    }
+    let (mut sets, mut total) = (1f64, 0.0);
+    for i in 1..RHO.min(k + 1) {
+        sets = sets * (k + 1 - i) as f64 / i as f64;
+        total += sets * below[RHO - 1 - i];
+    }
+    total
+}
+
+/// The least number of random columns for `k` rows at which [`failure`] is at most 2^-ρ.
+pub fn width(k: usize) -> usize {
+    let bound = 0.5f64.powi(RHO as i32);
+    let (mut low, mut high) = (0, 8 * RHO + 2 * k);
+    while low < high {
+        let middle = (low + high) / 2;
+        if failure(k, middle) <= bound { high = middle } else { low = middle + 1 }
+    }
+    low
+}
+
+/// One chunk: its rows' random columns, packed.
+struct Chunk {
+    rows: Vec<BitVec>,
+    width: usize,
+}
+
+/// The encoding of an input of some length.
+pub struct ProbeMatrix {
+    chunks: Vec<Chunk>,
+    inputs: usize,
+    encoded: usize,
+}
+
+impl ProbeMatrix {
+    /// The encoding of `inputs` bits: chunks of nearly equal size, near the paper's 232.
+    pub fn new(inputs: usize) -> Self {
+        let count = if inputs == 0 { 0 } else { ((inputs + CHUNK / 2) / CHUNK).max(1) };
+        let mut matrix = ProbeMatrix { chunks: Vec::with_capacity(count), inputs, encoded: 0 };
+        for c in 0..count {
+            let k = inputs * (c + 1) / count - inputs * c / count;
+            let rows = match matrix.chunks.iter().find(|chunk| chunk.rows.len() == k) {
+                Some(same) => same.rows.clone(),
+                None => random_rows(k, width(k)),
+            };
+            let width = rows.first().map_or(0, BitVec::len);
+            matrix.encoded += k + width;
+            matrix.chunks.push(Chunk { rows, width });
+        }
+        matrix
+    }
+
+    /// Bits of the input.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// Bits m of the encoding.
+    pub fn encoded(&self) -> usize {
+        self.encoded
+    }
+
+    /// A random encoding of `input`. Panics when its length is not [`inputs`](Self::inputs).
+    pub fn encode(&self, input: &BitVec, prg: &mut Prg) -> BitVec {
+        assert_eq!(input.len(), self.inputs, "an input of another length");
+        let mut out = BitVec::random(self.encoded, prg);
+        let (mut row, mut at) = (0, 0);
+        for chunk in &self.chunks {
+            let mut a = BitVec::zeros(chunk.width);
+            (0..chunk.width).for_each(|c| a.set(c, out.get(at + c)));
+            for (r, columns) in chunk.rows.iter().enumerate() {
+                let product =
+                    columns.blocks().iter().zip(a.blocks()).fold(Block::ZERO, |s, (m, a)| s ^ (*m & *a));
+                let odd = product.to_u128().count_ones() & 1 == 1;
+                out.set(at + chunk.width + r, input.get(row + r) ^ odd);
+            }
+            row += chunk.rows.len();
+            at += chunk.width + chunk.rows.len();
+        }
+        out
+    }
+
+    /// The labels of the input's wires from those of the encoding's: XORs of rows of `lanes` labels each.
+    ///
+    /// `encoded` holds m rows; `out` gets one row an input bit. Panics when the lengths differ.
+    pub fn combine(&self, lanes: usize, encoded: &[Block], out: &mut [Block]) {
+        assert_eq!((encoded.len(), out.len()), (self.encoded * lanes, self.inputs * lanes), "rows of labels");
+        let (mut encoded, mut out) = (encoded, out);
+        let mut sums = vec![Block::ZERO; lanes << GROUP];
+        for chunk in &self.chunks {
+            let (columns, rest) = encoded.split_at(chunk.width * lanes);
+            let (identity, rest) = rest.split_at(chunk.rows.len() * lanes);
+            let (here, later) = out.split_at_mut(chunk.rows.len() * lanes);
+            here.copy_from_slice(identity);
+            for (g, columns) in columns.chunks(GROUP * lanes).enumerate() {
+                all_sums(lanes, columns, &mut sums);
+                for (row, out) in chunk.rows.iter().zip(here.chunks_exact_mut(lanes)) {
+                    let first = g * GROUP;
+                    let end = chunk.width.min(first + GROUP);
+                    let pick = (first..end).fold(0, |pick, c| pick | (row.get(c) as usize) << (c - first));
+                    xor_row(out, &sums[pick * lanes..][..lanes]);
+                }
+            }
+            (encoded, out) = (rest, later);
+        }
+    }
+}
+
+/// Columns whose sums are made ahead: 2^GROUP of them a group.
+const GROUP: usize = 5;
+
+/// All sums of the rows of `columns`, by the bits of their index.
+fn all_sums(lanes: usize, columns: &[Block], sums: &mut [Block]) {
+    sums[..lanes].fill(Block::ZERO);
+    for (c, column) in columns.chunks_exact(lanes).enumerate() {
+        let (known, new) = sums.split_at_mut(lanes << c);
+        for (known, new) in known.chunks_exact(lanes).zip(new.chunks_exact_mut(lanes)) {
+            new.copy_from_slice(known);
+            xor_row(new, column);
+        }
+    }
+}
+
+fn xor_row(out: &mut [Block], row: &[Block]) {
+    for (out, row) in out.iter_mut().zip(row) {
+        *out ^= *row;
+    }
+}
+
+fn random_rows(k: usize, w: usize) -> Vec<BitVec> {
+    // A public, fixed seed: what the bound speaks of is a matrix that neither party chose.
+    let seed = blake3::derive_key(
+        "tacit 2026 wmk17 probe matrix v1",
+        &[k as u64, w as u64].map(u64::to_le_bytes).concat(),
+    );
+    let mut prg = Prg::from_seed(Block::from_bytes(seed.first_chunk().copied().unwrap_or_default()));
+    (0..k).map(|_| BitVec::random(w, &mut prg)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_are_those_of_the_exact_tool() {
+        // k and w as `python3 tools/probe-matrix/bound.py` prints them.
+        for (k, w) in EXACT {
+            assert_eq!(width(k), w, "k = {k}");
+        }
+        // The paper's choice: k = 232 and c = 2.
+        assert!(width(232) <= 232 && failure(232, 232) <= 2f64.powi(-40));
+    }
+
+    #[test]
+    fn an_encoding_decodes_and_labels_follow_it() {
+        let mut prg = Prg::from_seed(Block::new(7));
+        for n in [0, 1, 2, 31, 128, 256, 347, 348, 500] {
+            let matrix = ProbeMatrix::new(n);
+            let input = BitVec::random(n, &mut prg);
+            let encoded = matrix.encode(&input, &mut prg);
+            assert!(n == 0 || encoded != matrix.encode(&input, &mut prg), "encodings are random");
+            let lanes = 3;
+            let mut zero = vec![Block::ZERO; encoded.len() * lanes];
+            prg.fill_blocks(&mut zero);
+            let deltas: Vec<Block> = (0..lanes).map(|_| prg.block()).collect();
+            let active = |zero: &[Block], bits: &BitVec| -> Vec<Block> {
+                let at = |i: usize| zero[i] ^ (deltas[i % lanes] & Block::mask(bits.get(i / lanes)));
+                (0..zero.len()).map(at).collect()
+            };
+            let (mut zeros_out, mut active_out) =
+                (vec![Block::ZERO; n * lanes], vec![Block::ZERO; n * lanes]);
+            matrix.combine(lanes, &zero, &mut zeros_out);
+            matrix.combine(lanes, &active(&zero, &encoded), &mut active_out);
+            assert!(active_out == active(&zeros_out, &input), "{n} bits");
+        }
+    }
+
+    #[test]
+    fn xors_of_few_rows_have_the_weight() {
+        let matrix = ProbeMatrix::new(232);
+        let rows = &matrix.chunks[0].rows;
+        let weight = |bits: &BitVec| bits.blocks().iter().map(|b| b.to_u128().count_ones()).sum::<u32>();
+        for i in 0..rows.len() {
+            assert!(weight(&rows[i]) as usize + 1 >= RHO, "row {i}");
+            for j in 0..i {
+                let mut pair = rows[i].clone();
+                pair.xor_assign(&rows[j]);
+                assert!(weight(&pair) as usize + 2 >= RHO, "rows {i} and {j}");
+                for l in (0..j).step_by(29) {
+                    let mut triple = pair.clone();
+                    triple.xor_assign(&rows[l]);
+                    assert!(weight(&triple) as usize + 3 >= RHO, "rows {i}, {j} and {l}");
+                }
+            }
+        }
+    }
+
+    /// (k, w) by exact arithmetic.
+    const EXACT: [(usize, usize); 18] = [
+        (1, 166),
+        (2, 168),
+        (8, 173),
+        (32, 184),
+        (40, 187),
+        (65, 195),
+        (80, 200),
+        (103, 206),
+        (116, 209),
+        (128, 211),
+        (143, 214),
+        (174, 220),
+        (200, 225),
+        (229, 229),
+        (232, 230),
+        (256, 233),
+        (300, 239),
+        (347, 244),
+    ];
+}

@@ -1,0 +1,1369 @@
+//! The protocol of figures 3 and 4, step by step; see the [module](super) for what it is.
+
+use super::function::{Function, compute, pieces, slots_of};
+use super::probe::ProbeMatrix;
+use super::recovery::{Elements, Trapdoor, point, points_or_identity};
+use super::script::{Honest, Script};
+use super::secrets::{Digest, Hidden, Oracle, Seeds, encryption};
+use super::transfer::{Decoder, Encoder};
+use super::{Copies, Job, PROTOCOL};
+use crate::garble::{Copy, Evaluate, Garble, HalfGatesEvaluator, HalfGatesGarbler, instance_start};
+use crate::semi_honest::{OutputTo, Owner};
+use crate::{Error, Result};
+use subtle::ConstantTimeEq;
+use tacit_crypto::group::{Encoding, POINT_BYTES, Points};
+use tacit_crypto::hash::Mitccrh;
+use tacit_crypto::transcript::Transcript;
+use tacit_crypto::{BitVec, Block, KAPPA, Prg};
+use tacit_net::{Channel, Party};
+use tacit_ot::convert::CotToRot;
+use tacit_ot::extension::{KosReceiver, KosSender};
+use tacit_ot::{BaseOt, CotReceiver, CotSender, RotReceiver, RotSender};
+use zeroize::{Zeroize, Zeroizing};
+
+type Blocks = Zeroizing<Vec<Block>>;
+
+/// Correlations sacrificed to prove that the committing OT is opened with the offset it was made with.
+const OPENING_CHECKS: usize = KAPPA;
+/// Input rows worked on at a time.
+const ROWS: usize = 128;
+/// Blocks of garbled tables in a piece, about.
+const PIECE_BLOCKS: usize = 1 << 14;
+/// Hash numbers of outputs: past every gate's.
+const OUTPUT_GID: u64 = 1 << 63;
+const RETURNED_GID: u64 = 3 << 62;
+
+fn zeros(n: usize) -> Blocks {
+    Zeroizing::new(vec![Block::ZERO; n])
+}
+
+fn usage<T>(what: &'static str) -> Result<T> {
+    Err(Error::Usage { protocol: PROTOCOL, what })
+}
+
+fn cheated<T>(what: &'static str) -> Result<T> {
+    Err(Error::Cheated { protocol: PROTOCOL, what })
+}
+
+/// What both parties know of a run.
+struct Terms<'a> {
+    function: &'a dyn Function,
+    output_to: OutputTo,
+    copies: Copies,
+    own: Vec<u32>,
+    peer: Vec<u32>,
+    outputs: usize,
+    matrix: ProbeMatrix,
+    oracle: Oracle,
+}
+
+impl<'a> Terms<'a> {
+    fn new(channel: &mut Channel, role: Owner, job: &Job<'a>) -> Result<Self> {
+        let function = job.function;
+        let (own, peer) = (slots_of(function, Owner::Garbler), slots_of(function, Owner::Evaluator));
+        let mut transcript = Transcript::new("tacit wmk17 v1");
+        transcript.append("session", &channel.session_id().0);
+        transcript.append_u64("instance", channel.next_instance());
+        let garbler = (channel.party() == Party::First) == (role == Owner::Garbler);
+        transcript.append_u64("first party garbles", garbler as u64);
+        transcript.append("function", &function.identity());
+        for owner in function.owners() {
+            transcript.append_u64("owner", (*owner == Owner::Garbler) as u64);
+        }
+        transcript.append_u64("output to garbler", job.output_to.garbler() as u64);
+        transcript.append_u64("output to evaluator", job.output_to.evaluator() as u64);
+        transcript.append_u64("copies", job.copies.total as u64);
+        transcript.append_u64("evaluated", job.copies.evaluated as u64);
+        let mut digest = [0u8; 32];
+        transcript.challenge_bytes("terms", &mut digest);
+        channel.send(&[&[(role == Owner::Garbler) as u8][..], &digest].concat())?;
+        let mut key = [0u8; 32];
+        transcript.challenge_bytes("oracle", &mut key);
+        let terms = Terms {
+            function,
+            output_to: job.output_to,
+            copies: job.copies,
+            outputs: function.shape().output_bits(),
+            matrix: ProbeMatrix::new(peer.len()),
+            own,
+            peer,
+            oracle: Oracle::new(key),
+        };
+        terms.with_digest(channel, role, digest)
+    }
+
+    /// Compares with the peer's terms, which it sent without waiting for ours.
+    fn with_digest(self, channel: &mut Channel, role: Owner, digest: [u8; 32]) -> Result<Self> {
+        let mut theirs = [0u8; 33];
+        channel.recv(&mut theirs)?;
+        if theirs[0] == (role == Owner::Garbler) as u8 {
+            return Err(Error::Mismatch { protocol: PROTOCOL, what: "who garbles and who evaluates" });
+        }
+        if theirs[1..] != digest {
+            let what =
+                "the function, its sizes, the owners of its inputs, who learns the outputs, or the copies";
+            return Err(Error::Mismatch { protocol: PROTOCOL, what });
+        }
+        Ok(self)
+    }
+
+    /// Bits that P1 puts in: its input, and the mask of outputs that it alone learns.
+    fn committed(&self) -> usize {
+        self.own.len() + self.masks()
+    }
+
+    fn masks(&self) -> usize {
+        if self.output_to == OutputTo::Garbler { self.outputs } else { 0 }
+    }
+
+    /// The kinds of table that translate outputs.
+    fn kinds(&self) -> &'static [Hidden] {
+        if self.output_to.garbler() { &[Hidden::Tables, Hidden::Returned] } else { &[Hidden::Tables] }
+    }
+
+    /// AND gates of a piece.
+    fn piece(&self) -> usize {
+        (PIECE_BLOCKS / 2 / self.copies.total).max(1)
+    }
+}
+
+#[cfg(test)]
+pub(super) fn agree_only(channel: &mut Channel, garbler: bool, job: &Job<'_>) -> Result<()> {
+    Terms::new(channel, if garbler { Owner::Garbler } else { Owner::Evaluator }, job).map(|_| ())
+}
+
+/// The start points of some copies; one re-keying a garbled circuit.
+fn starts(start: Block, copies: &[usize]) -> Vec<Block> {
+    copies.iter().map(|&j| instance_start(start, j as u64)).collect()
+}
+
+fn first_gid(kind: Hidden) -> u64 {
+    if matches!(kind, Hidden::Returned) { RETURNED_GID } else { OUTPUT_GID }
+}
+
+/// T_{i,b} = Enc_{Z_{i,b}}(token_{i,b}) of one copy, the label of colour 0 first.
+fn output_table(
+    start: Block,
+    kind: Hidden,
+    delta: Block,
+    z: &[Block],
+    tokens: &[[Block; 2]],
+    out: &mut [Block],
+) {
+    for (z, out) in z.iter().zip(out.as_chunks_mut::<2>().0) {
+        out[0] = *z ^ (delta & Block::mask(z.lsb()));
+        out[1] = out[0] ^ delta;
+    }
+    Mitccrh::new(start).hash_blocks(first_gid(kind), 2, out);
+    for ((z, [zero, one]), out) in z.iter().zip(tokens).zip(out.as_chunks_mut::<2>().0) {
+        let swap = (*zero ^ *one) & Block::mask(z.lsb());
+        out[0] ^= *zero ^ swap;
+        out[1] ^= *one ^ swap;
+    }
+}
+
+/// The offset and the rows of the committing OT at its sender, P2: M_{i,b} = H(i, v_i ⊕ b·Γ).
+fn committing_labels(hash: &Mitccrh, first: usize, offset: Block, v: &[Block]) -> Zeroizing<Vec<[Block; 2]>> {
+    let mut out = Zeroizing::new(vec![[Block::ZERO; 2]; v.len()]);
+    hash.cot_to_rot_sender(first as u64, offset, v, &mut out);
+    out
+}
+
+/// The pairs (R_b, A_b) of one input bit in one copy, the label of colour 0 first.
+fn committed_pairs(a: Block, delta: Block, prf: Block, m: &[Block; 2]) -> [(Block, Block); 2] {
+    let colour = Block::mask(a.lsb());
+    let flip = (m[0] ^ m[1]) & colour;
+    let first = a ^ (delta & colour);
+    [(prf ^ m[0] ^ flip, first), (prf ^ m[1] ^ flip, first ^ delta)]
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+/// P1, the garbler, over a sender of correlated OT.
+pub struct Garbler<C> {
+    rot: CotToRot<C>,
+    spent: bool,
+}
+
+impl Garbler<KosSender> {
+    /// Sets up KOS from a malicious base OT: one batch of 128, in which P1 receives, serves every OT of every run.
+    pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Self> {
+        Ok(Self::new(KosSender::setup(channel, base, prg)?, prg))
+    }
+}
+
+/// What P1 holds before inputs are known.
+struct GarblerState {
+    keys: Blocks,
+    seeds: Seeds,
+    h: Points,
+    g1: Points,
+    /// The random OTs' messages for P2's encoded input.
+    pads: Zeroizing<Vec<[Block; 2]>>,
+    /// Correlations for P1's input bits and for the opening's proof.
+    rows: Blocks,
+    labels: Mitccrh,
+    start: Block,
+}
+
+/// Δ, the tokens Δ_{i,b}, and those of the outputs that come back.
+struct Tokens {
+    delta: Block,
+    tables: Zeroizing<Vec<[Block; 2]>>,
+    returned: Zeroizing<Vec<[Block; 2]>>,
+}
+
+impl Drop for Tokens {
+    fn drop(&mut self) {
+        self.delta.zeroize();
+    }
+}
+
+impl Tokens {
+    fn random(terms: &Terms<'_>, prg: &mut Prg) -> Self {
+        let delta = prg.block();
+        let mut pairs = |linked: bool| -> Zeroizing<Vec<[Block; 2]>> {
+            let pair = |_| {
+                let (zero, other) = (prg.block(), prg.block());
+                [zero, if linked { zero ^ delta } else { other }]
+            };
+            Zeroizing::new((0..terms.outputs).map(pair).collect())
+        };
+        Tokens { delta, tables: pairs(true), returned: pairs(false) }
+    }
+
+    fn of(&self, kind: Hidden) -> &[[Block; 2]] {
+        if matches!(kind, Hidden::Returned) { &self.returned } else { &self.tables }
+    }
+}
+
+impl<C: CotSender> Garbler<C> {
+    /// P1 over a sender of correlated OT that is secure against malicious receivers.
+    pub fn new(cot: C, prg: &mut Prg) -> Self {
+        Garbler { rot: CotToRot::new(cot, prg), spent: false }
+    }
+
+    /// Runs `job` with P1's input bits; returns the outputs if P1 learns them.
+    ///
+    /// Errors as `cheated` when P2 is caught or refuses the result; this value makes no run after an error.
+    pub fn run(
+        &mut self,
+        channel: &mut Channel,
+        job: &Job<'_>,
+        input: &BitVec,
+        prg: &mut Prg,
+    ) -> Result<Option<BitVec>> {
+        self.scripted(channel, job, input, prg, &mut Honest)
+    }
+
+    pub(super) fn scripted<S: Script>(
+        &mut self,
+        channel: &mut Channel,
+        job: &Job<'_>,
+        input: &BitVec,
+        prg: &mut Prg,
+        script: &mut S,
+    ) -> Result<Option<BitVec>> {
+        if input.len() != slots_of(job.function, Owner::Garbler).len() {
+            return usage("as many input bits as the function takes from the garbler");
+        }
+        if std::mem::replace(&mut self.spent, true) {
+            return usage("an earlier run failed: set up again");
+        }
+        let terms = Terms::new(channel, Owner::Garbler, job)?;
+        let result = self.single(channel, &terms, input, prg, script)?;
+        self.spent = false;
+        Ok(result)
+    }
+
+    /// One execution from nothing to the output.
+    fn single<S: Script>(
+        &mut self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        input: &BitVec,
+        prg: &mut Prg,
+        script: &mut S,
+    ) -> Result<Option<BitVec>> {
+        let state = self.prepare(channel, terms, prg, script)?;
+        let masked = with_mask(terms, input, prg);
+        let mut garbler = state.garbler();
+        state.send_labels(channel, terms, &mut garbler, script)?;
+        let masks = state.commit(channel, terms, &masked, &mut garbler, script)?;
+        let mut tokens = Tokens::random(terms, prg);
+        script.tokens(&mut tokens.tables);
+        state.send_token_hashes(channel, terms, &tokens)?;
+        state.send_circuits(channel, terms, &mut garbler, &masks, &tokens, script)?;
+        drop(garbler);
+        state.reveal(channel, terms, &tokens, script)?;
+        state.take_output(channel, terms, &masked, &tokens)
+    }
+
+    /// Everything before inputs: h and g_1, the OTs' setup, and step 1.
+    fn prepare<S: Script>(
+        &mut self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        prg: &mut Prg,
+        script: &mut S,
+    ) -> Result<GarblerState> {
+        let total = terms.copies.total;
+        let mut public = [[0u8; POINT_BYTES]; 2];
+        channel.recv(public.as_flattened_mut())?;
+        let salt = channel.recv_block()?;
+        let (Some(h), Some(g1)) = (point(&public[0]), point(&public[1])) else {
+            return cheated("h or g_1 is no group element");
+        };
+        let mut reverse = KosReceiver::from_rot(channel, &mut self.rot, prg)?;
+        let mut rows = zeros(terms.committed() + OPENING_CHECKS);
+        reverse.extend(channel, &mut rows)?;
+        let mut pads = Zeroizing::new(vec![[Block::ZERO; 2]; total + terms.matrix.encoded()]);
+        self.rot.extend(channel, &mut pads)?;
+        let encoded = Zeroizing::new(pads.split_off(total));
+        // Step 1: key_j for choice 1, an evaluation copy, and seed_j for choice 0.
+        let mut pairs = Zeroizing::new(vec![[Block::ZERO; 2]; total]);
+        prg.fill_blocks(pairs.as_flattened_mut());
+        let mut sent = pairs.clone();
+        script.keys(&mut sent);
+        let corrections = recv_bits(channel, total)?;
+        for (j, (pad, pair)) in pads.iter_mut().zip(sent.iter()).enumerate() {
+            let swap = (pad[0] ^ pad[1]) & Block::mask(corrections.get(j));
+            pad[0] ^= swap ^ pair[0];
+            pad[1] ^= swap ^ pair[1];
+        }
+        channel.send_blocks(pads.as_flattened())?;
+        let own_salt = prg.block();
+        channel.send_block(own_salt)?;
+        Ok(GarblerState {
+            keys: Zeroizing::new(pairs.iter().map(|pair| pair[1]).collect()),
+            seeds: Seeds::new(pairs.iter().map(|pair| pair[0]).collect()),
+            h,
+            g1,
+            pads: encoded,
+            rows,
+            labels: Mitccrh::new(terms.oracle.start(Owner::Evaluator, salt)),
+            start: terms.oracle.start(Owner::Garbler, own_salt),
+        })
+    }
+}
+
+/// P1's input, and after it the random mask of outputs that it alone learns.
+fn with_mask(terms: &Terms<'_>, input: &BitVec, prg: &mut Prg) -> BitVec {
+    let mut masked = BitVec::random(terms.committed(), prg);
+    (0..input.len()).for_each(|i| masked.set(i, input.get(i)));
+    masked
+}
+
+fn recv_bits(channel: &mut Channel, n: usize) -> Result<BitVec> {
+    let mut bytes = vec![0u8; n.div_ceil(8)];
+    channel.recv(&mut bytes)?;
+    Ok(BitVec::from_bytes(&bytes, n))
+}
+
+impl GarblerState {
+    fn all(&self) -> Vec<usize> {
+        (0..self.seeds.len()).collect()
+    }
+
+    fn garbler(&self) -> HalfGatesGarbler {
+        let deltas = self.seeds.deltas();
+        let starts = starts(self.start, &self.all());
+        let copies: Vec<Copy> =
+            deltas.iter().zip(starts).map(|(&delta, start)| Copy { delta, start }).collect();
+        HalfGatesGarbler::new(&copies)
+    }
+
+    /// Step 2: transfers the labels of P2's encoded input.
+    fn send_labels<S: Script>(
+        &self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        garbler: &mut HalfGatesGarbler,
+        script: &mut S,
+    ) -> Result<()> {
+        let (lanes, m) = (self.seeds.len(), terms.matrix.encoded());
+        let corrections = recv_bits(channel, m)?;
+        let deltas = self.seeds.deltas();
+        let mut labels = zeros(m * lanes);
+        self.seeds.peer_labels().fill(&mut labels);
+        let mut message = zeros(2 * lanes);
+        for (i, row) in labels.chunks_exact(lanes).enumerate() {
+            let (zero, one) = message.split_at_mut(lanes);
+            zero.copy_from_slice(row);
+            one.iter_mut()
+                .zip(row)
+                .zip(deltas.iter())
+                .for_each(|((one, label), delta)| *one = *label ^ *delta);
+            script.evaluator_labels(i, zero, one);
+            let [mut pad, mut other] = self.pads[i];
+            let swap = (pad ^ other) & Block::mask(corrections.get(i));
+            (pad, other) = (pad ^ swap, other ^ swap);
+            Prg::from_seed(pad).xor_blocks(zero);
+            Prg::from_seed(other).xor_blocks(one);
+            channel.send_blocks(&message)?;
+        }
+        let mut inputs = zeros(terms.peer.len() * lanes);
+        terms.matrix.combine(lanes, &labels, &mut inputs);
+        for (slot, row) in terms.peer.iter().zip(inputs.chunks_exact(lanes)) {
+            garbler.set_zero_labels(*slot, row);
+        }
+        Ok(())
+    }
+
+    /// Steps 3 and 4: commits to the input `x`; returns the zero-labels of the outputs' masks.
+    fn commit<S: Script>(
+        &self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        x: &BitVec,
+        garbler: &mut HalfGatesGarbler,
+        script: &mut S,
+    ) -> Result<Blocks> {
+        let (lanes, n) = (self.seeds.len(), x.len());
+        // Step 3: F_cOT. The rows hold random choices; their difference to x goes to P2.
+        let mut correction = BitVec::from_lsbs(&self.rows[..n]);
+        correction.xor_assign(x);
+        channel.send(correction.as_bytes())?;
+        let mut received = zeros(n);
+        self.labels.cot_to_rot_receiver(0, &self.rows[..n], &mut received);
+        let (mut masks, mut cipher) = (self.seeds.masks(), encryption(&self.keys, Hidden::Commitments));
+        let mut block = zeros(ROWS * lanes);
+        for first in (0..n).step_by(ROWS) {
+            let rows = &mut block[..ROWS.min(n - first) * lanes];
+            masks.fill(rows);
+            for (i, row) in (first..).zip(rows.chunks_exact_mut(lanes)) {
+                row.iter_mut().for_each(|r| *r ^= received[i]);
+                script.masked_input(i, row);
+            }
+            cipher.xor(rows);
+            channel.send_blocks(rows)?;
+        }
+        let offset = self.recv_opening(channel, terms, n)?;
+        self.send_commitments(channel, terms, x, offset, garbler, script)
+    }
+
+    /// Step 3: P2 opens both labels of every bit, all at once by their offset Γ.
+    ///
+    /// For another Γ′ it would have to know P1's random choices of the sacrificed correlations.
+    fn recv_opening(&self, channel: &mut Channel, terms: &Terms<'_>, n: usize) -> Result<Block> {
+        let offset = channel.recv_block()?;
+        let mut proof = [0u8; 32];
+        channel.recv(&mut proof)?;
+        let checks: Blocks =
+            Zeroizing::new(self.rows[n..].iter().map(|w| *w ^ (offset & Block::mask(w.lsb()))).collect());
+        if !bool::from(terms.oracle.opening(&checks).ct_eq(&proof)) {
+            return cheated("the committing OT was opened to other labels");
+        }
+        Ok(offset)
+    }
+
+    /// Step 4: commitments to (R, A) of both values, ordered by the labels' colours, and the openings of x.
+    fn send_commitments<S: Script>(
+        &self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        x: &BitVec,
+        offset: Block,
+        garbler: &mut HalfGatesGarbler,
+        script: &mut S,
+    ) -> Result<Blocks> {
+        let (lanes, n) = (self.seeds.len(), x.len());
+        let deltas = self.seeds.deltas();
+        let (mut labels, mut masks) = (self.seeds.own_labels(), self.seeds.masks());
+        let mut cipher = encryption(&self.keys, Hidden::Openings);
+        // v_i = w_i ⊕ x_i·Γ gives M_{i,0} and M_{i,1}.
+        let v: Blocks = Zeroizing::new(
+            self.rows[..n].iter().zip(x.iter()).map(|(w, bit)| *w ^ (offset & Block::mask(bit))).collect(),
+        );
+        let (mut a, mut r, mut opened) = (zeros(ROWS * lanes), zeros(ROWS * lanes), zeros(ROWS * lanes));
+        let mut pairs = Zeroizing::new(vec![[(Block::ZERO, Block::ZERO); 2]; lanes]);
+        let mut digests: Vec<[Digest; 2]> = Vec::with_capacity(ROWS * lanes);
+        let mut mask_labels = zeros(terms.masks() * lanes);
+        for first in (0..n).step_by(ROWS) {
+            let count = ROWS.min(n - first);
+            let (a, r, opened) =
+                (&mut a[..count * lanes], &mut r[..count * lanes], &mut opened[..count * lanes]);
+            labels.fill(a);
+            masks.fill(r);
+            let m = committing_labels(&self.labels, first, offset, &v[first..first + count]);
+            digests.clear();
+            for row in 0..count {
+                let i = first + row;
+                let (a, r) = (&mut a[row * lanes..][..lanes], &r[row * lanes..][..lanes]);
+                for j in 0..lanes {
+                    pairs[j] = committed_pairs(a[j], deltas[j], r[j], &m[row]);
+                }
+                script.committed(i, &mut pairs);
+                for (j, pair) in pairs.iter().enumerate() {
+                    digests.push(pair.map(|(r, a)| terms.oracle.label(j, i, r, a)));
+                }
+                let open = &mut opened[row * lanes..][..lanes];
+                for j in 0..lanes {
+                    open[j] = a[j] ^ (deltas[j] & Block::mask(x.get(i)));
+                }
+                script.opened(i, &deltas, open);
+                script.garbled_input(i, &deltas, a);
+                match terms.own.get(i) {
+                    Some(&slot) => garbler.set_zero_labels(slot, a),
+                    None => mask_labels[(i - terms.own.len()) * lanes..][..lanes].copy_from_slice(a),
+                }
+            }
+            channel.send(digests.as_flattened().as_flattened())?;
+            cipher.xor(opened);
+            channel.send_blocks(opened)?;
+        }
+        Ok(mask_labels)
+    }
+
+    /// Step 5: {H(Δ_{i,b})}.
+    fn send_token_hashes(&self, channel: &mut Channel, terms: &Terms<'_>, tokens: &Tokens) -> Result<()> {
+        for &kind in terms.kinds() {
+            for (i, pair) in tokens.of(kind).iter().enumerate() {
+                channel.send(pair.map(|token| terms.oracle.token(kind, i, token)).as_flattened())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Step 5: the garbled circuits, and for each a commitment to T and its encrypted opening.
+    fn send_circuits<S: Script>(
+        &self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        garbler: &mut HalfGatesGarbler,
+        masks: &[Block],
+        tokens: &Tokens,
+        script: &mut S,
+    ) -> Result<()> {
+        let lanes = self.seeds.len();
+        let coded = terms.copies.coded();
+        let mut encoder = coded.then(|| Encoder::new(&terms.oracle, lanes, terms.copies.evaluated));
+        let mut tables = Vec::new();
+        let outputs = pieces(terms.function, terms.piece(), |piece| {
+            tables.resize(piece.ands * lanes * 2, Block::ZERO);
+            garbler.garble(piece, &mut tables);
+            script.tables(lanes, &mut tables);
+            match &mut encoder {
+                None => Ok(channel.send_blocks(&tables)?),
+                Some(encoder) => encoder.piece(&tables, |combination| {
+                    script.combination(combination);
+                    Ok(channel.send_blocks(combination)?)
+                }),
+            }
+        })?;
+        if let Some(encoder) = &encoder {
+            let mut hashes = encoder.finish();
+            script.table_hashes(&mut hashes);
+            channel.send(hashes.as_flattened())?;
+        }
+        let z = output_rows(terms, lanes, &outputs, masks, |slot| garbler.zero_labels(slot));
+        let deltas = self.seeds.deltas();
+        let starts = starts(self.start, &self.all());
+        let (mut column, mut table) = (zeros(terms.outputs), zeros(2 * terms.outputs));
+        for &kind in terms.kinds() {
+            let mut cipher = encryption(&self.keys, kind);
+            for j in 0..lanes {
+                (0..terms.outputs).for_each(|i| column[i] = z[i * lanes + j]);
+                output_table(starts[j], kind, deltas[j], &column, tokens.of(kind), &mut table);
+                script.output_table(j, &mut table);
+                let mut commitment = terms.oracle.tables(kind, j, &table);
+                script.table_commitment(j, &mut commitment);
+                cipher.xor_one(j, &mut table);
+                channel.send(&commitment)?;
+                channel.send_blocks(&table)?;
+            }
+        }
+        Ok(channel.flush()?)
+    }
+
+    /// Step 7: on h_1, reveals Δ and the tokens, and offers every seed to one who knew Δ before.
+    fn reveal<S: Script>(
+        &self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        tokens: &Tokens,
+        script: &mut S,
+    ) -> Result<()> {
+        // While P2 evaluates: what does not hang on h_1.
+        let elements = Elements::new(&self.seeds, &self.h, &self.g1);
+        let mut h1 = [0u8; POINT_BYTES];
+        channel.recv(&mut h1)?;
+        let Some(h1) = point(&h1) else { return cheated("h_1 is no group element") };
+        let mut delta = tokens.delta;
+        let mut zero_tokens: Blocks = Zeroizing::new(tokens.tables.iter().map(|pair| pair[0]).collect());
+        script.revealed(&mut delta, &mut zero_tokens);
+        channel.send_block(delta)?;
+        channel.send_blocks(&zero_tokens)?;
+        let mut c = elements.c.clone();
+        let mut sealed = elements.seal(&terms.oracle, &self.all(), &self.seeds, &h1, tokens.delta);
+        script.recovery(&mut c, &mut sealed);
+        channel.send(c.as_flattened())?;
+        channel.send_blocks(&sealed)?;
+        Ok(channel.flush()?)
+    }
+
+    /// P1's outputs: P2 commits to their tokens, P1 reveals all tokens, P2 checks them and opens.
+    fn take_output(
+        &self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        masked: &BitVec,
+        tokens: &Tokens,
+    ) -> Result<Option<BitVec>> {
+        if !terms.output_to.garbler() {
+            return Ok(None);
+        }
+        let mut commitment = [0u8; 32];
+        channel.recv(&mut commitment)?;
+        channel.send_blocks(tokens.returned.as_flattened())?;
+        let mut verdict = [0u8; 1];
+        channel.recv(&mut verdict)?;
+        if verdict != [1] {
+            return cheated("the evaluator refused the result");
+        }
+        let mut opening = [0u8; 32];
+        channel.recv(&mut opening)?;
+        let mut returned = zeros(terms.outputs);
+        channel.recv_blocks(&mut returned)?;
+        if !bool::from(terms.oracle.returned(&opening, &returned).ct_eq(&commitment)) {
+            return cheated("the evaluator's commitment to its output labels does not open");
+        }
+        let mut out = BitVec::zeros(terms.outputs);
+        for (i, (token, [zero, one])) in returned.iter().zip(tokens.returned.iter()).enumerate() {
+            let bit = token.ct_eq(one);
+            if !bool::from(bit | token.ct_eq(zero)) {
+                return cheated("the evaluator returned a label that is neither of an output's two");
+            }
+            let mask = terms.masks() > 0 && masked.get(terms.own.len() + i);
+            out.set(i, bool::from(bit) ^ mask);
+        }
+        Ok(Some(out))
+    }
+}
+
+/// The labels of the outputs, output by output, with their masks' labels added.
+fn output_rows<'a>(
+    terms: &Terms<'_>,
+    lanes: usize,
+    slots: &[u32],
+    masks: &[Block],
+    label: impl Fn(u32) -> &'a [Block],
+) -> Blocks {
+    let mut rows = zeros(terms.outputs * lanes);
+    for (slot, row) in slots.iter().zip(rows.chunks_exact_mut(lanes.max(1))) {
+        row.copy_from_slice(label(*slot));
+    }
+    rows.iter_mut().zip(masks).for_each(|(row, mask)| *row ^= *mask);
+    rows
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+/// P2, the evaluator, over a receiver of correlated OT.
+pub struct Evaluator<C> {
+    rot: CotToRot<C>,
+    spent: bool,
+}
+
+impl Evaluator<KosReceiver> {
+    /// Sets up KOS from a malicious base OT: one batch of 128, in which P2 sends, serves every OT of every run.
+    pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Self> {
+        Ok(Self::new(KosReceiver::setup(channel, base, prg)?, prg))
+    }
+}
+
+/// What P2 holds before inputs are known.
+struct EvaluatorState {
+    /// Evaluation copies and their keys; check copies and their seeds.
+    evaluated: Vec<usize>,
+    keys: Blocks,
+    checked: Vec<usize>,
+    seeds: Seeds,
+    trapdoor: Trapdoor,
+    /// The random OTs for the encoded input.
+    pads: Blocks,
+    choices: BitVec,
+    /// The committing OT: offset Γ and rows.
+    offset: Block,
+    rows: Blocks,
+    labels: Mitccrh,
+    start: Block,
+    /// Whether some check failed. P1 learns nothing of it before the end.
+    failed: bool,
+}
+
+/// P2's two machines over a run's copies.
+struct Machines {
+    checker: Option<HalfGatesGarbler>,
+    evaluator: Option<HalfGatesEvaluator>,
+    /// The labels of the outputs' masks.
+    check_masks: Blocks,
+    masks: Blocks,
+}
+
+/// What came of P1's commitments and circuits.
+struct Received {
+    /// R of the evaluation copies, input by input.
+    r: Blocks,
+    hashes: Vec<Vec<[Digest; 2]>>,
+    /// Commitments to T of the check copies, by kind.
+    commitments: Vec<Vec<Digest>>,
+    /// Zero-labels of the outputs in the check copies.
+    z: Blocks,
+    /// What the evaluation copies' outputs decode to.
+    decoded: Vec<Decoded>,
+}
+
+/// One evaluation copy's outputs: value and tokens, or nothing where a label is invalid.
+struct Decoded {
+    bits: Vec<Option<bool>>,
+    tokens: Blocks,
+    returned: Blocks,
+}
+
+impl Decoded {
+    fn valid(&self) -> bool {
+        self.bits.iter().all(Option::is_some)
+    }
+}
+
+impl<C: CotReceiver> Evaluator<C> {
+    /// P2 over a receiver of correlated OT that is secure against malicious senders.
+    pub fn new(cot: C, prg: &mut Prg) -> Self {
+        Evaluator { rot: CotToRot::new(cot, prg), spent: false }
+    }
+
+    /// Runs `job` with P2's input bits; returns the outputs if P2 learns them.
+    ///
+    /// Errors as `cheated`, without saying which, when any check failed; this value makes no run after an error.
+    pub fn run(
+        &mut self,
+        channel: &mut Channel,
+        job: &Job<'_>,
+        input: &BitVec,
+        prg: &mut Prg,
+    ) -> Result<Option<BitVec>> {
+        self.scripted(channel, job, input, prg, &mut Honest)
+    }
+
+    pub(super) fn scripted<S: Script>(
+        &mut self,
+        channel: &mut Channel,
+        job: &Job<'_>,
+        input: &BitVec,
+        prg: &mut Prg,
+        script: &mut S,
+    ) -> Result<Option<BitVec>> {
+        if input.len() != slots_of(job.function, Owner::Evaluator).len() {
+            return usage("as many input bits as the function takes from the evaluator");
+        }
+        if std::mem::replace(&mut self.spent, true) {
+            return usage("an earlier run failed: set up again");
+        }
+        let terms = Terms::new(channel, Owner::Evaluator, job)?;
+        let result = self.single(channel, &terms, input, prg, script)?;
+        self.spent = false;
+        Ok(result)
+    }
+
+    fn single<S: Script>(
+        &mut self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        input: &BitVec,
+        prg: &mut Prg,
+        script: &mut S,
+    ) -> Result<Option<BitVec>> {
+        let mut state = self.prepare(channel, terms, prg, script)?;
+        let encoded = terms.matrix.encode(input, prg);
+        let mut machines = state.machines();
+        state.receive_labels(channel, terms, &encoded, &mut machines)?;
+        let r = state.receive_commitments(channel, terms, &mut machines, script)?;
+        let mut received = Received { r, ..state.receive_token_hashes(channel, terms)? };
+        state.receive_circuits(channel, terms, &mut machines, &mut received)?;
+        drop(machines);
+        state.finish(channel, terms, input, received, prg, script)
+    }
+
+    /// Everything before inputs; the counterpart of the garbler's.
+    fn prepare<S: Script>(
+        &mut self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        prg: &mut Prg,
+        script: &mut S,
+    ) -> Result<EvaluatorState> {
+        let total = terms.copies.total;
+        let trapdoor = Trapdoor::new(prg);
+        channel.send(trapdoor.public().as_flattened())?;
+        let salt = prg.block();
+        channel.send_block(salt)?;
+        let mut reverse = KosSender::from_rot(channel, &mut self.rot, prg)?;
+        let mut rows = zeros(terms.committed() + OPENING_CHECKS);
+        reverse.extend(channel, &mut rows)?;
+        let mut pads = zeros(total + terms.matrix.encoded());
+        let choices = self.rot.extend(channel, &mut pads)?;
+        let mut encoded_choices = BitVec::zeros(terms.matrix.encoded());
+        (0..encoded_choices.len()).for_each(|i| encoded_choices.set(i, choices.get(total + i)));
+        // Step 1: the evaluation set.
+        let mut set = terms.copies.draw(prg);
+        script.evaluated(&mut set);
+        let mut corrections = set.clone();
+        (0..total).for_each(|j| corrections.set(j, set.get(j) ^ choices.get(j)));
+        channel.send(corrections.as_bytes())?;
+        let mut sealed = vec![[Block::ZERO; 2]; total];
+        channel.recv_blocks(sealed.as_flattened_mut())?;
+        let own_salt = channel.recv_block()?;
+        let (evaluated, checked): (Vec<usize>, Vec<usize>) = (0..total).partition(|&j| set.get(j));
+        let open = |j: &usize| {
+            pads[*j] ^ sealed[*j][0] ^ ((sealed[*j][0] ^ sealed[*j][1]) & Block::mask(set.get(*j)))
+        };
+        Ok(EvaluatorState {
+            keys: Zeroizing::new(evaluated.iter().map(open).collect()),
+            seeds: Seeds::new(checked.iter().map(open).collect()),
+            evaluated,
+            checked,
+            trapdoor,
+            pads: Zeroizing::new(pads.split_off(total)),
+            choices: encoded_choices,
+            offset: reverse.delta(),
+            rows,
+            labels: Mitccrh::new(terms.oracle.start(Owner::Evaluator, salt)),
+            start: terms.oracle.start(Owner::Garbler, own_salt),
+            failed: false,
+        })
+    }
+}
+
+impl EvaluatorState {
+    fn machines(&self) -> Machines {
+        let deltas = self.seeds.deltas();
+        let copies: Vec<Copy> = deltas
+            .iter()
+            .zip(starts(self.start, &self.checked))
+            .map(|(&delta, start)| Copy { delta, start })
+            .collect();
+        Machines {
+            checker: (!copies.is_empty()).then(|| HalfGatesGarbler::new(&copies)),
+            evaluator: (!self.evaluated.is_empty())
+                .then(|| HalfGatesEvaluator::new(&starts(self.start, &self.evaluated))),
+            check_masks: zeros(0),
+            masks: zeros(0),
+        }
+    }
+
+    fn total(&self) -> usize {
+        self.evaluated.len() + self.checked.len()
+    }
+
+    fn check(&mut self, holds: bool) {
+        self.failed |= !holds;
+    }
+
+    /// Step 2, with the check of step 9 (a).
+    fn receive_labels(
+        &mut self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        encoded: &BitVec,
+        machines: &mut Machines,
+    ) -> Result<()> {
+        let (total, m) = (self.total(), encoded.len());
+        let (active, checks) = (self.evaluated.len(), self.checked.len());
+        let mut corrections = self.choices.clone();
+        corrections.xor_assign(encoded);
+        channel.send(corrections.as_bytes())?;
+        let deltas = self.seeds.deltas();
+        let mut expected = zeros(m * checks);
+        self.seeds.peer_labels().fill(&mut expected);
+        let mut labels = zeros(m * active);
+        let (mut message, mut wrong) = (zeros(2 * total), Block::ZERO);
+        for i in 0..m {
+            channel.recv_blocks(&mut message)?;
+            let choice = Block::mask(encoded.get(i));
+            let (zero, one) = message.split_at_mut(total);
+            zero.iter_mut().zip(one).for_each(|(zero, one)| *zero ^= (*zero ^ *one) & choice);
+            Prg::from_seed(self.pads[i]).xor_blocks(zero);
+            for (label, &j) in labels[i * active..][..active].iter_mut().zip(&self.evaluated) {
+                *label = zero[j];
+            }
+            // Step 9 (a)
+            for ((label, delta), &j) in expected[i * checks..].iter().zip(deltas.iter()).zip(&self.checked) {
+                wrong = wrong | (*label ^ (*delta & choice) ^ zero[j]);
+            }
+        }
+        self.check(wrong == Block::ZERO);
+        let n = terms.peer.len();
+        if let Some(checker) = &mut machines.checker {
+            let mut inputs = zeros(n * checks);
+            terms.matrix.combine(checks, &expected, &mut inputs);
+            let rows = terms.peer.iter().zip(inputs.chunks_exact(checks));
+            rows.for_each(|(slot, row)| checker.set_zero_labels(*slot, row));
+        }
+        if let Some(evaluator) = &mut machines.evaluator {
+            let mut inputs = zeros(n * active);
+            terms.matrix.combine(active, &labels, &mut inputs);
+            let rows = terms.peer.iter().zip(inputs.chunks_exact(active));
+            rows.for_each(|(slot, row)| evaluator.set_labels(*slot, row));
+        }
+        Ok(())
+    }
+
+    /// Steps 3 and 4, with the check of step 9 (e); returns R of the evaluation copies.
+    fn receive_commitments<S: Script>(
+        &mut self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        machines: &mut Machines,
+        script: &mut S,
+    ) -> Result<Blocks> {
+        let (total, n, active) = (self.total(), terms.committed(), self.evaluated.len());
+        // Step 3: P1's choices are x once P2 has moved its rows.
+        let correction = recv_bits(channel, n)?;
+        for (i, v) in self.rows[..n].iter_mut().enumerate() {
+            *v ^= self.offset & Block::mask(correction.get(i));
+        }
+        let mut cipher = encryption(&self.keys, Hidden::Commitments);
+        let (mut block, mut r) = (zeros(ROWS * total), zeros(n * active));
+        for first in (0..n).step_by(ROWS) {
+            let count = ROWS.min(n - first);
+            let rows = &mut block[..count * total];
+            channel.recv_blocks(rows)?;
+            let kept = &mut r[first * active..][..count * active];
+            pick(rows, total, &self.evaluated, kept);
+            cipher.xor(kept);
+        }
+        // Step 3: open.
+        let mut offset = self.offset;
+        script.opening(&mut offset);
+        channel.send_block(offset)?;
+        channel.send(&terms.oracle.opening(&self.rows[n..]))?;
+        channel.flush()?;
+        self.check_commitments(channel, terms, machines, &r)?;
+        Ok(r)
+    }
+
+    /// Step 4: opens the evaluation copies' commitments, and recomputes those of the check copies.
+    fn check_commitments(
+        &mut self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        machines: &mut Machines,
+        r: &[Block],
+    ) -> Result<()> {
+        let (total, n) = (self.total(), terms.committed());
+        let (active, checks) = (self.evaluated.len(), self.checked.len());
+        let deltas = self.seeds.deltas();
+        let (mut labels, mut masks) = (self.seeds.own_labels(), self.seeds.masks());
+        let mut cipher = encryption(&self.keys, Hidden::Openings);
+        let mut digests = vec![[[0u8; 32]; 2]; ROWS * total];
+        let (mut sealed, mut opened) = (zeros(ROWS * total), zeros(ROWS * active));
+        let (mut a, mut prf) = (zeros(ROWS * checks), zeros(ROWS * checks));
+        machines.check_masks = zeros(terms.masks() * checks);
+        machines.masks = zeros(terms.masks() * active);
+        let mut sound = subtle::Choice::from(1);
+        for first in (0..n).step_by(ROWS) {
+            let count = ROWS.min(n - first);
+            let digests = &mut digests[..count * total];
+            let (a, prf) = (&mut a[..count * checks], &mut prf[..count * checks]);
+            labels.fill(a);
+            masks.fill(prf);
+            let m = committing_labels(&self.labels, first, self.offset, &self.rows[first..first + count]);
+            channel.recv(digests.as_flattened_mut().as_flattened_mut())?;
+            let sealed = &mut sealed[..count * total];
+            channel.recv_blocks(sealed)?;
+            let opened = &mut opened[..count * active];
+            pick(sealed, total, &self.evaluated, opened);
+            cipher.xor(opened);
+            for row in 0..count {
+                let i = first + row;
+                let digests = &digests[row * total..][..total];
+                let open = &opened[row * active..][..active];
+                for (e, &j) in self.evaluated.iter().enumerate() {
+                    let digest = terms.oracle.label(j, i, r[i * active + e], open[e]);
+                    sound &= digest.ct_eq(&digests[j][open[e].lsb() as usize]);
+                }
+                let a = &a[row * checks..][..checks];
+                for (c, &j) in self.checked.iter().enumerate() {
+                    let pairs = committed_pairs(a[c], deltas[c], prf[row * checks + c], &m[row]);
+                    for ((r, a), known) in pairs.iter().zip(&digests[j]) {
+                        sound &= terms.oracle.label(j, i, *r, *a).ct_eq(known);
+                    }
+                }
+                match terms.own.get(i) {
+                    Some(&slot) => {
+                        machines.checker.iter_mut().for_each(|checker| checker.set_zero_labels(slot, a));
+                        machines.evaluator.iter_mut().for_each(|evaluator| evaluator.set_labels(slot, open));
+                    }
+                    None => {
+                        let at = i - terms.own.len();
+                        machines.check_masks[at * checks..][..checks].copy_from_slice(a);
+                        machines.masks[at * active..][..active].copy_from_slice(open);
+                    }
+                }
+            }
+        }
+        self.check(sound.into());
+        Ok(())
+    }
+
+    /// Step 5: {H(Δ_{i,b})}.
+    fn receive_token_hashes(&self, channel: &mut Channel, terms: &Terms<'_>) -> Result<Received> {
+        let mut hashes = Vec::new();
+        for _ in terms.kinds() {
+            let mut kind = vec![[[0u8; 32]; 2]; terms.outputs];
+            channel.recv(kind.as_flattened_mut().as_flattened_mut())?;
+            hashes.push(kind);
+        }
+        Ok(Received { r: zeros(0), hashes, commitments: Vec::new(), z: zeros(0), decoded: Vec::new() })
+    }
+
+    /// Steps 5 and 6 with the check of step 9 (b): checks and evaluates piece by piece, then decodes the outputs.
+    fn receive_circuits(
+        &mut self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        machines: &mut Machines,
+        received: &mut Received,
+    ) -> Result<()> {
+        let total = self.total();
+        let (active, checks) = (self.evaluated.len(), self.checked.len());
+        let (mut tables, mut garbled, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+        let mut wrong = Block::ZERO;
+        let coded = terms.copies.coded();
+        let mut decoder = coded.then(|| Decoder::new(&terms.oracle, &self.evaluated, &self.checked));
+        let sent = if coded { terms.copies.evaluated } else { total };
+        let outputs = pieces(terms.function, terms.piece(), |piece| {
+            tables.resize(piece.ands * sent * 2, Block::ZERO);
+            channel.recv_blocks(&mut tables)?;
+            garbled.resize(piece.ands * checks * 2, Block::ZERO);
+            kept.resize(piece.ands * active * 2, Block::ZERO);
+            if let Some(checker) = &mut machines.checker {
+                checker.garble(piece, &mut garbled);
+            }
+            match &mut decoder {
+                Some(decoder) => decoder.piece(&tables, &garbled, &mut kept),
+                None => {
+                    wrong = wrong | difference(&tables, total, &self.checked, &garbled);
+                    pick_pairs(&tables, total, &self.evaluated, &mut kept);
+                }
+            }
+            if let Some(evaluator) = &mut machines.evaluator {
+                evaluator.evaluate(piece, &kept);
+            }
+            Ok(())
+        })?;
+        self.check(wrong == Block::ZERO);
+        if let Some(decoder) = &decoder {
+            let mut hashes: Vec<Digest> = vec![[0; 32]; total];
+            channel.recv(hashes.as_flattened_mut())?;
+            let (evaluated, checked) = decoder.finish();
+            let known = self.evaluated.iter().zip(&evaluated).chain(self.checked.iter().zip(&checked));
+            let sound = known.fold(true, |sound, (&j, hash)| sound & (hashes[j] == *hash));
+            self.check(sound);
+        }
+        if let Some(checker) = &machines.checker {
+            received.z =
+                output_rows(terms, checks, &outputs, &machines.check_masks, |slot| checker.zero_labels(slot));
+        }
+        let mut z = zeros(0);
+        if let Some(evaluator) = &machines.evaluator {
+            z = output_rows(terms, active, &outputs, &machines.masks, |slot| evaluator.labels(slot));
+        }
+        self.decode(channel, terms, &z, received)
+    }
+
+    /// Step 6: opens T of the evaluation copies and looks their labels up.
+    fn decode(
+        &mut self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        z: &[Block],
+        received: &mut Received,
+    ) -> Result<()> {
+        let (n, active) = (terms.outputs, self.evaluated.len());
+        received.decoded = (0..active)
+            .map(|_| Decoded { bits: vec![None; n], tokens: zeros(n), returned: zeros(n) })
+            .collect();
+        let starts = starts(self.start, &self.evaluated);
+        let (mut table, mut labels) = (zeros(2 * n), zeros(n));
+        for (k, &kind) in terms.kinds().iter().enumerate() {
+            let mut cipher = encryption(&self.keys, kind);
+            let mut commitments = Vec::with_capacity(self.checked.len());
+            let mut e = 0;
+            for j in 0..self.total() {
+                let mut commitment = [0u8; 32];
+                channel.recv(&mut commitment)?;
+                channel.recv_blocks(&mut table)?;
+                if self.evaluated.get(e) != Some(&j) {
+                    commitments.push(commitment);
+                    continue;
+                }
+                cipher.xor_one(e, &mut table);
+                self.check(terms.oracle.tables(kind, j, &table).ct_eq(&commitment).into());
+                (0..n).for_each(|i| labels[i] = z[i * active + e]);
+                let colours = BitVec::from_lsbs(&labels);
+                Mitccrh::new(starts[e]).hash_blocks(first_gid(kind), 1, &mut labels);
+                let decoded = &mut received.decoded[e];
+                for i in 0..n {
+                    let token = labels[i] ^ table[2 * i + colours.get(i) as usize];
+                    let hash = terms.oracle.token(kind, i, token);
+                    let [zero, one] = received.hashes[k][i].map(|known| bool::from(known.ct_eq(&hash)));
+                    decoded.take(kind, i, token, (zero != one).then_some(one));
+                }
+                e += 1;
+            }
+            received.commitments.push(commitments);
+        }
+        Ok(())
+    }
+
+    /// The end of step 6, and steps 7 to 9.
+    fn finish<S: Script>(
+        &mut self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        input: &BitVec,
+        received: Received,
+        prg: &mut Prg,
+        script: &mut S,
+    ) -> Result<Option<BitVec>> {
+        let verdict = Verdict::of(&received.decoded, terms.outputs);
+        let (mut known, mut omega) = (verdict.omega.is_some(), verdict.omega.unwrap_or_default());
+        script.omega(&mut known, &mut omega);
+        // Step 7
+        let h1 = self.trapdoor.blind(&terms.oracle, known, omega);
+        channel.send(&h1.encode()[0])?;
+        channel.flush()?;
+        let seeds = self.check_recovery(channel, terms, &received, &h1)?;
+        script.decrypted(&seeds);
+        // Step 8. Where P1 waits for an answer, the time must not tell whether it was caught.
+        let mut z = verdict.z.unwrap_or_else(|| BitVec::zeros(terms.outputs));
+        let mut sure = verdict.sure;
+        if verdict.omega.is_some() || terms.output_to.garbler() {
+            let recovered = self.recover(terms, &received.r, seeds);
+            let x = recovered.as_ref().cloned().unwrap_or_else(|| BitVec::zeros(terms.committed()));
+            let computed = self.compute(terms, &x, input);
+            if verdict.omega.is_some() {
+                sure &= recovered.is_some();
+                z = computed;
+            }
+        }
+        self.check(sure);
+        if terms.output_to.garbler() {
+            self.return_output(channel, terms, &received, &z, prg, script)?;
+        }
+        // Step 9
+        if self.failed {
+            return cheated("a check of the garbler's messages failed");
+        }
+        Ok(terms.output_to.evaluator().then_some(z))
+    }
+
+    /// Step 7 and the checks of step 9 (c) and (d); returns seed'_j of the evaluation copies.
+    fn check_recovery(
+        &mut self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        received: &Received,
+        h1: &Points,
+    ) -> Result<Blocks> {
+        let total = self.total();
+        let elements = Elements::new(&self.seeds, &self.trapdoor.h, &self.trapdoor.g1);
+        let delta = channel.recv_block()?;
+        let mut zero_tokens = vec![Block::ZERO; terms.outputs];
+        channel.recv_blocks(&mut zero_tokens)?;
+        let mut c: Vec<Encoding> = vec![[0; POINT_BYTES]; total];
+        channel.recv(c.as_flattened_mut())?;
+        let mut sealed = vec![Block::ZERO; total];
+        channel.recv_blocks(&mut sealed)?;
+        // The tokens are those that were hashed, and all differ by Δ.
+        let tokens: Vec<[Block; 2]> = zero_tokens.iter().map(|&zero| [zero, zero ^ delta]).collect();
+        self.check_tokens(terms, Hidden::Tables, &tokens, &received.hashes[0]);
+        self.check_tables(terms, Hidden::Tables, &tokens, &received.z, &received.commitments[0]);
+        // Step 9 (d)
+        let expected = elements.seal(&terms.oracle, &self.checked, &self.seeds, h1, delta);
+        for (k, &j) in self.checked.iter().enumerate() {
+            self.failed |= elements.c[k] != c[j] || expected[k] != sealed[j];
+        }
+        let (points, sound) = points_or_identity(self.evaluated.iter().map(|&j| c[j]).collect());
+        self.check(sound);
+        let sealed: Vec<Block> = self.evaluated.iter().map(|&j| sealed[j]).collect();
+        Ok(Zeroizing::new(self.trapdoor.decrypt(&terms.oracle, &self.evaluated, &points, &sealed)))
+    }
+
+    fn check_tokens(
+        &mut self,
+        terms: &Terms<'_>,
+        kind: Hidden,
+        tokens: &[[Block; 2]],
+        hashes: &[[Digest; 2]],
+    ) {
+        for (i, (pair, hashes)) in tokens.iter().zip(hashes).enumerate() {
+            self.failed |= pair.map(|token| terms.oracle.token(kind, i, token)) != *hashes;
+        }
+    }
+
+    /// Step 9 (c): the check copies' commitments to T, from their labels and the tokens.
+    fn check_tables(
+        &mut self,
+        terms: &Terms<'_>,
+        kind: Hidden,
+        tokens: &[[Block; 2]],
+        z: &[Block],
+        commitments: &[Digest],
+    ) {
+        let (checks, deltas) = (self.checked.len(), self.seeds.deltas());
+        let starts = starts(self.start, &self.checked);
+        let (mut column, mut table) = (zeros(terms.outputs), zeros(2 * terms.outputs));
+        for c in 0..checks {
+            (0..terms.outputs).for_each(|i| column[i] = z[i * checks + c]);
+            output_table(starts[c], kind, deltas[c], &column, tokens, &mut table);
+            self.failed |= terms.oracle.tables(kind, self.checked[c], &table) != commitments[c];
+        }
+    }
+
+    /// Step 8: P1's committed bits, if the decrypted seeds explain R by exactly one input.
+    fn recover(&self, terms: &Terms<'_>, r: &[Block], seeds: Blocks) -> Option<BitVec> {
+        let (n, active) = (terms.committed(), self.evaluated.len());
+        let mut found: Option<BitVec> = None;
+        let mut several = false;
+        let mut prf = zeros(n * active);
+        Seeds::new(seeds.to_vec()).masks().fill(&mut prf);
+        let m = committing_labels(&self.labels, 0, self.offset, &self.rows[..n]);
+        for e in 0..active {
+            let mut x = BitVec::zeros(n);
+            let mut valid = subtle::Choice::from(1);
+            for i in 0..n {
+                let label = r[i * active + e] ^ prf[i * active + e];
+                let one = label.ct_eq(&m[i][1]);
+                valid &= one | label.ct_eq(&m[i][0]);
+                x.set(i, one.into());
+            }
+            if valid.into() {
+                several |= found.as_ref().is_some_and(|other| *other != x);
+                found = Some(x);
+            }
+        }
+        found.filter(|_| !several)
+    }
+
+    /// f(x, y) in the clear, under the mask if P1 alone learns it.
+    fn compute(&self, terms: &Terms<'_>, x: &BitVec, y: &BitVec) -> BitVec {
+        let own = terms.own.iter().copied().zip(x.iter());
+        let bits: Vec<(u32, bool)> = own.chain(terms.peer.iter().copied().zip(y.iter())).collect();
+        let mut z = compute(terms.function, &bits);
+        for i in 0..terms.masks() {
+            z.set(i, z.get(i) ^ x.get(terms.own.len() + i));
+        }
+        z
+    }
+
+    /// P1's outputs: commits to their tokens, checks that P1's are sound, and opens.
+    fn return_output<S: Script>(
+        &mut self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        received: &Received,
+        z: &BitVec,
+        prg: &mut Prg,
+        script: &mut S,
+    ) -> Result<()> {
+        let n = terms.outputs;
+        // The tokens of a copy that computed z; a good one is among the evaluation copies.
+        let mut returned = zeros(n);
+        let matching = |d: &&Decoded| d.bits.iter().zip(z.iter()).all(|(bit, z)| *bit == Some(z));
+        let found = received.decoded.iter().find(matching);
+        found.iter().for_each(|d| returned.copy_from_slice(&d.returned));
+        let sound = found.is_some();
+        self.check(sound);
+        script.returned(&mut returned);
+        let mut opening = Zeroizing::new([0u8; 32]);
+        prg.fill_bytes(&mut opening[..]);
+        channel.send(&terms.oracle.returned(&opening, &returned))?;
+        let mut tokens = vec![[Block::ZERO; 2]; n];
+        channel.recv_blocks(tokens.as_flattened_mut())?;
+        self.check_tokens(terms, Hidden::Returned, &tokens, &received.hashes[1]);
+        self.check_tables(terms, Hidden::Returned, &tokens, &received.z, &received.commitments[1]);
+        channel.send(&[u8::from(!self.failed)])?;
+        if !self.failed {
+            channel.send(&opening[..])?;
+            channel.send_blocks(&returned)?;
+        }
+        Ok(channel.flush()?)
+    }
+}
+
+impl Decoded {
+    /// Records output `i`'s token of one kind; both kinds must tell the same value.
+    fn take(&mut self, kind: Hidden, i: usize, token: Block, bit: Option<bool>) {
+        if matches!(kind, Hidden::Returned) {
+            self.returned[i] = token;
+            self.bits[i] = self.bits[i].filter(|_| bit == self.bits[i]);
+        } else {
+            self.tokens[i] = token;
+            self.bits[i] = bit;
+        }
+    }
+}
+
+/// What step 6 concludes.
+struct Verdict {
+    /// The outputs, where no two copies contradict each other.
+    z: Option<BitVec>,
+    /// Δ, where two copies do.
+    omega: Option<Block>,
+    /// Whether there is an output at all.
+    sure: bool,
+}
+
+impl Verdict {
+    fn of(decoded: &[Decoded], outputs: usize) -> Verdict {
+        // Invalid circuits
+        if !decoded.iter().any(Decoded::valid) {
+            return Verdict { z: None, omega: None, sure: false };
+        }
+        let mut z = BitVec::zeros(outputs);
+        let (mut omega, mut sure) = (None, true);
+        for i in 0..outputs {
+            let token = |bit| decoded.iter().find(|d| d.bits[i] == Some(bit)).map(|d| d.tokens[i]);
+            match (token(false), token(true)) {
+                // Inconsistent output labels
+                (Some(zero), Some(one)) => {
+                    sure &= omega.is_none_or(|omega| omega == zero ^ one);
+                    omega = Some(zero ^ one);
+                }
+                (_, one) => z.set(i, one.is_some()),
+            }
+        }
+        // Consistent output labels
+        Verdict { z: omega.is_none().then_some(z), omega, sure }
+    }
+}
+
+/// Takes the lanes named by `lanes` out of rows of `total`.
+fn pick(rows: &[Block], total: usize, lanes: &[usize], out: &mut [Block]) {
+    for (row, out) in rows.chunks_exact(total).zip(out.chunks_exact_mut(lanes.len().max(1))) {
+        out.iter_mut().zip(lanes).for_each(|(out, &j)| *out = row[j]);
+    }
+}
+
+/// As [`pick`], for the two ciphertexts of gates.
+fn pick_pairs(tables: &[Block], total: usize, lanes: &[usize], out: &mut [Block]) {
+    let (tables, out) = (tables.as_chunks::<2>().0, out.as_chunks_mut::<2>().0);
+    for (row, out) in tables.chunks_exact(total).zip(out.chunks_exact_mut(lanes.len().max(1))) {
+        out.iter_mut().zip(lanes).for_each(|(out, &j)| *out = row[j]);
+    }
+}
+
+/// The OR of all differences between the tables of the lanes named and those garbled anew.
+fn difference(tables: &[Block], total: usize, lanes: &[usize], garbled: &[Block]) -> Block {
+    let (tables, garbled) = (tables.as_chunks::<2>().0, garbled.as_chunks::<2>().0);
+    let mut wrong = Block::ZERO;
+    for (row, garbled) in tables.chunks_exact(total).zip(garbled.chunks_exact(lanes.len().max(1))) {
+        for (mine, &j) in garbled.iter().zip(lanes) {
+            wrong = wrong | (mine[0] ^ row[j][0]) | (mine[1] ^ row[j][1]);
+        }
+    }
+    wrong
+}

@@ -1,0 +1,52 @@
+//! Where a party may leave the protocol: the tests' cheaters implement this, everybody else is [`Honest`].
+
+use tacit_crypto::group::Encoding;
+use tacit_crypto::{BitVec, Block};
+
+/// Changes to what a party computes, at the steps of figures 3 and 4. Lanes are the garbled copies.
+pub(super) trait Script {
+    /// Step 1: the pairs (key_j, seed_j) that go into the OT.
+    fn keys(&mut self, _pairs: &mut [[Block; 2]]) {}
+    /// Step 2: the labels of encoded input `i`, for 0 and for 1, of every copy.
+    fn evaluator_labels(&mut self, _i: usize, _zero: &mut [Block], _one: &mut [Block]) {}
+    /// Step 3: R of P1's input `i` in every copy.
+    fn masked_input(&mut self, _i: usize, _r: &mut [Block]) {}
+    /// Step 4: the pairs (R, A) of P1's input `i` that the commitments of every copy hold, the label of colour 0 first.
+    fn committed(&mut self, _i: usize, _pairs: &mut [[(Block, Block); 2]]) {}
+    /// Step 4: the labels that are opened for P1's input `i`.
+    fn opened(&mut self, _i: usize, _deltas: &[Block], _labels: &mut [Block]) {}
+    /// Step 5: the zero-labels of P1's input `i` that garbling starts from.
+    fn garbled_input(&mut self, _i: usize, _deltas: &[Block], _labels: &mut [Block]) {}
+    /// Step 5: garbled tables, gate by gate, in a gate copy by copy.
+    fn tables(&mut self, _lanes: usize, _tables: &mut [Block]) {}
+    /// Step 5, coded transfer: one combination of tables, and the tables' hashes.
+    fn combination(&mut self, _combination: &mut [Block]) {}
+    /// See [`combination`](Script::combination).
+    fn table_hashes(&mut self, _hashes: &mut [[u8; 32]]) {}
+    /// Step 5: copy `j`'s table T, before it is committed to.
+    fn output_table(&mut self, _j: usize, _table: &mut [Block]) {}
+    /// Step 5: copy `j`'s commitment to T.
+    fn table_commitment(&mut self, _j: usize, _commitment: &mut [u8; 32]) {}
+    /// Step 5: the tokens Δ_{i,0} and Δ_{i,1}.
+    fn tokens(&mut self, _tokens: &mut [[Block; 2]]) {}
+    /// Step 7: Δ and {Δ_{i,0}} as they are revealed.
+    fn revealed(&mut self, _delta: &mut Block, _tokens: &mut [Block]) {}
+    /// Step 7: C_j and Enc_{D_j}(seed_j).
+    fn recovery(&mut self, _c: &mut [Encoding], _seeds: &mut [Block]) {}
+
+    /// Step 1: P2's evaluation set.
+    fn evaluated(&mut self, _set: &mut BitVec) {}
+    /// Step 3: the offset that P2 opens M with.
+    fn opening(&mut self, _offset: &mut Block) {}
+    /// Step 7: whether P2 claims to know Δ, and as what.
+    fn omega(&mut self, _known: &mut bool, _omega: &mut Block) {}
+    /// Step 8: the seeds that P2 decrypts for its evaluation copies.
+    fn decrypted(&mut self, _seeds: &[Block]) {}
+    /// Step 9: the tokens that P2 returns for P1's outputs.
+    fn returned(&mut self, _tokens: &mut [Block]) {}
+}
+
+/// Nothing changes.
+pub(super) struct Honest;
+
+impl Script for Honest {}

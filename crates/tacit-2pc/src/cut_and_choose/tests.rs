@@ -1,0 +1,591 @@
+//! Honest runs, and scripted cheaters for every step of figures 3 and 4. Seeds are fixed: counts repeat.
+
+use super::script::{Honest, Script};
+use super::*;
+use crate::circuit::{Circuit, evaluate, named};
+use crate::semi_honest::Prepared;
+use crate::{Error, Result};
+use std::sync::{Arc, Mutex};
+use tacit_crypto::Block;
+use tacit_crypto::group::Encoding;
+use tacit_net::memory;
+
+const FUNCTION: &str = "add8";
+
+struct Outcome {
+    garbler: Result<Option<BitVec>>,
+    evaluator: Result<Option<BitVec>>,
+    /// What P1 received, in bytes and messages.
+    view: (u64, u64),
+}
+
+impl Outcome {
+    /// The output, or `None` if P2 aborted; panics on any other fault.
+    fn output(&self) -> Option<&BitVec> {
+        match &self.evaluator {
+            Ok(output) => output.as_ref(),
+            Err(Error::Cheated { .. }) => None,
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
+
+fn prepared(name: &str) -> (Circuit, Prepared) {
+    let function = named::find(name).unwrap();
+    (function.circuit.clone(), Prepared::from_function(&function).unwrap())
+}
+
+fn run(
+    job: &Job<'_>,
+    x: &BitVec,
+    y: &BitVec,
+    seed: u64,
+    one: &mut (impl Script + Send),
+    two: &mut (impl Script + Send),
+) -> Outcome {
+    let prg = |role: u64| Prg::from_seed(Block::from_halves(seed, role));
+    let ((garbler, view), evaluator) = memory::run(
+        |channel| {
+            let (mut prg, base) = (prg(1), tacit_ot::base::default());
+            let mut garbler = Garbler::setup(channel, &*base, &mut prg).unwrap();
+            let result = garbler.scripted(channel, job, x, &mut prg, one);
+            (result, (channel.stats().bytes_received, channel.stats().messages_received))
+        },
+        |channel| {
+            let (mut prg, base) = (prg(2), tacit_ot::base::default());
+            let mut evaluator = Evaluator::setup(channel, &*base, &mut prg).unwrap();
+            evaluator.scripted(channel, job, y, &mut prg, two)
+        },
+    );
+    Outcome { garbler, evaluator, view }
+}
+
+fn joined(circuit: &Circuit, x: &BitVec, y: &BitVec) -> BitVec {
+    let bits: Vec<bool> = evaluate(circuit, &[x.clone(), y.clone()])
+        .iter()
+        .flat_map(|o| o.iter().collect::<Vec<_>>())
+        .collect();
+    BitVec::from_bools(&bits)
+}
+
+fn byte(value: u8) -> BitVec {
+    BitVec::from_bytes(&[value], 8)
+}
+
+#[test]
+fn honest_parties_learn_what_they_should() {
+    for name in [FUNCTION, "add32", "aes128"] {
+        let (circuit, prepared) = prepared(name);
+        let shape = circuit.shape();
+        let mut prg = Prg::from_seed(Block::new(3));
+        for output_to in [OutputTo::Evaluator, OutputTo::Garbler, OutputTo::Both] {
+            let x = BitVec::random(shape.inputs[0] as usize, &mut prg);
+            let y = BitVec::random(shape.inputs[1] as usize, &mut prg);
+            let out = run(&Job::new(&prepared, output_to), &x, &y, 1, &mut Honest, &mut Honest);
+            let expected = joined(&circuit, &x, &y);
+            assert!(out.evaluator.unwrap() == output_to.evaluator().then(|| expected.clone()), "{name}");
+            assert!(out.garbler.unwrap() == output_to.garbler().then_some(expected), "{name}");
+        }
+    }
+}
+
+#[test]
+fn one_setup_serves_many_runs() {
+    let (circuit, prepared) = prepared(FUNCTION);
+    let job = Job::new(&prepared, OutputTo::Both);
+    let inputs = [(1, 2), (200, 100), (255, 255)];
+    let (a, b) = memory::run(
+        |channel| {
+            let (mut prg, base) = (Prg::from_os(), tacit_ot::base::default());
+            let mut garbler = Garbler::setup(channel, &*base, &mut prg).unwrap();
+            inputs.map(|(x, _)| garbler.run(channel, &job, &byte(x), &mut prg).unwrap().unwrap())
+        },
+        |channel| {
+            let (mut prg, base) = (Prg::from_os(), tacit_ot::base::default());
+            let mut evaluator = Evaluator::setup(channel, &*base, &mut prg).unwrap();
+            inputs.map(|(_, y)| evaluator.run(channel, &job, &byte(y), &mut prg).unwrap().unwrap())
+        },
+    );
+    for (i, (x, y)) in inputs.iter().enumerate() {
+        assert!(a[i] == b[i] && a[i] == joined(&circuit, &byte(*x), &byte(*y)));
+    }
+}
+
+#[test]
+fn parties_that_disagree_find_out_before_inputs_are_used() {
+    let (_, one) = prepared("add8");
+    let (_, two) = prepared("add32");
+    let job = |prepared, output_to| Job::new(prepared, output_to);
+    let start = |a: Job<'_>, b: Job<'_>, both_garble: bool| {
+        memory::run(
+            |channel| protocol::agree_only(channel, true, &a).map(|_| ()),
+            |channel| protocol::agree_only(channel, both_garble, &b).map(|_| ()),
+        )
+    };
+    let refused = |result: (Result<()>, Result<()>)| {
+        matches!(result, (Err(Error::Mismatch { .. }), Err(Error::Mismatch { .. })))
+    };
+    assert!(refused(start(job(&one, OutputTo::Both), job(&two, OutputTo::Both), false)));
+    assert!(refused(start(job(&one, OutputTo::Both), job(&one, OutputTo::Garbler), false)));
+    assert!(refused(start(job(&one, OutputTo::Both), job(&one, OutputTo::Both), true)));
+    let other = Job { copies: Copies { total: 39, evaluated: 0 }, ..job(&one, OutputTo::Both) };
+    assert!(refused(start(job(&one, OutputTo::Both), other, false)));
+    assert!(!refused(start(job(&one, OutputTo::Both), job(&one, OutputTo::Both), false)));
+}
+
+/// What a cheating P1 spoils.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Fault {
+    /// Step 1: another key or seed goes into the OT than the one used.
+    Key,
+    Seed,
+    /// Step 2: the labels for 1 of the first `k` encoded input bits, in all copies.
+    Selective(usize),
+    /// Step 3: R.
+    R,
+    /// Step 4: a label that is opened is wrong; is the other value's; is the other value's and committed to as this one's.
+    Opened,
+    OtherLabel,
+    Inconsistent,
+    /// Step 4: a commitment is to another label.
+    Committed,
+    /// Step 5: ciphertexts; the circuit computes with a flipped input bit; T; its commitment; a token.
+    Tables,
+    Flipped,
+    T,
+    TCommitment,
+    Token,
+    /// Step 5, coded: a combination; a table's hash.
+    Combination,
+    TableHash,
+    /// Step 7: Δ, a token, C_j, no group element, Enc(seed_j).
+    Delta,
+    RevealedToken,
+    C,
+    NoElement,
+    EncSeed,
+}
+
+/// A P1 that spoils one thing in the copies below `copies`.
+struct Cheater {
+    fault: Fault,
+    copies: usize,
+    flipped: bool,
+}
+
+impl Cheater {
+    fn new(fault: Fault, copies: usize) -> Self {
+        Cheater { fault, copies, flipped: false }
+    }
+}
+
+fn spoil(blocks: &mut [Block]) {
+    blocks.iter_mut().for_each(|b| *b ^= Block::new(4));
+}
+
+fn shift(labels: &mut [Block], deltas: &[Block]) {
+    labels.iter_mut().zip(deltas).for_each(|(label, delta)| *label ^= *delta);
+}
+
+impl Script for Cheater {
+    fn keys(&mut self, pairs: &mut [[Block; 2]]) {
+        for pair in &mut pairs[..self.copies] {
+            match self.fault {
+                Fault::Key => pair[1] ^= Block::ONE,
+                Fault::Seed => pair[0] ^= Block::ONE,
+                _ => {}
+            }
+        }
+    }
+    fn evaluator_labels(&mut self, i: usize, _zero: &mut [Block], one: &mut [Block]) {
+        if matches!(self.fault, Fault::Selective(k) if i < k) {
+            spoil(one);
+        }
+    }
+    fn masked_input(&mut self, i: usize, r: &mut [Block]) {
+        if self.fault == Fault::R && i == 2 {
+            spoil(&mut r[..self.copies]);
+        }
+    }
+    fn committed(&mut self, i: usize, pairs: &mut [[(Block, Block); 2]]) {
+        for pair in &mut pairs[..self.copies] {
+            match self.fault {
+                Fault::Inconsistent if i == 2 => (pair[0].0, pair[1].0) = (pair[1].0, pair[0].0),
+                Fault::Committed if i == 2 => pair[0].1 ^= Block::new(4),
+                _ => {}
+            }
+        }
+    }
+    fn opened(&mut self, i: usize, deltas: &[Block], labels: &mut [Block]) {
+        let labels = &mut labels[..self.copies];
+        match self.fault {
+            Fault::Opened if i == 2 => spoil(labels),
+            Fault::OtherLabel | Fault::Inconsistent if i == 2 => shift(labels, deltas),
+            _ => {}
+        }
+    }
+    fn garbled_input(&mut self, i: usize, deltas: &[Block], labels: &mut [Block]) {
+        if self.fault == Fault::Flipped && i == 2 {
+            shift(&mut labels[..self.copies], deltas);
+        }
+    }
+    fn tables(&mut self, _lanes: usize, tables: &mut [Block]) {
+        if self.fault == Fault::Tables && !std::mem::replace(&mut self.flipped, true) {
+            spoil(&mut tables[..2 * self.copies]);
+        }
+    }
+    fn combination(&mut self, combination: &mut [Block]) {
+        if self.fault == Fault::Combination && !std::mem::replace(&mut self.flipped, true) {
+            spoil(&mut combination[..1]);
+        }
+    }
+    fn table_hashes(&mut self, hashes: &mut [[u8; 32]]) {
+        if self.fault == Fault::TableHash {
+            hashes[0][0] ^= 1;
+        }
+    }
+    fn output_table(&mut self, j: usize, table: &mut [Block]) {
+        if self.fault == Fault::T && j < self.copies {
+            spoil(table);
+        }
+    }
+    fn table_commitment(&mut self, j: usize, commitment: &mut [u8; 32]) {
+        commitment[0] ^= (self.fault == Fault::TCommitment && j < self.copies) as u8;
+    }
+    fn tokens(&mut self, tokens: &mut [[Block; 2]]) {
+        if self.fault == Fault::Token {
+            spoil(&mut tokens[1][1..]);
+        }
+    }
+    fn revealed(&mut self, delta: &mut Block, tokens: &mut [Block]) {
+        match self.fault {
+            Fault::Delta => spoil(std::slice::from_mut(delta)),
+            Fault::RevealedToken => spoil(tokens),
+            _ => {}
+        }
+    }
+    fn recovery(&mut self, c: &mut [Encoding], seeds: &mut [Block]) {
+        match self.fault {
+            Fault::C => (0..self.copies).for_each(|j| c[j] = c[j + 20]),
+            Fault::NoElement => c[..self.copies].fill([0xff; 32]),
+            Fault::EncSeed => spoil(&mut seeds[..self.copies]),
+            _ => {}
+        }
+    }
+}
+
+/// A P2 that follows the protocol and notes whether it recovered P1's input; its set may be fixed.
+#[derive(Default)]
+struct Watch {
+    set: Option<BitVec>,
+    recovers: bool,
+}
+
+impl Script for Watch {
+    fn evaluated(&mut self, set: &mut BitVec) {
+        if let Some(fixed) = &self.set {
+            *set = fixed.clone();
+        }
+    }
+    fn omega(&mut self, known: &mut bool, _omega: &mut Block) {
+        self.recovers = *known;
+    }
+}
+
+/// An evaluation set that holds the copies below `wanted` or not, and every second one of the others.
+fn set(first: bool, copies: usize) -> BitVec {
+    BitVec::from_bools(&(0..40).map(|j| if j < copies { first } else { j % 2 == 0 }).collect::<Vec<_>>())
+}
+
+/// What P2 gets when the spoilt copies are evaluated, and when they are checked.
+fn both_ways(fault: Fault, output_to: OutputTo) -> [(Option<BitVec>, bool); 2] {
+    let (_, prepared) = prepared(FUNCTION);
+    let job = Job::new(&prepared, output_to);
+    [true, false].map(|evaluated| {
+        let mut watch = Watch { set: Some(set(evaluated, 3)), recovers: false };
+        let out = run(&job, &byte(0b1011), &byte(0b110), 5, &mut Cheater::new(fault, 3), &mut watch);
+        if output_to == OutputTo::Evaluator {
+            // P1 ends as in an honest run whatever P2 found.
+            assert!(out.garbler.as_ref().is_ok_and(Option::is_none), "{fault:?}");
+        } else {
+            assert_eq!(out.garbler.is_ok(), out.evaluator.is_ok(), "{fault:?}");
+        }
+        (out.output().cloned(), watch.recovers)
+    })
+}
+
+#[test]
+fn every_fault_is_caught_or_harmless() {
+    let right = byte(0b1011 + 0b110);
+    // (fault, is the output right if the copies are evaluated, if they are checked, is the input recovered)
+    let cases = [
+        (Fault::Key, false, true, false),
+        (Fault::Seed, true, false, false),
+        (Fault::R, false, true, false),
+        (Fault::Opened, false, true, false),
+        (Fault::OtherLabel, false, true, true),
+        (Fault::Inconsistent, true, false, true),
+        (Fault::Committed, true, false, false),
+        (Fault::Tables, true, false, false),
+        (Fault::Flipped, true, false, true),
+        (Fault::T, true, false, false),
+        (Fault::TCommitment, false, false, false),
+        (Fault::Token, false, false, false),
+        (Fault::Delta, false, false, false),
+        (Fault::RevealedToken, false, false, false),
+        (Fault::C, true, false, false),
+        (Fault::NoElement, false, false, false),
+        (Fault::EncSeed, true, false, false),
+    ];
+    for output_to in [OutputTo::Evaluator, OutputTo::Both] {
+        for (fault, evaluated, checked, recovers) in cases {
+            let [(first, recovered), (second, _)] = both_ways(fault, output_to);
+            let expected = |passes: bool| passes.then(|| right.clone());
+            if fault == Fault::Committed {
+                // The spoilt commitment is opened or not, as P1's bit and the colours fall: 1/2 each.
+                assert!(first.is_none_or(|z| z == right) && second.is_none());
+                continue;
+            }
+            assert!(first == expected(evaluated), "{fault:?} in evaluated copies");
+            assert!(second == expected(checked), "{fault:?} in checked copies");
+            assert_eq!(recovered, recovers, "{fault:?}");
+        }
+    }
+}
+
+#[test]
+fn the_coded_transfer_is_as_strict() {
+    let (circuit, prepared) = prepared(FUNCTION);
+    let right = byte(0b1011 + 0b110);
+    // (fault, is the output right if the three copies are evaluated, is the input recovered)
+    let cases = [
+        (Fault::Tables, true, false),
+        (Fault::Flipped, true, true),
+        (Fault::Inconsistent, true, true),
+        (Fault::Combination, false, false),
+        (Fault::TableHash, false, false),
+    ];
+    let job = Job { copies: Copies::CODED, ..Job::new(&prepared, OutputTo::Both) };
+    let out = run(&job, &byte(9), &byte(8), 4, &mut Honest, &mut Honest);
+    assert!(out.output() == Some(&joined(&circuit, &byte(9), &byte(8))) && out.garbler.is_ok());
+    for (fault, evaluated, recovers) in cases {
+        for holds in [true, false] {
+            let set: Vec<bool> = (0..44).map(|j| if holds { j < 22 } else { j >= 22 }).collect();
+            let mut watch = Watch { set: Some(BitVec::from_bools(&set)), recovers: false };
+            let mut cheater = Cheater::new(fault, 3);
+            let out = run(&job, &byte(0b1011), &byte(0b110), 5, &mut cheater, &mut watch);
+            let expected = (evaluated && holds).then_some(&right);
+            assert!(out.output() == expected, "{fault:?}, evaluated: {holds}");
+            assert!(watch.recovers == (recovers && holds), "{fault:?}");
+        }
+    }
+}
+
+/// A program too long to hold: streamed by both sides, checks included.
+#[test]
+fn a_program_streams_through_all_copies() {
+    use crate::circuit::{Integer, Repeat, Shape, Uint};
+    use crate::semi_honest::Owner;
+    let rounds: u64 = if cfg!(feature = "long-tests") { 8000 } else { 100 };
+    let make = move || {
+        let shape = Shape { inputs: vec![32, 32], outputs: vec![32, 32] };
+        Repeat::new(
+            "mixing",
+            shape,
+            rounds,
+            |b: &mut crate::circuit::Builder, i, state: &[Uint], inputs: &[Uint]| {
+                let product = b.mul(&state[0], &inputs[1]);
+                vec![b.add(&product, &Uint::constant(i as i128, 32)), b.not_bits(&state[0])]
+            },
+        )
+    };
+    let streamed = Streamed::new(make, vec![Owner::Garbler, Owner::Evaluator]).unwrap();
+    let (x, y) = (123_456_789u32, 987_654_321u32);
+    let mut state = (x, y);
+    for i in 0..rounds {
+        state = (state.0.wrapping_mul(y).wrapping_add(i as u32), !state.0);
+    }
+    let word = |value: u32| BitVec::from_bytes(&value.to_le_bytes(), 32);
+    let expected = BitVec::from_bytes(&[state.0.to_le_bytes(), state.1.to_le_bytes()].concat(), 64);
+    for copies in [Copies::STANDARD, Copies::CODED] {
+        let job = Job { copies, ..Job::new(&streamed, OutputTo::Evaluator) };
+        // Recovery walks through the program a second time.
+        let mut honest = Cheater::new(Fault::Flipped, 0);
+        let out = run(&job, &word(x), &word(y), 3, &mut honest, &mut Honest);
+        assert!(out.output() == Some(&expected));
+        let set = BitVec::from_bools(&(0..copies.total).map(|j| j < 22).collect::<Vec<_>>());
+        let mut watch = Watch { set: Some(set), recovers: false };
+        let out = run(&job, &word(x), &word(y), 3, &mut Cheater::new(Fault::Flipped, 1), &mut watch);
+        assert!(watch.recovers && out.output() == Some(&expected));
+    }
+}
+
+/// Counts aborts over `runs` runs with free evaluation sets; every output must be right.
+fn aborts(fault: Fault, copies: usize, y: u8, runs: u64) -> u64 {
+    let (_, prepared) = prepared(FUNCTION);
+    let job = Job::new(&prepared, OutputTo::Evaluator);
+    let mut views = std::collections::HashSet::new();
+    let aborts = (0..runs)
+        .filter(|seed| {
+            let out =
+                run(&job, &byte(77), &byte(y), 1000 + seed, &mut Cheater::new(fault, copies), &mut Honest);
+            assert!(out.garbler.is_ok());
+            views.insert(out.view);
+            assert!(
+                out.output().is_none_or(|z| *z == byte(77u8.wrapping_add(y))),
+                "{fault:?}: a wrong output"
+            );
+            out.output().is_none()
+        })
+        .count() as u64;
+    assert_eq!(views.len(), 1, "what P1 receives does not tell runs apart");
+    aborts
+}
+
+/// Whether `count` of `runs` is within five standard deviations of the chance `p`.
+fn near(count: u64, runs: u64, p: f64) -> bool {
+    let (mean, deviation) = (runs as f64 * p, (runs as f64 * p * (1.0 - p)).sqrt());
+    (count as f64 - mean).abs() <= 5.0 * deviation + 1e-9
+}
+
+#[cfg(feature = "long-tests")]
+const RUNS: u64 = 1000;
+#[cfg(not(feature = "long-tests"))]
+const RUNS: u64 = 60;
+
+#[test]
+fn bad_copies_are_caught_at_the_rate_of_the_analysis() {
+    for fault in [Fault::Tables, Fault::Inconsistent, Fault::Flipped] {
+        for copies in [1, 2, 4] {
+            let count = aborts(fault, copies, 100, RUNS);
+            assert!(
+                near(count, RUNS, 1.0 - 0.5f64.powi(copies as i32)),
+                "{fault:?} in {copies}: {count} of {RUNS}"
+            );
+        }
+    }
+}
+
+#[test]
+fn selective_failure_tells_nothing_of_the_input() {
+    for wires in [1, 5, 39, 40, 41] {
+        let counts = [0u8, 255].map(|y| aborts(Fault::Selective(wires), 40, y, RUNS));
+        for count in counts {
+            assert!(
+                near(count, RUNS, 1.0 - 0.5f64.powi(wires as i32)),
+                "{wires} wires: {counts:?} of {RUNS}"
+            );
+        }
+    }
+}
+
+/// With few copies P1 guesses the set and gets what it wants exactly as often as it may.
+#[test]
+fn only_a_guess_of_the_whole_set_succeeds() {
+    let (_, prepared) = prepared(FUNCTION);
+    let copies = Copies { total: 3, evaluated: 0 };
+    let job = Job { copies, ..Job::new(&prepared, OutputTo::Evaluator) };
+    let (mut right, mut wrong) = (0, 0);
+    for seed in 0..2 * RUNS {
+        // Bit 2 is flipped in copies 0 and 1: P1 hopes for the set {0, 1}.
+        let mut cheater = Cheater::new(Fault::Flipped, 2);
+        let out = run(&job, &byte(8), &byte(0), 9000 + seed, &mut cheater, &mut Honest);
+        match out.output() {
+            Some(z) if *z == byte(8) => right += 1,
+            Some(_) => wrong += 1,
+            None => {}
+        }
+    }
+    // Evaluated {0, 1}: wrong. {0, 1, 2}: recovered and right. All else: caught.
+    assert!(
+        near(wrong, 2 * RUNS, 1.0 / 8.0) && near(right, 2 * RUNS, 1.0 / 8.0),
+        "{wrong} wrong, {right} right"
+    );
+}
+
+/// A cheating P2, and the channel by which the test tells it what it should not know.
+#[derive(Default)]
+struct Prier {
+    offset: bool,
+    claim: Option<Arc<Mutex<Block>>>,
+    flip_returned: bool,
+    decrypted: Vec<Block>,
+}
+
+impl Script for Prier {
+    fn evaluated(&mut self, all: &mut BitVec) {
+        *all = set(true, 3);
+    }
+    fn opening(&mut self, offset: &mut Block) {
+        if self.offset {
+            *offset ^= Block::new(1 << 77);
+        }
+    }
+    fn omega(&mut self, known: &mut bool, omega: &mut Block) {
+        if let Some(claim) = &self.claim {
+            (*known, *omega) = (true, *claim.lock().unwrap());
+        }
+    }
+    fn decrypted(&mut self, seeds: &[Block]) {
+        self.decrypted = seeds.to_vec();
+    }
+    fn returned(&mut self, tokens: &mut [Block]) {
+        if self.flip_returned {
+            tokens[0] ^= Block::ONE;
+        }
+    }
+}
+
+/// An honest P1 whose seeds and Δ the test sees.
+#[derive(Default)]
+struct Open {
+    seeds: Vec<Block>,
+    delta: Arc<Mutex<Block>>,
+}
+
+impl Script for Open {
+    fn keys(&mut self, pairs: &mut [[Block; 2]]) {
+        self.seeds = pairs.iter().map(|pair| pair[0]).collect();
+    }
+    fn tokens(&mut self, tokens: &mut [[Block; 2]]) {
+        *self.delta.lock().unwrap() = tokens[0][0] ^ tokens[0][1];
+    }
+}
+
+#[test]
+fn a_wrong_opening_of_the_committing_ot_is_caught() {
+    let (_, prepared) = prepared(FUNCTION);
+    let job = Job::new(&prepared, OutputTo::Evaluator);
+    let mut cheater = Prier { offset: true, ..Prier::default() };
+    let out = run(&job, &byte(1), &byte(2), 1, &mut Honest, &mut cheater);
+    assert!(matches!(out.garbler, Err(Error::Cheated { .. })));
+}
+
+#[test]
+fn only_delta_opens_the_seeds() {
+    let (_, prepared) = prepared(FUNCTION);
+    let job = Job::new(&prepared, OutputTo::Evaluator);
+    for knows in [true, false] {
+        let mut open = Open::default();
+        let wrong = Arc::new(Mutex::new(Block::new(12345)));
+        let claim = if knows { open.delta.clone() } else { wrong };
+        let mut cheater = Prier { claim: Some(claim), ..Prier::default() };
+        let out = run(&job, &byte(1), &byte(2), 1, &mut open, &mut cheater);
+        assert!(out.garbler.is_ok());
+        let evaluated: Vec<usize> = (0..40).filter(|&j| set(true, 3).get(j)).collect();
+        assert_eq!(evaluated.len(), cheater.decrypted.len());
+        let opened =
+            evaluated.iter().zip(&cheater.decrypted).filter(|(j, seed)| open.seeds[**j] == **seed).count();
+        assert_eq!(opened, if knows { evaluated.len() } else { 0 });
+    }
+}
+
+#[test]
+fn the_evaluator_cannot_change_the_garblers_output() {
+    let (_, prepared) = prepared(FUNCTION);
+    for output_to in [OutputTo::Garbler, OutputTo::Both] {
+        let mut cheater = Prier { flip_returned: true, ..Prier::default() };
+        let out = run(&Job::new(&prepared, output_to), &byte(1), &byte(2), 1, &mut Honest, &mut cheater);
+        assert!(matches!(out.garbler, Err(Error::Cheated { .. })));
+    }
+}

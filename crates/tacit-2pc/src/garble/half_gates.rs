@@ -1,0 +1,350 @@
+//! Free-XOR and half-gates (Zahur, Rosulek and Evans, "Two halves make a whole", 2014/756), hashed with MITCCRH (Guo,
+//! Katz, Wang and Yu, 2019/1168).
+//!
+//! Two ciphertexts an AND gate, nothing for XOR and INV. AND gate number g of a copy hashes under the keys S ⊕ 2g and
+//! S ⊕ (2g + 1), S the copy's start point: public, fresh and random, one a garbled circuit. Point and permute: Δ's lowest bit is
+//! 1, so the lowest bits of a wire's two labels differ and say which ciphertext applies without saying the value.
+//! Assumption: MITCCRH is circular correlation robust, with at most two unknown inputs under one key (ideal cipher).
+
+use super::{Evaluate, Garble, GarblingScheme};
+use crate::circuit::{ONE, Op, Piece, ZERO};
+use tacit_crypto::Block;
+use tacit_crypto::simd::{Backend, halfgates};
+use zeroize::Zeroize;
+
+/// Half-gates as a scheme.
+pub struct HalfGates;
+
+impl GarblingScheme for HalfGates {
+    const NAME: &'static str = "half-gates";
+    const BLOCKS_PER_AND: usize = 2;
+    type Garbler = HalfGatesGarbler;
+    type Evaluator = HalfGatesEvaluator;
+}
+
+/// What sets one garbled copy apart.
+#[derive(Clone, Copy)]
+pub struct Copy {
+    /// The secret offset between a wire's labels; its lowest bit is 1.
+    pub delta: Block,
+    /// The public start point S of the re-keyed hash.
+    pub start: Block,
+}
+
+/// The start point of instance number `instance` of a session whose start point is `session`.
+///
+/// Gate numbers use the low half of a key and instances the high half, so keys of one session never repeat.
+pub fn instance_start(session: Block, instance: u64) -> Block {
+    session ^ Block::from_halves(0, instance)
+}
+
+/// Gates gathered before a call of the kernel.
+const TILE: usize = 64;
+
+/// Scratch for the operands of one kernel call.
+struct Tile {
+    keys: Vec<Block>,
+    a: Vec<Block>,
+    b: Vec<Block>,
+    out: Vec<Block>,
+}
+
+impl Tile {
+    fn new(len: usize) -> Self {
+        let blocks = || vec![Block::ZERO; len];
+        Tile { keys: blocks(), a: blocks(), b: blocks(), out: blocks() }
+    }
+}
+
+impl Drop for Tile {
+    fn drop(&mut self) {
+        for blocks in [&mut self.a, &mut self.b, &mut self.out] {
+            blocks.zeroize();
+        }
+    }
+}
+
+/// The labels of all slots and what both sides do alike.
+struct Machine {
+    backend: Backend,
+    lanes: usize,
+    starts: Vec<Block>,
+    labels: Vec<Block>,
+    tile: Tile,
+    /// AND gates executed so far.
+    gates: u64,
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        self.labels.zeroize();
+    }
+}
+
+impl Machine {
+    fn new(starts: Vec<Block>) -> Self {
+        let lanes = starts.len();
+        let tile = Tile::new(if lanes == 1 { TILE } else { lanes });
+        Machine { backend: Backend::active(), lanes, starts, labels: Vec::new(), tile, gates: 0 }
+    }
+
+    fn reserve(&mut self, slots: usize) {
+        let needed = slots * self.lanes;
+        if self.labels.len() < needed {
+            // Grown by hand: the old memory held secrets.
+            let mut labels = vec![Block::ZERO; needed];
+            labels[..self.labels.len()].copy_from_slice(&self.labels);
+            self.labels.zeroize();
+            self.labels = labels;
+        }
+    }
+
+    fn set(&mut self, slot: u32, labels: &[Block]) {
+        assert_eq!(labels.len(), self.lanes, "one label a copy");
+        self.reserve(slot as usize + 1);
+        self.labels[slot as usize * self.lanes..][..self.lanes].copy_from_slice(labels);
+    }
+
+    fn get(&self, slot: u32) -> &[Block] {
+        &self.labels[slot as usize * self.lanes..][..self.lanes]
+    }
+
+    fn xors(&mut self, ops: &[Op]) {
+        let lanes = self.lanes;
+        if lanes == 1 {
+            let labels = self.labels.as_mut_slice();
+            for op in ops {
+                labels[op.out as usize] = labels[op.a as usize] ^ labels[op.b as usize];
+            }
+            return;
+        }
+        for op in ops {
+            let range = |slot: u32| slot as usize * lanes..(slot as usize + 1) * lanes;
+            if op.a == op.b {
+                self.labels[range(op.out)].fill(Block::ZERO);
+                continue;
+            }
+            // A plan never writes over an operand, so the three are disjoint.
+            if let Ok([a, b, out]) = self.labels.get_disjoint_mut([range(op.a), range(op.b), range(op.out)]) {
+                for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+                    *out = *a ^ *b;
+                }
+            }
+        }
+    }
+
+    /// Gathers operands and keys of up to [`TILE`] gates of a single copy.
+    fn gather(&mut self, ops: &[Op]) {
+        let labels = self.labels.as_slice();
+        let tile = &mut self.tile;
+        let start = self.starts[0];
+        let slots = tile.keys.iter_mut().zip(&mut tile.a).zip(&mut tile.b);
+        for (((key, a), b), (i, op)) in slots.zip(ops.iter().enumerate()) {
+            *key = start ^ Block::from_halves(2 * (self.gates + i as u64), 0);
+            *a = labels[op.a as usize];
+            *b = labels[op.b as usize];
+        }
+        self.gates += ops.len() as u64;
+    }
+
+    fn scatter(&mut self, ops: &[Op]) {
+        for (op, out) in ops.iter().zip(&self.tile.out) {
+            self.labels[op.out as usize] = *out;
+        }
+    }
+
+    /// The keys of the next gate in every copy.
+    fn next_keys(&mut self) {
+        let gate = Block::from_halves(2 * self.gates, 0);
+        for (key, start) in self.tile.keys.iter_mut().zip(&self.starts) {
+            *key = *start ^ gate;
+        }
+        self.gates += 1;
+    }
+
+    fn operands(&self, op: &Op) -> (&[Block], &[Block]) {
+        (self.get(op.a), self.get(op.b))
+    }
+}
+
+/// Calls `xors` and `ands` on the runs of `piece`.
+fn steps<'a>(piece: Piece<'a>) -> impl Iterator<Item = (&'a [Op], &'a [Op])> {
+    let mut ops = piece.ops;
+    piece.steps.iter().map(move |step| {
+        let (xors, rest) = ops.split_at(step.xors as usize);
+        let (ands, rest) = rest.split_at(step.ands as usize);
+        ops = rest;
+        (xors, ands)
+    })
+}
+
+/// The garbling side of half-gates.
+pub struct HalfGatesGarbler {
+    machine: Machine,
+    deltas: Vec<Block>,
+}
+
+impl Drop for HalfGatesGarbler {
+    fn drop(&mut self) {
+        self.deltas.zeroize();
+    }
+}
+
+impl HalfGatesGarbler {
+    /// A garbler of as many copies as are given. Panics if there are none or a Δ has lowest bit 0.
+    pub fn new(copies: &[Copy]) -> Self {
+        assert!(!copies.is_empty(), "at least one copy");
+        assert!(copies.iter().all(|c| c.delta.lsb()), "Δ with lowest bit 0 breaks point and permute");
+        let mut machine = Machine::new(copies.iter().map(|c| c.start).collect());
+        let mut deltas: Vec<Block> = copies.iter().map(|c| c.delta).collect();
+        // The constants: the label of one is zero, which the evaluator holds, so its zero-label is Δ.
+        machine.set(ZERO, &vec![Block::ZERO; copies.len()]);
+        machine.set(ONE, &deltas);
+        if let [delta] = deltas[..] {
+            deltas.resize(TILE, delta);
+        }
+        HalfGatesGarbler { machine, deltas }
+    }
+
+    /// Δ of each copy.
+    pub fn deltas(&self) -> &[Block] {
+        &self.deltas[..self.machine.lanes]
+    }
+
+    /// AND gates garbled so far, a copy.
+    pub fn gates(&self) -> u64 {
+        self.machine.gates
+    }
+
+    fn ands(&mut self, ops: &[Op], tables: &mut [[Block; 2]]) {
+        let lanes = self.machine.lanes;
+        if lanes == 1 {
+            for (ops, tables) in ops.chunks(TILE).zip(tables.chunks_mut(TILE)) {
+                self.machine.gather(ops);
+                let n = ops.len();
+                let Machine { backend, tile, .. } = &mut self.machine;
+                let Tile { keys, a, b, out } = tile;
+                halfgates::garble(
+                    *backend,
+                    &keys[..n],
+                    &self.deltas[..n],
+                    &a[..n],
+                    &b[..n],
+                    &mut out[..n],
+                    tables,
+                );
+                self.machine.scatter(ops);
+            }
+            return;
+        }
+        for (op, tables) in ops.iter().zip(tables.chunks_exact_mut(lanes)) {
+            self.machine.next_keys();
+            let mut out = core::mem::take(&mut self.machine.tile.out);
+            let (a, b) = self.machine.operands(op);
+            let keys = &self.machine.tile.keys;
+            halfgates::garble(self.machine.backend, keys, &self.deltas, a, b, &mut out, tables);
+            self.machine.labels[op.out as usize * lanes..][..lanes].copy_from_slice(&out);
+            self.machine.tile.out = out;
+        }
+    }
+}
+
+impl Garble for HalfGatesGarbler {
+    fn lanes(&self) -> usize {
+        self.machine.lanes
+    }
+
+    fn set_zero_labels(&mut self, slot: u32, labels: &[Block]) {
+        self.machine.set(slot, labels);
+    }
+
+    fn zero_labels(&self, slot: u32) -> &[Block] {
+        self.machine.get(slot)
+    }
+
+    fn garble(&mut self, piece: Piece<'_>, tables: &mut [Block]) {
+        let lanes = self.machine.lanes;
+        let (mut tables, rest) = tables.as_chunks_mut::<2>();
+        assert!(tables.len() == piece.ands * lanes && rest.is_empty(), "two blocks a gate and copy");
+        self.machine.reserve(piece.slots);
+        for (xors, ands) in steps(piece) {
+            self.machine.xors(xors);
+            let (now, later) = tables.split_at_mut(ands.len() * lanes);
+            self.ands(ands, now);
+            tables = later;
+        }
+    }
+}
+
+/// The evaluating side of half-gates.
+pub struct HalfGatesEvaluator {
+    machine: Machine,
+}
+
+impl HalfGatesEvaluator {
+    /// An evaluator of copies with these start points. Panics if there are none.
+    pub fn new(starts: &[Block]) -> Self {
+        assert!(!starts.is_empty(), "at least one copy");
+        let mut machine = Machine::new(starts.to_vec());
+        let zeros = vec![Block::ZERO; starts.len()];
+        machine.set(ZERO, &zeros);
+        machine.set(ONE, &zeros);
+        HalfGatesEvaluator { machine }
+    }
+
+    /// AND gates evaluated so far, a copy.
+    pub fn gates(&self) -> u64 {
+        self.machine.gates
+    }
+
+    fn ands(&mut self, ops: &[Op], tables: &[[Block; 2]]) {
+        let lanes = self.machine.lanes;
+        if lanes == 1 {
+            for (ops, tables) in ops.chunks(TILE).zip(tables.chunks(TILE)) {
+                self.machine.gather(ops);
+                let n = ops.len();
+                let Machine { backend, tile, .. } = &mut self.machine;
+                let Tile { keys, a, b, out } = tile;
+                halfgates::evaluate(*backend, &keys[..n], &a[..n], &b[..n], tables, &mut out[..n]);
+                self.machine.scatter(ops);
+            }
+            return;
+        }
+        for (op, tables) in ops.iter().zip(tables.chunks_exact(lanes)) {
+            self.machine.next_keys();
+            let mut out = core::mem::take(&mut self.machine.tile.out);
+            let (a, b) = self.machine.operands(op);
+            let keys = &self.machine.tile.keys;
+            halfgates::evaluate(self.machine.backend, keys, a, b, tables, &mut out);
+            self.machine.labels[op.out as usize * lanes..][..lanes].copy_from_slice(&out);
+            self.machine.tile.out = out;
+        }
+    }
+}
+
+impl Evaluate for HalfGatesEvaluator {
+    fn lanes(&self) -> usize {
+        self.machine.lanes
+    }
+
+    fn set_labels(&mut self, slot: u32, labels: &[Block]) {
+        self.machine.set(slot, labels);
+    }
+
+    fn labels(&self, slot: u32) -> &[Block] {
+        self.machine.get(slot)
+    }
+
+    fn evaluate(&mut self, piece: Piece<'_>, tables: &[Block]) {
+        let lanes = self.machine.lanes;
+        let (mut tables, rest) = tables.as_chunks::<2>();
+        assert!(tables.len() == piece.ands * lanes && rest.is_empty(), "two blocks a gate and copy");
+        self.machine.reserve(piece.slots);
+        for (xors, ands) in steps(piece) {
+            self.machine.xors(xors);
+            let (now, later) = tables.split_at(ands.len() * lanes);
+            self.ands(ands, now);
+            tables = later;
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! [`BitVec`]: packed bits, for choice bits and matrices' rows.
+
+use crate::{Block, Prg};
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+/// A vector of bits, packed into blocks, bit `i` at bit `i % 128` of block `i / 128`. Bits past the end are zero.
+#[derive(Clone, Default, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
+pub struct BitVec {
+    blocks: Vec<Block>,
+    len: usize,
+}
+
+impl core::fmt::Debug for BitVec {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "BitVec({} bits, [secret])", self.len)
+    }
+}
+
+impl BitVec {
+    /// `len` zero bits.
+    pub fn zeros(len: usize) -> Self {
+        BitVec { blocks: vec![Block::ZERO; len.div_ceil(128)], len }
+    }
+
+    /// `len` random bits.
+    pub fn random(len: usize, prg: &mut Prg) -> Self {
+        let mut bits = Self::zeros(len);
+        prg.fill_blocks(&mut bits.blocks);
+        bits.clear_tail();
+        bits
+    }
+
+    /// From one `bool` a bit.
+    pub fn from_bools(bools: &[bool]) -> Self {
+        let mut bits = Self::zeros(bools.len());
+        for (i, &b) in bools.iter().enumerate() {
+            bits.set(i, b);
+        }
+        bits
+    }
+
+    /// From packed bytes, lowest bit first; bits of `bytes` past `len` are dropped, missing ones are zero.
+    pub fn from_bytes(bytes: &[u8], len: usize) -> Self {
+        let mut bits = Self::zeros(len);
+        let n = bytes.len().min(len.div_ceil(8));
+        Block::as_bytes_mut(&mut bits.blocks)[..n].copy_from_slice(&bytes[..n]);
+        bits.clear_tail();
+        bits
+    }
+
+    /// The lowest bit of each block, as the choice bits of random correlated OTs.
+    pub fn from_lsbs(blocks: &[Block]) -> Self {
+        let mut bits = Self::zeros(blocks.len());
+        for (word, chunk) in bits.blocks.iter_mut().zip(blocks.chunks(128)) {
+            let (low, high) = chunk.split_at(chunk.len().min(64));
+            *word = Block::from_halves(pack_lsbs(low), pack_lsbs(high));
+        }
+        bits
+    }
+
+    /// Sets bits `start..start + blocks.len()` to the blocks' lowest bits; panics when out of range.
+    pub fn set_lsbs(&mut self, start: usize, blocks: &[Block]) {
+        assert!(start + blocks.len() <= self.len, "bit index out of range");
+        let head = blocks.len().min((128 - start % 128) % 128);
+        for (i, block) in blocks[..head].iter().enumerate() {
+            self.set(start + i, block.lsb());
+        }
+        let whole = blocks[head..].chunks(128);
+        for (slot, chunk) in self.blocks[(start + head) / 128..].iter_mut().zip(whole) {
+            let pack = |half: &[Block]| half.iter().rev().fold(0u64, |bits, b| bits << 1 | b.lsb() as u64);
+            let (low, high) = chunk.split_at(chunk.len().min(64));
+            // Bits after the chunk keep their value.
+            let keep = if chunk.len() == 128 { 0 } else { u128::MAX << chunk.len() };
+            let packed = Block::from_halves(pack(low), pack(high));
+            *slot = Block::new(slot.to_u128() & keep) | packed;
+        }
+    }
+
+    /// Number of bits.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no bits.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bit `index`; panics when out of range.
+    #[inline]
+    pub fn get(&self, index: usize) -> bool {
+        assert!(index < self.len, "bit index out of range");
+        self.blocks[index / 128].bit(index % 128)
+    }
+
+    /// Sets bit `index`; panics when out of range. Takes the same time for both values.
+    #[inline]
+    pub fn set(&mut self, index: usize, bit: bool) {
+        assert!(index < self.len, "bit index out of range");
+        let block = &mut self.blocks[index / 128];
+        let shift = index % 128;
+        *block = Block::new(block.to_u128() & !(1 << shift) | (bit as u128) << shift);
+    }
+
+    /// The packed blocks; the last one is padded with zeros.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// The packed bytes, `len.div_ceil(8)` of them.
+    pub fn as_bytes(&self) -> &[u8] {
+        &Block::as_bytes(&self.blocks)[..self.len.div_ceil(8)]
+    }
+
+    /// The bits one by one.
+    pub fn iter(&self) -> impl Iterator<Item = bool> + '_ {
+        (0..self.len).map(|i| self.get(i))
+    }
+
+    /// XORs `other` in; panics when the lengths differ.
+    pub fn xor_assign(&mut self, other: &BitVec) {
+        assert_eq!(self.len, other.len, "bit vectors of different lengths");
+        for (a, b) in self.blocks.iter_mut().zip(&other.blocks) {
+            *a ^= *b;
+        }
+    }
+
+    fn clear_tail(&mut self) {
+        let used = self.len % 128;
+        if used != 0 {
+            let last = self.blocks.len() - 1;
+            self.blocks[last] &= Block::new((1u128 << used) - 1);
+        }
+    }
+}
+
+/// The lowest bits of up to 64 blocks.
+#[inline]
+fn pack_lsbs(blocks: &[Block]) -> u64 {
+    match <&[Block; 64]>::try_from(blocks) {
+        // With the length known, the shifts are constants.
+        Ok(all) => (0..64).fold(0, |packed, i| packed | (all[i].low() & 1) << i),
+        Err(_) => blocks.iter().rev().fold(0, |packed, block| packed << 1 | (block.low() & 1)),
+    }
+}

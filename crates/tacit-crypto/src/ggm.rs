@@ -1,0 +1,116 @@
+//! Level-by-level expansion of many half-trees (Guo–Yang–Wang–Zhang–Xie–Liu–Zhao, 2022/1431).
+//!
+//! A half-tree is a GGM tree whose levels all XOR to one correlation Δ: left = CCR(parent), right = parent ⊕ left, and
+//! the two nodes of level 1 are (r, r ⊕ Δ). One AES makes two children. The receiver of a punctured tree knows all
+//! nodes of a level but the one on its secret path.
+//!
+//! Four trees stand side by side in a *line* of four blocks; a *period* is one line or eight. Node `i` of a level is
+//! the `period` blocks at `i * period`; its left child stays at `i`, its right child goes to `i + n` where `n` is the
+//! number of nodes: the path's bit of level `m` is bit `m - 1` of the leaf's index.
+
+use crate::simd::{self, Backend};
+use crate::{Block, aes::Aes128};
+
+/// Trees side by side in one line.
+pub const LANES: usize = simd::ggm::LANES;
+
+/// What the holder of punctured trees replaces when it reads a level: nodes on the path count as zero, and their
+/// siblings, whose values came from the peer, take those. Compared against every index, so that no address depends on
+/// the path.
+pub struct Fix<'a> {
+    /// Each tree's index of the punctured node at this level; `period` of them.
+    pub path: &'a [u64],
+    /// Each tree's value of the punctured node's sibling.
+    pub sibling: &'a [Block],
+    /// The highest bit of an index at this level: n / 2.
+    pub top_bit: u64,
+}
+
+/// Expands a level of `n` nodes in place: `nodes[..n * period]` to `nodes[..2 * n * period]`.
+///
+/// `sums[p]` becomes the XOR of the left children of tree `p`. A node on a fixed path counts as zero, so that its left
+/// child is CCR(0). `cipher` is the permutation of the CCR hash. Panics when a slice is too short.
+pub fn expand_level(
+    cipher: &Aes128,
+    nodes: &mut [Block],
+    n: usize,
+    period: usize,
+    fix: Option<&Fix<'_>>,
+    sums: &mut [Block],
+) {
+    expand_level_on(Backend::active(), cipher, nodes, n, period, fix, sums);
+}
+
+/// [`expand_level`] on a backend of the caller's choice.
+#[doc(hidden)]
+pub fn expand_level_on(
+    backend: Backend,
+    cipher: &Aes128,
+    nodes: &mut [Block],
+    n: usize,
+    period: usize,
+    fix: Option<&Fix<'_>>,
+    sums: &mut [Block],
+) {
+    assert!(
+        period > 0 && sums.len() == period && nodes.len() >= 2 * n * period,
+        "half-tree level out of bounds"
+    );
+    let view = fix.map(|f| view(f, period));
+    simd::ggm::level(backend, cipher, nodes, n, period, view.as_ref(), sums);
+}
+
+/// Makes leaves ready as correlated OTs: bit 0 cleared everywhere, and on each fixed path the value `punctured[p]` with
+/// bit 0 set.
+pub fn finish_leaves(
+    nodes: &mut [Block],
+    n: usize,
+    period: usize,
+    fix: Option<&Fix<'_>>,
+    punctured: &[Block],
+) {
+    finish_leaves_on(Backend::active(), nodes, n, period, fix, punctured);
+}
+
+/// [`finish_leaves`] on a backend of the caller's choice.
+#[doc(hidden)]
+pub fn finish_leaves_on(
+    backend: Backend,
+    nodes: &mut [Block],
+    n: usize,
+    period: usize,
+    fix: Option<&Fix<'_>>,
+    punctured: &[Block],
+) {
+    assert!(period > 0 && nodes.len() >= n * period, "half-tree leaves out of bounds");
+    assert!(fix.is_none() || punctured.len() == period, "one punctured value a tree");
+    let view = fix.map(|f| view(f, period));
+    simd::ggm::finish(backend, nodes, n, period, view.as_ref(), punctured);
+}
+
+/// CCR under a chosen public key, the hash of the trees.
+pub fn ccr_keyed(cipher: &Aes128, x: Block) -> Block {
+    let s = crate::hash::sigma(x);
+    cipher.encrypt(s) ^ s
+}
+
+fn view<'a>(fix: &Fix<'a>, period: usize) -> simd::ggm::FixView<'a> {
+    assert!(fix.path.len() == period && fix.sibling.len() == period, "one fix a tree");
+    simd::ggm::FixView { path: fix.path, sibling: fix.sibling, top_bit: fix.top_bit }
+}
+
+/// Expands a level of a plain GGM tree in place: the left child of node `i`, CCR under `left`, stays at `i`, the right
+/// one, CCR under `right`, goes to `i + n`; nodes of several trees stand side by side, so `len` counts blocks.
+///
+/// `nodes[..len]` becomes `nodes[..2 * len]`. Panics when the slice is too short.
+pub fn expand_plain_level(left: &Aes128, right: &Aes128, nodes: &mut [Block], len: usize) {
+    let (parents, rights) = nodes[..2 * len].split_at_mut(len);
+    let backend = Backend::active();
+    simd::aes::ccr(backend, right.round_keys(), parents, rights);
+    simd::aes::ccr_in_place(backend, left.round_keys(), parents);
+}
+
+/// CCR of each block of `input` under a chosen public key, into `out`. Panics when the lengths differ.
+pub fn ccr_keyed_into(cipher: &Aes128, input: &[Block], out: &mut [Block]) {
+    simd::aes::ccr(Backend::active(), cipher.round_keys(), input, out);
+}

@@ -1,0 +1,69 @@
+//! GF(2^128) kernels.
+
+use super::{Backend, dispatch};
+use crate::Block;
+
+/// How many powers are found one by one before the rest follows from them in vectors.
+const FIRST_POWERS: usize = 16;
+
+/// The product of `a` and `b`.
+pub fn mul(backend: Backend, a: Block, b: Block) -> Block {
+    dispatch!(backend, gf128_portable, gf128_x86, mul(a, b))
+}
+
+/// Σ a\[i\]·b\[i\] unreduced: the sums over the low, the crossed and the high halves. Panics when the lengths differ.
+pub fn accumulate(backend: Backend, a: &[Block], b: &[Block]) -> [Block; 3] {
+    assert_eq!(a.len(), b.len(), "inner product of different lengths");
+    dispatch!(backend, gf128_portable, gf128_x86, accumulate(a, b))
+}
+
+/// Adds Σ weights\[j\]·columns[i * stride + j] to `sums[i]`, unreduced, for every `i`. Panics when a column is too short.
+pub fn accumulate_columns(
+    backend: Backend,
+    columns: &[Block],
+    stride: usize,
+    weights: &[Block],
+    sums: &mut [[Block; 3]],
+) {
+    assert!(columns_fit(columns.len(), stride, weights.len(), sums.len()), "columns too short");
+    dispatch!(backend, gf128_portable, gf128_x86, accumulate_columns(columns, stride, weights, sums))
+}
+
+/// Multiplies every block by `factor`.
+pub fn scale(backend: Backend, blocks: &mut [Block], factor: Block) {
+    dispatch!(backend, gf128_portable, gf128_x86, scale(blocks, factor))
+}
+
+/// Adds `input[i] * factor` to `out[i]`; panics when the lengths differ.
+pub fn multiply_add(backend: Backend, out: &mut [Block], input: &[Block], factor: Block) {
+    assert_eq!(out.len(), input.len(), "one output an input");
+    dispatch!(backend, gf128_portable, gf128_x86, multiply_add(out, input, factor))
+}
+
+/// `out[i] = base^(i+1)`.
+pub fn powers(backend: Backend, base: Block, out: &mut [Block]) {
+    let mut power = Block::ONE;
+    for slot in out.iter_mut().take(FIRST_POWERS) {
+        power = mul(backend, power, base);
+        *slot = power;
+    }
+    if out.len() > FIRST_POWERS {
+        dispatch!(backend, gf128_portable, gf128_x86, progress(out, FIRST_POWERS, power))
+    }
+}
+
+/// Whether `count` columns of `len` blocks, `stride` apart, lie within `total` blocks.
+pub(super) fn columns_fit(total: usize, stride: usize, len: usize, count: usize) -> bool {
+    let Some(last) = count.checked_sub(1) else { return true };
+    last.checked_mul(stride).and_then(|start| start.checked_add(len)).is_some_and(|end| end <= total)
+}
+
+/// The element that unreduced sums stand for.
+pub fn reduce([low, middle, high]: [Block; 3]) -> Block {
+    let low = low.to_u128() ^ middle.to_u128() << 64;
+    let high = high.to_u128() ^ middle.to_u128() >> 64;
+    // x^128 = x^7 + x^2 + x + 1; what the shifts push out is folded in once more.
+    let over = high >> 127 ^ high >> 126 ^ high >> 121;
+    let fold = |x: u128| x ^ x << 1 ^ x << 2 ^ x << 7;
+    Block::new(low ^ fold(high) ^ fold(over))
+}

@@ -1,0 +1,101 @@
+//! Half-tree levels and the local code on every backend of this machine against a naive reading of the definition.
+
+use proptest::prelude::*;
+use tacit_crypto::aes::Aes128;
+use tacit_crypto::ggm::{self, Fix};
+use tacit_crypto::lpn::LocalCode;
+use tacit_crypto::simd::Backend;
+use tacit_crypto::{Block, Buffer, Prg};
+
+fn random(n: usize, seed: u64) -> Vec<Block> {
+    let mut out = vec![Block::ZERO; n];
+    Prg::from_seed(Block::new(seed as u128)).fill_blocks(&mut out);
+    out
+}
+
+fn hex(blocks: &[Block]) -> Vec<String> {
+    blocks.iter().map(|b| b.to_hex()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn levels(log_n in 0usize..8, wide: bool, fixed: bool, seed: u64) {
+        let (n, period) = (1usize << log_n, if wide { 32 } else { 4 });
+        let cipher = Aes128::new(Block::new(seed as u128));
+        let parents = random(n * period, seed);
+        let sibling = random(period, !seed);
+        let path: Vec<u64> = random(period, seed ^ 5).iter().map(|b| b.low() % n as u64).collect();
+        let top_bit = (n / 2) as u64;
+        let fix = (fixed && n > 1).then_some(Fix { path: &path, sibling: &sibling, top_bit });
+        let value = |i: usize, p: usize| match &fix {
+            Some(_) if path[p] == i as u64 => Block::ZERO,
+            Some(_) if path[p] ^ top_bit == i as u64 => sibling[p],
+            _ => parents[i * period + p],
+        };
+        let mut expected = vec![Block::ZERO; 2 * n * period];
+        let mut expected_sums = vec![Block::ZERO; period];
+        for i in 0..n {
+            for p in 0..period {
+                let left = ggm::ccr_keyed(&cipher, value(i, p));
+                expected[i * period + p] = left;
+                expected[(i + n) * period + p] = left ^ value(i, p);
+                expected_sums[p] ^= left;
+            }
+        }
+        for backend in Backend::available() {
+            let mut nodes = Buffer::zeros(2 * n * period);
+            nodes[..n * period].copy_from_slice(&parents);
+            let mut sums = vec![Block::ONES; period];
+            ggm::expand_level_on(backend, &cipher, &mut nodes, n, period, fix.as_ref(), &mut sums);
+            prop_assert_eq!(hex(&nodes), hex(&expected), "{}", backend.name());
+            prop_assert_eq!(hex(&sums), hex(&expected_sums), "{}", backend.name());
+
+            let mut leaves = parents.clone();
+            let punctured = random(period, seed ^ 9);
+            ggm::finish_leaves_on(backend, &mut leaves, n, period, fix.as_ref(), &punctured);
+            for i in 0..n {
+                for p in 0..period {
+                    let on_path = fix.is_some() && path[p] == i as u64;
+                    let leaf = if on_path { punctured[p] } else { value(i, p) }.with_lsb(on_path);
+                    prop_assert_eq!(leaves[i * period + p].to_hex(), leaf.to_hex());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn local_code(k in 1usize..5000, power: bool, four: bool, rows in 0usize..300, first in 0u64..1000, seed: u64) {
+        let k = if power { k.next_power_of_two() } else { k };
+        let lanes = if four { 4 } else { 1 };
+        let code = LocalCode::new(Block::new(seed as u128), k);
+        let secret = random(k * lanes, seed);
+        let noise = random(rows * lanes, !seed);
+        let mut expected = noise.clone();
+        for row in 0..rows {
+            for index in code.row(first + row as u64) {
+                for lane in 0..lanes {
+                    expected[row * lanes + lane] ^= secret[index as usize * lanes + lane];
+                }
+            }
+        }
+        for backend in Backend::available() {
+            let mut out = noise.clone();
+            code.add_rows_on(backend, first, &secret, lanes, &mut out);
+            prop_assert_eq!(hex(&out), hex(&expected), "{}", backend.name());
+        }
+    }
+}
+
+#[test]
+fn buffers_are_zero_aligned_and_writable() {
+    for len in [0, 1, 3, 1000, 1 << 17, (1 << 17) + 1] {
+        let mut buffer = Buffer::zeros(len);
+        assert_eq!(buffer.len(), len);
+        assert!(buffer.iter().all(|b| *b == Block::ZERO));
+        assert_eq!(buffer.as_ptr() as usize % 64, 0);
+        buffer.fill(Block::ONES);
+        assert!(buffer.iter().all(|b| *b == Block::ONES));
+    }
+}

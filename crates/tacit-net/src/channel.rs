@@ -1,0 +1,701 @@
+//! [`Channel`]: framed, buffered, metered, with deadlines.
+//!
+//! On the link travel frames: one byte of kind, three of length (little-endian, at most [`MAX_FRAME`]), the payload.
+//! Frames are cut where buffers end and mean nothing to a protocol; they let a receiver notice bytes that were lost,
+//! added or made up, and tell an orderly end from a broken connection.
+//!
+//! One thread a party: while a write finds no room the channel takes in what the peer sends meanwhile, so two parties
+//! that both send first never lock each other, whatever the volume.
+
+use crate::error::printable;
+use crate::link::{Arrival, Interest, Link};
+use crate::{Error, Result};
+use std::collections::VecDeque;
+use std::io::{IoSlice, IoSliceMut};
+use std::time::{Duration, Instant};
+use tacit_crypto::Block;
+
+/// Names one run between two parties; every hash of a protocol binds it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct SessionId(pub [u8; 32]);
+
+/// Which end of the channel this is. Protocol roles (sender, receiver, garbler …) are independent of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Party {
+    /// The end that listened, or the first of an in-memory pair.
+    First,
+    /// The end that connected, or the second of an in-memory pair.
+    Second,
+}
+
+/// What passed over a channel so far.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Stats {
+    /// Bytes sent, framing included, TLS not.
+    pub bytes_sent: u64,
+    /// Bytes received and consumed, framing included, TLS not.
+    pub bytes_received: u64,
+    /// Messages sent: runs of sends without a receive between them.
+    pub messages_sent: u64,
+    /// Messages received: runs of receives without a send between them.
+    pub messages_received: u64,
+    /// Changes from sending to receiving: the rounds this party waited for.
+    pub rounds: u64,
+    /// Time spent waiting for the peer.
+    pub wait: Duration,
+    /// Bytes that left at the socket: framing, handshakes and TLS included.
+    pub wire_sent: u64,
+    /// Bytes that arrived at the socket, whether consumed yet or not.
+    pub wire_received: u64,
+}
+
+impl Stats {
+    /// What passed since `earlier`, a copy of the same channel's stats.
+    pub fn since(&self, earlier: &Stats) -> Stats {
+        Stats {
+            bytes_sent: self.bytes_sent.saturating_sub(earlier.bytes_sent),
+            bytes_received: self.bytes_received.saturating_sub(earlier.bytes_received),
+            messages_sent: self.messages_sent.saturating_sub(earlier.messages_sent),
+            messages_received: self.messages_received.saturating_sub(earlier.messages_received),
+            rounds: self.rounds.saturating_sub(earlier.rounds),
+            wait: self.wait.saturating_sub(earlier.wait),
+            wire_sent: self.wire_sent.saturating_sub(earlier.wire_sent),
+            wire_received: self.wire_received.saturating_sub(earlier.wire_received),
+        }
+    }
+}
+
+/// How long a channel waits and how much it holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Connecting: TCP, TLS and handshake together. 30 s.
+    pub connect: Duration,
+    /// A listener waits so long for its peer; `None` waits for ever. 10 min.
+    pub accept: Option<Duration>,
+    /// One receive, however slowly its bytes drip in. 1 h.
+    pub read: Duration,
+    /// No byte moves in the direction that is waited for. 2 min.
+    pub idle: Duration,
+    /// Bytes held that the peer sent before they were asked for. 1 GiB.
+    pub inbox: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            connect: Duration::from_secs(30),
+            accept: Some(Duration::from_secs(600)),
+            read: Duration::from_secs(3600),
+            idle: Duration::from_secs(120),
+            inbox: 1 << 30,
+        }
+    }
+}
+
+/// The longest payload of a frame.
+pub const MAX_FRAME: usize = 1 << 20;
+
+const HEADER: usize = 4;
+/// Smaller sends gather up to so many bytes; larger ones go straight from the caller's slice.
+const BATCH: usize = 1 << 17;
+const LARGE: usize = 1 << 16;
+const CHUNK: usize = 1 << 17;
+/// Longest wait for room when a channel is dropped with bytes still to send.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// The kinds of frame. Fixed for all versions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Hello = 0xA7,
+    Data = 0xD7,
+    Bye = 0xB7,
+}
+
+fn header(kind: Kind, length: usize) -> [u8; HEADER] {
+    let length = (length as u32).to_le_bytes();
+    [kind as u8, length[0], length[1], length[2]]
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Sent,
+    Received,
+}
+
+/// Bytes that arrived and were not asked for yet, in chunks that are used again.
+#[derive(Default)]
+struct Inbox {
+    chunks: VecDeque<Chunk>,
+    spare: Vec<Box<[u8]>>,
+    held: usize,
+}
+
+struct Chunk {
+    bytes: Box<[u8]>,
+    start: usize,
+    end: usize,
+}
+
+impl Inbox {
+    fn buffer(&mut self) -> Box<[u8]> {
+        self.spare.pop().unwrap_or_else(|| vec![0; CHUNK].into_boxed_slice())
+    }
+
+    fn keep(&mut self, buffer: Box<[u8]>) {
+        if self.spare.len() < 4 {
+            self.spare.push(buffer);
+        }
+    }
+
+    fn append(&mut self, bytes: Box<[u8]>, end: usize) {
+        self.held += end;
+        // A slow peer fills chunks by a few bytes each: join those, so that held memory stays near held bytes.
+        if let Some(last) = self.chunks.back_mut()
+            && last.bytes.len() - last.end >= end
+        {
+            last.bytes[last.end..last.end + end].copy_from_slice(&bytes[..end]);
+            last.end += end;
+            return self.keep(bytes);
+        }
+        self.chunks.push_back(Chunk { bytes, start: 0, end });
+    }
+
+    fn take(&mut self, out: &mut [u8]) -> usize {
+        let Some(chunk) = self.chunks.front_mut() else { return 0 };
+        let n = out.len().min(chunk.end - chunk.start);
+        out[..n].copy_from_slice(&chunk.bytes[chunk.start..chunk.start + n]);
+        chunk.start += n;
+        self.held -= n;
+        if chunk.start == chunk.end
+            && let Some(chunk) = self.chunks.pop_front()
+        {
+            self.keep(chunk.bytes);
+        }
+        n
+    }
+}
+
+/// One receive under way: since when it waits, and how far it is.
+struct Progress {
+    start: Option<Instant>,
+    wanted: usize,
+    filled: usize,
+}
+
+impl Progress {
+    fn of(wanted: usize) -> Self {
+        Progress { start: None, wanted, filled: 0 }
+    }
+}
+
+/// Hashes of what passed; see [`Channel::audit`].
+#[derive(Default)]
+struct Audit {
+    sent: blake3::Hasher,
+    received: blake3::Hasher,
+}
+
+/// One ordered, reliable connection to the peer.
+///
+/// Sends are buffered and leave at the latest when the party next receives, flushes or drops the channel. After an
+/// error the channel stays unusable.
+pub struct Channel {
+    link: Box<dyn Link>,
+    party: Party,
+    session: SessionId,
+    limits: Limits,
+    /// A frame in the making: room for its header, then its payload.
+    outgoing: Vec<u8>,
+    inbox: Inbox,
+    /// Bytes of the current incoming frame still to come.
+    frame_left: usize,
+    greeted: bool,
+    broken: bool,
+    /// Whether everything sent has left this process.
+    flushed: bool,
+    stats: Stats,
+    last: Option<Direction>,
+    instances: u64,
+    audit: Option<Box<Audit>>,
+}
+
+impl Channel {
+    /// A channel over `link` with the default [`Limits`].
+    pub fn new(link: Box<dyn Link>, party: Party, session: SessionId) -> Self {
+        Self::with_limits(link, party, session, Limits::default())
+    }
+
+    /// A channel over `link`.
+    pub fn with_limits(link: Box<dyn Link>, party: Party, session: SessionId, limits: Limits) -> Self {
+        let mut outgoing = Vec::with_capacity(HEADER + BATCH);
+        outgoing.resize(HEADER, 0);
+        Channel {
+            link,
+            party,
+            session,
+            limits,
+            outgoing,
+            inbox: Inbox::default(),
+            frame_left: 0,
+            greeted: true,
+            broken: false,
+            flushed: true,
+            stats: Stats::default(),
+            last: None,
+            instances: 0,
+            audit: None,
+        }
+    }
+
+    /// The session that both ends agreed on.
+    pub fn session_id(&self) -> SessionId {
+        self.session
+    }
+
+    /// Which end this is.
+    pub fn party(&self) -> Party {
+        self.party
+    }
+
+    /// Numbers the protocol runs of this channel: 0, 1, 2, … Each run takes one number at its start, on both ends alike.
+    ///
+    /// A hash that binds it, the session and the direction tells every two runs of one session apart.
+    pub fn next_instance(&mut self) -> u64 {
+        let instance = self.instances;
+        self.instances += 1;
+        instance
+    }
+
+    /// Hashes what passes from here on, on both ends alike, until [`confirm`](Self::confirm).
+    ///
+    /// For a channel without TLS, where damage on the way would otherwise show only if a protocol's own checks meet
+    /// it. It is no protection against a person: who can change bytes can change the confirmation too.
+    pub fn audit(&mut self) {
+        self.audit = Some(Box::default());
+    }
+
+    /// Compares with the peer what was sent and what arrived since [`audit`](Self::audit); nothing without it.
+    pub fn confirm(&mut self) -> Result<()> {
+        let Some(audit) = self.audit.take() else { return Ok(()) };
+        self.send(audit.sent.finalize().as_bytes())?;
+        let mut theirs = [0u8; blake3::OUT_LEN];
+        self.recv(&mut theirs)?;
+        let damaged =
+            Err(Error::Malformed("what arrived is not what the peer sent; the connection damages data"));
+        if audit.received.finalize() != theirs {
+            return damaged;
+        }
+        // What we computed may depend on what the peer made of damaged bytes, so it must be content as well.
+        const CONTENT: u64 = 0x0074_6e65_746e_6f63;
+        self.send_u64(CONTENT)?;
+        if self.recv_u64()? == CONTENT { Ok(()) } else { damaged }
+    }
+
+    /// What passed so far; bytes that still wait in a buffer count as sent.
+    pub fn stats(&self) -> Stats {
+        let mut stats = self.stats;
+        if self.outgoing.len() > HEADER {
+            stats.bytes_sent += self.outgoing.len() as u64;
+        }
+        (stats.wire_sent, stats.wire_received) = self.link.wire_bytes();
+        stats
+    }
+
+    /// The deadlines and bounds in force.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Sets other deadlines and bounds from here on.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
+
+    /// Sends bytes whose number the peer knows.
+    pub fn send(&mut self, bytes: &[u8]) -> Result<()> {
+        if let Some(audit) = &mut self.audit {
+            audit.sent.update(bytes);
+        }
+        if self.last != Some(Direction::Sent) {
+            self.last = Some(Direction::Sent);
+            self.stats.messages_sent += 1;
+        }
+        self.flushed = false;
+        if bytes.len() >= LARGE {
+            return self.guarded(|channel| channel.ship(bytes));
+        }
+        if self.outgoing.len() + bytes.len() > HEADER + BATCH {
+            self.guarded(|channel| channel.ship(&[]))?;
+        }
+        self.outgoing.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Receives exactly `out.len()` bytes; flushes first. On an error the content of `out` is unspecified.
+    pub fn recv(&mut self, out: &mut [u8]) -> Result<()> {
+        self.flush()?;
+        if self.last != Some(Direction::Received) {
+            if self.last == Some(Direction::Sent) {
+                self.stats.rounds += 1;
+            }
+            self.last = Some(Direction::Received);
+            self.stats.messages_received += 1;
+        }
+        self.guarded(|channel| channel.fill(out))?;
+        if let Some(audit) = &mut self.audit {
+            audit.received.update(out);
+        }
+        Ok(())
+    }
+
+    /// Hands everything buffered to the link and returns once the operating system has it: what follows is computed
+    /// while the bytes travel.
+    pub fn flush(&mut self) -> Result<()> {
+        if self.flushed && !self.broken {
+            return Ok(());
+        }
+        self.guarded(|channel| {
+            channel.ship(&[])?;
+            while !channel.link.try_flush()? {
+                channel.stalled()?;
+            }
+            channel.flushed = true;
+            Ok(())
+        })
+    }
+
+    /// Sends blocks whose number the peer knows.
+    pub fn send_blocks(&mut self, blocks: &[Block]) -> Result<()> {
+        self.send(Block::as_bytes(blocks))
+    }
+
+    /// Receives exactly `out.len()` blocks.
+    pub fn recv_blocks(&mut self, out: &mut [Block]) -> Result<()> {
+        self.recv(Block::as_bytes_mut(out))
+    }
+
+    /// Sends one block.
+    pub fn send_block(&mut self, block: Block) -> Result<()> {
+        self.send(&block.to_bytes())
+    }
+
+    /// Receives one block.
+    pub fn recv_block(&mut self) -> Result<Block> {
+        let mut bytes = [0u8; 16];
+        self.recv(&mut bytes)?;
+        Ok(Block::from_bytes(bytes))
+    }
+
+    /// Sends a number.
+    pub fn send_u64(&mut self, value: u64) -> Result<()> {
+        self.send(&value.to_le_bytes())
+    }
+
+    /// Receives a number. It is the peer's word: check it before allocating by it.
+    pub fn recv_u64(&mut self) -> Result<u64> {
+        let mut bytes = [0u8; 8];
+        self.recv(&mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// Sends bytes whose number the peer does not know: a length of 8 bytes, then the bytes.
+    pub fn send_sized(&mut self, bytes: &[u8]) -> Result<()> {
+        self.send_u64(bytes.len() as u64)?;
+        self.send(bytes)
+    }
+
+    /// Receives what [`send_sized`](Self::send_sized) sent, `Error::Oversized` past `max` bytes.
+    pub fn recv_sized(&mut self, max: usize) -> Result<Vec<u8>> {
+        let announced = self.recv_u64()?;
+        if announced > max as u64 {
+            return Err(Error::Oversized { announced, allowed: max as u64 });
+        }
+        let mut out = Vec::new();
+        while (out.len() as u64) < announced {
+            let start = out.len();
+            let step = (announced - start as u64).min(1 << 20) as usize;
+            out.resize(start + step, 0);
+            self.recv(&mut out[start..])?;
+        }
+        Ok(out)
+    }
+
+    fn guarded<T>(&mut self, operation: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.broken {
+            return Err(Error::Broken);
+        }
+        let result = operation(self);
+        self.broken = result.is_err();
+        result
+    }
+
+    /// Writes the frame in the making, then `large` as frames of its own, straight from the caller's memory.
+    fn ship(&mut self, large: &[u8]) -> Result<()> {
+        let mut batch = std::mem::take(&mut self.outgoing);
+        let pending = batch.len() - HEADER;
+        batch[..HEADER].copy_from_slice(&header(Kind::Data, pending));
+        let mut first: &[u8] = if pending > 0 { &batch } else { &[] };
+        let mut pieces = large.chunks(MAX_FRAME).peekable();
+        let mut outcome = Ok(());
+        while outcome.is_ok() && (!first.is_empty() || pieces.peek().is_some()) {
+            let piece = pieces.next().unwrap_or_default();
+            let head = header(Kind::Data, piece.len());
+            let head: &[u8] = if piece.is_empty() { &[] } else { &head };
+            outcome = self.write_parts([first, head, piece]);
+            first = &[];
+        }
+        batch.truncate(HEADER);
+        self.outgoing = batch;
+        outcome
+    }
+
+    /// Writes all parts, taking in what the peer sends while there is no room.
+    fn write_parts(&mut self, mut parts: [&[u8]; 3]) -> Result<()> {
+        let mut left: usize = parts.iter().map(|part| part.len()).sum();
+        self.stats.bytes_sent += left as u64;
+        while left > 0 {
+            let mut written = match self.link.try_write(&parts.map(IoSlice::new)) {
+                Err(error) => return Err(self.last_words(error)),
+                Ok(written) => written,
+            };
+            if written == 0 {
+                self.stalled()?;
+            }
+            left -= written;
+            for part in &mut parts {
+                let step = written.min(part.len());
+                *part = &part[step..];
+                written -= step;
+            }
+        }
+        Ok(())
+    }
+
+    /// A write failed because the peer is gone: it may have said why before it went.
+    fn last_words(&mut self, error: Error) -> Error {
+        let mut buffer = self.inbox.buffer();
+        let mut tail = Vec::new();
+        if !matches!(error, Error::Lost { .. }) {
+            return error;
+        }
+        loop {
+            match self.link.try_read(&mut [IoSliceMut::new(&mut buffer)]) {
+                Ok(Arrival::Bytes(n)) => {
+                    tail.extend_from_slice(&buffer[n.saturating_sub(HEADER)..n]);
+                    tail.drain(..tail.len().saturating_sub(HEADER));
+                }
+                Ok(_) | Err(Error::Lost { .. }) => break,
+                Err(reason) => return reason,
+            }
+        }
+        if tail == header(Kind::Bye, 0) { Error::Closed } else { error }
+    }
+
+    /// The link has no room: takes in a chunk if there is one, otherwise waits for either direction.
+    fn stalled(&mut self) -> Result<()> {
+        let mut buffer = self.inbox.buffer();
+        match self.link.try_read(&mut [IoSliceMut::new(&mut buffer)])? {
+            Arrival::Bytes(n) => {
+                self.inbox.append(buffer, n);
+                if self.inbox.held > self.limits.inbox {
+                    let (held, allowed) = (self.inbox.held as u64, self.limits.inbox as u64);
+                    return Err(Error::Flooded { held, allowed });
+                }
+                Ok(())
+            }
+            Arrival::End => Err(Error::lost("while we were sending")),
+            Arrival::Nothing => {
+                self.inbox.keep(buffer);
+                self.await_link(Interest::Both, self.limits.idle, || {
+                    "the peer to take what we send".to_owned()
+                })
+            }
+        }
+    }
+
+    fn await_link(
+        &mut self,
+        interest: Interest,
+        timeout: Duration,
+        awaited: impl FnOnce() -> String,
+    ) -> Result<()> {
+        let start = Instant::now();
+        let ready = self.link.wait(interest, timeout);
+        self.stats.wait += start.elapsed();
+        if ready? { Ok(()) } else { Err(Error::Timeout { after: timeout, awaited: awaited() }) }
+    }
+
+    fn fill(&mut self, out: &mut [u8]) -> Result<()> {
+        let mut progress = Progress::of(out.len());
+        while progress.filled < out.len() {
+            if self.frame_left == 0 {
+                self.frame_left = self.next_frame(Kind::Data, &mut progress)?;
+            }
+            let start = progress.filled;
+            let end = out.len().min(start + self.frame_left);
+            let n = self.pull(&mut out[start..end], &mut progress)?;
+            progress.filled += n;
+            self.frame_left -= n;
+        }
+        Ok(())
+    }
+
+    /// Reads the header of a frame of the wanted kind and returns its length, at least 1.
+    fn next_frame(&mut self, wanted: Kind, progress: &mut Progress) -> Result<usize> {
+        let mut head = [0u8; HEADER];
+        let mut filled = 0;
+        while filled < HEADER {
+            filled += match self.pull(&mut head[filled..], progress) {
+                Err(Error::Lost { .. }) if filled > 0 => {
+                    return Err(Error::lost("in the middle of a frame's header"));
+                }
+                other => other?,
+            };
+        }
+        let length = usize::from(head[1]) | usize::from(head[2]) << 8 | usize::from(head[3]) << 16;
+        if head[0] == Kind::Bye as u8 && length == 0 && self.greeted {
+            return Err(Error::Closed);
+        }
+        if head[0] != wanted as u8 {
+            if self.greeted {
+                return Err(Error::Malformed("a frame of unknown kind: the bytes were damaged or made up"));
+            }
+            return Err(self.stranger(&head));
+        }
+        if length > MAX_FRAME {
+            return Err(Error::Oversized { announced: length as u64, allowed: MAX_FRAME as u64 });
+        }
+        if length == 0 {
+            return Err(Error::Malformed("an empty frame"));
+        }
+        Ok(length)
+    }
+
+    /// The error about an end that does not greet as we do, with what it said so far.
+    pub(crate) fn stranger(&mut self, said: &[u8]) -> Error {
+        let mut more = [0u8; 64];
+        let n = self.inbox.take(&mut more);
+        let saw = [said, &more[..n]].concat();
+        let saw = match saw.as_slice() {
+            [0x16, 0x03, ..] => "a TLS greeting".to_owned(),
+            [0x15, 0x03, ..] => "a TLS alert, so it wants TLS".to_owned(),
+            bytes => printable(bytes),
+        };
+        Error::NotTacit { saw }
+    }
+
+    /// At least one byte of the stream, from the inbox or the link.
+    fn pull(&mut self, out: &mut [u8], progress: &mut Progress) -> Result<usize> {
+        loop {
+            let n = self.inbox.take(out);
+            if n > 0 {
+                self.stats.bytes_received += n as u64;
+                return Ok(n);
+            }
+            // Large pieces are read in place, and what follows them in the same call goes to the inbox.
+            let direct = if out.len() >= LARGE { out.len() } else { 0 };
+            let mut spill = self.inbox.buffer();
+            let arrival = {
+                let mut slices = [IoSliceMut::new(&mut out[..direct]), IoSliceMut::new(&mut spill)];
+                self.link.try_read(&mut slices[usize::from(direct == 0)..])?
+            };
+            match arrival {
+                Arrival::Bytes(n) => {
+                    let placed = n.min(direct);
+                    if n > placed {
+                        self.inbox.append(spill, n - placed);
+                    } else {
+                        self.inbox.keep(spill);
+                    }
+                    if placed > 0 {
+                        self.stats.bytes_received += placed as u64;
+                        return Ok(placed);
+                    }
+                }
+                Arrival::End => return Err(self.ended()),
+                Arrival::Nothing => {
+                    self.inbox.keep(spill);
+                    self.await_bytes(progress)?;
+                }
+            }
+        }
+    }
+
+    fn ended(&self) -> Error {
+        Error::lost(match (self.greeted, self.frame_left) {
+            (false, _) => "before it greeted",
+            (true, 0) => "while we waited for its message",
+            (true, _) => "in the middle of a message",
+        })
+    }
+
+    fn await_bytes(&mut self, progress: &mut Progress) -> Result<()> {
+        let limits = self.limits;
+        let start = *progress.start.get_or_insert_with(Instant::now);
+        let left = limits.read.checked_sub(start.elapsed()).unwrap_or_default();
+        let timeout = left.min(limits.idle);
+        let after = if left < limits.idle { limits.read } else { limits.idle };
+        let greeted = self.greeted;
+        let awaited = || match (greeted, progress.filled) {
+            (false, _) => "the peer's greeting".to_owned(),
+            (true, filled) => {
+                format!("a message of the peer, of which {filled} of {} bytes came", progress.wanted)
+            }
+        };
+        self.await_link(Interest::Read, timeout, awaited).map_err(|error| match error {
+            Error::Timeout { awaited, .. } => Error::Timeout { after, awaited },
+            other => other,
+        })
+    }
+
+    /// Sends one frame of the handshake.
+    pub(crate) fn send_hello(&mut self, bytes: &[u8]) -> Result<()> {
+        let head = header(Kind::Hello, bytes.len());
+        self.guarded(|channel| {
+            channel.write_parts([&head, bytes, &[]])?;
+            while !channel.link.try_flush()? {
+                channel.stalled()?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Receives one frame of the handshake; until then any other bytes mean that the peer is a stranger.
+    pub(crate) fn recv_hello(&mut self, max: usize) -> Result<Vec<u8>> {
+        self.guarded(|channel| {
+            channel.greeted = false;
+            let length = channel.next_frame(Kind::Hello, &mut Progress::of(HEADER))?;
+            if length > max {
+                return Err(Error::Oversized { announced: length as u64, allowed: max as u64 });
+            }
+            let mut out = vec![0; length];
+            channel.frame_left = length;
+            channel.fill(&mut out)?;
+            channel.greeted = true;
+            Ok(out)
+        })
+    }
+
+    pub(crate) fn set_session(&mut self, session: SessionId) {
+        self.session = session;
+    }
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        if self.broken {
+            return self.link.finish();
+        }
+        // The peer notices a farewell that fails by itself: its read ends.
+        self.limits.idle = self.limits.idle.min(FAREWELL);
+        let _ = self.guarded(|channel| {
+            channel.ship(&[])?;
+            channel.write_parts([&header(Kind::Bye, 0), &[], &[]])?;
+            while !channel.link.try_flush()? {
+                channel.stalled()?;
+            }
+            Ok(())
+        });
+        self.link.finish();
+    }
+}

@@ -1,0 +1,219 @@
+//! What can go wrong between two parties.
+
+use std::time::Duration;
+
+/// The result of a channel operation.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Who most likely caused an [`Error`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// This machine: its files, its ports, its operating system.
+    Local,
+    /// The peer: what it sent, what it is, or what it did not do.
+    Peer,
+    /// The connection between the two.
+    Link,
+    /// The caller: an address or an option that makes no sense.
+    Usage,
+}
+
+/// A fault of the link, of the peer or of the setup. One line each; never contains a secret.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The peer closed the connection before the protocol ended.
+    #[error("the peer closed the connection before the protocol ended; its own output says why")]
+    Closed,
+    /// The connection broke off without a goodbye.
+    #[error("the connection to the peer broke off {during}: its process ended or the network failed")]
+    Lost {
+        /// What was going on.
+        during: String,
+    },
+    /// Nothing moved before the deadline.
+    #[error("gave up after {after:?} waiting for {awaited}")]
+    Timeout {
+        /// How long was waited.
+        after: Duration,
+        /// What for.
+        awaited: String,
+    },
+    /// The peer announced more than the protocol allows at this place.
+    #[error("the peer announced a message of {announced} bytes where at most {allowed} are allowed")]
+    Oversized {
+        /// Bytes announced.
+        announced: u64,
+        /// Bytes allowed.
+        allowed: u64,
+    },
+    /// The peer sent far more than was asked for while it took nothing.
+    #[error(
+        "the peer sent {held} bytes ahead of what was asked for, more than the {allowed} that are held for it"
+    )]
+    Flooded {
+        /// Bytes held.
+        held: u64,
+        /// The bound.
+        allowed: u64,
+    },
+    /// What arrived is not of the agreed form.
+    #[error("malformed message: {0}")]
+    Malformed(&'static str),
+    /// The other end does not speak this protocol at all.
+    #[error(
+        "the other end does not speak Tacit: it sent {saw}; check the address and that both sides use TLS or neither"
+    )]
+    NotTacit {
+        /// The first bytes, printable.
+        saw: String,
+    },
+    /// The peer runs another version of the wire format.
+    #[error(
+        "the peer speaks version {theirs} of the wire format, we speak {ours}: install the same release on both sides"
+    )]
+    Version {
+        /// Our version.
+        ours: u32,
+        /// The peer's.
+        theirs: u32,
+    },
+    /// The parties were started with different settings.
+    #[error(
+        "the peer was started with other settings: {field} is {theirs} there and {ours} here; start both with the same"
+    )]
+    Mismatch {
+        /// The setting's name.
+        field: String,
+        /// Our value.
+        ours: String,
+        /// The peer's value.
+        theirs: String,
+    },
+    /// The parties' roles do not fit together.
+    #[error(
+        "the peer plays {theirs}, but {wanted} was expected beside our {ours}; start it with the other role"
+    )]
+    Role {
+        /// Our role.
+        ours: String,
+        /// What the peer should play.
+        wanted: String,
+        /// What it plays.
+        theirs: String,
+    },
+    /// The peer proved another identity than the one pinned.
+    #[error(
+        "the peer's key is {found}, not the pinned {expected}: the wrong peer, the wrong --peer file, or somebody in between"
+    )]
+    WrongPeer {
+        /// Fingerprint of the pinned key.
+        expected: String,
+        /// Fingerprint of the key presented.
+        found: String,
+    },
+    /// The peer did not accept this side's identity.
+    #[error("the peer refused our identity ({alert}): it pins another key; give it our public key file")]
+    Refused {
+        /// The TLS alert it sent.
+        alert: String,
+    },
+    /// TLS failed in another way.
+    #[error("TLS: {0}")]
+    Tls(String),
+    /// Nobody listens at the address.
+    #[error("nobody answered at {address} within {after:?} ({reason}); is the peer started with --listen?")]
+    Unreachable {
+        /// Where.
+        address: String,
+        /// How long it was tried.
+        after: Duration,
+        /// What the last attempt met.
+        reason: String,
+    },
+    /// Another process listens there.
+    #[error("{address} is in use by another process; stop it or listen on another port")]
+    AddressInUse {
+        /// Where.
+        address: String,
+    },
+    /// The address cannot be used.
+    #[error("address {address}: {reason}")]
+    Address {
+        /// As given.
+        address: String,
+        /// Why not.
+        reason: String,
+    },
+    /// A key or certificate file cannot be used.
+    #[error("{path}: {reason}")]
+    Key {
+        /// The file.
+        path: String,
+        /// Why not, and what to do.
+        reason: String,
+    },
+    /// An option cannot be used.
+    #[error("{0}")]
+    Usage(String),
+    /// The channel failed before; the first error says why.
+    #[error("the channel has failed before and cannot be used any more")]
+    Broken,
+    /// The operating system reported a fault.
+    #[error("network: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+impl Error {
+    /// Who most likely caused this.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Error::Closed
+            | Error::Timeout { .. }
+            | Error::Oversized { .. }
+            | Error::Flooded { .. }
+            | Error::Malformed(_)
+            | Error::NotTacit { .. }
+            | Error::Version { .. }
+            | Error::Mismatch { .. }
+            | Error::Role { .. }
+            | Error::WrongPeer { .. }
+            | Error::Refused { .. } => Fault::Peer,
+            Error::Lost { .. } | Error::Tls(_) | Error::Unreachable { .. } | Error::Broken => Fault::Link,
+            Error::AddressInUse { .. } | Error::Key { .. } | Error::Io(_) => Fault::Local,
+            Error::Address { .. } | Error::Usage(_) => Fault::Usage,
+        }
+    }
+
+    /// Whether the peer or the link, not this side, is at fault: what exit code 4 stands for.
+    pub fn is_peer_fault(&self) -> bool {
+        matches!(self.fault(), Fault::Peer | Fault::Link)
+    }
+
+    pub(crate) fn lost(during: &str) -> Self {
+        Error::Lost { during: during.to_owned() }
+    }
+
+    /// The error of a socket operation: a broken connection is told from a fault of this machine.
+    pub(crate) fn socket(error: std::io::Error, during: &str) -> Self {
+        use std::io::ErrorKind as Kind;
+        match error.kind() {
+            Kind::ConnectionReset | Kind::ConnectionAborted | Kind::BrokenPipe | Kind::UnexpectedEof => {
+                Error::lost(during)
+            }
+            Kind::TimedOut | Kind::HostUnreachable | Kind::NetworkUnreachable | Kind::NetworkDown => {
+                Error::Lost { during: format!("{during} ({error})") }
+            }
+            _ => Error::Io(error),
+        }
+    }
+}
+
+/// Makes bytes that a peer sent safe to print: quoted, escaped and cut.
+pub(crate) fn printable(bytes: &[u8]) -> String {
+    const SHOWN: usize = 48;
+    let cut = bytes.len() > SHOWN;
+    let text: String =
+        bytes.iter().take(SHOWN).flat_map(|&byte| std::ascii::escape_default(byte)).map(char::from).collect();
+    format!("\"{text}\"{}", if cut { "…" } else { "" })
+}

@@ -1,0 +1,308 @@
+//! Identity keys: Ed25519, one private file a party, one public line for the peer to pin, as with SSH.
+//!
+//! `NAME.key` holds `tacit-ed25519-private BASE64` and is readable by its owner alone; `NAME.pub` holds
+//! `tacit-ed25519 BASE64 COMMENT` and is meant to be passed on. Whoever pins a public key should have it over a way
+//! that cannot be tampered with, or compare [`PublicKey::fingerprint`] by telephone.
+
+use crate::{Error, Result};
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
+
+const PUBLIC_LABEL: &str = "tacit-ed25519";
+const PRIVATE_LABEL: &str = "tacit-ed25519-private";
+/// Longest key file that is read.
+const MAX_FILE: u64 = 4096;
+/// DER around an Ed25519 public key: SubjectPublicKeyInfo, RFC 8410 section 4.
+const SPKI_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+/// DER around an Ed25519 private key: PKCS #8 version 1, RFC 8410 section 7.
+const PKCS8_PREFIX: [u8; 16] =
+    [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
+
+/// A party's public key, which its peer pins.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PublicKey([u8; 32]);
+
+impl PublicKey {
+    /// Reads a public key file; a private one is refused by name.
+    pub fn load(path: &Path) -> Result<Self> {
+        let text = read(path, "ask the peer for its .pub file")?;
+        PublicKey::parse(&text).map_err(|reason| key_error(path, reason))
+    }
+
+    fn parse(text: &str) -> std::result::Result<Self, &'static str> {
+        let mut words = text.split_whitespace();
+        match words.next() {
+            Some(PRIVATE_LABEL) => {
+                Err("this is a private key; give the .pub file, and never pass the private one on")
+            }
+            Some(PUBLIC_LABEL) => {
+                let key = words
+                    .next()
+                    .and_then(decode)
+                    .ok_or("the public key is damaged; ask for the file again")?;
+                Ok(PublicKey(*key))
+            }
+            _ => Err("not a Tacit public key; it starts with tacit-ed25519 and comes from tacit keygen"),
+        }
+    }
+
+    /// The line of a public key file.
+    pub fn line(&self, comment: &str) -> String {
+        let comment: String = comment.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        format!("{PUBLIC_LABEL} {} {}", encode(&self.0).as_str(), comment.trim()).trim_end().to_owned()
+    }
+
+    /// A short name to compare by eye or telephone: 80 bits of a hash, in groups.
+    pub fn fingerprint(&self) -> String {
+        let mut hasher = blake3::Hasher::new_derive_key("tacit 1 key fingerprint");
+        hasher.update(&self.0);
+        let hash = hasher.finalize();
+        let groups = hash.as_bytes()[..10].chunks(2).map(|pair| format!("{:02x}{:02x}", pair[0], pair[1]));
+        groups.collect::<Vec<_>>().join("-")
+    }
+
+    pub(crate) fn spki(&self) -> Vec<u8> {
+        [SPKI_PREFIX.as_slice(), &self.0].concat()
+    }
+
+    pub(crate) fn from_spki(der: &[u8]) -> Option<Self> {
+        let key = der.strip_prefix(&SPKI_PREFIX)?;
+        Some(PublicKey(key.try_into().ok()?))
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PublicKey({})", self.fingerprint())
+    }
+}
+
+/// A party's private key.
+#[derive(Clone)]
+pub struct Identity {
+    seed: Zeroizing<[u8; 32]>,
+    public: PublicKey,
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Identity([secret], {:?})", self.public)
+    }
+}
+
+impl Identity {
+    /// A fresh identity from the operating system's randomness.
+    pub fn generate() -> Result<Self> {
+        let mut seed = Zeroizing::new([0u8; 32]);
+        tacit_crypto::Prg::from_os().fill_bytes(seed.as_mut());
+        Identity::from_seed(seed)
+            .ok_or_else(|| Error::Usage("the random generator gave no usable key".to_owned()))
+    }
+
+    fn from_seed(seed: Zeroizing<[u8; 32]>) -> Option<Self> {
+        let pair = Ed25519KeyPair::from_seed_unchecked(seed.as_slice()).ok()?;
+        let public = PublicKey(pair.public_key().as_ref().try_into().ok()?);
+        Some(Identity { seed, public })
+    }
+
+    /// The public half.
+    pub fn public(&self) -> PublicKey {
+        self.public
+    }
+
+    /// Writes the private key to `path` (mode 600) and the public one beside it with the ending `.pub`; returns the
+    /// latter's path. Neither file may exist.
+    pub fn save(&self, path: &Path, comment: &str) -> Result<PathBuf> {
+        let public = path.with_extension("pub");
+        if public == path {
+            return Err(key_error(path, "the private key cannot end in .pub; that is the public key's name"));
+        }
+        if public.exists() {
+            return Err(key_error(&public, "exists already and is not overwritten; choose another name"));
+        }
+        let encoded = encode(&self.seed);
+        let line = Zeroizing::new([PRIVATE_LABEL, " ", encoded.as_str(), "\n"].concat());
+        write_new(path, 0o600, line.as_bytes())?;
+        write_new(&public, 0o644, format!("{}\n", self.public.line(comment)).as_bytes())?;
+        Ok(public)
+    }
+
+    /// Reads a private key file; refused when others than its owner may read it.
+    pub fn load(path: &Path) -> Result<Self> {
+        let text = read(path, "make one with tacit keygen")?;
+        let mut words = text.split_whitespace();
+        let seed = match words.next() {
+            Some(PUBLIC_LABEL) => {
+                return Err(key_error(path, "this is a public key; --identity wants the private .key file"));
+            }
+            Some(PRIVATE_LABEL) => words.next().and_then(decode),
+            _ => return Err(key_error(path, "not a Tacit private key; make one with tacit keygen")),
+        };
+        check_mode(path)?;
+        let identity = seed.and_then(Identity::from_seed);
+        identity.ok_or_else(|| key_error(path, "the private key is damaged; restore it or make a new one"))
+    }
+
+    /// A secret for the use that `context` names, which must be unique to it and constant (see BLAKE3's key derivation).
+    pub fn derive(&self, context: &str) -> Zeroizing<[u8; 32]> {
+        Zeroizing::new(blake3::derive_key(context, self.seed.as_slice()))
+    }
+
+    pub(crate) fn pkcs8(&self) -> Zeroizing<Vec<u8>> {
+        let mut der = Zeroizing::new(Vec::with_capacity(PKCS8_PREFIX.len() + 32));
+        der.extend_from_slice(&PKCS8_PREFIX);
+        der.extend_from_slice(self.seed.as_slice());
+        der
+    }
+}
+
+pub(crate) fn key_error(path: &Path, reason: impl fmt::Display) -> Error {
+    Error::Key { path: path.display().to_string(), reason: reason.to_string() }
+}
+
+fn read(path: &Path, remedy: &str) -> Result<Zeroizing<String>> {
+    let file = OpenOptions::new().read(true).open(path);
+    let file = file.map_err(|error| key_error(path, format!("{error}; {remedy}")))?;
+    // Room for the whole from the start: a buffer that grows would leave copies behind.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_FILE as usize + 1));
+    let read = file.take(MAX_FILE + 1).read_to_end(&mut bytes);
+    read.map_err(|error| key_error(path, error))?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(key_error(path, "too long for a key file"));
+    }
+    let text = std::str::from_utf8(&bytes).map_err(|_| key_error(path, "not a Tacit key: it is not text"))?;
+    Ok(Zeroizing::new(text.to_owned()))
+}
+
+fn write_new(path: &Path, mode: u32, bytes: &[u8]) -> Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+    #[cfg(not(unix))]
+    let _ = mode;
+    let file = options.open(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            key_error(path, "exists already and is not overwritten; choose another name")
+        }
+        _ => key_error(path, error),
+    });
+    let mut file = file?;
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| key_error(path, error))
+}
+
+#[cfg(unix)]
+fn check_mode(path: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let metadata = std::fs::metadata(path).map_err(|error| key_error(path, error))?;
+    let mode = metadata.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        let reason = format!("others may read this private key (mode {mode:o}); run chmod 600 on it");
+        return Err(key_error(path, reason));
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn check_mode(_: &Path) -> Result<()> {
+    Ok(())
+}
+
+/// Base64 of 32 bytes by arithmetic alone: private keys go through it, so no table is indexed by them.
+fn encode(bytes: &[u8; 32]) -> Zeroizing<String> {
+    let mut out = Zeroizing::new(String::with_capacity(44));
+    for group in bytes.chunks(3) {
+        let word =
+            group.iter().fold(0u32, |word, &byte| word << 8 | u32::from(byte)) << (8 * (3 - group.len()));
+        for place in 0..4 {
+            let digit = (word >> (18 - 6 * place)) & 63;
+            out.push(if place > group.len() { '=' } else { character(digit as i32) });
+        }
+    }
+    out
+}
+
+fn character(digit: i32) -> char {
+    let mut code = digit + i32::from(b'A');
+    code += ((25 - digit) >> 8) & 6;
+    code -= ((51 - digit) >> 8) & 75;
+    code -= ((61 - digit) >> 8) & 15;
+    code += ((62 - digit) >> 8) & 3;
+    char::from(code as u8)
+}
+
+/// The inverse of [`encode`], for exactly 32 bytes in canonical form.
+fn decode(text: &str) -> Option<Zeroizing<[u8; 32]>> {
+    let digits = text.as_bytes().strip_suffix(b"=")?;
+    if digits.len() != 43 {
+        return None;
+    }
+    let mut out = Zeroizing::new([0u8; 32]);
+    let mut invalid = 0;
+    for (group, bytes) in digits.chunks(4).zip(out.chunks_mut(3)) {
+        let mut word = 0i32;
+        for &byte in group {
+            let digit = value(i32::from(byte));
+            invalid |= digit >> 8;
+            word = word << 6 | (digit & 63);
+        }
+        word <<= 6 * (4 - group.len());
+        for (place, byte) in bytes.iter_mut().enumerate() {
+            *byte = (word >> (16 - 8 * place)) as u8;
+        }
+        if bytes.len() < 3 {
+            invalid |= -(word & 0xff);
+        }
+    }
+    (invalid == 0).then_some(out)
+}
+
+/// The value of a digit, or −1.
+fn value(c: i32) -> i32 {
+    let within = |low: u8, high: u8| ((i32::from(low) - 1 - c) & (c - i32::from(high) - 1)) >> 8;
+    let mut value = -1;
+    value += within(b'A', b'Z') & (c - 64);
+    value += within(b'a', b'z') & (c - 70);
+    value += within(b'0', b'9') & (c + 5);
+    value += within(b'+', b'+') & 63;
+    value += within(b'/', b'/') & 64;
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_matches_its_alphabet() {
+        let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        for byte in 0..=255u8 {
+            let expected = alphabet.iter().position(|&c| c == byte).map_or(-1, |at| at as i32);
+            assert_eq!(value(i32::from(byte)), expected, "{byte}");
+        }
+        for (digit, &expected) in alphabet.iter().enumerate() {
+            assert_eq!(character(digit as i32), char::from(expected));
+        }
+        let bytes: [u8; 32] = std::array::from_fn(|i| i as u8);
+        assert_eq!(encode(&bytes).as_str(), "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=");
+        assert_eq!(*decode(&encode(&bytes)).unwrap(), bytes);
+        assert!(decode("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh9=").is_none(), "not canonical");
+        assert!(decode("AAEC").is_none());
+        assert!(decode("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdH*8=").is_none());
+    }
+
+    #[test]
+    fn public_key_of_rfc_8032_test_1() {
+        let seed: [u8; 32] = [
+            0x9d, 0x61, 0xb1, 0x9d, 0xef, 0xfd, 0x5a, 0x60, 0xba, 0x84, 0x4a, 0xf4, 0x92, 0xec, 0x2c, 0xc4,
+            0x44, 0x49, 0xc5, 0x69, 0x7b, 0x32, 0x69, 0x19, 0x70, 0x3b, 0xac, 0x03, 0x1c, 0xae, 0x7f, 0x60,
+        ];
+        let public = Identity::from_seed(Zeroizing::new(seed)).unwrap().public();
+        assert_eq!(public.0[..8], [0xd7, 0x5a, 0x98, 0x01, 0x82, 0xb1, 0x0a, 0xb7]);
+        assert_eq!(PublicKey::from_spki(&public.spki()), Some(public));
+    }
+}

@@ -1,0 +1,37 @@
+//! Channels between two parties.
+//!
+//! A protocol is straight-line blocking code over `&mut` [`Channel`]. [`memory::pair`] joins two parties in one
+//! process; [`listen`] and [`connect`] join two machines.
+//!
+//! ```
+//! let (sum, ()) = tacit_net::memory::run(
+//!     |channel| channel.recv_u64().unwrap() + channel.recv_u64().unwrap(),
+//!     |channel| {
+//!         channel.send_u64(40).unwrap();
+//!         channel.send_u64(2).unwrap();
+//!     },
+//! );
+//! assert_eq!(sum, 42);
+//! ```
+#![forbid(unsafe_code)]
+
+mod channel;
+pub mod emulate;
+mod error;
+mod handshake;
+pub mod keys;
+pub mod link;
+pub mod memory;
+mod session;
+pub mod tcp;
+pub mod testing;
+mod tls;
+
+pub use channel::{Channel, Limits, MAX_FRAME, Party, SessionId, Stats};
+pub use emulate::LinkModel;
+pub use error::{Error, Fault, Result};
+pub use handshake::{Agreement, WIRE_VERSION};
+pub use keys::{Identity, PublicKey};
+pub use link::Link;
+pub use session::{Listener, Options, Protection, Session, connect, is_loopback, listen};
+pub use tls::Tls;

@@ -1,0 +1,538 @@
+//! TLS 1.3 with both sides authenticated, over any link.
+//!
+//! Key exchange is X25519MLKEM768 and nothing else, so there is nothing to downgrade to. Peers know each other by raw
+//! public keys (RFC 7250) pinned from files, or by certificates of an authority both trust. Sessions are never
+//! resumed and no early data is sent.
+
+use crate::error::printable;
+use crate::keys::{Identity, PublicKey, key_error};
+use crate::link::{Arrival, Interest, Link};
+use crate::{Error, Party, Result};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
+use rustls::crypto::aws_lc_rs::sign::any_eddsa_type;
+use rustls::crypto::aws_lc_rs::{cipher_suite, default_provider, kx_group};
+use rustls::crypto::{CryptoProvider, verify_tls13_signature_with_raw_key};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{
+    CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime,
+};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::{AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage, ParsedCertificate};
+use rustls::sign::CertifiedKey;
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, ClientConnection, Connection, DigitallySignedStruct,
+    DistinguishedName, RootCertStore, ServerConfig, ServerConnection, SignatureScheme,
+};
+use std::fmt;
+use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Names this use of TLS, so that a port of something else is not mistaken for a peer.
+const ALPN: &[u8] = b"tacit/1";
+/// Sealed bytes that wait for the link before the writer has to.
+const SEALED: usize = 1 << 18;
+const RAW: usize = 1 << 18;
+
+/// How this party proves who it is, and how it knows its peer.
+#[derive(Clone)]
+pub struct Tls {
+    own: Arc<CertifiedKey>,
+    trust: Trust,
+    provider: Arc<CryptoProvider>,
+}
+
+#[derive(Clone)]
+enum Trust {
+    Pinned(PublicKey),
+    Authority { roots: Arc<RootCertStore>, peer: ServerName<'static> },
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.trust {
+            Trust::Pinned(peer) => write!(f, "Tls([secret], pinned {peer:?})"),
+            Trust::Authority { peer, .. } => write!(f, "Tls([secret], authority for {peer:?})"),
+        }
+    }
+}
+
+impl Tls {
+    /// Proves `identity` and accepts the one peer that proves `peer`.
+    pub fn pinned(identity: &Identity, peer: PublicKey) -> Result<Self> {
+        let provider = provider();
+        let der = identity.pkcs8();
+        let key = any_eddsa_type(&PrivatePkcs8KeyDer::from(der.as_slice())).map_err(tls_error)?;
+        let own = CertifiedKey::new(vec![CertificateDer::from(identity.public().spki())], key);
+        Ok(Tls { own: Arc::new(own), trust: Trust::Pinned(peer), provider: Arc::new(provider) })
+    }
+
+    /// Proves itself by the certificate chain and key in the PEM files `chain` and `key`, and accepts a peer with a
+    /// certificate for the name `peer` of an authority in the PEM file `authorities`. The certificates must be valid
+    /// for both ends of TLS, server and client.
+    pub fn authority(authorities: &Path, chain: &Path, key: &Path, peer: &str) -> Result<Self> {
+        let provider = provider();
+        let mut roots = RootCertStore::empty();
+        for root in certificates(authorities)? {
+            roots.add(root).map_err(|error| key_error(authorities, error))?;
+        }
+        let own = PrivateKeyDer::from_pem_file(key).map_err(|error| key_error(key, error))?;
+        let own = provider.key_provider.load_private_key(own).map_err(|error| key_error(key, error))?;
+        let own = CertifiedKey::new(certificates(chain)?, own);
+        own.keys_match().map_err(|_| key_error(key, "is not the key of the certificate"))?;
+        let name = ServerName::try_from(peer.to_owned());
+        let peer =
+            name.map_err(|_| Error::Usage(format!("`{peer}` is not a name that a certificate can hold")))?;
+        let trust = Trust::Authority { roots: Arc::new(roots), peer };
+        Ok(Tls { own: Arc::new(own), trust, provider: Arc::new(provider) })
+    }
+
+    /// Opens TLS over `link`; [`Party::First`] is the server.
+    pub(crate) fn open(&self, link: Box<dyn Link>, party: Party, deadline: Instant) -> Result<TlsLink> {
+        let found = Arc::new(Mutex::new(None));
+        let mut connection = match party {
+            Party::First => Connection::Server(self.server(&found)?),
+            Party::Second => Connection::Client(self.client(&found)?),
+        };
+        connection.set_buffer_limit(Some(SEALED));
+        let mut tls = TlsLink {
+            link,
+            connection,
+            raw: vec![0; RAW].into_boxed_slice(),
+            start: 0,
+            end: 0,
+            opening: Vec::new(),
+            opened: false,
+        };
+        let outcome = tls.handshake(deadline).and_then(|()| self.check_name(&tls.connection, party));
+        if let Err(error) = outcome {
+            tls.part();
+            let found = found.lock().ok().and_then(|found| *found);
+            return Err(match (&self.trust, found) {
+                (Trust::Pinned(expected), Some(found)) => {
+                    Error::WrongPeer { expected: expected.fingerprint(), found: found.fingerprint() }
+                }
+                _ => error,
+            });
+        }
+        tls.opened = true;
+        tls.opening = Vec::new();
+        Ok(tls)
+    }
+
+    fn client(&self, found: &Found) -> Result<ClientConnection> {
+        let builder = ClientConfig::builder_with_provider(self.provider.clone())
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .map_err(tls_error)?;
+        let (mut config, name) = match &self.trust {
+            Trust::Pinned(peer) => {
+                let verifier = Pin::new(*peer, &self.provider, found);
+                let own = AlwaysResolvesClientRawPublicKeys::new(self.own.clone());
+                let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
+                let name = ServerName::try_from("tacit").map_err(|error| Error::Tls(error.to_string()))?;
+                (builder.with_client_cert_resolver(Arc::new(own)), name)
+            }
+            Trust::Authority { roots, peer } => {
+                let builder = builder.with_root_certificates(roots.clone());
+                let own = rustls::sign::SingleCertAndKey::from(self.own.clone());
+                (builder.with_client_cert_resolver(Arc::new(own)), peer.clone())
+            }
+        };
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.enable_sni = false;
+        config.resumption = Resumption::disabled();
+        ClientConnection::new(Arc::new(config), name).map_err(tls_error)
+    }
+
+    fn server(&self, found: &Found) -> Result<ServerConnection> {
+        let builder = ServerConfig::builder_with_provider(self.provider.clone())
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .map_err(tls_error)?;
+        let mut config = match &self.trust {
+            Trust::Pinned(peer) => {
+                let verifier = Pin::new(*peer, &self.provider, found);
+                let own = AlwaysResolvesServerRawPublicKeys::new(self.own.clone());
+                builder.with_client_cert_verifier(Arc::new(verifier)).with_cert_resolver(Arc::new(own))
+            }
+            Trust::Authority { roots, .. } => {
+                let verifier = rustls::server::WebPkiClientVerifier::builder_with_provider(
+                    roots.clone(),
+                    self.provider.clone(),
+                );
+                let verifier = verifier.build().map_err(|error| Error::Tls(error.to_string()))?;
+                let own = rustls::sign::SingleCertAndKey::from(self.own.clone());
+                builder.with_client_cert_verifier(verifier).with_cert_resolver(Arc::new(own))
+            }
+        };
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.send_tls13_tickets = 0;
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        ServerConnection::new(Arc::new(config)).map_err(tls_error)
+    }
+
+    /// The server's side of the name check: TLS itself only checks the authority there.
+    fn check_name(&self, connection: &Connection, party: Party) -> Result<()> {
+        let (Trust::Authority { peer, .. }, Party::First) = (&self.trust, party) else { return Ok(()) };
+        let refused = || Error::Tls(format!("the peer's certificate is not for the name {}", peer.to_str()));
+        let certificate = connection.peer_certificates().and_then(<[_]>::first).ok_or_else(refused)?;
+        let certificate = ParsedCertificate::try_from(certificate).map_err(tls_error)?;
+        rustls::client::verify_server_name(&certificate, peer).map_err(|_| refused())
+    }
+}
+
+fn provider() -> CryptoProvider {
+    CryptoProvider {
+        cipher_suites: vec![
+            cipher_suite::TLS13_AES_128_GCM_SHA256,
+            cipher_suite::TLS13_AES_256_GCM_SHA384,
+            cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+        ],
+        kx_groups: vec![kx_group::X25519MLKEM768],
+        ..default_provider()
+    }
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    let found = CertificateDer::pem_file_iter(path).map_err(|error| key_error(path, error))?;
+    let found: std::result::Result<Vec<_>, _> = found.collect();
+    let found = found.map_err(|error| key_error(path, error))?;
+    if found.is_empty() { Err(key_error(path, "holds no PEM certificate")) } else { Ok(found) }
+}
+
+fn tls_error(error: rustls::Error) -> Error {
+    match error {
+        rustls::Error::AlertReceived(
+            alert @ (AlertDescription::AccessDenied
+            | AlertDescription::BadCertificate
+            | AlertDescription::UnknownCA
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::CertificateExpired),
+        ) => Error::Refused { alert: format!("{alert:?}") },
+        error => Error::Tls(error.to_string()),
+    }
+}
+
+type Found = Arc<Mutex<Option<PublicKey>>>;
+
+/// Accepts one raw public key, and remembers any other that was shown.
+#[derive(Debug)]
+struct Pin {
+    expected: PublicKey,
+    provider: Arc<CryptoProvider>,
+    found: Found,
+}
+
+impl Pin {
+    fn new(expected: PublicKey, provider: &Arc<CryptoProvider>, found: &Found) -> Self {
+        Pin { expected, provider: provider.clone(), found: found.clone() }
+    }
+
+    fn check(&self, certificate: &CertificateDer<'_>) -> std::result::Result<(), rustls::Error> {
+        let Some(key) = PublicKey::from_spki(certificate) else {
+            return Err(rustls::Error::InvalidCertificate(CertificateError::BadEncoding));
+        };
+        if key == self.expected {
+            return Ok(());
+        }
+        if let Ok(mut found) = self.found.lock() {
+            *found = Some(key);
+        }
+        Err(rustls::Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
+    }
+
+    fn signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        let key = SubjectPublicKeyInfoDer::from(certificate.as_ref());
+        verify_tls13_signature_with_raw_key(
+            message,
+            &key,
+            signed,
+            &self.provider.signature_verification_algorithms,
+        )
+    }
+
+    fn no_tls12() -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        Err(rustls::Error::General("TLS 1.2 is not spoken".to_owned()))
+    }
+}
+
+impl ServerCertVerifier for Pin {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
+        self.check(certificate).map(|()| ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        Pin::no_tls12()
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        self.signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
+
+impl ClientCertVerifier for Pin {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> std::result::Result<ClientCertVerified, rustls::Error> {
+        self.check(certificate).map(|()| ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        Pin::no_tls12()
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        self.signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
+
+/// A link inside TLS.
+pub(crate) struct TlsLink {
+    link: Box<dyn Link>,
+    connection: Connection,
+    /// Sealed bytes that arrived and are not opened yet: `raw[start..end]`.
+    raw: Box<[u8]>,
+    start: usize,
+    end: usize,
+    /// The first bytes that arrived, for the error when they are not TLS.
+    opening: Vec<u8>,
+    opened: bool,
+}
+
+/// Lets TLS write to the link; the link's own errors pass through unchanged.
+struct Out<'a>(&'a mut dyn Link);
+
+impl Write for Out<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.write_vectored(&[IoSlice::new(bytes)])
+    }
+
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> std::io::Result<usize> {
+        match self.0.try_write(slices) {
+            Ok(0) => Err(ErrorKind::WouldBlock.into()),
+            Ok(n) => Ok(n),
+            Err(error) => Err(std::io::Error::other(error)),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn unwrap_io(error: std::io::Error) -> Error {
+    error.downcast::<Error>().unwrap_or_else(Error::Io)
+}
+
+impl TlsLink {
+    pub(crate) fn exporter(&self) -> Result<Vec<u8>> {
+        let secret = self.connection.export_keying_material([0u8; 32], b"EXPORTER-tacit-session", None);
+        Ok(secret.map_err(tls_error)?.to_vec())
+    }
+
+    /// Key exchange and cipher suite that were agreed on.
+    pub(crate) fn negotiated(&self) -> (String, String) {
+        let group = self.connection.negotiated_key_exchange_group();
+        let suite = self.connection.negotiated_cipher_suite();
+        (
+            group.map_or("none".to_owned(), |group| format!("{:?}", group.name())),
+            suite.map_or("none".to_owned(), |suite| format!("{:?}", suite.suite())),
+        )
+    }
+
+    fn handshake(&mut self, deadline: Instant) -> Result<()> {
+        let start = Instant::now();
+        loop {
+            let flushed = self.push();
+            if !self.connection.is_handshaking() && flushed.as_ref().is_ok_and(|&done| done) {
+                return Ok(());
+            }
+            // Even when writing fails, the peer's reason may have arrived.
+            match self.take_in()? {
+                Arrival::Bytes(_) => continue,
+                Arrival::End => return Err(Error::lost("during the TLS handshake")),
+                Arrival::Nothing => flushed?,
+            };
+            let left = deadline.saturating_duration_since(Instant::now());
+            let interest = if self.connection.wants_write() { Interest::Both } else { Interest::Read };
+            if left.is_zero() || !self.link.wait(interest, left)? {
+                let awaited = "the peer's part of the TLS handshake".to_owned();
+                return Err(Error::Timeout { after: start.elapsed(), awaited });
+            }
+        }
+    }
+
+    /// Sends the alert and waits a moment for the peer to take it: closing at once could lose it.
+    fn part(&mut self) {
+        let _ = self.push();
+        self.link.finish();
+        let deadline = Instant::now() + Duration::from_millis(300);
+        while let Ok(arrival) = self.link.try_read(&mut [IoSliceMut::new(&mut self.raw)]) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match arrival {
+                Arrival::End => return,
+                _ if left.is_zero() => return,
+                Arrival::Bytes(_) => {}
+                Arrival::Nothing => _ = self.link.wait(Interest::Read, left),
+            }
+        }
+    }
+
+    /// Moves sealed bytes to the link; true when none are left.
+    fn push(&mut self) -> Result<bool> {
+        while self.connection.wants_write() {
+            match self.connection.write_tls(&mut Out(&mut *self.link)) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(unwrap_io(error)),
+            }
+        }
+        self.link.try_flush()
+    }
+
+    /// Moves sealed bytes from the link into TLS; whether it brought plaintext is another matter.
+    fn take_in(&mut self) -> Result<Arrival> {
+        if self.start == self.end {
+            match self.link.try_read(&mut [IoSliceMut::new(&mut self.raw)])? {
+                Arrival::Bytes(n) => (self.start, self.end) = (0, n),
+                other => return Ok(other),
+            }
+            if !self.opened && self.opening.len() < 64 {
+                let shown = self.end.min(64 - self.opening.len());
+                self.opening.extend_from_slice(&self.raw[..shown]);
+            }
+        }
+        let mut rest = &self.raw[self.start..self.end];
+        let before = rest.len();
+        // TLS takes 4 KiB a call, so a whole record is handed over before it is looked at.
+        while !rest.is_empty() && matches!(self.connection.read_tls(&mut rest), Ok(n) if n > 0) {}
+        let taken = before - rest.len();
+        self.start += taken;
+        if let Err(error) = self.connection.process_new_packets() {
+            let _ = self.push();
+            return Err(self.explain(error));
+        }
+        Ok(Arrival::Bytes(taken))
+    }
+
+    /// An error of TLS, or a better one when the peer never spoke TLS.
+    fn explain(&self, error: rustls::Error) -> Error {
+        let plain = !matches!(self.opening.as_slice(), [0x14..=0x17, 0x03, ..]);
+        if self.opened || !plain {
+            return tls_error(error);
+        }
+        let saw = match self.opening.get(4..9) {
+            Some(b"TACIT") => "a Tacit greeting without TLS".to_owned(),
+            _ => printable(&self.opening),
+        };
+        Error::NotTacit { saw }
+    }
+}
+
+impl Link for TlsLink {
+    fn try_write(&mut self, slices: &[IoSlice<'_>]) -> Result<usize> {
+        self.push()?;
+        let n = self.connection.writer().write_vectored(slices).map_err(Error::Io)?;
+        self.push()?;
+        Ok(n)
+    }
+
+    fn try_flush(&mut self) -> Result<bool> {
+        self.push()
+    }
+
+    fn try_read(&mut self, slices: &mut [IoSliceMut<'_>]) -> Result<Arrival> {
+        loop {
+            let Some(slice) = slices.iter_mut().find(|slice| !slice.is_empty()) else {
+                return Ok(Arrival::Nothing);
+            };
+            match self.connection.reader().read(slice) {
+                Ok(0) => return Ok(Arrival::End),
+                Ok(n) => return Ok(Arrival::Bytes(n)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => return Err(unwrap_io(error)),
+            }
+            match self.take_in()? {
+                Arrival::Bytes(_) => {}
+                other => return Ok(other),
+            }
+        }
+    }
+
+    fn wait(&mut self, interest: Interest, timeout: Duration) -> Result<bool> {
+        let busy = self.connection.wants_write();
+        let ready =
+            self.link.wait(if busy && interest.reads() { Interest::Both } else { interest }, timeout)?;
+        if busy {
+            self.push()?;
+        }
+        Ok(ready)
+    }
+
+    fn wire_bytes(&self) -> (u64, u64) {
+        self.link.wire_bytes()
+    }
+
+    fn finish(&mut self) {
+        self.connection.send_close_notify();
+        // A connection that is gone already needs no goodbye.
+        let _ = self.push();
+        self.link.finish();
+    }
+}

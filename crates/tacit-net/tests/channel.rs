@@ -1,0 +1,221 @@
+//! The channel over memory: order, framing, metering, deadlines.
+
+use proptest::prelude::*;
+use std::time::Duration;
+use tacit_net::{Error, Limits, LinkModel, SessionId, memory};
+
+fn pattern(length: usize, seed: u8) -> Vec<u8> {
+    (0..length).map(|i| (i as u8).wrapping_mul(31).wrapping_add(seed).wrapping_add((i >> 8) as u8)).collect()
+}
+
+#[test]
+fn both_send_64_mib_first() {
+    let party = |mine: u8, theirs: u8| {
+        move |channel: &mut tacit_net::Channel| {
+            channel.send(&pattern(64 << 20, mine)).unwrap();
+            let mut out = vec![0; 64 << 20];
+            channel.recv(&mut out).unwrap();
+            assert!(out == pattern(64 << 20, theirs));
+            channel.stats()
+        }
+    };
+    let (a, b) = memory::run(party(1, 2), party(2, 1));
+    assert_eq!(a.bytes_sent, b.bytes_received);
+    assert_eq!(a.bytes_sent, (64 << 20) + 64 * 4);
+    assert_eq!((a.rounds, a.messages_sent, a.messages_received), (1, 1, 1));
+}
+
+#[test]
+fn meter_counts_framing_and_rounds() {
+    let (a, b) = memory::run(
+        |channel| {
+            channel.send_u64(1).unwrap();
+            channel.send_u64(2).unwrap();
+            assert_eq!(channel.recv_u64().unwrap(), 3);
+            channel.send_u64(4).unwrap();
+            channel.recv_u64().unwrap();
+            channel.stats()
+        },
+        |channel| {
+            assert_eq!(channel.recv_u64().unwrap() + channel.recv_u64().unwrap(), 3);
+            channel.send_u64(3).unwrap();
+            channel.recv_u64().unwrap();
+            channel.send_u64(5).unwrap();
+            channel.flush().unwrap();
+            channel.stats()
+        },
+    );
+    assert_eq!((a.bytes_sent, a.bytes_received), (20 + 12, 24));
+    assert_eq!((b.bytes_sent, b.bytes_received), (24, 20 + 12));
+    assert_eq!((a.messages_sent, a.messages_received, a.rounds), (2, 2, 2));
+    assert_eq!((b.messages_sent, b.messages_received, b.rounds), (2, 2, 1));
+    assert_eq!((a.wire_sent, b.wire_sent), (32, 24));
+}
+
+#[test]
+fn a_party_that_ends_early_is_noticed() {
+    let (a, ()) = memory::run(|channel| channel.recv_u64().unwrap_err(), |_| ());
+    assert!(matches!(a, Error::Closed), "{a}");
+    let (a, ()) = memory::run(
+        |channel| {
+            (channel.recv(&mut [0; 100]).unwrap_err(), channel.send(&[1]).and_then(|()| channel.flush()))
+        },
+        |channel| channel.send(&[0; 10]).unwrap(),
+    );
+    assert!(matches!(a.0, Error::Closed), "{}", a.0);
+    assert!(matches!(a.1, Err(Error::Broken)));
+}
+
+#[test]
+fn a_stalled_peer_meets_the_deadline() {
+    let limits = Limits { idle: Duration::from_millis(60), ..Limits::default() };
+    let (mut a, b) = memory::pair_over(LinkModel::LOOPBACK, limits, SessionId([0; 32]));
+    let error = a.recv_u64().unwrap_err();
+    assert!(matches!(&error, Error::Timeout { after, .. } if *after == limits.idle), "{error}");
+    assert!(error.to_string().contains("8 bytes") && error.is_peer_fault(), "{error}");
+    drop(b);
+
+    let (mut a, _b) = memory::pair_over(LinkModel::LOOPBACK, limits, SessionId([0; 32]));
+    let error = a.send(&vec![0; 64 << 20]).unwrap_err();
+    assert!(error.to_string().contains("the peer to take"), "{error}");
+}
+
+#[test]
+fn a_dripping_peer_meets_the_deadline() {
+    let limits =
+        Limits { idle: Duration::from_millis(200), read: Duration::from_millis(400), ..Limits::default() };
+    let (mut a, mut b) = memory::pair_over(LinkModel::LOOPBACK, limits, SessionId([0; 32]));
+    let drip = std::thread::spawn(move || {
+        while b.send(&[0]).and_then(|()| b.flush()).is_ok() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    });
+    let error = a.recv(&mut [0; 4096]).unwrap_err();
+    assert!(matches!(&error, Error::Timeout { after, .. } if *after == limits.read), "{error}");
+    drop(a);
+    drip.join().unwrap();
+}
+
+#[test]
+fn a_flood_is_bounded() {
+    let limits = Limits { inbox: 1 << 20, ..Limits::default() };
+    let (mut a, mut b) = memory::pair_over(LinkModel::LOOPBACK, limits, SessionId([0; 32]));
+    b.set_limits(Limits::default());
+    // What the link holds by itself: sent whether or not anybody reads, so that the outcome is no matter of speed.
+    b.send(&vec![0; 8 << 20]).and_then(|()| b.flush()).unwrap();
+    let error = a.send(&vec![0; 256 << 20]).unwrap_err();
+    assert!(matches!(error, Error::Flooded { allowed: 1_048_576, .. }), "{error}");
+    drop(a);
+    assert!(b.send(&vec![0; 64 << 20]).is_err());
+}
+
+#[test]
+fn announced_lengths_are_bounded() {
+    let (error, _) = memory::run(
+        |channel| channel.recv_sized(99).unwrap_err(),
+        |channel| channel.send_sized(&[7; 100]).and_then(|()| channel.flush()),
+    );
+    assert!(matches!(error, Error::Oversized { announced: 100, allowed: 99 }));
+    // An announcement alone makes nothing grow: the peer ends before it pays.
+    let (error, ()) = memory::run(
+        |channel| channel.recv_sized(usize::MAX).unwrap_err(),
+        |channel| channel.send_u64(u64::MAX / 2).unwrap(),
+    );
+    assert!(matches!(error, Error::Closed));
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    FirstSends(usize),
+    SecondSends(usize),
+    BothSend(usize, usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let size =
+        || prop_oneof![0..40usize, 65_500..65_600usize, 131_000..131_200usize, 1_048_500..3_000_000usize];
+    prop_oneof![
+        size().prop_map(Step::FirstSends),
+        size().prop_map(Step::SecondSends),
+        (size(), size()).prop_map(|(a, b)| Step::BothSend(a, b)),
+    ]
+}
+
+/// Plays the steps as one party; what is received is cut into pieces of another size than what was sent.
+fn play(channel: &mut tacit_net::Channel, steps: &[Step], first: bool, cut: usize) {
+    for (index, step) in steps.iter().enumerate() {
+        let (mine, theirs) = match (step, first) {
+            (Step::FirstSends(n), true) | (Step::SecondSends(n), false) => (*n, 0),
+            (Step::FirstSends(n), false) | (Step::SecondSends(n), true) => (0, *n),
+            (Step::BothSend(a, b), true) => (*a, *b),
+            (Step::BothSend(a, b), false) => (*b, *a),
+        };
+        for piece in pattern(mine, index as u8).chunks(cut * 3) {
+            channel.send(piece).unwrap();
+        }
+        let mut out = vec![0; theirs];
+        for piece in out.chunks_mut(cut) {
+            channel.recv(piece).unwrap();
+        }
+        assert!(out == pattern(theirs, index as u8), "step {index}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #[test]
+    fn any_pattern_of_sends_arrives(
+        steps in proptest::collection::vec(step(), 1..12),
+        cut in prop_oneof![Just(977usize), Just(70_000), Just(5_000_000)],
+    ) {
+        let (a, b) = memory::run(
+            |channel| { play(channel, &steps, true, cut); channel.flush().unwrap(); channel.stats() },
+            |channel| { play(channel, &steps, false, cut); channel.flush().unwrap(); channel.stats() },
+        );
+        prop_assert_eq!((a.bytes_sent, a.bytes_received), (b.bytes_received, b.bytes_sent));
+    }
+}
+
+/// A channel whose peer is not a channel but these bytes, and then the end.
+fn fed(bytes: &[u8]) -> (tacit_net::Channel, Box<dyn tacit_net::Link>) {
+    let (mine, mut raw) = memory::links(LinkModel::LOOPBACK);
+    assert_eq!(raw.try_write(&[std::io::IoSlice::new(bytes)]).unwrap(), bytes.len());
+    raw.finish();
+    let limits = Limits { idle: Duration::from_secs(5), ..Limits::default() };
+    (tacit_net::Channel::with_limits(mine, tacit_net::Party::First, SessionId([0; 32]), limits), raw)
+}
+
+#[test]
+fn bad_frames_are_told_apart() {
+    let says = |bytes: &[u8]| fed(bytes).0.recv(&mut [0; 8]).unwrap_err();
+    assert!(matches!(says(b"\x00\x08\x00\x00garbage!"), Error::Malformed(_)));
+    assert!(matches!(says(&[0xff; 64]), Error::Malformed(_)));
+    assert!(matches!(says(&[0xD7, 0, 0, 0, 1]), Error::Malformed(_)), "an empty frame");
+    assert!(matches!(says(&[0xA7, 1, 0, 0, 1]), Error::Malformed(_)), "a greeting in the middle");
+    assert!(matches!(says(&[0xD7, 1, 0, 16]), Error::Oversized { announced: 1_048_577, allowed: 1_048_576 }));
+    assert!(matches!(says(&[0xB7, 0, 0, 0]), Error::Closed));
+    for end in 0..12 {
+        let cut = &[0xD7, 8, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8][..end];
+        let error = says(cut);
+        assert!(matches!(error, Error::Lost { .. }) && error.is_peer_fault(), "{end}: {error}");
+    }
+    let (mut channel, _raw) = fed(&[0xD7, 4, 0, 0, 1, 2, 3, 4, 0xD7, 4, 0, 0, 5, 6, 7, 8]);
+    let mut out = [0; 8];
+    channel.recv(&mut out).unwrap();
+    assert_eq!(out, [1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+proptest! {
+    #[test]
+    fn random_bytes_end_in_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..300), kind in any::<bool>()) {
+        let mut bytes = bytes;
+        if kind && bytes.len() > 3 {
+            bytes[0] = 0xD7;
+            bytes[2..4].fill(0);
+        }
+        let (mut channel, _raw) = fed(&bytes);
+        let mut out = [0; 64];
+        while channel.recv(&mut out).is_ok() {}
+        prop_assert!(matches!(channel.recv(&mut out), Err(Error::Broken)));
+    }
+}

@@ -1,0 +1,246 @@
+//! Sessions over plain TCP: handshake, several channels, bad peers.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+use tacit_net::{
+    Agreement, Error, Fault, Limits, Listener, Options, Protection, Result, Session, connect, is_loopback,
+    listen,
+};
+
+fn options(role: &str, peer_role: &str) -> Options {
+    let agreement =
+        Agreement::new("test", role, peer_role).with("elements", 2048).with("security", "malicious");
+    let mut options = Options::new(agreement, Protection::Plaintext);
+    options.limits =
+        Limits { connect: Duration::from_secs(10), idle: Duration::from_secs(20), ..Limits::default() };
+    options
+}
+
+/// Opens both ends over loopback.
+fn pair(first: &Options, second: &Options) -> (Result<Session>, Result<Session>) {
+    let listener = Listener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| connect(&address, second));
+        let mine = listener.accept(first);
+        drop(listener);
+        (mine, other.join().unwrap())
+    })
+}
+
+fn errors(first: &Options, second: &Options) -> (Error, Error) {
+    let (a, b) = pair(first, second);
+    (a.err().expect("the listener must refuse"), b.err().expect("the connector must refuse"))
+}
+
+#[test]
+fn both_sides_agree_and_talk() {
+    let (a, b) = pair(&options("sender", "receiver"), &options("receiver", "sender"));
+    let (mut a, mut b) = (a.unwrap(), b.unwrap());
+    assert_eq!(a.id(), b.id());
+    assert_ne!(a.party(), b.party());
+    a.channel().send_sized(b"hello").unwrap();
+    a.channel().flush().unwrap();
+    assert_eq!(b.channel().recv_sized(10).unwrap(), b"hello");
+    let (c, _) = pair(&options("sender", "receiver"), &options("receiver", "sender"));
+    assert_ne!(c.unwrap().id(), a.id(), "every session has an id of its own");
+}
+
+#[test]
+fn both_send_64_mib_first() {
+    let (a, b) = pair(&options("a", "b"), &options("b", "a"));
+    let run = |session: Session| {
+        std::thread::spawn(move || {
+            let mut session = session;
+            let mut out = vec![0; 64 << 20];
+            session.channel().send(&vec![5; 64 << 20]).unwrap();
+            session.channel().recv(&mut out).unwrap();
+            out.iter().all(|&byte| byte == 5)
+        })
+    };
+    let (a, b) = (run(a.unwrap()), run(b.unwrap()));
+    assert!(a.join().unwrap() && b.join().unwrap());
+}
+
+#[test]
+fn several_channels_carry_their_own_data_and_ids() {
+    let mut first = options("a", "b");
+    let mut second = options("b", "a");
+    (first.channels, second.channels) = (4, 4);
+    let (a, b) = pair(&first, &second);
+    let (a, b) = (a.unwrap().into_channels(), b.unwrap().into_channels());
+    assert_eq!((a.len(), b.len()), (4, 4));
+    let mut ids: Vec<_> = a.iter().map(|channel| channel.session_id().0).collect();
+    assert_eq!(ids, b.iter().map(|channel| channel.session_id().0).collect::<Vec<_>>());
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 4);
+    std::thread::scope(|scope| {
+        for (index, (mut a, mut b)) in a.into_iter().zip(b).enumerate() {
+            scope.spawn(move || (0..1000).for_each(|i| a.send_u64(i * 10 + index as u64).unwrap()));
+            scope.spawn(move || {
+                (0..1000).for_each(|i| assert_eq!(b.recv_u64().unwrap(), i * 10 + index as u64))
+            });
+        }
+    });
+}
+
+#[test]
+fn differences_are_named_on_both_sides() {
+    let mut other = options("receiver", "sender");
+    other.agreement = other.agreement.with("elements", 4096);
+    let (a, b) = errors(&options("sender", "receiver"), &other);
+    for (error, ours, theirs) in [(&a, "\"2048\"", "\"4096\""), (&b, "\"4096\"", "\"2048\"")] {
+        let Error::Mismatch { field, ours: o, theirs: t } = error else { panic!("{error}") };
+        assert_eq!((field.as_str(), o.as_str(), t.as_str()), ("elements", ours, theirs));
+        assert_eq!(error.fault(), Fault::Peer);
+    }
+    let mut other = options("receiver", "sender");
+    other.agreement = other.agreement.with("tree", 12);
+    let (a, b) = errors(&options("sender", "receiver"), &other);
+    assert!(a.to_string().contains("tree is \"12\" there and unset here"), "{a}");
+    assert!(b.to_string().contains("tree is unset there and \"12\" here"), "{b}");
+
+    let (a, b) = errors(&options("sender", "receiver"), &options("sender", "receiver"));
+    assert!(matches!(a, Error::Role { .. }) && matches!(b, Error::Role { .. }), "{a} {b}");
+
+    let other = Options::new(Agreement::new("evil\n\x1b[2J", "receiver", "sender"), Protection::Plaintext);
+    let (a, _) = errors(&options("sender", "receiver"), &other);
+    assert!(a.to_string().contains("the protocol is \"evil\\n\\x1b[2J\" there"), "{a}");
+
+    let mut other = options("receiver", "sender");
+    other.channels = 2;
+    let (a, b) = errors(&options("sender", "receiver"), &other);
+    assert!(a.to_string().contains("channels is \"2\"") && matches!(b, Error::Mismatch { .. }), "{a} {b}");
+}
+
+/// What a listener and a connector say about a peer that sends `bytes` and then waits or leaves.
+fn meet(bytes: &[u8], leave: bool) -> (Error, Error) {
+    let mut options = options("a", "b");
+    options.limits.connect = Duration::from_millis(400);
+    let act = |mut stream: TcpStream| {
+        // The peer may have gone already: that is one of the outcomes asked for.
+        let _ = stream.write_all(bytes);
+        if !leave {
+            let _ = stream.read_to_end(&mut Vec::new());
+        }
+    };
+    let listener = Listener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let a = std::thread::scope(|scope| {
+        scope.spawn(|| act(TcpStream::connect(address).unwrap()));
+        listener.accept(&options).err().unwrap()
+    });
+    let fake = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = fake.local_addr().unwrap().to_string();
+    let b = std::thread::scope(|scope| {
+        scope.spawn(|| act(fake.accept().unwrap().0));
+        connect(&address, &options).err().unwrap()
+    });
+    (a, b)
+}
+
+#[test]
+fn strangers_get_one_clear_line() {
+    for bytes in
+        [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".as_slice(), b"SSH-2.0-OpenSSH_9.6\r\n", &[0; 64], &[0xff; 4096]]
+    {
+        for error in <[Error; 2]>::from(meet(bytes, false)) {
+            assert!(matches!(error, Error::NotTacit { .. }), "{error}");
+            assert_eq!(error.to_string().lines().count(), 1);
+        }
+    }
+    let (a, _) = meet(b"GET / HTTP/1.1\r\n\r\n", false);
+    assert!(a.to_string().contains("GET / HTTP"), "{a}");
+    let (a, _) = meet(&[0x16, 0x03, 0x01, 0x02, 0x00, 0x01], false);
+    assert!(a.to_string().contains("a TLS greeting"), "{a}");
+}
+
+fn hello(version: u32) -> Vec<u8> {
+    let mut body = b"TACIT\0".to_vec();
+    body.extend_from_slice(&version.to_le_bytes());
+    body.push(0);
+    body.extend_from_slice(&[9; 32]);
+    let mut out = vec![0xA7, body.len() as u8, 0, 0];
+    out.extend_from_slice(&body);
+    out
+}
+
+#[test]
+fn another_version_is_named() {
+    for error in <[Error; 2]>::from(meet(&hello(7), false)) {
+        assert!(matches!(error, Error::Version { ours: 1, theirs: 7 }), "{error}");
+    }
+}
+
+#[test]
+fn truncated_and_oversized_greetings() {
+    for end in [0, 2, 4, 9, 14, 40] {
+        for error in <[Error; 2]>::from(meet(&hello(1)[..end], true)) {
+            assert!(matches!(error, Error::Lost { .. }), "{end}: {error}");
+        }
+    }
+    for error in <[Error; 2]>::from(meet(&hello(1), true)) {
+        assert!(matches!(error, Error::Malformed(_)), "{error}");
+    }
+    for error in <[Error; 2]>::from(meet(&[0xA7, 0xff, 0xff, 0xff], false)) {
+        assert!(matches!(error, Error::Oversized { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_silent_peer_meets_the_connect_deadline() {
+    let start = Instant::now();
+    for error in <[Error; 2]>::from(meet(&[], false)) {
+        assert!(matches!(error, Error::Timeout { .. }), "{error}");
+        assert!(error.to_string().contains("greeting"), "{error}");
+    }
+    assert!(start.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn addresses_that_do_not_work() {
+    let taken = Listener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let error = listen(&address, &options("a", "b")).err().unwrap();
+    assert!(matches!(error, Error::AddressInUse { .. }) && error.to_string().contains(&address), "{error}");
+    assert_eq!(error.fault(), Fault::Local);
+    drop(taken);
+
+    let mut patient = options("a", "b");
+    patient.limits.connect = Duration::from_millis(100);
+    let error = connect(&address, &patient).err().unwrap();
+    assert!(matches!(error, Error::Unreachable { .. }) && error.is_peer_fault(), "{error}");
+    for wrong in ["nonsense", "127.0.0.1:99999", "[::1"] {
+        let error = connect(wrong, &patient).err().unwrap();
+        assert_eq!(error.fault(), Fault::Usage, "{error}");
+    }
+    patient.limits.accept = Some(Duration::from_millis(50));
+    let error = listen("127.0.0.1:0", &patient).err().unwrap();
+    assert!(error.to_string().contains("the peer to connect"), "{error}");
+}
+
+#[test]
+fn a_listener_that_starts_late_is_found() {
+    let address = Listener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    std::thread::scope(|scope| {
+        let early = scope.spawn(|| connect(&address, &options("a", "b")));
+        std::thread::sleep(Duration::from_millis(100));
+        let late = listen(&address, &options("b", "a")).unwrap();
+        assert_eq!(early.join().unwrap().unwrap().id(), late.id());
+    });
+}
+
+#[test]
+fn loopback_is_told_from_the_rest() {
+    for (address, expected) in [
+        ("127.0.0.1:1", true),
+        ("[::1]:1", true),
+        ("127.9.9.9:1", true),
+        ("0.0.0.0:1", false),
+        ("192.0.2.1:1", false),
+    ] {
+        assert_eq!(is_loopback(address).unwrap(), expected, "{address}");
+    }
+}

@@ -1,0 +1,123 @@
+//! The "simplest OT" (Chou–Orlandi, 2015/267), over Ristretto.
+//!
+//! Realises: random OT, in a batch. Security: semi-honest, standalone. It is *not* universally composable (a simulator
+//! cannot extract a malicious receiver's choices in time), so no malicious protocol may be seeded with it. Assumptions:
+//! random oracle, (gap) Diffie–Hellman. Rounds: two messages. Bytes: 32 to the receiver, 32 an OT to the sender.
+//!
+//! Deviations: pads hash the [`Run`], both messages, the OT's index and the point, because with the paper's
+//! hash alone a batch lets the receiver make messages of several OTs equal or correlated; A is never used for a second
+//! batch; the paper's encryption of chosen messages is [`standard`](super::standard).
+
+use super::Run;
+use crate::{BaseOt, Functionality, Result, Security};
+use tacit_crypto::group::{POINT_BYTES, Points, Scalars, Table};
+use tacit_crypto::{BitVec, Block, Prg};
+use tacit_net::Channel;
+use zeroize::Zeroizing;
+
+/// The protocol's short name.
+pub const NAME: &str = "co15";
+
+/// The protocol of this module.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Co15;
+
+/// The sender between its message and its output.
+pub struct Sender {
+    run: Run,
+    secret: Scalars,
+    public: Points,
+    message: Vec<u8>,
+}
+
+impl Sender {
+    /// Setup: A = a·G, fresh for this batch.
+    pub fn start(run: &Run, prg: &mut Prg) -> (Self, Vec<u8>) {
+        let secret = Scalars::random(1, prg);
+        let public = Points::mul_base(&secret);
+        let message = public.encode().concat();
+        (Sender { run: run.clone(), secret, public, message: message.clone() }, message)
+    }
+
+    /// Key derivation: messages of pair i hash a·B_i and a·(B_i − A).
+    ///
+    /// Errors when `from_receiver` is not one canonical group element an OT; `out` is untouched then.
+    pub fn finish(self, from_receiver: &[u8], out: &mut [[Block; 2]]) -> Result<()> {
+        let (run, n) = (&self.run, self.run.len());
+        run.expect_buffer(out.len())?;
+        let first = run.decode(from_receiver, n)?.mul_same(&self.secret);
+        let second = first.sub(&self.public.mul_same(&self.secret).repeat(n));
+        let pads = run.oracle_over("pad", &[&self.message, from_receiver]);
+        let (first, second) = (Zeroizing::new(first.encode()), Zeroizing::new(second.encode()));
+        for (i, (pair, keys)) in out.iter_mut().zip(first.iter().zip(second.iter())).enumerate() {
+            *pair = [pads.block(i, 0, keys.0), pads.block(i, 1, keys.1)];
+        }
+        Ok(())
+    }
+}
+
+/// The receiver's answer to the sender's message: its output and the bytes to send.
+///
+/// Choose: B_i = b_i·G + c_i·A; key derivation: the message is a hash of b_i·A.
+/// Errors when `from_sender` is not one canonical group element; `out` is untouched then.
+pub fn receive(
+    run: &Run,
+    from_sender: &[u8],
+    choices: &BitVec,
+    prg: &mut Prg,
+    out: &mut [Block],
+) -> Result<Vec<u8>> {
+    let n = run.len();
+    run.expect_buffer(out.len())?;
+    run.expect_buffer(choices.len())?;
+    let big_a = run.decode(from_sender, 1)?;
+    let secrets = Scalars::random(n, prg);
+    let zero = Points::mul_base(&secrets);
+    let one = zero.add(&big_a.repeat(n));
+    let message = Points::select(&zero, &one, choices).encode().concat();
+    let pads = run.oracle_over("pad", &[from_sender, &message]);
+    let keys = Zeroizing::new(Table::new(&big_a, n).mul(&secrets).encode());
+    for (i, (out, key)) in out.iter_mut().zip(keys.iter()).enumerate() {
+        *out = pads.block(i, choices.get(i) as u8, key);
+    }
+    Ok(message)
+}
+
+impl BaseOt for Co15 {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn security(&self) -> Security {
+        Security::SemiHonest
+    }
+
+    fn functionality(&self) -> Functionality {
+        Functionality::Standalone
+    }
+
+    fn send(&self, channel: &mut Channel, prg: &mut Prg, out: &mut [[Block; 2]]) -> Result<()> {
+        let run = Run::sending(NAME, channel, out.len());
+        let (sender, message) = Sender::start(&run, prg);
+        channel.send(&message)?;
+        let mut reply = vec![0u8; out.len() * POINT_BYTES];
+        channel.recv(&mut reply)?;
+        sender.finish(&reply, out)
+    }
+
+    fn receive(
+        &self,
+        channel: &mut Channel,
+        prg: &mut Prg,
+        choices: &BitVec,
+        out: &mut [Block],
+    ) -> Result<()> {
+        let run = Run::receiving(NAME, channel, out.len());
+        run.expect_buffer(choices.len())?;
+        let mut first = [0u8; POINT_BYTES];
+        channel.recv(&mut first)?;
+        let reply = receive(&run, &first, choices, prg, out)?;
+        channel.send(&reply)?;
+        Ok(channel.flush()?)
+    }
+}

@@ -1,0 +1,155 @@
+//! Endemic OT from Diffie–Hellman (Masny–Rindal, 2019/706), over Ristretto.
+//!
+//! Realises: endemic random OT, in a batch. A malicious sender may choose its pairs, a malicious receiver the messages it
+//! receives. Security: malicious, static corruption, universally composable. Assumptions: programmable random oracle;
+//! Diffie–Hellman with the sender's one key used for the whole batch (oracle Diffie–Hellman).
+//! Rounds: one; both messages cross. Bytes: 32 to the receiver, 64 an OT to the sender.
+//!
+//! Deviations: one sender's key a batch instead of one an OT, for which every hash binds the [`Run`] and the OT's index and
+//! pads bind both messages (2021/682 shows that without such tags the reuse is unsafe); the identity is refused.
+
+use super::{Oracle, Run};
+use crate::{BaseOt, Result, Security};
+use subtle::{Choice, ConditionallySelectable};
+use tacit_crypto::group::{Encoding, POINT_BYTES, Points, Scalars, Table, UNIFORM_BYTES};
+use tacit_crypto::{BitVec, Block, Prg};
+use tacit_net::Channel;
+use zeroize::Zeroizing;
+
+/// The protocol's short name.
+pub const NAME: &str = "mr19";
+
+/// Bytes of one receiver's pair (r_0, r_1).
+const PAIR_BYTES: usize = 2 * POINT_BYTES;
+
+/// The protocol of this module.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Mr19;
+
+fn to_group(run: &Run) -> Oracle {
+    run.oracle("endemic H")
+}
+
+/// The sender between its message and its output.
+pub struct Sender {
+    run: Run,
+    secret: Scalars,
+    message: Vec<u8>,
+}
+
+impl Sender {
+    /// First message of the sender: A = a·G, one for the whole batch.
+    pub fn start(run: &Run, prg: &mut Prg) -> (Self, Vec<u8>) {
+        let secret = Scalars::random(1, prg);
+        let message = Points::mul_base(&secret).encode().concat();
+        (Sender { run: run.clone(), secret, message: message.clone() }, message)
+    }
+
+    /// Output from the receiver's message: message x of pair i is a hash of a·(r_x + H_x(r_{1−x})).
+    ///
+    /// Errors when `from_receiver` is not two canonical group elements an OT; `out` is untouched then.
+    pub fn finish(self, from_receiver: &[u8], out: &mut [[Block; 2]]) -> Result<()> {
+        let (run, n) = (&self.run, self.run.len());
+        run.expect_buffer(out.len())?;
+        let points = run.decode(from_receiver, 2 * n)?;
+        let (encodings, _) = from_receiver.as_chunks::<POINT_BYTES>();
+        let h = to_group(run);
+        // Entry 2i + x goes with r_x of OT i, so its hash takes the neighbour, r_{1−x}.
+        let uniform: Vec<[u8; UNIFORM_BYTES]> =
+            (0..2 * n).map(|j| h.uniform(j / 2, (j % 2) as u8, &encodings[j ^ 1])).collect();
+        let keys = points.add(&Points::from_uniform(&uniform)).mul_same(&self.secret);
+        let keys = Zeroizing::new(keys.encode());
+        let pads = run.oracle_over("pad", &[&self.message, from_receiver]);
+        for (j, (message, key)) in out.as_flattened_mut().iter_mut().zip(keys.iter()).enumerate() {
+            *message = pads.block(j / 2, (j % 2) as u8, key);
+        }
+        Ok(())
+    }
+}
+
+/// The receiver between its message and its output.
+pub struct Receiver {
+    run: Run,
+    secrets: Scalars,
+    choices: BitVec,
+    message: Vec<u8>,
+}
+
+impl Receiver {
+    /// First message of the receiver: r_{1−c} a random element, r_c = b·G − H_c(r_{1−c}). It does not wait for the sender's.
+    ///
+    /// Errors when `choices` does not have the batch's length.
+    pub fn start(run: &Run, choices: &BitVec, prg: &mut Prg) -> Result<(Self, Vec<u8>)> {
+        let n = run.len();
+        run.expect_buffer(choices.len())?;
+        let secrets = Scalars::random(n, prg);
+        // Hashed to the group, so that nobody, the receiver included, knows a discrete logarithm.
+        let mut uniform = Zeroizing::new(vec![[0u8; UNIFORM_BYTES]; n]);
+        prg.fill_bytes(uniform.as_flattened_mut());
+        let others = Zeroizing::new(Points::from_uniform(&uniform).encode());
+        let h = to_group(run);
+        for (i, (u, other)) in uniform.iter_mut().zip(others.iter()).enumerate() {
+            *u = h.uniform(i, choices.get(i) as u8, other);
+        }
+        let chosen = Points::mul_base(&secrets).sub(&Points::from_uniform(&uniform));
+        let chosen = Zeroizing::new(chosen.encode());
+        let mut message = Vec::with_capacity(n * PAIR_BYTES);
+        for (i, (chosen, other)) in chosen.iter().zip(others.iter()).enumerate() {
+            let choice = Choice::from(choices.get(i) as u8);
+            message.extend_from_slice(&Encoding::conditional_select(chosen, other, choice));
+            message.extend_from_slice(&Encoding::conditional_select(other, chosen, choice));
+        }
+        let state =
+            Receiver { run: run.clone(), secrets, choices: choices.clone(), message: message.clone() };
+        Ok((state, message))
+    }
+
+    /// Output from the sender's message: a hash of b_i·A.
+    ///
+    /// Errors when `from_sender` is not one canonical group element; `out` is untouched then.
+    pub fn finish(self, from_sender: &[u8], out: &mut [Block]) -> Result<()> {
+        let run = &self.run;
+        run.expect_buffer(out.len())?;
+        let big_a = run.decode(from_sender, 1)?;
+        let pads = run.oracle_over("pad", &[from_sender, &self.message]);
+        let keys = Zeroizing::new(Table::new(&big_a, run.len()).mul(&self.secrets).encode());
+        for (i, (out, key)) in out.iter_mut().zip(keys.iter()).enumerate() {
+            *out = pads.block(i, self.choices.get(i) as u8, key);
+        }
+        Ok(())
+    }
+}
+
+impl BaseOt for Mr19 {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn security(&self) -> Security {
+        Security::Malicious
+    }
+
+    fn send(&self, channel: &mut Channel, prg: &mut Prg, out: &mut [[Block; 2]]) -> Result<()> {
+        let run = Run::sending(NAME, channel, out.len());
+        let (sender, message) = Sender::start(&run, prg);
+        channel.send(&message)?;
+        let mut reply = vec![0u8; out.len() * PAIR_BYTES];
+        channel.recv(&mut reply)?;
+        sender.finish(&reply, out)
+    }
+
+    fn receive(
+        &self,
+        channel: &mut Channel,
+        prg: &mut Prg,
+        choices: &BitVec,
+        out: &mut [Block],
+    ) -> Result<()> {
+        let run = Run::receiving(NAME, channel, out.len());
+        let (receiver, message) = Receiver::start(&run, choices, prg)?;
+        channel.send(&message)?;
+        let mut reply = [0u8; POINT_BYTES];
+        channel.recv(&mut reply)?;
+        receiver.finish(&reply, out)
+    }
+}

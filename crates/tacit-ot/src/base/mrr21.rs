@@ -1,0 +1,190 @@
+//! Batched base OT from a programmable-once public function (McQuoid–Rosulek–Roy, "Batching Base Oblivious Transfers",
+//! 2021/682), over Ristretto.
+//!
+//! Realises: endemic random OT, in a batch. A malicious sender may bias its pairs, a malicious receiver the messages it
+//! receives; nobody learns what it should not. That seeds OT extension; [`rot_from_ot`](super::rot_from_ot) makes messages uniform.
+//! Security: malicious, static corruption, universally composable. Assumptions: programmable random oracle; Diffie–Hellman
+//! with the sender's one key used for the whole batch (oracle Diffie–Hellman, as in the paper's tagged key agreement).
+//! Rounds: one; both messages cross. Bytes: 32 to the receiver, 80 an OT to the sender.
+//!
+//! The function is the paper's two-round Feistel one: φ = (s, t) with s a group element and t of 3κ bits,
+//! `Eval(φ, x) = s + H(x, t ⊕ H'(x, s))`.
+//!
+//! Deviations: every hash binds the [`Run`] and the OT's index, pads bind both messages too (the tags that the paper asks for);
+//! the identity is refused as a group element, which an honest party sends with probability 2^-252.
+
+use super::{Oracle, Run};
+use crate::{BaseOt, Result, Security};
+use tacit_crypto::group::{Encoding, POINT_BYTES, Points, Scalars, Table, UNIFORM_BYTES};
+use tacit_crypto::{BitVec, Block, Prg};
+use tacit_net::Channel;
+use zeroize::Zeroizing;
+
+/// The protocol's short name.
+pub const NAME: &str = "mrr21";
+
+/// Bytes of t, 3κ bits (McQuoid–Rosulek–Roy 2020/1043, section 6.1: the simulator's bad events are collisions on t).
+const T_BYTES: usize = 48;
+/// Bytes of one φ = (s, t).
+const PHI_BYTES: usize = POINT_BYTES + T_BYTES;
+
+/// The protocol of this module.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Mrr21;
+
+/// The programmable-once public function of one batch.
+struct Feistel {
+    to_group: Oracle,
+    to_t: Oracle,
+}
+
+impl Feistel {
+    fn new(run: &Run) -> Self {
+        Feistel { to_group: run.oracle("popf H"), to_t: run.oracle("popf H'") }
+    }
+
+    /// Program(x_i, y_i): writes φ_i with Eval(φ_i, x_i) = y_i and any other value random.
+    fn program(&self, x: &BitVec, y: &Points, prg: &mut Prg) -> Vec<u8> {
+        let mut r = Zeroizing::new(vec![[0u8; T_BYTES]; x.len()]);
+        prg.fill_bytes(r.as_flattened_mut());
+        let inputs = r.iter().zip(x.iter()).enumerate();
+        let uniform: Zeroizing<Vec<_>> =
+            Zeroizing::new(inputs.map(|(i, (r, x))| self.to_group.uniform(i, x as u8, r)).collect());
+        let s = y.sub(&Points::from_uniform(&uniform)).encode();
+        let mut phi = Vec::with_capacity(x.len() * PHI_BYTES);
+        for (i, (s, r)) in s.iter().zip(r.iter()).enumerate() {
+            phi.extend_from_slice(s);
+            phi.extend_from_slice(&self.mask(i, x.get(i) as u8, s, r));
+        }
+        phi
+    }
+
+    /// What of Eval(φ_i, x) is to be hashed to the group: t ⊕ H'(x, s), hashed by H.
+    fn uniform_part(&self, i: usize, x: u8, s: &Encoding, t: &[u8; T_BYTES]) -> [u8; UNIFORM_BYTES] {
+        self.to_group.uniform(i, x, &self.mask(i, x, s, t))
+    }
+
+    fn mask(&self, i: usize, x: u8, s: &Encoding, t: &[u8; T_BYTES]) -> [u8; T_BYTES] {
+        let mut out = [0u8; T_BYTES];
+        self.to_t.fill(i, x, s, &mut out);
+        out.iter_mut().zip(t).for_each(|(o, t)| *o ^= t);
+        out
+    }
+}
+
+/// The sender between its message and its output.
+pub struct Sender {
+    run: Run,
+    secret: Scalars,
+    message: Vec<u8>,
+}
+
+impl Sender {
+    /// First message of the sender: A = a·G, one for the whole batch.
+    pub fn start(run: &Run, prg: &mut Prg) -> (Self, Vec<u8>) {
+        let secret = Scalars::random(1, prg);
+        let message = Points::mul_base(&secret).encode().concat();
+        (Sender { run: run.clone(), secret, message: message.clone() }, message)
+    }
+
+    /// Output from the receiver's message: message x of pair i is a hash of a·Eval(φ_i, x).
+    ///
+    /// Errors when `from_receiver` is not 80 bytes an OT or holds no canonical group element; `out` is untouched then.
+    pub fn finish(self, from_receiver: &[u8], out: &mut [[Block; 2]]) -> Result<()> {
+        let (run, n) = (&self.run, self.run.len());
+        run.expect_buffer(out.len())?;
+        run.expect_len(from_receiver, n * PHI_BYTES)?;
+        let (phi, _) = from_receiver.as_chunks::<PHI_BYTES>();
+        let s: Vec<u8> = phi.iter().flat_map(|phi| phi[..POINT_BYTES].iter().copied()).collect();
+        let s_points = run.decode(&s, n)?;
+        let (s, _) = s.as_chunks::<POINT_BYTES>();
+
+        let feistel = Feistel::new(run);
+        let pads = run.oracle_over("pad", &[&self.message, from_receiver]);
+        for x in 0..2u8 {
+            let mut uniform = vec![[0u8; UNIFORM_BYTES]; n];
+            for (i, (u, phi)) in uniform.iter_mut().zip(phi).enumerate() {
+                if let Some(t) = phi.last_chunk::<T_BYTES>() {
+                    *u = feistel.uniform_part(i, x, &s[i], t);
+                }
+            }
+            let keys = s_points.add(&Points::from_uniform(&uniform)).mul_same(&self.secret);
+            let keys = Zeroizing::new(keys.encode());
+            for (i, (pair, key)) in out.iter_mut().zip(keys.iter()).enumerate() {
+                pair[x as usize] = pads.block(i, x, key);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The receiver between its message and its output.
+pub struct Receiver {
+    run: Run,
+    secrets: Scalars,
+    choices: BitVec,
+    message: Vec<u8>,
+}
+
+impl Receiver {
+    /// First message of the receiver: φ_i = Program(c_i, b_i·G) for every OT. It does not wait for the sender's.
+    ///
+    /// Errors when `choices` does not have the batch's length.
+    pub fn start(run: &Run, choices: &BitVec, prg: &mut Prg) -> Result<(Self, Vec<u8>)> {
+        run.expect_buffer(choices.len())?;
+        let secrets = Scalars::random(run.len(), prg);
+        let message = Feistel::new(run).program(choices, &Points::mul_base(&secrets), prg);
+        let state =
+            Receiver { run: run.clone(), secrets, choices: choices.clone(), message: message.clone() };
+        Ok((state, message))
+    }
+
+    /// Output from the sender's message: a hash of b_i·A.
+    ///
+    /// Errors when `from_sender` is not one canonical group element; `out` is untouched then.
+    pub fn finish(self, from_sender: &[u8], out: &mut [Block]) -> Result<()> {
+        let run = &self.run;
+        run.expect_buffer(out.len())?;
+        let big_a = run.decode(from_sender, 1)?;
+        let pads = run.oracle_over("pad", &[from_sender, &self.message]);
+        let keys = Zeroizing::new(Table::new(&big_a, run.len()).mul(&self.secrets).encode());
+        for (i, (out, key)) in out.iter_mut().zip(keys.iter()).enumerate() {
+            *out = pads.block(i, self.choices.get(i) as u8, key);
+        }
+        Ok(())
+    }
+}
+
+impl BaseOt for Mrr21 {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn security(&self) -> Security {
+        Security::Malicious
+    }
+
+    fn send(&self, channel: &mut Channel, prg: &mut Prg, out: &mut [[Block; 2]]) -> Result<()> {
+        let run = Run::sending(NAME, channel, out.len());
+        let (sender, message) = Sender::start(&run, prg);
+        channel.send(&message)?;
+        let mut reply = vec![0u8; out.len() * PHI_BYTES];
+        channel.recv(&mut reply)?;
+        sender.finish(&reply, out)
+    }
+
+    fn receive(
+        &self,
+        channel: &mut Channel,
+        prg: &mut Prg,
+        choices: &BitVec,
+        out: &mut [Block],
+    ) -> Result<()> {
+        let run = Run::receiving(NAME, channel, out.len());
+        let (receiver, message) = Receiver::start(&run, choices, prg)?;
+        channel.send(&message)?;
+        let mut reply = [0u8; POINT_BYTES];
+        channel.recv(&mut reply)?;
+        receiver.finish(&reply, out)
+    }
+}

@@ -1,0 +1,310 @@
+//! From one kind of OT to the next, once for all generators: correlated → random → chosen messages.
+//!
+//! - [`CotToRot`]: random OT from correlated OT, by hashing with MITCCRH (Guo, Katz, Weng, Yu, 2019/1168). No bytes but a
+//!   salt of 16 at the first use.
+//! - [`RotToOt`]: OT on blocks and on strings of any length from random OT (Beaver, CRYPTO '95): the receiver sends the
+//!   difference of its choices to the random ones, the sender its messages under the pads. 1 bit and two messages an OT.
+//! - [`Derandomised`]: correlated OT with chosen choice bits from correlated OT with random ones. 1 bit an OT.
+//!
+//! All are as secure as what they start from; MITCCRH is modelled in the ideal-cipher model. Every OT has a gid of its
+//! own: a malicious receiver of an OT extension can make rows of the sender equal, so two OTs must never share a hash.
+
+use crate::{
+    ChosenCotReceiver, ChosenCotSender, CotReceiver, CotSender, Error, OtReceiver, OtSender, Result,
+    RotReceiver, RotSender,
+};
+use tacit_crypto::{BitVec, Block, Prg, hash::Mitccrh, transcript::Transcript};
+use tacit_net::{Channel, Party};
+use zeroize::{Zeroize, Zeroizing};
+
+/// Random OTs made at a time for chosen messages: the scratch of a transfer of any size.
+const CHUNK: usize = 1 << 18;
+
+/// Random OT from correlated OT.
+///
+/// The hash's start point S binds the session, the sender's end of the channel and a salt that the sender draws, so it
+/// is fresh for each value of this type. The sender's messages are H(gid, v) and H(gid, v ⊕ Δ).
+pub struct CotToRot<C> {
+    cot: C,
+    prg: Prg,
+    hash: Option<Mitccrh>,
+    next: u64,
+}
+
+impl<C> CotToRot<C> {
+    /// Wraps a sender or a receiver of correlated OT.
+    pub fn new(cot: C, prg: &mut Prg) -> Self {
+        CotToRot { cot, prg: prg.fork(), hash: None, next: 0 }
+    }
+
+    fn start(channel: &Channel, sender: Party, salt: Block) -> Mitccrh {
+        let mut transcript = Transcript::new("tacit cot-to-rot v1");
+        transcript.append("session", &channel.session_id().0);
+        transcript.append_u64("sender", (sender == Party::Second) as u64);
+        transcript.append_blocks("salt", &[salt]);
+        Mitccrh::new(transcript.challenge_block("mitccrh start"))
+    }
+}
+
+impl<C: CotSender> RotSender for CotToRot<C> {
+    fn extend(&mut self, channel: &mut Channel, out: &mut [[Block; 2]]) -> Result<()> {
+        if self.hash.is_none() {
+            let salt = self.prg.block();
+            channel.send_block(salt)?;
+            // The receiver waits for it even when nothing follows.
+            channel.flush()?;
+            self.hash = Some(Self::start(channel, channel.party(), salt));
+        }
+        let Some(hash) = &self.hash else { return Ok(()) };
+        let delta = self.cot.delta();
+        let first = self.next;
+        self.next += out.len() as u64;
+        let mut at = 0;
+        let result = self.cot.extend_each(channel, out.len(), &mut |rows| {
+            hash.cot_to_rot_sender(first + at as u64, delta, rows, &mut out[at..at + rows.len()]);
+            at += rows.len();
+        });
+        result.inspect_err(|_| out.as_flattened_mut().zeroize())
+    }
+}
+
+impl<C: CotReceiver> RotReceiver for CotToRot<C> {
+    fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<BitVec> {
+        if self.hash.is_none() {
+            let sender = match channel.party() {
+                Party::First => Party::Second,
+                Party::Second => Party::First,
+            };
+            let salt = channel.recv_block()?;
+            self.hash = Some(Self::start(channel, sender, salt));
+        }
+        let mut choices = BitVec::zeros(out.len());
+        let Some(hash) = &self.hash else { return Ok(choices) };
+        let first = self.next;
+        self.next += out.len() as u64;
+        let mut at = 0;
+        let result = self.cot.extend_each(channel, out.len(), &mut |rows| {
+            choices.set_lsbs(at, rows);
+            hash.cot_to_rot_receiver(first + at as u64, rows, &mut out[at..at + rows.len()]);
+            at += rows.len();
+        });
+        result.inspect_err(|_| out.zeroize())?;
+        Ok(choices)
+    }
+}
+
+/// Correlated OT with chosen choice bits from correlated OT with random ones.
+///
+/// The receiver sends d = c ⊕ u and the sender takes v ⊕ d·(Δ ⊕ 1), the receiver w ⊕ d: the choice bit stays in the
+/// lowest bit.
+pub struct Derandomised<C>(C);
+
+impl<C> Derandomised<C> {
+    /// Wraps a sender or a receiver of correlated OT.
+    pub fn new(cot: C) -> Self {
+        Derandomised(cot)
+    }
+}
+
+impl<C: CotSender> ChosenCotSender for Derandomised<C> {
+    fn delta(&self) -> Block {
+        self.0.delta()
+    }
+
+    fn extend_chosen(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
+        self.0.extend(channel, out)?;
+        let flip = self.0.delta().with_lsb(false);
+        let mut bits = [0u8; 1024];
+        for start in (0..out.len()).step_by(8 * bits.len()) {
+            let here = (out.len() - start).min(8 * bits.len());
+            let bits = &mut bits[..here.div_ceil(8)];
+            channel.recv(bits).inspect_err(|_| out.zeroize())?;
+            for (j, v) in out[start..start + here].iter_mut().enumerate() {
+                *v ^= flip & Block::mask(bits[j / 8] >> (j % 8) & 1 == 1);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<C: CotReceiver> ChosenCotReceiver for Derandomised<C> {
+    fn extend_chosen(&mut self, channel: &mut Channel, choices: &BitVec, out: &mut [Block]) -> Result<()> {
+        if choices.len() != out.len() {
+            return Err(Error::Usage { protocol: "derandomised cot", what: "one choice bit an OT" });
+        }
+        self.0.extend(channel, out)?;
+        let mut difference = BitVec::from_lsbs(out);
+        difference.xor_assign(choices);
+        let sent = channel.send(difference.as_bytes()).and_then(|()| channel.flush());
+        sent.inspect_err(|_| out.zeroize())?;
+        for (j, w) in out.iter_mut().enumerate() {
+            *w ^= Block::new(difference.get(j) as u128);
+        }
+        Ok(())
+    }
+}
+
+/// OT on the sender's messages from random OT.
+///
+/// A transfer of any size uses 8 MiB of scratch: it goes in chunks of 262,144 OTs, each with its own extension.
+pub struct RotToOt<R>(R);
+
+impl<R> RotToOt<R> {
+    /// Wraps a sender or a receiver of random OT.
+    pub fn new(rot: R) -> Self {
+        RotToOt(rot)
+    }
+}
+
+impl<R: RotSender> RotToOt<R> {
+    /// Makes pads for up to [`CHUNK`] OTs in the order of the receiver's choices: `pads[j][b]` hides message `b`.
+    fn pads(&mut self, channel: &mut Channel, pads: &mut [[Block; 2]]) -> Result<()> {
+        self.0.extend(channel, pads)?;
+        let mut bits = vec![0u8; pads.len().div_ceil(8)];
+        channel.recv(&mut bits)?;
+        for (j, pair) in pads.iter_mut().enumerate() {
+            let swap = (pair[0] ^ pair[1]) & Block::mask(bits[j / 8] >> (j % 8) & 1 == 1);
+            pair[0] ^= swap;
+            pair[1] ^= swap;
+        }
+        Ok(())
+    }
+
+    /// Transfers one string of each pair; both strings of a pair have one length, which the receiver knows.
+    ///
+    /// `Error::Usage` when they have not.
+    pub fn send_strings<S: AsRef<[u8]>>(&mut self, channel: &mut Channel, messages: &[[S; 2]]) -> Result<()> {
+        if messages.iter().any(|[a, b]| a.as_ref().len() != b.as_ref().len()) {
+            return Err(Error::Usage { protocol: "ot", what: "the strings of a pair differ in length" });
+        }
+        let mut pads = Zeroizing::new(vec![[Block::ZERO; 2]; messages.len().min(CHUNK)]);
+        let mut masked = Zeroizing::new(Vec::new());
+        for messages in messages.chunks(CHUNK) {
+            let pads = &mut pads[..messages.len()];
+            self.pads(channel, pads)?;
+            for (pair, pads) in messages.iter().zip(pads) {
+                for (message, pad) in pair.iter().zip(pads) {
+                    masked.clear();
+                    masked.extend_from_slice(message.as_ref());
+                    xor_pad(*pad, &mut masked);
+                    channel.send(&masked)?;
+                }
+            }
+        }
+        channel.flush()?;
+        Ok(())
+    }
+}
+
+impl<R: RotReceiver> RotToOt<R> {
+    /// Makes the pads of the messages that the choices from `start` on name, of up to [`CHUNK`] OTs.
+    fn chosen_pads(
+        &mut self,
+        channel: &mut Channel,
+        choices: &BitVec,
+        start: usize,
+        pads: &mut [Block],
+    ) -> Result<()> {
+        let random = self.0.extend(channel, pads)?;
+        // Chunks begin at whole blocks, and bits past the end are zero in both.
+        let chosen = &choices.as_bytes()[start / 8..];
+        let difference: Vec<u8> = random.as_bytes().iter().zip(chosen).map(|(u, c)| u ^ c).collect();
+        channel.send(&difference)?;
+        Ok(())
+    }
+
+    /// Receives the string of each choice; `lengths[j]` is the length of pair j, at most what the caller will hold.
+    ///
+    /// `choices.len() == lengths.len()`, or `Error::Usage`.
+    pub fn receive_strings(
+        &mut self,
+        channel: &mut Channel,
+        choices: &BitVec,
+        lengths: &[usize],
+    ) -> Result<Vec<Vec<u8>>> {
+        if choices.len() != lengths.len() {
+            return Err(Error::Usage { protocol: "ot", what: "one choice bit a string" });
+        }
+        let mut out = Vec::with_capacity(lengths.len());
+        let mut pads = Zeroizing::new(vec![Block::ZERO; lengths.len().min(CHUNK)]);
+        for start in (0..lengths.len()).step_by(CHUNK) {
+            let lengths = &lengths[start..lengths.len().min(start + CHUNK)];
+            let pads = &mut pads[..lengths.len()];
+            self.chosen_pads(channel, choices, start, pads)?;
+            for (j, (length, pad)) in lengths.iter().zip(pads).enumerate() {
+                let mut string = vec![0u8; *length];
+                let mut other = vec![0u8; *length];
+                channel.recv(&mut string)?;
+                channel.recv(&mut other)?;
+                let take = (choices.get(start + j) as u8).wrapping_neg();
+                for (a, b) in string.iter_mut().zip(&other) {
+                    *a ^= (*a ^ b) & take;
+                }
+                xor_pad(*pad, &mut string);
+                out.push(string);
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// XORs the pad in: the block itself up to 16 bytes, else the PRG stream that it seeds.
+fn xor_pad(pad: Block, message: &mut [u8]) {
+    if message.len() <= 16 {
+        message.iter_mut().zip(pad.to_bytes()).for_each(|(m, p)| *m ^= p);
+        return;
+    }
+    let mut prg = Prg::from_seed(pad);
+    let mut stream = Zeroizing::new([0u8; 4096]);
+    for piece in message.chunks_mut(4096) {
+        let stream = &mut stream[..piece.len()];
+        prg.fill_bytes(stream);
+        piece.iter_mut().zip(stream).for_each(|(m, p)| *m ^= *p);
+    }
+}
+
+impl<R: RotSender> OtSender for RotToOt<R> {
+    fn send(&mut self, channel: &mut Channel, messages: &[[Block; 2]]) -> Result<()> {
+        let mut pads = Zeroizing::new(vec![[Block::ZERO; 2]; messages.len().min(CHUNK)]);
+        for messages in messages.chunks(CHUNK) {
+            let pads = &mut pads[..messages.len()];
+            self.pads(channel, pads)?;
+            for (pads, pair) in pads.iter_mut().zip(messages) {
+                pads[0] ^= pair[0];
+                pads[1] ^= pair[1];
+            }
+            channel.send_blocks(pads.as_flattened())?;
+        }
+        channel.flush()?;
+        Ok(())
+    }
+}
+
+impl<R: RotReceiver> OtReceiver for RotToOt<R> {
+    fn receive(&mut self, channel: &mut Channel, choices: &BitVec, out: &mut [Block]) -> Result<()> {
+        if choices.len() != out.len() {
+            return Err(Error::Usage { protocol: "ot", what: "one choice bit a message" });
+        }
+        let result = self.receive_blocks(channel, choices, out);
+        result.inspect_err(|_| out.zeroize())
+    }
+}
+
+impl<R: RotReceiver> RotToOt<R> {
+    fn receive_blocks(&mut self, channel: &mut Channel, choices: &BitVec, out: &mut [Block]) -> Result<()> {
+        let mut masked = [[Block::ZERO; 2]; 512];
+        for (c, out) in out.chunks_mut(CHUNK).enumerate() {
+            let start = c * CHUNK;
+            self.chosen_pads(channel, choices, start, out)?;
+            for (p, pads) in out.chunks_mut(masked.len()).enumerate() {
+                let first = start + p * masked.len();
+                let masked = &mut masked[..pads.len()];
+                channel.recv_blocks(masked.as_flattened_mut())?;
+                for (j, (pad, [zero, one])) in pads.iter_mut().zip(masked).enumerate() {
+                    *pad ^= *zero ^ ((*zero ^ *one) & Block::mask(choices.get(first + j)));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! What can go wrong in an oblivious transfer.
+
+/// The result of a protocol step.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A fault in an OT protocol. Never contains a secret.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The link failed.
+    #[error(transparent)]
+    Net(#[from] tacit_net::Error),
+    /// A consistency check failed: the peer deviated from the protocol.
+    #[error("{protocol}: the peer cheated: {what}")]
+    Cheated {
+        /// The protocol's short name, such as `kos`.
+        protocol: &'static str,
+        /// The check that failed.
+        what: &'static str,
+    },
+    /// The peer's message is not of the protocol's form.
+    #[error("{protocol}: malformed message: {what}")]
+    Malformed {
+        /// The protocol's short name.
+        protocol: &'static str,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// The caller asked for something the protocol cannot do.
+    #[error("{protocol}: {what}")]
+    Usage {
+        /// The protocol's short name.
+        protocol: &'static str,
+        /// What was asked.
+        what: &'static str,
+    },
+    /// More was asked for than was made ahead.
+    #[error("{protocol}: only {left} correlations are left of those made ahead")]
+    Exhausted {
+        /// The protocol's short name.
+        protocol: &'static str,
+        /// How many are left.
+        left: usize,
+    },
+    /// A pool of correlations made ahead is not usable.
+    #[error(transparent)]
+    Pool(#[from] crate::pool::PoolError),
+    /// An earlier check failed on this state; it makes no more correlations.
+    #[error("{0}: this state failed an earlier check and is spent")]
+    Spent(&'static str),
+}

@@ -1,0 +1,349 @@
+//! KOS: OT extension against a malicious peer, with the revised check.
+//!
+//! - Source: Keller, Orsini, Scholl, 2015/546 as revised: COTe of figure 3 and the check of section 4, figure 10. The
+//!   check of the conference version (one row hash) has no proof at κ = 128: see Roy, 2022/192, appendix D.
+//! - Realises: correlated OT against malicious parties, with abort; a cheating receiver that passes learns c bits of Δ
+//!   with probability at most 2^-c. From a malicious base OT, a PRG (AES-128 in counter mode) and a universal hash.
+//! - Check: each column, as blocks of 128 bits, is hashed with common weights χ_j ∈ GF(2^128) that S draws, and that
+//!   R learns after all of the batch's U has arrived. The last block of a batch holds 128 OTs with random choices, has
+//!   the weight 1 and is thrown away: it makes x uniform. R sends x and the columns' hashes t_i; S checks
+//!   t_i = q_i ⊕ Δ_i·x for every i. Two columns that encode different choices hash alike with probability 2^-128.
+//! - Streaming: a long request is cut into batches of 65,408 OTs, each a complete extension with a check of its own.
+//!   R runs up to four batches ahead of the χ it waits for and keeps their columns (4 MiB), so no batch costs a round
+//!   trip and memory does not grow with n. Until the last check has passed, outputs are provisional; S wipes them on
+//!   failure. S hashes with χ while a tile is hot: it drew χ itself, and sends it only when U is complete.
+//! - Rounds: three messages for any n. Bytes: 15.875 an OT, and for each batch 2,032 for the sacrificed OTs, 16 for χ and
+//!   2,048 for the answer.
+//! - Deviation: Δ_0 = 1 always and t_0 = r, so that column 0 does not travel (see `iknp.rs`). In the check, column 0 reads
+//!   q_0 = 0 and t_0 = x, so x stands for its hash and S checks the other 127 columns. R's choices are then what most of
+//!   those 127 columns encode. Δ has 127 uniform bits; each wrong column still costs R a guess of its Δ_i.
+
+use super::columns::{Direct, Each, Rows, Scratch, scratch, stride_for};
+use super::iknp::{
+    COLUMNS, Choices, CoteReceiver, CoteSender, TILE, receiver_seeds, receiver_seeds_from_rot, sender_seeds,
+    sender_seeds_from_rot,
+};
+use crate::{
+    BaseOt, ChosenCotReceiver, ChosenCotSender, CotReceiver, CotSender, Error, Result, RotReceiver,
+    RotSender, Security,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tacit_crypto::{BitVec, Block, KAPPA, Prg, gf128::ColumnSums, transpose::columns_to_rows};
+use tacit_net::Channel;
+use zeroize::Zeroize;
+
+/// Blocks of 128 OTs in a batch, the sacrificed one included.
+const BATCH: usize = 512;
+/// Batches that the receiver runs ahead of their challenges. Both sides' order of messages depends on it.
+const WINDOW: usize = 4;
+const STRIDE: usize = stride_for(BATCH);
+
+/// Data blocks of batch `batch` of a request for `n` OTs.
+fn batch_blocks(n: usize, batch: usize) -> usize {
+    (n.div_ceil(128) - batch * (BATCH - 1)).min(BATCH - 1)
+}
+
+fn batch_count(n: usize) -> usize {
+    n.div_ceil(128).div_ceil(BATCH - 1)
+}
+
+/// Whether any stream of one setup has failed; then none of them goes on.
+#[derive(Clone, Default)]
+pub(super) struct Spent(Arc<AtomicBool>);
+
+impl Spent {
+    /// Begins a step that leaves the state spent unless [`passed`](Self::passed) is reached.
+    pub(super) fn check(&self, protocol: &'static str) -> Result<()> {
+        if self.0.load(Ordering::Acquire) { Err(Error::Spent(protocol)) } else { Ok(()) }
+    }
+
+    /// Records a failure: of a check, or of the link, which leaves the two sides out of step.
+    pub(super) fn record<T>(&self, result: &Result<T>) {
+        if result.is_err() {
+            self.0.store(true, Ordering::Release);
+        }
+    }
+}
+
+pub(super) fn require_malicious(base: &dyn BaseOt, protocol: &'static str) -> Result<()> {
+    match base.security() {
+        Security::Malicious => Ok(()),
+        Security::SemiHonest => {
+            Err(Error::Usage { protocol, what: "the base OT must be secure against malicious parties" })
+        }
+    }
+}
+
+/// The weights of a batch with `data` blocks: the stream of χ, and 1 for the sacrificed block.
+pub(super) fn weights(challenge: Block, data: usize, out: &mut Vec<Block>) {
+    out.resize(data + 1, Block::ZERO);
+    Prg::from_seed(challenge).fill_blocks(&mut out[..data]);
+    out[data] = Block::ONE;
+}
+
+/// The sender of KOS.
+pub struct KosSender {
+    cote: CoteSender,
+    prg: Prg,
+    spent: Spent,
+    weights: Vec<Block>,
+    /// The columns' hashes of the batches that wait for an answer.
+    hashes: Vec<Vec<Block>>,
+}
+
+impl Drop for KosSender {
+    fn drop(&mut self) {
+        self.hashes.zeroize();
+    }
+}
+
+impl KosSender {
+    /// Sets up from a malicious base OT, in which this side receives.
+    pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Self> {
+        require_malicious(base, "kos")?;
+        let (delta, seeds) = sender_seeds(channel, base, prg)?;
+        Ok(Self::with(CoteSender::new(delta, &seeds), prg.fork(), Spent::default()))
+    }
+
+    /// Sets up from malicious random OT; its random choices become Δ.
+    pub fn from_rot(channel: &mut Channel, rot: &mut dyn RotReceiver, prg: &mut Prg) -> Result<Self> {
+        let (delta, seeds) = sender_seeds_from_rot(channel, rot)?;
+        Ok(Self::with(CoteSender::new(delta, &seeds), prg.fork(), Spent::default()))
+    }
+
+    fn with(cote: CoteSender, prg: Prg, spent: Spent) -> Self {
+        KosSender { cote, prg, spent, weights: Vec::new(), hashes: vec![Vec::new(); WINDOW] }
+    }
+
+    /// The correlation Δ; its lowest bit is 1.
+    pub fn delta(&self) -> Block {
+        self.cote.delta()
+    }
+
+    /// An independent stream with the same Δ, for another channel; the receiver forks in step. When one stream
+    /// fails, all are spent.
+    pub fn fork(&mut self) -> Self {
+        Self::with(self.cote.fork(), self.prg.fork(), self.spent.clone())
+    }
+
+    fn run(&mut self, channel: &mut Channel, n: usize, rows: &mut dyn Rows) -> Result<()> {
+        self.spent.check("kos")?;
+        let result = self.run_batches(channel, n, rows);
+        self.spent.record(&result);
+        result
+    }
+
+    fn run_batches(&mut self, channel: &mut Channel, n: usize, rows: &mut dyn Rows) -> Result<()> {
+        let count = batch_count(n);
+        for batch in 0..count {
+            if batch >= WINDOW {
+                self.verify(channel, batch - WINDOW)?;
+            }
+            self.run_batch(channel, batch, n, rows)?;
+        }
+        for batch in count - WINDOW.min(count)..count {
+            self.verify(channel, batch)?;
+        }
+        Ok(())
+    }
+
+    /// Receives one batch's U, hashes its columns with weights that the receiver does not know yet, then sends χ.
+    fn run_batch(
+        &mut self,
+        channel: &mut Channel,
+        batch: usize,
+        n: usize,
+        rows: &mut dyn Rows,
+    ) -> Result<()> {
+        let (data, start) = (batch_blocks(n, batch), batch * (BATCH - 1) * 128);
+        let challenge = self.prg.block();
+        weights(challenge, data, &mut self.weights);
+        let mut sums = ColumnSums::new(KAPPA);
+        for at in (0..data + 1).step_by(TILE) {
+            let len = (data + 1 - at).min(TILE);
+            self.cote.tile(channel, len)?;
+            // Fig. 10: q_i = Σ_j χ_j·q_{i,j}; column 0 is zero.
+            self.cote.sum(&self.weights[at..at + len], &mut sums);
+            let here = n.saturating_sub(start + at * 128).min(len.min(data - at) * 128);
+            if here > 0 {
+                self.cote.rows(rows.place(start + at * 128, here));
+                rows.done(start + at * 128, here);
+            }
+        }
+        self.hashes[batch % WINDOW] = sums.finish();
+        channel.send_block(challenge)?;
+        Ok(())
+    }
+
+    /// Fig. 10: checks t_i = q_i ⊕ Δ_i·x for every column.
+    fn verify(&mut self, channel: &mut Channel, batch: usize) -> Result<()> {
+        let mut answer = [Block::ZERO; KAPPA];
+        channel.recv_blocks(&mut answer)?;
+        let hashes = &mut self.hashes[batch % WINDOW];
+        let (x, delta) = (answer[0], self.cote.delta());
+        let wrong = (1..KAPPA)
+            .fold(Block::ZERO, |wrong, i| wrong | (answer[i] ^ hashes[i] ^ (x & Block::mask(delta.bit(i)))));
+        hashes.zeroize();
+        if wrong == Block::ZERO {
+            Ok(())
+        } else {
+            Err(Error::Cheated { protocol: "kos", what: "the receiver's columns do not agree" })
+        }
+    }
+}
+
+impl CotSender for KosSender {
+    fn delta(&self) -> Block {
+        self.cote.delta()
+    }
+
+    fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
+        self.run(channel, out.len(), &mut Direct(out)).inspect_err(|_| out.zeroize())
+    }
+
+    fn extend_each(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<()> {
+        self.run(channel, n, &mut Each::new(each))
+    }
+}
+
+impl ChosenCotSender for KosSender {
+    fn delta(&self) -> Block {
+        self.cote.delta()
+    }
+
+    fn extend_chosen(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
+        self.extend(channel, out)
+    }
+}
+
+/// The receiver of KOS.
+pub struct KosReceiver {
+    cote: CoteReceiver,
+    prg: Prg,
+    spent: Spent,
+    weights: Vec<Block>,
+    /// The columns of the batches that wait for their challenge, column 0 being the choices.
+    kept: Vec<Scratch>,
+}
+
+impl KosReceiver {
+    /// Sets up from a malicious base OT, in which this side sends.
+    pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Self> {
+        require_malicious(base, "kos")?;
+        let seeds = receiver_seeds(channel, base, prg)?;
+        Ok(Self::with(CoteReceiver::new(&seeds), prg.fork(), Spent::default()))
+    }
+
+    /// Sets up from malicious random OT, in which this side sends.
+    pub fn from_rot(channel: &mut Channel, rot: &mut dyn RotSender, prg: &mut Prg) -> Result<Self> {
+        let seeds = receiver_seeds_from_rot(channel, rot)?;
+        Ok(Self::with(CoteReceiver::new(&seeds), prg.fork(), Spent::default()))
+    }
+
+    fn with(cote: CoteReceiver, prg: Prg, spent: Spent) -> Self {
+        KosReceiver { cote, prg, spent, weights: Vec::new(), kept: Vec::new() }
+    }
+
+    /// An independent stream, for another channel; the sender forks in step.
+    pub fn fork(&mut self) -> Self {
+        Self::with(self.cote.fork(), self.prg.fork(), self.spent.clone())
+    }
+
+    fn run(
+        &mut self,
+        channel: &mut Channel,
+        choices: &Choices<'_>,
+        n: usize,
+        rows: &mut dyn Rows,
+    ) -> Result<()> {
+        self.spent.check("kos")?;
+        let result = self.run_batches(channel, choices, n, rows);
+        self.spent.record(&result);
+        result
+    }
+
+    fn run_batches(
+        &mut self,
+        channel: &mut Channel,
+        choices: &Choices<'_>,
+        n: usize,
+        rows: &mut dyn Rows,
+    ) -> Result<()> {
+        let count = batch_count(n);
+        for batch in 0..count {
+            if batch >= WINDOW {
+                self.answer(channel, batch - WINDOW, batch_blocks(n, batch - WINDOW))?;
+            }
+            self.run_batch(channel, choices, batch, n, rows)?;
+        }
+        for batch in count - WINDOW.min(count)..count {
+            self.answer(channel, batch, batch_blocks(n, batch))?;
+        }
+        channel.flush()?;
+        Ok(())
+    }
+
+    /// Sends one batch's U and keeps its columns.
+    fn run_batch(
+        &mut self,
+        channel: &mut Channel,
+        choices: &Choices<'_>,
+        batch: usize,
+        n: usize,
+        rows: &mut dyn Rows,
+    ) -> Result<()> {
+        let (data, start) = (batch_blocks(n, batch), batch * (BATCH - 1) * 128);
+        if self.kept.len() <= batch % WINDOW {
+            self.kept.push(scratch((KAPPA + 1) * STRIDE));
+        }
+        let t = &mut self.kept[batch % WINDOW];
+        choices.fill(start / 128, &mut self.prg, &mut t[..data]);
+        // The sacrificed OTs' choices.
+        t[data] = self.prg.block();
+        for at in (0..data + 1).step_by(TILE) {
+            let len = (data + 1 - at).min(TILE);
+            self.cote.tile(channel, t, STRIDE, at, len)?;
+            let here = n.saturating_sub(start + at * 128).min(len.min(data - at) * 128);
+            if here > 0 {
+                columns_to_rows(&t[at..], STRIDE, rows.place(start + at * 128, here));
+                rows.done(start + at * 128, here);
+            }
+        }
+        Ok(())
+    }
+
+    /// Fig. 10: on χ, sends x and the hash t_i of every column.
+    fn answer(&mut self, channel: &mut Channel, batch: usize, data: usize) -> Result<()> {
+        weights(channel.recv_block()?, data, &mut self.weights);
+        let t = &self.kept[batch % WINDOW];
+        let mut sums = ColumnSums::new(KAPPA);
+        sums.add(t, STRIDE, &self.weights);
+        let answer = sums.finish();
+        channel.send_blocks(&answer)?;
+        Ok(())
+    }
+}
+
+impl CotReceiver for KosReceiver {
+    fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
+        self.run(channel, &Choices::Random, out.len(), &mut Direct(out)).inspect_err(|_| out.zeroize())
+    }
+
+    fn extend_each(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<()> {
+        self.run(channel, &Choices::Random, n, &mut Each::new(each))
+    }
+}
+
+impl ChosenCotReceiver for KosReceiver {
+    fn extend_chosen(&mut self, channel: &mut Channel, choices: &BitVec, out: &mut [Block]) -> Result<()> {
+        if choices.len() != out.len() {
+            return Err(Error::Usage { protocol: "kos", what: "one choice bit an OT" });
+        }
+        self.run(channel, &Choices::Chosen(choices), out.len(), &mut Direct(out))
+            .inspect_err(|_| out.zeroize())
+    }
+}
+
+// One column less than κ travels; the answer carries x in its place.
+const _: () = assert!(COLUMNS + 1 == KAPPA);

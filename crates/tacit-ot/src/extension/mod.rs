@@ -1,0 +1,45 @@
+//! OT extension: one file a protocol.
+//!
+//! | file | makes | security | bytes an OT |
+//! | --- | --- | --- | --- |
+//! | [`iknp`] | correlated OT | semi-honest | 15.875 |
+//! | [`kos`] | correlated OT | malicious | 15.94 in full batches |
+//! | [`oos`] | 1-out-of-2^k OT over a linear code | malicious | length of the code / 8 |
+//!
+//! [`duplex`] runs both roles at once and [`parallel`] many streams of one setup; [`crate::convert`] makes random and
+//! chosen OT of any of them.
+//!
+//! ```
+//! use tacit_crypto::{Block, Prg};
+//! use tacit_ot::extension::{KosReceiver, KosSender};
+//! use tacit_ot::{CotReceiver, CotSender, Result, base};
+//! let (mut v, mut w) = (vec![Block::ZERO; 1000], vec![Block::ZERO; 1000]);
+//! let (delta, done) = tacit_net::memory::run(
+//!     |channel| -> Result<Block> {
+//!         let mut sender = KosSender::setup(channel, &*base::default(), &mut Prg::from_os())?;
+//!         sender.extend(channel, &mut v)?;
+//!         Ok(sender.delta())
+//!     },
+//!     |channel| {
+//!         let mut receiver = KosReceiver::setup(channel, &*base::default(), &mut Prg::from_os())?;
+//!         receiver.extend(channel, &mut w)
+//!     },
+//! );
+//! done?;
+//! let delta = delta?;
+//! // The choice bit u stands in the lowest bit of w, and w = v ⊕ u·Δ.
+//! assert!((0..1000).all(|j| w[j] == v[j] ^ (delta & Block::mask(w[j].lsb()))));
+//! # Ok::<(), tacit_ot::Error>(())
+//! ```
+
+pub mod code;
+mod columns;
+pub mod duplex;
+pub mod iknp;
+pub mod kos;
+pub mod oos;
+pub mod parallel;
+
+pub use iknp::{IknpReceiver, IknpSender};
+pub use kos::{KosReceiver, KosSender};
+pub use oos::{OosReceiver, OosSender};

@@ -1,0 +1,357 @@
+//! Silent OT with low traffic (Boyle–Couteau–Gilboa–Ishai–Kohl–Rindal–Scholl, CCS '19), over correlated OTs of KOS.
+//!
+//! - **Realises** random correlated OT with a fixed Δ, by the paper's generator for subfield VOLE over GF(2^128) with
+//!   p = 2 (section 4): puncturable PRFs hold the sparse noise times Δ, a public code compresses it. Against semi-honest
+//!   or malicious parties, in the random-oracle and ideal-permutation models, under dual LPN with regular noise and, for
+//!   malicious security, static leakage (a cheating sender learns one bit of the noise on average or is caught).
+//! - **Messages** of a request, whatever its size: KOS for t·ℓ base correlations, one correction of 16 bytes a tree level,
+//!   and with malicious security a check of 64 bytes; about 115 kB in total for 10^7 correlations, base OTs included.
+
+//!
+//! Deviations from the paper, each of which keeps its proof: half-trees (2022/1431) in place of GGM trees, since with
+//! p = 2 all noise values are 1 and the trees' sums are then Δ itself; base correlations of the same Δ in place of base
+//! OTs; one check of all trees at once (see `spcot`) in place of figure 13's hash and figure 16's combination; the leaf
+//! whose position the quasi-cyclic code does not have, if a noisy one, is lost, for which four more trees are made.
+
+use super::code::{BlockAccumulate, LinearCode, QuasiCyclic};
+use super::half_tree::HalfTrees;
+use super::spcot::{self, CheckMessage, Shape, Trees, Weights};
+use crate::extension::{KosReceiver, KosSender};
+use crate::{BaseOt, CotReceiver, CotSender, Error, Result, Security};
+use tacit_crypto::ggm::LANES;
+use tacit_crypto::transcript::Transcript;
+use tacit_crypto::{Block, Buffer, KAPPA, Prg};
+use tacit_net::Channel;
+use zeroize::{Zeroize, Zeroizing};
+
+/// The protocol's short name.
+pub const NAME: &str = "silent";
+/// Correlations of one run at most; larger requests take several.
+pub(crate) const LARGEST_RUN: usize = 1 << 24;
+/// Requests below this take all that a run makes and keep the rest for later.
+const SMALL: usize = 1 << 15;
+const DEPTHS: core::ops::RangeInclusive<usize> = 8..=20;
+/// What a base correlation costs, in leaves: with it, 10^7 correlations stay below 130 kB.
+const LEAVES_PER_COT: usize = 2000;
+
+/// The public matrix of dual LPN.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Code {
+    /// The paper's, with t = 128 at N/n = 2: at least 128 bits for n from 10^4 to 10^7 (its table 1).
+    QuasiCyclic,
+    /// Block-accumulate 3x32, linear time, with t = 176: 128 bits against linear tests at the estimated distance.
+    Linear,
+}
+
+impl Code {
+    /// The code called `name`: `quasi-cyclic` or `linear`.
+    pub fn by_name(name: &str) -> Option<Code> {
+        [Code::QuasiCyclic, Code::Linear].into_iter().find(|code| code.name() == name)
+    }
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Code::QuasiCyclic => "quasi-cyclic",
+            Code::Linear => "linear",
+        }
+    }
+
+    /// The least number of noisy positions.
+    pub const fn weight(self) -> usize {
+        match self {
+            // Four more than 128: the last tile may lose positions.
+            Code::QuasiCyclic => 132,
+            Code::Linear => 176,
+        }
+    }
+
+    /// The matrix of `seed` on `len` positions.
+    pub fn instance(self, seed: Block, len: usize) -> Box<dyn LinearCode> {
+        match self {
+            Code::QuasiCyclic => Box::new(QuasiCyclic::new(seed, len)),
+            Code::Linear => Box::new(BlockAccumulate::new(seed, len)),
+        }
+    }
+
+    /// The trees for `count` results: the cheapest of those with enough noise.
+    pub(crate) fn shape(self, count: usize) -> Shape {
+        // Room for the search of a prime.
+        let wanted = 2 * (count + 1) + 4096;
+        let shapes = DEPTHS.map(|depth| Shape {
+            tiles: self.weight().max(wanted.div_ceil(1 << depth)).div_ceil(LANES),
+            depth,
+        });
+        let cost = |shape: &Shape| positions(*shape) + LEAVES_PER_COT * shape.cots();
+        shapes.min_by_key(cost).unwrap_or(Shape { tiles: self.weight() / LANES, depth: *DEPTHS.start() })
+    }
+}
+
+pub(crate) fn positions(shape: Shape) -> usize {
+    (shape.tiles * LANES) << shape.depth
+}
+
+/// What both parties must agree on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Config {
+    /// The code.
+    pub code: Code,
+    /// Whether the consistency check runs.
+    pub security: Security,
+}
+
+impl Config {
+    fn check_cots(&self) -> usize {
+        match self.security {
+            Security::SemiHonest => 0,
+            Security::Malicious => KAPPA,
+        }
+    }
+}
+
+/// What both parties do alike.
+struct Core {
+    config: Config,
+    context: Transcript,
+    run: u64,
+    left: Vec<Block>,
+    spent: bool,
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.left.zeroize();
+    }
+}
+
+impl Core {
+    /// Agrees on seed and parameters; `Error::Malformed` when the peer's parameters differ.
+    fn agree(channel: &mut Channel, config: Config, prg: &mut Prg, sends: bool) -> Result<Self> {
+        let mut context = Transcript::new("tacit silent bcgikrs19 v1");
+        context.append("session", &channel.session_id().0);
+        context.append("code", config.code.name().as_bytes());
+        context.append_u64("malicious", (config.security == Security::Malicious) as u64);
+        let digest = context.clone().challenge_block("parameters");
+        let mine = prg.block();
+        channel.send_blocks(&[digest, mine])?;
+        let [theirs_digest, theirs] = {
+            let mut blocks = [Block::ZERO; 2];
+            channel.recv_blocks(&mut blocks)?;
+            blocks
+        };
+        if theirs_digest != digest {
+            return Err(Error::Malformed { protocol: NAME, what: "the peer uses another code or security" });
+        }
+        context.append_blocks("seeds", &if sends { [mine, theirs] } else { [theirs, mine] });
+        Ok(Core { config, context, run: 0, left: Vec::new(), spent: false })
+    }
+
+    /// The public parts of the next run.
+    fn begin(&mut self, count: usize) -> (Shape, HalfTrees, Box<dyn LinearCode>) {
+        self.run += 1;
+        let shape = self.config.code.shape(count);
+        let mut context = self.context.clone();
+        context.append_u64("run", self.run);
+        context.append_u64("depth", shape.depth as u64);
+        context.append_u64("tiles", shape.tiles as u64);
+        let trees = HalfTrees::new(shape.depth, context.challenge_block("tree"));
+        (shape, trees, self.config.code.instance(context.challenge_block("code"), positions(shape)))
+    }
+
+    /// How many results the next run must give for a request that lacks `wanted`.
+    fn run_size(wanted: usize) -> usize {
+        wanted.clamp(SMALL / 2, LARGEST_RUN)
+    }
+
+    /// Takes what is left of earlier runs.
+    fn serve(&mut self, n: usize, each: &mut dyn FnMut(&[Block])) -> usize {
+        let n = n.min(self.left.len());
+        let from = self.left.len() - n;
+        if n > 0 {
+            each(&self.left[from..]);
+            self.left[from..].zeroize();
+            self.left.truncate(from);
+        }
+        n
+    }
+
+    /// Compresses the noise; `each` gets the first `wanted` results, a small request's rest is kept.
+    fn compress(
+        &mut self,
+        code: &dyn LinearCode,
+        noise: Buffer,
+        wanted: usize,
+        each: &mut dyn FnMut(&[Block]),
+    ) -> usize {
+        let here = wanted.min(code.output_len());
+        let made = if wanted < SMALL { code.output_len() } else { here };
+        let mut done = 0;
+        let left = &mut self.left;
+        left.reserve_exact(made - here);
+        code.encode(noise, made, &mut |piece| {
+            let now = piece.len().min(here - done);
+            if now > 0 {
+                each(&piece[..now]);
+            }
+            left.extend_from_slice(&piece[now..]);
+            done += now;
+        });
+        here
+    }
+}
+
+/// Expands all trees into the noise vector, ready for `code`; with weights, also the check's sum.
+fn expand(
+    trees: &dyn Trees,
+    expander: &mut HalfTrees,
+    code: &dyn LinearCode,
+    weights: Option<&Weights>,
+) -> (Buffer, Block) {
+    let shape = trees.shape();
+    let mut noise = Buffer::zeros(positions(shape));
+    let (mut carry, mut sum) = (Block::ZERO, Block::ZERO);
+    for group in 0..shape.groups() {
+        trees.expand(expander, group, &mut |tile, leaves| {
+            if let Some(weights) = weights {
+                sum ^= weights.sum(tile, leaves);
+            }
+            let place = &mut noise[tile * leaves.len()..][..leaves.len()];
+            place.copy_from_slice(leaves);
+            code.absorb(&mut carry, place);
+        });
+    }
+    (noise, sum)
+}
+
+/// The sender, who holds Δ.
+pub struct SilentSender {
+    core: Core,
+    kos: KosSender,
+    prg: Prg,
+}
+
+/// The receiver, whose choice bits are random.
+pub struct SilentReceiver {
+    core: Core,
+    kos: KosReceiver,
+    prg: Prg,
+}
+
+impl SilentSender {
+    /// Sets up from a malicious base OT, in which this side receives 128.
+    ///
+    /// Errors: those of the link and the base OT; `Usage` for a semi-honest base OT.
+    pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg, config: Config) -> Result<Self> {
+        let kos = KosSender::setup(channel, base, prg)?;
+        Ok(SilentSender { core: Core::agree(channel, config, prg, true)?, kos, prg: prg.fork() })
+    }
+
+    /// One run: section 4 with the setup of section 5.
+    fn run(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<usize> {
+        let (shape, mut expander, code) = self.core.begin(Core::run_size(n));
+        let mut cots = Zeroizing::new(vec![Block::ZERO; shape.cots() + self.core.config.check_cots()]);
+        self.kos.extend(channel, &mut cots)?;
+        let (level, check) = cots.split_at(shape.cots());
+        let delta = self.kos.delta();
+        let trees = spcot::send(channel, &mut self.prg, &mut expander, delta, shape, level)?;
+        let noise = if self.core.config.security == Security::Malicious {
+            let message = CheckMessage::receive(channel)?;
+            let weights = Weights::new(message.seed, shape);
+            let (noise, sum) = expand(&trees, &mut expander, &*code, Some(&weights));
+            let value = sum ^ message.sender_mask(delta, check);
+            channel.send(&spcot::check_digest(&self.core.context, self.core.run, value))?;
+            channel.flush()?;
+            noise
+        } else {
+            expand(&trees, &mut expander, &*code, None).0
+        };
+        drop(expander);
+        Ok(self.core.compress(&*code, noise, n, each))
+    }
+}
+
+impl SilentReceiver {
+    /// Sets up from a malicious base OT, in which this side sends 128.
+    ///
+    /// Errors: as for [`SilentSender::setup`].
+    pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg, config: Config) -> Result<Self> {
+        let kos = KosReceiver::setup(channel, base, prg)?;
+        Ok(SilentReceiver { core: Core::agree(channel, config, prg, false)?, kos, prg: prg.fork() })
+    }
+
+    fn run(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<usize> {
+        let (shape, mut expander, code) = self.core.begin(Core::run_size(n));
+        let mut cots = Zeroizing::new(vec![Block::ZERO; shape.cots() + self.core.config.check_cots()]);
+        self.kos.extend(channel, &mut cots)?;
+        let (level, check) = cots.split_at(shape.cots());
+        let mut trees = spcot::choose(channel, &mut self.prg, shape, level)?;
+        trees.receive(channel, level)?;
+        let noise = if self.core.config.security == Security::Malicious {
+            let seed = self.prg.block();
+            let weights = Weights::new(seed, shape);
+            CheckMessage::send(channel, seed, weights.of_points(&trees), check)?;
+            channel.flush()?;
+            let (noise, sum) = expand(&trees, &mut expander, &*code, Some(&weights));
+            let value = sum ^ spcot::fold_powers(check);
+            let expected = spcot::check_digest(&self.core.context, self.core.run, value);
+            spcot::receive_digest(channel, &expected).map_err(|error| match error {
+                Error::Cheated { what, .. } => Error::Cheated { protocol: NAME, what },
+                other => other,
+            })?;
+            noise
+        } else {
+            expand(&trees, &mut expander, &*code, None).0
+        };
+        drop(expander);
+        Ok(self.core.compress(&*code, noise, n, each))
+    }
+}
+
+macro_rules! extend {
+    () => {
+        fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
+            let mut at = 0;
+            let result = self.extend_each(channel, out.len(), &mut |rows| {
+                out[at..at + rows.len()].copy_from_slice(rows);
+                at += rows.len();
+            });
+            result.inspect_err(|_| out.zeroize())
+        }
+
+        /// One run makes up to 2^24 at once; what `each` sees has passed that run's check.
+        fn extend_each(
+            &mut self,
+            channel: &mut Channel,
+            n: usize,
+            each: &mut dyn FnMut(&[Block]),
+        ) -> Result<()> {
+            if self.core.spent {
+                return Err(Error::Spent(NAME));
+            }
+            let mut made = self.core.serve(n, each);
+            while made < n {
+                match self.run(channel, n - made, each) {
+                    Ok(more) => made += more,
+                    Err(error) => {
+                        self.core.spent = true;
+                        self.core.left.zeroize();
+                        return Err(error);
+                    }
+                }
+            }
+            Ok(())
+        }
+    };
+}
+
+impl CotSender for SilentSender {
+    fn delta(&self) -> Block {
+        self.kos.delta()
+    }
+
+    extend!();
+}
+
+impl CotReceiver for SilentReceiver {
+    extend!();
+}

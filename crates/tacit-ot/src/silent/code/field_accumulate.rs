@@ -1,0 +1,120 @@
+//! The block-accumulate code over a prime field, for arithmetic correlations.
+//!
+//! As the binary one, with public random multipliers: before each accumulation every entry is multiplied by one, and the
+//! 32×32 blocks hold field elements. Random multipliers only add to what the binary code mixes; the weight of the noise is
+//! that of the binary code.
+
+use super::block_accumulate::{BATCH, Permutation, SIGMA};
+use core::marker::PhantomData;
+use tacit_crypto::field::Field;
+use tacit_crypto::transcript::Transcript;
+use tacit_crypto::{Block, Prg};
+use zeroize::Zeroizing;
+
+/// The code of one length and seed over the field `F`.
+#[derive(Clone, Debug)]
+pub struct FieldAccumulate<F> {
+    outputs: usize,
+    permutations: [Permutation; 2],
+    scalars: [Prg; 2],
+    diagonal: Prg,
+    field: PhantomData<F>,
+}
+
+impl<F: Field> FieldAccumulate<F> {
+    /// The code from `input_len` to half as many; `input_len` a multiple of 64 below 2^31. Panics otherwise.
+    pub fn new(seed: Block, input_len: usize) -> Self {
+        assert!(input_len > 0 && input_len.is_multiple_of(2 * SIGMA) && input_len < 1 << 31, "code length");
+        let mut transcript = Transcript::new("tacit block-accumulate 3x32 field v1");
+        transcript.append("field", F::NAME.as_bytes());
+        transcript.append_blocks("seed", &[seed]);
+        transcript.append_u64("length", input_len as u64);
+        let mut prg = transcript.challenge_prg("permutations");
+        FieldAccumulate {
+            outputs: input_len / 2,
+            permutations: core::array::from_fn(|_| Permutation::new(input_len, &mut prg)),
+            scalars: ["first", "second"].map(|label| transcript.challenge_prg(label)),
+            diagonal: transcript.challenge_prg("diagonal"),
+            field: PhantomData,
+        }
+    }
+
+    /// Length of the result.
+    pub fn output_len(&self) -> usize {
+        self.outputs
+    }
+
+    /// The first `count` results. Panics when `input` has the wrong length or `count` is too large.
+    pub fn encode(&self, input: Vec<F>, count: usize) -> Vec<F> {
+        assert!(input.len() == 2 * self.outputs && count <= self.outputs, "code shapes");
+        let mut values = Zeroizing::new(input);
+        for (permutation, scalars) in self.permutations.iter().zip(&self.scalars) {
+            accumulate(&mut values, scalars.clone());
+            let mut permuted = Zeroizing::new(vec![F::ZERO; values.len()]);
+            let mut images = [0; BATCH];
+            for (i, out) in permuted.chunks_mut(BATCH).enumerate() {
+                permutation.images(i * BATCH, &mut images);
+                for (out, &image) in out.iter_mut().zip(&images) {
+                    *out = values[image as usize];
+                }
+            }
+            values = permuted;
+        }
+        let (upper, lower) = values.split_at(self.outputs);
+        let mut prg = self.diagonal.clone();
+        let mut row = [Block::ZERO; SIGMA];
+        let fold = |i: usize| {
+            prg.fill_blocks(&mut row);
+            let inputs = &lower[i / SIGMA * SIGMA..][..SIGMA];
+            row.iter().zip(inputs).fold(upper[i], |sum, (m, x)| sum + F::from_block(*m) * *x)
+        };
+        (0..count).map(fold).collect()
+    }
+}
+
+fn accumulate<F: Field>(values: &mut [F], mut scalars: Prg) {
+    let mut sum = F::ZERO;
+    let mut blocks = [Block::ZERO; BATCH];
+    for chunk in values.chunks_mut(BATCH) {
+        let blocks = &mut blocks[..chunk.len()];
+        scalars.fill_blocks(blocks);
+        for (value, scalar) in chunk.iter_mut().zip(blocks) {
+            sum = sum + *value * F::from_block(*scalar);
+            *value = sum;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tacit_crypto::field::{F61, F128};
+
+    /// A linear map is known by what it makes of unit vectors.
+    fn matrix_product<F: Field>() {
+        let mut prg = Prg::from_seed(Block::new(9));
+        let n = 192;
+        let code = FieldAccumulate::<F>::new(Block::new(3), n);
+        let unit = |i: usize| {
+            let mut input = vec![F::ZERO; n];
+            input[i] = F::ONE;
+            code.encode(input, n / 2)
+        };
+        let input: Vec<F> = (0..n).map(|_| F::from_block(prg.block())).collect();
+        let mut expected = vec![F::ZERO; n / 2];
+        for (i, x) in input.iter().enumerate() {
+            for (sum, entry) in expected.iter_mut().zip(unit(i)) {
+                *sum = *sum + entry * *x;
+            }
+        }
+        assert!(code.encode(input.clone(), n / 2) == expected);
+        assert!(code.encode(input, 7)[..] == expected[..7]);
+        assert!(unit(5).iter().filter(|x| **x != F::ZERO).count() > n / 4);
+    }
+
+    #[test]
+    fn encoding_is_a_matrix_product() {
+        matrix_product::<F61>();
+        matrix_product::<F128>();
+    }
+}

@@ -1,0 +1,228 @@
+//! The choice of Ferret's parameters, and its one-time setup from nothing: base OT, KOS (IKNP when semi-honest), where
+//! it pays a small Ferret in between, then the main set (Yang–Weng–Lan–Zhang–Wang 2020/924, section 6.2).
+
+use super::ferret::{Config, FerretReceiver, FerretSender, Lanes, Params};
+use super::ferret_uni::{FerretUniReceiver, FerretUniSender, UniConfig, UniParams};
+use crate::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender};
+use crate::{BaseOt, CotReceiver, CotSender, Result, Security};
+use tacit_crypto::Prg;
+use tacit_net::{Channel, LinkModel};
+
+/// The cache that [`Config::choose`] is given where the two parties have not agreed on another: both must choose alike.
+pub const CACHE: usize = 1 << 20;
+
+/// Reserves up to this come straight from KOS: a smaller Ferret would cost as much.
+const DIRECT: usize = 160_000;
+/// Reserves above this are worth four lanes of the small set.
+const WIDE: usize = 600_000;
+
+/// ns a correlation by the LPN table's size over the cache, measured: one lane and four.
+const ONE_LANE: [(f64, f64); 5] = [(0.25, 18.0), (0.5, 17.0), (1.0, 20.0), (2.0, 21.0), (8.0, 37.0)];
+const FOUR_LANES: [(f64, f64); 5] = [(1.0, 13.0), (2.0, 11.0), (4.0, 11.5), (8.0, 15.5), (32.0, 35.5)];
+/// ns a correlation of KOS, and a leaf of a tree that is only expanded.
+const KOS_NS: f64 = 13.0;
+const LEAF_NS: f64 = 3.0;
+const KOS_BITS: f64 = 128.0;
+
+impl Config {
+    /// The set and the lanes that make `count` correlations soonest on `link`, setup included, where each party has
+    /// `cache` bytes of second-level cache to itself.
+    ///
+    /// The estimate adds computing (from measured figures), bytes over the link's rate, and the rounds' delays. It is
+    /// public arithmetic, so that both parties reach the same from the same arguments.
+    pub fn choose(count: u64, security: Security, link: &LinkModel, cache: usize) -> Config {
+        let sets = [Params::E, Params::D, Params::C, Params::B, Params::A];
+        let configs = sets.into_iter().flat_map(|params| Config::both_lanes(params, security));
+        Self::soonest(configs, count, link, cache)
+    }
+
+    /// The lanes that make `count` correlations soonest with the set `params`.
+    pub fn with_set(
+        params: Params,
+        count: u64,
+        security: Security,
+        link: &LinkModel,
+        cache: usize,
+    ) -> Config {
+        Self::soonest(Self::both_lanes(params, security).into_iter(), count, link, cache)
+    }
+
+    fn both_lanes(params: Params, security: Security) -> [Config; 2] {
+        [Lanes::One, Lanes::Four].map(|lanes| Config { params, lanes, security })
+    }
+
+    fn soonest(configs: impl Iterator<Item = Config>, count: u64, link: &LinkModel, cache: usize) -> Config {
+        let timed = configs.map(|config| (config.seconds(count, link, cache), config));
+        let least = timed.reduce(|best, next| if next.0 < best.0 { next } else { best });
+        least.map_or(Config::DEFAULT, |(_, config)| config)
+    }
+
+    const DEFAULT: Config = Config { params: Params::D, lanes: Lanes::Four, security: Security::Malicious };
+
+    /// Estimated time of setup and `count` correlations.
+    fn seconds(&self, count: u64, link: &LinkModel, cache: usize) -> f64 {
+        let (setup_ns, setup_bits, setup_trips) = match self.small(1) {
+            None => direct_cost(self.reserve()),
+            Some(small) => {
+                let (ns, bits, trips) = direct_cost(small.reserve());
+                let iterations = self.reserve().div_ceil(small.net()) as f64;
+                (
+                    ns + self.reserve() as f64 * small.ns(cache),
+                    bits + iterations * small.iteration_bits(),
+                    trips + iterations * small.trips(),
+                )
+            }
+        };
+        let iterations = count.div_ceil(self.net() as u64) as f64;
+        let unused = iterations * self.net() as f64 - count as f64;
+        let ns = setup_ns + count as f64 * self.ns(cache) + unused * LEAF_NS;
+        let bits = setup_bits + iterations * self.iteration_bits();
+        let trips = setup_trips + iterations * self.trips();
+        ns * 1e-9 + bits / (link.megabits() * 1e6) + trips * 2.0 * link.delay().as_secs_f64()
+    }
+
+    fn ns(&self, cache: usize) -> f64 {
+        let table = (self.params.k * self.lanes.count() * size_of::<tacit_crypto::Block>()) as f64;
+        let curve = match self.lanes {
+            Lanes::One => ONE_LANE,
+            Lanes::Four => FOUR_LANES,
+        };
+        interpolate(&curve, table / cache.max(1) as f64)
+    }
+
+    fn iteration_bits(&self) -> f64 {
+        128.0 * (self.tree_cots() as f64)
+    }
+
+    fn trips(&self) -> f64 {
+        match self.security {
+            Security::SemiHonest => 1.0,
+            Security::Malicious => 2.0,
+        }
+    }
+
+    /// The smaller Ferret from which `streams` setups take their correlations, if they do not take them from KOS.
+    pub fn small(&self, streams: usize) -> Option<Config> {
+        let lanes = match self.reserve().saturating_mul(streams) {
+            need if need <= DIRECT => return None,
+            need if need <= WIDE => Lanes::One,
+            _ => Lanes::Four,
+        };
+        Some(Config { params: Params::C, lanes, security: self.security })
+    }
+}
+
+/// ns, bits and round trips of `n` correlations by KOS.
+fn direct_cost(n: usize) -> (f64, f64, f64) {
+    (n as f64 * KOS_NS, n as f64 * KOS_BITS, 2.0)
+}
+
+fn interpolate(curve: &[(f64, f64)], x: f64) -> f64 {
+    let (first, last) = (curve[0], curve[curve.len() - 1]);
+    if x <= first.0 {
+        return first.1;
+    }
+    let between = curve.windows(2).find(|pair| x <= pair[1].0);
+    between.map_or(last.1 * (x / last.0).min(2.0), |pair| {
+        let ((x0, y0), (x1, y1)) = (pair[0], pair[1]);
+        y0 + (y1 - y0) * (x - x0) / (x1 - x0)
+    })
+}
+
+macro_rules! setup {
+    ($(#[$doc:meta])* $name:ident, $config:ident, $ferret:ident, $kos:ident, $iknp:ident, $source:ident, $built:ident) => {
+        $(#[$doc])*
+        pub fn $name(
+            channel: &mut Channel,
+            base: &dyn BaseOt,
+            prg: &mut Prg,
+            config: $config,
+            streams: usize,
+        ) -> Result<Vec<$ferret>> {
+            let mut source: Box<dyn $source> = match config.security {
+                Security::SemiHonest => Box::new($iknp::setup(channel, base, prg)?),
+                Security::Malicious => Box::new($kos::setup(channel, base, prg)?),
+            };
+            if let Some(small) = config.small(streams) {
+                source = Box::new($ferret::setup(channel, prg.fork(), small, &mut *source)?);
+            }
+            $built(streams, || $ferret::setup(channel, prg.fork(), config, &mut *source))
+        }
+    };
+}
+
+setup! {
+    /// `streams` senders of one Δ, each with seeds of its own, from a base OT in which this side receives; one for each
+    /// of as many channels. All interaction of the setup is on `channel`. When one stream fails, all are spent.
+    senders, Config, FerretSender, KosSender, IknpSender, CotSender, tied_senders
+}
+
+setup! {
+    /// `streams` receivers; see [`senders`].
+    receivers, Config, FerretReceiver, KosReceiver, IknpReceiver, CotReceiver, tied_receivers
+}
+
+setup! {
+    /// `streams` senders of Ferret-Uni; see [`senders`].
+    uni_senders, UniConfig, FerretUniSender, KosSender, IknpSender, CotSender, tied_uni_senders
+}
+
+setup! {
+    /// `streams` receivers of Ferret-Uni; see [`senders`].
+    uni_receivers, UniConfig, FerretUniReceiver, KosReceiver, IknpReceiver, CotReceiver, tied_uni_receivers
+}
+
+impl UniConfig {
+    /// The smaller Ferret-Uni from which the main set's setup takes its correlations.
+    pub fn small(&self, _streams: usize) -> Option<UniConfig> {
+        (self.reserve() > DIRECT).then_some(UniConfig { params: UniParams::SETUP, security: self.security })
+    }
+}
+
+macro_rules! tied {
+    ($name:ident, $ferret:ident) => {
+        fn $name(streams: usize, mut make: impl FnMut() -> Result<$ferret>) -> Result<Vec<$ferret>> {
+            let mut all: Vec<$ferret> = Vec::with_capacity(streams);
+            for _ in 0..streams {
+                let mut next = make()?;
+                if let Some(first) = all.first() {
+                    next.tie(first);
+                }
+                all.push(next);
+            }
+            Ok(all)
+        }
+    };
+}
+
+tied!(tied_senders, FerretSender);
+tied!(tied_receivers, FerretReceiver);
+tied!(tied_uni_senders, FerretUniSender);
+tied!(tied_uni_receivers, FerretUniReceiver);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn the_choice_follows_count_link_and_cache() {
+        let choose = |count, link: &LinkModel, cache| Config::choose(count, Security::Malicious, link, cache);
+        let fast = choose(10_000_000, &LinkModel::LOOPBACK, CACHE);
+        assert!(matches!(fast.params.name, "d" | "e") && fast.lanes == Lanes::Four, "{fast:?}");
+        let small = choose(1000, &LinkModel::LOOPBACK, CACHE);
+        assert_eq!((small.params.name, small.lanes), ("e", Lanes::One));
+        let slow = LinkModel::new(10.0, Duration::from_millis(5)).unwrap();
+        let thrifty = choose(1_000_000_000, &slow, CACHE);
+        assert_eq!(thrifty.params.name, "a", "{thrifty:?}");
+        // A cache that holds every table makes the larger sets as fast as the small ones.
+        let bits = |config: Config| config.iteration_bits() / config.net() as f64;
+        let roomy = choose(1_000_000_000, &LinkModel::LAN, 64 << 20);
+        assert!(bits(roomy) <= bits(choose(1_000_000_000, &LinkModel::LAN, CACHE)), "{roomy:?}");
+        let forced = Config::with_set(Params::B, 10, Security::SemiHonest, &LinkModel::LOOPBACK, CACHE);
+        assert_eq!(
+            (forced.params, forced.lanes, forced.security),
+            (Params::B, Lanes::One, Security::SemiHonest)
+        );
+    }
+}

@@ -1,0 +1,200 @@
+//! Puncturable PRF by half-trees (2022/1431), many trees at once.
+//!
+//! The trees of a batch stand in *tiles* of four, one tree a lane. Up to eight tiles are expanded together while they are small,
+//! each one alone once a level fills the vector registers. Nothing but the tiles at work is ever in memory.
+
+use tacit_crypto::aes::Aes128;
+use tacit_crypto::ggm::{self, Fix, LANES};
+use tacit_crypto::{Block, Buffer};
+use zeroize::Zeroize;
+
+/// Tiles that one call expands.
+pub(crate) const TILES: usize = 8;
+const TREES: usize = TILES * LANES;
+// After four levels a tile has 16 lines, enough to fill the pipelines alone.
+const SHARED_LEVELS: usize = 4;
+
+/// One block for each tree of up to eight tiles, tile by tile.
+pub(crate) type PerTree = [Block; TREES];
+
+/// The expander of trees of one depth, with the buffers it reuses.
+pub(crate) struct HalfTrees {
+    depth: usize,
+    cipher: Aes128,
+    hashed_zero: Block,
+    shared: Buffer,
+    tile: Buffer,
+}
+
+impl HalfTrees {
+    /// Trees of 2^`depth` leaves, hashed under the public `key`; `depth` from 1 to 30.
+    pub(crate) fn new(depth: usize, key: Block) -> Self {
+        assert!((1..=30).contains(&depth), "tree depth out of range");
+        let cipher = Aes128::new(key);
+        let hashed_zero = ggm::ccr_keyed(&cipher, Block::ZERO);
+        let shared = Buffer::zeros(TREES << depth.min(SHARED_LEVELS));
+        HalfTrees { depth, cipher, hashed_zero, shared, tile: Buffer::zeros(LANES << depth) }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn cipher(&self) -> &Aes128 {
+        &self.cipher
+    }
+
+    /// Expands the sender's trees with left roots `roots`: `sums[m - 1]` becomes each tree's XOR of the left nodes of
+    /// level m, and `each(tile, leaves)` gets the leaves of the first `tiles` tiles, leaf by leaf, lane by lane.
+    pub(crate) fn expand(
+        &mut self,
+        delta: Block,
+        roots: &PerTree,
+        tiles: usize,
+        sums: &mut [PerTree],
+        mut each: impl FnMut(usize, &mut [Block]),
+    ) {
+        let HalfTrees { depth, cipher, shared, tile, .. } = self;
+        let (depth, shared_depth) = (*depth, (*depth).min(SHARED_LEVELS));
+        shared[..TREES].copy_from_slice(roots);
+        for (right, root) in shared[TREES..2 * TREES].iter_mut().zip(roots) {
+            *right = *root ^ delta;
+        }
+        sums[0] = *roots;
+        for level in 1..shared_depth {
+            ggm::expand_level(cipher, shared, 1 << level, TREES, None, &mut sums[level]);
+        }
+        for t in 0..tiles {
+            gather(shared, t, tile);
+            for level in shared_depth..depth {
+                let sums = &mut sums[level][LANES * t..][..LANES];
+                ggm::expand_level(cipher, tile, 1 << level, LANES, None, sums);
+            }
+            ggm::finish_leaves(tile, 1 << depth, LANES, None, &[]);
+            each(t, &mut tile[..LANES << depth]);
+        }
+    }
+
+    /// Expands the receiver's trees, punctured at the leaves `alpha`, from `keys[m - 1]`: the XOR of the nodes of level
+    /// m on the side away from the path. `each` gets the leaves, the punctured one being the XOR of all others.
+    pub(crate) fn expand_punctured(
+        &mut self,
+        alpha: &[u32; TREES],
+        keys: &[PerTree],
+        tiles: usize,
+        mut each: impl FnMut(usize, &mut [Block]),
+    ) {
+        let HalfTrees { depth, cipher, hashed_zero, shared, tile } = self;
+        let (depth, shared_depth) = (*depth, (*depth).min(SHARED_LEVELS));
+        let mut sibling = keys[0];
+        // XOR of all known nodes of the level: of all leaves but the punctured one, at the end.
+        let mut known = keys[0];
+        let mut path: [u64; TREES] = core::array::from_fn(|p| (alpha[p] & 1) as u64);
+        let mut left = [Block::ZERO; TREES];
+        for level in 1..shared_depth {
+            let fix = Fix { path: &path, sibling: &sibling, top_bit: 1 << (level - 1) };
+            ggm::expand_level(cipher, shared, 1 << level, TREES, Some(&fix), &mut left);
+            for p in 0..TREES {
+                descend(
+                    level,
+                    alpha[p],
+                    keys[level][p],
+                    left[p] ^ *hashed_zero,
+                    &mut sibling[p],
+                    &mut known[p],
+                );
+                path[p] = (alpha[p] as u64) & ((2 << level) - 1);
+            }
+        }
+        for t in 0..tiles {
+            let lanes = LANES * t..LANES * (t + 1);
+            gather(shared, t, tile);
+            for level in shared_depth..depth {
+                let fix = Fix {
+                    path: &path[lanes.clone()],
+                    sibling: &sibling[lanes.clone()],
+                    top_bit: 1 << (level - 1),
+                };
+                ggm::expand_level(cipher, tile, 1 << level, LANES, Some(&fix), &mut left[lanes.clone()]);
+                for p in lanes.clone() {
+                    let left = left[p] ^ *hashed_zero;
+                    descend(level, alpha[p], keys[level][p], left, &mut sibling[p], &mut known[p]);
+                    path[p] = (alpha[p] as u64) & ((2 << level) - 1);
+                }
+            }
+            let fix = Fix {
+                path: &path[lanes.clone()],
+                sibling: &sibling[lanes.clone()],
+                top_bit: 1 << (depth - 1),
+            };
+            ggm::finish_leaves(tile, 1 << depth, LANES, Some(&fix), &known[lanes]);
+            each(t, &mut tile[..LANES << depth]);
+        }
+        sibling.zeroize();
+        known.zeroize();
+        path.zeroize();
+    }
+}
+
+/// From the siblings of level `level` to those of the next: the key is the XOR of one side of the next level, from
+/// which the known nodes of that side are taken off.
+#[inline]
+fn descend(level: usize, alpha: u32, key: Block, left: Block, sibling: &mut Block, known: &mut Block) {
+    let away_is_right = Block::mask(alpha >> level & 1 == 0);
+    *sibling = key ^ left ^ (*known & away_is_right);
+    *known ^= *sibling;
+}
+
+fn gather(shared: &[Block], t: usize, tile: &mut [Block]) {
+    for (line, group) in tile.chunks_exact_mut(LANES).zip(shared.chunks_exact(TREES)) {
+        line.copy_from_slice(&group[LANES * t..][..LANES]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tacit_crypto::Prg;
+
+    /// One tree, one node at a time, straight from the definition.
+    fn naive_leaves(cipher: &Aes128, delta: Block, root: Block, depth: usize) -> Vec<Block> {
+        let mut nodes = vec![root, root ^ delta];
+        for _ in 1..depth {
+            let left: Vec<_> = nodes.iter().map(|p| ggm::ccr_keyed(cipher, *p)).collect();
+            let right: Vec<_> = nodes.iter().zip(&left).map(|(p, l)| *p ^ *l).collect();
+            nodes = [left, right].concat();
+        }
+        nodes
+    }
+
+    #[test]
+    fn trees_equal_the_definition_and_their_punctured_copies() {
+        let mut prg = Prg::from_seed(Block::new(7));
+        for depth in 1..=9 {
+            let key = prg.block();
+            let mut delta = prg.block();
+            delta = delta.with_lsb(true);
+            let mut roots = [Block::ZERO; TREES];
+            prg.fill_blocks(&mut roots);
+            let mut trees = HalfTrees::new(depth, key);
+            let mut sums = vec![[Block::ZERO; TREES]; depth];
+            let mut leaves = Vec::new();
+            trees.expand(delta, &roots, TILES, &mut sums, |_, l| leaves.push(l.to_vec()));
+            for p in 0..TREES {
+                for (i, leaf) in naive_leaves(&Aes128::new(key), delta, roots[p], depth).iter().enumerate() {
+                    assert_eq!(leaves[p / 4][4 * i + p % 4].to_hex(), leaf.with_lsb(false).to_hex());
+                }
+            }
+            let alpha: [u32; TREES] = core::array::from_fn(|_| prg.below(1 << depth) as u32);
+            let keys: Vec<PerTree> = (0..depth)
+                .map(|m| core::array::from_fn(|p| sums[m][p] ^ (delta & Block::mask(alpha[p] >> m & 1 == 0))))
+                .collect();
+            let mut punctured = Vec::new();
+            trees.expand_punctured(&alpha, &keys, TILES, |_, l| punctured.push(l.to_vec()));
+            for p in 0..TREES {
+                for i in 0..1 << depth {
+                    let (v, w) = (leaves[p / 4][4 * i + p % 4], punctured[p / 4][4 * i + p % 4]);
+                    let expected = v ^ (delta & Block::mask(alpha[p] as usize == i));
+                    assert_eq!(w.to_hex(), expected.to_hex(), "depth {depth}, tree {p}, leaf {i}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Silent OT: correlations from a short interaction and much local computing.
+
+pub mod bcgikrs19;
+pub mod code;
+pub(crate) mod cuckoo;
+pub mod ferret;
+pub mod ferret_setup;
+pub mod ferret_uni;
+pub(crate) mod half_tree;
+pub mod nisc;
+pub(crate) mod pprf;
+pub(crate) mod spcot;

@@ -1,0 +1,953 @@
+//! Non-interactive OT with silent preprocessing (BCGIKRS19, sections 3, 5 and 6.6; figures 10, 11 and 17).
+//!
+//! The receiver publishes a key as a file, any number of senders answer with a file, and both expand later, alone, to many
+//! random OTs. Chosen messages then take one more message each way, or none at all: the receiver can send its question
+//! along with the key, the sender its reply along with the answer, which makes a two-message OT extension.
+//!
+//! | paper | here |
+//! | --- | --- |
+//! | R.Gen | [`ReceiverKey::generate`] |
+//! | R.Expand_in | [`ReceiverKey::expand_in`] |
+//! | S.Gen | [`SenderKey::answer`] |
+//! | S.Expand | [`SenderKey::expand`] |
+//! | R.Expand_out | [`ReceiverKey::expand_out`] |
+//! | R.Msg | [`ReceiverKey::ask`] |
+//! | S.Msg | [`reply`] |
+//! | R.Dec | [`open`] |
+//!
+//! - **Security**: malicious by Fiat–Shamir (or semi-honest, where [`Params`] say so) in the random-oracle and
+//!   ideal-permutation models, under dual LPN with one bit of adaptive leakage: a sender that guesses bits of the noise is
+//!   caught when wrong. The receiver's choice bits are the same towards every sender that answers one key, so **one key
+//!   takes one question**: two questions under one key tell the XOR of their inputs.
+//! - **Bytes**: 80 an OT of the key's t·ℓ from the receiver, 32 an OT and 64 a tree from the sender: about 210 kB and 95 kB
+//!   for 10^7 OTs.
+//!
+//! The base OT is that of [`mrr21`], whose two messages do not wait for one another. Deviations from the paper: one hash
+//! over all trees in place of one a tree; the t combinations of figure 16 are added up under random weights, which keeps
+//! its proof, since errors are fixed before the weights are drawn; weights are monomials of few random elements, so that
+//! the receiver finds those of its points without a secret index (soundness (ℓ + 5)/2^128).
+
+use super::bcgikrs19::{Code, LARGEST_RUN, positions};
+use super::pprf::{Ggm, LeafSums, Leaves, Line, Punctured, equal};
+use super::spcot::{Shape, Weights};
+use crate::base::{Run, mrr21};
+use crate::{Error, OtReceiver, OtSender, Result, RotReceiver, RotSender, Security};
+use subtle::ConstantTimeEq;
+use tacit_crypto::ggm::LANES;
+use tacit_crypto::hash::Mitccrh;
+use tacit_crypto::transcript::Transcript;
+use tacit_crypto::{BitVec, Block, Buffer, Prg, gf128};
+use tacit_net::{Channel, Party, SessionId};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+/// The name in errors.
+pub const NAME: &str = "silent nisc";
+const MAGIC: [u8; 9] = *b"tacitnisc";
+const VERSION: u8 = 1;
+/// Bytes of one base OT's part of a key, and of the sender's one point.
+const BASE_MESSAGE: usize = 80;
+const POINT: usize = 32;
+const HEADER: usize = MAGIC.len() + 4 + 8 + 32;
+
+/// What a message is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    PublicKey = 1,
+    ReceiverKey = 2,
+    Answer = 3,
+    SenderKey = 4,
+    Question = 5,
+    Reply = 6,
+}
+
+/// What the receiver chooses when it makes a key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Params {
+    /// The public matrix.
+    pub code: Code,
+    /// Whether the sender proves that it did as told.
+    pub security: Security,
+    /// Number of OTs, from 1 to 2^24.
+    pub count: usize,
+}
+
+impl Params {
+    fn check(self) -> Result<Self> {
+        if (1..=LARGEST_RUN).contains(&self.count) {
+            Ok(self)
+        } else {
+            Err(Error::Usage { protocol: NAME, what: "the number of OTs must be from 1 to 2^24" })
+        }
+    }
+
+    fn shape(self) -> Shape {
+        self.code.shape(self.count)
+    }
+
+    fn malicious(self) -> bool {
+        self.security == Security::Malicious
+    }
+
+    fn answer_len(self) -> usize {
+        let shape = self.shape();
+        let tree = if self.malicious() { 4 } else { 1 };
+        let check = if self.malicious() { 64 } else { 0 };
+        HEADER + POINT + 32 * shape.cots() + 16 * LANES * tree * shape.tiles + check
+    }
+}
+
+/// The start of every message: what it is, for which parameters, and to what it belongs.
+struct Header {
+    kind: Kind,
+    params: Params,
+    id: [u8; 32],
+}
+
+fn malformed(what: &'static str) -> Error {
+    Error::Malformed { protocol: NAME, what }
+}
+
+impl Header {
+    fn write(&self) -> Vec<u8> {
+        let mut out = MAGIC.to_vec();
+        let code = match self.params.code {
+            Code::QuasiCyclic => 0,
+            Code::Linear => 1,
+        };
+        out.extend_from_slice(&[VERSION, self.kind as u8, code, self.params.malicious() as u8]);
+        out.extend_from_slice(&(self.params.count as u64).to_le_bytes());
+        out.extend_from_slice(&self.id);
+        out
+    }
+
+    /// Reads the header of a message of `kind`; returns what follows it.
+    fn read(message: &[u8], kind: Kind) -> Result<(Header, &[u8])> {
+        let cut = message.split_first_chunk::<HEADER>();
+        let Some((head, body)) = cut else { return Err(malformed("the message is cut short")) };
+        let (magic, head) = head.split_at(MAGIC.len());
+        if magic != MAGIC {
+            return Err(malformed("this is no message of silent NISC"));
+        }
+        if head[0] != VERSION {
+            return Err(malformed("the message is of another version"));
+        }
+        if head[1] != kind as u8 {
+            return Err(malformed("the message is of another kind"));
+        }
+        let code = match head[2] {
+            0 => Code::QuasiCyclic,
+            1 => Code::Linear,
+            _ => return Err(malformed("an unknown code")),
+        };
+        let security = match head[3] {
+            0 => Security::SemiHonest,
+            1 => Security::Malicious,
+            _ => return Err(malformed("an unknown security")),
+        };
+        let (mut count, mut id) = ([0; 8], [0; 32]);
+        count.copy_from_slice(&head[4..12]);
+        id.copy_from_slice(&head[12..]);
+        let count = usize::try_from(u64::from_le_bytes(count)).unwrap_or(usize::MAX);
+        let params = Params { code, security, count };
+        params.check().map_err(|_| malformed("the number of OTs is out of range"))?;
+        Ok((Header { kind, params, id }, body))
+    }
+
+    /// As [`read`](Self::read), for a message that must belong to `id` and have `params`.
+    fn read_for<'a>(message: &'a [u8], kind: Kind, params: Params, id: &[u8; 32]) -> Result<&'a [u8]> {
+        let (header, body) = Header::read(message, kind)?;
+        if header.params != params {
+            return Err(malformed("the message has other parameters"));
+        }
+        if header.id != *id {
+            return Err(malformed("the message belongs to another session"));
+        }
+        Ok(body)
+    }
+}
+
+/// All that follows from a public key and the context in which it is used.
+struct Public {
+    params: Params,
+    shape: Shape,
+    transcript: Transcript,
+    id: [u8; 32],
+}
+
+impl Public {
+    fn new(key: &[u8], context: &[u8]) -> Result<Self> {
+        let (header, body) = Header::read(key, Kind::PublicKey)?;
+        let (params, shape) = (header.params, header.params.shape());
+        if body.len() != shape.cots() * BASE_MESSAGE {
+            return Err(malformed("the key's length is not that of its parameters"));
+        }
+        let mut transcript = Transcript::new("tacit silent nisc v1");
+        transcript.append("context", context);
+        transcript.append("public key", key);
+        let mut id = [0; 32];
+        transcript.challenge_bytes("id", &mut id);
+        Ok(Public { params, shape, transcript, id })
+    }
+
+    fn ggm(&self) -> Ggm {
+        Ggm::new(&self.transcript, self.shape.depth)
+    }
+
+    fn encode(&self, noise: Buffer, each: &mut dyn FnMut(&mut [Block])) {
+        let seed = self.transcript.clone().challenge_block("code");
+        let code = self.params.code.instance(seed, positions(self.shape));
+        let mut noise = noise;
+        code.absorb(&mut Block::ZERO.clone(), &mut noise);
+        code.encode(noise, self.params.count, each);
+    }
+
+    fn tile_len(&self) -> usize {
+        LANES << self.shape.depth
+    }
+
+    /// Binds the answer up to its check: the challenges of Fig. 17.
+    fn challenge(&self, answer: &[u8]) -> (Block, Weights) {
+        let mut transcript = self.transcript.clone();
+        transcript.append("answer", answer);
+        let tau = transcript.challenge_block("tau");
+        (tau, Weights::new(transcript.challenge_block("weights"), self.shape))
+    }
+
+    /// Binds the whole answer: what it is called, and the hash of its OTs.
+    fn answered(&self, answer: &[u8]) -> ([u8; 32], Block) {
+        let mut transcript = self.transcript.clone();
+        transcript.append("whole answer", answer);
+        let mut id = [0; 32];
+        transcript.challenge_bytes("id", &mut id);
+        (id, transcript.challenge_block("mitccrh start"))
+    }
+}
+
+/// The base OTs' run: bound to the nonce, the parameters and the context.
+fn base_run(header: &[u8], context: &[u8], len: usize) -> Run {
+    let mut transcript = Transcript::new("tacit silent nisc base v1");
+    transcript.append("context", context);
+    transcript.append("header", header);
+    let mut session = [0; 32];
+    transcript.challenge_bytes("session", &mut session);
+    Run::new(mrr21::NAME, SessionId(session), Party::First, 0, len)
+}
+
+/// The hash of all γ, fed in pieces.
+struct GammaHash(blake3::Hasher);
+
+impl GammaHash {
+    fn new(public: &Public) -> Self {
+        let mut key = [0; 32];
+        public.transcript.clone().challenge_bytes("gamma", &mut key);
+        GammaHash(blake3::Hasher::new_keyed(&key))
+    }
+
+    fn add(&mut self, leaves: &Leaves<'_>) {
+        for half in leaves.gamma {
+            self.0.update(Block::as_bytes(half));
+        }
+    }
+
+    fn finish(&self) -> [u8; 32] {
+        *self.0.finalize().as_bytes()
+    }
+}
+
+/// The receiver's secret key: a seed and the parameters it was made for.
+#[derive(Clone)]
+pub struct ReceiverKey {
+    params: Params,
+    seed: Block,
+    context: Vec<u8>,
+}
+
+impl Drop for ReceiverKey {
+    fn drop(&mut self) {
+        self.seed.zeroize();
+    }
+}
+
+impl core::fmt::Debug for ReceiverKey {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "ReceiverKey({:?}, [secret])", self.params)
+    }
+}
+
+/// What the seed of a receiver's key stands for.
+struct ReceiverState {
+    public_key: Vec<u8>,
+    alpha: Zeroizing<Vec<u32>>,
+    base: mrr21::Receiver,
+}
+
+impl ReceiverKey {
+    /// R.Gen: a secret key and the public key that goes with it. `context` is bound to both, and senders give the same.
+    ///
+    /// Errors when the number of OTs is out of range.
+    pub fn generate(params: Params, context: &[u8], prg: &mut Prg) -> Result<(Self, Vec<u8>)> {
+        let key = ReceiverKey { params: params.check()?, seed: prg.block(), context: context.to_vec() };
+        let public_key = key.state()?.public_key;
+        Ok((key, public_key))
+    }
+
+    /// The secret key as bytes for a file that only its owner can read.
+    pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
+        let header = Header { kind: Kind::ReceiverKey, params: self.params, id: [0; 32] };
+        let mut out = Zeroizing::new(header.write());
+        out.extend_from_slice(&self.seed.to_bytes());
+        out
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote; `context` is that of [`generate`](Self::generate).
+    pub fn from_bytes(bytes: &[u8], context: &[u8]) -> Result<Self> {
+        let (header, body) = Header::read(bytes, Kind::ReceiverKey)?;
+        let seed = body.try_into().map_err(|_| malformed("the key's length is wrong"))?;
+        Ok(ReceiverKey { params: header.params, seed: Block::from_bytes(seed), context: context.to_vec() })
+    }
+
+    /// The number of OTs and the other parameters.
+    pub fn params(&self) -> Params {
+        self.params
+    }
+
+    /// Makes everything again from the seed.
+    fn state(&self) -> Result<ReceiverState> {
+        let shape = self.params.shape();
+        let mut prg = Prg::from_seed(self.seed);
+        let mut nonce = [0; 32];
+        prg.fill_bytes(&mut nonce);
+        let mut bytes = Zeroizing::new(vec![0u8; 4 * shape.tiles * LANES]);
+        prg.fill_bytes(&mut bytes);
+        let mask = (1u32 << shape.depth) - 1;
+        let alpha: Zeroizing<Vec<u32>> =
+            Zeroizing::new(bytes.as_chunks().0.iter().map(|b| u32::from_le_bytes(*b) & mask).collect());
+        let mut choices = BitVec::zeros(shape.cots());
+        for i in 0..shape.cots() {
+            let (tile, level, lane) = place(i, shape);
+            choices.set(i, alpha[tile * LANES + lane] >> level & 1 == 0);
+        }
+        let mut public_key = Header { kind: Kind::PublicKey, params: self.params, id: nonce }.write();
+        let run = base_run(&public_key, &self.context, shape.cots());
+        let (base, message) = mrr21::Receiver::start(&run, &choices, &mut prg)?;
+        public_key.extend_from_slice(&message);
+        Ok(ReceiverState { public_key, alpha, base })
+    }
+
+    /// The public key again.
+    pub fn public_key(&self) -> Result<Vec<u8>> {
+        Ok(self.state()?.public_key)
+    }
+
+    /// R.Expand_in: the choice bits of the random OTs, which no answer changes.
+    pub fn expand_in(&self) -> Result<BitVec> {
+        let state = self.state()?;
+        let public = Public::new(&state.public_key, &self.context)?;
+        let mut noise = Buffer::zeros(positions(public.shape));
+        for (tile, leaves) in noise.chunks_mut(public.tile_len()).enumerate() {
+            for (i, leaf) in leaves.iter_mut().enumerate() {
+                *leaf = equal(state.alpha[tile * LANES + i % LANES], (i / LANES) as u32) & Block::ONE;
+            }
+        }
+        let mut choices = BitVec::zeros(self.params.count);
+        let mut at = 0;
+        public.encode(noise, &mut |rows| {
+            choices.set_lsbs(at, rows);
+            at += rows.len();
+        });
+        Ok(choices)
+    }
+
+    /// R.Expand_out: checks a sender's answer and makes the receiver's half of the random OTs.
+    ///
+    /// Errors: `Malformed` for a message that is not an answer to this key, `Cheated` when a check fails.
+    pub fn expand_out(&self, answer: &[u8]) -> Result<ReceiverOutput> {
+        let state = self.state()?;
+        let public = Public::new(&state.public_key, &self.context)?;
+        let body = Header::read_for(answer, Kind::Answer, self.params, &public.id)?;
+        if answer.len() != self.params.answer_len() {
+            return Err(malformed("the answer's length is not that of its parameters"));
+        }
+        let malicious = self.params.malicious();
+        let shape = public.shape;
+        let (point, body) = body.split_at(POINT);
+        let mut pads = Zeroizing::new(vec![Block::ZERO; shape.cots()]);
+        let alpha = state.alpha;
+        state.base.finish(point, &mut pads)?;
+        let mut body = Blocks(body);
+        let mut tiles = receive_tiles(&mut body, &pads, &alpha, shape, malicious);
+        let checked = answer.len() - body.0.len() + if malicious { 32 } else { 0 };
+        let (tau, weights) = public.challenge(&answer[..checked]);
+
+        let mut ggm = public.ggm();
+        let mut gamma = GammaHash::new(&public);
+        let mut noise = Buffer::zeros(positions(shape));
+        let mut combined = Buffer::zeros(public.tile_len());
+        let mut sum = Block::ZERO;
+        for (tile, key) in tiles.iter_mut().enumerate() {
+            let noise = &mut noise[tile * public.tile_len()..][..public.tile_len()];
+            ggm.expand_punctured(key, |leaves| {
+                if malicious {
+                    gamma.add(&leaves);
+                    combine(&leaves, tau, &mut combined);
+                }
+                for (i, (to, w)) in noise[leaves.start..].iter_mut().zip(&*leaves.w).enumerate() {
+                    let at = leaves.start + i;
+                    let on = equal(key.alpha[at % LANES], (at / LANES) as u32) & Block::ONE;
+                    *to = w.with_lsb(false) | on;
+                }
+            });
+            if malicious {
+                sum ^= weights.sum(tile, &combined);
+            }
+        }
+        if malicious {
+            let (hash, [x, v]) = (body.0.first_chunk::<32>().copied(), body.last_two());
+            // Fig. 16: V_R + V_S = X·τ_α, summed over the trees.
+            let expected = gf128::mul(x, weights.of_leaves(&alpha)) ^ sum;
+            let fits = expected.ct_eq(&v) & hash.unwrap_or_default().ct_eq(&gamma.finish());
+            if !bool::from(fits) {
+                return Err(Error::Cheated { protocol: NAME, what: "the sender's trees do not agree" });
+            }
+        }
+        let (id, start) = public.answered(answer);
+        let hash = Mitccrh::new(start);
+        let mut choices = BitVec::zeros(self.params.count);
+        let mut pads = vec![Block::ZERO; self.params.count];
+        let mut at = 0;
+        public.encode(noise, &mut |rows| {
+            choices.set_lsbs(at, rows);
+            hash.cot_to_rot_receiver(at as u64, rows, &mut pads[at..at + rows.len()]);
+            at += rows.len();
+        });
+        Ok(ReceiverOutput { params: self.params, question_id: public.id, id, choices, messages: pads })
+    }
+
+    /// R.Msg: the question that turns the random choice bits `random` of [`expand_in`](Self::expand_in) into `inputs`.
+    ///
+    /// Ask once with a key. Errors when a length is not the number of OTs.
+    pub fn ask(&self, random: &BitVec, inputs: &BitVec) -> Result<Vec<u8>> {
+        if random.len() != self.params.count || inputs.len() != self.params.count {
+            return Err(Error::Usage { protocol: NAME, what: "one choice bit an OT" });
+        }
+        let public = Public::new(&self.public_key()?, &self.context)?;
+        let mut out = Header { kind: Kind::Question, params: self.params, id: public.id }.write();
+        let mut difference = random.clone();
+        difference.xor_assign(inputs);
+        out.extend_from_slice(difference.as_bytes());
+        Ok(out)
+    }
+}
+
+/// Tile, level and lane of the `i`-th base OT.
+fn place(i: usize, shape: Shape) -> (usize, usize, usize) {
+    (i / LANES / shape.depth, i / LANES % shape.depth, i % LANES)
+}
+
+/// Reads a message block by block; its length was checked before.
+struct Blocks<'a>(&'a [u8]);
+
+impl Blocks<'_> {
+    fn next(&mut self) -> Block {
+        match self.0.split_first_chunk() {
+            Some((bytes, rest)) => {
+                self.0 = rest;
+                Block::from_bytes(*bytes)
+            }
+            None => Block::ZERO,
+        }
+    }
+
+    fn line(&mut self) -> Line {
+        core::array::from_fn(|_| self.next())
+    }
+
+    fn last_two(&self) -> [Block; 2] {
+        let mut last = Blocks(&self.0[self.0.len().saturating_sub(32)..]);
+        [last.next(), last.next()]
+    }
+}
+
+/// Fig. 13, step 8: the OTs' outputs, the corrections and the sums of γ of every tile.
+fn receive_tiles(
+    body: &mut Blocks<'_>,
+    pads: &[Block],
+    alpha: &[u32],
+    shape: Shape,
+    malicious: bool,
+) -> Vec<Punctured> {
+    let mut keys = Zeroizing::new(vec![Line::default(); shape.tiles * shape.depth]);
+    for (i, pad) in pads.iter().enumerate() {
+        let (tile, level, lane) = place(i, shape);
+        let (zero, one) = (body.next(), body.next());
+        let away = Block::mask(alpha[tile * LANES + lane] >> level & 1 == 0);
+        keys[i / LANES][lane] = (zero & !away | one & away) ^ *pad;
+    }
+    let tiles = alpha.as_chunks::<LANES>().0.iter().zip(keys.chunks(shape.depth));
+    tiles
+        .map(|(alpha, keys)| {
+            let mut lines = [Line::default(); 4];
+            for line in if malicious { &mut lines[..] } else { &mut lines[1..2] } {
+                *line = body.line();
+            }
+            let [omega, w, g0, g1] = lines;
+            Punctured { alpha: *alpha, keys: keys.to_vec(), correction: [omega, w], gamma: [g0, g1] }
+        })
+        .collect()
+}
+
+/// ω + τ·w of a piece, put where it stands in the tile.
+fn combine(leaves: &Leaves<'_>, tau: Block, tile: &mut [Block]) {
+    let place = &mut tile[leaves.start..][..leaves.w.len()];
+    place.copy_from_slice(leaves.omega);
+    gf128::multiply_add(place, leaves.w, tau);
+}
+
+/// The sender's secret key: a seed, and to which answer it belongs.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct SenderKey {
+    #[zeroize(skip)]
+    params: Params,
+    seed: Block,
+    public_id: [u8; 32],
+    answer_id: [u8; 32],
+    start: Block,
+}
+
+impl core::fmt::Debug for SenderKey {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "SenderKey({:?}, [secret])", self.params)
+    }
+}
+
+/// What the seed of a sender's key stands for.
+#[derive(Zeroize, ZeroizeOnDrop)]
+struct SenderSecrets {
+    delta: Block,
+    chi: Block,
+    roots: Vec<Line>,
+}
+
+impl SenderSecrets {
+    fn new(seed: Block, shape: Shape) -> (Self, Prg) {
+        let mut prg = Prg::from_seed(seed);
+        let (delta, chi) = (prg.block().with_lsb(true), prg.block());
+        let mut roots = vec![Line::default(); shape.tiles];
+        prg.fill_blocks(roots.as_flattened_mut());
+        (SenderSecrets { delta, chi, roots }, prg)
+    }
+}
+
+impl SenderKey {
+    /// S.Gen: answers a public key. `context` is the receiver's.
+    ///
+    /// Errors: `Malformed` for bytes that are no public key of this version.
+    pub fn answer(public_key: &[u8], context: &[u8], prg: &mut Prg) -> Result<(Self, Vec<u8>)> {
+        Self::answer_with(public_key, context, prg, |_| ())
+    }
+
+    /// [`answer`](Self::answer); `change` sees the message before its challenges are drawn.
+    fn answer_with(
+        public_key: &[u8],
+        context: &[u8],
+        prg: &mut Prg,
+        change: impl FnOnce(&mut [u8]),
+    ) -> Result<(Self, Vec<u8>)> {
+        let public = Public::new(public_key, context)?;
+        let (params, shape) = (public.params, public.shape);
+        let seed = prg.block();
+        let (secrets, mut prg) = SenderSecrets::new(seed, shape);
+        let (header, phi) = public_key.split_at(HEADER);
+        let run = base_run(header, context, shape.cots());
+        let (base, point) = mrr21::Sender::start(&run, &mut prg);
+        let mut pads = Zeroizing::new(vec![[Block::ZERO; 2]; shape.cots()]);
+        base.finish(phi, &mut pads)?;
+
+        let mut answer = Header { kind: Kind::Answer, params, id: public.id }.write();
+        answer.extend_from_slice(&point);
+        send_tiles(&public, &secrets, &pads, &mut answer);
+        change(&mut answer);
+        if params.malicious() {
+            let (tau, weights) = public.challenge(&answer);
+            let mut ggm = public.ggm();
+            let mut sums = vec![Default::default(); shape.depth];
+            let mut combined = Buffer::zeros(public.tile_len());
+            let mut v = Block::ZERO;
+            for (tile, roots) in secrets.roots.iter().enumerate() {
+                ggm.expand(roots, &mut sums, |leaves| combine(&leaves, tau, &mut combined));
+                v ^= weights.sum(tile, &combined);
+            }
+            sums.as_flattened_mut().as_flattened_mut().zeroize();
+            let x = secrets.chi ^ gf128::mul(tau, secrets.delta);
+            answer.extend_from_slice(Block::as_bytes(&[x, v]));
+        }
+        let (answer_id, start) = public.answered(&answer);
+        let key = SenderKey { params, seed, public_id: public.id, answer_id, start };
+        Ok((key, answer))
+    }
+
+    /// The number of OTs and the other parameters.
+    pub fn params(&self) -> Params {
+        self.params
+    }
+
+    /// S.Expand: the sender's half of the random OTs. `public_key` and `context` are those that were answered.
+    ///
+    /// Errors when they are not.
+    pub fn expand(&self, public_key: &[u8], context: &[u8]) -> Result<SenderOutput> {
+        let public = Public::new(public_key, context)?;
+        if public.id != self.public_id || public.params != self.params {
+            return Err(malformed("the key belongs to another session"));
+        }
+        let (secrets, _) = SenderSecrets::new(self.seed, public.shape);
+        let mut ggm = public.ggm();
+        let mut sums = vec![Default::default(); public.shape.depth];
+        let mut noise = Buffer::zeros(positions(public.shape));
+        for (place, roots) in noise.chunks_mut(public.tile_len()).zip(&secrets.roots) {
+            ggm.expand(roots, &mut sums, |leaves| {
+                for (to, w) in place[leaves.start..].iter_mut().zip(&*leaves.w) {
+                    *to = w.with_lsb(false);
+                }
+            });
+        }
+        sums.as_flattened_mut().as_flattened_mut().zeroize();
+        let hash = Mitccrh::new(self.start);
+        let mut messages = vec![[Block::ZERO; 2]; self.params.count];
+        let mut at = 0;
+        public.encode(noise, &mut |rows| {
+            hash.cot_to_rot_sender(at as u64, secrets.delta, rows, &mut messages[at..at + rows.len()]);
+            at += rows.len();
+        });
+        let (params, question_id, id) = (self.params, self.public_id, self.answer_id);
+        Ok(SenderOutput { params, question_id, id, messages })
+    }
+
+    /// The secret key as bytes for a file that only its owner can read.
+    pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
+        let header = Header { kind: Kind::SenderKey, params: self.params, id: self.public_id };
+        let mut out = Zeroizing::new(header.write());
+        out.extend_from_slice(&self.answer_id);
+        out.extend_from_slice(Block::as_bytes(&[self.start, self.seed]));
+        out
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let (header, body) = Header::read(bytes, Kind::SenderKey)?;
+        let cut = body.split_first_chunk::<32>().filter(|(_, rest)| rest.len() == 32);
+        let Some((answer_id, rest)) = cut else { return Err(malformed("the key's length is wrong")) };
+        let mut rest = Blocks(rest);
+        let (start, seed) = (rest.next(), rest.next());
+        let (params, public_id) = (header.params, header.id);
+        Ok(SenderKey { params, seed, public_id, answer_id: *answer_id, start })
+    }
+}
+
+/// Fig. 13, steps 2 to 7: the level sums under the pads, corrections, sums and hash of γ.
+fn send_tiles(public: &Public, secrets: &SenderSecrets, pads: &[[Block; 2]], answer: &mut Vec<u8>) {
+    let (shape, malicious) = (public.shape, public.params.malicious());
+    let mut ggm = public.ggm();
+    let mut gamma = GammaHash::new(public);
+    let mut tails = Vec::with_capacity(shape.tiles * 64 * LANES);
+    let mut sums = vec![[Line::default(); 2]; shape.depth];
+    for (roots, pads) in secrets.roots.iter().zip(pads.chunks(LANES * shape.depth)) {
+        let totals: LeafSums = ggm.expand(roots, &mut sums, |leaves| {
+            if malicious {
+                gamma.add(&leaves);
+            }
+        });
+        for (i, pad) in pads.iter().enumerate() {
+            let [left, right] = &sums[i / LANES];
+            let masked = [left[i % LANES] ^ pad[0], right[i % LANES] ^ pad[1]];
+            answer.extend_from_slice(Block::as_bytes(&masked));
+        }
+        let [omega, w, g0, g1] = totals;
+        let omega = omega.map(|t| t ^ secrets.chi);
+        let w = w.map(|t| t ^ secrets.delta);
+        let lines = [omega, w, g0, g1];
+        for line in if malicious { &lines[..] } else { &lines[1..2] } {
+            tails.extend_from_slice(Block::as_bytes(line));
+        }
+    }
+    sums.as_flattened_mut().as_flattened_mut().zeroize();
+    answer.extend_from_slice(&tails);
+    if malicious {
+        answer.extend_from_slice(&gamma.finish());
+    }
+}
+
+/// The sender's half of the random OTs.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub struct SenderOutput {
+    #[zeroize(skip)]
+    params: Params,
+    question_id: [u8; 32],
+    id: [u8; 32],
+    messages: Vec<[Block; 2]>,
+}
+
+impl SenderOutput {
+    /// The random messages.
+    pub fn messages(&self) -> &[[Block; 2]] {
+        &self.messages
+    }
+}
+
+/// The receiver's half of the random OTs.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub struct ReceiverOutput {
+    #[zeroize(skip)]
+    params: Params,
+    question_id: [u8; 32],
+    id: [u8; 32],
+    choices: BitVec,
+    messages: Vec<Block>,
+}
+
+impl ReceiverOutput {
+    /// The random choice bits, those of [`ReceiverKey::expand_in`].
+    pub fn choices(&self) -> &BitVec {
+        &self.choices
+    }
+
+    /// The message of each choice.
+    pub fn messages(&self) -> &[Block] {
+        &self.messages
+    }
+}
+
+/// Binds a reply to the answer and to the question.
+fn reply_id(answer: &[u8; 32], question: &[u8]) -> [u8; 32] {
+    let mut transcript = Transcript::new("tacit silent nisc reply v1");
+    transcript.append("answer", answer);
+    transcript.append("question", question);
+    let mut id = [0; 32];
+    transcript.challenge_bytes("id", &mut id);
+    id
+}
+
+/// S.Msg: the reply to a question: the sender's messages under its pads, swapped as the question says.
+///
+/// The output is consumed: pads serve once. Errors: `Malformed` for a question to another key, `Usage` for a wrong number
+/// of messages.
+pub fn reply(output: SenderOutput, question: &[u8], messages: &[[Block; 2]]) -> Result<Vec<u8>> {
+    let params = output.params;
+    if messages.len() != params.count {
+        return Err(Error::Usage { protocol: NAME, what: "one pair of messages an OT" });
+    }
+    let bits = Header::read_for(question, Kind::Question, params, &output.question_id)?;
+    if bits.len() != params.count.div_ceil(8) {
+        return Err(malformed("the question's length is not that of its parameters"));
+    }
+    let swaps = BitVec::from_bytes(bits, params.count);
+    let mut out = Header { kind: Kind::Reply, params, id: reply_id(&output.id, question) }.write();
+    for ((i, pads), pair) in output.messages.iter().enumerate().zip(messages) {
+        let swap = (pads[0] ^ pads[1]) & Block::mask(swaps.get(i));
+        out.extend_from_slice(Block::as_bytes(&[pads[0] ^ swap ^ pair[0], pads[1] ^ swap ^ pair[1]]));
+    }
+    Ok(out)
+}
+
+/// R.Dec: opens a reply to `question`, which asked for `inputs`.
+///
+/// Errors: `Malformed` for a reply of another sender, to another question, or of a wrong length.
+pub fn open(output: &ReceiverOutput, inputs: &BitVec, question: &[u8], reply: &[u8]) -> Result<Vec<Block>> {
+    let params = output.params;
+    if inputs.len() != params.count {
+        return Err(Error::Usage { protocol: NAME, what: "one choice bit an OT" });
+    }
+    Header::read_for(question, Kind::Question, params, &output.question_id)?;
+    let body = Header::read_for(reply, Kind::Reply, params, &reply_id(&output.id, question))?;
+    if body.len() != 32 * params.count {
+        return Err(malformed("the reply's length is not that of its parameters"));
+    }
+    let mut body = Blocks(body);
+    let opened = output.messages.iter().zip(inputs.iter()).map(|(pad, input)| {
+        let (zero, one) = (body.next(), body.next());
+        zero ^ ((zero ^ one) & Block::mask(input)) ^ *pad
+    });
+    Ok(opened.collect())
+}
+
+/// The two-message protocols over a channel, for either role: random OT, and OT on chosen blocks with chosen bits.
+///
+/// Every call is a run of its own, with base OTs; the first message goes from the receiver to the sender. Figures 10 and 17.
+pub struct TwoRound {
+    code: Code,
+    security: Security,
+    prg: Prg,
+}
+
+impl TwoRound {
+    /// Both parties give the same code and security.
+    pub fn new(code: Code, security: Security, prg: &mut Prg) -> Self {
+        TwoRound { code, security, prg: prg.fork() }
+    }
+
+    /// What the channel adds to all hashes: its session, which end receives, and the number of the run.
+    fn context(channel: &mut Channel, receives: bool) -> Vec<u8> {
+        let mut context = channel.session_id().0.to_vec();
+        context.push(((channel.party() == Party::First) == receives) as u8);
+        context.extend_from_slice(&channel.next_instance().to_le_bytes());
+        context
+    }
+
+    fn params(&self, count: usize) -> Params {
+        Params { code: self.code, security: self.security, count }
+    }
+
+    /// Receives a key of the parameters at hand.
+    fn receive_key(&self, channel: &mut Channel, count: usize) -> Result<Vec<u8>> {
+        let params = self.params(count).check()?;
+        let key = channel.recv_sized(HEADER + params.shape().cots() * BASE_MESSAGE)?;
+        let (header, _) = Header::read(&key, Kind::PublicKey)?;
+        if header.params != params {
+            return Err(malformed("the peer uses other parameters"));
+        }
+        Ok(key)
+    }
+}
+
+impl RotSender for TwoRound {
+    fn extend(&mut self, channel: &mut Channel, out: &mut [[Block; 2]]) -> Result<()> {
+        if out.is_empty() {
+            return Ok(());
+        }
+        let context = Self::context(channel, false);
+        let key = self.receive_key(channel, out.len())?;
+        let (secret, answer) = SenderKey::answer(&key, &context, &mut self.prg)?;
+        channel.send_sized(&answer)?;
+        channel.flush()?;
+        out.copy_from_slice(secret.expand(&key, &context)?.messages());
+        Ok(())
+    }
+}
+
+impl RotReceiver for TwoRound {
+    fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<BitVec> {
+        if out.is_empty() {
+            return Ok(BitVec::default());
+        }
+        let params = self.params(out.len());
+        let context = Self::context(channel, true);
+        let (secret, key) = ReceiverKey::generate(params, &context, &mut self.prg)?;
+        channel.send_sized(&key)?;
+        channel.flush()?;
+        let output = secret.expand_out(&channel.recv_sized(params.answer_len())?)?;
+        out.copy_from_slice(output.messages());
+        Ok(output.choices().clone())
+    }
+}
+
+impl OtSender for TwoRound {
+    fn send(&mut self, channel: &mut Channel, messages: &[[Block; 2]]) -> Result<()> {
+        if messages.is_empty() {
+            return Ok(());
+        }
+        let context = Self::context(channel, false);
+        let key = self.receive_key(channel, messages.len())?;
+        let question = channel.recv_sized(HEADER + messages.len().div_ceil(8))?;
+        let (secret, answer) = SenderKey::answer(&key, &context, &mut self.prg)?;
+        let reply = reply(secret.expand(&key, &context)?, &question, messages)?;
+        channel.send_sized(&answer)?;
+        channel.send_sized(&reply)?;
+        channel.flush()?;
+        Ok(())
+    }
+}
+
+impl OtReceiver for TwoRound {
+    fn receive(&mut self, channel: &mut Channel, choices: &BitVec, out: &mut [Block]) -> Result<()> {
+        if choices.len() != out.len() {
+            return Err(Error::Usage { protocol: NAME, what: "one choice bit an OT" });
+        }
+        if out.is_empty() {
+            return Ok(());
+        }
+        let params = self.params(out.len());
+        let context = Self::context(channel, true);
+        let (secret, key) = ReceiverKey::generate(params, &context, &mut self.prg)?;
+        let question = secret.ask(&secret.expand_in()?, choices)?;
+        channel.send_sized(&key)?;
+        channel.send_sized(&question)?;
+        channel.flush()?;
+        let answer = channel.recv_sized(params.answer_len())?;
+        let reply = channel.recv_sized(HEADER + 32 * out.len())?;
+        let output = secret.expand_out(&answer)?;
+        out.copy_from_slice(&open(&output, choices, &question, &reply)?);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prg(seed: u128) -> Prg {
+        Prg::from_seed(Block::new(seed))
+    }
+
+    fn key(seed: u128) -> (ReceiverKey, Vec<u8>) {
+        let params = Params { code: Code::Linear, security: Security::Malicious, count: 1 };
+        ReceiverKey::generate(params, b"test", &mut prg(seed)).unwrap()
+    }
+
+    /// Runs a sender that changes its message before it draws the challenges, as one that knows the hash would.
+    fn cheat(
+        receiver: &ReceiverKey,
+        public: &[u8],
+        change: impl FnOnce(&mut [u8]),
+    ) -> Result<ReceiverOutput> {
+        let (_, answer) = SenderKey::answer_with(public, b"test", &mut prg(7), change).unwrap();
+        receiver.expand_out(&answer)
+    }
+
+    #[test]
+    fn a_wrong_level_sum_is_a_guess_of_one_bit() {
+        let (receiver, public) = key(1);
+        let alpha = receiver.state().unwrap().alpha;
+        let shape = receiver.params.shape();
+        let (mut passed, trials) = (0, 40);
+        for trial in 0..trials {
+            let i = (trial * 37) % shape.cots();
+            let (tile, level, lane) = place(i, shape);
+            let result = cheat(&receiver, &public, |answer| {
+                answer[HEADER + POINT + 32 * i + trial % 16] ^= 1 << (trial % 8)
+            });
+            // The first message of the pair was spoilt; who takes the second does not see it.
+            let takes_second = alpha[tile * LANES + lane] >> level & 1 == 0;
+            assert_eq!(result.is_ok(), takes_second, "trial {trial}");
+            if let Err(error) = &result {
+                assert!(matches!(error, Error::Cheated { .. }), "{error}");
+            }
+            passed += result.is_ok() as usize;
+        }
+        assert!((8..=32).contains(&passed), "{passed} of {trials} guesses were right");
+    }
+
+    #[test]
+    fn another_delta_in_one_tree_is_caught() {
+        let (receiver, public) = key(2);
+        let shape = receiver.params.shape();
+        let tails = HEADER + POINT + 32 * shape.cots();
+        for trial in 0..12 {
+            // The correction of w, then that of ω, of some tree.
+            let (tile, lane, output) = (trial * 5 % shape.tiles, trial % LANES, 1 - trial % 2);
+            let at = tails + 16 * (LANES * (4 * tile + output) + lane);
+            let result = cheat(&receiver, &public, |answer| answer[at] ^= 2);
+            assert!(matches!(result, Err(Error::Cheated { .. })), "trial {trial}");
+        }
+    }
+
+    #[test]
+    fn wrong_sums_and_hashes_of_gamma_are_caught() {
+        let (receiver, public) = key(3);
+        let shape = receiver.params.shape();
+        let tails = HEADER + POINT + 32 * shape.cots();
+        let hash = tails + 64 * LANES * shape.tiles;
+        for at in [tails + 32 * LANES, tails + 48 * LANES + 17, hash, hash + 31] {
+            let result = cheat(&receiver, &public, |answer| answer[at] ^= 0x40);
+            assert!(matches!(result, Err(Error::Cheated { .. })), "byte {at}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The interfaces that everything meets at.
+
+use crate::Result;
+use tacit_crypto::{BitVec, Block, Prg};
+use tacit_net::Channel;
+use zeroize::Zeroizing;
+
+/// Against what a protocol protects.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Security {
+    /// A peer that follows the protocol and studies what it saw.
+    SemiHonest,
+    /// A peer that may do anything.
+    Malicious,
+}
+
+/// What a base OT's random messages may be trusted to be when one party is malicious.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Functionality {
+    /// Nothing is proved beyond a peer that follows the protocol, or a protocol run alone.
+    Standalone,
+    /// A malicious sender may also guess choice bits, and is found out by the first wrong guess.
+    SelectiveFailure,
+    /// A malicious sender chooses both its messages, a malicious receiver those it receives. Enough for OT extension.
+    Endemic,
+    /// A malicious sender chooses both its messages; a receiver has no influence.
+    SenderChosen,
+    /// Messages are uniform whoever cheats.
+    Uniform,
+}
+
+/// A base OT: a batch of random or chosen-choice OTs from public-key cryptography, with nothing set up before.
+///
+/// One value serves one batch of one session; both roles of a protocol stand in one type.
+pub trait BaseOt {
+    /// The protocol's short name, as the command line knows it.
+    fn name(&self) -> &'static str;
+    /// The security that the protocol is proved for.
+    fn security(&self) -> Security;
+    /// What a malicious party can make of the messages.
+    fn functionality(&self) -> Functionality {
+        Functionality::Endemic
+    }
+    /// Sends: fills `out` with pairs of random messages.
+    fn send(&self, channel: &mut Channel, prg: &mut Prg, out: &mut [[Block; 2]]) -> Result<()>;
+    /// Receives: `out[i]` becomes the sender's `out[i][choices[i]]`. `choices.len() == out.len()`.
+    fn receive(
+        &self,
+        channel: &mut Channel,
+        prg: &mut Prg,
+        choices: &BitVec,
+        out: &mut [Block],
+    ) -> Result<()>;
+}
+
+/// The sender of random correlated OT: v with w = v ⊕ u·Δ at the receiver.
+pub trait CotSender {
+    /// The correlation Δ, fixed for the life of the sender; its lowest bit is 1.
+    fn delta(&self) -> Block;
+    /// Makes `out.len()` correlations. The lowest bit of every `out[i]` is 0.
+    ///
+    /// Nothing is left in `out` unless every check passed.
+    fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()>;
+    /// Makes `n` correlations and hands them to `each` in order, in pieces, while they are hot in cache.
+    ///
+    /// What `each` sees is provisional: when an error is returned, the caller wipes what it made of it. Both sides
+    /// call this, or both call [`extend`](Self::extend).
+    fn extend_each(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<()> {
+        in_pieces(n, |piece| {
+            self.extend(channel, piece)?;
+            each(piece);
+            Ok(())
+        })
+    }
+}
+
+/// The receiver of random correlated OT.
+pub trait CotReceiver {
+    /// Makes `out.len()` correlations with random choices: `out[i] = v[i] ⊕ u[i]·Δ`, and the lowest bit of `out[i]`
+    /// is the choice bit u\[i\].
+    ///
+    /// Nothing is left in `out` when an error is returned.
+    fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()>;
+    /// Makes `n` correlations and hands them to `each` in order, in pieces; see [`CotSender::extend_each`].
+    fn extend_each(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<()> {
+        in_pieces(n, |piece| {
+            self.extend(channel, piece)?;
+            each(piece);
+            Ok(())
+        })
+    }
+}
+
+fn in_pieces(n: usize, mut extend: impl FnMut(&mut [Block]) -> Result<()>) -> Result<()> {
+    const PIECE: usize = 1 << 20;
+    let mut rows = Zeroizing::new(vec![Block::ZERO; n.min(PIECE)]);
+    for start in (0..n).step_by(PIECE) {
+        extend(&mut rows[..PIECE.min(n - start)])?;
+    }
+    Ok(())
+}
+
+/// The sender of correlated OT whose receiver chooses its bits.
+pub trait ChosenCotSender {
+    /// The correlation Δ, fixed for the life of the sender; its lowest bit is 1.
+    fn delta(&self) -> Block;
+    /// Makes `out.len()` correlations. The lowest bit of every `out[i]` is 0. Nothing is left in `out` on an error.
+    fn extend_chosen(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()>;
+}
+
+/// The receiver of correlated OT that chooses its bits.
+pub trait ChosenCotReceiver {
+    /// Makes `out.len()` correlations with the choice bits `choices`, which stand in the lowest bits of `out` again.
+    /// `choices.len() == out.len()`. Nothing is left in `out` on an error.
+    fn extend_chosen(&mut self, channel: &mut Channel, choices: &BitVec, out: &mut [Block]) -> Result<()>;
+}
+
+/// The sender of random OT.
+pub trait RotSender {
+    /// Makes `out.len()` random OTs. Nothing is left in `out` on an error.
+    fn extend(&mut self, channel: &mut Channel, out: &mut [[Block; 2]]) -> Result<()>;
+}
+
+/// The receiver of random OT.
+pub trait RotReceiver {
+    /// Makes `out.len()` random OTs with random choices, which are returned; `out[i]` is the sender's message of choice `i`.
+    fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<BitVec>;
+}
+
+/// The sender of OT on chosen blocks.
+pub trait OtSender {
+    /// Transfers one of each pair.
+    fn send(&mut self, channel: &mut Channel, messages: &[[Block; 2]]) -> Result<()>;
+}
+
+/// The receiver of OT on chosen blocks.
+pub trait OtReceiver {
+    /// Receives the message of each choice. `choices.len() == out.len()`.
+    fn receive(&mut self, channel: &mut Channel, choices: &BitVec, out: &mut [Block]) -> Result<()>;
+}
+
+/// The sender of subfield VOLE over a field `F` with subfield `P`: Δ and v with w = v + u·Δ at the receiver.
+pub trait VoleSender<F> {
+    /// The correlation Δ.
+    fn delta(&self) -> F;
+    /// Makes `out.len()` correlations.
+    fn extend(&mut self, channel: &mut Channel, out: &mut [F]) -> Result<()>;
+}
+
+/// The receiver of subfield VOLE.
+pub trait VoleReceiver<P, F> {
+    /// Makes `w.len()` correlations with random `u`. `u.len() == w.len()`.
+    fn extend(&mut self, channel: &mut Channel, u: &mut [P], w: &mut [F]) -> Result<()>;
+}

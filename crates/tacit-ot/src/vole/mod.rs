@@ -1,0 +1,38 @@
+//! Vector oblivious linear evaluation: w = v + u·Δ over a field, one party holding Δ and v, the other u and w.
+//!
+//! - [`silent`]: many random correlations from little traffic, over prime fields (BCGIKRS19); over GF(2^128) with u in
+//!   GF(2) the correlated OTs of [`bcgikrs19`](crate::silent::bcgikrs19) are that correlation.
+//! - [`reverse`]: chosen inputs on both sides, by bits of one side's input; what `silent` is set up with.
+
+pub mod reverse;
+pub mod silent;
+
+pub use silent::{SilentVoleReceiver, SilentVoleSender};
+
+use crate::silent::bcgikrs19::{SilentReceiver, SilentSender};
+use crate::{CotReceiver, CotSender, Error, Result, VoleReceiver, VoleSender};
+use tacit_crypto::Block;
+use tacit_net::Channel;
+
+impl VoleSender<Block> for SilentSender {
+    fn delta(&self) -> Block {
+        CotSender::delta(self)
+    }
+
+    fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
+        CotSender::extend(self, channel, out)
+    }
+}
+
+impl VoleReceiver<bool, Block> for SilentReceiver {
+    fn extend(&mut self, channel: &mut Channel, u: &mut [bool], w: &mut [Block]) -> Result<()> {
+        if u.len() != w.len() {
+            return Err(Error::Usage { protocol: "silent", what: "as many u as w" });
+        }
+        CotReceiver::extend(self, channel, w)?;
+        for (u, w) in u.iter_mut().zip(w) {
+            *u = w.lsb();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,145 @@
+//! Silent OT: correlations, choice bits, random and chosen OTs, for every code and security.
+
+mod common;
+
+use common::{assert_correlated, prg};
+use tacit_crypto::{BitVec, Block};
+use tacit_net::Channel;
+use tacit_ot::convert::{CotToRot, RotToOt};
+use tacit_ot::silent::bcgikrs19::{Code, Config, SilentReceiver, SilentSender};
+use tacit_ot::{CotReceiver, CotSender, Error, OtReceiver, OtSender, RotReceiver, RotSender, Security, base};
+
+fn configs() -> [Config; 4] {
+    [Code::QuasiCyclic, Code::Linear]
+        .map(|code| [Security::SemiHonest, Security::Malicious].map(|security| Config { code, security }))
+        .concat()
+        .try_into()
+        .unwrap()
+}
+
+fn setup(
+    config: Config,
+) -> (impl FnOnce(&mut Channel) -> SilentSender, impl FnOnce(&mut Channel) -> SilentReceiver) {
+    (
+        move |ch: &mut Channel| SilentSender::setup(ch, &*base::default(), &mut prg(1), config).unwrap(),
+        move |ch: &mut Channel| SilentReceiver::setup(ch, &*base::default(), &mut prg(2), config).unwrap(),
+    )
+}
+
+fn correlate(config: Config, sizes: &[usize]) {
+    let (s, r) = setup(config);
+    let ((delta, v), w) = common::run(
+        |ch| {
+            let mut s = s(ch);
+            let mut out = Vec::new();
+            for &n in sizes {
+                let mut v = vec![Block::ONES; n];
+                s.extend(ch, &mut v)?;
+                out.extend(v);
+            }
+            Ok((s.delta(), out))
+        },
+        |ch| {
+            let mut r = r(ch);
+            let mut out = Vec::new();
+            for &n in sizes {
+                let mut w = vec![Block::ONES; n];
+                r.extend(ch, &mut w)?;
+                out.extend(w);
+            }
+            Ok(out)
+        },
+    );
+    assert_correlated(delta, &v, &w);
+    let distinct: std::collections::HashSet<_> = v.iter().take(5000).map(|b| b.to_u128()).collect();
+    assert_eq!(distinct.len(), v.len().min(5000), "rows repeat");
+    statistics(&w);
+}
+
+/// Balance of the choice bits, of neighbours and of strides.
+fn statistics(w: &[Block]) {
+    if w.len() < 10_000 {
+        return;
+    }
+    let bits = BitVec::from_lsbs(w);
+    for stride in [0, 1, 2, 3, 64, 1024] {
+        let n = w.len() - stride;
+        let ones = (0..n).filter(|&i| bits.get(i) ^ (stride > 0 && bits.get(i + stride))).count();
+        let deviation = (ones as f64 - n as f64 / 2.0).abs() / (n as f64 / 4.0).sqrt();
+        assert!(deviation < 6.0, "stride {stride}: {deviation} standard deviations");
+    }
+}
+
+#[test]
+fn small_requests() {
+    for config in configs() {
+        correlate(config, &[1, 0, 1000, 20_000, 30_000, 5, 7]);
+    }
+}
+
+#[test]
+fn a_million_and_one() {
+    for config in configs() {
+        correlate(config, &[1_000_001]);
+    }
+}
+
+#[test]
+fn random_and_chosen_messages() {
+    for config in configs() {
+        let (s, r) = setup(config);
+        let n = 40_000;
+        let messages: Vec<[Block; 2]> = (0..n).map(|i| [Block::new(2 * i), Block::new(2 * i + 1)]).collect();
+        let choices = BitVec::random(n as usize, &mut prg(9));
+        let (pairs, (bits, rots, got)) = common::run(
+            |ch| {
+                let mut rot = CotToRot::new(s(ch), &mut prg(3));
+                let mut pairs = vec![[Block::ZERO; 2]; 777];
+                rot.extend(ch, &mut pairs)?;
+                RotToOt::new(rot).send(ch, &messages)?;
+                Ok(pairs)
+            },
+            |ch| {
+                let mut rot = CotToRot::new(r(ch), &mut prg(4));
+                let mut rots = vec![Block::ZERO; 777];
+                let bits = rot.extend(ch, &mut rots)?;
+                let mut got = vec![Block::ZERO; n as usize];
+                RotToOt::new(rot).receive(ch, &choices, &mut got)?;
+                Ok((bits, rots, got))
+            },
+        );
+        for i in 0..777 {
+            assert!(rots[i] == pairs[i][bits.get(i) as usize] && rots[i] != pairs[i][!bits.get(i) as usize]);
+        }
+        assert!((0..n as usize).all(|i| got[i] == messages[i][choices.get(i) as usize]));
+    }
+}
+
+#[test]
+fn different_parameters_are_a_clear_error() {
+    let [a, _, b, _] = configs();
+    let (left, right) = tacit_net::memory::run(
+        |ch| SilentSender::setup(ch, &*base::default(), &mut prg(1), a).map(|_| ()),
+        |ch| SilentReceiver::setup(ch, &*base::default(), &mut prg(2), b).map(|_| ()),
+    );
+    for error in [left.unwrap_err(), right.unwrap_err()] {
+        assert!(matches!(error, Error::Malformed { protocol: "silent", .. }), "{error}");
+    }
+}
+
+#[test]
+fn two_million_take_less_than_130_kilobytes() {
+    for config in configs() {
+        let (s, r) = setup(config);
+        let (stats, _) = common::run(
+            |ch| {
+                let mut s = s(ch);
+                s.extend_each(ch, 2_000_000, &mut |_| {})?;
+                Ok(ch.stats())
+            },
+            |ch| r(ch).extend_each(ch, 2_000_000, &mut |_| {}),
+        );
+        let bytes = stats.bytes_sent + stats.bytes_received;
+        assert!(bytes < 130_000, "{config:?}: {bytes} bytes");
+    }
+}

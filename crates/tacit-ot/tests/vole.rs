@@ -1,0 +1,135 @@
+//! VOLE over every field: the correlation, chosen inputs, and what is refused.
+
+mod common;
+
+use common::prg;
+use tacit_crypto::field::{F61, F128, Field};
+use tacit_crypto::{Block, Prg};
+use tacit_net::{Channel, memory};
+use tacit_ot::convert::CotToRot;
+use tacit_ot::extension::{KosReceiver, KosSender};
+use tacit_ot::silent::bcgikrs19::{Code, Config, SilentReceiver, SilentSender};
+use tacit_ot::vole::{SilentVoleReceiver, SilentVoleSender, reverse};
+use tacit_ot::{Error, Security, VoleReceiver, VoleSender, base};
+
+fn random<F: Field>(n: usize, prg: &mut Prg) -> Vec<F> {
+    (0..n).map(|_| F::from_block(prg.block())).collect()
+}
+
+/// Random sizes and seeds, several requests on one setup.
+fn correlate<F: Field>(seed: u128, sizes: &[usize]) {
+    let delta: F = random(1, &mut prg(seed))[0];
+    let total: usize = sizes.iter().sum();
+    let (v, (u, w)) = common::run(
+        |ch| {
+            let mut s = SilentVoleSender::setup(ch, &*base::default(), &mut prg(seed + 1), delta)?;
+            assert!(s.delta() == delta);
+            let mut v = vec![F::ZERO; total];
+            let mut rest = &mut v[..];
+            for &n in sizes {
+                let (now, later) = rest.split_at_mut(n);
+                s.extend(ch, now)?;
+                rest = later;
+            }
+            Ok(v)
+        },
+        |ch| {
+            let mut r = SilentVoleReceiver::setup(ch, &*base::default(), &mut prg(seed + 2))?;
+            let (mut u, mut w) = (vec![F::ZERO; total], vec![F::ZERO; total]);
+            let mut at = 0;
+            for &n in sizes {
+                r.extend(ch, &mut u[at..at + n], &mut w[at..at + n])?;
+                at += n;
+            }
+            Ok((u, w))
+        },
+    );
+    for i in 0..total {
+        assert!(w[i] == v[i] + u[i] * delta, "correlation {i} of {sizes:?} over {}", F::NAME);
+    }
+    let distinct =
+        |x: &[F]| x.iter().map(|x| x.to_block().to_u128()).collect::<std::collections::HashSet<_>>().len();
+    assert!(distinct(&u) == total && distinct(&v) == total && distinct(&w) == total, "values repeat");
+}
+
+#[test]
+fn random_correlations_over_both_primes() {
+    for seed in 0..3 {
+        let sizes: Vec<usize> = (0..3).map(|_| prg(seed).below(2000) as usize).chain([1, 0]).collect();
+        correlate::<F61>(10 * seed, &sizes);
+        correlate::<F128>(10 * seed + 5, &sizes);
+    }
+    correlate::<F61>(77, &[200_001]);
+    correlate::<F128>(78, &[100_001]);
+}
+
+fn chosen<F: Field>() {
+    let mut seeds = prg(4);
+    let (x, y): (F, Vec<F>) = (random(1, &mut seeds)[0], random(300, &mut seeds));
+    let y: Vec<F> = y.into_iter().chain([F::ZERO, F::ONE, -F::ONE]).collect();
+    let n = y.len();
+    let rot_sender = |ch: &mut Channel, prg: &mut Prg| {
+        KosSender::setup(ch, &*base::default(), prg).map(|kos| CotToRot::new(kos, prg))
+    };
+    let rot_receiver = |ch: &mut Channel, prg: &mut Prg| {
+        KosReceiver::setup(ch, &*base::default(), prg).map(|kos| CotToRot::new(kos, prg))
+    };
+    let (b, c) = common::run(
+        |ch| {
+            let mut b = vec![F::ZERO; n];
+            let mut rot = rot_sender(ch, &mut prg(1))?;
+            reverse::send(ch, &mut rot, x, &mut b)?;
+            let mut more = vec![F::ZERO; n];
+            SilentVoleSender::setup(ch, &*base::default(), &mut prg(2), x)?.reverse(ch, &mut more)?;
+            Ok([b, more].concat())
+        },
+        |ch| {
+            let mut c = vec![F::ZERO; n];
+            let mut rot = rot_receiver(ch, &mut prg(3))?;
+            reverse::receive(ch, &mut rot, &y, &mut c)?;
+            let mut more = vec![F::ZERO; n];
+            SilentVoleReceiver::setup(ch, &*base::default(), &mut prg(4))?.reverse(ch, &y, &mut more)?;
+            Ok([c, more].concat())
+        },
+    );
+    for i in 0..2 * n {
+        assert!(b[i] + c[i] == x * y[i % n], "product {i} over {}", F::NAME);
+    }
+}
+
+#[test]
+fn reverse_vole_of_chosen_inputs() {
+    chosen::<F61>();
+    chosen::<F128>();
+}
+
+#[test]
+fn the_binary_subfield() {
+    let config = Config { code: Code::Linear, security: Security::Malicious };
+    let ((delta, v), (u, w)) = common::run(
+        |ch| {
+            let mut s = SilentSender::setup(ch, &*base::default(), &mut prg(1), config)?;
+            let mut v = vec![Block::ZERO; 1000];
+            VoleSender::extend(&mut s, ch, &mut v)?;
+            Ok((VoleSender::delta(&s), v))
+        },
+        |ch| {
+            let mut r = SilentReceiver::setup(ch, &*base::default(), &mut prg(2), config)?;
+            let (mut u, mut w) = (vec![false; 1000], vec![Block::ZERO; 1000]);
+            VoleReceiver::extend(&mut r, ch, &mut u, &mut w)?;
+            Ok((u, w))
+        },
+    );
+    assert!((0..1000).all(|i| w[i] == v[i] ^ (delta & Block::mask(u[i]))));
+}
+
+#[test]
+fn another_field_is_a_clear_error() {
+    let (a, b) = memory::run(
+        |ch| SilentVoleSender::setup(ch, &*base::default(), &mut prg(1), F61::ONE).map(|_| ()),
+        |ch| SilentVoleReceiver::<F128>::setup(ch, &*base::default(), &mut prg(2)).map(|_| ()),
+    );
+    for error in [a.unwrap_err(), b.unwrap_err()] {
+        assert!(matches!(error, Error::Malformed { .. }) && error.to_string().contains("field"), "{error}");
+    }
+}

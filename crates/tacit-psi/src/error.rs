@@ -1,0 +1,57 @@
+//! What can go wrong in a private set intersection.
+
+/// The result of a protocol step.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A fault of the caller, of the peer or of the link. Never contains an element.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The link failed.
+    #[error(transparent)]
+    Net(#[from] tacit_net::Error),
+    /// An oblivious transfer underneath failed, or caught the peer cheating.
+    #[error(transparent)]
+    Ot(#[from] tacit_ot::Error),
+    /// The peer deviated from the protocol.
+    #[error("{protocol}: the peer cheated: {what}")]
+    Cheated {
+        /// The protocol's short name.
+        protocol: &'static str,
+        /// The check that failed.
+        what: &'static str,
+    },
+    /// The peer runs something else, or with other options.
+    #[error("{protocol}: the peers do not agree: {what}")]
+    Disagreement {
+        /// The protocol's short name.
+        protocol: &'static str,
+        /// On what they do not agree.
+        what: &'static str,
+    },
+    /// The peer announced a larger set than this side allows.
+    #[error("the peer announced a set of {announced} elements where at most {allowed} are allowed")]
+    PeerSetTooLarge {
+        /// Elements announced.
+        announced: u64,
+        /// Elements allowed.
+        allowed: u64,
+    },
+    /// The caller's own set is too large.
+    #[error("a set of {count} elements is too large: at most {allowed} are supported")]
+    TooManyElements {
+        /// Elements given.
+        count: u64,
+        /// Elements supported.
+        allowed: u64,
+    },
+    /// The caller's own set holds an element twice.
+    #[error("the set holds an element twice: remove duplicates first")]
+    DuplicateElement,
+    /// The key-value store had no solution, which happens with probability below 2^-51.
+    #[error("the key-value store has no solution for this session's hash functions: start a new session")]
+    Unsolvable,
+    /// The caller asked for something that cannot be done.
+    #[error("{0}")]
+    Usage(&'static str),
+}

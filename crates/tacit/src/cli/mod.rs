@@ -1,0 +1,44 @@
+//! What every subcommand shares: the configuration file, the peer's options, output, progress, faults.
+
+pub mod config;
+pub mod fault;
+pub mod output;
+pub mod peer;
+pub mod plan;
+pub mod progress;
+
+use progress::Progress;
+use std::io::Write;
+use tacit::{Error, Result};
+
+/// How this run talks to the user.
+#[derive(Clone, Copy, Debug)]
+pub struct Context {
+    /// Results as JSON, one object a line.
+    pub json: bool,
+    /// How progress is shown.
+    pub progress: progress::Mode,
+}
+
+impl Context {
+    /// Prints one result: the object with `--json`, else the text.
+    pub fn result(&self, object: &serde_json::Value, text: &str) -> Result<()> {
+        let line = if self.json { object.to_string() } else { text.to_owned() };
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{line}")
+            .and_then(|()| out.flush())
+            .map_err(|e| Error::Other(format!("standard output: {e}; is the reader of the pipe gone?")))
+    }
+
+    /// Tells the user something on standard error.
+    pub fn note(&self, text: &str) {
+        if self.progress != progress::Mode::Silent {
+            eprintln!("{text}");
+        }
+    }
+
+    /// A progress display of `total` steps called `unit`.
+    pub fn progress(&self, label: &str, total: u64, unit: &'static str) -> Progress {
+        Progress::new(self.progress, label, total, unit)
+    }
+}

@@ -1,0 +1,92 @@
+//! `tacit bench psi`: the intersection of two sets of 32-byte elements, base OTs and checks included in every run.
+
+use super::{Common, Subject, measure::measure};
+use crate::cli::Context;
+use crate::cli::peer::Security;
+use tacit::crypto::{Block, Prg};
+use tacit::net::Agreement;
+use tacit::psi::paxos::{self, Learns, MAX_ELEMENTS};
+use tacit::{Error, Result, ot};
+
+/// Private set intersection of two generated sets.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The protocol: auto or paxos
+    #[arg(long, value_name = "P", default_value = "auto")]
+    protocol: String,
+    /// Against which peer to protect
+    #[arg(long, value_enum, default_value = "malicious")]
+    security: Security,
+    /// Elements of each set; half of them are common
+    #[arg(long, value_name = "N", default_value_t = 1 << 20, value_parser = clap::value_parser!(u64).range(1..=MAX_ELEMENTS as u64))]
+    count: u64,
+    /// The base OT
+    #[arg(long, value_name = "NAME")]
+    base_ot: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Of both parties together, as measured at 2^20 elements.
+const BYTES_PER_ELEMENT: u64 = 1100;
+
+/// Runs the subcommand.
+pub fn run(args: Args, context: &Context) -> Result<()> {
+    if !["auto", paxos::NAME].contains(&args.protocol.as_str()) {
+        return Err(Error::Usage(format!(
+            "there is no PSI protocol `{}`; choose auto or paxos",
+            args.protocol
+        )));
+    }
+    if args.common.threads != 1 {
+        return Err(Error::Usage("an intersection runs in one thread; leave --threads out".into()));
+    }
+    let security = args.security.into();
+    super::record::check_memory("this benchmark", args.count.saturating_mul(BYTES_PER_ELEMENT))?;
+    let base = ot::base_ot(args.base_ot.as_deref(), security)?;
+    let subject = Subject {
+        name: "psi",
+        protocol: paxos::NAME.into(),
+        security,
+        kind: "set".into(),
+        count: args.count,
+        more: |_, _| Vec::new(),
+    };
+    // The connecting side learns the result.
+    let receives = args.common.is_peer();
+    let elements = set(args.count, receives);
+    let repeat = args.common.repeat.into();
+    args.common.run(context, &subject, Agreement::new("bench", "party", "party"), |channels| {
+        measure(
+            channels,
+            repeat,
+            |_, _| Ok(Prg::from_os()),
+            |_, prg, channel| {
+                let learns = if receives { Learns::Me } else { Learns::Peer };
+                let options =
+                    paxos::Options { learns, security, max_peer_elements: args.count, base: &*base };
+                let outcome = paxos::run(channel, prg, &elements, &options, &mut |_, _, _| ())?;
+                match outcome.matches {
+                    Some(matches) if matches.len() as u64 != args.count.div_ceil(2) => {
+                        Err(Error::Other(format!("a wrong result: {} matches", matches.len())))
+                    }
+                    _ => Ok(()),
+                }
+            },
+        )
+    })
+}
+
+/// The first half is common, the rest is the party's own.
+fn set(count: u64, own: bool) -> Vec<[u8; 32]> {
+    let mut common = Prg::from_seed(Block::new(1));
+    let mut rest = Prg::from_seed(Block::new(2 + own as u128));
+    let common_count = count.div_ceil(2);
+    let draw = |i: u64| {
+        let mut element = [0; 32];
+        let prg = if i < common_count { &mut common } else { &mut rest };
+        prg.fill_bytes(&mut element);
+        element
+    };
+    (0..count).map(draw).collect()
+}

@@ -1,0 +1,253 @@
+//! `tacit eval`: a circuit, or a function by name, on both parties' inputs.
+
+mod batch;
+mod dry_run;
+
+use crate::cli::Context;
+use crate::cli::fault::Unfinished;
+use crate::cli::peer::{PeerArgs, Security};
+use crate::cmd::psi::delimiter;
+use serde_json::json;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tacit::crypto::BitVec;
+use tacit::eval::{Job, Rows, protocol_name};
+use tacit::net::Stats;
+use tacit::psi::csv::{Delimiter, Output};
+use tacit::two_pc::circuit::{bristol, named, value};
+use tacit::two_pc::semi_honest::{self, OutputTo, Owner, Prepared};
+use tacit::{Error, Result, security_name};
+use zeroize::Zeroizing;
+
+const AFTER: &str = "\
+Examples:
+  tacit eval millionaires --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub \\
+      --role garbler --input 5000000
+  tacit eval millionaires --connect 127.0.0.1:7700 --identity bob.key --peer alice.pub \\
+      --role evaluator --input 4000000
+  tacit eval add32 --batch --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub --role garbler \\
+      --input salaries.csv --columns salary --output totals.csv --security semi-honest
+  tacit eval circuit.txt --dry-run --rows 1000 --link wan
+  tacit eval --list
+
+Values are 0x… hex, most significant digit first, or decimal integers; several are separated by commas. Outputs are hex.
+A batch reads a CSV file whose first line names the columns, one evaluation a row. --columns says which of them hold the
+inputs, in the function's order: one column for each input, or for each value of all inputs. Both sides' files have the same
+number of rows. --output holds our rows with the outputs behind them.";
+
+/// The largest circuit file that is read.
+const MAX_FILE: u64 = 1 << 31;
+
+/// `--role`, as the command line has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Role {
+    /// Garbles the circuit
+    Garbler,
+    /// Evaluates the garbled circuit
+    Evaluator,
+}
+
+/// `--output-to`, as the command line has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum OutputArg {
+    /// The garbler alone learns the outputs
+    Garbler,
+    /// The evaluator alone learns the outputs
+    Evaluator,
+    /// Both learn the outputs
+    Both,
+}
+
+/// Evaluates a circuit on both parties' inputs.
+#[derive(clap::Args)]
+#[command(after_help = AFTER)]
+pub struct Args {
+    /// The name of a function (see --list), or a Bristol file; both sides must say the same
+    #[arg(value_name = "CIRCUIT|NAME", required_unless_present = "list")]
+    function: Option<String>,
+    /// Shows the functions there are
+    #[arg(long)]
+    list: bool,
+    /// Which side this is
+    #[arg(long, value_enum, required_unless_present_any = ["list", "dry_run"])]
+    role: Option<Role>,
+    /// Our input: values, or @FILE to read them from a file; with --batch the CSV file
+    #[arg(long, value_name = "VALUE|@FILE")]
+    input: Option<String>,
+    /// Evaluates once for each row of a CSV file, all in one session
+    #[arg(long)]
+    batch: bool,
+    /// The columns of the CSV file that hold our inputs, in order; all columns unless given
+    #[arg(long, value_name = "COL", value_delimiter = ',', num_args = 1, requires = "batch")]
+    columns: Vec<String>,
+    /// Writes the CSV file's rows with the outputs behind them to this file
+    #[arg(long, value_name = "FILE", requires = "batch")]
+    output: Option<PathBuf>,
+    /// What separates the fields of the CSV file: one character, or auto for the most frequent of , ; | and tab
+    #[arg(long, value_name = "CHAR", default_value = "auto", value_parser = delimiter, requires = "batch")]
+    delimiter: Delimiter,
+    /// Who learns the outputs; both sides must say the same
+    #[arg(long, value_enum, default_value = "both")]
+    output_to: OutputArg,
+    /// Against which peer to protect; both sides must say the same
+    #[arg(long, value_enum, default_value = "malicious")]
+    security: Security,
+    /// Only shows what it would cost: over --link, or over the link to a peer that does a dry run too
+    #[arg(long)]
+    dry_run: bool,
+    /// With --dry-run: the evaluations to tell the cost of
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1 << 32), requires = "dry_run")]
+    rows: u64,
+    #[command(flatten)]
+    peer: PeerArgs,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args, context: &Context) -> Result<()> {
+    if args.list {
+        return list(context);
+    }
+    let function = load(args.function.as_deref().unwrap_or_default())?;
+    let prepared = Prepared::from_function(&function)?;
+    let output_to = output_to(args.output_to);
+    if args.dry_run {
+        return dry_run::run(&args, &function, &prepared, output_to, context);
+    }
+    args.peer.allow(protocol_name(args.security.into()))?;
+    let role = match args.role {
+        Some(Role::Garbler) => Owner::Garbler,
+        Some(Role::Evaluator) => Owner::Evaluator,
+        None => return Err(Error::Usage("--role is missing".into())),
+    };
+    let learns = if role == Owner::Garbler { output_to.garbler() } else { output_to.evaluator() };
+    if args.output.is_some() && !learns {
+        return Err(Error::Usage(
+            "--output has nothing to hold: --output-to gives the outputs to the peer alone; leave one of the two out".into(),
+        ));
+    }
+    let fields = semi_honest::fields(&function, role);
+    let table = args.batch.then(|| batch::Table::read(&args, fields)).transpose()?;
+    let rows = match &table {
+        Some(table) => table.rows(),
+        None => &[single(fields, args.input.as_deref())?][..],
+    };
+    let output = args.output.as_deref().map(Output::create).transpose()?;
+    let unfinished = output.as_ref().map(|output| Unfinished::new(output.temporary()));
+    let session = args.peer.session(args.security, context)?;
+    let start = Instant::now();
+    let job = Job { function: &prepared, role, output_to, security: args.security.into() };
+    let (outputs, stats) = session.evaluate(&job, rows)?;
+    let wall = start.elapsed();
+    if let (Some(table), Some(output), Some(outputs)) = (&table, output, &outputs) {
+        table.write(&function.outputs, outputs, output)?;
+    }
+    drop(unfinished);
+    report(&args, context, &function, &job, rows.len(), outputs.as_ref(), wall, &stats)
+}
+
+#[expect(clippy::too_many_arguments, reason = "what a report says")]
+fn report(
+    args: &Args,
+    context: &Context,
+    function: &named::Function,
+    job: &Job<'_>,
+    rows: usize,
+    outputs: Option<&Rows>,
+    wall: Duration,
+    stats: &Stats,
+) -> Result<()> {
+    let written: Option<Vec<Vec<String>>> =
+        outputs.map(|rows| rows.iter().map(|row| format_row(&function.outputs, row)).collect());
+    context.note(&format!(
+        "{} by {} ({}) in {:.3} s with connecting and setup; {} bytes sent, {} received, {} rounds",
+        function.name,
+        protocol_name(job.security),
+        security_name(job.security),
+        wall.as_secs_f64(),
+        stats.bytes_sent,
+        stats.bytes_received,
+        stats.rounds,
+    ));
+    let single = written.as_ref().filter(|_| !args.batch).and_then(|rows| rows.first());
+    let mut object = json!({
+        "name": "eval",
+        "function": function.name,
+        "protocol": protocol_name(job.security),
+        "security": security_name(job.security),
+        "role": if job.role == Owner::Garbler { "garbler" } else { "evaluator" },
+        "and": job.function.circuit().stats().and,
+        "rows": rows,
+        "outputs": if args.batch { json!(written) } else { json!(single) },
+        "wall_ms": wall.as_secs_f64() * 1e3,
+        "bytes_sent": stats.bytes_sent,
+        "bytes_received": stats.bytes_received,
+        "rounds": stats.rounds,
+    });
+    let mut text = written.iter().flatten().map(|row| row.join(" ")).collect::<Vec<_>>().join("\n");
+    if let Some(path) = &args.output {
+        // They stand in the file.
+        object["outputs"] = json!(null);
+        object["output"] = json!(path);
+        text = format!("{rows} rows written to {}", path.display());
+    }
+    context.result(&object, &text)
+}
+
+/// A row of outputs as text, field by field.
+fn format_row(fields: &[value::Field], row: &[BitVec]) -> Vec<String> {
+    fields.iter().zip(row).map(|(field, bits)| value::format(field, bits)).collect()
+}
+
+fn output_to(to: OutputArg) -> OutputTo {
+    match to {
+        OutputArg::Garbler => OutputTo::Garbler,
+        OutputArg::Evaluator => OutputTo::Evaluator,
+        OutputArg::Both => OutputTo::Both,
+    }
+}
+
+/// The function of that name, or of that file.
+pub fn load(name: &str) -> Result<named::Function> {
+    if let Some(function) = named::find(name) {
+        return Ok(function);
+    }
+    let path = Path::new(name);
+    if !path.exists() {
+        return Err(Error::Usage(format!(
+            "{name} is neither a function, in that size, nor a file; tacit eval --list shows the functions"
+        )));
+    }
+    let fault = |e| Error::file(path, "reading the circuit", e);
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(fault)?;
+    file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(fault)?;
+    if text.len() as u64 > MAX_FILE {
+        return Err(Error::Input(format!("{name}: larger than {MAX_FILE} bytes")));
+    }
+    let circuit = bristol::read(&text).map_err(|e| Error::Input(format!("{name}: {e}")))?;
+    Ok(named::Function::from_circuit(name, circuit))
+}
+
+/// Our one row of inputs.
+fn single(fields: &[value::Field], given: Option<&str>) -> Result<Vec<BitVec>> {
+    let text = Zeroizing::new(match given {
+        None => String::new(),
+        Some(value) => match value.strip_prefix('@') {
+            None => value.to_owned(),
+            Some(path) => std::fs::read_to_string(path)
+                .map_err(|e| Error::file(Path::new(path), "reading the input", e))?,
+        },
+    });
+    value::parse(fields, &text).map_err(|e| Error::Input(format!("--input: {e}")))
+}
+
+fn list(context: &Context) -> Result<()> {
+    for (name, size, limit, about) in named::list() {
+        let sizes = size
+            .map_or(String::new(), |size| format!(" (size {size} unless written behind, at most {limit})"));
+        let object = json!({ "name": name, "size": size, "limit": size.map(|_| limit), "about": about });
+        context.result(&object, &format!("{name:14} {about}{sizes}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! One evaluation for each row of a CSV file.
+
+use super::{Args, format_row};
+use std::path::Path;
+use tacit::crypto::BitVec;
+use tacit::eval::Rows;
+use tacit::psi::csv::{Contents, EmptyKeys, Options, Output, Source};
+use tacit::two_pc::circuit::value::{Field, parse};
+use tacit::{Error, Result};
+
+/// Our file: each row's inputs, and what is needed to write the rows again.
+pub struct Table {
+    source: Source,
+    contents: Contents,
+    rows: Rows,
+}
+
+impl Table {
+    /// Reads the inputs. Errors name the line and the column, and never show a value.
+    pub fn read(args: &Args, fields: &[Field]) -> Result<Self> {
+        let given = args.input.as_deref().ok_or_else(|| {
+            Error::Usage("--batch reads its rows from a CSV file: give --input FILE.csv".into())
+        })?;
+        let path = Path::new(given.strip_prefix('@').unwrap_or(given));
+        let options = Options { delimiter: args.delimiter, empty_keys: EmptyKeys::Refuse };
+        let source = Source::open_table(path, options)?;
+        let names: Vec<String> = match (fields, &args.columns[..]) {
+            // A party without inputs needs its file for the number of rows alone.
+            ([], []) => Vec::new(),
+            (_, []) => source.columns().map(str::to_owned).collect(),
+            (_, columns) => columns.to_vec(),
+        };
+        let columns = source.positions(&names)?;
+        let layout = Layout::new(fields, &names)?;
+        let mut rows = Vec::new();
+        let contents = source.read_columns(&columns, |line, cells| {
+            rows.push(
+                layout
+                    .read(cells)
+                    .map_err(|what| Error::Input(format!("{}, line {line}: {what}", path.display())))?,
+            );
+            Ok::<_, Error>(())
+        })?;
+        Ok(Table { source, contents, rows })
+    }
+
+    /// Every row's inputs.
+    pub fn rows(&self) -> &[Vec<BitVec>] {
+        &self.rows
+    }
+
+    /// Writes our rows with their outputs behind them.
+    pub fn write(&self, fields: &[Field], outputs: &Rows, output: Output) -> Result<()> {
+        let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
+        let extend = |row: u64| outputs.get(row as usize).map_or(Vec::new(), |row| format_row(fields, row));
+        Ok(self.source.write_extended(&self.contents, &names, extend, output)?)
+    }
+}
+
+/// Which columns make which input.
+struct Layout<'a> {
+    fields: &'a [Field],
+    names: &'a [String],
+    /// Columns of each field: one, or one a value.
+    per_field: Vec<usize>,
+}
+
+impl<'a> Layout<'a> {
+    fn new(fields: &'a [Field], names: &'a [String]) -> Result<Self> {
+        let values: Vec<usize> = fields.iter().map(|field| field.count as usize).collect();
+        let per_field = match names.len() {
+            n if n == fields.len() => vec![1; n],
+            n if n == values.iter().sum::<usize>() => values,
+            n => {
+                let wanted: Vec<String> = fields
+                    .iter()
+                    .map(|field| match field.count {
+                        1 => format!("{} of {} bits", field.name, field.width),
+                        count => format!("{} ({count} values of {} bits)", field.name, field.width),
+                    })
+                    .collect();
+                return Err(Error::Usage(format!(
+                    "{n} columns ({}) where our side's inputs are: {}; choose with --columns COL[,COL…]",
+                    names.join(", "),
+                    if wanted.is_empty() { "none".to_owned() } else { wanted.join(", ") },
+                )));
+            }
+        };
+        Ok(Layout { fields, names, per_field })
+    }
+
+    /// One row's inputs, or what is wrong with it.
+    fn read(&self, cells: &[&str]) -> std::result::Result<Vec<BitVec>, String> {
+        let (mut at, mut row) = (0, Vec::with_capacity(self.fields.len()));
+        for (field, &columns) in self.fields.iter().zip(&self.per_field) {
+            let one = Field { count: field.count / columns.max(1) as u32, ..*field };
+            let mut bits = BitVec::zeros(field.bits() as usize);
+            for column in 0..columns {
+                let name = &self.names[at + column];
+                let value = parse(&[one], cells[at + column]).map_err(|e| format!("column `{name}`: {e}"))?;
+                let offset = column * one.bits() as usize;
+                value
+                    .iter()
+                    .flat_map(BitVec::iter)
+                    .enumerate()
+                    .for_each(|(i, bit)| bits.set(offset + i, bit));
+            }
+            at += columns;
+            row.push(bits);
+        }
+        Ok(row)
+    }
+}

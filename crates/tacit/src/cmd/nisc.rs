@@ -1,0 +1,355 @@
+//! `tacit nisc`: oblivious transfers whose messages are files.
+
+use crate::cli::Context;
+use crate::cli::output::{Output, open as open_file, write_fault};
+use crate::cli::peer::Security;
+use serde_json::{Value, json};
+use std::fs::OpenOptions;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use tacit::crypto::{BitVec, Block, Prg};
+use tacit::npz::{Array, Element, Writer};
+use tacit::{Error, Result};
+use tacit_ot::silent::bcgikrs19::Code;
+use tacit_ot::silent::nisc::{self, Params, ReceiverKey, SenderKey};
+use zeroize::Zeroizing;
+
+const AFTER: &str = "\
+Examples, Bob receives and Alice sends:
+  bob    tacit nisc keygen --count 1000 --out bob.key              writes bob.key and bob.pub
+  alice  tacit nisc answer --public bob.pub --key alice.key --out answer
+  both   tacit nisc expand …                                       random OTs, without the network
+  bob    tacit nisc ask --key bob.key --choices choices.txt --out question
+  alice  tacit nisc reply --key alice.key --public bob.pub --question question --messages pairs.txt --out reply
+  bob    tacit nisc open --key bob.key --choices choices.txt --answer answer --question question \\
+             --reply reply --out messages.txt
+
+Choices are the digits 0 and 1. A line of messages holds two of 32 hex digits; a line of the result holds one.
+A receiver's key takes one question, a sender's key one reply: a file beside the key remembers.";
+
+/// No message is larger: 2^24 OTs of 32 bytes and a header.
+const LARGEST_FILE: u64 = 1 << 30;
+
+/// `--code`, as the command line has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum CodeArg {
+    /// Linear time: the fastest
+    Linear,
+    /// The paper's
+    QuasiCyclic,
+}
+
+/// Oblivious transfers whose messages are files: no connection, any number of senders to one public key.
+#[derive(clap::Args)]
+#[command(after_help = AFTER)]
+pub struct Args {
+    #[command(subcommand)]
+    step: Step,
+}
+
+#[derive(clap::Subcommand)]
+enum Step {
+    /// The receiver's key pair
+    Keygen {
+        /// How many OTs every sender shall make, at most 2^24
+        #[arg(long, value_name = "N")]
+        count: usize,
+        /// The public matrix
+        #[arg(long, value_enum, default_value = "linear")]
+        code: CodeArg,
+        /// Against which senders to protect
+        #[arg(long, value_enum, default_value = "malicious")]
+        security: Security,
+        /// Where the secret key goes; the public one goes beside it, ending in .pub
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
+    /// A sender's answer to a public key
+    Answer {
+        /// The receiver's public key
+        #[arg(long, value_name = "FILE")]
+        public: PathBuf,
+        /// Where our secret key for this receiver goes
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+        /// Where the answer goes
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
+    /// The random OTs of our side: u and m for the receiver, m0 and m1 for a sender
+    Expand {
+        /// Our secret key
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+        /// The receiver gives the sender's answer
+        #[arg(long, value_name = "FILE", required_unless_present = "public")]
+        answer: Option<PathBuf>,
+        /// The sender gives the receiver's public key
+        #[arg(long, value_name = "FILE", conflicts_with = "answer")]
+        public: Option<PathBuf>,
+        /// Where the share goes
+        #[arg(long, value_name = "SHARE.npz")]
+        out: PathBuf,
+    },
+    /// The receiver's question for chosen messages
+    Ask {
+        /// The receiver's secret key
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+        /// The choices, as digits 0 and 1
+        #[arg(long, value_name = "FILE")]
+        choices: PathBuf,
+        /// Where the question goes
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
+    /// The sender's reply to a question
+    Reply {
+        /// The sender's secret key
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+        /// The receiver's public key
+        #[arg(long, value_name = "FILE")]
+        public: PathBuf,
+        /// The receiver's question
+        #[arg(long, value_name = "FILE")]
+        question: PathBuf,
+        /// A line an OT: two messages of 32 hex digits
+        #[arg(long, value_name = "FILE")]
+        messages: PathBuf,
+        /// Where the reply goes
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
+    /// The receiver opens a reply
+    Open {
+        /// The receiver's secret key
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+        /// The choices of the question
+        #[arg(long, value_name = "FILE")]
+        choices: PathBuf,
+        /// The sender's answer
+        #[arg(long, value_name = "FILE")]
+        answer: PathBuf,
+        /// Our question
+        #[arg(long, value_name = "FILE")]
+        question: PathBuf,
+        /// The sender's reply
+        #[arg(long, value_name = "FILE")]
+        reply: PathBuf,
+        /// Where the messages go, a line an OT
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args, context: &Context) -> Result<()> {
+    let (object, text) = match args.step {
+        Step::Keygen { count, code, security, out } => keygen(count, code, security, &out)?,
+        Step::Answer { public, key, out } => answer(&public, &key, &out)?,
+        Step::Expand { key, answer, public, out } => {
+            expand(&key, answer.as_deref(), public.as_deref(), &out)?
+        }
+        Step::Ask { key, choices, out } => ask(&key, &choices, &out)?,
+        Step::Reply { key, public, question, messages, out } => {
+            reply(&key, &public, &question, &messages, &out)?
+        }
+        Step::Open { key, choices, answer, question, reply, out } => {
+            open(&key, &choices, [&answer, &question, &reply], &out)?
+        }
+    };
+    context.result(&object, &text)
+}
+
+type Told = (Value, String);
+
+fn told(step: &str, count: usize, out: &Path, text: String) -> Told {
+    (json!({ "name": "nisc", "step": step, "count": count, "out": out }), text)
+}
+
+fn keygen(count: usize, code: CodeArg, security: Security, out: &Path) -> Result<Told> {
+    let code = match code {
+        CodeArg::Linear => Code::Linear,
+        CodeArg::QuasiCyclic => Code::QuasiCyclic,
+    };
+    let params = Params { code, security: security.into(), count };
+    let public_path = out.with_extension("pub");
+    if public_path == out {
+        return Err(Error::Usage("the secret key's name must not end in .pub".into()));
+    }
+    let (key, public) = ReceiverKey::generate(params, b"", &mut Prg::from_os())?;
+    write(out, &key.to_bytes())?;
+    write(&public_path, &public)?;
+    let text = format!(
+        "{} is the secret key: keep it\n{} is the public key for {count} OTs with any number of senders",
+        out.display(),
+        public_path.display()
+    );
+    Ok(told("keygen", count, out, text))
+}
+
+fn answer(public: &Path, key: &Path, out: &Path) -> Result<Told> {
+    let public = read(public)?;
+    let (secret, answer) = SenderKey::answer(&public, b"", &mut Prg::from_os())?;
+    write(key, &secret.to_bytes())?;
+    write(out, &answer)?;
+    let text = format!("{} goes to the receiver; keep {} secret", out.display(), key.display());
+    Ok(told("answer", secret.params().count, out, text))
+}
+
+fn expand(key: &Path, answer: Option<&Path>, public: Option<&Path>, out: &Path) -> Result<Told> {
+    let blocks = |name, n| Array::new(name, Element::U64, &[n, 2]);
+    let mut arrays: Vec<(Array, Zeroizing<Vec<u8>>)> = Vec::new();
+    let count = if let Some(answer) = answer {
+        let output = receiver(key)?.expand_out(&read(answer)?)?;
+        let n = output.messages().len() as u64;
+        let bits = Zeroizing::new(output.choices().iter().map(u8::from).collect());
+        arrays.push((Array::new("u", Element::U8, &[n]), bits));
+        arrays.push((blocks("m", n), Zeroizing::new(Block::as_bytes(output.messages()).to_vec())));
+        n
+    } else {
+        let public = read(public.ok_or_else(|| Error::Usage("give --answer or --public".into()))?)?;
+        let output = sender(key)?.expand(&public, b"")?;
+        let n = output.messages().len() as u64;
+        for (i, name) in ["m0", "m1"].into_iter().enumerate() {
+            let bytes = output.messages().iter().flat_map(|pair| pair[i].to_bytes()).collect();
+            arrays.push((blocks(name, n), Zeroizing::new(bytes)));
+        }
+        n
+    };
+    let fault = |e| write_fault(out, e);
+    let layout: Vec<Array> = arrays.iter().map(|(array, _)| array.clone()).collect();
+    let mut writer = Writer::new(Output::create(out)?, &layout).map_err(fault)?;
+    for (i, (_, bytes)) in arrays.iter().enumerate() {
+        writer.append(i, bytes).map_err(fault)?;
+    }
+    writer.finish().map_err(fault)?.commit()?;
+    Ok(told("expand", count as usize, out, format!("{count} random OTs; our share is in {}", out.display())))
+}
+
+fn ask(key: &Path, choices: &Path, out: &Path) -> Result<Told> {
+    let secret = receiver(key)?;
+    let choices = read_choices(choices, secret.params().count)?;
+    let question = secret.ask(&secret.expand_in()?, &choices)?;
+    use_once(
+        key,
+        "asked",
+        "a second question under one key would tell how the choices differ; make a new key",
+    )?;
+    write(out, &question)?;
+    Ok(told("ask", choices.len(), out, format!("{} goes to the senders", out.display())))
+}
+
+fn reply(key: &Path, public: &Path, question: &Path, messages: &Path, out: &Path) -> Result<Told> {
+    let secret = sender(key)?;
+    let messages = read_messages(messages)?;
+    let output = secret.expand(&read(public)?, b"")?;
+    let reply = nisc::reply(output, &read(question)?, &messages)?;
+    use_once(
+        key,
+        "replied",
+        "a second reply under one key would open both messages; answer the public key anew",
+    )?;
+    write(out, &reply)?;
+    Ok(told("reply", messages.len(), out, format!("{} goes to the receiver", out.display())))
+}
+
+fn open(key: &Path, choices: &Path, [answer, question, reply]: [&Path; 3], out: &Path) -> Result<Told> {
+    let secret = receiver(key)?;
+    let choices = read_choices(choices, secret.params().count)?;
+    let output = secret.expand_out(&read(answer)?)?;
+    let messages = Zeroizing::new(nisc::open(&output, &choices, &read(question)?, &read(reply)?)?);
+    let mut text = Zeroizing::new(String::with_capacity(33 * messages.len()));
+    for message in messages.iter() {
+        text.push_str(&message.to_hex());
+        text.push('\n');
+    }
+    write(out, text.as_bytes())?;
+    Ok(told("open", messages.len(), out, format!("{} messages are in {}", messages.len(), out.display())))
+}
+
+/// Remembers beside `key` that it served; an error when it did before.
+fn use_once(key: &Path, what: &str, why: &str) -> Result<()> {
+    let mut name = key.as_os_str().to_owned();
+    name.push(format!(".{what}"));
+    let marker = PathBuf::from(name);
+    match OpenOptions::new().write(true).create_new(true).open(&marker) {
+        Ok(file) => file.sync_all().map_err(|e| Error::file(&marker, "cannot be written", e)),
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
+            Err(Error::Input(format!("{}: this key was {what} before; {why}", key.display())))
+        }
+        Err(e) => Err(Error::file(&marker, "cannot be written", e)),
+    }
+}
+
+fn receiver(path: &Path) -> Result<ReceiverKey> {
+    ReceiverKey::from_bytes(&read(path)?, b"").map_err(|e| Error::Input(format!("{}: {e}", path.display())))
+}
+
+fn sender(path: &Path) -> Result<SenderKey> {
+    SenderKey::from_bytes(&read(path)?).map_err(|e| Error::Input(format!("{}: {e}", path.display())))
+}
+
+fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
+    let mut bytes = Zeroizing::new(Vec::new());
+    let mut file = open_file(path)?.take(LARGEST_FILE + 1);
+    file.read_to_end(&mut bytes).map_err(|e| Error::file(path, "cannot be read", e))?;
+    if bytes.len() as u64 > LARGEST_FILE {
+        return Err(Error::Input(format!("{}: larger than any message of this command", path.display())));
+    }
+    Ok(bytes)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut out = Output::create(path)?;
+    out.write_all(bytes).map_err(|e| write_fault(path, e))?;
+    out.commit()
+}
+
+fn read_choices(path: &Path, count: usize) -> Result<BitVec> {
+    let refuse = |what: String| Error::Input(format!("{}: {what}", path.display()));
+    let bytes = read(path)?;
+    let mut bools = Zeroizing::new(Vec::with_capacity(count));
+    for byte in bytes.iter().filter(|byte| !byte.is_ascii_whitespace()) {
+        match byte {
+            b'0' => bools.push(false),
+            b'1' => bools.push(true),
+            _ => return Err(refuse("choices are the digits 0 and 1".into())),
+        }
+    }
+    if bools.len() != count {
+        return Err(refuse(format!("holds {} choices; the key is for {count} OTs", bools.len())));
+    }
+    Ok(BitVec::from_bools(&bools))
+}
+
+fn read_messages(path: &Path) -> Result<Zeroizing<Vec<[Block; 2]>>> {
+    let bytes = read(path)?;
+    let refuse = |line: usize| {
+        Error::Input(format!("{}: line {line}: two messages of 32 hex digits belong there", path.display()))
+    };
+    let text = std::str::from_utf8(&bytes).map_err(|_| refuse(1))?;
+    let mut messages = Zeroizing::new(Vec::new());
+    for (i, line) in text.lines().enumerate() {
+        let mut words = line.split_ascii_whitespace();
+        let pair = [words.next(), words.next()].map(|word| word.and_then(parse_block));
+        match (pair, words.next()) {
+            ([Some(zero), Some(one)], None) => messages.push([zero, one]),
+            _ => return Err(refuse(i + 1)),
+        }
+    }
+    Ok(messages)
+}
+
+/// A block of 32 hex digits, its bytes in memory order.
+fn parse_block(word: &str) -> Option<Block> {
+    let digits: Option<Vec<u32>> = word.chars().map(|c| c.to_digit(16)).collect();
+    let mut bytes = [0u8; 16];
+    let digits = digits.filter(|digits| digits.len() == 32)?;
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = (pair[0] << 4 | pair[1]) as u8;
+    }
+    Some(Block::from_bytes(bytes))
+}

@@ -1,0 +1,319 @@
+//! `tacit ot`: n oblivious transfers between two processes, and on request each side's share in a file.
+
+use crate::cli::Context;
+use crate::cli::output::Output;
+use crate::cli::peer::{PeerArgs, Security};
+use crate::cmd::pool;
+use serde_json::json;
+use std::path::PathBuf;
+use std::time::Instant;
+use tacit::crypto::{BitVec, Block, Prg};
+use tacit::npz::{Array, Element, Writer};
+use tacit::ot::{AnyReceiver, AnySender, Job, Kind, Sent, Tuning};
+use tacit::plan::{Machine, Request};
+use tacit::pool::{PoolReceiver, PoolSender};
+use tacit::{Error, Result, ot, security_name};
+use zeroize::Zeroizing;
+
+const AFTER: &str = "\
+Examples:
+  tacit ot --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub \\
+      --role sender --count 1000000 --out sender.npz
+  tacit ot --connect 127.0.0.1:7700 --identity bob.key --peer alice.pub \\
+      --role receiver --count 1000000 --out receiver.npz
+  tacit ot --role sender --count 1000000 --link wan --dry-run
+
+Three lines of Python check a correlated OT:
+  import numpy as np
+  s, r = np.load(\"sender.npz\"), np.load(\"receiver.npz\")
+  assert (r[\"w\"] == s[\"v\"] ^ r[\"u\"][:, None] * s[\"delta\"]).all()";
+
+/// `--role`, as the command line has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Role {
+    /// Holds both messages, or Δ
+    Sender,
+    /// Holds the choices
+    Receiver,
+}
+
+/// `--kind`, as the command line has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum KindArg {
+    /// Correlated OT: w = v ⊕ u·Δ
+    Cot,
+    /// Random OT: two random messages, one of which is received
+    Rot,
+    /// OT on chosen messages and choices, which the command draws at random
+    Ot,
+}
+
+impl From<KindArg> for Kind {
+    fn from(kind: KindArg) -> Self {
+        match kind {
+            KindArg::Cot => Kind::Cot,
+            KindArg::Rot => Kind::Rot,
+            KindArg::Ot => Kind::Ot,
+        }
+    }
+}
+
+/// Makes n oblivious transfers with the peer.
+#[derive(clap::Args)]
+#[command(after_help = AFTER, after_long_help = long_help())]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Option<pool::Command>,
+    /// Which side of the transfers this is
+    #[arg(long, value_enum, required = true)]
+    role: Option<Role>,
+    /// How many transfers; both sides must say the same
+    #[arg(long, value_name = "N", required = true, value_parser = clap::value_parser!(u64).range(0..=1 << 40))]
+    count: Option<u64>,
+    /// The protocol: auto, iknp (semi-honest), kos, ferret or ferret-uni (malicious, little traffic); both sides must say the same
+    #[arg(long, value_name = "P", default_value = "auto")]
+    protocol: String,
+    /// The LPN set of ferret: a, b, c, d, e, paper or paper-setup; without it, what suits count and link
+    #[arg(long, value_name = "SET")]
+    set: Option<String>,
+    /// What is made; both sides must say the same
+    #[arg(long, value_enum, default_value = "cot")]
+    kind: KindArg,
+    /// Against which peer to protect; both sides must say the same
+    #[arg(long, value_enum, default_value = "malicious")]
+    security: Security,
+    /// The base OT: mrr21 (default), mr19, csw20, pvw08, roted (post-quantum), bdgm19, or co15 (semi-honest only); both
+    /// sides must say the same
+    #[arg(long, value_name = "NAME")]
+    base_ot: Option<String>,
+    /// Writes our share to this file, readable by its owner alone
+    #[arg(long, value_name = "SHARE.npz")]
+    out: Option<PathBuf>,
+    /// Takes the transfers out of this pool of `tacit ot pool make` instead of running a protocol
+    #[arg(long, value_name = "FILE.pool", conflicts_with_all = ["protocol", "set", "base_ot", "post_quantum"])]
+    pool: Option<PathBuf>,
+    /// The key file of the pool, if it was not made with the identity key
+    #[arg(long, value_name = "FILE", requires = "pool")]
+    pool_key: Option<PathBuf>,
+    /// Prints what each protocol would cost on the --link given, and starts nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    peer: PeerArgs,
+}
+
+/// The help's end at full length: with what every protocol rests on.
+fn long_help() -> String {
+    format!(
+        "{AFTER}\n\nWhat protocols rest on, and what --post-quantum refuses:\n\n{}",
+        tacit::assumptions::table()
+    )
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args, context: &Context) -> Result<()> {
+    if let Some(command) = args.command {
+        return pool::run(command, context);
+    }
+    let Some(count) = args.count else {
+        return Err(Error::Usage("give --role and --count; see `tacit help ot`".into()));
+    };
+    // A name that does not serve is refused before anything else.
+    let named = match args.protocol.as_str() {
+        "auto" => None,
+        name => Some(ot::protocol(name, args.security.into())?),
+    };
+    if args.dry_run {
+        return dry_run(&args, count, named, context);
+    }
+    let Some(role) = args.role else {
+        return Err(Error::Usage("give --role and --count; see `tacit help ot`".into()));
+    };
+    let ready = match &args.pool {
+        Some(file) => Some(pool::open(file, args.pool_key.as_deref(), &args.peer, args.security, count)?),
+        None => None,
+    };
+    let share = count.div_ceil(args.peer.threads().max(1) as u64);
+    let tuning = Tuning::choose(args.set.as_deref(), share, args.security.into(), &args.peer.link())?;
+    let mut session = args.peer.session(args.security, context)?;
+    if let Some(name) = &args.base_ot {
+        session = session.base_ot(name);
+    }
+    let base = session.base()?;
+    let out = args.out.as_deref().map(Output::create).transpose()?;
+    let protocol = match (&ready, named) {
+        (Some(_), _) => &ot::POOL,
+        (None, Some(protocol)) => protocol,
+        (None, None) => session.choose_ot(args.kind.into(), count)?,
+    };
+    if ready.is_none() {
+        session.allow(protocol.name)?;
+    }
+    let job = Job { protocol, kind: args.kind.into(), count, tuning };
+    let mut share = out.map(|out| Share::new(out, &job, role)).transpose()?;
+
+    let sender = role == Role::Sender;
+    let progress = context.progress("OT", count, "OT");
+    let mut done = 0;
+    let mut advance = |n: usize| {
+        done += n as u64;
+        progress.set(done);
+    };
+    let agreement = job.agreement(&*base, sender);
+    let (wall, stats) = session.run(agreement, |opened| {
+        let start = Instant::now();
+        let channels = opened.channels();
+        match role {
+            Role::Sender => {
+                let mut each = |part: Sent<'_>| {
+                    advance(match &part {
+                        Sent::Cot(_, v) => v.len(),
+                        Sent::Pairs(pairs) => pairs.len(),
+                    });
+                    share.as_mut().map_or(Ok(()), |share| share.sent(part))
+                };
+                match (ready, channels.first_mut()) {
+                    (Some(pool), Some(channel)) => {
+                        let cots = vec![AnySender::new(PoolSender::setup(channel, pool)?)];
+                        job.send_from(channels, cots, &mut Prg::from_os(), &mut each)?;
+                    }
+                    _ => job.send(channels, &*base, &mut each)?,
+                }
+            }
+            Role::Receiver => {
+                let mut each = |choices: &BitVec, messages: &[Block]| {
+                    advance(messages.len());
+                    share.as_mut().map_or(Ok(()), |share| share.received(choices, messages))
+                };
+                match (ready, channels.first_mut()) {
+                    (Some(pool), Some(channel)) => {
+                        let cots = vec![AnyReceiver::new(PoolReceiver::setup(channel, pool)?)];
+                        job.receive_from(channels, cots, &mut Prg::from_os(), &mut each)?;
+                    }
+                    _ => job.receive(channels, &*base, &mut each)?,
+                }
+            }
+        }
+        Ok(start.elapsed())
+    })?;
+    progress.finish();
+    if let Some(share) = share {
+        share.finish()?;
+    }
+
+    let ns_per_item = wall.as_nanos() as f64 / count.max(1) as f64;
+    let object = json!({
+        "name": "ot",
+        "protocol": protocol.name,
+        "base_ot": base.name(),
+        "kind": job.kind.name(),
+        "role": if sender { "sender" } else { "receiver" },
+        "security": security_name(args.security.into()),
+        "count": count,
+        "wall_ms": wall.as_secs_f64() * 1e3,
+        "ns_per_item": ns_per_item,
+        "bytes_sent": stats.bytes_sent,
+        "bytes_received": stats.bytes_received,
+        "rounds": stats.rounds,
+        "out": args.out,
+    });
+    let text = format!(
+        "{} {} by {} ({}) in {:.3} s, {ns_per_item:.1} ns each; {} bytes sent, {} received, {} rounds{}",
+        count,
+        job.kind.name(),
+        protocol.name,
+        security_name(args.security.into()),
+        wall.as_secs_f64(),
+        stats.bytes_sent,
+        stats.bytes_received,
+        stats.rounds,
+        args.out.as_ref().map_or_else(String::new, |out| format!("; our share is in {}", out.display())),
+    );
+    context.result(&object, &text)
+}
+
+/// The candidates for what was asked.
+fn dry_run(args: &Args, count: u64, named: Option<&ot::Protocol>, context: &Context) -> Result<()> {
+    let request = Request {
+        count,
+        kind: args.kind.into(),
+        security: args.security.into(),
+        threads: args.peer.threads(),
+    };
+    let link = args.peer.link().into();
+    let candidates = tacit::plan::ot(&request, &link, &Machine::measure());
+    let learns = match args.kind {
+        KindArg::Ot => {
+            "how many OTs we make; of the sender the messages chosen and no others, of the receiver nothing"
+        }
+        _ => "how many OTs we make; of the sender one message of each pair, of the receiver nothing",
+    };
+    crate::cli::plan::show(context, "ot", count, &link, &candidates, named.map(|p| p.name), learns)
+}
+
+/// The share's file while it is being written.
+struct Share {
+    writer: Writer<Output>,
+    target: PathBuf,
+    delta_written: bool,
+}
+
+/// Indices of the arrays, in the order in which [`Share::new`] lays them out.
+const FIRST: usize = 0;
+const SECOND: usize = 1;
+
+impl Share {
+    fn new(out: Output, job: &Job, role: Role) -> Result<Self> {
+        let n = job.count;
+        let blocks = |name| Array::new(name, Element::U64, &[n, 2]);
+        let choices = Array::new("u", Element::U8, &[n]);
+        let correlated = job.kind == Kind::Cot;
+        let arrays = match (role, correlated) {
+            (Role::Sender, true) => [Array::new("delta", Element::U64, &[2]), blocks("v")],
+            (Role::Sender, false) => [blocks("m0"), blocks("m1")],
+            (Role::Receiver, true) => [choices, blocks("w")],
+            (Role::Receiver, false) => [choices, blocks("m")],
+        };
+        let target = out.target().to_owned();
+        let writer = Writer::new(out, &arrays).map_err(|e| crate::cli::output::write_fault(&target, e))?;
+        Ok(Share { writer, target, delta_written: false })
+    }
+
+    fn append(&mut self, array: usize, bytes: &[u8]) -> Result<()> {
+        self.writer.append(array, bytes).map_err(|e| crate::cli::output::write_fault(&self.target, e))
+    }
+
+    fn sent(&mut self, part: Sent<'_>) -> Result<()> {
+        match part {
+            Sent::Cot(delta, v) => {
+                if !self.delta_written {
+                    self.delta_written = true;
+                    self.append(FIRST, &delta.to_bytes())?;
+                }
+                self.append(SECOND, Block::as_bytes(v))
+            }
+            Sent::Pairs(pairs) => {
+                for pieces in pairs.chunks(4096) {
+                    for (side, array) in [FIRST, SECOND].into_iter().enumerate() {
+                        let messages: Zeroizing<Vec<Block>> =
+                            Zeroizing::new(pieces.iter().map(|pair| pair[side]).collect());
+                        self.append(array, Block::as_bytes(&messages))?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn received(&mut self, choices: &BitVec, messages: &[Block]) -> Result<()> {
+        let bytes: Zeroizing<Vec<u8>> = Zeroizing::new(choices.iter().map(u8::from).collect());
+        self.append(FIRST, &bytes)?;
+        self.append(SECOND, Block::as_bytes(messages))
+    }
+
+    fn finish(self) -> Result<()> {
+        let fault = |e| crate::cli::output::write_fault(&self.target, e);
+        self.writer.finish().map_err(fault)?.commit()
+    }
+}

@@ -1,0 +1,126 @@
+//! What can go wrong in a session, and whose fault it is.
+
+use std::path::{Path, PathBuf};
+use tacit_net::Fault;
+use tacit_ot::pool::PoolError;
+
+/// The result of a session's operation.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Who can mend a fault; the command's exit codes are these.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Blame {
+    /// The caller asked for something impossible (exit code 2).
+    Usage,
+    /// A local file or its content (exit code 3).
+    Input,
+    /// The peer or the link, a detected cheat included (exit code 4).
+    Peer,
+    /// Anything else (exit code 1).
+    Other,
+}
+
+/// A fault: one line that names the cause and the remedy. Never contains a secret.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The caller asked for something impossible.
+    #[error("{0}")]
+    Usage(String),
+    /// A local file or its content is not usable.
+    #[error("{0}")]
+    Input(String),
+    /// The peer or the link failed or deviated.
+    #[error("{0}")]
+    Peer(String),
+    /// The operating system refused an operation on a file.
+    #[error("{}: {what}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        what: &'static str,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// A fault of the link.
+    #[error(transparent)]
+    Net(#[from] tacit_net::Error),
+    /// A fault in an oblivious transfer.
+    #[error(transparent)]
+    Ot(#[from] tacit_ot::Error),
+    /// A table cannot be read or written.
+    #[error(transparent)]
+    Table(#[from] tacit_psi::csv::Error),
+    /// A fault in a private set intersection.
+    #[error(transparent)]
+    Psi(#[from] tacit_psi::Error),
+    /// A fault in a two-party computation.
+    #[error(transparent)]
+    TwoPc(#[from] tacit_2pc::Error),
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Error {
+    /// Whose fault it is.
+    pub fn blame(&self) -> Blame {
+        match self {
+            Error::Usage(_) => Blame::Usage,
+            Error::Input(_) | Error::File { .. } | Error::Table(_) => Blame::Input,
+            Error::Peer(_) => Blame::Peer,
+            Error::Net(error) => net(error),
+            Error::Ot(error) => ot(error),
+            Error::Psi(error) => psi(error),
+            Error::TwoPc(error) => two_pc(error),
+            Error::Other(_) => Blame::Other,
+        }
+    }
+
+    /// A fault of a file.
+    pub fn file(path: &Path, what: &'static str, source: std::io::Error) -> Self {
+        Error::File { path: path.to_owned(), what, source }
+    }
+}
+
+fn net(error: &tacit_net::Error) -> Blame {
+    match error {
+        tacit_net::Error::Key { .. } => Blame::Input,
+        _ => match error.fault() {
+            Fault::Usage => Blame::Usage,
+            Fault::Peer | Fault::Link => Blame::Peer,
+            Fault::Local => Blame::Other,
+        },
+    }
+}
+
+fn ot(error: &tacit_ot::Error) -> Blame {
+    match error {
+        tacit_ot::Error::Net(error) => net(error),
+        tacit_ot::Error::Usage { .. } => Blame::Usage,
+        tacit_ot::Error::Pool(PoolError::OtherPool { .. } | PoolError::Position { .. }) => Blame::Peer,
+        tacit_ot::Error::Pool(_) => Blame::Input,
+        _ => Blame::Peer,
+    }
+}
+
+fn two_pc(error: &tacit_2pc::Error) -> Blame {
+    match error {
+        tacit_2pc::Error::Net(error) => net(error),
+        tacit_2pc::Error::Ot(error) => ot(error),
+        tacit_2pc::Error::Usage { .. } => Blame::Usage,
+        _ => Blame::Peer,
+    }
+}
+
+fn psi(error: &tacit_psi::Error) -> Blame {
+    match error {
+        tacit_psi::Error::Net(error) => net(error),
+        tacit_psi::Error::Ot(error) => ot(error),
+        tacit_psi::Error::Usage(_) => Blame::Usage,
+        tacit_psi::Error::TooManyElements { .. } | tacit_psi::Error::DuplicateElement => Blame::Input,
+        tacit_psi::Error::Unsolvable => Blame::Other,
+        _ => Blame::Peer,
+    }
+}

@@ -1,0 +1,42 @@
+//! Two parties compute on data that neither may see.
+//!
+//! - [`Session`]: how to reach the peer, whom to accept, how much to trust it; [`Session::intersect`] is the main job.
+//! - [`eval`]: functions of both parties' inputs, by name or from circuit files; [`Session::evaluate_named`] is the short way.
+//! - [`mod@ot`]: the table of OT protocols, and runs of any size over any number of threads.
+//! - [`plan`]: what each protocol would cost on a link, and which is the fastest.
+//! - [`npz`]: NumPy archives, written as a stream.
+//! - [`psi`], [`net`], [`crypto`]: the floors below, for tables and keys, channels and links, blocks and kernels.
+//!
+//! ```
+//! use tacit::{Result, Session, psi::paxos::Learns};
+//!
+//! # fn main() -> Result<()> {
+//! // Plaintext is refused for any address but this machine's own; `Session::keys` turns on TLS.
+//! let peer = std::thread::spawn(|| {
+//!     Session::listen("127.0.0.1:7708").plaintext()?.intersect(&["ann", "bob"], Learns::Peer)
+//! });
+//! let session = Session::connect("127.0.0.1:7708").plaintext()?;
+//! let outcome = session.intersect(&["bob", "cleo"], Learns::Me)?;
+//! assert_eq!(outcome.matches, Some(vec![0]));
+//! assert_eq!(peer.join().unwrap()?.peer_elements, 2);
+//! # Ok(())
+//! # }
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod assumptions;
+mod error;
+pub mod eval;
+pub mod limits;
+pub mod npz;
+pub mod ot;
+pub mod plan;
+mod session;
+
+pub use error::{Blame, Error, Result};
+pub use session::{Session, psi_agreement, security_name};
+pub use tacit_2pc as two_pc;
+pub use tacit_crypto as crypto;
+pub use tacit_net as net;
+pub use tacit_ot::{Security, pool};
+pub use tacit_psi as psi;

@@ -1,0 +1,98 @@
+//! The command `tacit`: see `tacit help`.
+#![forbid(unsafe_code)]
+
+mod cli;
+mod cmd;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser};
+use cli::progress::Mode;
+use cli::{Context, config, fault};
+use std::path::PathBuf;
+use tacit::{Error, Result};
+
+const ABOUT: &str = "Two parties compute on data that neither may see";
+
+const AFTER: &str = "\
+Examples:
+  tacit keygen --out alice.key
+  tacit psi --listen 0.0.0.0:7700 --identity alice.key --peer bob.pub \
+      --input customers.csv --key email --result peer
+  tacit psi --connect alice.example:7700 --identity bob.key --peer alice.pub \
+      --input kunden.csv --key email --result me --output both.csv
+  tacit demo
+
+Exit codes: 0 success, 1 anything not named here, 2 usage error, 3 bad local input,
+  4 the peer's or the link's fault (a detected cheat included), 130 interrupted.
+Results go to standard output, progress and errors to standard error.
+A file given by --config holds any of these options in TOML; the command line wins.";
+
+#[derive(Parser)]
+#[command(name = "tacit", version, about = ABOUT, after_help = AFTER, max_term_width = 110)]
+struct Cli {
+    /// Prints every result as one JSON object a line
+    #[arg(long, global = true)]
+    json: bool,
+    /// Shows no progress and no notes
+    #[arg(long, short, global = true)]
+    quiet: bool,
+    /// Takes options from a TOML file; see docs/configuration.md
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Progress as lines for a program
+    #[arg(long, global = true, hide = true)]
+    progress_lines: bool,
+    #[command(subcommand)]
+    command: cmd::Command,
+}
+
+fn main() {
+    fault::install_hooks();
+    if let Err(error) = run(&[]) {
+        fault::exit_with(&error);
+    }
+}
+
+/// Runs the command line with `more` at its end.
+fn run(more: &[String]) -> Result<()> {
+    let mut arguments = Vec::new();
+    for argument in std::env::args_os() {
+        arguments.push(argument.into_string().map_err(|raw| {
+            Error::Usage(format!("{}: an argument must be UTF-8; rename the file", raw.to_string_lossy()))
+        })?);
+    }
+    arguments.extend_from_slice(more);
+    let mut command = Cli::command();
+    command.build();
+    let arguments = config::merge(&command, arguments)?;
+    let cli = Cli::command().try_get_matches_from(arguments).and_then(|m| Cli::from_arg_matches(&m));
+    let cli = match cli {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    // A wrong choice of kernels is said aloud; the library would pass it over.
+    tacit::crypto::simd::select_from_env().map_err(|e| Error::Usage(e.to_string()))?;
+    let progress = match (cli.progress_lines, cli.quiet || cli.json) {
+        (true, _) => Mode::Lines,
+        (false, true) => Mode::Silent,
+        (false, false) => Mode::detect(),
+    };
+    cmd::run(cli.command, &Context { json: cli.json, progress })
+}
+
+/// Help and version are what was asked for; anything else is one line.
+fn usage(error: &clap::Error) -> Result<()> {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        // Whoever closed the pipe, as `head` does, has read enough.
+        let _ = error.print();
+        return Ok(());
+    }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return Err(Error::Usage("a subcommand is missing; see `tacit help`".into()));
+    }
+    let text = error.render().to_string();
+    let cause: Vec<&str> = text.lines().take_while(|line| !line.starts_with("Usage:")).collect();
+    let cause = cause.join(" ");
+    let cause = cause.trim_start_matches("error: ").split(" For more information").next().unwrap_or_default();
+    Err(Error::Usage(format!("{}; see `tacit help`", fault::one_line(cause))))
+}

@@ -1,0 +1,534 @@
+//! Oblivious transfer between two parties: which protocols there are, and running them over any number of channels.
+
+use crate::{Error, Result};
+use tacit_crypto::{BitVec, Block, Prg};
+use tacit_net::LinkModel;
+use tacit_net::{Agreement, Channel};
+pub use tacit_ot::convert::{CotToRot, RotToOt};
+use tacit_ot::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender};
+use tacit_ot::silent::ferret::{Config as FerretConfig, Params as FerretParams};
+use tacit_ot::silent::ferret_setup;
+use tacit_ot::silent::ferret_uni::UniConfig;
+pub use tacit_ot::{BaseOt, CotReceiver, CotSender, OtReceiver, OtSender, RotReceiver, RotSender, Security};
+use zeroize::{Zeroize, Zeroizing};
+
+/// What kind of OT a run makes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Correlated: v at the sender, w = v ⊕ u·Δ at the receiver.
+    Cot,
+    /// Random: two random messages at the sender, one of them at the receiver.
+    Rot,
+    /// Chosen: the sender's messages and the receiver's choices come from outside.
+    Ot,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Kind; 3] = [Kind::Cot, Kind::Rot, Kind::Ot];
+
+    /// The short name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Cot => "cot",
+            Kind::Rot => "rot",
+            Kind::Ot => "ot",
+        }
+    }
+}
+
+/// The sender of correlated OT of any protocol.
+pub struct AnySender(Box<dyn CotSender + Send>);
+
+impl AnySender {
+    /// Any sender at all.
+    pub fn new(sender: impl CotSender + Send + 'static) -> Self {
+        AnySender(Box::new(sender))
+    }
+}
+
+impl CotSender for AnySender {
+    fn delta(&self) -> Block {
+        self.0.delta()
+    }
+
+    fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> tacit_ot::Result<()> {
+        self.0.extend(channel, out)
+    }
+
+    fn extend_each(
+        &mut self,
+        channel: &mut Channel,
+        n: usize,
+        each: &mut dyn FnMut(&[Block]),
+    ) -> tacit_ot::Result<()> {
+        self.0.extend_each(channel, n, each)
+    }
+}
+
+/// The receiver of correlated OT of any protocol.
+pub struct AnyReceiver(Box<dyn CotReceiver + Send>);
+
+impl AnyReceiver {
+    /// Any receiver at all.
+    pub fn new(receiver: impl CotReceiver + Send + 'static) -> Self {
+        AnyReceiver(Box::new(receiver))
+    }
+}
+
+impl CotReceiver for AnyReceiver {
+    fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> tacit_ot::Result<()> {
+        self.0.extend(channel, out)
+    }
+
+    fn extend_each(
+        &mut self,
+        channel: &mut Channel,
+        n: usize,
+        each: &mut dyn FnMut(&[Block]),
+    ) -> tacit_ot::Result<()> {
+        self.0.extend_each(channel, n, each)
+    }
+}
+
+/// An OT extension: its name, what it protects against, and how its two sides are set up.
+pub struct Protocol {
+    /// The short name.
+    pub name: &'static str,
+    /// What it is proved to protect against.
+    pub security: Security,
+    sender: fn(&mut Channel, &dyn BaseOt, &mut Prg, &Streams) -> tacit_ot::Result<Vec<AnySender>>,
+    receiver: fn(&mut Channel, &dyn BaseOt, &mut Prg, &Streams) -> tacit_ot::Result<Vec<AnyReceiver>>,
+}
+
+impl std::fmt::Debug for Protocol {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// How many streams a setup makes, one a channel, and with what parameters.
+struct Streams {
+    count: usize,
+    tuning: Tuning,
+}
+
+/// What the silent protocols are told beyond their name; both parties must say the same.
+#[derive(Clone, Copy, Debug)]
+pub struct Tuning {
+    /// The parameters of Ferret.
+    pub ferret: FerretConfig,
+    /// The parameters of Ferret under uniform noise.
+    pub ferret_uni: UniConfig,
+}
+
+impl Default for Tuning {
+    /// A million OTs a stream against a malicious peer, on a fast link.
+    fn default() -> Self {
+        let (count, link, cache) = (1 << 20, LinkModel::LOOPBACK, ferret_setup::CACHE);
+        let security = Security::Malicious;
+        Tuning {
+            ferret: FerretConfig::choose(count, security, &link, cache),
+            ferret_uni: UniConfig::choose(count, security),
+        }
+    }
+}
+
+impl Tuning {
+    /// The parameters that make `count` OTs a stream soonest on `link`; `set` forces an LPN set by its name.
+    ///
+    /// An error if there is no set of that name.
+    pub fn choose(set: Option<&str>, count: u64, security: Security, link: &LinkModel) -> Result<Self> {
+        let cache = ferret_setup::CACHE;
+        let ferret = match set {
+            None => FerretConfig::choose(count, security, link, cache),
+            Some(name) => {
+                let params = FerretParams::by_name(name).ok_or_else(|| {
+                    let known: Vec<_> = FerretParams::ALL.iter().map(|p| p.name).collect();
+                    Error::Usage(format!("there is no LPN set `{name}`; choose one of {}", known.join(", ")))
+                })?;
+                FerretConfig::with_set(params, count, security, link, cache)
+            }
+        };
+        Ok(Tuning { ferret, ferret_uni: UniConfig::choose(count, security) })
+    }
+}
+
+/// Independent streams of one setup, one a channel.
+macro_rules! streams {
+    ($type:ident, $any:ident) => {
+        |channel, base, prg, streams| {
+            let lanes = streams.count;
+            let mut first = $type::setup(channel, base, prg)?;
+            let mut streams = Vec::with_capacity(lanes);
+            for _ in 1..lanes {
+                streams.push($any(Box::new(first.fork())));
+            }
+            streams.insert(0, $any(Box::new(first)));
+            Ok(streams)
+        }
+    };
+}
+
+/// Streams of Ferret, each with seeds of its own.
+macro_rules! ferret {
+    ($setup:ident, $config:ident, $any:ident) => {
+        |channel, base, prg, streams| {
+            let all = ferret_setup::$setup(channel, base, prg, streams.tuning.$config, streams.count)?;
+            Ok(all.into_iter().map(|one| $any(Box::new(one))).collect())
+        }
+    };
+}
+
+/// Every OT extension; a new one is one more entry.
+pub static PROTOCOLS: &[Protocol] = &[
+    Protocol {
+        name: "iknp",
+        security: Security::SemiHonest,
+        sender: streams!(IknpSender, AnySender),
+        receiver: streams!(IknpReceiver, AnyReceiver),
+    },
+    Protocol {
+        name: "kos",
+        security: Security::Malicious,
+        sender: streams!(KosSender, AnySender),
+        receiver: streams!(KosReceiver, AnyReceiver),
+    },
+    Protocol {
+        name: "ferret",
+        security: Security::Malicious,
+        sender: ferret!(senders, ferret, AnySender),
+        receiver: ferret!(receivers, ferret, AnyReceiver),
+    },
+    Protocol {
+        name: "ferret-uni",
+        security: Security::Malicious,
+        sender: ferret!(uni_senders, ferret_uni, AnySender),
+        receiver: ferret!(uni_receivers, ferret_uni, AnyReceiver),
+    },
+];
+
+/// Correlations that were made ahead: the caller opens the pool and hands it to [`Job::send_from`] or
+/// [`Job::receive_from`]; there is nothing to set up.
+pub static POOL: Protocol = Protocol {
+    name: "pool",
+    security: Security::Malicious,
+    sender: |_, _, _, _| Err(no_setup()),
+    receiver: |_, _, _, _| Err(no_setup()),
+};
+
+fn no_setup() -> tacit_ot::Error {
+    tacit_ot::Error::Usage { protocol: "pool", what: "a pool is opened from its file, not set up" }
+}
+
+/// The names that `--protocol` takes.
+pub fn names() -> Vec<&'static str> {
+    std::iter::once("auto").chain(PROTOCOLS.iter().map(|protocol| protocol.name)).collect()
+}
+
+/// The protocol of that name; `auto` is the fastest that gives `security`.
+///
+/// An error if there is none, or if it does not protect as much as asked.
+pub fn protocol(name: &str, security: Security) -> Result<&'static Protocol> {
+    let name = match (name, security) {
+        ("auto", Security::SemiHonest) => "iknp",
+        ("auto", Security::Malicious) => "kos",
+        (name, _) => name,
+    };
+    let found = PROTOCOLS.iter().find(|protocol| protocol.name == name);
+    let found = found.ok_or_else(|| {
+        Error::Usage(format!("there is no OT protocol `{name}`; choose one of {}", names().join(", ")))
+    })?;
+    if security == Security::Malicious && found.security == Security::SemiHonest {
+        let what = format!(
+            "{name} protects against a semi-honest peer only; add --security semi-honest or choose kos"
+        );
+        return Err(Error::Usage(what));
+    }
+    Ok(found)
+}
+
+/// The base OT of that name (`None`: the default), refused if it protects less than `security`.
+pub fn base_ot(name: Option<&str>, security: Security) -> Result<Box<dyn BaseOt + Send + Sync>> {
+    let name = name.unwrap_or(tacit_ot::base::DEFAULT);
+    let base = tacit_ot::base::by_name(name).ok_or_else(|| {
+        let known = tacit_ot::base::NAMES.join(", ");
+        Error::Usage(format!("there is no base OT `{name}`; choose one of {known}"))
+    })?;
+    if security == Security::Malicious && base.security() == Security::SemiHonest {
+        let what = format!(
+            "base OT {name} protects against a semi-honest peer only; choose another or add --security semi-honest"
+        );
+        return Err(Error::Usage(what));
+    }
+    Ok(base)
+}
+
+impl Protocol {
+    /// `lanes` senders of one setup, with the same Δ, one for each channel; the base OTs run over `channel`.
+    pub fn senders(
+        &self,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+        lanes: usize,
+    ) -> Result<Vec<AnySender>> {
+        self.senders_with(channel, base, prg, lanes, Tuning::default())
+    }
+
+    /// [`senders`](Self::senders) with chosen parameters of the silent protocols.
+    pub fn senders_with(
+        &self,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+        lanes: usize,
+        tuning: Tuning,
+    ) -> Result<Vec<AnySender>> {
+        Ok((self.sender)(channel, base, prg, &Streams { count: lanes, tuning })?)
+    }
+
+    /// `lanes` receivers of one setup, one for each channel; the base OTs run over `channel`.
+    pub fn receivers(
+        &self,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+        lanes: usize,
+    ) -> Result<Vec<AnyReceiver>> {
+        self.receivers_with(channel, base, prg, lanes, Tuning::default())
+    }
+
+    /// [`receivers`](Self::receivers) with chosen parameters of the silent protocols.
+    pub fn receivers_with(
+        &self,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+        lanes: usize,
+        tuning: Tuning,
+    ) -> Result<Vec<AnyReceiver>> {
+        Ok((self.receiver)(channel, base, prg, &Streams { count: lanes, tuning })?)
+    }
+}
+
+/// A run that both parties agreed on: which protocol, which kind, how many.
+#[derive(Clone, Copy, Debug)]
+pub struct Job {
+    /// The protocol.
+    pub protocol: &'static Protocol,
+    /// What it makes.
+    pub kind: Kind,
+    /// How many.
+    pub count: u64,
+    /// Parameters of the silent protocols.
+    pub tuning: Tuning,
+}
+
+/// A piece of the sender's output, in order; secret.
+pub enum Sent<'a> {
+    /// Of correlated OT: Δ and the next v.
+    Cot(Block, &'a [Block]),
+    /// Of random and chosen OT: the next pairs of messages.
+    Pairs(&'a [[Block; 2]]),
+}
+
+/// OTs that one thread makes at a time: the memory a run needs, and how often a link's delay is waited for.
+const PIECE: usize = 1 << 20;
+
+impl Job {
+    /// What both parties must agree on; `role` is `sender` or `receiver`.
+    pub fn agreement(&self, base: &dyn BaseOt, sender: bool) -> Agreement {
+        let (role, peer) = if sender { ("sender", "receiver") } else { ("receiver", "sender") };
+        let agreement = Agreement::new("ot", role, peer)
+            .with("protocol", self.protocol.name)
+            .with("base-ot", base.name())
+            .with("kind", self.kind.name())
+            .with("count", self.count);
+        match self.protocol.name {
+            "ferret" => {
+                let FerretConfig { params, lanes, security } = self.tuning.ferret;
+                agreement
+                    .with("set", params.name)
+                    .with("lanes", lanes.count())
+                    .with("security", crate::security_name(security))
+            }
+            "ferret-uni" => {
+                let UniConfig { params, security } = self.tuning.ferret_uni;
+                agreement.with("set", params.name).with("security", crate::security_name(security))
+            }
+            _ => agreement,
+        }
+    }
+
+    /// Runs the sender over `channels`, one thread each, and hands the output on piece by piece. For chosen OT the messages are
+    /// drawn at random.
+    pub fn send(
+        &self,
+        channels: &mut [Channel],
+        base: &dyn BaseOt,
+        each: &mut dyn FnMut(Sent<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut prg = Prg::from_os();
+        let lanes = channels.len();
+        let Some(first) = channels.first_mut() else { return Err(no_channel()) };
+        let cots = self.protocol.senders_with(first, base, &mut prg, lanes, self.tuning)?;
+        self.send_from(channels, cots, &mut prg, each)
+    }
+
+    /// As [`send`](Self::send), out of correlations that are set up already, one source for each channel.
+    pub fn send_from(
+        &self,
+        channels: &mut [Channel],
+        cots: Vec<AnySender>,
+        prg: &mut Prg,
+        each: &mut dyn FnMut(Sent<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let delta = cots.first().map_or(Block::ZERO, |cot| cot.delta());
+        if self.kind == Kind::Cot {
+            // Even a run of none has a Δ.
+            each(Sent::Cot(delta, &[]))?;
+        }
+        match self.kind {
+            Kind::Cot => self.pieces(
+                channels,
+                cots,
+                |cot, channel, out: &mut [Block]| Ok(cot.extend(channel, out).map(|()| BitVec::default())?),
+                &mut |v, _| each(Sent::Cot(delta, v)),
+            ),
+            Kind::Rot => self.pieces(
+                channels,
+                cots.into_iter().map(|cot| CotToRot::new(cot, prg)).collect(),
+                |rot, channel, out: &mut [[Block; 2]]| {
+                    Ok(rot.extend(channel, out).map(|()| BitVec::default())?)
+                },
+                &mut |pairs, _| each(Sent::Pairs(pairs)),
+            ),
+            Kind::Ot => self.pieces(
+                channels,
+                cots.into_iter().map(|cot| (RotToOt::new(CotToRot::new(cot, prg)), prg.fork())).collect(),
+                |(ot, prg), channel, out: &mut [[Block; 2]]| {
+                    prg.fill_blocks(out.as_flattened_mut());
+                    Ok(ot.send(channel, out).map(|()| BitVec::default())?)
+                },
+                &mut |pairs, _| each(Sent::Pairs(pairs)),
+            ),
+        }
+    }
+
+    /// Runs the receiver over `channels`, one thread each, and hands choices and messages on piece by piece. For chosen OT the
+    /// choices are drawn at random.
+    pub fn receive(
+        &self,
+        channels: &mut [Channel],
+        base: &dyn BaseOt,
+        each: &mut dyn FnMut(&BitVec, &[Block]) -> Result<()>,
+    ) -> Result<()> {
+        let mut prg = Prg::from_os();
+        let lanes = channels.len();
+        let Some(first) = channels.first_mut() else { return Err(no_channel()) };
+        let cots = self.protocol.receivers_with(first, base, &mut prg, lanes, self.tuning)?;
+        self.receive_from(channels, cots, &mut prg, each)
+    }
+
+    /// As [`receive`](Self::receive), out of correlations that are set up already, one source for each channel.
+    pub fn receive_from(
+        &self,
+        channels: &mut [Channel],
+        cots: Vec<AnyReceiver>,
+        prg: &mut Prg,
+        each: &mut dyn FnMut(&BitVec, &[Block]) -> Result<()>,
+    ) -> Result<()> {
+        let mut each = |messages: &[Block], choices: &BitVec| each(choices, messages);
+        match self.kind {
+            Kind::Cot => self.pieces(
+                channels,
+                cots,
+                |cot, channel, out: &mut [Block]| {
+                    cot.extend(channel, out)?;
+                    Ok(BitVec::from_lsbs(out))
+                },
+                &mut each,
+            ),
+            Kind::Rot => self.pieces(
+                channels,
+                cots.into_iter().map(|cot| CotToRot::new(cot, prg)).collect(),
+                |rot, channel, out: &mut [Block]| Ok(rot.extend(channel, out)?),
+                &mut each,
+            ),
+            Kind::Ot => self.pieces(
+                channels,
+                cots.into_iter().map(|cot| (RotToOt::new(CotToRot::new(cot, prg)), prg.fork())).collect(),
+                |(ot, prg), channel, out: &mut [Block]| {
+                    let choices = BitVec::random(out.len(), prg);
+                    ot.receive(channel, &choices, out)?;
+                    Ok(choices)
+                },
+                &mut each,
+            ),
+        }
+    }
+
+    /// Every lane fills a piece at the same time; then the pieces are handed on in order.
+    fn pieces<S: Send, T: Copy + Default + Send + Zeroize>(
+        &self,
+        channels: &mut [Channel],
+        states: Vec<S>,
+        fill: impl Fn(&mut S, &mut Channel, &mut [T]) -> Result<BitVec> + Sync,
+        each: &mut dyn FnMut(&[T], &BitVec) -> Result<()>,
+    ) -> Result<()> {
+        struct Lane<'a, S, T: Zeroize> {
+            channel: &'a mut Channel,
+            state: S,
+            piece: Zeroizing<Vec<T>>,
+        }
+        let share = self.count.div_ceil(channels.len().max(1) as u64).min(PIECE as u64) as usize;
+        let mut lanes: Vec<_> = channels
+            .iter_mut()
+            .zip(states)
+            .map(|(channel, state)| Lane { channel, state, piece: Zeroizing::new(vec![T::default(); share]) })
+            .collect();
+        let mut left = self.count;
+        while left > 0 {
+            let mut sizes = Vec::with_capacity(lanes.len());
+            for _ in &lanes {
+                let size = left.min(share as u64);
+                left -= size;
+                sizes.push(size as usize);
+            }
+            let choices = in_parallel(&mut lanes, |index, lane| {
+                let choices = fill(&mut lane.state, lane.channel, &mut lane.piece[..sizes[index]])?;
+                lane.channel.flush()?;
+                Ok(choices)
+            })?;
+            for ((lane, choices), size) in lanes.iter().zip(&choices).zip(sizes) {
+                each(&lane.piece[..size], choices)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn no_channel() -> Error {
+    Error::Usage("a run needs at least one channel".into())
+}
+
+/// Runs `work` on every item in a thread of its own; on a single item in the caller's thread.
+pub fn in_parallel<T: Send, R: Send>(
+    items: &mut [T],
+    work: impl Fn(usize, &mut T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    if let [only] = items {
+        return Ok(vec![work(0, only)?]);
+    }
+    let work = &work;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            items.iter_mut().enumerate().map(|(i, item)| scope.spawn(move || work(i, item))).collect();
+        let results = threads.into_iter().map(|thread| {
+            let bug = |_| Err(Error::Other("a thread ended unexpectedly; please report it".into()));
+            thread.join().unwrap_or_else(bug)
+        });
+        results.collect()
+    })
+}

@@ -1,0 +1,243 @@
+//! [`Session`]: who the peer is, how to reach it, and how much to trust it.
+
+use crate::{Error, Result};
+use std::path::Path;
+use tacit_crypto::Prg;
+use tacit_net::{
+    Agreement, Channel, Identity, Limits, LinkModel, Options, Protection, PublicKey, Stats, Tls,
+};
+use tacit_ot::{BaseOt, Security};
+use tacit_psi::paxos::{self, Learns, Outcome};
+use tacit_psi::records::KeySpec;
+
+#[derive(Clone, Debug)]
+enum Endpoint {
+    Listen(String),
+    Connect(String),
+}
+
+/// How to reach the peer and what to hold against it. Every job opens a connection of its own, on which both
+/// parties first check that they agree on the job and all its parameters.
+#[derive(Clone, Debug)]
+pub struct Session {
+    endpoint: Endpoint,
+    protection: Option<Protection>,
+    security: Security,
+    base_ot: Option<String>,
+    post_quantum: bool,
+    threads: usize,
+    link: LinkModel,
+    limits: Limits,
+}
+
+impl Session {
+    /// The side that waits for the peer at `address`, such as `0.0.0.0:7700`.
+    pub fn listen(address: &str) -> Self {
+        Self::new(Endpoint::Listen(address.to_owned()))
+    }
+
+    /// The side that connects to `address`; it keeps trying until the connect deadline.
+    pub fn connect(address: &str) -> Self {
+        Self::new(Endpoint::Connect(address.to_owned()))
+    }
+
+    fn new(endpoint: Endpoint) -> Self {
+        Session {
+            endpoint,
+            protection: None,
+            security: Security::Malicious,
+            base_ot: None,
+            post_quantum: false,
+            threads: 1,
+            link: LinkModel::LOOPBACK,
+            limits: Limits::default(),
+        }
+    }
+
+    /// Authenticates both sides with TLS 1.3: our private key file, and the public key file that the peer gave us.
+    pub fn keys(mut self, identity: &Path, peer: &Path) -> Result<Self> {
+        let tls = Tls::pinned(&Identity::load(identity)?, PublicKey::load(peer)?)?;
+        self.protection = Some(Protection::Tls(tls));
+        Ok(self)
+    }
+
+    /// Authenticates both sides with TLS 1.3 and certificates: of the PEM files, `authorities` holds those that we trust,
+    /// `chain` our own certificate chain and `key` its private key; the peer must prove the name `peer`.
+    pub fn certificates(mut self, authorities: &Path, chain: &Path, key: &Path, peer: &str) -> Result<Self> {
+        self.protection = Some(Protection::Tls(Tls::authority(authorities, chain, key, peer)?));
+        Ok(self)
+    }
+
+    /// No TLS at all: anybody on the way can read and change everything. Refused for an address beyond this machine.
+    pub fn plaintext(self) -> Result<Self> {
+        let (Endpoint::Listen(address) | Endpoint::Connect(address)) = &self.endpoint;
+        if !tacit_net::is_loopback(address)? {
+            return Err(Error::Usage(format!(
+                "--insecure-plaintext with {address}, which is beyond this machine: use --identity and --peer, \
+                 or add --i-understand"
+            )));
+        }
+        Ok(self.plaintext_anywhere())
+    }
+
+    /// As [`plaintext`](Self::plaintext), for any address. The caller answers for it.
+    pub fn plaintext_anywhere(mut self) -> Self {
+        self.protection = Some(Protection::Plaintext);
+        self
+    }
+
+    /// Against what to protect; malicious unless said otherwise. Both sides must say the same.
+    pub fn security(mut self, security: Security) -> Self {
+        self.security = security;
+        self
+    }
+
+    /// The base OT by its short name; the default one unless said otherwise. Both sides must say the same.
+    pub fn base_ot(mut self, name: &str) -> Self {
+        self.base_ot = Some(name.to_owned());
+        self
+    }
+
+    /// Takes ROTed for base OT, and refuses what falls to a quantum computer.
+    pub fn post_quantum(mut self) -> Self {
+        self.post_quantum = true;
+        self
+    }
+
+    /// Refuses the protocol called `name` if the session is to be post-quantum and the protocol is not.
+    pub fn allow(&self, name: &str) -> Result<()> {
+        if self.post_quantum { crate::assumptions::require_post_quantum(name) } else { Ok(()) }
+    }
+
+    /// Computing threads, each with a connection of its own; 1 unless said otherwise. Both sides must say the same.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Emulates a slower link. Both sides must say the same.
+    pub fn link(mut self, link: LinkModel) -> Self {
+        self.link = link;
+        self
+    }
+
+    /// Deadlines and bounds.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The OT extension for `count` OTs of `kind`: the fastest that gives the session's security, as [`plan`](crate::plan) has it.
+    ///
+    /// Both sides must call it with the same values. Where the link decides, it is measured over a connection of its own.
+    pub fn choose_ot(&self, kind: crate::ot::Kind, count: u64) -> Result<&'static crate::ot::Protocol> {
+        let request = crate::plan::Request { count, kind, security: self.security, threads: self.threads };
+        crate::plan::agree(&request, |settle| {
+            let agreement =
+                Agreement::new("plan", "party", "party").with("kind", kind.name()).with("count", count);
+            self.run(agreement, |opened| settle(opened.channel()))
+        })
+    }
+
+    /// The security asked for.
+    pub fn asked_security(&self) -> Security {
+        self.security
+    }
+
+    /// The threads asked for.
+    pub fn asked_threads(&self) -> usize {
+        self.threads
+    }
+
+    /// The base OT asked for, checked against the security.
+    pub fn base(&self) -> Result<Box<dyn BaseOt + Send + Sync>> {
+        let fallback = self.post_quantum.then_some(tacit_ot::base::roted::NAME);
+        let base = crate::ot::base_ot(self.base_ot.as_deref().or(fallback), self.security)?;
+        self.allow(base.name())?;
+        Ok(base)
+    }
+
+    /// Intersects our `elements` (byte strings, each once) with the peer's.
+    ///
+    /// The peer learns how many there are, and with [`Learns::Peer`] or [`Learns::Both`] which of its own are among them. Both
+    /// sides' security and base OT must be equal, and `learns` must fit.
+    pub fn intersect<E: AsRef<[u8]>>(&self, elements: &[E], learns: Learns) -> Result<Outcome> {
+        self.allow(paxos::NAME)?;
+        let base = self.base()?;
+        let options = paxos::Options {
+            learns,
+            security: self.security,
+            max_peer_elements: paxos::MAX_ELEMENTS as u64,
+            base: &*base,
+        };
+        let (outcome, _) = self.run(psi_agreement(&*base, learns, None), |opened| {
+            let mut prg = Prg::from_os();
+            Ok(paxos::run(opened.channel(), &mut prg, elements, &options, &mut |_, _, _| ())?)
+        })?;
+        Ok(outcome)
+    }
+
+    /// Opens a connection for the job that `agreement` names, runs it, and tells what passed.
+    ///
+    /// Without TLS the two sides compare at the end what they sent and what arrived, so that a connection that damages data
+    /// ends in an error too.
+    pub fn run<T>(
+        &self,
+        agreement: Agreement,
+        job: impl FnOnce(&mut tacit_net::Session) -> Result<T>,
+    ) -> Result<(T, Stats)> {
+        let mut opened = self.open(agreement)?;
+        if opened.tls().is_none() {
+            opened.channels().iter_mut().for_each(Channel::audit);
+        }
+        let result = job(&mut opened)?;
+        for channel in opened.channels() {
+            channel.confirm()?;
+        }
+        Ok((result, opened.stats()))
+    }
+
+    /// Opens a connection for a job: `agreement` names it and its parameters, to which the security is added.
+    pub fn open(&self, agreement: Agreement) -> Result<tacit_net::Session> {
+        let protection = self.protection.clone().ok_or_else(|| {
+            Error::Usage("the session has no keys: give both sides' keys, or ask for plaintext".into())
+        })?;
+        let agreement = agreement.with("security", security_name(self.security));
+        let mut options = Options::new(agreement, protection);
+        options.limits = self.limits;
+        options.channels = self.threads;
+        options.link = self.link;
+        Ok(match &self.endpoint {
+            Endpoint::Listen(address) => tacit_net::listen(address, &options)?,
+            Endpoint::Connect(address) => tacit_net::connect(address, &options)?,
+        })
+    }
+}
+
+/// What both parties of an intersection must agree on: who learns, by which base OT, and what makes a key.
+pub fn psi_agreement(base: &dyn BaseOt, learns: Learns, key: Option<&KeySpec>) -> Agreement {
+    let (ours, theirs) = match learns {
+        Learns::Me => ("result me", "result peer"),
+        Learns::Peer => ("result peer", "result me"),
+        Learns::Both => ("result both", "result both"),
+    };
+    let agreement =
+        Agreement::new("psi", ours, theirs).with("protocol", paxos::NAME).with("base-ot", base.name());
+    let Some(key) = key else { return agreement.with("key", "bytes") };
+    let normalisation = key.normalisation;
+    agreement
+        .with("key columns", key.columns.len())
+        .with("case-fold", normalisation.case_fold)
+        .with("nfc", normalisation.nfc)
+        .with("trim", normalisation.trim)
+        // Last of all, so that what a user can change is named first.
+        .with("version of keys", key.agreement())
+}
+
+/// The name of a security level, as the command line has it.
+pub const fn security_name(security: Security) -> &'static str {
+    match security {
+        Security::SemiHonest => "semi-honest",
+        Security::Malicious => "malicious",
+    }
+}

@@ -1,0 +1,483 @@
+//! Every kind of bad input gets one line that names cause and remedy, the right exit code, and leaves no file.
+
+mod common;
+
+use common::{Bench, Said, free_port, wait};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const GOOD: &str = "email,name\nann@example.com,Ann\nbob@example.com,Bob\n";
+
+/// A bench with keys and a good file.
+fn bench() -> Bench {
+    let bench = Bench::with_keys();
+    bench.write("good.csv", GOOD);
+    bench
+}
+
+/// `tacit psi` as Alice at an address where nobody is, with this input and key: it must fail before it needs the peer.
+fn psi(bench: &Bench, input: &str, key: &str) -> Said {
+    let address = format!("127.0.0.1:{}", free_port());
+    let said = bench.run(&[
+        "psi",
+        "--listen",
+        &address,
+        "--identity",
+        "alice.key",
+        "--peer",
+        "bob.pub",
+        "--input",
+        input,
+        "--key",
+        key,
+        "--output",
+        "out.csv",
+        "--connect-timeout",
+        "2",
+    ]);
+    assert!(!bench.exists("out.csv"), "an output was written");
+    assert!(bench.leftovers().is_empty(), "{:?}", bench.leftovers());
+    said
+}
+
+#[test]
+fn local_files() {
+    let bench = bench();
+    psi(&bench, "missing.csv", "email").fails_with(3, &["missing.csv", "no such file"]);
+    bench.write("empty.csv", "");
+    psi(&bench, "empty.csv", "email").fails_with(3, &["empty.csv", "empty"]);
+    psi(&bench, "good.csv", "mail").fails_with(3, &["good.csv", "mail", "email, name"]);
+    bench.write("unequal.csv", "email,name\nann@example.com,Ann\nbob@example.com\n");
+    psi(&bench, "unequal.csv", "email").fails_with(3, &["unequal.csv", "line 3"]);
+    bench.write("latin1.csv", b"email,name\nann@example.com,Ann\nren\xe9@example.com,Ren\xe9\n");
+    psi(&bench, "latin1.csv", "email").fails_with(3, &["latin1.csv", "line 3", "UTF-8"]);
+    std::fs::create_dir(bench.path("folder")).unwrap();
+    psi(&bench, "folder", "email").fails_with(3, &["folder"]);
+}
+
+#[test]
+fn outputs_that_cannot_be_written() {
+    let bench = bench();
+    let address = format!("127.0.0.1:{}", free_port());
+    let args = |out: &'static str| {
+        [
+            "psi",
+            "--listen",
+            "",
+            "--identity",
+            "alice.key",
+            "--peer",
+            "bob.pub",
+            "--input",
+            "good.csv",
+            "--key",
+            "email",
+            "--output",
+            out,
+        ]
+    };
+    for out in ["no-such-folder/out.csv", "."] {
+        let mut args = args(out);
+        args[2] = &address;
+        bench.run(&args).fails_with(3, &["cannot be written"]);
+    }
+}
+
+#[test]
+fn keys() {
+    let bench = bench();
+    let address = format!("127.0.0.1:{}", free_port());
+    let run = |identity: &str, peer: &str| {
+        bench.run(&[
+            "psi",
+            "--listen",
+            &address,
+            "--identity",
+            identity,
+            "--peer",
+            peer,
+            "--input",
+            "good.csv",
+            "--key",
+            "email",
+        ])
+    };
+    run("nobody.key", "bob.pub").fails_with(3, &["nobody.key", "tacit keygen"]);
+    run("alice.key", "bob.key").fails_with(3, &["bob.key", ".pub"]);
+    run("alice.pub", "bob.pub").fails_with(3, &["alice.pub", "private"]);
+    bench.write("junk.pub", "ssh-ed25519 AAAA");
+    run("alice.key", "junk.pub").fails_with(3, &["junk.pub"]);
+    bench.run(&["keygen", "--out", "alice.key"]).fails_with(3, &["alice", "exists"]);
+}
+
+#[test]
+fn usage() {
+    let bench = bench();
+    let at = "127.0.0.1:7";
+    let cases: &[(&[&str], &str)] = &[
+        (&[], "subcommand"),
+        (&["psy"], "psi"),
+        (&["psi", "--input", "good.csv"], "--key"),
+        (&["psi", "--input", "good.csv", "--key", "email"], "--listen"),
+        (&["psi", "--input", "good.csv", "--key", "email", "--listen", at, "--connect", at], "--connect"),
+        (&["psi", "--input", "good.csv", "--key", "email", "--listen", at], "--identity"),
+        (&["psi", "--input", "good.csv", "--key", "email", "--protocol", "vole", "--listen", at], "vole"),
+        (
+            &[
+                "psi",
+                "--input",
+                "good.csv",
+                "--key",
+                "email",
+                "--insecure-plaintext",
+                "--listen",
+                "0.0.0.0:0",
+            ],
+            "--i-understand",
+        ),
+        (
+            &["psi", "--input", "good.csv", "--key", "email", "--insecure-plaintext", "--listen", "nonsense"],
+            "HOST:PORT",
+        ),
+        (&["ot", "--role", "sender", "--count", "many", "--listen", at], "--count"),
+        (
+            &[
+                "ot",
+                "--role",
+                "sender",
+                "--count",
+                "5",
+                "--insecure-plaintext",
+                "--listen",
+                at,
+                "--protocol",
+                "rsa",
+            ],
+            "rsa",
+        ),
+        (
+            &[
+                "ot",
+                "--role",
+                "sender",
+                "--count",
+                "5",
+                "--insecure-plaintext",
+                "--listen",
+                at,
+                "--protocol",
+                "iknp",
+            ],
+            "semi-honest",
+        ),
+        (
+            &[
+                "ot",
+                "--role",
+                "sender",
+                "--count",
+                "5",
+                "--insecure-plaintext",
+                "--listen",
+                at,
+                "--base-ot",
+                "co15",
+            ],
+            "co15",
+        ),
+        (&["bench", "ot", "--protocol", "ferret", "--set", "z"], "LPN set"),
+        (&["bench", "ot", "--link", "fast"], "fast"),
+    ];
+    for (args, word) in cases {
+        bench.run(args).fails_with(2, &[word]);
+    }
+}
+
+#[test]
+fn simd_levels_that_are_not_there() {
+    let bench = Bench::new();
+    let mut command = bench.command(&["doctor"]);
+    command.env("TACIT_SIMD", "mmx");
+    wait(command.spawn().unwrap()).fails_with(2, &["TACIT_SIMD", "portable"]);
+}
+
+#[test]
+fn port_in_use() {
+    let bench = bench();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let said = bench.run(&[
+        "psi",
+        "--listen",
+        &address,
+        "--identity",
+        "alice.key",
+        "--peer",
+        "bob.pub",
+        "--input",
+        "good.csv",
+        "--key",
+        "email",
+    ]);
+    let line = said.error_line();
+    assert_ne!(said.code, 0);
+    assert!(line.contains(&address) && line.contains("in use"), "{line}");
+}
+
+#[test]
+fn nobody_there() {
+    let bench = bench();
+    let address = format!("127.0.0.1:{}", free_port());
+    let psi = |way: &str| {
+        bench.run(&[
+            "psi",
+            way,
+            &address,
+            "--identity",
+            "alice.key",
+            "--peer",
+            "bob.pub",
+            "--input",
+            "good.csv",
+            "--key",
+            "email",
+            "--output",
+            "out.csv",
+            "--connect-timeout",
+            "1",
+        ])
+    };
+    psi("--connect").fails_with(4, &[&address, "--listen"]);
+    psi("--listen").fails_with(4, &[&address]);
+    assert!(!bench.exists("out.csv") && bench.leftovers().is_empty());
+}
+
+#[test]
+fn wrong_peer_key() {
+    let bench = bench();
+    bench.run(&["keygen", "--out", "mallory.key"]).success();
+    let address = format!("127.0.0.1:{}", free_port());
+    let common = ["--input", "good.csv", "--key", "email", "--result", "both", "--output"];
+    let listener = [
+        &["psi", "--listen", &address, "--identity", "alice.key", "--peer", "bob.pub"],
+        &common[..],
+        &["a.csv"],
+    ]
+    .concat();
+    let connector = [
+        &["psi", "--connect", &address, "--identity", "mallory.key", "--peer", "alice.pub"],
+        &common[..],
+        &["b.csv"],
+    ]
+    .concat();
+    let (alice, mallory) = bench.run_both(&listener, &connector);
+    alice.fails_with(4, &["key", "--peer"]);
+    mallory.fails_with(4, &["refused", "key"]);
+    assert!(!bench.exists("a.csv") && !bench.exists("b.csv") && bench.leftovers().is_empty());
+}
+
+#[test]
+fn different_parameters() {
+    let bench = bench();
+    let base = ["--input", "good.csv", "--result", "both"];
+    let cases: &[(&[&str], &[&str], &str)] = &[
+        (&["--key", "email"], &["--key", "email,name"], "key columns"),
+        (&["--key", "email"], &["--key", "email", "--no-trim"], "trim"),
+        (&["--key", "email"], &["--key", "email", "--no-case-fold"], "case-fold"),
+        (&["--key", "email"], &["--key", "email", "--security", "semi-honest"], "security"),
+        (&["--key", "email"], &["--key", "email", "--base-ot", "mr19"], "base-ot"),
+        (&["--key", "email"], &["--key", "email", "--result", "me"], "result"),
+        (&["--key", "email"], &["--key", "email", "--threads", "2"], "channels"),
+    ];
+    for (first, second, word) in cases {
+        let address = format!("127.0.0.1:{}", free_port());
+        let with = |way, own, peer, extra: &[&str]| {
+            let mut args: Vec<String> =
+                ["psi", way, &address, "--identity", own, "--peer", peer].map(str::to_owned).to_vec();
+            let rest: Vec<&str> =
+                if extra.contains(&"--result") { base[..2].to_vec() } else { base.to_vec() };
+            args.extend(rest.iter().chain(extra).map(|s| s.to_string()));
+            args
+        };
+        let (alice, bob) = (
+            with("--listen", "alice.key", "bob.pub", first),
+            with("--connect", "bob.key", "alice.pub", second),
+        );
+        let refs = |args: &[String]| args.iter().map(String::as_str).map(str::to_owned).collect::<Vec<_>>();
+        let (alice, bob) = (refs(&alice), refs(&bob));
+        let (a, b) = bench.run_both(
+            &alice.iter().map(String::as_str).collect::<Vec<_>>(),
+            &bob.iter().map(String::as_str).collect::<Vec<_>>(),
+        );
+        for said in [a, b] {
+            said.fails_with(4, &[word]);
+        }
+    }
+}
+
+#[test]
+fn a_peer_that_is_no_peer() {
+    let bench = bench();
+    // Each speaks to a listening `tacit psi`: garbage, a truncated greeting, a frame of the largest length, another version.
+    let greetings: &[&[u8]] = &[
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"",
+        b"\xa7\x05",
+        b"\xa7\xff\xff\xff",
+        b"\xa7\x2b\x00\x00TACIT\x00\x63\x00\x00\x00\x00aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+    ];
+    for greeting in greetings {
+        for protection in [&["--insecure-plaintext"][..], &["--identity", "alice.key", "--peer", "bob.pub"]] {
+            let port = free_port();
+            let address = format!("127.0.0.1:{port}");
+            let args = [
+                "psi",
+                "--listen",
+                &address,
+                "--input",
+                "good.csv",
+                "--key",
+                "email",
+                "--output",
+                "out.csv",
+                "--connect-timeout",
+                "3",
+            ];
+            let child = bench.spawn(&[&args[..], protection].concat());
+            let mut socket = dial(port);
+            let _ = socket.write_all(greeting);
+            let _ = socket.shutdown(std::net::Shutdown::Write);
+            let said = wait(child);
+            assert_eq!(said.code, 4, "{greeting:?}: {said:?}");
+            said.error_line();
+            assert!(!bench.exists("out.csv") && bench.leftovers().is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_peer_that_stalls() {
+    let bench = bench();
+    let port = free_port();
+    let address = format!("127.0.0.1:{port}");
+    let start = Instant::now();
+    let child = bench.spawn(&[
+        "psi",
+        "--listen",
+        &address,
+        "--insecure-plaintext",
+        "--input",
+        "good.csv",
+        "--key",
+        "email",
+        "--output",
+        "out.csv",
+        "--connect-timeout",
+        "2",
+        "--timeout",
+        "2",
+    ]);
+    // Holds the connection and says nothing.
+    let socket = dial(port);
+    wait(child).fails_with(4, &["gave up", "waiting"]);
+    assert!(start.elapsed() < Duration::from_secs(20));
+    drop(socket);
+    assert!(!bench.exists("out.csv") && bench.leftovers().is_empty());
+}
+
+#[test]
+fn a_peer_that_goes_in_the_middle() {
+    let bench = bench();
+    let port = free_port();
+    let address = format!("127.0.0.1:{port}");
+    let common = ["--insecure-plaintext", "--count", "50000000", "--kind", "cot"];
+    let first = bench
+        .spawn(&[&["ot", "--listen", &address, "--role", "sender", "--out", "s.npz"], &common[..]].concat());
+    let mut second = bench.spawn(
+        &[&["ot", "--connect", &address, "--role", "receiver", "--out", "r.npz"], &common[..]].concat(),
+    );
+    thread::sleep(Duration::from_millis(900));
+    second.kill().unwrap();
+    second.wait().unwrap();
+    wait(first).fails_with(4, &["peer"]);
+    assert!(!bench.exists("s.npz"));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_leaves_nothing() {
+    let bench = bench();
+    let address = format!("127.0.0.1:{}", free_port());
+    for args in [
+        &[
+            "ot",
+            "--listen",
+            &address,
+            "--insecure-plaintext",
+            "--role",
+            "sender",
+            "--count",
+            "9",
+            "--out",
+            "s.npz",
+        ][..],
+        &[
+            "psi",
+            "--listen",
+            &address,
+            "--insecure-plaintext",
+            "--input",
+            "good.csv",
+            "--key",
+            "email",
+            "--output",
+            "o.csv",
+        ],
+    ] {
+        let child = bench.spawn(args);
+        let start = Instant::now();
+        while bench.leftovers().is_empty() && start.elapsed() < Duration::from_secs(20) {
+            thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(bench.leftovers().len(), 1, "the unfinished file stands beside its place");
+        let kill =
+            std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert!(kill.success());
+        wait(child).fails_with(130, &["interrupted"]);
+        assert!(bench.leftovers().is_empty() && !bench.exists("s.npz") && !bench.exists("o.csv"));
+    }
+}
+
+#[test]
+fn config_files() {
+    let bench = bench();
+    let run = |content: &str| {
+        bench.write("job.toml", content);
+        bench.run(&["psi", "--config", "job.toml", "--input", "good.csv", "--key", "email"])
+    };
+    run("[psi]\nlisten = \"127.0.0.1:1\"\nthread = 2\n").fails_with(3, &["job.toml", "line 3", "`thread`"]);
+    run("[psy]\n").fails_with(3, &["line 1", "[psy]"]);
+    run("a = \n").fails_with(3, &["line 1"]);
+    run("[psi]\nno-trim = \"yes\"\n").fails_with(3, &["line 2", "true or false"]);
+    run("[psi]\nprotocol = \"vole\"\n").fails_with(2, &["vole"]);
+    bench.run(&["psi", "--config", "no.toml"]).fails_with(3, &["no.toml"]);
+    bench.run(&["psi", "--config"]).fails_with(2, &["--config"]);
+}
+
+fn dial(port: u16) -> TcpStream {
+    let start = Instant::now();
+    loop {
+        match TcpStream::connect(("127.0.0.1", port)) {
+            Ok(stream) => {
+                stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+                // Let the greeting of the other side come in, as a real peer would.
+                let _ = (&stream).read(&mut [0; 16]);
+                return stream;
+            }
+            Err(_) if start.elapsed() < Duration::from_secs(20) => thread::sleep(Duration::from_millis(10)),
+            Err(error) => panic!("nobody listens: {error}"),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! `tacit bench`: results as data, both kinds of parties, limits, comparison.
+
+mod common;
+
+use common::Bench;
+use serde_json::Value;
+
+const FIELDS: [&str; 26] = [
+    "name",
+    "protocol",
+    "security",
+    "kind",
+    "count",
+    "threads",
+    "link",
+    "repeat",
+    "setup_ms",
+    "offline_ms",
+    "online_ms",
+    "wall_ms",
+    "wall_ms_min",
+    "wall_ms_max",
+    "ns_per_item",
+    "cpu_ms_local",
+    "cpu_ms_peer",
+    "bytes_sent",
+    "bytes_received",
+    "messages_sent",
+    "messages_received",
+    "rounds",
+    "peak_rss_bytes",
+    "kernels",
+    "commit",
+    "machine",
+];
+
+fn results(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn ot(bench: &Bench, more: &[&str]) -> Value {
+    let mut words = vec!["--json", "bench", "ot", "--protocol", "iknp", "--count", "4096", "--repeat", "2"];
+    words.extend(more);
+    results(bench.run(&words).success()).remove(0)
+}
+
+#[test]
+fn processes_and_threads_give_the_same_bytes_and_every_field() {
+    let bench = Bench::new();
+    let (apart, together) = (ot(&bench, &[]), ot(&bench, &["--in-process"]));
+    for result in [&apart, &together] {
+        for field in FIELDS {
+            assert!(!result[field].is_null(), "{field} is missing in {result}");
+        }
+        assert!(result["wall_ms_min"].as_f64() <= result["wall_ms"].as_f64());
+        assert!(result["wall_ms"].as_f64() <= result["wall_ms_max"].as_f64());
+        assert!(result["times_limit"].as_f64().unwrap() > 0.0 && result["limit"].is_string());
+    }
+    assert_eq!((&apart["parties"], &together["parties"]), (&"processes".into(), &"threads".into()));
+    for field in ["bytes_sent", "bytes_received", "messages_sent", "messages_received", "rounds"] {
+        assert_eq!(apart[field], together[field], "{field}");
+    }
+    // The receiver sends a column of a bit an OT for every free bit of Δ.
+    assert!(apart["bytes_received"].as_u64().unwrap() >= 4096 / 8 * 127);
+}
+
+#[test]
+fn limits_are_results_and_a_slower_figure_fails_the_comparison() {
+    let bench = Bench::new();
+    let said = bench.run(&["--json", "bench", "limits", "--repeat", "1", "--sample", "1"]);
+    said.success();
+    let limits = results(&said.out);
+    for name in
+        ["aes-fixed", "aes-rekeyed", "gf128-multiply-add", "gather-64MiB", "loopback-tcp", "loopback-tls"]
+    {
+        let found = limits.iter().find(|limit| limit["protocol"] == name);
+        assert!(found.is_some_and(|limit| limit["ns_per_item"].as_f64() > Some(0.0)), "{name}");
+    }
+    bench.write("old.jsonl", &said.out);
+    bench.run(&["bench", "compare", "old.jsonl", "old.jsonl"]).success();
+
+    let mut slower = limits[0].clone();
+    for field in ["wall_ms", "wall_ms_min", "wall_ms_max", "ns_per_item"] {
+        slower[field] = (slower[field].as_f64().unwrap() * 2.0).into();
+    }
+    bench.write("new.jsonl", slower.to_string());
+    bench.run(&["bench", "compare", "old.jsonl", "new.jsonl"]).fails_with(1, &["1 of 1", "slower"]);
+    bench.run(&["bench", "compare", "old.jsonl", "new.jsonl", "--threshold", "150"]).success();
+    slower["machine"] = "another".into();
+    bench.write("new.jsonl", slower.to_string());
+    bench
+        .run(&["bench", "compare", "old.jsonl", "new.jsonl"])
+        .fails_with(3, &["different machines", "another"]);
+}
+
+#[test]
+fn unusable_requests_are_refused() {
+    let bench = Bench::new();
+    bench.write("junk.jsonl", "{\"name\": \"ot\"}\nnot json\n");
+    bench.write("empty.jsonl", "\n");
+    bench.run(&["bench", "compare", "gone", "gone"]).fails_with(3, &["gone", "no such file"]);
+    bench.run(&["bench", "compare", "junk.jsonl", "junk.jsonl"]).fails_with(3, &["junk.jsonl", "line 2"]);
+    bench.run(&["bench", "compare", "empty.jsonl", "empty.jsonl"]).fails_with(3, &["no result in common"]);
+    bench
+        .run(&["bench", "ot", "--count", "4294967296", "--kind", "rot"])
+        .fails_with(3, &["262144 MiB", "--count"]);
+}
+
+/// The page as a browser sees it; `None` where there is no browser.
+fn in_a_browser(page: &std::path::Path) -> Option<String> {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let out = names.iter().find_map(|name| {
+        std::process::Command::new(name)
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--window-size=390,844", "--dump-dom"])
+            .arg(format!("file://{}", page.display()))
+            .output()
+            .ok()
+    })?;
+    Some(String::from_utf8_lossy(&out.stdout).into_owned())
+}
+
+#[test]
+fn a_report_shows_what_was_measured() {
+    let bench = Bench::new();
+    let lines: Vec<String> = ["100/1", "1000/1"].map(|link| ot(&bench, &["--link", link]).to_string()).into();
+    bench.write("results.jsonl", lines.join("\n"));
+    bench.run(&["bench", "report", "results.jsonl", "--output", "page.html", "--svg", "."]).success();
+    let page = bench.read("page.html");
+    assert!(page.contains("<p>2 results.") && page.contains("id=\"time-by-bandwidth\""));
+    for line in results(&lines.join("\n")) {
+        let link = line["link"].as_str().unwrap().split('/').next().unwrap().to_owned();
+        let dot = format!("data-x=\"{link}\" data-y=\"{}\"", line["ns_per_item"].as_f64().unwrap());
+        assert!(page.contains(&dot) && bench.read("time-by-bandwidth.svg").contains(&dot), "{dot}");
+    }
+    if let Some(seen) = in_a_browser(&bench.path("page.html")) {
+        assert_eq!(seen.matches("<circle").count(), page.matches("<circle").count());
+    }
+    bench.write("none.jsonl", "");
+    bench.run(&["bench", "report", "none.jsonl", "--output", "none.html"]).success();
+    assert!(bench.read("none.html").contains("<p>0 results."));
+    bench.run(&["bench", "report", "gone.jsonl"]).fails_with(3, &["gone.jsonl", "no such file"]);
+}
+
+#[test]
+fn the_tables_of_papers_are_listed_and_measured() {
+    let bench = Bench::new();
+    let listed = bench.run(&["bench", "paper"]);
+    let listed = listed.success();
+    assert!(listed.contains("kos15-table2") && listed.contains("roted-table3"), "{listed}");
+    bench.run(&["bench", "paper", "table-9"]).fails_with(2, &["table-9", "kos15-table2"]);
+    let said = bench.run(&["--json", "bench", "paper", "roted-table3", "--quick"]);
+    let row = results(said.success()).remove(0);
+    assert_eq!((row["table"].as_str(), row["paper"].as_f64()), (Some("roted-table3"), Some(0.0272)));
+    let both = (row["cpu_ms_local"].as_f64().unwrap() + row["cpu_ms_peer"].as_f64().unwrap()) / 1024.0;
+    assert!((row["ours"].as_f64().unwrap() - both).abs() < 1e-9);
+}

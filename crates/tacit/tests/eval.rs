@@ -1,0 +1,241 @@
+//! `tacit eval` between two real processes.
+
+mod common;
+
+use common::{Bench, Said, free_port};
+
+fn run(bench: &Bench, function: [&str; 2], inputs: [&str; 2], extra: &[&str]) -> (Said, Said) {
+    let address = format!("127.0.0.1:{}", free_port());
+    let side = |mode, role, key, peer, i: usize| {
+        let mut args = vec!["eval", function[i], mode, &address, "--identity", key, "--peer", peer];
+        args.extend(["--role", role, "--input", inputs[i], "--security", "semi-honest"]);
+        args.extend(extra);
+        args
+    };
+    let garbler = side("--listen", "garbler", "alice.key", "bob.pub", 0);
+    let evaluator = side("--connect", "evaluator", "bob.key", "alice.pub", 1);
+    bench.run_both(&garbler, &evaluator)
+}
+
+#[test]
+fn both_sides_get_the_outputs_of_a_named_function() {
+    let bench = Bench::with_keys();
+    let key = "0x000102030405060708090a0b0c0d0e0f";
+    let block = "0x00112233445566778899aabbccddeeff";
+    let (g, e) = run(&bench, ["aes128"; 2], [key, block], &[]);
+    for side in [g, e] {
+        assert_eq!(side.success().trim(), "0x69c4e0d86a7b0430d8cdb78070b4c55a");
+    }
+    let (g, e) = run(&bench, ["millionaires"; 2], ["5", "4"], &["--output-to", "evaluator"]);
+    assert_eq!((g.success().trim(), e.success().trim()), ("", "0x1"));
+}
+
+#[test]
+fn a_malicious_peer_is_the_default_and_cut_and_choose_answers() {
+    let bench = Bench::with_keys();
+    let key = "0x000102030405060708090a0b0c0d0e0f";
+    let block = "0x00112233445566778899aabbccddeeff";
+    let address = format!("127.0.0.1:{}", free_port());
+    let side = |mode, role, key, peer, input, to| {
+        let head = ["--json", "eval", "aes128", mode, &address, "--identity", key, "--peer", peer];
+        [&head[..], &["--role", role, "--input", input, "--output-to", to]].concat()
+    };
+    for (to, outputs) in [("both", [true, true]), ("garbler", [true, false]), ("evaluator", [false, true])] {
+        let garbler = side("--listen", "garbler", "alice.key", "bob.pub", key, to);
+        let evaluator = side("--connect", "evaluator", "bob.key", "alice.pub", block, to);
+        let (g, e) = bench.run_both(&garbler, &evaluator);
+        for (said, learns) in [g, e].into_iter().zip(outputs) {
+            let said: serde_json::Value = serde_json::from_str(said.success()).unwrap();
+            assert_eq!((&said["protocol"], &said["security"]), (&"wmk17".into(), &"malicious".into()));
+            let expected = learns.then(|| vec!["0x69c4e0d86a7b0430d8cdb78070b4c55a"]);
+            assert_eq!(said["outputs"], serde_json::json!(expected), "{to}");
+        }
+    }
+}
+
+#[test]
+fn circuit_files_and_batches_of_rows() {
+    let bench = Bench::with_keys();
+    // A half adder in Bristol Fashion: sum and carry.
+    bench.write("half.txt", "2 4\n2 1 1\n2 1 1\n\n2 1 0 1 2 XOR\n2 1 0 1 3 AND\n");
+    bench.write("a.csv", "x\n0\n1\n0\n1\n");
+    bench.write("b.csv", "y\n0\n0\n1\n1\n");
+    let (g, e) = run(&bench, ["half.txt"; 2], ["a.csv", "@b.csv"], &["--batch"]);
+    for side in [g, e] {
+        assert_eq!(side.success().trim(), "0x0 0x0\n0x1 0x0\n0x1 0x0\n0x0 0x1");
+    }
+}
+
+/// Runs `millionaires` on two files, ours with columns of other things and quotes, the evaluator's of `rows` rows.
+fn batch(bench: &Bench, rows: usize, garbler: &[&str], evaluator: &[&str]) -> (Said, Said) {
+    let ours: String = (0..40).map(|i| format!("p{i};{};\"a;b\"\n", i * 7 % 40)).collect();
+    bench.write("ours.csv", format!("who;worth;note\n{ours}"));
+    bench.write("theirs.csv", format!("worth\n{}", "0x14\n".repeat(rows)));
+    let address = format!("127.0.0.1:{}", free_port());
+    let shared = ["eval", "millionaires", "--batch", "--security", "semi-honest"];
+    let ours = ["--listen", &address, "--identity", "alice.key", "--peer", "bob.pub", "--role", "garbler"];
+    let theirs =
+        ["--connect", &address, "--identity", "bob.key", "--peer", "alice.pub", "--role", "evaluator"];
+    let ours = [&shared[..], &ours, &["--input", "ours.csv"], garbler].concat();
+    let theirs = [&shared[..], &theirs, &["--input", "theirs.csv"], evaluator].concat();
+    bench.run_both(&ours, &theirs)
+}
+
+#[test]
+fn a_batch_is_written_beside_its_rows_on_any_number_of_threads() {
+    for threads in ["1", "3"] {
+        let bench = Bench::with_keys();
+        let both = ["--threads", threads, "--output-to", "both"];
+        let ours = [&["--columns", "worth", "--output", "out.csv"], &both[..]].concat();
+        let (g, e) = batch(&bench, 40, &ours, &both);
+        assert!(g.success().contains("40 rows written to out.csv"), "{g:?}");
+        let expected: Vec<u32> = (0..40).map(|i| u32::from(i * 7 % 40 > 20)).collect();
+        let bits: Vec<String> = expected.iter().map(|bit| format!("0x{bit}")).collect();
+        assert_eq!(e.success().trim(), bits.join("\n"));
+        let rows = (0..40).map(|i| format!("p{i};{};\"a;b\";{}\n", i * 7 % 40, bits[i]));
+        assert_eq!(bench.read("out.csv"), format!("who;worth;note;result\n{}", rows.collect::<String>()));
+        assert!(bench.leftovers().is_empty());
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_batch_is_named() {
+    let bench = Bench::with_keys();
+    let one = |input: &str, extra: &[&str]| {
+        let mut args = vec!["eval", "add32", "--batch", "--listen", "127.0.0.1:1", "--role", "garbler"];
+        args.extend(["--security", "semi-honest", "--identity", "alice.key", "--peer", "bob.pub"]);
+        args.extend(["--input", input]);
+        args.extend(extra);
+        bench.run(&args)
+    };
+    bench.write("two.csv", "a,b\n1,2\n3,\n4294967296,1\n");
+    one("missing.csv", &[]).fails_with(3, &["missing.csv", "no such file"]);
+    one("two.csv", &[]).fails_with(2, &["a, b", "number of 32 bits", "--columns"]);
+    one("two.csv", &["--columns", "c"]).fails_with(3, &["`c`", "a, b"]);
+    one("two.csv", &["--columns", "a"]).fails_with(3, &["line 4", "`a`", "32 bits"]);
+    one("two.csv", &["--columns", "b"]).fails_with(3, &["line 3", "`b`", "1 values expected, 0 given"]);
+    let said = one("two.csv", &["--columns", "a", "--output", "x.csv", "--output-to", "evaluator"]);
+    said.fails_with(2, &["--output", "peer alone"]);
+    bench.write("few.csv", "a\n1\n2\n");
+    one("few.csv", &["--threads", "3"]).fails_with(2, &["--threads 3", "rows"]);
+    assert!(bench.leftovers().is_empty());
+}
+
+#[test]
+fn the_two_sides_must_say_the_same() {
+    let bench = Bench::with_keys();
+    let own = ["--columns", "worth", "--output", "out.csv"];
+    let (g, e) = batch(&bench, 40, &own, &["--output-to", "evaluator"]);
+    g.fails_with(4, &["output-to"]);
+    e.fails_with(4, &["output-to"]);
+    assert!(!bench.exists("out.csv") && bench.leftovers().is_empty());
+    let (g, e) = batch(&bench, 39, &own, &[]);
+    g.fails_with(4, &["rows"]);
+    e.fails_with(4, &["rows"]);
+    assert!(!bench.exists("out.csv") && bench.leftovers().is_empty());
+}
+
+#[test]
+fn faults_end_in_one_line_and_their_exit_code() {
+    let bench = Bench::with_keys();
+    let (g, e) = run(&bench, ["add32", "sub32"], ["1", "2"], &[]);
+    g.fails_with(4, &["function"]);
+    e.fails_with(4, &["function"]);
+    bench.run(&["eval", "nonsense", "--dry-run"]).fails_with(2, &["nonsense"]);
+    std::fs::write(bench.path("bad.txt"), "1 3\n1 1 1\n2 1 0 7 2 AND\n").unwrap();
+    bench.run(&["eval", "bad.txt", "--dry-run"]).fails_with(3, &["line 3"]);
+    let args = ["eval", "add32", "--role", "garbler", "--security", "semi-honest", "--listen", "127.0.0.1:1"];
+    bench.run(&[&args[..], &["--input", "4294967296"]].concat()).fails_with(3, &["32 bits"]);
+}
+
+#[test]
+fn post_quantum_refuses_wmk17_with_the_reason_and_runs_yao_over_roted() {
+    let bench = Bench::with_keys();
+    let args = ["eval", "add32", "--role", "garbler", "--input", "1", "--post-quantum"];
+    for security in [&[][..], &["--security", "malicious"]] {
+        bench
+            .run(&[&args, security].concat())
+            .fails_with(2, &["--post-quantum", "wmk17", "Diffie–Hellman", "yao"]);
+    }
+    let (g, e) = run(&bench, ["add32"; 2], ["5", "4"], &["--post-quantum"]);
+    for side in [g, e] {
+        assert_eq!(side.success().trim(), "0x00000009");
+    }
+}
+
+#[test]
+fn costs_and_names_are_shown_without_a_peer() {
+    let bench = Bench::with_keys();
+    let estimate = |extra: &[&str]| -> serde_json::Value {
+        let said = bench
+            .run(&[&["--json", "eval", "aes128", "--dry-run", "--security", "semi-honest"], extra].concat());
+        serde_json::from_str(said.success()).unwrap()
+    };
+    let (near, far) = (estimate(&["--rows", "100"]), estimate(&["--rows", "100", "--link", "8/50"]));
+    assert_eq!(near["and"], 6400);
+    let bytes = near["garbler_bytes"].as_f64().unwrap();
+    assert!((100.0 * 32.0 * 6400.0..100.0 * 40.0 * 6400.0).contains(&bytes), "{near}");
+    // A megabyte a second, and a tenth of a second each round.
+    let least = bytes / 1e6 + 0.1 * far["rounds"].as_f64().unwrap();
+    let told = far["estimated_ms"].as_f64().unwrap() / 1e3;
+    assert!((least..least + 20.0).contains(&told) && near["estimated_ms"].as_f64().unwrap() > 0.0, "{far}");
+    // Forty copies of the tables, by default against a malicious peer.
+    let said = bench.run(&["--json", "eval", "aes128", "--dry-run"]);
+    let malicious: serde_json::Value = serde_json::from_str(said.success()).unwrap();
+    assert_eq!(malicious["protocol"], "wmk17");
+    assert!(malicious["garbler_bytes"].as_f64().unwrap() > 40.0 * 32.0 * 6400.0, "{malicious}");
+    assert!(bench.run(&["eval", "--list"]).success().contains("millionaires"));
+}
+
+#[test]
+fn a_dry_run_tells_what_the_run_then_sends() {
+    let bench = Bench::with_keys();
+    let read = |said: &Said| serde_json::from_str::<serde_json::Value>(said.success()).unwrap();
+    let told = read(&bench.run(&["--json", "eval", "aes128", "--dry-run", "--security", "semi-honest"]));
+    let (g, _) = run(&bench, ["aes128"; 2], ["1", "2"], &["--json"]);
+    let sent = read(&g);
+    for (told_as, sent_as) in [("garbler_bytes", "bytes_sent"), ("evaluator_bytes", "bytes_received")] {
+        let (told, sent) = (told[told_as].as_f64().unwrap(), sent[sent_as].as_f64().unwrap());
+        // The run has the handshake besides.
+        assert!((0.0..1_000.0).contains(&(sent - told)), "{told_as}: told {told}, sent {sent}");
+    }
+}
+
+#[test]
+fn a_dry_run_measures_the_link_to_a_peer() {
+    let bench = Bench::with_keys();
+    let address = format!("127.0.0.1:{}", free_port());
+    let side = |mode, key, peer| {
+        ["--json", "eval", "add32", "--dry-run", mode, &address, "--identity", key, "--peer", peer]
+    };
+    let (a, b) =
+        bench.run_both(&side("--listen", "alice.key", "bob.pub"), &side("--connect", "bob.key", "alice.pub"));
+    for said in [a, b] {
+        let told: serde_json::Value = serde_json::from_str(said.success()).unwrap();
+        assert_eq!(told["link_measured"], true);
+        assert!(told["link"].as_str().unwrap().contains('/'), "{told}");
+    }
+}
+
+#[test]
+fn half_gates_and_streams_are_measured() {
+    let bench = Bench::new();
+    for kind in [&["independent"][..], &["aes128"], &["add32", "--copies", "40"]] {
+        let args = [&["--json", "bench", "garble"], kind, &["--count", "20000", "--repeat", "2"]].concat();
+        let said = bench.run(&args);
+        let lines: Vec<serde_json::Value> =
+            said.success().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!([&lines[0]["name"], &lines[1]["name"]], ["garble", "evaluate"]);
+        for line in lines {
+            assert!(
+                line["count"].as_u64().unwrap() >= 20_000 && line["ns_per_item"].as_f64().unwrap() > 0.0,
+                "{line}"
+            );
+        }
+    }
+    bench.write("xor.txt", "1 3\n2 1 1\n1 1\n\n2 1 0 1 2 XOR\n");
+    bench.run(&["bench", "garble", "xor.txt"]).fails_with(2, &["no AND gate"]);
+    let said = bench.run(&["--json", "bench", "stream", "--count", "100000", "--repeat", "1"]);
+    let told: serde_json::Value = serde_json::from_str(said.success()).unwrap();
+    assert!(told["bytes_sent"].as_u64().unwrap() >= 32 * told["count"].as_u64().unwrap(), "{told}");
+}

@@ -1,0 +1,100 @@
+//! `tacit nisc`: a whole exchange by files, and what is refused.
+
+mod common;
+
+use common::{Bench, Said};
+
+fn nisc(bench: &Bench, args: &[&str]) -> Said {
+    let all: Vec<&str> = ["nisc"].into_iter().chain(args.iter().copied()).collect();
+    bench.run(&all)
+}
+
+fn exchange(code: &str) -> Bench {
+    let bench = Bench::new();
+    nisc(&bench, &["keygen", "--count", "5", "--code", code, "--out", "bob.key"]).success();
+    nisc(&bench, &["answer", "--public", "bob.pub", "--key", "alice.key", "--out", "answer"]).success();
+    bench.write("choices.txt", "01101\n");
+    let pairs: Vec<String> = (0..5).map(|i| format!("{:032x} {:032x}\n", 2 * i, 2 * i + 1)).collect();
+    bench.write("pairs.txt", pairs.concat());
+    nisc(&bench, &["ask", "--key", "bob.key", "--choices", "choices.txt", "--out", "question"]).success();
+    bench
+}
+
+const REPLY: &[&str] = &[
+    "reply",
+    "--key",
+    "alice.key",
+    "--public",
+    "bob.pub",
+    "--question",
+    "question",
+    "--messages",
+    "pairs.txt",
+    "--out",
+    "reply",
+];
+const OPEN: &[&str] = &[
+    "open",
+    "--key",
+    "bob.key",
+    "--choices",
+    "choices.txt",
+    "--answer",
+    "answer",
+    "--question",
+    "question",
+    "--reply",
+    "reply",
+    "--out",
+    "got.txt",
+];
+
+#[test]
+fn chosen_messages_by_files() {
+    for code in ["linear", "quasi-cyclic"] {
+        let bench = exchange(code);
+        nisc(&bench, REPLY).success();
+        nisc(&bench, OPEN).success();
+        let expected: String = [0, 3, 5, 6, 9].map(|m| format!("{m:032x}\n")).concat();
+        assert_eq!(bench.read("got.txt"), expected);
+        nisc(&bench, &["expand", "--key", "bob.key", "--answer", "answer", "--out", "r.npz"]).success();
+        nisc(&bench, &["expand", "--key", "alice.key", "--public", "bob.pub", "--out", "s.npz"]).success();
+        assert!(bench.exists("r.npz") && bench.exists("s.npz"));
+    }
+}
+
+#[test]
+fn keys_serve_once() {
+    let bench = exchange("linear");
+    nisc(&bench, &["ask", "--key", "bob.key", "--choices", "choices.txt", "--out", "again"])
+        .fails_with(3, &["bob.key", "asked before", "new key"]);
+    nisc(&bench, REPLY).success();
+    nisc(&bench, REPLY).fails_with(3, &["alice.key", "replied before"]);
+    assert!(!bench.exists("again"));
+}
+
+#[test]
+fn bad_files_are_one_line_and_the_right_code() {
+    let bench = exchange("linear");
+    let answer = std::fs::read(bench.path("answer")).unwrap();
+    nisc(&bench, REPLY).success();
+    bench.write("answer", &answer[..answer.len() / 2]);
+    nisc(&bench, OPEN).fails_with(4, &["length"]);
+    let mut changed = answer.clone();
+    changed[1000] ^= 1;
+    bench.write("answer", &changed);
+    nisc(&bench, OPEN).fails_with(4, &["cheated"]);
+    bench.write("answer", &answer);
+    bench.write("choices.txt", "0110");
+    nisc(&bench, OPEN).fails_with(3, &["choices.txt", "4 choices", "5 OTs"]);
+    bench.write("choices.txt", "0110x");
+    nisc(&bench, OPEN).fails_with(3, &["choices.txt", "digits"]);
+    bench.write("pairs.txt", "00 01\n");
+    nisc(&bench, REPLY).fails_with(3, &["pairs.txt", "line 1"]);
+    nisc(&bench, &["answer", "--public", "answer", "--key", "k", "--out", "a"])
+        .fails_with(4, &["another kind"]);
+    nisc(&bench, &["answer", "--public", "none.pub", "--key", "k", "--out", "a"])
+        .fails_with(3, &["none.pub"]);
+    nisc(&bench, &["keygen", "--count", "0", "--out", "x.key"]).fails_with(2, &["number of OTs"]);
+    assert!(!bench.exists("got.txt") && !bench.exists("a") && !bench.exists("x.key"));
+}

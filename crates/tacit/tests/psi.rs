@@ -1,0 +1,246 @@
+//! `tacit psi` between two real processes, against a plain join written here.
+
+mod common;
+
+use common::{Bench, free_port};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Runs both sides; Alice listens. Both get the result unless `extra` says otherwise.
+fn run(bench: &Bench, alice: &[&str], bob: &[&str]) -> (String, String) {
+    let address = format!("127.0.0.1:{}", free_port());
+    let first = [
+        "--json",
+        "psi",
+        "--listen",
+        &address,
+        "--identity",
+        "alice.key",
+        "--peer",
+        "bob.pub",
+        "--input",
+        "alice.csv",
+    ];
+    let second = [
+        "--json",
+        "psi",
+        "--connect",
+        &address,
+        "--identity",
+        "bob.key",
+        "--peer",
+        "alice.pub",
+        "--input",
+        "bob.csv",
+    ];
+    let (a, b) = bench.run_both(&[&first[..], alice].concat(), &[&second[..], bob].concat());
+    assert!(bench.leftovers().is_empty());
+    (a.success().trim().to_owned(), b.success().trim().to_owned())
+}
+
+/// The number that stands behind `"name":`.
+fn field(json: &str, name: &str) -> u64 {
+    let rest =
+        json.split(&format!("\"{name}\":")).nth(1).unwrap_or_else(|| panic!("{name} is missing in {json}"));
+    rest.split([',', '}']).next().unwrap().parse().unwrap()
+}
+
+/// Keys of a table, trimmed and in lower case: all that the tables of these tests need.
+fn keys(table: &str, columns: &[usize]) -> Vec<Vec<String>> {
+    let rows = table.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
+    rows.map(|row| columns.iter().map(|c| row[*c].trim().to_lowercase()).collect()).collect()
+}
+
+/// The rows of `own` whose key is in `other`, with the header: what `--output` must hold.
+fn join(own: &str, other: &str, own_columns: &[usize], other_columns: &[usize]) -> String {
+    let other: BTreeSet<_> = keys(other, other_columns).into_iter().collect();
+    let mut out = own.lines().next().unwrap().to_owned() + "\n";
+    for (line, key) in own.lines().skip(1).zip(keys(own, own_columns)) {
+        if other.contains(&key) {
+            out += line;
+            out.push('\n');
+        }
+    }
+    out
+}
+
+fn distinct(table: &str, columns: &[usize]) -> u64 {
+    keys(table, columns).into_iter().collect::<BTreeSet<_>>().len() as u64
+}
+
+/// A table `id,email,note` whose keys are the given numbers, in several spellings.
+fn table(numbers: impl IntoIterator<Item = u32>) -> String {
+    let mut out = "id,email,note\n".to_owned();
+    for (row, number) in numbers.into_iter().enumerate() {
+        let email = match number % 3 {
+            0 => format!("user{number}@example.com"),
+            1 if row % 2 == 0 => format!(" User{number}@Example.com "),
+            _ => format!("USER{number}@EXAMPLE.COM"),
+        };
+        out += &format!("{row},{email},note {}\n", row * 7);
+    }
+    out
+}
+
+#[test]
+fn against_a_plain_join() {
+    let bench = Bench::with_keys();
+    let cases: Vec<(&str, Vec<u32>, Vec<u32>)> = vec![
+        ("overlapping", (0..3000).collect(), (2000..4500).rev().collect()),
+        ("disjoint", (0..500).collect(), (500..900).collect()),
+        ("equal", (0..700).collect(), (0..700).rev().collect()),
+        ("one element in many", vec![77], (0..300).collect()),
+        ("one element, not there", (0..300).collect(), vec![5000]),
+        ("one and the same", vec![3], vec![3]),
+        ("empty and full", vec![], (0..50).collect()),
+        ("both empty", vec![], vec![]),
+        ("duplicates", (0..400).chain(0..100).collect(), (50..90).chain(50..90).collect()),
+    ];
+    for (name, alice, bob) in cases {
+        let (alice, bob) = (table(alice), table(bob));
+        bench.write("alice.csv", &alice);
+        bench.write("bob.csv", &bob);
+        let common = ["--key", "email", "--result", "both", "--output"];
+        let (a, b) = run(&bench, &[&common[..], &["a.csv"]].concat(), &[&common[..], &["b.csv"]].concat());
+        assert_eq!(bench.read("a.csv"), join(&alice, &bob, &[1], &[1]), "{name}");
+        assert_eq!(bench.read("b.csv"), join(&bob, &alice, &[1], &[1]), "{name}");
+        let both = keys(&alice, &[1]).into_iter().collect::<BTreeSet<_>>();
+        let matches =
+            keys(&bob, &[1]).into_iter().collect::<BTreeSet<_>>().intersection(&both).count() as u64;
+        for (said, own, peer) in [(&a, &alice, &bob), (&b, &bob, &alice)] {
+            assert_eq!(field(said, "matches"), matches, "{name}");
+            assert_eq!(field(said, "own_keys"), distinct(own, &[1]), "{name}");
+            assert_eq!(field(said, "peer_keys"), distinct(peer, &[1]), "{name}");
+            let rows = own.lines().count() as u64 - 1;
+            assert_eq!(field(said, "duplicates"), rows - distinct(own, &[1]), "{name}");
+        }
+        // Both count the same bytes, from either end.
+        assert_eq!(field(&a, "bytes_sent"), field(&b, "bytes_received"), "{name}");
+        assert_eq!(field(&a, "bytes_received"), field(&b, "bytes_sent"), "{name}");
+    }
+}
+
+#[test]
+fn composite_keys_of_different_names() {
+    let bench = Bench::with_keys();
+    let alice = "first,last,city\nAnn,Lee,Rome\nab,c,Paris\nBob,Ray,Oslo\n";
+    let bob = "nachname,vorname,tarif\nlee,ann,A\nbc,a,B\nRAY , bob,C\n";
+    bench.write("alice.csv", alice);
+    bench.write("bob.csv", bob);
+    run(
+        &bench,
+        &["--key", "first", "--key", "last", "--result", "both", "--output", "a.csv"],
+        &["--key", "vorname,nachname", "--result", "both", "--output", "b.csv"],
+    );
+    assert_eq!(bench.read("a.csv"), "first,last,city\nAnn,Lee,Rome\nBob,Ray,Oslo\n");
+    assert_eq!(bench.read("b.csv"), join(bob, alice, &[1, 0], &[0, 1]));
+    assert_eq!(bench.read("b.csv").lines().count(), 3);
+}
+
+#[test]
+fn only_one_side_learns() {
+    let bench = Bench::with_keys();
+    let (alice, bob) = (table(0..100), table(60..200));
+    bench.write("alice.csv", &alice);
+    bench.write("bob.csv", &bob);
+    for security in ["malicious", "semi-honest"] {
+        let common = ["--key", "email", "--security", security, "--result"];
+        let (a, b) = run(
+            &bench,
+            &[&common[..], &["peer"]].concat(),
+            &[&common[..], &["me", "--output", "b.csv"]].concat(),
+        );
+        assert_eq!(bench.read("b.csv"), join(&bob, &alice, &[1], &[1]));
+        assert_eq!(field(&b, "matches"), 40);
+        assert!(!a.contains("\"matches\""), "{a}");
+        let (a, b) = run(
+            &bench,
+            &[&common[..], &["me", "--output", "a.csv"]].concat(),
+            &[&common[..], &["peer"]].concat(),
+        );
+        assert_eq!(bench.read("a.csv"), join(&alice, &bob, &[1], &[1]));
+        assert_eq!(field(&a, "matches"), 40);
+        assert!(!b.contains("\"matches\""), "{b}");
+    }
+}
+
+#[test]
+fn normalisation_can_be_switched_off() {
+    let bench = Bench::with_keys();
+    bench.write("alice.csv", "name\nAnn\nbob\nRen\u{e9}\n cy\n");
+    bench.write("bob.csv", "name\nann\nbob\nRene\u{301}\ncy\n");
+    let expected: BTreeMap<&str, u64> =
+        BTreeMap::from([("", 4), ("--no-case-fold", 3), ("--no-nfc", 3), ("--no-trim", 3)]);
+    for (switch, matches) in expected {
+        let mut args = vec!["--key", "name", "--result", "both"];
+        args.extend((!switch.is_empty()).then_some(switch));
+        let (a, b) = run(&bench, &args, &args);
+        assert_eq!((field(&a, "matches"), field(&b, "matches")), (matches, matches), "{switch}");
+    }
+}
+
+#[test]
+fn options_from_a_file_and_human_output() {
+    let bench = Bench::with_keys();
+    bench.write("alice.csv", table(0..50));
+    bench.write("bob.csv", table(25..60));
+    let address = format!("127.0.0.1:{}", free_port());
+    bench.write(
+        "alice.toml",
+        format!(
+            "quiet = true\n[psi]\nlisten = \"{address}\"\nidentity = \"alice.key\"\npeer = \"bob.pub\"\n\
+             input = \"nowhere.csv\"\nkey = [\"id\", \"email\"]\nresult = \"both\"\nno-trim = false\n"
+        ),
+    );
+    bench.write(
+        "bob.toml",
+        "[psi]\nlisten = \"127.0.0.1:1\"\nidentity = \"bob.key\"\npeer = \"alice.pub\"\nresult = \"both\"\n",
+    );
+    let (a, b) = bench.run_both(
+        &["psi", "--config", "alice.toml", "--input", "alice.csv", "--key", "email"],
+        &[
+            "psi",
+            "--config=bob.toml",
+            "--connect",
+            &address,
+            "--input",
+            "bob.csv",
+            "--key",
+            "email",
+            "--output",
+            "b.csv",
+        ],
+    );
+    for said in [a, b] {
+        let text = said.success();
+        assert!(text.starts_with("25 matches\n"), "{text}");
+        assert!(text.contains("the other side learned that we have") && text.contains("rounds"), "{text}");
+        assert!(said.err.is_empty(), "{}", said.err);
+    }
+    assert_eq!(bench.read("b.csv").lines().count(), 26);
+}
+
+#[test]
+fn plaintext_warns() {
+    let bench = Bench::new();
+    bench.write("t.csv", table(0..10));
+    let address = format!("127.0.0.1:{}", free_port());
+    let common = ["--insecure-plaintext", "--input", "t.csv", "--key", "email", "--result", "both"];
+    let (a, b) = bench.run_both(
+        &[&["psi", "--listen", &address], &common[..]].concat(),
+        &[&["psi", "--connect", &address], &common[..]].concat(),
+    );
+    for said in [a, b] {
+        assert!(said.success().starts_with("10 matches"));
+        assert!(said.err.contains("WARNING") && said.err.contains("no TLS"), "{}", said.err);
+    }
+}
+
+#[test]
+fn demo_checks_itself() {
+    let bench = Bench::new();
+    let said = bench.run(&["--json", "demo", "--rows", "3000", "--dir", "demo"]);
+    assert_eq!(field(said.success(), "matches"), 900);
+    assert!(said.out.contains("\"checked\":true"));
+    // Again in the same place: keys and files of the first run are replaced.
+    bench.run(&["demo", "--rows", "500", "--dir", "demo"]).success();
+}

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Runs every test and ends with one plain line, `N passed, N failed`.
+
+    scripts/run_tests.py [--long] [--portable] [-p CRATE]...
+
+--long      the statistical and the heavy tests too (each crate's feature `long-tests`)
+--portable  the kernels without SIMD, for the crates whose results depend on them
+-p CRATE    only these crates
+
+The exit code is 0 only if at least one test ran, none failed, and everything compiled.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored;")
+PORTABLE_CRATES = ["tacit-crypto", "tacit-ot", "tacit-psi"]
+
+
+def cargo_test(arguments, env):
+    """One `cargo test`; returns (passed, failed)."""
+    command = [os.environ.get("CARGO", "cargo"), "test", "--no-fail-fast", *arguments]
+    print("+ " + " ".join(command), flush=True)
+    run = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, errors="replace")
+    passed = failed = 0
+    for line in run.stdout:
+        sys.stdout.write(line)
+        sys.stdout.flush()
+        if found := RESULT.match(line):
+            passed += int(found[1])
+            failed += int(found[2])
+            if int(found[3]):
+                print("error: an ignored test: remove it or move it to the long tests")
+                failed += int(found[3])
+    sound = run.wait() == 0
+    if not sound and failed == 0:
+        # A crate that does not compile, or a test binary that died, prints no result line.
+        failed = 1
+    return passed, failed
+
+
+def python_test(script, env):
+    """One of our Python tests, which end with `N passed, N failed`; returns both numbers."""
+    print(f"+ {script}", flush=True)
+    run = subprocess.run([sys.executable, script], cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, errors="replace")
+    print(run.stdout, end="", flush=True)
+    last = re.search(r"^(\d+) passed, (\d+) failed$", run.stdout, re.MULTILINE)
+    if not last:
+        return 0, 1
+    passed, failed = int(last[1]), int(last[2])
+    return passed, failed or int(run.returncode != 0)
+
+
+def long_features():
+    """`CRATE/long-tests` for every crate that has the feature."""
+    import tomllib
+
+    names = []
+    for manifest in sorted(ROOT.glob("crates/*/Cargo.toml")):
+        content = tomllib.loads(manifest.read_text())
+        if "long-tests" in content.get("features", {}):
+            names.append(content["package"]["name"] + "/long-tests")
+    return names
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--portable", action="store_true")
+    parser.add_argument("-p", dest="crates", action="append", default=[])
+    options = parser.parse_args()
+
+    env = dict(os.environ)
+    python = ROOT / ".venv" / "bin" / "python"
+    if python.exists():
+        env["TACIT_TEST_PYTHON"] = str(python)
+    arguments = []
+    crates = options.crates
+    if options.portable:
+        env["TACIT_SIMD"] = "portable"
+        crates = crates or PORTABLE_CRATES
+    arguments += [word for crate in crates for word in ("-p", crate)] if crates else ["--workspace"]
+    if options.long and not crates and long_features():
+        arguments += ["--features", ",".join(long_features())]
+
+    passed, failed = cargo_test(arguments, env)
+    # What the tools check does not depend on the kernels.
+    if not options.portable and (not options.crates or "tacit-ot" in options.crates):
+        for script in sorted(ROOT.glob("tools/*/test_*.py")):
+            more = python_test(script, env)
+            passed, failed = passed + more[0], failed + more[1]
+    if passed + failed == 0:
+        failed = 1
+    print(f"{passed} passed, {failed} failed", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

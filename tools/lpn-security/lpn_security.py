@@ -1,0 +1,613 @@
+#!/usr/bin/env python3
+"""Cost of the known attacks on the LPN parameter sets of silent OT, from the standard library alone.
+
+An instance is (N, k, t): N samples, a secret of k bits, t noisy positions, either anywhere (uniform noise) or one in
+each of t blocks of N/t (regular noise). A dual set, n outputs from N noise positions, is the instance (N, N − n, t).
+Costs are log2 of bit or field operations, memory free, each attack at its best parameters.
+
+Attacks and where their cost formulas come from:
+
+  gauss          pooled Gauss (Esser–Kübler–May 2017), cost as in Liu–Wang–Yang–Yu 2022/712
+  sd, sd2        statistical decoding and its second version, 2022/712
+  sd-isd         Stern–Dumer information-set decoding, 2022/712
+  bjmm           Becker–Joux–May–Meurer with two levels of representations, 2022/712
+  perm, enum,    regular information-set decoding of Esser–Santini 2023/1568: by permutation, enumeration and
+    repr           representations
+  agb            algebraic attack of Briaud–Øygarden 2023/176
+  agb2           the same with two systems of different size, 2025/1476
+  hybrid         puncturing and quadratic equations, Wang et al. 2025/1284
+  linear-test    distinguishing by one word of the code's (pseudo-)distance δN: bias (1 − 2δ)^t, for dual sets that
+                 name a distance
+
+For regular noise the first five run on (N − t, k − t, t): each block gives one parity check for free.
+
+Usage:
+  lpn_security.py N K T [--uniform]       one instance
+  lpn_security.py --sets FILE             sets in JSON, `-` for standard input; see `parse_set`
+  lpn_security.py --reference             the sets of docs/lpn-security.md, with what is expected of them
+Options: --json; --minimum BITS exits with 1 if a set has less.
+"""
+
+import argparse
+import json
+import math
+import sys
+from dataclasses import dataclass
+
+INFEASIBLE = math.inf
+
+
+@dataclass(frozen=True)
+class Instance:
+    """An LPN instance. `distance` is the relative pseudo-distance of a dual code, if the set relies on one;
+    `quasi_cyclic` grants every attack the factor √N of decoding one out of many (Sendrier 2011)."""
+
+    name: str
+    samples: int
+    dimension: int
+    weight: int
+    regular: bool = True
+    distance: float | None = None
+    quasi_cyclic: bool = False
+
+    def __post_init__(self):
+        if not 0 < self.dimension < self.samples:
+            raise ValueError(f"{self.name}: the dimension must be between 0 and the number of samples")
+        if not 0 < self.weight <= self.samples - self.dimension:
+            raise ValueError(f"{self.name}: the weight must be between 1 and N - k")
+        if self.regular and self.samples // self.weight < 2:
+            raise ValueError(f"{self.name}: regular noise needs blocks of at least 2")
+        if self.distance is not None and not 0 < self.distance < 0.5:
+            raise ValueError(f"{self.name}: the relative distance must be between 0 and 1/2")
+
+    @property
+    def block(self):
+        return self.samples // self.weight
+
+
+def parse_set(entry):
+    """An instance from JSON: name, noise (`regular` or `uniform`), t, and either N and k, or (dual) N and n; `distance`
+    and `quasi_cyclic` where they apply."""
+    if not isinstance(entry, dict):
+        raise ValueError("a set must be a JSON object")
+    try:
+        name, noise = str(entry["name"]), entry.get("noise", "regular")
+        samples, weight = int(entry["N"]), int(entry["t"])
+        dimension = int(entry["k"]) if "k" in entry else samples - int(entry["n"])
+    except KeyError as missing:
+        raise ValueError(f"set {entry.get('name', '?')}: {missing} is missing") from None
+    if noise not in ("regular", "uniform"):
+        raise ValueError(f"{name}: unknown noise {noise!r}")
+    quasi_cyclic = bool(entry.get("quasi_cyclic", False))
+    return Instance(name, samples, dimension, weight, noise == "regular", entry.get("distance"), quasi_cyclic)
+
+
+# Arithmetic in logarithms.
+
+
+def log2_binomial(n, m):
+    """log2 of n choose m; −∞ where that is 0."""
+    if m < 0 or m > n:
+        return -math.inf
+    return (math.lgamma(n + 1) - math.lgamma(m + 1) - math.lgamma(n - m + 1)) / math.log(2)
+
+
+def log2_sum(*terms):
+    """log2 of the sum of 2^term."""
+    top = max(terms)
+    if top == -math.inf or top == math.inf:
+        return top
+    return top + math.log2(sum(2.0 ** (term - top) for term in terms))
+
+
+def log2_positive(x):
+    """log2 of an integer or float of any size; 0 for what is below 1."""
+    return math.log2(x) if x > 1 else 0.0
+
+
+def minimise(cost, low, high, points=24, exhaustive=48):
+    """The least `cost(i)` for low ≤ i ≤ high of a function that falls, then rises, up to small steps.
+
+    Looks at a grid, closes in on the best point's neighbours, and tries every integer at the end. Returns (cost, i).
+    """
+    seen = {}
+
+    def at(i):
+        if i not in seen:
+            seen[i] = cost(i)
+        return seen[i]
+
+    if low > high:
+        return INFEASIBLE, None
+    left, right = low, high
+    while right - left > exhaustive:
+        grid = sorted({left + (right - left) * i // points for i in range(points + 1)})
+        best = min(range(len(grid)), key=lambda i: at(grid[i]))
+        narrower = grid[max(0, best - 1)], grid[min(len(grid) - 1, best + 1)]
+        if at(grid[best]) == INFEASIBLE or narrower == (left, right):
+            break
+        left, right = narrower
+    for i in range(left, min(right, left + 4 * exhaustive) + 1):
+        at(i)
+    place = min(seen, key=seen.get)
+    return seen[place], place
+
+
+def first_true(condition, low, high):
+    """The least i in low..high with `condition(i)`, which stays true once it is; None if there is none."""
+    if low > high or not condition(high):
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        if condition(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+# Attacks on noise at any positions.
+
+
+def gauss(n, k, t):
+    """Guess k samples free of noise, solve with an exponent of 2.8."""
+    return 2.8 * math.log2(min(k, n - k)) - log2_binomial(n - k, t) + log2_binomial(n, t)
+
+
+def statistical_decoding(n, k, t):
+    if n - k - t <= 0:
+        return INFEASIBLE
+    return math.log2(k + 1) + 2 * t * math.log2((n - t + 1) / (n - k - t))
+
+
+def statistical_decoding_2(n, k, t):
+    rest = k - math.floor(gauss(n, k, t))
+    return statistical_decoding(n, rest, t) if rest > 0 else INFEASIBLE
+
+
+def elimination(n, k, l):
+    """log2 of a partial Gaussian elimination by the method of the four Russians, without the factor n of a row."""
+    rows = n - k - l
+    return INFEASIBLE if rows < 2 else math.log2(rows) + math.log2(n) - math.log2(max(math.log2(rows), 1))
+
+
+def even_window(k, l):
+    """l, rounded so that k + l is even and halves are whole."""
+    return (k + l) // 2 * 2 - k + 2
+
+
+def sd_isd(n, k, t):
+    total = log2_binomial(n, t)
+
+    def cost(p, l):
+        l = even_window(k, l)
+        lists = log2_binomial((k + l) // 2, p // 2)
+        found = 2 * lists - l
+        success = log2_binomial(n - k - l, t - p) + 2 * lists - total
+        if success >= 0 or success == -math.inf:
+            return INFEASIBLE
+        return math.log2(n) + log2_sum(elimination(n, k, l), 1 + lists, 1 + found) - success
+
+    def best_window(p):
+        return minimise(lambda l: cost(p, l), 0, min(n - k - 8, 4000))[0]
+
+    best = INFEASIBLE
+    for p in range(0, t // 2, 2):
+        here = best_window(p)
+        best = min(best, here)
+        if here > best + 30:
+            break
+    return best
+
+
+def bjmm(n, k, t):
+    total = log2_binomial(n, t)
+
+    def cost(p2, e2, e1, l):
+        l = even_window(k, l)
+        window = k + l
+        p1 = 2 * (p2 - e2)
+        p = 2 * (p1 - e1)
+        base = log2_binomial(window // 2, p2 // 2)
+        ways1, ways = log2_binomial(window, p1), log2_binomial(window, p)
+        # Chance that two words of the weight below meet in exactly e positions.
+        meet2 = log2_binomial(p2, e2) + log2_binomial(window - p2, p2 - e2) - log2_binomial(window, p2)
+        meet1 = log2_binomial(p1, e1) + log2_binomial(window - p1, p1 - e1) - ways1
+        if min(base, ways1, ways, meet1, meet2) == -math.inf:
+            return INFEASIBLE
+        # As many constraints as there are representations, so that one of them survives.
+        r2 = min(max(int(meet2 + 4 * base - ways1), 0), l - 1)
+        r1 = min(max(int(meet1 + 2 * ways1 - ways) - r2, 0), l - r2 - 1)
+        third = 2 * base - r2
+        second = 2 * third - r1
+        kept = min(meet2 + second, ways1 - r1 - r2)
+        first = 2 * kept - l + r1 + r2
+        found = min(meet1 + first, ways - l)
+        success = log2_binomial(n - k - l, t - p) + l + found - total
+        if success >= 0 or success == -math.inf:
+            return INFEASIBLE
+        work = log2_sum(elimination(n, k, l), 3 + base, 2 + third, 1 + second, 1 + first)
+        return math.log2(n) + work - success
+
+    def best_of(p2, l):
+        best = INFEASIBLE
+        for e2 in range(p2):
+            p1 = 2 * (p2 - e2)
+            for e1 in range(max(0, p1 - t // 2), p1):
+                best = min(best, cost(p2, e2, e1, l))
+        return best
+
+    best = INFEASIBLE
+    for p2 in range(2, min(t, 40), 2):
+        here = minimise(lambda l: best_of(p2, l), 2, min((n - k - 2) // 8, 2000), points=10, exhaustive=12)[0]
+        best = min(best, here)
+        if here > best + 8:
+            break
+    return best
+
+
+# Attacks on regular noise.
+
+
+def truncated(n, k, t):
+    """The same with N a multiple of t: a few samples are dropped from the last block."""
+    block = n // t
+    return block * t, k - (n - block * t)
+
+
+def regular_permutation(n, k, t):
+    n, k = truncated(n, k, t)
+    reduced = k - t
+    return 2 * math.log2(n - reduced) + math.log2(n) - t * math.log2(1 - max(reduced, 0) / n)
+
+
+def regular_success(n, t, p, per_block):
+    """log2 of the chance that p blocks err within the `per_block` chosen positions, t − p outside."""
+    share = per_block * t / n
+    if share >= 1:
+        return -math.inf
+    halves = log2_binomial(t // 2, p // 2) + log2_binomial((t + 1) // 2, p // 2)
+    return halves + p * math.log2(share) + (t - p) * math.log2(1 - share)
+
+
+def regular_enumeration(n, k, t):
+    n, k = truncated(n, k, t)
+    reduced = max(k - t, 1)
+    best = INFEASIBLE
+    for p in range(0, min(60, t), 2):
+        guess = max(0.0, log2_binomial(t // 2, p // 2) + p / 2 * math.log2(max(reduced / t, 1)))
+        for l in range(math.ceil(guess / 2), min(math.ceil(1.5 * guess) + 1, n - reduced)):
+            per_block = (reduced + l) / t
+            success = regular_success(n, t, p, per_block)
+            lists = log2_binomial(t // 2, p // 2) + p / 2 * math.log2(per_block)
+            work = max(2 * math.log2(n - reduced), 1 + lists, 2 * lists - l)
+            best = min(best, math.log2(n) + work - success)
+    return best
+
+
+def regular_representation(n, k, t):
+    n, k = truncated(n, k, t)
+    reduced = max(k - t, 1)
+    best = INFEASIBLE
+    for p in range(0, min(60, t), 4):
+        for e in range(0, 32, 2):
+            weight = p / 2 + e
+            guess = log2_binomial(t // 2, weight / 2) + weight / 2 * math.log2(reduced)
+            ways = 2 * (log2_binomial(p / 2, p / 4) + log2_binomial(t / 2 - p / 2, e / 2))
+            if guess < 0 or ways == -math.inf:
+                continue
+            constraint = math.floor(ways)
+            for l in range(math.floor(guess), math.ceil(3 * guess)):
+                per_block = (reduced + l) / t
+                base = log2_binomial(t // 2, weight / 2) + weight / 2 * math.log2(per_block)
+                second = 2 * base - constraint
+                last = 2 * second - (l - constraint)
+                work = max(2 * math.log2(n - reduced), 2 + base, 1 + second, last)
+                best = min(best, math.log2(n) + work - regular_success(n, t, p, per_block))
+    return best
+
+
+class Macaulay:
+    """The quadratic system of regular noise: coefficients of its Hilbert series up to degree 4.
+
+    A block of β positions has β − 1 unknowns, of which μ are guessed to be zero in f of the blocks; two unknowns of
+    a block multiply to zero; N − k linear equations hold.
+    """
+
+    def __init__(self, n, k, t):
+        self.n, self.k, self.t, self.block = n, k, t, n // t
+        equations = n - k - 1
+        # (1 + z)^−equations
+        self.relations = [
+            (-1) ** i * math.comb(equations + i - 1, i) if equations + i > 0 else int(i == 0) for i in range(5)
+        ]
+
+    @staticmethod
+    def times(left, right):
+        return [sum(left[i] * right[d - i] for i in range(d + 1)) for d in range(5)]
+
+    def monomials(self, f, mu):
+        guessed = [math.comb(f, i) * (self.block - mu - 1) ** i for i in range(5)]
+        whole = [math.comb(self.t - f, i) * (self.block - 1) ** i for i in range(5)]
+        return self.times(guessed, whole)
+
+    def columns(self, f, mu, degree):
+        """Monomials of degree 1 to `degree`."""
+        return sum(self.monomials(f, mu)[1 : degree + 1])
+
+    def left(self, f, mu, degree):
+        """Monomials that the equations up to `degree` leave free, at least 1."""
+        series = self.times(self.monomials(f, mu), self.relations)
+        return max(sum(series[1 : degree + 1]), 1)
+
+    def degree(self, f, mu, cumulative):
+        """The degree at which the system is solved, at most 4, or None."""
+        series = self.times(self.monomials(f, mu), self.relations)
+        value = series[1]
+        for degree in (2, 3, 4):
+            value = value + series[degree] if cumulative or degree == 2 else series[degree]
+            if value < 1:
+                return degree
+        return None
+
+    def guess(self, f, mu):
+        """log2 of the expected number of guesses."""
+        return -f * math.log2(1 - mu / self.block) if mu < self.block else INFEASIBLE
+
+    def least_guess(self, f, degree, cumulative):
+        """The least μ for which the system with f guessed blocks is solved at `degree` or below."""
+        if f == 0:
+            solved = self.degree(0, 0, cumulative)
+            return 0 if solved is not None and solved <= degree else None
+        high = min(self.k // f, self.block - 1)
+
+        def solved(mu):
+            at = self.degree(f, mu, cumulative)
+            return at is not None and at <= degree
+
+        return first_true(solved, 0, high)
+
+
+def agb(n, k, t):
+    system = Macaulay(n, k, t)
+    best = INFEASIBLE
+
+    def cost(f, mu, degree):
+        if mu >= system.block or f * mu > k:
+            return INFEASIBLE
+        at = system.degree(f, mu, False)
+        if at is None or at > degree:
+            return INFEASIBLE
+        linear = 2 * math.log2(system.columns(f, mu, at)) + math.log2(3 * (k + 1 - f * mu))
+        return linear + system.guess(f, mu)
+
+    for degree in (2, 3, 4):
+        for f in range(0, t + 1):
+            mu = system.least_guess(f, degree, False)
+            if mu is None:
+                continue
+            for extra in range(0, 4 if f else 1):
+                best = min(best, cost(f, mu + extra, degree))
+    return best
+
+
+def agb2(n, k, t):
+    """Two stages: a system with few guesses is reduced once, and what it leaves is solved for every guess."""
+    system = Macaulay(n, k, t)
+    best = INFEASIBLE
+    solved = system.degree(0, 0, True)
+    if solved is not None:
+        best = math.log2(3 * (k + 1)) + 2 * math.log2(system.columns(0, 0, solved))
+        if solved == 2:
+            return best
+    for degree in (2, 3, 4):
+        pairs = ((f, system.least_guess(f, degree, True)) for f in range(1, t + 1))
+        pairs = [(system.guess(f, mu), f, mu) for f, mu in pairs if mu is not None]
+        if not pairs:
+            continue
+        guesses, f, mu = min(pairs)
+
+        def cost(f1, mu1):
+            columns, left = system.columns(f1, mu1, degree), system.left(f1, mu1, degree)
+            rank = max(columns - left, 1)
+            dense = math.log2(5.64) + 2.8 * log2_positive(columns)
+            sparse = log2_positive(columns) + 2 * log2_positive(rank) - log2_positive(log2_positive(rank))
+            once = max(min(dense, sparse), 0)
+            again = math.log2(5.64) + 2.8 * log2_positive(min(left, rank))
+            return log2_sum(once + system.guess(f1, mu1), again + guesses)
+
+        def best_mu(f1):
+            return minimise(lambda mu1: cost(f1, mu1), 0, mu)[0]
+
+        best = min(best, minimise(best_mu, 2, f)[0] if f > 2 else INFEASIBLE)
+    return best
+
+
+def hybrid_cost(n, k, t, enumerated, guessed):
+    """Cost with `enumerated` blocks tried exhaustively and `guessed` positions, spread evenly, held to be noise-free."""
+    block, blocks = n // t, t - enumerated
+    u, extra = divmod(guessed, blocks)
+    if u + 2 > block - 1:
+        return INFEASIBLE
+    failure = -(blocks - extra) * math.log2(1 - u / block) - (extra * math.log2(1 - (u + 1) / block) if extra else 0)
+    unknowns = k - t - guessed
+    pivots = (n - k) // (block - 1)
+    rest = n - k - pivots * (block - u - 2)
+    eliminate = log2_positive(rest * (n - k) * (rest + unknowns))
+    if unknowns <= 0:
+        return failure + eliminate
+    quadratic = (blocks - extra) * math.comb(block - u - 1, 2) + extra * math.comb(block - u - 2, 2)
+    tried = (block - 1) * enumerated
+    free = unknowns - tried
+    trials = enumerated * math.log2(block)
+    if free < 0 or free > math.sqrt(2 * quadratic) - 2:
+        return INFEASIBLE
+    if free == 0:
+        return failure + log2_sum(eliminate, 0, trials)
+    reduce = max(0, 4 * math.log2(free) + 2 * math.log2(unknowns) - 3 - math.log2(max(log2_positive(free * free / 2), 1)))
+    each = 1.25 * (2 * free * free * tried + free * tried * tried)
+    each += (2.5 * free) ** 3 / math.log2(max(2.5 * free, 2))
+    return failure + log2_sum(eliminate, reduce, trials + log2_positive(each))
+
+
+def hybrid(n, k, t):
+    n, k = truncated(n, k, t)
+    if k <= t:
+        return INFEASIBLE
+    best = INFEASIBLE
+    for enumerated in range(0, t):
+        if enumerated and enumerated * math.log2(n // t) >= best:
+            break
+        cost = lambda guessed: hybrid_cost(n, k, t, enumerated, guessed)
+        most = min(k - t, (t - enumerated) * (n // t - 3))
+        feasible = first_true(lambda g: cost(g) < INFEASIBLE, 0, max(0, min(most, k - t - (n // t - 1) * enumerated)))
+        if feasible is not None:
+            last = min(most, k - t - (n // t - 1) * enumerated)
+            best = min(best, minimise(cost, feasible, last)[0])
+    return best
+
+
+def linear_test(instance):
+    """One test by a word of weight δN: each block is hit with probability δ, so the bias is (1 − 2δ)^t."""
+    return -instance.weight * math.log2(1 - 2 * instance.distance)
+
+
+ANYWHERE = {
+    "gauss": gauss,
+    "sd": statistical_decoding,
+    "sd2": statistical_decoding_2,
+    "sd-isd": sd_isd,
+    "bjmm": bjmm,
+}
+REGULAR = {
+    "perm": regular_permutation,
+    "enum": regular_enumeration,
+    "repr": regular_representation,
+    "agb": agb,
+    "agb2": agb2,
+    "hybrid": hybrid,
+}
+NAMES = [*ANYWHERE, *REGULAR, "linear-test"]
+
+
+def estimate(instance):
+    """log2 cost by attack; an attack that does not apply is left out."""
+    n, k, t = instance.samples, instance.dimension, instance.weight
+    known = t if instance.regular else 0
+    out = {}
+    if k > known:
+        out.update({name: attack(n - known, k - known, t) for name, attack in ANYWHERE.items()})
+    if instance.regular:
+        out.update({name: attack(n, k, t) for name, attack in REGULAR.items()})
+    if instance.quasi_cyclic:
+        out = {name: bits - math.log2(n) / 2 for name, bits in out.items()}
+    if instance.distance is not None:
+        out["linear-test"] = linear_test(instance)
+    return {name: bits for name, bits in out.items() if bits < INFEASIBLE}
+
+
+def security(costs):
+    """(bits, attack) of the cheapest attack."""
+    attack = min(costs, key=costs.get)
+    return costs[attack], attack
+
+
+# The command.
+
+# What docs/lpn-security.md compares with: sets of the literature and of the Ferret paper, and the bits expected.
+REFERENCE = [
+    (Instance("A", 10_649_600, 1 << 19, 1300), {"security": 138}),
+    (Instance("B", 1_138_688, 1 << 17, 556), {"security": 134}),
+    (Instance("C", 614_400, 1 << 16, 600), {"security": 129}),
+    (
+        Instance("D", 768_000, 1 << 15, 3000),
+        {"security": 159, "hybrid": 161, "agb2": 159, "bjmm": 198, "sd-isd": 202},
+    ),
+    (
+        Instance("E", 256_000, 1 << 14, 2000),
+        {"security": 162, "hybrid": 164, "agb2": 162, "bjmm": 190, "sd-isd": 194},
+    ),
+    (Instance("Ferret-Reg main", 10_805_248, 589_760, 1319), {"security": 150}),
+    (Instance("Ferret-Reg setup", 609_728, 36_288, 1269), {"security": 127}),
+    (Instance("Ferret-Reg setup, k raised", 609_728, 37_888, 1269), {"security": 131}),
+    (Instance("Ferret-Uni main", 10_616_092, 588_160, 1324, False), {"security": 154}),
+    (Instance("Ferret-Uni setup", 616_092, 37_248, 1254, False), {"security": 143}),
+    (Instance("dual quasi-cyclic, n = 10^4", 20_000, 10_000, 128, quasi_cyclic=True), {}),
+    (Instance("dual quasi-cyclic, n = 10^7", 20_000_000, 10_000_000, 128, quasi_cyclic=True), {}),
+    (Instance("dual linear-time, n = 10^4", 20_000, 10_000, 176, distance=0.20), {}),
+    (Instance("dual linear-time, n = 10^7", 20_000_000, 10_000_000, 176, distance=0.20), {}),
+]
+
+
+def report(instance):
+    """The result of one set, as it goes into JSON."""
+    costs = estimate(instance)
+    bits, attack = security(costs)
+    return {
+        "name": instance.name,
+        "N": instance.samples,
+        "k": instance.dimension,
+        "t": instance.weight,
+        "noise": "regular" if instance.regular else "uniform",
+        "security": round(bits, 2),
+        "attack": attack,
+        "costs": {name: round(cost, 2) for name, cost in costs.items()},
+    }
+
+
+def table(reports):
+    """The results as a table in Markdown."""
+    columns = [name for name in NAMES if any(name in r["costs"] for r in reports)]
+    rows = [["set", "N", "k", "t", "noise", "security", *columns]]
+    rows.append(["---"] * len(rows[0]))
+    for r in reports:
+        cells = [r["name"], f"{r['N']:,}", f"{r['k']:,}", f"{r['t']:,}", r["noise"]]
+        cells.append(f"{r['security']:.1f} ({r['attack']})")
+        cells += [f"{r['costs'][name]:.1f}" if name in r["costs"] else "" for name in columns]
+        rows.append(cells)
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def load(path):
+    """The sets of a JSON file, or of standard input."""
+    text = sys.stdin.read() if path == "-" else open(path, encoding="utf-8").read()
+    sets = json.loads(text)
+    if not isinstance(sets, list) or not sets:
+        raise ValueError("a list of at least one set is wanted")
+    return [parse_set(entry) for entry in sets]
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("numbers", metavar="N K T", type=int, nargs="*")
+    parser.add_argument("--uniform", action="store_true")
+    parser.add_argument("--sets", metavar="FILE")
+    parser.add_argument("--reference", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--minimum", type=float, metavar="BITS")
+    options = parser.parse_args(arguments)
+    if sum([bool(options.numbers), options.sets is not None, options.reference]) != 1:
+        parser.error("give N K T, or --sets FILE, or --reference")
+    try:
+        if options.reference:
+            instances = [instance for instance, _ in REFERENCE]
+        elif options.sets is not None:
+            instances = load(options.sets)
+        elif len(options.numbers) == 3:
+            n, k, t = options.numbers
+            instances = [Instance(f"({n}, {k}, {t})", n, k, t, not options.uniform)]
+        else:
+            parser.error("N, K and T are wanted")
+    except (OSError, ValueError, TypeError) as fault:
+        print(f"error: {fault}", file=sys.stderr)
+        return 2
+    reports = [report(instance) for instance in instances]
+    print(json.dumps(reports, indent=2) if options.json else table(reports))
+    weak = [r for r in reports if options.minimum is not None and r["security"] < options.minimum]
+    for r in weak:
+        print(f"error: {r['name']} has {r['security']} bits against {r['attack']}", file=sys.stderr)
+    return 1 if weak else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
