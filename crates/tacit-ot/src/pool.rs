@@ -467,11 +467,40 @@ fn in_pieces(
 
 /// An open pool. No other process can open it meanwhile.
 pub struct Pool {
-    file: File,
+    file: Locked,
     header: Header,
     keys: Keys,
     delta: Zeroizing<Block>,
     position: u64,
+}
+
+/// A file that only this holder works on.
+struct Locked(File);
+
+impl Locked {
+    fn open(path: &Path) -> Result<Self> {
+        let file = OpenOptions::new().read(true).write(true).open(path).map_err(io_fault("opened"))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Locked(file)),
+            Err(TryLockError::WouldBlock) => Err(PoolError::Busy.into()),
+            Err(TryLockError::Error(source)) => Err(io_fault("locked")(source)),
+        }
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // Closing is not enough: a child between fork and exec holds a copy of the descriptor, and the lock with it.
+        let _ = self.0.unlock();
+    }
+}
+
+impl std::ops::Deref for Locked {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
 }
 
 impl std::fmt::Debug for Pool {
@@ -485,12 +514,7 @@ impl Pool {
     ///
     /// Errors: [`PoolError`], which names what is wrong with the file or the key, or that it is in use.
     pub fn open(path: &Path, key: &PoolKey) -> Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).open(path).map_err(io_fault("opened"))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(PoolError::Busy.into()),
-            Err(TryLockError::Error(source)) => return Err(io_fault("locked")(source)),
-        }
+        let file = Locked::open(path)?;
         let mut start = [0; BODY + DIGEST];
         read_at(&file, 0, &mut start).map_err(|e| match e.kind() {
             io::ErrorKind::UnexpectedEof => PoolError::NotAPool.into(),
