@@ -25,6 +25,7 @@ pub mod block;
 pub mod commit;
 #[cfg(feature = "std")]
 pub mod field;
+#[cfg(feature = "std")]
 pub mod gf128;
 #[cfg(feature = "std")]
 pub mod gf2x;

@@ -1,7 +1,7 @@
 //! The link emulator against arithmetic: within 2 %, over memory and over TCP.
 //!
-//! A machine under load wakes threads late and never early, so each figure is the least of several attempts, and no
-//! attempt may be early.
+//! A machine under load wakes threads late and never early, so each figure is the least of several attempts, more of
+//! them as long as all came late, and no attempt may be early.
 
 use std::time::{Duration, Instant};
 use tacit_net::{
@@ -12,6 +12,7 @@ use tacit_net::{
 const FRAME: usize = 4;
 const TOLERANCE: f64 = 0.02;
 const ATTEMPTS: usize = 8;
+const ROUNDS: usize = 10;
 
 fn channels(model: LinkModel, tcp: bool) -> (Channel, Channel) {
     if !tcp {
@@ -29,15 +30,13 @@ fn channels(model: LinkModel, tcp: bool) -> (Channel, Channel) {
     (session.into_channels().remove(0), other.join().unwrap().into_channels().remove(0))
 }
 
-/// Compares the least of several runs of `run` on the first party with `expected`.
-fn compare(
+/// Times `run` on the first party, several times, beside `peer` on the second.
+fn times(
     model: LinkModel,
     tcp: bool,
-    what: &str,
-    expected: Duration,
-    run: impl Fn(&mut Channel) + Send + Sync,
-    peer: impl Fn(&mut Channel) + Send + Sync,
-) {
+    run: &(impl Fn(&mut Channel) + Send + Sync),
+    peer: &(impl Fn(&mut Channel) + Send + Sync),
+) -> Vec<Duration> {
     let (a, b) = channels(model, tcp);
     let (times, ()) = memory::join(
         a,
@@ -64,15 +63,32 @@ fn compare(
             }
         },
     );
-    let least = times.iter().min().unwrap().as_secs_f64();
-    let expected = expected.as_secs_f64();
+    times
+}
+
+/// Compares the least of several runs of `run` on the first party with `expected`.
+fn compare(
+    model: LinkModel,
+    tcp: bool,
+    what: &str,
+    expected: Duration,
+    run: impl Fn(&mut Channel) + Send + Sync,
+    peer: impl Fn(&mut Channel) + Send + Sync,
+) {
     let carrier = if tcp { "TCP" } else { "memory" };
-    println!("{what} over {model} on {carrier}: expected {:.3} ms, {:.3} ms", expected * 1e3, least * 1e3);
-    assert!(least >= expected * 0.999, "{what} over {model} on {carrier}: early: {times:?} for {expected} s");
-    assert!(
-        least <= expected * (1.0 + TOLERANCE),
-        "{what} over {model} on {carrier}: {times:?} for {expected} s"
-    );
+    let mut least = Duration::MAX;
+    for _ in 0..ROUNDS {
+        least = least.min(times(model, tcp, &run, &peer).into_iter().min().unwrap());
+        assert!(
+            least >= expected.mul_f64(0.999),
+            "{what} over {model} on {carrier}: {least:?} for {expected:?}"
+        );
+        if least <= expected.mul_f64(1.0 + TOLERANCE) {
+            println!("{what} over {model} on {carrier}: expected {expected:?}, {least:?}");
+            return;
+        }
+    }
+    panic!("{what} over {model} on {carrier}: {least:?} for {expected:?}");
 }
 
 fn transfer(model: LinkModel, tcp: bool, size: usize) {
@@ -139,14 +155,18 @@ fn both_directions_have_the_full_rate() {
         channel.send(&vec![1; SIZE]).unwrap();
         channel.recv(&mut vec![0; SIZE]).unwrap();
     };
+    let expected = model.transfer(SIZE + FRAME) + model.delay();
     for tcp in [false, true] {
-        // The peer starts one delay earlier, when its greeting leaves; what this side sends comes back last.
-        let (a, b) = channels(model, tcp);
-        let start = Instant::now();
-        memory::join(a, b, exchange, exchange);
-        let (took, expected) = (start.elapsed(), model.transfer(SIZE + FRAME) + model.delay());
-        assert!(took >= expected.mul_f64(0.999), "{took:?} for {expected:?}");
-        assert!(took < model.transfer(2 * SIZE), "the directions do not share the rate: {took:?}");
+        let shared = (0..ROUNDS).all(|_| {
+            // The peer starts one delay earlier, when its greeting leaves; what this side sends comes back last.
+            let (a, b) = channels(model, tcp);
+            let start = Instant::now();
+            memory::join(a, b, exchange, exchange);
+            let took = start.elapsed();
+            assert!(took >= expected.mul_f64(0.999), "{took:?} for {expected:?}");
+            took >= model.transfer(2 * SIZE)
+        });
+        assert!(!shared, "the directions share the rate");
     }
 }
 

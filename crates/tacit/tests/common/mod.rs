@@ -151,7 +151,16 @@ pub fn wait(mut child: Child) -> Said {
 
 /// A port of the loopback address that was free just now.
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    use std::sync::atomic::{AtomicU16, Ordering};
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    // Below the ports that the system gives to others between this and the command's own bind, and never one twice.
+    loop {
+        let step = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_add(std::process::id() as u16);
+        let port = 12_000 + step % 20_000;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// What a proxy does to the bytes of one direction.
