@@ -116,6 +116,37 @@ fn random_and_chosen_messages() {
 }
 
 #[test]
+fn ten_runs_of_two_streams() {
+    for config in configs() {
+        let (s, r) = setup(config);
+        let n = 20_000;
+        let (sent, received) = common::run(
+            |ch| {
+                let mut first = s(ch);
+                let mut all = [first.fork(), first];
+                let mut out = vec![vec![Block::ONES; n]; 20];
+                for (i, out) in out.iter_mut().enumerate() {
+                    all[i % 2].extend(ch, out)?;
+                }
+                Ok((all[0].delta(), out.concat()))
+            },
+            |ch| {
+                let mut first = r(ch);
+                let mut all = [first.fork(), first];
+                let mut out = vec![vec![Block::ONES; n]; 20];
+                for (i, out) in out.iter_mut().enumerate() {
+                    all[i % 2].extend(ch, out)?;
+                }
+                Ok(out.concat())
+            },
+        );
+        assert_correlated(sent.0, &sent.1, &received);
+        let distinct: std::collections::HashSet<_> = sent.1.iter().map(|b| b.to_u128()).collect();
+        assert_eq!(distinct.len(), 20 * n, "runs or streams repeat");
+    }
+}
+
+#[test]
 fn different_parameters_are_a_clear_error() {
     let [a, _, b, _] = configs();
     let (left, right) = tacit_net::memory::run(

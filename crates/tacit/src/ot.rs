@@ -6,6 +6,7 @@ use tacit_net::LinkModel;
 use tacit_net::{Agreement, Channel};
 pub use tacit_ot::convert::{CotToRot, RotToOt};
 use tacit_ot::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender};
+use tacit_ot::silent::bcgikrs19::{Code, Config as SilentConfig, LARGEST_RUN, SilentReceiver, SilentSender};
 use tacit_ot::silent::ferret::{Config as FerretConfig, Params as FerretParams};
 use tacit_ot::silent::ferret_setup;
 use tacit_ot::silent::ferret_uni::UniConfig;
@@ -97,6 +98,8 @@ pub struct Protocol {
     pub name: &'static str,
     /// What it is proved to protect against.
     pub security: Security,
+    /// OTs that one thread makes at a time: the memory a run needs, and how often a link's delay is waited for.
+    piece: usize,
     sender: fn(&mut Channel, &dyn BaseOt, &mut Prg, &Streams) -> tacit_ot::Result<Vec<AnySender>>,
     receiver: fn(&mut Channel, &dyn BaseOt, &mut Prg, &Streams) -> tacit_ot::Result<Vec<AnyReceiver>>,
 }
@@ -120,6 +123,8 @@ pub struct Tuning {
     pub ferret: FerretConfig,
     /// The parameters of Ferret under uniform noise.
     pub ferret_uni: UniConfig,
+    /// The parameters of silent OT.
+    pub silent: SilentConfig,
 }
 
 impl Default for Tuning {
@@ -130,6 +135,7 @@ impl Default for Tuning {
         Tuning {
             ferret: FerretConfig::choose(count, security, &link, cache),
             ferret_uni: UniConfig::choose(count, security),
+            silent: SilentConfig { code: Code::Linear, security },
         }
     }
 }
@@ -150,7 +156,22 @@ impl Tuning {
                 FerretConfig::with_set(params, count, security, link, cache)
             }
         };
-        Ok(Tuning { ferret, ferret_uni: UniConfig::choose(count, security) })
+        let silent = SilentConfig { code: Code::Linear, security };
+        Ok(Tuning { ferret, ferret_uni: UniConfig::choose(count, security), silent })
+    }
+
+    /// The code of silent OT by its name, `None` for the default; `protocol` is what runs it, where that is known.
+    ///
+    /// An error if there is no code of that name, or if the protocol has none.
+    pub fn with_code(mut self, code: Option<&str>, protocol: Option<&Protocol>) -> Result<Self> {
+        let Some(name) = code else { return Ok(self) };
+        if protocol.is_none_or(|protocol| protocol.name != "silent") {
+            return Err(Error::Usage("--code goes with --protocol silent".into()));
+        }
+        self.silent.code = Code::by_name(name).ok_or_else(|| {
+            Error::Usage(format!("there is no code `{name}`; choose quasi-cyclic or linear"))
+        })?;
+        Ok(self)
     }
 }
 
@@ -170,6 +191,17 @@ macro_rules! streams {
     };
 }
 
+/// Streams of silent OT, each with trees and codes of its own.
+macro_rules! silent {
+    ($type:ident, $any:ident) => {
+        |channel, base, prg, streams| {
+            let mut first = $type::setup(channel, base, prg, streams.tuning.silent)?;
+            let forks = (1..streams.count).map(|_| $any(Box::new(first.fork()))).collect::<Vec<_>>();
+            Ok(std::iter::once($any(Box::new(first))).chain(forks).collect())
+        }
+    };
+}
+
 /// Streams of Ferret, each with seeds of its own.
 macro_rules! ferret {
     ($setup:ident, $config:ident, $any:ident) => {
@@ -185,26 +217,37 @@ pub static PROTOCOLS: &[Protocol] = &[
     Protocol {
         name: "iknp",
         security: Security::SemiHonest,
+        piece: PIECE,
         sender: streams!(IknpSender, AnySender),
         receiver: streams!(IknpReceiver, AnyReceiver),
     },
     Protocol {
         name: "kos",
         security: Security::Malicious,
+        piece: PIECE,
         sender: streams!(KosSender, AnySender),
         receiver: streams!(KosReceiver, AnyReceiver),
     },
     Protocol {
         name: "ferret",
         security: Security::Malicious,
+        piece: PIECE,
         sender: ferret!(senders, ferret, AnySender),
         receiver: ferret!(receivers, ferret, AnyReceiver),
     },
     Protocol {
         name: "ferret-uni",
         security: Security::Malicious,
+        piece: PIECE,
         sender: ferret!(uni_senders, ferret_uni, AnySender),
         receiver: ferret!(uni_receivers, ferret_uni, AnyReceiver),
+    },
+    Protocol {
+        name: "silent",
+        security: Security::Malicious,
+        piece: LARGEST_RUN,
+        sender: silent!(SilentSender, AnySender),
+        receiver: silent!(SilentReceiver, AnyReceiver),
     },
 ];
 
@@ -213,6 +256,7 @@ pub static PROTOCOLS: &[Protocol] = &[
 pub static POOL: Protocol = Protocol {
     name: "pool",
     security: Security::Malicious,
+    piece: PIECE,
     sender: |_, _, _, _| Err(no_setup()),
     receiver: |_, _, _, _| Err(no_setup()),
 };
@@ -333,7 +377,6 @@ pub enum Sent<'a> {
     Pairs(&'a [[Block; 2]]),
 }
 
-/// OTs that one thread makes at a time: the memory a run needs, and how often a link's delay is waited for.
 const PIECE: usize = 1 << 20;
 
 impl Job {
@@ -356,6 +399,10 @@ impl Job {
             "ferret-uni" => {
                 let UniConfig { params, security } = self.tuning.ferret_uni;
                 agreement.with("set", params.name).with("security", crate::security_name(security))
+            }
+            "silent" => {
+                let SilentConfig { code, security } = self.tuning.silent;
+                agreement.with("code", code.name()).with("security", crate::security_name(security))
             }
             _ => agreement,
         }
@@ -482,7 +529,8 @@ impl Job {
             state: S,
             piece: Zeroizing<Vec<T>>,
         }
-        let share = self.count.div_ceil(channels.len().max(1) as u64).min(PIECE as u64) as usize;
+        let share =
+            self.count.div_ceil(channels.len().max(1) as u64).min(self.protocol.piece as u64) as usize;
         let mut lanes: Vec<_> = channels
             .iter_mut()
             .zip(states)

@@ -91,6 +91,9 @@ fn every_protocol_and_kind() {
         ("ferret", "rot", "malicious", "2"),
         ("ferret", "ot", "semi-honest", "1"),
         ("ferret-uni", "rot", "malicious", "1"),
+        ("silent", "cot", "malicious", "2"),
+        ("silent", "rot", "semi-honest", "1"),
+        ("silent", "ot", "malicious", "3"),
     ];
     for (protocol, kind, security, threads) in cases {
         let extra = [
@@ -125,6 +128,23 @@ fn every_lpn_set_by_its_name() {
         check(&bench, "cot", 300_001);
         assert!(s.contains("\"protocol\":\"ferret\""), "{s}");
     }
+}
+
+#[test]
+fn every_code_of_silent_under_every_base() {
+    let bench = Bench::with_keys();
+    for (code, base) in [("quasi-cyclic", "roted"), ("linear", "roted"), ("quasi-cyclic", "mrr21")] {
+        let extra = ["--protocol", "silent", "--code", code, "--base-ot", base, "--count", "30001"];
+        let (s, _) = run(&bench, &[&extra[..], &["--threads", "2", "--kind", "rot"]].concat());
+        check(&bench, "rot", 30_001);
+        assert!(s.contains("\"protocol\":\"silent\""), "{s}");
+    }
+    let refused = |extra: &[&str]| {
+        let common = ["ot", "--listen", "127.0.0.1:1", "--identity", "alice.key", "--peer", "bob.pub"];
+        bench.run(&[&common[..], &["--role", "sender", "--count", "5"], extra].concat())
+    };
+    refused(&["--protocol", "silent", "--code", "silver"]).fails_with(2, &["silver", "quasi-cyclic"]);
+    refused(&["--protocol", "kos", "--code", "linear"]).fails_with(2, &["--code", "silent"]);
 }
 
 #[test]

@@ -14,6 +14,7 @@
 //! whose position the quasi-cyclic code does not have, if a noisy one, is lost, for which four more trees are made.
 
 use super::code::{BlockAccumulate, LinearCode, QuasiCyclic};
+use super::ferret::Spent;
 use super::half_tree::HalfTrees;
 use super::spcot::{self, CheckMessage, Shape, Trees, Weights};
 use crate::extension::{KosReceiver, KosSender};
@@ -26,8 +27,8 @@ use zeroize::{Zeroize, Zeroizing};
 
 /// The protocol's short name.
 pub const NAME: &str = "silent";
-/// Correlations of one run at most; larger requests take several.
-pub(crate) const LARGEST_RUN: usize = 1 << 24;
+/// Correlations of one run at most; larger requests take several. A run's traffic hardly grows with its size.
+pub const LARGEST_RUN: usize = 1 << 24;
 /// Requests below this take all that a run makes and keep the rest for later.
 const SMALL: usize = 1 << 15;
 const DEPTHS: core::ops::RangeInclusive<usize> = 8..=20;
@@ -114,8 +115,9 @@ struct Core {
     config: Config,
     context: Transcript,
     run: u64,
+    streams: u64,
     left: Vec<Block>,
-    spent: bool,
+    spent: Spent,
 }
 
 impl Drop for Core {
@@ -143,7 +145,16 @@ impl Core {
             return Err(Error::Malformed { protocol: NAME, what: "the peer uses another code or security" });
         }
         context.append_blocks("seeds", &if sends { [mine, theirs] } else { [theirs, mine] });
-        Ok(Core { config, context, run: 0, left: Vec::new(), spent: false })
+        Ok(Core { config, context, run: 0, streams: 0, left: Vec::new(), spent: Spent::default() })
+    }
+
+    /// Another stream: its trees and codes have seeds of their own.
+    fn fork(&mut self) -> Self {
+        self.streams += 1;
+        let mut context = self.context.clone();
+        context.append_u64("stream", self.streams);
+        let (config, spent) = (self.config, self.spent.clone());
+        Core { config, context, run: 0, streams: 0, left: Vec::new(), spent }
     }
 
     /// The public parts of the next run.
@@ -246,6 +257,12 @@ impl SilentSender {
         Ok(SilentSender { core: Core::agree(channel, config, prg, true)?, kos, prg: prg.fork() })
     }
 
+    /// An independent stream with the same Δ, for another channel; the receiver forks in step. When one stream
+    /// fails, all are spent.
+    pub fn fork(&mut self) -> Self {
+        SilentSender { core: self.core.fork(), kos: self.kos.fork(), prg: self.prg.fork() }
+    }
+
     /// One run: section 4 with the setup of section 5.
     fn run(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<usize> {
         let (shape, mut expander, code) = self.core.begin(Core::run_size(n));
@@ -277,6 +294,11 @@ impl SilentReceiver {
     pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg, config: Config) -> Result<Self> {
         let kos = KosReceiver::setup(channel, base, prg)?;
         Ok(SilentReceiver { core: Core::agree(channel, config, prg, false)?, kos, prg: prg.fork() })
+    }
+
+    /// An independent stream, for another channel; the sender forks in step.
+    pub fn fork(&mut self) -> Self {
+        SilentReceiver { core: self.core.fork(), kos: self.kos.fork(), prg: self.prg.fork() }
     }
 
     fn run(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<usize> {
@@ -325,15 +347,13 @@ macro_rules! extend {
             n: usize,
             each: &mut dyn FnMut(&[Block]),
         ) -> Result<()> {
-            if self.core.spent {
-                return Err(Error::Spent(NAME));
-            }
+            self.core.spent.check(NAME)?;
             let mut made = self.core.serve(n, each);
             while made < n {
                 match self.run(channel, n - made, each) {
                     Ok(more) => made += more,
                     Err(error) => {
-                        self.core.spent = true;
+                        self.core.spent.set();
                         self.core.left.zeroize();
                         return Err(error);
                     }

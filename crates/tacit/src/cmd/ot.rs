@@ -71,12 +71,16 @@ pub struct Args {
     /// How many transfers; both sides must say the same
     #[arg(long, value_name = "N", required = true, value_parser = clap::value_parser!(u64).range(0..=1 << 40))]
     count: Option<u64>,
-    /// The protocol: auto, iknp (semi-honest), kos, ferret or ferret-uni (malicious, little traffic); both sides must say the same
+    /// The protocol: auto, iknp (semi-honest), kos, ferret, ferret-uni or silent (malicious, little traffic); both sides
+    /// must say the same
     #[arg(long, value_name = "P", default_value = "auto")]
     protocol: String,
     /// The LPN set of ferret: a, b, c, d, e, paper or paper-setup; without it, what suits count and link
     #[arg(long, value_name = "SET")]
     set: Option<String>,
+    /// The code of silent: linear (default) or quasi-cyclic; both sides must say the same
+    #[arg(long, value_name = "CODE")]
+    code: Option<String>,
     /// What is made; both sides must say the same
     #[arg(long, value_enum, default_value = "cot")]
     kind: KindArg,
@@ -91,7 +95,7 @@ pub struct Args {
     #[arg(long, value_name = "SHARE.npz")]
     out: Option<PathBuf>,
     /// Takes the transfers out of this pool of `tacit ot pool make` instead of running a protocol
-    #[arg(long, value_name = "FILE.pool", conflicts_with_all = ["protocol", "set", "base_ot", "post_quantum"])]
+    #[arg(long, value_name = "FILE.pool", conflicts_with_all = ["protocol", "set", "code", "base_ot", "post_quantum"])]
     pool: Option<PathBuf>,
     /// The key file of the pool, if it was not made with the identity key
     #[arg(long, value_name = "FILE", requires = "pool")]
@@ -135,7 +139,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         None => None,
     };
     let share = count.div_ceil(args.peer.threads().max(1) as u64);
-    let tuning = Tuning::choose(args.set.as_deref(), share, args.security.into(), &args.peer.link())?;
+    let tuning = Tuning::choose(args.set.as_deref(), share, args.security.into(), &args.peer.link())?
+        .with_code(args.code.as_deref(), named)?;
     let mut session = args.peer.session(args.security, context)?;
     if let Some(name) = &args.base_ot {
         session = session.base_ot(name);

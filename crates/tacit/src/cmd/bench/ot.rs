@@ -13,7 +13,7 @@ use tacit::ot::{CotReceiver, CotSender, CotToRot, OtReceiver, OtSender, RotRecei
 /// OT extension: correlated, random or chosen OTs.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The protocol: auto, iknp, kos, ferret or ferret-uni
+    /// The protocol: auto, iknp, kos, ferret, ferret-uni or silent
     #[arg(long, value_name = "P", default_value = "auto")]
     protocol: String,
     /// Against which peer to protect; without it, what the protocol gives
@@ -28,6 +28,9 @@ pub struct Args {
     /// The LPN set of ferret: a, b, c, d, e, paper or paper-setup; without it, what suits count and link
     #[arg(long, value_name = "SET")]
     set: Option<String>,
+    /// The code of silent: linear (default) or quasi-cyclic
+    #[arg(long, value_name = "CODE")]
+    code: Option<String>,
     /// The base OT
     #[arg(long, value_name = "NAME")]
     base_ot: Option<String>,
@@ -48,7 +51,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let each = (args.count as usize).div_ceil(threads);
     let pair = if args.kind == KindArg::Cot { 32 } else { 64 };
     super::record::check_memory("this benchmark", args.count.saturating_mul(pair))?;
-    let tuning = Tuning::choose(args.set.as_deref(), each as u64, security, &args.common.link())?;
+    let tuning = Tuning::choose(args.set.as_deref(), each as u64, security, &args.common.link())?
+        .with_code(args.code.as_deref(), Some(protocol))?;
     let job = Job { protocol, kind: args.kind.into(), count: (each * threads) as u64, tuning };
     let subject = Subject {
         name: "ot",
