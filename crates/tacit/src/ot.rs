@@ -253,16 +253,26 @@ pub static PROTOCOLS: &[Protocol] = &[
 
 /// Correlations that were made ahead: the caller opens the pool and hands it to [`Job::send_from`] or
 /// [`Job::receive_from`]; there is nothing to set up.
-pub static POOL: Protocol = Protocol {
-    name: "pool",
-    security: Security::Malicious,
-    piece: PIECE,
-    sender: |_, _, _, _| Err(no_setup()),
-    receiver: |_, _, _, _| Err(no_setup()),
-};
+pub static POOL: Protocol = ready("pool");
+
+/// Correlations from a dealer's seed, which the caller opens as it would a pool.
+pub static DEALT: Protocol = ready("dealt");
+
+const fn ready(name: &'static str) -> Protocol {
+    Protocol {
+        name,
+        security: Security::Malicious,
+        piece: PIECE,
+        sender: |_, _, _, _| Err(no_setup()),
+        receiver: |_, _, _, _| Err(no_setup()),
+    }
+}
 
 fn no_setup() -> tacit_ot::Error {
-    tacit_ot::Error::Usage { protocol: "pool", what: "a pool is opened from its file, not set up" }
+    tacit_ot::Error::Usage {
+        protocol: "pool",
+        what: "what was made ahead is opened from its file, not set up",
+    }
 }
 
 /// The names that `--protocol` takes.

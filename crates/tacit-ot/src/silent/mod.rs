@@ -3,10 +3,12 @@
 pub mod bcgikrs19;
 pub mod code;
 pub(crate) mod cuckoo;
+pub mod dealer;
 pub mod ferret;
 pub mod ferret_setup;
 pub mod ferret_uni;
 pub(crate) mod half_tree;
 pub mod nisc;
 pub(crate) mod pprf;
+pub(crate) mod puncture;
 pub(crate) mod spcot;

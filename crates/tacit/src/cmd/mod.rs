@@ -1,6 +1,7 @@
 //! The subcommands, one file each.
 
 mod bench;
+mod deal;
 mod demo;
 mod doctor;
 mod eval;

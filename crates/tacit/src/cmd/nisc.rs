@@ -32,11 +32,20 @@ const LARGEST_FILE: u64 = 1 << 30;
 
 /// `--code`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-enum CodeArg {
+pub(super) enum CodeArg {
     /// Linear time: the fastest
     Linear,
     /// The paper's
     QuasiCyclic,
+}
+
+impl From<CodeArg> for Code {
+    fn from(code: CodeArg) -> Self {
+        match code {
+            CodeArg::Linear => Code::Linear,
+            CodeArg::QuasiCyclic => Code::QuasiCyclic,
+        }
+    }
 }
 
 /// Oblivious transfers whose messages are files: no connection, any number of senders to one public key.
@@ -170,11 +179,7 @@ fn told(step: &str, count: usize, out: &Path, text: String) -> Told {
 }
 
 fn keygen(count: usize, code: CodeArg, security: Security, out: &Path) -> Result<Told> {
-    let code = match code {
-        CodeArg::Linear => Code::Linear,
-        CodeArg::QuasiCyclic => Code::QuasiCyclic,
-    };
-    let params = Params { code, security: security.into(), count };
+    let params = Params { code: code.into(), security: security.into(), count };
     let public_path = out.with_extension("pub");
     if public_path == out {
         return Err(Error::Usage("the secret key's name must not end in .pub".into()));
@@ -235,6 +240,7 @@ fn ask(key: &Path, choices: &Path, out: &Path) -> Result<Told> {
     let question = secret.ask(&secret.expand_in()?, &choices)?;
     use_once(
         key,
+        "key",
         "asked",
         "a second question under one key would tell how the choices differ; make a new key",
     )?;
@@ -249,6 +255,7 @@ fn reply(key: &Path, public: &Path, question: &Path, messages: &Path, out: &Path
     let reply = nisc::reply(output, &read(question)?, &messages)?;
     use_once(
         key,
+        "key",
         "replied",
         "a second reply under one key would open both messages; answer the public key anew",
     )?;
@@ -270,15 +277,15 @@ fn open(key: &Path, choices: &Path, [answer, question, reply]: [&Path; 3], out: 
     Ok(told("open", messages.len(), out, format!("{} messages are in {}", messages.len(), out.display())))
 }
 
-/// Remembers beside `key` that it served; an error when it did before.
-fn use_once(key: &Path, what: &str, why: &str) -> Result<()> {
-    let mut name = key.as_os_str().to_owned();
+/// Remembers beside `file`, some `noun`, that it served; an error when it did before.
+pub(super) fn use_once(file: &Path, noun: &str, what: &str, why: &str) -> Result<()> {
+    let mut name = file.as_os_str().to_owned();
     name.push(format!(".{what}"));
     let marker = PathBuf::from(name);
     match OpenOptions::new().write(true).create_new(true).open(&marker) {
         Ok(file) => file.sync_all().map_err(|e| Error::file(&marker, "cannot be written", e)),
         Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
-            Err(Error::Input(format!("{}: this key was {what} before; {why}", key.display())))
+            Err(Error::Input(format!("{}: this {noun} was {what} before; {why}", file.display())))
         }
         Err(e) => Err(Error::file(&marker, "cannot be written", e)),
     }
@@ -292,7 +299,7 @@ fn sender(path: &Path) -> Result<SenderKey> {
     SenderKey::from_bytes(&read(path)?).map_err(|e| Error::Input(format!("{}: {e}", path.display())))
 }
 
-fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
+pub(super) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
     let mut bytes = Zeroizing::new(Vec::new());
     let mut file = open_file(path)?.take(LARGEST_FILE + 1);
     file.read_to_end(&mut bytes).map_err(|e| Error::file(path, "cannot be read", e))?;
@@ -302,7 +309,7 @@ fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
     Ok(bytes)
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut out = Output::create(path)?;
     out.write_all(bytes).map_err(|e| write_fault(path, e))?;
     out.commit()

@@ -3,7 +3,7 @@
 use crate::cli::Context;
 use crate::cli::output::Output;
 use crate::cli::peer::{PeerArgs, Security};
-use crate::cmd::pool;
+use crate::cmd::{deal, pool};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use tacit::crypto::{BitVec, Block, Prg};
 use tacit::npz::{Array, Element, Writer};
 use tacit::ot::{AnyReceiver, AnySender, Job, Kind, Sent, Tuning};
 use tacit::plan::{Machine, Request};
-use tacit::pool::{PoolReceiver, PoolSender};
+use tacit::pool::{Pool, PoolReceiver, PoolSender};
 use tacit::{Error, Result, ot, security_name};
 use zeroize::Zeroizing;
 
@@ -58,13 +58,32 @@ impl From<KindArg> for Kind {
     }
 }
 
+/// What `tacit ot` does besides transfers.
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Correlations made ahead, kept in an encrypted file
+    #[command(subcommand, after_help = pool::AFTER)]
+    Pool(pool::PoolCommand),
+    /// A trusted dealer's step: a short seed for each side, which expands to correlated OTs
+    #[command(after_help = deal::AFTER)]
+    Deal(deal::DealArgs),
+    /// Expands a dealer's seed to our share of its correlated OTs, without the network
+    Expand(deal::ExpandArgs),
+}
+
+/// Where the correlations come from when no protocol runs.
+enum Ready {
+    Pool(Box<Pool>),
+    Seed(deal::Seed),
+}
+
 /// Makes n oblivious transfers with the peer.
 #[derive(clap::Args)]
 #[command(after_help = AFTER, after_long_help = long_help())]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Args {
     #[command(subcommand)]
-    command: Option<pool::Command>,
+    command: Option<Command>,
     /// Which side of the transfers this is
     #[arg(long, value_enum, required = true)]
     role: Option<Role>,
@@ -97,6 +116,9 @@ pub struct Args {
     /// Takes the transfers out of this pool of `tacit ot pool make` instead of running a protocol
     #[arg(long, value_name = "FILE.pool", conflicts_with_all = ["protocol", "set", "code", "base_ot", "post_quantum"])]
     pool: Option<PathBuf>,
+    /// Takes the transfers out of this seed of `tacit ot deal` instead of running a protocol
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["pool", "protocol", "set", "code", "base_ot", "post_quantum"])]
+    seed: Option<PathBuf>,
     /// The key file of the pool, if it was not made with the identity key
     #[arg(long, value_name = "FILE", requires = "pool")]
     pool_key: Option<PathBuf>,
@@ -117,8 +139,11 @@ fn long_help() -> String {
 
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    if let Some(command) = args.command {
-        return pool::run(command, context);
+    match args.command {
+        None => {}
+        Some(Command::Pool(command)) => return pool::run(command, context),
+        Some(Command::Deal(args)) => return deal::deal(&args, context),
+        Some(Command::Expand(args)) => return deal::expand(&args, context),
     }
     let Some(count) = args.count else {
         return Err(Error::Usage("give --role and --count; see `tacit help ot`".into()));
@@ -134,9 +159,13 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let Some(role) = args.role else {
         return Err(Error::Usage("give --role and --count; see `tacit help ot`".into()));
     };
-    let ready = match &args.pool {
-        Some(file) => Some(pool::open(file, args.pool_key.as_deref(), &args.peer, args.security, count)?),
-        None => None,
+    let ready = match (&args.pool, &args.seed) {
+        (Some(file), _) => {
+            let pool = pool::open(file, args.pool_key.as_deref(), &args.peer, args.security, count)?;
+            Some(Ready::Pool(Box::new(pool)))
+        }
+        (None, Some(file)) => Some(Ready::Seed(deal::Seed::open(file, role, &args.peer, count)?)),
+        (None, None) => None,
     };
     let share = count.div_ceil(args.peer.threads().max(1) as u64);
     let tuning = Tuning::choose(args.set.as_deref(), share, args.security.into(), &args.peer.link())?
@@ -148,7 +177,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let base = session.base()?;
     let out = args.out.as_deref().map(Output::create).transpose()?;
     let protocol = match (&ready, named) {
-        (Some(_), _) => &ot::POOL,
+        (Some(Ready::Pool(_)), _) => &ot::POOL,
+        (Some(Ready::Seed(_)), _) => &ot::DEALT,
         (None, Some(protocol)) => protocol,
         (None, None) => session.choose_ot(args.kind.into(), count)?,
     };
@@ -179,8 +209,11 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
                     share.as_mut().map_or(Ok(()), |share| share.sent(part))
                 };
                 match (ready, channels.first_mut()) {
-                    (Some(pool), Some(channel)) => {
-                        let cots = vec![AnySender::new(PoolSender::setup(channel, pool)?)];
+                    (Some(ready), Some(channel)) => {
+                        let cots = vec![match ready {
+                            Ready::Pool(pool) => AnySender::new(PoolSender::setup(channel, *pool)?),
+                            Ready::Seed(seed) => seed.sender(channel)?,
+                        }];
                         job.send_from(channels, cots, &mut Prg::from_os(), &mut each)?;
                     }
                     _ => job.send(channels, &*base, &mut each)?,
@@ -192,8 +225,11 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
                     share.as_mut().map_or(Ok(()), |share| share.received(choices, messages))
                 };
                 match (ready, channels.first_mut()) {
-                    (Some(pool), Some(channel)) => {
-                        let cots = vec![AnyReceiver::new(PoolReceiver::setup(channel, pool)?)];
+                    (Some(ready), Some(channel)) => {
+                        let cots = vec![match ready {
+                            Ready::Pool(pool) => AnyReceiver::new(PoolReceiver::setup(channel, *pool)?),
+                            Ready::Seed(seed) => seed.receiver(channel)?,
+                        }];
                         job.receive_from(channels, cots, &mut Prg::from_os(), &mut each)?;
                     }
                     _ => job.receive(channels, &*base, &mut each)?,
@@ -258,7 +294,7 @@ fn dry_run(args: &Args, count: u64, named: Option<&ot::Protocol>, context: &Cont
 }
 
 /// The share's file while it is being written.
-struct Share {
+pub struct Share {
     writer: Writer<Output>,
     target: PathBuf,
     delta_written: bool,
@@ -269,7 +305,8 @@ const FIRST: usize = 0;
 const SECOND: usize = 1;
 
 impl Share {
-    fn new(out: Output, job: &Job, role: Role) -> Result<Self> {
+    /// Lays out the share of `job`.
+    pub fn new(out: Output, job: &Job, role: Role) -> Result<Self> {
         let n = job.count;
         let blocks = |name| Array::new(name, Element::U64, &[n, 2]);
         let choices = Array::new("u", Element::U8, &[n]);
@@ -289,7 +326,8 @@ impl Share {
         self.writer.append(array, bytes).map_err(|e| crate::cli::output::write_fault(&self.target, e))
     }
 
-    fn sent(&mut self, part: Sent<'_>) -> Result<()> {
+    /// Adds what the sender made.
+    pub fn sent(&mut self, part: Sent<'_>) -> Result<()> {
         match part {
             Sent::Cot(delta, v) => {
                 if !self.delta_written {
@@ -311,13 +349,15 @@ impl Share {
         }
     }
 
-    fn received(&mut self, choices: &BitVec, messages: &[Block]) -> Result<()> {
+    /// Adds what the receiver made.
+    pub fn received(&mut self, choices: &BitVec, messages: &[Block]) -> Result<()> {
         let bytes: Zeroizing<Vec<u8>> = Zeroizing::new(choices.iter().map(u8::from).collect());
         self.append(FIRST, &bytes)?;
         self.append(SECOND, Block::as_bytes(messages))
     }
 
-    fn finish(self) -> Result<()> {
+    /// Puts the whole share in its place.
+    pub fn finish(self) -> Result<()> {
         let fault = |e| crate::cli::output::write_fault(&self.target, e);
         self.writer.finish().map_err(fault)?.commit()
     }

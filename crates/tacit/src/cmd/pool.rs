@@ -14,7 +14,7 @@ use tacit::ot::Kind;
 use tacit::pool::{self, Pool, PoolError, PoolKey};
 use tacit::{Error, Result, ot, security_name};
 
-const AFTER: &str = "\
+pub const AFTER: &str = "\
 Examples:
   tacit ot pool make --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub \\
       --role sender --count 10000000 --file alice.pool
@@ -24,14 +24,6 @@ Examples:
 
 A pool is sealed with the identity key, or with --pool-key. Never copy one back from a backup: what was used since
 would be used again.";
-
-/// What can be done with a pool.
-#[derive(Subcommand)]
-pub enum Command {
-    /// Correlations made ahead, kept in an encrypted file
-    #[command(subcommand, after_help = AFTER)]
-    Pool(PoolCommand),
-}
 
 /// The subcommands of `tacit ot pool`.
 #[derive(Subcommand)]
@@ -97,8 +89,7 @@ pub struct SkipArgs {
 }
 
 /// Runs the subcommand.
-pub fn run(command: Command, context: &Context) -> Result<()> {
-    let Command::Pool(command) = command;
+pub fn run(command: PoolCommand, context: &Context) -> Result<()> {
     match command {
         PoolCommand::Make(args) => make(*args, context),
         PoolCommand::Info(args) => show(&args, &args.open()?, context),
