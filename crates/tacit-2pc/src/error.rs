@@ -13,6 +13,9 @@ pub enum Error {
     /// The oblivious transfer below failed.
     #[error(transparent)]
     Ot(#[from] tacit_ot::Error),
+    /// A state prepared offline is not usable.
+    #[error(transparent)]
+    State(#[from] crate::cut_and_choose::StateError),
     /// The peer runs something else: another function, other sizes, another output rule, or the same role.
     #[error("{protocol}: the peer disagrees on {what}")]
     Mismatch {

@@ -49,3 +49,9 @@ pub enum Error {
     #[error("{0}: this state failed an earlier check and is spent")]
     Spent(&'static str),
 }
+
+impl From<crate::sealed::FileError> for Error {
+    fn from(error: crate::sealed::FileError) -> Self {
+        Error::Pool(error.into())
+    }
+}

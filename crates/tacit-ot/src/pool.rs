@@ -14,16 +14,17 @@
 //! under a key of this file alone (BLAKE3 of key and salt), bound to the header and its number. All integers are
 //! little-endian. A chunk can be opened without the others.
 
+use crate::sealed::{FileError, Keys, Locked, Purpose, TAG, array, io_fault};
 use crate::{CotReceiver, CotSender, Error, Result, Security};
-use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Seek, Write};
 use std::path::Path;
 use subtle::ConstantTimeEq;
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{Block, Prg};
-use tacit_net::{Channel, Identity};
+use tacit_net::Channel;
 use zeroize::{Zeroize, Zeroizing};
+
+pub use crate::sealed::FileKey as PoolKey;
 
 /// Version of the file format.
 pub const VERSION: u32 = 1;
@@ -31,7 +32,6 @@ pub const VERSION: u32 = 1;
 pub const CHUNK: usize = 4096;
 
 const MAGIC: [u8; 8] = *b"TACITPOL";
-const TAG: usize = 16;
 const SEALED_CHUNK: usize = CHUNK * 16 + TAG;
 /// Header without its digest.
 const BODY: usize = 8 + 4 + 4 + 8 + 32 + 32 + 32 + 16 + TAG;
@@ -40,58 +40,23 @@ const SLOT: usize = 8 + 32;
 /// Where the copies of the position stand: in blocks of the disk of their own.
 const SLOTS: [u64; 2] = [4096, 8192];
 const CHUNKS: u64 = 12_288;
-/// Longest key file that is read, and the shortest that is accepted.
-const KEY_FILE: std::ops::RangeInclusive<usize> = 32..=4096;
 const MOST: u64 = 1 << 40;
+const PURPOSE: Purpose = Purpose {
+    sealing: "tacit 1 pool: sealing",
+    mac: "tacit 1 pool: position",
+    check: "tacit 1 pool: check of the key",
+};
+/// Nonce domains.
+const CORRELATIONS: u32 = 0;
+const DELTA: u32 = 1;
 
 /// What can be wrong with a pool.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PoolError {
-    /// The operating system refused an operation.
-    #[error("the pool cannot be {what}: {source}")]
-    Io {
-        /// What was tried.
-        what: &'static str,
-        /// What the operating system said.
-        source: io::Error,
-    },
-    /// The file is no pool at all.
-    #[error("not a pool of correlations; make one with tacit ot pool make")]
-    NotAPool,
-    /// The file is of another version of the format.
-    #[error(
-        "the pool has version {found} of the format, and this program reads version {VERSION}; make a new one"
-    )]
-    Version {
-        /// The file's version.
-        found: u32,
-    },
-    /// The file is shorter or longer than its header says.
-    #[error(
-        "the pool has {found} bytes instead of {expected}: it was cut or added to; make a new one on both sides"
-    )]
-    Length {
-        /// The file's length.
-        found: u64,
-        /// The length that belongs to the header.
-        expected: u64,
-    },
-    /// A part of the file was changed since it was written.
-    #[error("the pool is damaged ({what}); make a new one on both sides")]
-    Damaged {
-        /// Which part.
-        what: &'static str,
-    },
-    /// The file was sealed with another key.
-    #[error("the pool was sealed with another key; give the identity or key file that it was made with")]
-    WrongKey,
-    /// The key file cannot serve as a key.
-    #[error("a key file has 32 to 4096 bytes, of which at least 32 are random")]
-    KeyFile,
-    /// Another process has the file open.
-    #[error("the pool is in use by another process; wait for it, or make a second pool")]
-    Busy,
+    /// The file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Fewer correlations are left than asked for.
     #[error("the pool is exhausted: {wanted} correlations wanted, {left} left; make a new one on both sides")]
     Exhausted {
@@ -139,10 +104,6 @@ pub enum PoolError {
     },
 }
 
-fn io_fault(what: &'static str) -> impl Fn(io::Error) -> Error {
-    move |source| PoolError::Io { what, source }.into()
-}
-
 /// Which half of the correlations a file holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
@@ -159,39 +120,6 @@ impl Role {
             Role::Sender => "sender",
             Role::Receiver => "receiver",
         }
-    }
-}
-
-/// What a pool is sealed with. Never leaves this machine.
-pub struct PoolKey(Zeroizing<[u8; 32]>);
-
-impl std::fmt::Debug for PoolKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("PoolKey([secret])")
-    }
-}
-
-impl PoolKey {
-    /// Derived from the party's identity key.
-    pub fn from_identity(identity: &Identity) -> Self {
-        PoolKey(identity.derive("tacit 1 pool: key of an identity"))
-    }
-
-    /// Derived from the bytes of a key file, 32 at least.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        if !KEY_FILE.contains(&bytes.len()) {
-            return Err(PoolError::KeyFile.into());
-        }
-        Ok(PoolKey(Zeroizing::new(blake3::derive_key("tacit 1 pool: key of a file", bytes))))
-    }
-
-    /// Derived from a key file.
-    pub fn from_file(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(io_fault("unlocked: the key file"))?;
-        let mut bytes = Zeroizing::new(Vec::with_capacity(KEY_FILE.end() + 1));
-        let most = *KEY_FILE.end() as u64 + 1;
-        file.take(most).read_to_end(&mut bytes).map_err(io_fault("unlocked: the key file"))?;
-        PoolKey::from_bytes(&bytes)
     }
 }
 
@@ -225,7 +153,7 @@ impl Header {
         out.extend_from_slice(&self.salt);
         out.extend_from_slice(&keys.check);
         let mut sealed = Zeroizing::new(delta.to_bytes());
-        let tag = keys.seal(nonce(1, 0), &out, sealed.as_mut_slice())?;
+        let tag = keys.seal(DELTA, 0, &out, sealed.as_mut_slice())?;
         out.extend_from_slice(sealed.as_slice());
         out.extend_from_slice(&tag);
         debug_assert_eq!(out.len(), BODY);
@@ -238,11 +166,11 @@ impl Header {
     fn parse(bytes: &[u8; BODY + DIGEST]) -> Result<Self> {
         let (body, digest) = bytes.split_at(BODY);
         if body[..8] != MAGIC {
-            return Err(PoolError::NotAPool.into());
+            return Err(not_a_pool().into());
         }
         let found = u32::from_le_bytes(array(&body[8..12]));
         if found != VERSION {
-            return Err(PoolError::Version { found }.into());
+            return Err(FileError::Version { found, known: VERSION }.into());
         }
         let role = [Role::Sender, Role::Receiver].get(usize::from(body[12])).copied();
         let security = [Security::SemiHonest, Security::Malicious].get(usize::from(body[13])).copied();
@@ -252,7 +180,7 @@ impl Header {
                 let (id, salt) = (array(&body[24..56]), array(&body[56..88]));
                 Ok(Header { role, security, count, id, salt })
             }
-            _ => Err(PoolError::Damaged { what: "header" }.into()),
+            _ => Err(FileError::Damaged { what: "header" }.into()),
         }
     }
 
@@ -265,55 +193,18 @@ fn short(id: &[u8; 32]) -> String {
     id[..6].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    let mut out = [0; N];
-    out.copy_from_slice(bytes);
+fn not_a_pool() -> FileError {
+    FileError::Other { wanted: "pool of correlations", command: "tacit ot pool make" }
+}
+
+/// A copy of the position, authenticated.
+fn slot(keys: &Keys, id: &[u8; 32], copy: usize, position: u64) -> [u8; SLOT] {
+    let mut hasher = blake3::Hasher::new_keyed(&keys.mac);
+    hasher.update(id).update(&[copy as u8]).update(&position.to_le_bytes());
+    let mut out = [0; SLOT];
+    out[..8].copy_from_slice(&position.to_le_bytes());
+    out[8..].copy_from_slice(hasher.finalize().as_bytes());
     out
-}
-
-fn nonce(domain: u32, number: u64) -> Nonce {
-    let mut bytes = [0; 12];
-    bytes[..4].copy_from_slice(&domain.to_le_bytes());
-    bytes[4..].copy_from_slice(&number.to_le_bytes());
-    Nonce::assume_unique_for_key(bytes)
-}
-
-/// The keys of one file.
-struct Keys {
-    seal: LessSafeKey,
-    mac: Zeroizing<[u8; 32]>,
-    /// Tells a wrong key from a damaged file.
-    check: [u8; 32],
-}
-
-impl Keys {
-    fn new(key: &PoolKey, salt: &[u8; 32]) -> Result<Self> {
-        let derive = |context: &str| {
-            let mut hasher = blake3::Hasher::new_derive_key(context);
-            hasher.update(key.0.as_slice()).update(salt);
-            Zeroizing::new(*hasher.finalize().as_bytes())
-        };
-        let sealing = derive("tacit 1 pool: sealing");
-        let unbound = UnboundKey::new(&AES_256_GCM, sealing.as_slice());
-        let seal = LessSafeKey::new(unbound.map_err(|_| PoolError::Damaged { what: "key" })?);
-        let check = *derive("tacit 1 pool: check of the key");
-        Ok(Keys { seal, mac: derive("tacit 1 pool: position"), check })
-    }
-
-    fn seal(&self, nonce: Nonce, context: &[u8], bytes: &mut [u8]) -> Result<[u8; TAG]> {
-        let tag = self.seal.seal_in_place_separate_tag(nonce, Aad::from(context), bytes);
-        let tag = tag.map_err(|_| PoolError::Damaged { what: "sealing" })?;
-        Ok(array(tag.as_ref()))
-    }
-
-    fn slot(&self, id: &[u8; 32], copy: usize, position: u64) -> [u8; SLOT] {
-        let mut hasher = blake3::Hasher::new_keyed(&self.mac);
-        hasher.update(id).update(&[copy as u8]).update(&position.to_le_bytes());
-        let mut out = [0; SLOT];
-        out[..8].copy_from_slice(&position.to_le_bytes());
-        out[8..].copy_from_slice(hasher.finalize().as_bytes());
-        out
-    }
 }
 
 fn chunk_context(id: &[u8; 32], role: Role, number: u64) -> [u8; 41] {
@@ -335,11 +226,11 @@ struct Writer<'a, W> {
 
 impl<'a, W: Write + Seek> Writer<'a, W> {
     fn new(out: &'a mut W, key: &PoolKey, header: Header, delta: Block) -> Result<Self> {
-        let keys = Keys::new(key, &header.salt)?;
+        let keys = Keys::new(key, &header.salt, &PURPOSE)?;
         let mut start = header.encode(&keys, delta)?;
         start.resize(CHUNKS as usize, 0);
         for (copy, at) in SLOTS.into_iter().enumerate() {
-            start[at as usize..][..SLOT].copy_from_slice(&keys.slot(&header.id, copy, 0));
+            start[at as usize..][..SLOT].copy_from_slice(&slot(&keys, &header.id, copy, 0));
         }
         out.write_all(&start).map_err(io_fault("written"))?;
         let chunk = Zeroizing::new(Vec::with_capacity(CHUNK));
@@ -362,7 +253,7 @@ impl<'a, W: Write + Seek> Writer<'a, W> {
         self.chunk.resize(CHUNK, Block::ZERO);
         let context = chunk_context(&self.header.id, self.header.role, self.number);
         let bytes = Block::as_bytes_mut(&mut self.chunk);
-        let tag = self.keys.seal(nonce(0, self.number), &context, bytes)?;
+        let tag = self.keys.seal(CORRELATIONS, self.number, &context, bytes)?;
         self.out.write_all(bytes).and_then(|()| self.out.write_all(&tag)).map_err(io_fault("written"))?;
         self.chunk.zeroize();
         self.number += 1;
@@ -474,35 +365,6 @@ pub struct Pool {
     position: u64,
 }
 
-/// A file that only this holder works on.
-struct Locked(File);
-
-impl Locked {
-    fn open(path: &Path) -> Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).open(path).map_err(io_fault("opened"))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Locked(file)),
-            Err(TryLockError::WouldBlock) => Err(PoolError::Busy.into()),
-            Err(TryLockError::Error(source)) => Err(io_fault("locked")(source)),
-        }
-    }
-}
-
-impl Drop for Locked {
-    fn drop(&mut self) {
-        // Closing is not enough: a child between fork and exec holds a copy of the descriptor, and the lock with it.
-        let _ = self.0.unlock();
-    }
-}
-
-impl std::ops::Deref for Locked {
-    type Target = File;
-
-    fn deref(&self) -> &File {
-        &self.0
-    }
-}
-
 impl std::fmt::Debug for Pool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Pool({} at {} of {}, [secret])", self.header.short_id(), self.position, self.header.count)
@@ -516,22 +378,21 @@ impl Pool {
     pub fn open(path: &Path, key: &PoolKey) -> Result<Self> {
         let file = Locked::open(path)?;
         let mut start = [0; BODY + DIGEST];
-        read_at(&file, 0, &mut start).map_err(|e| match e.kind() {
-            io::ErrorKind::UnexpectedEof => PoolError::NotAPool.into(),
+        file.read_at(0, &mut start).map_err(|e| match e.kind() {
+            io::ErrorKind::UnexpectedEof => not_a_pool(),
             _ => io_fault("read")(e),
         })?;
         let header = Header::parse(&start)?;
         let (found, expected) = (file.metadata().map_err(io_fault("read"))?.len(), header.file_length());
         if found != expected {
-            return Err(PoolError::Length { found, expected }.into());
+            return Err(FileError::Length { found, expected }.into());
         }
-        let keys = Keys::new(key, &header.salt)?;
+        let keys = Keys::new(key, &header.salt, &PURPOSE)?;
         if !bool::from(keys.check.as_slice().ct_eq(&start[88..120])) {
-            return Err(PoolError::WrongKey.into());
+            return Err(FileError::WrongKey.into());
         }
         let mut sealed = Zeroizing::new(start[120..BODY].to_vec());
-        let opened = keys.seal.open_in_place(nonce(1, 0), Aad::from(&start[..120]), &mut sealed);
-        let delta = opened.map_err(|_| PoolError::Damaged { what: "header" })?;
+        let delta = keys.open(DELTA, 0, &start[..120], &mut sealed, "header")?;
         let delta = Zeroizing::new(Block::from_bytes(array(delta)));
         let position = stored_position(&file, &header, &keys)?;
         Ok(Pool { file, header, keys, delta, position })
@@ -565,9 +426,8 @@ impl Pool {
         // Whatever happens from here on, this process never goes back.
         self.position = position;
         for (copy, at) in SLOTS.into_iter().enumerate() {
-            let slot = self.keys.slot(&self.header.id, copy, position);
-            write_at(&self.file, at, &slot).map_err(io_fault("moved on"))?;
-            self.file.sync_data().map_err(io_fault("moved on"))?;
+            let slot = slot(&self.keys, &self.header.id, copy, position);
+            self.file.write_at(at, &slot).map_err(io_fault("moved on"))?;
         }
         Ok(())
     }
@@ -592,10 +452,10 @@ impl Pool {
         while !out.is_empty() {
             let (number, within) = (position / CHUNK as u64, (position % CHUNK as u64) as usize);
             let at = CHUNKS + number * SEALED_CHUNK as u64;
-            read_at(&self.file, at, &mut chunk).map_err(io_fault("read"))?;
+            self.file.read_at(at, &mut chunk).map_err(io_fault("read"))?;
             let context = chunk_context(&self.header.id, self.header.role, number);
-            let opened = self.keys.seal.open_in_place(nonce(0, number), Aad::from(&context), &mut chunk);
-            let opened = opened.map_err(|_| PoolError::Damaged { what: "a chunk of correlations" })?;
+            let opened =
+                self.keys.open(CORRELATIONS, number, &context, &mut chunk, "a chunk of correlations")?;
             let (now, later) = out.split_at_mut(out.len().min(CHUNK - within));
             let bytes = &opened[within * 16..][..now.len() * 16];
             Block::as_bytes_mut(now).copy_from_slice(bytes);
@@ -627,28 +487,18 @@ impl Pool {
 }
 
 /// The greater of the two copies that are whole.
-fn stored_position(file: &File, header: &Header, keys: &Keys) -> Result<u64> {
+fn stored_position(file: &Locked, header: &Header, keys: &Keys) -> Result<u64> {
     let mut best = None;
     for (copy, at) in SLOTS.into_iter().enumerate() {
-        let mut slot = [0; SLOT];
-        read_at(file, at, &mut slot).map_err(io_fault("read"))?;
-        let position = u64::from_le_bytes(array(&slot[..8]));
-        let whole = bool::from(slot.as_slice().ct_eq(&keys.slot(&header.id, copy, position)));
+        let mut stored = [0; SLOT];
+        file.read_at(at, &mut stored).map_err(io_fault("read"))?;
+        let position = u64::from_le_bytes(array(&stored[..8]));
+        let whole = bool::from(stored.as_slice().ct_eq(&slot(keys, &header.id, copy, position)));
         if whole && position <= header.count {
             best = best.max(Some(position));
         }
     }
-    best.ok_or_else(|| PoolError::Damaged { what: "both copies of the position" }.into())
-}
-
-fn read_at(mut file: &File, at: u64, out: &mut [u8]) -> io::Result<()> {
-    file.seek(SeekFrom::Start(at))?;
-    file.read_exact(out)
-}
-
-fn write_at(mut file: &File, at: u64, bytes: &[u8]) -> io::Result<()> {
-    file.seek(SeekFrom::Start(at))?;
-    file.write_all(bytes)
+    best.ok_or_else(|| FileError::Damaged { what: "both copies of the position" }.into())
 }
 
 /// The sender of correlated OT out of a pool.

@@ -15,6 +15,7 @@ use tacit_ot::extension::{KosReceiver, KosSender};
 use tacit_ot::pool::{
     CHUNK, Header, Pool, PoolError, PoolKey, PoolReceiver, PoolSender, make_receiver, make_sender,
 };
+use tacit_ot::sealed::FileError;
 use tacit_ot::{CotReceiver, CotSender, Error, Security};
 use tempfile::TempDir;
 
@@ -177,16 +178,22 @@ fn every_damage_has_its_own_error() {
         bytes
     };
     assert!(open(&whole, 1).is_ok());
-    assert!(matches!(refusal(open(&whole, 9)), PoolError::WrongKey));
-    assert!(matches!(refusal(open(&whole[..whole.len() - 1], 1)), PoolError::Length { .. }));
-    assert!(matches!(refusal(open(&whole[..5000], 1)), PoolError::Length { .. }));
-    assert!(matches!(refusal(open(&[&whole[..], &[0]].concat(), 1)), PoolError::Length { .. }));
-    assert!(matches!(refusal(open(&whole[..100], 1)), PoolError::NotAPool));
-    assert!(matches!(refusal(open(&changed(0, 1), 1)), PoolError::NotAPool));
-    assert!(matches!(refusal(open(&changed(8, 2), 1)), PoolError::Version { found: 3 }));
+    assert!(matches!(refusal(open(&whole, 9)), PoolError::File(FileError::WrongKey)));
+    assert!(matches!(refusal(open(&whole[..whole.len() - 1], 1)), PoolError::File(FileError::Length { .. })));
+    assert!(matches!(refusal(open(&whole[..5000], 1)), PoolError::File(FileError::Length { .. })));
+    assert!(matches!(
+        refusal(open(&[&whole[..], &[0]].concat(), 1)),
+        PoolError::File(FileError::Length { .. })
+    ));
+    assert!(matches!(refusal(open(&whole[..100], 1)), PoolError::File(FileError::Other { .. })));
+    assert!(matches!(refusal(open(&changed(0, 1), 1)), PoolError::File(FileError::Other { .. })));
+    assert!(matches!(refusal(open(&changed(8, 2), 1)), PoolError::File(FileError::Version { found: 3, .. })));
     for at in [12, 13, 14, 16, 23, 24, 55, 56, 87, 88, 119, 120, 135, 136, 151, 152, 183] {
         assert!(
-            matches!(refusal(open(&changed(at, 1), 1)), PoolError::Damaged { what: "header" }),
+            matches!(
+                refusal(open(&changed(at, 1), 1)),
+                PoolError::File(FileError::Damaged { what: "header" })
+            ),
             "byte {at}"
         );
     }
@@ -196,7 +203,10 @@ fn every_damage_has_its_own_error() {
     }
     let mut both = changed(SLOTS[0], 1);
     both[SLOTS[1]] ^= 1;
-    assert!(matches!(refusal(open(&both, 1)), PoolError::Damaged { what: "both copies of the position" }));
+    assert!(matches!(
+        refusal(open(&both, 1)),
+        PoolError::File(FileError::Damaged { what: "both copies of the position" })
+    ));
     // A chunk: its correlations are refused, those of the others still come.
     let chunk = CHUNK * 16 + 16;
     let swapped =
@@ -209,7 +219,10 @@ fn every_damage_has_its_own_error() {
                 let mut pool = PoolSender::setup(channel, pool).unwrap();
                 let mut out = vec![Block::ONES; CHUNK];
                 let error = refusal(pool.extend(channel, &mut out));
-                assert!(matches!(error, PoolError::Damaged { what: "a chunk of correlations" }), "{error:?}");
+                assert!(
+                    matches!(error, PoolError::File(FileError::Damaged { what: "a chunk of correlations" })),
+                    "{error:?}"
+                );
                 assert!(out.iter().all(|b| *b == Block::ZERO));
                 assert_eq!(pool.pool().position(), CHUNK as u64);
                 pool.extend(channel, &mut out).unwrap();
@@ -223,9 +236,12 @@ fn every_damage_has_its_own_error() {
             },
         );
     }
-    assert!(matches!(refusal(PoolKey::from_bytes(&[1; 31])), PoolError::KeyFile));
-    assert!(matches!(refusal(PoolKey::from_bytes(&[1; 4097])), PoolError::KeyFile));
-    assert!(matches!(refusal(Pool::open(Path::new("/nowhere/at/all"), &key(1))), PoolError::Io { .. }));
+    assert!(matches!(PoolKey::from_bytes(&[1; 31]), Err(FileError::KeyFile)));
+    assert!(matches!(PoolKey::from_bytes(&[1; 4097]), Err(FileError::KeyFile)));
+    assert!(matches!(
+        refusal(Pool::open(Path::new("/nowhere/at/all"), &key(1))),
+        PoolError::File(FileError::Io { .. })
+    ));
 }
 
 #[test]
@@ -254,7 +270,7 @@ fn pools_that_differ_are_told_apart() {
     assert!(matches!(refusal(pool.skip_to(39)), PoolError::Backward { position: 40, count: 100 }));
     assert!(matches!(refusal(pool.skip_to(101)), PoolError::Backward { .. }));
     // In use by somebody else, and the wrong half.
-    assert!(matches!(refusal(Pool::open(&sender, &key(1))), PoolError::Busy));
+    assert!(matches!(refusal(Pool::open(&sender, &key(1))), PoolError::File(FileError::Busy)));
     drop(pool);
     let (delta, v, w) = take(&sender, &receiver, &[60]);
     assert_correlated(delta, &v, &w);

@@ -110,6 +110,7 @@ fn two_pc(error: &tacit_2pc::Error) -> Blame {
         tacit_2pc::Error::Net(error) => net(error),
         tacit_2pc::Error::Ot(error) => ot(error),
         tacit_2pc::Error::Usage { .. } => Blame::Usage,
+        tacit_2pc::Error::State(_) => Blame::Input,
         _ => Blame::Peer,
     }
 }

@@ -40,6 +40,7 @@
 //!   answers as one that did not. Outputs for P1 alone are masked by further random input bits of P1's.
 
 mod function;
+pub mod offline;
 pub mod probe;
 mod protocol;
 mod recovery;
@@ -50,9 +51,11 @@ mod tests;
 mod transfer;
 
 pub use function::{Function, Streamed, Walk};
+pub use offline::{State, StateError};
 pub use protocol::{Evaluator, Garbler};
 
-use crate::semi_honest::OutputTo;
+use crate::semi_honest::{OutputTo, Owner};
+use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{BitVec, Prg, RHO};
 
 pub(crate) const PROTOCOL: &str = "wmk17";
@@ -109,6 +112,22 @@ pub struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
+    /// What the parties compare of it.
+    fn digest(&self) -> [u8; 32] {
+        let mut transcript = Transcript::new("tacit wmk17 job v1");
+        transcript.append("function", &self.function.identity());
+        for owner in self.function.owners() {
+            transcript.append_u64("owner", (*owner == Owner::Garbler) as u64);
+        }
+        transcript.append_u64("output to garbler", self.output_to.garbler() as u64);
+        transcript.append_u64("output to evaluator", self.output_to.evaluator() as u64);
+        transcript.append_u64("copies", self.copies.total as u64);
+        transcript.append_u64("evaluated", self.copies.evaluated as u64);
+        let mut digest = [0u8; 32];
+        transcript.challenge_bytes("job", &mut digest);
+        digest
+    }
+
     /// `function` over [`Copies::STANDARD`].
     pub fn new(function: &'a dyn Function, output_to: OutputTo) -> Self {
         Job { function, output_to, copies: Copies::STANDARD }

@@ -7,6 +7,7 @@ use super::script::{Honest, Script};
 use super::secrets::{Digest, Hidden, Oracle, Seeds, encryption};
 use super::transfer::{Decoder, Encoder};
 use super::{Copies, Job, PROTOCOL};
+use crate::circuit::Piece;
 use crate::garble::{Copy, Evaluate, Garble, HalfGatesEvaluator, HalfGatesGarbler, instance_start};
 use crate::semi_honest::{OutputTo, Owner};
 use crate::{Error, Result};
@@ -21,65 +22,74 @@ use tacit_ot::extension::{KosReceiver, KosSender};
 use tacit_ot::{BaseOt, CotReceiver, CotSender, RotReceiver, RotSender};
 use zeroize::{Zeroize, Zeroizing};
 
-type Blocks = Zeroizing<Vec<Block>>;
+pub(super) type Blocks = Zeroizing<Vec<Block>>;
 
 /// Correlations sacrificed to prove that the committing OT is opened with the offset it was made with.
-const OPENING_CHECKS: usize = KAPPA;
+pub(super) const OPENING_CHECKS: usize = KAPPA;
 /// Input rows worked on at a time.
 const ROWS: usize = 128;
 /// Blocks of garbled tables in a piece, about.
 const PIECE_BLOCKS: usize = 1 << 14;
+/// All that P2 says of a failed check.
+const CAUGHT: &str = "a check of the garbler's messages failed";
 /// Hash numbers of outputs: past every gate's.
 const OUTPUT_GID: u64 = 1 << 63;
 const RETURNED_GID: u64 = 3 << 62;
 
-fn zeros(n: usize) -> Blocks {
+pub(super) fn zeros(n: usize) -> Blocks {
     Zeroizing::new(vec![Block::ZERO; n])
 }
 
-fn usage<T>(what: &'static str) -> Result<T> {
+pub(super) fn usage<T>(what: &'static str) -> Result<T> {
     Err(Error::Usage { protocol: PROTOCOL, what })
 }
 
-fn cheated<T>(what: &'static str) -> Result<T> {
+pub(super) fn cheated<T>(what: &'static str) -> Result<T> {
     Err(Error::Cheated { protocol: PROTOCOL, what })
 }
 
 /// What both parties know of a run.
-struct Terms<'a> {
-    function: &'a dyn Function,
-    output_to: OutputTo,
-    copies: Copies,
+pub(super) struct Terms<'a> {
+    pub(super) function: &'a dyn Function,
+    pub(super) output_to: OutputTo,
+    pub(super) copies: Copies,
     own: Vec<u32>,
     peer: Vec<u32>,
-    outputs: usize,
-    matrix: ProbeMatrix,
-    oracle: Oracle,
+    pub(super) outputs: usize,
+    pub(super) matrix: ProbeMatrix,
+    pub(super) oracle: Oracle,
+}
+
+/// Whether a run goes to its end, or stops before inputs are known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Single,
+    Offline,
 }
 
 impl<'a> Terms<'a> {
-    fn new(channel: &mut Channel, role: Owner, job: &Job<'a>) -> Result<Self> {
-        let function = job.function;
-        let (own, peer) = (slots_of(function, Owner::Garbler), slots_of(function, Owner::Evaluator));
+    /// Compares with the peer what is to be computed.
+    fn new(channel: &mut Channel, role: Owner, job: &Job<'a>, mode: Mode) -> Result<Self> {
         let mut transcript = Transcript::new("tacit wmk17 v1");
         transcript.append("session", &channel.session_id().0);
         transcript.append_u64("instance", channel.next_instance());
         let garbler = (channel.party() == Party::First) == (role == Owner::Garbler);
         transcript.append_u64("first party garbles", garbler as u64);
-        transcript.append("function", &function.identity());
-        for owner in function.owners() {
-            transcript.append_u64("owner", (*owner == Owner::Garbler) as u64);
-        }
-        transcript.append_u64("output to garbler", job.output_to.garbler() as u64);
-        transcript.append_u64("output to evaluator", job.output_to.evaluator() as u64);
-        transcript.append_u64("copies", job.copies.total as u64);
-        transcript.append_u64("evaluated", job.copies.evaluated as u64);
-        let mut digest = [0u8; 32];
+        transcript.append("job", &job.digest());
+        transcript.append_u64("offline", (mode == Mode::Offline) as u64);
+        let (mut digest, mut key) = ([0u8; 32], [0u8; 32]);
         transcript.challenge_bytes("terms", &mut digest);
-        channel.send(&[&[(role == Owner::Garbler) as u8][..], &digest].concat())?;
-        let mut key = [0u8; 32];
         transcript.challenge_bytes("oracle", &mut key);
-        let terms = Terms {
+        let what = "the function, its sizes, the owners of its inputs, who learns the outputs, or the copies";
+        agree(channel, role, digest, what)?;
+        Ok(Self::with_key(job, key))
+    }
+
+    /// The terms of a run whose hashes have this key.
+    pub(super) fn with_key(job: &Job<'a>, key: [u8; 32]) -> Self {
+        let function = job.function;
+        let (own, peer) = (slots_of(function, Owner::Garbler), slots_of(function, Owner::Evaluator));
+        Terms {
             function,
             output_to: job.output_to,
             copies: job.copies,
@@ -88,27 +98,11 @@ impl<'a> Terms<'a> {
             own,
             peer,
             oracle: Oracle::new(key),
-        };
-        terms.with_digest(channel, role, digest)
-    }
-
-    /// Compares with the peer's terms, which it sent without waiting for ours.
-    fn with_digest(self, channel: &mut Channel, role: Owner, digest: [u8; 32]) -> Result<Self> {
-        let mut theirs = [0u8; 33];
-        channel.recv(&mut theirs)?;
-        if theirs[0] == (role == Owner::Garbler) as u8 {
-            return Err(Error::Mismatch { protocol: PROTOCOL, what: "who garbles and who evaluates" });
         }
-        if theirs[1..] != digest {
-            let what =
-                "the function, its sizes, the owners of its inputs, who learns the outputs, or the copies";
-            return Err(Error::Mismatch { protocol: PROTOCOL, what });
-        }
-        Ok(self)
     }
 
     /// Bits that P1 puts in: its input, and the mask of outputs that it alone learns.
-    fn committed(&self) -> usize {
+    pub(super) fn committed(&self) -> usize {
         self.own.len() + self.masks()
     }
 
@@ -117,7 +111,7 @@ impl<'a> Terms<'a> {
     }
 
     /// The kinds of table that translate outputs.
-    fn kinds(&self) -> &'static [Hidden] {
+    pub(super) fn kinds(&self) -> &'static [Hidden] {
         if self.output_to.garbler() { &[Hidden::Tables, Hidden::Returned] } else { &[Hidden::Tables] }
     }
 
@@ -127,9 +121,24 @@ impl<'a> Terms<'a> {
     }
 }
 
+/// Compares a role and a digest with the peer's, which it sends without waiting for ours; `what` names what differs.
+pub(super) fn agree(channel: &mut Channel, role: Owner, digest: Digest, what: &'static str) -> Result<()> {
+    channel.send(&[&[(role == Owner::Garbler) as u8][..], &digest].concat())?;
+    let mut theirs = [0u8; 33];
+    channel.recv(&mut theirs)?;
+    if theirs[0] == (role == Owner::Garbler) as u8 {
+        return Err(Error::Mismatch { protocol: PROTOCOL, what: "who garbles and who evaluates" });
+    }
+    if theirs[1..] != digest {
+        return Err(Error::Mismatch { protocol: PROTOCOL, what });
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 pub(super) fn agree_only(channel: &mut Channel, garbler: bool, job: &Job<'_>) -> Result<()> {
-    Terms::new(channel, if garbler { Owner::Garbler } else { Owner::Evaluator }, job).map(|_| ())
+    let role = if garbler { Owner::Garbler } else { Owner::Evaluator };
+    Terms::new(channel, role, job, Mode::Single).map(|_| ())
 }
 
 /// The start points of some copies; one re-keying a garbled circuit.
@@ -193,24 +202,25 @@ impl Garbler<KosSender> {
 }
 
 /// What P1 holds before inputs are known.
-struct GarblerState {
-    keys: Blocks,
-    seeds: Seeds,
-    h: Points,
-    g1: Points,
+pub(super) struct GarblerState {
+    pub(super) keys: Blocks,
+    pub(super) seeds: Seeds,
+    pub(super) h: Points,
+    pub(super) g1: Points,
     /// The random OTs' messages for P2's encoded input.
-    pads: Zeroizing<Vec<[Block; 2]>>,
+    pub(super) pads: Zeroizing<Vec<[Block; 2]>>,
     /// Correlations for P1's input bits and for the opening's proof.
-    rows: Blocks,
-    labels: Mitccrh,
-    start: Block,
+    pub(super) rows: Blocks,
+    /// The start points of the committing OT's hash and of the circuits'.
+    pub(super) labels: Block,
+    pub(super) start: Block,
 }
 
 /// Δ, the tokens Δ_{i,b}, and those of the outputs that come back.
-struct Tokens {
-    delta: Block,
-    tables: Zeroizing<Vec<[Block; 2]>>,
-    returned: Zeroizing<Vec<[Block; 2]>>,
+pub(super) struct Tokens {
+    pub(super) delta: Block,
+    pub(super) tables: Zeroizing<Vec<[Block; 2]>>,
+    pub(super) returned: Zeroizing<Vec<[Block; 2]>>,
 }
 
 impl Drop for Tokens {
@@ -220,7 +230,7 @@ impl Drop for Tokens {
 }
 
 impl Tokens {
-    fn random(terms: &Terms<'_>, prg: &mut Prg) -> Self {
+    fn random<S: Script>(terms: &Terms<'_>, prg: &mut Prg, script: &mut S) -> Self {
         let delta = prg.block();
         let mut pairs = |linked: bool| -> Zeroizing<Vec<[Block; 2]>> {
             let pair = |_| {
@@ -229,7 +239,9 @@ impl Tokens {
             };
             Zeroizing::new((0..terms.outputs).map(pair).collect())
         };
-        Tokens { delta, tables: pairs(true), returned: pairs(false) }
+        let mut tokens = Tokens { delta, tables: pairs(true), returned: pairs(false) };
+        script.tokens(&mut tokens.tables);
+        tokens
     }
 
     fn of(&self, kind: Hidden) -> &[[Block; 2]] {
@@ -267,10 +279,8 @@ impl<C: CotSender> Garbler<C> {
         if input.len() != slots_of(job.function, Owner::Garbler).len() {
             return usage("as many input bits as the function takes from the garbler");
         }
-        if std::mem::replace(&mut self.spent, true) {
-            return usage("an earlier run failed: set up again");
-        }
-        let terms = Terms::new(channel, Owner::Garbler, job)?;
+        begin(&mut self.spent)?;
+        let terms = Terms::new(channel, Owner::Garbler, job, Mode::Single)?;
         let result = self.single(channel, &terms, input, prg, script)?;
         self.spent = false;
         Ok(result)
@@ -287,16 +297,33 @@ impl<C: CotSender> Garbler<C> {
     ) -> Result<Option<BitVec>> {
         let state = self.prepare(channel, terms, prg, script)?;
         let masked = with_mask(terms, input, prg);
-        let mut garbler = state.garbler();
-        state.send_labels(channel, terms, &mut garbler, script)?;
-        let masks = state.commit(channel, terms, &masked, &mut garbler, script)?;
-        let mut tokens = Tokens::random(terms, prg);
-        script.tokens(&mut tokens.tables);
-        state.send_token_hashes(channel, terms, &tokens)?;
-        state.send_circuits(channel, terms, &mut garbler, &masks, &tokens, script)?;
-        drop(garbler);
+        let labels = state.peer_labels(terms);
+        state.send_labels(channel, terms, &labels, script)?;
+        let garbler = state.garbler(terms, &labels, script);
+        drop(labels);
+        state.commit(channel, terms, &masked, script)?;
+        let tokens = Tokens::random(terms, prg, script);
+        state.send_circuits(channel, terms, garbler, &tokens, script)?;
         state.reveal(channel, terms, &tokens, script)?;
         state.take_output(channel, terms, &masked, &tokens)
+    }
+
+    /// Everything that does not hang on inputs: what is left is one use of the state.
+    pub(super) fn offline<'a, S: Script>(
+        &mut self,
+        channel: &mut Channel,
+        job: &Job<'a>,
+        prg: &mut Prg,
+        script: &mut S,
+    ) -> Result<(Terms<'a>, GarblerState, Tokens)> {
+        begin(&mut self.spent)?;
+        let terms = Terms::new(channel, Owner::Garbler, job, Mode::Offline)?;
+        let state = self.prepare(channel, &terms, prg, script)?;
+        let garbler = state.garbler(&terms, &state.peer_labels(&terms), script);
+        let tokens = Tokens::random(&terms, prg, script);
+        state.send_circuits(channel, &terms, garbler, &tokens, script)?;
+        self.spent = false;
+        Ok((terms, state, tokens))
     }
 
     /// Everything before inputs: h and g_1, the OTs' setup, and step 1.
@@ -341,10 +368,15 @@ impl<C: CotSender> Garbler<C> {
             g1,
             pads: encoded,
             rows,
-            labels: Mitccrh::new(terms.oracle.start(Owner::Evaluator, salt)),
+            labels: terms.oracle.start(Owner::Evaluator, salt),
             start: terms.oracle.start(Owner::Garbler, own_salt),
         })
     }
+}
+
+/// A value that a failed run leaves spent begins another.
+fn begin(spent: &mut bool) -> Result<()> {
+    if std::mem::replace(spent, true) { usage("an earlier run failed: set up again") } else { Ok(()) }
 }
 
 /// P1's input, and after it the random mask of outputs that it alone learns.
@@ -365,12 +397,36 @@ impl GarblerState {
         (0..self.seeds.len()).collect()
     }
 
-    fn garbler(&self) -> HalfGatesGarbler {
+    /// P1's second half of a run whose circuits are at P2's already.
+    pub(super) fn online<S: Script>(
+        &self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        tokens: &Tokens,
+        input: &BitVec,
+        prg: &mut Prg,
+        script: &mut S,
+    ) -> Result<Option<BitVec>> {
+        let masked = with_mask(terms, input, prg);
+        self.send_labels(channel, terms, &self.peer_labels(terms), script)?;
+        self.commit(channel, terms, &masked, script)?;
+        self.reveal(channel, terms, tokens, script)?;
+        self.take_output(channel, terms, &masked, tokens)
+    }
+
+    /// The zero-labels of P2's encoded input.
+    fn peer_labels(&self, terms: &Terms<'_>) -> Blocks {
+        let mut labels = zeros(terms.matrix.encoded() * self.seeds.len());
+        self.seeds.peer_labels().fill(&mut labels);
+        labels
+    }
+
+    /// The garbling of all copies, whose inputs' labels follow from the seeds.
+    fn garbler<S: Script>(&self, terms: &Terms<'_>, peer: &[Block], script: &mut S) -> Garbling {
         let deltas = self.seeds.deltas();
         let starts = starts(self.start, &self.all());
-        let copies: Vec<Copy> =
-            deltas.iter().zip(starts).map(|(&delta, start)| Copy { delta, start }).collect();
-        HalfGatesGarbler::new(&copies)
+        let hidden = |i, row: &mut [Block]| script.garbled_input(i, &deltas, row);
+        Garbling::new(terms, &self.seeds, &starts, peer, hidden)
     }
 
     /// Step 2: transfers the labels of P2's encoded input.
@@ -378,14 +434,12 @@ impl GarblerState {
         &self,
         channel: &mut Channel,
         terms: &Terms<'_>,
-        garbler: &mut HalfGatesGarbler,
+        labels: &[Block],
         script: &mut S,
     ) -> Result<()> {
-        let (lanes, m) = (self.seeds.len(), terms.matrix.encoded());
-        let corrections = recv_bits(channel, m)?;
+        let lanes = self.seeds.len();
+        let corrections = recv_bits(channel, terms.matrix.encoded())?;
         let deltas = self.seeds.deltas();
-        let mut labels = zeros(m * lanes);
-        self.seeds.peer_labels().fill(&mut labels);
         let mut message = zeros(2 * lanes);
         for (i, row) in labels.chunks_exact(lanes).enumerate() {
             let (zero, one) = message.split_at_mut(lanes);
@@ -402,30 +456,24 @@ impl GarblerState {
             Prg::from_seed(other).xor_blocks(one);
             channel.send_blocks(&message)?;
         }
-        let mut inputs = zeros(terms.peer.len() * lanes);
-        terms.matrix.combine(lanes, &labels, &mut inputs);
-        for (slot, row) in terms.peer.iter().zip(inputs.chunks_exact(lanes)) {
-            garbler.set_zero_labels(*slot, row);
-        }
         Ok(())
     }
 
-    /// Steps 3 and 4: commits to the input `x`; returns the zero-labels of the outputs' masks.
+    /// Steps 3 and 4: commits to the input `x`.
     fn commit<S: Script>(
         &self,
         channel: &mut Channel,
         terms: &Terms<'_>,
         x: &BitVec,
-        garbler: &mut HalfGatesGarbler,
         script: &mut S,
-    ) -> Result<Blocks> {
+    ) -> Result<()> {
         let (lanes, n) = (self.seeds.len(), x.len());
         // Step 3: F_cOT. The rows hold random choices; their difference to x goes to P2.
         let mut correction = BitVec::from_lsbs(&self.rows[..n]);
         correction.xor_assign(x);
         channel.send(correction.as_bytes())?;
         let mut received = zeros(n);
-        self.labels.cot_to_rot_receiver(0, &self.rows[..n], &mut received);
+        Mitccrh::new(self.labels).cot_to_rot_receiver(0, &self.rows[..n], &mut received);
         let (mut masks, mut cipher) = (self.seeds.masks(), encryption(&self.keys, Hidden::Commitments));
         let mut block = zeros(ROWS * lanes);
         for first in (0..n).step_by(ROWS) {
@@ -439,7 +487,7 @@ impl GarblerState {
             channel.send_blocks(rows)?;
         }
         let offset = self.recv_opening(channel, terms, n)?;
-        self.send_commitments(channel, terms, x, offset, garbler, script)
+        self.send_commitments(channel, terms, x, offset, script)
     }
 
     /// Step 3: P2 opens both labels of every bit, all at once by their offset Γ.
@@ -464,9 +512,8 @@ impl GarblerState {
         terms: &Terms<'_>,
         x: &BitVec,
         offset: Block,
-        garbler: &mut HalfGatesGarbler,
         script: &mut S,
-    ) -> Result<Blocks> {
+    ) -> Result<()> {
         let (lanes, n) = (self.seeds.len(), x.len());
         let deltas = self.seeds.deltas();
         let (mut labels, mut masks) = (self.seeds.own_labels(), self.seeds.masks());
@@ -478,18 +525,18 @@ impl GarblerState {
         let (mut a, mut r, mut opened) = (zeros(ROWS * lanes), zeros(ROWS * lanes), zeros(ROWS * lanes));
         let mut pairs = Zeroizing::new(vec![[(Block::ZERO, Block::ZERO); 2]; lanes]);
         let mut digests: Vec<[Digest; 2]> = Vec::with_capacity(ROWS * lanes);
-        let mut mask_labels = zeros(terms.masks() * lanes);
+        let hash = Mitccrh::new(self.labels);
         for first in (0..n).step_by(ROWS) {
             let count = ROWS.min(n - first);
             let (a, r, opened) =
                 (&mut a[..count * lanes], &mut r[..count * lanes], &mut opened[..count * lanes]);
             labels.fill(a);
             masks.fill(r);
-            let m = committing_labels(&self.labels, first, offset, &v[first..first + count]);
+            let m = committing_labels(&hash, first, offset, &v[first..first + count]);
             digests.clear();
             for row in 0..count {
                 let i = first + row;
-                let (a, r) = (&mut a[row * lanes..][..lanes], &r[row * lanes..][..lanes]);
+                let (a, r) = (&a[row * lanes..][..lanes], &r[row * lanes..][..lanes]);
                 for j in 0..lanes {
                     pairs[j] = committed_pairs(a[j], deltas[j], r[j], &m[row]);
                 }
@@ -502,17 +549,12 @@ impl GarblerState {
                     open[j] = a[j] ^ (deltas[j] & Block::mask(x.get(i)));
                 }
                 script.opened(i, &deltas, open);
-                script.garbled_input(i, &deltas, a);
-                match terms.own.get(i) {
-                    Some(&slot) => garbler.set_zero_labels(slot, a),
-                    None => mask_labels[(i - terms.own.len()) * lanes..][..lanes].copy_from_slice(a),
-                }
             }
             channel.send(digests.as_flattened().as_flattened())?;
             cipher.xor(opened);
             channel.send_blocks(opened)?;
         }
-        Ok(mask_labels)
+        Ok(())
     }
 
     /// Step 5: {H(Δ_{i,b})}.
@@ -525,23 +567,23 @@ impl GarblerState {
         Ok(())
     }
 
-    /// Step 5: the garbled circuits, and for each a commitment to T and its encrypted opening.
+    /// Step 5: hashes of the tokens, the garbled circuits, and for each a commitment to T and its encrypted opening.
     fn send_circuits<S: Script>(
         &self,
         channel: &mut Channel,
         terms: &Terms<'_>,
-        garbler: &mut HalfGatesGarbler,
-        masks: &[Block],
+        mut garbling: Garbling,
         tokens: &Tokens,
         script: &mut S,
     ) -> Result<()> {
+        self.send_token_hashes(channel, terms, tokens)?;
         let lanes = self.seeds.len();
         let coded = terms.copies.coded();
         let mut encoder = coded.then(|| Encoder::new(&terms.oracle, lanes, terms.copies.evaluated));
         let mut tables = Vec::new();
         let outputs = pieces(terms.function, terms.piece(), |piece| {
             tables.resize(piece.ands * lanes * 2, Block::ZERO);
-            garbler.garble(piece, &mut tables);
+            garbling.garbler.garble(piece, &mut tables);
             script.tables(lanes, &mut tables);
             match &mut encoder {
                 None => Ok(channel.send_blocks(&tables)?),
@@ -556,7 +598,7 @@ impl GarblerState {
             script.table_hashes(&mut hashes);
             channel.send(hashes.as_flattened())?;
         }
-        let z = output_rows(terms, lanes, &outputs, masks, |slot| garbler.zero_labels(slot));
+        let z = garbling.outputs(terms, &outputs);
         let deltas = self.seeds.deltas();
         let starts = starts(self.start, &self.all());
         let (mut column, mut table) = (zeros(terms.outputs), zeros(2 * terms.outputs));
@@ -641,6 +683,56 @@ impl GarblerState {
     }
 }
 
+/// The garbling of some copies.
+struct Garbling {
+    garbler: HalfGatesGarbler,
+    /// Zero-labels of the outputs' masks.
+    masks: Blocks,
+}
+
+impl Garbling {
+    /// Of the copies with these seeds and start points, from the zero-labels of P2's encoded input. `hidden` sees the
+    /// zero-labels of each of P1's inputs before they are set.
+    fn new(
+        terms: &Terms<'_>,
+        seeds: &Seeds,
+        starts: &[Block],
+        peer: &[Block],
+        mut hidden: impl FnMut(usize, &mut [Block]),
+    ) -> Self {
+        let (lanes, n) = (seeds.len(), terms.committed());
+        let deltas = seeds.deltas();
+        let copies: Vec<Copy> =
+            deltas.iter().zip(starts).map(|(&delta, &start)| Copy { delta, start }).collect();
+        let mut garbler = HalfGatesGarbler::new(&copies);
+        let mut inputs = zeros(terms.peer.len() * lanes);
+        terms.matrix.combine(lanes, peer, &mut inputs);
+        for (slot, row) in terms.peer.iter().zip(inputs.chunks_exact(lanes)) {
+            garbler.set_zero_labels(*slot, row);
+        }
+        let (mut labels, mut a) = (seeds.own_labels(), zeros(ROWS * lanes));
+        let mut masks = zeros(terms.masks() * lanes);
+        for first in (0..n).step_by(ROWS) {
+            let a = &mut a[..ROWS.min(n - first) * lanes];
+            labels.fill(a);
+            for (i, row) in (first..).zip(a.chunks_exact_mut(lanes)) {
+                hidden(i, row);
+                match terms.own.get(i) {
+                    Some(&slot) => garbler.set_zero_labels(slot, row),
+                    None => masks[(i - terms.own.len()) * lanes..][..lanes].copy_from_slice(row),
+                }
+            }
+        }
+        Garbling { garbler, masks }
+    }
+
+    /// The zero-labels of the outputs, whose slots are given.
+    fn outputs(&self, terms: &Terms<'_>, slots: &[u32]) -> Blocks {
+        let lanes = self.garbler.lanes();
+        output_rows(terms, lanes, slots, &self.masks, |slot| self.garbler.zero_labels(slot))
+    }
+}
+
 /// The labels of the outputs, output by output, with their masks' labels added.
 fn output_rows<'a>(
     terms: &Terms<'_>,
@@ -673,45 +765,43 @@ impl Evaluator<KosReceiver> {
 }
 
 /// What P2 holds before inputs are known.
-struct EvaluatorState {
+pub(super) struct EvaluatorState {
     /// Evaluation copies and their keys; check copies and their seeds.
-    evaluated: Vec<usize>,
-    keys: Blocks,
-    checked: Vec<usize>,
-    seeds: Seeds,
-    trapdoor: Trapdoor,
+    pub(super) evaluated: Vec<usize>,
+    pub(super) keys: Blocks,
+    pub(super) checked: Vec<usize>,
+    pub(super) seeds: Seeds,
+    pub(super) trapdoor: Trapdoor,
     /// The random OTs for the encoded input.
-    pads: Blocks,
-    choices: BitVec,
+    pub(super) pads: Blocks,
+    pub(super) choices: BitVec,
     /// The committing OT: offset Γ and rows.
-    offset: Block,
-    rows: Blocks,
-    labels: Mitccrh,
-    start: Block,
+    pub(super) offset: Block,
+    pub(super) rows: Blocks,
+    /// The start points of the committing OT's hash and of the circuits'.
+    pub(super) labels: Block,
+    pub(super) start: Block,
     /// Whether some check failed. P1 learns nothing of it before the end.
-    failed: bool,
+    pub(super) failed: bool,
 }
 
-/// P2's two machines over a run's copies.
-struct Machines {
-    checker: Option<HalfGatesGarbler>,
+/// The evaluation copies as their gates pass; nothing is done where there are none.
+struct Evaluation {
     evaluator: Option<HalfGatesEvaluator>,
     /// The labels of the outputs' masks.
-    check_masks: Blocks,
     masks: Blocks,
 }
 
-/// What came of P1's commitments and circuits.
-struct Received {
-    /// R of the evaluation copies, input by input.
-    r: Blocks,
-    hashes: Vec<Vec<[Digest; 2]>>,
+/// H(Δ_{i,b}), by kind.
+pub(super) type TokenHashes = Vec<Vec<[Digest; 2]>>;
+
+/// What P2 checks at the end of what it received with the circuits.
+pub(super) struct Received {
+    pub(super) hashes: TokenHashes,
     /// Commitments to T of the check copies, by kind.
-    commitments: Vec<Vec<Digest>>,
+    pub(super) commitments: Vec<Vec<Digest>>,
     /// Zero-labels of the outputs in the check copies.
-    z: Blocks,
-    /// What the evaluation copies' outputs decode to.
-    decoded: Vec<Decoded>,
+    pub(super) z: Blocks,
 }
 
 /// One evaluation copy's outputs: value and tokens, or nothing where a label is invalid.
@@ -757,10 +847,8 @@ impl<C: CotReceiver> Evaluator<C> {
         if input.len() != slots_of(job.function, Owner::Evaluator).len() {
             return usage("as many input bits as the function takes from the evaluator");
         }
-        if std::mem::replace(&mut self.spent, true) {
-            return usage("an earlier run failed: set up again");
-        }
-        let terms = Terms::new(channel, Owner::Evaluator, job)?;
+        begin(&mut self.spent)?;
+        let terms = Terms::new(channel, Owner::Evaluator, job, Mode::Single)?;
         let result = self.single(channel, &terms, input, prg, script)?;
         self.spent = false;
         Ok(result)
@@ -776,13 +864,51 @@ impl<C: CotReceiver> Evaluator<C> {
     ) -> Result<Option<BitVec>> {
         let mut state = self.prepare(channel, terms, prg, script)?;
         let encoded = terms.matrix.encode(input, prg);
-        let mut machines = state.machines();
-        state.receive_labels(channel, terms, &encoded, &mut machines)?;
-        let r = state.receive_commitments(channel, terms, &mut machines, script)?;
-        let mut received = Received { r, ..state.receive_token_hashes(channel, terms)? };
-        state.receive_circuits(channel, terms, &mut machines, &mut received)?;
-        drop(machines);
-        state.finish(channel, terms, input, received, prg, script)
+        let expected = state.peer_labels(terms);
+        let mut evaluation = state.evaluation();
+        state.receive_labels(channel, terms, &encoded, &expected, &mut evaluation)?;
+        let checking = state.checking(terms, &expected);
+        drop(expected);
+        let r = state.receive_commitments(channel, terms, &mut evaluation, script)?;
+        let mut received = state.receive_token_hashes(channel, terms)?;
+        let outputs = state.receive_circuits(channel, terms, checking, &mut received, |piece, tables| {
+            evaluation.piece(piece, tables);
+            Ok(())
+        })?;
+        let z = evaluation.outputs(terms, &outputs);
+        drop(evaluation);
+        let mut decoding = state.decoding(terms, z);
+        received.commitments = state.receive_tables(channel, terms, |k, e, table| {
+            decoding.take(terms, &received.hashes, k, e, table);
+            Ok(())
+        })?;
+        state.finish(channel, terms, input, &r, received, decoding.decoded, prg, script)
+    }
+
+    /// Everything that does not hang on inputs: circuits are checked, and what evaluation needs goes to `keep`. The caller
+    /// adds what is returned.
+    pub(super) fn offline<S: Script>(
+        &mut self,
+        channel: &mut Channel,
+        job: &Job<'_>,
+        prg: &mut Prg,
+        keep: &mut dyn Keep,
+        script: &mut S,
+    ) -> Result<Received> {
+        begin(&mut self.spent)?;
+        let terms = Terms::new(channel, Owner::Evaluator, job, Mode::Offline)?;
+        let mut state = self.prepare(channel, &terms, prg, script)?;
+        let checking = state.checking(&terms, &state.peer_labels(&terms));
+        let mut received = state.receive_token_hashes(channel, &terms)?;
+        keep.state(&terms, &state, &received.hashes)?;
+        state.receive_circuits(channel, &terms, checking, &mut received, |_, all| keep.tables(all))?;
+        received.commitments = state.receive_tables(channel, &terms, |_, _, table| keep.tables(table))?;
+        // No input is known that an abort could tell of.
+        if state.failed {
+            return cheated(CAUGHT);
+        }
+        self.spent = false;
+        Ok(received)
     }
 
     /// Everything before inputs; the counterpart of the garbler's.
@@ -828,28 +954,93 @@ impl<C: CotReceiver> Evaluator<C> {
             choices: encoded_choices,
             offset: reverse.delta(),
             rows,
-            labels: Mitccrh::new(terms.oracle.start(Owner::Evaluator, salt)),
+            labels: terms.oracle.start(Owner::Evaluator, salt),
             start: terms.oracle.start(Owner::Garbler, own_salt),
             failed: false,
         })
     }
 }
 
-impl EvaluatorState {
-    fn machines(&self) -> Machines {
-        let deltas = self.seeds.deltas();
-        let copies: Vec<Copy> = deltas
-            .iter()
-            .zip(starts(self.start, &self.checked))
-            .map(|(&delta, start)| Copy { delta, start })
-            .collect();
-        Machines {
-            checker: (!copies.is_empty()).then(|| HalfGatesGarbler::new(&copies)),
-            evaluator: (!self.evaluated.is_empty())
-                .then(|| HalfGatesEvaluator::new(&starts(self.start, &self.evaluated))),
-            check_masks: zeros(0),
-            masks: zeros(0),
+impl Evaluation {
+    fn piece(&mut self, piece: Piece<'_>, tables: &[Block]) {
+        if let Some(evaluator) = &mut self.evaluator {
+            evaluator.evaluate(piece, tables);
         }
+    }
+
+    /// The labels of the outputs, whose slots are given.
+    fn outputs(&self, terms: &Terms<'_>, slots: &[u32]) -> Blocks {
+        let evaluator = self.evaluator.as_ref();
+        evaluator.map_or_else(Blocks::default, |evaluator| {
+            output_rows(terms, evaluator.lanes(), slots, &self.masks, |slot| evaluator.labels(slot))
+        })
+    }
+}
+
+impl EvaluatorState {
+    /// P2's second half of a run whose circuits were checked before: `kept` gives what [`Keep`] was given.
+    pub(super) fn online<S: Script>(
+        mut self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        input: &BitVec,
+        prg: &mut Prg,
+        hashes: TokenHashes,
+        kept: &mut dyn Kept,
+        script: &mut S,
+    ) -> Result<Option<BitVec>> {
+        let encoded = terms.matrix.encode(input, prg);
+        let expected = self.peer_labels(terms);
+        let mut evaluation = self.evaluation();
+        self.receive_labels(channel, terms, &encoded, &expected, &mut evaluation)?;
+        drop(expected);
+        let r = self.receive_commitments(channel, terms, &mut evaluation, script)?;
+        let active = self.evaluated.len();
+        let mut tables = Vec::new();
+        let outputs = pieces(terms.function, terms.piece(), |piece| {
+            tables.resize(piece.ands * active * 2, Block::ZERO);
+            kept.tables(&mut tables)?;
+            evaluation.piece(piece, &tables);
+            Ok(())
+        })?;
+        let z = evaluation.outputs(terms, &outputs);
+        drop(evaluation);
+        let mut decoding = self.decoding(terms, z);
+        let mut table = zeros(2 * terms.outputs);
+        for k in 0..terms.kinds().len() {
+            for e in 0..active {
+                kept.tables(&mut table)?;
+                decoding.take(terms, &hashes, k, e, &table);
+            }
+        }
+        let received = kept.received(terms, hashes, self.checked.len())?;
+        self.finish(channel, terms, input, &r, received, decoding.decoded, prg, script)
+    }
+
+    fn evaluation(&self) -> Evaluation {
+        let starts = starts(self.start, &self.evaluated);
+        let evaluator = (!starts.is_empty()).then(|| HalfGatesEvaluator::new(&starts));
+        Evaluation { evaluator, masks: zeros(0) }
+    }
+
+    /// The zero-labels of the encoded input in the check copies.
+    fn peer_labels(&self, terms: &Terms<'_>) -> Blocks {
+        let mut labels = zeros(terms.matrix.encoded() * self.checked.len());
+        self.seeds.peer_labels().fill(&mut labels);
+        labels
+    }
+
+    /// The check copies garbled anew; `None` where there are none.
+    fn checking(&self, terms: &Terms<'_>, peer: &[Block]) -> Option<Garbling> {
+        let starts = starts(self.start, &self.checked);
+        (!starts.is_empty()).then(|| Garbling::new(terms, &self.seeds, &starts, peer, |_, _| ()))
+    }
+
+    fn decoding(&self, terms: &Terms<'_>, z: Blocks) -> Decoding {
+        let (n, active) = (terms.outputs, self.evaluated.len());
+        let blank = || Decoded { bits: vec![None; n], tokens: zeros(n), returned: zeros(n) };
+        let decoded = (0..active).map(|_| blank()).collect();
+        Decoding { starts: starts(self.start, &self.evaluated), z, labels: zeros(n), decoded }
     }
 
     fn total(&self) -> usize {
@@ -866,7 +1057,8 @@ impl EvaluatorState {
         channel: &mut Channel,
         terms: &Terms<'_>,
         encoded: &BitVec,
-        machines: &mut Machines,
+        expected: &[Block],
+        evaluation: &mut Evaluation,
     ) -> Result<()> {
         let (total, m) = (self.total(), encoded.len());
         let (active, checks) = (self.evaluated.len(), self.checked.len());
@@ -874,8 +1066,6 @@ impl EvaluatorState {
         corrections.xor_assign(encoded);
         channel.send(corrections.as_bytes())?;
         let deltas = self.seeds.deltas();
-        let mut expected = zeros(m * checks);
-        self.seeds.peer_labels().fill(&mut expected);
         let mut labels = zeros(m * active);
         let (mut message, mut wrong) = (zeros(2 * total), Block::ZERO);
         for i in 0..m {
@@ -893,15 +1083,8 @@ impl EvaluatorState {
             }
         }
         self.check(wrong == Block::ZERO);
-        let n = terms.peer.len();
-        if let Some(checker) = &mut machines.checker {
-            let mut inputs = zeros(n * checks);
-            terms.matrix.combine(checks, &expected, &mut inputs);
-            let rows = terms.peer.iter().zip(inputs.chunks_exact(checks));
-            rows.for_each(|(slot, row)| checker.set_zero_labels(*slot, row));
-        }
-        if let Some(evaluator) = &mut machines.evaluator {
-            let mut inputs = zeros(n * active);
+        if let Some(evaluator) = &mut evaluation.evaluator {
+            let mut inputs = zeros(terms.peer.len() * active);
             terms.matrix.combine(active, &labels, &mut inputs);
             let rows = terms.peer.iter().zip(inputs.chunks_exact(active));
             rows.for_each(|(slot, row)| evaluator.set_labels(*slot, row));
@@ -914,7 +1097,7 @@ impl EvaluatorState {
         &mut self,
         channel: &mut Channel,
         terms: &Terms<'_>,
-        machines: &mut Machines,
+        evaluation: &mut Evaluation,
         script: &mut S,
     ) -> Result<Blocks> {
         let (total, n, active) = (self.total(), terms.committed(), self.evaluated.len());
@@ -939,7 +1122,7 @@ impl EvaluatorState {
         channel.send_block(offset)?;
         channel.send(&terms.oracle.opening(&self.rows[n..]))?;
         channel.flush()?;
-        self.check_commitments(channel, terms, machines, &r)?;
+        self.check_commitments(channel, terms, evaluation, &r)?;
         Ok(r)
     }
 
@@ -948,7 +1131,7 @@ impl EvaluatorState {
         &mut self,
         channel: &mut Channel,
         terms: &Terms<'_>,
-        machines: &mut Machines,
+        evaluation: &mut Evaluation,
         r: &[Block],
     ) -> Result<()> {
         let (total, n) = (self.total(), terms.committed());
@@ -959,8 +1142,8 @@ impl EvaluatorState {
         let mut digests = vec![[[0u8; 32]; 2]; ROWS * total];
         let (mut sealed, mut opened) = (zeros(ROWS * total), zeros(ROWS * active));
         let (mut a, mut prf) = (zeros(ROWS * checks), zeros(ROWS * checks));
-        machines.check_masks = zeros(terms.masks() * checks);
-        machines.masks = zeros(terms.masks() * active);
+        evaluation.masks = zeros(terms.masks() * active);
+        let hash = Mitccrh::new(self.labels);
         let mut sound = subtle::Choice::from(1);
         for first in (0..n).step_by(ROWS) {
             let count = ROWS.min(n - first);
@@ -968,7 +1151,7 @@ impl EvaluatorState {
             let (a, prf) = (&mut a[..count * checks], &mut prf[..count * checks]);
             labels.fill(a);
             masks.fill(prf);
-            let m = committing_labels(&self.labels, first, self.offset, &self.rows[first..first + count]);
+            let m = committing_labels(&hash, first, self.offset, &self.rows[first..first + count]);
             channel.recv(digests.as_flattened_mut().as_flattened_mut())?;
             let sealed = &mut sealed[..count * total];
             channel.recv_blocks(sealed)?;
@@ -990,15 +1173,12 @@ impl EvaluatorState {
                         sound &= terms.oracle.label(j, i, *r, *a).ct_eq(known);
                     }
                 }
-                match terms.own.get(i) {
-                    Some(&slot) => {
-                        machines.checker.iter_mut().for_each(|checker| checker.set_zero_labels(slot, a));
-                        machines.evaluator.iter_mut().for_each(|evaluator| evaluator.set_labels(slot, open));
-                    }
-                    None => {
+                match (terms.own.get(i), &mut evaluation.evaluator) {
+                    (Some(&slot), Some(evaluator)) => evaluator.set_labels(slot, open),
+                    (Some(_), None) => {}
+                    (None, _) => {
                         let at = i - terms.own.len();
-                        machines.check_masks[at * checks..][..checks].copy_from_slice(a);
-                        machines.masks[at * active..][..active].copy_from_slice(open);
+                        evaluation.masks[at * active..][..active].copy_from_slice(open);
                     }
                 }
             }
@@ -1015,17 +1195,19 @@ impl EvaluatorState {
             channel.recv(kind.as_flattened_mut().as_flattened_mut())?;
             hashes.push(kind);
         }
-        Ok(Received { r: zeros(0), hashes, commitments: Vec::new(), z: zeros(0), decoded: Vec::new() })
+        Ok(Received { hashes, commitments: Vec::new(), z: zeros(0) })
     }
 
-    /// Steps 5 and 6 with the check of step 9 (b): checks and evaluates piece by piece, then decodes the outputs.
+    /// Steps 5 and 6 with the check of step 9 (b): checks piece by piece, and gives `each` the tables of the evaluation
+    /// copies. Returns the outputs' slots.
     fn receive_circuits(
         &mut self,
         channel: &mut Channel,
         terms: &Terms<'_>,
-        machines: &mut Machines,
+        mut checking: Option<Garbling>,
         received: &mut Received,
-    ) -> Result<()> {
+        mut each: impl FnMut(Piece<'_>, &[Block]) -> Result<()>,
+    ) -> Result<Vec<u32>> {
         let total = self.total();
         let (active, checks) = (self.evaluated.len(), self.checked.len());
         let (mut tables, mut garbled, mut kept) = (Vec::new(), Vec::new(), Vec::new());
@@ -1038,8 +1220,8 @@ impl EvaluatorState {
             channel.recv_blocks(&mut tables)?;
             garbled.resize(piece.ands * checks * 2, Block::ZERO);
             kept.resize(piece.ands * active * 2, Block::ZERO);
-            if let Some(checker) = &mut machines.checker {
-                checker.garble(piece, &mut garbled);
+            if let Some(checking) = &mut checking {
+                checking.garbler.garble(piece, &mut garbled);
             }
             match &mut decoder {
                 Some(decoder) => decoder.piece(&tables, &garbled, &mut kept),
@@ -1048,10 +1230,7 @@ impl EvaluatorState {
                     pick_pairs(&tables, total, &self.evaluated, &mut kept);
                 }
             }
-            if let Some(evaluator) = &mut machines.evaluator {
-                evaluator.evaluate(piece, &kept);
-            }
-            Ok(())
+            each(piece, &kept)
         })?;
         self.check(wrong == Block::ZERO);
         if let Some(decoder) = &decoder {
@@ -1062,31 +1241,22 @@ impl EvaluatorState {
             let sound = known.fold(true, |sound, (&j, hash)| sound & (hashes[j] == *hash));
             self.check(sound);
         }
-        if let Some(checker) = &machines.checker {
-            received.z =
-                output_rows(terms, checks, &outputs, &machines.check_masks, |slot| checker.zero_labels(slot));
+        if let Some(checking) = &checking {
+            received.z = checking.outputs(terms, &outputs);
         }
-        let mut z = zeros(0);
-        if let Some(evaluator) = &machines.evaluator {
-            z = output_rows(terms, active, &outputs, &machines.masks, |slot| evaluator.labels(slot));
-        }
-        self.decode(channel, terms, &z, received)
+        Ok(outputs)
     }
 
-    /// Step 6: opens T of the evaluation copies and looks their labels up.
-    fn decode(
+    /// Step 6: opens T of the evaluation copies; `each` is given them with the number of the kind and of the copy. Returns
+    /// the check copies' commitments.
+    fn receive_tables(
         &mut self,
         channel: &mut Channel,
         terms: &Terms<'_>,
-        z: &[Block],
-        received: &mut Received,
-    ) -> Result<()> {
-        let (n, active) = (terms.outputs, self.evaluated.len());
-        received.decoded = (0..active)
-            .map(|_| Decoded { bits: vec![None; n], tokens: zeros(n), returned: zeros(n) })
-            .collect();
-        let starts = starts(self.start, &self.evaluated);
-        let (mut table, mut labels) = (zeros(2 * n), zeros(n));
+        mut each: impl FnMut(usize, usize, &[Block]) -> Result<()>,
+    ) -> Result<Vec<Vec<Digest>>> {
+        let mut all = Vec::new();
+        let mut table = zeros(2 * terms.outputs);
         for (k, &kind) in terms.kinds().iter().enumerate() {
             let mut cipher = encryption(&self.keys, kind);
             let mut commitments = Vec::with_capacity(self.checked.len());
@@ -1101,21 +1271,12 @@ impl EvaluatorState {
                 }
                 cipher.xor_one(e, &mut table);
                 self.check(terms.oracle.tables(kind, j, &table).ct_eq(&commitment).into());
-                (0..n).for_each(|i| labels[i] = z[i * active + e]);
-                let colours = BitVec::from_lsbs(&labels);
-                Mitccrh::new(starts[e]).hash_blocks(first_gid(kind), 1, &mut labels);
-                let decoded = &mut received.decoded[e];
-                for i in 0..n {
-                    let token = labels[i] ^ table[2 * i + colours.get(i) as usize];
-                    let hash = terms.oracle.token(kind, i, token);
-                    let [zero, one] = received.hashes[k][i].map(|known| bool::from(known.ct_eq(&hash)));
-                    decoded.take(kind, i, token, (zero != one).then_some(one));
-                }
+                each(k, e, &table)?;
                 e += 1;
             }
-            received.commitments.push(commitments);
+            all.push(commitments);
         }
-        Ok(())
+        Ok(all)
     }
 
     /// The end of step 6, and steps 7 to 9.
@@ -1124,11 +1285,13 @@ impl EvaluatorState {
         channel: &mut Channel,
         terms: &Terms<'_>,
         input: &BitVec,
+        r: &[Block],
         received: Received,
+        decoded: Vec<Decoded>,
         prg: &mut Prg,
         script: &mut S,
     ) -> Result<Option<BitVec>> {
-        let verdict = Verdict::of(&received.decoded, terms.outputs);
+        let verdict = Verdict::of(&decoded, terms.outputs);
         let (mut known, mut omega) = (verdict.omega.is_some(), verdict.omega.unwrap_or_default());
         script.omega(&mut known, &mut omega);
         // Step 7
@@ -1141,7 +1304,7 @@ impl EvaluatorState {
         let mut z = verdict.z.unwrap_or_else(|| BitVec::zeros(terms.outputs));
         let mut sure = verdict.sure;
         if verdict.omega.is_some() || terms.output_to.garbler() {
-            let recovered = self.recover(terms, &received.r, seeds);
+            let recovered = self.recover(terms, r, seeds);
             let x = recovered.as_ref().cloned().unwrap_or_else(|| BitVec::zeros(terms.committed()));
             let computed = self.compute(terms, &x, input);
             if verdict.omega.is_some() {
@@ -1151,11 +1314,11 @@ impl EvaluatorState {
         }
         self.check(sure);
         if terms.output_to.garbler() {
-            self.return_output(channel, terms, &received, &z, prg, script)?;
+            self.return_output(channel, terms, &received, &decoded, &z, prg, script)?;
         }
         // Step 9
         if self.failed {
-            return cheated("a check of the garbler's messages failed");
+            return cheated(CAUGHT);
         }
         Ok(terms.output_to.evaluator().then_some(z))
     }
@@ -1230,7 +1393,7 @@ impl EvaluatorState {
         let mut several = false;
         let mut prf = zeros(n * active);
         Seeds::new(seeds.to_vec()).masks().fill(&mut prf);
-        let m = committing_labels(&self.labels, 0, self.offset, &self.rows[..n]);
+        let m = committing_labels(&Mitccrh::new(self.labels), 0, self.offset, &self.rows[..n]);
         for e in 0..active {
             let mut x = BitVec::zeros(n);
             let mut valid = subtle::Choice::from(1);
@@ -1265,6 +1428,7 @@ impl EvaluatorState {
         channel: &mut Channel,
         terms: &Terms<'_>,
         received: &Received,
+        decoded: &[Decoded],
         z: &BitVec,
         prg: &mut Prg,
         script: &mut S,
@@ -1273,7 +1437,7 @@ impl EvaluatorState {
         // The tokens of a copy that computed z; a good one is among the evaluation copies.
         let mut returned = zeros(n);
         let matching = |d: &&Decoded| d.bits.iter().zip(z.iter()).all(|(bit, z)| *bit == Some(z));
-        let found = received.decoded.iter().find(matching);
+        let found = decoded.iter().find(matching);
         found.iter().for_each(|d| returned.copy_from_slice(&d.returned));
         let sound = found.is_some();
         self.check(sound);
@@ -1291,6 +1455,48 @@ impl EvaluatorState {
             channel.send_blocks(&returned)?;
         }
         Ok(channel.flush()?)
+    }
+}
+
+/// Where P2 keeps, between the two halves of a run, what evaluation needs.
+pub(super) trait Keep {
+    /// The state before any table.
+    fn state(&mut self, terms: &Terms<'_>, state: &EvaluatorState, hashes: &TokenHashes) -> Result<()>;
+    /// The evaluation copies' garbled tables, then their output tables.
+    fn tables(&mut self, tables: &[Block]) -> Result<()>;
+}
+
+/// What [`Keep`] was given, in that order.
+pub(super) trait Kept {
+    /// Fills in the next tables.
+    fn tables(&mut self, tables: &mut [Block]) -> Result<()>;
+    /// What stands behind the tables.
+    fn received(&mut self, terms: &Terms<'_>, hashes: TokenHashes, checks: usize) -> Result<Received>;
+}
+
+/// Looks the evaluation copies' output labels up.
+struct Decoding {
+    starts: Vec<Block>,
+    /// The labels, output by output.
+    z: Blocks,
+    labels: Blocks,
+    decoded: Vec<Decoded>,
+}
+
+impl Decoding {
+    /// Opens copy `e`'s outputs with its table of the kind numbered `k`.
+    fn take(&mut self, terms: &Terms<'_>, hashes: &TokenHashes, k: usize, e: usize, table: &[Block]) {
+        let (kind, active) = (terms.kinds()[k], self.starts.len());
+        let labels = &mut self.labels;
+        (0..terms.outputs).for_each(|i| labels[i] = self.z[i * active + e]);
+        let colours = BitVec::from_lsbs(labels);
+        Mitccrh::new(self.starts[e]).hash_blocks(first_gid(kind), 1, labels);
+        for i in 0..terms.outputs {
+            let token = labels[i] ^ table[2 * i + colours.get(i) as usize];
+            let hash = terms.oracle.token(kind, i, token);
+            let [zero, one] = hashes[k][i].map(|known| bool::from(known.ct_eq(&hash)));
+            self.decoded[e].take(kind, i, token, (zero != one).then_some(one));
+        }
     }
 }
 

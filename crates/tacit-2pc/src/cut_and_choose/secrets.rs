@@ -161,6 +161,11 @@ impl Oracle {
         Oracle { key }
     }
 
+    /// Its key, which is public.
+    pub(super) fn key(&self) -> &[u8; 32] {
+        &self.key
+    }
+
     fn hash(&self, tag: u8, copy: usize, index: usize, data: &[u8]) -> Digest {
         let mut message = Zeroizing::new([0u8; 48]);
         let used = 16 + data.len();

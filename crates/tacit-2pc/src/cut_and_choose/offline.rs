@@ -1,0 +1,545 @@
+//! The offline/online mode: what does not hang on inputs is done ahead and kept in a sealed file, which serves one run.
+//!
+//! **Offline**, the parties run everything up to the circuits: base OTs and OT extensions, step 1, and steps 5 and 6 for
+//! circuits whose input labels follow from the seeds alone; P2 checks the circuits and opens T (the paper's section 4.2, "Pushing
+//! computation offline"). P1 keeps its seeds, tokens and random OTs; P2 its half of them and the evaluation copies' tables.
+//! **Online** come steps 2 to 4 and 7 to 9: no OT, no garbling, the bytes of inputs only.
+//!
+//! That P2 sees circuits before it chooses its input costs the proof a programmable ideal cipher (as MITCCRH is modelled
+//! anyway): P2 knows no label before it has chosen, so what the cipher gives for the labels that it is going to hold is still open.
+//!
+//! **Once and never again.** [`State::run`] compares with the peer that both states were made together, then overwrites the
+//! salt of the file's keys and forces that to the disk, and only then sends anything that hangs on the state. A crash at any moment
+//! loses the state and never lets it serve twice. What no file can notice is being replaced by an older copy of itself.
+//!
+//! **File.** A header of 224 bytes, little-endian: magic, version, role, used, who learns, a zero byte, copies, evaluated copies, file
+//! length, digest of the job, id of the state, salt, check of the key, 32 zero bytes, BLAKE3 of all that. Then chunks of 65,536 bytes sealed
+//! with AES-256-GCM under keys of this file alone, bound to the header and their number; the last one is marked.
+
+use super::function::slots_of;
+use super::protocol::{
+    Blocks, Evaluator, EvaluatorState, Garbler, GarblerState, Keep, Kept, OPENING_CHECKS, Received, Terms,
+    TokenHashes, Tokens, agree, usage, zeros,
+};
+use super::recovery::{Trapdoor, point};
+use super::script::{Honest, Script};
+use super::secrets::Seeds;
+use super::{Copies, Job};
+use crate::semi_honest::{OutputTo, Owner};
+use crate::{Error, Result};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::Path;
+use subtle::ConstantTimeEq;
+use tacit_crypto::transcript::Transcript;
+use tacit_crypto::{BitVec, Block, Prg};
+use tacit_net::Channel;
+use tacit_ot::sealed::{
+    FileError, FileKey, Keys, Locked, Purpose, SealedReader, SealedWriter, array, io_fault,
+};
+use tacit_ot::{CotReceiver, CotSender};
+use zeroize::Zeroizing;
+
+/// Version of the file format.
+pub const VERSION: u32 = 1;
+
+const MAGIC: [u8; 8] = *b"TACITST1";
+const BODY: usize = 192;
+const HEADER: usize = BODY + 32;
+/// Where the copies, the salt and the check of the key stand.
+const LENGTH: usize = 20;
+const SALT: usize = 92;
+const CHECK: usize = 124;
+const USED: usize = 13;
+const PURPOSE: Purpose = Purpose {
+    sealing: "tacit 1 prepared state: sealing",
+    mac: "tacit 1 prepared state: authentication",
+    check: "tacit 1 prepared state: check of the key",
+};
+
+/// What can be wrong with a prepared state.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StateError {
+    /// The file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The state has served.
+    #[error(
+        "the state was used before, perhaps in a run that was cut short; make a new one on both sides with tacit eval --offline"
+    )]
+    Used,
+    /// The state belongs to another computation.
+    #[error("the state was made for another {what}; name the right one, or make a new one on both sides")]
+    OtherJob {
+        /// What differs.
+        what: &'static str,
+    },
+}
+
+impl From<FileError> for Error {
+    fn from(error: FileError) -> Self {
+        Error::State(error.into())
+    }
+}
+
+/// What a state says about itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Header {
+    /// Which side of the computation it is.
+    pub role: Owner,
+    /// Who learns the outputs.
+    pub output_to: OutputTo,
+    /// The copies.
+    pub copies: Copies,
+    /// What both sides' states have in common and no other has.
+    pub id: [u8; 32],
+    job: [u8; 32],
+    salt: [u8; 32],
+}
+
+impl Header {
+    /// The beginning of the id, for people.
+    pub fn short_id(&self) -> String {
+        self.id[..6].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn new(role: Owner, job: &Job<'_>, terms: &Terms<'_>, prg: &mut Prg) -> Self {
+        let mut transcript = Transcript::new("tacit wmk17 state v1");
+        transcript.append("oracle", terms.oracle.key());
+        let mut header = Header {
+            role,
+            output_to: job.output_to,
+            copies: job.copies,
+            id: [0; 32],
+            job: job.digest(),
+            salt: [0; 32],
+        };
+        transcript.challenge_bytes("id", &mut header.id);
+        prg.fill_bytes(&mut header.salt);
+        header
+    }
+
+    fn body(&self, length: u64, check: &[u8; 32]) -> [u8; BODY] {
+        let mut out = [0; BODY];
+        out[..8].copy_from_slice(&MAGIC);
+        out[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        out[12] = u8::from(self.role == Owner::Evaluator);
+        out[14] = match self.output_to {
+            OutputTo::Garbler => 0,
+            OutputTo::Evaluator => 1,
+            OutputTo::Both => 2,
+        };
+        out[16..18].copy_from_slice(&(self.copies.total as u16).to_le_bytes());
+        out[18..20].copy_from_slice(&(self.copies.evaluated as u16).to_le_bytes());
+        out[LENGTH..28].copy_from_slice(&length.to_le_bytes());
+        out[28..60].copy_from_slice(&self.job);
+        out[60..SALT].copy_from_slice(&self.id);
+        out[SALT..CHECK].copy_from_slice(&self.salt);
+        out[CHECK..156].copy_from_slice(check);
+        out
+    }
+
+    /// What every chunk is bound to.
+    fn context(&self) -> [u8; 32] {
+        *blake3::hash(&self.body(0, &[0; 32])).as_bytes()
+    }
+
+    /// Everything of a header, and the file length and the check of the key.
+    fn parse(bytes: &[u8; HEADER]) -> Result<(Self, u64, [u8; 32])> {
+        let (body, digest) = bytes.split_at(BODY);
+        if body[..8] != MAGIC {
+            return Err(not_a_state().into());
+        }
+        let found = u32::from_le_bytes(array(&body[8..12]));
+        if found != VERSION {
+            return Err(FileError::Version { found, known: VERSION }.into());
+        }
+        if body[USED] != 0 {
+            return Err(StateError::Used.into());
+        }
+        let number = |at: usize| usize::from(u16::from_le_bytes(array(&body[at..at + 2])));
+        let copies = Copies { total: number(16), evaluated: number(18) };
+        let role = [Owner::Garbler, Owner::Evaluator].get(usize::from(body[12])).copied();
+        let output_to =
+            [OutputTo::Garbler, OutputTo::Evaluator, OutputTo::Both].get(usize::from(body[14])).copied();
+        match (role, output_to) {
+            (Some(role), Some(output_to)) if blake3::hash(body).as_bytes() == digest => {
+                let (job, id, salt) =
+                    (array(&body[28..60]), array(&body[60..SALT]), array(&body[SALT..CHECK]));
+                let length = u64::from_le_bytes(array(&body[LENGTH..28]));
+                Ok((Header { role, output_to, copies, id, job, salt }, length, array(&body[CHECK..156])))
+            }
+            _ => Err(damaged("header")),
+        }
+    }
+}
+
+fn not_a_state() -> FileError {
+    FileError::Other { wanted: "state of a prepared computation", command: "tacit eval --offline" }
+}
+
+fn damaged(what: &'static str) -> Error {
+    FileError::Damaged { what }.into()
+}
+
+fn with_digest(body: &[u8; BODY]) -> [u8; HEADER] {
+    let mut out = [0; HEADER];
+    out[..BODY].copy_from_slice(body);
+    out[BODY..].copy_from_slice(blake3::hash(body).as_bytes());
+    out
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+/// A state as it is written.
+struct Saving<'o, W> {
+    stream: SealedWriter<&'o mut W>,
+    header: Header,
+    check: [u8; 32],
+}
+
+impl<'o, W: Write + Seek> Saving<'o, W> {
+    fn new(out: &'o mut W, key: &FileKey, header: Header) -> Result<Self> {
+        let keys = Keys::new(key, &header.salt, &PURPOSE)?;
+        let check = keys.check;
+        // Not a header before all is written.
+        out.write_all(&[0; HEADER]).map_err(io_fault("written"))?;
+        Ok(Saving { stream: SealedWriter::new(out, keys, header.context()), header, check })
+    }
+
+    fn blocks(&mut self, blocks: &[Block]) -> Result<()> {
+        Ok(self.stream.write(Block::as_bytes(blocks))?)
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        Ok(self.stream.write(bytes)?)
+    }
+
+    fn finish(self) -> Result<Header> {
+        let out = self.stream.finish()?;
+        let length = out.stream_position().map_err(io_fault("written"))?;
+        let header = with_digest(&self.header.body(length, &self.check));
+        let mut write = || {
+            out.seek(SeekFrom::Start(0))?;
+            out.write_all(&header)?;
+            out.flush()
+        };
+        write().map_err(io_fault("written"))?;
+        Ok(self.header)
+    }
+
+    fn garbler(&mut self, terms: &Terms<'_>, state: &GarblerState, tokens: &Tokens) -> Result<()> {
+        self.bytes(terms.oracle.key())?;
+        self.blocks(&[state.labels, state.start, tokens.delta])?;
+        self.blocks(&state.keys)?;
+        self.blocks(state.seeds.all())?;
+        self.bytes(&state.h.encode()[0])?;
+        self.bytes(&state.g1.encode()[0])?;
+        self.blocks(state.pads.as_flattened())?;
+        self.blocks(&state.rows)?;
+        self.blocks(tokens.tables.as_flattened())?;
+        self.blocks(tokens.returned.as_flattened())
+    }
+
+    fn received(&mut self, received: &Received) -> Result<()> {
+        for kind in &received.commitments {
+            self.bytes(kind.as_flattened())?;
+        }
+        self.blocks(&received.z)
+    }
+}
+
+/// P2's state begins with the first step whose result is known: the file is made then.
+struct Evaluating<'a, 'o, W> {
+    job: &'a Job<'a>,
+    key: &'a FileKey,
+    salt: Prg,
+    out: Option<&'o mut W>,
+    saving: Option<Saving<'o, W>>,
+}
+
+impl<W: Write + Seek> Keep for Evaluating<'_, '_, W> {
+    fn state(&mut self, terms: &Terms<'_>, state: &EvaluatorState, hashes: &TokenHashes) -> Result<()> {
+        let Some(out) = self.out.take() else { return usage("one state a run") };
+        let header = Header::new(Owner::Evaluator, self.job, terms, &mut self.salt);
+        let saving = self.saving.insert(Saving::new(out, self.key, header)?);
+        saving.bytes(terms.oracle.key())?;
+        saving.blocks(&[state.labels, state.start, state.offset])?;
+        let set: Vec<bool> = (0..terms.copies.total).map(|j| state.evaluated.contains(&j)).collect();
+        saving.bytes(BitVec::from_bools(&set).as_bytes())?;
+        saving.blocks(&state.keys)?;
+        saving.blocks(state.seeds.all())?;
+        saving.bytes(state.trapdoor.scalars.as_flattened())?;
+        saving.blocks(&state.pads)?;
+        saving.bytes(state.choices.as_bytes())?;
+        saving.blocks(&state.rows)?;
+        for kind in hashes {
+            saving.bytes(kind.as_flattened().as_flattened())?;
+        }
+        Ok(())
+    }
+
+    fn tables(&mut self, tables: &[Block]) -> Result<()> {
+        self.saving.as_mut().map_or(Ok(()), |saving| saving.blocks(tables))
+    }
+}
+
+impl<C: CotSender> Garbler<C> {
+    /// Does all of `job` that does not hang on inputs, and writes P1's state, sealed with `key`, to `out`: an empty file that
+    /// the caller gives its name only after success.
+    ///
+    /// Errors: those of [`run`](Self::run), and [`StateError`] where the file cannot be written.
+    pub fn prepare_state<W: Write + Seek>(
+        &mut self,
+        channel: &mut Channel,
+        job: &Job<'_>,
+        key: &FileKey,
+        out: &mut W,
+        prg: &mut Prg,
+    ) -> Result<Header> {
+        self.scripted_state(channel, job, key, out, prg, &mut Honest)
+    }
+
+    pub(super) fn scripted_state<W: Write + Seek, S: Script>(
+        &mut self,
+        channel: &mut Channel,
+        job: &Job<'_>,
+        key: &FileKey,
+        out: &mut W,
+        prg: &mut Prg,
+        script: &mut S,
+    ) -> Result<Header> {
+        let (terms, state, tokens) = self.offline(channel, job, prg, script)?;
+        let mut saving = Saving::new(out, key, Header::new(Owner::Garbler, job, &terms, prg))?;
+        saving.garbler(&terms, &state, &tokens)?;
+        saving.finish()
+    }
+}
+
+impl<C: CotReceiver> Evaluator<C> {
+    /// The counterpart of [`Garbler::prepare_state`]. Errors as `cheated` when a circuit fails its check.
+    pub fn prepare_state<W: Write + Seek>(
+        &mut self,
+        channel: &mut Channel,
+        job: &Job<'_>,
+        key: &FileKey,
+        out: &mut W,
+        prg: &mut Prg,
+    ) -> Result<Header> {
+        self.scripted_state(channel, job, key, out, prg, &mut Honest)
+    }
+
+    pub(super) fn scripted_state<W: Write + Seek, S: Script>(
+        &mut self,
+        channel: &mut Channel,
+        job: &Job<'_>,
+        key: &FileKey,
+        out: &mut W,
+        prg: &mut Prg,
+        script: &mut S,
+    ) -> Result<Header> {
+        let mut keep = Evaluating { job, key, salt: prg.fork(), out: Some(out), saving: None };
+        let received = self.offline(channel, job, prg, &mut keep, script)?;
+        let Some(mut saving) = keep.saving else { return usage("a state that was begun") };
+        saving.received(&received)?;
+        saving.finish()
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+/// A state prepared offline, open in this process alone, that serves one run.
+pub struct State {
+    header: Header,
+    stream: SealedReader,
+    used: bool,
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "State({}, [secret])", self.header.short_id())
+    }
+}
+
+impl State {
+    /// Opens the state at `path` with the key that it was made with.
+    ///
+    /// Errors: [`StateError`], which names what is wrong with the file or the key, or that it is in use or was used.
+    pub fn open(path: &Path, key: &FileKey) -> Result<Self> {
+        let file = Locked::open(path)?;
+        let mut start = [0; HEADER];
+        file.read_at(0, &mut start).map_err(|e| match e.kind() {
+            std::io::ErrorKind::UnexpectedEof => not_a_state(),
+            _ => io_fault("read")(e),
+        })?;
+        let (header, expected, check) = Header::parse(&start)?;
+        let found = file.metadata().map_err(io_fault("read"))?.len();
+        if found != expected {
+            return Err(FileError::Length { found, expected }.into());
+        }
+        let keys = Keys::new(key, &header.salt, &PURPOSE)?;
+        if !bool::from(keys.check.ct_eq(&check)) {
+            return Err(FileError::WrongKey.into());
+        }
+        let stream = SealedReader::new(file, keys, header.context(), HEADER as u64, expected);
+        Ok(State { header, stream, used: false })
+    }
+
+    /// What the state says about itself.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Runs `job` to its end with our input bits; returns the outputs if we learn them. The state is used up, whatever happens, from the
+    /// moment that the peer has shown its own.
+    ///
+    /// Errors: before anything is sent, [`StateError::OtherJob`] if the state was made for another job, and usage if the input has
+    /// another length; [`Error::Mismatch`] if the peer's state is not the one made with this; else as [`Garbler::run`].
+    pub fn run(
+        self,
+        channel: &mut Channel,
+        job: &Job<'_>,
+        input: &BitVec,
+        prg: &mut Prg,
+    ) -> Result<Option<BitVec>> {
+        self.scripted(channel, job, input, prg, &mut Honest)
+    }
+
+    pub(super) fn scripted<S: Script>(
+        mut self,
+        channel: &mut Channel,
+        job: &Job<'_>,
+        input: &BitVec,
+        prg: &mut Prg,
+        script: &mut S,
+    ) -> Result<Option<BitVec>> {
+        let Header { role, output_to, copies, id, job: digest, .. } = self.header;
+        let other = |what| Err(StateError::OtherJob { what }.into());
+        if job.output_to != output_to {
+            return other("output rule");
+        } else if job.copies != copies {
+            return other("number of copies");
+        } else if job.digest() != digest {
+            return other("function");
+        }
+        if input.len() != slots_of(job.function, role).len() {
+            return usage("as many input bits as the function takes from this side");
+        }
+        let terms = Terms::with_key(job, self.array()?);
+        const OTHER: &str = "the prepared state: the two sides' were not made together; name the right files";
+        if role == Owner::Garbler {
+            let (state, tokens) = self.garbler(&terms)?;
+            agree(channel, role, id, OTHER)?;
+            self.use_up()?;
+            return state.online(channel, &terms, &tokens, input, prg, script);
+        }
+        let (state, hashes) = self.evaluator(&terms)?;
+        agree(channel, role, id, OTHER)?;
+        self.use_up()?;
+        state.online(channel, &terms, input, prg, hashes, &mut self, script)
+    }
+
+    /// Marks the state as used and forgets its keys' salt; only when this has returned may anything that hangs on it be sent.
+    fn use_up(&mut self) -> Result<()> {
+        self.used = true;
+        let mut body = Header { salt: [0; 32], ..self.header }.body(HEADER as u64, &[0; 32]);
+        body[USED] = 1;
+        Ok(self.stream.file().write_at(0, &with_digest(&body)).map_err(io_fault("marked as used"))?)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut out = [0; N];
+        self.stream.read(&mut out)?;
+        Ok(out)
+    }
+
+    fn blocks(&mut self, n: usize) -> Result<Blocks> {
+        let mut out = zeros(n);
+        self.stream.read(Block::as_bytes_mut(&mut out))?;
+        Ok(out)
+    }
+
+    fn pairs(&mut self, n: usize) -> Result<Zeroizing<Vec<[Block; 2]>>> {
+        let mut out = Zeroizing::new(vec![[Block::ZERO; 2]; n]);
+        self.stream.read(Block::as_bytes_mut(out.as_flattened_mut()))?;
+        Ok(out)
+    }
+
+    fn bits(&mut self, n: usize) -> Result<BitVec> {
+        let mut bytes = Zeroizing::new(vec![0; n.div_ceil(8)]);
+        self.stream.read(&mut bytes)?;
+        Ok(BitVec::from_bytes(&bytes, n))
+    }
+
+    fn seeds(&mut self, n: usize) -> Result<Seeds> {
+        Ok(Seeds::new(std::mem::take(&mut *self.blocks(n)?)))
+    }
+
+    /// What [`Saving::garbler`] wrote.
+    fn garbler(&mut self, terms: &Terms<'_>) -> Result<(GarblerState, Tokens)> {
+        let (total, encoded) = (terms.copies.total, terms.matrix.encoded());
+        let first = self.blocks(3)?;
+        let (keys, seeds) = (self.blocks(total)?, self.seeds(total)?);
+        let (Some(h), Some(g1)) = (point(&self.array()?), point(&self.array()?)) else {
+            return Err(damaged("group elements"));
+        };
+        let (pads, rows) = (self.pairs(encoded)?, self.blocks(terms.committed() + OPENING_CHECKS)?);
+        let (tables, returned) = (self.pairs(terms.outputs)?, self.pairs(terms.outputs)?);
+        let state = GarblerState { keys, seeds, h, g1, pads, rows, labels: first[0], start: first[1] };
+        Ok((state, Tokens { delta: first[2], tables, returned }))
+    }
+
+    /// What [`Evaluating::state`] wrote.
+    fn evaluator(&mut self, terms: &Terms<'_>) -> Result<(EvaluatorState, TokenHashes)> {
+        let (total, encoded) = (terms.copies.total, terms.matrix.encoded());
+        let first = self.blocks(3)?;
+        let set = self.bits(total)?;
+        let (evaluated, checked): (Vec<usize>, Vec<usize>) = (0..total).partition(|&j| set.get(j));
+        let state = EvaluatorState {
+            keys: self.blocks(evaluated.len())?,
+            seeds: self.seeds(checked.len())?,
+            evaluated,
+            checked,
+            trapdoor: Trapdoor::from_scalars(Zeroizing::new([self.array()?, self.array()?])),
+            pads: self.blocks(encoded)?,
+            choices: self.bits(encoded)?,
+            offset: first[2],
+            rows: self.blocks(terms.committed() + OPENING_CHECKS)?,
+            labels: first[0],
+            start: first[1],
+            failed: false,
+        };
+        let mut hashes = Vec::new();
+        for _ in terms.kinds() {
+            let mut kind = vec![[[0u8; 32]; 2]; terms.outputs];
+            self.stream.read(kind.as_flattened_mut().as_flattened_mut())?;
+            hashes.push(kind);
+        }
+        Ok((state, hashes))
+    }
+}
+
+impl Drop for State {
+    /// Of a used state only the header stays, to say so.
+    fn drop(&mut self) {
+        if self.used {
+            let _ = self.stream.file().set_len(HEADER as u64);
+        }
+    }
+}
+
+impl Kept for State {
+    fn tables(&mut self, tables: &mut [Block]) -> Result<()> {
+        Ok(self.stream.read(Block::as_bytes_mut(tables))?)
+    }
+
+    fn received(&mut self, terms: &Terms<'_>, hashes: TokenHashes, checks: usize) -> Result<Received> {
+        let mut commitments = Vec::new();
+        for _ in terms.kinds() {
+            let mut kind = vec![[0u8; 32]; checks];
+            self.stream.read(kind.as_flattened_mut())?;
+            commitments.push(kind);
+        }
+        Ok(Received { hashes, commitments, z: self.blocks(terms.outputs * checks)? })
+    }
+}
