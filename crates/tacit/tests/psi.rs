@@ -244,3 +244,37 @@ fn demo_checks_itself() {
     // Again in the same place: keys and files of the first run are replaced.
     bench.run(&["demo", "--rows", "500", "--dir", "demo"]).success();
 }
+
+/// With `--authority`, certificates take the place of pinned keys, and one for another name is refused.
+#[test]
+fn certificates_of_an_authority() {
+    let bench = Bench::new();
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut parameters = rcgen::CertificateParams::new(Vec::<String>::new()).unwrap();
+    parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    bench.write("ca.pem", parameters.self_signed(&key).unwrap().pem());
+    let issuer = rcgen::Issuer::new(parameters, key);
+    for name in ["alice", "bob"] {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let parameters = rcgen::CertificateParams::new(vec![format!("{name}.example")]).unwrap();
+        bench.write(&format!("{name}.pem"), parameters.signed_by(&key, &issuer).unwrap().pem());
+        bench.write(&format!("{name}.pkcs8"), key.serialize_pem());
+        bench.write(&format!("{name}.csv"), table(0..50));
+    }
+    let psi = |way: &str, address: &str, own: &str, peer: &str| {
+        let words = format!(
+            "--json psi {way} {address} --authority ca.pem --identity {own}.pkcs8 --certificate {own}.pem \
+             --peer-name {peer}.example --input {own}.csv --key email --result both"
+        );
+        bench.spawn(&words.split_whitespace().collect::<Vec<_>>())
+    };
+    for (awaited, code) in [("bob", 0), ("carol", 4)] {
+        let address = format!("127.0.0.1:{}", free_port());
+        let sides = [psi("--listen", &address, "alice", awaited), psi("--connect", &address, "bob", "alice")];
+        let [alice, bob] = sides.map(|child| std::thread::spawn(move || common::wait(child)));
+        for said in [alice.join().unwrap(), bob.join().unwrap()] {
+            assert_eq!(said.code, code, "{said:?}");
+            assert_eq!(said.out.contains("\"matches\":50"), code == 0, "{said:?}");
+        }
+    }
+}

@@ -1,6 +1,8 @@
 //! Progress on standard error: a bar for a person, lines for a program, or nothing.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{
+    BinaryBytes, HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle,
+};
 use std::cell::{Cell, RefCell};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -25,13 +27,29 @@ impl Mode {
     }
 }
 
-/// The style of every bar, for steps called `unit`.
+/// The style of every bar, for steps called `unit`. Figures stand only where there is something to take them from.
 pub fn style(unit: &str) -> ProgressStyle {
-    let rate = if unit == "B" { "{binary_bytes_per_sec}" } else { "{per_sec}" };
-    let counts = if unit == "B" { "{binary_bytes}/{binary_total_bytes}" } else { "{human_pos}/{human_len}" };
-    let template = format!("{{msg:>16}} [{{bar:32}}] {{percent:>3}}% {counts} {rate} {{eta}} left");
-    ProgressStyle::with_template(&template)
-        .map_or_else(|_| ProgressStyle::default_bar(), |s| s.progress_chars("=> "))
+    let bytes = unit == "B";
+    let figures = move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+        let (done, total) = (state.pos(), state.len().unwrap_or(0));
+        // A failed write leaves the bar without figures.
+        let _ = match (total, bytes) {
+            (0, _) => Ok(()),
+            (_, true) => write!(out, "{}/{}", BinaryBytes(done), BinaryBytes(total)),
+            (_, false) => write!(out, "{}/{}", HumanCount(done), HumanCount(total)),
+        };
+        if total == 0 || done < total / 50 {
+            return;
+        }
+        let left = HumanDuration(state.eta());
+        let _ = match bytes {
+            true => write!(out, " {}/s {left:#} left", BinaryBytes(state.per_sec() as u64)),
+            false => write!(out, " {}/s {left:#} left", HumanCount(state.per_sec() as u64)),
+        };
+    };
+    let style = ProgressStyle::with_template("{msg:>16} [{bar:32}] {percent:>3}% {figures}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    style.with_key("figures", figures).progress_chars("=> ")
 }
 
 const LINE_EVERY: Duration = Duration::from_millis(100);
@@ -51,7 +69,7 @@ impl Progress {
             Mode::Bar => ProgressDrawTarget::stderr(),
             _ => ProgressDrawTarget::hidden(),
         };
-        let bar = ProgressBar::with_draw_target(Some(total), target);
+        let bar = ProgressBar::with_draw_target(Some(total).filter(|t| *t > 0), target);
         bar.set_style(style(unit));
         bar.set_message(label.to_owned());
         Progress { mode, label: RefCell::new(label.to_owned()), bar, printed: Cell::new(None) }

@@ -175,7 +175,7 @@ impl Process {
             .spawn()
             .map_err(|e| Error::Other(format!("cannot start tacit psi: {e}")))?;
         let name = party.name;
-        let bar = bars.add(ProgressBar::new(0));
+        let bar = bars.add(ProgressBar::no_length());
         bar.set_style(style("B"));
         bar.set_message(name);
         let reader = child.stderr.take().map(|err| std::thread::spawn(move || follow(err, &bar, name)));
