@@ -38,7 +38,7 @@ pub fn style(unit: &str) -> ProgressStyle {
             (_, true) => write!(out, "{}/{}", BinaryBytes(done), BinaryBytes(total)),
             (_, false) => write!(out, "{}/{}", HumanCount(done), HumanCount(total)),
         };
-        if total == 0 || done < total / 50 {
+        if done == 0 || done < total / 50 {
             return;
         }
         let left = HumanDuration(state.eta());

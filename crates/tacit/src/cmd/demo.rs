@@ -213,7 +213,13 @@ fn follow(err: impl Read, bar: &ProgressBar, name: &'static str) -> String {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
             ["progress", label, done, total] => {
-                bar.set_message(format!("{name} {}", label.replace('-', " ")));
+                let message = format!("{name} {}", label.replace('-', " "));
+                if message != bar.message() {
+                    bar.reset();
+                    bar.unset_length();
+                    bar.set_style(style(if label == "reading" { "B" } else { "" }));
+                    bar.set_message(message);
+                }
                 bar.set_length(total.parse().unwrap_or(0));
                 bar.set_position(done.parse().unwrap_or(0));
             }
