@@ -17,12 +17,12 @@ fn random<F: Field>(n: usize, prg: &mut Prg) -> Vec<F> {
 }
 
 /// Random sizes and seeds, several requests on one setup.
-fn correlate<F: Field>(seed: u128, sizes: &[usize]) {
+fn correlate<F: Field>(seed: u128, sizes: &[usize], security: Security) {
     let delta: F = random(1, &mut prg(seed))[0];
     let total: usize = sizes.iter().sum();
     let (v, (u, w)) = common::run(
         |ch| {
-            let mut s = SilentVoleSender::setup(ch, &*base::default(), &mut prg(seed + 1), delta)?;
+            let mut s = SilentVoleSender::setup(ch, &*base::default(), &mut prg(seed + 1), delta, security)?;
             assert!(s.delta() == delta);
             let mut v = vec![F::ZERO; total];
             let mut rest = &mut v[..];
@@ -34,7 +34,7 @@ fn correlate<F: Field>(seed: u128, sizes: &[usize]) {
             Ok(v)
         },
         |ch| {
-            let mut r = SilentVoleReceiver::setup(ch, &*base::default(), &mut prg(seed + 2))?;
+            let mut r = SilentVoleReceiver::setup(ch, &*base::default(), &mut prg(seed + 2), security)?;
             let (mut u, mut w) = (vec![F::ZERO; total], vec![F::ZERO; total]);
             let mut at = 0;
             for &n in sizes {
@@ -56,14 +56,16 @@ fn correlate<F: Field>(seed: u128, sizes: &[usize]) {
 fn random_correlations_over_both_primes() {
     for seed in 0..3 {
         let sizes: Vec<usize> = (0..3).map(|_| prg(seed).below(2000) as usize).chain([1, 0]).collect();
-        correlate::<F61>(10 * seed, &sizes);
-        correlate::<F128>(10 * seed + 5, &sizes);
+        for security in [Security::SemiHonest, Security::Malicious] {
+            correlate::<F61>(10 * seed, &sizes, security);
+            correlate::<F128>(10 * seed + 5, &sizes, security);
+        }
     }
-    correlate::<F61>(77, &[200_001]);
-    correlate::<F128>(78, &[100_001]);
+    correlate::<F61>(77, &[200_001], Security::Malicious);
+    correlate::<F128>(78, &[100_001], Security::SemiHonest);
 }
 
-fn chosen<F: Field>() {
+fn chosen<F: Field>(security: Security) {
     let mut seeds = prg(4);
     let (x, y): (F, Vec<F>) = (random(1, &mut seeds)[0], random(300, &mut seeds));
     let y: Vec<F> = y.into_iter().chain([F::ZERO, F::ONE, -F::ONE]).collect();
@@ -80,7 +82,8 @@ fn chosen<F: Field>() {
             let mut rot = rot_sender(ch, &mut prg(1))?;
             reverse::send(ch, &mut rot, x, &mut b)?;
             let mut more = vec![F::ZERO; n];
-            SilentVoleSender::setup(ch, &*base::default(), &mut prg(2), x)?.reverse(ch, &mut more)?;
+            SilentVoleSender::setup(ch, &*base::default(), &mut prg(2), x, security)?
+                .reverse(ch, &mut more)?;
             Ok([b, more].concat())
         },
         |ch| {
@@ -88,7 +91,8 @@ fn chosen<F: Field>() {
             let mut rot = rot_receiver(ch, &mut prg(3))?;
             reverse::receive(ch, &mut rot, &y, &mut c)?;
             let mut more = vec![F::ZERO; n];
-            SilentVoleReceiver::setup(ch, &*base::default(), &mut prg(4))?.reverse(ch, &y, &mut more)?;
+            SilentVoleReceiver::setup(ch, &*base::default(), &mut prg(4), security)?
+                .reverse(ch, &y, &mut more)?;
             Ok([c, more].concat())
         },
     );
@@ -99,8 +103,8 @@ fn chosen<F: Field>() {
 
 #[test]
 fn reverse_vole_of_chosen_inputs() {
-    chosen::<F61>();
-    chosen::<F128>();
+    chosen::<F61>(Security::SemiHonest);
+    chosen::<F128>(Security::Malicious);
 }
 
 #[test]
@@ -124,12 +128,17 @@ fn the_binary_subfield() {
 }
 
 #[test]
-fn another_field_is_a_clear_error() {
-    let (a, b) = memory::run(
-        |ch| SilentVoleSender::setup(ch, &*base::default(), &mut prg(1), F61::ONE).map(|_| ()),
-        |ch| SilentVoleReceiver::<F128>::setup(ch, &*base::default(), &mut prg(2)).map(|_| ()),
+fn another_field_or_security_is_a_clear_error() {
+    let (sh, mal) = (Security::SemiHonest, Security::Malicious);
+    let fields = memory::run(
+        |ch| SilentVoleSender::setup(ch, &*base::default(), &mut prg(1), F61::ONE, sh).map(|_| ()),
+        |ch| SilentVoleReceiver::<F128>::setup(ch, &*base::default(), &mut prg(2), sh).map(|_| ()),
     );
-    for error in [a.unwrap_err(), b.unwrap_err()] {
+    let securities = memory::run(
+        |ch| SilentVoleSender::setup(ch, &*base::default(), &mut prg(1), F61::ONE, sh).map(|_| ()),
+        |ch| SilentVoleReceiver::<F61>::setup(ch, &*base::default(), &mut prg(2), mal).map(|_| ()),
+    );
+    for error in [fields.0, fields.1, securities.0, securities.1].map(|result| result.unwrap_err()) {
         assert!(matches!(error, Error::Malformed { .. }) && error.to_string().contains("field"), "{error}");
     }
 }

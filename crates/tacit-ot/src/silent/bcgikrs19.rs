@@ -63,7 +63,7 @@ impl Code {
         match self {
             // Four more than 128: the last tile may lose positions.
             Code::QuasiCyclic => 132,
-            Code::Linear => 176,
+            Code::Linear => linear_weight(2),
         }
     }
 
@@ -75,17 +75,32 @@ impl Code {
         }
     }
 
-    /// The trees for `count` results: the cheapest of those with enough noise.
+    /// The trees for `count` results.
     pub(crate) fn shape(self, count: usize) -> Shape {
-        // Room for the search of a prime.
-        let wanted = 2 * (count + 1) + 4096;
-        let shapes = DEPTHS.map(|depth| Shape {
-            tiles: self.weight().max(wanted.div_ceil(1 << depth)).div_ceil(LANES),
-            depth,
-        });
-        let cost = |shape: &Shape| positions(*shape) + LEAVES_PER_COT * shape.cots();
-        shapes.min_by_key(cost).unwrap_or(Shape { tiles: self.weight() / LANES, depth: *DEPTHS.start() })
+        shape_of(self.weight(), count)
     }
+}
+
+/// The least number of noisy positions of [`Code::Linear`] where noise has values in a field of `q` elements: a random nonzero
+/// value shrinks the bias of a linear test that meets the fraction d of all positions by 1 − d·q/(q − 1), and with d = 0.20
+/// 128 bits are left.
+pub(crate) const fn linear_weight(q: usize) -> usize {
+    match q {
+        2 => 176,
+        4 => 288,
+        16 => 372,
+        _ => 400,
+    }
+}
+
+/// The cheapest trees for `count` results with at least `weight` noisy positions.
+pub(crate) fn shape_of(weight: usize, count: usize) -> Shape {
+    // Room for the search of a prime.
+    let wanted = 2 * (count + 1) + 4096;
+    let shapes =
+        DEPTHS.map(|depth| Shape { tiles: weight.max(wanted.div_ceil(1 << depth)).div_ceil(LANES), depth });
+    let cost = |shape: &Shape| positions(*shape) + LEAVES_PER_COT * shape.cots();
+    shapes.min_by_key(cost).unwrap_or(Shape { tiles: weight.div_ceil(LANES), depth: *DEPTHS.start() })
 }
 
 pub(crate) fn positions(shape: Shape) -> usize {
@@ -374,4 +389,21 @@ impl CotSender for SilentSender {
 
 impl CotReceiver for SilentReceiver {
     extend!();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_leave_128_bits() {
+        for q in [2, 4, 16, 256, 1 << 60] {
+            let bias = 1.0 - 0.20 * q as f64 / (q as f64 - 1.0);
+            let bits = -(linear_weight(q) as f64) * bias.log2();
+            assert!(
+                (128.0..131.0).contains(&bits) && linear_weight(q).is_multiple_of(LANES),
+                "{bits} at {q}"
+            );
+        }
+    }
 }

@@ -24,11 +24,12 @@
 use super::bcgikrs19::{Code, LARGEST_RUN};
 use super::code::LinearCode;
 use super::puncture::Tree;
+use super::stock::Stock;
 use crate::{CotReceiver, CotSender, Error, Result};
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{Block, Buffer, Prg};
 use tacit_net::Channel;
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::{Zeroize, Zeroizing};
 
 /// The name in errors.
 pub const NAME: &str = "dealt";
@@ -323,27 +324,6 @@ fn block(bytes: &[u8], i: usize) -> Block {
     Block::from_bytes(core::array::from_fn(|j| bytes[16 * i + j]))
 }
 
-/// What is left of an expanded seed.
-#[derive(Zeroize, ZeroizeOnDrop)]
-struct Stock {
-    blocks: Vec<Block>,
-    next: usize,
-}
-
-impl Stock {
-    fn take(&mut self, out: &mut [Block]) -> Result<()> {
-        let left = self.blocks.len() - self.next;
-        if out.len() > left {
-            return Err(Error::Exhausted { protocol: NAME, left });
-        }
-        let taken = &mut self.blocks[self.next..][..out.len()];
-        out.copy_from_slice(taken);
-        taken.zeroize();
-        self.next += out.len();
-        Ok(())
-    }
-}
-
 /// The sender's seed as a source of correlated OTs, each handed out once.
 pub struct DealtSender {
     delta: Block,
@@ -359,7 +339,7 @@ impl DealtSender {
     /// Makes sure that the peer holds the other seed of the same deal, and expands ours. One message each way.
     pub fn setup(channel: &mut Channel, seed: SenderSeed) -> Result<Self> {
         seed.deal.agree(channel)?;
-        Ok(DealtSender { delta: seed.delta, stock: Stock { blocks: seed.expand(), next: 0 } })
+        Ok(DealtSender { delta: seed.delta, stock: Stock::new(NAME, seed.expand()) })
     }
 }
 
@@ -367,7 +347,7 @@ impl DealtReceiver {
     /// As [`DealtSender::setup`].
     pub fn setup(channel: &mut Channel, seed: ReceiverSeed) -> Result<Self> {
         seed.deal.agree(channel)?;
-        Ok(DealtReceiver { stock: Stock { blocks: seed.expand(), next: 0 } })
+        Ok(DealtReceiver { stock: Stock::new(NAME, seed.expand()) })
     }
 }
 

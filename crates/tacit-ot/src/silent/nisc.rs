@@ -22,21 +22,19 @@
 //! - **Bytes**: 80 an OT of the key's t·ℓ from the receiver, 32 an OT and 64 a tree from the sender: about 210 kB and 95 kB
 //!   for 10^7 OTs.
 //!
-//! The base OT is that of [`mrr21`], whose two messages do not wait for one another. Deviations from the paper: one hash
-//! over all trees in place of one a tree; the t combinations of figure 16 are added up under random weights, which keeps
-//! its proof, since errors are fixed before the weights are drawn; weights are monomials of few random elements, so that
-//! the receiver finds those of its points without a secret index (soundness (ℓ + 5)/2^128).
+//! The base OT is that of [`mrr21`], whose two messages do not wait for one another. Deviations from the paper: those of the
+//! module `tpprf`.
 
 use super::bcgikrs19::{Code, LARGEST_RUN, positions};
-use super::pprf::{Ggm, LeafSums, Leaves, Line, Punctured, equal};
-use super::spcot::{Shape, Weights};
+use super::pprf::equal;
+use super::spcot::{self, Shape};
+use super::tpprf::{self, Blocks, Challenge, Received, SenderTrees, Setup, message_len};
 use crate::base::{Run, mrr21};
 use crate::{Error, OtReceiver, OtSender, Result, RotReceiver, RotSender, Security};
-use subtle::ConstantTimeEq;
 use tacit_crypto::ggm::LANES;
 use tacit_crypto::hash::Mitccrh;
 use tacit_crypto::transcript::Transcript;
-use tacit_crypto::{BitVec, Block, Buffer, Prg, gf128};
+use tacit_crypto::{BitVec, Block, Buffer, Prg};
 use tacit_net::{Channel, Party, SessionId};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
@@ -89,10 +87,8 @@ impl Params {
     }
 
     fn answer_len(self) -> usize {
-        let shape = self.shape();
-        let tree = if self.malicious() { 4 } else { 1 };
-        let check = if self.malicious() { 64 } else { 0 };
-        HEADER + POINT + 32 * shape.cots() + 16 * LANES * tree * shape.tiles + check
+        let proof = if self.malicious() { 32 } else { 0 };
+        HEADER + POINT + message_len(self.shape(), self.malicious()) + proof
     }
 }
 
@@ -169,8 +165,7 @@ impl Header {
 /// All that follows from a public key and the context in which it is used.
 struct Public {
     params: Params,
-    shape: Shape,
-    transcript: Transcript,
+    setup: Setup,
     id: [u8; 32],
 }
 
@@ -186,36 +181,28 @@ impl Public {
         transcript.append("public key", key);
         let mut id = [0; 32];
         transcript.challenge_bytes("id", &mut id);
-        Ok(Public { params, shape, transcript, id })
-    }
-
-    fn ggm(&self) -> Ggm {
-        Ggm::new(&self.transcript, self.shape.depth)
+        let setup = Setup { protocol: NAME, shape, malicious: params.malicious(), context: transcript };
+        Ok(Public { params, setup, id })
     }
 
     fn encode(&self, noise: Buffer, each: &mut dyn FnMut(&mut [Block])) {
-        let seed = self.transcript.clone().challenge_block("code");
-        let code = self.params.code.instance(seed, positions(self.shape));
+        let seed = self.setup.context.clone().challenge_block("code");
+        let code = self.params.code.instance(seed, positions(self.setup.shape));
         let mut noise = noise;
         code.absorb(&mut Block::ZERO.clone(), &mut noise);
         code.encode(noise, self.params.count, each);
     }
 
-    fn tile_len(&self) -> usize {
-        LANES << self.shape.depth
-    }
-
-    /// Binds the answer up to its check: the challenges of Fig. 17.
-    fn challenge(&self, answer: &[u8]) -> (Block, Weights) {
-        let mut transcript = self.transcript.clone();
+    /// Binds the answer up to its proof: the challenges of Fig. 17.
+    fn challenge(&self, answer: &[u8]) -> Challenge {
+        let mut transcript = self.setup.context.clone();
         transcript.append("answer", answer);
-        let tau = transcript.challenge_block("tau");
-        (tau, Weights::new(transcript.challenge_block("weights"), self.shape))
+        self.setup.challenge(transcript)
     }
 
     /// Binds the whole answer: what it is called, and the hash of its OTs.
     fn answered(&self, answer: &[u8]) -> ([u8; 32], Block) {
-        let mut transcript = self.transcript.clone();
+        let mut transcript = self.setup.context.clone();
         transcript.append("whole answer", answer);
         let mut id = [0; 32];
         transcript.challenge_bytes("id", &mut id);
@@ -231,27 +218,6 @@ fn base_run(header: &[u8], context: &[u8], len: usize) -> Run {
     let mut session = [0; 32];
     transcript.challenge_bytes("session", &mut session);
     Run::new(mrr21::NAME, SessionId(session), Party::First, 0, len)
-}
-
-/// The hash of all γ, fed in pieces.
-struct GammaHash(blake3::Hasher);
-
-impl GammaHash {
-    fn new(public: &Public) -> Self {
-        let mut key = [0; 32];
-        public.transcript.clone().challenge_bytes("gamma", &mut key);
-        GammaHash(blake3::Hasher::new_keyed(&key))
-    }
-
-    fn add(&mut self, leaves: &Leaves<'_>) {
-        for half in leaves.gamma {
-            self.0.update(Block::as_bytes(half));
-        }
-    }
-
-    fn finish(&self) -> [u8; 32] {
-        *self.0.finalize().as_bytes()
-    }
 }
 
 /// The receiver's secret key: a seed and the parameters it was made for.
@@ -317,16 +283,8 @@ impl ReceiverKey {
         let mut prg = Prg::from_seed(self.seed);
         let mut nonce = [0; 32];
         prg.fill_bytes(&mut nonce);
-        let mut bytes = Zeroizing::new(vec![0u8; 4 * shape.tiles * LANES]);
-        prg.fill_bytes(&mut bytes);
-        let mask = (1u32 << shape.depth) - 1;
-        let alpha: Zeroizing<Vec<u32>> =
-            Zeroizing::new(bytes.as_chunks().0.iter().map(|b| u32::from_le_bytes(*b) & mask).collect());
-        let mut choices = BitVec::zeros(shape.cots());
-        for i in 0..shape.cots() {
-            let (tile, level, lane) = place(i, shape);
-            choices.set(i, alpha[tile * LANES + lane] >> level & 1 == 0);
-        }
+        let alpha = Zeroizing::new(spcot::points(&mut prg, shape));
+        let choices = tpprf::choices(&alpha, shape);
         let mut public_key = Header { kind: Kind::PublicKey, params: self.params, id: nonce }.write();
         let run = base_run(&public_key, &self.context, shape.cots());
         let (base, message) = mrr21::Receiver::start(&run, &choices, &mut prg)?;
@@ -343,8 +301,9 @@ impl ReceiverKey {
     pub fn expand_in(&self) -> Result<BitVec> {
         let state = self.state()?;
         let public = Public::new(&state.public_key, &self.context)?;
-        let mut noise = Buffer::zeros(positions(public.shape));
-        for (tile, leaves) in noise.chunks_mut(public.tile_len()).enumerate() {
+        let shape = public.setup.shape;
+        let mut noise = Buffer::zeros(positions(shape));
+        for (tile, leaves) in noise.chunks_mut(LANES << shape.depth).enumerate() {
             for (i, leaf) in leaves.iter_mut().enumerate() {
                 *leaf = equal(state.alpha[tile * LANES + i % LANES], (i / LANES) as u32) & Block::ONE;
             }
@@ -368,48 +327,19 @@ impl ReceiverKey {
         if answer.len() != self.params.answer_len() {
             return Err(malformed("the answer's length is not that of its parameters"));
         }
-        let malicious = self.params.malicious();
-        let shape = public.shape;
         let (point, body) = body.split_at(POINT);
+        let shape = public.setup.shape;
         let mut pads = Zeroizing::new(vec![Block::ZERO; shape.cots()]);
-        let alpha = state.alpha;
         state.base.finish(point, &mut pads)?;
-        let mut body = Blocks(body);
-        let mut tiles = receive_tiles(&mut body, &pads, &alpha, shape, malicious);
-        let checked = answer.len() - body.0.len() + if malicious { 32 } else { 0 };
-        let (tau, weights) = public.challenge(&answer[..checked]);
-
-        let mut ggm = public.ggm();
-        let mut gamma = GammaHash::new(&public);
-        let mut noise = Buffer::zeros(positions(shape));
-        let mut combined = Buffer::zeros(public.tile_len());
-        let mut sum = Block::ZERO;
-        for (tile, key) in tiles.iter_mut().enumerate() {
-            let noise = &mut noise[tile * public.tile_len()..][..public.tile_len()];
-            ggm.expand_punctured(key, |leaves| {
-                if malicious {
-                    gamma.add(&leaves);
-                    combine(&leaves, tau, &mut combined);
-                }
-                for (i, (to, w)) in noise[leaves.start..].iter_mut().zip(&*leaves.w).enumerate() {
-                    let at = leaves.start + i;
-                    let on = equal(key.alpha[at % LANES], (at / LANES) as u32) & Block::ONE;
-                    *to = w.with_lsb(false) | on;
-                }
-            });
-            if malicious {
-                sum ^= weights.sum(tile, &combined);
-            }
-        }
-        if malicious {
-            let (hash, [x, v]) = (body.0.first_chunk::<32>().copied(), body.last_two());
-            // Fig. 16: V_R + V_S = X·τ_α, summed over the trees.
-            let expected = gf128::mul(x, weights.of_leaves(&alpha)) ^ sum;
-            let fits = expected.ct_eq(&v) & hash.unwrap_or_default().ct_eq(&gamma.finish());
-            if !bool::from(fits) {
-                return Err(Error::Cheated { protocol: NAME, what: "the sender's trees do not agree" });
-            }
-        }
+        let (message, proof) = body.split_at(message_len(shape, self.params.malicious()));
+        let received = Received::new(&public.setup, &state.alpha, &pads, message);
+        let noise = if self.params.malicious() {
+            let challenge = public.challenge(&answer[..answer.len() - proof.len()]);
+            let mut proof = Blocks(proof);
+            received.expand(&public.setup, Some((&challenge, [proof.next(), proof.next()])))?
+        } else {
+            received.expand(&public.setup, None)?
+        };
         let (id, start) = public.answered(answer);
         let hash = Mitccrh::new(start);
         let mut choices = BitVec::zeros(self.params.count);
@@ -439,70 +369,6 @@ impl ReceiverKey {
     }
 }
 
-/// Tile, level and lane of the `i`-th base OT.
-fn place(i: usize, shape: Shape) -> (usize, usize, usize) {
-    (i / LANES / shape.depth, i / LANES % shape.depth, i % LANES)
-}
-
-/// Reads a message block by block; its length was checked before.
-struct Blocks<'a>(&'a [u8]);
-
-impl Blocks<'_> {
-    fn next(&mut self) -> Block {
-        match self.0.split_first_chunk() {
-            Some((bytes, rest)) => {
-                self.0 = rest;
-                Block::from_bytes(*bytes)
-            }
-            None => Block::ZERO,
-        }
-    }
-
-    fn line(&mut self) -> Line {
-        core::array::from_fn(|_| self.next())
-    }
-
-    fn last_two(&self) -> [Block; 2] {
-        let mut last = Blocks(&self.0[self.0.len().saturating_sub(32)..]);
-        [last.next(), last.next()]
-    }
-}
-
-/// Fig. 13, step 8: the OTs' outputs, the corrections and the sums of γ of every tile.
-fn receive_tiles(
-    body: &mut Blocks<'_>,
-    pads: &[Block],
-    alpha: &[u32],
-    shape: Shape,
-    malicious: bool,
-) -> Vec<Punctured> {
-    let mut keys = Zeroizing::new(vec![Line::default(); shape.tiles * shape.depth]);
-    for (i, pad) in pads.iter().enumerate() {
-        let (tile, level, lane) = place(i, shape);
-        let (zero, one) = (body.next(), body.next());
-        let away = Block::mask(alpha[tile * LANES + lane] >> level & 1 == 0);
-        keys[i / LANES][lane] = (zero & !away | one & away) ^ *pad;
-    }
-    let tiles = alpha.as_chunks::<LANES>().0.iter().zip(keys.chunks(shape.depth));
-    tiles
-        .map(|(alpha, keys)| {
-            let mut lines = [Line::default(); 4];
-            for line in if malicious { &mut lines[..] } else { &mut lines[1..2] } {
-                *line = body.line();
-            }
-            let [omega, w, g0, g1] = lines;
-            Punctured { alpha: *alpha, keys: keys.to_vec(), correction: [omega, w], gamma: [g0, g1] }
-        })
-        .collect()
-}
-
-/// ω + τ·w of a piece, put where it stands in the tile.
-fn combine(leaves: &Leaves<'_>, tau: Block, tile: &mut [Block]) {
-    let place = &mut tile[leaves.start..][..leaves.w.len()];
-    place.copy_from_slice(leaves.omega);
-    gf128::multiply_add(place, leaves.w, tau);
-}
-
 /// The sender's secret key: a seed, and to which answer it belongs.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct SenderKey {
@@ -521,21 +387,10 @@ impl core::fmt::Debug for SenderKey {
 }
 
 /// What the seed of a sender's key stands for.
-#[derive(Zeroize, ZeroizeOnDrop)]
-struct SenderSecrets {
-    delta: Block,
-    chi: Block,
-    roots: Vec<Line>,
-}
-
-impl SenderSecrets {
-    fn new(seed: Block, shape: Shape) -> (Self, Prg) {
-        let mut prg = Prg::from_seed(seed);
-        let (delta, chi) = (prg.block().with_lsb(true), prg.block());
-        let mut roots = vec![Line::default(); shape.tiles];
-        prg.fill_blocks(roots.as_flattened_mut());
-        (SenderSecrets { delta, chi, roots }, prg)
-    }
+fn trees(seed: Block, shape: Shape) -> (SenderTrees, Prg) {
+    let mut prg = Prg::from_seed(seed);
+    let delta = prg.block().with_lsb(true);
+    (SenderTrees::new(delta, &mut prg, shape), prg)
 }
 
 impl SenderKey {
@@ -554,9 +409,9 @@ impl SenderKey {
         change: impl FnOnce(&mut [u8]),
     ) -> Result<(Self, Vec<u8>)> {
         let public = Public::new(public_key, context)?;
-        let (params, shape) = (public.params, public.shape);
+        let (params, shape) = (public.params, public.setup.shape);
         let seed = prg.block();
-        let (secrets, mut prg) = SenderSecrets::new(seed, shape);
+        let (trees, mut prg) = trees(seed, shape);
         let (header, phi) = public_key.split_at(HEADER);
         let run = base_run(header, context, shape.cots());
         let (base, point) = mrr21::Sender::start(&run, &mut prg);
@@ -565,21 +420,11 @@ impl SenderKey {
 
         let mut answer = Header { kind: Kind::Answer, params, id: public.id }.write();
         answer.extend_from_slice(&point);
-        send_tiles(&public, &secrets, &pads, &mut answer);
+        answer.extend_from_slice(&trees.message(&public.setup, &pads));
         change(&mut answer);
         if params.malicious() {
-            let (tau, weights) = public.challenge(&answer);
-            let mut ggm = public.ggm();
-            let mut sums = vec![Default::default(); shape.depth];
-            let mut combined = Buffer::zeros(public.tile_len());
-            let mut v = Block::ZERO;
-            for (tile, roots) in secrets.roots.iter().enumerate() {
-                ggm.expand(roots, &mut sums, |leaves| combine(&leaves, tau, &mut combined));
-                v ^= weights.sum(tile, &combined);
-            }
-            sums.as_flattened_mut().as_flattened_mut().zeroize();
-            let x = secrets.chi ^ gf128::mul(tau, secrets.delta);
-            answer.extend_from_slice(Block::as_bytes(&[x, v]));
+            let proof = trees.prove(&public.setup, &public.challenge(&answer));
+            answer.extend_from_slice(Block::as_bytes(&proof));
         }
         let (answer_id, start) = public.answered(&answer);
         let key = SenderKey { params, seed, public_id: public.id, answer_id, start };
@@ -599,23 +444,13 @@ impl SenderKey {
         if public.id != self.public_id || public.params != self.params {
             return Err(malformed("the key belongs to another session"));
         }
-        let (secrets, _) = SenderSecrets::new(self.seed, public.shape);
-        let mut ggm = public.ggm();
-        let mut sums = vec![Default::default(); public.shape.depth];
-        let mut noise = Buffer::zeros(positions(public.shape));
-        for (place, roots) in noise.chunks_mut(public.tile_len()).zip(&secrets.roots) {
-            ggm.expand(roots, &mut sums, |leaves| {
-                for (to, w) in place[leaves.start..].iter_mut().zip(&*leaves.w) {
-                    *to = w.with_lsb(false);
-                }
-            });
-        }
-        sums.as_flattened_mut().as_flattened_mut().zeroize();
+        let (trees, _) = trees(self.seed, public.setup.shape);
+        let noise = trees.expand(&public.setup);
         let hash = Mitccrh::new(self.start);
         let mut messages = vec![[Block::ZERO; 2]; self.params.count];
         let mut at = 0;
         public.encode(noise, &mut |rows| {
-            hash.cot_to_rot_sender(at as u64, secrets.delta, rows, &mut messages[at..at + rows.len()]);
+            hash.cot_to_rot_sender(at as u64, trees.delta, rows, &mut messages[at..at + rows.len()]);
             at += rows.len();
         });
         let (params, question_id, id) = (self.params, self.public_id, self.answer_id);
@@ -640,39 +475,6 @@ impl SenderKey {
         let (start, seed) = (rest.next(), rest.next());
         let (params, public_id) = (header.params, header.id);
         Ok(SenderKey { params, seed, public_id, answer_id: *answer_id, start })
-    }
-}
-
-/// Fig. 13, steps 2 to 7: the level sums under the pads, corrections, sums and hash of γ.
-fn send_tiles(public: &Public, secrets: &SenderSecrets, pads: &[[Block; 2]], answer: &mut Vec<u8>) {
-    let (shape, malicious) = (public.shape, public.params.malicious());
-    let mut ggm = public.ggm();
-    let mut gamma = GammaHash::new(public);
-    let mut tails = Vec::with_capacity(shape.tiles * 64 * LANES);
-    let mut sums = vec![[Line::default(); 2]; shape.depth];
-    for (roots, pads) in secrets.roots.iter().zip(pads.chunks(LANES * shape.depth)) {
-        let totals: LeafSums = ggm.expand(roots, &mut sums, |leaves| {
-            if malicious {
-                gamma.add(&leaves);
-            }
-        });
-        for (i, pad) in pads.iter().enumerate() {
-            let [left, right] = &sums[i / LANES];
-            let masked = [left[i % LANES] ^ pad[0], right[i % LANES] ^ pad[1]];
-            answer.extend_from_slice(Block::as_bytes(&masked));
-        }
-        let [omega, w, g0, g1] = totals;
-        let omega = omega.map(|t| t ^ secrets.chi);
-        let w = w.map(|t| t ^ secrets.delta);
-        let lines = [omega, w, g0, g1];
-        for line in if malicious { &lines[..] } else { &lines[1..2] } {
-            tails.extend_from_slice(Block::as_bytes(line));
-        }
-    }
-    sums.as_flattened_mut().as_flattened_mut().zeroize();
-    answer.extend_from_slice(&tails);
-    if malicious {
-        answer.extend_from_slice(&gamma.finish());
     }
 }
 
@@ -910,7 +712,7 @@ mod tests {
         let (mut passed, trials) = (0, 40);
         for trial in 0..trials {
             let i = (trial * 37) % shape.cots();
-            let (tile, level, lane) = place(i, shape);
+            let (tile, level, lane) = tpprf::place(i, shape);
             let result = cheat(&receiver, &public, |answer| {
                 answer[HEADER + POINT + 32 * i + trial % 16] ^= 1 << (trial % 8)
             });

@@ -173,7 +173,7 @@ pub(crate) fn send(
 }
 
 /// A uniform point for each tree of `shape`.
-fn points(prg: &mut Prg, shape: Shape) -> Vec<u32> {
+pub(crate) fn points(prg: &mut Prg, shape: Shape) -> Vec<u32> {
     let mut bytes = Zeroizing::new(vec![0u8; shape.tiles * LANES * 4]);
     prg.fill_bytes(&mut bytes);
     let mask = (1u32 << shape.depth) - 1;

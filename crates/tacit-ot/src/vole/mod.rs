@@ -4,6 +4,7 @@
 //!   GF(2) the correlated OTs of [`bcgikrs19`](crate::silent::bcgikrs19) are that correlation.
 //! - [`reverse`]: chosen inputs on both sides, by bits of one side's input; what `silent` is set up with.
 
+pub(crate) mod cope;
 pub mod reverse;
 pub mod silent;
 

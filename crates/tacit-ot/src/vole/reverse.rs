@@ -12,12 +12,13 @@ use zeroize::{Zeroize, Zeroizing};
 
 const NAME: &str = "reverse vole";
 
-/// Random OTs swapped so that the receiver holds the message of its chosen bit: the sender's side.
+/// Random OTs swapped so that the receiver holds the message of its chosen bit: the sender's side. Also returns the bits that
+/// the receiver sent for it.
 pub(crate) fn chosen_pairs(
     channel: &mut Channel,
     rot: &mut dyn RotSender,
     n: usize,
-) -> Result<Zeroizing<Vec<[Block; 2]>>> {
+) -> Result<(Zeroizing<Vec<[Block; 2]>>, BitVec)> {
     let mut pairs = Zeroizing::new(vec![[Block::ZERO; 2]; n]);
     rot.extend(channel, &mut pairs)?;
     let mut bits = vec![0; n.div_ceil(8)];
@@ -28,7 +29,7 @@ pub(crate) fn chosen_pairs(
         pair[0] ^= swap;
         pair[1] ^= swap;
     }
-    Ok(pairs)
+    Ok((pairs, bits))
 }
 
 /// The receiver's side of [`chosen_pairs`].
@@ -36,18 +37,18 @@ pub(crate) fn chosen_messages(
     channel: &mut Channel,
     rot: &mut dyn RotReceiver,
     choices: &BitVec,
-) -> Result<Zeroizing<Vec<Block>>> {
+) -> Result<(Zeroizing<Vec<Block>>, BitVec)> {
     let mut messages = Zeroizing::new(vec![Block::ZERO; choices.len()]);
     let mut difference = rot.extend(channel, &mut messages)?;
     difference.xor_assign(choices);
     channel.send(difference.as_bytes())?;
     channel.flush()?;
-    Ok(messages)
+    Ok((messages, difference))
 }
 
 /// The sender, with input `x`; fills `b`.
 pub fn send<F: Field>(channel: &mut Channel, rot: &mut dyn RotSender, x: F, b: &mut [F]) -> Result<()> {
-    let pairs = chosen_pairs(channel, rot, b.len() * F::BITS)?;
+    let (pairs, _) = chosen_pairs(channel, rot, b.len() * F::BITS)?;
     let mut message = Vec::with_capacity(pairs.len());
     for (b, pairs) in b.iter_mut().zip(pairs.chunks(F::BITS)) {
         *b = F::ZERO;
@@ -80,7 +81,7 @@ pub fn receive<F: Field>(
             choices.set(i * F::BITS + bit, y.to_block().bit(bit));
         }
     }
-    let messages = chosen_messages(channel, rot, &choices)?;
+    let (messages, _) = chosen_messages(channel, rot, &choices)?;
     let mut corrections = vec![Block::ZERO; messages.len()];
     channel.recv_blocks(&mut corrections)?;
     for (j, c) in c.iter_mut().enumerate() {

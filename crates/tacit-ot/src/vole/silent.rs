@@ -1,22 +1,30 @@
 //! Silent VOLE over a prime field (BCGIKRS19, sections 4 and 5: figures 3, 6 and 9).
 //!
-//! - **Realises** w = v + u·Δ with u, v random and Δ of the sender's choice, against semi-honest parties, in the
-//!   random-oracle and ideal-permutation models, under dual LPN over the field with regular noise.
+//! - **Realises** w = v + u·Δ with u, v random and Δ of the sender's choice, against semi-honest or malicious parties, in the
+//!   random-oracle and ideal-permutation models, under dual LPN over the field with regular noise; for malicious security
+//!   with static leakage. A malicious receiver may guess bits of Δ and is caught when one guess is wrong.
 //! - **Traffic**: KOS for the random OTs; 32 bytes a level and 16 a tree for the trees, 16 a bit of a tree's value for the
-//!   reverse VOLE, whatever the number of correlations.
+//!   reverse VOLE, whatever the number of correlations; with malicious security 200 bytes more.
+//! - **Statistical security** of the checks (degree of the weights over p): 2^-56 over 2^61 − 1, 2^-123 over 2^128 − 159.
 //!
-//! The noise has a random nonzero value at one leaf of each tree. Deviation from figure 9: the OTs come from KOS instead of a
-//! base OT each, which takes more messages and far fewer public-key operations.
+//! The noise has a random nonzero value at one leaf of each tree. Deviations from figures 9 and 16: the OTs come from KOS
+//! instead of a base OT each, which takes more messages and far fewer public-key operations; malicious reverse VOLE is that of
+//! `cope` in place of homomorphic encryption with proofs; one check of all trees in the manner of Weng–Yang–Katz–Wang (2020/925,
+//! figure 7), with a correlation of `cope` given up, stands for the hash of right leaves and figure 16's combination. The check
+//! compares two values of which the receiver's alone may be told: the sender commits to its own first.
 
+use super::cope::{CopeReceiver, CopeSender, element};
 use super::reverse::{self, chosen_messages, chosen_pairs};
 use crate::convert::CotToRot;
 use crate::extension::{KosReceiver, KosSender};
-use crate::silent::bcgikrs19::{Code, LARGEST_RUN, positions};
+use crate::silent::bcgikrs19::{LARGEST_RUN, linear_weight, positions, shape_of};
 use crate::silent::code::FieldAccumulate;
 use crate::silent::pprf::{Ggm, Leaves, Line, Punctured, equal};
 use crate::silent::spcot::Shape;
-use crate::{BaseOt, Error, Result, VoleReceiver, VoleSender};
+use crate::{BaseOt, Error, Result, Security, VoleReceiver, VoleSender};
 use core::marker::PhantomData;
+use subtle::ConstantTimeEq;
+use tacit_crypto::commit::{Commitment, Opening, commit, verify};
 use tacit_crypto::field::Field;
 use tacit_crypto::ggm::LANES;
 use tacit_crypto::transcript::Transcript;
@@ -30,41 +38,109 @@ const NAME: &str = "silent vole";
 struct Core<F> {
     context: Transcript,
     run: u64,
+    spent: bool,
     field: PhantomData<F>,
 }
 
+/// What a run consists of.
+struct Run<F> {
+    shape: Shape,
+    ggm: Ggm,
+    code: FieldAccumulate<F>,
+    context: Transcript,
+}
+
 impl<F: Field> Core<F> {
-    fn agree(channel: &mut Channel, prg: &mut Prg, sends: bool) -> Result<Self> {
-        let mut context = Transcript::new("tacit silent vole v1");
+    fn agree(channel: &mut Channel, prg: &mut Prg, security: Security, sends: bool) -> Result<Self> {
+        let mut context = Transcript::new("tacit silent vole v2");
         context.append("session", &channel.session_id().0);
         context.append("field", F::NAME.as_bytes());
+        context.append_u64("malicious", (security == Security::Malicious) as u64);
         let digest = context.clone().challenge_block("parameters");
         let mine = prg.block();
         channel.send_blocks(&[digest, mine])?;
         let mut theirs = [Block::ZERO; 2];
         channel.recv_blocks(&mut theirs)?;
         if theirs[0] != digest {
-            return Err(Error::Malformed { protocol: NAME, what: "the peer uses another field" });
+            return Err(Error::Malformed { protocol: NAME, what: "the peer uses another field or security" });
         }
         context.append_blocks("seeds", &if sends { [mine, theirs[1]] } else { [theirs[1], mine] });
-        Ok(Core { context, run: 0, field: PhantomData })
+        Ok(Core { context, run: 0, spent: false, field: PhantomData })
     }
 
-    fn begin(&mut self, count: usize) -> (Shape, Ggm, FieldAccumulate<F>) {
+    fn begin(&mut self, count: usize) -> Run<F> {
         self.run += 1;
-        let shape = Code::Linear.shape(count);
+        let shape = shape_of(linear_weight(usize::MAX), count);
         let mut context = self.context.clone();
         context.append_u64("run", self.run);
         let code = FieldAccumulate::new(context.challenge_block("code"), positions(shape));
-        (shape, Ggm::new(&context, shape.depth), code)
+        Run { shape, ggm: Ggm::new(&context, shape.depth), code, context }
+    }
+
+    /// Whether an earlier check failed; if `result` is a failure, the next one did.
+    fn record<T>(&mut self, result: Result<T>) -> Result<T> {
+        self.spent |= result.is_err();
+        result
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.spent { Err(Error::Spent(NAME)) } else { Ok(()) }
     }
 }
+
+/// The weights of the consistency check, all from one public seed: the monomials of few random elements, times one of
+/// each tile.
+struct Weights<F> {
+    variables: Vec<F>,
+    tiles: Vec<F>,
+}
+
+impl<F: Field> Weights<F> {
+    fn new(seed: Block, shape: Shape) -> Self {
+        let mut prg = Prg::from_seed(seed);
+        let mut draw = |n| (0..n).map(|_| F::from_block(prg.block())).collect();
+        Weights { variables: draw(shape.depth + LANES.ilog2() as usize), tiles: draw(shape.tiles) }
+    }
+
+    /// Σ χ·x over all positions.
+    fn sum(&self, x: &[F]) -> F {
+        let tile_len = 1 << self.variables.len();
+        let mut tile = Zeroizing::new(vec![F::ZERO; tile_len]);
+        let mut sum = F::ZERO;
+        for (x, weight) in x.chunks(tile_len).zip(&self.tiles) {
+            tile.copy_from_slice(x);
+            let mut half = tile_len;
+            for variable in self.variables.iter().rev() {
+                half /= 2;
+                let (low, high) = tile.split_at_mut(half);
+                for (low, high) in low.iter_mut().zip(high) {
+                    *low = *low + *variable * *high;
+                }
+            }
+            sum = sum + tile[0] * *weight;
+        }
+        sum
+    }
+}
+
+/// What the commitment of the check is bound to.
+fn binding(context: &Transcript, opened: &[Block; 2]) -> [u8; 32] {
+    let mut transcript = context.clone();
+    transcript.append_blocks("check", opened);
+    let mut out = [0; 32];
+    transcript.challenge_bytes("commitment", &mut out);
+    out
+}
+
+const DISAGREE: Error = Error::Cheated { protocol: NAME, what: "the trees do not fit Δ" };
 
 /// The sender, who holds Δ.
 pub struct SilentVoleSender<F> {
     core: Core<F>,
     delta: F,
     rot: CotToRot<KosSender>,
+    /// With malicious security.
+    cope: Option<CopeSender<F>>,
     prg: Prg,
 }
 
@@ -72,16 +148,29 @@ pub struct SilentVoleSender<F> {
 pub struct SilentVoleReceiver<F> {
     core: Core<F>,
     rot: CotToRot<KosReceiver>,
+    cope: Option<CopeReceiver>,
     prg: Prg,
 }
 
 impl<F: Field> SilentVoleSender<F> {
-    /// Sets up with the correlation `delta` from a malicious base OT, in which this side receives 128.
+    /// Sets up with the correlation `delta` from a malicious base OT, in which this side receives 128, and one a bit of
+    /// `delta` more with malicious security.
     ///
-    /// Errors: those of the link and the base OT; `Malformed` when the peer uses another field.
-    pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg, delta: F) -> Result<Self> {
+    /// Errors: those of the link and the base OT; `Malformed` when the peer uses another field or security.
+    pub fn setup(
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+        delta: F,
+        security: Security,
+    ) -> Result<Self> {
+        let core = Core::agree(channel, prg, security, true)?;
         let rot = CotToRot::new(KosSender::setup(channel, base, prg)?, prg);
-        Ok(SilentVoleSender { core: Core::agree(channel, prg, true)?, delta, rot, prg: prg.fork() })
+        let cope = match security {
+            Security::SemiHonest => None,
+            Security::Malicious => Some(CopeSender::setup(channel, base, prg, delta)?),
+        };
+        Ok(SilentVoleSender { core, delta, rot, cope, prg: prg.fork() })
     }
 
     /// Reverse VOLE of the receiver's inputs y: fills `b` with random elements; the receiver gets Δ·y − b.
@@ -97,10 +186,31 @@ impl<F: Field> SilentVoleSender<F> {
     }
 
     fn run(&mut self, channel: &mut Channel, out: &mut [F]) -> Result<()> {
-        let (shape, mut ggm, code) = self.core.begin(out.len());
-        let mut shares = Zeroizing::new(vec![F::ZERO; shape.tiles * LANES]);
-        reverse::send(channel, &mut self.rot, self.delta, &mut shares)?;
-        let pads = chosen_pairs(channel, &mut self.rot, shape.cots())?;
+        self.run_with(channel, out, |_| ())
+    }
+
+    /// One run; `change` sees the sender's message to the trees.
+    fn run_with(
+        &mut self,
+        channel: &mut Channel,
+        out: &mut [F],
+        change: impl FnOnce(&mut [Block]),
+    ) -> Result<()> {
+        let Run { shape, mut ggm, code, context } = self.core.begin(out.len());
+        let trees = shape.tiles * LANES;
+        let mut shares = Zeroizing::new(vec![F::ZERO; trees + 1]);
+        match &mut self.cope {
+            Some(cope) => {
+                cope.extend(channel, NAME, &mut self.prg, &mut shares)?;
+                // w = v + y·Δ there, b + c = y·Δ here.
+                for share in &mut shares[..trees] {
+                    *share = -*share;
+                }
+            }
+            None => reverse::send(channel, &mut self.rot, self.delta, &mut shares[..trees])?,
+        }
+        let (shares, mask) = shares.split_at(trees);
+        let (pads, _) = chosen_pairs(channel, &mut self.rot, shape.cots())?;
         let mut noise = vec![F::ZERO; positions(shape)];
         let mut message = Vec::with_capacity(2 * shape.cots() + shares.len());
         let mut sums = vec![[Line::default(); 2]; shape.depth];
@@ -128,20 +238,46 @@ impl<F: Field> SilentVoleSender<F> {
         roots.zeroize();
         sums.as_flattened_mut().as_flattened_mut().zeroize();
         message.extend(corrections);
+        change(&mut message);
         channel.send_blocks(&message)?;
         channel.flush()?;
+        if self.cope.is_some() {
+            let mut opened = [Block::ZERO; 2];
+            channel.recv_blocks(&mut opened)?;
+            let masked: F = element(NAME, opened[1])?;
+            let mine = Weights::new(opened[0], shape).sum(&noise) + mask[0] + self.delta * masked;
+            let binding = binding(&context, &opened);
+            let (commitment, opening) = commit(&binding, &mine.to_block().to_bytes(), &mut self.prg);
+            channel.send(&commitment.0)?;
+            channel.flush()?;
+            if !bool::from(channel.recv_block()?.ct_eq(&mine.to_block())) {
+                return Err(DISAGREE);
+            }
+            channel.send(&opening.0)?;
+            channel.flush()?;
+        }
         out.copy_from_slice(&Zeroizing::new(code.encode(noise, out.len())));
         Ok(())
     }
 }
 
 impl<F: Field> SilentVoleReceiver<F> {
-    /// Sets up from a malicious base OT, in which this side sends 128.
+    /// Sets up from a malicious base OT, in which this side sends.
     ///
     /// Errors: as for [`SilentVoleSender::setup`].
-    pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Self> {
+    pub fn setup(
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+        security: Security,
+    ) -> Result<Self> {
+        let core = Core::agree(channel, prg, security, false)?;
         let rot = CotToRot::new(KosReceiver::setup(channel, base, prg)?, prg);
-        Ok(SilentVoleReceiver { core: Core::agree(channel, prg, false)?, rot, prg: prg.fork() })
+        let cope = match security {
+            Security::SemiHonest => None,
+            Security::Malicious => Some(CopeReceiver::setup::<F>(channel, base, prg)?),
+        };
+        Ok(SilentVoleReceiver { core, rot, cope, prg: prg.fork() })
     }
 
     /// Reverse VOLE with the inputs `y`: fills `c` with Δ·y − b.
@@ -156,7 +292,7 @@ impl<F: Field> SilentVoleReceiver<F> {
         Ok(())
     }
 
-    /// A tree's point and its nonzero value, for every tree.
+    /// A tree's point and its nonzero value, for every tree, and a mask.
     fn noise(&mut self, shape: Shape) -> (Zeroizing<Vec<u32>>, Zeroizing<Vec<F>>) {
         let trees = shape.tiles * LANES;
         let mask = (1u64 << shape.depth) - 1;
@@ -167,21 +303,29 @@ impl<F: Field> SilentVoleReceiver<F> {
                 return y;
             }
         };
-        (Zeroizing::new(alpha), Zeroizing::new((0..trees).map(nonzero).collect()))
+        let mut values: Zeroizing<Vec<F>> = Zeroizing::new((0..trees).map(nonzero).collect());
+        values.push(F::from_block(self.prg.block()));
+        (Zeroizing::new(alpha), values)
     }
 
     fn run(&mut self, channel: &mut Channel, u: &mut [F], w: &mut [F]) -> Result<()> {
-        let (shape, mut ggm, code) = self.core.begin(w.len());
+        let Run { shape, mut ggm, code, context } = self.core.begin(w.len());
         let (alpha, values) = self.noise(shape);
+        let trees = alpha.len();
         let mut shares = Zeroizing::new(vec![F::ZERO; values.len()]);
-        reverse::receive(channel, &mut self.rot, &values, &mut shares)?;
+        match &mut self.cope {
+            Some(cope) => cope.extend(channel, &mut self.prg, &values, &mut shares)?,
+            None => reverse::receive(channel, &mut self.rot, &values[..trees], &mut shares[..trees])?,
+        }
+        let (values, mask) = values.split_at(trees);
+        let (shares, masked) = shares.split_at(trees);
         let mut choices = BitVec::zeros(shape.cots());
         let place = |i: usize| (i / LANES / shape.depth * LANES + i % LANES, i / LANES % shape.depth);
         for i in 0..shape.cots() {
             let (tree, level) = place(i);
             choices.set(i, alpha[tree] >> level & 1 == 0);
         }
-        let pads = chosen_messages(channel, &mut self.rot, &choices)?;
+        let (pads, _) = chosen_messages(channel, &mut self.rot, &choices)?;
         let mut message = vec![Block::ZERO; 2 * shape.cots() + values.len()];
         channel.recv_blocks(&mut message)?;
         let (pairs, corrections) = message.split_at(2 * shape.cots());
@@ -207,8 +351,7 @@ impl<F: Field> SilentVoleReceiver<F> {
             let mut z = [F::ZERO; LANES];
             for (p, z) in z.iter_mut().enumerate() {
                 let tree = tile * LANES + p;
-                let correction = F::from_canonical(corrections[tree])
-                    .ok_or(Error::Malformed { protocol: NAME, what: "a number beyond the field" })?;
+                let correction: F = element(NAME, corrections[tree])?;
                 *z = correction + others[p] + shares[tree];
             }
             let sparse = &mut sparse[tile * tile_len..][..tile_len];
@@ -216,6 +359,22 @@ impl<F: Field> SilentVoleReceiver<F> {
                 let (p, on) = (i % LANES, equal(points[i % LANES], (i / LANES) as u32));
                 *noise = *noise + z[p].masked(on);
                 *sparse = values[tile * LANES + p].masked(on);
+            }
+        }
+        if self.cope.is_some() {
+            let seed = self.prg.block();
+            let weights = Weights::new(seed, shape);
+            let opened = [seed, (weights.sum(&sparse) + mask[0]).to_block()];
+            channel.send_blocks(&opened)?;
+            channel.flush()?;
+            let mine = (weights.sum(&noise) + masked[0]).to_block();
+            let mut theirs = (Commitment([0; 32]), Opening([0; 32]));
+            channel.recv(&mut theirs.0.0)?;
+            channel.send_block(mine)?;
+            channel.flush()?;
+            channel.recv(&mut theirs.1.0)?;
+            if !verify(&binding(&context, &opened), &mine.to_bytes(), &theirs.0, &theirs.1) {
+                return Err(DISAGREE);
             }
         }
         u.copy_from_slice(&Zeroizing::new(code.encode(sparse, u.len())));
@@ -240,11 +399,11 @@ impl<F: Field> VoleSender<F> for SilentVoleSender<F> {
     }
 
     fn extend(&mut self, channel: &mut Channel, out: &mut [F]) -> Result<()> {
-        let mut done = Ok(());
+        let mut done = self.core.check();
         for piece in out.chunks_mut(LARGEST_RUN) {
             done = done.and_then(|()| self.run(channel, piece));
         }
-        done.inspect_err(|_| out.zeroize())
+        self.core.record(done).inspect_err(|_| out.zeroize())
     }
 }
 
@@ -253,13 +412,120 @@ impl<F: Field> VoleReceiver<F, F> for SilentVoleReceiver<F> {
         if u.len() != w.len() {
             return Err(Error::Usage { protocol: NAME, what: "as many u as w" });
         }
-        let mut done = Ok(());
+        let mut done = self.core.check();
         for (u, w) in u.chunks_mut(LARGEST_RUN).zip(w.chunks_mut(LARGEST_RUN)) {
             done = done.and_then(|()| self.run(channel, u, w));
         }
-        done.inspect_err(|_| {
+        self.core.record(done).inspect_err(|_| {
             u.zeroize();
             w.zeroize();
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base;
+    use tacit_crypto::field::{F61, F128};
+    use tacit_net::memory;
+
+    fn prg(seed: u128) -> Prg {
+        Prg::from_seed(Block::new(seed))
+    }
+
+    fn delta<F: Field>(seed: u128) -> F {
+        F::from_block(prg(seed).block())
+    }
+
+    fn sender<F: Field>(ch: &mut Channel, seed: u128) -> Result<SilentVoleSender<F>> {
+        SilentVoleSender::setup(ch, &*base::default(), &mut prg(seed + 1), delta(seed), Security::Malicious)
+    }
+
+    fn receiver<F: Field>(ch: &mut Channel, seed: u128) -> Result<SilentVoleReceiver<F>> {
+        SilentVoleReceiver::setup(ch, &*base::default(), &mut prg(seed + 2), Security::Malicious)
+    }
+
+    fn cheated<T>(result: Result<T>) -> bool {
+        match result {
+            Ok(_) => false,
+            Err(Error::Cheated { protocol: NAME, .. }) => true,
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    /// Whether a sender's changed message is caught; nothing comes out then, and nothing later.
+    fn caught<F: Field>(seed: u128, change: impl FnOnce(&mut [Block]) + Send) -> bool {
+        let (_, result) = memory::run(
+            |ch| sender::<F>(ch, seed)?.run_with(ch, &mut [F::ZERO; 5], change),
+            |ch| {
+                let mut r = receiver::<F>(ch, seed)?;
+                let (mut u, mut w) = ([F::ONE; 5], [F::ONE; 5]);
+                let result = VoleReceiver::extend(&mut r, ch, &mut u, &mut w);
+                if result.is_err() {
+                    assert!(u == [F::ZERO; 5] && w == [F::ZERO; 5]);
+                    assert!(matches!(VoleReceiver::extend(&mut r, ch, &mut u, &mut w), Err(Error::Spent(_))));
+                }
+                result
+            },
+        );
+        // The honest side of a failed comparison of ours may be told of it by the peer's closing the link.
+        match result {
+            Err(Error::Net(_)) => true,
+            other => cheated(other),
+        }
+    }
+
+    #[test]
+    fn a_sender_that_guesses_a_bit_of_a_position_is_right_half_of_the_time() {
+        let trials = 40;
+        let passed = (0..trials)
+            .filter(|i| !caught::<F61>(10 * *i as u128, |m| m[i * 67 % 3000] ^= Block::new(2)))
+            .count();
+        assert!((2..=38).contains(&passed), "{passed} of {trials} guesses were right");
+    }
+
+    #[test]
+    fn a_sender_with_another_delta_in_one_tree_is_caught() {
+        for i in 1..8 {
+            let spoil = |m: &mut [Block]| {
+                let at = m.len() - 50 * i;
+                m[at] = (F128::from_block(m[at]) + F128::ONE).to_block();
+            };
+            assert!(caught::<F128>(1000 + i as u128, spoil), "tree {i}");
+        }
+        assert!(!caught::<F128>(1000, |_| ()) && !caught::<F61>(1000, |_| ()), "honest");
+    }
+
+    #[test]
+    fn a_receiver_that_guesses_a_bit_of_delta_is_caught_when_wrong() {
+        let trials = 40;
+        let mut passed = 0;
+        for trial in 0..trials as u128 {
+            let bit = trial as usize * 7 % F61::BITS;
+            let (s, _) = memory::run(
+                |ch| {
+                    let mut cope =
+                        CopeSender::setup(ch, &*base::default(), &mut prg(1), delta::<F61>(trial))?;
+                    let mut v = [F61::ONE; 9];
+                    let result = cope.extend(ch, NAME, &mut prg(2), &mut v);
+                    assert!(result.is_ok() || v == [F61::ONE; 9]);
+                    result
+                },
+                |ch| {
+                    let mut cope = CopeReceiver::setup::<F61>(ch, &*base::default(), &mut prg(3))?;
+                    let spoil = |i: usize, row: &mut [F61]| {
+                        if i == bit {
+                            row[4] = row[4] + F61::ONE;
+                        }
+                    };
+                    cope.extend_with(ch, &mut prg(4), &[F61::ONE; 9], &mut [F61::ZERO; 9], spoil)
+                },
+            );
+            // Who has a 0 there does not see it.
+            assert_eq!(cheated(s), delta::<F61>(trial).to_block().bit(bit), "trial {trial}");
+            passed += !delta::<F61>(trial).to_block().bit(bit) as usize;
+        }
+        assert!((2..=38).contains(&passed), "{passed} of {trials} guesses were right");
     }
 }
