@@ -372,6 +372,7 @@ fn networks_sort_every_pattern_of_zeros_and_ones() {
 fn sort_argmin_and_lookup_match_the_standard_library() {
     let mut prg = prg(7);
     let sort_circuit = named::find("sort20").unwrap();
+    let shared_circuit = named::find("sort-shared20").unwrap();
     let argmin_circuit = named::find("argmin20").unwrap();
     let lookup_circuit = named::find("lookup100").unwrap();
     for round in 0..10 {
@@ -383,9 +384,17 @@ fn sort_argmin_and_lookup_match_the_standard_library() {
         let smallest = (0..20).min_by_key(|&i| values[i]).unwrap();
         assert_eq!(to_u128(&evaluate(&argmin_circuit.circuit, &inputs)[0]), smallest as u128);
         let sorted = evaluate(&sort_circuit.circuit, &inputs);
+        let masks: Vec<u64> = (0..20).map(|_| prg.below(1 << 32)).collect();
+        let shares = |xor: &dyn Fn(usize) -> u64| {
+            let text: Vec<String> = (0..20).map(|i| xor(i).to_string()).collect();
+            value::parse(&shared_circuit.garbler, &text.join(",")).unwrap()
+        };
+        let inputs = [shares(&|i| masks[i]), shares(&|i| masks[i] ^ values[i])].concat();
+        let shared_sorted = evaluate(&shared_circuit.circuit, &inputs);
         values.sort();
         let expected: Vec<String> = values.iter().map(|v| format!("0x{v:08x}")).collect();
         assert_eq!(value::format(&sort_circuit.outputs[0], &sorted[0]), expected.join(","));
+        assert_eq!(value::format(&shared_circuit.outputs[0], &shared_sorted[0]), expected.join(","));
 
         let table: Vec<u64> = (0..100).map(|_| prg.below(1 << 32)).collect();
         let text: Vec<String> = table.iter().map(|v| format!("{v:#x}")).collect();

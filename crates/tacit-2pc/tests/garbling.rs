@@ -108,6 +108,7 @@ fn garbled_circuits_compute_what_plain_ones_do() {
         "millionaires",
         "hamming100",
         "sort8",
+        "sort-shared5",
         "argmin8",
         "lookup16",
         "modexp8",

@@ -65,6 +65,40 @@ fn processes_and_threads_give_the_same_bytes_and_every_field() {
 }
 
 #[test]
+fn functions_are_measured_by_either_protocol_and_programs_while_they_run() {
+    let bench = Bench::new();
+    let run = |words: &str| {
+        let all = format!("--json bench {words} --repeat 1");
+        let words: Vec<&str> = all.split(' ').collect();
+        results(bench.run(&words).success()).remove(0)
+    };
+    for (words, protocol, kind) in [
+        ("eval add32 --protocol wmk17 --security malicious", "wmk17", "add32"),
+        ("eval add32 --output-to both", "wmk17", "add32 to both"),
+        ("eval add32 --rows 3 --protocol yao", "yao", "add32"),
+        ("eval 4/5/6/700 --security semi-honest", "yao", "4/5/6/700"),
+        ("stream --count 2000 --protocol wmk17", "wmk17", "mul32"),
+        ("stream --count 2000 --protocol yao", "yao", "mul32"),
+    ] {
+        let result = run(words);
+        for field in FIELDS {
+            assert!(!result[field].is_null(), "{field} is missing in {result}");
+        }
+        assert_eq!((result["protocol"].as_str(), result["kind"].as_str()), (Some(protocol), Some(kind)));
+        let security = if protocol == "yao" { "semi-honest" } else { "malicious" };
+        assert_eq!(result["security"], security);
+        // A run of wmk17 begins with the base OTs; each of 40 copies has two blocks an AND gate.
+        let (count, bytes) = (result["count"].as_u64().unwrap(), result["bytes_sent"].as_u64().unwrap());
+        assert!(bytes >= count * if protocol == "yao" { 32 } else { 32 * 40 }, "{words}: {bytes}");
+    }
+    let probe = run("probe --count 1000");
+    assert!(probe["wall_ms"].as_f64() > Some(0.0) && probe["count"] == 1000);
+    let words = ["bench", "eval", "add32", "--protocol", "yao", "--security", "malicious"];
+    bench.run(&words).fails_with(2, &["yao", "semi-honest", "--protocol wmk17"]);
+    bench.run(&["bench", "eval", "1/1/1/1"]).fails_with(2, &["made-up", "3 bits"]);
+}
+
+#[test]
 fn limits_are_results_and_a_slower_figure_fails_the_comparison() {
     let bench = Bench::new();
     let said = bench.run(&["--json", "bench", "limits", "--repeat", "1", "--sample", "1"]);
@@ -146,7 +180,11 @@ fn the_tables_of_papers_are_listed_and_measured() {
     let bench = Bench::new();
     let listed = bench.run(&["bench", "paper"]);
     let listed = listed.success();
-    assert!(listed.contains("kos15-table2") && listed.contains("roted-table3"), "{listed}");
+    for table in
+        ["kos15-table2", "roted-table3", "wmk17-table4", "wmk17-table5", "wmk17-table7", "wmk17-table8"]
+    {
+        assert!(listed.contains(table), "{table} is missing in {listed}");
+    }
     bench.run(&["bench", "paper", "table-9"]).fails_with(2, &["table-9", "kos15-table2"]);
     let said = bench.run(&["--json", "bench", "paper", "roted-table3", "--quick"]);
     let row = results(said.success()).remove(0);

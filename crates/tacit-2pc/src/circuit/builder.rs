@@ -344,6 +344,11 @@ impl Builder {
         result
     }
 
+    /// Whether gates are made inside a region now.
+    pub(super) fn in_region(&self) -> bool {
+        self.depth > 0
+    }
+
     /// Gives back the wires of `value`, for values that a program replaces from step to step. Each bit must be a
     /// value of its own: none may be used afterwards, nor held by a value that is still needed. Constants and inputs
     /// stay.

@@ -128,8 +128,13 @@ impl Modulus {
         self.bits.len()
     }
 
+    /// Its bits, lowest first.
+    pub(super) fn bits(&self) -> &[bool] {
+        &self.bits
+    }
+
     /// 2^exponent modulo this.
-    fn power_of_two(&self, exponent: usize) -> Vec<bool> {
+    pub(super) fn power_of_two(&self, exponent: usize) -> Vec<bool> {
         let n = self.bits.len();
         let mut x = vec![false; n + 1];
         x[0] = true;
@@ -152,7 +157,7 @@ impl Modulus {
     }
 }
 
-fn constant_bits(bits: &[bool]) -> Vec<Bit> {
+pub(super) fn constant_bits(bits: &[bool]) -> Vec<Bit> {
     bits.iter().map(|&b| Bit::constant(b)).collect()
 }
 
@@ -481,7 +486,8 @@ impl Builder {
         }
         let (n, m) = (x.len(), y.len());
         if n == m && n >= KARATSUBA_FROM {
-            return self.karatsuba(x, y);
+            // In a stream, what the parts of a long product leave behind is given back at once.
+            return if self.in_region() { self.region(|b| b.karatsuba(x, y)) } else { self.karatsuba(x, y) };
         }
         let mut columns = vec![Vec::new(); n + m];
         for (i, &a) in x.iter().enumerate() {
@@ -495,7 +501,7 @@ impl Builder {
     fn square_slice(&mut self, x: &[Bit]) -> Vec<Bit> {
         let n = x.len();
         if n >= 2 * KARATSUBA_FROM {
-            return self.karatsuba(x, x);
+            return if self.in_region() { self.region(|b| b.karatsuba(x, x)) } else { self.karatsuba(x, x) };
         }
         let mut columns = vec![Vec::new(); 2 * n];
         for i in 0..n {
@@ -650,20 +656,28 @@ impl Builder {
 
     /// `t · 2^−n` modulo the modulus N, for t below 2^n·N: adds multiples of N until the low half vanishes.
     fn montgomery_reduce(&mut self, t: &[Bit], modulus: &Modulus) -> Uint {
-        let n = modulus.width();
         let mut t = t.to_vec();
         let mut carry = Bit::ZERO;
-        for i in 0..n {
-            let q = t[i];
-            let multiple: Vec<Bit> = modulus.bits.iter().map(|&m| if m { q } else { Bit::ZERO }).collect();
-            let (sum, out) = self.add_slices(&t[i..i + n], &multiple, Bit::ZERO);
-            t[i..i + n].copy_from_slice(&sum);
-            let top = t[i + n];
-            let half = self.xor(top, out);
-            t[i + n] = self.xor(half, carry);
-            carry = self.majority(top, out, carry);
-        }
-        let mut result = t[n..].to_vec();
+        (0..modulus.width()).for_each(|row| self.montgomery_row(&mut t, &mut carry, row, modulus));
+        self.montgomery_end(&t, carry, modulus)
+    }
+
+    /// Adds the multiple of N·2^row to `t` that makes bit `row` vanish; `carry` has the weight of bit n + row.
+    pub(super) fn montgomery_row(&mut self, t: &mut [Bit], carry: &mut Bit, row: usize, modulus: &Modulus) {
+        let n = modulus.width();
+        let q = t[row];
+        let multiple: Vec<Bit> = modulus.bits.iter().map(|&m| if m { q } else { Bit::ZERO }).collect();
+        let (sum, out) = self.add_slices(&t[row..row + n], &multiple, Bit::ZERO);
+        t[row..row + n].copy_from_slice(&sum);
+        let top = t[row + n];
+        let half = self.xor(top, out);
+        t[row + n] = self.xor(half, *carry);
+        *carry = self.majority(top, out, *carry);
+    }
+
+    /// The result after the last row.
+    pub(super) fn montgomery_end(&mut self, t: &[Bit], carry: Bit, modulus: &Modulus) -> Uint {
+        let mut result = t[modulus.width()..].to_vec();
         result.push(carry);
         self.reduce_once(&result, &constant_bits(&modulus.bits))
     }

@@ -1,8 +1,8 @@
 //! Functions by name, with their inputs and outputs described: what `tacit eval NAME` runs.
 
-use super::library::{aes, keccak, search, sha1, sha2, sort};
+use super::library::{aes, keccak, modexp, search, sha1, sha2, sort};
 use super::value::Field;
-use super::{Builder, Circuit, Modulus, Uint};
+use super::{Builder, Circuit, Uint};
 use crate::semi_honest::Owner;
 
 /// A function of two parties: a circuit, whose inputs are the garbler's fields and then the evaluator's.
@@ -95,6 +95,10 @@ fn bit(_: u32) -> Vec<Field> {
 
 fn half_list(n: u32) -> Vec<Field> {
     vec![Field::list("numbers", 32, n / 2)]
+}
+
+fn shares(n: u32) -> Vec<Field> {
+    vec![Field::list("shares", 32, n)]
 }
 
 fn joined(inputs: &[Uint]) -> Uint {
@@ -207,6 +211,21 @@ static REGISTER: &[Entry] = &[
         },
     },
     Entry {
+        stem: "sort-shared",
+        size: Some(16),
+        limit: 4096,
+        about: "the 32-bit numbers that the two inputs are XOR shares of, in increasing order",
+        garbler: shares,
+        evaluator: shares,
+        outputs: |n| vec![Field::list("numbers", 32, n)],
+        body: |b, n, x| {
+            let both = b.xor_bits(&x[0], &x[1]);
+            let mut values = numbers(&[both]);
+            sort::sort(b, &mut values, &sort::odd_even_merge(n as usize));
+            vec![Uint::from_bits(values.iter().flat_map(|v| v.bits().to_vec()).collect())]
+        },
+    },
+    Entry {
         stem: "argmin",
         size: Some(16),
         limit: 1 << 14,
@@ -240,45 +259,12 @@ static REGISTER: &[Entry] = &[
         garbler: |n| vec![Field::number("base", n)],
         evaluator: |n| vec![Field::number("exponent", n)],
         outputs: number,
-        body: |b, n, x| match largest_prime(n) {
+        body: |b, n, x| match modexp::largest_prime(n) {
             Some(modulus) => vec![b.mod_pow(&x[0], &x[1], &modulus)],
             None => vec![x[0].clone()],
         },
     },
 ];
-
-/// The largest prime below 2^n, for 8 ≤ n ≤ 64.
-fn largest_prime(n: u32) -> Option<Modulus> {
-    let top = 1u128 << n;
-    let candidate = (1u128..).step_by(2).map(|c| (top - c) as u64).find(|&p| is_prime(p))?;
-    Modulus::new((0..n).map(|i| candidate >> i & 1 == 1).collect())
-}
-
-/// Miller–Rabin with the bases that decide every number below 2^64 (Sorenson and Webster).
-fn is_prime(n: u64) -> bool {
-    const BASES: [u64; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
-    if n < 2 || BASES.iter().any(|&p| n != p && n.is_multiple_of(p)) {
-        return false;
-    }
-    let mul = |a: u64, b: u64| (u128::from(a) * u128::from(b) % u128::from(n)) as u64;
-    let odd = (n - 1) >> (n - 1).trailing_zeros();
-    BASES.iter().filter(|&&a| a != n).all(|&a| {
-        let mut x = (0..64).rev().fold(1, |x, i| {
-            let square = mul(x, x);
-            if odd >> i & 1 == 1 { mul(square, a) } else { square }
-        });
-        if x == 1 || x == n - 1 {
-            return true;
-        }
-        for _ in 1..(n - 1).trailing_zeros() {
-            x = mul(x, x);
-            if x == n - 1 {
-                return true;
-            }
-        }
-        false
-    })
-}
 
 fn key(width: u32) -> Vec<Field> {
     vec![Field::number("key", width)]
@@ -313,7 +299,7 @@ pub fn find(name: &str) -> Option<Function> {
             let size: u32 = name[stem.len()..].parse().ok()?;
             let smallest = match stem {
                 "modexp" => 8,
-                "sort" | "argmin" | "lookup" => 2,
+                "sort" | "sort-shared" | "argmin" | "lookup" => 2,
                 _ => 1,
             };
             if !(smallest..=entry.limit).contains(&size) {

@@ -1,6 +1,6 @@
 //! Circuits too long to hold: programs that emit their gates step by step.
 
-use super::{Builder, Gate, Order, Planner, Shape, Uint, Window};
+use super::{Builder, Gate, Order, Planner, Shape, Uint, Window, Wire};
 
 /// A function whose circuit is made on the fly, the same on both sides, a bounded number of gates a step.
 ///
@@ -88,6 +88,10 @@ pub struct ProgramPlan<P> {
     inputs: Vec<Uint>,
     planner: Planner,
     gates: Vec<Gate>,
+    /// How many of `gates` are planned.
+    planned: usize,
+    /// The outputs' wires, once the program ended.
+    ending: Option<Vec<Wire>>,
     shape: Shape,
     window: Window,
     outputs: Option<Vec<u32>>,
@@ -107,6 +111,8 @@ impl<P: Program> ProgramPlan<P> {
             builder,
             inputs,
             gates: Vec::new(),
+            planned: 0,
+            ending: None,
             shape,
             window: Window::default(),
             outputs: None,
@@ -120,10 +126,10 @@ impl<P: Program> ProgramPlan<P> {
         &self.shape
     }
 
-    /// The next gates as a stream, as many as the program's steps give at least `WINDOW` of, and at the end the
-    /// outputs' wires.
-    fn next_gates(&mut self) -> Option<Vec<super::Wire>> {
+    /// Makes the next gates, as many as the program's steps give at least `WINDOW` of; at the end returns the outputs' wires.
+    fn next_gates(&mut self) -> Option<Vec<Wire>> {
         self.gates.clear();
+        self.planned = 0;
         let mut ending = None;
         while self.gates.len() < WINDOW && ending.is_none() {
             if let Some(outputs) = self.program.step(&mut self.builder, &self.inputs) {
@@ -131,17 +137,22 @@ impl<P: Program> ProgramPlan<P> {
             }
             self.builder.drain(&mut self.gates);
         }
+        self.made += self.gates.len() as u64;
         ending
     }
 
-    /// Plans and returns the next window; `None` after the last.
+    /// Plans and returns the next window, of at most `WINDOW` gates; `None` after the last.
     pub fn next_window(&mut self) -> Option<&Window> {
         if self.outputs.is_some() {
             return None;
         }
-        let ending = self.next_gates();
-        self.made += self.gates.len() as u64;
-        self.planner.plan(&self.gates, ending.as_deref(), &mut self.window);
+        if self.planned == self.gates.len() {
+            self.ending = self.next_gates();
+        }
+        let end = self.gates.len().min(self.planned + WINDOW);
+        let ending = self.ending.as_deref().filter(|_| end == self.gates.len());
+        self.planner.plan(&self.gates[self.planned..end], ending, &mut self.window);
+        self.planned = end;
         self.ands += self.window.ands();
         self.outputs = ending.map(|wires| {
             // Output wires are constants, inputs or gates' results: all have slots.
@@ -155,7 +166,7 @@ impl<P: Program> ProgramPlan<P> {
         self.outputs.as_deref()
     }
 
-    /// Gates planned so far.
+    /// Gates made so far.
     pub fn gates(&self) -> u64 {
         self.made
     }

@@ -199,7 +199,8 @@ fn format_row(fields: &[value::Field], row: &[BitVec]) -> Vec<String> {
     fields.iter().zip(row).map(|(field, bits)| value::format(field, bits)).collect()
 }
 
-fn output_to(to: OutputArg) -> OutputTo {
+/// The library's name of it.
+pub fn output_to(to: OutputArg) -> OutputTo {
     match to {
         OutputArg::Garbler => OutputTo::Garbler,
         OutputArg::Evaluator => OutputTo::Evaluator,

@@ -5,6 +5,7 @@
 
 pub mod aes;
 pub mod keccak;
+pub mod modexp;
 pub mod search;
 pub mod sha1;
 pub mod sha2;

@@ -27,6 +27,9 @@ pub struct Args {
     /// Copies side by side, each with a Δ of its own, as a cut-and-choose has them
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     copies: u16,
+    /// Measures one of the two only
+    #[arg(long, value_name = "WHAT", value_parser = ["garble", "evaluate"])]
+    only: Option<String>,
     /// AND gates of a run, at least
     #[arg(long, value_name = "N", default_value_t = 1 << 22, value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     count: u64,
@@ -51,19 +54,13 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         )));
     }
     let mut bench = Bench::new(&plan, copies, args.count.div_ceil(each));
-    let garbling = timed(args.repeat, setup_ms, || bench.garble());
-    let evaluating = timed(args.repeat, setup_ms, || bench.evaluate());
-    let common = Common {
-        threads: 1,
-        link: LinkModel::LOOPBACK,
-        repeat: args.repeat,
-        tls: false,
-        in_process: true,
-        peer_of: None,
-        peer_keys: None,
-    };
-    let nobody = Side { wall_ms: vec![0.0; garbling.wall_ms.len()], cpu_ms: vec![0.0], ..Side::default() };
-    for (what, side) in [("garble", garbling), ("evaluate", evaluating)] {
+    for what in ["garble", "evaluate"] {
+        if args.only.as_deref().is_some_and(|only| only != what) {
+            continue;
+        }
+        let once: &mut dyn FnMut() =
+            if what == "garble" { &mut || bench.garble() } else { &mut || bench.evaluate() };
+        let side = timed(args.repeat, setup_ms, once);
         let subject = Subject {
             name: what,
             protocol: HalfGates::NAME.into(),
@@ -72,9 +69,24 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
             count: each * bench.executions,
             more: |_, _| Vec::new(),
         };
-        common.report(context, &subject, &side, &nobody)?;
+        report_alone(context, &subject, &side)?;
     }
     Ok(())
+}
+
+/// Reports what one thread did without a peer.
+pub fn report_alone(context: &Context, subject: &Subject, side: &Side) -> Result<()> {
+    let common = Common {
+        threads: 1,
+        link: LinkModel::LOOPBACK,
+        repeat: side.wall_ms.len() as u16,
+        tls: false,
+        in_process: true,
+        peer_of: None,
+        peer_keys: None,
+    };
+    let nobody = Side { wall_ms: vec![0.0; side.wall_ms.len()], cpu_ms: vec![0.0], ..Side::default() };
+    common.report(context, subject, side, &nobody)
 }
 
 fn independent() -> Result<Circuit> {
@@ -134,7 +146,7 @@ impl<'a> Bench<'a> {
 }
 
 /// Times `once` after a warm-up.
-fn timed(repeat: u16, setup_ms: f64, mut once: impl FnMut()) -> Side {
+pub fn timed(repeat: u16, setup_ms: f64, mut once: impl FnMut()) -> Side {
     once();
     let mut side = Side { setup_ms, ..Side::default() };
     for _ in 0..repeat {

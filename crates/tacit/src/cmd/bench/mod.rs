@@ -14,6 +14,7 @@ mod net;
 mod ot;
 mod paper;
 mod plot;
+mod probe;
 mod psi;
 mod record;
 mod report;
@@ -39,8 +40,9 @@ Examples:
   tacit bench ot --protocol iknp --kind rot --link wan --repeat 3
   tacit bench base-ot --protocol mrr21 --count 128
   tacit bench psi --count 1048576 --security malicious
+  tacit bench eval aes128 --protocol wmk17 --security malicious
   tacit bench garble aes128 --copies 40
-  tacit bench stream --count 100000000 --repeat 1
+  tacit bench stream --security semi-honest --count 100000000 --repeat 1
   tacit bench net --tls
   tacit bench limits --json
   tacit bench paper kos15-table2 --quick
@@ -73,6 +75,8 @@ enum What {
     Garble(garble::Args),
     /// A program too long to hold, garbled while it is made
     Stream(stream::Args),
+    /// The labels of an input from those of its ρ-probe encoding
+    Probe(probe::Args),
     /// Private set intersection of two generated sets
     Psi(psi::Args),
     /// The channel itself: throughput and round trip
@@ -95,6 +99,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         What::Eval(args) => eval::run(args, context),
         What::Garble(args) => garble::run(args, context),
         What::Stream(args) => stream::run(args, context),
+        What::Probe(args) => probe::run(args, context),
         What::Psi(args) => psi::run(args, context),
         What::Net(args) => net::run(args, context),
         What::Limits(args) => limits::run(args, context),

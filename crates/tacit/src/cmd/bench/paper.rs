@@ -1,10 +1,13 @@
 //! `tacit bench paper NAME`: a table of a paper measured again, at its sizes and over its links, our figure beside its own.
 
+mod wmk17;
+
 use super::measured;
 use super::record::Record;
 use crate::cli::Context;
 use clap::CommandFactory;
 use serde_json::json;
+use std::collections::HashMap;
 use tacit::{Error, Result};
 
 /// A table of a paper, measured again.
@@ -21,7 +24,7 @@ pub struct Args {
 }
 
 /// What of a result stands beside the paper's figure.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 enum Figure {
     /// The runs without the setup: cost is linear in the count.
     Run,
@@ -33,6 +36,13 @@ enum Figure {
     BothPerItem,
     /// Bytes of both directions together, the setup left out.
     Bytes,
+    /// Setup and one run, and the paper's bytes of both directions.
+    TotalAndBytes(u64),
+    /// The runs without the setup, brought to this count.
+    Scaled(u64),
+    /// Microseconds that one more of something takes: the slope of the line through the row's own size and these
+    /// command lines with theirs.
+    Slope { first: f64, points: Vec<(String, f64)> },
 }
 
 struct Row {
@@ -57,6 +67,8 @@ struct Table {
 
 /// Milliseconds above which `--quick` leaves a row of fixed size out.
 const QUICK_MS: f64 = 2_500.0;
+/// Milliseconds of the paper's from which one measured run must do.
+const LONG_MS: f64 = 20_000.0;
 /// By how much `--quick` divides the count of a row whose cost is linear.
 const QUICK_DIVISOR: u64 = 32;
 
@@ -107,15 +119,6 @@ const BCGIKRS_TABLE_2: &[(&str, u16, [[f64; 4]; 3])] = &[
 const BCGIKRS_TABLE_3: &[(&str, [f64; 4])] = &[
     ("silent", [126_658.0, 98_754.0, 83_394.0, 57_806.0]),
     ("iknp", [160_056_360.0, 16_011_518.0, 1_655_784.0, 168_186.0]),
-];
-
-/// Loopback, 2.32 Gbit/s within 1 ms, and 200 Mbit/s with a round trip of 75 ms.
-const WMK_LINKS: [&str; 3] = ["loopback", "2320/0.5", "200/37.5"];
-const WMK_TABLE_4: &[(&str, [f64; 3])] = &[
-    ("add32", [29.0, 39.0, 1060.0]),
-    ("aes128", [50.0, 65.0, 1513.0]),
-    ("sha1", [136.0, 200.0, 3439.0]),
-    ("sha256", [277.0, 438.0, 6716.0]),
 ];
 
 const TABLES: &[Table] = &[
@@ -249,25 +252,6 @@ const TABLES: &[Table] = &[
         },
         note: "the paper's time leaves out the consistency check of the OT extension, ours has it",
     },
-    Table {
-        name: "wmk17-table4",
-        title: "Wang, Malozemoff, Katz 2017, table 4: single execution, everything included",
-        needs: ("eval", "wmk17"),
-        rows: || {
-            let row = |function: &str, link: &str, ms: f64| Row {
-                label: format!("{function}, {link}"),
-                words: format!("eval {function} --protocol wmk17 --link {link}"),
-                count: 0,
-                figure: Figure::Total,
-                paper: ms,
-            };
-            let rows = WMK_TABLE_4.iter().flat_map(|(function, times)| {
-                WMK_LINKS.iter().zip(times).map(move |(link, ms)| row(function, link, *ms))
-            });
-            rows.collect()
-        },
-        note: "the paper's 75 ms are taken as the round trip",
-    },
 ];
 
 /// Whether this command has a benchmark `what` of `protocol`.
@@ -285,7 +269,7 @@ fn is_there(what: &str, protocol: &str) -> bool {
 }
 
 fn tables() -> impl Iterator<Item = &'static Table> {
-    TABLES.iter().filter(|table| is_there(table.needs.0, table.needs.1))
+    TABLES.iter().chain(wmk17::TABLES).filter(|table| is_there(table.needs.0, table.needs.1))
 }
 
 /// Runs the subcommand.
@@ -306,6 +290,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
             known.join(", ")
         )));
     }
+    let mut results = Results::default();
     for table in chosen {
         if !context.json {
             let head = format!(
@@ -316,8 +301,13 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         }
         let mut left_out = 0;
         for row in (table.rows)() {
-            match words(&row, &args)? {
-                Some(words) => line(table, &row, &measured(&words)?, context)?,
+            match words(&row, &args) {
+                Some(words) => {
+                    let record = results.take(words)?;
+                    let more = |words: &str| results.take(full(words, &row, &args));
+                    let ours = ours(&row, &record, args.quick, more)?;
+                    line(table, &row, &record, ours, context)?;
+                }
                 None => left_out += 1,
             }
         }
@@ -328,51 +318,112 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// The command line of a row; `None` for one that is left out.
-fn words(row: &Row, args: &Args) -> Result<Option<Vec<String>>> {
-    let mut words: Vec<String> = row.words.split(' ').map(str::to_owned).collect();
-    let protocol = words.iter().position(|w| w == "--protocol").and_then(|at| words.get(at + 1));
-    if !protocol.is_some_and(|p| is_there(&words[0], p) || words[0] == "psi") {
-        return Ok(None);
+/// What was measured already: rows may share a command line.
+#[derive(Default)]
+struct Results(HashMap<Vec<String>, Record>);
+
+impl Results {
+    fn take(&mut self, words: Vec<String>) -> Result<Record> {
+        if let Some(known) = self.0.get(&words) {
+            return Ok(known.clone());
+        }
+        let record = measured(&words)?;
+        self.0.insert(words, record.clone());
+        Ok(record)
     }
-    let linear = row.figure == Figure::Run;
-    if args.quick && !linear && row.figure != Figure::Bytes && row.paper > QUICK_MS {
-        return Ok(None);
-    }
-    if row.count > 0 {
-        let count = if args.quick && linear { row.count / QUICK_DIVISOR } else { row.count };
-        words.extend(["--count".into(), count.to_string()]);
-    }
-    let repeat = if args.quick { 1 } else { args.repeat };
-    words.extend(["--repeat".into(), repeat.to_string()]);
-    Ok(Some(words))
 }
 
-/// Our figure in the paper's unit, at the paper's size.
-fn ours(row: &Row, record: &Record) -> f64 {
+/// The command line of a row; `None` for one that is left out.
+fn words(row: &Row, args: &Args) -> Option<Vec<String>> {
+    let words: Vec<&str> = row.words.split(' ').collect();
+    let protocol = words.iter().position(|w| *w == "--protocol").and_then(|at| words.get(at + 1));
+    if !protocol.is_none_or(|p| is_there(words[0], p) || words[0] == "psi") {
+        return None;
+    }
+    let fixed = !matches!(row.figure, Figure::Run | Figure::Bytes | Figure::Slope { .. });
+    // Of circuits by the row, a few rows stand for all.
+    let leave = args.quick && fixed && row.paper > QUICK_MS && !row.words.contains("--rows");
+    (!leave).then(|| full(&row.words, row, args))
+}
+
+/// A command line with count and repeats.
+fn full(words: &str, row: &Row, args: &Args) -> Vec<String> {
+    let mut words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+    if row.count > 0 {
+        let linear = args.quick && row.figure == Figure::Run;
+        let count = if linear { row.count / QUICK_DIVISOR } else { row.count };
+        words.extend(["--count".into(), count.to_string()]);
+    }
+    let fixed = matches!(row.figure, Figure::TotalAndBytes(_) | Figure::Scaled(_));
+    let repeat = if args.quick || fixed && row.paper > LONG_MS { 1 } else { args.repeat };
+    words.extend(["--repeat".into(), repeat.to_string()]);
+    words
+}
+
+/// Our figure in the paper's unit, at the paper's size; `measure` takes further command lines.
+fn ours(
+    row: &Row,
+    record: &Record,
+    quick: bool,
+    mut measure: impl FnMut(&str) -> Result<Record>,
+) -> Result<f64> {
     let count = record.count.max(1) as f64;
-    match row.figure {
+    Ok(match &row.figure {
         Figure::Run => record.wall_ms * row.count as f64 / count,
-        Figure::Total if record.name == "psi" => record.wall_ms,
-        Figure::Total => record.setup_ms + record.wall_ms,
+        Figure::Scaled(whole) => record.wall_ms * *whole as f64 / count,
+        Figure::Total | Figure::TotalAndBytes(_) if record.name == "psi" => record.wall_ms,
+        Figure::Total | Figure::TotalAndBytes(_) => record.setup_ms + record.wall_ms,
         Figure::Setup => record.setup_ms,
         Figure::BothPerItem => (record.cpu_ms_local + record.cpu_ms_peer) / count,
         Figure::Bytes => (record.bytes_sent + record.bytes_received) as f64,
-    }
+        Figure::Slope { first, points } => {
+            let mut line = vec![(*first, record.wall_ms)];
+            for (words, size) in points.iter().take(if quick { 1 } else { points.len() }) {
+                line.push((*size, measure(words)?.wall_ms));
+            }
+            slope(&line) * 1e3
+        }
+    })
 }
 
-fn line(table: &Table, row: &Row, record: &Record, context: &Context) -> Result<()> {
-    let ours = ours(row, record);
-    let unit = if row.figure == Figure::Bytes { "bytes" } else { "ms" };
+/// The slope of the line of least squares.
+fn slope(points: &[(f64, f64)]) -> f64 {
+    let n = points.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
+    let (x, y) = (mean(|p| p.0), mean(|p| p.1));
+    let both: f64 = points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum();
+    both / points.iter().map(|p| (p.0 - x) * (p.0 - x)).sum::<f64>()
+}
+
+fn line(table: &Table, row: &Row, record: &Record, ours: f64, context: &Context) -> Result<()> {
+    let unit = match row.figure {
+        Figure::Bytes => "bytes",
+        Figure::Slope { .. } => "µs",
+        _ => "ms",
+    };
+    show(table, &row.label, record, (row.paper, ours, unit), context)?;
+    if let Figure::TotalAndBytes(paper) = row.figure {
+        let bytes = (record.bytes_sent + record.bytes_received) as f64;
+        show(table, &row.label, record, (paper as f64, bytes, "bytes"), context)?;
+    }
+    Ok(())
+}
+
+fn show(
+    table: &Table,
+    label: &str,
+    record: &Record,
+    (paper, ours, unit): (f64, f64, &str),
+    context: &Context,
+) -> Result<()> {
     let mut record = record.clone();
     record.more.insert("table".into(), json!(table.name));
-    record.more.insert("row".into(), json!(row.label));
-    record.more.insert("paper".into(), json!(row.paper));
+    record.more.insert("row".into(), json!(label));
+    record.more.insert("paper".into(), json!(paper));
     record.more.insert("ours".into(), json!(ours));
     record.more.insert("unit".into(), json!(unit));
     let object = serde_json::to_value(&record).map_err(|e| Error::Other(e.to_string()))?;
-    let text =
-        format!("  {:>12.3} {ours:>12.3} {:>7.2}x {unit:<6} {}", row.paper, row.paper / ours, row.label);
+    let text = format!("  {paper:>12.3} {ours:>12.3} {:>7.2}x {unit:<6} {label}", paper / ours);
     context.result(&object, &text)
 }
 
@@ -410,10 +461,19 @@ mod tests {
         };
         let row =
             |figure| Row { label: String::new(), words: String::new(), count: 10_000, figure, paper: 1.0 };
-        assert_eq!(ours(&row(Figure::Run), &record), 20.0);
-        assert_eq!(ours(&row(Figure::Total), &record), 7.0);
-        assert_eq!(ours(&row(Figure::Setup), &record), 5.0);
-        assert_eq!(ours(&row(Figure::BothPerItem), &record), 0.004);
-        assert_eq!(ours(&row(Figure::Bytes), &record), 15.0);
+        let twice = |words: &str| {
+            assert_eq!(words, "larger");
+            Ok(Record { wall_ms: 5.0, ..record.clone() })
+        };
+        let of = |figure| ours(&row(figure), &record, false, twice).unwrap();
+        assert_eq!(of(Figure::Run), 20.0);
+        assert_eq!(of(Figure::Total), 7.0);
+        assert_eq!(of(Figure::Setup), 5.0);
+        assert_eq!(of(Figure::BothPerItem), 0.004);
+        assert_eq!(of(Figure::Bytes), 15.0);
+        assert_eq!(of(Figure::TotalAndBytes(7)), 7.0);
+        assert_eq!(of(Figure::Scaled(3000)), 6.0);
+        assert_eq!(of(Figure::Slope { first: 100.0, points: vec![("larger".into(), 400.0)] }), 10.0);
+        assert_eq!(slope(&[(0.0, 1.0), (1.0, 2.0), (2.0, 6.0)]), 2.5);
     }
 }
