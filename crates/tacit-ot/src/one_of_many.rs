@@ -1,93 +1,168 @@
-//! Random 1-out-of-p OT for p = 4, 16 and 256 (BCGIKRS19, figure 4) from log2 p random OTs each.
+//! Random 1-out-of-p OT for p = 2, 4, 16 and 256 by the paper's generator (BCGIKRS19, figure 4): subfield VOLE with u in the
+//! field of p elements, of which every OT takes one correlation.
 //!
-//! Deviation from the figure: instead of a subfield VOLE over a field of p elements, whose reverse VOLE needs more than OT,
-//! an OT's p messages are hashes of one message of each of log2 p random OTs: message j takes those of j's bits. The receiver
-//! holds one of each pair, so every message but one has an input it does not know. As secure as the random OT, in
-//! the random-oracle model; log2 p times its work.
+//! The sender's message x is H(i, v + x·Δ), the receiver's H(i, w) that of its choice u. H is MITCCRH with one gid an OT, under
+//! which the receiver does not know p − 1 inputs. As secure as the VOLE, in the ideal-cipher model; traffic is that of the VOLE
+//! and 16 bytes at setup.
 
-use crate::{Error, Result, RotReceiver, RotSender};
-use tacit_crypto::{BitVec, Block};
+use crate::silent::bcgikrs19::{Code, Config, SilentReceiver, SilentSender};
+use crate::silent::subfield::{Subfield, SubfieldReceiver, SubfieldSender};
+use crate::{BaseOt, Error, Result, Security, VoleReceiver, VoleSender};
+use tacit_crypto::hash::Mitccrh;
+use tacit_crypto::transcript::Transcript;
+use tacit_crypto::{Block, Prg, gf128};
 use tacit_net::{Channel, Party};
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 const NAME: &str = "1-out-of-p ot";
+/// OTs hashed together.
+const BATCH: usize = 256;
 
-/// Random 1-out-of-p OT over a sender or a receiver of random OT.
-pub struct OneOfMany<R> {
-    rot: R,
-    bits: usize,
+/// The fields of p elements, with the hash of a session and the number of the next OT.
+struct Core {
+    field: Subfield,
+    hash: Mitccrh,
     next: u64,
 }
 
-impl<R> OneOfMany<R> {
-    /// `p` is 2, 4, 16 or 256, or else `Error::Usage`.
-    pub fn new(rot: R, p: usize) -> Result<Self> {
-        if ![2, 4, 16, 256].contains(&p) {
-            return Err(Error::Usage { protocol: NAME, what: "p must be 2, 4, 16 or 256" });
-        }
-        Ok(OneOfMany { rot, bits: p.ilog2() as usize, next: 0 })
+fn field(p: usize) -> Result<Subfield> {
+    let field = if p.is_power_of_two() { Subfield::new(p.ilog2() as usize) } else { None };
+    field.ok_or(Error::Usage { protocol: NAME, what: "p must be 2, 4, 16 or 256" })
+}
+
+impl Core {
+    fn new(channel: &Channel, field: Subfield, sends: bool, salt: Block) -> Self {
+        let mut transcript = Transcript::new("tacit one-of-many ot v2");
+        transcript.append("session", &channel.session_id().0);
+        transcript.append_u64("sender", ((channel.party() == Party::First) == sends) as u64);
+        transcript.append_u64("p", field.size() as u64);
+        transcript.append_blocks("salt", &[salt]);
+        Core { field, hash: Mitccrh::new(transcript.challenge_block("mitccrh start")), next: 0 }
+    }
+
+    fn take(&mut self, count: usize) -> u64 {
+        let first = self.next;
+        self.next += count as u64;
+        first
+    }
+}
+
+fn code(security: Security) -> Config {
+    Config { code: Code::Linear, security }
+}
+
+/// The sender of random 1-out-of-p OT.
+pub struct OneOfManySender {
+    core: Core,
+    vole: Box<dyn VoleSender<Block> + Send>,
+}
+
+enum ReceiverVole {
+    Two(Box<SilentReceiver>),
+    More(Box<SubfieldReceiver>),
+}
+
+/// The receiver of random 1-out-of-p OT.
+pub struct OneOfManyReceiver {
+    core: Core,
+    vole: ReceiverVole,
+}
+
+impl OneOfManySender {
+    /// Sets up from a malicious base OT, in which this side receives 128. `Error::Usage` unless `p` is 2, 4, 16 or 256.
+    pub fn setup(
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+        p: usize,
+        security: Security,
+    ) -> Result<Self> {
+        let field = field(p)?;
+        let vole: Box<dyn VoleSender<Block> + Send> = match p {
+            2 => Box::new(SilentSender::setup(channel, base, prg, code(security))?),
+            _ => Box::new(SubfieldSender::setup(channel, base, prg, field, security)?),
+        };
+        let salt = prg.block();
+        channel.send_block(salt)?;
+        channel.flush()?;
+        Ok(OneOfManySender { core: Core::new(channel, field, true, salt), vole })
     }
 
     /// Number of messages of an OT.
     pub fn messages(&self) -> usize {
-        1 << self.bits
+        self.core.field.size()
     }
 
-    /// The hash of a session, a direction and p, with the number of the next OT.
-    fn oracle(&mut self, channel: &Channel, sends: bool, count: usize) -> (blake3::Hasher, u64) {
-        let mut hasher = blake3::Hasher::new_derive_key("tacit 2026 one-of-many ot v1");
-        hasher.update(&channel.session_id().0);
-        hasher.update(&[((channel.party() == Party::First) == sends) as u8, self.bits as u8]);
-        let first = self.next;
-        self.next += count as u64;
-        (hasher, first)
-    }
-}
-
-fn hash(oracle: &blake3::Hasher, index: u64, parts: &[Block]) -> Block {
-    let mut hasher = oracle.clone();
-    hasher.update(&index.to_le_bytes());
-    hasher.update(Block::as_bytes(parts));
-    let mut out = [0; 16];
-    hasher.finalize_xof().fill(&mut out);
-    Block::from_bytes(out)
-}
-
-impl<R: RotSender> OneOfMany<R> {
     /// Makes `out.len() / p` OTs of p random messages each. `Error::Usage` unless p divides; nothing is left on an error.
     pub fn send(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
-        if !out.len().is_multiple_of(self.messages()) {
+        let p = self.messages();
+        if !out.len().is_multiple_of(p) {
             return Err(Error::Usage { protocol: NAME, what: "the buffer must hold p messages an OT" });
         }
-        let (bits, count) = (self.bits, out.len() / self.messages());
-        let (oracle, first) = self.oracle(channel, true, count);
-        let mut pairs = Zeroizing::new(vec![[Block::ZERO; 2]; count * bits]);
-        self.rot.extend(channel, &mut pairs)?;
-        let mut parts = Zeroizing::new([Block::ZERO; 8]);
-        let ots = out.chunks_mut(1 << bits).zip(pairs.chunks(bits));
-        for (index, (messages, pairs)) in (first..).zip(ots) {
-            for (j, message) in messages.iter_mut().enumerate() {
-                for (b, pair) in pairs.iter().enumerate() {
-                    parts[b] = pair[j >> b & 1];
+        let mut v = Zeroizing::new(vec![Block::ZERO; out.len() / p]);
+        self.vole.extend(channel, &mut v).inspect_err(|_| out.zeroize())?;
+        let delta = self.vole.delta();
+        let mut first = self.core.take(v.len());
+        let mut rows = Zeroizing::new([Block::ZERO; BATCH]);
+        let mut pairs = Zeroizing::new([[Block::ZERO; 2]; BATCH]);
+        for (v, out) in v.chunks(BATCH).zip(out.chunks_mut(BATCH * p)) {
+            let (rows, pairs) = (&mut rows[..v.len()], &mut pairs[..v.len()]);
+            // Elements x and x + 1 differ by one, so their messages are those of a correlated OT.
+            for x in (0..p).step_by(2) {
+                let offset = gf128::mul(self.core.field.embed(x as u8), delta);
+                for (row, v) in rows.iter_mut().zip(v) {
+                    *row = *v ^ offset;
                 }
-                *message = hash(&oracle, index, &parts[..bits]);
+                self.core.hash.cot_to_rot_sender(first, delta, rows, pairs);
+                for (out, pair) in out.chunks_mut(p).zip(&*pairs) {
+                    out[x..x + 2].copy_from_slice(pair);
+                }
             }
+            first += v.len() as u64;
         }
         Ok(())
     }
 }
 
-impl<R: RotReceiver> OneOfMany<R> {
+impl OneOfManyReceiver {
+    /// Sets up from a malicious base OT, in which this side sends 128. `Error::Usage` unless `p` is 2, 4, 16 or 256.
+    pub fn setup(
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+        p: usize,
+        security: Security,
+    ) -> Result<Self> {
+        let field = field(p)?;
+        let vole = match p {
+            2 => ReceiverVole::Two(Box::new(SilentReceiver::setup(channel, base, prg, code(security))?)),
+            _ => ReceiverVole::More(Box::new(SubfieldReceiver::setup(channel, base, prg, field, security)?)),
+        };
+        let salt = channel.recv_block()?;
+        Ok(OneOfManyReceiver { core: Core::new(channel, field, false, salt), vole })
+    }
+
+    /// Number of messages of an OT.
+    pub fn messages(&self) -> usize {
+        self.core.field.size()
+    }
+
     /// Makes `out.len()` OTs; returns the random choices, `out[i]` being the message of choice `i`.
     pub fn receive(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<Zeroizing<Vec<u8>>> {
-        let bits = self.bits;
-        let (oracle, first) = self.oracle(channel, false, out.len());
-        let mut messages = Zeroizing::new(vec![Block::ZERO; out.len() * bits]);
-        let choices: BitVec = self.rot.extend(channel, &mut messages)?;
-        for (index, (out, parts)) in (first..).zip(out.iter_mut().zip(messages.chunks(bits))) {
-            *out = hash(&oracle, index, parts);
+        let mut w = Zeroizing::new(vec![Block::ZERO; out.len()]);
+        let mut choices = Zeroizing::new(vec![0u8; out.len()]);
+        match &mut self.vole {
+            ReceiverVole::Two(vole) => {
+                let mut bits = Zeroizing::new(vec![false; out.len()]);
+                vole.extend(channel, &mut bits, &mut w)?;
+                for (choice, bit) in choices.iter_mut().zip(bits.iter()) {
+                    *choice = (*bit).into();
+                }
+            }
+            ReceiverVole::More(vole) => vole.extend(channel, &mut choices, &mut w)?,
         }
-        let number = |i| (0..bits).fold(0u8, |n, b| n | (choices.get(i * bits + b) as u8) << b);
-        Ok(Zeroizing::new((0..out.len()).map(number).collect()))
+        let first = self.core.take(out.len());
+        self.core.hash.cot_to_rot_receiver(first, &w, out);
+        Ok(choices)
     }
 }

@@ -1,23 +1,71 @@
-//! Random 1-out-of-p OT over silent OT.
+//! Random 1-out-of-p OT from subfield VOLE, and that VOLE by itself.
 
 mod common;
 
 use common::prg;
-use tacit_crypto::Block;
-use tacit_ot::convert::CotToRot;
-use tacit_ot::one_of_many::OneOfMany;
-use tacit_ot::silent::bcgikrs19::{Code, Config, SilentReceiver, SilentSender};
-use tacit_ot::{Security, base};
+use std::collections::HashSet;
+use tacit_crypto::{Block, gf128};
+use tacit_net::memory;
+use tacit_ot::one_of_many::{OneOfManyReceiver, OneOfManySender};
+use tacit_ot::silent::subfield::{Subfield, SubfieldReceiver, SubfieldSender};
+use tacit_ot::{Error, Security, VoleReceiver, VoleSender, base};
+
+#[test]
+fn subfield_correlations() {
+    for degree in [1, 2, 4, 8] {
+        for security in [Security::SemiHonest, Security::Malicious] {
+            let field = Subfield::new(degree).unwrap();
+            let sizes = [1, 0, 1000, 20_001];
+            let ((delta, v), (u, w)) = common::run(
+                |ch| {
+                    let mut s = SubfieldSender::setup(ch, &*base::default(), &mut prg(1), field, security)?;
+                    let mut all = Vec::new();
+                    for n in sizes {
+                        let mut v = vec![Block::ONES; n];
+                        s.extend(ch, &mut v)?;
+                        all.extend(v);
+                    }
+                    Ok((s.delta(), all))
+                },
+                |ch| {
+                    let mut r = SubfieldReceiver::setup(ch, &*base::default(), &mut prg(2), field, security)?;
+                    let mut all = (Vec::new(), Vec::new());
+                    for n in sizes {
+                        let (mut u, mut w) = (vec![255; n], vec![Block::ONES; n]);
+                        r.extend(ch, &mut u, &mut w)?;
+                        all.0.extend(u);
+                        all.1.extend(w);
+                    }
+                    Ok(all)
+                },
+            );
+            for i in 0..v.len() {
+                assert!((u[i] as usize) < field.size());
+                assert!(w[i] == v[i] ^ gf128::mul(field.embed(u[i]), delta), "{i} over GF(2^{degree})");
+            }
+            assert_eq!(v.iter().map(|v| v.to_u128()).collect::<HashSet<_>>().len(), v.len(), "values repeat");
+            // Every element, zero too, about equally often.
+            let mean = u.len() / field.size();
+            let mut counts = vec![0usize; field.size()];
+            u.iter().for_each(|u| counts[*u as usize] += 1);
+            assert!(counts.iter().all(|n| n.abs_diff(mean) < 7 * mean.isqrt()), "{counts:?}");
+        }
+    }
+}
 
 #[test]
 fn the_receiver_has_one_of_p_messages() {
-    let config = Config { code: Code::Linear, security: Security::Malicious };
-    for p in [2, 4, 16, 256] {
-        let sizes = [1, 0, 300];
+    for (p, security) in [
+        (2, Security::Malicious),
+        (4, Security::SemiHonest),
+        (16, Security::Malicious),
+        (256, Security::Malicious),
+    ] {
+        let sizes = [1, 0, 700];
         let (sent, received) = common::run(
             |ch| {
-                let silent = SilentSender::setup(ch, &*base::default(), &mut prg(1), config)?;
-                let mut ot = OneOfMany::new(CotToRot::new(silent, &mut prg(2)), p)?;
+                let mut ot = OneOfManySender::setup(ch, &*base::default(), &mut prg(1), p, security)?;
+                assert!(matches!(ot.send(ch, &mut vec![Block::ZERO; p + 1]), Err(Error::Usage { .. })));
                 let mut all = Vec::new();
                 for n in sizes {
                     let mut out = vec![Block::ZERO; n * p];
@@ -27,8 +75,8 @@ fn the_receiver_has_one_of_p_messages() {
                 Ok(all)
             },
             |ch| {
-                let silent = SilentReceiver::setup(ch, &*base::default(), &mut prg(3), config)?;
-                let mut ot = OneOfMany::new(CotToRot::new(silent, &mut prg(4)), p)?;
+                let mut ot = OneOfManyReceiver::setup(ch, &*base::default(), &mut prg(3), p, security)?;
+                assert_eq!(ot.messages(), p);
                 let mut all = Vec::new();
                 for n in sizes {
                     let mut out = vec![Block::ZERO; n];
@@ -39,13 +87,39 @@ fn the_receiver_has_one_of_p_messages() {
             },
         );
         assert_eq!(sent.len(), received.len() * p);
-        let distinct: std::collections::HashSet<_> = sent.iter().map(|b| b.to_u128()).collect();
+        let distinct: HashSet<_> = sent.iter().map(|b| b.to_u128()).collect();
         assert_eq!(distinct.len(), sent.len(), "messages repeat at p = {p}");
         for (i, (choice, message)) in received.iter().enumerate() {
             assert!(*message == sent[i * p + *choice as usize], "OT {i} of p = {p}");
         }
-        let kinds: std::collections::HashSet<_> = received.iter().map(|r| r.0).collect();
+        let kinds: HashSet<_> = received.iter().map(|r| r.0).collect();
         assert!(kinds.len() > p.min(200) / 2, "few choices at p = {p}");
     }
-    assert!(OneOfMany::new((), 3).is_err() && OneOfMany::new((), 512).is_err());
+}
+
+#[test]
+fn other_parameters_are_clear_errors() {
+    for p in [0, 1, 3, 8, 512] {
+        let (a, b) = memory::run(
+            |ch| {
+                OneOfManySender::setup(ch, &*base::default(), &mut prg(1), p, Security::Malicious).map(|_| ())
+            },
+            |ch| {
+                OneOfManyReceiver::setup(ch, &*base::default(), &mut prg(1), p, Security::Malicious)
+                    .map(|_| ())
+            },
+        );
+        for error in [a.unwrap_err(), b.unwrap_err()] {
+            assert!(matches!(error, Error::Usage { .. }), "{error}");
+        }
+    }
+    let (a, b) = memory::run(
+        |ch| OneOfManySender::setup(ch, &*base::default(), &mut prg(1), 4, Security::Malicious).map(|_| ()),
+        |ch| {
+            OneOfManyReceiver::setup(ch, &*base::default(), &mut prg(1), 16, Security::Malicious).map(|_| ())
+        },
+    );
+    for error in [a.unwrap_err(), b.unwrap_err()] {
+        assert!(matches!(error, Error::Malformed { .. }) && error.to_string().contains("field"), "{error}");
+    }
 }

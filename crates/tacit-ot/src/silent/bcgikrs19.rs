@@ -394,6 +394,126 @@ impl CotReceiver for SilentReceiver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base;
+    use tacit_net::{LinkModel, Party, SessionId, memory};
+
+    const CONFIGS: [Config; 2] = [malicious(Code::QuasiCyclic), malicious(Code::Linear)];
+
+    const fn malicious(code: Code) -> Config {
+        Config { code, security: Security::Malicious }
+    }
+
+    /// What a sender does to its corrections and to its digest, and the Δ that it uses in its trees.
+    struct Cheater<'a> {
+        corrections: &'a (dyn Fn(&mut [Block]) + Sync),
+        digest: &'a (dyn Fn(&mut [u8; 32]) + Sync),
+        delta: Block,
+    }
+
+    const HONEST: Cheater<'static> = Cheater { corrections: &|_| {}, digest: &|_| {}, delta: Block::ZERO };
+
+    impl Cheater<'_> {
+        /// One run, following the protocol but for that.
+        fn run(&self, s: &mut SilentSender, ch: &mut Channel) -> Result<()> {
+            let (shape, mut expander, code) = s.core.begin(Core::run_size(1));
+            let mut cots = vec![Block::ZERO; shape.cots() + KAPPA];
+            CotSender::extend(&mut s.kos, ch, &mut cots)?;
+            let (level, check) = cots.split_at(shape.cots());
+            let mut bits = vec![0u8; shape.cots().div_ceil(8)];
+            ch.recv(&mut bits)?;
+            // The honest message is caught on its way out.
+            let (mut a, mut b) = memory::pair_with(ch.session_id());
+            a.send(&bits)?;
+            a.flush()?;
+            let delta = s.kos.delta() ^ self.delta;
+            let trees = spcot::send(&mut b, &mut s.prg, &mut expander, delta, shape, level)?;
+            let mut message = vec![Block::ZERO; shape.cots()];
+            a.recv_blocks(&mut message)?;
+            (self.corrections)(&mut message);
+            ch.send_blocks(&message)?;
+            ch.flush()?;
+            let opening = CheckMessage::receive(ch)?;
+            let weights = Weights::new(opening.seed, shape);
+            let (_, sum) = expand(&trees, &mut expander, &*code, Some(&weights));
+            let value = sum ^ opening.sender_mask(s.kos.delta(), check);
+            let mut digest = spcot::check_digest(&s.core.context, s.core.run, value);
+            (self.digest)(&mut digest);
+            ch.send(&digest)?;
+            ch.flush()?;
+            Ok(())
+        }
+
+        fn is_caught(&self, config: Config, seed: u128) -> bool {
+            let (sent, result) = memory::run(
+                |ch| {
+                    let mut prg = Prg::from_seed(Block::new(seed));
+                    let mut s = SilentSender::setup(ch, &*base::default(), &mut prg, config)?;
+                    s.fork();
+                    self.run(&mut s, ch)
+                },
+                |ch| {
+                    let mut prg = Prg::from_seed(Block::new(!seed));
+                    let mut r = SilentReceiver::setup(ch, &*base::default(), &mut prg, config)?;
+                    let mut fork = r.fork();
+                    let mut out = [Block::ONES; 9];
+                    let result = CotReceiver::extend(&mut r, ch, &mut out);
+                    if result.is_err() {
+                        assert!(out == [Block::ZERO; 9], "something was left");
+                        for stream in [&mut r, &mut fork] {
+                            let again = CotReceiver::extend(stream, ch, &mut out);
+                            assert!(matches!(again, Err(Error::Spent(NAME))));
+                        }
+                    }
+                    result
+                },
+            );
+            match result {
+                Ok(()) => false,
+                Err(Error::Cheated { protocol: NAME, .. }) => true,
+                Err(other) => panic!("{other}; the sender: {sent:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_sender_that_lies_is_caught_and_nothing_comes_out() {
+        for config in CONFIGS {
+            assert!(!HONEST.is_caught(config, 1));
+            let (depth, last) = (config.code.shape(SMALL / 2).depth, config.code.shape(SMALL / 2).cots() - 1);
+            // A level's sum, at the top, within and at the leaves.
+            for place in [0, 5, 4 * depth - 1, last] {
+                let flip = |m: &mut [Block]| m[place] ^= Block::new(1 << 55);
+                assert!(Cheater { corrections: &flip, ..HONEST }.is_caught(config, 2), "correction {place}");
+            }
+            // Another Δ in one tree, and in all of them.
+            let one = |m: &mut [Block]| (0..depth).for_each(|l| m[4 * l + 2] ^= Block::new(1 << 99));
+            assert!(Cheater { corrections: &one, ..HONEST }.is_caught(config, 3));
+            assert!(Cheater { delta: Block::new(2), ..HONEST }.is_caught(config, 4));
+            assert!(Cheater { digest: &|d| d[0] ^= 0x80, ..HONEST }.is_caught(config, 5));
+        }
+    }
+
+    #[test]
+    fn sessions_cannot_be_swapped() {
+        for config in CONFIGS {
+            let (a, b) = memory::links(LinkModel::LOOPBACK);
+            let mut a = Channel::new(a, Party::First, SessionId([1; 32]));
+            let mut b = Channel::new(b, Party::Second, SessionId([2; 32]));
+            let (left, right) = std::thread::scope(|scope| {
+                let other = scope.spawn(move || {
+                    let mut prg = Prg::from_seed(Block::new(1));
+                    SilentSender::setup(&mut a, &*base::default(), &mut prg, config).map(|_| ())
+                });
+                let mut prg = Prg::from_seed(Block::new(2));
+                let mine = SilentReceiver::setup(&mut b, &*base::default(), &mut prg, config).map(|_| ());
+                drop(b);
+                (mine, other.join().unwrap())
+            });
+            for error in [left.unwrap_err(), right.unwrap_err()] {
+                assert!(matches!(error, Error::Malformed { protocol: NAME, .. }), "{error}");
+            }
+        }
+    }
 
     #[test]
     fn weights_leave_128_bits() {

@@ -14,4 +14,5 @@ pub(crate) mod pprf;
 pub(crate) mod puncture;
 pub(crate) mod spcot;
 pub(crate) mod stock;
+pub mod subfield;
 pub(crate) mod tpprf;

@@ -269,6 +269,14 @@ impl Weights {
         self.of_leaves(&trees.alpha)
     }
 
+    /// The sum of the weights of the points, each times the value of its tree.
+    pub(crate) fn of_values(&self, trees: &ReceiverTrees, values: impl Iterator<Item = Block>) -> Block {
+        let points = trees.alpha.iter().zip(values).enumerate();
+        points.fold(Block::ZERO, |sum, (i, (&a, value))| {
+            sum ^ gf128::mul(self.of_leaf(i / LANES, i % LANES, a), value)
+        })
+    }
+
     /// The sum of the weights of one leaf a tree.
     pub(crate) fn of_leaves(&self, alpha: &[u32]) -> Block {
         let weights = alpha.iter().enumerate().map(|(i, &a)| self.of_leaf(i / LANES, i % LANES, a));

@@ -1,7 +1,8 @@
 //! Vector oblivious linear evaluation: w = v + u·Δ over a field, one party holding Δ and v, the other u and w.
 //!
 //! - [`silent`]: many random correlations from little traffic, over prime fields (BCGIKRS19); over GF(2^128) with u in
-//!   GF(2) the correlated OTs of [`bcgikrs19`](crate::silent::bcgikrs19) are that correlation.
+//!   GF(2) the correlated OTs of [`bcgikrs19`](crate::silent::bcgikrs19) are that correlation, and
+//!   [`subfield`](crate::silent::subfield) has u in GF(4), GF(16) or GF(256).
 //! - [`reverse`]: chosen inputs on both sides, by bits of one side's input; what `silent` is set up with.
 
 pub(crate) mod cope;
