@@ -1,13 +1,16 @@
 //! Functions of two parties: rows of inputs, spread over a session's channels.
 
-use crate::ot::{in_parallel, protocol};
+use crate::ot::{AnyReceiver, AnySender, Protocol, Tuning, in_parallel, protocol};
 use crate::{Error, Result, Security, Session};
+use std::io::{Seek, Write};
+use std::time::Instant;
 use tacit_2pc::circuit::named::Function;
-use tacit_2pc::cut_and_choose::{self, Evaluator, Garbler};
+use tacit_2pc::cut_and_choose::{self, Copies, Evaluator, Garbler, State, StateHeader};
 use tacit_2pc::semi_honest::{self, OutputTo, Owner, Prepared};
 use tacit_crypto::{BitVec, Prg};
-use tacit_net::{Agreement, Channel, Stats};
+use tacit_net::{Agreement, Channel, LinkModel, Stats};
 use tacit_ot::BaseOt;
+use tacit_ot::sealed::FileKey;
 
 /// The protocol that runs for a security: Yao's with half-gates, or cut-and-choose with input recovery.
 pub const fn protocol_name(security: Security) -> &'static str {
@@ -30,11 +33,34 @@ pub struct Job<'a> {
     pub output_to: OutputTo,
     /// Against what to protect; both sides must say the same.
     pub security: Security,
+    /// How; both sides must say the same.
+    pub options: Options,
+}
+
+/// How a function is evaluated: nothing of it touches the result.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Options {
+    /// The copies of cut-and-choose; `None`: the fastest on the link, as the evaluator measures it.
+    pub copies: Option<Copies>,
+    /// The OT extension; `None`: the one that is best for few OTs.
+    pub ot: Option<&'static Protocol>,
+}
+
+/// Whether an evaluation goes from nothing to the output, or is one half of it.
+#[derive(Clone, Copy)]
+enum Mode {
+    Single,
+    Offline,
+    Online,
 }
 
 impl Job<'_> {
     /// What both parties must agree on before they start.
     pub fn agreement(&self, rows: usize, base: &dyn BaseOt) -> Agreement {
+        self.agreement_on(Mode::Single, rows).with("base-ot", base.name())
+    }
+
+    fn agreement_on(&self, mode: Mode, rows: usize) -> Agreement {
         let circuit = self.function.circuit();
         let digest: String = circuit.digest().iter().map(|byte| format!("{byte:02x}")).collect();
         let (ours, theirs) = match self.role {
@@ -54,7 +80,16 @@ impl Job<'_> {
             .with("function", digest)
             .with("output-to", to)
             .with("rows", rows)
-            .with("base-ot", base.name())
+            .with("ot", self.options.ot.map_or("auto", |ot| ot.name))
+            .with("copies", self.options.copies.map_or("auto".to_owned(), Copies::name))
+            .with(
+                "--offline or --online",
+                match mode {
+                    Mode::Single => "neither",
+                    Mode::Offline => "offline",
+                    Mode::Online => "online",
+                },
+            )
     }
 
     /// Runs this side on `channels`, each with its share of the rows, base OTs included. Returns the outputs of every row
@@ -88,15 +123,14 @@ impl Job<'_> {
         if self.security == Security::Malicious {
             return self.cut_and_choose(channel, base, rows, &mut prg, ready);
         }
-        let cot = protocol("auto", Security::SemiHonest)?;
         Ok(match self.role {
             Owner::Garbler => {
-                let mut sender = cot.senders(channel, base, &mut prg, 1)?.remove(0);
+                let mut sender = self.sender(channel, base, &mut prg)?;
                 ready(channel);
                 semi_honest::garble(channel, &mut sender, self.function, rows, self.output_to, &mut prg)?
             }
             Owner::Evaluator => {
-                let mut receiver = cot.receivers(channel, base, &mut prg, 1)?.remove(0);
+                let mut receiver = self.receiver(channel, base, &mut prg)?;
                 ready(channel);
                 semi_honest::evaluate(channel, &mut receiver, self.function, rows, self.output_to)?
             }
@@ -114,16 +148,15 @@ impl Job<'_> {
         prg: &mut Prg,
         ready: &mut dyn FnMut(&mut Channel),
     ) -> Result<Option<Rows>> {
-        let job = cut_and_choose::Job::new(self.function, self.output_to);
         let outputs: Option<Vec<BitVec>> = match self.role {
             Owner::Garbler => {
-                let mut garbler = Garbler::setup(channel, base, prg)?;
+                let (mut garbler, job) = self.garbler(channel, base, prg)?;
                 ready(channel);
                 let run = |row: &Vec<BitVec>| garbler.run(channel, &job, &join(row), prg);
                 rows.iter().map(run).collect::<std::result::Result<_, _>>()?
             }
             Owner::Evaluator => {
-                let mut evaluator = Evaluator::setup(channel, base, prg)?;
+                let (mut evaluator, job) = self.evaluator(channel, base, prg)?;
                 ready(channel);
                 let run = |row: &Vec<BitVec>| evaluator.run(channel, &job, &join(row), prg);
                 rows.iter().map(run).collect::<std::result::Result<_, _>>()?
@@ -132,6 +165,130 @@ impl Job<'_> {
         let widths = &self.function.circuit().shape().outputs;
         Ok(outputs.map(|rows| rows.iter().map(|bits| split(bits, widths)).collect()))
     }
+
+    /// The OT extension with parameters for as many OTs as a row takes.
+    fn cot(&self) -> Result<(&'static Protocol, Tuning)> {
+        let cot = match self.options.ot {
+            Some(ot) => protocol(ot.name, self.security)?,
+            None => protocol("auto", self.security)?,
+        };
+        let count = 4 * self.function.circuit().shape().input_bits() as u64 + 1024;
+        Ok((cot, Tuning::choose(None, count, self.security, &LinkModel::LOOPBACK)?))
+    }
+
+    fn sender(&self, channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<AnySender> {
+        let (cot, tuning) = self.cot()?;
+        Ok(cot.senders_with(channel, base, prg, 1, tuning)?.remove(0))
+    }
+
+    fn receiver(&self, channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<AnyReceiver> {
+        let (cot, tuning) = self.cot()?;
+        Ok(cot.receivers_with(channel, base, prg, 1, tuning)?.remove(0))
+    }
+
+    fn with_copies(&self, copies: Copies) -> cut_and_choose::Job<'_> {
+        cut_and_choose::Job { copies, ..cut_and_choose::Job::new(self.function, self.output_to) }
+    }
+
+    /// P1 set up, and the job with the copies that the evaluator chose.
+    fn garbler(
+        &self,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+    ) -> Result<(Garbler<AnySender>, cut_and_choose::Job<'_>)> {
+        if self.options.copies.is_none() {
+            let piece = vec![0; self.probe()];
+            (0..PIECES).try_for_each(|_| channel.send(&piece))?;
+        }
+        let garbler = Garbler::new(self.sender(channel, base, prg)?, prg);
+        let copies = match self.options.copies {
+            Some(copies) => copies,
+            None => {
+                let mut number = [0];
+                channel.recv(&mut number)?;
+                *Copies::ALL.get(usize::from(number[0])).ok_or_else(|| {
+                    Error::Peer("the evaluator chose copies that there are not; name them by --copies".into())
+                })?
+            }
+        };
+        Ok((garbler, self.with_copies(copies)))
+    }
+
+    /// P2 set up, and the job with the copies that are fastest on the link.
+    fn evaluator(
+        &self,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+    ) -> Result<(Evaluator<AnyReceiver>, cut_and_choose::Job<'_>)> {
+        let rate = match self.options.copies {
+            Some(_) => 0.0,
+            None => receive_rate(channel, self.probe())?,
+        };
+        let evaluator = Evaluator::new(self.receiver(channel, base, prg)?, prg);
+        let copies = self.options.copies.unwrap_or_else(|| {
+            let (circuit, shape) = (self.function.circuit(), self.function.circuit().shape());
+            let owned = |owner| {
+                let inputs = self.function.owners().iter().zip(&shape.inputs);
+                inputs.filter(|(of, _)| **of == owner).map(|(_, &bits)| u64::from(bits)).sum()
+            };
+            let inputs = [owned(Owner::Garbler), owned(Owner::Evaluator)];
+            Copies::for_link(rate, circuit.stats().and, inputs, shape.output_bits() as u64)
+        });
+        if self.options.copies.is_none() {
+            let number = Copies::ALL.iter().position(|known| *known == copies).unwrap_or_default();
+            channel.send(&[number as u8])?;
+        }
+        Ok((evaluator, self.with_copies(copies)))
+    }
+
+    /// Bytes of a piece of the garbler's to measure the link with: all of them a hundredth of the tables, within reason.
+    fn probe(&self) -> usize {
+        let tables = self.function.circuit().stats().and as usize * 40 * 32;
+        (tables / 100 / PIECES).clamp(1 << 11, 1 << 16)
+    }
+
+    /// Does on `channel` what does not hang on inputs, and writes our state, sealed with `key`, to `out`: an empty file that the
+    /// caller gives its name only after success. One evaluation by cut-and-choose.
+    pub fn prepare(
+        &self,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        key: &FileKey,
+        out: &mut (impl Write + Seek),
+    ) -> Result<StateHeader> {
+        let mut prg = Prg::from_os();
+        Ok(match self.role {
+            Owner::Garbler => {
+                let (mut garbler, job) = self.garbler(channel, base, &mut prg)?;
+                garbler.prepare_state(channel, &job, key, out, &mut prg)?
+            }
+            Owner::Evaluator => {
+                let (mut evaluator, job) = self.evaluator(channel, base, &mut prg)?;
+                evaluator.prepare_state(channel, &job, key, out, &mut prg)?
+            }
+        })
+    }
+
+    /// Uses `state` up for our `row` of inputs; returns the outputs if we learn them.
+    pub fn finish(&self, channel: &mut Channel, state: State, row: &[BitVec]) -> Result<Option<Vec<BitVec>>> {
+        let job = self.with_copies(state.header().copies);
+        let outputs = state.run(channel, &job, &join(row), &mut Prg::from_os())?;
+        Ok(outputs.map(|bits| split(&bits, &self.function.circuit().shape().outputs)))
+    }
+}
+
+/// Pieces by which the link is measured.
+const PIECES: usize = 4;
+
+/// Bytes a second from the peer, which sends [`PIECES`] of `piece` bytes: from the first one on, so that the delay does not count.
+fn receive_rate(channel: &mut Channel, piece: usize) -> Result<f64> {
+    let mut buffer = vec![0; piece];
+    channel.recv(&mut buffer)?;
+    let start = Instant::now();
+    (1..PIECES).try_for_each(|_| channel.recv(&mut buffer))?;
+    Ok(((PIECES - 1) * piece) as f64 / start.elapsed().as_secs_f64().max(1e-9))
 }
 
 /// The bits of all values, one after the other.
@@ -179,6 +336,44 @@ impl Session {
         self.run(job.agreement(rows.len(), &*base), |opened| job.run(opened.channels(), &*base, rows))
     }
 
+    /// Does what does not hang on inputs of one evaluation of `job` by cut-and-choose, and writes our state, sealed with `key`, to
+    /// `out`: an empty file that the caller gives its name only after success. Returns what passed, too.
+    pub fn prepare_evaluation(
+        &self,
+        job: &Job<'_>,
+        key: &FileKey,
+        out: &mut (impl Write + Seek),
+    ) -> Result<(StateHeader, Stats)> {
+        self.allow_halves(job)?;
+        let base = self.base()?;
+        let agreement = job.agreement_on(Mode::Offline, 1).with("base-ot", base.name());
+        self.run(agreement, |opened| job.prepare(opened.channel(), &*base, key, out))
+    }
+
+    /// Uses up a state of [`prepare_evaluation`](Self::prepare_evaluation) for our `row` of inputs; returns the outputs if we learn
+    /// them, and what passed.
+    pub fn finish_evaluation(
+        &self,
+        job: &Job<'_>,
+        state: State,
+        row: &[BitVec],
+    ) -> Result<(Option<Rows>, Stats)> {
+        self.allow_halves(job)?;
+        let (outputs, stats) =
+            self.run(job.agreement_on(Mode::Online, 1), |opened| job.finish(opened.channel(), state, row))?;
+        Ok((outputs.map(|row| vec![row]), stats))
+    }
+
+    fn allow_halves(&self, job: &Job<'_>) -> Result<()> {
+        if job.security != Security::Malicious {
+            return Err(Error::Usage(
+                "--offline and --online are modes of wmk17; leave --security semi-honest out".into(),
+            ));
+        }
+        refuse_idle(self.asked_threads(), 1)?;
+        self.allow(protocol_name(job.security))
+    }
+
     /// Evaluates the function `name` once: our side's fields as text (`0x…` or decimal, separated by commas), the
     /// outputs to both sides as hex.
     ///
@@ -191,7 +386,8 @@ impl Session {
         let fields = semi_honest::fields(&function, role);
         let row = value::parse(fields, input).map_err(|e| Error::Input(e.to_string()))?;
         let security = self.asked_security();
-        let job = Job { function: &prepared, role, output_to: OutputTo::Both, security };
+        let (output_to, options) = (OutputTo::Both, Options::default());
+        let job = Job { function: &prepared, role, output_to, security, options };
         let (outputs, _) = self.evaluate(&job, &[row])?;
         let first = outputs.unwrap_or_default().into_iter().next().unwrap_or_default();
         Ok(function.outputs.iter().zip(&first).map(|(field, bits)| value::format(field, bits)).collect())

@@ -38,5 +38,5 @@ pub use session::{Session, psi_agreement, security_name};
 pub use tacit_2pc as two_pc;
 pub use tacit_crypto as crypto;
 pub use tacit_net as net;
-pub use tacit_ot::{Security, pool};
+pub use tacit_ot::{Security, pool, sealed};
 pub use tacit_psi as psi;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Bench, Said, free_port};
+use common::{Bench, Harm, Said, free_port, proxy};
 
 fn run(bench: &Bench, function: [&str; 2], inputs: [&str; 2], extra: &[&str]) -> (Said, Said) {
     let address = format!("127.0.0.1:{}", free_port());
@@ -51,6 +51,154 @@ fn a_malicious_peer_is_the_default_and_cut_and_choose_answers() {
             assert_eq!(said["outputs"], serde_json::json!(expected), "{to}");
         }
     }
+}
+
+/// `tacit eval add8` against a malicious peer, the garbler listening at `address`; `extra` is the words of each side.
+fn sides(bench: &Bench, address: [&str; 2], extra: [&[&str]; 2]) -> (Said, Said) {
+    let side = |mode, i: usize, role, key, peer| {
+        let head = ["--json", "eval", "add8", mode, address[i], "--identity", key, "--peer", peer];
+        [&head[..], &["--role", role, "--timeout", "10"], extra[i]].concat()
+    };
+    bench.run_both(
+        &side("--listen", 0, "garbler", "alice.key", "bob.pub"),
+        &side("--connect", 1, "evaluator", "bob.key", "alice.pub"),
+    )
+}
+
+fn add8(bench: &Bench, garbler: &[&str], evaluator: &[&str]) -> (Said, Said) {
+    let address = format!("127.0.0.1:{}", free_port());
+    sides(bench, [&address; 2], [garbler, evaluator])
+}
+
+fn offline(bench: &Bench, g: &str, e: &str, extra: &[&str]) -> serde_json::Value {
+    let side = |file| [&["--offline", file], extra].concat();
+    let (g, e) = add8(bench, &side(g), &side(e));
+    let said = [g, e].map(|said| serde_json::from_str::<serde_json::Value>(said.success()).unwrap());
+    assert_eq!((&said[0]["id"], &said[0]["copies"]), (&said[1]["id"], &said[1]["copies"]));
+    said[0].clone()
+}
+
+#[test]
+fn an_evaluation_in_two_halves_and_its_file_serves_once() {
+    let bench = Bench::with_keys();
+    bench.write("secret", [7u8; 40]);
+    for (round, extra) in [&[][..], &["--pool-key", "secret", "--copies", "47/16"]].into_iter().enumerate() {
+        let (g, e) = (format!("g{round}.state"), format!("e{round}.state"));
+        let made = offline(&bench, &g, &e, extra);
+        if round == 1 {
+            assert_eq!(made["copies"], "47/16");
+        }
+        let key = if round == 1 { &["--pool-key", "secret"][..] } else { &[] };
+        let online = || {
+            add8(
+                &bench,
+                &[&["--online", &g, "--input", "200"], key].concat(),
+                &[&["--online", &e, "--input", "55"], key].concat(),
+            )
+        };
+        let (first, second) = online();
+        for said in [first, second] {
+            let said: serde_json::Value = serde_json::from_str(said.success()).unwrap();
+            assert_eq!((&said["outputs"][0], &said["mode"]), (&"0xff".into(), &"online".into()));
+            // Of the circuits nothing is left to send.
+            assert!(said["rounds"].as_u64().unwrap() <= 8, "{said}");
+        }
+        let (first, second) = online();
+        first.fails_with(3, &["g", ".state", "used before", "--offline"]);
+        second.fails_with(3, &["e", ".state", "used before"]);
+        assert!(bench.leftovers().is_empty());
+    }
+    let (g, e) =
+        add8(&bench, &["--offline", "g0.state"], &["--offline", "new.state", "--connect-timeout", "1"]);
+    g.fails_with(3, &["g0.state", "exists already"]);
+    e.fails_with(4, &[]);
+    assert!(!bench.exists("new.state") && bench.leftovers().is_empty());
+}
+
+#[test]
+fn halves_that_do_not_belong_together_are_refused() {
+    let bench = Bench::with_keys();
+    offline(&bench, "g1", "e1", &[]);
+    offline(&bench, "g2", "e2", &[]);
+    let (g, e) = add8(&bench, &["--online", "g1", "--input", "1"], &["--online", "e2", "--input", "2"]);
+    g.fails_with(4, &["not made together"]);
+    e.fails_with(4, &["not made together"]);
+    let (g, e) = add8(&bench, &["--online", "g1", "--input", "1"], &["--input", "2"]);
+    g.fails_with(4, &["--offline or --online"]);
+    e.fails_with(4, &["--offline or --online"]);
+    // Faults that need no peer.
+    let one = |name: &str, extra: &[&str]| {
+        let mut args = vec!["eval", name, "--listen", "127.0.0.1:1", "--role", "garbler", "--input", "1"];
+        args.extend(["--identity", "alice.key", "--peer", "bob.pub"]);
+        args.extend(extra);
+        bench.run(&args)
+    };
+    one("add8", &["--online", "e1", "--pool-key", "alice.pub"]).fails_with(3, &["e1", "another key"]);
+    one("add8", &["--online", "none"]).fails_with(3, &["none"]);
+    one("add8", &["--online", "alice.pub"]).fails_with(3, &["not a state"]);
+    one("add8", &["--online", "g1", "--security", "semi-honest"]).fails_with(2, &["wmk17"]);
+    one("add8", &["--online", "g1", "--batch"]).fails_with(2, &["--batch"]);
+    one("add8", &["--pool-key", "alice.pub"]).fails_with(2, &["--pool-key", "--offline"]);
+    let mut cut = std::fs::read(bench.path("g1")).unwrap();
+    cut.pop();
+    bench.write("cut", &cut);
+    one("add8", &["--online", "cut"]).fails_with(3, &["cut", "was cut"]);
+    cut[20] ^= 1;
+    bench.write("flipped", &cut);
+    one("add8", &["--online", "flipped"]).fails_with(3, &["flipped", "damaged"]);
+    // Another function and another output rule are found when both are there, before anything is used.
+    let address = format!("127.0.0.1:{}", free_port());
+    let side = |mode, role, key, peer, state, to| {
+        let head = ["eval", "sub8", mode, &address, "--identity", key, "--peer", peer, "--input", "1"];
+        [&head[..], &["--role", role, "--online", state, "--output-to", to]].concat()
+    };
+    let (g, e) = bench.run_both(
+        &side("--listen", "garbler", "alice.key", "bob.pub", "g1", "both"),
+        &side("--connect", "evaluator", "bob.key", "alice.pub", "e1", "both"),
+    );
+    g.fails_with(3, &["g1", "another function"]);
+    e.fails_with(3, &["e1", "another function"]);
+    let (g, e) = add8(&bench, &["--online", "g1", "--input", "1"], &["--online", "e1", "--input", "2"]);
+    assert!(g.success().contains("0x03") && e.success().contains("0x03"));
+}
+
+#[test]
+fn a_half_that_was_cut_short_is_used_up() {
+    let bench = Bench::with_keys();
+    offline(&bench, "g", "e", &[]);
+    // Far into the labels of the evaluator's input: both have begun.
+    let port = free_port();
+    let (through, _) = proxy(port, Harm::Truncate(60_000), false);
+    let (at, to) = (format!("127.0.0.1:{port}"), format!("127.0.0.1:{through}"));
+    let words = [["--online", "g", "--input", "1"], ["--online", "e", "--input", "2"]];
+    let (g, e) = sides(&bench, [&at, &to], [&words[0], &words[1]]);
+    g.fails_with(4, &[]);
+    e.fails_with(4, &[]);
+    let (g, e) = add8(&bench, &words[0], &words[1]);
+    g.fails_with(3, &["used before"]);
+    e.fails_with(3, &["used before"]);
+}
+
+#[test]
+fn copies_and_ot_extensions_are_chosen_by_flags() {
+    let bench = Bench::with_keys();
+    let input = |value, extra: &[&'static str]| [&["--input", value], extra].concat();
+    for extra in [
+        &["--copies", "40"][..],
+        &["--copies", "44/22"],
+        &["--copies", "47/16", "--ot", "ferret"],
+        &["--ot", "silent"],
+    ] {
+        let (g, e) = add8(&bench, &input("200", extra), &input("56", extra));
+        assert!(g.success().contains("0x00") && e.success().contains("0x00"), "{extra:?}");
+    }
+    for extra in [["--copies", "40"], ["--ot", "ferret"]] {
+        let (g, e) = add8(&bench, &input("1", &extra), &input("2", &[]));
+        g.fails_with(4, &[&extra[0][2..]]);
+        e.fails_with(4, &[&extra[0][2..]]);
+    }
+    let (g, _) = add8(&bench, &input("1", &["--ot", "iknp"]), &input("2", &["--connect-timeout", "1"]));
+    g.fails_with(2, &["iknp", "semi-honest"]);
 }
 
 #[test]

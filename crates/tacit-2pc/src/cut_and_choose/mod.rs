@@ -21,8 +21,11 @@
 //! by the first one's random OTs. With that, ten changes of direction an execution. Bytes: 32·ρ an AND gate, 96·ρ an input bit of
 //! P1's, 32·ρ a bit of P2's encoded input (about two an input bit), 32·ρ + 80 an output bit.
 //!
-//! [`Copies::CODED`] is for slow links: of 44 copies 22 are evaluated, and P1 sends 22 combinations of the tables with a hash of
-//! each copy's, instead of all tables; P2 regarbles its check copies and solves for the others.
+//! [`Copies::SPARSE`] is for slow links: of 47 copies 16 are evaluated, and P1 sends 16 combinations of the tables with a hash of
+//! each copy's, instead of all tables; P2 regarbles its check copies and solves for the others. [`Copies::CODED`] is the
+//! same with 22 of 44.
+//!
+//! [`offline`] does what does not hang on inputs ahead, and keeps it in a file.
 //!
 //! Deviations from the figures, and why:
 //! - Labels follow free-XOR: A_{j,i,1} = A_{j,i,0} ⊕ δ_j with δ_j from seed_j; likewise B.
@@ -51,7 +54,7 @@ mod tests;
 mod transfer;
 
 pub use function::{Function, Streamed, Walk};
-pub use offline::{State, StateError};
+pub use offline::{Header as StateHeader, State, StateError};
 pub use protocol::{Evaluator, Garbler};
 
 use crate::semi_honest::{OutputTo, Owner};
@@ -59,6 +62,10 @@ use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{BitVec, Prg, RHO};
 
 pub(crate) const PROTOCOL: &str = "wmk17";
+
+/// Nanoseconds that 40 copies of an AND gate take, and that coding adds for each copy and combination.
+const NS_GATE: f64 = 750.0;
+const NS_PRODUCT: f64 = 2.84;
 
 /// How many copies are garbled, and which are evaluated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,11 +82,47 @@ impl Copies {
     /// 44 copies, of which 22 are evaluated (C(44, 22) > 2^40), with the coded transfer of tables.
     pub const CODED: Copies = Copies { total: 44, evaluated: 22 };
 
-    /// The faster of the two over a link of so many bytes a second, as P1 sends.
+    /// 47 copies, of which 16 are evaluated (C(47, 16) > 2^40), with the coded transfer: the fewest bytes.
+    pub const SPARSE: Copies = Copies { total: 47, evaluated: 16 };
+
+    /// Every choice there is. With each, P1 gets a wrong output past P2 only if it spoils exactly the evaluated copies: a
+    /// chance of at most 2^-40.
+    pub const ALL: [Copies; 3] = [Copies::STANDARD, Copies::CODED, Copies::SPARSE];
+
+    /// The choice of that name: `40`, `44/22` or `47/16`.
+    pub fn by_name(name: &str) -> Option<Copies> {
+        Copies::ALL.into_iter().find(|copies| copies.name() == name)
+    }
+
+    /// The copies, and where their number is fixed those that are evaluated.
+    pub fn name(self) -> String {
+        if self.coded() { format!("{}/{}", self.total, self.evaluated) } else { self.total.to_string() }
+    }
+
+    /// The fastest over a link that carries so many bytes a second from P1 to P2, for a function of `ands` AND gates with so many
+    /// input bits of P1's and P2's and output bits.
     ///
-    /// The threshold is estimated from the operations that coding adds to a gate, against the 576 bytes that it saves.
-    pub fn for_link(bytes_per_second: f64) -> Copies {
-        if bytes_per_second < 3.0e8 { Copies::CODED } else { Copies::STANDARD }
+    /// Gates cost time or bytes, whichever takes longer; inputs and outputs cost bytes. Nanoseconds a gate are of one machine, and
+    /// only their ratio to the bytes matters.
+    pub fn for_link(bytes_per_second: f64, ands: u64, inputs: [u64; 2], outputs: u64) -> Copies {
+        let seconds = |copies: Copies| {
+            let (sent, compute) = if copies.coded() {
+                let products = (copies.total * copies.evaluated) as f64;
+                (copies.evaluated, NS_GATE * copies.total as f64 / RHO as f64 + NS_PRODUCT * products)
+            } else {
+                (copies.total, NS_GATE)
+            };
+            let bits = 96.0 * inputs[0] as f64 + 64.0 * inputs[1] as f64 + 32.0 * outputs as f64;
+            let gate = (compute * 1e-9).max(32.0 * sent as f64 / bytes_per_second);
+            ands as f64 * gate + bits * copies.total as f64 / bytes_per_second
+        };
+        let mut best = Copies::STANDARD;
+        for copies in Copies::ALL {
+            if seconds(copies) < seconds(best) {
+                best = copies;
+            }
+        }
+        best
     }
 
     /// Whether tables travel as combinations.

@@ -13,7 +13,7 @@
 //! loses the state and never lets it serve twice. What no file can notice is being replaced by an older copy of itself.
 //!
 //! **File.** A header of 224 bytes, little-endian: magic, version, role, used, who learns, a zero byte, copies, evaluated copies, file
-//! length, digest of the job, id of the state, salt, check of the key, 32 zero bytes, BLAKE3 of all that. Then chunks of 65,536 bytes sealed
+//! length, digest of the job, id of the state, salt, check of the key, 36 zero bytes, BLAKE3 of all that. Then chunks of 65,536 bytes sealed
 //! with AES-256-GCM under keys of this file alone, bound to the header and their number; the last one is marked.
 
 use super::function::slots_of;

@@ -640,12 +640,16 @@ fn the_coded_transfer_is_as_strict() {
         (Fault::Combination, false, false),
         (Fault::TableHash, false, false),
     ];
-    let job = Job { copies: Copies::CODED, ..Job::new(&prepared, OutputTo::Both) };
-    let out = run(&job, &byte(9), &byte(8), 4, &mut Honest, &mut Honest);
-    assert!(out.output() == Some(&joined(&circuit, &byte(9), &byte(8))) && out.garbler.is_ok());
-    for (fault, evaluated, recovers) in cases {
-        for holds in [true, false] {
-            let set: Vec<bool> = (0..44).map(|j| if holds { j < 22 } else { j >= 22 }).collect();
+    for (copies, holds) in
+        [Copies::CODED, Copies::SPARSE].into_iter().flat_map(|copies| [(copies, true), (copies, false)])
+    {
+        let Copies { total, evaluated: active } = copies;
+        let job = Job { copies, ..Job::new(&prepared, OutputTo::Both) };
+        let out = run(&job, &byte(9), &byte(8), 4, &mut Honest, &mut Honest);
+        assert!(out.output() == Some(&joined(&circuit, &byte(9), &byte(8))) && out.garbler.is_ok());
+        for (fault, evaluated, recovers) in cases {
+            let set: Vec<bool> =
+                (0..total).map(|j| if holds { j < active } else { j >= total - active }).collect();
             let mut watch = Watch { set: Some(BitVec::from_bools(&set)), recovers: false };
             let mut cheater = Cheater::new(fault, 3);
             let out = run(&job, &byte(0b1011), &byte(0b110), 5, &mut cheater, &mut watch);
@@ -654,6 +658,24 @@ fn the_coded_transfer_is_as_strict() {
             assert!(watch.recovers == (recovers && holds), "{fault:?}");
         }
     }
+}
+
+#[test]
+fn every_choice_of_copies_is_sound_and_the_link_decides() {
+    for copies in Copies::ALL {
+        assert_eq!(Copies::by_name(&copies.name()), Some(copies));
+        if copies.coded() {
+            let choose =
+                |n: usize, k: usize| (0..k).fold(1u128, |c, i| c * (n - i) as u128 / (i as u128 + 1));
+            assert!(choose(copies.total, copies.evaluated) > 1 << RHO, "{copies:?}");
+        }
+    }
+    assert_eq!(Copies::by_name("41"), None);
+    let sha256 = |rate| Copies::for_link(rate, 22_000, [256, 512], 256);
+    assert_eq!([1e6, 25e6].map(sha256), [Copies::SPARSE; 2]);
+    assert_eq!([3e9, f64::INFINITY].map(sha256), [Copies::STANDARD; 2]);
+    // Inputs cost bytes in every copy: fewer copies are better where there is little else.
+    assert_eq!(Copies::for_link(1e6, 100, [16_384, 16_384], 1), Copies::STANDARD);
 }
 
 /// A program too long to hold: streamed by both sides, checks included.

@@ -2,6 +2,7 @@
 
 mod batch;
 mod dry_run;
+mod halves;
 
 use crate::cli::Context;
 use crate::cli::fault::Unfinished;
@@ -12,12 +13,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tacit::crypto::BitVec;
-use tacit::eval::{Job, Rows, protocol_name};
+use tacit::eval::{Job, Options, Rows, protocol_name};
 use tacit::net::Stats;
 use tacit::psi::csv::{Delimiter, Output};
 use tacit::two_pc::circuit::{bristol, named, value};
+use tacit::two_pc::cut_and_choose::Copies;
 use tacit::two_pc::semi_honest::{self, OutputTo, Owner, Prepared};
-use tacit::{Error, Result, security_name};
+use tacit::{Error, Result, ot, security_name};
 use zeroize::Zeroizing;
 
 const AFTER: &str = "\
@@ -29,12 +31,18 @@ Examples:
   tacit eval add32 --batch --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub --role garbler \\
       --input salaries.csv --columns salary --output totals.csv --security semi-honest
   tacit eval circuit.txt --dry-run --rows 1000 --link wan
+  tacit eval aes128 --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub --role garbler --offline aes.state
+  tacit eval aes128 --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub --role garbler --online aes.state \
+      --input 0x2b7e151628aed2a6abf7158809cf4f3c
   tacit eval --list
 
 Values are 0x… hex, most significant digit first, or decimal integers; several are separated by commas. Outputs are hex.
 A batch reads a CSV file whose first line names the columns, one evaluation a row. --columns says which of them hold the
 inputs, in the function's order: one column for each input, or for each value of all inputs. Both sides' files have the same
-number of rows. --output holds our rows with the outputs behind them.";
+number of rows. --output holds our rows with the outputs behind them.
+
+--offline does ahead what needs no inputs, and --online uses that up: one evaluation, with few bytes and rounds left. The state
+is sealed with the identity key, or with --pool-key. Never copy one back from a backup.";
 
 /// The largest circuit file that is read.
 const MAX_FILE: u64 = 1 << 31;
@@ -93,6 +101,21 @@ pub struct Args {
     /// Against which peer to protect; both sides must say the same
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
+    /// Copies that cut-and-choose garbles, and of them evaluates; auto measures the link. Both sides must say the same
+    #[arg(long, value_name = "COPIES", default_value = "auto", value_parser = ["auto", "40", "44/22", "47/16"], conflicts_with = "online")]
+    copies: String,
+    /// The OT extension; both sides must say the same
+    #[arg(long, value_name = "P", default_value = "auto", conflicts_with = "online")]
+    ot: String,
+    /// Does ahead what needs no inputs, and keeps it in this new file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["online", "input", "batch", "dry_run"])]
+    offline: Option<PathBuf>,
+    /// Finishes what --offline began, and uses the file up
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["batch", "dry_run"])]
+    online: Option<PathBuf>,
+    /// With --offline and --online: seals the file with the bytes of this one, 32 at least, instead of the identity key
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["batch", "dry_run"])]
+    pool_key: Option<PathBuf>,
     /// Only shows what it would cost: over --link, or over the link to a peer that does a dry run too
     #[arg(long)]
     dry_run: bool,
@@ -110,9 +133,14 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     }
     let function = load(args.function.as_deref().unwrap_or_default())?;
     let prepared = Prepared::from_function(&function)?;
+    if args.pool_key.is_some() && args.offline.is_none() && args.online.is_none() {
+        return Err(Error::Usage("--pool-key seals a file: add --offline FILE or --online FILE".into()));
+    }
     let output_to = output_to(args.output_to);
+    let ot = if args.ot == "auto" { None } else { Some(ot::protocol(&args.ot, args.security.into())?) };
+    let options = Options { copies: Copies::by_name(&args.copies), ot };
     if args.dry_run {
-        return dry_run::run(&args, &function, &prepared, output_to, context);
+        return dry_run::run(&args, &function, &prepared, output_to, options, context);
     }
     args.peer.allow(protocol_name(args.security.into()))?;
     let role = match args.role {
@@ -120,6 +148,10 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         Some(Role::Evaluator) => Owner::Evaluator,
         None => return Err(Error::Usage("--role is missing".into())),
     };
+    let job = Job { function: &prepared, role, output_to, security: args.security.into(), options };
+    if let Some(path) = &args.offline {
+        return halves::offline(&args, path, &function, &job, context);
+    }
     let learns = if role == Owner::Garbler { output_to.garbler() } else { output_to.evaluator() };
     if args.output.is_some() && !learns {
         return Err(Error::Usage(
@@ -134,10 +166,15 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     };
     let output = args.output.as_deref().map(Output::create).transpose()?;
     let unfinished = output.as_ref().map(|output| Unfinished::new(output.temporary()));
+    let state = args.online.as_deref().map(|path| halves::open(&args, path, role)).transpose()?;
     let session = args.peer.session(args.security, context)?;
     let start = Instant::now();
-    let job = Job { function: &prepared, role, output_to, security: args.security.into() };
-    let (outputs, stats) = session.evaluate(&job, rows)?;
+    let (outputs, stats) = match (state, &args.online) {
+        (Some(state), Some(path)) => {
+            session.finish_evaluation(&job, state, &rows[0]).map_err(|e| halves::named(path, e))?
+        }
+        _ => session.evaluate(&job, rows)?,
+    };
     let wall = start.elapsed();
     if let (Some(table), Some(output), Some(outputs)) = (&table, output, &outputs) {
         table.write(&function.outputs, outputs, output)?;
@@ -175,7 +212,8 @@ fn report(
         "function": function.name,
         "protocol": protocol_name(job.security),
         "security": security_name(job.security),
-        "role": if job.role == Owner::Garbler { "garbler" } else { "evaluator" },
+        "role": halves::name(job.role),
+        "mode": if args.online.is_some() { "online" } else { "single" },
         "and": job.function.circuit().stats().and,
         "rows": rows,
         "outputs": if args.batch { json!(written) } else { json!(single) },

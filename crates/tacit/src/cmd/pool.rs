@@ -109,12 +109,13 @@ fn named(file: &Path, error: tacit_ot::Error) -> Error {
     }
 }
 
-fn key(pool_key: Option<&Path>, identity: Option<&Path>) -> Result<PoolKey> {
+/// What a pool or a prepared state is sealed with.
+pub fn key(pool_key: Option<&Path>, identity: Option<&Path>) -> Result<PoolKey> {
     match (pool_key, identity) {
         (Some(file), _) => PoolKey::from_file(file).map_err(|e| named(file, e.into())),
         (None, Some(file)) => Ok(PoolKey::from_identity(&Identity::load(file)?)),
         (None, None) => {
-            Err(Error::Usage("a pool needs a key: give --identity FILE or --pool-key FILE".into()))
+            Err(Error::Usage("the file needs a key: give --identity FILE or --pool-key FILE".into()))
         }
     }
 }

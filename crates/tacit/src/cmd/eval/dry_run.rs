@@ -6,7 +6,7 @@ use crate::cmd::doctor::measure_link;
 use serde_json::json;
 use std::time::{Duration, Instant};
 use tacit::crypto::BitVec;
-use tacit::eval::{Job, protocol_name};
+use tacit::eval::{Job, Options, protocol_name};
 use tacit::net::{Agreement, Channel, LinkModel, Stats, memory};
 use tacit::two_pc::circuit::{Stats as Gates, named};
 use tacit::two_pc::semi_honest::{self, OutputTo, Owner, Prepared};
@@ -18,6 +18,7 @@ pub fn run(
     function: &named::Function,
     prepared: &Prepared,
     output_to: OutputTo,
+    options: Options,
     context: &Context,
 ) -> Result<()> {
     let threads = args.peer.threads() as u64;
@@ -33,8 +34,8 @@ pub fn run(
     };
     let security = args.security.into();
     let gates = prepared.circuit().stats();
-    let estimate =
-        Rehearsal::run(function, prepared, output_to, args.rows, security)?.scaled(args.rows, threads);
+    let estimate = Rehearsal::run(function, prepared, output_to, args.rows, security, options)?
+        .scaled(args.rows, threads);
     let time = estimate.over(&link);
     let object = json!({
         "name": "eval",
@@ -131,6 +132,7 @@ impl Rehearsal {
         output_to: OutputTo,
         rows: u64,
         security: Security,
+        options: Options,
     ) -> Result<Self> {
         // Cut-and-choose takes its rows one after the other.
         let most = if security == Security::Malicious { 2 } else { semi_honest::ROWS_AT_ONCE as u64 };
@@ -149,7 +151,7 @@ impl Rehearsal {
             (0..rows).map(|_| row()).collect()
         };
         let side = |role, channel: &mut Channel| {
-            let job = Job { function: prepared, role, output_to, security };
+            let job = Job { function: prepared, role, output_to, security, options };
             Part::of(channel, |channel, mark| {
                 job.run_marked(channel, &*base, &inputs(role), mark)?;
                 Ok(())
