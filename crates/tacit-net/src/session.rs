@@ -1,13 +1,14 @@
 //! [`Session`]: two parties joined by one or more connections.
 
-use crate::emulate::LinkModel;
+use crate::emulate::{LinkModel, Pace};
 use crate::handshake::{self, Agreement};
 use crate::link::{Interest, Link};
-use crate::tcp::{ShapedLink, TcpLink, await_fd};
+use crate::tcp::{ShapedLink, SharedPace, TcpLink, await_fd};
 use crate::tls::Tls;
 use crate::{Channel, Error, Limits, Party, Result, SessionId, Stats};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How the bytes between the parties are protected.
@@ -139,7 +140,8 @@ impl Listener {
         let terms = options.terms()?;
         let stream = self.next(options.limits.accept)?;
         let deadline = Instant::now() + options.limits.connect;
-        let opened = |stream| prepare(stream, Party::First, options, deadline);
+        let pace = shared_pace(options);
+        let opened = |stream| prepare(stream, Party::First, options, &pace, deadline);
         open(opened(stream)?, &terms, options, |_| opened(self.next(Some(left(deadline)))?))
     }
 
@@ -179,7 +181,8 @@ pub fn connect(address: &str, options: &Options) -> Result<Session> {
     let stream = dial(address, &targets, options.limits.connect)?;
     // The deadline bounds the whole, but a listener found late still gets a moment to answer.
     let deadline = (start + options.limits.connect).max(Instant::now() + options.limits.connect / 4);
-    let opened = |stream| prepare(stream, Party::Second, options, deadline);
+    let pace = shared_pace(options);
+    let opened = |stream| prepare(stream, Party::Second, options, &pace, deadline);
     open(opened(stream)?, &terms, options, |_| opened(dial(address, &targets, left(deadline))?))
 }
 
@@ -228,10 +231,20 @@ struct Prepared {
     tls: Option<(String, String)>,
 }
 
-fn prepare(stream: TcpStream, party: Party, options: &Options, deadline: Instant) -> Result<Prepared> {
+fn shared_pace(options: &Options) -> SharedPace {
+    Arc::new(Mutex::new(Pace::new(options.link)))
+}
+
+fn prepare(
+    stream: TcpStream,
+    party: Party,
+    options: &Options,
+    pace: &SharedPace,
+    deadline: Instant,
+) -> Result<Prepared> {
     let link: Box<dyn Link> = match options.link.is_unshaped() {
         true => Box::new(TcpLink::new(stream)?),
-        false => Box::new(ShapedLink::new(stream, options.link)?),
+        false => Box::new(ShapedLink::new(stream, options.link, pace.clone())?),
     };
     let (link, binding, tls): (Box<dyn Link>, _, _) = match &options.protection {
         Protection::Plaintext => (link, Vec::new(), None),

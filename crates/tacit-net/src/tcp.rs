@@ -91,10 +91,14 @@ impl Link for TcpLink {
     }
 }
 
+/// The clock of an emulated link, shared by all connections that go over it: together they have its rate.
+pub(crate) type SharedPace = Arc<Mutex<Pace>>;
+
 /// A TCP connection whose outgoing bytes wait in a queue until the emulated link would have delivered them.
 pub struct ShapedLink {
     tcp: TcpLink,
-    pace: Pace,
+    model: LinkModel,
+    pace: SharedPace,
     queue: Arc<Queue>,
     pump: Option<JoinHandle<()>>,
 }
@@ -156,8 +160,8 @@ impl Queue {
 }
 
 impl ShapedLink {
-    /// Shapes what `stream` sends; the peer shapes its direction.
-    pub fn new(stream: TcpStream, model: LinkModel) -> Result<Self> {
+    /// Shapes what `stream` sends over the link of `pace`; the peer shapes its direction.
+    pub(crate) fn new(stream: TcpStream, model: LinkModel, pace: SharedPace) -> Result<Self> {
         let tcp = TcpLink::new(stream)?;
         let writer = tcp.stream.try_clone()?;
         let queue = Arc::new(Queue::default());
@@ -171,7 +175,7 @@ impl ShapedLink {
             }
             theirs.moved.notify_all();
         })?;
-        Ok(ShapedLink { tcp, pace: Pace::new(model), queue, pump: Some(pump) })
+        Ok(ShapedLink { tcp, model, pace, queue, pump: Some(pump) })
     }
 }
 
@@ -181,14 +185,16 @@ impl Link for ShapedLink {
         if backlog.failed {
             return Err(Error::lost("while we were sending"));
         }
-        if backlog.held >= self.pace.model().backlog() {
+        if backlog.held >= self.model.backlog() {
             return Ok(0);
         }
         let n = total(slices);
-        for piece in cut(slices, self.pace.model().piece()) {
-            let due = self.pace.arrival(piece.len());
+        let mut pace = self.pace.lock().map_err(|_| Error::lost("in the link emulator"))?;
+        for piece in cut(slices, self.model.piece()) {
+            let due = pace.arrival(piece.len());
             backlog.pieces.push_back((piece, due));
         }
+        drop(pace);
         backlog.held += n;
         drop(backlog);
         self.queue.moved.notify_all();
@@ -208,7 +214,7 @@ impl Link for ShapedLink {
         let deadline = Instant::now() + timeout;
         loop {
             let backlog = self.queue.lock()?;
-            if backlog.failed || backlog.held < self.pace.model().backlog() {
+            if backlog.failed || backlog.held < self.model.backlog() {
                 return Ok(true);
             }
             let next = backlog.pieces.front().map(|(_, due)| due.saturating_duration_since(Instant::now()));
@@ -244,7 +250,7 @@ impl Drop for ShapedLink {
     fn drop(&mut self) {
         self.finish();
         // What was sent arrives before the connection closes, unless the peer takes nothing any more.
-        let mut deadline = Instant::now() + Duration::from_secs(5) + self.pace.model().delay();
+        let mut deadline = Instant::now() + Duration::from_secs(5) + self.model.delay();
         if let Ok(backlog) = self.queue.lock() {
             deadline += backlog
                 .pieces

@@ -171,6 +171,36 @@ fn both_directions_have_the_full_rate() {
 }
 
 #[test]
+fn the_channels_of_a_session_share_the_rate() {
+    const SIZE: usize = 1 << 20;
+    let model: LinkModel = "200/10".parse().unwrap();
+    let options = move |role, peer| {
+        let mut options = Options::new(Agreement::new("emulation", role, peer), Protection::Plaintext);
+        (options.link, options.channels) = (model, 2);
+        options
+    };
+    let listener = Listener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let other = std::thread::spawn(move || connect(&address, &options("b", "a")).unwrap().into_channels());
+    let senders = listener.accept(&options("a", "b")).unwrap().into_channels();
+    let receivers = other.join().unwrap();
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for mut channel in senders {
+            scope.spawn(move || {
+                channel.send(&vec![1; SIZE]).unwrap();
+                channel.flush().unwrap();
+            });
+        }
+        for mut channel in receivers {
+            scope.spawn(move || channel.recv(&mut vec![0; SIZE]).unwrap());
+        }
+    });
+    let expected = model.transfer(2 * (SIZE + FRAME)) + model.delay();
+    assert!(start.elapsed() >= expected.mul_f64(0.999), "{:?} for {expected:?}", start.elapsed());
+}
+
+#[test]
 fn links_parse_and_print() {
     for name in ["loopback", "lan", "wan", "50/50", "12.5/0.25"] {
         assert_eq!(name.parse::<LinkModel>().unwrap().to_string(), name);
