@@ -1,20 +1,86 @@
 #!/usr/bin/env bash
-# scripts/bench.sh [OPTIONS]: the figures of the README, one JSON object a line; options go to every benchmark.
-set -euo pipefail
+# scripts/bench.sh [FOLDER]: every figure that the project names, in some ten minutes, on a quiet machine.
+#
+# Writes FOLDER/MACHINE.jsonl and FOLDER/MACHINE-papers.jsonl (FOLDER: benches/record), MACHINE being the kind of machine. What stood there
+# before is compared with, and replaced only by a whole run. A benchmark that fails is named, and the script ends with 1 after the others.
+set -uo pipefail
 cd "$(dirname "$0")/.."
 tacit=${TACIT:-target/release/tacit}
+folder=${1:-benches/record}
+new=$(mktemp) papers=$(mktemp)
+trap 'rm -f "$new" "$papers"' EXIT
+failed=()
+
+bench() {
+  "$tacit" --json bench "$@" >>"$new" || failed+=("bench $*")
+}
+
+[ -x "$tacit" ] || { echo "error: $tacit is not there; build it by cargo build --release -p tacit" >&2; exit 1; }
+mkdir -p "$folder" || exit 1
+bench limits --repeat 5
+machine=$(sed -n 's/.*"machine":"\([^"]*\)".*/\1/p' "$new" | head -1)
+[ -n "$machine" ] || { echo "error: no result; see above" >&2; exit 1; }
+
+# Throughput, setup apart.
 for protocol in iknp kos; do
-  for kind in cot rot; do
-    "$tacit" --json bench ot --protocol "$protocol" --kind "$kind" "$@"
+  for kind in cot rot ot; do bench ot --protocol "$protocol" --kind "$kind"; done
+done
+bench ot --protocol kos --tls
+bench ot --protocol kos --both-ways
+for set in a c d e; do bench ot --protocol ferret --set "$set" --count 10000000; done
+bench ot --protocol ferret --set d --security semi-honest --count 10000000
+bench ot --protocol ferret --set d --kind rot --count 10000000
+bench ot --protocol ferret --set d --count 10000000 --tls
+bench ot --protocol ferret-uni --count 10000000 --repeat 3
+# Whole jobs by size.
+for count in 10000 100000 1000000 10000000; do
+  for protocol in kos ferret "silent --code linear"; do
+    # shellcheck disable=SC2086
+    bench ot --protocol $protocol --kind rot --fresh --count "$count" --repeat 3
+  done
+  bench ot --protocol iknp --kind rot --fresh --count "$count" --repeat 3
+done
+for count in 10000 100000 1000000; do
+  bench ot --protocol silent --code quasi-cyclic --kind rot --fresh --count "$count" --repeat 3
+done
+bench ot --protocol silent --code quasi-cyclic --kind rot --fresh --count 10000000 --repeat 1
+# Whole jobs by link.
+for rate in 10 50 100 500 1000 5000; do
+  for protocol in kos ferret ferret-uni "silent --code linear"; do
+    # shellcheck disable=SC2086
+    bench ot --protocol $protocol --kind rot --fresh --count 1000000 --repeat 1 --link "$rate/5"
   done
 done
-"$tacit" --json bench ot --protocol kos --kind cot --tls "$@"
-for protocol in co15 csw20 mr19 mrr21 pvw08; do
-  "$tacit" --json bench base-ot --protocol "$protocol" "$@"
+for protocol in co15 csw20 mr19 mrr21 pvw08 bdgm19 roted; do bench base-ot --protocol "$protocol" --repeat 15; done
+for count in 2048 65536 1048576; do
+  bench psi --count "$count"
+  bench psi --count "$count" --security semi-honest
 done
-for count in 2048 1048576; do
-  "$tacit" --json bench psi --count "$count" "$@"
+bench garble independent --repeat 7
+bench garble aes128 --repeat 7
+bench garble aes128 --copies 40 --repeat 7
+for function in add32 aes128 sha256; do
+  bench eval "$function" --protocol wmk17 --security malicious
 done
-"$tacit" --json bench psi --security semi-honest "$@"
-"$tacit" --json bench net "$@"
-"$tacit" --json bench net --tls "$@"
+bench eval aes128 --protocol yao --security semi-honest
+bench eval aes128 --protocol yao --security semi-honest --rows 1000
+bench net --count 268435456
+bench net --count 268435456 --tls
+"$tacit" --json bench paper all --quick >"$papers" || failed+=("bench paper all --quick")
+
+for kind in "" -papers; do
+  from=$new
+  [ -z "$kind" ] || from=$papers
+  to=$folder/$machine$kind.jsonl
+  if [ -s "$to" ]; then
+    echo "against $to, ratio of new to old:"
+    "$tacit" bench compare "$to" "$from" || true
+  fi
+  [ ${#failed[@]} -gt 0 ] || cp "$from" "$to"
+done
+if [ ${#failed[@]} -gt 0 ]; then
+  cp "$new" "$folder/$machine.incomplete.jsonl"
+  printf 'failed: %s\n' "${failed[@]}" >&2
+  exit 1
+fi
+echo "written: $folder/$machine.jsonl and $folder/$machine-papers.jsonl"

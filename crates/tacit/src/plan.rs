@@ -6,12 +6,15 @@
 //! another. A protocol without a model here is never picked.
 
 use crate::limits::Limit;
-use crate::ot::{self, Kind, PROTOCOLS, Protocol};
+use crate::ot::{self, Kind, PROTOCOLS, Protocol, Tuning};
 use crate::{Result, assumptions, security_name};
 use std::fmt;
 use std::time::Duration;
 use tacit_net::{Channel, LinkModel, Party};
 use tacit_ot::Security;
+use tacit_ot::silent::bcgikrs19::{Code, Config as SilentConfig, LARGEST_RUN};
+use tacit_ot::silent::ferret::{Config as FerretConfig, Lanes, Params as FerretParams};
+use tacit_ot::silent::ferret_setup::{CACHE, Cost};
 
 /// What the planner must know of a link.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -45,27 +48,30 @@ pub struct Machine {
     pub aes: f64,
     /// A product in GF(2^128) added to a sum.
     pub multiply_add: f64,
+    /// A block read at random from a table of a mebibyte.
+    pub gather: f64,
     /// A Ristretto point times a scalar.
     pub point: f64,
 }
 
 impl Machine {
     /// The machine that the weights were fitted on: AMD Zen 4 with AVX-512.
-    pub const REFERENCE: Machine = Machine { aes: 0.55, multiply_add: 0.75, point: 12_000.0 };
+    pub const REFERENCE: Machine = Machine { aes: 0.6, multiply_add: 0.6, gather: 1.15, point: 7_000.0 };
 
-    /// Measures this machine; takes some tens of milliseconds.
+    /// Measures this machine; takes some ten milliseconds.
     pub fn measure() -> Machine {
         Machine {
-            aes: Limit::AesFixed.quick(),
-            multiply_add: Limit::MultiplyAdd.quick(),
-            point: Limit::PointMultiply.quick(),
+            aes: Limit::AesFixed.rough(),
+            multiply_add: Limit::MultiplyAdd.rough(),
+            gather: Limit::Gather(1 << 20).rough(),
+            point: Limit::PointMultiply.rough(),
         }
     }
 }
 
 /// What is asked for.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Request {
+pub struct Request<'a> {
     /// How many OTs.
     pub count: u64,
     /// Of which kind.
@@ -74,13 +80,28 @@ pub struct Request {
     pub security: Security,
     /// Computing threads of each party.
     pub threads: usize,
+    /// The protocol and its parameters, as far as they are settled already.
+    pub choice: Choice<'a>,
+}
+
+/// The names that a user insists on; nothing by default.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct Choice<'a> {
+    /// The protocol; `None` is `auto`.
+    pub protocol: Option<&'a str>,
+    /// The LPN set of Ferret.
+    pub set: Option<&'a str>,
+    /// The code of silent OT.
+    pub code: Option<&'a str>,
 }
 
 /// A protocol that could serve, and what it would cost.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Candidate {
     /// The protocol's short name.
     pub protocol: &'static str,
+    /// Its parameters in one word; empty where it has none to choose.
+    pub variant: String,
     /// What it protects against.
     pub security: Security,
     /// Setup and run together.
@@ -93,93 +114,230 @@ pub struct Candidate {
     pub assumptions: Vec<&'static str>,
 }
 
-/// The weights of one OT extension, for one OT.
-struct Weights {
-    name: &'static str,
-    /// AES blocks' worth of computing for correlated OT; random and chosen OT add to it.
+/// A protocol with its parameters: what both parties run in the end.
+#[derive(Clone, Copy, Debug)]
+pub struct Pick {
+    /// The protocol.
+    pub protocol: &'static Protocol,
+    /// Its parameters.
+    pub tuning: Tuning,
+}
+
+/// What a run costs beside the base OTs, on the reference machine.
+struct Work {
+    /// Computing of one party for all of its OTs, in nanoseconds, by what it consists of.
     aes: f64,
     multiply_add: f64,
-    random: f64,
-    /// Bytes of correlated and random OT.
-    bytes: f64,
-    /// Round trips waited for: in a piece of 2^20 OTs, and, of chosen OT, for each 2^18 of them.
-    piece_trips: f64,
-    chosen_trips: f64,
+    gather: f64,
+    /// Bytes that pass while the parties compute, and bytes that they wait for.
+    streamed: f64,
+    awaited: f64,
+    /// Round trips waited for.
+    trips: f64,
 }
 
 /// Points of 128 base OTs on the slower side, both sides' shares in turn, and their bytes.
-const SETUP_POINTS: f64 = 256.0;
+const SETUP_POINTS: f64 = 420.0;
 const SETUP_BYTES: f64 = 128.0 * 96.0;
 /// Round trips of the base OTs.
-const SETUP_TRIPS: f64 = 0.5;
+const SETUP_TRIPS: f64 = 0.6;
 /// OTs that a thread makes at a time, and messages of chosen OT that go together.
 const PIECE: u64 = 1 << 20;
 const CHOSEN_PIECE: u64 = 1 << 18;
 
-/// Fitted at 2^23 on the reference machine: IKNP 7.8 and 9.9 ns, KOS 11.1 and 14.4 ns.
-const WEIGHTS: &[Weights] = &[
-    Weights {
-        name: "iknp",
-        aes: 14.2,
-        multiply_add: 0.0,
-        random: 3.8,
-        bytes: 15.875,
-        piece_trips: 1.0,
-        chosen_trips: 0.75,
-    },
-    Weights {
-        name: "kos",
-        aes: 15.0,
-        multiply_add: 3.8,
-        random: 6.0,
-        bytes: 15.94,
-        piece_trips: 2.0,
-        chosen_trips: 1.7,
-    },
-];
+/// What IKNP and KOS compute for one correlated OT, in ns on the reference machine.
+const IKNP_NS: f64 = 8.3;
+const KOS_NS: f64 = 9.8;
+const KOS_CHECK_NS: f64 = 1.5;
+/// A run of silent OT, and each of its OTs, in ns.
+const SILENT_RUN_NS: f64 = 1.2e6;
+const SILENT_LINEAR_NS: f64 = 92.0;
+const SILENT_QUASI_CYCLIC_NS: f64 = 470.0;
+/// Of the time of Ferret, the share that waits for memory; the rest is AES.
+const FERRET_GATHERS: f64 = 0.6;
 
-/// Every OT extension that gives at least the security asked for, the fastest first.
-pub fn ot(request: &Request, link: &Link, machine: &Machine) -> Vec<Candidate> {
-    let mut candidates: Vec<Candidate> = PROTOCOLS
-        .iter()
-        .filter(|p| request.security == Security::SemiHonest || p.security == Security::Malicious)
-        .filter_map(|p| predict(p, request, link, machine))
-        .collect();
-    candidates.sort_by(|a, b| a.time.cmp(&b.time).then(a.bytes.cmp(&b.bytes)));
-    candidates
+/// Every way of running every protocol that gives the security asked for and that `request` does not exclude; at least one.
+fn variants(request: &Request<'_>) -> Result<Vec<Pick>> {
+    ot::protocol(request.choice.protocol.unwrap_or("auto"), request.security)?;
+    let share = request.count.div_ceil(request.threads.max(1) as u64);
+    let security = request.security;
+    let loopback = LinkModel::LOOPBACK;
+    let default = Tuning::choose(request.choice.set, share, security, &loopback)?
+        .with_code(request.choice.code, PROTOCOLS.iter().find(|p| p.name == "silent"))?;
+    let mut all = Vec::new();
+    for protocol in PROTOCOLS {
+        let enough = security == Security::SemiHonest || protocol.security == Security::Malicious;
+        if !enough || request.choice.protocol.is_some_and(|name| name != protocol.name) {
+            continue;
+        }
+        let mut add = |tuning| all.push(Pick { protocol, tuning });
+        match protocol.name {
+            "ferret" => {
+                let wanted = |p: &&FerretParams| match request.choice.set {
+                    Some(set) => set == p.name,
+                    // What only the papers' tables need is taken by name alone.
+                    None => !p.name.starts_with("paper"),
+                };
+                for &params in FerretParams::ALL.iter().filter(wanted) {
+                    for lanes in [Lanes::One, Lanes::Four] {
+                        add(Tuning { ferret: FerretConfig { params, lanes, security }, ..default });
+                    }
+                }
+            }
+            "silent" => {
+                let wanted = |code: &Code| request.choice.code.is_none_or(|name| name == code.name());
+                for code in [Code::Linear, Code::QuasiCyclic].into_iter().filter(wanted) {
+                    add(Tuning { silent: SilentConfig { code, security }, ..default });
+                }
+            }
+            _ => add(default),
+        }
+    }
+    Ok(all)
 }
 
-fn predict(protocol: &Protocol, request: &Request, link: &Link, machine: &Machine) -> Option<Candidate> {
-    let weights = WEIGHTS.iter().find(|w| w.name == protocol.name)?;
-    let (count, threads) = (request.count as f64, request.threads.max(1) as f64);
-    let (random, chosen) = match request.kind {
-        Kind::Cot => (0.0, 0.0),
-        Kind::Rot => (weights.random, 0.0),
-        // The receiver sends a bit, the sender both messages under their pads.
-        Kind::Ot => (weights.random * 1.5, 32.125),
-    };
-    let compute = count
-        * ((weights.aes + random) * machine.aes + weights.multiply_add * machine.multiply_add)
-        / threads;
-    let bytes = count * (weights.bytes + chosen) + SETUP_BYTES;
-    let transfer = bytes * 8e3 / link.megabits;
-    let pieces =
-        |size: u64| request.count.div_ceil(size.saturating_mul(request.threads.max(1) as u64)) as f64;
-    let mut rounds = SETUP_TRIPS + pieces(PIECE) * weights.piece_trips;
-    if chosen > 0.0 {
-        rounds += pieces(CHOSEN_PIECE) * weights.chosen_trips;
+impl Pick {
+    /// The parameters in one word; empty where there are none to choose.
+    pub fn variant(&self) -> String {
+        let Tuning { ferret, silent, .. } = &self.tuning;
+        match self.protocol.name {
+            "ferret" => format!("set {}, {} lanes", ferret.params.name, ferret.lanes.count()),
+            "silent" => format!("code {}", silent.code.name()),
+            _ => String::new(),
+        }
     }
-    let waiting = rounds * link.round_trip.as_secs_f64() * 1e9;
-    // Bytes pass while both compute, so the longer of the two counts.
-    let nanoseconds = SETUP_POINTS * machine.point + compute.max(transfer) + waiting;
-    Some(Candidate {
-        protocol: protocol.name,
-        security: protocol.security,
-        time: Duration::from_secs_f64((nanoseconds / 1e9).min(1e15)),
-        bytes: bytes as u64,
-        rounds: rounds.ceil() as u64,
-        assumptions: names(protocol.name),
-    })
+
+    /// The work of each of `threads` streams for its share of the OTs; `None` for a protocol without a model.
+    fn work(&self, request: &Request<'_>) -> Option<Work> {
+        let threads = request.threads.max(1);
+        let share = request.count.div_ceil(threads as u64);
+        let n = share as f64;
+        let pieces = share.div_ceil(PIECE) as f64;
+        let silent = |cost: Cost| Work {
+            aes: cost.ns * (1.0 - FERRET_GATHERS),
+            multiply_add: 0.0,
+            gather: cost.ns * FERRET_GATHERS,
+            streamed: 0.0,
+            awaited: cost.bytes,
+            trips: cost.trips,
+        };
+        let extension = |ns: f64, check: f64, bytes: f64, trips: f64| Work {
+            aes: n * (ns - check),
+            multiply_add: n * check,
+            gather: 0.0,
+            streamed: n * bytes,
+            awaited: 0.0,
+            trips: trips * pieces,
+        };
+        let mut work = match self.protocol.name {
+            "iknp" => extension(IKNP_NS, 0.0, 15.875, 0.5),
+            "kos" => extension(KOS_NS, KOS_CHECK_NS, 15.94, 1.5),
+            "ferret" => silent(self.tuning.ferret.cost(share, threads, CACHE)),
+            "ferret-uni" => silent(self.tuning.ferret_uni.cost(share, threads, CACHE)),
+            "silent" => silent(dual_lpn(self.tuning.silent, share, request.kind)),
+            _ => return None,
+        };
+        if request.kind != Kind::Cot {
+            work.aes += n * hashing_ns(self.protocol.name);
+            if !self.protocol.name.starts_with("ferret") {
+                // The receiver waits for the hash's salt before it begins.
+                work.trips += 0.8;
+            }
+        }
+        if request.kind == Kind::Ot {
+            // The receiver sends a bit, the sender both messages under their pads.
+            work.aes += n * CHOSEN_NS;
+            work.streamed += n * 32.125;
+            work.trips += share.div_ceil(CHOSEN_PIECE) as f64;
+        }
+        Some(work)
+    }
+
+    fn predict(&self, request: &Request<'_>, link: &Link, machine: &Machine) -> Option<Candidate> {
+        let work = self.work(request)?;
+        let threads = request.threads.max(1) as f64;
+        let reference = Machine::REFERENCE;
+        let compute = work.aes * machine.aes / reference.aes
+            + work.multiply_add * machine.multiply_add / reference.multiply_add
+            + work.gather * machine.gather / reference.gather;
+        // All threads' bytes share the link.
+        let pass = |bytes: f64| bytes * threads * 8e3 / link.megabits;
+        let rounds = SETUP_TRIPS + work.trips;
+        // Streamed bytes pass while both compute, so the longer of the two counts.
+        let nanoseconds = SETUP_POINTS * machine.point
+            + compute.max(pass(work.streamed))
+            + pass(work.awaited)
+            + SETUP_BYTES * 8e3 / link.megabits
+            + rounds * link.round_trip.as_secs_f64() * 1e9;
+        Some(Candidate {
+            protocol: self.protocol.name,
+            variant: self.variant(),
+            security: match self.protocol.name {
+                // They leave their checks out where nobody asks for them.
+                "ferret" | "ferret-uni" | "silent" => request.security,
+                _ => self.protocol.security,
+            },
+            time: Duration::from_secs_f64((nanoseconds / 1e9).min(1e15)),
+            bytes: ((work.streamed + work.awaited) * threads + SETUP_BYTES) as u64,
+            rounds: rounds.ceil() as u64,
+            assumptions: names(self.protocol.name),
+        })
+    }
+}
+
+/// Silent OT by dual LPN: a run for each request of at most 2^24, each with base correlations of its own.
+fn dual_lpn(config: SilentConfig, share: u64, kind: Kind) -> Cost {
+    let largest = if kind == Kind::Ot { CHOSEN_PIECE } else { LARGEST_RUN as u64 };
+    let runs = share.div_ceil(largest.max(1)).max(1) as f64;
+    let each = share.min(largest);
+    let mut cost = Cost::of_kos(config.base_cots(each as usize) as f64);
+    cost.bytes += 16.125 * config.base_cots(each as usize) as f64;
+    cost.ns += SILENT_RUN_NS
+        + each.max(1 << 14) as f64
+            * match config.code {
+                Code::Linear => SILENT_LINEAR_NS,
+                Code::QuasiCyclic => SILENT_QUASI_CYCLIC_NS,
+            };
+    cost.trips += if config.security == Security::Malicious { 2.0 } else { 1.0 };
+    Cost { ns: runs * cost.ns, bytes: runs * cost.bytes, trips: runs * cost.trips + 0.5 }
+}
+
+/// Random from correlated OT, for each: the part that does not hide behind the rest.
+fn hashing_ns(protocol: &str) -> f64 {
+    match protocol {
+        "iknp" => 2.5,
+        "kos" => 4.0,
+        _ => 8.5,
+    }
+}
+/// Chosen from random OT.
+const CHOSEN_NS: f64 = 9.0;
+
+/// Every OT extension that gives at least the security asked for, each with its best parameters, the fastest first.
+///
+/// An error if `request` names what there is not.
+pub fn ot(request: &Request<'_>, link: &Link, machine: &Machine) -> Result<Vec<Candidate>> {
+    let mut candidates: Vec<Candidate> =
+        variants(request)?.iter().filter_map(|v| v.predict(request, link, machine)).collect();
+    candidates.sort_by(|a, b| a.time.cmp(&b.time).then(a.bytes.cmp(&b.bytes)));
+    let mut seen = Vec::new();
+    candidates.retain(|c| {
+        let new = !seen.contains(&c.protocol);
+        seen.push(c.protocol);
+        new
+    });
+    Ok(candidates)
+}
+
+/// The fastest way to serve `request`. Both parties come to the same only if they give the same link and machine: see [`agree`].
+pub fn pick(request: &Request<'_>, link: &Link, machine: &Machine) -> Result<Pick> {
+    Ok(*fastest(&variants(request)?, request, link, machine))
+}
+
+/// Of `all`, which are not none, the fastest; a protocol without a model only where there is no other.
+fn fastest<'a>(all: &'a [Pick], request: &Request<'_>, link: &Link, machine: &Machine) -> &'a Pick {
+    let timed = all.iter().filter_map(|v| Some((v.predict(request, link, machine)?.time, v)));
+    timed.reduce(|best, next| if next.0 < best.0 { next } else { best }).map_or(&all[0], |(_, best)| best)
 }
 
 /// The intersection of two sets of `count` elements each, by every protocol that there is, the fastest first.
@@ -199,6 +357,7 @@ pub fn psi(count: u64, security: Security, link: &Link, machine: &Machine) -> Ve
         + SETUP_POINTS * machine.point;
     vec![Candidate {
         protocol: tacit_psi::paxos::NAME,
+        variant: String::new(),
         security,
         time: Duration::from_secs_f64((nanoseconds / 1e9).min(1e15)),
         bytes: bytes as u64,
@@ -214,100 +373,144 @@ pub fn names(name: &str) -> Vec<&'static str> {
     found.map_or_else(Vec::new, |d| d.assumptions.iter().map(|a| a.name()).collect())
 }
 
-/// The fastest protocol on links of every kind, if it is the same on all of them: then no link need be measured.
-///
-/// Both parties come to the same answer without a message.
-fn on_any_link(request: &Request) -> Option<&'static str> {
-    let links = [1.0, 10.0, 100.0, 1e3, 1e4, 1e5]
-        .into_iter()
-        .flat_map(|megabits| [0, 10, 300].map(|ms| Link { megabits, round_trip: Duration::from_millis(ms) }));
-    let mut picks =
-        links.filter_map(|link| ot(request, &link, &Machine::REFERENCE).first().map(|c| c.protocol));
-    let first = picks.next()?;
-    picks.all(|pick| pick == first).then_some(first)
+/// Links of every kind.
+fn every_link() -> impl Iterator<Item = Link> {
+    [1.0, 10.0, 100.0, 1e3, 1e4].into_iter().flat_map(|megabits| {
+        [0.03, 1.0, 10.0, 80.0, 300.0]
+            .map(|ms| Link { megabits, round_trip: Duration::from_secs_f64(ms / 1e3) })
+    })
 }
 
-/// The protocol that both parties use for `request`.
+/// What measuring `link` costs: a connection of its own, some round trips and some bytes.
+fn probing(link: &Link) -> f64 {
+    const TRIPS: f64 = 7.0;
+    const BYTES: f64 = 131_072.0;
+    TRIPS * link.round_trip.as_secs_f64() + BYTES * 8e-6 / link.megabits
+}
+
+/// What serves well enough wherever it is run: nothing that could be had by measuring the link is worth the measuring.
+///
+/// Both parties come to the same answer without a message.
+fn on_any_link(request: &Request<'_>) -> Result<Option<Pick>> {
+    let all = variants(request)?;
+    let seconds = |v: &Pick, link: &Link| {
+        v.predict(request, link, &Machine::REFERENCE).map_or(f64::INFINITY, |c| c.time.as_secs_f64())
+    };
+    let mut losses = vec![f64::NEG_INFINITY; all.len()];
+    for link in every_link() {
+        let times: Vec<f64> = all.iter().map(|v| seconds(v, &link)).collect();
+        let best = times.iter().copied().fold(f64::INFINITY, f64::min);
+        for (loss, time) in losses.iter_mut().zip(&times) {
+            *loss = loss.max(time - best - probing(&link));
+        }
+    }
+    let settled = losses.iter().zip(&all).filter(|(loss, _)| **loss <= 0.0);
+    let least = settled.reduce(|best, next| if next.0 < best.0 { next } else { best });
+    Ok(least.map(|(_, pick)| *pick))
+}
+
+/// The protocol and the parameters that both parties use for `request`, which they must have in common.
 ///
 /// Where the link decides, `probe` opens a channel to the peer for a moment: the first party measures, picks and says so, and the
 /// other refuses what gives less than was asked for. An error if no protocol serves, or the peer names one that does not.
 pub fn agree<T>(
-    request: &Request,
-    probe: impl FnOnce(&mut dyn FnMut(&mut Channel) -> Result<&'static Protocol>) -> Result<T>,
-) -> Result<&'static Protocol> {
-    if let Some(name) = on_any_link(request) {
-        return ot::protocol(name, request.security);
+    request: &Request<'_>,
+    probe: impl FnOnce(&mut dyn FnMut(&mut Channel) -> Result<Pick>) -> Result<T>,
+) -> Result<Pick> {
+    if let [only] = &variants(request)?[..] {
+        return Ok(*only);
+    }
+    if let Some(pick) = on_any_link(request)? {
+        return Ok(pick);
     }
     let mut picked = None;
     probe(&mut |channel| {
-        let protocol = settle(request, channel)?;
-        picked = Some(protocol);
-        Ok(protocol)
+        let pick = settle(request, channel)?;
+        picked = Some(pick);
+        Ok(pick)
     })?;
     picked.ok_or_else(|| crate::Error::Other("no protocol was agreed on; name one by --protocol".into()))
 }
 
 /// Measures `channel`; the first party picks.
-fn settle(request: &Request, channel: &mut Channel) -> Result<&'static Protocol> {
+fn settle(request: &Request<'_>, channel: &mut Channel) -> Result<Pick> {
     let link = measure(channel)?;
+    let all = variants(request)?;
     if channel.party() == Party::First {
-        let candidates = ot(request, &link, &Machine::measure());
-        let pick = candidates.first().map_or("kos", |candidate| candidate.protocol);
-        let protocol = ot::protocol(pick, request.security)?;
-        channel.send_sized(protocol.name.as_bytes())?;
+        let best = fastest(&all, request, &link, &Machine::measure());
+        channel.send_sized(best.protocol.name.as_bytes())?;
+        channel.send_sized(best.variant().as_bytes())?;
         channel.flush()?;
-        return Ok(protocol);
+        return Ok(*best);
     }
-    let name = channel.recv_sized(64)?;
-    let known = PROTOCOLS.iter().find(|p| p.name.as_bytes() == name);
-    match known.filter(|p| request.security == Security::SemiHonest || p.security == Security::Malicious) {
-        Some(protocol) => Ok(protocol),
-        None => Err(crate::Error::Peer(format!(
-            "the peer picked a protocol that is unknown here or does not give {} security; name one by --protocol on both sides",
+    let (protocol, variant) = (channel.recv_sized(64)?, channel.recv_sized(64)?);
+    let same = |p: &&Pick| p.protocol.name.as_bytes() == protocol && p.variant().as_bytes() == variant;
+    all.iter().find(same).copied().ok_or_else(|| {
+        crate::Error::Peer(format!(
+            "the peer picked a protocol that is unknown here, was not asked for or does not give {} security; name one by --protocol on both sides",
             security_name(request.security)
-        ))),
-    }
+        ))
+    })
 }
 
-/// Measures the link under `channel` from both ends at once: a few round trips and half a megabyte towards the first party.
+/// Measures the link under `channel` for the first party: two round trips, then bytes towards it, more of them as long as they
+/// pass too fast to be timed. The second party learns nothing of it.
 pub fn measure(channel: &mut Channel) -> Result<Link> {
-    const TRIPS: usize = 5;
-    const PIECE: usize = 1 << 16;
-    const PIECES: usize = 8;
-    let first = channel.party() == Party::First;
-    let mut best = Duration::MAX;
-    for _ in 0..TRIPS {
-        let start = std::time::Instant::now();
-        if first {
-            channel.send_u64(0)?;
-            channel.recv_u64()?;
-            best = best.min(start.elapsed());
-        } else {
-            channel.recv_u64()?;
-            channel.send_u64(0)?;
+    const FIRST: usize = 1 << 16;
+    const MOST: usize = 1 << 23;
+    const ENOUGH: Duration = Duration::from_millis(4);
+    let mut piece = vec![0u8; FIRST];
+    if channel.party() == Party::Second {
+        loop {
+            let wanted = channel.recv_u64()?;
+            if wanted == 0 {
+                return Ok(Link { megabits: f64::INFINITY, round_trip: Duration::ZERO });
+            }
+            if wanted == 1 {
+                channel.send_u64(0)?;
+            } else if wanted as usize <= MOST {
+                (0..(wanted as usize).div_ceil(FIRST)).try_for_each(|_| channel.send(&piece))?;
+            } else {
+                return Err(crate::Error::Peer("the peer's measurement asks for too much".into()));
+            }
             channel.flush()?;
         }
     }
-    let mut piece = vec![0u8; PIECE];
-    if !first {
-        (0..PIECES).try_for_each(|_| channel.send(&piece))?;
-        channel.flush()?;
-        return Ok(Link { megabits: f64::INFINITY, round_trip: best });
+    let mut round_trip = Duration::MAX;
+    for _ in 0..2 {
+        let start = std::time::Instant::now();
+        channel.send_u64(1)?;
+        channel.recv_u64()?;
+        round_trip = round_trip.min(start.elapsed());
     }
-    // From the first piece on, so that the delay does not count.
-    channel.recv(&mut piece)?;
-    let start = std::time::Instant::now();
-    (1..PIECES).try_for_each(|_| channel.recv(&mut piece))?;
-    let seconds = start.elapsed().as_secs_f64().max(1e-6);
-    Ok(Link { megabits: ((PIECES - 1) * PIECE) as f64 * 8.0 / seconds / 1e6, round_trip: best })
+    let mut bytes = FIRST;
+    loop {
+        channel.send_u64(bytes as u64)?;
+        // From the first byte on, so that the delay does not count.
+        channel.recv(&mut piece[..1])?;
+        let start = std::time::Instant::now();
+        channel.recv(&mut piece[1..])?;
+        (1..bytes / FIRST).try_for_each(|_| channel.recv(&mut piece))?;
+        let took = start.elapsed();
+        if took < ENOUGH && bytes < MOST {
+            bytes = (bytes * 8).min(MOST);
+            continue;
+        }
+        channel.send_u64(0)?;
+        channel.flush()?;
+        let megabits = bytes as f64 * 8.0 / took.as_secs_f64().max(1e-6) / 1e6;
+        return Ok(Link { megabits, round_trip });
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn request(security: Security, kind: Kind, count: u64) -> Request {
-        Request { count, kind, security, threads: 1 }
+    const REFERENCE: Machine = Machine::REFERENCE;
+
+    fn request(security: Security, kind: Kind, count: u64) -> Request<'static> {
+        Request { count, kind, security, threads: 1, choice: Choice::default() }
     }
 
     fn link(megabits: f64, ms: u64) -> Link {
@@ -317,34 +520,31 @@ mod tests {
     #[test]
     fn security_is_never_traded_for_speed() {
         for megabits in [1.0, 100.0, 1e4] {
-            for count in [0, 1, 1000, 1 << 23, u64::MAX] {
-                let strict = ot(
-                    &request(Security::Malicious, Kind::Cot, count),
-                    &link(megabits, 1),
-                    &Machine::REFERENCE,
-                );
+            for count in [0, 1, 1000, 1 << 23, 1 << 40] {
+                let strict =
+                    ot(&request(Security::Malicious, Kind::Cot, count), &link(megabits, 1), &REFERENCE)
+                        .unwrap();
                 assert!(!strict.is_empty() && strict.iter().all(|c| c.security == Security::Malicious));
                 assert!(strict.windows(2).all(|two| two[0].time <= two[1].time));
             }
         }
-        let loose =
-            ot(&request(Security::SemiHonest, Kind::Cot, 1 << 20), &link(1e4, 0), &Machine::REFERENCE);
-        assert!(loose.iter().any(|c| c.security == Security::SemiHonest));
+        let loose = ot(&request(Security::SemiHonest, Kind::Cot, 1 << 20), &link(1e4, 0), &REFERENCE);
+        assert!(loose.unwrap().iter().any(|c| c.security == Security::SemiHonest));
     }
 
     #[test]
     fn predictions_follow_the_arithmetic_of_the_link() {
-        let machine = Machine::REFERENCE;
         let find = |link: &Link, kind| {
-            let all = ot(&request(Security::SemiHonest, kind, 1 << 20), link, &machine);
+            let all = ot(&request(Security::SemiHonest, kind, 1 << 20), link, &REFERENCE).unwrap();
             all.into_iter().find(|c| c.protocol == "iknp").unwrap()
         };
-        // 2^20 OTs of 15.875 bytes at a megabyte a second.
+        // 2^20 OTs of 15.875 bytes at a megabyte a second, after the base OTs.
         let slow = find(&link(8.0, 0), Kind::Cot);
-        let seconds = ((1u64 << 20) as f64 * 15.875 + SETUP_BYTES) / 1e6;
-        assert!((slow.time.as_secs_f64() - seconds).abs() < 0.01, "{slow:?}");
+        let seconds =
+            ((1u64 << 20) as f64 * 15.875 + SETUP_BYTES) / 1e6 + SETUP_POINTS * REFERENCE.point * 1e-9;
+        assert!((slow.time.as_secs_f64() - seconds).abs() < 1e-6, "{slow:?}");
         let far = find(&link(8.0, 100), Kind::Cot);
-        assert!(((far.time - slow.time).as_secs_f64() - 0.15).abs() < 1e-6, "{far:?}");
+        assert!(((far.time - slow.time).as_secs_f64() - 0.11).abs() < 1e-6, "{far:?}");
         let chosen = find(&link(8.0, 0), Kind::Ot);
         assert_eq!(chosen.bytes, ((1u64 << 20) as f64 * (15.875 + 32.125) + SETUP_BYTES) as u64);
         assert!(slow.assumptions.iter().all(|name| !name.is_empty()) && !slow.assumptions.is_empty());
@@ -352,31 +552,82 @@ mod tests {
 
     #[test]
     fn the_pick_on_fixed_links() {
-        let pick = |security, link: Link| {
-            ot(&request(security, Kind::Rot, 1 << 22), &link, &Machine::REFERENCE)[0].protocol
+        let pick = |security, count, link: Link| {
+            ot(&request(security, Kind::Cot, count), &link, &REFERENCE).unwrap()[0].protocol
         };
-        assert_eq!(pick(Security::SemiHonest, link(1e4, 0)), "iknp");
-        let far = ot(&request(Security::Malicious, Kind::Rot, 1 << 22), &link(10.0, 80), &Machine::REFERENCE);
-        assert!(far.iter().all(|c| c.time >= far[0].time));
+        // Few OTs, or bytes for nothing: what computes least. Else what sends least.
+        for security in [Security::SemiHonest, Security::Malicious] {
+            let plain = if security == Security::Malicious { "kos" } else { "iknp" };
+            assert_eq!(pick(security, 1000, link(1e4, 0)), plain);
+            assert_eq!(pick(security, 1 << 20, link(2e4, 0)), plain);
+            assert_eq!(pick(security, 1 << 23, link(500.0, 1)), "ferret");
+            assert_ne!(pick(security, 1 << 23, link(10.0, 80)), plain);
+        }
+    }
+
+    #[test]
+    fn a_slower_machine_sends_more() {
+        let wanted = request(Security::Malicious, Kind::Cot, 1 << 23);
+        let slow = Machine { aes: 11.0, multiply_add: 1.5, gather: 60.0, point: 200_000.0 };
+        let pick = |machine: &Machine| ot(&wanted, &link(3000.0, 1), machine).unwrap()[0].protocol;
+        assert_eq!((pick(&REFERENCE), pick(&slow)), ("ferret", "kos"));
+    }
+
+    #[test]
+    fn what_was_named_is_kept_and_its_parameters_follow_the_link() {
+        let named = |set| Request {
+            choice: Choice { protocol: Some("ferret"), set, code: None },
+            ..request(Security::Malicious, Kind::Cot, 50_000_000)
+        };
+        let set = |set, link: Link| pick(&named(set), &link, &REFERENCE).unwrap().tuning.ferret.params.name;
+        assert_eq!((set(None, link(10.0, 10)), set(Some("e"), link(10.0, 10))), ("a", "e"));
+        assert!(matches!(set(None, link(2e4, 0)), "d" | "e"));
+        assert!(pick(&named(Some("none such")), &link(1.0, 1), &REFERENCE).is_err());
+        let unknown = Choice { protocol: Some("none such"), ..Choice::default() };
+        assert!(ot(&Request { choice: unknown, ..named(None) }, &link(1.0, 1), &REFERENCE).is_err());
+    }
+
+    #[test]
+    fn a_link_is_measured_only_where_that_can_pay() {
+        let anywhere = |security, count| {
+            on_any_link(&request(security, Kind::Cot, count)).unwrap().map(|p| p.protocol.name)
+        };
+        assert_eq!(anywhere(Security::Malicious, 128), Some("kos"));
+        assert_eq!(anywhere(Security::SemiHonest, 128), Some("iknp"));
+        assert_eq!(anywhere(Security::Malicious, 10_000_000), None);
     }
 
     #[test]
     fn two_parties_settle_on_one_protocol_and_refuse_too_little() {
         use tacit_net::memory;
-        let loose = request(Security::SemiHonest, Kind::Cot, 1 << 20);
+        let loose = request(Security::SemiHonest, Kind::Cot, 1 << 22);
         let (a, b) = memory::run(
-            |channel| settle(&loose, channel).unwrap().name,
-            |channel| settle(&loose, channel).unwrap().name,
+            |channel| settle(&loose, channel).unwrap(),
+            |channel| settle(&loose, channel).unwrap(),
         );
-        assert_eq!(a, b);
+        assert_eq!((a.protocol.name, a.tuning.ferret), (b.protocol.name, b.tuning.ferret));
         let strict = request(Security::Malicious, Kind::Cot, 1 << 20);
-        let cheat = |channel: &mut Channel| {
-            measure(channel).unwrap();
-            channel.send_sized(b"iknp").unwrap();
+        for (protocol, variant) in [("iknp", ""), ("ferret", "set z, 4 lanes"), ("", "")] {
+            let cheat = |channel: &mut Channel| {
+                measure(channel).unwrap();
+                channel.send_sized(protocol.as_bytes()).unwrap();
+                channel.send_sized(variant.as_bytes()).unwrap();
+                channel.flush().unwrap();
+            };
+            let ((), refused) = memory::run(cheat, |channel| settle(&strict, channel).map(|p| p.protocol));
+            assert!(refused.unwrap_err().to_string().contains("malicious"));
+        }
+    }
+
+    #[test]
+    fn a_measurement_that_asks_for_too_much_is_refused() {
+        use tacit_net::memory;
+        let greedy = |channel: &mut Channel| {
+            channel.send_u64(1 << 40).unwrap();
             channel.flush().unwrap();
         };
-        let ((), refused) = memory::run(cheat, |channel| settle(&strict, channel).map(|p| p.name));
-        assert!(refused.unwrap_err().to_string().contains("malicious"));
+        let ((), refused) = memory::run(greedy, |channel| measure(channel).map(|link| link.megabits));
+        assert!(refused.is_err());
     }
 
     #[test]

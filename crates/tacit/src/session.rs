@@ -127,14 +127,25 @@ impl Session {
         self
     }
 
-    /// The OT extension for `count` OTs of `kind`: the fastest that gives the session's security, as [`plan`](crate::plan) has it.
+    /// The OT extension and its parameters for `count` OTs of `kind`: the fastest that gives the session's security and fits
+    /// `choice`, as [`plan`](crate::plan) has it.
     ///
     /// Both sides must call it with the same values. Where the link decides, it is measured over a connection of its own.
-    pub fn choose_ot(&self, kind: crate::ot::Kind, count: u64) -> Result<&'static crate::ot::Protocol> {
-        let request = crate::plan::Request { count, kind, security: self.security, threads: self.threads };
+    pub fn choose_ot(
+        &self,
+        kind: crate::ot::Kind,
+        count: u64,
+        choice: crate::plan::Choice<'_>,
+    ) -> Result<crate::plan::Pick> {
+        let (security, threads) = (self.security, self.threads);
+        let request = crate::plan::Request { count, kind, security, threads, choice };
         crate::plan::agree(&request, |settle| {
-            let agreement =
-                Agreement::new("plan", "party", "party").with("kind", kind.name()).with("count", count);
+            let agreement = Agreement::new("plan", "party", "party")
+                .with("kind", kind.name())
+                .with("count", count)
+                .with("protocol", choice.protocol.unwrap_or("auto"))
+                .with("set", choice.set.unwrap_or("any"))
+                .with("code", choice.code.unwrap_or("any"));
             self.run(agreement, |opened| settle(opened.channel()))
         })
     }

@@ -137,7 +137,7 @@ fn unusable_requests_are_refused() {
     bench.run(&["bench", "compare", "empty.jsonl", "empty.jsonl"]).fails_with(3, &["no result in common"]);
     bench
         .run(&["bench", "ot", "--count", "4294967296", "--kind", "rot"])
-        .fails_with(3, &["262144 MiB", "--count"]);
+        .fails_with(3, &["196608 MiB", "--count"]);
 }
 
 /// The page as a browser sees it; `None` where there is no browser.

@@ -123,6 +123,11 @@ impl Config {
             Security::Malicious => KAPPA,
         }
     }
+
+    /// Base correlations that a request of `count` takes, at most [`LARGEST_RUN`].
+    pub fn base_cots(&self, count: usize) -> usize {
+        self.code.shape(Core::run_size(count)).cots() + self.check_cots()
+    }
 }
 
 /// What both parties do alike.

@@ -22,7 +22,11 @@ const FOUR_LANES: [(f64, f64); 5] = [(1.0, 13.0), (2.0, 11.0), (4.0, 11.5), (8.0
 /// ns a correlation of KOS, and a leaf of a tree that is only expanded.
 const KOS_NS: f64 = 13.0;
 const LEAF_NS: f64 = 3.0;
-const KOS_BITS: f64 = 128.0;
+const KOS_BYTES: f64 = 15.94;
+/// Round trips in which the parties exchange the seeds of a Ferret.
+const SEEDS_TRIPS: f64 = 1.0;
+/// ns a sample of uniform noise by the noise vector's size over the cache: the trees, and scattering their leaves.
+const UNI_NOISE: [(f64, f64); 2] = [(10.0, 24.0), (160.0, 33.0)];
 
 impl Config {
     /// The set and the lanes that make `count` correlations soonest on `link`, setup included, where each party has
@@ -61,24 +65,32 @@ impl Config {
 
     /// Estimated time of setup and `count` correlations.
     fn seconds(&self, count: u64, link: &LinkModel, cache: usize) -> f64 {
-        let (setup_ns, setup_bits, setup_trips) = match self.small(1) {
-            None => direct_cost(self.reserve()),
+        let cost = self.cost(count, 1, cache);
+        cost.ns * 1e-9 + cost.bytes * 8e-6 / link.megabits() + cost.trips * 2.0 * link.delay().as_secs_f64()
+    }
+
+    /// What one of `streams` streams costs for `count` correlations of its own, with its share of their common setup.
+    ///
+    /// The base OTs are not in it. Each stream's setup follows the other's, so it holds the time of all of them.
+    pub fn cost(&self, count: u64, streams: usize, cache: usize) -> Cost {
+        let setups = streams.max(1) as f64 * self.reserve() as f64;
+        let mut cost = match self.small(streams) {
+            None => Cost::of_kos(setups),
             Some(small) => {
-                let (ns, bits, trips) = direct_cost(small.reserve());
-                let iterations = self.reserve().div_ceil(small.net()) as f64;
-                (
-                    ns + self.reserve() as f64 * small.ns(cache),
-                    bits + iterations * small.iteration_bits(),
-                    trips + iterations * small.trips(),
-                )
+                let iterations = (setups / small.net() as f64).ceil();
+                let mut cost = Cost::of_kos(small.reserve() as f64);
+                cost.trips += SEEDS_TRIPS;
+                cost.add(setups * small.ns(cache), iterations, small.tree_cots(), small.security);
+                cost
             }
         };
+        cost.bytes /= streams.max(1) as f64;
+        cost.trips += SEEDS_TRIPS * streams.max(1) as f64;
         let iterations = count.div_ceil(self.net() as u64) as f64;
         let unused = iterations * self.net() as f64 - count as f64;
-        let ns = setup_ns + count as f64 * self.ns(cache) + unused * LEAF_NS;
-        let bits = setup_bits + iterations * self.iteration_bits();
-        let trips = setup_trips + iterations * self.trips();
-        ns * 1e-9 + bits / (link.megabits() * 1e6) + trips * 2.0 * link.delay().as_secs_f64()
+        let ns = count as f64 * self.ns(cache) + unused * LEAF_NS;
+        cost.add(ns, iterations, self.tree_cots(), self.security);
+        cost
     }
 
     fn ns(&self, cache: usize) -> f64 {
@@ -88,17 +100,6 @@ impl Config {
             Lanes::Four => FOUR_LANES,
         };
         interpolate(&curve, table / cache.max(1) as f64)
-    }
-
-    fn iteration_bits(&self) -> f64 {
-        128.0 * (self.tree_cots() as f64)
-    }
-
-    fn trips(&self) -> f64 {
-        match self.security {
-            Security::SemiHonest => 1.0,
-            Security::Malicious => 2.0,
-        }
     }
 
     /// The smaller Ferret from which `streams` setups take their correlations, if they do not take them from KOS.
@@ -112,9 +113,35 @@ impl Config {
     }
 }
 
-/// ns, bits and round trips of `n` correlations by KOS.
-fn direct_cost(n: usize) -> (f64, f64, f64) {
-    (n as f64 * KOS_NS, n as f64 * KOS_BITS, 2.0)
+/// An estimate: computing on the machine that the curves above were measured on, both directions' bytes, and how often one party waits for
+/// the other, in round trips.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Cost {
+    /// Nanoseconds of computing, one side's.
+    pub ns: f64,
+    /// Bytes in both directions together.
+    pub bytes: f64,
+    /// Round trips.
+    pub trips: f64,
+}
+
+impl Cost {
+    /// `n` correlations by KOS.
+    pub fn of_kos(n: f64) -> Cost {
+        Cost { ns: n * KOS_NS, bytes: n * KOS_BYTES, trips: 1.5 }
+    }
+
+    /// `iterations` of as many trees as `cots` correlations make: 16 bytes from the sender and a bit from the receiver for
+    /// each.
+    fn add(&mut self, ns: f64, iterations: f64, cots: usize, security: Security) {
+        self.ns += ns;
+        self.bytes += iterations * 16.125 * cots as f64;
+        self.trips += iterations
+            * match security {
+                Security::SemiHonest => 1.0,
+                Security::Malicious => 2.0,
+            };
+    }
 }
 
 fn interpolate(curve: &[(f64, f64)], x: f64) -> f64 {
@@ -177,6 +204,35 @@ impl UniConfig {
     pub fn small(&self, _streams: usize) -> Option<UniConfig> {
         (self.reserve() > DIRECT).then_some(UniConfig { params: UniParams::SETUP, security: self.security })
     }
+
+    /// As [`Config::cost`].
+    pub fn cost(&self, count: u64, streams: usize, cache: usize) -> Cost {
+        let setups = streams.max(1) as f64 * self.reserve() as f64;
+        let mut cost = match self.small(streams) {
+            None => Cost::of_kos(setups),
+            Some(small) => {
+                let mut cost = Cost::of_kos(small.reserve() as f64);
+                cost.trips += SEEDS_TRIPS;
+                small.add_to(&mut cost, setups, cache);
+                cost
+            }
+        };
+        cost.bytes /= streams.max(1) as f64;
+        cost.trips += SEEDS_TRIPS * streams.max(1) as f64;
+        self.add_to(&mut cost, count as f64, cache);
+        cost
+    }
+
+    /// An iteration spreads all of its noise at once; the code is computed for what is wanted, and for what is kept.
+    fn add_to(&self, cost: &mut Cost, count: f64, cache: usize) {
+        let iterations = (count / self.net() as f64).ceil();
+        let table = (self.params.k * size_of::<tacit_crypto::Block>()) as f64;
+        let encoded = count + iterations * self.reserve() as f64;
+        let noise = (self.params.samples() * size_of::<tacit_crypto::Block>()) as f64 / cache.max(1) as f64;
+        let ns = iterations * self.params.samples() as f64 * interpolate(&UNI_NOISE, noise)
+            + encoded * (interpolate(&ONE_LANE, table / cache.max(1) as f64) - LEAF_NS);
+        cost.add(ns, iterations, self.tree_cots(), self.security);
+    }
 }
 
 macro_rules! tied {
@@ -216,7 +272,7 @@ mod tests {
         let thrifty = choose(1_000_000_000, &slow, CACHE);
         assert_eq!(thrifty.params.name, "a", "{thrifty:?}");
         // A cache that holds every table makes the larger sets as fast as the small ones.
-        let bits = |config: Config| config.iteration_bits() / config.net() as f64;
+        let bits = |config: Config| config.tree_cots() as f64 / config.net() as f64;
         let roomy = choose(1_000_000_000, &LinkModel::LAN, 64 << 20);
         assert!(bits(roomy) <= bits(choose(1_000_000_000, &LinkModel::LAN, CACHE)), "{roomy:?}");
         let forced = Config::with_set(Params::B, 10, Security::SemiHonest, &LinkModel::LOOPBACK, CACHE);

@@ -88,6 +88,11 @@ impl UniConfig {
         }
     }
 
+    /// Correlations that an iteration's trees consume.
+    pub(super) fn tree_cots(&self) -> usize {
+        self.shape().cots()
+    }
+
     /// Correlations that a setup consumes, and that every iteration keeps for the next.
     pub fn reserve(&self) -> usize {
         self.params.k + self.shape().cots() + self.check_cots()

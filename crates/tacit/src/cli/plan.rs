@@ -29,6 +29,7 @@ pub fn show(
             "name": "plan",
             "job": name,
             "protocol": candidate.protocol,
+            "variant": candidate.variant,
             "picked": is_picked,
             "count": count,
             "predicted_ms": candidate.time.as_secs_f64() * 1e3,
@@ -41,14 +42,15 @@ pub fn show(
             "round_trip_ms": link.round_trip.as_secs_f64() * 1e3,
         });
         let text = format!(
-            "{} {:<12} {:>12.2} {:>14} {:>7}  {:<12} {}",
+            "{} {:<12} {:>12.2} {:>14} {:>7}  {:<12} {}{}",
             if is_picked { "→" } else { " " },
             candidate.protocol,
             candidate.time.as_secs_f64() * 1e3,
             candidate.bytes,
             candidate.rounds,
             security_name(candidate.security),
-            candidate.assumptions.join(", ")
+            candidate.assumptions.join(", "),
+            if candidate.variant.is_empty() { String::new() } else { format!(" ({})", candidate.variant) }
         );
         context.result(&object, &text)?;
     }

@@ -10,7 +10,7 @@ use std::time::Instant;
 use tacit::crypto::{BitVec, Block, Prg};
 use tacit::npz::{Array, Element, Writer};
 use tacit::ot::{AnyReceiver, AnySender, Job, Kind, Sent, Tuning};
-use tacit::plan::{Machine, Request};
+use tacit::plan::{Choice, Machine, Pick, Request};
 use tacit::pool::{Pool, PoolReceiver, PoolSender};
 use tacit::{Error, Result, ot, security_name};
 use zeroize::Zeroizing;
@@ -149,12 +149,12 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         return Err(Error::Usage("give --role and --count; see `tacit help ot`".into()));
     };
     // A name that does not serve is refused before anything else.
-    let named = match args.protocol.as_str() {
-        "auto" => None,
-        name => Some(ot::protocol(name, args.security.into())?),
-    };
+    let named = ot::protocol(&args.protocol, args.security.into())?;
+    Tuning::default().with_code(args.code.as_deref(), Some(named))?;
+    let protocol = Some(args.protocol.as_str()).filter(|name| *name != "auto");
+    let choice = Choice { protocol, set: args.set.as_deref(), code: args.code.as_deref() };
     if args.dry_run {
-        return dry_run(&args, count, named, context);
+        return dry_run(&args, count, choice, context);
     }
     let Some(role) = args.role else {
         return Err(Error::Usage("give --role and --count; see `tacit help ot`".into()));
@@ -167,20 +167,16 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         (None, Some(file)) => Some(Ready::Seed(deal::Seed::open(file, role, &args.peer, count)?)),
         (None, None) => None,
     };
-    let share = count.div_ceil(args.peer.threads().max(1) as u64);
-    let tuning = Tuning::choose(args.set.as_deref(), share, args.security.into(), &args.peer.link())?
-        .with_code(args.code.as_deref(), named)?;
     let mut session = args.peer.session(args.security, context)?;
     if let Some(name) = &args.base_ot {
         session = session.base_ot(name);
     }
     let base = session.base()?;
     let out = args.out.as_deref().map(Output::create).transpose()?;
-    let protocol = match (&ready, named) {
-        (Some(Ready::Pool(_)), _) => &ot::POOL,
-        (Some(Ready::Seed(_)), _) => &ot::DEALT,
-        (None, Some(protocol)) => protocol,
-        (None, None) => session.choose_ot(args.kind.into(), count)?,
+    let Pick { protocol, tuning } = match &ready {
+        Some(Ready::Pool(_)) => Pick { protocol: &ot::POOL, tuning: Tuning::default() },
+        Some(Ready::Seed(_)) => Pick { protocol: &ot::DEALT, tuning: Tuning::default() },
+        None => session.choose_ot(args.kind.into(), count, choice)?,
     };
     if ready.is_none() {
         session.allow(protocol.name)?;
@@ -275,22 +271,23 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 }
 
 /// The candidates for what was asked.
-fn dry_run(args: &Args, count: u64, named: Option<&ot::Protocol>, context: &Context) -> Result<()> {
+fn dry_run(args: &Args, count: u64, choice: Choice<'_>, context: &Context) -> Result<()> {
     let request = Request {
         count,
         kind: args.kind.into(),
         security: args.security.into(),
         threads: args.peer.threads(),
+        choice: Choice { protocol: None, ..choice },
     };
     let link = args.peer.link().into();
-    let candidates = tacit::plan::ot(&request, &link, &Machine::measure());
+    let candidates = tacit::plan::ot(&request, &link, &Machine::measure())?;
     let learns = match args.kind {
         KindArg::Ot => {
             "how many OTs we make; of the sender the messages chosen and no others, of the receiver nothing"
         }
         _ => "how many OTs we make; of the sender one message of each pair, of the receiver nothing",
     };
-    crate::cli::plan::show(context, "ot", count, &link, &candidates, named.map(|p| p.name), learns)
+    crate::cli::plan::show(context, "ot", count, &link, &candidates, choice.protocol, learns)
 }
 
 /// The share's file while it is being written.

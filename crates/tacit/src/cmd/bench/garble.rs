@@ -84,6 +84,8 @@ pub fn report_alone(context: &Context, subject: &Subject, side: &Side) -> Result
         in_process: true,
         peer_of: None,
         peer_keys: None,
+        tell: Vec::new(),
+        variant: String::new(),
     };
     let nobody = Side { wall_ms: vec![0.0; side.wall_ms.len()], cpu_ms: vec![0.0], ..Side::default() };
     common.report(context, subject, side, &nobody)

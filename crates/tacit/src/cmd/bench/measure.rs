@@ -9,15 +9,21 @@ use tacit::ot::in_parallel;
 /// What one side measured.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub struct Side {
+    /// Whether every run began from nothing.
+    #[serde(default)]
+    pub fresh: bool,
     /// Making the state that all repeats use.
     pub setup_ms: f64,
     /// Each repeat, warm-up left out.
     pub wall_ms: Vec<f64>,
+    /// Of each repeat, what passed before an input was needed; empty where nobody says.
+    #[serde(default)]
+    pub offline_ms: Vec<f64>,
     /// This process's computing time in each repeat.
     pub cpu_ms: Vec<f64>,
-    /// Bytes of one repeat.
+    /// Bytes of one repeat, on average: a silent protocol makes more at a time than one repeat may want.
     pub bytes_sent: u64,
-    /// Bytes of one repeat.
+    /// Bytes of one repeat, on average.
     pub bytes_received: u64,
     /// Runs of sends without a receive between them, in one repeat.
     #[serde(default)]
@@ -25,10 +31,19 @@ pub struct Side {
     /// Runs of receives without a send between them, in one repeat.
     #[serde(default)]
     pub messages_received: u64,
-    /// Rounds of one repeat.
+    /// Rounds of one repeat, on average.
     pub rounds: u64,
     /// Most memory this process ever held.
     pub peak_rss_bytes: u64,
+}
+
+/// How runs follow each other.
+#[derive(Clone, Copy, Debug)]
+pub struct Runs {
+    /// Measured ones, after a warm-up.
+    pub repeat: usize,
+    /// Whether each begins from nothing, with a setup of its own that counts.
+    pub fresh: bool,
 }
 
 /// Runs `setup`, one warm-up and `repeat` measured runs of `once` on every channel at the same time, each lane with a
@@ -39,40 +54,59 @@ pub fn measure<S: Send>(
     setup: impl Fn(usize, &mut Channel) -> Result<S> + Sync,
     once: impl Fn(usize, &mut S, &mut Channel) -> Result<()> + Sync,
 ) -> Result<Side> {
-    meet(channels)?;
-    let start = Instant::now();
-    let mut states = in_parallel(channels, |lane, channel| setup(lane, channel))?;
-    let setup_ms = milliseconds(start);
-    let mut side = Side {
-        setup_ms,
-        wall_ms: Vec::new(),
-        cpu_ms: Vec::new(),
-        bytes_sent: 0,
-        bytes_received: 0,
-        messages_sent: 0,
-        messages_received: 0,
-        rounds: 0,
-        peak_rss_bytes: 0,
-    };
-    for run in 0..=repeat {
+    let runs = Runs { repeat, fresh: false };
+    measure_phases(
+        channels,
+        runs,
+        |lane, channel, _| setup(lane, channel),
+        |lane, state, channel, _| once(lane, state, channel),
+    )
+}
+
+/// As [`measure`], where `once` says when it first needs an input: what passed before is offline. A setup of a fresh run gets the last
+/// run's state, for its memory, which would otherwise be asked of the system again.
+pub fn measure_phases<S: Send>(
+    channels: &mut [Channel],
+    runs: Runs,
+    setup: impl Fn(usize, &mut Channel, Option<S>) -> Result<S> + Sync,
+    once: impl Fn(usize, &mut S, &mut Channel, &mut dyn FnMut()) -> Result<()> + Sync,
+) -> Result<Side> {
+    let mut side = Side { fresh: runs.fresh, ..Side::default() };
+    let mut states: Vec<Option<S>> = channels.iter().map(|_| None).collect();
+    if !runs.fresh {
+        meet(channels)?;
+        let start = Instant::now();
+        states = in_parallel(channels, |lane, channel| Ok(Some(setup(lane, channel, None)?)))?;
+        side.setup_ms = milliseconds(start);
+    }
+    let mut passed = [0u64; 5];
+    for run in 0..=runs.repeat {
         meet(channels)?;
         let (before, cpu, start) = (total(channels), cpu_ms(), Instant::now());
         let mut work: Vec<_> = channels.iter_mut().zip(states.iter_mut()).collect();
-        in_parallel(&mut work, |lane, (channel, state)| {
-            once(lane, state, channel)?;
-            Ok(channel.flush()?)
+        let offline = in_parallel(&mut work, |lane, (channel, state)| {
+            let mut needed = None;
+            let last = if runs.fresh { state.take() } else { None };
+            let state = match state {
+                Some(state) => state,
+                None => state.insert(setup(lane, channel, last)?),
+            };
+            once(lane, state, channel, &mut || _ = needed.get_or_insert_with(|| milliseconds(start)))?;
+            channel.flush()?;
+            Ok(needed)
         })?;
         if run > 0 {
             side.wall_ms.push(milliseconds(start));
             side.cpu_ms.push(cpu_ms() - cpu);
+            side.offline_ms.extend(offline.into_iter().flatten().reduce(f64::max));
+            let run = total(channels).since(&before);
+            let counted =
+                [run.bytes_sent, run.bytes_received, run.messages_sent, run.messages_received, run.rounds];
+            passed.iter_mut().zip(counted).for_each(|(sum, more)| *sum += more);
         }
-        let after = total(channels);
-        side.bytes_sent = after.bytes_sent - before.bytes_sent;
-        side.bytes_received = after.bytes_received - before.bytes_received;
-        side.messages_sent = after.messages_sent - before.messages_sent;
-        side.messages_received = after.messages_received - before.messages_received;
-        side.rounds = after.rounds - before.rounds;
     }
+    let one = passed.map(|sum| sum.div_ceil(runs.repeat.max(1) as u64));
+    [side.bytes_sent, side.bytes_received, side.messages_sent, side.messages_received, side.rounds] = one;
     side.peak_rss_bytes = peak_rss();
     Ok(side)
 }

@@ -131,6 +131,12 @@ pub struct Common {
     peer_of: Option<String>,
     #[arg(long, hide = true, value_name = "DIR")]
     peer_keys: Option<PathBuf>,
+    /// Words for the other party's command line: what this one decided.
+    #[arg(skip)]
+    tell: Vec<String>,
+    /// The protocol's parameters in a word.
+    #[arg(skip)]
+    variant: String,
 }
 
 /// What is measured, for the report.
@@ -190,7 +196,7 @@ impl Common {
         }
         let address = crate::cmd::free_address()?;
         let session = self.session(Session::listen(&address), keys.path(), OWN, PEER)?;
-        let mut peer = Peer::start(&address, keys.path(), self.in_process)?;
+        let mut peer = Peer::start(&address, keys.path(), self)?;
         let measured =
             session.security(subject.security).open(agreement).and_then(|mut s| measure(s.channels()));
         let theirs = peer.finish();
@@ -221,12 +227,14 @@ impl Common {
             protocol: subject.protocol.clone(),
             security: security_name(subject.security).into(),
             kind: subject.kind.clone(),
+            variant: self.variant.clone(),
             count: subject.count,
             threads: self.threads,
             link: self.link.to_string(),
             tls: self.tls,
             parties: if self.in_process { "threads" } else { "processes" }.into(),
             repeat: self.repeat.into(),
+            fresh: ours.fresh,
             setup_ms,
             wall_ms: wall,
             wall_ms_min: walls.iter().copied().fold(f64::INFINITY, f64::min),
@@ -247,9 +255,14 @@ impl Common {
             machine: record::machine(),
             ..Record::default()
         };
-        // Random correlations need nobody's input; everything else begins with one.
-        let offline = matches!(record.kind.as_str(), "cot" | "rot");
-        (record.offline_ms, record.online_ms) = if offline { (wall, 0.0) } else { (0.0, wall) };
+        let offline: Vec<f64> =
+            ours.offline_ms.iter().zip(&theirs.offline_ms).map(|(a, b)| a.max(*b)).collect();
+        // Random correlations need nobody's input; everything else begins with one unless it says otherwise.
+        record.offline_ms = match record.kind.starts_with("cot") || record.kind.starts_with("rot") {
+            true => wall,
+            false => median(&offline).min(wall),
+        };
+        record.online_ms = wall - record.offline_ms;
         for (name, value) in (subject.more)(wall, ours) {
             record.more.insert(name.into(), json!(value));
         }
@@ -327,11 +340,12 @@ enum Peer {
 }
 
 impl Peer {
-    fn start(address: &str, keys: &Path, in_process: bool) -> Result<Self> {
+    fn start(address: &str, keys: &Path, common: &Common) -> Result<Self> {
         let fault = |e: std::io::Error| Error::Other(format!("cannot start the other party: {e}"));
         let keys = keys.to_string_lossy().into_owned();
-        let more = ["--quiet", "--peer-of", address, "--peer-keys", &keys].map(str::to_owned);
-        if in_process {
+        let mut more = ["--quiet", "--peer-of", address, "--peer-keys", &keys].map(str::to_owned).to_vec();
+        more.extend(common.tell.iter().cloned());
+        if common.in_process {
             let thread = std::thread::Builder::new().name("peer".into()).spawn(move || crate::run(&more));
             return Ok(Peer::Thread(Some(thread.map_err(fault)?)));
         }

@@ -1,6 +1,7 @@
 //! `tacit bench ot`: OT extension. Setup is the base OTs; a run makes all OTs into memory that the caller owns.
 
-use super::{Common, Subject, measure::measure};
+use super::measure::{Runs, measure_phases};
+use super::{Common, Subject};
 use crate::cli::Context;
 use crate::cli::peer::Security;
 use crate::cmd::ot::KindArg;
@@ -9,6 +10,7 @@ use tacit::crypto::{BitVec, Block, Prg};
 use tacit::net::Channel;
 use tacit::ot::{self, AnyReceiver, AnySender, Job, Kind, Tuning};
 use tacit::ot::{CotReceiver, CotSender, CotToRot, OtReceiver, OtSender, RotReceiver, RotSender, RotToOt};
+use tacit::plan::{self, Choice, Machine, Pick, Request};
 
 /// OT extension: correlated, random or chosen OTs.
 #[derive(clap::Args)]
@@ -34,123 +36,201 @@ pub struct Args {
     /// The base OT
     #[arg(long, value_name = "NAME")]
     base_ot: Option<String>,
+    /// Begins every run from nothing, base OTs included: what one job costs. There is no setup apart then
+    #[arg(long)]
+    fresh: bool,
+    /// Each party is sender and receiver at the same time, with --threads threads for each; --count is of both together
+    #[arg(long)]
+    both_ways: bool,
+    /// What the other party of this benchmark picked for `auto`
+    #[arg(long, hide = true, value_name = "P")]
+    picked: Option<String>,
     #[command(flatten)]
     common: Common,
 }
 
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    let security = match (args.security, args.protocol.as_str()) {
+    let named = args.picked.as_deref().unwrap_or(&args.protocol);
+    let security = match (args.security, named) {
         (Some(security), _) => security.into(),
         (None, "auto") => tacit::Security::Malicious,
         (None, name) => ot::protocol(name, tacit::Security::SemiHonest)?.security,
     };
-    let protocol = ot::protocol(&args.protocol, security)?;
-    let base = ot::base_ot(args.base_ot.as_deref(), security)?;
-    let threads = usize::from(args.common.threads);
+    let mut common = args.common.clone();
+    if args.both_ways {
+        common.threads *= 2;
+    }
+    let threads = usize::from(common.threads);
     let each = (args.count as usize).div_ceil(threads);
-    let pair = if args.kind == KindArg::Cot { 32 } else { 64 };
-    super::record::check_memory("this benchmark", args.count.saturating_mul(pair))?;
-    let tuning = Tuning::choose(args.set.as_deref(), each as u64, security, &args.common.link())?
-        .with_code(args.code.as_deref(), Some(protocol))?;
-    let job = Job { protocol, kind: args.kind.into(), count: (each * threads) as u64, tuning };
+    let link = common.link();
+    let kind = Kind::from(args.kind);
+    let request = |protocol| {
+        let choice = Choice { protocol, set: args.set.as_deref(), code: args.code.as_deref() };
+        Request { count: args.count, kind, security, threads, choice }
+    };
+    let protocol = if named == "auto" {
+        let picked = plan::pick(&request(None), &link.into(), &Machine::measure())?.protocol;
+        common.tell.extend(["--picked".to_owned(), picked.name.to_owned()]);
+        picked
+    } else {
+        ot::protocol(named, security)?
+    };
+    Tuning::default().with_code(args.code.as_deref(), Some(protocol))?;
+    // Both parties come to the same parameters, whatever each of them would measure.
+    let pick = plan::pick(&request(Some(protocol.name)), &link.into(), &Machine::REFERENCE)?;
+    let Pick { tuning, .. } = pick;
+    let base_word = args.base_ot.as_ref().map(|name| format!("base {name}"));
+    let words = [Some(pick.variant()).filter(|v| !v.is_empty()), base_word];
+    common.variant = words.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let base = ot::base_ot(args.base_ot.as_deref(), security)?;
+    super::record::check_memory("this benchmark", memory(protocol, kind, args.count))?;
+    let job = Job { protocol, kind, count: (each * threads) as u64, tuning };
     let subject = Subject {
         name: "ot",
         protocol: protocol.name.into(),
         security,
-        kind: job.kind.name().into(),
+        kind: format!("{}{}", kind.name(), if args.both_ways { " both ways" } else { "" }),
         count: job.count,
         more: |_, _| Vec::new(),
     };
-    let sender = !args.common.is_peer();
-    let repeat = args.common.repeat.into();
-    args.common.run(context, &subject, job.agreement(&*base, sender), |channels| {
-        if sender {
-            measure(
-                channels,
-                repeat,
-                |_, channel| Sender::new(&job, channel, &*base),
-                |_, s, c| s.run(c, each),
-            )
-        } else {
-            measure(
-                channels,
-                repeat,
-                |_, channel| Receiver::new(&job, channel, &*base, each),
-                |_, r, c| r.run(c, each),
-            )
-        }
+    let first = !common.is_peer();
+    let runs = Runs { repeat: common.repeat.into(), fresh: args.fresh };
+    let agreement = job.agreement(&*base, first).with("fresh", args.fresh);
+    common.run(context, &subject, agreement, |channels| {
+        measure_phases(
+            channels,
+            runs,
+            |lane, channel, last| {
+                let turned = args.both_ways && lane % 2 == 1;
+                Lane::setup(&job, first != turned, channel, &*base, last)
+            },
+            |_, lane, channel, inputs| lane.run(kind, channel, each, inputs),
+        )
     })
 }
 
-/// One lane of the sender, with its output.
-enum Sender {
-    Cot(AnySender, Vec<Block>),
-    Rot(CotToRot<AnySender>, Vec<[Block; 2]>),
-    Ot(RotToOt<CotToRot<AnySender>>, Vec<[Block; 2]>),
+/// Bytes that both parties together hold.
+fn memory(protocol: &ot::Protocol, kind: Kind, count: u64) -> u64 {
+    let outputs = match kind {
+        Kind::Cot => 32,
+        Kind::Rot => 48,
+        Kind::Ot => 96,
+    };
+    // The noise of dual LPN is twice as long as what it makes, and both parties hold it.
+    let noise = if protocol.name == "silent" { 64 } else { 0 };
+    count.saturating_mul(outputs + noise)
 }
 
-impl Sender {
-    fn new(job: &Job, channel: &mut Channel, base: &dyn tacit::ot::BaseOt) -> Result<Self> {
-        let mut prg = Prg::from_os();
-        let cot = job.protocol.senders_with(channel, base, &mut prg, 1, job.tuning)?.remove(0);
-        channel.flush()?;
-        Ok(match job.kind {
-            Kind::Cot => Sender::Cot(cot, Vec::new()),
-            Kind::Rot => Sender::Rot(CotToRot::new(cot, &mut prg), Vec::new()),
-            Kind::Ot => Sender::Ot(RotToOt::new(CotToRot::new(cot, &mut prg)), Vec::new()),
-        })
-    }
+/// Random OTs made before there was an input, taken one after the other.
+struct Made<'a, T>(&'a [T], BitVec);
 
-    fn run(&mut self, channel: &mut Channel, n: usize) -> Result<()> {
-        // The warm-up writes the pages; neither setup nor a measured run pays for them.
-        match self {
-            Sender::Cot(cot, out) => {
-                out.resize(n, Block::ONE);
-                cot.extend(channel, out)?
-            }
-            Sender::Rot(rot, out) => {
-                out.resize(n, [Block::ONE; 2]);
-                rot.extend(channel, out)?
-            }
-            Sender::Ot(ot, messages) => {
-                messages.resize(n, [Block::ONE; 2]);
-                ot.send(channel, messages)?
-            }
-        }
+impl<T: Copy> Made<'_, T> {
+    fn take(&mut self, out: &mut [T]) {
+        let (now, rest) = self.0.split_at(out.len());
+        out.copy_from_slice(now);
+        self.0 = rest;
+    }
+}
+
+impl RotSender for Made<'_, [Block; 2]> {
+    fn extend(&mut self, _: &mut Channel, out: &mut [[Block; 2]]) -> tacit_ot::Result<()> {
+        self.take(out);
         Ok(())
     }
 }
 
-/// One lane of the receiver, with its output.
-enum Receiver {
-    Cot(AnyReceiver, Vec<Block>),
-    Rot(CotToRot<AnyReceiver>, Vec<Block>),
-    Ot(RotToOt<CotToRot<AnyReceiver>>, BitVec, Vec<Block>),
+impl RotReceiver for Made<'_, Block> {
+    fn extend(&mut self, _: &mut Channel, out: &mut [Block]) -> tacit_ot::Result<BitVec> {
+        let first = self.1.len() - self.0.len();
+        self.take(out);
+        // Chunks of chosen OT begin at whole bytes.
+        Ok(BitVec::from_bytes(&self.1.as_bytes()[first / 8..], out.len()))
+    }
 }
 
-impl Receiver {
-    fn new(job: &Job, channel: &mut Channel, base: &dyn tacit::ot::BaseOt, n: usize) -> Result<Self> {
+/// One channel of a party: where its OTs come from, and the memory that they fill. The warm-up writes the pages; no measured
+/// run pays for them.
+struct Lane {
+    source: Source,
+    memory: Memory,
+}
+
+enum Source {
+    CotSender(AnySender),
+    CotReceiver(AnyReceiver),
+    RotSender(CotToRot<AnySender>),
+    RotReceiver(CotToRot<AnyReceiver>),
+}
+
+#[derive(Default)]
+struct Memory {
+    blocks: Vec<Block>,
+    pairs: Vec<[Block; 2]>,
+    /// Of chosen OT: the receiver's choices and its messages, and the sender's.
+    choices: BitVec,
+    received: Vec<Block>,
+    messages: Vec<[Block; 2]>,
+}
+
+impl Lane {
+    fn setup(
+        job: &Job,
+        sends: bool,
+        channel: &mut Channel,
+        base: &dyn tacit::ot::BaseOt,
+        last: Option<Lane>,
+    ) -> Result<Self> {
         let mut prg = Prg::from_os();
-        let cot = job.protocol.receivers_with(channel, base, &mut prg, 1, job.tuning)?.remove(0);
-        channel.flush()?;
-        let out = Vec::new();
-        Ok(match job.kind {
-            Kind::Cot => Receiver::Cot(cot, out),
-            Kind::Rot => Receiver::Rot(CotToRot::new(cot, &mut prg), out),
-            Kind::Ot => {
-                Receiver::Ot(RotToOt::new(CotToRot::new(cot, &mut prg)), BitVec::random(n, &mut prg), out)
+        let source = if sends {
+            let cot = job.protocol.senders_with(channel, base, &mut prg, 1, job.tuning)?.remove(0);
+            match job.kind {
+                Kind::Cot => Source::CotSender(cot),
+                Kind::Rot | Kind::Ot => Source::RotSender(CotToRot::new(cot, &mut prg)),
             }
-        })
+        } else {
+            let cot = job.protocol.receivers_with(channel, base, &mut prg, 1, job.tuning)?.remove(0);
+            match job.kind {
+                Kind::Cot => Source::CotReceiver(cot),
+                Kind::Rot | Kind::Ot => Source::RotReceiver(CotToRot::new(cot, &mut prg)),
+            }
+        };
+        channel.flush()?;
+        Ok(Lane { source, memory: last.map(|last| last.memory).unwrap_or_default() })
     }
 
-    fn run(&mut self, channel: &mut Channel, n: usize) -> Result<()> {
-        let (Receiver::Cot(_, out) | Receiver::Rot(_, out) | Receiver::Ot(_, _, out)) = self;
-        out.resize(n, Block::ONE);
-        match self {
-            Receiver::Cot(cot, out) => cot.extend(channel, out)?,
-            Receiver::Rot(rot, out) => drop(rot.extend(channel, out)?),
-            Receiver::Ot(ot, choices, out) => ot.receive(channel, choices, out)?,
+    fn run(&mut self, kind: Kind, channel: &mut Channel, n: usize, inputs: &mut dyn FnMut()) -> Result<()> {
+        let Memory { blocks, pairs, choices, received, messages } = &mut self.memory;
+        match &mut self.source {
+            Source::CotSender(cot) => {
+                blocks.resize(n, Block::ONE);
+                cot.extend(channel, blocks)?;
+            }
+            Source::CotReceiver(cot) => {
+                blocks.resize(n, Block::ONE);
+                cot.extend(channel, blocks)?;
+            }
+            Source::RotSender(rot) => {
+                pairs.resize(n, [Block::ONE; 2]);
+                rot.extend(channel, pairs)?;
+                if kind == Kind::Ot {
+                    inputs();
+                    messages.resize(n, [Block::ONE; 2]);
+                    RotToOt::new(Made(pairs, BitVec::default())).send(channel, messages)?;
+                }
+            }
+            Source::RotReceiver(rot) => {
+                blocks.resize(n, Block::ONE);
+                let random = rot.extend(channel, blocks)?;
+                if kind == Kind::Ot {
+                    inputs();
+                    if choices.is_empty() {
+                        *choices = BitVec::random(n, &mut Prg::from_os());
+                    }
+                    received.resize(n, Block::ONE);
+                    RotToOt::new(Made(blocks, random)).receive(channel, choices, received)?;
+                }
+            }
         }
         Ok(())
     }

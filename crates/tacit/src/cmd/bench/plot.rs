@@ -2,18 +2,19 @@
 
 use std::fmt::Write;
 
-const WIDTH: f64 = 720.0;
-const HEIGHT: f64 = 400.0;
-const LEFT: f64 = 76.0;
+const WIDTH: f64 = 600.0;
+const HEIGHT: f64 = 380.0;
+const LEFT: f64 = 68.0;
 const RIGHT: f64 = 16.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 48.0;
-const LEGEND_ROW: f64 = 20.0;
+const LEGEND_ROW: f64 = 22.0;
+const LEGEND_COLUMNS: usize = 2;
 const COLOURS: usize = 8;
 
 /// Colours for light and dark, told apart by most colour-blind readers; the page and every single file carry them.
 pub const STYLE: &str = "\
-svg{font:13px system-ui,sans-serif;max-width:100%;height:auto;background:var(--bg);color:var(--fg)}\
+svg{font:14px system-ui,sans-serif;width:100%;min-width:480px;max-width:780px;height:auto;background:var(--bg);color:var(--fg)}\
 :root,svg{--bg:#fff;--fg:#1a1a1a;--grid:#ddd;--c0:#0072b2;--c1:#d55e00;--c2:#009e73;--c3:#cc79a7;--c4:#8a6d00;--c5:#56b4e9;--c6:#7a3ea8;--c7:#555}\
 @media(prefers-color-scheme:dark){:root,svg{--bg:#15181c;--fg:#e8e8e8;--grid:#3a3f45;--c0:#56b4e9;--c1:#ff8c42;--c2:#3ccf9a;--c3:#e6a5c9;--c4:#f0e442;--c5:#9bd3f5;--c6:#b98ae0;--c7:#aaa}}\
 svg text{fill:var(--fg)}svg .grid{stroke:var(--grid)}svg .line{fill:none;stroke-width:2}";
@@ -112,7 +113,7 @@ pub fn lines(title: &str, x_label: &str, y_label: &str, series: &[Series]) -> St
     let points = || series.iter().flat_map(|s| s.points.iter().copied()).filter(|p| sound(p));
     let x = Axis::new(points().map(|p| p.0), LEFT, WIDTH - RIGHT);
     let y = Axis::new(points().map(|p| p.1), HEIGHT - BOTTOM, TOP);
-    let rows = series.len().div_ceil(3) as f64;
+    let rows = series.len().div_ceil(LEGEND_COLUMNS) as f64;
     let mut svg = open(title, HEIGHT + rows * LEGEND_ROW);
     for tick in x.ticks() {
         let at = x.place(tick);
@@ -156,7 +157,7 @@ pub fn lines(title: &str, x_label: &str, y_label: &str, series: &[Series]) -> St
             let _ = write!(path, "{px:.1},{py:.1} ");
             let _ = write!(
                 dots,
-                "<circle cx=\"{px:.1}\" cy=\"{py:.1}\" r=\"4\" style=\"fill:var(--c{colour})\" data-x=\"{}\" data-y=\"{}\">\
+                "<circle cx=\"{px:.1}\" cy=\"{py:.1}\" r=\"3.5\" style=\"fill:var(--c{colour})\" data-x=\"{}\" data-y=\"{}\">\
                  <title>{}: {}, {}</title></circle>",
                 point.0,
                 point.1,
@@ -167,7 +168,8 @@ pub fn lines(title: &str, x_label: &str, y_label: &str, series: &[Series]) -> St
         }
         let _ = write!(
             svg,
-            "<polyline class=\"line\" style=\"stroke:var(--c{colour})\" points=\"{}\"/>{dots}",
+            "<polyline class=\"line\" style=\"stroke:var(--c{colour});{}\" points=\"{}\"/>{dots}",
+            dashes(index),
             path.trim_end()
         );
         legend(&mut svg, index, &one.name, HEIGHT);
@@ -175,15 +177,24 @@ pub fn lines(title: &str, x_label: &str, y_label: &str, series: &[Series]) -> St
     svg + "</svg>"
 }
 
+/// Lines beyond the number of colours are told apart by their strokes.
+fn dashes(index: usize) -> &'static str {
+    ["", "stroke-dasharray:7 4", "stroke-dasharray:2 3", "stroke-dasharray:9 3 2 3"][index / COLOURS % 4]
+}
+
 fn legend(svg: &mut String, index: usize, name: &str, top: f64) {
-    let column = (WIDTH - LEFT) / 3.0;
-    let (x, y) = (LEFT + (index % 3) as f64 * column, top + (index / 3) as f64 * LEGEND_ROW);
+    let column = (WIDTH - 16.0) / LEGEND_COLUMNS as f64;
+    let x = 8.0 + (index % LEGEND_COLUMNS) as f64 * column;
+    let y = top + (index / LEGEND_COLUMNS) as f64 * LEGEND_ROW;
     let _ = write!(
         svg,
-        "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"12\" height=\"12\" style=\"fill:var(--c{})\"/>\
-         <text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+        "<line x1=\"{x:.1}\" x2=\"{0:.1}\" y1=\"{1:.1}\" y2=\"{1:.1}\" style=\"stroke:var(--c{2});stroke-width:4;{3}\"/>\
+         <text x=\"{4:.1}\" y=\"{5:.1}\">{6}</text>",
+        x + 20.0,
+        y + 6.0,
         index % COLOURS,
-        x + 17.0,
+        dashes(index),
+        x + 26.0,
         y + 11.0,
         escape(name)
     );
@@ -193,7 +204,7 @@ fn legend(svg: &mut String, index: usize, name: &str, top: f64) {
 /// long as their sums on one linear axis.
 pub fn bars(title: &str, parts: &[&str], bars: &[Bar], share: bool, unit: &str) -> String {
     const ROW: f64 = 40.0;
-    let head = TOP + LEGEND_ROW;
+    let head = TOP + LEGEND_ROW * parts.len().div_ceil(LEGEND_COLUMNS) as f64;
     let height = head + ROW * bars.len().max(1) as f64 + 10.0;
     let mut svg = open(title, height);
     for (index, name) in parts.iter().enumerate() {
@@ -246,7 +257,7 @@ mod tests {
     fn shares_fill_the_width_and_names_are_escaped() {
         let bar = Bar { name: "<b>&".into(), parts: vec![1.0, 3.0] };
         let svg = bars("t", &["a", "b"], &[bar], true, "ms");
-        assert!(svg.contains("width=\"176.00\"") && svg.contains("width=\"528.00\""), "{svg}");
+        assert!(svg.contains("width=\"146.00\"") && svg.contains("width=\"438.00\""), "{svg}");
         assert!(svg.contains("&lt;b&gt;&amp;") && !svg.contains("<b>"));
     }
 }

@@ -1,11 +1,12 @@
 //! `tacit bench psi`: the intersection of two sets of 32-byte elements, base OTs and checks included in every run.
 
-use super::{Common, Subject, measure::measure};
+use super::measure::{Runs, measure_phases};
+use super::{Common, Subject};
 use crate::cli::Context;
 use crate::cli::peer::Security;
 use tacit::crypto::{Block, Prg};
 use tacit::net::Agreement;
-use tacit::psi::paxos::{self, Learns, MAX_ELEMENTS};
+use tacit::psi::paxos::{self, Learns, MAX_ELEMENTS, Phase};
 use tacit::{Error, Result, ot};
 
 /// Private set intersection of two generated sets.
@@ -56,16 +57,23 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let receives = args.common.is_peer();
     let elements = set(args.count, receives);
     let repeat = args.common.repeat.into();
-    args.common.run(context, &subject, Agreement::new("bench", "party", "party"), |channels| {
-        measure(
+    let mut common = args.common.clone();
+    common.variant = args.base_ot.as_ref().map_or_else(String::new, |name| format!("base {name}"));
+    common.run(context, &subject, Agreement::new("bench", "party", "party"), |channels| {
+        measure_phases(
             channels,
-            repeat,
-            |_, _| Ok(Prg::from_os()),
-            |_, prg, channel| {
+            Runs { repeat, fresh: false },
+            |_, _, _| Ok(Prg::from_os()),
+            |_, prg, channel, inputs| {
                 let learns = if receives { Learns::Me } else { Learns::Peer };
                 let options =
                     paxos::Options { learns, security, max_peer_elements: args.count, base: &*base };
-                let outcome = paxos::run(channel, prg, &elements, &options, &mut |_, _, _| ())?;
+                let mut told = |phase, _, _| {
+                    if phase != Phase::Setup {
+                        inputs();
+                    }
+                };
+                let outcome = paxos::run(channel, prg, &elements, &options, &mut told)?;
                 match outcome.matches {
                     Some(matches) if matches.len() as u64 != args.count.div_ceil(2) => {
                         Err(Error::Other(format!("a wrong result: {} matches", matches.len())))

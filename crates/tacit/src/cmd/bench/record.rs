@@ -15,6 +15,9 @@ pub struct Record {
     pub protocol: String,
     pub security: String,
     pub kind: String,
+    /// Parameters of the protocol in a word, where it has any to choose.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub variant: String,
     pub count: u64,
     pub threads: u16,
     pub link: String,
@@ -22,6 +25,9 @@ pub struct Record {
     /// `processes` or `threads`.
     pub parties: String,
     pub repeat: u64,
+    /// Whether every run began from nothing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fresh: bool,
     /// Once for all runs.
     pub setup_ms: f64,
     /// Of each run, the part that needs no input.
@@ -66,8 +72,10 @@ impl Record {
     pub fn key(&self) -> String {
         let tls = if self.tls { " tls" } else { "" };
         let parties = if self.parties == "threads" { " in threads" } else { "" };
+        let fresh = if self.fresh { " fresh" } else { "" };
+        let variant = if self.variant.is_empty() { String::new() } else { format!(" ({})", self.variant) };
         format!(
-            "{} {} {} {} count {} threads {} link {}{tls}{parties} kernels {}",
+            "{} {}{variant} {} {} count {} threads {} link {}{tls}{parties}{fresh} kernels {}",
             self.name,
             self.protocol,
             self.security,

@@ -52,7 +52,7 @@ fn write(path: &std::path::Path, text: &str) -> Result<()> {
 
 struct Plot {
     /// The file's name.
-    name: &'static str,
+    name: String,
     svg: String,
 }
 
@@ -62,22 +62,39 @@ fn plots(records: &[Record]) -> Vec<Plot> {
         ("time-by-bandwidth", by_bandwidth(records)),
         ("cost-by-size", by_size(records)),
         ("phases", phases(records)),
-        ("papers", papers(records)),
     ];
-    candidates.into_iter().filter_map(|(name, svg)| Some(Plot { name, svg: svg? })).collect()
+    let named = candidates.into_iter().filter_map(|(name, svg)| Some(Plot { name: name.into(), svg: svg? }));
+    named.chain(papers(records)).collect()
 }
 
-/// Groups points by name, sorts them by x, and leaves groups of one point out unless `single`.
-fn series(points: impl Iterator<Item = (String, f64, f64)>, single: bool) -> Vec<Series> {
+/// Groups points by name and sorts them by x; of several with one x the last counts. Groups of one point are left out.
+fn series(points: impl Iterator<Item = (String, f64, f64)>) -> Vec<Series> {
     let mut groups: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
     for (name, x, y) in points {
         groups.entry(name).or_default().push((x, y));
     }
     let all = groups.into_iter().map(|(name, mut points)| {
+        points.reverse();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        points.dedup_by_key(|point| point.0);
         Series { name, points }
     });
-    all.filter(|s| single || s.points.first().map(|p| p.0) != s.points.last().map(|p| p.0)).collect()
+    all.filter(|s| s.points.len() > 1).collect()
+}
+
+/// The protocol, with its parameters, and the security and threads where they are not the usual ones.
+fn who(r: &Record) -> String {
+    let mut name = r.protocol.clone();
+    if !r.variant.is_empty() {
+        name += &format!(" ({})", r.variant);
+    }
+    if r.security == "semi-honest" {
+        name += " semi-honest";
+    }
+    if r.threads > 1 {
+        name += &format!(" {} threads", r.threads);
+    }
+    name
 }
 
 /// Time of one item against the link's rate, at the counts and delays that were measured.
@@ -87,13 +104,13 @@ fn by_bandwidth(records: &[Record]) -> Option<String> {
         let delay = link.delay().as_secs_f64() * 1e3;
         link.megabits().is_finite().then(|| {
             (
-                format!("{} {} {} × {}, {delay} ms", r.protocol, r.kind, short(r.count as f64), r.threads),
+                format!("{} {} {}, {delay} ms", who(r), r.kind, short(r.count as f64)),
                 link.megabits(),
                 r.ns_per_item,
             )
         })
     });
-    let series = series(points, false);
+    let series = series(points);
     (!series.is_empty()).then(|| plot::lines("Time of an OT by bandwidth", "Mbit/s", "ns an OT", &series))
 }
 
@@ -102,11 +119,8 @@ fn by_size(records: &[Record]) -> Option<String> {
     let points = records
         .iter()
         .filter(|r| r.link == "loopback" && !["net", "limits"].contains(&r.name.as_str()))
-        .map(|r| {
-            let name = format!("{} {} {} {}", r.name, r.protocol, r.kind, r.security);
-            (name, r.count as f64, r.wall_ms)
-        });
-    let series = series(points, false);
+        .map(|r| (format!("{} {} {}", r.name, who(r), r.kind), r.count as f64, r.wall_ms));
+    let series = series(points);
     (!series.is_empty()).then(|| plot::lines("Time of a run by size, loopback", "items", "ms", &series))
 }
 
@@ -116,10 +130,7 @@ fn phases(records: &[Record]) -> Option<String> {
         records.iter().filter(|r| !["net", "limits"].contains(&r.name.as_str()) && r.link == "loopback");
     let mut latest: BTreeMap<String, &Record> = BTreeMap::new();
     for record in shown {
-        latest.insert(
-            format!("{} {} {} {}", record.name, record.protocol, record.kind, record.security),
-            record,
-        );
+        latest.insert(format!("{} {} {}", record.name, who(record), record.kind), record);
     }
     let bars: Vec<Bar> = latest
         .into_iter()
@@ -132,39 +143,33 @@ fn phases(records: &[Record]) -> Option<String> {
         .then(|| plot::bars("Share of time by phase", &["setup", "offline", "online"], &bars, true, "ms"))
 }
 
-/// How many times faster, or smaller, than a paper's figure ours is.
-fn papers(records: &[Record]) -> Option<String> {
+/// How many times faster, or smaller, than a paper's figure ours is: a plot for each table.
+fn papers(records: &[Record]) -> Vec<Plot> {
     let number = |r: &Record, field: &str| r.more.get(field).and_then(|v| v.as_f64()).filter(|v| *v > 0.0);
-    let bars: Vec<Bar> = records
-        .iter()
-        .filter_map(|r| {
-            let (paper, ours) = (number(r, "paper")?, number(r, "ours")?);
-            let text = |field: &str| r.more.get(field).and_then(|v| v.as_str()).unwrap_or_default();
-            let (table, row, unit) = (text("table"), text("row"), text("unit"));
-            let times = paper / ours;
-            let name = format!(
-                "{table}: {row}: paper {} {unit}, ours {} {unit}, {times:.2} ×",
-                short(paper),
-                short(ours)
-            );
-            Some(Bar { name, parts: vec![ours / (ours + paper), paper / (ours + paper)] })
-        })
-        .collect();
-    (!bars.is_empty()).then(|| {
-        plot::bars(
-            "Ours against the papers', as shares of both together",
-            &["ours", "paper"],
-            &bars,
-            true,
-            "",
-        )
-    })
+    let mut tables: BTreeMap<&str, Vec<Bar>> = BTreeMap::new();
+    for r in records {
+        let (Some(paper), Some(ours)) = (number(r, "paper"), number(r, "ours")) else { continue };
+        let text = |field: &str| r.more.get(field).and_then(|v| v.as_str()).unwrap_or_default();
+        let (row, unit, times) = (text("row"), text("unit"), paper / ours);
+        let name = format!("{row}: paper {} {unit}, ours {} {unit}, {times:.2} ×", short(paper), short(ours));
+        let bars = tables.entry(text("table")).or_default();
+        bars.push(Bar { name, parts: vec![ours / (ours + paper), paper / (ours + paper)] });
+    }
+    let plot = |(table, bars): (&str, Vec<Bar>)| {
+        let title = format!("{table}: ours against the paper's, as shares of both together");
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        Plot {
+            name: format!("paper-{}", table.chars().map(plain).collect::<String>()),
+            svg: plot::bars(&title, &["ours", "paper"], &bars, true, ""),
+        }
+    };
+    tables.into_iter().map(plot).collect()
 }
 
 const PAGE_STYLE: &str = "\
 :root{color-scheme:light dark}\
 body{font:16px/1.5 system-ui,sans-serif;background:var(--bg);color:var(--fg);max-width:60rem;margin:0 auto;padding:1rem}\
-figure{margin:1.5rem 0}.wide{overflow-x:auto}\
+figure{margin:1.5rem 0}figure,.wide{overflow-x:auto}\
 table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums}\
 th,td{padding:.25rem .6rem;border-bottom:1px solid var(--grid);text-align:right;white-space:nowrap}\
 th:first-child,td:first-child{text-align:left}";
@@ -214,7 +219,7 @@ fn row(html: &mut String, r: &Record) {
     let limit = r.times_limit.map_or_else(String::new, |times| {
         format!("{times:.2} {}", escape(r.limit.as_deref().unwrap_or_default()))
     });
-    let what = escape(&format!("{} {} {} {}", r.name, r.protocol, r.kind, r.security));
+    let what = escape(&format!("{} {} {} {}", r.name, who(r), r.kind, if r.fresh { "fresh" } else { "" }));
     let _ = write!(
         html,
         "<tr><td>{what}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.3}</td><td>{:.3}</td><td>{:.3}</td><td>{:.3}</td>\
@@ -254,6 +259,7 @@ mod tests {
             ns_per_item: 10.0 + i as f64,
             ..Record::default()
         };
+        record.more.insert("table".into(), json!("t-1"));
         record.more.insert("paper".into(), json!(100.0));
         record.more.insert("ours".into(), json!(25.0));
         record.more.insert("row".into(), json!("<script>"));
@@ -316,6 +322,6 @@ mod tests {
             assert_eq!(there, links.len() > 1, "{record:?}");
         }
         assert!(find("phases").contains("data-value=\"2\""));
-        assert!(find("papers").contains("data-value=\"0.2\"") && find("papers").contains("4.00 ×"));
+        assert!(find("paper-t-1").contains("data-value=\"0.2\"") && find("paper-t-1").contains("4.00 ×"));
     }
 }
