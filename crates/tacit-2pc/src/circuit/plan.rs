@@ -8,16 +8,7 @@
 
 use super::{Circuit, FIRST_INPUT, Gate, ONE, Wire, ZERO};
 
-/// One operation on slots: `out = a ⊕ b` or `out = a ∧ b`. `out` is never one of `a` and `b`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Op {
-    /// Slot of the first operand.
-    pub a: u32,
-    /// Slot of the second operand.
-    pub b: u32,
-    /// Slot of the result.
-    pub out: u32,
-}
+pub use tacit_crypto::simd::halfgates::Op;
 
 /// A run of XORs, each of which may read the ones before, then a run of ANDs independent of each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

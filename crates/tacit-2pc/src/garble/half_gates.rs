@@ -38,39 +38,12 @@ pub fn instance_start(session: Block, instance: u64) -> Block {
     session ^ Block::from_halves(0, instance)
 }
 
-/// Gates gathered before a call of the kernel.
-const TILE: usize = 64;
-
-/// Scratch for the operands of one kernel call.
-struct Tile {
-    keys: Vec<Block>,
-    a: Vec<Block>,
-    b: Vec<Block>,
-    out: Vec<Block>,
-}
-
-impl Tile {
-    fn new(len: usize) -> Self {
-        let blocks = || vec![Block::ZERO; len];
-        Tile { keys: blocks(), a: blocks(), b: blocks(), out: blocks() }
-    }
-}
-
-impl Drop for Tile {
-    fn drop(&mut self) {
-        for blocks in [&mut self.a, &mut self.b, &mut self.out] {
-            blocks.zeroize();
-        }
-    }
-}
-
 /// The labels of all slots and what both sides do alike.
 struct Machine {
     backend: Backend,
     lanes: usize,
     starts: Vec<Block>,
     labels: Vec<Block>,
-    tile: Tile,
     /// AND gates executed so far.
     gates: u64,
 }
@@ -83,16 +56,14 @@ impl Drop for Machine {
 
 impl Machine {
     fn new(starts: Vec<Block>) -> Self {
-        let lanes = starts.len();
-        let tile = Tile::new(if lanes == 1 { TILE } else { lanes });
-        Machine { backend: Backend::active(), lanes, starts, labels: Vec::new(), tile, gates: 0 }
+        Machine { backend: Backend::active(), lanes: starts.len(), starts, labels: Vec::new(), gates: 0 }
     }
 
     fn reserve(&mut self, slots: usize) {
         let needed = slots * self.lanes;
         if self.labels.len() < needed {
-            // Grown by hand: the old memory held secrets.
-            let mut labels = vec![Block::ZERO; needed];
+            // Grown by hand, since the old memory held secrets; at least doubled, since inputs come slot by slot.
+            let mut labels = vec![Block::ZERO; needed.max(2 * self.labels.len())];
             labels[..self.labels.len()].copy_from_slice(&self.labels);
             self.labels.zeroize();
             self.labels = labels;
@@ -118,52 +89,7 @@ impl Machine {
             }
             return;
         }
-        for op in ops {
-            let range = |slot: u32| slot as usize * lanes..(slot as usize + 1) * lanes;
-            if op.a == op.b {
-                self.labels[range(op.out)].fill(Block::ZERO);
-                continue;
-            }
-            // A plan never writes over an operand, so the three are disjoint.
-            if let Ok([a, b, out]) = self.labels.get_disjoint_mut([range(op.a), range(op.b), range(op.out)]) {
-                for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
-                    *out = *a ^ *b;
-                }
-            }
-        }
-    }
-
-    /// Gathers operands and keys of up to [`TILE`] gates of a single copy.
-    fn gather(&mut self, ops: &[Op]) {
-        let labels = self.labels.as_slice();
-        let tile = &mut self.tile;
-        let start = self.starts[0];
-        let slots = tile.keys.iter_mut().zip(&mut tile.a).zip(&mut tile.b);
-        for (((key, a), b), (i, op)) in slots.zip(ops.iter().enumerate()) {
-            *key = start ^ Block::from_halves(2 * (self.gates + i as u64), 0);
-            *a = labels[op.a as usize];
-            *b = labels[op.b as usize];
-        }
-        self.gates += ops.len() as u64;
-    }
-
-    fn scatter(&mut self, ops: &[Op]) {
-        for (op, out) in ops.iter().zip(&self.tile.out) {
-            self.labels[op.out as usize] = *out;
-        }
-    }
-
-    /// The keys of the next gate in every copy.
-    fn next_keys(&mut self) {
-        let gate = Block::from_halves(2 * self.gates, 0);
-        for (key, start) in self.tile.keys.iter_mut().zip(&self.starts) {
-            *key = *start ^ gate;
-        }
-        self.gates += 1;
-    }
-
-    fn operands(&self, op: &Op) -> (&[Block], &[Block]) {
-        (self.get(op.a), self.get(op.b))
+        halfgates::xor(self.backend, ops, lanes, &mut self.labels);
     }
 }
 
@@ -196,19 +122,16 @@ impl HalfGatesGarbler {
         assert!(!copies.is_empty(), "at least one copy");
         assert!(copies.iter().all(|c| c.delta.lsb()), "Δ with lowest bit 0 breaks point and permute");
         let mut machine = Machine::new(copies.iter().map(|c| c.start).collect());
-        let mut deltas: Vec<Block> = copies.iter().map(|c| c.delta).collect();
+        let deltas: Vec<Block> = copies.iter().map(|c| c.delta).collect();
         // The constants: the label of one is zero, which the evaluator holds, so its zero-label is Δ.
         machine.set(ZERO, &vec![Block::ZERO; copies.len()]);
         machine.set(ONE, &deltas);
-        if let [delta] = deltas[..] {
-            deltas.resize(TILE, delta);
-        }
         HalfGatesGarbler { machine, deltas }
     }
 
     /// Δ of each copy.
     pub fn deltas(&self) -> &[Block] {
-        &self.deltas[..self.machine.lanes]
+        &self.deltas
     }
 
     /// AND gates garbled so far, a copy.
@@ -217,35 +140,9 @@ impl HalfGatesGarbler {
     }
 
     fn ands(&mut self, ops: &[Op], tables: &mut [[Block; 2]]) {
-        let lanes = self.machine.lanes;
-        if lanes == 1 {
-            for (ops, tables) in ops.chunks(TILE).zip(tables.chunks_mut(TILE)) {
-                self.machine.gather(ops);
-                let n = ops.len();
-                let Machine { backend, tile, .. } = &mut self.machine;
-                let Tile { keys, a, b, out } = tile;
-                halfgates::garble(
-                    *backend,
-                    &keys[..n],
-                    &self.deltas[..n],
-                    &a[..n],
-                    &b[..n],
-                    &mut out[..n],
-                    tables,
-                );
-                self.machine.scatter(ops);
-            }
-            return;
-        }
-        for (op, tables) in ops.iter().zip(tables.chunks_exact_mut(lanes)) {
-            self.machine.next_keys();
-            let mut out = core::mem::take(&mut self.machine.tile.out);
-            let (a, b) = self.machine.operands(op);
-            let keys = &self.machine.tile.keys;
-            halfgates::garble(self.machine.backend, keys, &self.deltas, a, b, &mut out, tables);
-            self.machine.labels[op.out as usize * lanes..][..lanes].copy_from_slice(&out);
-            self.machine.tile.out = out;
-        }
+        let Machine { backend, starts, labels, gates, .. } = &mut self.machine;
+        halfgates::garble(*backend, ops, *gates, starts, &self.deltas, labels, tables);
+        *gates += ops.len() as u64;
     }
 }
 
@@ -298,27 +195,9 @@ impl HalfGatesEvaluator {
     }
 
     fn ands(&mut self, ops: &[Op], tables: &[[Block; 2]]) {
-        let lanes = self.machine.lanes;
-        if lanes == 1 {
-            for (ops, tables) in ops.chunks(TILE).zip(tables.chunks(TILE)) {
-                self.machine.gather(ops);
-                let n = ops.len();
-                let Machine { backend, tile, .. } = &mut self.machine;
-                let Tile { keys, a, b, out } = tile;
-                halfgates::evaluate(*backend, &keys[..n], &a[..n], &b[..n], tables, &mut out[..n]);
-                self.machine.scatter(ops);
-            }
-            return;
-        }
-        for (op, tables) in ops.iter().zip(tables.chunks_exact(lanes)) {
-            self.machine.next_keys();
-            let mut out = core::mem::take(&mut self.machine.tile.out);
-            let (a, b) = self.machine.operands(op);
-            let keys = &self.machine.tile.keys;
-            halfgates::evaluate(self.machine.backend, keys, a, b, tables, &mut out);
-            self.machine.labels[op.out as usize * lanes..][..lanes].copy_from_slice(&out);
-            self.machine.tile.out = out;
-        }
+        let Machine { backend, starts, labels, gates, .. } = &mut self.machine;
+        halfgates::evaluate(*backend, ops, *gates, starts, labels, tables);
+        *gates += ops.len() as u64;
     }
 }
 

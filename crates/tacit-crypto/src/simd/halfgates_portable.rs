@@ -1,6 +1,7 @@
 //! Half-gates in plain Rust.
 
 use super::aes_portable::rekeyed;
+use super::halfgates::Op;
 use crate::Block;
 use crate::hash::sigma;
 use zeroize::Zeroize;
@@ -29,45 +30,89 @@ fn hash<const BLOCKS: usize>(keys: &[Block], inputs: &mut [[Block; BLOCKS]]) {
     wide.zeroize();
 }
 
-pub(super) fn garble(
-    keys: &[Block],
-    deltas: &[Block],
-    a: &[Block],
-    b: &[Block],
-    out: &mut [Block],
-    tables: &mut [[Block; 2]],
-) {
-    for first in (0..keys.len()).step_by(GATES) {
-        let end = keys.len().min(first + GATES);
-        let mut hashes = [[Block::ZERO; 4]; GATES];
-        for (h, i) in hashes.iter_mut().zip(first..end) {
-            *h = [a[i], a[i] ^ deltas[i], b[i], b[i] ^ deltas[i]];
+/// Calls `each` with up to [`GATES`] gates at a time: their keys, the places of their operands and result, and the first one's table.
+fn groups(ops: &[Op], first: u64, starts: &[Block], mut each: impl FnMut(&[Block], &[[usize; 3]], usize)) {
+    let lanes = starts.len();
+    for from in (0..ops.len() * lanes).step_by(GATES) {
+        let end = (ops.len() * lanes).min(from + GATES);
+        let (mut keys, mut places) = ([Block::ZERO; GATES], [[0; 3]; GATES]);
+        for (i, (key, place)) in (from..end).zip(keys.iter_mut().zip(&mut places)) {
+            let (gate, lane) = (i / lanes, i % lanes);
+            *key = starts[lane] ^ Block::from_halves(2 * (first + gate as u64), 0);
+            let Op { a, b, out } = ops[gate];
+            *place = [a, b, out].map(|slot| slot as usize * lanes + lane);
         }
-        hash(&keys[first..end], &mut hashes[..end - first]);
-        for (h, i) in hashes.iter().zip(first..end) {
-            let te = h[2] ^ h[3] ^ a[i];
-            let tg = h[0] ^ h[1] ^ (deltas[i] & Block::mask(b[i].lsb()));
-            let wg = h[0] ^ (tg & Block::mask(a[i].lsb()));
-            let we = h[2] ^ ((h[2] ^ h[3]) & Block::mask(b[i].lsb()));
-            out[i] = wg ^ we;
-            tables[i] = [tg, te];
-        }
-        hashes.zeroize();
+        each(&keys[..end - from], &places[..end - from], from);
     }
 }
 
-pub(super) fn evaluate(keys: &[Block], a: &[Block], b: &[Block], tables: &[[Block; 2]], out: &mut [Block]) {
-    for first in (0..keys.len()).step_by(GATES) {
-        let end = keys.len().min(first + GATES);
-        let mut hashes = [[Block::ZERO; 2]; GATES];
-        for (h, i) in hashes.iter_mut().zip(first..end) {
-            *h = [a[i], b[i]];
+pub(super) fn garble(
+    ops: &[Op],
+    first: u64,
+    starts: &[Block],
+    deltas: &[Block],
+    labels: &mut [Block],
+    tables: &mut [[Block; 2]],
+) {
+    // With one copy gates are independent; with several a gate may need the one before it.
+    if starts.len() > 1 && ops.len() > 1 {
+        for (gate, (op, tables)) in ops.iter().zip(tables.chunks_exact_mut(starts.len())).enumerate() {
+            garble(std::slice::from_ref(op), first + gate as u64, starts, deltas, labels, tables);
         }
-        hash(&keys[first..end], &mut hashes[..end - first]);
-        for (h, i) in hashes.iter().zip(first..end) {
-            let [tg, te] = tables[i];
-            out[i] = h[0] ^ (tg & Block::mask(a[i].lsb())) ^ h[1] ^ ((te ^ a[i]) & Block::mask(b[i].lsb()));
+        return;
+    }
+    groups(ops, first, starts, |keys, places, from| {
+        let mut hashes = [[Block::ZERO; 4]; GATES];
+        let delta = |i: usize| deltas[(from + i) % deltas.len()];
+        for (i, (h, &[a, b, _])) in hashes.iter_mut().zip(places).enumerate() {
+            *h = [labels[a], labels[a] ^ delta(i), labels[b], labels[b] ^ delta(i)];
+        }
+        hash(keys, &mut hashes[..keys.len()]);
+        for (i, (h, &[a, b, out])) in hashes.iter().zip(places).enumerate() {
+            let (a, b) = (labels[a], labels[b]);
+            let te = h[2] ^ h[3] ^ a;
+            let tg = h[0] ^ h[1] ^ (delta(i) & Block::mask(b.lsb()));
+            let wg = h[0] ^ (tg & Block::mask(a.lsb()));
+            let we = h[2] ^ ((h[2] ^ h[3]) & Block::mask(b.lsb()));
+            labels[out] = wg ^ we;
+            tables[from + i] = [tg, te];
         }
         hashes.zeroize();
+    });
+}
+
+pub(super) fn evaluate(
+    ops: &[Op],
+    first: u64,
+    starts: &[Block],
+    labels: &mut [Block],
+    tables: &[[Block; 2]],
+) {
+    if starts.len() > 1 && ops.len() > 1 {
+        for (gate, (op, tables)) in ops.iter().zip(tables.chunks_exact(starts.len())).enumerate() {
+            evaluate(std::slice::from_ref(op), first + gate as u64, starts, labels, tables);
+        }
+        return;
+    }
+    groups(ops, first, starts, |keys, places, from| {
+        let mut hashes = [[Block::ZERO; 2]; GATES];
+        for (h, &[a, b, _]) in hashes.iter_mut().zip(places) {
+            *h = [labels[a], labels[b]];
+        }
+        hash(keys, &mut hashes[..keys.len()]);
+        for (i, (h, &[a, b, out])) in hashes.iter().zip(places).enumerate() {
+            let ([tg, te], a, b) = (tables[from + i], labels[a], labels[b]);
+            labels[out] = h[0] ^ (tg & Block::mask(a.lsb())) ^ h[1] ^ ((te ^ a) & Block::mask(b.lsb()));
+        }
+        hashes.zeroize();
+    });
+}
+
+pub(super) fn xor(ops: &[Op], lanes: usize, labels: &mut [Block]) {
+    for op in ops {
+        let [a, b, out] = [op.a, op.b, op.out].map(|slot| slot as usize * lanes);
+        for lane in 0..lanes {
+            labels[out + lane] = labels[a + lane] ^ labels[b + lane];
+        }
     }
 }

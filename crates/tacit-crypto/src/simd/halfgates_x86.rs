@@ -1,5 +1,6 @@
 //! Half-gates with AES-NI and VAES: key schedules, hashes and ciphertexts in one pass.
 
+use super::halfgates::Op;
 use super::x86::{V128, V256, V512, Vector};
 use crate::Block;
 
@@ -80,51 +81,143 @@ unsafe fn rounds_transposed<V: Vector, const N: usize, const BLOCKS: usize>(
     }
 }
 
-struct Garble {
-    keys: *const Block,
-    deltas: *const Block,
-    a: *const Block,
-    b: *const Block,
-    out: *mut Block,
+/// Where the operands of a run of gates stand that fill vectors: gates of one copy, or a gate of many copies.
+///
+/// # Safety
+/// Every method needs the features of `V` and as many gates from `at` on as `V` has lanes.
+trait Operands {
+    unsafe fn keys<V: Vector>(&self, at: usize) -> V;
+    unsafe fn deltas<V: Vector>(&self, at: usize) -> V;
+    unsafe fn first<V: Vector>(&self, at: usize) -> V;
+    unsafe fn second<V: Vector>(&self, at: usize) -> V;
+    unsafe fn put<V: Vector>(&self, at: usize, out: V);
+    /// The ciphertexts, two a gate.
+    fn tables(&self) -> *mut Block;
+}
+
+/// Gates of one copy.
+struct Gates {
+    ops: *const Op,
+    labels: *mut Block,
+    start: Block,
+    delta: Block,
+    first: u64,
     tables: *mut Block,
 }
 
-struct Evaluate {
-    keys: *const Block,
-    a: *const Block,
-    b: *const Block,
-    tables: *const Block,
-    out: *mut Block,
+impl Operands for Gates {
+    #[inline(always)]
+    unsafe fn keys<V: Vector>(&self, at: usize) -> V {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            let gate = V::splat(Block::from_halves(2 * (self.first + at as u64), 0));
+            V::splat(self.start).xor(gate.add_lane_index().add_lane_index())
+        }
+    }
+    #[inline(always)]
+    unsafe fn deltas<V: Vector>(&self, _at: usize) -> V {
+        // SAFETY: passed on to the caller.
+        unsafe { V::splat(self.delta) }
+    }
+    #[inline(always)]
+    unsafe fn first<V: Vector>(&self, at: usize) -> V {
+        // SAFETY: passed on to the caller; the entry points' callers checked that the slots have labels.
+        unsafe { V::collect(|i| self.labels.add((*self.ops.add(at + i)).a as usize)) }
+    }
+    #[inline(always)]
+    unsafe fn second<V: Vector>(&self, at: usize) -> V {
+        // SAFETY: as in `first`.
+        unsafe { V::collect(|i| self.labels.add((*self.ops.add(at + i)).b as usize)) }
+    }
+    #[inline(always)]
+    unsafe fn put<V: Vector>(&self, at: usize, out: V) {
+        // SAFETY: as in `first`.
+        unsafe { out.spread(|i| self.labels.add((*self.ops.add(at + i)).out as usize)) }
+    }
+    #[inline(always)]
+    fn tables(&self) -> *mut Block {
+        self.tables
+    }
 }
 
-trait Gates {
+/// One gate in many copies.
+struct Copies {
+    a: *const Block,
+    b: *const Block,
+    out: *mut Block,
+    starts: *const Block,
+    deltas: *const Block,
+    gate: Block,
+    tables: *mut Block,
+}
+
+impl Operands for Copies {
+    #[inline(always)]
+    unsafe fn keys<V: Vector>(&self, at: usize) -> V {
+        // SAFETY: passed on to the caller.
+        unsafe { V::load(self.starts.add(at)).xor(V::splat(self.gate)) }
+    }
+    #[inline(always)]
+    unsafe fn deltas<V: Vector>(&self, at: usize) -> V {
+        // SAFETY: passed on to the caller.
+        unsafe { V::load(self.deltas.add(at)) }
+    }
+    #[inline(always)]
+    unsafe fn first<V: Vector>(&self, at: usize) -> V {
+        // SAFETY: passed on to the caller.
+        unsafe { V::load(self.a.add(at)) }
+    }
+    #[inline(always)]
+    unsafe fn second<V: Vector>(&self, at: usize) -> V {
+        // SAFETY: passed on to the caller.
+        unsafe { V::load(self.b.add(at)) }
+    }
+    #[inline(always)]
+    unsafe fn put<V: Vector>(&self, at: usize, out: V) {
+        // SAFETY: passed on to the caller.
+        unsafe { out.store(self.out.add(at)) }
+    }
+    #[inline(always)]
+    fn tables(&self) -> *mut Block {
+        self.tables
+    }
+}
+
+trait Side {
+    /// Vectors of gates that go together.
+    const TOGETHER: usize;
     /// Handles `N` vectors of gates from gate `at` on.
     ///
     /// # Safety
-    /// The features of `V`, and that many gates from `at` on in all arrays.
-    unsafe fn step<V: Vector, const N: usize>(&self, at: usize);
+    /// The features of `V`, and that many gates from `at` on in `o`.
+    unsafe fn step<V: Vector, const N: usize>(o: &impl Operands, at: usize);
 }
 
-impl Gates for Garble {
+struct Garble;
+struct Evaluate;
+
+impl Side for Garble {
+    const TOGETHER: usize = 2;
     #[inline(always)]
-    unsafe fn step<V: Vector, const N: usize>(&self, at: usize) {
+    unsafe fn step<V: Vector, const N: usize>(o: &impl Operands, at: usize) {
         // SAFETY: passed on to the caller.
         unsafe {
             let mut keys = [V::zero(); N];
+            let mut labels = [[V::zero(); 2]; N];
             let mut x = [[V::zero(); 4]; N];
             for n in 0..N {
                 let i = at + n * V::LANES;
-                keys[n] = V::load(self.keys.add(i));
+                keys[n] = o.keys(i);
+                labels[n] = [o.first(i), o.second(i)];
                 // σ is linear.
-                let delta = V::load(self.deltas.add(i)).sigma();
-                let (a, b) = (V::load(self.a.add(i)).sigma(), V::load(self.b.add(i)).sigma());
+                let (delta, [a, b]) =
+                    (o.deltas::<V>(i).sigma(), [labels[n][0].sigma(), labels[n][1].sigma()]);
                 x[n] = [a, a.xor(delta), b, b.xor(delta)];
             }
             encrypt::<V, N, 4>(keys, &mut x);
             for n in 0..N {
                 let i = at + n * V::LANES;
-                let delta = V::load(self.deltas.add(i));
-                let (a, b) = (V::load(self.a.add(i)), V::load(self.b.add(i)));
+                let (delta, [a, b]) = (o.deltas::<V>(i), labels[n]);
                 let (sa, sb, sd) = (a.sigma(), b.sigma(), delta.sigma());
                 let (ha0, hb0) = (x[n][0].xor(sa), x[n][2].xor(sb));
                 // H(x) ⊕ H(x ⊕ Δ): σ(x) cancels.
@@ -135,123 +228,197 @@ impl Gates for Garble {
                 let te = both_b.xor(a);
                 let wg = ha0.xor(tg.and(mask_a));
                 let we = hb0.xor(both_b.and(mask_b));
-                wg.xor(we).store(self.out.add(i));
-                tg.scatter(self.tables.add(2 * i), 2);
-                te.scatter(self.tables.add(2 * i + 1), 2);
+                o.put(i, wg.xor(we));
+                let [low, high] = tg.interleave(te);
+                low.store(o.tables().add(2 * i));
+                high.store(o.tables().add(2 * i + V::LANES));
             }
         }
     }
 }
 
-impl Gates for Evaluate {
+impl Side for Evaluate {
+    const TOGETHER: usize = 4;
     #[inline(always)]
-    unsafe fn step<V: Vector, const N: usize>(&self, at: usize) {
+    unsafe fn step<V: Vector, const N: usize>(o: &impl Operands, at: usize) {
         // SAFETY: passed on to the caller.
         unsafe {
             let mut keys = [V::zero(); N];
+            let mut labels = [[V::zero(); 2]; N];
             let mut x = [[V::zero(); 2]; N];
             for n in 0..N {
                 let i = at + n * V::LANES;
-                keys[n] = V::load(self.keys.add(i));
-                x[n] = [V::load(self.a.add(i)).sigma(), V::load(self.b.add(i)).sigma()];
+                keys[n] = o.keys(i);
+                labels[n] = [o.first(i), o.second(i)];
+                x[n] = [labels[n][0].sigma(), labels[n][1].sigma()];
             }
             encrypt::<V, N, 2>(keys, &mut x);
             for n in 0..N {
                 let i = at + n * V::LANES;
-                let (a, b) = (V::load(self.a.add(i)), V::load(self.b.add(i)));
-                let tg = V::gather(self.tables.add(2 * i), 2);
-                let te = V::gather(self.tables.add(2 * i + 1), 2);
+                let [a, b] = labels[n];
+                let pair = [V::load(o.tables().add(2 * i)), V::load(o.tables().add(2 * i + V::LANES))];
+                let [tg, te] = V::deinterleave(pair);
                 let wg = x[n][0].xor(a.sigma()).xor(tg.and(a.lsb_mask()));
                 let we = x[n][1].xor(b.sigma()).xor(te.xor(a).and(b.lsb_mask()));
-                wg.xor(we).store(self.out.add(i));
+                o.put(i, wg.xor(we));
             }
         }
     }
 }
 
-/// Runs `gates` over `count` gates, `N` vectors at a time while there are so many.
+/// Runs `S` over `count` gates, many vectors at a time while there are so many. The last ones overlap gates that were done
+/// before: operands are never results, so the same comes out.
 ///
 /// # Safety
-/// The features of `V`, and `count` gates in whatever `gates` points to.
+/// The features of `V`, and `count` gates in `o`.
 #[inline(always)]
-unsafe fn drive<V: Vector, G: Gates, const N: usize>(gates: &G, count: usize) {
-    // SAFETY: passed on to the caller.
+unsafe fn drive<S: Side, V: Vector, const N: usize>(o: &impl Operands, count: usize) {
+    // SAFETY: passed on to the caller; no step begins before gate 0 or ends past `count`.
     unsafe {
         let mut at = 0;
         while count - at >= N * V::LANES {
-            gates.step::<V, N>(at);
+            S::step::<V, N>(o, at);
             at += N * V::LANES;
         }
+        let rest = count - at;
+        if rest > V::LANES && count >= N * V::LANES {
+            return S::step::<V, N>(o, count - N * V::LANES);
+        }
         while count - at >= V::LANES {
-            gates.step::<V, 1>(at);
+            S::step::<V, 1>(o, at);
             at += V::LANES;
         }
+        if at < count && count >= V::LANES {
+            return S::step::<V, 1>(o, count - V::LANES);
+        }
         while at < count {
-            gates.step::<V128, 1>(at);
+            S::step::<V128, 1>(o, at);
             at += 1;
         }
     }
 }
 
+/// The AND gates `ops`, whose slots the entry points' callers checked.
+///
+/// # Safety
+/// The features of `V`; `lanes` start points and, for garbling, as many Δ; labels of all slots; two blocks of `tables` a gate and copy.
+#[inline(always)]
+unsafe fn ands<S: Side, V: Vector, const N: usize>(
+    ops: &[Op],
+    first: u64,
+    starts: &[Block],
+    deltas: *const Block,
+    labels: *mut Block,
+    tables: *mut Block,
+) {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let lanes = starts.len();
+        if lanes == 1 {
+            let delta = if deltas.is_null() { Block::ZERO } else { *deltas };
+            let gates = Gates { ops: ops.as_ptr(), labels, start: starts[0], delta, first, tables };
+            return drive::<S, V, N>(&gates, ops.len());
+        }
+        for (g, op) in ops.iter().enumerate() {
+            let at = |slot: u32| labels.add(slot as usize * lanes);
+            let copies = Copies {
+                a: at(op.a),
+                b: at(op.b),
+                out: at(op.out),
+                starts: starts.as_ptr(),
+                deltas,
+                gate: Block::from_halves(2 * (first + g as u64), 0),
+                tables: tables.add(2 * g * lanes),
+            };
+            drive::<S, V, N>(&copies, lanes);
+        }
+    }
+}
+
+/// The XOR gates `ops`, whose slots the entry points' callers checked; the last vector overlaps as in [`drive`].
+///
+/// # Safety
+/// The features of `V`, and `lanes` labels of all slots.
+#[inline(always)]
+unsafe fn xors<V: Vector>(ops: &[Op], lanes: usize, labels: *mut Block) {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        for op in ops {
+            let [a, b, out] = [op.a, op.b, op.out].map(|slot| labels.add(slot as usize * lanes));
+            let mut at = 0;
+            while lanes - at >= V::LANES {
+                V::load(a.add(at)).xor(V::load(b.add(at))).store(out.add(at));
+                at += V::LANES;
+            }
+            if at < lanes && lanes >= V::LANES {
+                at = lanes - V::LANES;
+                V::load(a.add(at)).xor(V::load(b.add(at))).store(out.add(at));
+                continue;
+            }
+            while at < lanes {
+                V128::load(a.add(at)).xor(V128::load(b.add(at))).store(out.add(at));
+                at += 1;
+            }
+        }
+    }
+}
+
 macro_rules! entry_points {
-    ($module:ident, $vector:ident, $features:literal, $garbled:literal, $evaluated:literal) => {
+    ($module:ident, $vector:ident, $features:literal) => {
         pub(super) mod $module {
             use super::*;
 
             #[target_feature(enable = $features)]
             pub fn garble(
-                keys: &[Block],
+                ops: &[Op],
+                first: u64,
+                starts: &[Block],
                 deltas: &[Block],
-                a: &[Block],
-                b: &[Block],
-                out: &mut [Block],
+                labels: &mut [Block],
                 tables: &mut [[Block; 2]],
             ) {
-                let n = keys.len();
-                let same = [deltas.len(), a.len(), b.len(), out.len(), tables.len()];
-                assert!(same.iter().all(|&len| len == n), "arrays of one length");
-                let gates = Garble {
-                    keys: keys.as_ptr(),
-                    deltas: deltas.as_ptr(),
-                    a: a.as_ptr(),
-                    b: b.as_ptr(),
-                    out: out.as_mut_ptr(),
-                    tables: tables.as_mut_ptr().cast(),
-                };
-                // SAFETY: this function's features are the vector's; all arrays have `n` gates.
-                unsafe { drive::<$vector, _, $garbled>(&gates, n) }
+                let (deltas, labels, tables) =
+                    (deltas.as_ptr(), labels.as_mut_ptr(), tables.as_mut_ptr().cast());
+                // SAFETY: this function's features are the vector's; the caller checked slots and lengths.
+                unsafe {
+                    ands::<Garble, $vector, { Garble::TOGETHER }>(ops, first, starts, deltas, labels, tables)
+                }
             }
 
             #[target_feature(enable = $features)]
             pub fn evaluate(
-                keys: &[Block],
-                a: &[Block],
-                b: &[Block],
+                ops: &[Op],
+                first: u64,
+                starts: &[Block],
+                labels: &mut [Block],
                 tables: &[[Block; 2]],
-                out: &mut [Block],
             ) {
-                let n = keys.len();
-                let same = [a.len(), b.len(), out.len(), tables.len()];
-                assert!(same.iter().all(|&len| len == n), "arrays of one length");
-                let gates = Evaluate {
-                    keys: keys.as_ptr(),
-                    a: a.as_ptr(),
-                    b: b.as_ptr(),
-                    tables: tables.as_ptr().cast(),
-                    out: out.as_mut_ptr(),
-                };
-                // SAFETY: this function's features are the vector's; all arrays have `n` gates.
-                unsafe { drive::<$vector, _, $evaluated>(&gates, n) }
+                let (labels, tables) = (labels.as_mut_ptr(), tables.as_ptr().cast_mut().cast());
+                // SAFETY: as above; an evaluation reads no Δ and writes no table.
+                unsafe {
+                    ands::<Evaluate, $vector, { Evaluate::TOGETHER }>(
+                        ops,
+                        first,
+                        starts,
+                        core::ptr::null(),
+                        labels,
+                        tables,
+                    )
+                }
+            }
+
+            #[target_feature(enable = $features)]
+            pub fn xor(ops: &[Op], lanes: usize, labels: &mut [Block]) {
+                // SAFETY: this function's features are the vector's; the caller checked the slots.
+                unsafe { xors::<$vector>(ops, lanes, labels.as_mut_ptr()) }
             }
         }
     };
 }
-entry_points!(wide128, V128, "sse2,ssse3,sse4.1,aes,pclmulqdq", 2, 4);
-entry_points!(wide256, V256, "sse2,ssse3,sse4.1,aes,pclmulqdq,avx2,vaes,vpclmulqdq", 2, 4);
+entry_points!(wide128, V128, "sse2,ssse3,sse4.1,aes,pclmulqdq");
+entry_points!(wide256, V256, "sse2,ssse3,sse4.1,aes,pclmulqdq,avx2,vaes,vpclmulqdq");
 entry_points!(
     wide512,
     V512,
-    "sse2,ssse3,sse4.1,aes,pclmulqdq,avx2,vaes,vpclmulqdq,avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,gfni",
-    2,
-    4
+    "sse2,ssse3,sse4.1,aes,pclmulqdq,avx2,vaes,vpclmulqdq,avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,gfni"
 );

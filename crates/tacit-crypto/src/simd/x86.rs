@@ -19,6 +19,14 @@ pub(super) trait Vector: Copy {
     unsafe fn gather(from: *const Block, stride: usize) -> Self;
     /// Lane `i` to `to + i * stride`.
     unsafe fn scatter(self, to: *mut Block, stride: usize);
+    /// Lane `i` from `place(i)`.
+    unsafe fn collect(place: impl Fn(usize) -> *const Block) -> Self;
+    /// Lane `i` to `place(i)`.
+    unsafe fn spread(self, place: impl Fn(usize) -> *mut Block);
+    /// The lanes of both in turns, two vectors long.
+    unsafe fn interleave(self, other: Self) -> [Self; 2];
+    /// Undoes [`interleave`](Self::interleave).
+    unsafe fn deinterleave(pair: [Self; 2]) -> [Self; 2];
     unsafe fn splat(block: Block) -> Self;
     unsafe fn zero() -> Self;
     unsafe fn xor(self, other: Self) -> Self;
@@ -76,7 +84,8 @@ macro_rules! block_vector {
         load: $load:ident, store: $store:ident, splat: $splat:expr, zero: $zero:ident, xor: $xor:ident, and: $and:ident,
         add: $add:ident, sub32: $sub32:ident, set32: $set32:ident, shuffle32: $shuffle32:ident,
         shuffle8: $shuffle8:ident, up: $up:ident, down: $down:ident, aes: $aes:ident, last: $last:ident,
-        clmul: $clmul:ident, unpack: [$low32:ident, $high32:ident, $low64:ident, $high64:ident], gather: $gather:expr, scatter: $scatter:expr, fold: $fold:expr
+        clmul: $clmul:ident, unpack: [$low32:ident, $high32:ident, $low64:ident, $high64:ident], gather: $gather:expr, scatter: $scatter:expr, collect: $collect:expr, spread: $spread:expr,
+        interleave: $interleave:expr, deinterleave: $deinterleave:expr, fold: $fold:expr
     ) => {
         impl Vector for $vector {
             const LANES: usize = $lanes;
@@ -99,6 +108,26 @@ macro_rules! block_vector {
             unsafe fn scatter(self, to: *mut Block, stride: usize) {
                 // SAFETY: the caller answers for the pointer and the features.
                 unsafe { $scatter(self.0, to, stride) }
+            }
+            #[inline(always)]
+            unsafe fn collect(place: impl Fn(usize) -> *const Block) -> Self {
+                // SAFETY: the caller answers for the pointers and the features.
+                unsafe { Self($collect(place)) }
+            }
+            #[inline(always)]
+            unsafe fn spread(self, place: impl Fn(usize) -> *mut Block) {
+                // SAFETY: the caller answers for the pointers and the features.
+                unsafe { $spread(self.0, place) }
+            }
+            #[inline(always)]
+            unsafe fn interleave(self, other: Self) -> [Self; 2] {
+                // SAFETY: the caller has the features.
+                unsafe { $interleave(self.0, other.0).map(Self) }
+            }
+            #[inline(always)]
+            unsafe fn deinterleave(pair: [Self; 2]) -> [Self; 2] {
+                // SAFETY: the caller has the features.
+                unsafe { $deinterleave(pair[0].0, pair[1].0).map(Self) }
             }
             #[inline(always)]
             unsafe fn splat(block: Block) -> Self {
@@ -230,33 +259,69 @@ unsafe fn same(x: __m128i) -> __m128i {
 }
 
 #[inline(always)]
+unsafe fn collect128(place: impl Fn(usize) -> *const Block) -> __m128i {
+    // SAFETY: the caller answers for the pointer.
+    unsafe { _mm_loadu_si128(place(0).cast()) }
+}
+
+#[inline(always)]
+unsafe fn spread128(x: __m128i, place: impl Fn(usize) -> *mut Block) {
+    // SAFETY: the caller answers for the pointer.
+    unsafe { _mm_storeu_si128(place(0).cast(), x) }
+}
+
+#[inline(always)]
 unsafe fn gather128(from: *const Block, _stride: usize) -> __m128i {
     // SAFETY: the caller answers for the pointer.
-    unsafe { _mm_loadu_si128(from.cast()) }
+    unsafe { collect128(|_| from) }
 }
 
 #[inline(always)]
 unsafe fn scatter128(x: __m128i, to: *mut Block, _stride: usize) {
     // SAFETY: the caller answers for the pointer.
-    unsafe { _mm_storeu_si128(to.cast(), x) }
+    unsafe { spread128(x, |_| to) }
+}
+
+#[inline(always)]
+unsafe fn pair128(x: __m128i, y: __m128i) -> [__m128i; 2] {
+    [x, y]
+}
+
+#[inline(always)]
+unsafe fn collect256(place: impl Fn(usize) -> *const Block) -> __m256i {
+    // SAFETY: the caller answers for the pointers and has AVX2.
+    unsafe {
+        let low = _mm256_castsi128_si256(collect128(&place));
+        _mm256_inserti128_si256::<1>(low, collect128(|_| place(1)))
+    }
+}
+
+#[inline(always)]
+unsafe fn spread256(x: __m256i, place: impl Fn(usize) -> *mut Block) {
+    // SAFETY: the caller answers for the pointers and has AVX2.
+    unsafe {
+        spread128(_mm256_castsi256_si128(x), &place);
+        spread128(_mm256_extracti128_si256::<1>(x), |_| place(1));
+    }
 }
 
 #[inline(always)]
 pub(super) unsafe fn gather256(from: *const Block, stride: usize) -> __m256i {
-    // SAFETY: the caller answers for the pointers and has AVX2.
-    unsafe {
-        let low = _mm256_castsi128_si256(gather128(from, 0));
-        _mm256_inserti128_si256::<1>(low, gather128(from.add(stride), 0))
-    }
+    // SAFETY: the caller answers for the pointers and has AVX2; `wrapping_add` stays within what it answers for.
+    unsafe { collect256(|i| from.wrapping_add(i * stride)) }
 }
 
 #[inline(always)]
 pub(super) unsafe fn scatter256(x: __m256i, to: *mut Block, stride: usize) {
-    // SAFETY: the caller answers for the pointers and has AVX2.
-    unsafe {
-        scatter128(_mm256_castsi256_si128(x), to, 0);
-        scatter128(_mm256_extracti128_si256::<1>(x), to.add(stride), 0);
-    }
+    // SAFETY: the caller answers for the pointers and has AVX2; `wrapping_add` stays within what it answers for.
+    unsafe { spread256(x, |i| to.wrapping_add(i * stride)) }
+}
+
+/// Of two lanes each: the low lanes, then the high lanes; its own inverse.
+#[inline(always)]
+unsafe fn pair256(x: __m256i, y: __m256i) -> [__m256i; 2] {
+    // SAFETY: the caller has AVX2.
+    unsafe { [_mm256_permute2x128_si256::<0x20>(x, y), _mm256_permute2x128_si256::<0x31>(x, y)] }
 }
 
 #[inline(always)]
@@ -266,20 +331,52 @@ unsafe fn fold256(x: __m256i) -> __m128i {
 }
 
 #[inline(always)]
-pub(super) unsafe fn gather512(from: *const Block, stride: usize) -> __m512i {
+unsafe fn collect512(place: impl Fn(usize) -> *const Block) -> __m512i {
     // SAFETY: the caller answers for the pointers and has AVX-512.
     unsafe {
-        let low = _mm512_castsi256_si512(gather256(from, stride));
-        _mm512_inserti64x4::<1>(low, gather256(from.add(2 * stride), stride))
+        let low = _mm512_castsi256_si512(collect256(&place));
+        _mm512_inserti64x4::<1>(low, collect256(|i| place(i + 2)))
     }
 }
 
 #[inline(always)]
-pub(super) unsafe fn scatter512(x: __m512i, to: *mut Block, stride: usize) {
+unsafe fn spread512(x: __m512i, place: impl Fn(usize) -> *mut Block) {
     // SAFETY: the caller answers for the pointers and has AVX-512.
     unsafe {
-        scatter256(_mm512_castsi512_si256(x), to, stride);
-        scatter256(_mm512_extracti64x4_epi64::<1>(x), to.add(2 * stride), stride);
+        spread256(_mm512_castsi512_si256(x), &place);
+        spread256(_mm512_extracti64x4_epi64::<1>(x), |i| place(i + 2));
+    }
+}
+
+#[inline(always)]
+pub(super) unsafe fn gather512(from: *const Block, stride: usize) -> __m512i {
+    // SAFETY: the caller answers for the pointers and has AVX-512; `wrapping_add` stays within what it answers for.
+    unsafe { collect512(|i| from.wrapping_add(i * stride)) }
+}
+
+#[inline(always)]
+pub(super) unsafe fn scatter512(x: __m512i, to: *mut Block, stride: usize) {
+    // SAFETY: the caller answers for the pointers and has AVX-512; `wrapping_add` stays within what it answers for.
+    unsafe { spread512(x, |i| to.wrapping_add(i * stride)) }
+}
+
+#[inline(always)]
+unsafe fn interleave512(x: __m512i, y: __m512i) -> [__m512i; 2] {
+    // SAFETY: the caller has AVX-512.
+    unsafe {
+        let low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+        let high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+        [_mm512_permutex2var_epi64(x, low, y), _mm512_permutex2var_epi64(x, high, y)]
+    }
+}
+
+#[inline(always)]
+unsafe fn deinterleave512(x: __m512i, y: __m512i) -> [__m512i; 2] {
+    // SAFETY: the caller has AVX-512.
+    unsafe {
+        let even = _mm512_setr_epi64(0, 1, 4, 5, 8, 9, 12, 13);
+        let odd = _mm512_setr_epi64(2, 3, 6, 7, 10, 11, 14, 15);
+        [_mm512_permutex2var_epi64(x, even, y), _mm512_permutex2var_epi64(x, odd, y)]
     }
 }
 
@@ -296,7 +393,8 @@ block_vector!(
     shuffle32: _mm_shuffle_epi32, shuffle8: _mm_shuffle_epi8, up: _mm_slli_si128, down: _mm_srli_si128,
     aes: _mm_aesenc_si128, last: _mm_aesenclast_si128, clmul: _mm_clmulepi64_si128,
     unpack: [_mm_unpacklo_epi32, _mm_unpackhi_epi32, _mm_unpacklo_epi64, _mm_unpackhi_epi64],
-    gather: gather128, scatter: scatter128, fold: same
+    gather: gather128, scatter: scatter128, collect: collect128, spread: spread128, interleave: pair128,
+    deinterleave: pair128, fold: same
 );
 block_vector!(
     V256, 2, [0, 0, 1, 0],
@@ -306,7 +404,8 @@ block_vector!(
     shuffle8: _mm256_shuffle_epi8, up: _mm256_bslli_epi128, down: _mm256_bsrli_epi128, aes: _mm256_aesenc_epi128,
     last: _mm256_aesenclast_epi128, clmul: _mm256_clmulepi64_epi128,
     unpack: [_mm256_unpacklo_epi32, _mm256_unpackhi_epi32, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64],
-    gather: gather256, scatter: scatter256, fold: fold256
+    gather: gather256, scatter: scatter256, collect: collect256, spread: spread256, interleave: pair256,
+    deinterleave: pair256, fold: fold256
 );
 block_vector!(
     V512, 4, [0, 0, 1, 0, 2, 0, 3, 0],
@@ -316,5 +415,6 @@ block_vector!(
     shuffle8: _mm512_shuffle_epi8, up: _mm512_bslli_epi128, down: _mm512_bsrli_epi128, aes: _mm512_aesenc_epi128,
     last: _mm512_aesenclast_epi128, clmul: _mm512_clmulepi64_epi128,
     unpack: [_mm512_unpacklo_epi32, _mm512_unpackhi_epi32, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64],
-    gather: gather512, scatter: scatter512, fold: fold512
+    gather: gather512, scatter: scatter512, collect: collect512, spread: spread512, interleave: interleave512,
+    deinterleave: deinterleave512, fold: fold512
 );
