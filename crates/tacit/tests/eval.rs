@@ -327,11 +327,19 @@ fn costs_and_names_are_shown_without_a_peer() {
     let least = bytes / 1e6 + 0.1 * far["rounds"].as_f64().unwrap();
     let told = far["estimated_ms"].as_f64().unwrap() / 1e3;
     assert!((least..least + 20.0).contains(&told) && near["estimated_ms"].as_f64().unwrap() > 0.0, "{far}");
-    // Forty copies of the tables, by default against a malicious peer.
-    let said = bench.run(&["--json", "eval", "aes128", "--dry-run"]);
+    // By default against a malicious peer, with every number of copies; the fewest tables pass soonest over a slow link.
+    let said = bench.run(&["--json", "eval", "aes128", "--dry-run", "--link", "8/50"]);
     let malicious: serde_json::Value = serde_json::from_str(said.success()).unwrap();
     assert_eq!(malicious["protocol"], "wmk17");
-    assert!(malicious["garbler_bytes"].as_f64().unwrap() > 40.0 * 32.0 * 6400.0, "{malicious}");
+    let candidates = malicious["candidates"].as_array().unwrap();
+    let find = |variant: &str| candidates.iter().find(|c| c["variant"] == variant).unwrap();
+    assert!(find("40 copies")["bytes"].as_f64().unwrap() > 40.0 * 32.0 * 6400.0, "{malicious}");
+    assert_eq!((candidates.len(), &candidates[0]["variant"]), (3, &"47/16 copies".into()), "{malicious}");
+    assert_eq!(candidates[0]["predicted_ms"], malicious["estimated_ms"]);
+    assert!(candidates.iter().all(|c| !c["assumptions"].as_array().unwrap().is_empty()));
+    assert!(malicious["other_side_learns"].as_str().unwrap().contains("outputs"));
+    let text = bench.run(&["eval", "add32", "--dry-run", "--output-to", "evaluator"]);
+    assert!(text.success().contains("44/22 copies") && text.out.contains("as garbler nothing"), "{text:?}");
     assert!(bench.run(&["eval", "--list"]).success().contains("millionaires"));
 }
 

@@ -9,6 +9,7 @@ mod compare;
 mod eval;
 mod garble;
 mod limits;
+mod lpn;
 mod measure;
 mod net;
 mod ot;
@@ -77,6 +78,8 @@ enum What {
     Stream(stream::Args),
     /// The labels of an input from those of its ρ-probe encoding
     Probe(probe::Args),
+    /// The LPN encoding of Ferret alone
+    Lpn(lpn::Args),
     /// Private set intersection of two generated sets
     Psi(psi::Args),
     /// The channel itself: throughput and round trip
@@ -100,6 +103,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         What::Garble(args) => garble::run(args, context),
         What::Stream(args) => stream::run(args, context),
         What::Probe(args) => probe::run(args, context),
+        What::Lpn(args) => lpn::run(args, context),
         What::Psi(args) => psi::run(args, context),
         What::Net(args) => net::run(args, context),
         What::Limits(args) => limits::run(args, context),
@@ -312,9 +316,12 @@ fn show(context: &Context, r: &Record) -> Result<()> {
 fn measured(words: &[String]) -> Result<Record> {
     let fault = |e: String| Error::Other(format!("cannot run `tacit bench {}`: {e}", words.join(" ")));
     let program = std::env::current_exe().map_err(|e| fault(e.to_string()))?;
+    // `NAME=VALUE` in front is for the environment.
+    let set = words.iter().take_while(|word| word.contains('=')).count();
     let out = Command::new(program)
+        .envs(words[..set].iter().filter_map(|word| word.split_once('=')))
         .args(["--json", "bench"])
-        .args(words)
+        .args(&words[set..])
         .stdin(Stdio::null())
         .output()
         .map_err(|e| fault(e.to_string()))?;

@@ -28,8 +28,14 @@ pub struct Args {
     common: Common,
 }
 
-/// Of both parties together, as measured at 2^20 elements.
-const BYTES_PER_ELEMENT: u64 = 1100;
+/// What both processes hold together, from the peaks of runs of 2^17 and 2^19 elements.
+fn memory(count: u64, security: Security) -> u64 {
+    let (base, each) = match security {
+        Security::Malicious => (36 << 20, 670),
+        Security::SemiHonest => (28 << 20, 525),
+    };
+    base + each * count
+}
 
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
@@ -43,7 +49,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         return Err(Error::Usage("an intersection runs in one thread; leave --threads out".into()));
     }
     let security = args.security.into();
-    super::record::check_memory("this benchmark", args.count.saturating_mul(BYTES_PER_ELEMENT))?;
+    super::record::check_memory("this benchmark", memory(args.count, args.security))?;
     let base = ot::base_ot(args.base_ot.as_deref(), security)?;
     let subject = Subject {
         name: "psi",

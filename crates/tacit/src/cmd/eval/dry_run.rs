@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 use tacit::crypto::BitVec;
 use tacit::eval::{Job, Options, protocol_name};
 use tacit::net::{Agreement, Channel, LinkModel, Stats, memory};
+use tacit::plan::Candidate;
 use tacit::two_pc::circuit::{Stats as Gates, named};
+use tacit::two_pc::cut_and_choose::Copies;
 use tacit::two_pc::semi_honest::{self, OutputTo, Owner, Prepared};
-use tacit::{Error, Result, Security, ot};
+use tacit::{Error, Result, Security, ot, security_name};
 
 /// Runs `tacit eval --dry-run`.
 pub fn run(
@@ -34,13 +36,32 @@ pub fn run(
     };
     let security = args.security.into();
     let gates = prepared.circuit().stats();
-    let estimate = Rehearsal::run(function, prepared, output_to, args.rows, security, options)?
-        .scaled(args.rows, threads);
-    let time = estimate.over(&link);
+    let mut ways = Vec::new();
+    for options in variants(security, options) {
+        let rehearsal = Rehearsal::run(function, prepared, output_to, args.rows, security, options)?;
+        let estimate = rehearsal.scaled(args.rows, threads);
+        ways.push((candidate(security, options, &estimate, &link), estimate));
+    }
+    ways.sort_by_key(|(candidate, _)| candidate.time);
+    let [(best, estimate), ..] = &ways[..] else {
+        return Err(Error::Other("no protocol evaluates with this security".into()));
+    };
+    let learns = learns(output_to);
+    let listed = ways.iter().map(|(candidate, _)| {
+        json!({
+            "protocol": candidate.protocol,
+            "variant": candidate.variant,
+            "security": security_name(candidate.security),
+            "predicted_ms": candidate.time.as_secs_f64() * 1e3,
+            "bytes": candidate.bytes,
+            "rounds": candidate.rounds,
+            "assumptions": candidate.assumptions,
+        })
+    });
     let object = json!({
         "name": "eval",
         "function": function.name,
-        "protocol": protocol_name(security),
+        "protocol": best.protocol,
         "rows": args.rows,
         "threads": threads,
         "gates": gates.gates,
@@ -54,7 +75,9 @@ pub fn run(
         "rounds": estimate.rounds,
         "link": link.to_string(),
         "link_measured": measured,
-        "estimated_ms": time.as_secs_f64() * 1e3,
+        "estimated_ms": best.time.as_secs_f64() * 1e3,
+        "candidates": listed.collect::<Vec<_>>(),
+        "other_side_learns": learns,
     });
     let Gates { gates, and, and_depth, width, .. } = gates;
     let text = format!(
@@ -63,14 +86,50 @@ pub fn run(
          about {:.3} s over {} link {link}, connecting apart",
         function.name,
         args.rows,
-        protocol_name(security),
+        best.protocol,
         estimate.garbler_bytes,
         estimate.evaluator_bytes,
         estimate.rounds,
-        time.as_secs_f64(),
+        best.time.as_secs_f64(),
         if measured { "the measured" } else { "the" },
     );
-    context.result(&object, &text)
+    context.result(&object, &text)?;
+    if context.json {
+        return Ok(());
+    }
+    let candidates: Vec<Candidate> = ways.into_iter().map(|(candidate, _)| candidate).collect();
+    crate::cli::plan::show(context, "eval", args.rows, &link.into(), &candidates, None, learns)
+}
+
+/// What could evaluate with this security: against a malicious peer every number of copies, unless one is asked for.
+fn variants(security: Security, options: Options) -> Vec<Options> {
+    match (security, options.copies) {
+        (Security::Malicious, None) => {
+            Copies::ALL.map(|copies| Options { copies: Some(copies), ..options }).to_vec()
+        }
+        _ => vec![options],
+    }
+}
+
+fn candidate(security: Security, options: Options, estimate: &Estimate, link: &LinkModel) -> Candidate {
+    let protocol = protocol_name(security);
+    Candidate {
+        protocol,
+        variant: options.copies.map_or_else(String::new, |copies| format!("{} copies", copies.name())),
+        security,
+        time: estimate.over(link),
+        bytes: estimate.garbler_bytes + estimate.evaluator_bytes,
+        rounds: estimate.rounds,
+        assumptions: tacit::plan::names(protocol),
+    }
+}
+
+fn learns(output_to: OutputTo) -> &'static str {
+    match output_to {
+        OutputTo::Both => "the outputs, and of our inputs what follows from them",
+        OutputTo::Garbler => "as garbler the outputs and what follows from them, as evaluator nothing",
+        OutputTo::Evaluator => "as evaluator the outputs and what follows from them, as garbler nothing",
+    }
 }
 
 /// The link to a peer that does a dry run as well.
