@@ -75,10 +75,10 @@ impl Config {
     pub fn cost(&self, count: u64, streams: usize, cache: usize) -> Cost {
         let setups = streams.max(1) as f64 * self.reserve() as f64;
         let mut cost = match self.small(streams) {
-            None => Cost::of_kos(setups),
+            None => Cost::of_extension(setups, self.security),
             Some(small) => {
                 let iterations = (setups / small.net() as f64).ceil();
-                let mut cost = Cost::of_kos(small.reserve() as f64);
+                let mut cost = Cost::of_extension(small.reserve() as f64, self.security);
                 cost.trips += SEEDS_TRIPS;
                 cost.add(setups * small.ns(cache), iterations, small.tree_cots(), small.security);
                 cost
@@ -126,9 +126,13 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// `n` correlations by KOS.
-    pub fn of_kos(n: f64) -> Cost {
-        Cost { ns: n * KOS_NS, bytes: n * KOS_BYTES, trips: 1.5 }
+    /// `n` correlations by KOS, or by IKNP where the peer is semi-honest.
+    pub fn of_extension(n: f64, security: Security) -> Cost {
+        let trips = match security {
+            Security::SemiHonest => 0.5,
+            Security::Malicious => 1.5,
+        };
+        Cost { ns: n * KOS_NS, bytes: n * KOS_BYTES, trips }
     }
 
     /// `iterations` of as many trees as `cots` correlations make: 16 bytes from the sender and a bit from the receiver for
@@ -209,9 +213,9 @@ impl UniConfig {
     pub fn cost(&self, count: u64, streams: usize, cache: usize) -> Cost {
         let setups = streams.max(1) as f64 * self.reserve() as f64;
         let mut cost = match self.small(streams) {
-            None => Cost::of_kos(setups),
+            None => Cost::of_extension(setups, self.security),
             Some(small) => {
-                let mut cost = Cost::of_kos(small.reserve() as f64);
+                let mut cost = Cost::of_extension(small.reserve() as f64, self.security);
                 cost.trips += SEEDS_TRIPS;
                 small.add_to(&mut cost, setups, cache);
                 cost
