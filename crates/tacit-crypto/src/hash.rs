@@ -92,3 +92,10 @@ impl Mitccrh {
         simd::aes::cot_receiver(Backend::active(), self.start, first_gid, w, out);
     }
 }
+/// BLAKE3's keyed hash of the first `len` bytes of each message, at most 64, behind which there are zeros; many messages
+/// side by side fill vectors.
+///
+/// Panics when there is not one result a message, or `len` is more than 64.
+pub fn blake3_keyed(key: &[u8; 32], len: usize, messages: &[[u8; 64]], out: &mut [[u8; 32]]) {
+    simd::blake3::keyed(Backend::active(), key, len, messages, out);
+}

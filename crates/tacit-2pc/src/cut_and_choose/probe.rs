@@ -5,6 +5,8 @@
 //! for which the union bound over all sets of rows leaves a bad matrix with a chance of at most 2^-ρ. The matrix of a size is fixed
 //! once for all by a public seed; nobody chooses it. `tools/probe-matrix` computes the same bound in exact arithmetic.
 
+use std::sync::Arc;
+use tacit_crypto::simd::{Backend, halfgates};
 use tacit_crypto::{BitVec, Block, Prg, RHO};
 
 /// The chunk size that the paper found to be the best, with as many random columns as rows.
@@ -44,11 +46,28 @@ pub fn width(k: usize) -> usize {
 struct Chunk {
     rows: Vec<BitVec>,
     width: usize,
+    /// For each group of columns, row after row, which of the group's columns the row has.
+    picks: Vec<u8>,
+}
+
+impl Chunk {
+    fn new(k: usize) -> Chunk {
+        let width = width(k);
+        let rows = random_rows(k, width);
+        let pick = |row: &BitVec, first: usize| {
+            (first..width.min(first + GROUP)).fold(0, |pick, c| pick | (row.get(c) as u8) << (c - first))
+        };
+        let picks = (0..width)
+            .step_by(GROUP)
+            .flat_map(|first| rows.iter().map(move |row| pick(row, first)))
+            .collect();
+        Chunk { rows, width, picks }
+    }
 }
 
 /// The encoding of an input of some length.
 pub struct ProbeMatrix {
-    chunks: Vec<Chunk>,
+    chunks: Vec<Arc<Chunk>>,
     inputs: usize,
     encoded: usize,
 }
@@ -60,13 +79,10 @@ impl ProbeMatrix {
         let mut matrix = ProbeMatrix { chunks: Vec::with_capacity(count), inputs, encoded: 0 };
         for c in 0..count {
             let k = inputs * (c + 1) / count - inputs * c / count;
-            let rows = match matrix.chunks.iter().find(|chunk| chunk.rows.len() == k) {
-                Some(same) => same.rows.clone(),
-                None => random_rows(k, width(k)),
-            };
-            let width = rows.first().map_or(0, BitVec::len);
-            matrix.encoded += k + width;
-            matrix.chunks.push(Chunk { rows, width });
+            let same = matrix.chunks.iter().find(|chunk| chunk.rows.len() == k).cloned();
+            let chunk = same.unwrap_or_else(|| Arc::new(Chunk::new(k)));
+            matrix.encoded += k + chunk.width;
+            matrix.chunks.push(chunk);
         }
         matrix
     }
@@ -113,14 +129,10 @@ impl ProbeMatrix {
             let (identity, rest) = rest.split_at(chunk.rows.len() * lanes);
             let (here, later) = out.split_at_mut(chunk.rows.len() * lanes);
             here.copy_from_slice(identity);
-            for (g, columns) in columns.chunks(GROUP * lanes).enumerate() {
+            let groups = columns.chunks(GROUP * lanes).zip(chunk.picks.chunks(chunk.rows.len()));
+            for (columns, picks) in groups {
                 all_sums(lanes, columns, &mut sums);
-                for (row, out) in chunk.rows.iter().zip(here.chunks_exact_mut(lanes)) {
-                    let first = g * GROUP;
-                    let end = chunk.width.min(first + GROUP);
-                    let pick = (first..end).fold(0, |pick, c| pick | (row.get(c) as usize) << (c - first));
-                    xor_row(out, &sums[pick * lanes..][..lanes]);
-                }
+                halfgates::xor_picked(Backend::active(), lanes, &sums, picks, here);
             }
             (encoded, out) = (rest, later);
         }

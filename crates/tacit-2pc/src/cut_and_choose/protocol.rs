@@ -4,7 +4,7 @@ use super::function::{Function, compute, pieces, slots_of};
 use super::probe::ProbeMatrix;
 use super::recovery::{Elements, Trapdoor, point, points_or_identity};
 use super::script::{Honest, Script};
-use super::secrets::{Digest, Hidden, Oracle, Seeds, encryption};
+use super::secrets::{Digest, Hidden, Messages, Oracle, Seeds, differences, encryption};
 use super::transfer::{Decoder, Encoder};
 use super::{Copies, Job, PROTOCOL};
 use crate::circuit::Piece;
@@ -524,7 +524,7 @@ impl GarblerState {
         );
         let (mut a, mut r, mut opened) = (zeros(ROWS * lanes), zeros(ROWS * lanes), zeros(ROWS * lanes));
         let mut pairs = Zeroizing::new(vec![[(Block::ZERO, Block::ZERO); 2]; lanes]);
-        let mut digests: Vec<[Digest; 2]> = Vec::with_capacity(ROWS * lanes);
+        let (mut messages, mut digests) = (Messages::default(), Vec::new());
         let hash = Mitccrh::new(self.labels);
         for first in (0..n).step_by(ROWS) {
             let count = ROWS.min(n - first);
@@ -533,7 +533,6 @@ impl GarblerState {
             labels.fill(a);
             masks.fill(r);
             let m = committing_labels(&hash, first, offset, &v[first..first + count]);
-            digests.clear();
             for row in 0..count {
                 let i = first + row;
                 let (a, r) = (&a[row * lanes..][..lanes], &r[row * lanes..][..lanes]);
@@ -542,15 +541,16 @@ impl GarblerState {
                 }
                 script.committed(i, &mut pairs);
                 for (j, pair) in pairs.iter().enumerate() {
-                    digests.push(pair.map(|(r, a)| terms.oracle.label(j, i, r, a)));
+                    pair.iter().for_each(|(r, a)| Oracle::label(&mut messages, j, i, *r, *a));
                 }
+                terms.oracle.labels(&mut messages, &mut digests);
+                channel.send(digests.as_flattened())?;
                 let open = &mut opened[row * lanes..][..lanes];
                 for j in 0..lanes {
                     open[j] = a[j] ^ (deltas[j] & Block::mask(x.get(i)));
                 }
                 script.opened(i, &deltas, open);
             }
-            channel.send(digests.as_flattened().as_flattened())?;
             cipher.xor(opened);
             channel.send_blocks(opened)?;
         }
@@ -1144,7 +1144,8 @@ impl EvaluatorState {
         let (mut a, mut prf) = (zeros(ROWS * checks), zeros(ROWS * checks));
         evaluation.masks = zeros(terms.masks() * active);
         let hash = Mitccrh::new(self.labels);
-        let mut sound = subtle::Choice::from(1);
+        let (mut messages, mut hashes) = (Messages::default(), Vec::new());
+        let mut wrong = Block::ZERO;
         for first in (0..n).step_by(ROWS) {
             let count = ROWS.min(n - first);
             let digests = &mut digests[..count * total];
@@ -1163,16 +1164,17 @@ impl EvaluatorState {
                 let digests = &digests[row * total..][..total];
                 let open = &opened[row * active..][..active];
                 for (e, &j) in self.evaluated.iter().enumerate() {
-                    let digest = terms.oracle.label(j, i, r[i * active + e], open[e]);
-                    sound &= digest.ct_eq(&digests[j][open[e].lsb() as usize]);
+                    Oracle::label(&mut messages, j, i, r[i * active + e], open[e]);
                 }
                 let a = &a[row * checks..][..checks];
                 for (c, &j) in self.checked.iter().enumerate() {
                     let pairs = committed_pairs(a[c], deltas[c], prf[row * checks + c], &m[row]);
-                    for ((r, a), known) in pairs.iter().zip(&digests[j]) {
-                        sound &= terms.oracle.label(j, i, *r, *a).ct_eq(known);
-                    }
+                    pairs.iter().for_each(|(r, a)| Oracle::label(&mut messages, j, i, *r, *a));
                 }
+                terms.oracle.labels(&mut messages, &mut hashes);
+                let opened = self.evaluated.iter().zip(open).map(|(&j, a)| &digests[j][a.lsb() as usize]);
+                let known = opened.chain(self.checked.iter().flat_map(|&j| &digests[j]));
+                wrong = hashes.iter().zip(known).fold(wrong, |wrong, (x, y)| wrong | differences(x, y));
                 match (terms.own.get(i), &mut evaluation.evaluator) {
                     (Some(&slot), Some(evaluator)) => evaluator.set_labels(slot, open),
                     (Some(_), None) => {}
@@ -1183,7 +1185,7 @@ impl EvaluatorState {
                 }
             }
         }
-        self.check(sound.into());
+        self.check(wrong == Block::ZERO);
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use crate::semi_honest::Owner;
 use tacit_crypto::group::{Encoding, Points, Scalars};
+use tacit_crypto::hash::blake3_keyed;
 use tacit_crypto::{Block, Prg};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
@@ -156,6 +157,17 @@ pub(super) struct Oracle {
 
 pub(super) type Digest = [u8; 32];
 
+/// Messages of one block, to be hashed side by side.
+pub(super) type Messages = Zeroizing<Vec<[u8; 64]>>;
+
+/// All differences between two digests; zero if they are equal.
+pub(super) fn differences(x: &Digest, y: &Digest) -> Block {
+    let half = |digest: &Digest, at: usize| {
+        Block::from_bytes(digest[at..].first_chunk().copied().unwrap_or_default())
+    };
+    (half(x, 0) ^ half(y, 0)) | (half(x, 16) ^ half(y, 16))
+}
+
 impl Oracle {
     pub(super) fn new(key: [u8; 32]) -> Self {
         Oracle { key }
@@ -178,11 +190,24 @@ impl Oracle {
     /// Com(R, A): the commitment of step 4 to one label of P1's input `index` in `copy`.
     ///
     /// A label that stays hidden differs from what P2 knows by δ_j, 127 bits: the commitment needs no randomness of its own.
-    pub(super) fn label(&self, copy: usize, index: usize, r: Block, a: Block) -> Digest {
-        let mut data = Zeroizing::new([0u8; 32]);
-        data[..16].copy_from_slice(&r.to_bytes());
-        data[16..].copy_from_slice(&a.to_bytes());
-        self.hash(1, copy, index, &data[..])
+    ///
+    /// Adds the message to `messages`, which [`labels`](Self::labels) hashes all together.
+    pub(super) fn label(messages: &mut Messages, copy: usize, index: usize, r: Block, a: Block) {
+        let mut message = [0u8; 64];
+        message[..8].copy_from_slice(&((index as u64) << 8 | 1).to_le_bytes());
+        message[8..16].copy_from_slice(&(copy as u64).to_le_bytes());
+        message[16..32].copy_from_slice(&r.to_bytes());
+        message[32..48].copy_from_slice(&a.to_bytes());
+        messages.push(message);
+        message.zeroize();
+    }
+
+    /// The hashes of the messages that were added, in place of those in `out`; the messages are wiped.
+    pub(super) fn labels(&self, messages: &mut Messages, out: &mut Vec<Digest>) {
+        out.resize(messages.len(), [0; 32]);
+        blake3_keyed(&self.key, 48, messages, out);
+        messages.iter_mut().for_each(Zeroize::zeroize);
+        messages.clear();
     }
 
     /// H(Δ_{i,b}) of step 5; `kind` tells the tokens of recovery from those of P1's outputs.

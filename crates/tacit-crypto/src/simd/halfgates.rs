@@ -82,6 +82,15 @@ pub fn xor(backend: Backend, ops: &[Op], lanes: usize, labels: &mut [Block]) {
     dispatch!(backend, halfgates_portable, halfgates_x86, xor(ops, lanes, labels))
 }
 
+/// Adds to row r of `out` row `picks[r]` of `rows`; rows have `lanes` labels.
+///
+/// Panics when a row is missing.
+pub fn xor_picked(backend: Backend, lanes: usize, rows: &[Block], picks: &[u8], out: &mut [Block]) {
+    let most = picks.iter().max().map_or(0, |&pick| usize::from(pick) + 1);
+    assert!(out.len() == picks.len() * lanes && most * lanes <= rows.len(), "a row for every pick");
+    dispatch!(backend, halfgates_portable, halfgates_x86, xor_picked(lanes, rows, picks, out))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,6 +189,25 @@ mod tests {
                     let found: Vec<Block> = (0..6).map(|s| labels[s * lanes + l]).collect();
                     assert!(found == expected, "{} copy {l} of {lanes}", backend.name());
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn picked_rows_are_added() {
+        let mut prg = Prg::from_seed(Block::new(3));
+        for lanes in (1..=20).chain([40]) {
+            let (mut rows, mut before) = (vec![Block::ZERO; 4 * lanes], vec![Block::ZERO; 6 * lanes]);
+            prg.fill_blocks(&mut rows);
+            prg.fill_blocks(&mut before);
+            let picks = [3, 0, 2, 2, 1, 0];
+            let row = |i: usize| &rows[picks[i / lanes] as usize * lanes..][..lanes];
+            let expected: Vec<Block> =
+                before.iter().enumerate().map(|(i, &x)| x ^ row(i)[i % lanes]).collect();
+            for backend in Backend::available() {
+                let mut out = before.clone();
+                xor_picked(backend, lanes, &rows, &picks, &mut out);
+                assert!(out == expected, "{} of {lanes}", backend.name());
             }
         }
     }

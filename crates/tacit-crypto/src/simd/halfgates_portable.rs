@@ -108,6 +108,13 @@ pub(super) fn evaluate(
     });
 }
 
+pub(super) fn xor_picked(lanes: usize, rows: &[Block], picks: &[u8], out: &mut [Block]) {
+    for (out, &pick) in out.chunks_exact_mut(lanes).zip(picks) {
+        let row = &rows[usize::from(pick) * lanes..][..lanes];
+        out.iter_mut().zip(row).for_each(|(out, row)| *out ^= *row);
+    }
+}
+
 pub(super) fn xor(ops: &[Op], lanes: usize, labels: &mut [Block]) {
     for op in ops {
         let [a, b, out] = [op.a, op.b, op.out].map(|slot| slot as usize * lanes);

@@ -363,6 +363,29 @@ unsafe fn xors<V: Vector>(ops: &[Op], lanes: usize, labels: *mut Block) {
     }
 }
 
+/// Adds picked rows, as the entry points' caller checked that they exist.
+///
+/// # Safety
+/// The features of `V`, `lanes` labels for each pick from `out` on, and as many in each row picked from `rows` on.
+#[inline(always)]
+unsafe fn picked<V: Vector>(lanes: usize, rows: *const Block, picks: &[u8], out: *mut Block) {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        for (r, &pick) in picks.iter().enumerate() {
+            let (row, out) = (rows.add(usize::from(pick) * lanes), out.add(r * lanes));
+            let mut at = 0;
+            while lanes - at >= V::LANES {
+                V::load(row.add(at)).xor(V::load(out.add(at))).store(out.add(at));
+                at += V::LANES;
+            }
+            while at < lanes {
+                V128::load(row.add(at)).xor(V128::load(out.add(at))).store(out.add(at));
+                at += 1;
+            }
+        }
+    }
+}
+
 macro_rules! entry_points {
     ($module:ident, $vector:ident, $features:literal) => {
         pub(super) mod $module {
@@ -405,6 +428,12 @@ macro_rules! entry_points {
                         tables,
                     )
                 }
+            }
+
+            #[target_feature(enable = $features)]
+            pub fn xor_picked(lanes: usize, rows: &[Block], picks: &[u8], out: &mut [Block]) {
+                // SAFETY: this function's features are the vector's; the caller checked the rows.
+                unsafe { picked::<$vector>(lanes, rows.as_ptr(), picks, out.as_mut_ptr()) }
             }
 
             #[target_feature(enable = $features)]

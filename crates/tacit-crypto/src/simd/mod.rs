@@ -8,6 +8,7 @@ pub mod aes;
 mod aes_portable;
 #[cfg(target_arch = "x86_64")]
 mod aes_x86;
+pub(crate) mod blake3;
 #[doc(hidden)]
 pub mod gf128;
 mod gf128_portable;
