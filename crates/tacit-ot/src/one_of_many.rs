@@ -69,7 +69,7 @@ pub struct OneOfManyReceiver {
 }
 
 impl OneOfManySender {
-    /// Sets up from a malicious base OT, in which this side receives 128. `Error::Usage` unless `p` is 2, 4, 16 or 256.
+    /// Sets up from a base OT, in which this side receives 128. `Error::Usage` unless `p` is 2, 4, 16 or 256.
     pub fn setup(
         channel: &mut Channel,
         base: &dyn BaseOt,
@@ -125,7 +125,7 @@ impl OneOfManySender {
 }
 
 impl OneOfManyReceiver {
-    /// Sets up from a malicious base OT, in which this side sends 128. `Error::Usage` unless `p` is 2, 4, 16 or 256.
+    /// Sets up from a base OT, in which this side sends 128. `Error::Usage` unless `p` is 2, 4, 16 or 256.
     pub fn setup(
         channel: &mut Channel,
         base: &dyn BaseOt,

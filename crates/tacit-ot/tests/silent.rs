@@ -159,6 +159,36 @@ fn different_parameters_are_a_clear_error() {
 }
 
 #[test]
+fn a_weak_base_serves_where_the_peer_is_semi_honest() {
+    let code = Code::Linear;
+    for security in [Security::SemiHonest, Security::Malicious] {
+        let (s, r) = tacit_net::memory::run(
+            |ch| {
+                let mut s =
+                    SilentSender::setup(ch, &base::co15::Co15, &mut prg(1), Config { code, security })?;
+                let mut v = [Block::ZERO; 9];
+                CotSender::extend(&mut s, ch, &mut v).map(|()| (CotSender::delta(&s), v))
+            },
+            |ch| {
+                let mut r =
+                    SilentReceiver::setup(ch, &base::co15::Co15, &mut prg(2), Config { code, security })?;
+                let mut w = [Block::ZERO; 9];
+                CotReceiver::extend(&mut r, ch, &mut w).map(|()| w)
+            },
+        );
+        match security {
+            Security::SemiHonest => {
+                let ((delta, v), w) = (s.unwrap(), r.unwrap());
+                assert_correlated(delta, &v, &w);
+            }
+            Security::Malicious => {
+                assert!(matches!(s, Err(Error::Usage { .. })) && matches!(r, Err(Error::Usage { .. })));
+            }
+        }
+    }
+}
+
+#[test]
 fn two_million_take_less_than_130_kilobytes() {
     for config in configs() {
         let (s, r) = setup(config);

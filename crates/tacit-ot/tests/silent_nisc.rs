@@ -161,6 +161,38 @@ fn every_flipped_byte_of_an_answer_is_noticed_or_harmless() {
     }
 }
 
+/// A sender that gives its answer to an earlier key again.
+#[test]
+fn a_replayed_answer_is_refused() {
+    let (code, security) = (Code::Linear, Security::Malicious);
+    let (_, result) = tacit_net::memory::run(
+        |ch| {
+            // The context is what the first run binds; its bytes pass on the channel and are sent twice.
+            let key = ch.recv_sized(1 << 20)?;
+            let mut context = ch.session_id().0.to_vec();
+            context.push(0);
+            context.extend_from_slice(&ch.next_instance().to_le_bytes());
+            let (_, answer) = SenderKey::answer(&key, &context, &mut prg(1))?;
+            ch.send_sized(&answer)?;
+            ch.flush()?;
+            ch.recv_sized(1 << 20)?;
+            ch.send_sized(&answer)?;
+            ch.flush().map_err(Error::from)
+        },
+        |ch| {
+            let mut r = TwoRound::new(code, security, &mut prg(2));
+            let mut out = [Block::ZERO; 40];
+            RotReceiver::extend(&mut r, ch, &mut out)?;
+            assert!(out[0] != Block::ZERO);
+            let mut again = [Block::ZERO; 40];
+            let result = RotReceiver::extend(&mut r, ch, &mut again).map(|_| ());
+            assert!(again == [Block::ZERO; 40], "something came out");
+            result
+        },
+    );
+    malformed(result, "another session");
+}
+
 /// Digests of all messages for fixed seeds: a change of the wire shows here.
 #[test]
 fn messages_are_as_recorded() {

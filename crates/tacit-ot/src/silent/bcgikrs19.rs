@@ -1,12 +1,12 @@
-//! Silent OT with low traffic (Boyle–Couteau–Gilboa–Ishai–Kohl–Rindal–Scholl, CCS '19), over correlated OTs of KOS.
+//! Silent OT with low traffic (Boyle–Couteau–Gilboa–Ishai–Kohl–Rindal–Scholl, CCS '19), over correlated OTs of KOS (IKNP
+//! where the peer is semi-honest).
 //!
 //! - **Realises** random correlated OT with a fixed Δ, by the paper's generator for subfield VOLE over GF(2^128) with
 //!   p = 2 (section 4): puncturable PRFs hold the sparse noise times Δ, a public code compresses it. Against semi-honest
 //!   or malicious parties, in the random-oracle and ideal-permutation models, under dual LPN with regular noise and, for
 //!   malicious security, static leakage (a cheating sender learns one bit of the noise on average or is caught).
-//! - **Messages** of a request, whatever its size: KOS for t·ℓ base correlations, one correction of 16 bytes a tree level,
+//! - **Messages** of a request, whatever its size: t·ℓ base correlations, one correction of 16 bytes a tree level,
 //!   and with malicious security a check of 64 bytes; about 115 kB in total for 10^7 correlations, base OTs included.
-
 //!
 //! Deviations from the paper, each of which keeps its proof: half-trees (2022/1431) in place of GGM trees, since with
 //! p = 2 all noise values are 1 and the trees' sums are then Δ itself; base correlations of the same Δ in place of base
@@ -16,8 +16,8 @@
 use super::code::{BlockAccumulate, LinearCode, QuasiCyclic};
 use super::ferret::Spent;
 use super::half_tree::HalfTrees;
+use super::source::{SourceReceiver, SourceSender};
 use super::spcot::{self, CheckMessage, Shape, Trees, Weights};
-use crate::extension::{KosReceiver, KosSender};
 use crate::{BaseOt, CotReceiver, CotSender, Error, Result, Security};
 use tacit_crypto::ggm::LANES;
 use tacit_crypto::transcript::Transcript;
@@ -257,39 +257,39 @@ fn expand(
 /// The sender, who holds Δ.
 pub struct SilentSender {
     core: Core,
-    kos: KosSender,
+    source: SourceSender,
     prg: Prg,
 }
 
 /// The receiver, whose choice bits are random.
 pub struct SilentReceiver {
     core: Core,
-    kos: KosReceiver,
+    source: SourceReceiver,
     prg: Prg,
 }
 
 impl SilentSender {
-    /// Sets up from a malicious base OT, in which this side receives 128.
+    /// Sets up from a base OT, in which this side receives 128.
     ///
-    /// Errors: those of the link and the base OT; `Usage` for a semi-honest base OT.
+    /// Errors: those of the link and the base OT; `Usage` for a base OT that protects less than the configuration.
     pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg, config: Config) -> Result<Self> {
-        let kos = KosSender::setup(channel, base, prg)?;
-        Ok(SilentSender { core: Core::agree(channel, config, prg, true)?, kos, prg: prg.fork() })
+        let source = SourceSender::setup(channel, base, prg, config.security)?;
+        Ok(SilentSender { core: Core::agree(channel, config, prg, true)?, source, prg: prg.fork() })
     }
 
     /// An independent stream with the same Δ, for another channel; the receiver forks in step. When one stream
     /// fails, all are spent.
     pub fn fork(&mut self) -> Self {
-        SilentSender { core: self.core.fork(), kos: self.kos.fork(), prg: self.prg.fork() }
+        SilentSender { core: self.core.fork(), source: self.source.fork(), prg: self.prg.fork() }
     }
 
     /// One run: section 4 with the setup of section 5.
     fn run(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<usize> {
         let (shape, mut expander, code) = self.core.begin(Core::run_size(n));
         let mut cots = Zeroizing::new(vec![Block::ZERO; shape.cots() + self.core.config.check_cots()]);
-        self.kos.extend(channel, &mut cots)?;
+        self.source.extend(channel, &mut cots)?;
         let (level, check) = cots.split_at(shape.cots());
-        let delta = self.kos.delta();
+        let delta = self.source.delta();
         let trees = spcot::send(channel, &mut self.prg, &mut expander, delta, shape, level)?;
         let noise = if self.core.config.security == Security::Malicious {
             let message = CheckMessage::receive(channel)?;
@@ -308,23 +308,23 @@ impl SilentSender {
 }
 
 impl SilentReceiver {
-    /// Sets up from a malicious base OT, in which this side sends 128.
+    /// Sets up from a base OT, in which this side sends 128.
     ///
     /// Errors: as for [`SilentSender::setup`].
     pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg, config: Config) -> Result<Self> {
-        let kos = KosReceiver::setup(channel, base, prg)?;
-        Ok(SilentReceiver { core: Core::agree(channel, config, prg, false)?, kos, prg: prg.fork() })
+        let source = SourceReceiver::setup(channel, base, prg, config.security)?;
+        Ok(SilentReceiver { core: Core::agree(channel, config, prg, false)?, source, prg: prg.fork() })
     }
 
     /// An independent stream, for another channel; the sender forks in step.
     pub fn fork(&mut self) -> Self {
-        SilentReceiver { core: self.core.fork(), kos: self.kos.fork(), prg: self.prg.fork() }
+        SilentReceiver { core: self.core.fork(), source: self.source.fork(), prg: self.prg.fork() }
     }
 
     fn run(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<usize> {
         let (shape, mut expander, code) = self.core.begin(Core::run_size(n));
         let mut cots = Zeroizing::new(vec![Block::ZERO; shape.cots() + self.core.config.check_cots()]);
-        self.kos.extend(channel, &mut cots)?;
+        self.source.extend(channel, &mut cots)?;
         let (level, check) = cots.split_at(shape.cots());
         let mut trees = spcot::choose(channel, &mut self.prg, shape, level)?;
         trees.receive(channel, level)?;
@@ -386,7 +386,7 @@ macro_rules! extend {
 
 impl CotSender for SilentSender {
     fn delta(&self) -> Block {
-        self.kos.delta()
+        self.source.delta()
     }
 
     extend!();
@@ -422,7 +422,7 @@ mod tests {
         fn run(&self, s: &mut SilentSender, ch: &mut Channel) -> Result<()> {
             let (shape, mut expander, code) = s.core.begin(Core::run_size(1));
             let mut cots = vec![Block::ZERO; shape.cots() + KAPPA];
-            CotSender::extend(&mut s.kos, ch, &mut cots)?;
+            CotSender::extend(&mut s.source, ch, &mut cots)?;
             let (level, check) = cots.split_at(shape.cots());
             let mut bits = vec![0u8; shape.cots().div_ceil(8)];
             ch.recv(&mut bits)?;
@@ -430,7 +430,7 @@ mod tests {
             let (mut a, mut b) = memory::pair_with(ch.session_id());
             a.send(&bits)?;
             a.flush()?;
-            let delta = s.kos.delta() ^ self.delta;
+            let delta = s.source.delta() ^ self.delta;
             let trees = spcot::send(&mut b, &mut s.prg, &mut expander, delta, shape, level)?;
             let mut message = vec![Block::ZERO; shape.cots()];
             a.recv_blocks(&mut message)?;
@@ -440,7 +440,7 @@ mod tests {
             let opening = CheckMessage::receive(ch)?;
             let weights = Weights::new(opening.seed, shape);
             let (_, sum) = expand(&trees, &mut expander, &*code, Some(&weights));
-            let value = sum ^ opening.sender_mask(s.kos.delta(), check);
+            let value = sum ^ opening.sender_mask(s.source.delta(), check);
             let mut digest = spcot::check_digest(&s.core.context, s.core.run, value);
             (self.digest)(&mut digest);
             ch.send(&digest)?;

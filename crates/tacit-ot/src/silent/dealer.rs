@@ -302,7 +302,8 @@ impl ReceiverSeed {
         let (points, body) = body.split_at(4 * deal.weight());
         let points: Zeroizing<Vec<u32>> =
             Zeroizing::new(points.as_chunks().0.iter().map(|p| u32::from_le_bytes(*p)).collect());
-        let beyond = points.iter().fold(0, |sum, p| sum + (*p as usize >= deal.tree().leaves()) as u32);
+        let leaves = deal.tree().leaves();
+        let beyond = points.iter().fold(0, |sum, p| sum + (*p as usize >= leaves) as u32);
         if beyond > 0 {
             return Err(malformed("a position beyond the tree"));
         }

@@ -3,7 +3,7 @@
 //! - **Realises** w = v + u·Δ with random u in the subfield, v and Δ in GF(2^128), against semi-honest or malicious parties, in
 //!   the random-oracle and ideal-permutation models, under dual LPN over the subfield with regular noise and, for malicious
 //!   security, static leakage. [`bcgikrs19`](super::bcgikrs19) is the case k = 1.
-//! - **Messages** of a request, whatever its size: KOS for t·(ℓ + k) base correlations of the same Δ, 16 bytes a level
+//! - **Messages** of a request, whatever its size: t·(ℓ + k) base correlations of the same Δ by KOS or IKNP, 16 bytes a level
 //!   and a tree, and with malicious security a check of 64 bytes.
 //!
 //! Half-trees (2022/1431) whose leaves are hashed, since a noisy leaf must differ by y·Δ with the y of its tree and not by Δ: the
@@ -17,8 +17,8 @@ use super::bcgikrs19::{LARGEST_RUN, linear_weight, positions, shape_of};
 use super::code::{BlockAccumulate, LinearCode};
 use super::ferret::Spent;
 use super::half_tree::HalfTrees;
+use super::source::{SourceReceiver, SourceSender};
 use super::spcot::{self, CheckMessage, Shape, Trees, Weights};
-use crate::extension::{KosReceiver, KosSender};
 use crate::{BaseOt, CotReceiver, CotSender, Error, Result, Security, VoleReceiver, VoleSender};
 use tacit_crypto::aes::Aes128;
 use tacit_crypto::ggm::{LANES, ccr_keyed_into};
@@ -180,19 +180,19 @@ fn add_lanes(sums: &mut [Block], blocks: &[Block]) {
 /// The sender, who holds Δ.
 pub struct SubfieldSender {
     core: Core,
-    kos: KosSender,
+    source: SourceSender,
     prg: Prg,
 }
 
 /// The receiver, who gets random u.
 pub struct SubfieldReceiver {
     core: Core,
-    kos: KosReceiver,
+    source: SourceReceiver,
     prg: Prg,
 }
 
 impl SubfieldSender {
-    /// Sets up from a malicious base OT, in which this side receives 128.
+    /// Sets up from a base OT, in which this side receives 128.
     ///
     /// Errors: those of the link and the base OT; `Malformed` when the peer uses another field or security.
     pub fn setup(
@@ -203,7 +203,8 @@ impl SubfieldSender {
         security: Security,
     ) -> Result<Self> {
         let core = Core::agree(channel, field, security, prg, true)?;
-        Ok(SubfieldSender { core, kos: KosSender::setup(channel, base, prg)?, prg: prg.fork() })
+        let source = SourceSender::setup(channel, base, prg, security)?;
+        Ok(SubfieldSender { core, source, prg: prg.fork() })
     }
 
     /// One run; `change` sees the corrections of the leaves.
@@ -214,9 +215,9 @@ impl SubfieldSender {
         change: impl FnOnce(&mut [Block]),
     ) -> Result<()> {
         let Run { shape, mut expander, leaf, code } = self.core.begin(out.len());
-        let (field, delta, lens) = (self.core.field, self.kos.delta(), self.core.cots(shape));
+        let (field, delta, lens) = (self.core.field, self.source.delta(), self.core.cots(shape));
         let mut cots = Zeroizing::new(vec![Block::ZERO; lens.iter().sum()]);
-        self.kos.extend(channel, &mut cots)?;
+        self.source.extend(channel, &mut cots)?;
         let [levels, values, check] = split(&cots, lens);
         let trees = spcot::send(channel, &mut self.prg, &mut expander, delta, shape, levels)?;
         let mut bits = vec![0u8; values.len().div_ceil(8)];
@@ -256,7 +257,7 @@ impl SubfieldSender {
 }
 
 impl SubfieldReceiver {
-    /// Sets up from a malicious base OT, in which this side sends 128.
+    /// Sets up from a base OT, in which this side sends 128.
     ///
     /// Errors: as for [`SubfieldSender::setup`].
     pub fn setup(
@@ -267,14 +268,15 @@ impl SubfieldReceiver {
         security: Security,
     ) -> Result<Self> {
         let core = Core::agree(channel, field, security, prg, false)?;
-        Ok(SubfieldReceiver { core, kos: KosReceiver::setup(channel, base, prg)?, prg: prg.fork() })
+        let source = SourceReceiver::setup(channel, base, prg, security)?;
+        Ok(SubfieldReceiver { core, source, prg: prg.fork() })
     }
 
     fn run(&mut self, channel: &mut Channel, u: &mut [u8], w: &mut [Block]) -> Result<()> {
         let Run { shape, mut expander, leaf, code } = self.core.begin(w.len());
         let (field, lens) = (self.core.field, self.core.cots(shape));
         let mut cots = Zeroizing::new(vec![Block::ZERO; lens.iter().sum()]);
-        self.kos.extend(channel, &mut cots)?;
+        self.source.extend(channel, &mut cots)?;
         let [levels, values, check] = split(&cots, lens);
         let mut trees = spcot::choose(channel, &mut self.prg, shape, levels)?;
         // A nonzero value for each tree; the correlations' choice bits become its coordinates.
@@ -339,7 +341,7 @@ impl SubfieldReceiver {
 
 impl VoleSender<Block> for SubfieldSender {
     fn delta(&self) -> Block {
-        self.kos.delta()
+        self.source.delta()
     }
 
     fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {

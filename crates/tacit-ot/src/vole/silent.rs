@@ -3,11 +3,11 @@
 //! - **Realises** w = v + u·Δ with u, v random and Δ of the sender's choice, against semi-honest or malicious parties, in the
 //!   random-oracle and ideal-permutation models, under dual LPN over the field with regular noise; for malicious security
 //!   with static leakage. A malicious receiver may guess bits of Δ and is caught when one guess is wrong.
-//! - **Traffic**: KOS for the random OTs; 32 bytes a level and 16 a tree for the trees, 16 a bit of a tree's value for the
+//! - **Traffic**: KOS or IKNP for the random OTs; 32 bytes a level and 16 a tree for the trees, 16 a bit of a tree's value for the
 //!   reverse VOLE, whatever the number of correlations; with malicious security 200 bytes more.
 //! - **Statistical security** of the checks (degree of the weights over p): 2^-56 over 2^61 − 1, 2^-123 over 2^128 − 159.
 //!
-//! The noise has a random nonzero value at one leaf of each tree. Deviations from figures 9 and 16: the OTs come from KOS
+//! The noise has a random nonzero value at one leaf of each tree. Deviations from figures 9 and 16: the OTs come from KOS or IKNP
 //! instead of a base OT each, which takes more messages and far fewer public-key operations; malicious reverse VOLE is that of
 //! `cope` in place of homomorphic encryption with proofs; one check of all trees in the manner of Weng–Yang–Katz–Wang (2020/925,
 //! figure 7), with a correlation of `cope` given up, stands for the hash of right leaves and figure 16's combination. The check
@@ -16,10 +16,10 @@
 use super::cope::{CopeReceiver, CopeSender, element};
 use super::reverse::{self, chosen_messages, chosen_pairs};
 use crate::convert::CotToRot;
-use crate::extension::{KosReceiver, KosSender};
 use crate::silent::bcgikrs19::{LARGEST_RUN, linear_weight, positions, shape_of};
 use crate::silent::code::FieldAccumulate;
 use crate::silent::pprf::{Ggm, Leaves, Line, Punctured, equal};
+use crate::silent::source::{SourceReceiver, SourceSender};
 use crate::silent::spcot::Shape;
 use crate::{BaseOt, Error, Result, Security, VoleReceiver, VoleSender};
 use core::marker::PhantomData;
@@ -138,7 +138,7 @@ const DISAGREE: Error = Error::Cheated { protocol: NAME, what: "the trees do not
 pub struct SilentVoleSender<F> {
     core: Core<F>,
     delta: F,
-    rot: CotToRot<KosSender>,
+    rot: CotToRot<SourceSender>,
     /// With malicious security.
     cope: Option<CopeSender<F>>,
     prg: Prg,
@@ -147,13 +147,13 @@ pub struct SilentVoleSender<F> {
 /// The receiver, who gets random u.
 pub struct SilentVoleReceiver<F> {
     core: Core<F>,
-    rot: CotToRot<KosReceiver>,
+    rot: CotToRot<SourceReceiver>,
     cope: Option<CopeReceiver>,
     prg: Prg,
 }
 
 impl<F: Field> SilentVoleSender<F> {
-    /// Sets up with the correlation `delta` from a malicious base OT, in which this side receives 128, and one a bit of
+    /// Sets up with the correlation `delta` from a base OT, in which this side receives 128, and one a bit of
     /// `delta` more with malicious security.
     ///
     /// Errors: those of the link and the base OT; `Malformed` when the peer uses another field or security.
@@ -165,7 +165,7 @@ impl<F: Field> SilentVoleSender<F> {
         security: Security,
     ) -> Result<Self> {
         let core = Core::agree(channel, prg, security, true)?;
-        let rot = CotToRot::new(KosSender::setup(channel, base, prg)?, prg);
+        let rot = CotToRot::new(SourceSender::setup(channel, base, prg, security)?, prg);
         let cope = match security {
             Security::SemiHonest => None,
             Security::Malicious => Some(CopeSender::setup(channel, base, prg, delta)?),
@@ -262,7 +262,7 @@ impl<F: Field> SilentVoleSender<F> {
 }
 
 impl<F: Field> SilentVoleReceiver<F> {
-    /// Sets up from a malicious base OT, in which this side sends.
+    /// Sets up from a base OT, in which this side sends.
     ///
     /// Errors: as for [`SilentVoleSender::setup`].
     pub fn setup(
@@ -272,7 +272,7 @@ impl<F: Field> SilentVoleReceiver<F> {
         security: Security,
     ) -> Result<Self> {
         let core = Core::agree(channel, prg, security, false)?;
-        let rot = CotToRot::new(KosReceiver::setup(channel, base, prg)?, prg);
+        let rot = CotToRot::new(SourceReceiver::setup(channel, base, prg, security)?, prg);
         let cope = match security {
             Security::SemiHonest => None,
             Security::Malicious => Some(CopeReceiver::setup::<F>(channel, base, prg)?),

@@ -1,0 +1,65 @@
+//! The correlated OTs that silent protocols start from: IKNP, or KOS where the peer may be malicious.
+
+use crate::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender};
+use crate::{BaseOt, CotReceiver, CotSender, Result, Security};
+use tacit_crypto::{Block, Prg};
+use tacit_net::Channel;
+
+macro_rules! source {
+    ($name:ident, $iknp:ident, $kos:ident) => {
+        pub(crate) enum $name {
+            SemiHonest(Box<$iknp>),
+            Malicious(Box<$kos>),
+        }
+
+        impl $name {
+            pub(crate) fn setup(
+                channel: &mut Channel,
+                base: &dyn BaseOt,
+                prg: &mut Prg,
+                security: Security,
+            ) -> Result<Self> {
+                Ok(match security {
+                    Security::SemiHonest => $name::SemiHonest($iknp::setup(channel, base, prg)?.into()),
+                    Security::Malicious => $name::Malicious($kos::setup(channel, base, prg)?.into()),
+                })
+            }
+
+            /// An independent stream of the same Δ; the peer forks in step.
+            pub(crate) fn fork(&mut self) -> Self {
+                match self {
+                    $name::SemiHonest(source) => $name::SemiHonest(source.fork().into()),
+                    $name::Malicious(source) => $name::Malicious(source.fork().into()),
+                }
+            }
+        }
+    };
+}
+
+source!(SourceSender, IknpSender, KosSender);
+source!(SourceReceiver, IknpReceiver, KosReceiver);
+
+impl CotSender for SourceSender {
+    fn delta(&self) -> Block {
+        match self {
+            SourceSender::SemiHonest(source) => source.delta(),
+            SourceSender::Malicious(source) => source.delta(),
+        }
+    }
+
+    fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
+        match self {
+            SourceSender::SemiHonest(source) => CotSender::extend(&mut **source, channel, out),
+            SourceSender::Malicious(source) => CotSender::extend(&mut **source, channel, out),
+        }
+    }
+}
+
+impl CotReceiver for SourceReceiver {
+    fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
+        match self {
+            SourceReceiver::SemiHonest(source) => CotReceiver::extend(&mut **source, channel, out),
+            SourceReceiver::Malicious(source) => CotReceiver::extend(&mut **source, channel, out),
+        }
+    }
+}
