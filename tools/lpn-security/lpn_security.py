@@ -32,7 +32,7 @@ import argparse
 import json
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 INFEASIBLE = math.inf
 
@@ -40,7 +40,8 @@ INFEASIBLE = math.inf
 @dataclass(frozen=True)
 class Instance:
     """An LPN instance. `distance` is the relative pseudo-distance of a dual code, if the set relies on one;
-    `quasi_cyclic` grants every attack the factor √N of decoding one out of many (Sendrier 2011)."""
+    `quasi_cyclic` grants every attack the factor √N of decoding one out of many (Sendrier 2011). With noise values in
+    a field of `field` elements the attacks run on the best of its projections to GF(2), whose noise is no longer regular."""
 
     name: str
     samples: int
@@ -49,6 +50,7 @@ class Instance:
     regular: bool = True
     distance: float | None = None
     quasi_cyclic: bool = False
+    field: int = 2
 
     def __post_init__(self):
         if not 0 < self.dimension < self.samples:
@@ -59,6 +61,18 @@ class Instance:
             raise ValueError(f"{self.name}: regular noise needs blocks of at least 2")
         if self.distance is not None and not 0 < self.distance < 0.5:
             raise ValueError(f"{self.name}: the relative distance must be between 0 and 1/2")
+        if self.field < 2 or self.field & (self.field - 1):
+            raise ValueError(f"{self.name}: the field's size must be a power of two")
+
+    def projected(self):
+        """The instance over GF(2) that the noise's best projection gives. Each nonzero value keeps a one with probability
+        q/(2(q − 1)); of q − 1 projections the lightest is about √(2 ln(q − 1)) standard deviations below the mean."""
+        if self.field == 2:
+            return self
+        keeps = self.field / (2 * (self.field - 1))
+        deviation = math.sqrt(self.weight * keeps * (1 - keeps))
+        weight = int(self.weight * keeps - math.sqrt(2 * math.log(self.field - 1)) * deviation)
+        return replace(self, weight=weight, regular=False, distance=None, field=2)
 
     @property
     def block(self):
@@ -67,7 +81,7 @@ class Instance:
 
 def parse_set(entry):
     """An instance from JSON: name, noise (`regular` or `uniform`), t, and either N and k, or (dual) N and n; `distance`
-    and `quasi_cyclic` where they apply."""
+    and `quasi_cyclic` where they apply, `field` for noise over more than GF(2)."""
     if not isinstance(entry, dict):
         raise ValueError("a set must be a JSON object")
     try:
@@ -79,7 +93,7 @@ def parse_set(entry):
     if noise not in ("regular", "uniform"):
         raise ValueError(f"{name}: unknown noise {noise!r}")
     quasi_cyclic = bool(entry.get("quasi_cyclic", False))
-    return Instance(name, samples, dimension, weight, noise == "regular", entry.get("distance"), quasi_cyclic)
+    return Instance(name, samples, dimension, weight, noise == "regular", entry.get("distance"), quasi_cyclic, int(entry.get("field", 2)))
 
 
 # Arithmetic in logarithms.
@@ -468,8 +482,9 @@ def hybrid(n, k, t):
 
 
 def linear_test(instance):
-    """One test by a word of weight δN: each block is hit with probability δ, so the bias is (1 − 2δ)^t."""
-    return -instance.weight * math.log2(1 - 2 * instance.distance)
+    """One test by a word of weight δN: each block is hit with probability δ, and a hit by a random nonzero value of q − 1
+    leaves a bias of −1/(q − 1), so the bias is (1 − δq/(q − 1))^t."""
+    return -instance.weight * math.log2(1 - instance.distance * instance.field / (instance.field - 1))
 
 
 ANYWHERE = {
@@ -492,12 +507,13 @@ NAMES = [*ANYWHERE, *REGULAR, "linear-test"]
 
 def estimate(instance):
     """log2 cost by attack; an attack that does not apply is left out."""
-    n, k, t = instance.samples, instance.dimension, instance.weight
-    known = t if instance.regular else 0
+    binary = instance.projected()
+    n, k, t = binary.samples, binary.dimension, binary.weight
+    known = t if binary.regular else 0
     out = {}
     if k > known:
         out.update({name: attack(n - known, k - known, t) for name, attack in ANYWHERE.items()})
-    if instance.regular:
+    if binary.regular:
         out.update({name: attack(n, k, t) for name, attack in REGULAR.items()})
     if instance.quasi_cyclic:
         out = {name: bits - math.log2(n) / 2 for name, bits in out.items()}

@@ -130,10 +130,27 @@ class Parts(unittest.TestCase):
         self.assertGreater(lpn.security(lpn.estimate(lpn.Instance("", 1 << 16, 9500, 512)))[0], base)
         self.assertLess(lpn.security(lpn.estimate(lpn.Instance("", 1 << 17, 9000, 512)))[0], base)
 
+    def test_noise_over_larger_fields_projects_to_lighter_noise(self):
+        def instance(weight, field):
+            return lpn.Instance("", 1 << 16, 1 << 15, weight, distance=0.20, field=field)
+
+        self.assertEqual(instance(176, 2).projected(), instance(176, 2))
+        # Three projections of GF(4) keep two thirds each, 255 of GF(256) about half.
+        self.assertTrue(180 <= instance(288, 4).projected().weight <= 192)
+        self.assertTrue(160 <= instance(400, 256).projected().weight <= 201)
+        for weight, field in [(176, 4), (176, 256)]:
+            self.assertLess(lpn.linear_test(instance(weight, field)), lpn.linear_test(instance(weight, 2)))
+        # A hit of weight one of GF(4): values 1, 2 and 3 under the trace that maps 1 to 0.
+        bias = sum((-1) ** (value > 1) for value in (1, 2, 3)) / 3
+        expected = -288 * math.log2(0.8 + 0.2 * bias)
+        self.assertAlmostEqual(lpn.linear_test(instance(288, 4)), expected)
+
     def test_sets_from_json(self):
         dual = lpn.parse_set({"name": "x", "N": 200, "n": 100, "t": 10, "quasi_cyclic": True})
         self.assertEqual((dual.dimension, dual.regular, dual.quasi_cyclic), (100, True, True))
+        self.assertEqual(lpn.parse_set({"name": "x", "N": 200, "n": 100, "t": 10, "field": 4}).field, 4)
         for broken in [
+            {"name": "x", "N": 200, "k": 100, "t": 10, "field": 3},
             {"name": "x", "N": 200, "t": 10},
             {"name": "x", "N": 200, "k": 200, "t": 10},
             {"name": "x", "N": 200, "k": 100, "t": 0},

@@ -1,6 +1,6 @@
 //! Prints the LPN parameter sets of silent OT as JSON, for `tools/lpn-security`.
 
-use tacit_ot::silent::bcgikrs19::Code;
+use tacit_ot::silent::bcgikrs19::{Code, linear_weight};
 use tacit_ot::silent::ferret::Params;
 use tacit_ot::silent::ferret_uni::UniParams;
 
@@ -10,17 +10,15 @@ fn primal(name: &str, noise: &str, samples: usize, k: usize, t: usize, claimed: 
     )
 }
 
-/// The least noise at the smallest and the largest run; what is in between has more of one or the other.
-fn dual(code: Code, assumed: &str) -> impl Iterator<Item = String> {
-    let (name, t) = (code.name(), code.weight());
-    let assumed = assumed.to_owned();
-    [1usize << 15, 1 << 24].into_iter().map(move |n| {
-        format!(
-            "{{\"name\": \"silent {name}, n = {n}\", \"N\": {}, \"n\": {n}, \"t\": {t}, {assumed}}}",
-            2 * n
-        )
+/// The least noise at `smallest` and at the largest run; what is in between has more of one or the other.
+fn dual(name: &str, smallest: usize, t: usize, assumed: &str) -> impl Iterator<Item = String> {
+    [smallest, 1 << 24].into_iter().map(move |n| {
+        format!("{{\"name\": \"{name}, n = {n}\", \"N\": {}, \"n\": {n}, \"t\": {t}, {assumed}}}", 2 * n)
     })
 }
+
+const QUASI_CYCLIC: &str = "\"quasi_cyclic\": true";
+const LINEAR: &str = "\"distance\": 0.2";
 
 fn main() {
     let mut sets: Vec<String> = Vec::new();
@@ -31,7 +29,15 @@ fn main() {
         let name = format!("ferret-uni {}", p.name);
         sets.push(primal(&name, "uniform", p.samples(), p.k, p.t, p.security_bits));
     }
-    sets.extend(dual(Code::QuasiCyclic, "\"quasi_cyclic\": true"));
-    sets.extend(dual(Code::Linear, "\"distance\": 0.2"));
+    for (code, assumed) in [(Code::QuasiCyclic, QUASI_CYCLIC), (Code::Linear, LINEAR)] {
+        let (name, t) = (code.name(), code.weight());
+        sets.extend(dual(&format!("silent {name}"), 1 << 15, t, assumed));
+        let assumed = format!("{assumed}, \"noise\": \"uniform\"");
+        sets.extend(dual(&format!("dealt {name}"), 2050, t, &assumed));
+    }
+    for q in [4, 16, 256] {
+        let assumed = format!("{LINEAR}, \"field\": {q}");
+        sets.extend(dual(&format!("subfield {q}"), 1 << 15, linear_weight(q), &assumed));
+    }
     println!("[{}]", sets.join(",\n "));
 }
