@@ -2,16 +2,23 @@
 //!
 //! Two threads over TCP on the loopback address, base OTs and all setup inside the time; P2 learns the output. Prints the
 //! median and the range of the runs and the bytes of both directions; then the marginal cost of an AND gate from
-//! circuits of two sizes; then the same functions with the coded transfer.
+//! circuits of two sizes; then the same functions with the coded transfers.
+//!
+//! With `-- links` instead: the functions over emulated links, in one execution and in two halves, and every choice of copies for
+//! SHA-256 over the slow one.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tacit_2pc::circuit::{Builder, Circuit, Shape, Uint, named};
-use tacit_2pc::cut_and_choose::{Copies, Evaluator, Garbler, Job};
+use tacit_2pc::cut_and_choose::{Copies, Evaluator, Garbler, Job, State};
 use tacit_2pc::semi_honest::{OutputTo, Owner, Prepared};
 use tacit_crypto::{BitVec, Prg};
-use tacit_net::{Channel, Party, SessionId, memory, tcp::TcpLink};
+use tacit_net::{Channel, Limits, LinkModel, Party, SessionId, memory, tcp::TcpLink};
 use tacit_ot::base;
+use tacit_ot::sealed::FileKey;
 
 const RUNS: usize = 15;
 
@@ -48,14 +55,17 @@ fn execute(job: &Job<'_>, x: &BitVec, y: &BitVec) -> (Duration, u64) {
     (done, sent + back)
 }
 
-fn measure(name: &str, prepared: &Prepared, copies: Copies) -> Duration {
-    let mut prg = Prg::from_os();
+/// Random inputs of P1 and P2.
+fn random_inputs(prepared: &Prepared) -> [BitVec; 2] {
     let widths = &prepared.circuit().shape().inputs;
-    let bits = |owner| {
-        prepared.owners().iter().zip(widths).filter(|(o, _)| **o == owner).map(|(_, &w)| w as usize).sum()
-    };
-    let (x, y) =
-        (BitVec::random(bits(Owner::Garbler), &mut prg), BitVec::random(bits(Owner::Evaluator), &mut prg));
+    [Owner::Garbler, Owner::Evaluator].map(|owner| {
+        let own = prepared.owners().iter().zip(widths).filter(|(o, _)| **o == owner);
+        BitVec::random(own.map(|(_, &w)| w as usize).sum(), &mut Prg::from_os())
+    })
+}
+
+fn measure(name: &str, prepared: &Prepared, copies: Copies) -> Duration {
+    let [x, y] = random_inputs(prepared);
     let job = Job { copies, ..Job::new(prepared, OutputTo::Evaluator) };
     execute(&job, &x, &y);
     let mut runs: Vec<(Duration, u64)> = (0..RUNS).map(|_| execute(&job, &x, &y)).collect();
@@ -70,6 +80,78 @@ fn measure(name: &str, prepared: &Prepared, copies: Copies) -> Duration {
         runs[0].1 as f64 / 1e6
     );
     runs[RUNS / 2].0
+}
+
+/// P1's and P2's part of a computation, on a channel.
+type Part<'a, T> = &'a (dyn Fn(&mut Channel) -> T + Sync);
+
+/// The time until P2 is done over `link`, the bytes of both directions, and the rounds of P2's.
+fn over<A: Send, B: Send>(link: LinkModel, one: Part<'_, A>, two: Part<'_, B>) -> (Duration, u64, u64) {
+    let mut id = SessionId([0; 32]);
+    Prg::from_os().fill_bytes(&mut id.0);
+    let (first, second) = memory::pair_over(link, Limits::default(), id);
+    let start = Instant::now();
+    let done = |channel: &Channel| (start.elapsed(), channel.stats());
+    let (_, (time, stats)) = memory::join(
+        first,
+        second,
+        |channel| {
+            one(channel);
+            channel.flush().unwrap();
+        },
+        |channel| {
+            two(channel);
+            done(channel)
+        },
+    );
+    (time, stats.bytes_sent + stats.bytes_received, stats.rounds)
+}
+
+/// One execution over `link`, then the same in two halves.
+fn halves(name: &str, link: LinkModel, copies: Copies) {
+    let prepared = named_function(name);
+    let [x, y] = random_inputs(&prepared);
+    let job = Job { copies, ..Job::new(&prepared, OutputTo::Evaluator) };
+    let dir = tempfile::tempdir().unwrap();
+    let (one, two) = (dir.path().join("1"), dir.path().join("2"));
+    let key = FileKey::from_bytes(&[1; 32]).unwrap();
+    let garbler =
+        |channel: &mut Channel, prg: &mut Prg| Garbler::setup(channel, &*base::default(), prg).unwrap();
+    let evaluator =
+        |channel: &mut Channel, prg: &mut Prg| Evaluator::setup(channel, &*base::default(), prg).unwrap();
+    let single = over(
+        link,
+        &|channel| {
+            let mut prg = Prg::from_os();
+            garbler(channel, &mut prg).run(channel, &job, &x, &mut prg).unwrap()
+        },
+        &|channel| {
+            let mut prg = Prg::from_os();
+            evaluator(channel, &mut prg).run(channel, &job, &y, &mut prg).unwrap()
+        },
+    );
+    let file = |path: &Path| BufWriter::new(File::create(path).unwrap());
+    let offline = over(
+        link,
+        &|channel| {
+            let (mut prg, mut out) = (Prg::from_os(), file(&one));
+            garbler(channel, &mut prg).prepare_state(channel, &job, &key, &mut out, &mut prg).unwrap()
+        },
+        &|channel| {
+            let (mut prg, mut out) = (Prg::from_os(), file(&two));
+            evaluator(channel, &mut prg).prepare_state(channel, &job, &key, &mut out, &mut prg).unwrap()
+        },
+    );
+    let finish = |path: &Path, channel: &mut Channel, input: &BitVec| {
+        State::open(path, &key).unwrap().run(channel, &job, input, &mut Prg::from_os()).unwrap()
+    };
+    let size = std::fs::metadata(&two).unwrap().len() as f64 / 1e6;
+    let online = over(link, &|channel| finish(&one, channel, &x), &|channel| finish(&two, channel, &y));
+    print!("{link:10} {name:8} {:6}", copies.name());
+    for (time, bytes, rounds) in [single, offline, online] {
+        print!("{:9.1} ms {:6.2} MB {rounds:2} rounds", time.as_secs_f64() * 1e3, bytes as f64 / 1e6);
+    }
+    println!("  P2's state {size:.2} MB");
 }
 
 fn named_function(name: &str) -> Prepared {
@@ -87,8 +169,24 @@ fn products(rounds: usize) -> Prepared {
 }
 
 fn main() {
-    for (label, copies) in [("40 copies", Copies::STANDARD), ("coded, 22 of 44", Copies::CODED)] {
-        println!("{label}");
+    if std::env::args().any(|word| word == "links") {
+        let link = |megabits, us| LinkModel::new(megabits, Duration::from_micros(us)).unwrap();
+        let wan = link(200.0, 75_000);
+        halves("add32", LinkModel::LOOPBACK, Copies::STANDARD);
+        for link in [LinkModel::LOOPBACK, link(2_320.0, 500), wan] {
+            for name in ["add32", "aes128", "sha1", "sha256"] {
+                halves(name, link, Copies::STANDARD);
+            }
+        }
+        for (name, copies) in
+            [("aes128", Copies::SPARSE), ("sha256", Copies::CODED), ("sha256", Copies::SPARSE)]
+        {
+            halves(name, wan, copies);
+        }
+        return;
+    }
+    for copies in Copies::ALL {
+        println!("copies {}", copies.name());
         for name in ["add32", "aes128", "sha1", "sha256"] {
             measure(name, &named_function(name), copies);
         }

@@ -63,9 +63,9 @@ use tacit_crypto::{BitVec, Prg, RHO};
 
 pub(crate) const PROTOCOL: &str = "wmk17";
 
-/// Nanoseconds that 40 copies of an AND gate take, and that coding adds for each copy and combination.
+/// Nanoseconds that the copies of an AND gate take the slower party, with whole tables and with coded ones.
 const NS_GATE: f64 = 750.0;
-const NS_PRODUCT: f64 = 2.84;
+const NS_CODED: f64 = 3_300.0;
 
 /// How many copies are garbled, and which are evaluated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,12 +106,8 @@ impl Copies {
     /// only their ratio to the bytes matters.
     pub fn for_link(bytes_per_second: f64, ands: u64, inputs: [u64; 2], outputs: u64) -> Copies {
         let seconds = |copies: Copies| {
-            let (sent, compute) = if copies.coded() {
-                let products = (copies.total * copies.evaluated) as f64;
-                (copies.evaluated, NS_GATE * copies.total as f64 / RHO as f64 + NS_PRODUCT * products)
-            } else {
-                (copies.total, NS_GATE)
-            };
+            let (sent, compute) =
+                if copies.coded() { (copies.evaluated, NS_CODED) } else { (copies.total, NS_GATE) };
             let bits = 96.0 * inputs[0] as f64 + 64.0 * inputs[1] as f64 + 32.0 * outputs as f64;
             let gate = (compute * 1e-9).max(32.0 * sent as f64 / bytes_per_second);
             ands as f64 * gate + bits * copies.total as f64 / bytes_per_second

@@ -117,7 +117,8 @@ impl<'a> Terms<'a> {
 
     /// AND gates of a piece.
     fn piece(&self) -> usize {
-        (PIECE_BLOCKS / 2 / self.copies.total).max(1)
+        let blocks = PIECE_BLOCKS << if self.copies.coded() { 2 } else { 0 };
+        (blocks / 2 / self.copies.total).max(1)
     }
 }
 

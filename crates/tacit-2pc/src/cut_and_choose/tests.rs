@@ -717,6 +717,43 @@ fn a_program_streams_through_all_copies() {
     }
 }
 
+/// The protocol asks nothing of the OTs below but the traits: over Ferret all is as over KOS, cheaters included.
+#[test]
+fn over_ferret_nothing_changes() {
+    use tacit_ot::silent::{ferret, ferret_setup};
+    let (_, prepared) = prepared(FUNCTION);
+    let job = Job::new(&prepared, OutputTo::Both);
+    let (malicious, link) = (tacit_ot::Security::Malicious, tacit_net::LinkModel::LOOPBACK);
+    let config = ferret::Config::choose(1 << 10, malicious, &link, ferret_setup::CACHE);
+    for (fault, holds, right, recovers) in [
+        (Fault::Tables, true, true, false),
+        (Fault::Tables, false, false, false),
+        (Fault::Flipped, true, true, true),
+        (Fault::Selective(40), true, false, false),
+    ] {
+        let copies = if matches!(fault, Fault::Selective(_)) { 40 } else { 3 };
+        let mut watch = Watch { set: Some(set(holds, 3)), recovers: false };
+        let (garbler, evaluator) = memory::run(
+            |channel| {
+                let (mut prg, base) = (Prg::from_seed(Block::new(1)), tacit_ot::base::default());
+                let ferret = ferret_setup::senders(channel, &*base, &mut prg, config, 1).unwrap().remove(0);
+                let mut cheater = Cheater::new(fault, copies);
+                Garbler::new(ferret, &mut prg).scripted(channel, &job, &byte(11), &mut prg, &mut cheater)
+            },
+            |channel| {
+                let (mut prg, base) = (Prg::from_seed(Block::new(2)), tacit_ot::base::default());
+                let ferret = ferret_setup::receivers(channel, &*base, &mut prg, config, 1).unwrap().remove(0);
+                Evaluator::new(ferret, &mut prg).scripted(channel, &job, &byte(6), &mut prg, &mut watch)
+            },
+        );
+        assert_eq!((garbler.is_ok(), watch.recovers), (right, recovers), "{fault:?}");
+        match evaluator {
+            Ok(output) => assert!(right && output == Some(byte(17)), "{fault:?}"),
+            Err(error) => assert!(!right && matches!(error, Error::Cheated { .. }), "{error}"),
+        }
+    }
+}
+
 /// Counts aborts over `runs` runs with free evaluation sets; every output must be right.
 fn aborts(fault: Fault, copies: usize, y: u8, runs: u64) -> u64 {
     let (_, prepared) = prepared(FUNCTION);
