@@ -2,7 +2,7 @@
 # scripts/bench.sh [FOLDER]: every figure that the project names, in some ten minutes, on a quiet machine.
 #
 # Writes FOLDER/MACHINE.jsonl and FOLDER/MACHINE-papers.jsonl (FOLDER: benches/record), MACHINE being the kind of machine. What stood there
-# before is compared with, and replaced only by a whole run. A benchmark that fails is named, and the script ends with 1 after the others.
+# before is compared with. A benchmark that fails is named and missing in the files, and the script ends with 1 after the others.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 tacit=${TACIT:-target/release/tacit}
@@ -76,11 +76,10 @@ for kind in "" -papers; do
     echo "against $to, ratio of new to old:"
     "$tacit" bench compare "$to" "$from" || true
   fi
-  [ ${#failed[@]} -gt 0 ] || cp "$from" "$to"
+  cp "$from" "$to" || failed+=("cp $to")
 done
+echo "written: $folder/$machine.jsonl and $folder/$machine-papers.jsonl"
 if [ ${#failed[@]} -gt 0 ]; then
-  cp "$new" "$folder/$machine.incomplete.jsonl"
   printf 'failed: %s\n' "${failed[@]}" >&2
   exit 1
 fi
-echo "written: $folder/$machine.jsonl and $folder/$machine-papers.jsonl"

@@ -11,10 +11,11 @@ for name in "${CHROMIUM:-chromium}" chromium-browser google-chrome; do
 done
 mkdir -p "$folder"
 "$tacit" bench report "$@" --output "$folder/report.html" --svg "$folder"
+chmod 644 "$folder"/*.svg
 [ -n "$browser" ] || { echo "no Chromium here: the PNG files are left as they are" >&2; exit 0; }
 for svg in "$folder"/*.svg; do
   # The picture's size stands in its view box; twice that for sharp screens.
-  read -r width height < <(sed -n 's/.*viewBox="0 0 \([0-9]*\)[0-9.]* \([0-9]*\)[0-9.]*".*/\1 \2/p' "$svg")
+  read -r width height < <(sed -n 's/.*viewBox="0 0 \([0-9]*\)[0-9.]* \([0-9]*\)[0-9.]*".*/\1 \2/p' "$svg") || true
   "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --force-device-scale-factor=2 \
     --window-size="$width,$height" --screenshot="${svg%.svg}.png" "file://$PWD/$svg" 2>/dev/null
 done

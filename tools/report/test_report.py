@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """What `tacit bench report` looks like in a headless Chromium: phone and desktop, light and dark, with 0, 1 and 1,000 results.
 
+TACIT names the command to test; without it, it is built.
+
 Ends with `N passed, N failed`. Without a Chromium it says so and runs nothing.
 """
 
@@ -47,7 +49,7 @@ def result(i):
     """A made-up result; a thousand of them have every plot."""
     return {
         "name": "ot", "protocol": ["kos", "iknp", "ferret"][i % 3], "security": "malicious", "kind": "cot",
-        "count": 1000 * 10 ** (i % 4), "threads": 1, "link": LINKS[i // 3 % 4], "repeat": 3, "setup_ms": 2.0,
+        "count": 1000 * 10 ** (i % 4), "threads": 1, "link": LINKS[i // 12 % 4], "repeat": 3, "setup_ms": 2.0,
         "offline_ms": 1.0 + i, "online_ms": 3.0, "wall_ms": 4.0 + i, "wall_ms_min": 3.0, "wall_ms_max": 5.0 + i,
         "ns_per_item": 10.5 + i, "kernels": "avx2", "commit": "c", "machine": "m",
         "table": f"table-{i % 2}", "row": f"row {i} with <b>marks</b> & more", "paper": 100.0, "ours": 50.0, "unit": "ms",
@@ -57,6 +59,8 @@ def result(i):
 def tacit(*words, cwd):
     cargo = os.environ.get("CARGO", "cargo")
     command = [cargo, "run", "--quiet", "--package", "tacit", "--manifest-path", ROOT / "Cargo.toml", "--"]
+    if "TACIT" in os.environ:
+        command = [Path(os.environ["TACIT"]).resolve()]
     subprocess.run([*command, *words], cwd=cwd, check=True, stdout=subprocess.PIPE)
 
 

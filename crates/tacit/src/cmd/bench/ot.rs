@@ -36,6 +36,9 @@ pub struct Args {
     /// The base OT
     #[arg(long, value_name = "NAME")]
     base_ot: Option<String>,
+    /// Takes the parameters that suit this many OTs instead of --count
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
+    tune_for: Option<u64>,
     /// Begins every run from nothing, base OTs included: what one job costs. There is no setup apart then
     #[arg(long)]
     fresh: bool,
@@ -67,7 +70,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let kind = Kind::from(args.kind);
     let request = |protocol| {
         let choice = Choice { protocol, set: args.set.as_deref(), code: args.code.as_deref() };
-        Request { count: args.count, kind, security, threads, choice }
+        Request { count: args.tune_for.unwrap_or(args.count), kind, security, threads, choice }
     };
     let protocol = if named == "auto" {
         let picked = plan::pick(&request(None), &link.into(), &Machine::measure())?.protocol;

@@ -77,11 +77,13 @@ struct Table {
 const QUICK_MS: f64 = 2_500.0;
 /// Milliseconds of the paper's from which one measured run must do.
 const LONG_MS: f64 = 20_000.0;
+/// Links between others of the same table, and sizes likewise, that `--quick` leaves out.
+const QUICK_LEAVES_OUT: [&str; 3] = ["--link 50/0.1", "--link 500/0.1", "--link 5000/0.1"];
 /// By how much `--quick` divides the count of a row whose cost is linear in it, or nearly.
 fn quick_divisor(words: &str) -> u64 {
     match words {
+        // Parameters follow the count, and an iteration of 10^7 is all or nothing.
         _ if words.contains("--protocol ferret") => 1,
-        _ if words.contains("--protocol silent") => 8,
         _ => 32,
     }
 }
@@ -126,6 +128,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         )));
     }
     let mut results = Results::default();
+    let mut failed = Vec::new();
     for table in chosen {
         if !context.json {
             let head = format!(
@@ -138,10 +141,15 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         for row in (table.rows)() {
             match words(&row, &args) {
                 Some(words) => {
-                    let record = results.take(words)?;
-                    let more = |words: &str| results.take(full(words, &row, &args));
-                    let ours = ours(&row, &record, args.quick, more)?;
-                    line(table, &row, &record, ours, context)?;
+                    let measured = results.take(words).and_then(|record| {
+                        let more = |words: &str| results.take(full(words, &row, &args));
+                        Ok((ours(&row, &record, args.quick, more)?, record))
+                    });
+                    match measured {
+                        Ok((ours, record)) => line(table, &row, &record, ours, context)?,
+                        // The other rows are worth having.
+                        Err(error) => failed.push(format!("{}, {}: {error}", table.name, row.label)),
+                    }
                 }
                 None => left_out += 1,
             }
@@ -150,7 +158,12 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
             context.note(&format!("{}: {left_out} rows left out by --quick", table.name));
         }
     }
-    Ok(())
+    match failed.first() {
+        None => Ok(()),
+        Some(first) => {
+            Err(Error::Other(format!("{} rows could not be measured, the first being {first}", failed.len())))
+        }
+    }
 }
 
 /// What was measured already: rows may share a command line.
@@ -180,7 +193,11 @@ fn words(row: &Row, args: &Args) -> Option<Vec<String>> {
         Figure::Total | Figure::Setup | Figure::BothPerItem | Figure::TotalAndBytes(_) | Figure::Scaled(_)
     );
     // Of circuits by the row, a few rows stand for all.
-    let leave = args.quick && fixed && row.paper > QUICK_MS && !row.words.contains("--rows");
+    let long = fixed && row.paper > QUICK_MS && !row.words.contains("--rows");
+    let large = row.figure == Figure::Bytes && row.count > 1_000_000;
+    let between = QUICK_LEAVES_OUT.iter().any(|link| row.words.ends_with(link))
+        || row.count == 100_000 && row.figure == Figure::Total;
+    let leave = args.quick && (long || large || between);
     (!leave).then(|| full(&row.words, row, args))
 }
 

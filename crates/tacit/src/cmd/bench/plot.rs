@@ -5,7 +5,7 @@ use std::fmt::Write;
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 380.0;
 const LEFT: f64 = 68.0;
-const RIGHT: f64 = 16.0;
+const RIGHT: f64 = 26.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 48.0;
 const LEGEND_ROW: f64 = 22.0;

@@ -82,6 +82,15 @@ fn series(points: impl Iterator<Item = (String, f64, f64)>) -> Vec<Series> {
     all.filter(|s| s.points.len() > 1).collect()
 }
 
+/// What a line of a plot is about: Ferret's set follows the link and the size, so it is not named there.
+fn line(r: &Record) -> String {
+    let mut plain = r.clone();
+    if r.fresh && r.protocol == "ferret" {
+        plain.variant.clear();
+    }
+    format!("{} {}{}", who(&plain), r.kind, if r.fresh { ", whole job" } else { "" })
+}
+
 /// The protocol, with its parameters, and the security and threads where they are not the usual ones.
 fn who(r: &Record) -> String {
     let mut name = r.protocol.clone();
@@ -103,11 +112,7 @@ fn by_bandwidth(records: &[Record]) -> Option<String> {
         let link: LinkModel = r.link.parse().ok()?;
         let delay = link.delay().as_secs_f64() * 1e3;
         link.megabits().is_finite().then(|| {
-            (
-                format!("{} {} {}, {delay} ms", who(r), r.kind, short(r.count as f64)),
-                link.megabits(),
-                r.ns_per_item,
-            )
+            (format!("{}, {}, {delay} ms", line(r), short(r.count as f64)), link.megabits(), r.ns_per_item)
         })
     });
     let series = series(points);
@@ -119,7 +124,7 @@ fn by_size(records: &[Record]) -> Option<String> {
     let points = records
         .iter()
         .filter(|r| r.link == "loopback" && !["net", "limits"].contains(&r.name.as_str()))
-        .map(|r| (format!("{} {} {}", r.name, who(r), r.kind), r.count as f64, r.wall_ms));
+        .map(|r| (format!("{} {}", r.name, line(r)), r.count as f64, r.wall_ms));
     let series = series(points);
     (!series.is_empty()).then(|| plot::lines("Time of a run by size, loopback", "items", "ms", &series))
 }
