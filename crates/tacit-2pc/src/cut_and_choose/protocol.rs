@@ -525,7 +525,7 @@ impl GarblerState {
         );
         let (mut a, mut r, mut opened) = (zeros(ROWS * lanes), zeros(ROWS * lanes), zeros(ROWS * lanes));
         let mut pairs = Zeroizing::new(vec![[(Block::ZERO, Block::ZERO); 2]; lanes]);
-        let (mut messages, mut digests) = (Messages::default(), Vec::new());
+        let (mut messages, mut digests) = (Messages::new(2 * lanes), Vec::new());
         let hash = Mitccrh::new(self.labels);
         for first in (0..n).step_by(ROWS) {
             let count = ROWS.min(n - first);
@@ -1145,7 +1145,7 @@ impl EvaluatorState {
         let (mut a, mut prf) = (zeros(ROWS * checks), zeros(ROWS * checks));
         evaluation.masks = zeros(terms.masks() * active);
         let hash = Mitccrh::new(self.labels);
-        let (mut messages, mut hashes) = (Messages::default(), Vec::new());
+        let (mut messages, mut hashes) = (Messages::new(2 * total), Vec::new());
         let mut wrong = Block::ZERO;
         for first in (0..n).step_by(ROWS) {
             let count = ROWS.min(n - first);

@@ -157,8 +157,23 @@ pub(super) struct Oracle {
 
 pub(super) type Digest = [u8; 32];
 
-/// Messages of one block, to be hashed side by side.
-pub(super) type Messages = Zeroizing<Vec<[u8; 64]>>;
+/// Messages of one block, to be hashed side by side; wiped at the end, since each row's overwrite those before.
+pub(super) struct Messages {
+    blocks: Zeroizing<Vec<[u8; 64]>>,
+    used: usize,
+}
+
+impl Messages {
+    /// Room for so many at a time.
+    pub(super) fn new(most: usize) -> Self {
+        Messages { blocks: Zeroizing::new(vec![[0; 64]; most]), used: 0 }
+    }
+
+    fn next(&mut self) -> &mut [u8; 64] {
+        self.used += 1;
+        &mut self.blocks[self.used - 1]
+    }
+}
 
 /// All differences between two digests; zero if they are equal.
 pub(super) fn differences(x: &Digest, y: &Digest) -> Block {
@@ -193,21 +208,18 @@ impl Oracle {
     ///
     /// Adds the message to `messages`, which [`labels`](Self::labels) hashes all together.
     pub(super) fn label(messages: &mut Messages, copy: usize, index: usize, r: Block, a: Block) {
-        let mut message = [0u8; 64];
+        let message = messages.next();
         message[..8].copy_from_slice(&((index as u64) << 8 | 1).to_le_bytes());
         message[8..16].copy_from_slice(&(copy as u64).to_le_bytes());
         message[16..32].copy_from_slice(&r.to_bytes());
         message[32..48].copy_from_slice(&a.to_bytes());
-        messages.push(message);
-        message.zeroize();
     }
 
-    /// The hashes of the messages that were added, in place of those in `out`; the messages are wiped.
+    /// The hashes of the messages added since the last call, in place of those in `out`.
     pub(super) fn labels(&self, messages: &mut Messages, out: &mut Vec<Digest>) {
-        out.resize(messages.len(), [0; 32]);
-        blake3_keyed(&self.key, 48, messages, out);
-        messages.iter_mut().for_each(Zeroize::zeroize);
-        messages.clear();
+        let used = std::mem::take(&mut messages.used);
+        out.resize(used, [0; 32]);
+        blake3_keyed(&self.key, 48, &messages.blocks[..used], out);
     }
 
     /// H(Δ_{i,b}) of step 5; `kind` tells the tokens of recovery from those of P1's outputs.
