@@ -290,7 +290,7 @@ fn dual_lpn(config: SilentConfig, share: u64, kind: Kind) -> Cost {
     let largest = if kind == Kind::Ot { CHOSEN_PIECE } else { LARGEST_RUN as u64 };
     let runs = share.div_ceil(largest.max(1)).max(1) as f64;
     let each = share.min(largest);
-    let mut cost = Cost::of_extension(config.base_cots(each as usize) as f64, Security::Malicious);
+    let mut cost = Cost::of_extension(config.base_cots(each as usize) as f64, config.security);
     cost.bytes += 16.125 * config.base_cots(each as usize) as f64;
     cost.ns += SILENT_RUN_NS
         + each.max(1 << 14) as f64
