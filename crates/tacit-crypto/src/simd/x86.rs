@@ -57,6 +57,12 @@ pub(super) trait Vector: Copy {
     unsafe fn splat_word(word: i32) -> Self;
     /// Carry-less product of the halves: `HALVES` bit 0 picks the high half of `self`, bit 4 that of `other`.
     unsafe fn clmul<const HALVES: i32>(self, other: Self) -> Self;
+    /// In each lane, the 32-bit words in the order that `_mm_shuffle_epi32` takes.
+    unsafe fn words<const ORDER: i32>(self) -> Self;
+    /// In each lane, the bytes that `pattern` names.
+    unsafe fn bytes(self, pattern: Self) -> Self;
+    /// The products of the bytes in GF(2^8) modulo x^8 + x^4 + x^3 + x + 1.
+    unsafe fn mul_bytes(self, other: Self) -> Self;
     /// Shifts each lane left by 8 bytes.
     unsafe fn up(self) -> Self;
     /// Shifts each lane right by 8 bytes.
@@ -84,7 +90,7 @@ macro_rules! block_vector {
         load: $load:ident, store: $store:ident, splat: $splat:expr, zero: $zero:ident, xor: $xor:ident, and: $and:ident,
         add: $add:ident, sub32: $sub32:ident, set32: $set32:ident, shuffle32: $shuffle32:ident,
         shuffle8: $shuffle8:ident, up: $up:ident, down: $down:ident, aes: $aes:ident, last: $last:ident,
-        clmul: $clmul:ident, unpack: [$low32:ident, $high32:ident, $low64:ident, $high64:ident], gather: $gather:expr, scatter: $scatter:expr, collect: $collect:expr, spread: $spread:expr,
+        clmul: $clmul:ident, mul_bytes: $mul_bytes:ident, unpack: [$low32:ident, $high32:ident, $low64:ident, $high64:ident], gather: $gather:expr, scatter: $scatter:expr, collect: $collect:expr, spread: $spread:expr,
         interleave: $interleave:expr, deinterleave: $deinterleave:expr, fold: $fold:expr
     ) => {
         impl Vector for $vector {
@@ -233,6 +239,21 @@ macro_rules! block_vector {
                 unsafe { Self($clmul::<HALVES>(self.0, other.0)) }
             }
             #[inline(always)]
+            unsafe fn words<const ORDER: i32>(self) -> Self {
+                // SAFETY: the caller has the features.
+                unsafe { Self($shuffle32::<ORDER>(self.0)) }
+            }
+            #[inline(always)]
+            unsafe fn bytes(self, pattern: Self) -> Self {
+                // SAFETY: the caller has the features.
+                unsafe { Self($shuffle8(self.0, pattern.0)) }
+            }
+            #[inline(always)]
+            unsafe fn mul_bytes(self, other: Self) -> Self {
+                // SAFETY: the caller has the features.
+                unsafe { Self($mul_bytes(self.0, other.0)) }
+            }
+            #[inline(always)]
             unsafe fn up(self) -> Self {
                 // SAFETY: the caller has the features.
                 unsafe { Self($up::<8>(self.0)) }
@@ -252,6 +273,47 @@ macro_rules! block_vector {
         }
     };
 }
+
+/// Products of bytes in GF(2^8), a bit of `y` at a time, for processors without an instruction.
+macro_rules! mul_bytes {
+    ($name:ident, $register:ident, $zero:ident, $set:ident, $add:ident, $greater:ident, $and:ident, $xor:ident) => {
+        #[inline(always)]
+        unsafe fn $name(x: $register, mut y: $register) -> $register {
+            // SAFETY: the caller has the features.
+            unsafe {
+                let zero = $zero();
+                let mut product = zero;
+                for _ in 0..8 {
+                    let carries = $and($greater(zero, product), $set(0x1b));
+                    product = $xor($add(product, product), carries);
+                    product = $xor(product, $and($greater(zero, y), x));
+                    y = $add(y, y);
+                }
+                product
+            }
+        }
+    };
+}
+mul_bytes!(
+    mul_bytes128,
+    __m128i,
+    _mm_setzero_si128,
+    _mm_set1_epi8,
+    _mm_add_epi8,
+    _mm_cmpgt_epi8,
+    _mm_and_si128,
+    _mm_xor_si128
+);
+mul_bytes!(
+    mul_bytes256,
+    __m256i,
+    _mm256_setzero_si256,
+    _mm256_set1_epi8,
+    _mm256_add_epi8,
+    _mm256_cmpgt_epi8,
+    _mm256_and_si256,
+    _mm256_xor_si256
+);
 
 #[inline(always)]
 unsafe fn same(x: __m128i) -> __m128i {
@@ -391,7 +453,7 @@ block_vector!(
     load: _mm_loadu_si128, store: _mm_storeu_si128, splat: same, zero: _mm_setzero_si128, xor: _mm_xor_si128,
     and: _mm_and_si128, add: _mm_add_epi64, sub32: _mm_sub_epi32, set32: _mm_set1_epi32,
     shuffle32: _mm_shuffle_epi32, shuffle8: _mm_shuffle_epi8, up: _mm_slli_si128, down: _mm_srli_si128,
-    aes: _mm_aesenc_si128, last: _mm_aesenclast_si128, clmul: _mm_clmulepi64_si128,
+    aes: _mm_aesenc_si128, last: _mm_aesenclast_si128, clmul: _mm_clmulepi64_si128, mul_bytes: mul_bytes128,
     unpack: [_mm_unpacklo_epi32, _mm_unpackhi_epi32, _mm_unpacklo_epi64, _mm_unpackhi_epi64],
     gather: gather128, scatter: scatter128, collect: collect128, spread: spread128, interleave: pair128,
     deinterleave: pair128, fold: same
@@ -402,7 +464,7 @@ block_vector!(
     zero: _mm256_setzero_si256, xor: _mm256_xor_si256, and: _mm256_and_si256, add: _mm256_add_epi64,
     sub32: _mm256_sub_epi32, set32: _mm256_set1_epi32, shuffle32: _mm256_shuffle_epi32,
     shuffle8: _mm256_shuffle_epi8, up: _mm256_bslli_epi128, down: _mm256_bsrli_epi128, aes: _mm256_aesenc_epi128,
-    last: _mm256_aesenclast_epi128, clmul: _mm256_clmulepi64_epi128,
+    last: _mm256_aesenclast_epi128, clmul: _mm256_clmulepi64_epi128, mul_bytes: mul_bytes256,
     unpack: [_mm256_unpacklo_epi32, _mm256_unpackhi_epi32, _mm256_unpacklo_epi64, _mm256_unpackhi_epi64],
     gather: gather256, scatter: scatter256, collect: collect256, spread: spread256, interleave: pair256,
     deinterleave: pair256, fold: fold256
@@ -413,7 +475,7 @@ block_vector!(
     zero: _mm512_setzero_si512, xor: _mm512_xor_si512, and: _mm512_and_si512, add: _mm512_add_epi64,
     sub32: _mm512_sub_epi32, set32: _mm512_set1_epi32, shuffle32: _mm512_shuffle_epi32,
     shuffle8: _mm512_shuffle_epi8, up: _mm512_bslli_epi128, down: _mm512_bsrli_epi128, aes: _mm512_aesenc_epi128,
-    last: _mm512_aesenclast_epi128, clmul: _mm512_clmulepi64_epi128,
+    last: _mm512_aesenclast_epi128, clmul: _mm512_clmulepi64_epi128, mul_bytes: _mm512_gf2p8mul_epi8,
     unpack: [_mm512_unpacklo_epi32, _mm512_unpackhi_epi32, _mm512_unpacklo_epi64, _mm512_unpackhi_epi64],
     gather: gather512, scatter: scatter512, collect: collect512, spread: spread512, interleave: interleave512,
     deinterleave: deinterleave512, fold: fold512

@@ -4,14 +4,14 @@
 //! e_0 + e_1·h mod x^n − 1. n is prime and 2 a primitive root mod n, so that x^n − 1 has two factors only; the dropped
 //! coefficient takes away the parity, which would tell results from random ones.
 //!
-//! All 128 bit columns are multiplied by the same prepared h. Time depends on lengths alone.
+//! All 128 bit columns are multiplied by the same prepared h, which is drawn in another basis of the polynomials below
+//! degree n and is as uniform there. Time depends on lengths alone.
 
 use super::LinearCode;
 use tacit_crypto::gf2x::Prepared;
 use tacit_crypto::transcript::Transcript;
-use tacit_crypto::transpose::{columns_to_rows, rows_to_columns};
-use tacit_crypto::{Block, Buffer, KAPPA};
-use zeroize::{Zeroize, Zeroizing};
+use tacit_crypto::{BitVec, Block, Buffer};
+use zeroize::Zeroize;
 
 const PIECE: usize = 4096;
 
@@ -26,47 +26,12 @@ impl QuasiCyclic {
     pub fn new(seed: Block, input_len: usize) -> Self {
         assert!((64..1 << 31).contains(&input_len), "code length");
         let n = modulus_below(input_len / 2);
-        let mut transcript = Transcript::new("tacit quasi-cyclic v1");
+        let mut transcript = Transcript::new("tacit quasi-cyclic v2");
         transcript.append_blocks("seed", &[seed]);
         transcript.append_u64("n", n as u64);
-        let mut bytes = vec![0u8; n.div_ceil(64) * 8];
+        let mut bytes = vec![0u8; n.div_ceil(8)];
         transcript.challenge_prg("h").fill_bytes(&mut bytes);
-        let mut words: Vec<u64> = bytes.as_chunks().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
-        clear_tail(&mut words, n);
-        QuasiCyclic { n, factor: Prepared::new(&words, words.len()) }
-    }
-
-    /// The columns of e_1·h mod x^n − 1, in place; column `i` starts at `columns[i * stride]`.
-    fn multiply(&self, columns: &mut [Block], stride: usize) {
-        let words = self.n.div_ceil(64);
-        let mut column = Zeroizing::new(vec![0u64; words]);
-        let mut product = Zeroizing::new(vec![0u64; 2 * words]);
-        let mut scratch = Buffer::zeros(self.factor.points());
-        for i in 0..KAPPA {
-            let blocks = &mut columns[i * stride..(i + 1) * stride];
-            for (pair, block) in column.chunks_mut(2).zip(&*blocks) {
-                pair[0] = block.low();
-                if let [_, high] = pair {
-                    *high = block.high();
-                }
-            }
-            self.factor.multiply(&column, &mut scratch, &mut product);
-            self.fold(&product, &mut column);
-            for (block, pair) in blocks.iter_mut().zip(column.chunks(2)) {
-                *block = Block::from_halves(pair[0], pair.get(1).copied().unwrap_or(0));
-            }
-        }
-    }
-
-    /// The product's coefficients from n on, added to those below.
-    fn fold(&self, product: &[u64], out: &mut [u64]) {
-        let (skip, shift) = (self.n / 64, self.n % 64);
-        for (k, out) in out.iter_mut().enumerate() {
-            let high = product.get(k + skip + 1).copied().unwrap_or(0);
-            // n is odd, so the shift is not zero.
-            *out = product[k] ^ product[k + skip] >> shift ^ high << (64 - shift);
-        }
-        clear_tail(out, self.n);
+        QuasiCyclic { n, factor: Prepared::new(&BitVec::from_bytes(&bytes, n), n) }
     }
 }
 
@@ -83,27 +48,20 @@ impl LinearCode for QuasiCyclic {
 
     fn encode(&self, noise: Buffer, count: usize, each: &mut dyn FnMut(&mut [Block])) {
         assert!(count < self.n && noise.len() >= self.input_len(), "code shapes");
-        let stride = self.n.div_ceil(128);
-        // One column more than there are, so that a piece's columns may start anywhere in the first.
-        let mut columns = Buffer::zeros((KAPPA + 1) * stride);
-        rows_to_columns(&noise[self.n..2 * self.n], &mut columns, stride);
-        self.multiply(&mut columns, stride);
+        let n = self.n;
+        let mut product = Buffer::zeros(self.factor.len());
+        product[..n].copy_from_slice(&noise[n..2 * n]);
+        self.factor.multiply(&mut product, n);
         let mut rows = [Block::ZERO; PIECE];
         for start in (0..count).step_by(PIECE) {
             let rows = &mut rows[..PIECE.min(count - start)];
-            columns_to_rows(&columns[start / 128..], stride, rows);
-            for (row, e_0) in rows.iter_mut().zip(&noise[start..]) {
-                *row ^= *e_0;
+            let terms = noise[start..].iter().zip(&product[start..]).zip(&product[n + start..]);
+            for (row, ((e_0, low), high)) in rows.iter_mut().zip(terms) {
+                *row = *e_0 ^ *low ^ *high;
             }
             each(rows);
         }
         rows.zeroize();
-    }
-}
-
-fn clear_tail(words: &mut [u64], bits: usize) {
-    if let Some(last) = words.last_mut() {
-        *last &= u64::MAX >> (bits.next_multiple_of(64) - bits);
     }
 }
 
