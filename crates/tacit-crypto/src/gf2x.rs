@@ -9,8 +9,8 @@
 //! coefficients are units. Columns of units are transformed first, as many points as are needed and no more, then each
 //! unit for itself while it is in cache: forward, product, inverse.
 
-use crate::simd::gf2x::{self as kernel, Coset, Factor, MAX_LOG, MIN_LOG, Twiddles};
 use crate::simd::Backend;
+use crate::simd::gf2x::{self as kernel, Coset, Factor, MAX_LOG, MIN_LOG, Twiddles};
 use crate::{BitVec, Block, Buffer};
 
 /// Coefficients of a unit that are transformed together across units.
@@ -516,7 +516,10 @@ mod tests {
             kernel::multiply(Backend::PORTABLE, &mut product, &values);
             for i in 0..4 {
                 for e in 0..4 {
-                    assert_eq!(element(product[i], e), kernel::mul(element(data[i], e), element(values[0], i)));
+                    assert_eq!(
+                        element(product[i], e),
+                        kernel::mul(element(data[i], e), element(values[0], i))
+                    );
                 }
             }
         }

@@ -69,7 +69,8 @@ fn mul_pairs([a, b]: [u8; 2], [c, d]: [u8; 2]) -> [u8; 2] {
 
 /// The product in GF(2^32), of public values only.
 pub fn mul(x: u32, y: u32) -> u32 {
-    let halves = |x: u32| (x.to_le_bytes()[..2].try_into().unwrap_or([0; 2]), [(x >> 16) as u8, (x >> 24) as u8]);
+    let halves =
+        |x: u32| (x.to_le_bytes()[..2].try_into().unwrap_or([0; 2]), [(x >> 16) as u8, (x >> 24) as u8]);
     let ((a, b), (c, d)): (([u8; 2], [u8; 2]), ([u8; 2], [u8; 2])) = (halves(x), halves(y));
     let add = |x: [u8; 2], y: [u8; 2]| [x[0] ^ y[0], x[1] ^ y[1]];
     let high = mul_pairs(b, d);
@@ -85,9 +86,7 @@ pub type Parts = [Block; 4];
 /// The parts of the element `t`.
 pub fn parts(t: u32) -> Parts {
     let columns = [0, 8, 16, 24].map(|shift| mul(t, 1 << shift).to_le_bytes());
-    core::array::from_fn(|r| {
-        Block::from_bytes(core::array::from_fn(|byte| columns[byte / 4 ^ r][byte / 4]))
-    })
+    core::array::from_fn(|r| Block::from_bytes(core::array::from_fn(|byte| columns[byte / 4 ^ r][byte / 4])))
 }
 
 fn add_parts(a: Parts, b: Parts) -> Parts {
@@ -154,7 +153,10 @@ pub struct Coset {
 impl Coset {
     /// The coset of index `v`.
     pub fn new(v: usize) -> Self {
-        Coset { levels: core::array::from_fn(|level| factor(v << level).parts), bits: v.checked_ilog2().map_or(0, |b| b + 1) }
+        Coset {
+            levels: core::array::from_fn(|level| factor(v << level).parts),
+            bits: v.checked_ilog2().map_or(0, |b| b + 1),
+        }
     }
 
     /// For four elements of a block in as many cosets, `v` and the three after it; `v` a multiple of 4.
@@ -213,7 +215,8 @@ pub fn add(backend: Backend, to: &mut [Block], from: &[Block]) {
 }
 
 /// Parts of 1, Y, Z and YZ: what the coordinates of a factor are multiplied with to make its parts.
-pub(super) static UNITS: LazyLock<[Parts; 4]> = LazyLock::new(|| [0, 8, 16, 24].map(|shift| parts(1 << shift)));
+pub(super) static UNITS: LazyLock<[Parts; 4]> =
+    LazyLock::new(|| [0, 8, 16, 24].map(|shift| parts(1 << shift)));
 
 /// `SPREAD[i][e]` picks coordinate i of element e for all bytes.
 #[cfg(target_arch = "x86_64")]

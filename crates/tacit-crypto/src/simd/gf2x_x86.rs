@@ -191,7 +191,9 @@ unsafe fn add_product<V: Vector, const R: usize>(left: &mut [Block], right: &[Bl
         }
         let narrow = splat::<V128>(t);
         for i in whole..count {
-            V128::load(left.add(i)).xor(times::<V128, R>(V128::load(right.add(i)), &narrow)).store(left.add(i));
+            V128::load(left.add(i))
+                .xor(times::<V128, R>(V128::load(right.add(i)), &narrow))
+                .store(left.add(i));
         }
     }
 }
@@ -272,13 +274,27 @@ macro_rules! entry_points {
                 unsafe {
                     if FORWARD {
                         for p in 0..passes {
-                            pass::<true>(data, log - 2 * p, level + 2 * p, b << (2 * p), 1 << (2 * p), tables);
+                            pass::<true>(
+                                data,
+                                log - 2 * p,
+                                level + 2 * p,
+                                b << (2 * p),
+                                1 << (2 * p),
+                                tables,
+                            );
                         }
                     }
                     bottoms::<FORWARD>(data, log, level + 2 * passes, b << (2 * passes), tables);
                     if !FORWARD {
                         for p in (0..passes).rev() {
-                            pass::<false>(data, log - 2 * p, level + 2 * p, b << (2 * p), 1 << (2 * p), tables);
+                            pass::<false>(
+                                data,
+                                log - 2 * p,
+                                level + 2 * p,
+                                b << (2 * p),
+                                1 << (2 * p),
+                                tables,
+                            );
                         }
                     }
                 }
@@ -368,7 +384,9 @@ macro_rules! entry_points {
                 let (from, others) = from.as_chunks::<{ $vector::LANES }>();
                 for (to, from) in to.iter_mut().zip(from) {
                     // SAFETY: this function's features are the vector's; a chunk is a vector.
-                    unsafe { $vector::load(to.as_ptr()).xor($vector::load(from.as_ptr())).store(to.as_mut_ptr()) };
+                    unsafe {
+                        $vector::load(to.as_ptr()).xor($vector::load(from.as_ptr())).store(to.as_mut_ptr())
+                    };
                 }
                 rest.iter_mut().zip(others).for_each(|(a, b)| *a ^= *b);
             }
