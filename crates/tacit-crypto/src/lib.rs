@@ -17,6 +17,8 @@ extern crate alloc;
 mod pod;
 
 #[cfg(feature = "std")]
+pub mod accumulate;
+#[cfg(feature = "std")]
 pub mod aes;
 #[cfg(feature = "std")]
 pub mod bits;

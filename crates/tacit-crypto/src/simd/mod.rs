@@ -3,6 +3,7 @@
 //! A kernel takes a [`Backend`] first, which proves that the processor has what the kernel's code needs: a backend
 //! can only be had by detection. Library code passes [`Backend::active`]; tests run every [`Backend::available`].
 
+pub(crate) mod accumulate;
 #[doc(hidden)]
 pub mod aes;
 mod aes_portable;

@@ -9,60 +9,15 @@
 //! for are never computed.
 
 use super::LinearCode;
+use tacit_crypto::accumulate::{Permutation, SIGMA, add_diagonal};
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{Block, Buffer, Prg};
 use zeroize::Zeroize;
 
-/// Inputs and outputs of one diagonal block.
-pub(super) const SIGMA: usize = 32;
-const ROUNDS: usize = 4;
 /// Indices found together.
 pub(super) const BATCH: usize = 256;
 /// Outputs handed on together.
 const PIECE: usize = 4096;
-
-/// A public pseudorandom permutation of 0..a·b.
-#[derive(Clone, Debug)]
-pub(super) struct Permutation {
-    a: u32,
-    log_b: u32,
-    keys: [u32; ROUNDS],
-}
-
-impl Permutation {
-    pub(super) fn new(len: usize, prg: &mut Prg) -> Self {
-        let log_b = len.trailing_zeros().min(len.ilog2().div_ceil(2));
-        let keys = core::array::from_fn(|_| prg.u64() as u32);
-        Permutation { a: (len >> log_b) as u32, log_b, keys }
-    }
-
-    /// The images of `first`, `first + 1`, …
-    #[inline]
-    pub(super) fn images(&self, first: usize, out: &mut [u32; BATCH]) {
-        let (a, mask) = (self.a, (1u32 << self.log_b) - 1);
-        for (i, out) in out.iter_mut().enumerate() {
-            let x = first as u32 + i as u32;
-            // A batch may run past the end by less than itself; those images are not used.
-            let (mut l, mut r) = (x >> self.log_b, x & mask);
-            for pair in self.keys.as_chunks::<2>().0 {
-                r = r.wrapping_add(mix(l.wrapping_add(pair[0]))) & mask;
-                l += ((mix(r.wrapping_add(pair[1])) as u64 * a as u64) >> 32) as u32;
-                l -= a & ((l >= a) as u32).wrapping_neg();
-            }
-            *out = l << self.log_b | r;
-        }
-    }
-}
-
-/// A bijection of 32 bits in which every input bit reaches every output bit.
-#[inline(always)]
-fn mix(mut x: u32) -> u32 {
-    x ^= x >> 16;
-    x = x.wrapping_mul(0x7feb_352d);
-    x ^= x >> 15;
-    x = x.wrapping_mul(0x846c_a68b);
-    x ^ x >> 16
-}
 
 /// The code of one length and seed.
 #[derive(Clone, Debug)]
@@ -77,7 +32,7 @@ impl BlockAccumulate {
     /// The code from `input_len` to half as many; `input_len` a multiple of 64 below 2^31. Panics otherwise.
     pub fn new(seed: Block, input_len: usize) -> Self {
         assert!(input_len > 0 && input_len.is_multiple_of(2 * SIGMA) && input_len < 1 << 31, "code length");
-        let mut transcript = Transcript::new("tacit block-accumulate 3x32 v1");
+        let mut transcript = Transcript::new("tacit block-accumulate 3x32 v2");
         transcript.append_blocks("seed", &[seed]);
         transcript.append_u64("length", input_len as u64);
         let mut prg = transcript.challenge_prg("permutations");
@@ -113,23 +68,6 @@ impl BlockAccumulate {
     }
 }
 
-/// out ^= M·input for the 32×32 matrix with the rows `rows`, by tables of four inputs.
-fn add_product(rows: &[u32; SIGMA], input: &[Block; SIGMA], out: &mut [Block; SIGMA]) {
-    let mut tables = [[Block::ZERO; 16]; SIGMA / 4];
-    for (table, input) in tables.iter_mut().zip(input.as_chunks::<4>().0) {
-        for v in 1..16usize {
-            table[v] = table[v & (v - 1)] ^ input[v.trailing_zeros() as usize];
-        }
-    }
-    for (out, &row) in out.iter_mut().zip(rows) {
-        let mut sum = *out;
-        for (g, table) in tables.iter().enumerate() {
-            sum ^= table[(row >> (4 * g) & 15) as usize];
-        }
-        *out = sum;
-    }
-}
-
 impl LinearCode for BlockAccumulate {
     fn input_len(&self) -> usize {
         2 * self.outputs
@@ -154,23 +92,12 @@ impl LinearCode for BlockAccumulate {
         drop(noise);
         let mut prg = self.diagonal.clone();
         let (mut upper, mut lower) = ([Block::ZERO; PIECE], [Block::ZERO; PIECE]);
-        let mut matrix = [[0u32; SIGMA]; PIECE / SIGMA];
         for start in (0..count).step_by(PIECE) {
             let wanted = PIECE.min(count - start);
             let whole = wanted.next_multiple_of(SIGMA);
             self.gather(&sums, start, &mut upper[..whole]);
             self.gather(&sums, self.outputs + start, &mut lower[..whole]);
-            let mut bits = [Block::ZERO; PIECE * SIGMA / 128];
-            prg.fill_blocks(&mut bits[..whole * SIGMA / 128]);
-            for (word, bytes) in
-                matrix.as_flattened_mut().iter_mut().zip(Block::as_bytes(&bits).as_chunks().0)
-            {
-                *word = u32::from_le_bytes(*bytes);
-            }
-            let blocks = upper[..whole].as_chunks_mut().0.iter_mut().zip(lower[..whole].as_chunks().0);
-            for ((upper, lower), rows) in blocks.zip(&matrix) {
-                add_product(rows, lower, upper);
-            }
+            add_diagonal(&mut prg, &lower[..whole], &mut upper[..whole]);
             each(&mut upper[..wanted]);
         }
         upper.zeroize();
@@ -190,7 +117,7 @@ mod tests {
             let mut seen = vec![false; len];
             let mut fixed = 0;
             for first in (0..len).step_by(BATCH) {
-                let mut images = [0; BATCH];
+                let mut images = [0u32; BATCH];
                 p.images(first, &mut images);
                 for (i, &image) in images.iter().enumerate().take(len - first) {
                     assert!(!core::mem::replace(&mut seen[image as usize], true), "{len}: hit twice");
@@ -221,11 +148,15 @@ mod tests {
         let (upper, lower) = x.split_at(n / 2);
         let mut bits = vec![Block::ZERO; n / 2 * SIGMA / 128];
         code.diagonal.clone().fill_blocks(&mut bits);
-        let bit = |i: usize| bits[i / 128].bit(i % 128);
+        let entry = |i: usize, j: usize| {
+            // A matrix is sixteen pieces of 8×8 bits.
+            let bit = i / SIGMA * SIGMA * SIGMA + 64 * (i % SIGMA / 8 * 4 + j / 8) + 8 * (i % 8) + j % 8;
+            bits[bit / 128].bit(bit % 128)
+        };
         (0..n / 2)
             .map(|i| {
-                let group = i / SIGMA * SIGMA;
-                (0..SIGMA).filter(|j| bit(i * SIGMA + j)).fold(upper[i], |acc, j| acc ^ lower[group + j])
+                let inputs = &lower[i / SIGMA * SIGMA..][..SIGMA];
+                (0..SIGMA).filter(|&j| entry(i, j)).fold(upper[i], |acc, j| acc ^ inputs[j])
             })
             .collect()
     }

@@ -4,8 +4,9 @@
 //! 32×32 blocks hold field elements. Random multipliers only add to what the binary code mixes; the weight of the noise is
 //! that of the binary code.
 
-use super::block_accumulate::{BATCH, Permutation, SIGMA};
+use super::block_accumulate::BATCH;
 use core::marker::PhantomData;
+use tacit_crypto::accumulate::{Permutation, SIGMA};
 use tacit_crypto::field::Field;
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{Block, Prg};
