@@ -5,8 +5,9 @@
 //!   p = 2 (section 4): puncturable PRFs hold the sparse noise times Δ, a public code compresses it. Against semi-honest
 //!   or malicious parties, in the random-oracle and ideal-permutation models, under dual LPN with regular noise and, for
 //!   malicious security, static leakage (a cheating sender learns one bit of the noise on average or is caught).
-//! - **Messages** of a request, whatever its size: t·ℓ base correlations, one correction of 16 bytes a tree level,
-//!   and with malicious security a check of 64 bytes; about 115 kB in total for 10^7 correlations, base OTs included.
+//! - **Messages** of a request, whatever its size: t·ℓ base correlations, one correction of 16 bytes a tree level from
+//!   the second on, and with malicious security a check of 64 bytes; about 110 kB in total for 10^7 correlations, base
+//!   OTs included.
 //!
 //! Deviations from the paper, each of which keeps its proof: half-trees (2022/1431) in place of GGM trees, since with
 //! p = 2 all noise values are 1 and the trees' sums are then Δ itself; base correlations of the same Δ in place of base

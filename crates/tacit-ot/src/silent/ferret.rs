@@ -3,8 +3,8 @@
 //! - **Realises** random correlated OT with a fixed Δ (figure 1), against semi-honest or malicious parties, in the
 //!   random-oracle and ideal-permutation models, under LPN with regular noise and, for malicious security, static
 //!   leakage (a cheating sender learns one bit of the noise on average or is caught).
-//! - **Rounds**: an iteration takes two messages, four with the check. **Bytes**: 16·t·log(N/t) a lane from the sender
-//!   and an eighth of a byte a level from the receiver; 64 more for the check.
+//! - **Rounds**: an iteration takes two messages, four with the check. **Bytes**: 16·t·(log(N/t) − 1) a lane from the sender
+//!   and an eighth of a byte a level from the receiver; 16 more for a seed and 64 for the check.
 //! - **Setup**: correlations from any [`CotSender`]/[`CotReceiver`] pair of the same Δ, KOS as a rule, or a smaller
 //!   Ferret (the two-level setup of section 6.2).
 //!
@@ -137,9 +137,9 @@ impl Config {
         self.params.k * self.lanes.count()
     }
 
-    /// Correlations that an iteration's trees consume, each of which costs 16 bytes of traffic.
-    pub(super) fn tree_cots(&self) -> usize {
-        self.shape().cots()
+    /// Bytes on the wire of an iteration, the check apart.
+    pub(super) fn tree_bytes(&self) -> usize {
+        self.shape().bytes()
     }
 
     /// Correlations that a setup consumes, and that every iteration keeps for the next.
@@ -721,7 +721,6 @@ pub(super) mod dealer {
 mod tests {
     use super::dealer::Dealer;
     use super::*;
-    use tacit_crypto::ggm;
     use tacit_net::memory;
 
     const TINY: Params = Params { name: "tiny", k: 256, t: 21, depth: 7, security_bits: 0 };
@@ -855,7 +854,8 @@ mod tests {
             a.send(&bits)?;
             a.flush()?;
             let trees = spcot::send(&mut b, &mut s.prg, &mut s.core.expander, s.delta, shape, &cots)?;
-            let mut message = vec![Block::ZERO; shape.cots()];
+            ch.send_block(a.recv_block()?)?;
+            let mut message = vec![Block::ZERO; shape.corrections()];
             a.recv_blocks(&mut message)?;
             (self.corrections)(&mut message);
             ch.send_blocks(&message)?;
@@ -915,20 +915,21 @@ mod tests {
     #[test]
     fn a_sender_that_lies_is_caught_and_nothing_is_put_out() {
         assert!(!caught(&HONEST, 1));
-        let cots = Config { params: TINY, lanes: Lanes::One, security: Security::Malicious }.shape().cots();
-        for place in [0, 1, cots / 2, cots - 5] {
+        let config = Config { params: TINY, lanes: Lanes::One, security: Security::Malicious };
+        let last = config.shape().corrections() - 1;
+        for place in [0, 1, last / 2, last - 4] {
             let flip = |m: &mut Vec<Block>| m[place] ^= Block::new(1 << 77);
             assert!(caught(&Cheater { corrections: &flip, ..HONEST }, 2), "correction {place}");
         }
         // Another Δ in one tree: its corrections shift by the difference where the receiver's bit is set, here everywhere.
-        let other_delta = |m: &mut Vec<Block>| (0..TINY.depth).for_each(|l| m[4 * l] ^= Block::new(1 << 99));
+        let other_delta = |m: &mut Vec<Block>| (0..TINY.depth - 1).for_each(|l| m[4 * l] ^= Block::new(1 << 99));
         assert!(caught(&Cheater { corrections: &other_delta, ..HONEST }, 3));
         assert!(caught(&Cheater { sum: &|_| Block::ONE, ..HONEST }, 4));
         assert!(caught(&Cheater { digest: &|d| d[31] ^= 1, ..HONEST }, 5));
     }
 
-    /// The selective failure that the functionality grants: a sender that bends one tree so that it stays consistent
-    /// for every point whose lowest bit is 0 learns that bit, or is caught.
+    /// The selective failure that the functionality grants: a bent correction of the last level bends the punctured leaf and
+    /// its sibling, so a sender that knows their place up to one bit learns that bit, or is caught.
     #[test]
     fn guessing_one_bit_of_a_point_succeeds_half_of_the_time() {
         const RUNS: u128 = 400;
@@ -938,32 +939,19 @@ mod tests {
     }
 
     fn guess_one_bit(seed: u128) -> bool {
-        const SHALLOW: Params = Params { name: "shallow", k: 64, t: 200, depth: 3, security_bits: 0 };
+        const SHALLOW: Params = Params { name: "shallow", k: 64, t: 200, depth: 2, security_bits: 0 };
         let config = Config { params: SHALLOW, lanes: Lanes::One, security: Security::Malicious };
         let (mut ds, mut dr) = Dealer::pair(seed);
         let (_, result) = memory::run(
             |ch| {
                 let mut s = FerretSender::setup(ch, Prg::from_seed(Block::new(seed)), config, &mut ds)?;
-                let root = s.prg.clone().block();
-                let delta = s.delta;
-                let cipher = s.core.expander.cipher().clone();
-                let hash = |x: Block| ggm::ccr_keyed(&cipher, x);
                 let error = Block::new(0x1234_5678 << 40);
-                // The guess: bit 0 of the first tree's point is zero, so that the receiver sees the right root, bent,
-                // and of the left one's children only what makes the sum right again.
-                let honest = levels(&hash, [root, root ^ delta], Block::ZERO);
-                let bent = levels(&hash, [root, root ^ delta ^ error], error);
-                let sums = |l: &[Vec<Block>; 3]| [l[0][0], l[1][0] ^ l[1][1], xor(&l[2][..4])];
-                let (old, new) = (sums(&honest), sums(&bent));
-                let difference = [error, old[1] ^ new[1], old[2] ^ new[2]];
-                let corrections = |m: &mut Vec<Block>| (0..3).for_each(|l| m[4 * l] ^= difference[l]);
+                let corrections = |m: &mut Vec<Block>| m[0] ^= error;
+                // The guess: bit 0 of the first tree's point is zero, so its leaves 0 and 2 are bent.
                 let sum = |w: &Weights| {
-                    let leaf = |l: &[Vec<Block>; 3]| {
-                        let mut leaves = vec![Block::ZERO; 4 << 3];
-                        (0..8).for_each(|i| leaves[4 * i] = l[2][i].with_lsb(false));
-                        w.sum(0, &leaves)
-                    };
-                    leaf(&honest) ^ leaf(&bent)
+                    let mut leaves = [Block::ZERO; 4 << 2];
+                    (leaves[0], leaves[8]) = (error, error);
+                    w.sum(0, &leaves)
                 };
                 Cheater { corrections: &corrections, sum: &sum, digest: &|_| {} }.iterate(ch, &mut s)
             },
@@ -978,22 +966,5 @@ mod tests {
             Err(Error::Cheated { .. }) => false,
             Err(other) => panic!("another failure: {other}"),
         }
-    }
-
-    fn xor(blocks: &[Block]) -> Block {
-        blocks.iter().fold(Block::ZERO, |a, b| a ^ *b)
-    }
-
-    /// A tree of depth 3 by its definition, with `error` added to node 2 of level 2.
-    fn levels(hash: &dyn Fn(Block) -> Block, first: [Block; 2], error: Block) -> [Vec<Block>; 3] {
-        let next = |nodes: &[Block]| {
-            let left: Vec<_> = nodes.iter().map(|p| hash(*p)).collect();
-            let right: Vec<_> = nodes.iter().zip(&left).map(|(p, l)| *p ^ *l).collect();
-            [left, right].concat()
-        };
-        let mut second = next(&first);
-        second[2] ^= error;
-        let third = next(&second);
-        [first.to_vec(), second, third]
     }
 }

@@ -80,7 +80,7 @@ impl Config {
                 let iterations = (setups / small.net() as f64).ceil();
                 let mut cost = Cost::of_extension(small.reserve() as f64, self.security);
                 cost.trips += SEEDS_TRIPS;
-                cost.add(setups * small.ns(cache), iterations, small.tree_cots(), small.security);
+                cost.add(setups * small.ns(cache), iterations, small.tree_bytes(), small.security);
                 cost
             }
         };
@@ -89,7 +89,7 @@ impl Config {
         let iterations = count.div_ceil(self.net() as u64) as f64;
         let unused = iterations * self.net() as f64 - count as f64;
         let ns = count as f64 * self.ns(cache) + unused * LEAF_NS;
-        cost.add(ns, iterations, self.tree_cots(), self.security);
+        cost.add(ns, iterations, self.tree_bytes(), self.security);
         cost
     }
 
@@ -135,11 +135,10 @@ impl Cost {
         Cost { ns: n * KOS_NS, bytes: n * KOS_BYTES, trips }
     }
 
-    /// `iterations` of as many trees as `cots` correlations make: 16 bytes from the sender and a bit from the receiver for
-    /// each.
-    fn add(&mut self, ns: f64, iterations: f64, cots: usize, security: Security) {
+    /// `iterations` with trees of `tree_bytes`.
+    fn add(&mut self, ns: f64, iterations: f64, tree_bytes: usize, security: Security) {
         self.ns += ns;
-        self.bytes += iterations * 16.125 * cots as f64;
+        self.bytes += iterations * tree_bytes as f64;
         self.trips += iterations
             * match security {
                 Security::SemiHonest => 1.0,
@@ -235,7 +234,7 @@ impl UniConfig {
         let noise = (self.params.samples() * size_of::<tacit_crypto::Block>()) as f64 / cache.max(1) as f64;
         let ns = iterations * self.params.samples() as f64 * interpolate(&UNI_NOISE, noise)
             + encoded * (interpolate(&ONE_LANE, table / cache.max(1) as f64) - LEAF_NS);
-        cost.add(ns, iterations, self.tree_cots(), self.security);
+        cost.add(ns, iterations, self.tree_bytes(), self.security);
     }
 }
 
@@ -276,7 +275,7 @@ mod tests {
         let thrifty = choose(1_000_000_000, &slow, CACHE);
         assert_eq!(thrifty.params.name, "a", "{thrifty:?}");
         // A cache that holds every table makes the larger sets as fast as the small ones.
-        let bits = |config: Config| config.tree_cots() as f64 / config.net() as f64;
+        let bits = |config: Config| config.tree_bytes() as f64 / config.net() as f64;
         let roomy = choose(1_000_000_000, &LinkModel::LAN, 64 << 20);
         assert!(bits(roomy) <= bits(choose(1_000_000_000, &LinkModel::LAN, CACHE)), "{roomy:?}");
         let forced = Config::with_set(Params::B, 10, Security::SemiHonest, &LinkModel::LOOPBACK, CACHE);

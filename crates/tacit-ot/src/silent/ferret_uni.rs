@@ -88,9 +88,9 @@ impl UniConfig {
         }
     }
 
-    /// Correlations that an iteration's trees consume.
-    pub(super) fn tree_cots(&self) -> usize {
-        self.shape().cots()
+    /// Bytes on the wire of an iteration, the check apart.
+    pub(super) fn tree_bytes(&self) -> usize {
+        self.shape().bytes()
     }
 
     /// Correlations that a setup consumes, and that every iteration keeps for the next.
@@ -497,19 +497,21 @@ mod tests {
                     a.send(&bits)?;
                     a.flush()?;
                     let trees = spcot::send(&mut b, &mut s.prg, &mut s.core.expander, s.delta, shape, &cots)?;
-                    let mut message = vec![Block::ZERO; shape.cots()];
+                    ch.send_block(a.recv_block()?)?;
+                    let mut message = vec![Block::ZERO; shape.corrections()];
                     a.recv_blocks(&mut message)?;
                     // What unmasks one bucket's corrections is put on another's: buckets `seed % 39` and the next.
-                    let index =
-                        |tree: usize, level| (tree / LANES * shape.depth + level) * LANES + tree % LANES;
+                    let place = |tree: usize, level| {
+                        (tree / LANES * (shape.depth - 1) + level - 1) * LANES + tree % LANES
+                    };
                     let one = seed as usize % TINY.m;
                     let other = (one + 1) % TINY.m;
-                    for level in 0..shape.depth {
-                        let (x, y) = (index(one, level), index(other, level));
-                        let unmask = |at: usize| message[at] ^ cots[at];
-                        let (first, second) = (unmask(x), unmask(y));
-                        message[x] = second ^ cots[x];
-                        message[y] = first ^ cots[y];
+                    for level in 1..shape.depth {
+                        let (x, y) = (place(one, level), place(other, level));
+                        let masks = cots[shape.cot(one, level)] ^ cots[shape.cot(other, level)];
+                        message.swap(x, y);
+                        message[x] ^= masks;
+                        message[y] ^= masks;
                     }
                     ch.send_blocks(&message)?;
                     let opening = CheckMessage::receive(ch)?;

@@ -36,11 +36,6 @@ impl HalfTrees {
         HalfTrees { depth, cipher, hashed_zero, shared, tile: Buffer::zeros(LANES << depth) }
     }
 
-    #[cfg(test)]
-    pub(crate) fn cipher(&self) -> &Aes128 {
-        &self.cipher
-    }
-
     /// Expands the sender's trees with left roots `roots`: `sums[m - 1]` becomes each tree's XOR of the left nodes of
     /// level m, and `each(tile, leaves)` gets the leaves of the first `tiles` tiles, leaf by leaf, lane by lane.
     pub(crate) fn expand(

@@ -7,6 +7,9 @@
 //! Deviations from the figure, each of which keeps its proof:
 //! - Half-trees (2022/1431) in place of GGM trees: every level XORs to Δ, so one correction a level suffices, masked by
 //!   the correlated OT itself, and the last correction c falls away.
+//! - The first level needs no correction either, for its two nodes are a correlated OT as it is. A malicious receiver may
+//!   have made correlations equal, and two equal trees punctured on different sides would show Δ, so the sender adds
+//!   a random block to each root, from a seed that it sends once the correlations and the receiver's bits are fixed.
 //! - One check for all trees of a round in place of one a tree: 128 correlations a round. Its weights are the monomials
 //!   of a multilinear polynomial in random field elements times a random element a tile, so soundness is
 //!   (depth + 4)/2^128, and the receiver computes the weights of its secret leaves without a secret index.
@@ -36,6 +39,21 @@ impl Shape {
     /// Correlations that the trees consume, the check apart.
     pub(crate) fn cots(self) -> usize {
         self.tiles * LANES * self.depth
+    }
+
+    /// Which of them is that of `level` of tree `tree`.
+    pub(crate) fn cot(self, tree: usize, level: usize) -> usize {
+        (tree / LANES * self.depth + level) * LANES + tree % LANES
+    }
+
+    /// Blocks of corrections: none for the first level.
+    pub(crate) fn corrections(self) -> usize {
+        self.tiles * LANES * (self.depth - 1)
+    }
+
+    /// Bytes on the wire: the corrections, and a bit from the receiver for each correlation.
+    pub(crate) fn bytes(self) -> usize {
+        16 * self.corrections() + self.cots() / 8
     }
 
     pub(crate) fn groups(self) -> usize {
@@ -137,7 +155,7 @@ impl Trees for ReceiverTrees {
     }
 }
 
-/// Figure 6, steps 3 and 4: takes the receiver's bits, answers with one correction a level.
+/// Figure 6, steps 3 and 4: takes the receiver's bits, answers with a seed and one correction a level from the second on.
 pub(crate) fn send(
     channel: &mut Channel,
     prg: &mut Prg,
@@ -147,29 +165,38 @@ pub(crate) fn send(
     cots: &[Block],
 ) -> Result<SenderTrees> {
     assert_eq!(cots.len(), shape.cots(), "one correlation a level of each tree");
-    let mut roots = vec![Block::ZERO; shape.tiles * LANES];
-    prg.fill_blocks(&mut roots);
-    let trees = SenderTrees { shape, delta, roots };
     let mut bits = vec![0u8; shape.cots().div_ceil(8)];
     channel.recv(&mut bits)?;
     let bits = BitVec::from_bytes(&bits, shape.cots());
+    let masked = |i: usize| cots[i] ^ (delta & Block::mask(bits.get(i)));
+    let seed = prg.block();
+    channel.send_block(seed)?;
+    let roots = offsets(seed, shape).enumerate().map(|(p, offset)| offset ^ masked(shape.cot(p, 0))).collect();
+    let trees = SenderTrees { shape, delta, roots };
     let mut sums = vec![[Block::ZERO; TREES]; shape.depth];
     let mut message = Vec::with_capacity(TREES * shape.depth);
     for group in 0..shape.groups() {
-        let tiles = shape.tiles_in(group);
-        expander.expand(delta, &trees.roots(group * TILES, tiles), tiles, &mut sums, |_, _| {});
+        let (first, tiles) = (group * TILES, shape.tiles_in(group));
+        expander.expand(delta, &trees.roots(first, tiles), tiles, &mut sums, |_, _| {});
         message.clear();
-        let first = group * TREES * shape.depth;
-        for i in 0..tiles * shape.depth * LANES {
-            let (tile, level, lane) = (i / LANES / shape.depth, i / LANES % shape.depth, i % LANES);
-            let b = Block::mask(bits.get(first + i));
-            message.push(sums[level][tile * LANES + lane] ^ cots[first + i] ^ (delta & b));
+        for tile in 0..tiles {
+            for (level, sums) in sums.iter().enumerate().skip(1) {
+                let lanes = tile * LANES..(tile + 1) * LANES;
+                message.extend(lanes.map(|p| sums[p] ^ masked(shape.cot(first * LANES + p, level))));
+            }
         }
         channel.send_blocks(&message)?;
     }
     sums.zeroize();
     channel.flush()?;
     Ok(trees)
+}
+
+/// What the sender adds to the root of each tree.
+fn offsets(seed: Block, shape: Shape) -> impl Iterator<Item = Block> {
+    let mut offsets = vec![Block::ZERO; shape.tiles * LANES];
+    Prg::from_seed(seed).fill_blocks(&mut offsets);
+    offsets.into_iter()
 }
 
 /// A uniform point for each tree of `shape`.
@@ -211,12 +238,18 @@ pub(crate) fn choose_points(
 }
 
 impl ReceiverTrees {
-    /// Figure 6, step 5 (a): receives the corrections and takes off the masks.
+    /// Figure 6, step 5 (a): receives seed and corrections and takes off the masks.
     pub(crate) fn receive(&mut self, channel: &mut Channel, cots: &[Block]) -> Result<()> {
-        self.keys = vec![Block::ZERO; cots.len()];
-        channel.recv_blocks(&mut self.keys)?;
-        for (key, cot) in self.keys.iter_mut().zip(cots) {
-            *key ^= *cot;
+        let seed = channel.recv_block()?;
+        let mut corrections = vec![Block::ZERO; self.shape.corrections()];
+        channel.recv_blocks(&mut corrections)?;
+        self.keys = cots.to_vec();
+        for (p, offset) in offsets(seed, self.shape).enumerate() {
+            self.keys[self.shape.cot(p, 0)] ^= offset;
+        }
+        let tile = self.shape.depth * LANES;
+        for (keys, corrections) in self.keys.chunks_exact_mut(tile).zip(corrections.chunks_exact(tile - LANES)) {
+            keys[LANES..].iter_mut().zip(corrections).for_each(|(key, correction)| *key ^= *correction);
         }
         Ok(())
     }
