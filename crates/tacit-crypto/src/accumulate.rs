@@ -1,7 +1,7 @@
 //! What a block-accumulate code is made of: a public permutation, and random blocks of 32×32 bits on the diagonal.
 
-use crate::simd::accumulate::{self as kernel, Feistel, Matrix};
 use crate::simd::Backend;
+use crate::simd::accumulate::{self as kernel, Feistel, Matrix};
 use crate::{Block, Prg};
 
 /// Inputs and outputs of one diagonal block.

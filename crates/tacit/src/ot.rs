@@ -125,6 +125,8 @@ pub struct Tuning {
     pub ferret_uni: UniConfig,
     /// The parameters of silent OT.
     pub silent: SilentConfig,
+    /// With Ferret, how many iterations a stream makes ahead; unless given, they are made on demand.
+    pub up_front: Option<usize>,
 }
 
 impl Default for Tuning {
@@ -136,6 +138,7 @@ impl Default for Tuning {
             ferret: FerretConfig::choose(count, security, &link, cache),
             ferret_uni: UniConfig::choose(count, security),
             silent: SilentConfig { code: Code::Linear, security },
+            up_front: None,
         }
     }
 }
@@ -157,7 +160,7 @@ impl Tuning {
             }
         };
         let silent = SilentConfig { code: Code::Linear, security };
-        Ok(Tuning { ferret, ferret_uni: UniConfig::choose(count, security), silent })
+        Ok(Tuning { ferret, ferret_uni: UniConfig::choose(count, security), silent, up_front: None })
     }
 
     /// The code of silent OT by its name, `None` for the default; `protocol` is what runs it, where that is known.
@@ -172,6 +175,28 @@ impl Tuning {
             Error::Usage(format!("there is no code `{name}`; choose quasi-cyclic or linear"))
         })?;
         Ok(self)
+    }
+}
+
+impl Job {
+    /// The same job with all traffic up front: every stream makes ahead what it will need, and the rest needs no peer.
+    ///
+    /// An error unless the protocol is Ferret and the kind takes no messages of its own.
+    pub fn up_front(mut self, streams: usize) -> Result<Self> {
+        if self.protocol.name != "ferret" || self.kind == Kind::Ot {
+            return Err(Error::Usage(
+                "--up-front goes with --protocol ferret and correlated or random OT".into(),
+            ));
+        }
+        let piece = self.piece(streams) as u64;
+        let most = self.count.div_ceil((piece * streams as u64).max(1)) * piece;
+        self.tuning.up_front = Some(self.tuning.ferret.iterations_ahead(most));
+        Ok(self)
+    }
+
+    /// How many OTs each of `streams` makes at a time.
+    fn piece(&self, streams: usize) -> usize {
+        self.count.div_ceil(streams.max(1) as u64).min(self.protocol.piece as u64) as usize
     }
 }
 
@@ -202,11 +227,15 @@ macro_rules! silent {
     };
 }
 
-/// Streams of Ferret, each with seeds of its own.
+/// Streams of Ferret, each with seeds of its own; by the second setup, if there is one, when all traffic is up front.
 macro_rules! ferret {
-    ($setup:ident, $config:ident, $any:ident) => {
+    ($setup:ident $(| $ahead:ident)?, $config:ident, $any:ident) => {
         |channel, base, prg, streams| {
-            let all = ferret_setup::$setup(channel, base, prg, streams.tuning.$config, streams.count)?;
+            let config = streams.tuning.$config;
+            let all = match streams.tuning.up_front {
+                $(Some(n) => ferret_setup::$ahead(channel, base, prg, config, streams.count, n)?,)?
+                _ => ferret_setup::$setup(channel, base, prg, config, streams.count)?,
+            };
             Ok(all.into_iter().map(|one| $any(Box::new(one))).collect())
         }
     };
@@ -232,8 +261,8 @@ pub static PROTOCOLS: &[Protocol] = &[
         name: "ferret",
         security: Security::Malicious,
         piece: PIECE,
-        sender: ferret!(senders, ferret, AnySender),
-        receiver: ferret!(receivers, ferret, AnyReceiver),
+        sender: ferret!(senders | senders_ahead, ferret, AnySender),
+        receiver: ferret!(receivers | receivers_ahead, ferret, AnyReceiver),
     },
     Protocol {
         name: "ferret-uni",
@@ -404,6 +433,7 @@ impl Job {
                 agreement
                     .with("set", params.name)
                     .with("lanes", lanes.count())
+                    .with("up-front", self.tuning.up_front.unwrap_or(0))
                     .with("security", crate::security_name(security))
             }
             "ferret-uni" => {
@@ -539,8 +569,7 @@ impl Job {
             state: S,
             piece: Zeroizing<Vec<T>>,
         }
-        let share =
-            self.count.div_ceil(channels.len().max(1) as u64).min(self.protocol.piece as u64) as usize;
+        let share = self.piece(channels.len());
         let mut lanes: Vec<_> = channels
             .iter_mut()
             .zip(states)

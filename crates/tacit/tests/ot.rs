@@ -130,6 +130,31 @@ fn every_lpn_set_by_its_name() {
     }
 }
 
+/// The rounds do not grow with the count, as they do on demand.
+#[test]
+fn ferret_with_all_traffic_up_front() {
+    let bench = Bench::with_keys();
+    let run = |count: &str, extra: &[&str]| {
+        let all =
+            [&["--protocol", "ferret", "--set", "e", "--threads", "2", "--count", count], extra].concat();
+        let (s, _) = run(&bench, &all);
+        check(&bench, if extra.contains(&"rot") { "rot" } else { "cot" }, count.parse().unwrap());
+        let said: serde_json::Value = serde_json::from_str(&s).unwrap();
+        said["rounds"].as_u64().unwrap()
+    };
+    let (few, many) = (run("300001", &["--up-front"]), run("2000001", &["--up-front"]));
+    // Two messages that cross may count as one round or as two.
+    assert!(few.abs_diff(many) <= 1, "{few} and {many} rounds");
+    assert!(run("2000001", &[]) > many + 1);
+    run("600000", &["--up-front", "--kind", "rot", "--threads", "2"]);
+    for extra in [["--protocol", "kos", "--kind", "cot"], ["--protocol", "ferret", "--kind", "ot"]] {
+        let arguments = ["ot", "--listen", "127.0.0.1:0", "--identity", "alice.key", "--peer", "bob.pub"];
+        let rest = ["--role", "sender", "--count", "9", "--up-front"];
+        let refused = bench.run(&[&arguments[..], &rest, &extra].concat());
+        refused.fails_with(2, &["--up-front"]);
+    }
+}
+
 #[test]
 fn every_code_of_silent_under_every_base() {
     let bench = Bench::with_keys();

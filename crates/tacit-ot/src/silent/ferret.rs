@@ -922,7 +922,8 @@ mod tests {
             assert!(caught(&Cheater { corrections: &flip, ..HONEST }, 2), "correction {place}");
         }
         // Another Δ in one tree: its corrections shift by the difference where the receiver's bit is set, here everywhere.
-        let other_delta = |m: &mut Vec<Block>| (0..TINY.depth - 1).for_each(|l| m[4 * l] ^= Block::new(1 << 99));
+        let other_delta =
+            |m: &mut Vec<Block>| (0..TINY.depth - 1).for_each(|l| m[4 * l] ^= Block::new(1 << 99));
         assert!(caught(&Cheater { corrections: &other_delta, ..HONEST }, 3));
         assert!(caught(&Cheater { sum: &|_| Block::ONE, ..HONEST }, 4));
         assert!(caught(&Cheater { digest: &|d| d[31] ^= 1, ..HONEST }, 5));

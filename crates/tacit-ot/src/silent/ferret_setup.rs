@@ -63,6 +63,12 @@ impl Config {
 
     const DEFAULT: Config = Config { params: Params::D, lanes: Lanes::Four, security: Security::Malicious };
 
+    /// The fewest iterations that give `count` correlations when made ahead.
+    pub fn iterations_ahead(&self, count: u64) -> usize {
+        let net = self.total_ahead(2) - self.total_ahead(1);
+        1 + (count as usize).saturating_sub(self.total_ahead(1)).div_ceil(net)
+    }
+
     /// Estimated time of setup and `count` correlations.
     fn seconds(&self, count: u64, link: &LinkModel, cache: usize) -> f64 {
         let cost = self.cost(count, 1, cache);
@@ -104,7 +110,17 @@ impl Config {
 
     /// The smaller Ferret from which `streams` setups take their correlations, if they do not take them from KOS.
     pub fn small(&self, streams: usize) -> Option<Config> {
-        let lanes = match self.reserve().saturating_mul(streams) {
+        self.small_for(self.reserve().saturating_mul(streams))
+    }
+
+    /// [`small`](Self::small) of setups that make `iterations` ahead.
+    fn small_ahead(&self, streams: usize, iterations: usize) -> Option<Config> {
+        self.small_for(self.reserve_ahead(iterations).saturating_mul(streams))
+    }
+
+    /// [`small`](Self::small) for `need` correlations.
+    fn small_for(&self, need: usize) -> Option<Config> {
+        let lanes = match need {
             need if need <= DIRECT => return None,
             need if need <= WIDE => Lanes::One,
             _ => Lanes::Four,
@@ -160,7 +176,11 @@ fn interpolate(curve: &[(f64, f64)], x: f64) -> f64 {
 }
 
 macro_rules! setup {
-    ($(#[$doc:meta])* $name:ident, $config:ident, $ferret:ident, $kos:ident, $iknp:ident, $source:ident, $built:ident) => {
+    (
+        $(#[$doc:meta])*
+        $name:ident($($iterations:ident)?), $config:ident, $kos:ident, $iknp:ident, $source:ident,
+        $ferret:ident::$setup:ident, $small:expr, $built:ident
+    ) => {
         $(#[$doc])*
         pub fn $name(
             channel: &mut Channel,
@@ -168,15 +188,19 @@ macro_rules! setup {
             prg: &mut Prg,
             config: $config,
             streams: usize,
+            $($iterations: usize,)?
         ) -> Result<Vec<$ferret>> {
             let mut source: Box<dyn $source> = match config.security {
                 Security::SemiHonest => Box::new($iknp::setup(channel, base, prg)?),
                 Security::Malicious => Box::new($kos::setup(channel, base, prg)?),
             };
-            if let Some(small) = config.small(streams) {
+            let small: Option<$config> = $small(&config, streams, $($iterations)?);
+            if let Some(small) = small {
                 source = Box::new($ferret::setup(channel, prg.fork(), small, &mut *source)?);
             }
-            $built(streams, || $ferret::setup(channel, prg.fork(), config, &mut *source))
+            $built(streams, || {
+                $ferret::$setup(channel, prg.fork(), config, $($iterations,)? &mut *source)
+            })
         }
     };
 }
@@ -184,22 +208,37 @@ macro_rules! setup {
 setup! {
     /// `streams` senders of one Δ, each with seeds of its own, from a base OT in which this side receives; one for each
     /// of as many channels. All interaction of the setup is on `channel`. When one stream fails, all are spent.
-    senders, Config, FerretSender, KosSender, IknpSender, CotSender, tied_senders
+    senders(), Config, KosSender, IknpSender, CotSender, FerretSender::setup, Config::small, tied_senders
 }
 
 setup! {
     /// `streams` receivers; see [`senders`].
-    receivers, Config, FerretReceiver, KosReceiver, IknpReceiver, CotReceiver, tied_receivers
+    receivers(), Config, KosReceiver, IknpReceiver, CotReceiver, FerretReceiver::setup, Config::small, tied_receivers
+}
+
+setup! {
+    /// `streams` senders that each make `iterations` iterations ahead: all traffic is in here, on `channel`. See
+    /// [`senders`] and [`FerretSender::setup_ahead`].
+    senders_ahead(iterations), Config, KosSender, IknpSender, CotSender, FerretSender::setup_ahead,
+    Config::small_ahead, tied_senders
+}
+
+setup! {
+    /// `streams` receivers; see [`senders_ahead`].
+    receivers_ahead(iterations), Config, KosReceiver, IknpReceiver, CotReceiver, FerretReceiver::setup_ahead,
+    Config::small_ahead, tied_receivers
 }
 
 setup! {
     /// `streams` senders of Ferret-Uni; see [`senders`].
-    uni_senders, UniConfig, FerretUniSender, KosSender, IknpSender, CotSender, tied_uni_senders
+    uni_senders(), UniConfig, KosSender, IknpSender, CotSender, FerretUniSender::setup, UniConfig::small,
+    tied_uni_senders
 }
 
 setup! {
     /// `streams` receivers of Ferret-Uni; see [`senders`].
-    uni_receivers, UniConfig, FerretUniReceiver, KosReceiver, IknpReceiver, CotReceiver, tied_uni_receivers
+    uni_receivers(), UniConfig, KosReceiver, IknpReceiver, CotReceiver, FerretUniReceiver::setup, UniConfig::small,
+    tied_uni_receivers
 }
 
 impl UniConfig {
@@ -263,6 +302,17 @@ tied!(tied_uni_receivers, FerretUniReceiver);
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    #[test]
+    fn iterations_ahead_are_the_fewest_that_serve() {
+        for config in Config::both_lanes(Params::E, Security::Malicious) {
+            for count in [0, 1, 200_000, 255_999, 256_000, 256_001, 1_000_000, 10_000_000] {
+                let iterations = config.iterations_ahead(count);
+                assert!(config.total_ahead(iterations) as u64 >= count);
+                assert!(iterations == 1 || (config.total_ahead(iterations - 1) as u64) < count);
+            }
+        }
+    }
 
     #[test]
     fn the_choice_follows_count_link_and_cache() {

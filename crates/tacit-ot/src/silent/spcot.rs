@@ -171,7 +171,8 @@ pub(crate) fn send(
     let masked = |i: usize| cots[i] ^ (delta & Block::mask(bits.get(i)));
     let seed = prg.block();
     channel.send_block(seed)?;
-    let roots = offsets(seed, shape).enumerate().map(|(p, offset)| offset ^ masked(shape.cot(p, 0))).collect();
+    let roots =
+        offsets(seed, shape).enumerate().map(|(p, offset)| offset ^ masked(shape.cot(p, 0))).collect();
     let trees = SenderTrees { shape, delta, roots };
     let mut sums = vec![[Block::ZERO; TREES]; shape.depth];
     let mut message = Vec::with_capacity(TREES * shape.depth);
@@ -248,7 +249,9 @@ impl ReceiverTrees {
             self.keys[self.shape.cot(p, 0)] ^= offset;
         }
         let tile = self.shape.depth * LANES;
-        for (keys, corrections) in self.keys.chunks_exact_mut(tile).zip(corrections.chunks_exact(tile - LANES)) {
+        for (keys, corrections) in
+            self.keys.chunks_exact_mut(tile).zip(corrections.chunks_exact(tile - LANES))
+        {
             keys[LANES..].iter_mut().zip(corrections).for_each(|(key, correction)| *key ^= *correction);
         }
         Ok(())

@@ -97,6 +97,9 @@ pub struct Args {
     /// The LPN set of ferret: a, b, c, d, e, paper or paper-setup; without it, what suits count and link
     #[arg(long, value_name = "SET")]
     set: Option<String>,
+    /// With ferret, all traffic comes first and the rest needs no peer; both sides must say the same
+    #[arg(long, conflicts_with_all = ["pool", "seed"])]
+    up_front: bool,
     /// The code of silent: linear (default) or quasi-cyclic; both sides must say the same
     #[arg(long, value_name = "CODE")]
     code: Option<String>,
@@ -181,7 +184,10 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     if ready.is_none() {
         session.allow(protocol.name)?;
     }
-    let job = Job { protocol, kind: args.kind.into(), count, tuning };
+    let mut job = Job { protocol, kind: args.kind.into(), count, tuning };
+    if args.up_front {
+        job = job.up_front(args.peer.threads())?;
+    }
     let mut share = out.map(|out| Share::new(out, &job, role)).transpose()?;
 
     let sender = role == Role::Sender;
