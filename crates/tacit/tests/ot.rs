@@ -142,10 +142,11 @@ fn ferret_with_all_traffic_up_front() {
         let said: serde_json::Value = serde_json::from_str(&s).unwrap();
         said["rounds"].as_u64().unwrap()
     };
-    let (few, many) = (run("300001", &["--up-front"]), run("2000001", &["--up-front"]));
+    let [small, large] = ["2000001", "4000001"];
+    let (few, many) = (run(small, &["--up-front"]), run(large, &["--up-front"]));
     // Two messages that cross may count as one round or as two.
     assert!(few.abs_diff(many) <= 1, "{few} and {many} rounds");
-    assert!(run("2000001", &[]) > many + 1);
+    assert!(run(large, &[]) >= run(small, &[]) + 3);
     run("600000", &["--up-front", "--kind", "rot", "--threads", "2"]);
     for extra in [["--protocol", "kos", "--kind", "cot"], ["--protocol", "ferret", "--kind", "ot"]] {
         let arguments = ["ot", "--listen", "127.0.0.1:0", "--identity", "alice.key", "--peer", "bob.pub"];
