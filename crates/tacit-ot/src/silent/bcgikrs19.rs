@@ -433,7 +433,8 @@ mod tests {
             a.flush()?;
             let delta = s.source.delta() ^ self.delta;
             let trees = spcot::send(&mut b, &mut s.prg, &mut expander, delta, shape, level)?;
-            let mut message = vec![Block::ZERO; shape.cots()];
+            ch.send_block(a.recv_block()?)?;
+            let mut message = vec![Block::ZERO; shape.corrections()];
             a.recv_blocks(&mut message)?;
             (self.corrections)(&mut message);
             ch.send_blocks(&message)?;
@@ -485,14 +486,15 @@ mod tests {
     fn a_sender_that_lies_is_caught_and_nothing_comes_out() {
         for config in CONFIGS {
             assert!(!HONEST.is_caught(config, 1));
-            let (depth, last) = (config.code.shape(SMALL / 2).depth, config.code.shape(SMALL / 2).cots() - 1);
+            let shape = config.code.shape(SMALL / 2);
+            let (levels, last) = (shape.depth - 1, shape.corrections() - 1);
             // A level's sum, at the top, within and at the leaves.
-            for place in [0, 5, 4 * depth - 1, last] {
+            for place in [0, 5, 4 * levels - 1, last] {
                 let flip = |m: &mut [Block]| m[place] ^= Block::new(1 << 55);
                 assert!(Cheater { corrections: &flip, ..HONEST }.is_caught(config, 2), "correction {place}");
             }
             // Another Δ in one tree, and in all of them.
-            let one = |m: &mut [Block]| (0..depth).for_each(|l| m[4 * l + 2] ^= Block::new(1 << 99));
+            let one = |m: &mut [Block]| (0..levels).for_each(|l| m[4 * l + 2] ^= Block::new(1 << 99));
             assert!(Cheater { corrections: &one, ..HONEST }.is_caught(config, 3));
             assert!(Cheater { delta: Block::new(2), ..HONEST }.is_caught(config, 4));
             assert!(Cheater { digest: &|d| d[0] ^= 0x80, ..HONEST }.is_caught(config, 5));
