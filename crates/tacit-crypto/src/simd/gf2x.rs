@@ -56,8 +56,8 @@ pub static BASIS: LazyLock<[u32; 32]> = LazyLock::new(|| {
 /// The product in GF(2^8) modulo x^8 + x^4 + x^3 + x + 1; of public values only.
 fn mul_bytes(a: u8, b: u8) -> u8 {
     (0..8).rev().fold(0, |product: u8, i| {
-        let doubled = product << 1 ^ (product >> 7) * 0x1b;
-        doubled ^ a * (b >> i & 1)
+        let doubled = (product << 1) ^ ((product >> 7) * 0x1b);
+        doubled ^ (a * (b >> i & 1))
     })
 }
 
@@ -69,9 +69,8 @@ fn mul_pairs([a, b]: [u8; 2], [c, d]: [u8; 2]) -> [u8; 2] {
 
 /// The product in GF(2^32), of public values only.
 pub fn mul(x: u32, y: u32) -> u32 {
-    let halves =
-        |x: u32| (x.to_le_bytes()[..2].try_into().unwrap_or([0; 2]), [(x >> 16) as u8, (x >> 24) as u8]);
-    let ((a, b), (c, d)): (([u8; 2], [u8; 2]), ([u8; 2], [u8; 2])) = (halves(x), halves(y));
+    let ([a0, a1, b0, b1], [c0, c1, d0, d1]) = (x.to_le_bytes(), y.to_le_bytes());
+    let (a, b, c, d) = ([a0, a1], [b0, b1], [c0, c1], [d0, d1]);
     let add = |x: [u8; 2], y: [u8; 2]| [x[0] ^ y[0], x[1] ^ y[1]];
     let high = mul_pairs(b, d);
     let low = add(mul_pairs(a, c), mul_pairs([0, KAPPA], high));
@@ -86,7 +85,9 @@ pub type Parts = [Block; 4];
 /// The parts of the element `t`.
 pub fn parts(t: u32) -> Parts {
     let columns = [0, 8, 16, 24].map(|shift| mul(t, 1 << shift).to_le_bytes());
-    core::array::from_fn(|r| Block::from_bytes(core::array::from_fn(|byte| columns[byte / 4 ^ r][byte / 4])))
+    core::array::from_fn(|r| {
+        Block::from_bytes(core::array::from_fn(|byte| columns[(byte / 4) ^ r][byte / 4]))
+    })
 }
 
 fn add_parts(a: Parts, b: Parts) -> Parts {
@@ -193,7 +194,7 @@ pub fn inverse(backend: Backend, data: &mut [Block], twiddles: &Twiddles, coset:
 
 fn check(data: &[Block]) {
     let n = data.len();
-    assert!(n.is_power_of_two() && n >= 1 << MIN_LOG && n <= 1 << MAX_LOG, "transform length");
+    assert!(n.is_power_of_two() && (1 << MIN_LOG..=1 << MAX_LOG).contains(&n), "transform length");
 }
 
 /// Multiplies all four elements of `data[i]` by element i mod 4 of `values[i / 4]`. Panics unless there are as many.

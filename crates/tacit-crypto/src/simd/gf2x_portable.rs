@@ -11,8 +11,8 @@ fn mul_bytes(x: Block, y: Block) -> Block {
     let mut product = 0u128;
     for i in (0..8).rev() {
         let carries = product >> 7 & BYTES;
-        product = (product & !(BYTES << 7)) << 1 ^ carries * 0x1b;
-        product ^= x & (y >> i & BYTES) * 0xff;
+        product = ((product & !(BYTES << 7)) << 1) ^ (carries * 0x1b);
+        product ^= x & ((y >> i & BYTES) * 0xff);
     }
     Block::new(product)
 }
