@@ -152,7 +152,7 @@ const KOS_CHECK_NS: f64 = 1.5;
 /// A run of silent OT, and each of its OTs, in ns.
 const SILENT_RUN_NS: f64 = 1.2e6;
 const SILENT_LINEAR_NS: f64 = 92.0;
-const SILENT_QUASI_CYCLIC_NS: f64 = 470.0;
+const SILENT_QUASI_CYCLIC_NS: f64 = 138.0;
 /// Of the time of Ferret, the share that waits for memory; the rest is AES.
 const FERRET_GATHERS: f64 = 0.6;
 

@@ -9,7 +9,8 @@ const RIGHT: f64 = 26.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 48.0;
 const LEGEND_ROW: f64 = 22.0;
-const LEGEND_COLUMNS: usize = 2;
+/// Characters of a name that fit half of the width.
+const LEGEND_HALF: usize = 34;
 const COLOURS: usize = 8;
 
 /// Colours for light and dark, told apart by most colour-blind readers; the page and every single file carry them.
@@ -113,7 +114,8 @@ pub fn lines(title: &str, x_label: &str, y_label: &str, series: &[Series]) -> St
     let points = || series.iter().flat_map(|s| s.points.iter().copied()).filter(|p| sound(p));
     let x = Axis::new(points().map(|p| p.0), LEFT, WIDTH - RIGHT);
     let y = Axis::new(points().map(|p| p.1), HEIGHT - BOTTOM, TOP);
-    let rows = series.len().div_ceil(LEGEND_COLUMNS) as f64;
+    let columns = legend_columns(series.iter().map(|s| s.name.as_str()));
+    let rows = series.len().div_ceil(columns) as f64;
     let mut svg = open(title, HEIGHT + rows * LEGEND_ROW);
     for tick in x.ticks() {
         let at = x.place(tick);
@@ -172,7 +174,7 @@ pub fn lines(title: &str, x_label: &str, y_label: &str, series: &[Series]) -> St
             dashes(index),
             path.trim_end()
         );
-        legend(&mut svg, index, &one.name, HEIGHT);
+        legend(&mut svg, (index, columns), &one.name, HEIGHT);
     }
     svg + "</svg>"
 }
@@ -182,10 +184,14 @@ fn dashes(index: usize) -> &'static str {
     ["", "stroke-dasharray:7 4", "stroke-dasharray:2 3", "stroke-dasharray:9 3 2 3"][index / COLOURS % 4]
 }
 
-fn legend(svg: &mut String, index: usize, name: &str, top: f64) {
-    let column = (WIDTH - 16.0) / LEGEND_COLUMNS as f64;
-    let x = 8.0 + (index % LEGEND_COLUMNS) as f64 * column;
-    let y = top + (index / LEGEND_COLUMNS) as f64 * LEGEND_ROW;
+/// Two columns where every name fits half of the width.
+fn legend_columns<'a>(mut names: impl Iterator<Item = &'a str>) -> usize {
+    if names.all(|name| name.chars().count() <= LEGEND_HALF) { 2 } else { 1 }
+}
+
+fn legend(svg: &mut String, (index, columns): (usize, usize), name: &str, top: f64) {
+    let x = 8.0 + (index % columns) as f64 * (WIDTH - 16.0) / columns as f64;
+    let y = top + (index / columns) as f64 * LEGEND_ROW;
     let _ = write!(
         svg,
         "<line x1=\"{x:.1}\" x2=\"{0:.1}\" y1=\"{1:.1}\" y2=\"{1:.1}\" style=\"stroke:var(--c{2});stroke-width:4;{3}\"/>\
@@ -204,11 +210,12 @@ fn legend(svg: &mut String, index: usize, name: &str, top: f64) {
 /// long as their sums on one linear axis.
 pub fn bars(title: &str, parts: &[&str], bars: &[Bar], share: bool, unit: &str) -> String {
     const ROW: f64 = 40.0;
-    let head = TOP + LEGEND_ROW * parts.len().div_ceil(LEGEND_COLUMNS) as f64;
+    let columns = legend_columns(parts.iter().copied());
+    let head = TOP + LEGEND_ROW * parts.len().div_ceil(columns) as f64;
     let height = head + ROW * bars.len().max(1) as f64 + 10.0;
     let mut svg = open(title, height);
     for (index, name) in parts.iter().enumerate() {
-        legend(&mut svg, index, name, TOP - 4.0);
+        legend(&mut svg, (index, columns), name, TOP - 4.0);
     }
     let sum = |bar: &Bar| bar.parts.iter().sum::<f64>();
     let most = bars.iter().map(sum).fold(0.0, f64::max);
