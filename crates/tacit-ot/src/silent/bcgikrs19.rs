@@ -17,7 +17,7 @@
 use super::code::{BlockAccumulate, LinearCode, QuasiCyclic};
 use super::ferret::Spent;
 use super::half_tree::HalfTrees;
-use super::source::{SourceReceiver, SourceSender};
+use super::source::{self, SourceReceiver, SourceSender};
 use super::spcot::{self, CheckMessage, Shape, Trees, Weights};
 use crate::{BaseOt, CotReceiver, CotSender, Error, Result, Security};
 use tacit_crypto::ggm::LANES;
@@ -154,18 +154,7 @@ impl Core {
         context.append("session", &channel.session_id().0);
         context.append("code", config.code.name().as_bytes());
         context.append_u64("malicious", (config.security == Security::Malicious) as u64);
-        let digest = context.clone().challenge_block("parameters");
-        let mine = prg.block();
-        channel.send_blocks(&[digest, mine])?;
-        let [theirs_digest, theirs] = {
-            let mut blocks = [Block::ZERO; 2];
-            channel.recv_blocks(&mut blocks)?;
-            blocks
-        };
-        if theirs_digest != digest {
-            return Err(Error::Malformed { protocol: NAME, what: "the peer uses another code or security" });
-        }
-        context.append_blocks("seeds", &if sends { [mine, theirs] } else { [theirs, mine] });
+        source::agree(channel, &mut context, prg, sends, NAME)?;
         Ok(Core { config, context, run: 0, streams: 0, left: Vec::new(), spent: Spent::default() })
     }
 

@@ -1,9 +1,33 @@
-//! The correlated OTs that silent protocols start from: IKNP, or KOS where the peer may be malicious.
+//! What silent protocols start from: parameters that both sides agree on, and correlated OTs by IKNP, or by KOS where the
+//! peer may be malicious.
 
 use crate::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender};
-use crate::{BaseOt, CotReceiver, CotSender, Result, Security};
+use crate::{BaseOt, CotReceiver, CotSender, Error, Result, Security};
+use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{Block, Prg};
 use tacit_net::Channel;
+
+/// Compares what `context` holds with the peer's, and appends a seed of each side, the sender's first.
+///
+/// Errors: those of the link; `Malformed` when the peer's parameters are others.
+pub(crate) fn agree(
+    channel: &mut Channel,
+    context: &mut Transcript,
+    prg: &mut Prg,
+    sends: bool,
+    protocol: &'static str,
+) -> Result<()> {
+    let digest = context.clone().challenge_block("parameters");
+    let mine = prg.block();
+    channel.send_blocks(&[digest, mine])?;
+    let mut theirs = [Block::ZERO; 2];
+    channel.recv_blocks(&mut theirs)?;
+    if theirs[0] != digest {
+        return Err(Error::Malformed { protocol, what: "the peer uses another code, field or security" });
+    }
+    context.append_blocks("seeds", &if sends { [mine, theirs[1]] } else { [theirs[1], mine] });
+    Ok(())
+}
 
 macro_rules! source {
     ($name:ident, $iknp:ident, $kos:ident) => {

@@ -415,3 +415,39 @@ pub(crate) fn receive_digest_of(
         Err(Error::Cheated { protocol, what: "the single-point correlations do not fit Δ" })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tacit_net::memory;
+
+    /// A receiver whose correlations are all equal, and that takes two trees' bits apart, holds two corrections of equal
+    /// level sums; without offsets at the roots they differ by Δ.
+    #[test]
+    fn equal_correlations_do_not_show_delta() {
+        let shape = Shape { tiles: 1, depth: 4 };
+        let delta = Prg::from_seed(Block::new(1)).block().with_lsb(true);
+        let equal = vec![Block::new(7); shape.cots()];
+        let (sent, corrections) = memory::run(
+            |ch| {
+                let mut expander = HalfTrees::new(shape.depth, Block::new(2));
+                send(ch, &mut Prg::from_seed(Block::new(3)), &mut expander, delta, shape, &equal).map(|_| ())
+            },
+            |ch| {
+                let mut bits = BitVec::zeros(shape.cots());
+                (0..shape.depth).for_each(|level| bits.set(shape.cot(1, level), true));
+                ch.send(bits.as_bytes()).unwrap();
+                ch.recv_block().unwrap();
+                let mut corrections = vec![Block::ZERO; shape.corrections()];
+                ch.recv_blocks(&mut corrections).unwrap();
+                corrections
+            },
+        );
+        sent.unwrap();
+        for (i, a) in corrections.iter().enumerate() {
+            for b in &corrections[..i] {
+                assert!(*a ^ *b != delta && a != b, "two trees are equal");
+            }
+        }
+    }
+}

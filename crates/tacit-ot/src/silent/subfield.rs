@@ -17,7 +17,7 @@ use super::bcgikrs19::{LARGEST_RUN, linear_weight, positions, shape_of};
 use super::code::{BlockAccumulate, LinearCode};
 use super::ferret::Spent;
 use super::half_tree::HalfTrees;
-use super::source::{SourceReceiver, SourceSender};
+use super::source::{self, SourceReceiver, SourceSender};
 use super::spcot::{self, CheckMessage, Shape, Trees, Weights};
 use crate::{BaseOt, CotReceiver, CotSender, Error, Result, Security, VoleReceiver, VoleSender};
 use tacit_crypto::aes::Aes128;
@@ -117,15 +117,7 @@ impl Core {
         context.append("session", &channel.session_id().0);
         context.append_u64("degree", field.degree as u64);
         context.append_u64("malicious", (security == Security::Malicious) as u64);
-        let digest = context.clone().challenge_block("parameters");
-        let mine = prg.block();
-        channel.send_blocks(&[digest, mine])?;
-        let mut theirs = [Block::ZERO; 2];
-        channel.recv_blocks(&mut theirs)?;
-        if theirs[0] != digest {
-            return Err(Error::Malformed { protocol: NAME, what: "the peer uses another field or security" });
-        }
-        context.append_blocks("seeds", &if sends { [mine, theirs[1]] } else { [theirs[1], mine] });
+        source::agree(channel, &mut context, prg, sends, NAME)?;
         Ok(Core { field, security, context, run: 0, spent: Spent::default() })
     }
 

@@ -19,7 +19,7 @@ use crate::convert::CotToRot;
 use crate::silent::bcgikrs19::{LARGEST_RUN, linear_weight, positions, shape_of};
 use crate::silent::code::FieldAccumulate;
 use crate::silent::pprf::{Ggm, Leaves, Line, Punctured, equal};
-use crate::silent::source::{SourceReceiver, SourceSender};
+use crate::silent::source::{self, SourceReceiver, SourceSender};
 use crate::silent::spcot::Shape;
 use crate::{BaseOt, Error, Result, Security, VoleReceiver, VoleSender};
 use core::marker::PhantomData;
@@ -56,15 +56,7 @@ impl<F: Field> Core<F> {
         context.append("session", &channel.session_id().0);
         context.append("field", F::NAME.as_bytes());
         context.append_u64("malicious", (security == Security::Malicious) as u64);
-        let digest = context.clone().challenge_block("parameters");
-        let mine = prg.block();
-        channel.send_blocks(&[digest, mine])?;
-        let mut theirs = [Block::ZERO; 2];
-        channel.recv_blocks(&mut theirs)?;
-        if theirs[0] != digest {
-            return Err(Error::Malformed { protocol: NAME, what: "the peer uses another field or security" });
-        }
-        context.append_blocks("seeds", &if sends { [mine, theirs[1]] } else { [theirs[1], mine] });
+        source::agree(channel, &mut context, prg, sends, NAME)?;
         Ok(Core { context, run: 0, spent: false, field: PhantomData })
     }
 
