@@ -34,7 +34,7 @@ struct Cli {
     #[arg(long, global = true)]
     json: bool,
     /// Shows no progress and no notes
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, overrides_with = "quiet")]
     quiet: bool,
     /// Takes options from a TOML file; see docs/configuration.md
     #[arg(long, global = true, value_name = "FILE")]

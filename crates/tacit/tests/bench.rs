@@ -39,7 +39,7 @@ fn results(text: &str) -> Vec<Value> {
 }
 
 fn ot(bench: &Bench, more: &[&str]) -> Value {
-    let mut words = vec!["--json", "bench", "ot", "--protocol", "iknp", "--repeat", "2"];
+    let mut words = vec!["--json", "--quiet", "bench", "ot", "--protocol", "iknp", "--repeat", "2"];
     if !more.contains(&"--count") {
         words.extend(["--count", "4096"]);
     }

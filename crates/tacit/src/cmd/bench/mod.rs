@@ -31,8 +31,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tacit::crypto::simd;
-use tacit::net::{Agreement, Channel, LinkModel};
+use tacit::net::{Agreement, Channel, Limits, LinkModel};
 use tacit::{Error, Result, Security, Session, security_name};
 
 const AFTER: &str = "\
@@ -213,7 +214,9 @@ impl Common {
     }
 
     fn session(&self, session: Session, keys: &Path, own: &str, peer: &str) -> Result<Session> {
-        let session = session.threads(self.threads.into()).link(self.link);
+        // A copy that fails before it connects is not waited for longer than this.
+        let limits = Limits { accept: Some(Duration::from_secs(30)), ..Limits::default() };
+        let session = session.threads(self.threads.into()).link(self.link).limits(limits);
         if self.tls {
             session.keys(&keys.join(own), &keys.join(peer).with_extension("pub"))
         } else {
