@@ -3,7 +3,7 @@
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::memory;
 use tacit_ot::base::rot_from_ot;
-use tacit_ot::{Error, RotReceiver, RotSender, base};
+use tacit_ot::{Error, RotReceiver, RotSender, Security, base};
 
 const SIZES: [usize; 7] = [0, 1, 2, 127, 128, 129, 768];
 
@@ -90,10 +90,16 @@ fn standard_ot_delivers_the_chosen_blocks() {
 
 #[test]
 fn random_ot_from_standard_ot_is_correct_and_fresh() {
-    for name in [base::mr19::NAME, base::mrr21::NAME, base::pvw08::NAME] {
+    for (name, security) in [
+        (base::mr19::NAME, Security::Malicious),
+        (base::mrr21::NAME, Security::Malicious),
+        (base::pvw08::NAME, Security::Malicious),
+        (base::bdgm19::NAME, Security::SemiHonest),
+    ] {
         let ot = || base::by_name(name).unwrap();
-        let mut sender = rot_from_ot::Sender::new(ot(), Prg::from_seed(Block::new(1))).unwrap();
-        let mut receiver = rot_from_ot::Receiver::new(ot(), Prg::from_seed(Block::new(2))).unwrap();
+        let prg = |seed| Prg::from_seed(Block::new(seed));
+        let mut sender = rot_from_ot::Sender::new(ot(), security, prg(1)).unwrap();
+        let mut receiver = rot_from_ot::Receiver::new(ot(), security, prg(2)).unwrap();
         let sizes = [0, 1, 128, 129];
         let (sent, received) = memory::run(
             |c| {
@@ -122,10 +128,11 @@ fn random_ot_from_standard_ot_is_correct_and_fresh() {
         // 258 fair bits: eight standard deviations either side.
         assert!((65..=193).contains(&ones), "{name}: {ones} ones");
     }
-    for name in [base::co15::NAME, base::csw20::NAME] {
-        let refused = rot_from_ot::Sender::new(base::by_name(name).unwrap(), Prg::from_os());
+    for name in [base::co15::NAME, base::csw20::NAME, base::bdgm19::NAME] {
+        let ot = || base::by_name(name).unwrap();
+        let refused = rot_from_ot::Sender::new(ot(), Security::Malicious, Prg::from_os());
         assert!(matches!(refused.err(), Some(Error::Usage { .. })), "{name}");
-        let refused = rot_from_ot::Receiver::new(base::by_name(name).unwrap(), Prg::from_os());
+        let refused = rot_from_ot::Receiver::new(ot(), Security::Malicious, Prg::from_os());
         assert!(matches!(refused.err(), Some(Error::Usage { .. })), "{name}");
     }
 }
@@ -136,7 +143,7 @@ fn rot_from_ot_catches_a_receiver_that_opens_other_strings() {
     for attempt in 0..16 {
         let n = 4;
         let ot = || base::by_name(base::mr19::NAME).unwrap();
-        let mut sender = rot_from_ot::Sender::new(ot(), Prg::from_os()).unwrap();
+        let mut sender = rot_from_ot::Sender::new(ot(), Security::Malicious, Prg::from_os()).unwrap();
         let mut out = vec![[Block::ZERO; 2]; n];
         let (result, ()) = memory::run(
             |c| sender.extend(c, &mut out),

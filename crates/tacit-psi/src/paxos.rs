@@ -64,7 +64,7 @@ pub const NAME: &str = "paxos";
 pub const MAX_ELEMENTS: usize = 1 << 24;
 
 /// Slots sent before the sender's checks catch up: eight batches of OOS.
-const CHUNK: usize = 8 * 255 * 128;
+pub const CHUNK: usize = 8 * 255 * 128;
 /// Elements hashed, or tags sent, at a time.
 const STEP: usize = 1024;
 

@@ -1,9 +1,10 @@
 //! Functions of two parties: rows of inputs, spread over a session's channels.
 
 use crate::ot::{AnyReceiver, AnySender, Protocol, Tuning, in_parallel, protocol};
+use crate::plan::{EvalRequest, Link};
 use crate::{Error, Result, Security, Session};
 use std::io::{Seek, Write};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tacit_2pc::circuit::named::Function;
 use tacit_2pc::cut_and_choose::{self, Copies, Evaluator, Garbler, State, StateHeader};
 use tacit_2pc::semi_honest::{self, OutputTo, Owner, Prepared};
@@ -228,13 +229,8 @@ impl Job<'_> {
         };
         let evaluator = Evaluator::new(self.receiver(channel, base, prg)?, prg);
         let copies = self.options.copies.unwrap_or_else(|| {
-            let (circuit, shape) = (self.function.circuit(), self.function.circuit().shape());
-            let owned = |owner| {
-                let inputs = self.function.owners().iter().zip(&shape.inputs);
-                inputs.filter(|(of, _)| **of == owner).map(|(_, &bits)| u64::from(bits)).sum()
-            };
-            let inputs = [owned(Owner::Garbler), owned(Owner::Evaluator)];
-            Copies::for_link(rate, circuit.stats().and, inputs, shape.output_bits() as u64)
+            let link = Link { megabits: rate * 8e-6, round_trip: Duration::ZERO };
+            EvalRequest::new(self.function, self.output_to, self.security).copies(&link)
         });
         if self.options.copies.is_none() {
             let number = Copies::ALL.iter().position(|known| *known == copies).unwrap_or_default();

@@ -5,6 +5,10 @@
 //! of the implementation, fitted on one machine; rates carry them to
 //! another. A protocol without a model here is never picked.
 
+mod eval;
+
+pub use eval::{EvalCandidate, EvalRequest, eval};
+
 use crate::limits::Limit;
 use crate::ot::{self, Kind, PROTOCOLS, Protocol, Tuning};
 use crate::{Result, assumptions, security_name};
@@ -12,6 +16,7 @@ use std::fmt;
 use std::time::Duration;
 use tacit_net::{Channel, LinkModel, Party};
 use tacit_ot::Security;
+use tacit_ot::extension::{iknp, kos, oos};
 use tacit_ot::silent::bcgikrs19::{Code, Config as SilentConfig, LARGEST_RUN};
 use tacit_ot::silent::ferret::{Config as FerretConfig, Lanes, Params as FerretParams};
 use tacit_ot::silent::ferret_setup::{CACHE, Cost};
@@ -136,9 +141,9 @@ struct Work {
     trips: f64,
 }
 
-/// Points of 128 base OTs on the slower side, both sides' shares in turn, and their bytes.
+/// Points of 127 base OTs on the slower side, both sides' shares in turn, and their bytes: a point, and 80 each.
 const SETUP_POINTS: f64 = 420.0;
-const SETUP_BYTES: f64 = 128.0 * 96.0;
+const SETUP_BYTES: f64 = 40.0 + 127.0 * 80.0;
 /// Round trips of the base OTs.
 const SETUP_TRIPS: f64 = 0.6;
 /// OTs that a thread makes at a time, and messages of chosen OT that go together.
@@ -221,17 +226,17 @@ impl Pick {
             awaited: cost.bytes,
             trips: cost.trips,
         };
-        let extension = |ns: f64, check: f64, bytes: f64, trips: f64| Work {
+        let extension = |ns: f64, check: f64, bytes: fn(usize) -> u64, trips: f64| Work {
             aes: n * (ns - check),
             multiply_add: n * check,
             gather: 0.0,
-            streamed: n * bytes,
+            streamed: (share / PIECE * bytes(PIECE as usize) + bytes((share % PIECE) as usize)) as f64,
             awaited: 0.0,
             trips: trips * pieces,
         };
         let mut work = match self.protocol.name {
-            "iknp" => extension(IKNP_NS, 0.0, 15.875, 0.5),
-            "kos" => extension(KOS_NS, KOS_CHECK_NS, 15.94, 1.5),
+            "iknp" => extension(IKNP_NS, 0.0, iknp::bytes, 0.5),
+            "kos" => extension(KOS_NS, KOS_CHECK_NS, kos::bytes, 1.5),
             "ferret" => silent(self.tuning.ferret.cost(share, threads, CACHE)),
             "ferret-uni" => silent(self.tuning.ferret_uni.cost(share, threads, CACHE)),
             "silent" => silent(dual_lpn(self.tuning.silent, share, request.kind)),
@@ -239,6 +244,8 @@ impl Pick {
         };
         if request.kind != Kind::Cot {
             work.aes += n * hashing_ns(self.protocol.name);
+            // The hash's salt.
+            work.streamed += 16.0;
             if !self.protocol.name.starts_with("ferret") {
                 // The receiver waits for the hash's salt before it begins.
                 work.trips += 0.8;
@@ -290,8 +297,10 @@ fn dual_lpn(config: SilentConfig, share: u64, kind: Kind) -> Cost {
     let largest = if kind == Kind::Ot { CHOSEN_PIECE } else { LARGEST_RUN as u64 };
     let runs = share.div_ceil(largest.max(1)).max(1) as f64;
     let each = share.min(largest);
-    let mut cost = Cost::of_extension(config.base_cots(each as usize) as f64, config.security);
-    cost.bytes += 16.125 * config.base_cots(each as usize) as f64;
+    let cots = config.base_cots(each as usize);
+    let mut cost = Cost::of_extension(cots as f64, config.security);
+    let extension = if config.security == Security::Malicious { kos::bytes } else { iknp::bytes };
+    cost.bytes = extension(cots) as f64 + config.bytes(each as usize) as f64;
     cost.ns += SILENT_RUN_NS
         + each.max(1 << 14) as f64
             * match config.code {
@@ -299,7 +308,8 @@ fn dual_lpn(config: SilentConfig, share: u64, kind: Kind) -> Cost {
                 Code::QuasiCyclic => SILENT_QUASI_CYCLIC_NS,
             };
     cost.trips += if config.security == Security::Malicious { 2.0 } else { 1.0 };
-    Cost { ns: runs * cost.ns, bytes: runs * cost.bytes, trips: runs * cost.trips + 0.5 }
+    // Before the first, the parties exchange parameters and seeds.
+    Cost { ns: runs * cost.ns, bytes: runs * cost.bytes + 64.0, trips: runs * cost.trips + 0.5 }
 }
 
 /// Random from correlated OT, for each: the part that does not hide behind the rest.
@@ -340,33 +350,48 @@ fn fastest<'a>(all: &'a [Pick], request: &Request<'_>, link: &Link, machine: &Ma
     timed.reduce(|best, next| if next.0 < best.0 { next } else { best }).map_or(&all[0], |(_, best)| best)
 }
 
-/// The intersection of two sets of `count` elements each, by every protocol that there is, the fastest first.
-pub fn psi(count: u64, security: Security, link: &Link, machine: &Machine) -> Vec<Candidate> {
-    // Of PaXoS, fitted at 2^20 on the reference machine: 1.74 s and 1.47 s, over loopback.
-    let (aes, bytes) = match security {
-        Security::Malicious => (2_900.0, 229.7),
-        Security::SemiHonest => (2_450.0, 142.7),
+/// The intersection of two sets of `count` elements each, by every protocol that there is and gives at least `security`, the fastest
+/// first.
+///
+/// An error if the sets are larger than any protocol takes.
+pub fn psi(count: u64, security: Security, link: &Link, machine: &Machine) -> Result<Vec<Candidate>> {
+    let enough = match security {
+        Security::Malicious => &[Security::Malicious][..],
+        Security::SemiHonest => &[Security::SemiHonest, Security::Malicious],
     };
+    enough.iter().map(|&security| paxos(count, security, link, machine)).collect()
+}
+
+fn paxos(count: u64, security: Security, link: &Link, machine: &Machine) -> Result<Candidate> {
+    use tacit_psi::paxos::{CHUNK, NAME, Parameters};
+    // Fitted at 2^20 on the reference machine: 1.74 s and 1.47 s, over loopback.
+    let aes = match security {
+        Security::Malicious => 2_900.0,
+        Security::SemiHonest => 2_450.0,
+    };
+    let elements = usize::try_from(count).unwrap_or(usize::MAX);
+    let parameters = Parameters::new(elements, elements, security)?;
+    let (slots, length) = (parameters.shape().slots(), parameters.code_length());
+    let n = count as f64;
     // Each chunk of the store waits once for its check.
-    const CHUNK: f64 = 261_120.0;
-    const SLOTS: f64 = 2.04;
-    let (n, setup) = (count as f64, 4.0 * SETUP_BYTES);
-    let trips = 6.0 + (SLOTS * n / CHUNK).ceil();
-    let bytes = n * bytes + setup;
+    let trips = 6.0 + slots.div_ceil(CHUNK) as f64;
+    // The seeds of the code's columns come of KOS.
+    let store = oos::bytes(slots, length, parameters.code_dimension()) + kos::bytes(length);
+    let bytes = SETUP_BYTES + store as f64 + n * parameters.tag_bytes() as f64;
     // The steps follow one another: transfer and computing add.
     let nanoseconds = n * aes * machine.aes
         + bytes * 8e3 / link.megabits
         + trips * link.round_trip.as_secs_f64() * 1e9
         + 2.0 * SETUP_POINTS * machine.point;
-    vec![Candidate {
-        protocol: tacit_psi::paxos::NAME,
+    Ok(Candidate {
+        protocol: NAME,
         variant: String::new(),
         security,
         time: Duration::from_secs_f64((nanoseconds / 1e9).min(1e15)),
         bytes: bytes as u64,
         rounds: trips as u64,
-        assumptions: names(tacit_psi::paxos::NAME),
-    }]
+        assumptions: names(NAME),
+    })
 }
 
 /// What the protocol called `name` rests on, by its own declaration.
@@ -549,8 +574,99 @@ mod tests {
         let far = find(&link(8.0, 100), Kind::Cot);
         assert!(((far.time - slow.time).as_secs_f64() - 0.11).abs() < 1e-6, "{far:?}");
         let chosen = find(&link(8.0, 0), Kind::Ot);
-        assert_eq!(chosen.bytes, ((1u64 << 20) as f64 * (15.875 + 32.125) + SETUP_BYTES) as u64);
+        // The receiver's salt, corrections, and both messages.
+        assert_eq!(chosen.bytes, ((1u64 << 20) as f64 * (15.875 + 32.125) + 16.0 + SETUP_BYTES) as u64);
         assert!(slow.assumptions.iter().all(|name| !name.is_empty()) && !slow.assumptions.is_empty());
+    }
+
+    #[test]
+    fn predicted_bytes_of_an_intersection_are_those_that_are_sent() {
+        use tacit_crypto::Prg;
+        use tacit_psi::paxos::{Learns, Options, run};
+        for (count, security) in
+            [(300, Security::SemiHonest), (20_000, Security::SemiHonest), (20_000, Security::Malicious)]
+        {
+            let base = ot::base_ot(None, security).unwrap();
+            let elements: Vec<[u8; 8]> = (0..count).map(u64::to_le_bytes).collect();
+            let side = |learns, channel: &mut Channel| {
+                let options = Options { learns, security, max_peer_elements: count, base: &*base };
+                run(channel, &mut Prg::from_os(), &elements, &options, &mut |_, _, _| ()).unwrap();
+                channel.flush().unwrap();
+                channel.stats().bytes_sent
+            };
+            let (a, b) = tacit_net::memory::run(
+                |channel| side(Learns::Me, channel),
+                |channel| side(Learns::Peer, channel),
+            );
+            let all = psi(count, security, &link(100.0, 1), &REFERENCE).unwrap();
+            let told = all.iter().find(|c| c.security == security).unwrap().bytes;
+            let off = told as f64 / (a + b) as f64 - 1.0;
+            assert!(off.abs() < 0.02, "{count} {security:?}: told {told}, sent {}", a + b);
+            assert!(all[0].security == security && all.last().unwrap().security == Security::Malicious);
+        }
+        assert!(psi(1 << 40, Security::Malicious, &link(100.0, 1), &REFERENCE).is_err());
+    }
+
+    /// Bytes of both directions for `request` by `pick`, base OTs included.
+    fn sent(pick: &Pick, request: &Request<'_>) -> u64 {
+        use tacit_crypto::{BitVec, Block, Prg};
+        use tacit_ot::convert::{CotToRot, RotToOt};
+        use tacit_ot::{CotReceiver, CotSender, OtReceiver, OtSender, RotReceiver, RotSender};
+        let base = ot::base_ot(None, request.security).unwrap();
+        let n = request.count as usize;
+        let send = |channel: &mut Channel| {
+            let mut prg = Prg::from_os();
+            let mut cot =
+                pick.protocol.senders_with(channel, &*base, &mut prg, 1, pick.tuning).unwrap().remove(0);
+            let mut pairs = vec![[Block::ZERO; 2]; n];
+            match request.kind {
+                Kind::Cot => cot.extend(channel, &mut vec![Block::ZERO; n]),
+                Kind::Rot => CotToRot::new(cot, &mut prg).extend(channel, &mut pairs),
+                Kind::Ot => RotToOt::new(CotToRot::new(cot, &mut prg)).send(channel, &pairs),
+            }
+            .unwrap();
+            channel.flush().unwrap();
+        };
+        let receive = |channel: &mut Channel| {
+            let mut prg = Prg::from_os();
+            let mut cot =
+                pick.protocol.receivers_with(channel, &*base, &mut prg, 1, pick.tuning).unwrap().remove(0);
+            let mut out = vec![Block::ZERO; n];
+            match request.kind {
+                Kind::Cot => cot.extend(channel, &mut out),
+                Kind::Rot => CotToRot::new(cot, &mut prg).extend(channel, &mut out).map(|_| ()),
+                Kind::Ot => {
+                    RotToOt::new(CotToRot::new(cot, &mut prg)).receive(channel, &BitVec::zeros(n), &mut out)
+                }
+            }
+            .unwrap();
+            channel.flush().unwrap();
+            let stats = channel.stats();
+            stats.bytes_sent + stats.bytes_received
+        };
+        tacit_net::memory::run(send, receive).1
+    }
+
+    #[test]
+    fn predicted_bytes_are_those_that_are_sent() {
+        for (kind, count) in [(Kind::Cot, 1000), (Kind::Rot, 100_000), (Kind::Ot, 300_000)] {
+            for security in [Security::SemiHonest, Security::Malicious] {
+                let wanted = request(security, kind, count);
+                for pick in variants(&wanted).unwrap() {
+                    // The larger sets make many millions at a time.
+                    let Tuning { ferret, .. } = pick.tuning;
+                    let large = pick.protocol.name == "ferret" && !matches!(ferret.params.name, "d" | "e");
+                    if large || pick.protocol.name == "ferret-uni" {
+                        continue;
+                    }
+                    let told = pick.predict(&wanted, &link(100.0, 1), &REFERENCE).unwrap().bytes;
+                    let sent = sent(&pick, &wanted);
+                    let off = told as f64 / sent as f64 - 1.0;
+                    let name = (pick.protocol.name, pick.variant(), kind, count, security);
+                    assert!(off.abs() < 0.01, "{name:?}: told {told}, sent {sent}");
+                }
+            }
+        }
     }
 
     #[test]

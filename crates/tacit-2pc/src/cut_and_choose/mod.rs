@@ -63,10 +63,6 @@ use tacit_crypto::{BitVec, Prg, RHO};
 
 pub(crate) const PROTOCOL: &str = "wmk17";
 
-/// Nanoseconds that the copies of an AND gate take the slower party, with whole tables and with coded ones.
-const NS_GATE: f64 = 750.0;
-const NS_CODED: f64 = 3_300.0;
-
 /// How many copies are garbled, and which are evaluated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Copies {
@@ -99,30 +95,18 @@ impl Copies {
         if self.coded() { format!("{}/{}", self.total, self.evaluated) } else { self.total.to_string() }
     }
 
-    /// The fastest over a link that carries so many bytes a second from P1 to P2, for a function of `ands` AND gates with so many
-    /// input bits of P1's and P2's and output bits.
-    ///
-    /// Gates cost time or bytes, whichever takes longer; inputs and outputs cost bytes. Nanoseconds a gate are of one machine, and
-    /// only their ratio to the bytes matters.
-    pub fn for_link(bytes_per_second: f64, ands: u64, inputs: [u64; 2], outputs: u64) -> Copies {
-        let seconds = |copies: Copies| {
-            let (sent, compute) =
-                if copies.coded() { (copies.evaluated, NS_CODED) } else { (copies.total, NS_GATE) };
-            let bits = 96.0 * inputs[0] as f64 + 64.0 * inputs[1] as f64 + 32.0 * outputs as f64;
-            let gate = (compute * 1e-9).max(32.0 * sent as f64 / bytes_per_second);
-            ands as f64 * gate + bits * copies.total as f64 / bytes_per_second
-        };
-        let mut best = Copies::STANDARD;
-        for copies in Copies::ALL {
-            if seconds(copies) < seconds(best) {
-                best = copies;
-            }
-        }
-        best
+    /// Copies garbled.
+    pub fn total(self) -> usize {
+        self.total
+    }
+
+    /// Of each gate, the tables that travel, or combinations of them: of all copies, or as many as are evaluated.
+    pub fn tables(self) -> usize {
+        if self.coded() { self.evaluated } else { self.total }
     }
 
     /// Whether tables travel as combinations.
-    fn coded(self) -> bool {
+    pub fn coded(self) -> bool {
         self.evaluated > 0
     }
 

@@ -3,7 +3,7 @@
 //! Realises: random OT with uniform messages and uniform choice bits, whoever cheats. Security: malicious, universally
 //! composable, if the OT beneath is. ROTed says that the transform does not apply to random OTs of the endemic kind; it is
 //! therefore run on *standard* OT, which [`standard`] makes of them. Protocols that are not composable, or
-//! whose sender may guess choice bits, are refused. Rounds: the standard OT's, with the commitment before it and the sender's bits
+//! whose sender may guess choice bits, are refused, unless the peer is only semi-honest. Rounds: the standard OT's, with the commitment before it and the sender's bits
 //! in its last message, and one message more. Bytes: 64 and 32 an OT to the sender, 32 and 1/8 an OT to the receiver, beside the base OT.
 //!
 //! What the proof needs: the receiver is bound to r before it sees anything of the sender's messages, so it biases none;
@@ -23,10 +23,10 @@ pub const NAME: &str = "rot-from-ot";
 const COMMITMENT_BYTES: usize = 32;
 const OPENING_BYTES: usize = 32;
 
-fn check(ot: &dyn BaseOt) -> Result<()> {
+fn check(ot: &dyn BaseOt, security: Security) -> Result<()> {
     let composable =
         !matches!(ot.functionality(), Functionality::Standalone | Functionality::SelectiveFailure);
-    if composable && ot.security() == Security::Malicious {
+    if security == Security::SemiHonest || composable && ot.security() == Security::Malicious {
         Ok(())
     } else {
         Err(Error::Usage { protocol: NAME, what: "the transform needs a composable, malicious base OT" })
@@ -46,9 +46,9 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender over `ot`; errors when the transform does not apply to it.
-    pub fn new(ot: Box<dyn BaseOt + Send + Sync>, prg: Prg) -> Result<Self> {
-        check(&*ot)?;
+    /// A sender over `ot`; errors when with it the transform does not give `security`.
+    pub fn new(ot: Box<dyn BaseOt + Send + Sync>, security: Security, prg: Prg) -> Result<Self> {
+        check(&*ot, security)?;
         Ok(Sender { ot, prg })
     }
 }
@@ -93,9 +93,9 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver over `ot`; errors when the transform does not apply to it.
-    pub fn new(ot: Box<dyn BaseOt + Send + Sync>, prg: Prg) -> Result<Self> {
-        check(&*ot)?;
+    /// A receiver over `ot`; errors as for [`Sender::new`].
+    pub fn new(ot: Box<dyn BaseOt + Send + Sync>, security: Security, prg: Prg) -> Result<Self> {
+        check(&*ot, security)?;
         Ok(Receiver { ot, prg })
     }
 }

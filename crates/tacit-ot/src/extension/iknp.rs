@@ -25,6 +25,11 @@ const STRIDE: usize = stride_for(TILE);
 /// Pairs of seeds that are wiped when dropped.
 pub(super) type Pairs = Zeroizing<Vec<[Block; 2]>>;
 
+/// Bytes of both directions for `n` correlations, the setup left out.
+pub fn bytes(n: usize) -> u64 {
+    (n.div_ceil(128) * COLUMNS * size_of::<Block>()) as u64
+}
+
 /// Seeds from any base OT, the sender's side: Δ's bits 1 to 127 are the choices.
 pub(super) fn sender_seeds(
     channel: &mut Channel,

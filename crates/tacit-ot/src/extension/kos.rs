@@ -48,6 +48,14 @@ fn batch_count(n: usize) -> usize {
     n.div_ceil(128).div_ceil(BATCH - 1)
 }
 
+/// Bytes of both directions for `n` correlations asked for at once, the setup left out.
+pub fn bytes(n: usize) -> u64 {
+    let batches = batch_count(n);
+    let columns = (n.div_ceil(128) + batches) * COLUMNS;
+    // χ, and x with the hashes of the columns.
+    ((columns + batches * (1 + KAPPA)) * size_of::<Block>()) as u64
+}
+
 /// Whether any stream of one setup has failed; then none of them goes on.
 #[derive(Clone, Default)]
 pub(super) struct Spent(Arc<AtomicBool>);

@@ -52,6 +52,14 @@ fn batch_count(n: usize) -> usize {
     n.div_ceil(128).div_ceil(BATCH - 1)
 }
 
+/// Bytes of both directions for `n` rows over a code of `length` and `dimension`, the setup left out.
+pub fn bytes(n: usize, length: usize, dimension: usize) -> u64 {
+    let batches = batch_count(n);
+    // χ, and the hashes of message columns and of T's.
+    let check = batches * (1 + dimension + length);
+    (((n.div_ceil(128) + batches) * length + check) * size_of::<Block>()) as u64
+}
+
 fn fits<const K: usize, const W: usize>(code: &dyn LinearCode) -> Result<()> {
     if code.length() == 128 * W && code.dimension() <= 128 * K {
         Ok(())

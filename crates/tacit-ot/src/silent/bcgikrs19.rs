@@ -125,6 +125,13 @@ impl Config {
         }
     }
 
+    /// Bytes of both directions for a request of `count`, at most [`LARGEST_RUN`], beside the base correlations.
+    pub fn bytes(&self, count: usize) -> usize {
+        // The check's seed, its masked weights, and a digest.
+        let check = if self.check_cots() > 0 { 2 * size_of::<Block>() + 32 } else { 0 };
+        size_of::<Block>() + self.code.shape(Core::run_size(count)).bytes() + check
+    }
+
     /// Base correlations that a request of `count` takes, at most [`LARGEST_RUN`].
     pub fn base_cots(&self, count: usize) -> usize {
         self.code.shape(Core::run_size(count)).cots() + self.check_cots()

@@ -15,7 +15,8 @@ pub fn show(
     named: Option<&str>,
     learns: &str,
 ) -> Result<()> {
-    let picked = named.or_else(|| candidates.first().map(|candidate| candidate.protocol));
+    let picked =
+        candidates.iter().position(|candidate| named.is_none_or(|named| named == candidate.protocol));
     if !context.json {
         let head = format!(
             "{count} items, {link}\n  {:<12} {:>12} {:>14} {:>7}  {:<12} rests on",
@@ -23,8 +24,8 @@ pub fn show(
         );
         context.result(&json!(null), &head)?;
     }
-    for candidate in candidates {
-        let is_picked = picked == Some(candidate.protocol);
+    for (index, candidate) in candidates.iter().enumerate() {
+        let is_picked = picked == Some(index);
         let object = json!({
             "name": "plan",
             "job": name,

@@ -172,7 +172,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 fn dry_run(args: &Args, context: &Context) -> Result<()> {
     let keys = Table::read(args, context)?.keys.elements().len() as u64;
     let link = args.peer.link().into();
-    let candidates = tacit::plan::psi(keys, args.security.into(), &link, &tacit::plan::Machine::measure());
+    let candidates = tacit::plan::psi(keys, args.security.into(), &link, &tacit::plan::Machine::measure())?;
     let learns = match args.result {
         Gets::Me => format!("that we have {keys} distinct keys; nothing else"),
         _ => format!(

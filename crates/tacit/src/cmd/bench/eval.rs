@@ -1,20 +1,20 @@
-//! `tacit bench eval`: a function by two parties. Of `wmk17` a run is everything from the base OTs on; of `yao` setup is the
-//! base OTs, and a run does everything else.
+//! `tacit bench eval`: a function by two parties. Of `wmk17` a run is everything from the base OTs on, either at once or in the
+//! two halves of `tacit eval --offline` and `--online`; of `yao` setup is the base OTs, and a run does everything else.
 
-use super::{
-    Common, Subject,
-    measure::{Side, measure},
-};
+use super::measure::{Runs, Side, measure, measure_phases};
+use super::{Common, Subject, record::check_memory};
 use crate::cli::Context;
 use crate::cli::peer::Security as SecurityArg;
 use crate::cmd::eval::{OutputArg, load, output_to};
 use tacit::crypto::{BitVec, Prg};
-use tacit::eval::protocol_name;
+use tacit::eval::{Job, Options, protocol_name};
 use tacit::net::{Agreement, Channel};
+use tacit::plan::EvalRequest;
+use tacit::sealed::FileKey;
 use tacit::two_pc::circuit::named::Function;
 use tacit::two_pc::circuit::value::Field;
 use tacit::two_pc::circuit::{Bit, Builder, Uint};
-use tacit::two_pc::cut_and_choose::{Evaluator, Garbler, Job};
+use tacit::two_pc::cut_and_choose::{Copies, State};
 use tacit::two_pc::semi_honest::{self, OutputTo, Owner, Prepared};
 use tacit::{Error, Result, Security, ot};
 
@@ -32,6 +32,12 @@ pub struct Args {
     /// Who learns the outputs
     #[arg(long, value_enum, default_value = "evaluator")]
     output_to: OutputArg,
+    /// Of wmk17, the copies garbled, and of them evaluated; auto takes those that are fastest over --link
+    #[arg(long, value_name = "COPIES", default_value = "auto", value_parser = ["auto", "40", "44/22", "47/16"])]
+    copies: String,
+    /// Of wmk17, does ahead what needs no inputs and keeps it in a sealed file: `offline_ms`; the rest is `online_ms`
+    #[arg(long)]
+    halves: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -102,23 +108,72 @@ fn made_up(sizes: &str) -> Option<Result<Function>> {
     }))
 }
 
+/// What both parties hold, from the peaks of made-up circuits: the circuit and its plan, each row's labels, and of `wmk17` every
+/// copy's labels of inputs and outputs.
+fn memory(request: &EvalRequest, gates: u64) -> u64 {
+    let bits = request.inputs[0] + request.inputs[1] + request.outputs;
+    let each = if request.security == Security::Malicious {
+        request.copies.map_or(0, |copies| copies.total() as u64) * BYTES_COPY
+    } else {
+        BYTES_ROW * request.rows
+    };
+    (24 << 20) + (BYTES_GATE * gates).saturating_add(each.saturating_mul(bits))
+}
+
+/// A gate; a bit of a row of yao's, and of a copy of wmk17's.
+const BYTES_GATE: u64 = 160;
+const BYTES_ROW: u64 = 280;
+const BYTES_COPY: u64 = 200;
+
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     let security = args.protocol.choose()?;
     let function = made_up(&args.function).unwrap_or_else(|| load(&args.function))?;
     let prepared = Prepared::from_function(&function)?;
     let (rows, to) = (args.rows as usize, output_to(args.output_to));
+    let named = Copies::by_name(&args.copies);
+    if security == Security::SemiHonest && (named.is_some() || args.halves) {
+        return Err(Error::Usage(
+            "--copies and --halves are of wmk17; leave them out or add --protocol wmk17".into(),
+        ));
+    }
+    if args.halves && (rows > 1 || args.common.threads > 1) {
+        return Err(Error::Usage(
+            "--halves is one evaluation on one thread; leave --rows and --threads out".into(),
+        ));
+    }
     let executions = u64::from(args.rows) * u64::from(args.common.threads);
+    let mut request = EvalRequest {
+        rows: executions,
+        threads: args.common.threads.into(),
+        copies: named,
+        ..EvalRequest::new(&prepared, to, security)
+    };
+    // Both parties come to the same, whatever each of them would measure.
+    let copies = match security {
+        Security::SemiHonest => None,
+        Security::Malicious => Some(request.copies(&args.common.link().into())),
+    };
+    request.copies = copies;
+    check_memory("this benchmark", memory(&request, prepared.circuit().stats().gates))?;
+    let mut common = args.common.clone();
+    common.variant = match copies {
+        Some(copies) if copies != Copies::STANDARD => format!("{} copies", copies.name()),
+        _ => String::new(),
+    };
+    let mut kind = args.function.clone();
+    kind += match to {
+        OutputTo::Evaluator => "",
+        OutputTo::Garbler => " to the garbler",
+        OutputTo::Both => " to both",
+    };
+    kind += if args.halves { " in halves" } else { "" };
     let subject = Subject {
         name: "eval",
         protocol: protocol_name(security).into(),
         security,
-        kind: match to {
-            OutputTo::Evaluator => args.function.clone(),
-            OutputTo::Garbler => format!("{} to the garbler", args.function),
-            OutputTo::Both => format!("{} to both", args.function),
-        },
-        count: prepared.circuit().stats().and * executions,
+        kind,
+        count: request.ands * executions,
         more: |_, _| Vec::new(),
     };
     let role = if args.common.is_peer() { Owner::Evaluator } else { Owner::Garbler };
@@ -127,13 +182,16 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         Owner::Evaluator => ("evaluator", "garbler"),
     };
     let agreement = Agreement::new("bench", own, peer).with("rows", rows);
-    let bench = Bench { function: &function, prepared: &prepared, role, to, rows };
+    let options = Options { copies, ot: None };
+    let job = Job { function: &prepared, role, output_to: to, security, options };
+    let bench = Bench { function: &function, job: &job, rows };
     let repeat = args.common.repeat.into();
     // Planned ahead, as by a program that evaluates more than once.
     let lanes = if security == Security::Malicious { 2 } else { rows.min(semi_honest::ROWS_AT_ONCE) };
     prepared.plan(lanes);
-    args.common.run(context, &subject, agreement, |channels| match security {
+    common.run(context, &subject, agreement, |channels| match security {
         Security::SemiHonest => bench.yao(channels, repeat),
+        Security::Malicious if args.halves => bench.halves(channels, repeat),
         Security::Malicious => bench.wmk17(channels, repeat),
     })
 }
@@ -141,16 +199,14 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 /// One side of the benchmark.
 struct Bench<'a> {
     function: &'a Function,
-    prepared: &'a Prepared,
-    role: Owner,
-    to: OutputTo,
+    job: &'a Job<'a>,
     rows: usize,
 }
 
 impl Bench<'_> {
     /// Random values of this side's fields, row by row.
     fn inputs(&self) -> Vec<Vec<BitVec>> {
-        let (fields, mut prg) = (semi_honest::fields(self.function, self.role), Prg::from_os());
+        let (fields, mut prg) = (semi_honest::fields(self.function, self.job.role), Prg::from_os());
         let mut row = || fields.iter().map(|f| BitVec::random(f.bits() as usize, &mut prg)).collect();
         (0..self.rows).map(|_| row()).collect()
     }
@@ -158,8 +214,8 @@ impl Bench<'_> {
     fn yao(&self, channels: &mut [Channel], repeat: usize) -> Result<Side> {
         let base = ot::base_ot(None, Security::SemiHonest)?;
         let cot = ot::protocol("auto", Security::SemiHonest)?;
-        let (inputs, function, to) = (self.inputs(), self.prepared, self.to);
-        match self.role {
+        let (inputs, function, to) = (self.inputs(), self.job.function, self.job.output_to);
+        match self.job.role {
             Owner::Garbler => measure(
                 channels,
                 repeat,
@@ -184,29 +240,44 @@ impl Bench<'_> {
         }
     }
 
+    /// Everything in every run; the base OTs are what needs no input.
     fn wmk17(&self, channels: &mut [Channel], repeat: usize) -> Result<Side> {
         let base = ot::base_ot(None, Security::Malicious)?;
-        let job = Job::new(self.prepared, self.to);
-        let bits = semi_honest::fields(self.function, self.role).iter().map(|f| f.bits() as usize).sum();
-        let inputs: Vec<BitVec> = (0..self.rows).map(|_| BitVec::random(bits, &mut Prg::from_os())).collect();
-        measure(
-            channels,
-            repeat,
-            |_, _| Ok(Prg::from_os()),
-            |_, prg, channel| {
-                match self.role {
-                    Owner::Garbler => {
-                        let mut garbler = Garbler::setup(channel, &*base, prg)?;
-                        inputs.iter().try_for_each(|x| garbler.run(channel, &job, x, prg).map(|_| ()))?;
-                    }
-                    Owner::Evaluator => {
-                        let mut evaluator = Evaluator::setup(channel, &*base, prg)?;
-                        inputs.iter().try_for_each(|y| evaluator.run(channel, &job, y, prg).map(|_| ()))?;
-                    }
-                }
-                Ok(())
-            },
-        )
+        let inputs = self.inputs();
+        self.each_run(channels, repeat, |channel, ready| {
+            self.job.run_marked(channel, &*base, &inputs, &mut |_| ready())?;
+            Ok(())
+        })
+    }
+
+    /// As `tacit eval --offline` and `--online`, in one process after the other.
+    fn halves(&self, channels: &mut [Channel], repeat: usize) -> Result<Side> {
+        let base = ot::base_ot(None, Security::Malicious)?;
+        let mut bytes = [0; 32];
+        Prg::from_os().fill_bytes(&mut bytes);
+        let key = FileKey::from_bytes(&bytes).map_err(tacit::two_pc::Error::from)?;
+        let folder = tempfile::tempdir().map_err(|e| Error::Other(format!("no temporary folder: {e}")))?;
+        let path = folder.path().join("state");
+        let inputs = self.inputs();
+        self.each_run(channels, repeat, |channel, ready| {
+            let mut file =
+                std::fs::File::create(&path).map_err(|e| Error::file(&path, "keeping the first half", e))?;
+            self.job.prepare(channel, &*base, &key, &mut file)?;
+            ready();
+            let state = State::open(&path, &key)?;
+            self.job.finish(channel, state, &inputs[0])?;
+            Ok(())
+        })
+    }
+
+    fn each_run(
+        &self,
+        channels: &mut [Channel],
+        repeat: usize,
+        once: impl Fn(&mut Channel, &mut dyn FnMut()) -> Result<()> + Sync,
+    ) -> Result<Side> {
+        let runs = Runs { repeat, fresh: false };
+        measure_phases(channels, runs, |_, _, _| Ok(()), |_, (), channel, ready| once(channel, ready))
     }
 }
 

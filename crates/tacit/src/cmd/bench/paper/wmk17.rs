@@ -56,7 +56,13 @@ fn by_link(name: &str, words: &str, count: u64, figure: fn() -> Figure, times: [
 
 fn table_4() -> Vec<Row> {
     let rows = TABLE_4.iter().flat_map(|(function, times)| {
-        by_link(function, &format!("eval {function} --protocol wmk17"), 0, || Figure::Total, *times)
+        by_link(
+            function,
+            &format!("eval {function} --protocol wmk17 --copies 40"),
+            0,
+            || Figure::Total,
+            *times,
+        )
     });
     rows.collect()
 }
@@ -89,7 +95,7 @@ fn table_5() -> Vec<Row> {
 
 fn table_7() -> Vec<Row> {
     let words = |sizes: [u32; 4], link: &str| {
-        format!("eval {} --protocol wmk17 --link {link}", sizes.map(|n| n.to_string()).join("/"))
+        format!("eval {} --protocol wmk17 --copies 40 --link {link}", sizes.map(|n| n.to_string()).join("/"))
     };
     let mut rows = Vec::new();
     for (at, (name, link)) in LINKS.into_iter().enumerate() {
@@ -117,7 +123,7 @@ fn table_8() -> Vec<Row> {
         .iter()
         .map(|(name, function, paper, bytes)| Row {
             label: format!("{name}, LAN"),
-            words: format!("eval {function} --protocol wmk17 --link {lan}"),
+            words: format!("eval {function} --protocol wmk17 --copies 40 --link {lan}"),
             count: 0,
             figure: Figure::TotalAndBytes(*bytes),
             paper: *paper,
