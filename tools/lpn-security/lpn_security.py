@@ -41,7 +41,8 @@ INFEASIBLE = math.inf
 class Instance:
     """An LPN instance. `distance` is the relative pseudo-distance of a dual code, if the set relies on one;
     `quasi_cyclic` grants every attack the factor √N of decoding one out of many (Sendrier 2011). With noise values in
-    a field of `field` elements the attacks run on the best of its projections to GF(2), whose noise is no longer regular."""
+    a field of 2^k elements the attacks run on the best of its projections to GF(2), whose noise is no longer regular. A field
+    of odd size has none; the binary attacks, which have no values to guess, then cost no more than theirs over the field."""
 
     name: str
     samples: int
@@ -61,14 +62,14 @@ class Instance:
             raise ValueError(f"{self.name}: regular noise needs blocks of at least 2")
         if self.distance is not None and not 0 < self.distance < 0.5:
             raise ValueError(f"{self.name}: the relative distance must be between 0 and 1/2")
-        if self.field < 2 or self.field & (self.field - 1):
-            raise ValueError(f"{self.name}: the field's size must be a power of two")
+        if self.field < 2 or self.field % 2 == 0 and self.field & (self.field - 1):
+            raise ValueError(f"{self.name}: the field's size must be a power of a prime")
 
     def projected(self):
         """The instance over GF(2) that the noise's best projection gives. Each nonzero value keeps a one with probability
         q/(2(q − 1)); of q − 1 projections the lightest is about √(2 ln(q − 1)) standard deviations below the mean."""
-        if self.field == 2:
-            return self
+        if self.field == 2 or self.field % 2:
+            return replace(self, field=2)
         keeps = self.field / (2 * (self.field - 1))
         deviation = math.sqrt(self.weight * keeps * (1 - keeps))
         weight = int(self.weight * keeps - math.sqrt(2 * math.log(self.field - 1)) * deviation)

@@ -38,6 +38,8 @@ class Gate(unittest.TestCase):
     def test_the_library_names_its_sets(self):
         names = {entry["name"] for entry in self.sets}
         self.assertTrue({"ferret a", "ferret b", "ferret c", "ferret d", "ferret e"} <= names, names)
+        for kind in ["silent quasi-cyclic", "silent linear", "dealt linear", "subfield 256", "vole 2^61 - 1"]:
+            self.assertEqual(sum(name.startswith(f"{kind}, n = ") for name in names), 2, names)
 
     def test_no_shipped_set_is_weak(self):
         for entry in self.sets:
@@ -145,12 +147,17 @@ class Parts(unittest.TestCase):
         expected = -288 * math.log2(0.8 + 0.2 * bias)
         self.assertAlmostEqual(lpn.linear_test(instance(288, 4)), expected)
 
+    def test_noise_over_a_prime_field_has_no_projection(self):
+        prime = lpn.Instance("", 1 << 16, 1 << 15, 400, distance=0.20, field=(1 << 61) - 1)
+        self.assertEqual((prime.projected().weight, prime.projected().regular), (400, True))
+        self.assertAlmostEqual(lpn.linear_test(prime), -400 * math.log2(0.8), places=6)
+
     def test_sets_from_json(self):
         dual = lpn.parse_set({"name": "x", "N": 200, "n": 100, "t": 10, "quasi_cyclic": True})
         self.assertEqual((dual.dimension, dual.regular, dual.quasi_cyclic), (100, True, True))
         self.assertEqual(lpn.parse_set({"name": "x", "N": 200, "n": 100, "t": 10, "field": 4}).field, 4)
         for broken in [
-            {"name": "x", "N": 200, "k": 100, "t": 10, "field": 3},
+            {"name": "x", "N": 200, "k": 100, "t": 10, "field": 6},
             {"name": "x", "N": 200, "t": 10},
             {"name": "x", "N": 200, "k": 200, "t": 10},
             {"name": "x", "N": 200, "k": 100, "t": 0},

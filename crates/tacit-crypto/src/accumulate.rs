@@ -24,8 +24,33 @@ impl Permutation {
     pub fn images(&self, first: usize, out: &mut [u32]) {
         kernel::images(Backend::active(), &self.0, first as u32, out);
     }
+
+    /// Calls `each` for every element of `out` with the element of `from` at its image, the first of `out` standing at
+    /// `first`. Panics when an image lies past the end of `from`.
+    ///
+    /// Indices are found and lines asked for a batch ahead, so that many reads are on their way at once.
+    pub fn gather<T: Copy>(&self, first: usize, from: &[T], out: &mut [T], mut each: impl FnMut(&mut T, T)) {
+        let (mut now, mut next) = ([0; BATCH], [0; BATCH]);
+        let ask = |at: usize, images: &mut [u32; BATCH]| {
+            self.images(first + at, images);
+            kernel::prefetch(from, images);
+        };
+        let len = out.len();
+        ask(0, &mut next);
+        for (b, out) in out.chunks_mut(BATCH).enumerate() {
+            core::mem::swap(&mut now, &mut next);
+            if (b + 1) * BATCH < len {
+                ask((b + 1) * BATCH, &mut next);
+            }
+            for (out, &image) in out.iter_mut().zip(&now) {
+                each(out, from[image as usize]);
+            }
+        }
+    }
 }
 
+/// Indices found together.
+const BATCH: usize = 128;
 /// Matrices drawn together.
 const MATRICES: usize = 16;
 

@@ -16,8 +16,8 @@ fn dealt(code: Code, count: usize, seed: u128) -> (SenderSeed, ReceiverSeed) {
 
 #[test]
 fn both_expand_to_one_correlation() {
-    let lens =
-        [1, 2, 1000, 4097, 150_000].map(|count| [Code::QuasiCyclic, Code::Linear].map(|code| (code, count)));
+    let lens = [1, 2, 1000, 4097, 1_000_001]
+        .map(|count| [Code::QuasiCyclic, Code::Linear].map(|code| (code, count)));
     for (code, count) in lens.concat() {
         let (s, r) = dealt(code, count, count as u128);
         let (s, r) = (
@@ -109,9 +109,12 @@ fn damaged_and_foreign_seeds_are_clear_errors() {
         changed[at] ^= 4;
         malformed(ReceiverSeed::from_bytes(&changed), "");
     }
-    let mut newer = sender.to_vec();
-    newer[9] += 1;
-    malformed(SenderSeed::from_bytes(&newer), "another version");
+    for version in [0, sender[9] - 1, sender[9] + 1] {
+        let [mut sender, mut receiver] = [sender.to_vec(), receiver.to_vec()];
+        (sender[9], receiver[9]) = (version, version);
+        malformed(SenderSeed::from_bytes(&sender), "another version");
+        malformed(ReceiverSeed::from_bytes(&receiver), "another version");
+    }
     let mut huge = sender.to_vec();
     huge[12..20].fill(0xff);
     malformed(SenderSeed::from_bytes(&huge), "out of range");

@@ -8,10 +8,12 @@ use common::{Dealer, prg};
 use tacit_crypto::Block;
 use tacit_crypto::field::{F61, F128, Field};
 use tacit_net::Channel;
+use tacit_ot::convert::CotToRot;
+use tacit_ot::extension::{KosReceiver, KosSender};
 use tacit_ot::one_of_many::{OneOfManyReceiver, OneOfManySender};
 use tacit_ot::silent::bcgikrs19::{Code, Config, SilentReceiver, SilentSender};
 use tacit_ot::silent::dealer::{Params, deal};
-use tacit_ot::vole::{SilentVoleReceiver, SilentVoleSender};
+use tacit_ot::vole::{SilentVoleReceiver, SilentVoleSender, reverse};
 use tacit_ot::{CotReceiver, CotSender, Result, Security, VoleReceiver, VoleSender};
 
 const N: usize = 300;
@@ -62,6 +64,30 @@ fn vole<F: Field>(name: &str, security: Security) -> String {
     wire::line(name, sender, receiver)
 }
 
+/// Chosen inputs: over random OTs, and over a silent VOLE.
+fn reversed<F: Field>(name: &str, security: Security) -> String {
+    let [x, y] = [1, 2].map(|seed| F::from_block(prg(seed).block()));
+    let sender = |ch: &mut Channel| -> Result<Vec<u8>> {
+        let mut b = [F::ZERO; 40];
+        let mut rot = CotToRot::new(KosSender::setup(ch, &Dealer(1), &mut prg(4))?, &mut prg(5));
+        reverse::send(ch, &mut rot, x, &mut b[..20])?;
+        SilentVoleSender::setup(ch, &Dealer(2), &mut prg(6), x, security)?.reverse(ch, &mut b[20..])?;
+        Ok(elements(&b))
+    };
+    let receiver = |ch: &mut Channel| -> Result<Vec<u8>> {
+        let mut c = [F::ZERO; 40];
+        let mut rot = CotToRot::new(KosReceiver::setup(ch, &Dealer(1), &mut prg(7))?, &mut prg(8));
+        reverse::receive(ch, &mut rot, &[y; 20], &mut c[..20])?;
+        SilentVoleReceiver::setup(ch, &Dealer(2), &mut prg(9), security)?.reverse(
+            ch,
+            &[y; 20],
+            &mut c[20..],
+        )?;
+        Ok(elements(&c))
+    };
+    wire::line(name, sender, receiver)
+}
+
 fn one_of_many(p: usize, security: Security) -> String {
     let sender = |ch: &mut Channel| -> Result<Vec<u8>> {
         let mut out = vec![Block::ZERO; 50 * p];
@@ -86,6 +112,8 @@ fn wire_and_outputs_are_as_recorded() {
         }
         lines += &vole::<F61>(&format!("vole f61 {security:?}"), security);
         lines += &vole::<F128>(&format!("vole f128 {security:?}"), security);
+        lines += &reversed::<F61>(&format!("reverse f61 {security:?}"), security);
+        lines += &reversed::<F128>(&format!("reverse f128 {security:?}"), security);
         for p in [2, 4, 16, 256] {
             lines += &one_of_many(p, security);
         }

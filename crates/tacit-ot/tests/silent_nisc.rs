@@ -31,6 +31,7 @@ fn two_senders_answer_one_key_by_files() {
         (Code::QuasiCyclic, Security::Malicious, 1000),
         (Code::Linear, Security::SemiHonest, 20_000),
         (Code::QuasiCyclic, Security::SemiHonest, 77),
+        (Code::QuasiCyclic, Security::SemiHonest, 1_000_001),
     ] {
         let (receiver, public) =
             ReceiverKey::generate(params(code, security, count), CONTEXT, &mut prg(1)).unwrap();
@@ -61,28 +62,35 @@ fn two_senders_answer_one_key_by_files() {
 #[test]
 fn two_messages_over_a_channel() {
     for code in [Code::Linear, Code::QuasiCyclic] {
-        let count = 5000;
+        let (count, runs) = (5000, 10);
         let sent = messages(count, 5);
         let choices = BitVec::random(count, &mut prg(6));
         let (pairs, (bits, rots, got)) = common::run(
             |ch| {
                 let mut s = TwoRound::new(code, Security::Malicious, &mut prg(7));
-                let mut pairs = vec![[Block::ZERO; 2]; 100];
-                RotSender::extend(&mut s, ch, &mut pairs)?;
+                let mut pairs = vec![[Block::ZERO; 2]; 100 * runs];
+                for pairs in pairs.chunks_mut(100) {
+                    RotSender::extend(&mut s, ch, pairs)?;
+                }
                 s.send(ch, &sent)?;
                 s.send(ch, &[])?;
                 Ok(pairs)
             },
             |ch| {
                 let mut r = TwoRound::new(code, Security::Malicious, &mut prg(8));
-                let (mut rots, mut got) = (vec![Block::ZERO; 100], vec![Block::ZERO; count]);
-                let bits = RotReceiver::extend(&mut r, ch, &mut rots)?;
+                let (mut rots, mut got) = (vec![Block::ZERO; 100 * runs], vec![Block::ZERO; count]);
+                let mut bits = Vec::new();
+                for rots in rots.chunks_mut(100) {
+                    bits.extend(RotReceiver::extend(&mut r, ch, rots)?.iter());
+                }
                 r.receive(ch, &choices, &mut got)?;
                 r.receive(ch, &BitVec::default(), &mut [])?;
                 Ok((bits, rots, got))
             },
         );
-        assert!((0..100).all(|i| rots[i] == pairs[i][bits.get(i) as usize]));
+        assert!((0..100 * runs).all(|i| rots[i] == pairs[i][bits[i] as usize]));
+        let distinct: std::collections::HashSet<_> = rots.iter().map(|b| b.to_u128()).collect();
+        assert_eq!(distinct.len(), 100 * runs, "runs repeat");
         assert!((0..count).all(|i| got[i] == sent[i][choices.get(i) as usize]));
     }
 }
@@ -114,9 +122,13 @@ fn messages_of_another_session_version_kind_or_length_are_clear_errors() {
     for cut in [0, 10, 52, 53, 60, answer.len() / 2, answer.len() - 1] {
         malformed(receiver.expand_out(&answer[..cut]), "");
     }
-    let mut newer = answer.clone();
-    newer[9] += 1;
-    malformed(receiver.expand_out(&newer), "another version");
+    for version in [0, answer[9] - 1, answer[9] + 1] {
+        let of = |message: &[u8]| [&message[..9], &[version], &message[10..]].concat();
+        malformed(receiver.expand_out(&of(&answer)), "another version");
+        malformed(SenderKey::answer(&of(&public), CONTEXT, &mut prg(3)).map(|_| ()), "another version");
+        malformed(ReceiverKey::from_bytes(&of(&receiver.to_bytes()), CONTEXT), "another version");
+        malformed(SenderKey::from_bytes(&of(&sender.to_bytes())), "another version");
+    }
     let mut huge = public.clone();
     huge[13..21].fill(0xff);
     malformed(SenderKey::answer(&huge, CONTEXT, &mut prg(3)).map(|_| ()), "out of range");

@@ -45,8 +45,8 @@ fn receiver(channel: &mut Channel, config: Config) -> Result<Vec<Block>> {
 
 #[test]
 fn batches_correlate() {
-    for count in [1, 1000, 60_001] {
-        for config in configs(count) {
+    for (count, every) in [(1, 1), (1000, 1), (60_001, 1), (1_000_001, 4)] {
+        for config in configs(count).into_iter().step_by(every) {
             let ((delta, v), w) = common::run(|ch| sender(ch, config), |ch| receiver(ch, config));
             assert_correlated(delta, &v, &w);
             let ones = w.iter().filter(|w| w.lsb()).count();

@@ -61,8 +61,11 @@ fn random_correlations_over_both_primes() {
             correlate::<F128>(10 * seed + 5, &sizes, security);
         }
     }
-    correlate::<F61>(77, &[200_001], Security::Malicious);
-    correlate::<F128>(78, &[100_001], Security::SemiHonest);
+    let ten: Vec<usize> = (1..=10).map(|i| 37 * i).collect();
+    correlate::<F61>(76, &ten, Security::SemiHonest);
+    correlate::<F128>(77, &ten, Security::Malicious);
+    correlate::<F61>(78, &[1_000_001], Security::Malicious);
+    correlate::<F128>(79, &[1_000_001], Security::SemiHonest);
 }
 
 fn chosen<F: Field>(security: Security) {

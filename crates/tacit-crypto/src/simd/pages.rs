@@ -9,6 +9,10 @@ use zeroize::Zeroize;
 const LINE: usize = 64;
 const HUGE: usize = 2 << 20;
 
+/// From this size on the C library's allocator gets memory from the operating system alone too, zeroed and not kept after.
+#[cfg(target_os = "linux")]
+const MAPPED: usize = 32 << 20;
+
 /// Zeroed blocks that start at a cache line; from 2 MiB on they start at a huge page, and the operating system is
 /// asked for huge pages. Random reads from a large table then cost a half or less. Wiped on drop.
 pub struct Buffer {
@@ -25,15 +29,18 @@ impl Buffer {
     /// `len` zero blocks.
     pub fn zeros(len: usize) -> Self {
         let layout = Self::layout(len);
+        #[cfg(target_os = "linux")]
+        if layout.size() >= MAPPED {
+            let Some(start) = map(layout.size()) else { handle_alloc_error(layout) };
+            advise(start, layout.size());
+            return Buffer { start, len };
+        }
         // SAFETY: the layout's size is not zero.
         let start = unsafe { alloc(layout) };
         let Some(start) = NonNull::new(start.cast::<Block>()) else { handle_alloc_error(layout) };
         #[cfg(target_os = "linux")]
         if layout.align() == HUGE {
-            let advice = rustix::mm::Advice::LinuxHugepage;
-            // SAFETY: the range is this allocation; the advice changes no contents.
-            // A kernel without huge pages refuses, and the memory serves as it is.
-            let _ = unsafe { rustix::mm::madvise(start.as_ptr().cast(), layout.size(), advice) };
+            advise(start, layout.size());
         }
         // Only now, for pages that were written before the advice stay small.
         // SAFETY: the range is this allocation, whose size is a multiple of a block's.
@@ -46,6 +53,32 @@ impl Buffer {
         let align = if bytes >= HUGE { HUGE } else { LINE };
         Layout::from_size_align(bytes.next_multiple_of(align), align).expect("buffer too large")
     }
+}
+
+/// A mapping of its own, `bytes` of zeros from a huge page's start; `None` where there is no memory.
+#[cfg(target_os = "linux")]
+fn map(bytes: usize) -> Option<NonNull<Block>> {
+    use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+    let (access, whole) = (ProtFlags::READ | ProtFlags::WRITE, bytes.checked_add(HUGE)?);
+    // SAFETY: a new private mapping, at an address of the system's choice.
+    let from = unsafe { mmap_anonymous(core::ptr::null_mut(), whole, access, MapFlags::PRIVATE) }.ok()?;
+    let head = from.cast::<u8>().align_offset(HUGE);
+    let start = from.wrapping_byte_add(head);
+    for (part, len) in [(from, head), (start.wrapping_byte_add(bytes), HUGE - head)] {
+        if len > 0 {
+            // SAFETY: whole pages of the mapping above, which nobody refers to. Were they to stay, nothing would break.
+            let _ = unsafe { munmap(part, len) };
+        }
+    }
+    NonNull::new(start.cast())
+}
+
+/// Asks for huge pages.
+#[cfg(target_os = "linux")]
+fn advise(start: NonNull<Block>, bytes: usize) {
+    // SAFETY: the range is one allocation; the advice changes no contents.
+    // A kernel without huge pages refuses, and the memory serves as it is.
+    let _ = unsafe { rustix::mm::madvise(start.as_ptr().cast(), bytes, rustix::mm::Advice::LinuxHugepage) };
 }
 
 impl Deref for Buffer {
@@ -67,7 +100,14 @@ impl DerefMut for Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         self.zeroize();
+        let layout = Self::layout(self.len);
+        #[cfg(target_os = "linux")]
+        if layout.size() >= MAPPED {
+            // SAFETY: mapped in `zeros` with this size. Memory that cannot be given back stays mapped, and wiped.
+            let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), layout.size()) };
+            return;
+        }
         // SAFETY: allocated in `zeros` with the same layout.
-        unsafe { dealloc(self.start.as_ptr().cast(), Self::layout(self.len)) }
+        unsafe { dealloc(self.start.as_ptr().cast(), layout) }
     }
 }

@@ -76,9 +76,14 @@ impl Code {
         }
     }
 
+    /// The noise for `count` results.
+    pub(crate) fn noise(self, count: usize) -> Noise {
+        Noise::new(shape_of(self.weight(), count), count)
+    }
+
     /// The trees for `count` results.
     pub(crate) fn shape(self, count: usize) -> Shape {
-        shape_of(self.weight(), count)
+        self.noise(count).shape
     }
 }
 
@@ -96,16 +101,54 @@ pub const fn linear_weight(q: usize) -> usize {
 
 /// The cheapest trees for `count` results with at least `weight` noisy positions.
 pub(crate) fn shape_of(weight: usize, count: usize) -> Shape {
-    // Room for the search of a prime.
-    let wanted = 2 * (count + 1) + 4096;
+    let wanted = wanted(count);
     let shapes =
         DEPTHS.map(|depth| Shape { tiles: weight.max(wanted.div_ceil(1 << depth)).div_ceil(LANES), depth });
     let cost = |shape: &Shape| positions(*shape) + LEAVES_PER_COT * shape.cots();
     shapes.min_by_key(cost).unwrap_or(Shape { tiles: weight.div_ceil(LANES), depth: *DEPTHS.start() })
 }
 
+/// Positions that `count` results take, with room for the search of a prime.
+fn wanted(count: usize) -> usize {
+    2 * (count + 1) + 4096
+}
+
 pub(crate) fn positions(shape: Shape) -> usize {
     (shape.tiles * LANES) << shape.depth
+}
+
+/// Regular noise with no more positions than the code takes: of each tree the first `block` leaves, one of which is noisy.
+///
+/// The trees must have 2^ℓ leaves, the positions need not: what is cut off costs its share of the trees, a small one, and
+/// none of the code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Noise {
+    pub shape: Shape,
+    pub block: usize,
+}
+
+impl Noise {
+    fn new(shape: Shape, count: usize) -> Self {
+        // The permutations want a length that a large power of two divides.
+        let grain = 1 << (shape.depth - 6).max(4);
+        let block = wanted(count).div_ceil(shape.tiles * LANES).next_multiple_of(grain);
+        Noise { shape, block: block.clamp(1 << DEPTHS.start(), 1 << shape.depth) }
+    }
+
+    /// Blocks of a tile that are positions, its first ones.
+    pub(crate) fn tile_len(self) -> usize {
+        LANES * self.block
+    }
+
+    pub(crate) fn positions(self) -> usize {
+        self.shape.tiles * self.tile_len()
+    }
+
+    /// A noisy leaf for each tree. The bias of the product of 64 bits is below 2^-40.
+    pub(crate) fn points(self, prg: &mut Prg) -> Vec<u32> {
+        let mut point = || ((prg.u64() as u128 * self.block as u128) >> 64) as u32;
+        (0..self.shape.tiles * LANES).map(|_| point()).collect()
+    }
 }
 
 /// What both parties must agree on.
@@ -157,7 +200,7 @@ impl Drop for Core {
 impl Core {
     /// Agrees on seed and parameters; `Error::Malformed` when the peer's parameters differ.
     fn agree(channel: &mut Channel, config: Config, prg: &mut Prg, sends: bool) -> Result<Self> {
-        let mut context = Transcript::new("tacit silent bcgikrs19 v1");
+        let mut context = Transcript::new("tacit silent bcgikrs19 v2");
         context.append("session", &channel.session_id().0);
         context.append("code", config.code.name().as_bytes());
         context.append_u64("malicious", (config.security == Security::Malicious) as u64);
@@ -175,15 +218,17 @@ impl Core {
     }
 
     /// The public parts of the next run.
-    fn begin(&mut self, count: usize) -> (Shape, HalfTrees, Box<dyn LinearCode>) {
+    fn begin(&mut self, count: usize) -> (Noise, HalfTrees, Box<dyn LinearCode>) {
         self.run += 1;
-        let shape = self.config.code.shape(count);
+        let noise = self.config.code.noise(count);
+        let shape = noise.shape;
         let mut context = self.context.clone();
         context.append_u64("run", self.run);
         context.append_u64("depth", shape.depth as u64);
         context.append_u64("tiles", shape.tiles as u64);
+        context.append_u64("block", noise.block as u64);
         let trees = HalfTrees::new(shape.depth, context.challenge_block("tree"));
-        (shape, trees, self.config.code.instance(context.challenge_block("code"), positions(shape)))
+        (noise, trees, self.config.code.instance(context.challenge_block("code"), noise.positions()))
     }
 
     /// How many results the next run must give for a request that lacks `wanted`.
@@ -233,18 +278,19 @@ fn expand(
     trees: &dyn Trees,
     expander: &mut HalfTrees,
     code: &dyn LinearCode,
+    layout: Noise,
     weights: Option<&Weights>,
 ) -> (Buffer, Block) {
-    let shape = trees.shape();
-    let mut noise = Buffer::zeros(positions(shape));
+    let (shape, tile_len) = (layout.shape, layout.tile_len());
+    let mut noise = Buffer::zeros(layout.positions());
     let (mut carry, mut sum) = (Block::ZERO, Block::ZERO);
     for group in 0..shape.groups() {
         trees.expand(expander, group, &mut |tile, leaves| {
             if let Some(weights) = weights {
                 sum ^= weights.sum(tile, leaves);
             }
-            let place = &mut noise[tile * leaves.len()..][..leaves.len()];
-            place.copy_from_slice(leaves);
+            let place = &mut noise[tile * tile_len..][..tile_len];
+            place.copy_from_slice(&leaves[..tile_len]);
             code.absorb(&mut carry, place);
         });
     }
@@ -282,7 +328,8 @@ impl SilentSender {
 
     /// One run: section 4 with the setup of section 5.
     fn run(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<usize> {
-        let (shape, mut expander, code) = self.core.begin(Core::run_size(n));
+        let (layout, mut expander, code) = self.core.begin(Core::run_size(n));
+        let shape = layout.shape;
         let mut cots = Zeroizing::new(vec![Block::ZERO; shape.cots() + self.core.config.check_cots()]);
         self.source.extend(channel, &mut cots)?;
         let (level, check) = cots.split_at(shape.cots());
@@ -291,13 +338,13 @@ impl SilentSender {
         let noise = if self.core.config.security == Security::Malicious {
             let message = CheckMessage::receive(channel)?;
             let weights = Weights::new(message.seed, shape);
-            let (noise, sum) = expand(&trees, &mut expander, &*code, Some(&weights));
+            let (noise, sum) = expand(&trees, &mut expander, &*code, layout, Some(&weights));
             let value = sum ^ message.sender_mask(delta, check);
             channel.send(&spcot::check_digest(&self.core.context, self.core.run, value))?;
             channel.flush()?;
             noise
         } else {
-            expand(&trees, &mut expander, &*code, None).0
+            expand(&trees, &mut expander, &*code, layout, None).0
         };
         drop(expander);
         Ok(self.core.compress(&*code, noise, n, each))
@@ -319,18 +366,20 @@ impl SilentReceiver {
     }
 
     fn run(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<usize> {
-        let (shape, mut expander, code) = self.core.begin(Core::run_size(n));
+        let (layout, mut expander, code) = self.core.begin(Core::run_size(n));
+        let shape = layout.shape;
         let mut cots = Zeroizing::new(vec![Block::ZERO; shape.cots() + self.core.config.check_cots()]);
         self.source.extend(channel, &mut cots)?;
         let (level, check) = cots.split_at(shape.cots());
-        let mut trees = spcot::choose(channel, &mut self.prg, shape, level)?;
+        let points = layout.points(&mut self.prg);
+        let mut trees = spcot::choose_points(channel, points, shape, level)?;
         trees.receive(channel, level)?;
         let noise = if self.core.config.security == Security::Malicious {
             let seed = self.prg.block();
             let weights = Weights::new(seed, shape);
             CheckMessage::send(channel, seed, weights.of_points(&trees), check)?;
             channel.flush()?;
-            let (noise, sum) = expand(&trees, &mut expander, &*code, Some(&weights));
+            let (noise, sum) = expand(&trees, &mut expander, &*code, layout, Some(&weights));
             let value = sum ^ spcot::fold_powers(check);
             let expected = spcot::check_digest(&self.core.context, self.core.run, value);
             spcot::receive_digest(channel, &expected).map_err(|error| match error {
@@ -339,7 +388,7 @@ impl SilentReceiver {
             })?;
             noise
         } else {
-            expand(&trees, &mut expander, &*code, None).0
+            expand(&trees, &mut expander, &*code, layout, None).0
         };
         drop(expander);
         Ok(self.core.compress(&*code, noise, n, each))
@@ -417,7 +466,8 @@ mod tests {
     impl Cheater<'_> {
         /// One run, following the protocol but for that.
         fn run(&self, s: &mut SilentSender, ch: &mut Channel) -> Result<()> {
-            let (shape, mut expander, code) = s.core.begin(Core::run_size(1));
+            let (layout, mut expander, code) = s.core.begin(Core::run_size(1));
+            let shape = layout.shape;
             let mut cots = vec![Block::ZERO; shape.cots() + KAPPA];
             CotSender::extend(&mut s.source, ch, &mut cots)?;
             let (level, check) = cots.split_at(shape.cots());
@@ -437,7 +487,7 @@ mod tests {
             ch.flush()?;
             let opening = CheckMessage::receive(ch)?;
             let weights = Weights::new(opening.seed, shape);
-            let (_, sum) = expand(&trees, &mut expander, &*code, Some(&weights));
+            let (_, sum) = expand(&trees, &mut expander, &*code, layout, Some(&weights));
             let value = sum ^ opening.sender_mask(s.source.delta(), check);
             let mut digest = spcot::check_digest(&s.core.context, s.core.run, value);
             (self.digest)(&mut digest);

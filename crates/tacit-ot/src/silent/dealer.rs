@@ -34,7 +34,7 @@ use zeroize::{Zeroize, Zeroizing};
 /// The name in errors.
 pub const NAME: &str = "dealt";
 const MAGIC: [u8; 9] = *b"tacitdeal";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const ID: usize = 32;
 const HEADER: usize = MAGIC.len() + 3 + 8 + ID;
 /// A BLAKE3 hash of all before it: damage shows, whatever it hits.
@@ -71,7 +71,7 @@ struct Deal {
 
 impl Deal {
     fn context(&self) -> Transcript {
-        let mut context = Transcript::new("tacit silent dealer v1");
+        let mut context = Transcript::new("tacit silent dealer v2");
         context.append("deal", &self.id);
         context.append("code", self.params.code.name().as_bytes());
         context.append_u64("count", self.params.count as u64);

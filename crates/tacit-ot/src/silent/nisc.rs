@@ -25,9 +25,9 @@
 //! The base OT is that of [`mrr21`], whose two messages do not wait for one another. Deviations from the paper: those of the
 //! module `tpprf`.
 
-use super::bcgikrs19::{Code, LARGEST_RUN, positions};
+use super::bcgikrs19::{Code, LARGEST_RUN};
 use super::pprf::equal;
-use super::spcot::{self, Shape};
+use super::spcot::Shape;
 use super::tpprf::{self, Blocks, Challenge, Received, SenderTrees, Setup, message_len};
 use crate::base::{Run, mrr21};
 use crate::{Error, OtReceiver, OtSender, Result, RotReceiver, RotSender, Security};
@@ -41,7 +41,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 /// The name in errors.
 pub const NAME: &str = "silent nisc";
 const MAGIC: [u8; 9] = *b"tacitnisc";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Bytes of one base OT's part of a key, and of the sender's one point.
 const BASE_MESSAGE: usize = 80;
 const POINT: usize = 32;
@@ -172,22 +172,23 @@ struct Public {
 impl Public {
     fn new(key: &[u8], context: &[u8]) -> Result<Self> {
         let (header, body) = Header::read(key, Kind::PublicKey)?;
-        let (params, shape) = (header.params, header.params.shape());
-        if body.len() != shape.cots() * BASE_MESSAGE {
+        let params = header.params;
+        let noise = params.code.noise(params.count);
+        if body.len() != noise.shape.cots() * BASE_MESSAGE {
             return Err(malformed("the key's length is not that of its parameters"));
         }
-        let mut transcript = Transcript::new("tacit silent nisc v1");
+        let mut transcript = Transcript::new("tacit silent nisc v2");
         transcript.append("context", context);
         transcript.append("public key", key);
         let mut id = [0; 32];
         transcript.challenge_bytes("id", &mut id);
-        let setup = Setup { protocol: NAME, shape, malicious: params.malicious(), context: transcript };
+        let setup = Setup { protocol: NAME, noise, malicious: params.malicious(), context: transcript };
         Ok(Public { params, setup, id })
     }
 
     fn encode(&self, noise: Buffer, each: &mut dyn FnMut(&mut [Block])) {
         let seed = self.setup.context.clone().challenge_block("code");
-        let code = self.params.code.instance(seed, positions(self.setup.shape));
+        let code = self.params.code.instance(seed, self.setup.noise.positions());
         let mut noise = noise;
         code.absorb(&mut Block::ZERO.clone(), &mut noise);
         code.encode(noise, self.params.count, each);
@@ -212,7 +213,7 @@ impl Public {
 
 /// The base OTs' run: bound to the nonce, the parameters and the context.
 fn base_run(header: &[u8], context: &[u8], len: usize) -> Run {
-    let mut transcript = Transcript::new("tacit silent nisc base v1");
+    let mut transcript = Transcript::new("tacit silent nisc base v2");
     transcript.append("context", context);
     transcript.append("header", header);
     let mut session = [0; 32];
@@ -279,11 +280,12 @@ impl ReceiverKey {
 
     /// Makes everything again from the seed.
     fn state(&self) -> Result<ReceiverState> {
-        let shape = self.params.shape();
+        let noise = self.params.code.noise(self.params.count);
+        let shape = noise.shape;
         let mut prg = Prg::from_seed(self.seed);
         let mut nonce = [0; 32];
         prg.fill_bytes(&mut nonce);
-        let alpha = Zeroizing::new(spcot::points(&mut prg, shape));
+        let alpha = Zeroizing::new(noise.points(&mut prg));
         let choices = tpprf::choices(&alpha, shape);
         let mut public_key = Header { kind: Kind::PublicKey, params: self.params, id: nonce }.write();
         let run = base_run(&public_key, &self.context, shape.cots());
@@ -301,9 +303,9 @@ impl ReceiverKey {
     pub fn expand_in(&self) -> Result<BitVec> {
         let state = self.state()?;
         let public = Public::new(&state.public_key, &self.context)?;
-        let shape = public.setup.shape;
-        let mut noise = Buffer::zeros(positions(shape));
-        for (tile, leaves) in noise.chunks_mut(LANES << shape.depth).enumerate() {
+        let layout = public.setup.noise;
+        let mut noise = Buffer::zeros(layout.positions());
+        for (tile, leaves) in noise.chunks_mut(layout.tile_len()).enumerate() {
             for (i, leaf) in leaves.iter_mut().enumerate() {
                 *leaf = equal(state.alpha[tile * LANES + i % LANES], (i / LANES) as u32) & Block::ONE;
             }
@@ -328,7 +330,7 @@ impl ReceiverKey {
             return Err(malformed("the answer's length is not that of its parameters"));
         }
         let (point, body) = body.split_at(POINT);
-        let shape = public.setup.shape;
+        let shape = public.setup.noise.shape;
         let mut pads = Zeroizing::new(vec![Block::ZERO; shape.cots()]);
         state.base.finish(point, &mut pads)?;
         let (message, proof) = body.split_at(message_len(shape, self.params.malicious()));
@@ -409,7 +411,7 @@ impl SenderKey {
         change: impl FnOnce(&mut [u8]),
     ) -> Result<(Self, Vec<u8>)> {
         let public = Public::new(public_key, context)?;
-        let (params, shape) = (public.params, public.setup.shape);
+        let (params, shape) = (public.params, public.setup.noise.shape);
         let seed = prg.block();
         let (trees, mut prg) = trees(seed, shape);
         let (header, phi) = public_key.split_at(HEADER);
@@ -444,7 +446,7 @@ impl SenderKey {
         if public.id != self.public_id || public.params != self.params {
             return Err(malformed("the key belongs to another session"));
         }
-        let (trees, _) = trees(self.seed, public.setup.shape);
+        let (trees, _) = trees(self.seed, public.setup.noise.shape);
         let noise = trees.expand(&public.setup);
         let hash = Mitccrh::new(self.start);
         let mut messages = vec![[Block::ZERO; 2]; self.params.count];
@@ -520,7 +522,7 @@ impl ReceiverOutput {
 
 /// Binds a reply to the answer and to the question.
 fn reply_id(answer: &[u8; 32], question: &[u8]) -> [u8; 32] {
-    let mut transcript = Transcript::new("tacit silent nisc reply v1");
+    let mut transcript = Transcript::new("tacit silent nisc reply v2");
     transcript.append("answer", answer);
     transcript.append("question", question);
     let mut id = [0; 32];

@@ -11,8 +11,7 @@
 //! [`bcgikrs19`](super::bcgikrs19) is the smaller and faster form, [`nisc`](super::nisc) the one whose two messages hold the
 //! base OTs too. Deviations from the paper: see the module `tpprf`.
 
-use super::bcgikrs19::{Code, LARGEST_RUN, positions};
-use super::spcot;
+use super::bcgikrs19::{Code, LARGEST_RUN};
 use super::stock::Stock;
 use super::tpprf::{self, Received, SenderTrees, Setup};
 use crate::vole::reverse::{chosen_messages, chosen_pairs};
@@ -53,7 +52,7 @@ impl Config {
             let what = "the number of correlations must be from 1 to 2^24";
             return Err(Error::Usage { protocol: NAME, what });
         }
-        let mut context = Transcript::new("tacit silent paper v1");
+        let mut context = Transcript::new("tacit silent paper v2");
         context.append("session", &channel.session_id().0);
         context.append_u64("receiver", ((channel.party() == Party::First) == receives) as u64);
         context.append_u64("instance", channel.next_instance());
@@ -62,13 +61,13 @@ impl Config {
         context.append_u64("rounds", (self.rounds == Rounds::Four) as u64);
         context.append_u64("count", self.count as u64);
         let malicious = self.security == Security::Malicious;
-        Ok(Setup { protocol: NAME, shape: self.code.shape(self.count), malicious, context })
+        Ok(Setup { protocol: NAME, noise: self.code.noise(self.count), malicious, context })
     }
 
     /// The correlations that the leaves give.
     fn compress(&self, setup: &Setup, mut leaves: Buffer) -> Stock {
         let seed = setup.context.clone().challenge_block("code");
-        let code = self.code.instance(seed, positions(setup.shape));
+        let code = self.code.instance(seed, setup.noise.positions());
         code.absorb(&mut Block::ZERO.clone(), &mut leaves);
         let mut out = Vec::with_capacity(self.count);
         code.encode(leaves, self.count, &mut |piece| out.extend_from_slice(piece));
@@ -121,9 +120,9 @@ impl PaperSender {
         if theirs != parameters(&setup) {
             return Err(Error::Malformed { protocol: NAME, what: "the peer uses another configuration" });
         }
-        let (pads, bits) = chosen_pairs(channel, rot, setup.shape.cots())?;
+        let (pads, bits) = chosen_pairs(channel, rot, setup.noise.shape.cots())?;
         setup.context.append("choices", bits.as_bytes());
-        let trees = SenderTrees::new(prg.block().with_lsb(true), prg, setup.shape);
+        let trees = SenderTrees::new(prg.block().with_lsb(true), prg, setup.noise.shape);
         let mut message = trees.message(&setup, &pads);
         change(&mut message);
         channel.send(&message)?;
@@ -157,11 +156,11 @@ impl PaperReceiver {
         let mut setup = config.setup(channel, true)?;
         channel.send(&parameters(&setup))?;
         channel.flush()?;
-        let alpha = Zeroizing::new(spcot::points(prg, setup.shape));
-        let choices = tpprf::choices(&alpha, setup.shape);
+        let alpha = Zeroizing::new(setup.noise.points(prg));
+        let choices = tpprf::choices(&alpha, setup.noise.shape);
         let (pads, bits) = chosen_messages(channel, rot, &choices)?;
         setup.context.append("choices", bits.as_bytes());
-        let mut message = vec![0; tpprf::message_len(setup.shape, setup.malicious)];
+        let mut message = vec![0; tpprf::message_len(setup.noise.shape, setup.malicious)];
         channel.recv(&mut message)?;
         let received = Received::new(&setup, &alpha, &pads, &message);
         let noise = if setup.malicious {

@@ -217,34 +217,76 @@ fn sorted(labels: &[Label]) -> Labels {
     out
 }
 
+/// Nodes that the last steps of routing treat together, in cache.
+const BLOCK: usize = 1 << 12;
+
 /// Puts sorted labels into `nodes` at their places.
+///
+/// Before a step of distance d, labels stand only where they began plus multiples of 2·d. So as long as a step spans whole
+/// blocks, all labels of a block are among its first c nodes, and no more of it is kept.
 fn place(labels: &[Label], nodes: &mut [Block]) {
     let (n, c) = (nodes.len(), labels.len().min(nodes.len()));
-    let mut places = Zeroizing::new(vec![0u32; n]);
-    let mut values = Buffer::zeros(n);
-    for (i, label) in labels[..c].iter().enumerate() {
-        places[i] = label.place;
-        values[i] = label.value;
-    }
-    // Before a step, labels stand only where they began plus multiples of twice its distance.
-    for log in (0..usize::BITS - (n - 1).leading_zeros()).rev() {
+    let block = BLOCK.max(c.next_power_of_two());
+    let blocks = n.div_ceil(block);
+    let mut heads: Labels = Zeroizing::new(vec![Label::default(); blocks * c]);
+    heads[..c].copy_from_slice(&labels[..c]);
+    for log in (0..blocks.next_power_of_two().ilog2()).rev() {
         let distance = 1usize << log;
-        for base in (0..n).step_by(2 * distance).rev() {
-            for i in (base..base + c.min(2 * distance)).rev() {
-                let to = i + distance;
-                if to < n {
-                    let moves = less(to as u32, places[i]);
-                    let mask = Block::mask(moves != 0);
-                    places[to] |= places[i] & moves;
-                    places[i] &= !moves;
-                    values[to] = values[to] | values[i] & mask;
-                    values[i] &= !mask;
-                }
+        for base in (0..blocks - distance).step_by(2 * distance) {
+            let (from, to) = heads[base * c..].split_at_mut(distance * c);
+            let to = to[..c].iter_mut().zip((base + distance) * block..);
+            for (from, (to, at)) in from.iter_mut().zip(to) {
+                let moves = less(at as u32, from.place);
+                let mask = Block::mask(moves != 0);
+                *to = Label { place: from.place & moves, value: from.value & mask };
+                *from = Label { place: from.place & !moves, value: from.value & !mask };
             }
         }
     }
-    for ((node, place), value) in nodes.iter_mut().zip(places.iter()).zip(values.iter()) {
-        *node = choose(same(*place, 0), *node, *value);
+    // A label may end up to c nodes behind its block.
+    let mut places = Zeroizing::new(vec![0u32; block + c]);
+    let mut values = Buffer::zeros(block + c);
+    for (k, head) in heads.chunks(c).enumerate() {
+        let start = k * block;
+        places[c..].fill(0);
+        values[c..].fill(Block::ZERO);
+        for (label, (place, value)) in head.iter().zip(places.iter_mut().zip(values.iter_mut())) {
+            // Counted from this block's start; what is no label stays 0.
+            *place = label.place.wrapping_sub(start as u32) & !same(label.place, 0);
+            *value = label.value;
+        }
+        for log in (0..block.ilog2()).rev() {
+            step(&mut places, &mut values, c, 1 << log);
+        }
+        for ((node, place), value) in nodes[start..].iter_mut().zip(places.iter()).zip(values.iter()) {
+            *node = choose(same(*place, 0), *node, *value);
+        }
+    }
+}
+
+/// Moves the labels whose places are that far by `distance`, a power of two; they stand where they began, below `c`, plus
+/// multiples of twice the distance.
+fn step(places: &mut [u32], values: &mut [Block], c: usize, distance: usize) {
+    for base in (0..places.len()).step_by(2 * distance).rev() {
+        // The upper part first, which makes room for the lower one.
+        for from in [base + distance, base] {
+            let end = (from + distance).min(base + c).min(places.len().saturating_sub(distance));
+            if from >= end {
+                continue;
+            }
+            let (lower, upper) = places.split_at_mut(from + distance);
+            let pairs = lower[from..end].iter_mut().zip(upper);
+            let (lower, upper) = values.split_at_mut(from + distance);
+            let values = lower[from..end].iter_mut().zip(upper);
+            for (((place, to_place), (value, to_value)), at) in pairs.zip(values).zip(from + distance..) {
+                let moves = less(at as u32, *place);
+                let mask = Block::mask(moves != 0);
+                *to_place |= *place & moves;
+                *place &= !moves;
+                *to_value = *to_value | *value & mask;
+                *value &= !mask;
+            }
+        }
     }
 }
 

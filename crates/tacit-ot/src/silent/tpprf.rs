@@ -8,7 +8,7 @@
 //! under random weights, which keeps its proof, since errors are fixed before the weights are drawn; weights are monomials
 //! of few random elements, so that the receiver finds those of its points without a secret index (soundness (ℓ + 5)/2^128).
 
-use super::bcgikrs19::positions;
+use super::bcgikrs19::Noise;
 use super::pprf::{Ggm, LeafSums, Leaves, Line, Punctured, equal};
 use super::spcot::{Shape, Weights};
 use crate::{Error, Result};
@@ -21,7 +21,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 /// The public part of a setup.
 pub(crate) struct Setup {
     pub protocol: &'static str,
-    pub shape: Shape,
+    pub noise: Noise,
     pub malicious: bool,
     /// All that both parties agree on.
     pub context: Transcript,
@@ -35,17 +35,17 @@ pub(crate) struct Challenge {
 
 impl Setup {
     fn ggm(&self) -> Ggm {
-        Ggm::new(&self.context, self.shape.depth)
+        Ggm::new(&self.context, self.noise.shape.depth)
     }
 
     fn tile_len(&self) -> usize {
-        LANES << self.shape.depth
+        LANES << self.noise.shape.depth
     }
 
     /// The challenge that `transcript`, which holds the sender's message, gives.
     pub(crate) fn challenge(&self, mut transcript: Transcript) -> Challenge {
         let tau = transcript.challenge_block("tau");
-        Challenge { tau, weights: Weights::new(transcript.challenge_block("weights"), self.shape) }
+        Challenge { tau, weights: Weights::new(transcript.challenge_block("weights"), self.noise.shape) }
     }
 }
 
@@ -122,7 +122,7 @@ impl SenderTrees {
         mut after: impl FnMut(usize, &[[Line; 2]], LeafSums),
     ) {
         let mut ggm = setup.ggm();
-        let mut sums = vec![[Line::default(); 2]; setup.shape.depth];
+        let mut sums = vec![[Line::default(); 2]; setup.noise.shape.depth];
         for (tile, roots) in self.roots.iter().enumerate() {
             let totals = ggm.expand(roots, &mut sums, |leaves| each(tile, leaves));
             after(tile, &sums, totals);
@@ -133,9 +133,9 @@ impl SenderTrees {
     /// Fig. 13, steps 2 to 7: the level sums under the pads, corrections, sums and hash of γ.
     pub(crate) fn message(&self, setup: &Setup, pads: &[[Block; 2]]) -> Vec<u8> {
         let mut gamma = GammaHash::new(setup);
-        let mut message = Vec::with_capacity(message_len(setup.shape, setup.malicious));
+        let mut message = Vec::with_capacity(message_len(setup.noise.shape, setup.malicious));
         let mut tails = Vec::new();
-        let tile_pads = LANES * setup.shape.depth;
+        let tile_pads = LANES * setup.noise.shape.depth;
         self.tiles(
             setup,
             |_, leaves| {
@@ -176,12 +176,12 @@ impl SenderTrees {
 
     /// The leaves w with their lowest bits cleared.
     pub(crate) fn expand(&self, setup: &Setup) -> Buffer {
-        let mut noise = Buffer::zeros(positions(setup.shape));
+        let (mut noise, kept) = (Buffer::zeros(setup.noise.positions()), setup.noise.tile_len());
         self.tiles(
             setup,
             |tile, leaves| {
-                let place = &mut noise[tile * setup.tile_len() + leaves.start..];
-                for (to, w) in place.iter_mut().zip(&*leaves.w) {
+                let place = &mut noise[tile * kept..][..kept];
+                for (to, w) in place.iter_mut().skip(leaves.start).zip(&*leaves.w) {
                     *to = w.with_lsb(false);
                 }
             },
@@ -220,7 +220,7 @@ impl Received {
     /// Fig. 13, step 8: takes the pads of the receiver's choices off `message`, which has its
     /// [length](message_len).
     pub(crate) fn new(setup: &Setup, alpha: &[u32], pads: &[Block], message: &[u8]) -> Self {
-        let shape = setup.shape;
+        let shape = setup.noise.shape;
         let mut body = Blocks(message);
         let mut keys = Zeroizing::new(vec![Line::default(); shape.tiles * shape.depth]);
         for (i, pad) in pads.iter().enumerate() {
@@ -248,17 +248,17 @@ impl Received {
     pub(crate) fn expand(&self, setup: &Setup, proof: Option<(&Challenge, [Block; 2])>) -> Result<Buffer> {
         let mut ggm = setup.ggm();
         let mut gamma = GammaHash::new(setup);
-        let mut noise = Buffer::zeros(positions(setup.shape));
+        let (mut noise, kept) = (Buffer::zeros(setup.noise.positions()), setup.noise.tile_len());
         let mut combined = Buffer::zeros(setup.tile_len());
         let mut sum = Block::ZERO;
         for (tile, key) in self.tiles.iter().enumerate() {
-            let noise = &mut noise[tile * setup.tile_len()..][..setup.tile_len()];
+            let noise = &mut noise[tile * kept..][..kept];
             ggm.expand_punctured(key, |leaves| {
                 if let Some((challenge, _)) = &proof {
                     gamma.add(&leaves);
                     combine(&leaves, challenge.tau, &mut combined);
                 }
-                for (i, (to, w)) in noise[leaves.start..].iter_mut().zip(&*leaves.w).enumerate() {
+                for (i, (to, w)) in noise.iter_mut().skip(leaves.start).zip(&*leaves.w).enumerate() {
                     let at = leaves.start + i;
                     let on = equal(key.alpha[at % LANES], (at / LANES) as u32) & Block::ONE;
                     *to = w.with_lsb(false) | on;

@@ -14,8 +14,6 @@ use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{Block, Buffer, Prg};
 use zeroize::Zeroize;
 
-/// Indices found together.
-pub(super) const BATCH: usize = 256;
 /// Outputs handed on together.
 const PIECE: usize = 4096;
 
@@ -43,29 +41,6 @@ impl BlockAccumulate {
             diagonal: transcript.challenge_prg("diagonal"),
         }
     }
-
-    /// Second accumulation, of the first one's permuted result.
-    fn second_round(&self, from: &[Block], to: &mut [Block]) {
-        let mut images = [0u32; BATCH];
-        let mut sum = Block::ZERO;
-        for (i, to) in to.chunks_mut(BATCH).enumerate() {
-            self.first.images(i * BATCH, &mut images);
-            for (to, &image) in to.iter_mut().zip(&images) {
-                sum ^= from[image as usize];
-                *to = sum;
-            }
-        }
-    }
-
-    fn gather(&self, from: &[Block], first: usize, out: &mut [Block]) {
-        let mut images = [0u32; BATCH];
-        for (i, out) in out.chunks_mut(BATCH).enumerate() {
-            self.second.images(first + i * BATCH, &mut images);
-            for (out, &image) in out.iter_mut().zip(&images) {
-                *out = from[image as usize];
-            }
-        }
-    }
 }
 
 impl LinearCode for BlockAccumulate {
@@ -88,15 +63,20 @@ impl LinearCode for BlockAccumulate {
     fn encode(&self, noise: Buffer, count: usize, each: &mut dyn FnMut(&mut [Block])) {
         assert!(count <= self.outputs && noise.len() >= self.input_len(), "code shapes");
         let mut sums = Buffer::zeros(self.input_len());
-        self.second_round(&noise, &mut sums);
+        let mut sum = Block::ZERO;
+        self.first.gather(0, &noise, &mut sums, |to, block| {
+            sum ^= block;
+            *to = sum;
+        });
         drop(noise);
         let mut prg = self.diagonal.clone();
         let (mut upper, mut lower) = ([Block::ZERO; PIECE], [Block::ZERO; PIECE]);
         for start in (0..count).step_by(PIECE) {
             let wanted = PIECE.min(count - start);
             let whole = wanted.next_multiple_of(SIGMA);
-            self.gather(&sums, start, &mut upper[..whole]);
-            self.gather(&sums, self.outputs + start, &mut lower[..whole]);
+            for (half, first) in [(&mut upper, start), (&mut lower, self.outputs + start)] {
+                self.second.gather(first, &sums, &mut half[..whole], |to, block| *to = block);
+            }
             add_diagonal(&mut prg, &lower[..whole], &mut upper[..whole]);
             each(&mut upper[..wanted]);
         }
@@ -109,6 +89,8 @@ impl LinearCode for BlockAccumulate {
 mod tests {
     use super::super::encode_all;
     use super::*;
+
+    const BATCH: usize = 256;
 
     #[test]
     fn permutations_are_bijections() {

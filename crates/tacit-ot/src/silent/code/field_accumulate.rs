@@ -4,13 +4,15 @@
 //! 32×32 blocks hold field elements. Random multipliers only add to what the binary code mixes; the weight of the noise is
 //! that of the binary code.
 
-use super::block_accumulate::BATCH;
 use core::marker::PhantomData;
 use tacit_crypto::accumulate::{Permutation, SIGMA};
 use tacit_crypto::field::Field;
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{Block, Prg};
 use zeroize::Zeroizing;
+
+/// Scalars drawn together.
+const BATCH: usize = 256;
 
 /// The code of one length and seed over the field `F`.
 #[derive(Clone, Debug)]
@@ -52,13 +54,7 @@ impl<F: Field> FieldAccumulate<F> {
         for (permutation, scalars) in self.permutations.iter().zip(&self.scalars) {
             accumulate(&mut values, scalars.clone());
             let mut permuted = Zeroizing::new(vec![F::ZERO; values.len()]);
-            let mut images = [0; BATCH];
-            for (i, out) in permuted.chunks_mut(BATCH).enumerate() {
-                permutation.images(i * BATCH, &mut images);
-                for (out, &image) in out.iter_mut().zip(&images) {
-                    *out = values[image as usize];
-                }
-            }
+            permutation.gather(0, &values, &mut permuted, |to, value| *to = value);
             values = permuted;
         }
         let (upper, lower) = values.split_at(self.outputs);
