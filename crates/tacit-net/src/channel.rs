@@ -348,6 +348,28 @@ impl Channel {
         Ok(())
     }
 
+    /// Whether a receive of `bytes` bytes would find them here: takes in what has come without waiting for more, so that
+    /// a party can compute until its peer's message is there. Flushes first.
+    ///
+    /// Heads of frames count, so the last bytes may still be on their way; an end of the stream is left to the receive.
+    pub fn has_come(&mut self, bytes: usize) -> Result<bool> {
+        self.flush()?;
+        self.guarded(|channel| {
+            while channel.inbox.held < bytes {
+                let mut buffer = channel.inbox.buffer();
+                match channel.link.try_read(&mut [IoSliceMut::new(&mut buffer)])? {
+                    Arrival::Bytes(n) => channel.inbox.append(buffer, n),
+                    Arrival::End => break,
+                    Arrival::Nothing => {
+                        channel.inbox.keep(buffer);
+                        return Ok(false);
+                    }
+                }
+            }
+            Ok(true)
+        })
+    }
+
     /// Hands everything buffered to the link and returns once the operating system has it: what follows is computed
     /// while the bytes travel.
     pub fn flush(&mut self) -> Result<()> {

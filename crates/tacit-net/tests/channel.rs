@@ -110,6 +110,32 @@ fn a_flood_is_bounded() {
 }
 
 #[test]
+fn what_has_come_is_seen_without_waiting() {
+    memory::run(
+        |channel| {
+            // Sent at the latest when the other side is asked after.
+            channel.send(&[1; 10]).unwrap();
+            assert!(!channel.has_come(100).unwrap());
+            channel.recv(&mut [0; 1]).unwrap();
+            channel.send(&[2; 100]).and_then(|()| channel.flush()).unwrap();
+            while !channel.has_come(300_000).unwrap() {}
+            let mut all = vec![0; 300_000];
+            channel.recv(&mut all).unwrap();
+            assert!(all.iter().all(|b| *b == 3));
+            // The peer has gone: the next receive says so.
+            while !channel.has_come(1).unwrap() {}
+            assert!(matches!(channel.recv(&mut [0]), Err(Error::Closed)));
+        },
+        |channel| {
+            channel.recv(&mut [0; 10]).unwrap();
+            channel.send(&[9]).unwrap();
+            channel.recv(&mut [0; 100]).unwrap();
+            channel.send(&vec![3; 300_000]).unwrap();
+        },
+    );
+}
+
+#[test]
 fn announced_lengths_are_bounded() {
     let (error, _) = memory::run(
         |channel| channel.recv_sized(99).unwrap_err(),

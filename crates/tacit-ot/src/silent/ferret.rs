@@ -26,6 +26,8 @@ use tacit_net::Channel;
 use zeroize::{Zeroize, Zeroizing};
 
 const NAME: &str = "ferret";
+/// Rows that are encoded at a time, while they are in cache.
+const ROWS: usize = 512;
 
 /// An LPN parameter set with regular noise: N = t·2^depth samples, a secret of k bits, t noisy positions.
 ///
@@ -203,6 +205,8 @@ struct Core<T> {
     /// The first tile of the iteration at work, and its next group of tiles.
     first_tile: usize,
     next_group: usize,
+    /// Correlations of the iteration at work that hold A·u already and lack their leaves, in whole tiles.
+    encoded: usize,
     ahead: Option<Ahead>,
     buffer: Vec<Block>,
     used: usize,
@@ -248,6 +252,7 @@ impl<T: Trees> Core<T> {
             trees: None,
             first_tile: 0,
             next_group: 0,
+            encoded: 0,
             ahead: None,
             buffer: Vec::new(),
             used: 0,
@@ -270,20 +275,47 @@ impl<T: Trees> Core<T> {
         self.filled = 0;
         self.round += 1;
         self.next_group = 0;
+        self.encoded = 0;
     }
 
     fn exhausted(&self) -> bool {
         self.used == self.buffer.len() && self.trees.is_none()
     }
 
-    /// Runs over all trees for the check alone.
-    fn check_sum(&mut self, trees: &T, weights: &Weights) -> Block {
+    /// Runs over the trees from group `first` on for the check alone.
+    fn check_sum(&mut self, trees: &T, weights: &Weights, first: usize) -> Block {
         let mut sum = Block::ZERO;
-        let shape = trees.shape();
-        for group in 0..shape.groups() {
+        for group in first..trees.shape().groups() {
             trees.expand(&mut self.expander, group, &mut |tile, leaves| sum ^= weights.sum(tile, leaves));
         }
         sum
+    }
+
+    /// Computes until `bytes` bytes of the peer's are there: Fig. 9, step 5, begins with A·u, which needs no tree, for
+    /// what is kept and for `out`.
+    fn encode_while_waiting(&mut self, channel: &mut Channel, bytes: usize, out: &mut [Block]) -> Result<()> {
+        let lanes = self.config.lanes.count();
+        let total = self.config.params.samples() * lanes;
+        let tile = LANES << self.config.params.depth;
+        // A group that does not fit goes to the buffer later on.
+        let room = self.keep + out.len();
+        let end = if room < total { room - room % (TILES * tile) } else { total };
+        while self.encoded < end && !channel.has_come(bytes)? {
+            let from = self.encoded;
+            let to = end.min(from + tile);
+            let keep = self.keep;
+            let kept = &mut self.kept[from.min(keep)..to.min(keep)];
+            let out = &mut out[from.max(keep) - keep..to.max(keep) - keep];
+            let secret = &self.current[..self.config.secret()];
+            for (first, place) in [(from, kept), (from.max(keep), out)] {
+                for (i, rows) in place.chunks_mut(ROWS * lanes).enumerate() {
+                    rows.fill(Block::ZERO);
+                    self.code.add_rows((first / lanes + i * ROWS) as u64, secret, lanes, rows);
+                }
+            }
+            self.encoded = to;
+        }
+        Ok(())
     }
 
     /// Makes the next group's correlations: Fig. 9, step 5. Those to keep are put aside, the others go to `out` if
@@ -302,7 +334,7 @@ impl<T: Trees> Core<T> {
             self.buffer.clear();
             self.used = 0;
         }
-        let Core { expander, code, current, kept, filled, buffer, config, first_tile, .. } = self;
+        let Core { expander, code, current, kept, filled, buffer, config, first_tile, encoded, .. } = self;
         let secret = &current[..config.secret()];
         let mut written = 0;
         trees.expand_tiles(
@@ -315,14 +347,21 @@ impl<T: Trees> Core<T> {
                 }
                 let row = (tile - *first_tile) * tile_rows;
                 let leaves = trim(leaves, (samples - row).min(tile_rows) * lanes, config.lanes);
-                code.add_rows(row as u64, secret, lanes, leaves);
+                let encoded = row * lanes < *encoded;
+                if !encoded {
+                    code.add_rows(row as u64, secret, lanes, leaves);
+                }
+                let place = |slots: &mut [Block], leaves: &[Block]| match encoded {
+                    true => slots.iter_mut().zip(leaves).for_each(|(slot, leaf)| *slot ^= *leaf),
+                    false => slots.copy_from_slice(leaves),
+                };
                 let aside = keep.saturating_sub(written).min(leaves.len());
-                kept[*filled..*filled + aside].copy_from_slice(&leaves[..aside]);
+                place(&mut kept[*filled..*filled + aside], &leaves[..aside]);
                 *filled += aside;
                 let rest = &leaves[aside..];
                 if direct {
                     let at = written.max(keep) - keep;
-                    out[at..at + rest.len()].copy_from_slice(rest);
+                    place(&mut out[at..at + rest.len()], rest);
                 } else {
                     buffer.extend_from_slice(rest);
                 }
@@ -362,19 +401,19 @@ impl<T: Trees> Core<T> {
             return Some(Err(Error::Exhausted { protocol: NAME, left: ahead.left }));
         }
         ahead.left -= out.len();
-        let filled = self.serve(out);
+        let filled = self.serve_checked(out);
         debug_assert_eq!(filled, out.len());
         Some(Ok(()))
     }
 
-    /// Fills `out` as far as the iteration at work reaches, without the peer; returns how many.
-    fn serve(&mut self, out: &mut [Block]) -> usize {
-        let mut unchecked = Block::ZERO;
+    /// Fills `out` as far as the iteration at work reaches, without the peer; returns how many. Adds the check's sum over
+    /// the leaves that this takes to `sum`.
+    fn serve(&mut self, weights: Option<&Weights>, sum: &mut Block, out: &mut [Block]) -> usize {
         let mut filled = 0;
         while filled < out.len() && !self.exhausted() {
             let ready = &mut self.buffer[self.used..];
             if ready.is_empty() {
-                filled += self.make_group(None, &mut unchecked, &mut out[filled..]);
+                filled += self.make_group(weights, sum, &mut out[filled..]);
                 continue;
             }
             let n = ready.len().min(out.len() - filled);
@@ -386,15 +425,22 @@ impl<T: Trees> Core<T> {
         filled
     }
 
-    /// Fills `out` with a whole iteration's correlations and returns the check's sum over the leaves.
-    fn make_all(&mut self, weights: Option<&Weights>, out: &mut [Block]) -> Block {
+    /// [`serve`](Self::serve) of what was checked.
+    fn serve_checked(&mut self, out: &mut [Block]) -> usize {
+        let mut unused = Block::ZERO;
+        self.serve(None, &mut unused, out)
+    }
+
+    /// Begins to serve a new iteration, and runs over all of its trees for the check. Returns how many of `out` were
+    /// filled, which stay provisional, and the check's sum over the leaves.
+    fn serve_unchecked(&mut self, weights: &Weights, out: &mut [Block]) -> (usize, Block) {
         let mut sum = Block::ZERO;
-        let mut filled = 0;
-        while self.trees.is_some() {
-            filled += self.make_group(weights, &mut sum, &mut out[filled..]);
+        let filled = self.serve(Some(weights), &mut sum, out);
+        if let Some(trees) = self.trees.take() {
+            sum ^= self.check_sum(&trees, weights, self.next_group);
+            self.trees = Some(trees);
         }
-        debug_assert_eq!(filled, out.len());
-        sum
+        (filled, sum)
     }
 
     /// Fails for good, with all streams of the setup: nothing provisional stays anywhere.
@@ -494,7 +540,7 @@ impl FerretSender {
         core.start_ahead(iterations);
         if config.security == Security::Malicious {
             let message = CheckMessage::receive(channel)?;
-            let sum = core.check_sum(&trees, &Weights::new(message.seed, shape));
+            let sum = core.check_sum(&trees, &Weights::new(message.seed, shape), 0);
             let value = sum ^ message.sender_mask(delta, check);
             channel.send(&spcot::check_digest(&core.context, core.round, value))?;
             channel.flush()?;
@@ -513,35 +559,23 @@ impl FerretSender {
         self.core.ahead.as_ref().map(|ahead| ahead.left)
     }
 
-    /// One iteration. With `out` of a whole iteration's size it is filled; otherwise trees are left to serve from.
-    fn iterate(&mut self, channel: &mut Channel, out: Option<&mut [Block]>) -> Result<()> {
+    /// One iteration, which serves `out` as far as it reaches; returns how many.
+    fn iterate(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<usize> {
         let shape = self.core.config.shape();
         let (cots, check) = self.core.begin();
+        self.core.encode_while_waiting(channel, shape.cots().div_ceil(8), out)?;
         let trees = spcot::send(channel, &mut self.prg, &mut self.core.expander, self.delta, shape, &cots)?;
+        self.core.trees = Some(trees);
         if self.core.config.security == Security::SemiHonest {
-            self.core.trees = Some(trees);
-            if let Some(out) = out {
-                self.core.make_all(None, out);
-            }
-            return Ok(());
+            return Ok(self.core.serve_checked(out));
         }
+        self.core.encode_while_waiting(channel, CheckMessage::BYTES, out)?;
         let message = CheckMessage::receive(channel)?;
-        let weights = Weights::new(message.seed, shape);
-        let sum = match out {
-            None => {
-                let sum = self.core.check_sum(&trees, &weights);
-                self.core.trees = Some(trees);
-                sum
-            }
-            Some(out) => {
-                self.core.trees = Some(trees);
-                self.core.make_all(Some(&weights), out)
-            }
-        };
+        let (filled, sum) = self.core.serve_unchecked(&Weights::new(message.seed, shape), out);
         let value = sum ^ message.sender_mask(self.delta, &check);
         channel.send(&spcot::check_digest(&self.core.context, self.core.round, value))?;
         channel.flush()?;
-        Ok(())
+        Ok(filled)
     }
 }
 
@@ -586,7 +620,7 @@ impl FerretReceiver {
         if config.security == Security::Malicious {
             let opening = Opening::draw(&mut prg, &trees);
             opening.send(channel, check)?;
-            let value = core.check_sum(&trees, &opening.weights) ^ spcot::fold_powers(check);
+            let value = core.check_sum(&trees, &opening.weights, 0) ^ spcot::fold_powers(check);
             let expected = spcot::check_digest(&core.context, core.round, value);
             spcot::receive_digest(channel, &expected)?;
         }
@@ -604,57 +638,45 @@ impl FerretReceiver {
         self.core.ahead.as_ref().map(|ahead| ahead.left)
     }
 
-    fn iterate(&mut self, channel: &mut Channel, out: Option<&mut [Block]>) -> Result<()> {
+    /// See [`FerretSender::iterate`].
+    fn iterate(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<usize> {
         let shape = self.core.config.shape();
         let (cots, check) = self.core.begin();
         let mut trees = spcot::choose(channel, &mut self.prg, shape, &cots)?;
         let malicious = self.core.config.security == Security::Malicious;
         let opening = malicious.then(|| Opening::draw(&mut self.prg, &trees));
+        self.core.encode_while_waiting(channel, 16 * (1 + shape.corrections()), out)?;
         trees.receive(channel, &cots)?;
+        self.core.trees = Some(trees);
         let Some(opening) = opening else {
-            self.core.trees = Some(trees);
-            if let Some(out) = out {
-                self.core.make_all(None, out);
-            }
-            return Ok(());
+            return Ok(self.core.serve_checked(out));
         };
         opening.send(channel, &check)?;
-        let weights = opening.weights;
-        let sum = match out {
-            None => {
-                let sum = self.core.check_sum(&trees, &weights);
-                self.core.trees = Some(trees);
-                sum
-            }
-            Some(out) => {
-                self.core.trees = Some(trees);
-                self.core.make_all(Some(&weights), out)
-            }
-        };
+        let (filled, sum) = self.core.serve_unchecked(&opening.weights, out);
         let value = sum ^ spcot::fold_powers(&check);
         let expected = spcot::check_digest(&self.core.context, self.core.round, value);
-        spcot::receive_digest(channel, &expected)
+        spcot::receive_digest(channel, &expected)?;
+        Ok(filled)
     }
 }
 
 macro_rules! extend {
     () => {
-        /// Serves what is left of the last iteration first; whole iterations go straight to `out`.
+        /// Serves what is left of the last iteration first.
         fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
             self.core.spent.check(NAME)?;
             if let Some(served) = self.core.serve_ahead(out) {
                 return served;
             }
-            let net = self.core.config.net();
-            let mut filled = self.core.serve(out);
+            let mut filled = self.core.serve_checked(out);
             while filled < out.len() {
-                let whole = out.len() - filled >= net;
-                let result = self.iterate(channel, whole.then(|| &mut out[filled..filled + net]));
-                if let Err(error) = result {
-                    self.core.fail(out);
-                    return Err(error);
+                match self.iterate(channel, &mut out[filled..]) {
+                    Ok(n) => filled += n,
+                    Err(error) => {
+                        self.core.fail(out);
+                        return Err(error);
+                    }
                 }
-                filled += if whole { net } else { self.core.serve(&mut out[filled..]) };
             }
             Ok(())
         }
@@ -721,14 +743,19 @@ pub(super) mod dealer {
 mod tests {
     use super::dealer::Dealer;
     use super::*;
-    use tacit_net::memory;
+    use tacit_net::{LinkModel, memory};
 
     const TINY: Params = Params { name: "tiny", k: 256, t: 21, depth: 7, security_bits: 0 };
 
     fn correlate(config: Config, sizes: &[usize]) {
+        correlate_over(LinkModel::LOOPBACK, config, sizes);
+    }
+
+    fn correlate_over(link: LinkModel, config: Config, sizes: &[usize]) {
         let (mut ds, mut dr) = Dealer::pair(11);
         let delta = ds.delta();
-        let (v, w) = memory::run(
+        let (v, w) = memory::run_over(
+            link,
             |ch| {
                 let mut s = FerretSender::setup(ch, Prg::from_seed(Block::new(1)), config, &mut ds).unwrap();
                 let extend = |&n: &usize| {
@@ -769,6 +796,22 @@ mod tests {
             for lanes in [Lanes::One, Lanes::Four] {
                 let config = Config { params: TINY, lanes, security };
                 correlate(config, &[0, 1, 2, 100, config.net(), 3, 10 * config.net() + 17, 5000]);
+            }
+        }
+    }
+
+    /// Where the peer's messages are long on their way, A·u of all that is asked for is there before them, and of a part of it when
+    /// they come sooner.
+    #[test]
+    fn what_is_encoded_while_waiting_is_right() {
+        for (delay, megabits) in [(3000, 1e6), (0, 20.0), (200, 100.0)] {
+            let link = LinkModel::new(megabits, std::time::Duration::from_micros(delay)).unwrap();
+            for security in [Security::SemiHonest, Security::Malicious] {
+                for lanes in [Lanes::One, Lanes::Four] {
+                    let config = Config { params: TINY, lanes, security };
+                    let net = config.net();
+                    correlate_over(link, config, &[1, net - 1, net, net + 1, 100, 3 * net + 17, net / 2]);
+                }
             }
         }
     }
@@ -861,7 +904,7 @@ mod tests {
             ch.send_blocks(&message)?;
             let opening = CheckMessage::receive(ch)?;
             let weights = Weights::new(opening.seed, shape);
-            let sum = s.core.check_sum(&trees, &weights) ^ (self.sum)(&weights);
+            let sum = s.core.check_sum(&trees, &weights, 0) ^ (self.sum)(&weights);
             let value = sum ^ opening.sender_mask(s.delta, &check);
             let mut digest = spcot::check_digest(&s.core.context, s.core.round, value);
             (self.digest)(&mut digest);

@@ -338,6 +338,9 @@ pub(crate) struct CheckMessage {
 }
 
 impl CheckMessage {
+    /// Bytes on the wire.
+    pub(crate) const BYTES: usize = 32;
+
     /// Figure 6, step 7; `cots` are the 128 correlations of the check.
     pub(crate) fn send(channel: &mut Channel, seed: Block, phi: Block, cots: &[Block]) -> Result<()> {
         let x = cots.iter().enumerate().fold(0u128, |acc, (i, c)| acc | (c.lsb() as u128) << i);
