@@ -188,30 +188,48 @@ impl Spent {
     }
 }
 
-/// What both parties do alike: turning trees and the LPN secret into correlations.
+/// What both parties do alike.
 struct Core<T> {
     config: Config,
     context: Transcript,
     expander: HalfTrees,
+    rows: Rows,
+    /// The trees of the iteration at work while some of its groups are still to be served.
+    trees: Option<T>,
+    ahead: Option<Ahead>,
+    round: u64,
+    spent: Spent,
+}
+
+/// Turns leaves and the LPN secret into correlations, tile by tile.
+struct Rows {
+    config: Config,
     code: LocalCode,
     /// What the last iteration put aside: the LPN secret of the one at work first, lanes interleaved.
     current: Buffer,
-    /// What the iteration at work puts aside for the next: its secret, then correlations for trees and check.
+    /// What the iteration at work puts aside for the next, its first `keep` correlations: its secret, then correlations
+    /// for trees and check.
     kept: Buffer,
-    /// How many the iteration at work puts aside, and how many it already has.
     keep: usize,
-    filled: usize,
-    trees: Option<T>,
     /// The first tile of the iteration at work, and its next group of tiles.
     first_tile: usize,
     next_group: usize,
     /// Correlations of the iteration at work that hold A·u already and lack their leaves, in whole tiles.
     encoded: usize,
-    ahead: Option<Ahead>,
+    /// Correlations of a group of which nobody has asked for all, and how many of them are served.
     buffer: Vec<Block>,
     used: usize,
-    round: u64,
-    spent: Spent,
+}
+
+/// Where the correlations of a group go, but those that are kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// To the caller, all of them.
+    Out,
+    /// To the buffer, for the caller takes a part.
+    Buffer,
+    /// Nowhere yet.
+    Later,
 }
 
 /// What is left of the iterations whose trees were all made ahead.
@@ -222,9 +240,153 @@ struct Ahead {
     left: usize,
 }
 
-impl<T> Drop for Core<T> {
+impl Drop for Rows {
     fn drop(&mut self) {
         self.buffer.zeroize();
+    }
+}
+
+impl Rows {
+    /// Goes on to the next iteration, with what the last one kept.
+    fn advance(&mut self) {
+        std::mem::swap(&mut self.current, &mut self.kept);
+        self.next_group = 0;
+        self.encoded = 0;
+    }
+
+    /// Correlations of an iteration, those it keeps included.
+    fn total(&self) -> usize {
+        self.config.params.samples() * self.config.lanes.count()
+    }
+
+    /// Correlations of a tile.
+    fn tile(&self) -> usize {
+        LANES << self.config.params.depth
+    }
+
+    /// Correlations of the groups that were made.
+    fn made(&self) -> usize {
+        self.total().min(self.next_group * TILES * self.tile())
+    }
+
+    /// Where the next group goes when the caller's memory takes `room` correlations of it and the following ones.
+    fn place(&self, room: usize) -> Place {
+        let to = self.total().min(self.made() + TILES * self.tile());
+        let (served, ready) = (self.made().max(self.keep), to.max(self.keep));
+        match ready - served {
+            n if n <= room => Place::Out,
+            _ if room > 0 => Place::Buffer,
+            _ => Place::Later,
+        }
+    }
+
+    /// Begins the next group: makes room in the buffer if it goes there.
+    fn begin_group(&mut self, place: Place) {
+        if place == Place::Buffer {
+            self.buffer.clear();
+            self.used = 0;
+        }
+    }
+
+    /// Fig. 9, step 5, for one tile of the next group. `out` takes what follows the groups made so far.
+    fn add(&mut self, tile: usize, leaves: &mut [Block], place: Place, out: &mut [Block]) {
+        let lanes = self.config.lanes.count();
+        let first = (tile - self.first_tile) * self.tile();
+        let leaves = trim(leaves, self.tile().min(self.total() - first), self.config.lanes);
+        let encoded = first < self.encoded;
+        if !encoded {
+            let secret = &self.current[..self.config.secret()];
+            self.code.add_rows((first / lanes) as u64, secret, lanes, leaves);
+        }
+        let put = |slots: &mut [Block], leaves: &[Block]| match encoded {
+            true => slots.iter_mut().zip(leaves).for_each(|(slot, leaf)| *slot ^= *leaf),
+            false => slots.copy_from_slice(leaves),
+        };
+        let (aside, rest) = leaves.split_at(self.keep.saturating_sub(first).min(leaves.len()));
+        put(&mut self.kept[first.min(self.keep)..][..aside.len()], aside);
+        if place == Place::Out {
+            let at = first.max(self.keep) - self.made().max(self.keep);
+            put(&mut out[at..at + rest.len()], rest);
+        } else {
+            self.buffer.extend_from_slice(rest);
+        }
+    }
+
+    /// Computes until `bytes` bytes of the peer's are there: A·u needs no tree, so it can be made first, for what is
+    /// kept and for `out`, which takes what follows the groups made so far.
+    fn encode_while_waiting(&mut self, channel: &mut Channel, bytes: usize, out: &mut [Block]) -> Result<()> {
+        let (lanes, keep, made) = (self.config.lanes.count(), self.keep, self.made());
+        // A group that does not fit goes to the buffer later on.
+        let room = made.max(keep) + out.len();
+        let end = if room < self.total() { room - room % (TILES * self.tile()) } else { self.total() };
+        self.encoded = self.encoded.max(made);
+        while self.encoded < end && !channel.has_come(bytes)? {
+            let from = self.encoded;
+            let to = end.min(from + self.tile());
+            let kept = &mut self.kept[from.min(keep)..to.min(keep)];
+            let out = &mut out[from.max(keep) - made.max(keep)..to.max(keep) - made.max(keep)];
+            let secret = &self.current[..self.config.secret()];
+            for (first, place) in [(from, kept), (from.max(keep), out)] {
+                for (i, rows) in place.chunks_mut(ROWS * lanes).enumerate() {
+                    rows.fill(Block::ZERO);
+                    self.code.add_rows((first / lanes + i * ROWS) as u64, secret, lanes, rows);
+                }
+            }
+            self.encoded = to;
+        }
+        Ok(())
+    }
+
+    /// Serves from the buffer; returns how many.
+    fn unload(&mut self, out: &mut [Block]) -> usize {
+        let ready = &mut self.buffer[self.used..];
+        let n = ready.len().min(out.len());
+        out[..n].copy_from_slice(&ready[..n]);
+        ready[..n].zeroize();
+        self.used += n;
+        n
+    }
+}
+
+/// The memory that an iteration fills as its trees come.
+struct Sink<'a> {
+    out: &'a mut [Block],
+    filled: usize,
+    place: Place,
+}
+
+impl<'a> Sink<'a> {
+    fn new(out: &'a mut [Block]) -> Self {
+        Sink { out, filled: 0, place: Place::Later }
+    }
+
+    fn rest(&mut self) -> &mut [Block] {
+        &mut self.out[self.filled..]
+    }
+
+    /// Before the first tile of a group.
+    fn begin_group(&mut self, rows: &mut Rows) {
+        self.place = rows.place(self.out.len() - self.filled);
+        rows.begin_group(self.place);
+    }
+
+    fn add(&mut self, rows: &mut Rows, tile: usize, leaves: &mut [Block]) {
+        if self.place != Place::Later {
+            rows.add(tile, leaves, self.place, &mut self.out[self.filled..]);
+        }
+    }
+
+    /// After the last tile of a group.
+    fn end_group(&mut self, rows: &mut Rows) {
+        if self.place == Place::Later {
+            return;
+        }
+        let before = rows.made().max(rows.keep);
+        rows.next_group += 1;
+        self.filled += match self.place {
+            Place::Out => rows.made().max(rows.keep) - before,
+            _ => rows.unload(&mut self.out[self.filled..]),
+        };
     }
 }
 
@@ -244,18 +406,20 @@ impl<T: Trees> Core<T> {
             config,
             context,
             expander: HalfTrees::new(config.params.depth, tree),
-            code: LocalCode::new(matrix, config.params.k),
-            current: Buffer::zeros(reserve.len()),
-            keep: reserve.len(),
-            filled: reserve.len(),
-            kept: reserve,
+            rows: Rows {
+                config,
+                code: LocalCode::new(matrix, config.params.k),
+                current: Buffer::zeros(reserve.len()),
+                keep: reserve.len(),
+                kept: reserve,
+                first_tile: 0,
+                next_group: 0,
+                encoded: 0,
+                buffer: Vec::new(),
+                used: 0,
+            },
             trees: None,
-            first_tile: 0,
-            next_group: 0,
-            encoded: 0,
             ahead: None,
-            buffer: Vec::new(),
-            used: 0,
             round: 0,
             spent: Spent::default(),
         }
@@ -264,115 +428,50 @@ impl<T: Trees> Core<T> {
     /// Takes what the last iteration kept: its secret for the code, the correlations for trees and for the check.
     fn begin(&mut self) -> (Zeroizing<Vec<Block>>, Zeroizing<Vec<Block>>) {
         self.advance();
-        let (trees, check) = self.current[self.config.secret()..].split_at(self.config.shape().cots());
+        let (trees, check) = self.rows.current[self.config.secret()..].split_at(self.config.shape().cots());
         (Zeroizing::new(trees.to_vec()), Zeroizing::new(check[..self.config.check_cots()].to_vec()))
     }
 
-    /// Goes on to the next iteration, with what the last one kept.
     fn advance(&mut self) {
-        debug_assert_eq!(self.filled, self.keep);
-        std::mem::swap(&mut self.current, &mut self.kept);
-        self.filled = 0;
+        self.rows.advance();
         self.round += 1;
-        self.next_group = 0;
-        self.encoded = 0;
     }
 
     fn exhausted(&self) -> bool {
-        self.used == self.buffer.len() && self.trees.is_none()
+        self.rows.used == self.rows.buffer.len() && self.trees.is_none()
     }
 
-    /// Runs over the trees from group `first` on for the check alone.
-    fn check_sum(&mut self, trees: &T, weights: &Weights, first: usize) -> Block {
+    /// Runs over all trees for the check alone.
+    fn check_sum(&mut self, trees: &T, weights: &Weights) -> Block {
         let mut sum = Block::ZERO;
-        for group in first..trees.shape().groups() {
+        for group in 0..trees.shape().groups() {
             trees.expand(&mut self.expander, group, &mut |tile, leaves| sum ^= weights.sum(tile, leaves));
         }
         sum
     }
 
-    /// Computes until `bytes` bytes of the peer's are there: Fig. 9, step 5, begins with A·u, which needs no tree, for
-    /// what is kept and for `out`.
-    fn encode_while_waiting(&mut self, channel: &mut Channel, bytes: usize, out: &mut [Block]) -> Result<()> {
-        let lanes = self.config.lanes.count();
-        let total = self.config.params.samples() * lanes;
-        let tile = LANES << self.config.params.depth;
-        // A group that does not fit goes to the buffer later on.
-        let room = self.keep + out.len();
-        let end = if room < total { room - room % (TILES * tile) } else { total };
-        while self.encoded < end && !channel.has_come(bytes)? {
-            let from = self.encoded;
-            let to = end.min(from + tile);
-            let keep = self.keep;
-            let kept = &mut self.kept[from.min(keep)..to.min(keep)];
-            let out = &mut out[from.max(keep) - keep..to.max(keep) - keep];
-            let secret = &self.current[..self.config.secret()];
-            for (first, place) in [(from, kept), (from.max(keep), out)] {
-                for (i, rows) in place.chunks_mut(ROWS * lanes).enumerate() {
-                    rows.fill(Block::ZERO);
-                    self.code.add_rows((first / lanes + i * ROWS) as u64, secret, lanes, rows);
-                }
-            }
-            self.encoded = to;
-        }
-        Ok(())
-    }
-
-    /// Makes the next group's correlations: Fig. 9, step 5. Those to keep are put aside, the others go to `out` if
-    /// they fit there and to the buffer if not. Returns how many of `out` were filled.
-    fn make_group(&mut self, weights: Option<&Weights>, sum: &mut Block, out: &mut [Block]) -> usize {
-        let Some(trees) = self.trees.take() else { return 0 };
-        let shape = self.config.shape();
-        let lanes = self.config.lanes.count();
-        let (samples, group) = (self.config.params.samples(), self.next_group);
-        let tile_rows = (LANES / lanes) << shape.depth;
-        let first = group * TILES * tile_rows;
-        let blocks = (samples - first).min(TILES * tile_rows) * lanes;
-        let keep = (self.keep - self.filled).min(blocks);
-        let direct = blocks - keep <= out.len();
-        if !direct {
-            self.buffer.clear();
-            self.used = 0;
-        }
-        let Core { expander, code, current, kept, filled, buffer, config, first_tile, encoded, .. } = self;
-        let secret = &current[..config.secret()];
-        let mut written = 0;
-        trees.expand_tiles(
-            expander,
-            *first_tile + group * TILES,
-            shape.tiles_in(group),
-            &mut |tile, leaves| {
-                if let Some(weights) = weights {
-                    *sum ^= weights.sum(tile, leaves);
-                }
-                let row = (tile - *first_tile) * tile_rows;
-                let leaves = trim(leaves, (samples - row).min(tile_rows) * lanes, config.lanes);
-                let encoded = row * lanes < *encoded;
-                if !encoded {
-                    code.add_rows(row as u64, secret, lanes, leaves);
-                }
-                let place = |slots: &mut [Block], leaves: &[Block]| match encoded {
-                    true => slots.iter_mut().zip(leaves).for_each(|(slot, leaf)| *slot ^= *leaf),
-                    false => slots.copy_from_slice(leaves),
-                };
-                let aside = keep.saturating_sub(written).min(leaves.len());
-                place(&mut kept[*filled..*filled + aside], &leaves[..aside]);
-                *filled += aside;
-                let rest = &leaves[aside..];
-                if direct {
-                    let at = written.max(keep) - keep;
-                    place(&mut out[at..at + rest.len()], rest);
-                } else {
-                    buffer.extend_from_slice(rest);
-                }
-                written += leaves.len();
-            },
-        );
-        self.next_group += 1;
-        if self.next_group < shape.groups() || self.next_ahead() {
+    /// Keeps the trees of an iteration of which not all groups were made.
+    fn keep_trees(&mut self, trees: T) {
+        if self.rows.next_group < self.config.shape().groups() {
             self.trees = Some(trees);
         }
-        if direct { blocks - keep } else { 0 }
+    }
+
+    /// Makes the next group's correlations, as far as they fit into `out`; returns how many.
+    fn make_group(&mut self, out: &mut [Block]) -> usize {
+        let Some(trees) = self.trees.take() else { return 0 };
+        let Core { expander, rows, config, .. } = self;
+        let mut sink = Sink::new(out);
+        sink.begin_group(rows);
+        let (first, tiles) =
+            (rows.first_tile + rows.next_group * TILES, config.shape().tiles_in(rows.next_group));
+        trees.expand_tiles(expander, first, tiles, &mut |tile, leaves| sink.add(rows, tile, leaves));
+        sink.end_group(rows);
+        let filled = sink.filled;
+        if rows.next_group < config.shape().groups() || self.next_ahead() {
+            self.trees = Some(trees);
+        }
+        filled
     }
 
     /// After an iteration's last group: goes on to the next one made ahead, if there is one.
@@ -381,15 +480,15 @@ impl<T: Trees> Core<T> {
         ahead.iterations -= 1;
         let last = ahead.iterations == 0;
         self.advance();
-        self.first_tile += self.config.shape().tiles;
-        self.keep = if last { 0 } else { self.config.secret() };
+        self.rows.first_tile += self.config.shape().tiles;
+        self.rows.keep = if last { 0 } else { self.config.secret() };
         true
     }
 
     /// Begins the first of `iterations` iterations made ahead.
     fn start_ahead(&mut self, iterations: usize) {
         self.advance();
-        self.keep = if iterations == 1 { 0 } else { self.config.secret() };
+        self.rows.keep = if iterations == 1 { 0 } else { self.config.secret() };
         let left = self.config.total_ahead(iterations);
         self.ahead = Some(Ahead { iterations: iterations - 1, left });
     }
@@ -401,55 +500,31 @@ impl<T: Trees> Core<T> {
             return Some(Err(Error::Exhausted { protocol: NAME, left: ahead.left }));
         }
         ahead.left -= out.len();
-        let filled = self.serve_checked(out);
+        let filled = self.serve(out);
         debug_assert_eq!(filled, out.len());
         Some(Ok(()))
     }
 
-    /// Fills `out` as far as the iteration at work reaches, without the peer; returns how many. Adds the check's sum over
-    /// the leaves that this takes to `sum`.
-    fn serve(&mut self, weights: Option<&Weights>, sum: &mut Block, out: &mut [Block]) -> usize {
+    /// Fills `out` as far as the iteration at work reaches, without the peer; returns how many.
+    fn serve(&mut self, out: &mut [Block]) -> usize {
         let mut filled = 0;
         while filled < out.len() && !self.exhausted() {
-            let ready = &mut self.buffer[self.used..];
-            if ready.is_empty() {
-                filled += self.make_group(weights, sum, &mut out[filled..]);
-                continue;
-            }
-            let n = ready.len().min(out.len() - filled);
-            out[filled..filled + n].copy_from_slice(&ready[..n]);
-            ready[..n].zeroize();
-            self.used += n;
-            filled += n;
+            let rest = &mut out[filled..];
+            filled += match self.rows.unload(rest) {
+                0 => self.make_group(rest),
+                n => n,
+            };
         }
         filled
-    }
-
-    /// [`serve`](Self::serve) of what was checked.
-    fn serve_checked(&mut self, out: &mut [Block]) -> usize {
-        let mut unused = Block::ZERO;
-        self.serve(None, &mut unused, out)
-    }
-
-    /// Begins to serve a new iteration, and runs over all of its trees for the check. Returns how many of `out` were
-    /// filled, which stay provisional, and the check's sum over the leaves.
-    fn serve_unchecked(&mut self, weights: &Weights, out: &mut [Block]) -> (usize, Block) {
-        let mut sum = Block::ZERO;
-        let filled = self.serve(Some(weights), &mut sum, out);
-        if let Some(trees) = self.trees.take() {
-            sum ^= self.check_sum(&trees, weights, self.next_group);
-            self.trees = Some(trees);
-        }
-        (filled, sum)
     }
 
     /// Fails for good, with all streams of the setup: nothing provisional stays anywhere.
     fn fail(&mut self, out: &mut [Block]) {
         self.spent.set();
         self.trees = None;
-        self.kept.zeroize();
-        self.current.zeroize();
-        self.buffer.zeroize();
+        self.rows.kept.zeroize();
+        self.rows.current.zeroize();
+        self.rows.buffer.zeroize();
         out.zeroize();
     }
 }
@@ -540,7 +615,7 @@ impl FerretSender {
         core.start_ahead(iterations);
         if config.security == Security::Malicious {
             let message = CheckMessage::receive(channel)?;
-            let sum = core.check_sum(&trees, &Weights::new(message.seed, shape), 0);
+            let sum = core.check_sum(&trees, &Weights::new(message.seed, shape));
             let value = sum ^ message.sender_mask(delta, check);
             channel.send(&spcot::check_digest(&core.context, core.round, value))?;
             channel.flush()?;
@@ -560,21 +635,34 @@ impl FerretSender {
     }
 
     /// One iteration, which serves `out` as far as it reaches; returns how many.
+    ///
+    /// The trees that are expanded for their corrections give the outputs too. A second run over them makes the check's
+    /// sum once its weights are known.
     fn iterate(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<usize> {
         let shape = self.core.config.shape();
         let (cots, check) = self.core.begin();
-        self.core.encode_while_waiting(channel, shape.cots().div_ceil(8), out)?;
-        let trees = spcot::send(channel, &mut self.prg, &mut self.core.expander, self.delta, shape, &cots)?;
-        self.core.trees = Some(trees);
-        if self.core.config.security == Security::SemiHonest {
-            return Ok(self.core.serve_checked(out));
+        let mut sink = Sink::new(out);
+        let Core { rows, expander, .. } = &mut self.core;
+        rows.encode_while_waiting(channel, shape.cots().div_ceil(8), sink.rest())?;
+        let mut each = |tile: usize, leaves: &mut [Block]| {
+            if tile % TILES == 0 {
+                sink.begin_group(rows);
+            }
+            sink.add(rows, tile, leaves);
+            if tile % TILES == TILES - 1 || tile == shape.tiles - 1 {
+                sink.end_group(rows);
+            }
+        };
+        let trees = spcot::send_each(channel, &mut self.prg, expander, self.delta, shape, &cots, &mut each)?;
+        let filled = sink.filled;
+        if self.core.config.security == Security::Malicious {
+            let message = CheckMessage::receive(channel)?;
+            let sum = self.core.check_sum(&trees, &Weights::new(message.seed, shape));
+            let value = sum ^ message.sender_mask(self.delta, &check);
+            channel.send(&spcot::check_digest(&self.core.context, self.core.round, value))?;
+            channel.flush()?;
         }
-        self.core.encode_while_waiting(channel, CheckMessage::BYTES, out)?;
-        let message = CheckMessage::receive(channel)?;
-        let (filled, sum) = self.core.serve_unchecked(&Weights::new(message.seed, shape), out);
-        let value = sum ^ message.sender_mask(self.delta, &check);
-        channel.send(&spcot::check_digest(&self.core.context, self.core.round, value))?;
-        channel.flush()?;
+        self.core.keep_trees(trees);
         Ok(filled)
     }
 }
@@ -620,7 +708,7 @@ impl FerretReceiver {
         if config.security == Security::Malicious {
             let opening = Opening::draw(&mut prg, &trees);
             opening.send(channel, check)?;
-            let value = core.check_sum(&trees, &opening.weights, 0) ^ spcot::fold_powers(check);
+            let value = core.check_sum(&trees, &opening.weights) ^ spcot::fold_powers(check);
             let expected = spcot::check_digest(&core.context, core.round, value);
             spcot::receive_digest(channel, &expected)?;
         }
@@ -638,24 +726,43 @@ impl FerretReceiver {
         self.core.ahead.as_ref().map(|ahead| ahead.left)
     }
 
-    /// See [`FerretSender::iterate`].
+    /// One iteration, which serves `out` as far as it reaches; returns how many. Trees are expanded as their corrections
+    /// come, for the outputs and the check together.
     fn iterate(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<usize> {
         let shape = self.core.config.shape();
         let (cots, check) = self.core.begin();
         let mut trees = spcot::choose(channel, &mut self.prg, shape, &cots)?;
         let malicious = self.core.config.security == Security::Malicious;
         let opening = malicious.then(|| Opening::draw(&mut self.prg, &trees));
-        self.core.encode_while_waiting(channel, 16 * (1 + shape.corrections()), out)?;
-        trees.receive(channel, &cots)?;
-        self.core.trees = Some(trees);
-        let Some(opening) = opening else {
-            return Ok(self.core.serve_checked(out));
-        };
-        opening.send(channel, &check)?;
-        let (filled, sum) = self.core.serve_unchecked(&opening.weights, out);
-        let value = sum ^ spcot::fold_powers(&check);
-        let expected = spcot::check_digest(&self.core.context, self.core.round, value);
-        spcot::receive_digest(channel, &expected)?;
+        let mut sink = Sink::new(out);
+        let mut sum = Block::ZERO;
+        let Core { rows, expander, .. } = &mut self.core;
+        rows.encode_while_waiting(channel, size_of::<Block>(), sink.rest())?;
+        trees.receive_seed(channel, &cots)?;
+        for group in 0..shape.groups() {
+            let bytes = size_of::<Block>() * shape.corrections_in(group);
+            rows.encode_while_waiting(channel, bytes, sink.rest())?;
+            trees.receive_group(channel, group)?;
+            sink.begin_group(rows);
+            if opening.is_none() && sink.place == Place::Later {
+                continue;
+            }
+            trees.expand(expander, group, &mut |tile, leaves| {
+                if let Some(opening) = &opening {
+                    sum ^= opening.weights.sum(tile, leaves);
+                }
+                sink.add(rows, tile, leaves);
+            });
+            sink.end_group(rows);
+        }
+        let filled = sink.filled;
+        if let Some(opening) = opening {
+            opening.send(channel, &check)?;
+            let value = sum ^ spcot::fold_powers(&check);
+            let expected = spcot::check_digest(&self.core.context, self.core.round, value);
+            spcot::receive_digest(channel, &expected)?;
+        }
+        self.core.keep_trees(trees);
         Ok(filled)
     }
 }
@@ -668,7 +775,7 @@ macro_rules! extend {
             if let Some(served) = self.core.serve_ahead(out) {
                 return served;
             }
-            let mut filled = self.core.serve_checked(out);
+            let mut filled = self.core.serve(out);
             while filled < out.len() {
                 match self.iterate(channel, &mut out[filled..]) {
                     Ok(n) => filled += n,
@@ -904,7 +1011,7 @@ mod tests {
             ch.send_blocks(&message)?;
             let opening = CheckMessage::receive(ch)?;
             let weights = Weights::new(opening.seed, shape);
-            let sum = s.core.check_sum(&trees, &weights, 0) ^ (self.sum)(&weights);
+            let sum = s.core.check_sum(&trees, &weights) ^ (self.sum)(&weights);
             let value = sum ^ opening.sender_mask(s.delta, &check);
             let mut digest = spcot::check_digest(&s.core.context, s.core.round, value);
             (self.digest)(&mut digest);

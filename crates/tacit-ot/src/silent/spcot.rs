@@ -27,6 +27,8 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 const TREES: usize = TILES * LANES;
 const SEGMENT: usize = 512;
+/// Corrections leave after so many leaves: the receiver works on them while the sender expands the next trees.
+const FLUSH: usize = 1 << 15;
 
 /// How many trees of which depth: `tiles` tiles of four.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +51,11 @@ impl Shape {
     /// Blocks of corrections: none for the first level.
     pub(crate) fn corrections(self) -> usize {
         self.tiles * LANES * (self.depth - 1)
+    }
+
+    /// [`corrections`](Self::corrections) of one group.
+    pub(crate) fn corrections_in(self, group: usize) -> usize {
+        self.tiles_in(group) * LANES * (self.depth - 1)
     }
 
     /// Bytes on the wire: the corrections, and a bit from the receiver for each correlation.
@@ -164,6 +171,19 @@ pub(crate) fn send(
     shape: Shape,
     cots: &[Block],
 ) -> Result<SenderTrees> {
+    send_each(channel, prg, expander, delta, shape, cots, &mut |_, _| {})
+}
+
+/// [`send`], where `each` gets every tile and its leaves, as they are expanded for the corrections.
+pub(crate) fn send_each(
+    channel: &mut Channel,
+    prg: &mut Prg,
+    expander: &mut HalfTrees,
+    delta: Block,
+    shape: Shape,
+    cots: &[Block],
+    each: &mut dyn FnMut(usize, &mut [Block]),
+) -> Result<SenderTrees> {
     assert_eq!(cots.len(), shape.cots(), "one correlation a level of each tree");
     let mut bits = vec![0u8; shape.cots().div_ceil(8)];
     channel.recv(&mut bits)?;
@@ -176,9 +196,11 @@ pub(crate) fn send(
     let trees = SenderTrees { shape, delta, roots };
     let mut sums = vec![[Block::ZERO; TREES]; shape.depth];
     let mut message = Vec::with_capacity(TREES * shape.depth);
+    let mut unsent = 0;
     for group in 0..shape.groups() {
         let (first, tiles) = (group * TILES, shape.tiles_in(group));
-        expander.expand(delta, &trees.roots(first, tiles), tiles, &mut sums, |_, _| {});
+        expander
+            .expand(delta, &trees.roots(first, tiles), tiles, &mut sums, |t, leaves| each(first + t, leaves));
         message.clear();
         for tile in 0..tiles {
             for (level, sums) in sums.iter().enumerate().skip(1) {
@@ -187,6 +209,11 @@ pub(crate) fn send(
             }
         }
         channel.send_blocks(&message)?;
+        unsent += tiles * LANES << shape.depth;
+        if unsent >= FLUSH {
+            channel.flush()?;
+            unsent = 0;
+        }
     }
     sums.zeroize();
     channel.flush()?;
@@ -241,17 +268,27 @@ pub(crate) fn choose_points(
 impl ReceiverTrees {
     /// Figure 6, step 5 (a): receives seed and corrections and takes off the masks.
     pub(crate) fn receive(&mut self, channel: &mut Channel, cots: &[Block]) -> Result<()> {
+        self.receive_seed(channel, cots)?;
+        (0..self.shape.groups()).try_for_each(|group| self.receive_group(channel, group))
+    }
+
+    /// Step 5 (a) for the roots; [`receive_group`](Self::receive_group) of every group in turn follows.
+    pub(crate) fn receive_seed(&mut self, channel: &mut Channel, cots: &[Block]) -> Result<()> {
         let seed = channel.recv_block()?;
-        let mut corrections = vec![Block::ZERO; self.shape.corrections()];
-        channel.recv_blocks(&mut corrections)?;
         self.keys = cots.to_vec();
         for (p, offset) in offsets(seed, self.shape).enumerate() {
             self.keys[self.shape.cot(p, 0)] ^= offset;
         }
+        Ok(())
+    }
+
+    /// Step 5 (a) for the trees of one group.
+    pub(crate) fn receive_group(&mut self, channel: &mut Channel, group: usize) -> Result<()> {
+        let mut corrections = vec![Block::ZERO; self.shape.corrections_in(group)];
+        channel.recv_blocks(&mut corrections)?;
         let tile = self.shape.depth * LANES;
-        for (keys, corrections) in
-            self.keys.chunks_exact_mut(tile).zip(corrections.chunks_exact(tile - LANES))
-        {
+        let keys = self.keys[group * TILES * tile..].chunks_exact_mut(tile);
+        for (keys, corrections) in keys.zip(corrections.chunks_exact(tile - LANES)) {
             keys[LANES..].iter_mut().zip(corrections).for_each(|(key, correction)| *key ^= *correction);
         }
         Ok(())
@@ -338,9 +375,6 @@ pub(crate) struct CheckMessage {
 }
 
 impl CheckMessage {
-    /// Bytes on the wire.
-    pub(crate) const BYTES: usize = 32;
-
     /// Figure 6, step 7; `cots` are the 128 correlations of the check.
     pub(crate) fn send(channel: &mut Channel, seed: Block, phi: Block, cots: &[Block]) -> Result<()> {
         let x = cots.iter().enumerate().fold(0u128, |acc, (i, c)| acc | (c.lsb() as u128) << i);
