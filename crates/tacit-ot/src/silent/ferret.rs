@@ -645,7 +645,7 @@ impl FerretSender {
         let Core { rows, expander, .. } = &mut self.core;
         rows.encode_while_waiting(channel, shape.cots().div_ceil(8), sink.rest())?;
         let mut each = |tile: usize, leaves: &mut [Block]| {
-            if tile % TILES == 0 {
+            if tile.is_multiple_of(TILES) {
                 sink.begin_group(rows);
             }
             sink.add(rows, tile, leaves);

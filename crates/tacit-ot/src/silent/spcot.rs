@@ -209,7 +209,7 @@ pub(crate) fn send_each(
             }
         }
         channel.send_blocks(&message)?;
-        unsent += tiles * LANES << shape.depth;
+        unsent += (tiles * LANES) << shape.depth;
         if unsent >= FLUSH {
             channel.flush()?;
             unsent = 0;
