@@ -158,6 +158,14 @@ fn unusable_requests_are_refused() {
     bench
         .run(&["bench", "ot", "--count", "4294967296", "--kind", "rot"])
         .fails_with(3, &["196608 MiB", "--count"]);
+    for words in [
+        "probe --count 16777216 --copies 256",
+        "eval 16777216/16777216/1/1",
+        "base-ot --count 1048576 --threads 64",
+    ] {
+        let words: Vec<&str> = ["bench"].into_iter().chain(words.split(' ')).collect();
+        bench.run(&words).fails_with(3, &["this benchmark needs about", " MiB to give"]);
+    }
 }
 
 #[test]

@@ -23,10 +23,30 @@ fn work(record: &Record) -> Vec<(Limit, f64)> {
         ("ot", "ferret") => {
             vec![(Limit::AesFixed, 1.0 + 2.5 / 4.0 + 2.0 * hashed), (Limit::Gather(1 << 20), 2.5)]
         }
+        // A leaf of the tree; indices of ten entries, and the entries, of a table of nine megabytes.
+        ("ot", "ferret-uni") => {
+            vec![(Limit::AesFixed, 1.0 + 2.5 + 2.0 * hashed), (Limit::Gather(8 << 20), 10.0)]
+        }
+        // Two leaves.
+        ("ot", "silent") => vec![(Limit::AesFixed, 2.0 + 2.0 * hashed)],
+        // Ten entries a row and their indices, shared by the rows in lockstep.
+        ("lpn", _) => {
+            let shared = if record.kind.contains(" 4 lanes") { 4.0 } else { 1.0 };
+            vec![(Limit::AesFixed, 2.5 / shared), (Limit::Gather(1 << 18), 10.0 / shared)]
+        }
         // Two exponentiations of points that are not known ahead.
-        ("base-ot", "co15" | "csw20" | "mr19" | "mrr21") => vec![(Limit::PointMultiply, 2.0)],
-        // Four hashes an AND gate at the garbler, under two keys.
-        ("eval" | "garble", "yao") => vec![(Limit::AesRekeyed, 2.0)],
+        ("base-ot", "co15" | "csw20" | "mr19" | "mrr21" | "pvw08") => vec![(Limit::PointMultiply, 2.0)],
+        // Four hashes an AND gate at the garbler, and two at the evaluator, under two keys.
+        ("eval" | "stream", "yao") | ("garble" | "evaluate", _) => vec![(Limit::AesRekeyed, 2.0)],
+        // The same in every copy, of which there are 40 at least.
+        ("eval" | "stream", "wmk17") => vec![(Limit::AesRekeyed, 2.0 * 40.0)],
+        // A label written.
+        ("probe", _) => vec![(Limit::Copy(512 << 10), 16.0)],
+        // Both seeds of each column of the store's rows.
+        ("psi", "paxos") => {
+            let columns = if record.security == "malicious" { 768.0 } else { 512.0 };
+            vec![(Limit::AesFixed, 2.0 * 2.0 * columns / 128.0)]
+        }
         _ => Vec::new(),
     }
 }
@@ -39,8 +59,8 @@ pub fn bind(record: &mut Record, link: LinkModel) -> Result<()> {
         work(record).iter().map(|(limit, times)| (limit.name(), limit.quick() * times / threads)).collect();
     let bytes = record.bytes_sent.max(record.bytes_received) as f64 / count;
     if link.is_unshaped() {
-        // Nothing is gained by a bound that no byte comes near.
-        if bytes > 0.0 && !record.tls {
+        // Under TLS as well, all bytes pass through TCP.
+        if bytes > 0.0 {
             bounds.push(("loopback-tcp".into(), bytes * loopback_ns_per_byte()?));
         }
     } else {
@@ -92,6 +112,39 @@ fn loopback_ns_per_byte() -> Result<f64> {
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    #[test]
+    fn every_benchmark_has_a_limit() {
+        let protocols =
+            tacit::ot::names().into_iter().filter(|name| *name != "auto").map(|name| ("ot", name));
+        let base = tacit_ot::base::NAMES.into_iter().map(|name| ("base-ot", name));
+        let others = [
+            ("eval", "yao"),
+            ("eval", "wmk17"),
+            ("stream", "yao"),
+            ("stream", "wmk17"),
+            ("garble", "half-gates"),
+            ("evaluate", "half-gates"),
+            ("probe", "wmk17"),
+            ("lpn", "ferret"),
+            ("psi", "paxos"),
+            ("net", "tcp"),
+            ("net", "tls"),
+        ];
+        for (name, protocol) in protocols.chain(base).chain(others) {
+            let alone = ["garble", "evaluate", "probe", "lpn"].contains(&name);
+            let mut record = Record {
+                name: name.into(),
+                protocol: protocol.into(),
+                count: 1000,
+                bytes_sent: if alone { 0 } else { 1_000_000 },
+                ns_per_item: 1e4,
+                ..Record::default()
+            };
+            bind(&mut record, LinkModel::LOOPBACK).unwrap();
+            assert!(record.times_limit.is_some_and(|t| t > 0.0 && t.is_finite()), "{name} {protocol}");
+        }
+    }
 
     #[test]
     fn the_largest_bound_counts() {

@@ -71,18 +71,21 @@ impl Protocol {
 /// Most bits and AND gates of a made-up circuit.
 const MAX_SIZE: u32 = 1 << 24;
 
-/// A circuit of given sizes, in which every AND gate hangs on inputs of both parties after the first pass over them.
-///
-/// `None` if `sizes` is not four numbers between slashes.
-fn made_up(sizes: &str) -> Option<Result<Function>> {
-    let numbers: Vec<u32> = sizes.split('/').map(|n| n.parse().ok()).collect::<Option<_>>()?;
+/// The sizes of a made-up circuit: input bits of both, output bits, AND gates; `None` if `text` is not four numbers between slashes.
+fn sizes(text: &str) -> Option<Result<[u32; 4]>> {
+    let numbers: Vec<u32> = text.split('/').map(|n| n.parse().ok()).collect::<Option<_>>()?;
     let &[garbler, evaluator, outputs, ands] = numbers.as_slice() else { return None };
     let bits = [garbler, evaluator, outputs];
     if numbers.iter().any(|n| *n > MAX_SIZE) || bits.contains(&0) || garbler + evaluator < 3 {
         return Some(Err(Error::Usage(format!(
-            "{sizes}: a made-up circuit has inputs of both, 3 bits in all, an output, and at most {MAX_SIZE} of anything"
+            "{text}: a made-up circuit has inputs of both, 3 bits in all, an output, and at most {MAX_SIZE} of anything"
         ))));
     }
+    Some(Ok([garbler, evaluator, outputs, ands]))
+}
+
+/// A circuit of given sizes, in which every AND gate hangs on inputs of both parties after the first pass over them.
+fn made_up(name: &str, [garbler, evaluator, outputs, ands]: [u32; 4]) -> Result<Function> {
     let mut b = Builder::new();
     let (x, y) = (b.input(garbler), b.input(evaluator));
     let mut state: Vec<Bit> = x.bits().iter().chain(y.bits()).copied().collect();
@@ -98,26 +101,24 @@ fn made_up(sizes: &str) -> Option<Result<Function>> {
         out[at] = b.xor(out[at], bit);
     }
     let out = Uint::from_bits(out);
-    Some(b.finish(&[out]).map_err(|e| Error::Other(e.to_string())).map(|circuit| Function {
-        name: sizes.into(),
+    Ok(Function {
+        name: name.into(),
         about: "a made-up circuit",
-        circuit,
+        circuit: b.finish(&[out]).map_err(|e| Error::Other(e.to_string()))?,
         garbler: vec![Field::number("number", garbler)],
         evaluator: vec![Field::number("number", evaluator)],
         outputs: vec![Field::number("result", outputs)],
-    }))
+    })
 }
 
-/// What both parties hold, from the peaks of made-up circuits: the circuit and its plan, each row's labels, and of `wmk17` every
-/// copy's labels of inputs and outputs.
-fn memory(request: &EvalRequest, gates: u64) -> u64 {
-    let bits = request.inputs[0] + request.inputs[1] + request.outputs;
-    let each = if request.security == Security::Malicious {
-        request.copies.map_or(0, |copies| copies.total() as u64) * BYTES_COPY
-    } else {
-        BYTES_ROW * request.rows
+/// What both parties hold for a circuit of so many gates, with so many bits of inputs and outputs, from the peaks of made-up circuits:
+/// the circuit and its plan, each row's labels, and of `wmk17` every copy's labels of inputs and outputs.
+fn memory(security: Security, gates: u64, bits: u64, rows: u64) -> u64 {
+    let each = match security {
+        Security::Malicious => BYTES_COPY * Copies::STANDARD.total() as u64,
+        Security::SemiHonest => BYTES_ROW * rows,
     };
-    (24 << 20) + (BYTES_GATE * gates).saturating_add(each.saturating_mul(bits))
+    (24 << 20) + BYTES_GATE.saturating_mul(gates).saturating_add(each.saturating_mul(bits))
 }
 
 /// A gate; a bit of a row of yao's, and of a copy of wmk17's.
@@ -128,7 +129,17 @@ const BYTES_COPY: u64 = 200;
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     let security = args.protocol.choose()?;
-    let function = made_up(&args.function).unwrap_or_else(|| load(&args.function))?;
+    let executions = u64::from(args.rows) * u64::from(args.common.threads);
+    let check = |gates, bits| check_memory("this benchmark", memory(security, gates, bits, executions));
+    let function = match sizes(&args.function).transpose()? {
+        None => load(&args.function)?,
+        Some(sizes) => {
+            let [garbler, evaluator, outputs, ands] = sizes.map(u64::from);
+            let bits = garbler + evaluator + outputs;
+            check(2 * ands + bits, bits)?;
+            made_up(&args.function, sizes)?
+        }
+    };
     let prepared = Prepared::from_function(&function)?;
     let (rows, to) = (args.rows as usize, output_to(args.output_to));
     let named = Copies::by_name(&args.copies);
@@ -142,7 +153,6 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
             "--halves is one evaluation on one thread; leave --rows and --threads out".into(),
         ));
     }
-    let executions = u64::from(args.rows) * u64::from(args.common.threads);
     let mut request = EvalRequest {
         rows: executions,
         threads: args.common.threads.into(),
@@ -155,7 +165,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         Security::Malicious => Some(request.copies(&args.common.link().into())),
     };
     request.copies = copies;
-    check_memory("this benchmark", memory(&request, prepared.circuit().stats().gates))?;
+    let shape = prepared.circuit().shape();
+    check(prepared.circuit().stats().gates, (shape.input_bits() + shape.output_bits()) as u64)?;
     let mut common = args.common.clone();
     common.variant = match copies {
         Some(copies) if copies != Copies::STANDARD => format!("{} copies", copies.name()),
@@ -287,21 +298,19 @@ mod tests {
 
     #[test]
     fn made_up_circuits_have_the_sizes_asked_for() {
-        for (sizes, [n1, n2, n3, ands]) in [
+        for (text, [n1, n2, n3, ands]) in [
             ("2/1/5/7", [2, 1, 5, 7]),
             ("128/64/300/5000", [128, 64, 300, 5000]),
             ("50/60/1/3000", [50, 60, 1, 3000]),
         ] {
-            let function = made_up(sizes).unwrap().unwrap();
+            let function = made_up(text, sizes(text).unwrap().unwrap()).unwrap();
             let shape = function.circuit.shape();
             assert_eq!((shape.inputs.as_slice(), shape.outputs.as_slice()), (&[n1, n2][..], &[n3][..]));
             assert_eq!(function.circuit.stats().and, u64::from(ands));
         }
-        assert!(made_up("aes128").is_none() && made_up("1/2/3").is_none() && made_up("a/b/c/d").is_none());
+        assert!(["aes128", "1/2/3", "a/b/c/d"].into_iter().all(|text| sizes(text).is_none()));
         assert!(
-            made_up("1/1/1/1").unwrap().is_err()
-                && made_up("9/9/0/1").unwrap().is_err()
-                && made_up("9/9/9/4000000000").unwrap().is_err()
+            ["1/1/1/1", "9/9/0/1", "9/9/9/4000000000"].into_iter().all(|text| sizes(text).unwrap().is_err())
         );
     }
 }

@@ -1,6 +1,7 @@
 //! `tacit bench garble`: half-gates alone, garbling and evaluating apart, in one thread and without a link.
 
 use super::measure::{Side, cpu_ms, peak_rss};
+use super::record::check_memory;
 use super::{Common, Subject};
 use crate::cli::Context;
 use crate::cmd::eval::load;
@@ -53,6 +54,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
             args.function
         )));
     }
+    // A label of every copy in each slot, of the garbler and of the evaluator.
+    check_memory("this benchmark", (2 * size_of::<Block>() * copies * plan.slots()) as u64)?;
     let mut bench = Bench::new(&plan, copies, args.count.div_ceil(each));
     for what in ["garble", "evaluate"] {
         if args.only.as_deref().is_some_and(|only| only != what) {

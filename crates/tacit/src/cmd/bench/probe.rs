@@ -2,6 +2,7 @@
 
 use super::Subject;
 use super::garble::{report_alone, timed};
+use super::record::check_memory;
 use crate::cli::Context;
 use std::time::Instant;
 use tacit::crypto::{Block, Prg};
@@ -25,6 +26,9 @@ pub struct Args {
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     let (bits, copies) = (args.count as usize, usize::from(args.copies));
+    // At most three bits of the encoding an input bit; short inputs take some hundred more.
+    let blocks = (4 * u64::from(args.count) + 256) * u64::from(args.copies);
+    check_memory("this benchmark", blocks * size_of::<Block>() as u64)?;
     let start = Instant::now();
     let matrix = ProbeMatrix::new(bits);
     let setup_ms = start.elapsed().as_secs_f64() * 1e3;
