@@ -61,7 +61,9 @@ bench garble aes128 --repeat 7
 bench garble aes128 --copies 40 --repeat 7
 for function in add32 aes128 sha256; do
   bench eval "$function" --protocol wmk17 --security malicious
+  bench eval "$function" --protocol wmk17 --security malicious --halves
 done
+bench eval aes128 --protocol wmk17 --security malicious --link wan
 bench eval aes128 --protocol yao --security semi-honest
 bench eval aes128 --protocol yao --security semi-honest --rows 1000
 bench net --count 268435456

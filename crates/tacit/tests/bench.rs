@@ -164,7 +164,9 @@ fn unusable_requests_are_refused() {
         "base-ot --count 1048576 --threads 64",
     ] {
         let words: Vec<&str> = ["bench"].into_iter().chain(words.split(' ')).collect();
-        bench.run(&words).fails_with(3, &["this benchmark needs about", " MiB to give"]);
+        bench
+            .run(&words)
+            .fails_with(3, &["this benchmark with both its parties needs about", " MiB to give"]);
     }
 }
 

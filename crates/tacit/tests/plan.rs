@@ -57,19 +57,8 @@ fn both_sides_settle_on_one_protocol() {
 /// What the planner picks costs at most 15 % more than the best protocol measured, over the emulator's links: a whole job,
 /// base OTs included.
 #[cfg(feature = "long-tests")]
-#[test]
-fn the_pick_is_within_15_percent_of_the_best_measured() {
+fn assert_picks_are_within_15_percent_of_the_best_measured(jobs: &[(&str, &str)]) {
     let bench = Bench::new();
-    let jobs = [
-        ("loopback", "10000"),
-        ("loopback", "1048576"),
-        ("loopback", "8388608"),
-        ("lan", "1048576"),
-        ("1000/5", "1048576"),
-        ("100/40", "262144"),
-        ("50/50", "262144"),
-        ("10/40", "65536"),
-    ];
     let mut wrong = Vec::new();
     for (link, count) in jobs {
         for kind in ["cot", "rot"] {
@@ -83,7 +72,7 @@ fn the_pick_is_within_15_percent_of_the_best_measured() {
                 for candidate in &plan {
                     let name = candidate["protocol"].as_str().unwrap();
                     let predicted = candidate["predicted_ms"].as_f64().unwrap();
-                    let repeat = if predicted > 500.0 { "1" } else { "7" };
+                    let repeat = if predicted > 300.0 { "2" } else { "7" };
                     let words = ["--json", "bench", "ot", "--fresh", "--repeat", repeat, "--protocol", name];
                     let record = results(bench.run(&[&words[..], &common].concat()).success()).remove(0);
                     // The least of the runs: what the machine's other work cannot have slowed.
@@ -98,4 +87,26 @@ fn the_pick_is_within_15_percent_of_the_best_measured() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[cfg(feature = "long-tests")]
+#[test]
+fn picks_are_within_15_percent_of_the_best_measured_on_fast_links() {
+    assert_picks_are_within_15_percent_of_the_best_measured(&[
+        ("loopback", "10000"),
+        ("loopback", "1048576"),
+        ("loopback", "8388608"),
+        ("lan", "1048576"),
+        ("1000/5", "1048576"),
+    ]);
+}
+
+#[cfg(feature = "long-tests")]
+#[test]
+fn picks_are_within_15_percent_of_the_best_measured_on_slow_links() {
+    assert_picks_are_within_15_percent_of_the_best_measured(&[
+        ("100/40", "262144"),
+        ("50/50", "262144"),
+        ("10/40", "65536"),
+    ]);
 }

@@ -53,9 +53,39 @@ pub fn run(command: Command, context: &Context) -> Result<()> {
     }
 }
 
+/// Refuses what would hold `needed` bytes where the system has fewer to give; `advice` says what to do about it.
+fn check_memory(what: &str, needed: u64, advice: &str) -> Result<()> {
+    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let available =
+        line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok()).map(|kib| kib << 10);
+    match available {
+        Some(available) if needed > available => Err(Error::Input(format!(
+            "{what} needs about {} MiB, and this machine has {} MiB to give; {advice}",
+            needed >> 20,
+            available >> 20
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// An address of this machine at which nobody listened just now.
 fn free_address() -> Result<String> {
     let fault = |e: std::io::Error| Error::Other(format!("no free port on the loopback address: {e}"));
     let socket = std::net::TcpListener::bind("127.0.0.1:0").map_err(fault)?;
     Ok(socket.local_addr().map_err(fault)?.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_memory_than_there_is_is_refused_with_the_figure() {
+        assert!(check_memory("a run", 0, "").is_ok());
+        if std::path::Path::new("/proc/meminfo").exists() {
+            let error = check_memory("a run", 1 << 60, "use less").unwrap_err().to_string();
+            assert!(error.contains("1099511627776 MiB") && error.ends_with("use less"), "{error}");
+        }
+    }
 }

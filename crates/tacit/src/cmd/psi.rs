@@ -119,6 +119,15 @@ pub fn delimiter(text: &str) -> std::result::Result<Delimiter, String> {
     }
 }
 
+/// Bytes that a party holds for sets of `count` elements, from the peaks of runs of 2^17 and 2^19 elements.
+pub fn memory(count: u64, security: Security) -> u64 {
+    let (base, each) = match security {
+        Security::Malicious => (18 << 20, 335),
+        Security::SemiHonest => (14 << 20, 263),
+    };
+    base + each * count
+}
+
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     if args.protocol == Protocol::Vole {
@@ -139,6 +148,9 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     session.allow(paxos::NAME)?;
     let base = session.base()?;
     let table = Table::read(&args, context)?;
+    let keys = table.keys.elements().len();
+    let what = format!("an intersection with {keys} keys");
+    crate::cmd::check_memory(&what, memory(keys as u64, args.security), "split the file")?;
     let output = args.output.as_deref().map(Output::create).transpose()?;
     let unfinished = output.as_ref().map(|output| fault::Unfinished::new(output.temporary()));
 

@@ -4,6 +4,7 @@ use super::measure::{Runs, measure_phases};
 use super::{Common, Subject};
 use crate::cli::Context;
 use crate::cli::peer::Security;
+use crate::cmd::psi::memory;
 use tacit::crypto::{Block, Prg};
 use tacit::net::Agreement;
 use tacit::psi::paxos::{self, Learns, MAX_ELEMENTS, Phase};
@@ -28,15 +29,6 @@ pub struct Args {
     common: Common,
 }
 
-/// What both processes hold together, from the peaks of runs of 2^17 and 2^19 elements.
-fn memory(count: u64, security: Security) -> u64 {
-    let (base, each) = match security {
-        Security::Malicious => (36 << 20, 670),
-        Security::SemiHonest => (28 << 20, 525),
-    };
-    base + each * count
-}
-
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     if !["auto", paxos::NAME].contains(&args.protocol.as_str()) {
@@ -49,7 +41,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         return Err(Error::Usage("an intersection runs in one thread; leave --threads out".into()));
     }
     let security = args.security.into();
-    super::record::check_memory("this benchmark", memory(args.count, args.security))?;
+    super::record::check_memory("this benchmark", 2 * memory(args.count, args.security))?;
     let base = ot::base_ot(args.base_ot.as_deref(), security)?;
     let subject = Subject {
         name: "psi",
