@@ -65,7 +65,7 @@ fn main() {
             }
         }
     }
-    for params in [UniParams::MAIN, UniParams::SETUP] {
+    for params in UniParams::ALL {
         let name = format!("uni-{}", params.name);
         if args.len() >= 2 && !args[1..].contains(&name) {
             continue;

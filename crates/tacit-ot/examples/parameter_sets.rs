@@ -26,7 +26,7 @@ fn main() {
     for p in Params::ALL {
         sets.push(primal(&format!("ferret {}", p.name), "regular", p.samples(), p.k, p.t, p.security_bits));
     }
-    for p in [UniParams::MAIN, UniParams::SETUP] {
+    for p in UniParams::ALL {
         let name = format!("ferret-uni {}", p.name);
         sets.push(primal(&name, "uniform", p.samples(), p.k, p.t, p.security_bits));
     }

@@ -136,7 +136,7 @@ impl Default for Tuning {
         let security = Security::Malicious;
         Tuning {
             ferret: FerretConfig::choose(count, security, &link, cache),
-            ferret_uni: UniConfig::choose(count, security),
+            ferret_uni: UniConfig::choose(count, security, &link, cache),
             silent: SilentConfig { code: Code::Linear, security },
             up_front: None,
         }
@@ -160,7 +160,8 @@ impl Tuning {
             }
         };
         let silent = SilentConfig { code: Code::Linear, security };
-        Ok(Tuning { ferret, ferret_uni: UniConfig::choose(count, security), silent, up_front: None })
+        let ferret_uni = UniConfig::choose(count, security, link, cache);
+        Ok(Tuning { ferret, ferret_uni, silent, up_front: None })
     }
 
     /// The code of silent OT by its name, `None` for the default; `protocol` is what runs it, where that is known.

@@ -20,6 +20,7 @@ use tacit_ot::extension::{iknp, kos, oos};
 use tacit_ot::silent::bcgikrs19::{Code, Config as SilentConfig, LARGEST_RUN};
 use tacit_ot::silent::ferret::{Config as FerretConfig, Lanes, Params as FerretParams};
 use tacit_ot::silent::ferret_setup::{CACHE, Cost};
+use tacit_ot::silent::ferret_uni::{UniConfig, UniParams};
 
 /// What the planner must know of a link.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -189,6 +190,11 @@ fn variants(request: &Request<'_>) -> Result<Vec<Pick>> {
                     }
                 }
             }
+            "ferret-uni" => {
+                for params in UniParams::ALL {
+                    add(Tuning { ferret_uni: UniConfig { params, security }, ..default });
+                }
+            }
             "silent" => {
                 let wanted = |code: &Code| request.choice.code.is_none_or(|name| name == code.name());
                 for code in [Code::Linear, Code::QuasiCyclic].into_iter().filter(wanted) {
@@ -204,9 +210,10 @@ fn variants(request: &Request<'_>) -> Result<Vec<Pick>> {
 impl Pick {
     /// The parameters in one word; empty where there are none to choose.
     pub fn variant(&self) -> String {
-        let Tuning { ferret, silent, .. } = &self.tuning;
+        let Tuning { ferret, ferret_uni, silent, .. } = &self.tuning;
         match self.protocol.name {
             "ferret" => format!("set {}, {} lanes", ferret.params.name, ferret.lanes.count()),
+            "ferret-uni" => format!("set {}", ferret_uni.params.name),
             "silent" => format!("code {}", silent.code.name()),
             _ => String::new(),
         }
@@ -222,8 +229,8 @@ impl Pick {
             aes: cost.ns * (1.0 - FERRET_GATHERS),
             multiply_add: 0.0,
             gather: cost.ns * FERRET_GATHERS,
-            streamed: 0.0,
-            awaited: cost.bytes,
+            streamed: cost.streamed,
+            awaited: cost.awaited,
             trips: cost.trips,
         };
         let extension = |ns: f64, check: f64, bytes: fn(usize) -> u64, trips: f64| Work {
@@ -300,7 +307,7 @@ fn dual_lpn(config: SilentConfig, share: u64, kind: Kind) -> Cost {
     let cots = config.base_cots(each as usize);
     let mut cost = Cost::of_extension(cots as f64, config.security);
     let extension = if config.security == Security::Malicious { kos::bytes } else { iknp::bytes };
-    cost.bytes = extension(cots) as f64 + config.bytes(each as usize) as f64;
+    cost.awaited = extension(cots) as f64 + config.bytes(each as usize) as f64;
     cost.ns += SILENT_RUN_NS
         + each.max(1 << 14) as f64
             * match config.code {
@@ -309,7 +316,8 @@ fn dual_lpn(config: SilentConfig, share: u64, kind: Kind) -> Cost {
             };
     cost.trips += if config.security == Security::Malicious { 2.0 } else { 1.0 };
     // Before the first, the parties exchange parameters and seeds.
-    Cost { ns: runs * cost.ns, bytes: runs * cost.bytes + 64.0, trips: runs * cost.trips + 0.5 }
+    let awaited = runs * cost.awaited + 64.0;
+    Cost { ns: runs * cost.ns, awaited, trips: runs * cost.trips + 0.5, ..cost }
 }
 
 /// Random from correlated OT, for each: the part that does not hide behind the rest.

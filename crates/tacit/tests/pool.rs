@@ -98,6 +98,16 @@ fn pools_that_do_not_fit_are_refused_with_the_reason() {
     let words = ["ot", "pool", "make", "--count", "10"];
     let (s, _) = both(&bench, &words, &["--file", "s.pool"], &["--file", "r.pool"]);
     s.fails_with(3, &["exists already"]);
+    // Silent OT by the code that is named, which no other protocol has.
+    let coded = |protocol| {
+        let words =
+            ["ot", "pool", "make", "--count", "500", "--protocol", protocol, "--code", "quasi-cyclic"];
+        both(&bench, &words, &["--file", "s3.pool"], &["--file", "r3.pool"])
+    };
+    coded("kos").0.fails_with(2, &["--code goes with"]);
+    let (s, r) = coded("silent");
+    s.success();
+    r.success();
     // What a pool replaces cannot be asked for beside it.
     let (s, _) = use_them("s.pool", "r.pool", &["--protocol", "kos"]);
     assert_eq!(s.code, 2, "{s:?}");

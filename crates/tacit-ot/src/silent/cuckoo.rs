@@ -211,6 +211,7 @@ mod tests {
     fn insertion_fails_with_at_most_two_to_the_minus_forty() {
         assert!(failure_log2(1324, 1986) < -40.0, "{}", failure_log2(1324, 1986));
         assert!(failure_log2(1254, 1881) < -40.0, "{}", failure_log2(1254, 1881));
+        assert!(failure_log2(660, 1000) < -40.0, "{}", failure_log2(660, 1000));
         // The bound means something: far above the threshold it promises nothing.
         assert!(failure_log2(1324, 1380) > 0.0);
     }
@@ -237,8 +238,8 @@ mod tests {
     fn the_walk_ends_within_its_steps_at_the_shipped_sizes() {
         let runs = if cfg!(feature = "long-tests") { 4_000 } else { 40 };
         let mut prg = Prg::from_seed(Block::new(10));
-        for (t, q) in [(1324, 5345), (1254, 327)] {
-            let buckets = buckets(t * 3 / 2, q);
+        for (t, m, q) in [(1324, 1986, 5345), (1254, 1881, 327), (660, 1000, 1365)] {
+            let buckets = buckets(m, q);
             for run in 0..runs {
                 let items = buckets.draw(&mut prg, t);
                 assert!(buckets.insert(&mut prg, &items).is_some(), "t = {t}, run {run}");

@@ -441,15 +441,6 @@ impl<T: Trees> Core<T> {
         self.rows.used == self.rows.buffer.len() && self.trees.is_none()
     }
 
-    /// Runs over all trees for the check alone.
-    fn check_sum(&mut self, trees: &T, weights: &Weights) -> Block {
-        let mut sum = Block::ZERO;
-        for group in 0..trees.shape().groups() {
-            trees.expand(&mut self.expander, group, &mut |tile, leaves| sum ^= weights.sum(tile, leaves));
-        }
-        sum
-    }
-
     /// Keeps the trees of an iteration of which not all groups were made.
     fn keep_trees(&mut self, trees: T) {
         if self.rows.next_group < self.config.shape().groups() {
@@ -615,7 +606,7 @@ impl FerretSender {
         core.start_ahead(iterations);
         if config.security == Security::Malicious {
             let message = CheckMessage::receive(channel)?;
-            let sum = core.check_sum(&trees, &Weights::new(message.seed, shape));
+            let sum = spcot::check_sum(&trees, &mut core.expander, &Weights::new(message.seed, shape));
             let value = sum ^ message.sender_mask(delta, check);
             channel.send(&spcot::check_digest(&core.context, core.round, value))?;
             channel.flush()?;
@@ -657,7 +648,7 @@ impl FerretSender {
         let filled = sink.filled;
         if self.core.config.security == Security::Malicious {
             let message = CheckMessage::receive(channel)?;
-            let sum = self.core.check_sum(&trees, &Weights::new(message.seed, shape));
+            let sum = spcot::check_sum(&trees, &mut self.core.expander, &Weights::new(message.seed, shape));
             let value = sum ^ message.sender_mask(self.delta, &check);
             channel.send(&spcot::check_digest(&self.core.context, self.core.round, value))?;
             channel.flush()?;
@@ -708,7 +699,8 @@ impl FerretReceiver {
         if config.security == Security::Malicious {
             let opening = Opening::draw(&mut prg, &trees);
             opening.send(channel, check)?;
-            let value = core.check_sum(&trees, &opening.weights) ^ spcot::fold_powers(check);
+            let value =
+                spcot::check_sum(&trees, &mut core.expander, &opening.weights) ^ spcot::fold_powers(check);
             let expected = spcot::check_digest(&core.context, core.round, value);
             spcot::receive_digest(channel, &expected)?;
         }
@@ -1011,7 +1003,7 @@ mod tests {
             ch.send_blocks(&message)?;
             let opening = CheckMessage::receive(ch)?;
             let weights = Weights::new(opening.seed, shape);
-            let sum = s.core.check_sum(&trees, &weights) ^ (self.sum)(&weights);
+            let sum = spcot::check_sum(&trees, &mut s.core.expander, &weights) ^ (self.sum)(&weights);
             let value = sum ^ opening.sender_mask(s.delta, &check);
             let mut digest = spcot::check_digest(&s.core.context, s.core.round, value);
             (self.digest)(&mut digest);

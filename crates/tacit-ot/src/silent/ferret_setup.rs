@@ -32,8 +32,9 @@ impl Config {
     /// The set and the lanes that make `count` correlations soonest on `link`, setup included, where each party has
     /// `cache` bytes of second-level cache to itself.
     ///
-    /// The estimate adds computing (from measured figures), bytes over the link's rate, and the rounds' delays. It is
-    /// public arithmetic, so that both parties reach the same from the same arguments.
+    /// The estimate takes the longer of computing (from measured figures) and the iterations' bytes over the link's rate,
+    /// and adds the setup's bytes and the rounds' delays. It is public arithmetic, so that both parties reach the same
+    /// from the same arguments.
     pub fn choose(count: u64, security: Security, link: &LinkModel, cache: usize) -> Config {
         let sets = [Params::E, Params::D, Params::C, Params::B, Params::A];
         let configs = sets.into_iter().flat_map(|params| Config::both_lanes(params, security));
@@ -56,9 +57,7 @@ impl Config {
     }
 
     fn soonest(configs: impl Iterator<Item = Config>, count: u64, link: &LinkModel, cache: usize) -> Config {
-        let timed = configs.map(|config| (config.seconds(count, link, cache), config));
-        let least = timed.reduce(|best, next| if next.0 < best.0 { next } else { best });
-        least.map_or(Config::DEFAULT, |(_, config)| config)
+        least(configs, |config| config.cost(count, 1, cache).seconds(link)).unwrap_or(Config::DEFAULT)
     }
 
     const DEFAULT: Config = Config { params: Params::D, lanes: Lanes::Four, security: Security::Malicious };
@@ -67,12 +66,6 @@ impl Config {
     pub fn iterations_ahead(&self, count: u64) -> usize {
         let net = self.total_ahead(2) - self.total_ahead(1);
         1 + (count as usize).saturating_sub(self.total_ahead(1)).div_ceil(net)
-    }
-
-    /// Estimated time of setup and `count` correlations.
-    fn seconds(&self, count: u64, link: &LinkModel, cache: usize) -> f64 {
-        let cost = self.cost(count, 1, cache);
-        cost.ns * 1e-9 + cost.bytes * 8e-6 / link.megabits() + cost.trips * 2.0 * link.delay().as_secs_f64()
     }
 
     /// What one of `streams` streams costs for `count` correlations of its own, with its share of their common setup.
@@ -90,8 +83,7 @@ impl Config {
                 cost
             }
         };
-        cost.bytes /= streams.max(1) as f64;
-        cost.trips += SEEDS_TRIPS * streams.max(1) as f64;
+        cost.share_setup(streams);
         let iterations = count.div_ceil(self.net() as u64) as f64;
         let unused = iterations * self.net() as f64 - count as f64;
         let ns = count as f64 * self.ns(cache) + unused * LEAF_NS;
@@ -135,8 +127,10 @@ impl Config {
 pub struct Cost {
     /// Nanoseconds of computing, one side's.
     pub ns: f64,
-    /// Bytes in both directions together.
-    pub bytes: f64,
+    /// Bytes that the parties wait for, in both directions together.
+    pub awaited: f64,
+    /// Bytes that pass while both compute.
+    pub streamed: f64,
     /// Round trips.
     pub trips: f64,
 }
@@ -148,19 +142,40 @@ impl Cost {
             Security::SemiHonest => 0.5,
             Security::Malicious => 1.5,
         };
-        Cost { ns: n * KOS_NS, bytes: n * KOS_BYTES, trips }
+        Cost { ns: n * KOS_NS, awaited: n * KOS_BYTES, streamed: 0.0, trips }
+    }
+
+    /// Estimated time on `link`.
+    fn seconds(&self, link: &LinkModel) -> f64 {
+        let pass = |bytes: f64| bytes * 8e-6 / link.megabits();
+        (self.ns * 1e-9).max(pass(self.streamed))
+            + pass(self.awaited)
+            + self.trips * 2.0 * link.delay().as_secs_f64()
+    }
+
+    /// What is there so far is the setup of `streams` streams, of which each bears its share of bytes.
+    fn share_setup(&mut self, streams: usize) {
+        let streams = streams.max(1) as f64;
+        self.awaited = (self.awaited + std::mem::take(&mut self.streamed)) / streams;
+        self.trips += SEEDS_TRIPS * streams;
     }
 
     /// `iterations` with trees of `tree_bytes`.
     fn add(&mut self, ns: f64, iterations: f64, tree_bytes: usize, security: Security) {
         self.ns += ns;
-        self.bytes += iterations * tree_bytes as f64;
+        self.streamed += iterations * tree_bytes as f64;
         self.trips += iterations
             * match security {
                 Security::SemiHonest => 1.0,
                 Security::Malicious => 2.0,
             };
     }
+}
+
+/// That of `configs` which takes the least time.
+fn least<C: Copy>(configs: impl Iterator<Item = C>, seconds: impl Fn(&C) -> f64) -> Option<C> {
+    let timed = configs.map(|config| (seconds(&config), config));
+    timed.reduce(|best, next| if next.0 < best.0 { next } else { best }).map(|(_, config)| config)
 }
 
 fn interpolate(curve: &[(f64, f64)], x: f64) -> f64 {
@@ -242,6 +257,13 @@ setup! {
 }
 
 impl UniConfig {
+    /// The set that makes `count` correlations soonest on `link`, as [`Config::choose`].
+    pub fn choose(count: u64, security: Security, link: &LinkModel, cache: usize) -> UniConfig {
+        let configs = UniParams::ALL.into_iter().map(|params| UniConfig { params, security });
+        least(configs, |config| config.cost(count, 1, cache).seconds(link))
+            .unwrap_or(UniConfig { params: UniParams::B, security })
+    }
+
     /// The smaller Ferret-Uni from which the main set's setup takes its correlations.
     pub fn small(&self, _streams: usize) -> Option<UniConfig> {
         (self.reserve() > DIRECT).then_some(UniConfig { params: UniParams::SETUP, security: self.security })
@@ -259,8 +281,7 @@ impl UniConfig {
                 cost
             }
         };
-        cost.bytes /= streams.max(1) as f64;
-        cost.trips += SEEDS_TRIPS * streams.max(1) as f64;
+        cost.share_setup(streams);
         self.add_to(&mut cost, count as f64, cache);
         cost
     }

@@ -5,8 +5,8 @@
 //!   for malicious security with static leakage, here through the cuckoo mapping.
 //! - **MPCOT**: the t noisy positions are placed by cuckoo hashing in m = 1.5·t buckets of a public partition with three
 //!   functions; each bucket is a single-point correlated OT with one slot more, for buckets that stay empty.
-//! - **Rounds and bytes**: an iteration takes two messages, four with the check; 16·m·depth bytes from the sender.
-//! - **Memory**: the whole noise vector, 16 bytes a sample: 170 MB with the main set.
+//! - **Rounds and bytes**: an iteration takes two messages, four with the check; 16·m·(depth − 1) bytes from the sender.
+//! - **Memory**: the whole noise vector, 16 bytes a sample: 170 MB with the main set, 22 MB with set B.
 //!
 //! Deviations from the paper: those of `spcot`; functions that make buckets of one size (see `cuckoo`), and the number
 //! of samples cut to a multiple of m; positions that find no place are drawn anew (probability at most 2^-40).
@@ -50,9 +50,15 @@ impl UniParams {
     /// The main iteration of the paper's table 2.
     pub const MAIN: UniParams =
         UniParams { name: "main", k: 588_160, t: 1324, m: 1986, q: 5345, depth: 14, security_bits: 154 };
+    /// Less computing for more bits a correlation: a secret and noise that fit into smaller caches.
+    pub const B: UniParams =
+        UniParams { name: "b", k: 1 << 17, t: 660, m: 1000, q: 1365, depth: 12, security_bits: 133 };
     /// The setup iteration of the paper's table 2.
     pub const SETUP: UniParams =
         UniParams { name: "setup", k: 37_248, t: 1254, m: 1881, q: 327, depth: 10, security_bits: 143 };
+
+    /// Every set.
+    pub const ALL: [UniParams; 3] = [Self::MAIN, Self::B, Self::SETUP];
 
     /// N, the LPN samples of an iteration.
     pub const fn samples(&self) -> usize {
@@ -70,13 +76,6 @@ pub struct UniConfig {
 }
 
 impl UniConfig {
-    /// The set for `count` correlations: the small one as long as a few of its iterations do.
-    pub fn choose(count: u64, security: Security) -> Self {
-        let small = UniConfig { params: UniParams::SETUP, security };
-        let enough = count <= 4 * small.net() as u64;
-        if enough { small } else { UniConfig { params: UniParams::MAIN, security } }
-    }
-
     fn shape(&self) -> Shape {
         Shape { tiles: self.params.m.div_ceil(LANES), depth: self.params.depth }
     }
@@ -129,8 +128,10 @@ struct Core {
     /// What the last iteration kept, and what this one does.
     current: Buffer,
     kept: Buffer,
-    /// The sum of the trees, b by b; from `row` on still to be served.
+    /// The sum of the trees, b by b, with A·u in the first `encoded` rows; from `row` on still to be served, and zero
+    /// before.
     noise: Buffer,
+    encoded: usize,
     row: usize,
     round: u64,
     spent: Spent,
@@ -159,6 +160,7 @@ impl Core {
             current: Buffer::zeros(reserve.len()),
             kept: reserve,
             noise: Buffer::zeros(p.samples()),
+            encoded: 0,
             row: p.samples(),
             round: 0,
             spent: Spent::default(),
@@ -168,25 +170,34 @@ impl Core {
     fn begin(&mut self) -> (Zeroizing<Vec<Block>>, Zeroizing<Vec<Block>>) {
         std::mem::swap(&mut self.current, &mut self.kept);
         self.round += 1;
+        self.encoded = 0;
         let (trees, check) = self.current[self.config.params.k..].split_at(self.config.shape().cots());
         (Zeroizing::new(trees.to_vec()), Zeroizing::new(check.to_vec()))
     }
 
-    /// Figure 7, the last step: v[x] = Σ_i s_i[x's place], bucket by bucket. Returns the check's sum over the leaves.
-    fn accumulate(&mut self, trees: &dyn Trees, weights: Option<&Weights>) -> Block {
+    /// Figure 7, the last step: v[x] = Σ_i s_i[x's place], bucket by bucket, for one group of trees. Returns the check's
+    /// sum over the leaves.
+    fn add_group(&mut self, trees: &dyn Trees, group: usize, weights: Option<&Weights>) -> Block {
         let Core { expander, noise, offsets, config, .. } = self;
-        let shape = config.shape();
-        noise.fill(Block::ZERO);
         let mut sum = Block::ZERO;
-        for group in 0..shape.groups() {
-            trees.expand(expander, group, &mut |tile, leaves| {
-                if let Some(weights) = weights {
-                    sum ^= weights.sum(tile, leaves);
-                }
-                scatter(&config.params, offsets, tile, leaves, noise);
-            });
-        }
+        trees.expand(expander, group, &mut |tile, leaves| {
+            if let Some(weights) = weights {
+                sum ^= weights.sum(tile, leaves);
+            }
+            scatter(&config.params, offsets, tile, leaves, noise);
+        });
         sum
+    }
+
+    /// Figure 9, step 5, begins with A·u until `bytes` bytes of the peer's are there: it needs no tree.
+    fn encode_while_waiting(&mut self, channel: &mut Channel, bytes: usize) -> Result<()> {
+        let secret = &self.current[..self.config.params.k];
+        while self.encoded < self.noise.len() && !channel.has_come(bytes)? {
+            let end = self.noise.len().min(self.encoded + ROWS);
+            self.code.add_rows(self.encoded as u64, secret, 1, &mut self.noise[self.encoded..end]);
+            self.encoded = end;
+        }
+        Ok(())
     }
 
     /// After the check: what the next iteration needs is put aside first.
@@ -197,7 +208,7 @@ impl Core {
         self.kept = kept;
     }
 
-    /// Figure 9, step 5: adds A·u to the noise, as far as `out` and the iteration reach; returns how many.
+    /// Figure 9, step 5: noise and A·u, as far as `out` and the iteration reach; returns how many.
     fn serve(&mut self, out: &mut [Block]) -> usize {
         let n = out.len().min(self.noise.len() - self.row);
         for rows in out[..n].chunks_mut(ROWS) {
@@ -205,7 +216,8 @@ impl Core {
             rows.copy_from_slice(noise);
             noise.zeroize();
             let secret = &self.current[..self.config.params.k];
-            self.code.add_rows(self.row as u64, secret, 1, rows);
+            let done = self.encoded.saturating_sub(self.row).min(rows.len());
+            self.code.add_rows((self.row + done) as u64, secret, 1, &mut rows[done..]);
             self.row += rows.len();
         }
         n
@@ -286,20 +298,26 @@ impl FerretUniSender {
         self.core.spent = other.core.spent.clone();
     }
 
+    /// One iteration. The trees that are expanded for their corrections give the noise; a second run over them makes the
+    /// check's sum.
     fn iterate(&mut self, channel: &mut Channel) -> Result<()> {
         let shape = self.core.config.shape();
         let (cots, check) = self.core.begin();
-        let trees = spcot::send(channel, &mut self.prg, &mut self.core.expander, self.delta, shape, &cots)?;
-        if self.core.config.security == Security::SemiHonest {
-            self.core.accumulate(&trees, None);
-            self.core.passed();
-            return Ok(());
+        self.core.encode_while_waiting(channel, shape.cots().div_ceil(8))?;
+        let Core { expander, noise, offsets, config, .. } = &mut self.core;
+        let mut each = |tile: usize, leaves: &mut [Block]| {
+            scatter(&config.params, offsets, tile, leaves, noise);
+        };
+        let trees = spcot::send_each(channel, &mut self.prg, expander, self.delta, shape, &cots, &mut each)?;
+        if self.core.config.security == Security::Malicious {
+            self.core.encode_while_waiting(channel, CheckMessage::BYTES)?;
+            let message = CheckMessage::receive(channel)?;
+            let weights = Weights::new(message.seed, shape);
+            let sum = spcot::check_sum(&trees, &mut self.core.expander, &weights);
+            let value = sum ^ message.sender_mask(self.delta, &check);
+            channel.send(&spcot::check_digest(&self.core.context, self.core.round, value))?;
+            channel.flush()?;
         }
-        let message = CheckMessage::receive(channel)?;
-        let sum = self.core.accumulate(&trees, Some(&Weights::new(message.seed, shape)));
-        let value = sum ^ message.sender_mask(self.delta, &check);
-        channel.send(&spcot::check_digest(&self.core.context, self.core.round, value))?;
-        channel.flush()?;
         self.core.passed();
         Ok(())
     }
@@ -340,6 +358,7 @@ impl FerretUniReceiver {
         }
     }
 
+    /// One iteration. Trees are expanded as their corrections come, for the noise and the check together.
     fn iterate(&mut self, channel: &mut Channel) -> Result<()> {
         let shape = self.core.config.shape();
         let (cots, check) = self.core.begin();
@@ -347,16 +366,22 @@ impl FerretUniReceiver {
         let mut trees = spcot::choose_points(channel, points, shape, &cots)?;
         let malicious = self.core.config.security == Security::Malicious;
         let opening = malicious.then(|| Opening::draw(&mut self.prg, &trees));
-        trees.receive(channel, &cots)?;
-        let Some(opening) = opening else {
-            self.core.accumulate(&trees, None);
-            self.core.passed();
-            return Ok(());
-        };
-        opening.send(channel, &check)?;
-        let value = self.core.accumulate(&trees, Some(&opening.weights)) ^ spcot::fold_powers(&check);
-        let expected = spcot::check_digest(&self.core.context, self.core.round, value);
-        spcot::receive_digest_of(channel, NAME, &expected)?;
+        self.core.encode_while_waiting(channel, size_of::<Block>())?;
+        trees.receive_seed(channel, &cots)?;
+        let mut sum = Block::ZERO;
+        for group in 0..shape.groups() {
+            let bytes = size_of::<Block>() * shape.corrections_in(group);
+            self.core.encode_while_waiting(channel, bytes)?;
+            trees.receive_group(channel, group)?;
+            sum ^= self.core.add_group(&trees, group, opening.as_ref().map(|opening| &opening.weights));
+        }
+        if let Some(opening) = opening {
+            opening.send(channel, &check)?;
+            self.core.encode_while_waiting(channel, spcot::DIGEST)?;
+            let value = sum ^ spcot::fold_powers(&check);
+            let expected = spcot::check_digest(&self.core.context, self.core.round, value);
+            spcot::receive_digest_of(channel, NAME, &expected)?;
+        }
         self.core.passed();
         Ok(())
     }
@@ -396,12 +421,16 @@ impl CotReceiver for FerretUniReceiver {
 mod tests {
     use super::super::ferret::dealer::Dealer;
     use super::*;
-    use tacit_net::memory;
+    use tacit_net::{LinkModel, memory};
 
     const TINY: UniParams =
         UniParams { name: "tiny", k: 256, t: 26, m: 39, q: 40, depth: 7, security_bits: 0 };
 
     fn correlate(config: UniConfig, sizes: &[usize]) {
+        correlate_over(LinkModel::LOOPBACK, config, sizes);
+    }
+
+    fn correlate_over(link: LinkModel, config: UniConfig, sizes: &[usize]) {
         let (mut ds, mut dr) = Dealer::pair(11);
         let delta = ds.delta();
         macro_rules! party {
@@ -419,7 +448,7 @@ mod tests {
                 }
             };
         }
-        let (v, w) = memory::run(party!(FerretUniSender, 1, ds), party!(FerretUniReceiver, 2, dr));
+        let (v, w) = memory::run_over(link, party!(FerretUniSender, 1, ds), party!(FerretUniReceiver, 2, dr));
         assert_eq!(v.len(), sizes.iter().sum::<usize>());
         for (i, (v, w)) in v.iter().zip(&w).enumerate() {
             assert!(!v.lsb(), "bit 0 of v[{i}]");
@@ -439,9 +468,23 @@ mod tests {
     }
 
     #[test]
+    fn what_is_encoded_while_waiting_is_right() {
+        for (delay, megabits) in [(3000, 1e6), (0, 20.0), (200, 100.0)] {
+            let link = LinkModel::new(megabits, std::time::Duration::from_micros(delay)).unwrap();
+            for security in [Security::SemiHonest, Security::Malicious] {
+                let config = UniConfig { params: TINY, security };
+                correlate_over(link, config, &[1, config.net(), 100, 3 * config.net() + 17]);
+            }
+        }
+    }
+
+    #[test]
     fn shipped_sets() {
-        let sizes: &[(UniParams, &[usize])] =
-            &[(UniParams::SETUP, &[1, 1000, 1_000_001]), (UniParams::MAIN, &[1, 1_000_001])];
+        let sizes: &[(UniParams, &[usize])] = &[
+            (UniParams::SETUP, &[1, 1000, 1_000_001]),
+            (UniParams::B, &[1, 1_000_001, 1_500_000]),
+            (UniParams::MAIN, &[1, 1_000_001]),
+        ];
         for (params, sizes) in sizes {
             correlate(UniConfig { params: *params, security: Security::Malicious }, sizes);
         }
@@ -460,7 +503,7 @@ mod tests {
                 let shape = config.shape();
                 let (cots, _) = s.core.begin();
                 let trees = spcot::send(ch, &mut s.prg, &mut s.core.expander, s.delta, shape, &cots).unwrap();
-                s.core.accumulate(&trees, None);
+                accumulate(&mut s.core, &trees, None);
                 s.core.noise.to_vec()
             },
             |ch| {
@@ -470,13 +513,18 @@ mod tests {
                 let points = r.points();
                 let mut trees = spcot::choose_points(ch, points, config.shape(), &cots).unwrap();
                 trees.receive(ch, &cots).unwrap();
-                r.core.accumulate(&trees, None);
+                accumulate(&mut r.core, &trees, None);
                 r.core.noise.to_vec()
             },
         );
         let noisy: Vec<_> = v.iter().zip(&w).filter(|(v, w)| v != w).collect();
         assert_eq!(noisy.len(), TINY.t);
         assert!(noisy.iter().all(|(v, w)| **w == **v ^ delta));
+    }
+
+    fn accumulate(core: &mut Core, trees: &dyn Trees, weights: Option<&Weights>) -> Block {
+        (0..trees.shape().groups())
+            .fold(Block::ZERO, |sum, group| sum ^ core.add_group(trees, group, weights))
     }
 
     /// A sender that gives a bucket the tree of another one: every run is caught, and nothing is put out.
@@ -515,7 +563,7 @@ mod tests {
                     }
                     ch.send_blocks(&message)?;
                     let opening = CheckMessage::receive(ch)?;
-                    let sum = s.core.accumulate(&trees, Some(&Weights::new(opening.seed, shape)));
+                    let sum = accumulate(&mut s.core, &trees, Some(&Weights::new(opening.seed, shape)));
                     let value = sum ^ opening.sender_mask(s.delta, &check);
                     ch.send(&spcot::check_digest(&s.core.context, s.core.round, value))?;
                     ch.flush()?;

@@ -90,6 +90,15 @@ pub(crate) trait Trees {
     }
 }
 
+/// Σ χ·leaf over all trees: runs over them for the check alone.
+pub(crate) fn check_sum(trees: &dyn Trees, expander: &mut HalfTrees, weights: &Weights) -> Block {
+    let mut sum = Block::ZERO;
+    for group in 0..trees.shape().groups() {
+        trees.expand(expander, group, &mut |tile, leaves| sum ^= weights.sum(tile, leaves));
+    }
+    sum
+}
+
 /// The sender's roots.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(crate) struct SenderTrees {
@@ -375,6 +384,9 @@ pub(crate) struct CheckMessage {
 }
 
 impl CheckMessage {
+    /// Bytes on the wire.
+    pub(crate) const BYTES: usize = 32;
+
     /// Figure 6, step 7; `cots` are the 128 correlations of the check.
     pub(crate) fn send(channel: &mut Channel, seed: Block, phi: Block, cots: &[Block]) -> Result<()> {
         let x = cots.iter().enumerate().fold(0u128, |acc, (i, c)| acc | (c.lsb() as u128) << i);
@@ -423,18 +435,21 @@ pub(crate) fn fold_powers(cots: &[Block]) -> Block {
     gf128::inner_product(cots, &powers)
 }
 
+/// Bytes of H'.
+pub(crate) const DIGEST: usize = 32;
+
 /// H' of steps 8 and 9: 256 bits, bound to the session and the round.
-pub(crate) fn check_digest(context: &Transcript, round: u64, value: Block) -> [u8; 32] {
+pub(crate) fn check_digest(context: &Transcript, round: u64, value: Block) -> [u8; DIGEST] {
     let mut transcript = context.clone();
     transcript.append_u64("round", round);
     transcript.append("check", &value.to_bytes());
-    let mut digest = [0u8; 32];
+    let mut digest = [0u8; DIGEST];
     transcript.challenge_bytes("digest", &mut digest);
     digest
 }
 
 /// Step 9: compares what the sender sent with what it should be.
-pub(crate) fn receive_digest(channel: &mut Channel, expected: &[u8; 32]) -> Result<()> {
+pub(crate) fn receive_digest(channel: &mut Channel, expected: &[u8; DIGEST]) -> Result<()> {
     receive_digest_of(channel, "ferret", expected)
 }
 
@@ -442,9 +457,9 @@ pub(crate) fn receive_digest(channel: &mut Channel, expected: &[u8; 32]) -> Resu
 pub(crate) fn receive_digest_of(
     channel: &mut Channel,
     protocol: &'static str,
-    expected: &[u8; 32],
+    expected: &[u8; DIGEST],
 ) -> Result<()> {
-    let mut digest = [0u8; 32];
+    let mut digest = [0u8; DIGEST];
     channel.recv(&mut digest)?;
     if bool::from(digest.ct_eq(expected)) {
         Ok(())

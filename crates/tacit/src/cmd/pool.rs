@@ -9,8 +9,8 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tacit::crypto::Prg;
-use tacit::net::{Agreement, Identity};
-use tacit::ot::Kind;
+use tacit::net::{Agreement, Identity, LinkModel};
+use tacit::ot::{Kind, Tuning};
 use tacit::pool::{self, Pool, PoolError, PoolKey};
 use tacit::{Error, Result, ot, security_name};
 
@@ -54,6 +54,9 @@ pub struct MakeArgs {
     /// The protocol; both sides must say the same
     #[arg(long, value_name = "P", default_value = "auto")]
     protocol: String,
+    /// The code of silent: linear (default) or quasi-cyclic; both sides must say the same
+    #[arg(long, value_name = "CODE")]
+    code: Option<String>,
     /// Against which peer to protect; both sides must say the same
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
@@ -185,6 +188,8 @@ fn make(args: MakeArgs, context: &Context) -> Result<()> {
         )));
     }
     let protocol = ot::protocol(&args.protocol, args.security.into())?;
+    let tuning = Tuning::choose(None, args.count, protocol.security, &LinkModel::LOOPBACK)?
+        .with_code(args.code.as_deref(), Some(protocol))?;
     let key = key(args.pool_key.as_deref(), args.peer.identity())?;
     let mut session = args.peer.session(args.security, context)?;
     if let Some(name) = &args.base_ot {
@@ -199,7 +204,8 @@ fn make(args: MakeArgs, context: &Context) -> Result<()> {
         .with("protocol", protocol.name)
         .with("base-ot", base.name())
         .with("kind", Kind::Cot.name())
-        .with("count", args.count);
+        .with("count", args.count)
+        .with("code", tuning.silent.code.name());
     let progress = context.progress("pool", args.count, "OT");
     let ((header, wall), stats) = session.run(agreement, |opened| {
         let start = Instant::now();
@@ -209,12 +215,12 @@ fn make(args: MakeArgs, context: &Context) -> Result<()> {
         let set = &mut |done| progress.set(done);
         let header = match args.role {
             Role::Sender => {
-                let mut cots = protocol.senders(channel, &*base, &mut prg, 1)?;
+                let mut cots = protocol.senders_with(channel, &*base, &mut prg, 1, tuning)?;
                 let source = cots.first_mut().ok_or_else(|| Error::Other("no source of OTs".into()))?;
                 pool::make_sender(channel, &mut prg, source, security, count, &key, &mut out, set)?
             }
             Role::Receiver => {
-                let mut cots = protocol.receivers(channel, &*base, &mut prg, 1)?;
+                let mut cots = protocol.receivers_with(channel, &*base, &mut prg, 1, tuning)?;
                 let source = cots.first_mut().ok_or_else(|| Error::Other("no source of OTs".into()))?;
                 pool::make_receiver(channel, &mut prg, source, security, count, &key, &mut out, set)?
             }
