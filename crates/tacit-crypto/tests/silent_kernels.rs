@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tacit_crypto::aes::Aes128;
 use tacit_crypto::ggm::{self, Fix};
 use tacit_crypto::lpn::LocalCode;
-use tacit_crypto::simd::Backend;
+use tacit_crypto::simd::{Backend, scatter};
 use tacit_crypto::{Block, Buffer, Prg};
 
 fn random(n: usize, seed: u64) -> Vec<Block> {
@@ -84,6 +84,26 @@ proptest! {
             let mut out = noise.clone();
             code.add_rows_on(backend, first, &secret, lanes, &mut out);
             prop_assert_eq!(hex(&out), hex(&expected), "{}", backend.name());
+        }
+    }
+}
+
+#[test]
+fn lines_are_added_where_they_stand() {
+    for (width, rows, first) in [(4, 3, 1), (5, 40, 4), (39, 200, 37), (1000, 77, 0), (1000, 77, 996)] {
+        let offsets: Vec<u32> = (0..rows as u32).map(|r| (r * 7919 + r * r) % width as u32).collect();
+        let lines: Vec<[Block; 4]> = random(4 * rows, 5).as_chunks().0.to_vec();
+        let matrix = random(width * rows, 6);
+        let mut expected = matrix.clone();
+        for r in 0..rows {
+            for lane in 0..4 {
+                expected[r * width + (first + width - offsets[r] as usize + lane) % width] ^= lines[r][lane];
+            }
+        }
+        for backend in Backend::available() {
+            let mut out = matrix.clone();
+            scatter::add_lines(backend, &mut out, width, first, &offsets, &lines);
+            assert_eq!(hex(&out), hex(&expected), "{} at width {width}", backend.name());
         }
     }
 }

@@ -34,6 +34,8 @@ mod pod;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod ristretto_ifma;
 #[doc(hidden)]
+pub mod scatter;
+#[doc(hidden)]
 pub mod transpose;
 mod transpose_portable;
 #[cfg(target_arch = "x86_64")]

@@ -18,6 +18,7 @@ use super::spcot::{self, CheckMessage, Opening, Shape, Trees, Weights};
 use crate::{CotReceiver, CotSender, Error, Result, Security};
 use tacit_crypto::ggm::LANES;
 use tacit_crypto::lpn::LocalCode;
+use tacit_crypto::simd::{Backend, scatter};
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{Block, Buffer, KAPPA, Prg};
 use tacit_net::Channel;
@@ -107,7 +108,7 @@ impl UniConfig {
         let sane = p.t > 0
             && (1..=24).contains(&p.depth)
             && (1..=1 << 31).contains(&p.k)
-            && (3..1 << 24).contains(&p.m)
+            && (LANES..1 << 24).contains(&p.m)
             && (1..1 << 24).contains(&p.q);
         if !sane || p.m < p.t || HASHES * p.q >= 1 << p.depth || self.net() == 0 {
             return Err(Error::Usage { protocol: NAME, what: "the parameter set makes no correlations" });
@@ -123,8 +124,8 @@ struct Core {
     expander: HalfTrees,
     code: LocalCode,
     buckets: Buckets,
-    /// f_i(b) of every b.
-    offsets: Vec<[u32; HASHES]>,
+    /// f_i(b) of every i and b.
+    offsets: [Vec<u32>; HASHES],
     /// What the last iteration kept, and what this one does.
     current: Buffer,
     kept: Buffer,
@@ -155,7 +156,9 @@ impl Core {
             context,
             expander: HalfTrees::new(p.depth, tree),
             code: LocalCode::new(matrix, p.k),
-            offsets: (0..p.q as u64).map(|b| buckets.offsets(b).map(|offset| offset as u32)).collect(),
+            offsets: core::array::from_fn(|i| {
+                (0..p.q as u64).map(|b| buckets.offsets(b)[i] as u32).collect()
+            }),
             buckets,
             current: Buffer::zeros(reserve.len()),
             kept: reserve,
@@ -184,7 +187,7 @@ impl Core {
             if let Some(weights) = weights {
                 sum ^= weights.sum(tile, leaves);
             }
-            scatter(&config.params, offsets, tile, leaves, noise);
+            spread(&config.params, offsets, tile, leaves, noise);
         });
         sum
     }
@@ -235,28 +238,22 @@ impl Core {
 }
 
 /// Adds the leaves of four buckets to the positions that they stand for: neighbours, but for the turn at m.
-fn scatter(
+fn spread(
     params: &UniParams,
-    offsets: &[[u32; HASHES]],
+    offsets: &[Vec<u32>; HASHES],
     tile: usize,
-    leaves: &[Block],
+    leaves: &mut [Block],
     noise: &mut [Block],
 ) {
     let UniParams { m, q, .. } = *params;
     let first = tile * LANES;
-    let real = LANES.min(m - first);
-    let lines = leaves.as_chunks::<LANES>().0;
-    for i in 0..HASHES {
-        let rows = noise.chunks_exact_mut(m).zip(&lines[i * q..][..q]).zip(offsets);
-        for ((row, line), offset) in rows {
-            let ahead = first + m - offset[i] as usize;
-            let start = if ahead >= m { ahead - m } else { ahead };
-            if let Some(slots) = row.get_mut(start..start + LANES).filter(|_| real == LANES) {
-                slots.iter_mut().zip(line).for_each(|(slot, leaf)| *slot ^= *leaf);
-            } else {
-                (0..real).for_each(|lane| row[(start + lane) % m] ^= line[lane]);
-            }
-        }
+    let lines = leaves.as_chunks_mut::<LANES>().0;
+    // Trees that only fill up the last tile stand for nothing.
+    for line in lines.iter_mut().filter(|_| m - first < LANES) {
+        line[m - first..].fill(Block::ZERO);
+    }
+    for (i, offsets) in offsets.iter().enumerate() {
+        scatter::add_lines(Backend::active(), noise, m, first, offsets, &lines[i * q..][..q]);
     }
 }
 
@@ -306,7 +303,7 @@ impl FerretUniSender {
         self.core.encode_while_waiting(channel, shape.cots().div_ceil(8))?;
         let Core { expander, noise, offsets, config, .. } = &mut self.core;
         let mut each = |tile: usize, leaves: &mut [Block]| {
-            scatter(&config.params, offsets, tile, leaves, noise);
+            spread(&config.params, offsets, tile, leaves, noise);
         };
         let trees = spcot::send_each(channel, &mut self.prg, expander, self.delta, shape, &cots, &mut each)?;
         if self.core.config.security == Security::Malicious {
