@@ -82,6 +82,10 @@ pub trait CotReceiver {
     ///
     /// Nothing is left in `out` when an error is returned.
     fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()>;
+    /// Whether making correlations waits for messages of the sender's.
+    fn is_answered(&self) -> bool {
+        true
+    }
     /// Makes `n` correlations and hands them to `each` in order, in pieces; see [`CotSender::extend_each`].
     fn extend_each(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<()> {
         in_pieces(n, |piece| {

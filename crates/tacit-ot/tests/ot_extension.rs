@@ -100,6 +100,34 @@ fn kos_correlates() {
     chosen_cots(sender, receiver);
 }
 
+/// The same with χ from a hash, and an extension is one message.
+#[test]
+fn kos_by_hash_correlates() {
+    let by_hash = || {
+        let (sender, receiver) = kos();
+        run(|channel| Ok(sender.by_hash(channel)), |channel| Ok(receiver.by_hash(channel)))
+    };
+    let (sender, receiver) = by_hash();
+    assert!(!receiver.is_answered() && kos().1.is_answered());
+    random_cots(sender, receiver);
+    let (sender, receiver) = by_hash();
+    chosen_cots(sender, receiver);
+    let (mut sender, mut receiver) = by_hash();
+    let (mut sender, mut receiver) = (sender.fork(), receiver.fork());
+    let ((v, sent), w) = run(
+        |channel| {
+            let mut out = vec![Block::ZERO; 9000];
+            sender.extend(channel, &mut out).map(|()| (out, channel.stats().bytes_sent))
+        },
+        |channel| {
+            let mut out = vec![Block::ZERO; 9000];
+            receiver.extend(channel, &mut out).map(|()| out)
+        },
+    );
+    assert_correlated(sender.delta(), &v, &w);
+    assert_eq!(sent, 0);
+}
+
 #[test]
 fn derandomised_correlates() {
     let (sender, receiver) = kos();

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Dealer, prg};
 use std::sync::Arc;
-use tacit_crypto::{BitVec, Block, KAPPA, Prg, gf128};
+use tacit_crypto::{BitVec, Block, KAPPA, Prg, gf128, transcript::Transcript};
 use tacit_net::{Channel, memory};
 use tacit_ot::convert::CotToRot;
 use tacit_ot::extension::code::{LinearCode, MatrixCode};
@@ -37,9 +37,10 @@ fn cheat(
     x: &[Vec<Block>],
     first: usize,
     wrong: &[Wrong],
+    challenge: impl FnOnce(&mut Channel, &[Block]) -> Result<Block>,
 ) -> Result<()> {
     let len = words[0].len();
-    let mut columns = Vec::new();
+    let (mut columns, mut sent) = (Vec::new(), Vec::new());
     for (i, [zero, one]) in seeds.iter().enumerate() {
         let (mut t, mut u) = (vec![Block::ZERO; len], vec![Block::ZERO; len]);
         Prg::from_seed(*zero).fill_blocks(&mut t);
@@ -50,8 +51,9 @@ fn cheat(
         }
         channel.send_blocks(&u)?;
         columns.push(t);
+        sent.extend(u);
     }
-    let challenge = channel.recv_block()?;
+    let challenge = challenge(channel, &sent)?;
     for x in x {
         channel.send_block(hash(challenge, x))?;
     }
@@ -69,21 +71,42 @@ fn cheat(
 const N: usize = 300;
 const LEN: usize = N.div_ceil(128) + 1;
 
-/// One run of KOS against a cheater; whether the sender was satisfied. Checks what else must hold either way.
-fn kos_run(seed: u128, wrong: &[Wrong]) -> bool {
+/// χ from the sender.
+fn asked(channel: &mut Channel, _: &[Block]) -> Result<Block> {
+    Ok(channel.recv_block()?)
+}
+
+/// One run of KOS against a cheater, χ from the sender or by hash; whether the sender was satisfied. Checks what else must hold either
+/// way.
+fn kos_run(seed: u128, wrong: &[Wrong], by_hash: bool) -> bool {
     let (mut a, mut b) = memory::pair();
+    let mut history = Transcript::new("tacit kos v1");
+    history.append("session", &b.session_id().0);
+    history.append_u64("instance", 0);
+    history.append_u64("first party sends", 1);
+    history.append_u64("stream", 1);
+    let challenge = |channel: &mut Channel, u: &[Block]| {
+        if !by_hash {
+            return asked(channel, u);
+        }
+        history.append_blocks("U", u);
+        Ok(history.challenge_block("weights"))
+    };
     let mut seeds = vec![[Block::ZERO; 2]; KAPPA - 1];
     Dealer(seed).send(&mut b, &mut prg(0), &mut seeds).unwrap();
     let mut choices = vec![Block::ZERO; LEN];
     prg(seed + 1).fill_blocks(&mut choices);
     let mut sender = KosSender::setup(&mut a, &Dealer(seed), &mut prg(seed + 2)).unwrap();
+    if by_hash {
+        sender = sender.by_hash(&mut a);
+    }
     let mut fork = sender.fork();
     // The seeds that the fork drew are the first blocks of the streams.
     let mut out = vec![Block::ONES; N];
     let seeds: Vec<[Block; 2]> = seeds.iter().map(|pair| pair.map(|k| Prg::from_seed(k).block())).collect();
-    let words = vec![choices.clone(); KAPPA - 1];
+    let (words, x) = (vec![choices.clone(); KAPPA - 1], [choices.clone()]);
     let (result, ()) = std::thread::scope(|scope| {
-        let cheater = scope.spawn(|| cheat(&mut b, &seeds, &words, &[choices.clone()], 1, wrong).unwrap());
+        let cheater = scope.spawn(|| cheat(&mut b, &seeds, &words, &x, 1, wrong, challenge).unwrap());
         (fork.extend(&mut a, &mut out), cheater.join().unwrap())
     });
     let right = wrong.iter().all(|w| sender.delta().bit(w.column) == w.guess);
@@ -136,7 +159,7 @@ fn assert_rate(passed: usize, runs: usize, columns: i32) {
 
 #[test]
 fn honest_script_passes_kos() {
-    assert!((0..20).all(|run| kos_run(10 * run, &[])));
+    assert!((0..20).all(|run| kos_run(10 * run, &[], run % 2 == 1)));
 }
 
 #[test]
@@ -151,7 +174,8 @@ fn kos_catches_wrong_columns_as_analysed() {
         ((0..64).map(|i| whole_column(2 * i + 1, i % 2 == 0)).collect(), 64),
     ];
     for (s, (wrong, columns)) in scripts.iter().enumerate() {
-        let passed = (0..RUNS).filter(|run| kos_run(((s + 1) * 100_000 + 10 * run) as u128, wrong)).count();
+        let one = |run: &usize| kos_run(((s + 1) * 100_000 + 10 * run) as u128, wrong, run % 2 == 1);
+        let passed = (0..RUNS).filter(one).count();
         assert_rate(passed, RUNS, *columns);
     }
 }
@@ -180,7 +204,7 @@ fn oos_run(code: &Arc<dyn LinearCode>, seed: u128, wrong: &[Wrong]) -> bool {
     let message: Vec<Vec<Block>> = message.chunks(LEN).map(<[Block]>::to_vec).collect();
     let mut rows = vec![[Block::ONES; 6]; N];
     let (result, ()) = std::thread::scope(|scope| {
-        let cheater = scope.spawn(|| cheat(&mut b, &seeds, &words, &message, 0, wrong).unwrap());
+        let cheater = scope.spawn(|| cheat(&mut b, &seeds, &words, &message, 0, wrong, asked).unwrap());
         (sender.extend(&mut a, &mut rows), cheater.join().unwrap())
     });
     let right = wrong.iter().all(|w| sender.delta()[w.column / 128].bit(w.column % 128) == w.guess);

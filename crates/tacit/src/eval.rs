@@ -11,6 +11,7 @@ use tacit_2pc::semi_honest::{self, OutputTo, Owner, Prepared};
 use tacit_crypto::{BitVec, Prg};
 use tacit_net::{Agreement, Channel, LinkModel, Stats};
 use tacit_ot::BaseOt;
+use tacit_ot::extension::{KosReceiver, KosSender};
 use tacit_ot::sealed::FileKey;
 
 /// The protocol that runs for a security: Yao's with half-gates, or cut-and-choose with input recovery.
@@ -179,11 +180,17 @@ impl Job<'_> {
 
     fn sender(&self, channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<AnySender> {
         let (cot, tuning) = self.cot()?;
+        if cot.name == FEW_ROUNDS {
+            return Ok(AnySender::new(KosSender::setup(channel, base, prg)?.by_hash(channel)));
+        }
         Ok(cot.senders_with(channel, base, prg, 1, tuning)?.remove(0))
     }
 
     fn receiver(&self, channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<AnyReceiver> {
         let (cot, tuning) = self.cot()?;
+        if cot.name == FEW_ROUNDS {
+            return Ok(AnyReceiver::new(KosReceiver::setup(channel, base, prg)?.by_hash(channel)));
+        }
         Ok(cot.receivers_with(channel, base, prg, 1, tuning)?.remove(0))
     }
 
@@ -202,7 +209,7 @@ impl Job<'_> {
             let piece = vec![0; self.probe()];
             (0..PIECES).try_for_each(|_| channel.send(&piece))?;
         }
-        let garbler = Garbler::new(self.sender(channel, base, prg)?, prg);
+        let garbler = Garbler::new(self.sender(channel, base, prg)?);
         let copies = match self.options.copies {
             Some(copies) => copies,
             None => {
@@ -227,7 +234,7 @@ impl Job<'_> {
             Some(_) => 0.0,
             None => receive_rate(channel, self.probe())?,
         };
-        let evaluator = Evaluator::new(self.receiver(channel, base, prg)?, prg);
+        let evaluator = Evaluator::new(self.receiver(channel, base, prg)?);
         let copies = self.options.copies.unwrap_or_else(|| {
             let link = Link { megabits: rate * 8e-6, round_trip: Duration::ZERO };
             EvalRequest::new(self.function, self.output_to, self.security).copies(&link)
@@ -274,6 +281,9 @@ impl Job<'_> {
         Ok(outputs.map(|bits| split(&bits, &self.function.circuit().shape().outputs)))
     }
 }
+
+/// The OT extension that takes its challenges from a hash: for the few OTs of a function messages count, not bytes.
+const FEW_ROUNDS: &str = "kos";
 
 /// Pieces by which the link is measured.
 const PIECES: usize = 4;

@@ -82,6 +82,10 @@ impl CotReceiver for AnyReceiver {
         self.0.extend(channel, out)
     }
 
+    fn is_answered(&self) -> bool {
+        self.0.is_answered()
+    }
+
     fn extend_each(
         &mut self,
         channel: &mut Channel,

@@ -9,7 +9,7 @@
 //!
 //! | step | messages |
 //! | --- | --- |
-//! | before | terms both ways; P2: h, g_1 (they hang on nothing else) and a salt |
+//! | before | terms both ways; P2: h, g_1 (they hang on nothing else) and a salt; the OT extensions |
 //! | 1 | one OT a copy: key_j or seed_j |
 //! | 2 | one OT a bit of P2's input in its ρ-probe encoding ([`probe`]), of a label a copy |
 //! | 3 | P1's input through the committing OT; Enc(R); P2 opens |
@@ -18,7 +18,10 @@
 //! | 7 – 9 | P2: h_1; P1: Δ, {Δ_{i,0}}, C_j, Enc(seed_j); P2 recovers, checks and ends |
 //!
 //! One batch of 128 base OTs serves both directions: the committing OT, in which P2 sends, is a KOS extension of its own seeded
-//! by the first one's random OTs. With that, ten changes of direction an execution. Bytes: 32·ρ an AND gate, 96·ρ an input bit of
+//! by the first one's random OTs. Both take their challenges from a hash, so each is one message, and what waits for nothing goes
+//! together: from nothing to P2's output seven messages in a row, whose parts are, with the base OT's two crossing ones first,
+//! (P2) terms, h, g_1, extension, choices of steps 1 and 2; (P1) terms, extension, step 1, R, labels; (P2) opening; (P1) steps
+//! 4 and 5; (P2) h_1; (P1) step 7. Bytes: 32·ρ an AND gate, 96·ρ an input bit of
 //! P1's, 32·ρ a bit of P2's encoded input (about two an input bit), 32·ρ + 80 an output bit.
 //!
 //! [`Copies::SPARSE`] is for slow links: of 47 copies 16 are evaluated, and P1 sends 16 combinations of the tables with a hash of
@@ -35,8 +38,10 @@
 //!   so do the two entries of T. Commitments are hashes without added randomness: hidden labels have 127 bits of entropy.
 //! - Δ_{i,1} is not sent in step 7: P2 computes it, which is the check Δ = Δ_{i,0} ⊕ Δ_{i,1}.
 //! - Δ enters the group by hashing to it; Ω = 1 is the identity.
-//! - Every abort of P2 waits for the end, those of steps 4 and 6 too. (The OT extensions' own checks fail at once; they come
-//!   before any message that hangs on P2's input is answered.)
+//! - Every abort of P2 waits for the end, those of steps 4 and 6 too. (The OT extensions' own checks fail at once; they hang
+//!   on P1's messages alone.)
+//! - The OTs of steps 1 and 2 are asked for together, and step 3 comes before the labels of step 2. Neither party's message hangs on what
+//!   it would have learnt between: choices travel under random ones that the extension fixed, and R under keys and masks.
 //! - P1's outputs ([`OutputTo`]): every output has two more tokens W_{i,b}, encrypted under the
 //!   output labels as Δ_{i,b} are. After step 8 P2 commits to the tokens of its result, P1 reveals all, P2 checks them
 //!   against the check copies and opens, or refuses. So P1 takes no value whose label P2 did not hold, and a P2 that recovered x

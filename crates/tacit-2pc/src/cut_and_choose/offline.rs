@@ -18,8 +18,8 @@
 
 use super::function::slots_of;
 use super::protocol::{
-    Blocks, Evaluator, EvaluatorState, Garbler, GarblerState, Keep, Kept, OPENING_CHECKS, Received, Terms,
-    TokenHashes, Tokens, agree, usage, zeros,
+    Announced, Blocks, Evaluator, EvaluatorState, Garbler, GarblerState, Keep, Kept, OPENING_CHECKS,
+    Received, Terms, TokenHashes, Tokens, usage, zeros,
 };
 use super::recovery::{Trapdoor, point};
 use super::script::{Honest, Script};
@@ -429,12 +429,12 @@ impl State {
         const OTHER: &str = "the prepared state: the two sides' were not made together; name the right files";
         if role == Owner::Garbler {
             let (state, tokens) = self.garbler(&terms)?;
-            agree(channel, role, id, OTHER)?;
+            Announced::send(channel, role, id, OTHER)?.confirm(channel)?;
             self.use_up()?;
             return state.online(channel, &terms, &tokens, input, prg, script);
         }
         let (state, hashes) = self.evaluator(&terms)?;
-        agree(channel, role, id, OTHER)?;
+        Announced::send(channel, role, id, OTHER)?.confirm(channel)?;
         self.use_up()?;
         state.online(channel, &terms, input, prg, hashes, &mut self, script)
     }

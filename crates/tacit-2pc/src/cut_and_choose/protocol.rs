@@ -4,7 +4,7 @@ use super::function::{Function, compute, pieces, slots_of};
 use super::probe::ProbeMatrix;
 use super::recovery::{Elements, Trapdoor, point, points_or_identity};
 use super::script::{Honest, Script};
-use super::secrets::{Digest, Hidden, Messages, Oracle, Seeds, differences, encryption};
+use super::secrets::{Digest, Hidden, Messages, Oracle, Seeds, Start, differences, encryption};
 use super::transfer::{Decoder, Encoder};
 use super::{Copies, Job, PROTOCOL};
 use crate::circuit::Piece;
@@ -17,9 +17,8 @@ use tacit_crypto::hash::Mitccrh;
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{BitVec, Block, KAPPA, Prg};
 use tacit_net::{Channel, Party};
-use tacit_ot::convert::CotToRot;
-use tacit_ot::extension::{KosReceiver, KosSender};
-use tacit_ot::{BaseOt, CotReceiver, CotSender, RotReceiver, RotSender};
+use tacit_ot::extension::kos::{KosReceiver, KosSender, SEEDS};
+use tacit_ot::{BaseOt, CotReceiver, CotSender};
 use zeroize::{Zeroize, Zeroizing};
 
 pub(super) type Blocks = Zeroizing<Vec<Block>>;
@@ -68,8 +67,8 @@ enum Mode {
 }
 
 impl<'a> Terms<'a> {
-    /// Compares with the peer what is to be computed.
-    fn new(channel: &mut Channel, role: Owner, job: &Job<'a>, mode: Mode) -> Result<Self> {
+    /// Tells the peer what is to be computed; what it says itself is compared later.
+    fn announce(channel: &mut Channel, role: Owner, job: &Job<'a>, mode: Mode) -> Result<(Self, Announced)> {
         let mut transcript = Transcript::new("tacit wmk17 v1");
         transcript.append("session", &channel.session_id().0);
         transcript.append_u64("instance", channel.next_instance());
@@ -81,8 +80,7 @@ impl<'a> Terms<'a> {
         transcript.challenge_bytes("terms", &mut digest);
         transcript.challenge_bytes("oracle", &mut key);
         let what = "the function, its sizes, the owners of its inputs, who learns the outputs, or the copies";
-        agree(channel, role, digest, what)?;
-        Ok(Self::with_key(job, key))
+        Ok((Self::with_key(job, key), Announced::send(channel, role, digest, what)?))
     }
 
     /// The terms of a run whose hashes have this key.
@@ -122,24 +120,43 @@ impl<'a> Terms<'a> {
     }
 }
 
-/// Compares a role and a digest with the peer's, which it sends without waiting for ours; `what` names what differs.
-pub(super) fn agree(channel: &mut Channel, role: Owner, digest: Digest, what: &'static str) -> Result<()> {
-    channel.send(&[&[(role == Owner::Garbler) as u8][..], &digest].concat())?;
-    let mut theirs = [0u8; 33];
-    channel.recv(&mut theirs)?;
-    if theirs[0] == (role == Owner::Garbler) as u8 {
-        return Err(Error::Mismatch { protocol: PROTOCOL, what: "who garbles and who evaluates" });
+/// A role and a digest that went to the peer, to be compared with the peer's.
+pub(super) struct Announced {
+    role: Owner,
+    digest: Digest,
+    /// What differs where the digests do.
+    what: &'static str,
+}
+
+impl Announced {
+    pub(super) fn send(
+        channel: &mut Channel,
+        role: Owner,
+        digest: Digest,
+        what: &'static str,
+    ) -> Result<Self> {
+        channel.send(&[&[(role == Owner::Garbler) as u8][..], &digest].concat())?;
+        Ok(Announced { role, digest, what })
     }
-    if theirs[1..] != digest {
-        return Err(Error::Mismatch { protocol: PROTOCOL, what });
+
+    /// Waits for the peer's, which it sends without waiting for ours.
+    pub(super) fn confirm(&self, channel: &mut Channel) -> Result<()> {
+        let mut theirs = [0u8; 33];
+        channel.recv(&mut theirs)?;
+        if theirs[0] == (self.role == Owner::Garbler) as u8 {
+            return Err(Error::Mismatch { protocol: PROTOCOL, what: "who garbles and who evaluates" });
+        }
+        if theirs[1..] != self.digest {
+            return Err(Error::Mismatch { protocol: PROTOCOL, what: self.what });
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 #[cfg(test)]
 pub(super) fn agree_only(channel: &mut Channel, garbler: bool, job: &Job<'_>) -> Result<()> {
     let role = if garbler { Owner::Garbler } else { Owner::Evaluator };
-    Terms::new(channel, role, job, Mode::Single).map(|_| ())
+    Terms::announce(channel, role, job, Mode::Single)?.1.confirm(channel)
 }
 
 /// The start points of some copies; one re-keying a garbled circuit.
@@ -191,14 +208,14 @@ fn committed_pairs(a: Block, delta: Block, prf: Block, m: &[Block; 2]) -> [(Bloc
 
 /// P1, the garbler, over a sender of correlated OT.
 pub struct Garbler<C> {
-    rot: CotToRot<C>,
+    cot: C,
     spent: bool,
 }
 
 impl Garbler<KosSender> {
-    /// Sets up KOS from a malicious base OT: one batch of 128, in which P1 receives, serves every OT of every run.
+    /// Sets up KOS, by Fiat–Shamir, from a malicious base OT: one batch of 128, in which P1 receives, serves every OT of every run.
     pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Self> {
-        Ok(Self::new(KosSender::setup(channel, base, prg)?, prg))
+        Ok(Self::new(KosSender::setup(channel, base, prg)?.by_hash(channel)))
     }
 }
 
@@ -252,8 +269,8 @@ impl Tokens {
 
 impl<C: CotSender> Garbler<C> {
     /// P1 over a sender of correlated OT that is secure against malicious receivers.
-    pub fn new(cot: C, prg: &mut Prg) -> Self {
-        Garbler { rot: CotToRot::new(cot, prg), spent: false }
+    pub fn new(cot: C) -> Self {
+        Garbler { cot, spent: false }
     }
 
     /// Runs `job` with P1's input bits; returns the outputs if P1 learns them.
@@ -281,8 +298,7 @@ impl<C: CotSender> Garbler<C> {
             return usage("as many input bits as the function takes from the garbler");
         }
         begin(&mut self.spent)?;
-        let terms = Terms::new(channel, Owner::Garbler, job, Mode::Single)?;
-        let result = self.single(channel, &terms, input, prg, script)?;
+        let result = self.single(channel, job, input, prg, script)?;
         self.spent = false;
         Ok(result)
     }
@@ -291,15 +307,19 @@ impl<C: CotSender> Garbler<C> {
     fn single<S: Script>(
         &mut self,
         channel: &mut Channel,
-        terms: &Terms<'_>,
+        job: &Job<'_>,
         input: &BitVec,
         prg: &mut Prg,
         script: &mut S,
     ) -> Result<Option<BitVec>> {
-        let state = self.prepare(channel, terms, prg, script)?;
+        let (terms, announced) = Terms::announce(channel, Owner::Garbler, job, Mode::Single)?;
+        let terms = &terms;
+        let state = self.prepare(channel, terms, &announced, prg, script)?;
         let masked = with_mask(terms, input, prg);
+        state.send_input(channel, &masked, script)?;
         let labels = state.peer_labels(terms);
         state.send_labels(channel, terms, &labels, script)?;
+        // While P2 opens the committing OT.
         let garbler = state.garbler(terms, &labels, script);
         drop(labels);
         state.commit(channel, terms, &masked, script)?;
@@ -318,8 +338,8 @@ impl<C: CotSender> Garbler<C> {
         script: &mut S,
     ) -> Result<(Terms<'a>, GarblerState, Tokens)> {
         begin(&mut self.spent)?;
-        let terms = Terms::new(channel, Owner::Garbler, job, Mode::Offline)?;
-        let state = self.prepare(channel, &terms, prg, script)?;
+        let (terms, announced) = Terms::announce(channel, Owner::Garbler, job, Mode::Offline)?;
+        let state = self.prepare(channel, &terms, &announced, prg, script)?;
         let garbler = state.garbler(&terms, &state.peer_labels(&terms), script);
         let tokens = Tokens::random(&terms, prg, script);
         state.send_circuits(channel, &terms, garbler, &tokens, script)?;
@@ -327,27 +347,35 @@ impl<C: CotSender> Garbler<C> {
         Ok((terms, state, tokens))
     }
 
-    /// Everything before inputs: h and g_1, the OTs' setup, and step 1.
+    /// Everything before inputs: h and g_1, all OTs, and step 1.
     fn prepare<S: Script>(
         &mut self,
         channel: &mut Channel,
         terms: &Terms<'_>,
+        announced: &Announced,
         prg: &mut Prg,
         script: &mut S,
     ) -> Result<GarblerState> {
         let total = terms.copies.total;
+        announced.confirm(channel)?;
         let mut public = [[0u8; POINT_BYTES]; 2];
         channel.recv(public.as_flattened_mut())?;
         let salt = channel.recv_block()?;
         let (Some(h), Some(g1)) = (point(&public[0]), point(&public[1])) else {
             return cheated("h or g_1 is no group element");
         };
-        let mut reverse = KosReceiver::from_rot(channel, &mut self.rot, prg)?;
+        let own_salt = prg.block();
+        let mut cots = zeros(SEEDS + total + terms.matrix.encoded());
+        self.cot.extend(channel, &mut cots)?;
+        let mut pads = Zeroizing::new(vec![[Block::ZERO; 2]; cots.len()]);
+        let hash = Mitccrh::new(terms.oracle.start(Start::Pads, own_salt));
+        hash.cot_to_rot_sender(0, self.cot.delta(), &cots, &mut pads);
+        let encoded = Zeroizing::new(pads.split_off(SEEDS + total));
+        channel.send_block(own_salt)?;
+        let (seeds, pads) = pads.split_at_mut(SEEDS);
+        let mut reverse = KosReceiver::from_seeds(seeds, prg)?.by_hash(channel);
         let mut rows = zeros(terms.committed() + OPENING_CHECKS);
         reverse.extend(channel, &mut rows)?;
-        let mut pads = Zeroizing::new(vec![[Block::ZERO; 2]; total + terms.matrix.encoded()]);
-        self.rot.extend(channel, &mut pads)?;
-        let encoded = Zeroizing::new(pads.split_off(total));
         // Step 1: key_j for choice 1, an evaluation copy, and seed_j for choice 0.
         let mut pairs = Zeroizing::new(vec![[Block::ZERO; 2]; total]);
         prg.fill_blocks(pairs.as_flattened_mut());
@@ -360,8 +388,6 @@ impl<C: CotSender> Garbler<C> {
             pad[1] ^= swap ^ pair[1];
         }
         channel.send_blocks(pads.as_flattened())?;
-        let own_salt = prg.block();
-        channel.send_block(own_salt)?;
         Ok(GarblerState {
             keys: Zeroizing::new(pairs.iter().map(|pair| pair[1]).collect()),
             seeds: Seeds::new(pairs.iter().map(|pair| pair[0]).collect()),
@@ -369,8 +395,8 @@ impl<C: CotSender> Garbler<C> {
             g1,
             pads: encoded,
             rows,
-            labels: terms.oracle.start(Owner::Evaluator, salt),
-            start: terms.oracle.start(Owner::Garbler, own_salt),
+            labels: terms.oracle.start(Start::Labels, salt),
+            start: terms.oracle.start(Start::Circuits, own_salt),
         })
     }
 }
@@ -393,6 +419,13 @@ fn recv_bits(channel: &mut Channel, n: usize) -> Result<BitVec> {
     Ok(BitVec::from_bytes(&bytes, n))
 }
 
+/// Step 2: asks for the labels of the encoded input.
+fn send_choices(channel: &mut Channel, choices: &BitVec, encoded: &BitVec) -> Result<()> {
+    let mut corrections = choices.clone();
+    corrections.xor_assign(encoded);
+    Ok(channel.send(corrections.as_bytes())?)
+}
+
 impl GarblerState {
     fn all(&self) -> Vec<usize> {
         (0..self.seeds.len()).collect()
@@ -409,6 +442,8 @@ impl GarblerState {
         script: &mut S,
     ) -> Result<Option<BitVec>> {
         let masked = with_mask(terms, input, prg);
+        self.send_input(channel, &masked, script)?;
+        channel.flush()?;
         self.send_labels(channel, terms, &self.peer_labels(terms), script)?;
         self.commit(channel, terms, &masked, script)?;
         self.reveal(channel, terms, tokens, script)?;
@@ -457,19 +492,13 @@ impl GarblerState {
             Prg::from_seed(other).xor_blocks(one);
             channel.send_blocks(&message)?;
         }
-        Ok(())
+        Ok(channel.flush()?)
     }
 
-    /// Steps 3 and 4: commits to the input `x`.
-    fn commit<S: Script>(
-        &self,
-        channel: &mut Channel,
-        terms: &Terms<'_>,
-        x: &BitVec,
-        script: &mut S,
-    ) -> Result<()> {
+    /// Step 3: puts the input `x` into F_cOT, and sends R encrypted.
+    fn send_input<S: Script>(&self, channel: &mut Channel, x: &BitVec, script: &mut S) -> Result<()> {
         let (lanes, n) = (self.seeds.len(), x.len());
-        // Step 3: F_cOT. The rows hold random choices; their difference to x goes to P2.
+        // The rows hold random choices; their difference to x goes to P2.
         let mut correction = BitVec::from_lsbs(&self.rows[..n]);
         correction.xor_assign(x);
         channel.send(correction.as_bytes())?;
@@ -487,7 +516,18 @@ impl GarblerState {
             cipher.xor(rows);
             channel.send_blocks(rows)?;
         }
-        let offset = self.recv_opening(channel, terms, n)?;
+        Ok(())
+    }
+
+    /// The end of step 3, and step 4: commits to the input `x`.
+    fn commit<S: Script>(
+        &self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        x: &BitVec,
+        script: &mut S,
+    ) -> Result<()> {
+        let offset = self.recv_opening(channel, terms, x.len())?;
         self.send_commitments(channel, terms, x, offset, script)
     }
 
@@ -754,14 +794,14 @@ fn output_rows<'a>(
 
 /// P2, the evaluator, over a receiver of correlated OT.
 pub struct Evaluator<C> {
-    rot: CotToRot<C>,
+    cot: C,
     spent: bool,
 }
 
 impl Evaluator<KosReceiver> {
-    /// Sets up KOS from a malicious base OT: one batch of 128, in which P2 sends, serves every OT of every run.
+    /// Sets up KOS, by Fiat–Shamir, from a malicious base OT: one batch of 128, in which P2 sends, serves every OT of every run.
     pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Self> {
-        Ok(Self::new(KosReceiver::setup(channel, base, prg)?, prg))
+        Ok(Self::new(KosReceiver::setup(channel, base, prg)?.by_hash(channel)))
     }
 }
 
@@ -820,8 +860,8 @@ impl Decoded {
 
 impl<C: CotReceiver> Evaluator<C> {
     /// P2 over a receiver of correlated OT that is secure against malicious senders.
-    pub fn new(cot: C, prg: &mut Prg) -> Self {
-        Evaluator { rot: CotToRot::new(cot, prg), spent: false }
+    pub fn new(cot: C) -> Self {
+        Evaluator { cot, spent: false }
     }
 
     /// Runs `job` with P2's input bits; returns the outputs if P2 learns them.
@@ -849,8 +889,7 @@ impl<C: CotReceiver> Evaluator<C> {
             return usage("as many input bits as the function takes from the evaluator");
         }
         begin(&mut self.spent)?;
-        let terms = Terms::new(channel, Owner::Evaluator, job, Mode::Single)?;
-        let result = self.single(channel, &terms, input, prg, script)?;
+        let result = self.single(channel, job, input, prg, script)?;
         self.spent = false;
         Ok(result)
     }
@@ -858,19 +897,22 @@ impl<C: CotReceiver> Evaluator<C> {
     fn single<S: Script>(
         &mut self,
         channel: &mut Channel,
-        terms: &Terms<'_>,
+        job: &Job<'_>,
         input: &BitVec,
         prg: &mut Prg,
         script: &mut S,
     ) -> Result<Option<BitVec>> {
-        let mut state = self.prepare(channel, terms, prg, script)?;
+        let (terms, announced) = Terms::announce(channel, Owner::Evaluator, job, Mode::Single)?;
+        let terms = &terms;
         let encoded = terms.matrix.encode(input, prg);
+        let mut state = self.prepare(channel, terms, &announced, Some(&encoded), prg, script)?;
+        let r = state.receive_input(channel, terms, script)?;
         let expected = state.peer_labels(terms);
         let mut evaluation = state.evaluation();
         state.receive_labels(channel, terms, &encoded, &expected, &mut evaluation)?;
         let checking = state.checking(terms, &expected);
         drop(expected);
-        let r = state.receive_commitments(channel, terms, &mut evaluation, script)?;
+        state.check_commitments(channel, terms, &mut evaluation, &r)?;
         let mut received = state.receive_token_hashes(channel, terms)?;
         let outputs = state.receive_circuits(channel, terms, checking, &mut received, |piece, tables| {
             evaluation.piece(piece, tables);
@@ -897,8 +939,8 @@ impl<C: CotReceiver> Evaluator<C> {
         script: &mut S,
     ) -> Result<Received> {
         begin(&mut self.spent)?;
-        let terms = Terms::new(channel, Owner::Evaluator, job, Mode::Offline)?;
-        let mut state = self.prepare(channel, &terms, prg, script)?;
+        let (terms, announced) = Terms::announce(channel, Owner::Evaluator, job, Mode::Offline)?;
+        let mut state = self.prepare(channel, &terms, &announced, None, prg, script)?;
         let checking = state.checking(&terms, &state.peer_labels(&terms));
         let mut received = state.receive_token_hashes(channel, &terms)?;
         keep.state(&terms, &state, &received.hashes)?;
@@ -912,38 +954,59 @@ impl<C: CotReceiver> Evaluator<C> {
         Ok(received)
     }
 
-    /// Everything before inputs; the counterpart of the garbler's.
+    /// Everything before P1's input; the counterpart of the garbler's. Where P2's `encoded` input is known, it goes with the rest.
     fn prepare<S: Script>(
         &mut self,
         channel: &mut Channel,
         terms: &Terms<'_>,
+        announced: &Announced,
+        encoded: Option<&BitVec>,
         prg: &mut Prg,
         script: &mut S,
     ) -> Result<EvaluatorState> {
-        let total = terms.copies.total;
+        let (total, m) = (terms.copies.total, terms.matrix.encoded());
         let trapdoor = Trapdoor::new(prg);
         channel.send(trapdoor.public().as_flattened())?;
         let salt = prg.block();
         channel.send_block(salt)?;
-        let mut reverse = KosSender::from_rot(channel, &mut self.rot, prg)?;
-        let mut rows = zeros(terms.committed() + OPENING_CHECKS);
-        reverse.extend(channel, &mut rows)?;
-        let mut pads = zeros(total + terms.matrix.encoded());
-        let choices = self.rot.extend(channel, &mut pads)?;
-        let mut encoded_choices = BitVec::zeros(terms.matrix.encoded());
-        (0..encoded_choices.len()).for_each(|i| encoded_choices.set(i, choices.get(total + i)));
+        // What goes out before P1's terms are known hangs on choices that P1 does not know.
+        let answered = self.cot.is_answered();
+        if answered {
+            announced.confirm(channel)?;
+        }
+        let mut pads = zeros(SEEDS + total + m);
+        self.cot.extend(channel, &mut pads)?;
+        let choices = BitVec::from_lsbs(&pads);
+        let choices = |from: usize, n: usize| {
+            let mut out = BitVec::zeros(n);
+            (0..n).for_each(|i| out.set(i, choices.get(from + i)));
+            out
+        };
         // Step 1: the evaluation set.
         let mut set = terms.copies.draw(prg);
         script.evaluated(&mut set);
-        let mut corrections = set.clone();
-        (0..total).for_each(|j| corrections.set(j, set.get(j) ^ choices.get(j)));
+        let mut corrections = choices(SEEDS, total);
+        corrections.xor_assign(&set);
         channel.send(corrections.as_bytes())?;
+        let encoded_choices = choices(SEEDS + total, m);
+        if let Some(encoded) = encoded {
+            send_choices(channel, &encoded_choices, encoded)?;
+        }
+        channel.flush()?;
+        if !answered {
+            announced.confirm(channel)?;
+        }
+        let own_salt = channel.recv_block()?;
+        let cots = pads.clone();
+        Mitccrh::new(terms.oracle.start(Start::Pads, own_salt)).cot_to_rot_receiver(0, &cots, &mut pads);
+        let mut reverse = KosSender::from_seeds(&choices(0, SEEDS), &pads[..SEEDS], prg)?.by_hash(channel);
+        let mut rows = zeros(terms.committed() + OPENING_CHECKS);
+        reverse.extend(channel, &mut rows)?;
         let mut sealed = vec![[Block::ZERO; 2]; total];
         channel.recv_blocks(sealed.as_flattened_mut())?;
-        let own_salt = channel.recv_block()?;
         let (evaluated, checked): (Vec<usize>, Vec<usize>) = (0..total).partition(|&j| set.get(j));
         let open = |j: &usize| {
-            pads[*j] ^ sealed[*j][0] ^ ((sealed[*j][0] ^ sealed[*j][1]) & Block::mask(set.get(*j)))
+            pads[SEEDS + *j] ^ sealed[*j][0] ^ ((sealed[*j][0] ^ sealed[*j][1]) & Block::mask(set.get(*j)))
         };
         Ok(EvaluatorState {
             keys: Zeroizing::new(evaluated.iter().map(open).collect()),
@@ -951,12 +1014,12 @@ impl<C: CotReceiver> Evaluator<C> {
             evaluated,
             checked,
             trapdoor,
-            pads: Zeroizing::new(pads.split_off(total)),
+            pads: Zeroizing::new(pads.split_off(SEEDS + total)),
             choices: encoded_choices,
             offset: reverse.delta(),
             rows,
-            labels: terms.oracle.start(Owner::Evaluator, salt),
-            start: terms.oracle.start(Owner::Garbler, own_salt),
+            labels: terms.oracle.start(Start::Labels, salt),
+            start: terms.oracle.start(Start::Circuits, own_salt),
             failed: false,
         })
     }
@@ -991,11 +1054,14 @@ impl EvaluatorState {
         script: &mut S,
     ) -> Result<Option<BitVec>> {
         let encoded = terms.matrix.encode(input, prg);
+        send_choices(channel, &self.choices, &encoded)?;
+        channel.flush()?;
+        let r = self.receive_input(channel, terms, script)?;
         let expected = self.peer_labels(terms);
         let mut evaluation = self.evaluation();
         self.receive_labels(channel, terms, &encoded, &expected, &mut evaluation)?;
         drop(expected);
-        let r = self.receive_commitments(channel, terms, &mut evaluation, script)?;
+        self.check_commitments(channel, terms, &mut evaluation, &r)?;
         let active = self.evaluated.len();
         let mut tables = Vec::new();
         let outputs = pieces(terms.function, terms.piece(), |piece| {
@@ -1063,9 +1129,6 @@ impl EvaluatorState {
     ) -> Result<()> {
         let (total, m) = (self.total(), encoded.len());
         let (active, checks) = (self.evaluated.len(), self.checked.len());
-        let mut corrections = self.choices.clone();
-        corrections.xor_assign(encoded);
-        channel.send(corrections.as_bytes())?;
         let deltas = self.seeds.deltas();
         let mut labels = zeros(m * active);
         let (mut message, mut wrong) = (zeros(2 * total), Block::ZERO);
@@ -1093,16 +1156,15 @@ impl EvaluatorState {
         Ok(())
     }
 
-    /// Steps 3 and 4, with the check of step 9 (e); returns R of the evaluation copies.
-    fn receive_commitments<S: Script>(
+    /// Step 3; returns R of the evaluation copies.
+    fn receive_input<S: Script>(
         &mut self,
         channel: &mut Channel,
         terms: &Terms<'_>,
-        evaluation: &mut Evaluation,
         script: &mut S,
     ) -> Result<Blocks> {
         let (total, n, active) = (self.total(), terms.committed(), self.evaluated.len());
-        // Step 3: P1's choices are x once P2 has moved its rows.
+        // P1's choices are x once P2 has moved its rows.
         let correction = recv_bits(channel, n)?;
         for (i, v) in self.rows[..n].iter_mut().enumerate() {
             *v ^= self.offset & Block::mask(correction.get(i));
@@ -1117,17 +1179,16 @@ impl EvaluatorState {
             pick(rows, total, &self.evaluated, kept);
             cipher.xor(kept);
         }
-        // Step 3: open.
+        // Open.
         let mut offset = self.offset;
         script.opening(&mut offset);
         channel.send_block(offset)?;
         channel.send(&terms.oracle.opening(&self.rows[n..]))?;
         channel.flush()?;
-        self.check_commitments(channel, terms, evaluation, &r)?;
         Ok(r)
     }
 
-    /// Step 4: opens the evaluation copies' commitments, and recomputes those of the check copies.
+    /// Step 4, with the check of step 9 (e): opens the evaluation copies' commitments, and recomputes those of the check copies.
     fn check_commitments(
         &mut self,
         channel: &mut Channel,

@@ -1,6 +1,5 @@
 //! What follows from seeds and keys, and the hashes of a run.
 
-use crate::semi_honest::Owner;
 use tacit_crypto::group::{Encoding, Points, Scalars};
 use tacit_crypto::hash::blake3_keyed;
 use tacit_crypto::{Block, Prg};
@@ -155,6 +154,17 @@ pub(super) struct Oracle {
     key: [u8; 32],
 }
 
+/// What is hashed from a start point.
+#[derive(Clone, Copy)]
+pub(super) enum Start {
+    /// Garbled gates; P1's salt.
+    Circuits = 35,
+    /// The committing OT's labels; P2's salt.
+    Labels = 37,
+    /// The other OTs' pads; P1's salt.
+    Pads = 38,
+}
+
 pub(super) type Digest = [u8; 32];
 
 /// Messages of one block, to be hashed side by side; wiped at the end, since each row's overwrite those before.
@@ -277,9 +287,9 @@ impl Oracle {
         Points::from_uniform(&[*uniform])
     }
 
-    /// The public start point of a re-keyed hash of this run, for the salt that the party `of` drew.
-    pub(super) fn start(&self, of: Owner, salt: Block) -> Block {
-        let hash = self.hash(if of == Owner::Garbler { 35 } else { 37 }, 0, 0, &salt.to_bytes());
+    /// The public start point of a re-keyed hash of this run, for a salt that one party drew.
+    pub(super) fn start(&self, of: Start, salt: Block) -> Block {
+        let hash = self.hash(of as u8, 0, 0, &salt.to_bytes());
         Block::from_bytes(hash.first_chunk().copied().unwrap_or_default())
     }
 }

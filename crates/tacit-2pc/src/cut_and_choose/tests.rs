@@ -92,6 +92,29 @@ fn honest_parties_learn_what_they_should() {
     }
 }
 
+/// Base OTs and OT extensions included; the base OT's two messages cross.
+#[test]
+fn seven_messages_in_a_row_are_an_execution() {
+    let (_, prepared) = prepared(FUNCTION);
+    let job = Job::new(&prepared, OutputTo::Evaluator);
+    let rounds = memory::run(
+        |channel| {
+            let (mut prg, base) = (Prg::from_os(), tacit_ot::base::default());
+            let mut garbler = Garbler::setup(channel, &*base, &mut prg).unwrap();
+            garbler.run(channel, &job, &byte(1), &mut prg).unwrap();
+            channel.stats().rounds
+        },
+        |channel| {
+            let (mut prg, base) = (Prg::from_os(), tacit_ot::base::default());
+            let mut evaluator = Evaluator::setup(channel, &*base, &mut prg).unwrap();
+            evaluator.run(channel, &job, &byte(2), &mut prg).unwrap();
+            channel.stats().rounds
+        },
+    );
+    // P2 waits for the base OT and for P1's three other messages, P1 for the base OT, the extension, the opening and h_1.
+    assert_eq!(rounds, (4, 4));
+}
+
 #[test]
 fn one_setup_serves_many_runs() {
     let (circuit, prepared) = prepared(FUNCTION);
@@ -733,12 +756,12 @@ fn over_ferret_nothing_changes() {
                 let (mut prg, base) = (Prg::from_seed(Block::new(1)), tacit_ot::base::default());
                 let ferret = ferret_setup::senders(channel, &*base, &mut prg, config, 1).unwrap().remove(0);
                 let mut cheater = Cheater::new(fault, copies);
-                Garbler::new(ferret, &mut prg).scripted(channel, &job, &byte(11), &mut prg, &mut cheater)
+                Garbler::new(ferret).scripted(channel, &job, &byte(11), &mut prg, &mut cheater)
             },
             |channel| {
                 let (mut prg, base) = (Prg::from_seed(Block::new(2)), tacit_ot::base::default());
                 let ferret = ferret_setup::receivers(channel, &*base, &mut prg, config, 1).unwrap().remove(0);
-                Evaluator::new(ferret, &mut prg).scripted(channel, &job, &byte(6), &mut prg, &mut watch)
+                Evaluator::new(ferret).scripted(channel, &job, &byte(6), &mut prg, &mut watch)
             },
         );
         assert_eq!((garbler.is_ok(), watch.recovers), (right, recovers), "{fault:?}");

@@ -72,7 +72,7 @@ pub(super) fn receiver_seeds_from_rot(channel: &mut Channel, rot: &mut dyn RotSe
     Ok(seeds)
 }
 
-fn delta_from(choices: &BitVec) -> Block {
+pub(super) fn delta_from(choices: &BitVec) -> Block {
     Block::new(choices.blocks()[0].to_u128() << 1 | 1)
 }
 
@@ -113,6 +113,11 @@ impl CoteSender {
         // Column 0 of Q stays zero.
         self.columns.fill(len, u, &mut self.q[STRIDE..], STRIDE);
         Ok(())
+    }
+
+    /// U of the last tile, of `len` blocks.
+    pub(super) fn received(&self, len: usize) -> &[Block] {
+        &self.u[..COLUMNS * len]
     }
 
     /// Adds the weighted sums of the last tile's columns.
@@ -159,6 +164,11 @@ impl CoteReceiver {
         self.columns.fill(len, &mut rest[at..], stride, u);
         channel.send_blocks(u)?;
         Ok(())
+    }
+
+    /// U of the last tile, of `len` blocks.
+    pub(super) fn sent(&self, len: usize) -> &[Block] {
+        &self.u[..COLUMNS * len]
     }
 }
 

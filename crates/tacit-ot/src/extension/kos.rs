@@ -12,6 +12,10 @@
 //!   R runs up to four batches ahead of the χ it waits for and keeps their columns (4 MiB), so no batch costs a round
 //!   trip and memory does not grow with n. Until the last check has passed, outputs are provisional; S wipes them on
 //!   failure. S hashes with χ while a tile is hot: it drew χ itself, and sends it only when U is complete.
+//! - By Fiat–Shamir ([`KosSender::by_hash`], [`KosReceiver::by_hash`]) χ is a hash of the session, both roles and all that was sent
+//!   so far, and R sends U and its answer in one message. R can then try many U before it sends one: q trials find two
+//!   columns that hash alike with probability q·2^-128 a pair, while guesses of Δ stay one a run. A batch is one tile,
+//!   because S cannot hash columns before it has all of U: 4,080 bytes for 8,064 OTs. For few OTs over a slow link.
 //! - Rounds: three messages for any n. Bytes: 15.875 an OT, and for each batch 2,032 for the sacrificed OTs, 16 for χ and
 //!   2,048 for the answer.
 //! - Deviation: Δ_0 = 1 always and t_0 = r, so that column 0 does not travel (see `iknp.rs`). In the check, column 0 reads
@@ -20,8 +24,8 @@
 
 use super::columns::{Direct, Each, Rows, Scratch, scratch, stride_for};
 use super::iknp::{
-    COLUMNS, Choices, CoteReceiver, CoteSender, TILE, receiver_seeds, receiver_seeds_from_rot, sender_seeds,
-    sender_seeds_from_rot,
+    COLUMNS, Choices, CoteReceiver, CoteSender, TILE, delta_from, receiver_seeds, receiver_seeds_from_rot,
+    sender_seeds, sender_seeds_from_rot,
 };
 use crate::{
     BaseOt, ChosenCotReceiver, ChosenCotSender, CotReceiver, CotSender, Error, Result, RotReceiver,
@@ -29,8 +33,10 @@ use crate::{
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tacit_crypto::{BitVec, Block, KAPPA, Prg, gf128::ColumnSums, transpose::columns_to_rows};
-use tacit_net::Channel;
+use tacit_crypto::{
+    BitVec, Block, KAPPA, Prg, gf128::ColumnSums, transcript::Transcript, transpose::columns_to_rows,
+};
+use tacit_net::{Channel, Party};
 use zeroize::Zeroize;
 
 /// Blocks of 128 OTs in a batch, the sacrificed one included.
@@ -54,6 +60,42 @@ pub fn bytes(n: usize) -> u64 {
     let columns = (n.div_ceil(128) + batches) * COLUMNS;
     // χ, and x with the hashes of the columns.
     ((columns + batches * (1 + KAPPA)) * size_of::<Block>()) as u64
+}
+
+/// All that passed so far, from which χ is drawn without a message.
+#[derive(Clone)]
+struct History(Transcript);
+
+impl History {
+    /// A stream's, whose sender this side is or not.
+    fn new(channel: &mut Channel, sender: bool) -> Self {
+        let mut transcript = Transcript::new("tacit kos v1");
+        transcript.append("session", &channel.session_id().0);
+        transcript.append_u64("instance", channel.next_instance());
+        let first_sends = (channel.party() == Party::First) == sender;
+        transcript.append_u64("first party sends", first_sends.into());
+        History(transcript)
+    }
+
+    /// That of a stream forked from this one.
+    fn fork(&mut self) -> Self {
+        let mut fork = self.clone();
+        self.0.append_u64("stream", 0);
+        fork.0.append_u64("stream", 1);
+        fork
+    }
+
+    /// χ once U is fixed.
+    fn challenge(&mut self, u: &[Block]) -> Block {
+        self.0.append_blocks("U", u);
+        self.0.challenge_block("weights")
+    }
+
+    /// The first OT of each batch of `n`, and its data blocks: a batch is one tile.
+    fn batches(n: usize) -> impl Iterator<Item = (usize, usize)> {
+        let blocks = n.div_ceil(128);
+        (0..blocks).step_by(TILE - 1).map(move |start| (start * 128, (blocks - start).min(TILE - 1)))
+    }
 }
 
 /// Whether any stream of one setup has failed; then none of them goes on.
@@ -83,6 +125,13 @@ pub(super) fn require_malicious(base: &dyn BaseOt, protocol: &'static str) -> Re
     }
 }
 
+/// OTs that seed an extension.
+pub const SEEDS: usize = COLUMNS;
+
+fn require_seeds(n: usize) -> Result<()> {
+    if n == SEEDS { Ok(()) } else { Err(Error::Usage { protocol: "kos", what: "another number of seeds" }) }
+}
+
 /// The weights of a batch with `data` blocks: the stream of χ, and 1 for the sacrificed block.
 pub(super) fn weights(challenge: Block, data: usize, out: &mut Vec<Block>) {
     out.resize(data + 1, Block::ZERO);
@@ -98,6 +147,7 @@ pub struct KosSender {
     weights: Vec<Block>,
     /// The columns' hashes of the batches that wait for an answer.
     hashes: Vec<Vec<Block>>,
+    history: Option<History>,
 }
 
 impl Drop for KosSender {
@@ -120,8 +170,21 @@ impl KosSender {
         Ok(Self::with(CoteSender::new(delta, &seeds), prg.fork(), Spent::default()))
     }
 
+    /// Sets up from malicious random OTs made before, [`SEEDS`] of them, with random choices.
+    pub fn from_seeds(choices: &BitVec, seeds: &[Block], prg: &mut Prg) -> Result<Self> {
+        require_seeds(seeds.len().min(choices.len()))?;
+        Ok(Self::with(CoteSender::new(delta_from(choices), seeds), prg.fork(), Spent::default()))
+    }
+
     fn with(cote: CoteSender, prg: Prg, spent: Spent) -> Self {
-        KosSender { cote, prg, spent, weights: Vec::new(), hashes: vec![Vec::new(); WINDOW] }
+        let hashes = vec![Vec::new(); WINDOW];
+        KosSender { cote, prg, spent, weights: Vec::new(), hashes, history: None }
+    }
+
+    /// From now on χ is a hash of what was sent, and an extension is one message; the receiver does likewise.
+    pub fn by_hash(mut self, channel: &mut Channel) -> Self {
+        self.history = Some(History::new(channel, true));
+        self
     }
 
     /// The correlation Δ; its lowest bit is 1.
@@ -132,14 +195,45 @@ impl KosSender {
     /// An independent stream with the same Δ, for another channel; the receiver forks in step. When one stream
     /// fails, all are spent.
     pub fn fork(&mut self) -> Self {
-        Self::with(self.cote.fork(), self.prg.fork(), self.spent.clone())
+        let mut fork = Self::with(self.cote.fork(), self.prg.fork(), self.spent.clone());
+        fork.history = self.history.as_mut().map(History::fork);
+        fork
     }
 
     fn run(&mut self, channel: &mut Channel, n: usize, rows: &mut dyn Rows) -> Result<()> {
         self.spent.check("kos")?;
-        let result = self.run_batches(channel, n, rows);
+        let result = match self.history.take() {
+            None => self.run_batches(channel, n, rows),
+            Some(mut history) => {
+                let result = self.run_hashed(channel, n, rows, &mut history);
+                self.history = Some(history);
+                result
+            }
+        };
         self.spent.record(&result);
         result
+    }
+
+    /// As [`run_batches`](Self::run_batches) with χ from the history.
+    fn run_hashed(
+        &mut self,
+        channel: &mut Channel,
+        n: usize,
+        rows: &mut dyn Rows,
+        history: &mut History,
+    ) -> Result<()> {
+        for (start, data) in History::batches(n) {
+            self.cote.tile(channel, data + 1)?;
+            weights(history.challenge(self.cote.received(data + 1)), data, &mut self.weights);
+            let mut sums = ColumnSums::new(KAPPA);
+            self.cote.sum(&self.weights, &mut sums);
+            self.hashes[0] = sums.finish();
+            self.verify(channel, 0)?;
+            let here = (n - start).min(data * 128);
+            self.cote.rows(rows.place(start, here));
+            rows.done(start, here);
+        }
+        Ok(())
     }
 
     fn run_batches(&mut self, channel: &mut Channel, n: usize, rows: &mut dyn Rows) -> Result<()> {
@@ -233,6 +327,7 @@ pub struct KosReceiver {
     weights: Vec<Block>,
     /// The columns of the batches that wait for their challenge, column 0 being the choices.
     kept: Vec<Scratch>,
+    history: Option<History>,
 }
 
 impl KosReceiver {
@@ -249,13 +344,27 @@ impl KosReceiver {
         Ok(Self::with(CoteReceiver::new(&seeds), prg.fork(), Spent::default()))
     }
 
+    /// Sets up from malicious random OTs made before, [`SEEDS`] of them.
+    pub fn from_seeds(seeds: &[[Block; 2]], prg: &mut Prg) -> Result<Self> {
+        require_seeds(seeds.len())?;
+        Ok(Self::with(CoteReceiver::new(seeds), prg.fork(), Spent::default()))
+    }
+
     fn with(cote: CoteReceiver, prg: Prg, spent: Spent) -> Self {
-        KosReceiver { cote, prg, spent, weights: Vec::new(), kept: Vec::new() }
+        KosReceiver { cote, prg, spent, weights: Vec::new(), kept: Vec::new(), history: None }
+    }
+
+    /// From now on χ is a hash of what was sent, and an extension is one message; the sender does likewise.
+    pub fn by_hash(mut self, channel: &mut Channel) -> Self {
+        self.history = Some(History::new(channel, false));
+        self
     }
 
     /// An independent stream, for another channel; the sender forks in step.
     pub fn fork(&mut self) -> Self {
-        Self::with(self.cote.fork(), self.prg.fork(), self.spent.clone())
+        let mut fork = Self::with(self.cote.fork(), self.prg.fork(), self.spent.clone());
+        fork.history = self.history.as_mut().map(History::fork);
+        fork
     }
 
     fn run(
@@ -266,9 +375,34 @@ impl KosReceiver {
         rows: &mut dyn Rows,
     ) -> Result<()> {
         self.spent.check("kos")?;
-        let result = self.run_batches(channel, choices, n, rows);
+        let result = match self.history.take() {
+            None => self.run_batches(channel, choices, n, rows),
+            Some(mut history) => {
+                let result = self.run_hashed(channel, choices, n, rows, &mut history);
+                self.history = Some(history);
+                result
+            }
+        };
         self.spent.record(&result);
         result
+    }
+
+    /// As [`run_batches`](Self::run_batches) with χ from the history.
+    fn run_hashed(
+        &mut self,
+        channel: &mut Channel,
+        choices: &Choices<'_>,
+        n: usize,
+        rows: &mut dyn Rows,
+        history: &mut History,
+    ) -> Result<()> {
+        for (start, data) in History::batches(n) {
+            self.tile_batch(channel, choices, 0, data, start, n, rows)?;
+            weights(history.challenge(self.cote.sent(data + 1)), data, &mut self.weights);
+            self.send_hashes(channel, 0)?;
+        }
+        channel.flush()?;
+        Ok(())
     }
 
     fn run_batches(
@@ -302,10 +436,24 @@ impl KosReceiver {
         rows: &mut dyn Rows,
     ) -> Result<()> {
         let (data, start) = (batch_blocks(n, batch), batch * (BATCH - 1) * 128);
-        if self.kept.len() <= batch % WINDOW {
+        self.tile_batch(channel, choices, batch % WINDOW, data, start, n, rows)
+    }
+
+    /// Sends the U of `data` blocks of data, the OTs from `start` on, and of the sacrificed one, and keeps the columns in `slot`.
+    fn tile_batch(
+        &mut self,
+        channel: &mut Channel,
+        choices: &Choices<'_>,
+        slot: usize,
+        data: usize,
+        start: usize,
+        n: usize,
+        rows: &mut dyn Rows,
+    ) -> Result<()> {
+        if self.kept.len() <= slot {
             self.kept.push(scratch((KAPPA + 1) * STRIDE));
         }
-        let t = &mut self.kept[batch % WINDOW];
+        let t = &mut self.kept[slot];
         choices.fill(start / 128, &mut self.prg, &mut t[..data]);
         // The sacrificed OTs' choices.
         t[data] = self.prg.block();
@@ -324,7 +472,11 @@ impl KosReceiver {
     /// Fig. 10: on χ, sends x and the hash t_i of every column.
     fn answer(&mut self, channel: &mut Channel, batch: usize, data: usize) -> Result<()> {
         weights(channel.recv_block()?, data, &mut self.weights);
-        let t = &self.kept[batch % WINDOW];
+        self.send_hashes(channel, batch % WINDOW)
+    }
+
+    fn send_hashes(&self, channel: &mut Channel, slot: usize) -> Result<()> {
+        let t = &self.kept[slot];
         let mut sums = ColumnSums::new(KAPPA);
         sums.add(t, STRIDE, &self.weights);
         let answer = sums.finish();
@@ -334,6 +486,10 @@ impl KosReceiver {
 }
 
 impl CotReceiver for KosReceiver {
+    fn is_answered(&self) -> bool {
+        self.history.is_none()
+    }
+
     fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
         self.run(channel, &Choices::Random, out.len(), &mut Direct(out)).inspect_err(|_| out.zeroize())
     }
