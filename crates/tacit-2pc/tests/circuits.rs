@@ -206,6 +206,36 @@ fn and_counts_are_at_or_under_the_best_public_circuits() {
     assert!(sha512 <= 57_947, "SHA-512 with a free state: {sha512} AND gates");
 }
 
+/// Every row of the page of circuits is what the circuit has, and every built-in name has a row.
+#[test]
+fn the_table_of_circuits_is_true() {
+    let page = include_str!("../../../docs/circuits.md");
+    let mut rows = Vec::new();
+    for line in page.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = line.split('|').map(|cell| cell.trim().trim_matches('`')).collect();
+        let function = named::find(cells[1]).unwrap_or_else(|| panic!("{} is no function", cells[1]));
+        let stats = function.circuit.stats();
+        let widths = |widths: &[u32]| widths.iter().map(u32::to_string).collect::<Vec<_>>().join(" + ");
+        let shape = function.circuit.shape();
+        let expected = format!(
+            "{} | {} | {} | {}",
+            widths(&shape.inputs),
+            widths(&shape.outputs),
+            stats.and,
+            stats.and_depth
+        );
+        assert_eq!(cells[2..6].join(" | "), expected, "{}", cells[1]);
+        if let Ok(best) = cells[6].parse::<u64>() {
+            assert!(stats.and <= best, "{}: {} AND gates, {best} are known", cells[1], stats.and);
+        }
+        rows.push(cells[1]);
+    }
+    for (stem, ..) in named::list() {
+        let named = |row: &&str| row.strip_prefix(stem).is_some_and(|size| size.parse::<u32>().is_ok());
+        assert!(rows.iter().any(|row| *row == stem || named(&row)), "{stem} has no row");
+    }
+}
+
 #[test]
 fn sbox_has_32_and_gates_and_is_right_everywhere() {
     let circuit = build(&[8], |b, x| vec![Uint::from_bits(aes_circuit::sbox(b, x[0].bits()))]);

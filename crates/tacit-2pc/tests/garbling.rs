@@ -91,9 +91,12 @@ fn garbled_circuits_compute_what_plain_ones_do() {
     let mut prg = Prg::from_seed(Block::new(1));
     for name in [
         "aes128",
+        "aes192",
         "aes256",
         "sha1",
         "sha256",
+        "sha256-shared",
+        "sha512",
         "keccak-f",
         "add32",
         "sub16",

@@ -30,6 +30,8 @@ pub mod field;
 #[cfg(feature = "std")]
 pub mod gf128;
 #[cfg(feature = "std")]
+pub mod gf256;
+#[cfg(feature = "std")]
 pub mod gf2x;
 #[cfg(feature = "std")]
 pub mod ggm;

@@ -29,6 +29,9 @@ pub(super) const OPENING_CHECKS: usize = KAPPA;
 const ROWS: usize = 128;
 /// Blocks of garbled tables in a piece, about.
 const PIECE_BLOCKS: usize = 1 << 14;
+/// AND gates in a piece of the coded transfer, whose copies are hashed each for itself: whole chunks of the hash, as many as run side by
+/// side.
+const CODED_PIECE: usize = 512;
 /// All that P2 says of a failed check.
 const CAUGHT: &str = "a check of the garbler's messages failed";
 /// Hash numbers of outputs: past every gate's.
@@ -115,8 +118,7 @@ impl<'a> Terms<'a> {
 
     /// AND gates of a piece.
     fn piece(&self) -> usize {
-        let blocks = PIECE_BLOCKS << if self.copies.coded() { 2 } else { 0 };
-        (blocks / 2 / self.copies.total).max(1)
+        if self.copies.coded() { CODED_PIECE } else { (PIECE_BLOCKS / 2 / self.copies.total).max(1) }
     }
 }
 
@@ -314,11 +316,11 @@ impl<C: CotSender> Garbler<C> {
     ) -> Result<Option<BitVec>> {
         let (terms, announced) = Terms::announce(channel, Owner::Garbler, job, Mode::Single)?;
         let terms = &terms;
-        let state = self.prepare(channel, terms, &announced, prg, script)?;
+        let (state, asked) = self.prepare(channel, terms, &announced, terms.matrix.encoded(), prg, script)?;
         let masked = with_mask(terms, input, prg);
         state.send_input(channel, &masked, script)?;
         let labels = state.peer_labels(terms);
-        state.send_labels(channel, terms, &labels, script)?;
+        state.send_labels(channel, &asked, &labels, script)?;
         // While P2 opens the committing OT.
         let garbler = state.garbler(terms, &labels, script);
         drop(labels);
@@ -339,7 +341,7 @@ impl<C: CotSender> Garbler<C> {
     ) -> Result<(Terms<'a>, GarblerState, Tokens)> {
         begin(&mut self.spent)?;
         let (terms, announced) = Terms::announce(channel, Owner::Garbler, job, Mode::Offline)?;
-        let state = self.prepare(channel, &terms, &announced, prg, script)?;
+        let (state, _) = self.prepare(channel, &terms, &announced, 0, prg, script)?;
         let garbler = state.garbler(&terms, &state.peer_labels(&terms), script);
         let tokens = Tokens::random(&terms, prg, script);
         state.send_circuits(channel, &terms, garbler, &tokens, script)?;
@@ -347,15 +349,16 @@ impl<C: CotSender> Garbler<C> {
         Ok((terms, state, tokens))
     }
 
-    /// Everything before inputs: h and g_1, all OTs, and step 1.
+    /// Everything before inputs: h and g_1, all OTs, and step 1. Returns the choices of step 2 as well, of which `asked` come with the rest.
     fn prepare<S: Script>(
         &mut self,
         channel: &mut Channel,
         terms: &Terms<'_>,
         announced: &Announced,
+        asked: usize,
         prg: &mut Prg,
         script: &mut S,
-    ) -> Result<GarblerState> {
+    ) -> Result<(GarblerState, BitVec)> {
         let total = terms.copies.total;
         announced.confirm(channel)?;
         let mut public = [[0u8; POINT_BYTES]; 2];
@@ -367,6 +370,8 @@ impl<C: CotSender> Garbler<C> {
         let own_salt = prg.block();
         let mut cots = zeros(SEEDS + total + terms.matrix.encoded());
         self.cot.extend(channel, &mut cots)?;
+        let corrections = recv_bits(channel, total)?;
+        let asked = recv_bits(channel, asked)?;
         let mut pads = Zeroizing::new(vec![[Block::ZERO; 2]; cots.len()]);
         let hash = Mitccrh::new(terms.oracle.start(Start::Pads, own_salt));
         hash.cot_to_rot_sender(0, self.cot.delta(), &cots, &mut pads);
@@ -381,14 +386,13 @@ impl<C: CotSender> Garbler<C> {
         prg.fill_blocks(pairs.as_flattened_mut());
         let mut sent = pairs.clone();
         script.keys(&mut sent);
-        let corrections = recv_bits(channel, total)?;
         for (j, (pad, pair)) in pads.iter_mut().zip(sent.iter()).enumerate() {
             let swap = (pad[0] ^ pad[1]) & Block::mask(corrections.get(j));
             pad[0] ^= swap ^ pair[0];
             pad[1] ^= swap ^ pair[1];
         }
         channel.send_blocks(pads.as_flattened())?;
-        Ok(GarblerState {
+        let state = GarblerState {
             keys: Zeroizing::new(pairs.iter().map(|pair| pair[1]).collect()),
             seeds: Seeds::new(pairs.iter().map(|pair| pair[0]).collect()),
             h,
@@ -397,7 +401,8 @@ impl<C: CotSender> Garbler<C> {
             rows,
             labels: terms.oracle.start(Start::Labels, salt),
             start: terms.oracle.start(Start::Circuits, own_salt),
-        })
+        };
+        Ok((state, asked))
     }
 }
 
@@ -444,7 +449,8 @@ impl GarblerState {
         let masked = with_mask(terms, input, prg);
         self.send_input(channel, &masked, script)?;
         channel.flush()?;
-        self.send_labels(channel, terms, &self.peer_labels(terms), script)?;
+        let asked = recv_bits(channel, terms.matrix.encoded())?;
+        self.send_labels(channel, &asked, &self.peer_labels(terms), script)?;
         self.commit(channel, terms, &masked, script)?;
         self.reveal(channel, terms, tokens, script)?;
         self.take_output(channel, terms, &masked, tokens)
@@ -465,16 +471,15 @@ impl GarblerState {
         Garbling::new(terms, &self.seeds, &starts, peer, hidden)
     }
 
-    /// Step 2: transfers the labels of P2's encoded input.
+    /// Step 2: transfers the labels of P2's encoded input, by the difference of its bits to the random choices.
     fn send_labels<S: Script>(
         &self,
         channel: &mut Channel,
-        terms: &Terms<'_>,
+        corrections: &BitVec,
         labels: &[Block],
         script: &mut S,
     ) -> Result<()> {
         let lanes = self.seeds.len();
-        let corrections = recv_bits(channel, terms.matrix.encoded())?;
         let deltas = self.seeds.deltas();
         let mut message = zeros(2 * lanes);
         for (i, row) in labels.chunks_exact(lanes).enumerate() {
@@ -628,10 +633,11 @@ impl GarblerState {
             script.tables(lanes, &mut tables);
             match &mut encoder {
                 None => Ok(channel.send_blocks(&tables)?),
-                Some(encoder) => encoder.piece(&tables, |combination| {
-                    script.combination(combination);
-                    Ok(channel.send_blocks(combination)?)
-                }),
+                Some(encoder) => {
+                    let combinations = encoder.piece(&tables);
+                    script.combination(combinations);
+                    Ok(channel.send_blocks(combinations)?)
+                }
             }
         })?;
         if let Some(encoder) = &encoder {

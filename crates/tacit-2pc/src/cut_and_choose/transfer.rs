@@ -1,110 +1,97 @@
 //! Garbled tables over slow links: P2 regarbles its check copies anyway, so P1 sends only as many combinations of the copies'
 //! tables as copies are evaluated.
 //!
-//! Combination p is Σ_j α_j^p·table_j over GF(2^128) with distinct α_j, so any set of copies as large as the number of combinations
-//! follows from the others (Reed–Solomon). For each copy P1 also sends a hash of its tables, before it can know the evaluation set: P2
-//! compares it with what it garbled or recovered. A recovered table that misses its hash counts as a failed check, which
-//! shows at the end and depends on P1's messages and the evaluation set alone. Merely treating that copy as invalid would not be
-//! enough: P1 could spoil the combinations so that, of a set, only a copy it prepared is recovered.
+//! Combination p is Σ_j α_j^p·table_j over GF(2^8), byte by byte, with distinct α_j, so any set of copies as large as the number of
+//! combinations follows from the others (Reed–Solomon). For each copy P1 also sends a hash of its tables, before it can know the
+//! evaluation set: P2 compares it with what it garbled or recovered. A recovered table that misses its hash counts as a failed check,
+//! which shows at the end and depends on P1's messages and the evaluation set alone: so what is evaluated is what was hashed, and errors in
+//! the combinations, however they cancel, only make P2 fail. Merely treating that copy as invalid would not be enough: P1 could
+//! spoil the combinations so that, of a set, only a copy it prepared is recovered.
 
 use super::secrets::{Digest, Oracle};
 use tacit_crypto::Block;
-use tacit_crypto::gf128::{self, ColumnSums};
+use tacit_crypto::gf256::{self, Matrix};
 
-/// α_j.
-fn node(copy: usize) -> Block {
-    Block::new(copy as u128 + 1)
+/// α_j; there are fewer than 255 copies.
+fn node(copy: usize) -> u8 {
+    copy as u8 + 1
 }
 
 /// 1, α, …, α^(n−1).
-fn powers(alpha: Block, n: usize) -> Vec<Block> {
-    let mut out = Vec::with_capacity(n);
-    let mut power = Block::ONE;
-    for _ in 0..n {
-        out.push(power);
-        power = gf128::mul(power, alpha);
-    }
-    out
-}
-
-/// 1/a as a^(2^128 − 2).
-fn inverse(a: Block) -> Block {
-    let mut out = Block::ONE;
-    let mut square = a;
-    for _ in 1..128 {
-        square = gf128::mul(square, square);
-        out = gf128::mul(out, square);
-    }
-    out
+fn powers(alpha: u8, n: usize) -> Vec<u8> {
+    std::iter::successors(Some(1), |power| Some(gf256::mul(*power, alpha))).take(n).collect()
 }
 
 /// Hashes of some copies' tables.
-struct Hashes {
-    hashers: Vec<blake3::Hasher>,
-    copy: Vec<Block>,
-}
+struct Hashes(Vec<blake3::Hasher>);
 
 impl Hashes {
     fn new(oracle: &Oracle, copies: impl Iterator<Item = usize>) -> Self {
-        Hashes { hashers: copies.map(|j| oracle.circuit(j)).collect(), copy: Vec::new() }
+        Hashes(copies.map(|j| oracle.circuit(j)).collect())
     }
 
-    /// Takes in the tables of a piece, gate by gate, in a gate copy by copy.
+    /// Takes in the tables of a piece, copy by copy.
     fn update(&mut self, tables: &[Block]) {
-        let tables = tables.as_chunks::<2>().0;
-        let lanes = self.hashers.len();
-        for (j, hasher) in self.hashers.iter_mut().enumerate() {
-            self.copy.clear();
-            self.copy.extend(tables.iter().skip(j).step_by(lanes).flatten());
-            hasher.update(Block::as_bytes(&self.copy));
+        let length = tables.len().checked_div(self.0.len()).unwrap_or(0);
+        for (hasher, tables) in self.0.iter_mut().zip(tables.chunks(length.max(1))) {
+            hasher.update(Block::as_bytes(tables));
         }
     }
 
     fn finish(&self) -> Vec<Digest> {
-        self.hashers.iter().map(|h| *h.finalize().as_bytes()).collect()
+        self.0.iter().map(|h| *h.finalize().as_bytes()).collect()
     }
 }
 
-/// Columns of one row a ciphertext: from gate by gate, copy by copy, to ciphertext by ciphertext, copy by copy.
-fn columns(tables: &[Block], lanes: usize, stride: usize, first: usize, out: &mut [Block]) {
-    for (g, gate) in tables.as_chunks::<2>().0.chunks_exact(lanes.max(1)).enumerate() {
-        for (j, [one, two]) in gate.iter().enumerate() {
-            out[2 * g * stride + first + j] = *one;
-            out[(2 * g + 1) * stride + first + j] = *two;
-        }
+/// From gate by gate, in a gate copy by copy, to copy by copy.
+fn by_copy(tables: &[Block], copies: usize, out: &mut [Block]) {
+    let (tables, out) = (tables.as_chunks::<2>().0, out.as_chunks_mut::<2>().0);
+    let gates = tables.len().checked_div(copies).unwrap_or(0);
+    for (g, gate) in tables.chunks_exact(copies.max(1)).enumerate() {
+        gate.iter().enumerate().for_each(|(j, table)| out[j * gates + g] = *table);
+    }
+}
+
+/// The converse of [`by_copy`].
+fn by_gate(tables: &[Block], copies: usize, out: &mut [Block]) {
+    let (tables, out) = (tables.as_chunks::<2>().0, out.as_chunks_mut::<2>().0);
+    let gates = tables.len().checked_div(copies).unwrap_or(0);
+    for (g, gate) in out.chunks_exact_mut(copies.max(1)).enumerate() {
+        gate.iter_mut().enumerate().for_each(|(j, table)| *table = tables[j * gates + g]);
     }
 }
 
 /// P1's side.
 pub(super) struct Encoder {
-    weights: Vec<Vec<Block>>,
+    code: Matrix,
+    evaluated: usize,
     hashes: Hashes,
-    columns: Vec<Block>,
+    tables: Vec<Block>,
+    combinations: Vec<Block>,
 }
 
 impl Encoder {
     pub(super) fn new(oracle: &Oracle, copies: usize, evaluated: usize) -> Self {
-        let powers: Vec<Vec<Block>> = (0..copies).map(|j| powers(node(j), evaluated)).collect();
-        let weights = (0..evaluated).map(|p| powers.iter().map(|row| row[p]).collect()).collect();
-        Encoder { weights, hashes: Hashes::new(oracle, 0..copies), columns: Vec::new() }
+        let powers: Vec<Vec<u8>> = (0..copies).map(|j| powers(node(j), evaluated)).collect();
+        let entries = (0..evaluated).flat_map(|p| powers.iter().map(move |powers| powers[p])).collect();
+        Encoder {
+            code: Matrix::new(evaluated, entries),
+            evaluated,
+            hashes: Hashes::new(oracle, 0..copies),
+            tables: Vec::new(),
+            combinations: Vec::new(),
+        }
     }
 
-    /// Calls `send` with each combination of a piece's tables.
-    pub(super) fn piece<E>(
-        &mut self,
-        tables: &[Block],
-        mut send: impl FnMut(&mut [Block]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let lanes = self.hashes.hashers.len();
-        self.hashes.update(tables);
-        self.columns.resize(tables.len(), Block::ZERO);
-        columns(tables, lanes, lanes, 0, &mut self.columns);
-        for weights in &self.weights {
-            let mut sums = ColumnSums::new(tables.len() / lanes);
-            sums.add(&self.columns, lanes, weights);
-            send(&mut sums.finish())?;
-        }
-        Ok(())
+    /// The combinations of a piece's tables, one after the other.
+    pub(super) fn piece(&mut self, tables: &[Block]) -> &mut [Block] {
+        let copies = self.hashes.0.len();
+        self.tables.resize(tables.len(), Block::ZERO);
+        by_copy(tables, copies, &mut self.tables);
+        self.hashes.update(&self.tables);
+        self.combinations.resize(tables.len() / copies * self.evaluated, Block::ZERO);
+        self.code.apply(&self.tables, &mut self.combinations);
+        &mut self.combinations
     }
 
     /// The hashes of all copies' tables.
@@ -115,61 +102,57 @@ impl Encoder {
 
 /// P2's side.
 pub(super) struct Decoder {
-    /// For each evaluation copy the weights of the combinations, then of the check copies.
-    weights: Vec<Vec<Block>>,
+    /// From the combinations and the check copies to the evaluation copies.
+    code: Matrix,
     evaluated: Hashes,
     checked: Hashes,
-    columns: Vec<Block>,
+    known: Vec<Block>,
+    recovered: Vec<Block>,
 }
 
 impl Decoder {
     pub(super) fn new(oracle: &Oracle, evaluated: &[usize], checked: &[usize]) -> Self {
-        let weights = evaluated
-            .iter()
-            .map(|&e| {
-                // The coefficients of Π (z − α_i)/(α_e − α_i) over the other evaluation copies i.
-                let mut polynomial = vec![Block::ONE];
-                let mut denominator = Block::ONE;
-                for &i in evaluated.iter().filter(|&&i| i != e) {
-                    polynomial.push(Block::ZERO);
-                    for k in (0..polynomial.len()).rev() {
-                        let lower = if k > 0 { polynomial[k - 1] } else { Block::ZERO };
-                        polynomial[k] = gf128::mul(polynomial[k], node(i)) ^ lower;
-                    }
-                    denominator = gf128::mul(denominator, node(e) ^ node(i));
+        let row = |&e: &usize| {
+            // The coefficients of Π (z − α_i)/(α_e − α_i) over the other evaluation copies i.
+            let mut polynomial = vec![1];
+            let mut denominator = 1;
+            for &i in evaluated.iter().filter(|&&i| i != e) {
+                polynomial.push(0);
+                for k in (0..polynomial.len()).rev() {
+                    let lower = if k > 0 { polynomial[k - 1] } else { 0 };
+                    polynomial[k] = gf256::mul(polynomial[k], node(i)) ^ lower;
                 }
-                gf128::scale(&mut polynomial, inverse(denominator));
-                let at = |c: &usize| gf128::inner_product(&polynomial, &powers(node(*c), polynomial.len()));
-                let checks: Vec<Block> = checked.iter().map(at).collect();
-                [polynomial, checks].concat()
-            })
-            .collect();
+                denominator = gf256::mul(denominator, node(e) ^ node(i));
+            }
+            let scale = gf256::inverse(denominator);
+            polynomial.iter_mut().for_each(|c| *c = gf256::mul(*c, scale));
+            let at = |c: &usize| {
+                let powers = powers(node(*c), polynomial.len());
+                polynomial.iter().zip(powers).fold(0, |sum, (c, power)| sum ^ gf256::mul(*c, power))
+            };
+            let checks: Vec<u8> = checked.iter().map(at).collect();
+            [polynomial, checks].concat()
+        };
         Decoder {
-            weights,
+            code: Matrix::new(evaluated.len(), evaluated.iter().flat_map(row).collect()),
             evaluated: Hashes::new(oracle, evaluated.iter().copied()),
             checked: Hashes::new(oracle, checked.iter().copied()),
-            columns: Vec::new(),
+            known: Vec::new(),
+            recovered: Vec::new(),
         }
     }
 
     /// The evaluation copies' tables of a piece from the combinations and the check copies' tables.
     pub(super) fn piece(&mut self, combinations: &[Block], garbled: &[Block], out: &mut [Block]) {
-        let (active, checks) = (self.evaluated.hashers.len(), self.checked.hashers.len());
-        let (stride, count) = (active + checks, combinations.len() / active.max(1));
-        self.columns.resize(stride * count, Block::ZERO);
-        for (p, combination) in combinations.chunks_exact(count.max(1)).enumerate() {
-            combination.iter().enumerate().for_each(|(c, block)| self.columns[c * stride + p] = *block);
-        }
-        columns(garbled, checks, stride, active, &mut self.columns);
-        for (e, weights) in self.weights.iter().enumerate() {
-            let mut sums = ColumnSums::new(count);
-            sums.add(&self.columns, stride, weights);
-            for (g, pair) in sums.finish().as_chunks::<2>().0.iter().enumerate() {
-                out[2 * (g * active + e)..][..2].copy_from_slice(pair);
-            }
-        }
-        self.evaluated.update(out);
-        self.checked.update(garbled);
+        self.known.resize(combinations.len() + garbled.len(), Block::ZERO);
+        self.recovered.resize(out.len(), Block::ZERO);
+        let (first, checked) = self.known.split_at_mut(combinations.len());
+        first.copy_from_slice(combinations);
+        by_copy(garbled, self.checked.0.len(), checked);
+        self.checked.update(checked);
+        self.code.apply(&self.known, &mut self.recovered);
+        self.evaluated.update(&self.recovered);
+        by_gate(&self.recovered, self.evaluated.0.len(), out);
     }
 
     /// The hashes of the evaluation copies' tables, and of the check copies'.
@@ -193,12 +176,7 @@ mod tests {
             prg.fill_blocks(&mut tables);
             let mut encoder = Encoder::new(&oracle, copies, active);
             let mut combinations = Vec::new();
-            encoder
-                .piece::<()>(&tables, |part| {
-                    combinations.extend_from_slice(part);
-                    Ok(())
-                })
-                .unwrap();
+            combinations.extend_from_slice(encoder.piece(&tables));
             assert_eq!(combinations.len(), 2 * gates * active);
             for _ in 0..4 {
                 let set = super::super::Copies { total: copies, evaluated: active }.draw(&mut prg);

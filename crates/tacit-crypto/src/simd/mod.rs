@@ -15,6 +15,7 @@ pub mod gf128;
 mod gf128_portable;
 #[cfg(target_arch = "x86_64")]
 mod gf128_x86;
+pub(crate) mod gf256;
 #[doc(hidden)]
 pub mod gf2x;
 mod gf2x_portable;
