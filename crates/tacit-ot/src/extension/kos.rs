@@ -62,6 +62,12 @@ pub fn bytes(n: usize) -> u64 {
     ((columns + batches * (1 + KAPPA)) * size_of::<Block>()) as u64
 }
 
+/// As [`bytes`], with χ from a hash: all of them the receiver's.
+pub fn bytes_by_hash(n: usize) -> u64 {
+    let of = |(_, data)| (data + 1) * COLUMNS + KAPPA;
+    (History::batches(n).map(of).sum::<usize>() * size_of::<Block>()) as u64
+}
+
 /// All that passed so far, from which χ is drawn without a message.
 #[derive(Clone)]
 struct History(Transcript);

@@ -7,7 +7,6 @@ use std::time::Duration;
 use tacit_2pc::cut_and_choose::Copies;
 use tacit_2pc::cut_and_choose::probe::ProbeMatrix;
 use tacit_2pc::semi_honest::{OutputTo, Owner, Prepared, ROWS_AT_ONCE};
-use tacit_crypto::KAPPA;
 use tacit_ot::extension::{iknp, kos};
 
 /// What is to be evaluated, as far as its cost goes.
@@ -109,13 +108,13 @@ const YAO_PEER_BIT_NS: f64 = 60.0;
 const YAO_OUTPUT_NS: f64 = 12.0;
 const YAO_TRIPS: f64 = 2.0;
 
-/// Of cut-and-choose: an execution, an AND gate in all copies, each with whole tables and with coded ones; bits in 40 copies.
-const RUN_NS: [f64; 2] = [3.4e6, 8.0e6];
-const GATE_NS: [f64; 2] = [680.0, 3_200.0];
+/// Of cut-and-choose: an execution, an AND gate in all copies, with whole tables and with coded ones; bits in 40 copies.
+const RUN_NS: f64 = 3.4e6;
+const GATE_NS: [f64; 2] = [680.0, 1_400.0];
 const OWN_BIT_NS: f64 = 7_000.0;
 const PEER_BIT_NS: f64 = 8_700.0;
 const OUTPUT_NS: f64 = 5_100.0;
-const WMK17_TRIPS: f64 = 9.5;
+const WMK17_TRIPS: f64 = 3.0;
 /// More where the garbler learns outputs.
 const RETURN_TRIPS: f64 = 2.0;
 
@@ -163,12 +162,12 @@ impl Cost {
         let kinds = 1 + u64::from(output_to.garbler());
         let terms = 1 + DIGEST;
         // The committing OT runs the other way, from random OTs of the first extension.
-        let committing = kos::bytes(own as usize + OPENING_CHECKS);
-        let transfer = kos::bytes(KAPPA) + kos::bytes((total + encoded) as usize);
+        let committing = kos::bytes_by_hash(own as usize + OPENING_CHECKS);
+        let transfer = kos::bytes_by_hash(kos::SEEDS + (total + encoded) as usize);
         let hashes = if copies.coded() { DIGEST * total } else { 0 };
         let garbler = terms
             + committing
-            + 2 * BLOCK
+            + BLOCK
             + 2 * BLOCK * total
             + 2 * BLOCK * total * encoded
             + own.div_ceil(8)
@@ -193,7 +192,7 @@ impl Cost {
         };
         let coded = usize::from(copies.coded());
         let copy = total as f64 / Copies::STANDARD.total() as f64;
-        let ns = RUN_NS[coded]
+        let ns = RUN_NS
             + ands as f64 * GATE_NS[coded]
             + copy * (own as f64 * OWN_BIT_NS + inputs[1] as f64 * PEER_BIT_NS)
             + copy * kinds as f64 * outputs as f64 * OUTPUT_NS;
