@@ -232,7 +232,7 @@ fn the_table_of_circuits_is_true() {
     }
     for (stem, ..) in named::list() {
         let named = |row: &&str| row.strip_prefix(stem).is_some_and(|size| size.parse::<u32>().is_ok());
-        assert!(rows.iter().any(|row| *row == stem || named(&row)), "{stem} has no row");
+        assert!(rows.iter().any(|row| *row == stem || named(row)), "{stem} has no row");
     }
 }
 

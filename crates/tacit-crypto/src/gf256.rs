@@ -15,7 +15,7 @@ pub const fn mul(a: u8, b: u8) -> u8 {
     let (mut product, mut power, mut i) = (0, a, 0);
     while i < 8 {
         product ^= power & (b >> i & 1).wrapping_neg();
-        power = power << 1 ^ (power >> 7) * 0x1b;
+        power = (power << 1) ^ ((power >> 7) * 0x1b);
         i += 1;
     }
     product

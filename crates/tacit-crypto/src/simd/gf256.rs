@@ -73,7 +73,7 @@ fn portable(columns: usize, entries: &[u8], bytes: usize, start: usize, input: &
 /// x times each byte.
 fn times_x(word: u64) -> u64 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
-    (word & LOW) << 1 ^ (word >> 7 & 0x0101_0101_0101_0101) * 0x1b
+    ((word & LOW) << 1) ^ ((word >> 7 & 0x0101_0101_0101_0101) * 0x1b)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -221,7 +221,7 @@ mod tests {
             for b in [2, 3, 0x53, 0xca, 0xff] {
                 assert_eq!(mul(a, b), mul(b, a));
                 // x^8 = x^4 + x^3 + x + 1 by long division.
-                let mut product = (0..8).fold(0u16, |p, i| p ^ (u16::from(a) << i) * u16::from(b >> i & 1));
+                let mut product = (0..8).fold(0u16, |p, i| p ^ ((u16::from(a) << i) * u16::from(b >> i & 1)));
                 (8..16).rev().for_each(|i| product ^= (product >> i & 1) * (0x11b << (i - 8)));
                 assert_eq!(u16::from(mul(a, b)), product);
             }
