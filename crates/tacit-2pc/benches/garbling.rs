@@ -1,11 +1,12 @@
 //! Garbling, evaluation and Yao's protocol: `cargo bench -p tacit-2pc --bench garbling`.
 //!
 //! Prints millions of AND gates a second, the median and the range of 15 runs. `TACIT_SIMD` picks the kernel. The
-//! protocol runs in two threads over TCP on the loopback address, the OT's setup apart.
+//! protocol runs in two threads over TCP on the loopback address, the OT's setup apart. A word after `--` picks the lines
+//! that hold it of those without a protocol.
 
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
-use tacit_2pc::circuit::{Builder, FIRST_INPUT, Order, Plan, Repeat, Shape, Uint, named};
+use tacit_2pc::circuit::{Builder, FIRST_INPUT, Order, Plan, Shape, Uint, iterate, named};
 use tacit_2pc::garble::{Copy, Evaluate, Garble, HalfGatesEvaluator, HalfGatesGarbler, instance_start};
 use tacit_2pc::semi_honest::{self, OutputTo, Owner, Prepared};
 use tacit_crypto::{BitVec, Block, Prg};
@@ -30,6 +31,9 @@ fn report(name: &str, ands: u64, mut times: Vec<Duration>) {
 
 /// Times garbling and evaluation of `repeat` executions of `plan`.
 fn local(name: &str, plan: &Plan, copies: &[Copy], repeat: usize) {
+    if picked().is_some_and(|word| !name.contains(&word)) {
+        return;
+    }
     let lanes = copies.len();
     let mut prg = Prg::from_seed(Block::new(1));
     let starts: Vec<Block> = copies.iter().map(|c| c.start).collect();
@@ -136,7 +140,7 @@ fn streamed(steps: u64) {
     let owners = [Owner::Garbler, Owner::Evaluator];
     let program = || {
         let shape = Shape { inputs: vec![32, 32], outputs: vec![32] };
-        Repeat::new("powers", shape, steps, |b: &mut Builder, _, state: &[Uint], inputs: &[Uint]| {
+        iterate("powers", shape, steps, |b: &mut Builder, state: &[Uint], inputs: &[Uint]| {
             vec![b.mul(&state[0], &inputs[1])]
         })
     };
@@ -156,6 +160,11 @@ fn streamed(steps: u64) {
     report("yao, stream of mul32, planned on the fly", 993 * steps, vec![start.elapsed()]);
 }
 
+/// The word that lines must hold.
+fn picked() -> Option<String> {
+    std::env::args().skip(1).find(|argument| !argument.starts_with('-'))
+}
+
 fn main() {
     let one = copies(1, None);
     let mut b = Builder::new();
@@ -171,6 +180,9 @@ fn main() {
         let sequential = Plan::new(&circuit, Order::Sequential);
         local(&format!("40 copies of {name}"), &sequential, &copies(40, None), 4);
         local(&format!("16 rows of {name}"), &sequential, &copies(16, Some(Block::ONE)), 10);
+    }
+    if picked().is_some() {
+        return;
     }
     let aes = Prepared::from_function(&function("aes128")).unwrap();
     protocol("yao, aes128 × 1000 over TCP", &aes, 1000, 6);

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tacit_2pc::circuit::bristol::{self, Format};
 use tacit_2pc::circuit::{
     Builder, Circuit, FIRST_INPUT, Integer, Order, Plan, Program, ProgramPlan, Repeat, Shape, Uint, Window,
-    evaluate_words, named,
+    evaluate_words, iterate, named,
 };
 use tacit_crypto::{Block, Prg};
 
@@ -230,6 +230,70 @@ fn mixing(count: u64) -> impl Program {
         let shifted = b.add(&product, &Uint::constant(i as i128, 32));
         vec![shifted, b.not_bits(&state[0])]
     })
+}
+
+/// Of (x, y, z) with inputs (a, b, c): the product and sum of a part, a negation, an old value, a constant, and parts of an input.
+fn turned(b: &mut Builder, state: &[Uint], inputs: &[Uint]) -> Vec<Uint> {
+    let (x, y, z) = (&state[0], &state[1], &state[2]);
+    let sum = b.region(|b| b.add(x, y));
+    let product = b.mul(&sum, z);
+    let rest = Uint::concat(&inputs[1].slice(0..20), &Uint::constant(0b1_0110, 12));
+    vec![b.xor_bits(&product, &rest), b.not_bits(x), Uint::concat(&y.slice(16..32), &inputs[2].slice(0..16))]
+}
+
+#[test]
+fn an_iteration_planned_once_computes_what_its_body_does() {
+    let shape = || Shape { inputs: vec![32; 3], outputs: vec![32; 3] };
+    let mut prg = Prg::from_seed(Block::new(12));
+    let bits: Vec<[u64; 2]> = (0..96).map(|_| [prg.u64(), prg.u64()]).collect();
+    for count in [0, 1, 2, 3, 60] {
+        let body = |b: &mut Builder, _: u64, state: &[Uint], inputs: &[Uint]| turned(b, state, inputs);
+        let each_time = ProgramPlan::new(Repeat::new("turned", shape(), count, body), Order::Layered)
+            .evaluate_words(&bits);
+        let once = || iterate("turned", shape(), count, turned);
+        assert!(ProgramPlan::new(once(), Order::Layered).evaluate_words(&bits) == each_time, "{count} times");
+        for order in [Order::Layered, Order::Sequential] {
+            let mut plan = ProgramPlan::new(once(), order);
+            let mut machine = Machine::new(&bits);
+            while let Some(window) = plan.next_window() {
+                machine.run(window, 300);
+            }
+            let out: Vec<[u64; 2]> =
+                plan.outputs().unwrap().iter().map(|&slot| machine.0[slot as usize]).collect();
+            assert!(out == each_time, "{count} times, {order:?}");
+            assert!(machine.0.len() < 6_000, "{} slots", machine.0.len());
+        }
+    }
+}
+
+#[test]
+fn long_products_in_a_stream_are_those_of_a_circuit() {
+    // Wide enough for parts of parts; a square and a product with constant bits among them.
+    let shape = || Shape { inputs: vec![200, 200], outputs: vec![400, 400, 400] };
+    let body = |b: &mut Builder, x: &Uint, y: &Uint| {
+        let padded = Uint::concat(&x.slice(0..150), &Uint::constant(5, 50));
+        vec![b.mul_wide(x, y), b.mul_wide(y, y), b.mul_wide(&padded, y)]
+    };
+    let mut builder = Builder::new();
+    let (x, y) = (builder.input(200), builder.input(200));
+    let outputs = body(&mut builder, &x, &y);
+    let circuit = builder.finish(&outputs).unwrap();
+    let bits = inputs_of(&circuit, &mut Prg::from_seed(Block::new(13)));
+    let expected = evaluate_words(&circuit, &bits);
+    let program = || {
+        Repeat::new("products", shape(), 1, move |b: &mut Builder, _, _: &[Uint], inputs: &[Uint]| {
+            body(b, &inputs[0], &inputs[1])
+        })
+    };
+    assert!(ProgramPlan::new(program(), Order::Layered).evaluate_words(&bits) == expected);
+    for order in [Order::Layered, Order::Sequential] {
+        let (mut plan, mut machine) = (ProgramPlan::new(program(), order), Machine::new(&bits));
+        while let Some(window) = plan.next_window() {
+            machine.run(window, 300);
+        }
+        let out: Vec<_> = plan.outputs().unwrap().iter().map(|&slot| machine.0[slot as usize]).collect();
+        assert!(out == expected, "{order:?}");
+    }
 }
 
 #[test]

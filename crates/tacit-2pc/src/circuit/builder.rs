@@ -1,8 +1,10 @@
 //! [`Builder`]: circuits written in Rust, with constants folded and equal gates shared.
 
+use super::component::{Call, Component, Pattern};
 use super::{Circuit, FIRST_INPUT, Gate, InvalidCircuit, Shape, Uint, Wire, ZERO};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::sync::Arc;
 
 /// A bit of a circuit under construction: a constant, a wire or a wire's negation.
 ///
@@ -33,6 +35,10 @@ impl Bit {
 
     fn wire(self) -> Wire {
         self.literal >> 1
+    }
+
+    pub(super) fn literal(self) -> u32 {
+        self.literal
     }
 
     fn negated(self) -> bool {
@@ -136,6 +142,8 @@ impl Hasher for FoldHasher {
 const REMEMBERED: usize = 1 << 18;
 /// The same inside regions: few enough to stay in the nearest caches.
 const REMEMBERED_IN_REGIONS: usize = 1 << 12;
+/// Gates and argument bits of all components remembered, about; larger ones are streamed.
+const REMEMBERED_IN_COMPONENTS: usize = 1 << 20;
 
 /// Builds circuits gate by gate.
 ///
@@ -153,6 +161,14 @@ pub struct Builder {
     depth: usize,
     reused: bool,
     memory: HashMap<Key, Bit, BuildHasherDefault<FoldHasher>>,
+    /// Whether every gate is kept, regions or not.
+    whole: bool,
+    /// Components by pattern; none where one would be too large.
+    components: HashMap<Pattern, Option<Arc<Component>>>,
+    component_sizes: usize,
+    calls: Vec<Call>,
+    /// Wires for the values inside of components, where those become gates.
+    scratch: Vec<Wire>,
 }
 
 impl Default for Builder {
@@ -175,7 +191,27 @@ impl Builder {
             depth: 0,
             reused: false,
             memory: HashMap::default(),
+            whole: false,
+            components: HashMap::new(),
+            component_sizes: 0,
+            calls: Vec::new(),
+            scratch: Vec::new(),
         }
+    }
+
+    /// A builder that keeps every gate: regions give nothing back.
+    pub(super) fn whole() -> Self {
+        Builder { whole: true, ..Self::new() }
+    }
+
+    /// The bit of a literal of such a builder.
+    pub(super) fn bit_of(&self, literal: u32) -> Bit {
+        Bit { literal, generation: 0 }
+    }
+
+    /// The gates of such a builder.
+    pub(super) fn into_gates(self) -> Vec<Gate> {
+        self.gates
     }
 
     /// The next input, of `width` bits. Panics after the first gate: inputs come first.
@@ -320,6 +356,9 @@ impl Builder {
     /// Bits made inside and not returned must not be used afterwards; doing so panics. This is what keeps a stream's
     /// wires few: the size of a region bounds the memory, not the length of the stream.
     pub fn region<T: Wires>(&mut self, body: impl FnOnce(&mut Self) -> T) -> T {
+        if self.whole {
+            return body(self);
+        }
         let start = self.allocated.len();
         self.depth += 1;
         self.reused = true;
@@ -344,6 +383,89 @@ impl Builder {
         result
     }
 
+    /// What `body` makes of `arguments`; in a region of a stream its gates are made and planned once and then placed wherever
+    /// `name` and the pattern of the arguments' bits recur. So they must follow from these alone.
+    pub(super) fn component(
+        &mut self,
+        name: &'static str,
+        arguments: &[Uint],
+        mut body: impl FnMut(&mut Self, &[Uint]) -> Vec<Uint>,
+    ) -> Vec<Uint> {
+        if !self.in_region() {
+            return body(self, arguments);
+        }
+        let (pattern, wires) = self.pattern(name, arguments);
+        let component = match self.components.get(&pattern) {
+            Some(known) => known.clone(),
+            None => {
+                // A body whose gates are no circuit cannot be: builders make nothing else.
+                let made = Component::new(&pattern, &mut body).ok();
+                let made = made.filter(|c| c.gates().len() <= REMEMBERED_IN_COMPONENTS).map(Arc::new);
+                let size = pattern.bits.len() + made.as_ref().map_or(0, |c| c.gates().len());
+                if self.component_sizes + size > REMEMBERED_IN_COMPONENTS {
+                    self.components.clear();
+                    self.component_sizes = 0;
+                }
+                self.component_sizes += size;
+                self.components.insert(pattern, made.clone());
+                made
+            }
+        };
+        match component {
+            Some(component) => self.place(component, &wires),
+            None => body(self, arguments),
+        }
+    }
+
+    /// The pattern of `arguments`, and their distinct wires' bits. Negations become gates before, lest every combination of signs have a
+    /// component of its own.
+    fn pattern(&mut self, name: &'static str, arguments: &[Uint]) -> (Pattern, Vec<Bit>) {
+        let mut numbers: HashMap<u32, u32, BuildHasherDefault<FoldHasher>> = HashMap::default();
+        let mut wires: Vec<Bit> = Vec::new();
+        let mut bits = Vec::new();
+        for &bit in arguments.iter().flat_map(|a| a.bits()) {
+            self.check_alive(bit);
+            bits.push(match bit.known() {
+                Some(_) => bit.literal,
+                None => {
+                    let number = numbers.entry(bit.literal).or_insert_with(|| {
+                        let wire = self.materialise(bit);
+                        wires.push(Bit { literal: wire << 1, generation: self.generations[wire as usize] });
+                        FIRST_INPUT + wires.len() as u32 - 1
+                    });
+                    *number << 1
+                }
+            });
+        }
+        let widths = arguments.iter().map(|a| a.bits().len()).collect();
+        (Pattern { name, widths, bits, wires: wires.len() }, wires)
+    }
+
+    fn place(&mut self, component: Arc<Component>, wires: &[Bit]) -> Vec<Uint> {
+        let outputs: Vec<Wire> = component.outputs().iter().map(|_| self.allocate()).collect();
+        let first = FIRST_INPUT + wires.len() as u32;
+        let places: HashMap<Wire, Wire, BuildHasherDefault<FoldHasher>> =
+            component.outputs().iter().copied().zip(outputs.iter().copied()).collect();
+        let bit = |&literal: &u32| {
+            let (wire, negated) = (literal >> 1, literal & 1 == 1);
+            let plain = match wire {
+                ZERO => Bit::ZERO,
+                argument if argument < first => wires[(argument - FIRST_INPUT) as usize],
+                made => {
+                    let wire = places[&made];
+                    Bit { literal: wire << 1, generation: self.generations[wire as usize] }
+                }
+            };
+            plain.negate_if(negated)
+        };
+        let results =
+            component.results().iter().map(|bits| Uint::from_bits(bits.iter().map(bit).collect())).collect();
+        self.emitted += component.gates().len() as u64;
+        let arguments = wires.iter().map(|bit| bit.wire()).collect();
+        self.calls.push(Call { after: self.gates.len(), component, arguments, outputs });
+        results
+    }
+
     /// Whether gates are made inside a region now.
     pub(super) fn in_region(&self) -> bool {
         self.depth > 0
@@ -358,6 +480,9 @@ impl Builder {
 
     /// As [`discard`](Self::discard), but keeps the wires that `kept` holds.
     pub fn discard_except<T: Wires, K: Wires>(&mut self, value: T, kept: &K) {
+        if self.whole {
+            return;
+        }
         let mut needed = Vec::new();
         kept.visit(&mut |bit| needed.push(bit.wire()));
         needed.sort_unstable();
@@ -418,7 +543,25 @@ impl Builder {
 
     /// Takes the gates made since the last call, for a stream.
     pub fn drain(&mut self, into: &mut Vec<Gate>) {
-        into.append(&mut self.gates);
+        let mut at = 0;
+        for call in std::mem::take(&mut self.calls) {
+            into.extend_from_slice(&self.gates[at..call.after]);
+            at = call.after;
+            while self.scratch.len() < call.component.gates().len() {
+                self.scratch.push(self.generations.len() as u32);
+                self.generations.push(0);
+            }
+            call.expand(&self.scratch, into);
+        }
+        into.extend_from_slice(&self.gates[at..]);
+        self.gates.clear();
+    }
+
+    /// As [`drain`](Self::drain), with components left as they are.
+    pub(super) fn drain_parts(&mut self, gates: &mut Vec<Gate>, calls: &mut Vec<Call>) {
+        let before = gates.len();
+        gates.append(&mut self.gates);
+        calls.extend(self.calls.drain(..).map(|call| Call { after: before + call.after, ..call }));
     }
 
     /// The widths of the inputs declared so far.
@@ -432,7 +575,7 @@ impl Builder {
     pub fn finish(mut self, outputs: &[Uint]) -> Result<Circuit, InvalidCircuit> {
         let widths = outputs.iter().map(|o| o.bits().len() as u32).collect();
         let wires = self.output_wires(&outputs.iter().map(|o| o.bits().to_vec()).collect::<Vec<_>>());
-        if self.reused || self.emitted != self.gates.len() as u64 {
+        if self.reused || !self.calls.is_empty() || self.emitted != self.gates.len() as u64 {
             return Err(InvalidCircuit::Sizes);
         }
         let shape = Shape { inputs: self.inputs, outputs: widths };

@@ -164,6 +164,9 @@ pub(super) fn constant_bits(bits: &[bool]) -> Vec<Bit> {
 /// From this width on the three half-size products of Karatsuba need fewer AND gates than the school method.
 const KARATSUBA_FROM: usize = 20;
 
+/// Up to this width a stream's parts of long products are components: their plans are small, and wide enough to fill the vectors.
+const COMPONENT_UP_TO: usize = 96;
+
 /// Addition and comparison.
 impl Builder {
     /// Bit by bit `x ⊕ y`. Panics when the widths differ.
@@ -486,8 +489,7 @@ impl Builder {
         }
         let (n, m) = (x.len(), y.len());
         if n == m && n >= KARATSUBA_FROM {
-            // In a stream, what the parts of a long product leave behind is given back at once.
-            return if self.in_region() { self.region(|b| b.karatsuba(x, y)) } else { self.karatsuba(x, y) };
+            return self.part(x, y);
         }
         let mut columns = vec![Vec::new(); n + m];
         for (i, &a) in x.iter().enumerate() {
@@ -501,7 +503,7 @@ impl Builder {
     fn square_slice(&mut self, x: &[Bit]) -> Vec<Bit> {
         let n = x.len();
         if n >= 2 * KARATSUBA_FROM {
-            return if self.in_region() { self.region(|b| b.karatsuba(x, x)) } else { self.karatsuba(x, x) };
+            return self.part(x, x);
         }
         let mut columns = vec![Vec::new(); 2 * n];
         for i in 0..n {
@@ -512,6 +514,22 @@ impl Builder {
             }
         }
         self.sum_columns(columns)
+    }
+
+    /// A part of a long product. In a stream the same gates serve all parts of a width, and what larger parts leave behind is given back
+    /// at once.
+    fn part(&mut self, x: &[Bit], y: &[Bit]) -> Vec<Bit> {
+        if !self.in_region() {
+            return self.karatsuba(x, y);
+        }
+        if x.len() > COMPONENT_UP_TO {
+            return self.region(|b| b.karatsuba(x, y));
+        }
+        let factors = [x, y].map(|bits| Uint::from_bits(bits.to_vec()));
+        let product = self.component("product", &factors, |b, factors| {
+            vec![Uint::from_bits(b.karatsuba(factors[0].bits(), factors[1].bits()))]
+        });
+        product.into_iter().flat_map(|product| product.bits).collect()
     }
 
     /// (x₁·2^h + x₀)(y₁·2^h + y₀) with the middle term (x₀+x₁)(y₀+y₁) − x₀y₀ − x₁y₁.

@@ -5,6 +5,7 @@
 
 pub mod bristol;
 mod builder;
+mod component;
 mod integer;
 pub mod library;
 pub mod named;
@@ -17,7 +18,7 @@ pub use builder::{Bit, Builder, Wires};
 pub use integer::{Int, Integer, Modulus, Uint};
 pub use plain::{PlainMemory, evaluate, evaluate_words};
 pub use plan::{Op, Order, Piece, Plan, Planner, Step, Window};
-pub use program::{Program, ProgramPlan, Repeat};
+pub use program::{Program, ProgramPlan, Repeat, iterate};
 
 use tacit_crypto::transcript::Transcript;
 

@@ -6,6 +6,7 @@
 //! place ([`Order::Sequential`]), which keeps fewer values alive and suits many copies executed side by side.
 //! An inverter becomes an XOR with the constant one, which garbling gives for free.
 
+use super::component::Planned;
 use super::{Circuit, FIRST_INPUT, Gate, ONE, Wire, ZERO};
 
 pub use tacit_crypto::simd::halfgates::Op;
@@ -42,6 +43,18 @@ pub struct Piece<'a> {
 }
 
 impl Window {
+    /// Drops what it holds.
+    pub fn clear(&mut self) {
+        self.steps.clear();
+        self.ops.clear();
+        self.ands = 0;
+    }
+
+    /// Operations in this window.
+    pub fn ops(&self) -> usize {
+        self.ops.len()
+    }
+
     /// Slots that the operations so far use.
     pub fn slots(&self) -> usize {
         self.slots as usize
@@ -123,6 +136,8 @@ pub struct Planner {
     values: Vec<Value>,
     nodes: Vec<Node>,
     sorted: Vec<u32>,
+    /// Where the slots of a component are.
+    places: Vec<u32>,
 }
 
 impl Planner {
@@ -140,7 +155,13 @@ impl Planner {
             values: Vec::new(),
             nodes: Vec::new(),
             sorted: Vec::new(),
+            places: Vec::new(),
         }
+    }
+
+    /// The order of the plans it makes.
+    pub fn order(&self) -> Order {
+        self.order
     }
 
     /// The slot that holds `wire` now, between windows.
@@ -148,7 +169,7 @@ impl Planner {
         self.place.get(wire as usize).copied().filter(|&slot| slot != NONE)
     }
 
-    /// Plans the next gates into `out`, whose old contents are dropped. With `keep`, the stream ends here and only
+    /// Plans the next gates, behind what `out` holds. With `keep`, the stream ends here and only
     /// these wires are wanted.
     ///
     /// Panics if a gate reads a wire that was never written: streams come from this program, not from a peer.
@@ -156,9 +177,6 @@ impl Planner {
         self.window += 1;
         self.values.clear();
         self.nodes.clear();
-        out.steps.clear();
-        out.ops.clear();
-        out.ands = 0;
         for &gate in gates {
             self.rename(gate);
         }
@@ -190,6 +208,63 @@ impl Planner {
         out.slots = self.slots;
     }
 
+    /// Puts a planned component behind what `out` holds: from the slots of `arguments` to slots for the wires `outputs`, which no gate
+    /// before needs any more.
+    ///
+    /// Panics if an argument was never written.
+    pub(super) fn place(
+        &mut self,
+        component: &Planned,
+        arguments: &[Wire],
+        outputs: &[Wire],
+        out: &mut Window,
+    ) {
+        for &wire in outputs {
+            self.reach(wire);
+            let old = std::mem::replace(&mut self.place[wire as usize], NONE);
+            if old != NONE {
+                self.free.push(old);
+            }
+        }
+        let mut places = std::mem::take(&mut self.places);
+        places.clear();
+        places.extend([ZERO, ONE]);
+        places.extend(arguments.iter().map(|&wire| self.place[wire as usize]));
+        assert!(places.iter().all(|&slot| slot != NONE), "a component reads a wire that was never written");
+        while places.len() < component.window.slots() {
+            places.push(self.new_slot());
+        }
+        let of = |slot: u32| places[slot as usize];
+        let ops = component.window.ops.iter();
+        out.ops.extend(ops.map(|op| Op { a: of(op.a), b: of(op.b), out: of(op.out) }));
+        out.steps.extend_from_slice(&component.window.steps);
+        out.ands += component.window.ands;
+        out.slots = self.slots;
+        for (&wire, &slot) in outputs.iter().zip(&component.outputs) {
+            self.place[wire as usize] = of(slot);
+        }
+        // Backwards, so that the next one like this gets the same.
+        self.free.extend(component.temporary.iter().rev().map(|&slot| of(slot)));
+        self.places = places;
+    }
+
+    /// Makes room for what is known of `wire`.
+    fn reach(&mut self, wire: Wire) {
+        let wires = wire as usize + 1;
+        if wires > self.place.len() {
+            self.place.resize(wires, NONE);
+            self.current.resize(wires, 0);
+            self.stamp.resize(wires, 0);
+        }
+    }
+
+    fn new_slot(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.slots += 1;
+            self.slots - 1
+        })
+    }
+
     fn value_of(&mut self, wire: Wire) -> u32 {
         let w = wire as usize;
         if self.stamp.get(w) != Some(&self.window) {
@@ -208,11 +283,7 @@ impl Planner {
         let and = gate.is_and();
         let level = self.values[a as usize].level.max(self.values[b as usize].level) + and as u32;
         let wire = gate.out() as usize;
-        if wire >= self.place.len() {
-            self.place.resize(wire + 1, NONE);
-            self.current.resize(wire + 1, 0);
-            self.stamp.resize(wire + 1, 0);
-        }
+        self.reach(gate.out());
         if self.stamp[wire] == self.window || self.place[wire] != NONE {
             let overwritten = self.value_of(wire as u32);
             self.values[overwritten as usize].kept = false;
@@ -314,10 +385,7 @@ impl Planner {
 
     fn place_op(&mut self, n: u32) -> Op {
         let node = self.nodes[n as usize];
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots += 1;
-            self.slots - 1
-        });
+        let slot = self.new_slot();
         self.values[node.out as usize].slot = slot;
         Op { a: self.values[node.a as usize].slot, b: self.values[node.b as usize].slot, out: slot }
     }

@@ -1,5 +1,6 @@
 //! Circuits too long to hold: programs that emit their gates step by step.
 
+use super::component::Call;
 use super::{Builder, Gate, Order, Planner, Shape, Uint, Window, Wire};
 
 /// A function whose circuit is made on the fly, the same on both sides, a bounded number of gates a step.
@@ -45,6 +46,8 @@ pub struct Repeat<F> {
     done: u64,
     state: Option<Vec<Uint>>,
     body: F,
+    /// Whether the body makes the same gates every time.
+    alike: bool,
 }
 
 impl<F: FnMut(&mut Builder, u64, &[Uint], &[Uint]) -> Vec<Uint>> Repeat<F> {
@@ -52,8 +55,21 @@ impl<F: FnMut(&mut Builder, u64, &[Uint], &[Uint]) -> Vec<Uint>> Repeat<F> {
     /// last state, whose widths are `outputs`. Everything in a body's result must be made by that body or be an input.
     pub fn new(identity: impl Into<String>, shape: Shape, count: u64, body: F) -> Self {
         let identity = format!("{} repeated {count} times", identity.into());
-        Repeat { identity, shape, count, done: 0, state: None, body }
+        Repeat { identity, shape, count, done: 0, state: None, body, alike: false }
     }
+}
+
+/// Repeats `body(builder, state, inputs)` as [`Repeat::new`] does, where every iteration computes the same function of state and inputs:
+/// the body is run and planned once for all, which makes a stream several times as fast. It must draw on nothing that changes.
+pub fn iterate(
+    identity: impl Into<String>,
+    shape: Shape,
+    count: u64,
+    body: impl Fn(&mut Builder, &[Uint], &[Uint]) -> Vec<Uint>,
+) -> impl Program {
+    let any = move |b: &mut Builder, _: u64, state: &[Uint], inputs: &[Uint]| body(b, state, inputs);
+    let identity = format!("{} iterated {count} times", identity.into());
+    Repeat { alike: true, identity, ..Repeat::new("", shape, count, any) }
 }
 
 impl<F: FnMut(&mut Builder, u64, &[Uint], &[Uint]) -> Vec<Uint>> Program for Repeat<F> {
@@ -70,7 +86,16 @@ impl<F: FnMut(&mut Builder, u64, &[Uint], &[Uint]) -> Vec<Uint>> Program for Rep
         if self.done == self.count {
             return Some(state);
         }
-        let next = builder.region(|b| (self.body)(b, self.done, &state, inputs));
+        let (body, done) = (&mut self.body, self.done);
+        let next = builder.region(|b| {
+            if !self.alike {
+                return body(b, done, &state, inputs);
+            }
+            b.component("iteration", &[&state, inputs].concat(), |b, all| {
+                let (state, inputs) = all.split_at(state.len());
+                body(b, done, state, inputs)
+            })
+        });
         builder.discard_except(state, &next);
         self.state = Some(next);
         self.done += 1;
@@ -81,6 +106,9 @@ impl<F: FnMut(&mut Builder, u64, &[Uint], &[Uint]) -> Vec<Uint>> Program for Rep
 /// Gates gathered before a window is planned.
 const WINDOW: usize = 1 << 16;
 
+/// A window is handed out once it has so many operations: few enough to stay in the nearest caches where plans come ready-made.
+const OPS: usize = 1 << 14;
+
 /// A program's plan, made window by window as it is executed.
 pub struct ProgramPlan<P> {
     program: P,
@@ -90,6 +118,9 @@ pub struct ProgramPlan<P> {
     gates: Vec<Gate>,
     /// How many of `gates` are planned.
     planned: usize,
+    /// Components among the gates, and how many of them are planned.
+    calls: Vec<Call>,
+    placed: usize,
     /// The outputs' wires, once the program ended.
     ending: Option<Vec<Wire>>,
     shape: Shape,
@@ -112,6 +143,8 @@ impl<P: Program> ProgramPlan<P> {
             inputs,
             gates: Vec::new(),
             planned: 0,
+            calls: Vec::new(),
+            placed: 0,
             ending: None,
             shape,
             window: Window::default(),
@@ -126,39 +159,56 @@ impl<P: Program> ProgramPlan<P> {
         &self.shape
     }
 
-    /// Makes the next gates, as many as the program's steps give at least `WINDOW` of; at the end returns the outputs' wires.
-    fn next_gates(&mut self) -> Option<Vec<Wire>> {
+    /// Runs as many of the program's steps as make at least `WINDOW` gates, of which `take` takes what it wants.
+    fn next_steps(&mut self, mut take: impl FnMut(&mut Builder, &mut Vec<Gate>, &mut Vec<Call>)) {
+        (self.planned, self.placed) = (0, 0);
         self.gates.clear();
-        self.planned = 0;
-        let mut ending = None;
-        while self.gates.len() < WINDOW && ending.is_none() {
+        self.calls.clear();
+        let before = self.builder.gates_made();
+        while self.builder.gates_made() - before < WINDOW as u64 && self.ending.is_none() {
             if let Some(outputs) = self.program.step(&mut self.builder, &self.inputs) {
-                ending = Some(self.builder.output_wires(&outputs));
+                self.ending = Some(self.builder.output_wires(&outputs));
             }
-            self.builder.drain(&mut self.gates);
+            take(&mut self.builder, &mut self.gates, &mut self.calls);
         }
-        self.made += self.gates.len() as u64;
-        ending
+        self.made = self.builder.gates_made();
     }
 
-    /// Plans and returns the next window, of at most `WINDOW` gates; `None` after the last.
+    /// Plans and returns the next window; `None` after the last.
     pub fn next_window(&mut self) -> Option<&Window> {
         if self.outputs.is_some() {
             return None;
         }
-        if self.planned == self.gates.len() {
-            self.ending = self.next_gates();
+        self.window.clear();
+        while self.window.ops() < OPS && self.outputs.is_none() {
+            self.plan_some();
         }
-        let end = self.gates.len().min(self.planned + WINDOW);
-        let ending = self.ending.as_deref().filter(|_| end == self.gates.len());
-        self.planner.plan(&self.gates[self.planned..end], ending, &mut self.window);
-        self.planned = end;
         self.ands += self.window.ands();
-        self.outputs = ending.map(|wires| {
-            // Output wires are constants, inputs or gates' results: all have slots.
-            wires.iter().map(|&w| self.planner.slot(w).unwrap_or(super::ZERO)).collect()
-        });
         Some(&self.window)
+    }
+
+    /// Plans the next component, or a run of gates up to it.
+    fn plan_some(&mut self) {
+        if self.planned == self.gates.len() && self.placed == self.calls.len() {
+            self.next_steps(Builder::drain_parts);
+        }
+        let call = self.calls.get(self.placed);
+        if let Some(call) = call.filter(|call| call.after == self.planned) {
+            let component = call.component.planned(self.planner.order());
+            self.planner.place(component, &call.arguments, &call.outputs, &mut self.window);
+            self.placed += 1;
+        } else {
+            let run = call.map_or(self.gates.len(), |call| call.after);
+            let end = run.min(self.planned + WINDOW);
+            let ending = self.ending.as_deref().filter(|_| call.is_none() && end == run);
+            self.planner.plan(&self.gates[self.planned..end], ending, &mut self.window);
+            self.planned = end;
+        }
+        if self.planned == self.gates.len() && self.placed == self.calls.len() {
+            // Output wires are constants, inputs or gates' results: all have slots.
+            let slot = |&wire: &Wire| self.planner.slot(wire).unwrap_or(super::ZERO);
+            self.outputs = self.ending.as_ref().map(|wires| wires.iter().map(slot).collect());
+        }
     }
 
     /// The slots of the output bits, once the last window was returned.
@@ -184,12 +234,10 @@ impl<P: Program> ProgramPlan<P> {
     /// Runs the program in the clear on `64·W` instances; `inputs[bit][word]`, as [`evaluate_words`](super::evaluate_words).
     pub fn evaluate_words<const W: usize>(mut self, inputs: &[[u64; W]]) -> Vec<[u64; W]> {
         let mut memory = super::PlainMemory::new(inputs);
-        loop {
-            let ending = self.next_gates();
+        while self.ending.is_none() {
+            self.next_steps(|builder, gates, _| builder.drain(gates));
             memory.run(&self.gates);
-            if let Some(wires) = ending {
-                return memory.read(&wires);
-            }
         }
+        memory.read(&self.ending.unwrap_or_default())
     }
 }

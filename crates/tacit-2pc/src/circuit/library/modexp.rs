@@ -61,8 +61,11 @@ fn is_prime(n: u64) -> bool {
     })
 }
 
+/// Rows of a reduction that go together: carries of one run beside those of the next, so that many AND gates are independent.
+const ROWS: usize = 16;
+
 /// The garbler's number to the power of the evaluator's, modulo a public modulus, by Montgomery's method: square and multiply
-/// from the exponent's top bit on. A step is a product or a row of a reduction, so that the wires alive stay few.
+/// from the exponent's top bit on. A step is a product or some rows of a reduction, so that the wires alive stay few.
 pub struct ModExp {
     modulus: Modulus,
     exponent_bits: usize,
@@ -175,14 +178,26 @@ impl Program for ModExp {
             self.reduction = Some(Reduction { t, carry: Bit::ZERO, row: 0 });
             return None;
         };
-        if row < self.modulus.width() {
-            let mut next = t.clone();
-            (next, carry) = b.region(|b| {
-                b.montgomery_row(&mut next, &mut carry, row, &self.modulus);
-                (next, carry)
+        let n = self.modulus.width();
+        if row < n {
+            let rows = ROWS.min(n - row);
+            let arguments = [
+                Uint::from_bits(t[row..row + rows + n].to_vec()),
+                Uint::from_bits(vec![carry]),
+                Uint::from_bits(constant_bits(self.modulus.bits())),
+            ];
+            let reduced = b.region(|b| {
+                b.component("rows", &arguments, |b, arguments| {
+                    let (mut t, mut carry) = (arguments[0].bits().to_vec(), arguments[1].bits()[0]);
+                    (0..rows).for_each(|row| b.montgomery_row(&mut t, &mut carry, row, &self.modulus));
+                    vec![Uint::from_bits(t), Uint::from_bits(vec![carry])]
+                })
             });
-            self.replace(b, t, &[next.as_slice(), &[carry]].concat());
-            self.reduction = Some(Reduction { t: next, carry, row: row + 1 });
+            let mut next = t.clone();
+            next[row..row + rows + n].copy_from_slice(reduced[0].bits());
+            let old_carry = std::mem::replace(&mut carry, reduced[1].bits()[0]);
+            self.replace(b, [t.as_slice(), &[old_carry]].concat(), &[next.as_slice(), &[carry]].concat());
+            self.reduction = Some(Reduction { t: next, carry, row: row + rows });
             return None;
         }
         let result = b.region(|b| b.montgomery_end(&t, carry, &self.modulus));

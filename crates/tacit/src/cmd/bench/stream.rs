@@ -8,7 +8,7 @@ use tacit::crypto::{BitVec, Prg};
 use tacit::eval::protocol_name;
 use tacit::net::Agreement;
 use tacit::two_pc::circuit::library::modexp::{ModExp, largest_prime};
-use tacit::two_pc::circuit::{Builder, Program, Repeat, Shape, Uint};
+use tacit::two_pc::circuit::{Builder, Program, Shape, Uint, iterate};
 use tacit::two_pc::cut_and_choose::{Evaluator, Garbler, Job, Streamed};
 use tacit::two_pc::semi_honest::{self, OutputTo, Owner};
 use tacit::{Error, Result, Security, ot};
@@ -40,7 +40,7 @@ enum Name {
 /// x·y^steps modulo 2^32 of the garbler's x and the evaluator's y.
 fn powers(steps: u64) -> impl Program {
     let shape = Shape { inputs: vec![32, 32], outputs: vec![32] };
-    Repeat::new("x times y", shape, steps, |b: &mut Builder, _, state: &[Uint], inputs: &[Uint]| {
+    iterate("x times y", shape, steps, |b: &mut Builder, state: &[Uint], inputs: &[Uint]| {
         vec![b.mul(&state[0], &inputs[1])]
     })
 }
