@@ -156,9 +156,9 @@ const IKNP_NS: f64 = 8.3;
 const KOS_NS: f64 = 9.8;
 const KOS_CHECK_NS: f64 = 1.5;
 /// A run of silent OT, and each of its OTs, in ns.
-const SILENT_RUN_NS: f64 = 1.2e6;
-const SILENT_LINEAR_NS: f64 = 92.0;
-const SILENT_QUASI_CYCLIC_NS: f64 = 138.0;
+const SILENT_RUN_NS: f64 = 1.0e6;
+const SILENT_LINEAR_NS: f64 = 52.0;
+const SILENT_QUASI_CYCLIC_NS: f64 = 128.0;
 /// Of the time of Ferret, the share that waits for memory; the rest is AES.
 const FERRET_GATHERS: f64 = 0.6;
 
@@ -314,7 +314,7 @@ fn dual_lpn(config: SilentConfig, share: u64, kind: Kind) -> Cost {
                 Code::Linear => SILENT_LINEAR_NS,
                 Code::QuasiCyclic => SILENT_QUASI_CYCLIC_NS,
             };
-    cost.trips += if config.security == Security::Malicious { 2.0 } else { 1.0 };
+    cost.trips += if config.security == Security::Malicious { 1.4 } else { 0.4 };
     // Before the first, the parties exchange parameters and seeds.
     let awaited = runs * cost.awaited + 64.0;
     Cost { ns: runs * cost.ns, awaited, trips: runs * cost.trips + 0.5, ..cost }
