@@ -570,7 +570,7 @@ impl GarblerState {
         );
         let (mut a, mut r, mut opened) = (zeros(ROWS * lanes), zeros(ROWS * lanes), zeros(ROWS * lanes));
         let mut pairs = Zeroizing::new(vec![[(Block::ZERO, Block::ZERO); 2]; lanes]);
-        let (mut messages, mut digests) = (Messages::new(2 * lanes), Vec::new());
+        let (mut messages, mut digests) = (Messages::new(2 * lanes, 2), Vec::new());
         let hash = Mitccrh::new(self.labels);
         for first in (0..n).step_by(ROWS) {
             let count = ROWS.min(n - first);
@@ -589,7 +589,7 @@ impl GarblerState {
                 for (j, pair) in pairs.iter().enumerate() {
                     pair.iter().for_each(|(r, a)| Oracle::label(&mut messages, j, i, *r, *a));
                 }
-                terms.oracle.labels(&mut messages, &mut digests);
+                terms.oracle.digests(&mut messages, &mut digests);
                 channel.send(digests.as_flattened())?;
                 let open = &mut opened[row * lanes..][..lanes];
                 for j in 0..lanes {
@@ -606,9 +606,7 @@ impl GarblerState {
     /// Step 5: {H(Δ_{i,b})}.
     fn send_token_hashes(&self, channel: &mut Channel, terms: &Terms<'_>, tokens: &Tokens) -> Result<()> {
         for &kind in terms.kinds() {
-            for (i, pair) in tokens.of(kind).iter().enumerate() {
-                channel.send(pair.map(|token| terms.oracle.token(kind, i, token)).as_flattened())?;
-            }
+            channel.send(terms.oracle.tokens(kind, tokens.of(kind)).as_flattened().as_flattened())?;
         }
         Ok(())
     }
@@ -1212,7 +1210,7 @@ impl EvaluatorState {
         let (mut a, mut prf) = (zeros(ROWS * checks), zeros(ROWS * checks));
         evaluation.masks = zeros(terms.masks() * active);
         let hash = Mitccrh::new(self.labels);
-        let (mut messages, mut hashes) = (Messages::new(2 * total), Vec::new());
+        let (mut messages, mut hashes) = (Messages::new(2 * total, 2), Vec::new());
         let mut wrong = Block::ZERO;
         for first in (0..n).step_by(ROWS) {
             let count = ROWS.min(n - first);
@@ -1239,7 +1237,7 @@ impl EvaluatorState {
                     let pairs = committed_pairs(a[c], deltas[c], prf[row * checks + c], &m[row]);
                     pairs.iter().for_each(|(r, a)| Oracle::label(&mut messages, j, i, *r, *a));
                 }
-                terms.oracle.labels(&mut messages, &mut hashes);
+                terms.oracle.digests(&mut messages, &mut hashes);
                 let opened = self.evaluated.iter().zip(open).map(|(&j, a)| &digests[j][a.lsb() as usize]);
                 let known = opened.chain(self.checked.iter().flat_map(|&j| &digests[j]));
                 wrong = hashes.iter().zip(known).fold(wrong, |wrong, (x, y)| wrong | differences(x, y));
@@ -1432,9 +1430,7 @@ impl EvaluatorState {
         tokens: &[[Block; 2]],
         hashes: &[[Digest; 2]],
     ) {
-        for (i, (pair, hashes)) in tokens.iter().zip(hashes).enumerate() {
-            self.failed |= pair.map(|token| terms.oracle.token(kind, i, token)) != *hashes;
-        }
+        self.failed |= terms.oracle.tokens(kind, tokens) != *hashes;
     }
 
     /// Step 9 (c): the check copies' commitments to T, from their labels and the tokens.
@@ -1561,11 +1557,13 @@ impl Decoding {
         (0..terms.outputs).for_each(|i| labels[i] = self.z[i * active + e]);
         let colours = BitVec::from_lsbs(labels);
         Mitccrh::new(self.starts[e]).hash_blocks(first_gid(kind), 1, labels);
-        for i in 0..terms.outputs {
-            let token = labels[i] ^ table[2 * i + colours.get(i) as usize];
-            let hash = terms.oracle.token(kind, i, token);
-            let [zero, one] = hashes[k][i].map(|known| bool::from(known.ct_eq(&hash)));
-            self.decoded[e].take(kind, i, token, (zero != one).then_some(one));
+        for (i, (label, pair)) in labels.iter_mut().zip(table.as_chunks::<2>().0).enumerate() {
+            *label ^= pair[0] ^ ((pair[0] ^ pair[1]) & Block::mask(colours.get(i)));
+        }
+        let found = terms.oracle.tokens(kind, labels.as_chunks::<1>().0);
+        for (i, ([hash], known)) in found.iter().zip(&hashes[k]).enumerate() {
+            let [zero, one] = known.map(|known| bool::from(known.ct_eq(hash)));
+            self.decoded[e].take(kind, i, labels[i], (zero != one).then_some(one));
         }
     }
 }

@@ -171,17 +171,23 @@ pub(super) type Digest = [u8; 32];
 pub(super) struct Messages {
     blocks: Zeroizing<Vec<[u8; 64]>>,
     used: usize,
+    length: usize,
 }
 
 impl Messages {
-    /// Room for so many at a time.
-    pub(super) fn new(most: usize) -> Self {
-        Messages { blocks: Zeroizing::new(vec![[0; 64]; most]), used: 0 }
+    /// Room for so many at a time, of so many blocks beside the tag and the numbers.
+    pub(super) fn new(most: usize, blocks: usize) -> Self {
+        Messages { blocks: Zeroizing::new(vec![[0; 64]; most]), used: 0, length: 16 * (1 + blocks) }
     }
 
-    fn next(&mut self) -> &mut [u8; 64] {
+    fn add<const N: usize>(&mut self, tag: u8, copy: usize, index: usize, blocks: [Block; N]) {
+        let message = &mut self.blocks[self.used];
         self.used += 1;
-        &mut self.blocks[self.used - 1]
+        message[..8].copy_from_slice(&((index as u64) << 8 | u64::from(tag)).to_le_bytes());
+        message[8..16].copy_from_slice(&(copy as u64).to_le_bytes());
+        for (part, block) in message[16..].as_chunks_mut().0.iter_mut().zip(blocks) {
+            *part = block.to_bytes();
+        }
     }
 }
 
@@ -216,25 +222,31 @@ impl Oracle {
     ///
     /// A label that stays hidden differs from what P2 knows by δ_j, 127 bits: the commitment needs no randomness of its own.
     ///
-    /// Adds the message to `messages`, which [`labels`](Self::labels) hashes all together.
+    /// Adds the message to `messages`, which [`digests`](Self::digests) hashes all together.
     pub(super) fn label(messages: &mut Messages, copy: usize, index: usize, r: Block, a: Block) {
-        let message = messages.next();
-        message[..8].copy_from_slice(&((index as u64) << 8 | 1).to_le_bytes());
-        message[8..16].copy_from_slice(&(copy as u64).to_le_bytes());
-        message[16..32].copy_from_slice(&r.to_bytes());
-        message[32..48].copy_from_slice(&a.to_bytes());
+        messages.add(1, copy, index, [r, a]);
     }
 
     /// The hashes of the messages added since the last call, in place of those in `out`.
-    pub(super) fn labels(&self, messages: &mut Messages, out: &mut Vec<Digest>) {
+    pub(super) fn digests(&self, messages: &mut Messages, out: &mut Vec<Digest>) {
         let used = std::mem::take(&mut messages.used);
         out.resize(used, [0; 32]);
-        blake3_keyed(&self.key, 48, &messages.blocks[..used], out);
+        blake3_keyed(&self.key, messages.length, &messages.blocks[..used], out);
     }
 
-    /// H(Δ_{i,b}) of step 5; `kind` tells the tokens of recovery from those of P1's outputs.
-    pub(super) fn token(&self, kind: Hidden, index: usize, token: Block) -> Digest {
-        self.hash(2 + kind as u8, 0, index, &token.to_bytes())
+    /// H(Δ_{i,b}) of step 5 for `N` tokens of each output; `kind` tells the tokens of recovery from those of P1's outputs.
+    pub(super) fn tokens<const N: usize>(&self, kind: Hidden, tokens: &[[Block; N]]) -> Vec<[Digest; N]> {
+        const OUTPUTS: usize = 64;
+        let (mut messages, mut part) = (Messages::new(OUTPUTS * N, 1), Vec::new());
+        let mut out = Vec::with_capacity(tokens.len());
+        for (c, chunk) in tokens.chunks(OUTPUTS).enumerate() {
+            for (i, token) in (c * OUTPUTS..).zip(chunk) {
+                token.iter().for_each(|&token| messages.add(2 + kind as u8, 0, i, [token]));
+            }
+            self.digests(&mut messages, &mut part);
+            out.extend_from_slice(part.as_chunks().0);
+        }
+        out
     }
 
     /// Com({T}) of step 5.
