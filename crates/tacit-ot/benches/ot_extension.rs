@@ -160,6 +160,5 @@ fn pairs<S: Send, R: Send>(
         })
     };
     let (plain, (s, r)) = (once()?, once()?);
-    let mut prg = Prg::from_os();
-    Ok((plain, (CotToRot::new(s, &mut prg), CotToRot::new(r, &mut prg))))
+    Ok((plain, (CotToRot::new(s), CotToRot::new(r))))
 }

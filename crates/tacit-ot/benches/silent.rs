@@ -36,13 +36,13 @@ fn run(config: Config, security: &str, count: usize) {
             |ch| {
                 let mut prg = Prg::from_os();
                 let s = SilentSender::setup(ch, &*base::default(), &mut prg, config).expect("setup");
-                CotToRot::new(s, &mut prg).extend(ch, &mut pairs).expect("extend");
+                CotToRot::new(s).extend(ch, &mut pairs).expect("extend");
                 ch.stats().bytes_sent + ch.stats().bytes_received
             },
             |ch| {
                 let mut prg = Prg::from_os();
                 let r = SilentReceiver::setup(ch, &*base::default(), &mut prg, config).expect("setup");
-                CotToRot::new(r, &mut prg).extend(ch, &mut received).expect("extend")
+                CotToRot::new(r).extend(ch, &mut received).expect("extend")
             },
         );
         times.push(start.elapsed().as_secs_f64() * 1e3);

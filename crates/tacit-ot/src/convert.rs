@@ -1,7 +1,6 @@
 //! From one kind of OT to the next, once for all generators: correlated → random → chosen messages.
 //!
-//! - [`CotToRot`]: random OT from correlated OT, by hashing with MITCCRH (Guo, Katz, Weng, Yu, 2019/1168). No bytes but a
-//!   salt of 16 at the first use.
+//! - [`CotToRot`]: random OT from correlated OT, by hashing with MITCCRH (Guo, Katz, Weng, Yu, 2019/1168). No messages.
 //! - [`RotToOt`]: OT on blocks and on strings of any length from random OT (Beaver, CRYPTO '95): the receiver sends the
 //!   difference of its choices to the random ones, the sender its messages under the pads. 1 bit and two messages an OT.
 //! - [`Derandomised`]: correlated OT with chosen choice bits from correlated OT with random ones. 1 bit an OT.
@@ -22,45 +21,46 @@ const CHUNK: usize = 1 << 18;
 
 /// Random OT from correlated OT.
 ///
-/// The hash's start point S binds the session, the sender's end of the channel and a salt that the sender draws, so it
-/// is fresh for each value of this type. The sender's messages are H(gid, v) and H(gid, v ⊕ Δ).
+/// The sender's messages are H(gid, v) and H(gid, v ⊕ Δ). The hash's start point S is itself a hash: of the session's id, of
+/// the sender's end of the channel and of the run's number on it, which no two values of this type share (the channels of one
+/// session have ids of their own). Nothing is sent for it. The bound of 2019/1168 lets the adversary know S before all else and
+/// asks that S be random and S ⊕ gid not repeat over sessions; the id holds a random number of each party, so S is random if one
+/// of them is honest. A party that tries many numbers chooses among as many S as it can hash, too few to meet a key that
+/// was used before.
 pub struct CotToRot<C> {
     cot: C,
-    prg: Prg,
     hash: Option<Mitccrh>,
     next: u64,
 }
 
 impl<C> CotToRot<C> {
     /// Wraps a sender or a receiver of correlated OT.
-    pub fn new(cot: C, prg: &mut Prg) -> Self {
-        CotToRot { cot, prg: prg.fork(), hash: None, next: 0 }
+    pub fn new(cot: C) -> Self {
+        CotToRot { cot, hash: None, next: 0 }
     }
 
-    fn start(channel: &Channel, sender: Party, salt: Block) -> Mitccrh {
-        let mut transcript = Transcript::new("tacit cot-to-rot v1");
-        transcript.append("session", &channel.session_id().0);
-        transcript.append_u64("sender", (sender == Party::Second) as u64);
-        transcript.append_blocks("salt", &[salt]);
-        Mitccrh::new(transcript.challenge_block("mitccrh start"))
+    /// The parts, the hash begun, and the gid of the first of `n` OTs.
+    fn begin(&mut self, channel: &mut Channel, sender: Party, n: usize) -> (&mut C, &Mitccrh, u64) {
+        let first = self.next;
+        self.next += n as u64;
+        let hash = self.hash.get_or_insert_with(|| {
+            let mut transcript = Transcript::new("tacit cot-to-rot v2");
+            transcript.append("session", &channel.session_id().0);
+            transcript.append_u64("sender", (sender == Party::Second) as u64);
+            transcript.append_u64("instance", channel.next_instance());
+            Mitccrh::new(transcript.challenge_block("mitccrh start"))
+        });
+        (&mut self.cot, hash, first)
     }
 }
 
 impl<C: CotSender> RotSender for CotToRot<C> {
     fn extend(&mut self, channel: &mut Channel, out: &mut [[Block; 2]]) -> Result<()> {
-        if self.hash.is_none() {
-            let salt = self.prg.block();
-            channel.send_block(salt)?;
-            // The receiver waits for it even when nothing follows.
-            channel.flush()?;
-            self.hash = Some(Self::start(channel, channel.party(), salt));
-        }
-        let Some(hash) = &self.hash else { return Ok(()) };
-        let delta = self.cot.delta();
-        let first = self.next;
-        self.next += out.len() as u64;
+        let sender = channel.party();
+        let (cot, hash, first) = self.begin(channel, sender, out.len());
+        let delta = cot.delta();
         let mut at = 0;
-        let result = self.cot.extend_each(channel, out.len(), &mut |rows| {
+        let result = cot.extend_each(channel, out.len(), &mut |rows| {
             hash.cot_to_rot_sender(first + at as u64, delta, rows, &mut out[at..at + rows.len()]);
             at += rows.len();
         });
@@ -70,20 +70,14 @@ impl<C: CotSender> RotSender for CotToRot<C> {
 
 impl<C: CotReceiver> RotReceiver for CotToRot<C> {
     fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<BitVec> {
-        if self.hash.is_none() {
-            let sender = match channel.party() {
-                Party::First => Party::Second,
-                Party::Second => Party::First,
-            };
-            let salt = channel.recv_block()?;
-            self.hash = Some(Self::start(channel, sender, salt));
-        }
+        let sender = match channel.party() {
+            Party::First => Party::Second,
+            Party::Second => Party::First,
+        };
+        let (cot, hash, first) = self.begin(channel, sender, out.len());
         let mut choices = BitVec::zeros(out.len());
-        let Some(hash) = &self.hash else { return Ok(choices) };
-        let first = self.next;
-        self.next += out.len() as u64;
         let mut at = 0;
-        let result = self.cot.extend_each(channel, out.len(), &mut |rows| {
+        let result = cot.extend_each(channel, out.len(), &mut |rows| {
             choices.set_lsbs(at, rows);
             hash.cot_to_rot_receiver(first + at as u64, rows, &mut out[at..at + rows.len()]);
             at += rows.len();

@@ -48,10 +48,10 @@ fn seeds_serve_as_any_other_source() {
     let choices = BitVec::random(900, &mut prg(6));
     let messages: Vec<[Block; 2]> = (0..900).map(|i| [Block::new(2 * i), Block::new(2 * i + 1)]).collect();
     let ((), got) = common::run(
-        |ch| RotToOt::new(CotToRot::new(DealtSender::setup(ch, s)?, &mut prg(1))).send(ch, &messages),
+        |ch| RotToOt::new(CotToRot::new(DealtSender::setup(ch, s)?)).send(ch, &messages),
         |ch| {
             let mut got = vec![Block::ZERO; 900];
-            let mut ot = RotToOt::new(CotToRot::new(DealtReceiver::setup(ch, r)?, &mut prg(2)));
+            let mut ot = RotToOt::new(CotToRot::new(DealtReceiver::setup(ch, r)?));
             ot.receive(ch, &choices, &mut got)?;
             Ok(got)
         },

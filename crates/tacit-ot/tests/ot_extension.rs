@@ -140,11 +140,11 @@ fn setups() {
     let (mut sender, mut receiver) = run(
         |channel| {
             let first = KosReceiver::setup(channel, &*base::default(), &mut prg(2))?;
-            KosSender::from_rot(channel, &mut CotToRot::new(first, &mut prg(3)), &mut prg(4))
+            KosSender::from_rot(channel, &mut CotToRot::new(first), &mut prg(4))
         },
         |channel| {
             let first = KosSender::setup(channel, &*base::default(), &mut prg(5))?;
-            KosReceiver::from_rot(channel, &mut CotToRot::new(first, &mut prg(6)), &mut prg(7))
+            KosReceiver::from_rot(channel, &mut CotToRot::new(first), &mut prg(7))
         },
     );
     let (v, w) = run(
@@ -205,8 +205,7 @@ fn check_rots(pairs: &[[Block; 2]], choices: &BitVec, got: &[Block]) {
 #[test]
 fn random_ot() {
     let (sender, receiver) = kos();
-    let (mut sender, mut receiver) =
-        (CotToRot::new(sender, &mut prg(8)), CotToRot::new(receiver, &mut prg(9)));
+    let (mut sender, mut receiver) = (CotToRot::new(sender), CotToRot::new(receiver));
     let mut seen = Vec::new();
     for n in SIZES {
         let (pairs, (choices, got)) = run(
@@ -241,7 +240,7 @@ fn random_ot_separates_equal_rows() {
             Ok(())
         }
     }
-    let mut rot = CotToRot::new(Constant(Block::new(9)), &mut prg(1));
+    let mut rot = CotToRot::new(Constant(Block::new(9)));
     let (mut a, _b) = memory::pair();
     let mut seen = Vec::new();
     for n in [20, 300] {
@@ -257,8 +256,8 @@ fn random_ot_separates_equal_rows() {
 #[test]
 fn chosen_blocks() {
     let (sender, receiver) = kos();
-    let mut sender = RotToOt::new(CotToRot::new(sender, &mut prg(8)));
-    let mut receiver = RotToOt::new(CotToRot::new(receiver, &mut prg(9)));
+    let mut sender = RotToOt::new(CotToRot::new(sender));
+    let mut receiver = RotToOt::new(CotToRot::new(receiver));
     // Past one chunk of 2^18.
     for n in [0, 1, 128, 129, 300_000] {
         let mut messages = vec![[Block::ZERO; 2]; n];
@@ -280,8 +279,8 @@ fn chosen_blocks() {
 #[test]
 fn chosen_strings() {
     let (sender, receiver) = iknp();
-    let mut sender = RotToOt::new(CotToRot::new(sender, &mut prg(8)));
-    let mut receiver = RotToOt::new(CotToRot::new(receiver, &mut prg(9)));
+    let mut sender = RotToOt::new(CotToRot::new(sender));
+    let mut receiver = RotToOt::new(CotToRot::new(receiver));
     for lengths in [vec![], vec![0; 3], vec![1; 9], [0, 1, 15, 16, 17, 1000, 100_000].repeat(4)] {
         let mut random = prg(lengths.len() as u128);
         let messages: Vec<[Vec<u8>; 2]> = lengths
@@ -441,9 +440,8 @@ fn parallel_run(threads: usize, n: usize) -> RotRun {
     let (mut sender, mut receiver) = kos();
     let channels = (0..threads).map(|_| memory::pair_with(tacit_net::SessionId([7; 32])));
     let (mut first, mut second): (Vec<_>, Vec<_>) = channels.unzip();
-    let mut seeds = (prg(20), prg(21));
-    let mut senders: Vec<_> = (0..threads).map(|_| CotToRot::new(sender.fork(), &mut seeds.0)).collect();
-    let mut receivers: Vec<_> = (0..threads).map(|_| CotToRot::new(receiver.fork(), &mut seeds.1)).collect();
+    let mut senders: Vec<_> = (0..threads).map(|_| CotToRot::new(sender.fork())).collect();
+    let mut receivers: Vec<_> = (0..threads).map(|_| CotToRot::new(receiver.fork())).collect();
     let mut pairs = vec![[Block::ZERO; 2]; n];
     let mut got = vec![Block::ZERO; n];
     let choices = std::thread::scope(|scope| {

@@ -189,7 +189,7 @@ fn oos_run(code: &Arc<dyn LinearCode>, seed: u128, wrong: &[Wrong]) -> bool {
         let cheater = scope.spawn(move || {
             let kos = KosSender::setup(b, &Dealer(seed), &mut prg(seed + 3)).unwrap();
             let mut pairs = vec![[Block::ZERO; 2]; n];
-            CotToRot::new(kos, &mut prg(seed + 4)).extend(b, &mut pairs).unwrap();
+            CotToRot::new(kos).extend(b, &mut pairs).unwrap();
             pairs
         });
         let sender = OosSender::<2, 6>::setup(&mut a, &Dealer(seed), code.clone(), &mut prg(seed + 2));

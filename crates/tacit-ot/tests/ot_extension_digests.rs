@@ -53,8 +53,8 @@ fn wire_and_outputs_are_as_recorded() {
     let (mut sender, mut receiver) = kos();
     lines += &cot_line("kos-cot-fork 300", 300, sender.fork(), receiver.fork());
     let (sender, receiver) = kos();
-    let mut sender = CotToRot::new(sender, &mut prg(4));
-    let mut receiver = CotToRot::new(receiver, &mut prg(5));
+    let mut sender = CotToRot::new(sender);
+    let mut receiver = CotToRot::new(receiver);
     lines += &line(
         "kos-rot 1000",
         |channel| {
@@ -84,8 +84,8 @@ fn wire_and_outputs_are_as_recorded() {
         },
     );
     let (sender, receiver) = kos();
-    let mut sender = RotToOt::new(CotToRot::new(sender, &mut prg(4)));
-    let mut receiver = RotToOt::new(CotToRot::new(receiver, &mut prg(5)));
+    let mut sender = RotToOt::new(CotToRot::new(sender));
+    let mut receiver = RotToOt::new(CotToRot::new(receiver));
     let lengths = [0, 1, 15, 16, 17, 1000];
     lines += &line(
         "ot-strings 6",

@@ -93,14 +93,14 @@ fn random_and_chosen_messages() {
         let choices = BitVec::random(n as usize, &mut prg(9));
         let (pairs, (bits, rots, got)) = common::run(
             |ch| {
-                let mut rot = CotToRot::new(s(ch), &mut prg(3));
+                let mut rot = CotToRot::new(s(ch));
                 let mut pairs = vec![[Block::ZERO; 2]; 777];
                 rot.extend(ch, &mut pairs)?;
                 RotToOt::new(rot).send(ch, &messages)?;
                 Ok(pairs)
             },
             |ch| {
-                let mut rot = CotToRot::new(r(ch), &mut prg(4));
+                let mut rot = CotToRot::new(r(ch));
                 let mut rots = vec![Block::ZERO; 777];
                 let bits = rot.extend(ch, &mut rots)?;
                 let mut got = vec![Block::ZERO; n as usize];

@@ -69,14 +69,14 @@ fn reversed<F: Field>(name: &str, security: Security) -> String {
     let [x, y] = [1, 2].map(|seed| F::from_block(prg(seed).block()));
     let sender = |ch: &mut Channel| -> Result<Vec<u8>> {
         let mut b = [F::ZERO; 40];
-        let mut rot = CotToRot::new(KosSender::setup(ch, &Dealer(1), &mut prg(4))?, &mut prg(5));
+        let mut rot = CotToRot::new(KosSender::setup(ch, &Dealer(1), &mut prg(4))?);
         reverse::send(ch, &mut rot, x, &mut b[..20])?;
         SilentVoleSender::setup(ch, &Dealer(2), &mut prg(6), x, security)?.reverse(ch, &mut b[20..])?;
         Ok(elements(&b))
     };
     let receiver = |ch: &mut Channel| -> Result<Vec<u8>> {
         let mut c = [F::ZERO; 40];
-        let mut rot = CotToRot::new(KosReceiver::setup(ch, &Dealer(1), &mut prg(7))?, &mut prg(8));
+        let mut rot = CotToRot::new(KosReceiver::setup(ch, &Dealer(1), &mut prg(7))?);
         reverse::receive(ch, &mut rot, &[y; 20], &mut c[..20])?;
         SilentVoleReceiver::setup(ch, &Dealer(2), &mut prg(9), security)?.reverse(
             ch,

@@ -25,7 +25,7 @@ fn configs(count: usize) -> Vec<Config> {
 }
 
 fn sender(channel: &mut Channel, config: Config) -> Result<(Block, Vec<Block>)> {
-    let mut rot = CotToRot::new(KosSender::setup(channel, &Dealer(1), &mut prg(2))?, &mut prg(3));
+    let mut rot = CotToRot::new(KosSender::setup(channel, &Dealer(1), &mut prg(2))?);
     let mut s = PaperSender::make(channel, &mut rot, config, &mut prg(4))?;
     let mut out = vec![Block::ONES; config.count];
     let (one, rest) = out.split_at_mut(config.count / 3);
@@ -36,7 +36,7 @@ fn sender(channel: &mut Channel, config: Config) -> Result<(Block, Vec<Block>)> 
 }
 
 fn receiver(channel: &mut Channel, config: Config) -> Result<Vec<Block>> {
-    let mut rot = CotToRot::new(KosReceiver::setup(channel, &Dealer(1), &mut prg(5))?, &mut prg(6));
+    let mut rot = CotToRot::new(KosReceiver::setup(channel, &Dealer(1), &mut prg(5))?);
     let mut r = PaperReceiver::make(channel, &mut rot, config, &mut prg(7))?;
     let mut out = vec![Block::ONES; config.count];
     r.extend(channel, &mut out)?;

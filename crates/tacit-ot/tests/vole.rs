@@ -73,12 +73,10 @@ fn chosen<F: Field>(security: Security) {
     let (x, y): (F, Vec<F>) = (random(1, &mut seeds)[0], random(300, &mut seeds));
     let y: Vec<F> = y.into_iter().chain([F::ZERO, F::ONE, -F::ONE]).collect();
     let n = y.len();
-    let rot_sender = |ch: &mut Channel, prg: &mut Prg| {
-        KosSender::setup(ch, &*base::default(), prg).map(|kos| CotToRot::new(kos, prg))
-    };
-    let rot_receiver = |ch: &mut Channel, prg: &mut Prg| {
-        KosReceiver::setup(ch, &*base::default(), prg).map(|kos| CotToRot::new(kos, prg))
-    };
+    let rot_sender =
+        |ch: &mut Channel, prg: &mut Prg| KosSender::setup(ch, &*base::default(), prg).map(CotToRot::new);
+    let rot_receiver =
+        |ch: &mut Channel, prg: &mut Prg| KosReceiver::setup(ch, &*base::default(), prg).map(CotToRot::new);
     let (b, c) = common::run(
         |ch| {
             let mut b = vec![F::ZERO; n];

@@ -490,7 +490,7 @@ impl Job {
             ),
             Kind::Rot => self.pieces(
                 channels,
-                cots.into_iter().map(|cot| CotToRot::new(cot, prg)).collect(),
+                cots.into_iter().map(CotToRot::new).collect(),
                 |rot, channel, out: &mut [[Block; 2]]| {
                     Ok(rot.extend(channel, out).map(|()| BitVec::default())?)
                 },
@@ -498,7 +498,7 @@ impl Job {
             ),
             Kind::Ot => self.pieces(
                 channels,
-                cots.into_iter().map(|cot| (RotToOt::new(CotToRot::new(cot, prg)), prg.fork())).collect(),
+                cots.into_iter().map(|cot| (RotToOt::new(CotToRot::new(cot)), prg.fork())).collect(),
                 |(ot, prg), channel, out: &mut [[Block; 2]]| {
                     prg.fill_blocks(out.as_flattened_mut());
                     Ok(ot.send(channel, out).map(|()| BitVec::default())?)
@@ -544,13 +544,13 @@ impl Job {
             ),
             Kind::Rot => self.pieces(
                 channels,
-                cots.into_iter().map(|cot| CotToRot::new(cot, prg)).collect(),
+                cots.into_iter().map(CotToRot::new).collect(),
                 |rot, channel, out: &mut [Block]| Ok(rot.extend(channel, out)?),
                 &mut each,
             ),
             Kind::Ot => self.pieces(
                 channels,
-                cots.into_iter().map(|cot| (RotToOt::new(CotToRot::new(cot, prg)), prg.fork())).collect(),
+                cots.into_iter().map(|cot| (RotToOt::new(CotToRot::new(cot)), prg.fork())).collect(),
                 |(ot, prg), channel, out: &mut [Block]| {
                     let choices = BitVec::random(out.len(), prg);
                     ot.receive(channel, &choices, out)?;

@@ -251,12 +251,6 @@ impl Pick {
         };
         if request.kind != Kind::Cot {
             work.aes += n * hashing_ns(self.protocol.name);
-            // The hash's salt.
-            work.streamed += 16.0;
-            if !self.protocol.name.starts_with("ferret") {
-                // The receiver waits for the hash's salt before it begins.
-                work.trips += 0.8;
-            }
         }
         if request.kind == Kind::Ot {
             // The receiver sends a bit, the sender both messages under their pads.
@@ -582,8 +576,8 @@ mod tests {
         let far = find(&link(8.0, 100), Kind::Cot);
         assert!(((far.time - slow.time).as_secs_f64() - 0.11).abs() < 1e-6, "{far:?}");
         let chosen = find(&link(8.0, 0), Kind::Ot);
-        // The receiver's salt, corrections, and both messages.
-        assert_eq!(chosen.bytes, ((1u64 << 20) as f64 * (15.875 + 32.125) + 16.0 + SETUP_BYTES) as u64);
+        // The receiver's corrections, and both messages.
+        assert_eq!(chosen.bytes, ((1u64 << 20) as f64 * (15.875 + 32.125) + SETUP_BYTES) as u64);
         assert!(slow.assumptions.iter().all(|name| !name.is_empty()) && !slow.assumptions.is_empty());
     }
 
@@ -629,8 +623,8 @@ mod tests {
             let mut pairs = vec![[Block::ZERO; 2]; n];
             match request.kind {
                 Kind::Cot => cot.extend(channel, &mut vec![Block::ZERO; n]),
-                Kind::Rot => CotToRot::new(cot, &mut prg).extend(channel, &mut pairs),
-                Kind::Ot => RotToOt::new(CotToRot::new(cot, &mut prg)).send(channel, &pairs),
+                Kind::Rot => CotToRot::new(cot).extend(channel, &mut pairs),
+                Kind::Ot => RotToOt::new(CotToRot::new(cot)).send(channel, &pairs),
             }
             .unwrap();
             channel.flush().unwrap();
@@ -642,10 +636,8 @@ mod tests {
             let mut out = vec![Block::ZERO; n];
             match request.kind {
                 Kind::Cot => cot.extend(channel, &mut out),
-                Kind::Rot => CotToRot::new(cot, &mut prg).extend(channel, &mut out).map(|_| ()),
-                Kind::Ot => {
-                    RotToOt::new(CotToRot::new(cot, &mut prg)).receive(channel, &BitVec::zeros(n), &mut out)
-                }
+                Kind::Rot => CotToRot::new(cot).extend(channel, &mut out).map(|_| ()),
+                Kind::Ot => RotToOt::new(CotToRot::new(cot)).receive(channel, &BitVec::zeros(n), &mut out),
             }
             .unwrap();
             channel.flush().unwrap();

@@ -95,7 +95,7 @@ impl<const K: usize, const W: usize> OosSender<K, W> {
         prg: &mut Prg,
     ) -> Result<Self> {
         fits::<K, W>(&*code)?;
-        let mut rot = CotToRot::new(KosReceiver::setup(channel, base, prg)?, prg);
+        let mut rot = CotToRot::new(KosReceiver::setup(channel, base, prg)?);
         let mut seeds = scratch(code.length());
         let choices = rot.extend(channel, &mut seeds)?;
         channel.flush()?;
@@ -259,7 +259,7 @@ impl<const K: usize, const W: usize> OosReceiver<K, W> {
         prg: &mut Prg,
     ) -> Result<Self> {
         fits::<K, W>(&*code)?;
-        let mut rot = CotToRot::new(KosSender::setup(channel, base, prg)?, prg);
+        let mut rot = CotToRot::new(KosSender::setup(channel, base, prg)?);
         let mut seeds = Zeroizing::new(vec![[Block::ZERO; 2]; code.length()]);
         rot.extend(channel, &mut seeds)?;
         Ok(Self::with(code, ReceiverColumns::new(&seeds), prg.fork(), Spent::default()))

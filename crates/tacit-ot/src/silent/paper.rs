@@ -221,11 +221,11 @@ mod tests {
             (Prg::from_seed(Block::new(seed + 1)), Prg::from_seed(Block::new(seed + 2)));
         let (_, received) = memory::run(
             |ch| {
-                let mut rot = CotToRot::new(dealer::DealtSender::setup(ch, s)?, &mut prg_s);
+                let mut rot = CotToRot::new(dealer::DealtSender::setup(ch, s)?);
                 PaperSender::make_with(ch, &mut rot, config, &mut prg_s, change).map(|_| ())
             },
             |ch| {
-                let mut rot = CotToRot::new(dealer::DealtReceiver::setup(ch, r)?, &mut prg_r);
+                let mut rot = CotToRot::new(dealer::DealtReceiver::setup(ch, r)?);
                 PaperReceiver::make(ch, &mut rot, config, &mut prg_r).map(|_| ())
             },
         );

@@ -157,7 +157,7 @@ impl<F: Field> SilentVoleSender<F> {
         security: Security,
     ) -> Result<Self> {
         let core = Core::agree(channel, prg, security, true)?;
-        let rot = CotToRot::new(SourceSender::setup(channel, base, prg, security)?, prg);
+        let rot = CotToRot::new(SourceSender::setup(channel, base, prg, security)?);
         let cope = match security {
             Security::SemiHonest => None,
             Security::Malicious => Some(CopeSender::setup(channel, base, prg, delta)?),
@@ -264,7 +264,7 @@ impl<F: Field> SilentVoleReceiver<F> {
         security: Security,
     ) -> Result<Self> {
         let core = Core::agree(channel, prg, security, false)?;
-        let rot = CotToRot::new(SourceReceiver::setup(channel, base, prg, security)?, prg);
+        let rot = CotToRot::new(SourceReceiver::setup(channel, base, prg, security)?);
         let cope = match security {
             Security::SemiHonest => None,
             Security::Malicious => Some(CopeReceiver::setup::<F>(channel, base, prg)?),

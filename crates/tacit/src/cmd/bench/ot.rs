@@ -189,13 +189,13 @@ impl Lane {
             let cot = job.protocol.senders_with(channel, base, &mut prg, 1, job.tuning)?.remove(0);
             match job.kind {
                 Kind::Cot => Source::CotSender(cot),
-                Kind::Rot | Kind::Ot => Source::RotSender(CotToRot::new(cot, &mut prg)),
+                Kind::Rot | Kind::Ot => Source::RotSender(CotToRot::new(cot)),
             }
         } else {
             let cot = job.protocol.receivers_with(channel, base, &mut prg, 1, job.tuning)?.remove(0);
             match job.kind {
                 Kind::Cot => Source::CotReceiver(cot),
-                Kind::Rot | Kind::Ot => Source::RotReceiver(CotToRot::new(cot, &mut prg)),
+                Kind::Rot | Kind::Ot => Source::RotReceiver(CotToRot::new(cot)),
             }
         };
         channel.flush()?;
