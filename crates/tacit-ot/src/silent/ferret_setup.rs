@@ -26,7 +26,7 @@ const KOS_BYTES: f64 = 15.94;
 /// Round trips in which the parties exchange the seeds of a Ferret.
 const SEEDS_TRIPS: f64 = 1.0;
 /// ns a sample of uniform noise by the noise vector's size over the cache: the trees, and scattering their leaves.
-const UNI_NOISE: [(f64, f64); 3] = [(10.0, 24.0), (22.0, 18.0), (160.0, 33.0)];
+const UNI_NOISE: [(f64, f64); 3] = [(10.0, 34.0), (22.0, 15.0), (160.0, 33.0)];
 
 impl Config {
     /// The set and the lanes that make `count` correlations soonest on `link`, setup included, where each party has
