@@ -15,6 +15,10 @@ pub trait Function: Sync {
     fn shape(&self) -> Shape;
     /// Who owns each input.
     fn owners(&self) -> &[Owner];
+    /// Slots to make room for before inputs are set; those of the inputs, where a walk's are not known before it.
+    fn slots(&self) -> usize {
+        FIRST_INPUT as usize + self.shape().input_bits()
+    }
     /// A fresh walk from the first gate on.
     fn walk(&self) -> Box<dyn Walk + '_>;
 }
@@ -41,6 +45,10 @@ impl Function for Prepared {
 
     fn owners(&self) -> &[Owner] {
         Prepared::owners(self)
+    }
+
+    fn slots(&self) -> usize {
+        self.plan(SIDE_BY_SIDE).slots()
     }
 
     fn walk(&self) -> Box<dyn Walk + '_> {

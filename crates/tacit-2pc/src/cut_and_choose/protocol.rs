@@ -750,6 +750,7 @@ impl Garbling {
         let copies: Vec<Copy> =
             deltas.iter().zip(starts).map(|(&delta, &start)| Copy { delta, start }).collect();
         let mut garbler = HalfGatesGarbler::new(&copies);
+        garbler.reserve(terms.function.slots());
         let mut inputs = zeros(terms.peer.len() * lanes);
         terms.matrix.combine(lanes, peer, &mut inputs);
         for (slot, row) in terms.peer.iter().zip(inputs.chunks_exact(lanes)) {
@@ -912,7 +913,7 @@ impl<C: CotReceiver> Evaluator<C> {
         let mut state = self.prepare(channel, terms, &announced, Some(&encoded), prg, script)?;
         let r = state.receive_input(channel, terms, script)?;
         let expected = state.peer_labels(terms);
-        let mut evaluation = state.evaluation();
+        let mut evaluation = state.evaluation(terms);
         state.receive_labels(channel, terms, &encoded, &expected, &mut evaluation)?;
         let checking = state.checking(terms, &expected);
         drop(expected);
@@ -1062,7 +1063,7 @@ impl EvaluatorState {
         channel.flush()?;
         let r = self.receive_input(channel, terms, script)?;
         let expected = self.peer_labels(terms);
-        let mut evaluation = self.evaluation();
+        let mut evaluation = self.evaluation(terms);
         self.receive_labels(channel, terms, &encoded, &expected, &mut evaluation)?;
         drop(expected);
         self.check_commitments(channel, terms, &mut evaluation, &r)?;
@@ -1088,9 +1089,10 @@ impl EvaluatorState {
         self.finish(channel, terms, input, &r, received, decoding.decoded, prg, script)
     }
 
-    fn evaluation(&self) -> Evaluation {
+    fn evaluation(&self, terms: &Terms<'_>) -> Evaluation {
         let starts = starts(self.start, &self.evaluated);
-        let evaluator = (!starts.is_empty()).then(|| HalfGatesEvaluator::new(&starts));
+        let mut evaluator = (!starts.is_empty()).then(|| HalfGatesEvaluator::new(&starts));
+        evaluator.iter_mut().for_each(|evaluator| evaluator.reserve(terms.function.slots()));
         Evaluation { evaluator, masks: zeros(0) }
     }
 

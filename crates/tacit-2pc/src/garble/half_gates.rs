@@ -134,6 +134,11 @@ impl HalfGatesGarbler {
         &self.deltas
     }
 
+    /// Makes room for so many slots at once; otherwise it is doubled, and copied, as inputs are set slot by slot.
+    pub fn reserve(&mut self, slots: usize) {
+        self.machine.reserve(slots);
+    }
+
     /// AND gates garbled so far, a copy.
     pub fn gates(&self) -> u64 {
         self.machine.gates
@@ -187,6 +192,11 @@ impl HalfGatesEvaluator {
         machine.set(ZERO, &zeros);
         machine.set(ONE, &zeros);
         HalfGatesEvaluator { machine }
+    }
+
+    /// Makes room for so many slots at once; otherwise it is doubled, and copied, as inputs are set slot by slot.
+    pub fn reserve(&mut self, slots: usize) {
+        self.machine.reserve(slots);
     }
 
     /// AND gates evaluated so far, a copy.
