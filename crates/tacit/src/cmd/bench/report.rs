@@ -85,7 +85,7 @@ fn series(points: impl Iterator<Item = (String, f64, f64)>) -> Vec<Series> {
 /// What a line of a plot is about: Ferret's set follows the link and the size, so it is not named there.
 fn line(r: &Record) -> String {
     let mut plain = r.clone();
-    if r.fresh && r.protocol == "ferret" {
+    if r.fresh && r.protocol.starts_with("ferret") {
         plain.variant.clear();
     }
     format!("{} {}{}", who(&plain), r.kind, if r.fresh { ", whole job" } else { "" })
