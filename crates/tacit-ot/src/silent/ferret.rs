@@ -4,17 +4,17 @@
 //!   random-oracle and ideal-permutation models, under LPN with regular noise and, for malicious security, static
 //!   leakage (a cheating sender learns one bit of the noise on average or is caught).
 //! - **Rounds**: an iteration takes two messages, four with the check. **Bytes**: 16·t·(log(N/t) − 1) a lane from the sender
-//!   and an eighth of a byte a level from the receiver; 16 more for a seed and 64 for the check.
+//!   and an eighth of a byte a level from the receiver; 16 more for a seed and 48 for the check.
 //! - **Setup**: correlations from any [`CotSender`]/[`CotReceiver`] pair of the same Δ, KOS as a rule, or a smaller
 //!   Ferret (the two-level setup of section 6.2).
 //!
 //! Deviations from the paper: half-trees and one check a round (see `spcot`); k a power of two; four iterations run
 //! in lockstep with their secrets interleaved, so that one cache line read serves all four (section 6.2 allows one matrix
-//! for many iterations; noise and secrets stay independent); trees are expanded twice instead of being stored, so
-//! that memory holds the LPN secret and one group of trees, whatever the number of outputs.
+//! for many iterations; noise and secrets stay independent); trees of which nobody has asked for all are expanded
+//! again later instead of being stored, so that memory holds the LPN secret and one group of trees, whatever the number of outputs.
 
 use super::half_tree::{HalfTrees, TILES};
-use super::spcot::{self, CheckMessage, Opening, ReceiverTrees, SenderTrees, Shape, Trees, Weights};
+use super::spcot::{self, Check, ReceiverTrees, SenderTrees, Shape, Trees};
 use crate::{CotReceiver, CotSender, Error, Result, Security};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -166,7 +166,7 @@ impl Config {
 
     fn validate(&self) -> Result<()> {
         let p = &self.params;
-        let usable = p.t > 0 && (1..=24).contains(&p.depth) && p.k > 0 && p.k <= 1 << 31;
+        let usable = p.t > 0 && (2..=24).contains(&p.depth) && p.k > 0 && p.k <= 1 << 31;
         if !usable || self.params.samples() * self.lanes.count() <= self.reserve() {
             return Err(Error::Usage { protocol: NAME, what: "the parameter set makes no correlations" });
         }
@@ -392,7 +392,7 @@ impl<'a> Sink<'a> {
 
 impl<T: Trees> Core<T> {
     fn new(config: Config, channel: &Channel, seeds: [Block; 2], reserve: Buffer) -> Self {
-        let mut context = Transcript::new("tacit ferret v1");
+        let mut context = Transcript::new("tacit ferret v2");
         context.append("session", &channel.session_id().0);
         context.append_blocks("seeds", &seeds);
         context.append_u64("k", config.params.k as u64);
@@ -435,6 +435,12 @@ impl<T: Trees> Core<T> {
     fn advance(&mut self) {
         self.rows.advance();
         self.round += 1;
+    }
+
+    /// The check of the trees of the round at work, for malicious security.
+    fn check(&self, shape: Shape) -> Option<Check> {
+        let malicious = self.config.security == Security::Malicious;
+        malicious.then(|| Check::new(&self.context, self.round, shape))
     }
 
     fn exhausted(&self) -> bool {
@@ -596,20 +602,19 @@ impl FerretSender {
         let delta = checked_delta(source)?;
         let mut all = Buffer::zeros(config.reserve_ahead(iterations));
         source.extend(channel, &mut all)?;
-        let (secret, cots, check) = split_ahead(config, shape, &all);
+        let (secret, cots, check_cots) = split_ahead(config, shape, &all);
         let mine = prg.block();
         channel.send_block(mine)?;
         let theirs = channel.recv_block()?;
         let mut core = Core::new(config, channel, [mine, theirs], secret);
         core.context.append_u64("ahead", iterations as u64);
-        let trees = spcot::send(channel, &mut prg, &mut core.expander, delta, shape, &cots)?;
         core.start_ahead(iterations);
-        if config.security == Security::Malicious {
-            let message = CheckMessage::receive(channel)?;
-            let sum = spcot::check_sum(&trees, &mut core.expander, &Weights::new(message.seed, shape));
-            let value = sum ^ message.sender_mask(delta, check);
-            channel.send(&spcot::check_digest(&core.context, core.round, value))?;
-            channel.flush()?;
+        let mut check = core.check(shape);
+        let expander = &mut core.expander;
+        let each = &mut |_, _: &mut [Block]| {};
+        let trees = spcot::send_each(channel, &mut prg, expander, delta, shape, &cots, check.as_mut(), each)?;
+        if let Some(check) = check {
+            check.answer(channel, delta, check_cots)?;
         }
         core.trees = Some(trees);
         Ok(FerretSender { core, delta, prg })
@@ -627,11 +632,11 @@ impl FerretSender {
 
     /// One iteration, which serves `out` as far as it reaches; returns how many.
     ///
-    /// The trees that are expanded for their corrections give the outputs too. A second run over them makes the check's
-    /// sum once its weights are known.
+    /// The trees that are expanded for their corrections give the outputs and the check's sum too.
     fn iterate(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<usize> {
         let shape = self.core.config.shape();
-        let (cots, check) = self.core.begin();
+        let (cots, check_cots) = self.core.begin();
+        let mut check = self.core.check(shape);
         let mut sink = Sink::new(out);
         let Core { rows, expander, .. } = &mut self.core;
         rows.encode_while_waiting(channel, shape.cots().div_ceil(8), sink.rest())?;
@@ -644,14 +649,12 @@ impl FerretSender {
                 sink.end_group(rows);
             }
         };
-        let trees = spcot::send_each(channel, &mut self.prg, expander, self.delta, shape, &cots, &mut each)?;
+        let prg = &mut self.prg;
+        let trees =
+            spcot::send_each(channel, prg, expander, self.delta, shape, &cots, check.as_mut(), &mut each)?;
         let filled = sink.filled;
-        if self.core.config.security == Security::Malicious {
-            let message = CheckMessage::receive(channel)?;
-            let sum = spcot::check_sum(&trees, &mut self.core.expander, &Weights::new(message.seed, shape));
-            let value = sum ^ message.sender_mask(self.delta, &check);
-            channel.send(&spcot::check_digest(&self.core.context, self.core.round, value))?;
-            channel.flush()?;
+        if let Some(check) = check {
+            check.answer(channel, self.delta, &check_cots)?;
         }
         self.core.keep_trees(trees);
         Ok(filled)
@@ -687,22 +690,25 @@ impl FerretReceiver {
         let shape = config.shape_of(iterations)?;
         let mut all = Buffer::zeros(config.reserve_ahead(iterations));
         source.extend(channel, &mut all)?;
-        let (secret, cots, check) = split_ahead(config, shape, &all);
+        let (secret, cots, check_cots) = split_ahead(config, shape, &all);
         let mine = prg.block();
         channel.send_block(mine)?;
         let mut trees = spcot::choose(channel, &mut prg, shape, &cots)?;
         let theirs = channel.recv_block()?;
         let mut core = Core::new(config, channel, [theirs, mine], secret);
         core.context.append_u64("ahead", iterations as u64);
-        trees.receive(channel, &cots)?;
         core.start_ahead(iterations);
-        if config.security == Security::Malicious {
-            let opening = Opening::draw(&mut prg, &trees);
-            opening.send(channel, check)?;
-            let value =
-                spcot::check_sum(&trees, &mut core.expander, &opening.weights) ^ spcot::fold_powers(check);
-            let expected = spcot::check_digest(&core.context, core.round, value);
-            spcot::receive_digest(channel, &expected)?;
+        let mut check = core.check(shape);
+        trees.receive_seed(channel, &cots, check.as_mut())?;
+        for group in 0..shape.groups() {
+            trees.receive_group(channel, group, check.as_mut())?;
+            if let Some(check) = &mut check {
+                trees.expand(&mut core.expander, group, &mut |tile, leaves| check.add(tile, leaves));
+            }
+        }
+        if let Some(check) = check {
+            check.open(channel, check_cots)?;
+            check.verify(channel, NAME, check_cots)?;
         }
         core.trees = Some(trees);
         Ok(FerretReceiver { core, prg })
@@ -722,37 +728,33 @@ impl FerretReceiver {
     /// come, for the outputs and the check together.
     fn iterate(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<usize> {
         let shape = self.core.config.shape();
-        let (cots, check) = self.core.begin();
+        let (cots, check_cots) = self.core.begin();
         let mut trees = spcot::choose(channel, &mut self.prg, shape, &cots)?;
-        let malicious = self.core.config.security == Security::Malicious;
-        let opening = malicious.then(|| Opening::draw(&mut self.prg, &trees));
+        let mut check = self.core.check(shape);
         let mut sink = Sink::new(out);
-        let mut sum = Block::ZERO;
         let Core { rows, expander, .. } = &mut self.core;
         rows.encode_while_waiting(channel, size_of::<Block>(), sink.rest())?;
-        trees.receive_seed(channel, &cots)?;
+        trees.receive_seed(channel, &cots, check.as_mut())?;
         for group in 0..shape.groups() {
             let bytes = size_of::<Block>() * shape.corrections_in(group);
             rows.encode_while_waiting(channel, bytes, sink.rest())?;
-            trees.receive_group(channel, group)?;
+            trees.receive_group(channel, group, check.as_mut())?;
             sink.begin_group(rows);
-            if opening.is_none() && sink.place == Place::Later {
+            if check.is_none() && sink.place == Place::Later {
                 continue;
             }
             trees.expand(expander, group, &mut |tile, leaves| {
-                if let Some(opening) = &opening {
-                    sum ^= opening.weights.sum(tile, leaves);
+                if let Some(check) = &mut check {
+                    check.add(tile, leaves);
                 }
                 sink.add(rows, tile, leaves);
             });
             sink.end_group(rows);
         }
         let filled = sink.filled;
-        if let Some(opening) = opening {
-            opening.send(channel, &check)?;
-            let value = sum ^ spcot::fold_powers(&check);
-            let expected = spcot::check_digest(&self.core.context, self.core.round, value);
-            spcot::receive_digest(channel, &expected)?;
+        if let Some(check) = check {
+            check.open(channel, &check_cots)?;
+            check.verify(channel, NAME, &check_cots)?;
         }
         self.core.keep_trees(trees);
         Ok(filled)
@@ -840,6 +842,7 @@ pub(super) mod dealer {
 
 #[cfg(test)]
 mod tests {
+    use super::super::spcot::cheat::Caught;
     use super::dealer::Dealer;
     use super::*;
     use tacit_net::{LinkModel, memory};
@@ -976,36 +979,27 @@ mod tests {
         }
     }
 
-    /// A sender that follows the protocol but for what `tamper` does to its corrections, its check value and its digest.
+    /// A sender that follows the protocol but for what it changes.
     struct Cheater<'a> {
-        /// Changes the corrections; gets the trees' sums through the honest message.
+        /// Its corrections; gets those of the honest message.
         corrections: &'a (dyn Fn(&mut Vec<Block>) + Sync),
-        /// What to add to the sum Σ χ·v.
-        sum: &'a (dyn Fn(&Weights) -> Block + Sync),
+        /// The leaves of a tile, as it weighs them for the check.
+        leaves: &'a (dyn Fn(usize, &mut [Block]) + Sync),
         digest: &'a (dyn Fn(&mut [u8; 32]) + Sync),
     }
 
     impl Cheater<'_> {
         fn iterate(&self, ch: &mut Channel, s: &mut FerretSender) -> Result<()> {
             let shape = s.core.config.shape();
-            let (cots, check) = s.core.begin();
-            // The honest message is caught on its way out.
-            let mut bits = vec![0u8; shape.cots().div_ceil(8)];
-            ch.recv(&mut bits)?;
-            let (mut a, mut b) = memory::pair_with(ch.session_id());
-            a.send(&bits)?;
-            a.flush()?;
-            let trees = spcot::send(&mut b, &mut s.prg, &mut s.core.expander, s.delta, shape, &cots)?;
-            ch.send_block(a.recv_block()?)?;
-            let mut message = vec![Block::ZERO; shape.corrections()];
-            a.recv_blocks(&mut message)?;
-            (self.corrections)(&mut message);
-            ch.send_blocks(&message)?;
-            let opening = CheckMessage::receive(ch)?;
-            let weights = Weights::new(opening.seed, shape);
-            let sum = spcot::check_sum(&trees, &mut s.core.expander, &weights) ^ (self.sum)(&weights);
-            let value = sum ^ opening.sender_mask(s.delta, &check);
-            let mut digest = spcot::check_digest(&s.core.context, s.core.round, value);
+            let (cots, check_cots) = s.core.begin();
+            let mut check = s.core.check(shape).expect("malicious");
+            let message = Caught::honest(ch, &mut s.prg, &mut s.core.expander, s.delta, shape, &cots)?;
+            let mut corrections = message.corrections.clone();
+            (self.corrections)(&mut corrections);
+            message.send(ch, &corrections)?;
+            message.weigh(&mut s.core.expander, &corrections, &mut check, self.leaves);
+            let masked = ch.recv_block()?;
+            let mut digest = check.digest_for(masked, s.delta, &check_cots);
             (self.digest)(&mut digest);
             ch.send(&digest)?;
             ch.flush()?;
@@ -1040,7 +1034,7 @@ mod tests {
         }
     }
 
-    const HONEST: Cheater<'static> = Cheater { corrections: &|_| {}, sum: &|_| Block::ZERO, digest: &|_| {} };
+    const HONEST: Cheater<'static> = Cheater { corrections: &|_| {}, leaves: &|_, _| {}, digest: &|_| {} };
 
     fn caught(cheater: &Cheater<'_>, seed: u128) -> bool {
         let (result, out) = cheater.run(seed);
@@ -1067,7 +1061,8 @@ mod tests {
         let other_delta =
             |m: &mut Vec<Block>| (0..TINY.depth - 1).for_each(|l| m[4 * l] ^= Block::new(1 << 99));
         assert!(caught(&Cheater { corrections: &other_delta, ..HONEST }, 3));
-        assert!(caught(&Cheater { sum: &|_| Block::ONE, ..HONEST }, 4));
+        let bent = |tile: usize, leaves: &mut [Block]| leaves[9] ^= Block::new((tile == 3) as u128);
+        assert!(caught(&Cheater { leaves: &bent, ..HONEST }, 4));
         assert!(caught(&Cheater { digest: &|d| d[31] ^= 1, ..HONEST }, 5));
     }
 
@@ -1091,12 +1086,13 @@ mod tests {
                 let error = Block::new(0x1234_5678 << 40);
                 let corrections = |m: &mut Vec<Block>| m[0] ^= error;
                 // The guess: bit 0 of the first tree's point is zero, so its leaves 0 and 2 are bent.
-                let sum = |w: &Weights| {
-                    let mut leaves = [Block::ZERO; 4 << 2];
-                    (leaves[0], leaves[8]) = (error, error);
-                    w.sum(0, &leaves)
+                let leaves = |tile: usize, leaves: &mut [Block]| {
+                    if tile == 0 {
+                        leaves[0] ^= error;
+                        leaves[8] ^= error;
+                    }
                 };
-                Cheater { corrections: &corrections, sum: &sum, digest: &|_| {} }.iterate(ch, &mut s)
+                Cheater { corrections: &corrections, leaves: &leaves, ..HONEST }.iterate(ch, &mut s)
             },
             |ch| {
                 let prg = Prg::from_seed(Block::new(!seed));

@@ -14,7 +14,7 @@
 use super::cuckoo::{Buckets, HASHES};
 use super::ferret::{Spent, checked_delta};
 use super::half_tree::HalfTrees;
-use super::spcot::{self, CheckMessage, Opening, Shape, Trees, Weights};
+use super::spcot::{self, Check, Shape, Trees};
 use crate::{CotReceiver, CotSender, Error, Result, Security};
 use tacit_crypto::ggm::LANES;
 use tacit_crypto::lpn::LocalCode;
@@ -106,7 +106,7 @@ impl UniConfig {
     fn validate(&self) -> Result<()> {
         let p = &self.params;
         let sane = p.t > 0
-            && (1..=24).contains(&p.depth)
+            && (2..=24).contains(&p.depth)
             && (1..=1 << 31).contains(&p.k)
             && (LANES..1 << 24).contains(&p.m)
             && (1..1 << 24).contains(&p.q);
@@ -141,7 +141,7 @@ struct Core {
 impl Core {
     fn new(config: UniConfig, channel: &Channel, seeds: [Block; 2], reserve: Buffer) -> Self {
         let p = config.params;
-        let mut context = Transcript::new("tacit ferret-uni v1");
+        let mut context = Transcript::new("tacit ferret-uni v2");
         context.append("session", &channel.session_id().0);
         context.append_blocks("seeds", &seeds);
         for (label, value) in [("k", p.k), ("t", p.t), ("m", p.m), ("q", p.q), ("depth", p.depth)] {
@@ -178,18 +178,21 @@ impl Core {
         (Zeroizing::new(trees.to_vec()), Zeroizing::new(check.to_vec()))
     }
 
-    /// Figure 7, the last step: v[x] = Σ_i s_i[x's place], bucket by bucket, for one group of trees. Returns the check's
-    /// sum over the leaves.
-    fn add_group(&mut self, trees: &dyn Trees, group: usize, weights: Option<&Weights>) -> Block {
+    /// Figure 7, the last step: v[x] = Σ_i s_i[x's place], bucket by bucket, for one group of trees, weighed for the check.
+    fn add_group(&mut self, trees: &dyn Trees, group: usize, mut check: Option<&mut Check>) {
         let Core { expander, noise, offsets, config, .. } = self;
-        let mut sum = Block::ZERO;
         trees.expand(expander, group, &mut |tile, leaves| {
-            if let Some(weights) = weights {
-                sum ^= weights.sum(tile, leaves);
+            if let Some(check) = &mut check {
+                check.add(tile, leaves);
             }
             spread(&config.params, offsets, tile, leaves, noise);
         });
-        sum
+    }
+
+    /// The check of the iteration at work, for malicious security.
+    fn check(&self) -> Option<Check> {
+        let malicious = self.config.security == Security::Malicious;
+        malicious.then(|| Check::new(&self.context, self.round, self.config.shape()))
     }
 
     /// Figure 9, step 5, begins with A·u until `bytes` bytes of the peer's are there: it needs no tree.
@@ -295,25 +298,21 @@ impl FerretUniSender {
         self.core.spent = other.core.spent.clone();
     }
 
-    /// One iteration. The trees that are expanded for their corrections give the noise; a second run over them makes the
-    /// check's sum.
+    /// One iteration. The trees that are expanded for their corrections give the noise and the check's sum.
     fn iterate(&mut self, channel: &mut Channel) -> Result<()> {
         let shape = self.core.config.shape();
-        let (cots, check) = self.core.begin();
+        let (cots, check_cots) = self.core.begin();
         self.core.encode_while_waiting(channel, shape.cots().div_ceil(8))?;
+        let mut check = self.core.check();
         let Core { expander, noise, offsets, config, .. } = &mut self.core;
         let mut each = |tile: usize, leaves: &mut [Block]| {
             spread(&config.params, offsets, tile, leaves, noise);
         };
-        let trees = spcot::send_each(channel, &mut self.prg, expander, self.delta, shape, &cots, &mut each)?;
-        if self.core.config.security == Security::Malicious {
-            self.core.encode_while_waiting(channel, CheckMessage::BYTES)?;
-            let message = CheckMessage::receive(channel)?;
-            let weights = Weights::new(message.seed, shape);
-            let sum = spcot::check_sum(&trees, &mut self.core.expander, &weights);
-            let value = sum ^ message.sender_mask(self.delta, &check);
-            channel.send(&spcot::check_digest(&self.core.context, self.core.round, value))?;
-            channel.flush()?;
+        let prg = &mut self.prg;
+        spcot::send_each(channel, prg, expander, self.delta, shape, &cots, check.as_mut(), &mut each)?;
+        if let Some(check) = check {
+            self.core.encode_while_waiting(channel, Check::OPENING)?;
+            check.answer(channel, self.delta, &check_cots)?;
         }
         self.core.passed();
         Ok(())
@@ -358,26 +357,22 @@ impl FerretUniReceiver {
     /// One iteration. Trees are expanded as their corrections come, for the noise and the check together.
     fn iterate(&mut self, channel: &mut Channel) -> Result<()> {
         let shape = self.core.config.shape();
-        let (cots, check) = self.core.begin();
+        let (cots, check_cots) = self.core.begin();
         let points = self.points();
         let mut trees = spcot::choose_points(channel, points, shape, &cots)?;
-        let malicious = self.core.config.security == Security::Malicious;
-        let opening = malicious.then(|| Opening::draw(&mut self.prg, &trees));
+        let mut check = self.core.check();
         self.core.encode_while_waiting(channel, size_of::<Block>())?;
-        trees.receive_seed(channel, &cots)?;
-        let mut sum = Block::ZERO;
+        trees.receive_seed(channel, &cots, check.as_mut())?;
         for group in 0..shape.groups() {
             let bytes = size_of::<Block>() * shape.corrections_in(group);
             self.core.encode_while_waiting(channel, bytes)?;
-            trees.receive_group(channel, group)?;
-            sum ^= self.core.add_group(&trees, group, opening.as_ref().map(|opening| &opening.weights));
+            trees.receive_group(channel, group, check.as_mut())?;
+            self.core.add_group(&trees, group, check.as_mut());
         }
-        if let Some(opening) = opening {
-            opening.send(channel, &check)?;
+        if let Some(check) = check {
+            check.open(channel, &check_cots)?;
             self.core.encode_while_waiting(channel, spcot::DIGEST)?;
-            let value = sum ^ spcot::fold_powers(&check);
-            let expected = spcot::check_digest(&self.core.context, self.core.round, value);
-            spcot::receive_digest_of(channel, NAME, &expected)?;
+            check.verify(channel, NAME, &check_cots)?;
         }
         self.core.passed();
         Ok(())
@@ -417,6 +412,7 @@ impl CotReceiver for FerretUniReceiver {
 #[cfg(test)]
 mod tests {
     use super::super::ferret::dealer::Dealer;
+    use super::super::spcot::cheat::Caught;
     use super::*;
     use tacit_net::{LinkModel, memory};
 
@@ -500,7 +496,7 @@ mod tests {
                 let shape = config.shape();
                 let (cots, _) = s.core.begin();
                 let trees = spcot::send(ch, &mut s.prg, &mut s.core.expander, s.delta, shape, &cots).unwrap();
-                accumulate(&mut s.core, &trees, None);
+                accumulate(&mut s.core, &trees);
                 s.core.noise.to_vec()
             },
             |ch| {
@@ -510,7 +506,7 @@ mod tests {
                 let points = r.points();
                 let mut trees = spcot::choose_points(ch, points, config.shape(), &cots).unwrap();
                 trees.receive(ch, &cots).unwrap();
-                accumulate(&mut r.core, &trees, None);
+                accumulate(&mut r.core, &trees);
                 r.core.noise.to_vec()
             },
         );
@@ -519,9 +515,8 @@ mod tests {
         assert!(noisy.iter().all(|(v, w)| **w == **v ^ delta));
     }
 
-    fn accumulate(core: &mut Core, trees: &dyn Trees, weights: Option<&Weights>) -> Block {
-        (0..trees.shape().groups())
-            .fold(Block::ZERO, |sum, group| sum ^ core.add_group(trees, group, weights))
+    fn accumulate(core: &mut Core, trees: &dyn Trees) {
+        (0..trees.shape().groups()).for_each(|group| core.add_group(trees, group, None));
     }
 
     /// A sender that gives a bucket the tree of another one: every run is caught, and nothing is put out.
@@ -535,16 +530,11 @@ mod tests {
                     let prg = Prg::from_seed(Block::new(seed));
                     let mut s = FerretUniSender::setup(ch, prg, config, &mut ds)?;
                     let shape = config.shape();
-                    let (cots, check) = s.core.begin();
-                    let mut bits = vec![0u8; shape.cots().div_ceil(8)];
-                    ch.recv(&mut bits)?;
-                    let (mut a, mut b) = memory::pair_with(ch.session_id());
-                    a.send(&bits)?;
-                    a.flush()?;
-                    let trees = spcot::send(&mut b, &mut s.prg, &mut s.core.expander, s.delta, shape, &cots)?;
-                    ch.send_block(a.recv_block()?)?;
-                    let mut message = vec![Block::ZERO; shape.corrections()];
-                    a.recv_blocks(&mut message)?;
+                    let (cots, check_cots) = s.core.begin();
+                    let mut check = s.core.check().expect("malicious");
+                    let expander = &mut s.core.expander;
+                    let message = Caught::honest(ch, &mut s.prg, expander, s.delta, shape, &cots)?;
+                    let mut corrections = message.corrections.clone();
                     // What unmasks one bucket's corrections is put on another's: buckets `seed % 39` and the next.
                     let place = |tree: usize, level| {
                         (tree / LANES * (shape.depth - 1) + level - 1) * LANES + tree % LANES
@@ -554,17 +544,13 @@ mod tests {
                     for level in 1..shape.depth {
                         let (x, y) = (place(one, level), place(other, level));
                         let masks = cots[shape.cot(one, level)] ^ cots[shape.cot(other, level)];
-                        message.swap(x, y);
-                        message[x] ^= masks;
-                        message[y] ^= masks;
+                        corrections.swap(x, y);
+                        corrections[x] ^= masks;
+                        corrections[y] ^= masks;
                     }
-                    ch.send_blocks(&message)?;
-                    let opening = CheckMessage::receive(ch)?;
-                    let sum = accumulate(&mut s.core, &trees, Some(&Weights::new(opening.seed, shape)));
-                    let value = sum ^ opening.sender_mask(s.delta, &check);
-                    ch.send(&spcot::check_digest(&s.core.context, s.core.round, value))?;
-                    ch.flush()?;
-                    Ok(())
+                    message.send(ch, &corrections)?;
+                    message.weigh(expander, &corrections, &mut check, &|_, _| {});
+                    check.answer(ch, s.delta, &check_cots)
                 },
                 |ch| {
                     let prg = Prg::from_seed(Block::new(!seed));

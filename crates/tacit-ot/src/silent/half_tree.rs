@@ -23,7 +23,9 @@ pub(crate) struct HalfTrees {
     cipher: Aes128,
     hashed_zero: Block,
     shared: Buffer,
-    tile: Buffer,
+    /// The leaves of the last tiles, `hold` of them.
+    tiles: Buffer,
+    hold: usize,
 }
 
 impl HalfTrees {
@@ -33,20 +35,31 @@ impl HalfTrees {
         let cipher = Aes128::new(key);
         let hashed_zero = ggm::ccr_keyed(&cipher, Block::ZERO);
         let shared = Buffer::zeros(TREES << depth.min(SHARED_LEVELS));
-        HalfTrees { depth, cipher, hashed_zero, shared, tile: Buffer::zeros(LANES << depth) }
+        HalfTrees { depth, cipher, hashed_zero, shared, tiles: Buffer::zeros(LANES << depth), hold: 1 }
+    }
+
+    /// From now on [`expand`](Self::expand) hands out the leaves of `hold` tiles at a time.
+    pub(crate) fn hold(&mut self, hold: usize) {
+        assert!((1..=TILES).contains(&hold), "one to eight tiles are held");
+        let len = hold * (LANES << self.depth);
+        if self.tiles.len() < len {
+            self.tiles = Buffer::zeros(len);
+        }
+        self.hold = hold;
     }
 
     /// Expands the sender's trees with left roots `roots`: `sums[m - 1]` becomes each tree's XOR of the left nodes of
-    /// level m, and `each(tile, leaves)` gets the leaves of the first `tiles` tiles, leaf by leaf, lane by lane.
+    /// level m. `each(tile, leaves, sums)` gets the leaves of the first `tiles` tiles, leaf by leaf, lane by lane, of as
+    /// many tiles together as are [held](Self::hold), from `tile` on, and the sums, those of these tiles complete.
     pub(crate) fn expand(
         &mut self,
         delta: Block,
         roots: &PerTree,
         tiles: usize,
         sums: &mut [PerTree],
-        mut each: impl FnMut(usize, &mut [Block]),
+        mut each: impl FnMut(usize, &mut [Block], &[PerTree]),
     ) {
-        let HalfTrees { depth, cipher, shared, tile, .. } = self;
+        let HalfTrees { depth, cipher, shared, tiles: held, hold, .. } = self;
         let (depth, shared_depth) = (*depth, (*depth).min(SHARED_LEVELS));
         shared[..TREES].copy_from_slice(roots);
         for (right, root) in shared[TREES..2 * TREES].iter_mut().zip(roots) {
@@ -56,14 +69,19 @@ impl HalfTrees {
         for level in 1..shared_depth {
             ggm::expand_level(cipher, shared, 1 << level, TREES, None, &mut sums[level]);
         }
+        let len = LANES << depth;
         for t in 0..tiles {
+            let slot = t % *hold;
+            let tile = &mut held[slot * len..][..len];
             gather(shared, t, tile);
             for level in shared_depth..depth {
                 let sums = &mut sums[level][LANES * t..][..LANES];
                 ggm::expand_level(cipher, tile, 1 << level, LANES, None, sums);
             }
             ggm::finish_leaves(tile, 1 << depth, LANES, None, &[]);
-            each(t, &mut tile[..LANES << depth]);
+            if slot + 1 == *hold || t + 1 == tiles {
+                each(t - slot, &mut held[..(slot + 1) * len], sums);
+            }
         }
     }
 
@@ -76,7 +94,7 @@ impl HalfTrees {
         tiles: usize,
         mut each: impl FnMut(usize, &mut [Block]),
     ) {
-        let HalfTrees { depth, cipher, hashed_zero, shared, tile } = self;
+        let HalfTrees { depth, cipher, hashed_zero, shared, tiles: tile, .. } = self;
         let (depth, shared_depth) = (*depth, (*depth).min(SHARED_LEVELS));
         let mut sibling = keys[0];
         // XOR of all known nodes of the level: of all leaves but the punctured one, at the end.
@@ -170,8 +188,22 @@ mod tests {
             prg.fill_blocks(&mut roots);
             let mut trees = HalfTrees::new(depth, key);
             let mut sums = vec![[Block::ZERO; TREES]; depth];
-            let mut leaves = Vec::new();
-            trees.expand(delta, &roots, TILES, &mut sums, |_, l| leaves.push(l.to_vec()));
+            let mut leaves: Vec<Vec<Block>> = Vec::new();
+            for hold in [3, 1] {
+                trees.hold(hold);
+                let mut held = Vec::new();
+                trees.expand(delta, &roots, TILES, &mut sums, |t, l, sums| {
+                    let len = LANES << depth;
+                    assert_eq!((t, l.len()), (held.len(), hold.min(TILES - t) * len), "depth {depth}");
+                    held.extend(l.chunks(len).map(|l| l.to_vec()));
+                    let left =
+                        |p: usize| l[p..len / 2].iter().step_by(LANES).fold(Block::ZERO, |a, b| a ^ *b);
+                    let last = sums[depth - 1][LANES * t + 1];
+                    assert_eq!(left(1).to_hex(), last.with_lsb(false).to_hex(), "the sums are there");
+                });
+                assert!(hold == 3 || held == leaves, "leaves do not depend on how many are held");
+                leaves = held;
+            }
             for p in 0..TREES {
                 for (i, leaf) in naive_leaves(&Aes128::new(key), delta, roots[p], depth).iter().enumerate() {
                     assert_eq!(leaves[p / 4][4 * i + p % 4].to_hex(), leaf.with_lsb(false).to_hex());

@@ -11,10 +11,12 @@
 //!   have made correlations equal, and two equal trees punctured on different sides would show Δ, so the sender adds
 //!   a random block to each root, from a seed that it sends once the correlations and the receiver's bits are fixed.
 //! - One check for all trees of a round in place of one a tree: 128 correlations a round. Its weights are the monomials
-//!   of a multilinear polynomial in random field elements times a random element a tile, so soundness is
-//!   (depth + 4)/2^128, and the receiver computes the weights of its secret leaves without a secret index.
-//! - The receiver draws the weights' seed before the corrections arrive and reveals it after all of them did; the sender
-//!   sees what it would see had the seed been drawn then.
+//!   of a multilinear polynomial in random field elements times a random element a tile, and the receiver computes
+//!   the weights of its secret leaves without a secret index.
+//! - Weights are drawn once all corrections are fixed ([`CheckMessage`], used by the protocols of one batch), so soundness is
+//!   (depth + 3)/2^128; or batch of tiles by batch of tiles from a hash chain over the corrections ([`Check`], Ferret's), so it
+//!   is q·(depth + 3)/2^128 against a sender that asks the random oracle q times, and each party weighs leaves while
+//!   they are in cache.
 
 use super::half_tree::{HalfTrees, PerTree, TILES};
 use crate::{Error, Result};
@@ -29,6 +31,8 @@ const TREES: usize = TILES * LANES;
 const SEGMENT: usize = 512;
 /// Corrections leave after so many leaves: the receiver works on them while the sender expands the next trees.
 const FLUSH: usize = 1 << 15;
+/// Leaves that one draw of [`Check`] weighs, unless a tile has more: few draws, and the leaves stay in second-level cache.
+const DRAW: usize = 1 << 13;
 
 /// How many trees of which depth: `tiles` tiles of four.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +74,11 @@ impl Shape {
     pub(crate) fn tiles_in(self, group: usize) -> usize {
         TILES.min(self.tiles - group * TILES)
     }
+
+    /// Tiles that are weighed with one draw of [`Check`]: a divisor of a group's.
+    fn tiles_a_draw(self) -> usize {
+        (DRAW >> (self.depth + LANES.ilog2() as usize)).clamp(1, TILES)
+    }
 }
 
 /// One party's half of a batch of trees, compact: expanding it needs no peer.
@@ -88,15 +97,6 @@ pub(crate) trait Trees {
     fn expand(&self, expander: &mut HalfTrees, group: usize, each: &mut dyn FnMut(usize, &mut [Block])) {
         self.expand_tiles(expander, group * TILES, self.shape().tiles_in(group), each);
     }
-}
-
-/// Σ χ·leaf over all trees: runs over them for the check alone.
-pub(crate) fn check_sum(trees: &dyn Trees, expander: &mut HalfTrees, weights: &Weights) -> Block {
-    let mut sum = Block::ZERO;
-    for group in 0..trees.shape().groups() {
-        trees.expand(expander, group, &mut |tile, leaves| sum ^= weights.sum(tile, leaves));
-    }
-    sum
 }
 
 /// The sender's roots.
@@ -131,8 +131,21 @@ impl Trees for SenderTrees {
     ) {
         let mut sums = vec![[Block::ZERO; TREES]; self.shape.depth];
         let roots = self.roots(first, tiles);
-        expander.expand(self.delta, &roots, tiles, &mut sums, |t, leaves| each(first + t, leaves));
+        expander.expand(self.delta, &roots, tiles, &mut sums, |t, leaves, _| {
+            tile_by_tile(self.shape, first + t, leaves, each);
+        });
         sums.zeroize();
+    }
+}
+
+fn tile_by_tile(
+    shape: Shape,
+    first: usize,
+    leaves: &mut [Block],
+    each: &mut (impl FnMut(usize, &mut [Block]) + ?Sized),
+) {
+    for (t, leaves) in leaves.chunks_exact_mut(LANES << shape.depth).enumerate() {
+        each(first + t, leaves);
     }
 }
 
@@ -141,6 +154,9 @@ impl Trees for SenderTrees {
 pub(crate) struct ReceiverTrees {
     #[zeroize(skip)]
     shape: Shape,
+    /// What was sent for the points.
+    #[zeroize(skip)]
+    bits: Vec<u8>,
     alpha: Vec<u32>,
     keys: Vec<Block>,
 }
@@ -180,10 +196,11 @@ pub(crate) fn send(
     shape: Shape,
     cots: &[Block],
 ) -> Result<SenderTrees> {
-    send_each(channel, prg, expander, delta, shape, cots, &mut |_, _| {})
+    send_each(channel, prg, expander, delta, shape, cots, None, &mut |_, _| {})
 }
 
-/// [`send`], where `each` gets every tile and its leaves, as they are expanded for the corrections.
+/// [`send`], where `each` gets every tile and its leaves, as they are expanded for the corrections, and `check`, for
+/// malicious security, weighs them first.
 pub(crate) fn send_each(
     channel: &mut Channel,
     prg: &mut Prg,
@@ -191,15 +208,20 @@ pub(crate) fn send_each(
     delta: Block,
     shape: Shape,
     cots: &[Block],
+    mut check: Option<&mut Check>,
     each: &mut dyn FnMut(usize, &mut [Block]),
 ) -> Result<SenderTrees> {
     assert_eq!(cots.len(), shape.cots(), "one correlation a level of each tree");
-    let mut bits = vec![0u8; shape.cots().div_ceil(8)];
-    channel.recv(&mut bits)?;
-    let bits = BitVec::from_bytes(&bits, shape.cots());
+    let mut message = vec![0u8; shape.cots().div_ceil(8)];
+    channel.recv(&mut message)?;
+    let bits = BitVec::from_bytes(&message, shape.cots());
     let masked = |i: usize| cots[i] ^ (delta & Block::mask(bits.get(i)));
     let seed = prg.block();
     channel.send_block(seed)?;
+    if let Some(check) = &mut check {
+        check.begin(&message, seed);
+        expander.hold(shape.tiles_a_draw());
+    }
     let roots =
         offsets(seed, shape).enumerate().map(|(p, offset)| offset ^ masked(shape.cot(p, 0))).collect();
     let trees = SenderTrees { shape, delta, roots };
@@ -208,15 +230,22 @@ pub(crate) fn send_each(
     let mut unsent = 0;
     for group in 0..shape.groups() {
         let (first, tiles) = (group * TILES, shape.tiles_in(group));
-        expander
-            .expand(delta, &trees.roots(first, tiles), tiles, &mut sums, |t, leaves| each(first + t, leaves));
         message.clear();
-        for tile in 0..tiles {
-            for (level, sums) in sums.iter().enumerate().skip(1) {
-                let lanes = tile * LANES..(tile + 1) * LANES;
-                message.extend(lanes.map(|p| sums[p] ^ masked(shape.cot(first * LANES + p, level))));
+        let roots = trees.roots(first, tiles);
+        expander.expand(delta, &roots, tiles, &mut sums, |t, leaves, sums| {
+            let from = message.len();
+            for tile in t..t + leaves.len() / (LANES << shape.depth) {
+                for (level, sums) in sums.iter().enumerate().skip(1) {
+                    let lanes = tile * LANES..(tile + 1) * LANES;
+                    message.extend(lanes.map(|p| sums[p] ^ masked(shape.cot(first * LANES + p, level))));
+                }
             }
-        }
+            if let Some(check) = &mut check {
+                check.draw(first + t, &message[from..]);
+                tile_by_tile(shape, first + t, leaves, &mut |tile, leaves| check.add(tile, leaves));
+            }
+            tile_by_tile(shape, first + t, leaves, each);
+        });
         channel.send_blocks(&message)?;
         unsent += (tiles * LANES) << shape.depth;
         if unsent >= FLUSH {
@@ -225,6 +254,7 @@ pub(crate) fn send_each(
         }
     }
     sums.zeroize();
+    expander.hold(1);
     channel.flush()?;
     Ok(trees)
 }
@@ -262,14 +292,15 @@ pub(crate) fn choose_points(
     cots: &[Block],
 ) -> Result<ReceiverTrees> {
     assert_eq!(cots.len(), shape.cots(), "one correlation a level of each tree");
-    let trees = ReceiverTrees { shape, alpha, keys: Vec::new() };
+    let mut trees = ReceiverTrees { shape, bits: Vec::new(), alpha, keys: Vec::new() };
     let mut bits = BitVec::zeros(shape.cots());
     for (i, cot) in cots.iter().enumerate() {
         let (tile, level, lane) = (i / LANES / shape.depth, i / LANES % shape.depth, i % LANES);
         let away = trees.alpha[tile * LANES + lane] >> level & 1 == 0;
         bits.set(i, cot.lsb() ^ away);
     }
-    channel.send(bits.as_bytes())?;
+    trees.bits = bits.as_bytes().to_vec();
+    channel.send(&trees.bits)?;
     channel.flush()?;
     Ok(trees)
 }
@@ -277,13 +308,21 @@ pub(crate) fn choose_points(
 impl ReceiverTrees {
     /// Figure 6, step 5 (a): receives seed and corrections and takes off the masks.
     pub(crate) fn receive(&mut self, channel: &mut Channel, cots: &[Block]) -> Result<()> {
-        self.receive_seed(channel, cots)?;
-        (0..self.shape.groups()).try_for_each(|group| self.receive_group(channel, group))
+        self.receive_seed(channel, cots, None)?;
+        (0..self.shape.groups()).try_for_each(|group| self.receive_group(channel, group, None))
     }
 
-    /// Step 5 (a) for the roots; [`receive_group`](Self::receive_group) of every group in turn follows.
-    pub(crate) fn receive_seed(&mut self, channel: &mut Channel, cots: &[Block]) -> Result<()> {
+    /// Step 5 (a) for the roots; [`receive_group`](Self::receive_group) of every group in turn follows, with the same check.
+    pub(crate) fn receive_seed(
+        &mut self,
+        channel: &mut Channel,
+        cots: &[Block],
+        check: Option<&mut Check>,
+    ) -> Result<()> {
         let seed = channel.recv_block()?;
+        if let Some(check) = check {
+            check.begin(&self.bits, seed);
+        }
         self.keys = cots.to_vec();
         for (p, offset) in offsets(seed, self.shape).enumerate() {
             self.keys[self.shape.cot(p, 0)] ^= offset;
@@ -291,10 +330,19 @@ impl ReceiverTrees {
         Ok(())
     }
 
-    /// Step 5 (a) for the trees of one group.
-    pub(crate) fn receive_group(&mut self, channel: &mut Channel, group: usize) -> Result<()> {
+    /// Step 5 (a) for the trees of one group, and step 7 for them: `check` is then ready to weigh their leaves.
+    pub(crate) fn receive_group(
+        &mut self,
+        channel: &mut Channel,
+        group: usize,
+        check: Option<&mut Check>,
+    ) -> Result<()> {
         let mut corrections = vec![Block::ZERO; self.shape.corrections_in(group)];
         channel.recv_blocks(&mut corrections)?;
+        if let Some(check) = check {
+            check.draw(group * TILES, &corrections);
+            check.add_points(&self.alpha);
+        }
         let tile = self.shape.depth * LANES;
         let keys = self.keys[group * TILES * tile..].chunks_exact_mut(tile);
         for (keys, corrections) in keys.zip(corrections.chunks_exact(tile - LANES)) {
@@ -335,15 +383,19 @@ impl Weights {
         gf128::mul(sum, self.tiles[tile])
     }
 
-    /// χ of leaf `alpha` of tree `lane` in `tile`, the same steps for every alpha.
-    fn of_leaf(&self, tile: usize, lane: usize, alpha: u32) -> Block {
-        let position = ((alpha as u64) << LANES.ilog2()) | lane as u64;
-        let mut weight = self.tiles[tile];
+    /// χ of one leaf a tree, from the first on, the same steps for every alpha.
+    fn of_each(&self, alpha: &[u32]) -> Zeroizing<Vec<Block>> {
+        let mut weights = Zeroizing::new(Vec::with_capacity(alpha.len()));
+        weights.extend((0..alpha.len()).map(|tree| self.tiles[tree / LANES]));
+        let mut chosen = Zeroizing::new(vec![Block::ZERO; alpha.len()]);
         for (i, x) in self.variables.iter().enumerate() {
-            let bit = Block::mask(position >> i & 1 == 1);
-            weight = gf128::mul(weight, (*x & bit) | (Block::ONE & !bit));
+            for (tree, (chosen, weight)) in chosen.iter_mut().zip(&*weights).enumerate() {
+                let position = ((alpha[tree] as u64) << LANES.ilog2()) | (tree % LANES) as u64;
+                *chosen = *weight & Block::mask(position >> i & 1 == 1);
+            }
+            gf128::multiply_add(&mut weights, &chosen, *x ^ Block::ONE);
         }
-        weight
+        weights
     }
 
     /// Figure 6, step 7: φ = Σ χ_α over all trees.
@@ -353,45 +405,147 @@ impl Weights {
 
     /// The sum of the weights of the points, each times the value of its tree.
     pub(crate) fn of_values(&self, trees: &ReceiverTrees, values: impl Iterator<Item = Block>) -> Block {
-        let points = trees.alpha.iter().zip(values).enumerate();
-        points.fold(Block::ZERO, |sum, (i, (&a, value))| {
-            sum ^ gf128::mul(self.of_leaf(i / LANES, i % LANES, a), value)
-        })
+        let weights = self.of_each(&trees.alpha);
+        weights.iter().zip(values).fold(Block::ZERO, |sum, (w, value)| sum ^ gf128::mul(*w, value))
     }
 
     /// The sum of the weights of one leaf a tree.
     pub(crate) fn of_leaves(&self, alpha: &[u32]) -> Block {
-        let weights = alpha.iter().enumerate().map(|(i, &a)| self.of_leaf(i / LANES, i % LANES, a));
-        weights.fold(Block::ZERO, |acc, w| acc ^ w)
+        self.of_each(alpha).iter().fold(Block::ZERO, |sum, w| sum ^ *w)
     }
 }
 
 /// All products of subsets of `variables`: entry q is the product of those whose bit is set in q.
 fn monomials(variables: &[Block]) -> Vec<Block> {
-    let mut out = vec![Block::ONE];
+    let mut out = Vec::with_capacity(1 << variables.len());
+    out.push(Block::ONE);
     for x in variables {
-        for i in 0..out.len() {
-            out.push(gf128::mul(out[i], *x));
-        }
+        let n = out.len();
+        out.extend_from_within(..);
+        gf128::scale(&mut out[n..], *x);
     }
     out
 }
 
-/// What the receiver sends to open the check: the weights' seed and x' = φ ⊕ x*.
+/// The check of a round by Fiat–Shamir, as both parties do it while trees come: [`draw`](Self::draw), then
+/// [`add`](Self::add) for each tile drawn for.
+///
+/// The weights of a batch of tiles are a hash of the context, the round, the receiver's bits, the seed of the offsets and all corrections
+/// so far. The chain is what makes it sound: were a batch's weights a hash of its own corrections alone, a sender
+/// could try errors of each batch by itself until the weighted errors of two cancel, in 2^64 steps, or those of more in
+/// fewer (generalised birthdays). In the chain a batch's error meets a sum that was fixed before its weights were.
+///
+/// The sender's trees are fixed by what the chain hashes and by the correlations under it, which are older than it.
+#[derive(ZeroizeOnDrop)]
+pub(crate) struct Check {
+    #[zeroize(skip)]
+    history: Transcript,
+    #[zeroize(skip)]
+    shape: Shape,
+    /// The weights in use, and the first tile that they are for.
+    #[zeroize(skip)]
+    weights: Vec<Weights>,
+    #[zeroize(skip)]
+    first: usize,
+    /// Σ χ·leaf.
+    sum: Block,
+    /// Σ χ_α, the receiver's.
+    phi: Block,
+}
+
+impl Check {
+    /// The check of round `round` for trees of `shape`.
+    pub(crate) fn new(context: &Transcript, round: u64, shape: Shape) -> Self {
+        let mut history = context.clone();
+        history.append_u64("round", round);
+        Check { history, shape, weights: Vec::new(), first: 0, sum: Block::ZERO, phi: Block::ZERO }
+    }
+
+    /// Bytes that the receiver sends to open it.
+    pub(crate) const OPENING: usize = 16;
+
+    /// Begins the chain with the receiver's bits and the offsets' seed.
+    pub(crate) fn begin(&mut self, bits: &[u8], seed: Block) {
+        self.history.append("bits", bits);
+        self.history.append_blocks("offsets", &[seed]);
+    }
+
+    /// Draws the weights of the tiles whose `corrections` these are, from tile `first` on.
+    pub(crate) fn draw(&mut self, first: usize, corrections: &[Block]) {
+        let tiles = self.shape.tiles_a_draw();
+        self.first = first;
+        self.weights.clear();
+        for corrections in corrections.chunks(tiles * LANES * (self.shape.depth - 1)) {
+            self.history.append_blocks("corrections", corrections);
+            let seed = self.history.challenge_block("weights");
+            self.weights.push(Weights::new(seed, Shape { tiles, ..self.shape }));
+        }
+    }
+
+    /// Adds χ·leaf for the leaves of a tile that weights were drawn for.
+    pub(crate) fn add(&mut self, tile: usize, leaves: &[Block]) {
+        let (tile, tiles) = (tile - self.first, self.shape.tiles_a_draw());
+        self.sum ^= self.weights[tile / tiles].sum(tile % tiles, leaves);
+    }
+
+    /// Figure 6, step 7, for the trees that weights were drawn for: φ += χ_α. `alpha` holds the points of all trees.
+    fn add_points(&mut self, alpha: &[u32]) {
+        let points = alpha[self.first * LANES..].chunks(self.shape.tiles_a_draw() * LANES);
+        for (weights, alpha) in self.weights.iter().zip(points) {
+            self.phi ^= weights.of_leaves(alpha);
+        }
+    }
+
+    /// Figure 6, step 7, at the receiver, after all trees: sends x' = φ ⊕ x*; `cots` are the 128 correlations of the check.
+    pub(crate) fn open(&self, channel: &mut Channel, cots: &[Block]) -> Result<()> {
+        channel.send_block(self.phi ^ fold_bits(cots))?;
+        channel.flush()?;
+        Ok(())
+    }
+
+    /// Figure 6, step 8, at the sender, after all trees: receives x', sends the digest.
+    pub(crate) fn answer(mut self, channel: &mut Channel, delta: Block, cots: &[Block]) -> Result<()> {
+        let masked = channel.recv_block()?;
+        channel.send(&self.digest_for(masked, delta, cots))?;
+        channel.flush()?;
+        Ok(())
+    }
+
+    pub(crate) fn digest_for(&mut self, masked: Block, delta: Block, cots: &[Block]) -> [u8; DIGEST] {
+        self.digest(self.sum ^ fold_powers(cots) ^ gf128::mul(masked, delta))
+    }
+
+    /// Figure 6, step 9, at the receiver: an error in the name of `protocol` when the sender has cheated.
+    pub(crate) fn verify(
+        mut self,
+        channel: &mut Channel,
+        protocol: &'static str,
+        cots: &[Block],
+    ) -> Result<()> {
+        let expected = self.digest(self.sum ^ fold_powers(cots));
+        receive_digest_of(channel, protocol, &expected)
+    }
+
+    /// H', of the end of the chain too.
+    fn digest(&mut self, value: Block) -> [u8; DIGEST] {
+        self.history.append("check", &value.to_bytes());
+        let mut digest = [0u8; DIGEST];
+        self.history.challenge_bytes("digest", &mut digest);
+        digest
+    }
+}
+
+/// What the receiver sends to open a check with weights of its own: the weights' seed and x' = φ ⊕ x*.
 pub(crate) struct CheckMessage {
     pub seed: Block,
     pub masked: Block,
 }
 
 impl CheckMessage {
-    /// Bytes on the wire.
-    pub(crate) const BYTES: usize = 32;
-
     /// Figure 6, step 7; `cots` are the 128 correlations of the check.
     pub(crate) fn send(channel: &mut Channel, seed: Block, phi: Block, cots: &[Block]) -> Result<()> {
-        let x = cots.iter().enumerate().fold(0u128, |acc, (i, c)| acc | (c.lsb() as u128) << i);
         channel.send_block(seed)?;
-        channel.send_block(phi ^ Block::new(x))?;
+        channel.send_block(phi ^ fold_bits(cots))?;
         Ok(())
     }
 
@@ -405,27 +559,9 @@ impl CheckMessage {
     }
 }
 
-/// The receiver's half of the check, made while the sender expands its trees and shown once all corrections are here.
-pub(crate) struct Opening {
-    pub weights: Weights,
-    seed: Block,
-    phi: Block,
-}
-
-impl Opening {
-    pub(crate) fn draw(prg: &mut Prg, trees: &ReceiverTrees) -> Self {
-        let seed = prg.block();
-        let weights = Weights::new(seed, trees.shape);
-        let phi = weights.of_points(trees);
-        Opening { weights, seed, phi }
-    }
-
-    /// Figure 6, step 7; `cots` are the 128 correlations of the check.
-    pub(crate) fn send(&self, channel: &mut Channel, cots: &[Block]) -> Result<()> {
-        CheckMessage::send(channel, self.seed, self.phi, cots)?;
-        channel.flush()?;
-        Ok(())
-    }
+/// x* = Σ x*_i·X^i, the choice bits.
+fn fold_bits(cots: &[Block]) -> Block {
+    Block::new(cots.iter().enumerate().fold(0, |acc, (i, c)| acc | (c.lsb() as u128) << i))
 }
 
 /// Σ cots[i]·X^i: figure 6, step 9.
@@ -468,6 +604,72 @@ pub(crate) fn receive_digest_of(
     }
 }
 
+/// What scripted cheaters share.
+#[cfg(test)]
+pub(crate) mod cheat {
+    use super::*;
+    use tacit_net::memory;
+
+    /// The message of an honest sender, caught on its way out, with its trees.
+    pub(crate) struct Caught {
+        pub trees: SenderTrees,
+        pub bits: Vec<u8>,
+        pub seed: Block,
+        pub corrections: Vec<Block>,
+    }
+
+    impl Caught {
+        pub(crate) fn honest(
+            channel: &mut Channel,
+            prg: &mut Prg,
+            expander: &mut HalfTrees,
+            delta: Block,
+            shape: Shape,
+            cots: &[Block],
+        ) -> Result<Self> {
+            let mut bits = vec![0u8; shape.cots().div_ceil(8)];
+            channel.recv(&mut bits)?;
+            let (mut a, mut b) = memory::pair_with(channel.session_id());
+            a.send(&bits)?;
+            a.flush()?;
+            let trees = send(&mut b, prg, expander, delta, shape, cots)?;
+            let seed = a.recv_block()?;
+            let mut corrections = vec![Block::ZERO; shape.corrections()];
+            a.recv_blocks(&mut corrections)?;
+            Ok(Caught { trees, bits, seed, corrections })
+        }
+
+        /// Sends it on, with `corrections` in place of its own.
+        pub(crate) fn send(&self, channel: &mut Channel, corrections: &[Block]) -> Result<()> {
+            channel.send_block(self.seed)?;
+            channel.send_blocks(corrections)?;
+            channel.flush()?;
+            Ok(())
+        }
+
+        /// Weighs the honest trees, but for what `leaves` changes, by the chain over `corrections`.
+        pub(crate) fn weigh(
+            &self,
+            expander: &mut HalfTrees,
+            corrections: &[Block],
+            check: &mut Check,
+            leaves: &dyn Fn(usize, &mut [Block]),
+        ) {
+            check.begin(&self.bits, self.seed);
+            let mut corrections = corrections;
+            for group in 0..self.trees.shape.groups() {
+                let (these, rest) = corrections.split_at(self.trees.shape.corrections_in(group));
+                corrections = rest;
+                check.draw(group * TILES, these);
+                self.trees.expand(expander, group, &mut |tile, claimed| {
+                    leaves(tile, claimed);
+                    check.add(tile, claimed);
+                });
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -499,6 +701,156 @@ mod tests {
         for (i, a) in corrections.iter().enumerate() {
             for b in &corrections[..i] {
                 assert!(*a ^ *b != delta && a != b, "two trees are equal");
+            }
+        }
+    }
+
+    const SHAPE: Shape = Shape { tiles: 2 * TILES + 1, depth: 5 };
+    /// Tiles of two draws in one group of messages, and of one draw.
+    const APART: [usize; 2] = [1, TILES + 1];
+    const TOGETHER: [usize; 2] = [1, 2];
+
+    fn context(session: u8) -> Transcript {
+        let mut context = Transcript::new("test");
+        context.append("session", &[session]);
+        context
+    }
+
+    /// A sender that knows all points bends the last corrections of one tree in each of `tiles` by `errors`; `claim`
+    /// is what it adds to the two leaves that each spoils, and its chain is over the corrections that it sends or,
+    /// with `old`, over the honest ones up to the second of the tiles.
+    fn bend(tiles: &[usize], errors: &[Block], claim: &[Block], old: bool) -> Result<()> {
+        let mut prg = Prg::from_seed(Block::new(31));
+        let delta = prg.block().with_lsb(true);
+        let mut v = vec![Block::ZERO; SHAPE.cots() + KAPPA];
+        prg.fill_blocks(&mut v);
+        let deal = |v: &Block| (v.with_lsb(false), v.with_lsb(false) ^ (delta & Block::mask(v.lsb())));
+        let (v, w): (Vec<_>, Vec<_>) = v.iter().map(deal).unzip();
+        let alpha = vec![0b01101; SHAPE.tiles * LANES];
+        let (_, result) = memory::run(
+            |ch| -> Result<()> {
+                let mut expander = HalfTrees::new(SHAPE.depth, Block::new(2));
+                let (cots, check_cots) = v.split_at(SHAPE.cots());
+                let prg = &mut Prg::from_seed(Block::new(3));
+                let message = cheat::Caught::honest(ch, prg, &mut expander, delta, SHAPE, cots)?;
+                let mut bent = message.corrections.clone();
+                for (tile, error) in tiles.iter().zip(errors) {
+                    bent[(tile + 1) * LANES * (SHAPE.depth - 1) - LANES] ^= *error;
+                }
+                message.send(ch, &bent)?;
+                let mut check = Check::new(&context(0), 1, SHAPE);
+                let hashed = if old { &message.corrections } else { &bent };
+                message.weigh(&mut expander, hashed, &mut check, &|tile, leaves| {
+                    for (_, claim) in tiles.iter().zip(claim).filter(|(bent, _)| **bent == tile) {
+                        let top = 1 << (SHAPE.depth - 1);
+                        for leaf in [alpha[0] as usize, alpha[0] as usize ^ top] {
+                            leaves[leaf * LANES] ^= *claim;
+                        }
+                    }
+                });
+                check.answer(ch, delta, check_cots)
+            },
+            |ch| {
+                let mut expander = HalfTrees::new(SHAPE.depth, Block::new(2));
+                let (cots, check_cots) = w.split_at(SHAPE.cots());
+                let mut check = Check::new(&context(0), 1, SHAPE);
+                let mut trees = choose_points(ch, alpha.clone(), SHAPE, cots)?;
+                trees.receive_seed(ch, cots, Some(&mut check))?;
+                for group in 0..SHAPE.groups() {
+                    trees.receive_group(ch, group, Some(&mut check))?;
+                    trees.expand(&mut expander, group, &mut |tile, leaves| check.add(tile, leaves));
+                }
+                check.open(ch, check_cots)?;
+                check.verify(ch, "test", check_cots)
+            },
+        );
+        result
+    }
+
+    fn cheated(result: Result<()>) -> bool {
+        match result {
+            Ok(()) => false,
+            Err(Error::Cheated { .. }) => true,
+            Err(other) => panic!("another failure: {other}"),
+        }
+    }
+
+    #[test]
+    fn the_weights_of_what_was_sent_are_the_only_ones_that_pass() {
+        let error = Block::new(0x1234_5678 << 40);
+        assert!(!cheated(bend(&[], &[], &[], false)), "honest");
+        // Whoever knows the points may bend what it likes: the errors are those of its claim.
+        for tiles in [APART, TOGETHER] {
+            assert!(!cheated(bend(&tiles, &[error; 2], &[error; 2], false)), "{tiles:?}: a right guess");
+            assert!(
+                cheated(bend(&tiles, &[error; 2], &[error, Block::ZERO], false)),
+                "{tiles:?}: half a guess"
+            );
+        }
+        // Corrections are replaced after their weights, or those of later tiles, were seen.
+        for tiles in [&APART[..1], &[SHAPE.tiles - 1]] {
+            assert!(
+                cheated(bend(tiles, &[error], &[error], true)),
+                "{tiles:?}: chain over other corrections"
+            );
+        }
+    }
+
+    #[test]
+    fn errors_of_two_tiles_do_not_cancel() {
+        let error = Block::new(1 << 90);
+        for tiles in [APART, TOGETHER] {
+            assert!(cheated(bend(&tiles, &[error; 2], &[], false)), "{tiles:?}");
+        }
+    }
+
+    /// A check that has begun, with weights for its first group.
+    fn begun(session: u8, round: u64, bits: u8, seed: u128, first: u128, later: u128) -> Check {
+        let mut check = Check::new(&context(session), round, SHAPE);
+        check.begin(&[bits], Block::new(seed));
+        for (group, fill) in [(0, first), (1, later)] {
+            check.draw(group * TILES, &vec![Block::new(fill); SHAPE.corrections_in(group)]);
+        }
+        check
+    }
+
+    #[test]
+    fn weights_depend_on_all_that_came_before() {
+        let leaf = |check: &Check, tile: usize| {
+            let mut leaves = vec![Block::ZERO; LANES << SHAPE.depth];
+            leaves[0] = Block::ONE;
+            check.weights[0].sum(tile % TILES, &leaves)
+        };
+        let changed = [
+            begun(0, 1, 2, 3, 4, 5),
+            begun(1, 1, 2, 3, 4, 5),
+            begun(0, 2, 2, 3, 4, 5),
+            begun(0, 1, 3, 3, 4, 5),
+            begun(0, 1, 2, 4, 4, 5),
+            begun(0, 1, 2, 3, 5, 5),
+            begun(0, 1, 2, 3, 4, 6),
+        ];
+        let all: Vec<Block> =
+            changed.iter().flat_map(|check| (0..TILES).map(|tile| leaf(check, tile))).collect();
+        let distinct: std::collections::HashSet<u128> = all.iter().map(|w| w.to_u128()).collect();
+        assert_eq!(distinct.len(), all.len());
+        // The digest is of the chain as well.
+        let digests: std::collections::HashSet<_> =
+            changed.into_iter().map(|mut check| check.digest(Block::ONE)).collect();
+        assert_eq!(digests.len(), 7);
+    }
+
+    /// The weights of points are those that leaves are weighed with.
+    #[test]
+    fn weights_of_points_are_those_of_the_sum() {
+        let mut prg = Prg::from_seed(Block::new(5));
+        for (tiles, depth) in [(1, 2), (3, 4), (2, 9)] {
+            let weights = Weights::new(prg.block(), Shape { tiles, depth });
+            let alpha: Vec<u32> = (0..tiles * LANES).map(|_| prg.below(1 << depth) as u32).collect();
+            for (tree, weight) in weights.of_each(&alpha).iter().enumerate() {
+                let mut leaves = vec![Block::ZERO; LANES << depth];
+                leaves[alpha[tree] as usize * LANES + tree % LANES] = Block::ONE;
+                assert_eq!(weight.to_hex(), weights.sum(tree / LANES, &leaves).to_hex());
             }
         }
     }
