@@ -3,6 +3,7 @@
 //! This is the map A of primal LPN, drawn from a public seed: row `i` has ten indices below k (with repetition), cut
 //! from AES in counter mode.
 
+use crate::simd::lpn::{FAR, Indices, fold};
 use crate::simd::{self, Backend};
 use crate::{Block, aes::Aes128};
 
@@ -54,31 +55,38 @@ impl LocalCode {
             secret.len() == self.k as usize * lanes && out.len().is_multiple_of(lanes),
             "shapes do not match"
         );
-        let mut row = first_row;
-        let mut rest = out;
+        let far = size_of_val(secret) > FAR;
+        let (mut row, mut rest) = (first_row, out);
+        let (mut now, mut next) = (&mut Indices::new(self.k), &mut Indices::new(self.k));
+        self.indices(backend, row / 2, next);
+        if far {
+            next.ask(secret, lanes);
+        }
         while !rest.is_empty() {
+            core::mem::swap(&mut now, &mut next);
             let skip = (row % 2) as usize;
             let rows = (ROWS - skip).min(rest.len() / lanes);
-            let (now, later) = rest.split_at_mut(rows * lanes);
-            let words = self.words(backend, row / 2);
-            let words: &[u32] = bytemuck::cast_slice(&words);
-            simd::lpn::fold(backend, &words[skip * LOCALITY..], self.k, secret, lanes, now);
+            let (out, later) = rest.split_at_mut(rows * lanes);
             row += rows as u64;
             rest = later;
+            if !rest.is_empty() {
+                self.indices(backend, row / 2, next);
+            }
+            let ahead = (far && !rest.is_empty()).then_some(&*next);
+            fold(backend, now, skip, secret, lanes, out, ahead);
         }
     }
 
     /// The ten indices of one row, for tests against a naive product.
     pub fn row(&self, row: u64) -> [u32; LOCALITY] {
-        let words = self.words(Backend::active(), row / 2);
-        let words: &[u32] = bytemuck::cast_slice(&words);
-        let start = (row % 2) as usize * LOCALITY;
-        core::array::from_fn(|i| simd::lpn::index(words[start + i], self.k))
+        let mut indices = Indices::new(self.k);
+        self.indices(Backend::active(), row / 2, &mut indices);
+        indices.row((row % 2) as usize)
     }
 
-    fn words(&self, backend: Backend, pair: u64) -> [Block; BLOCKS] {
+    fn indices(&self, backend: Backend, pair: u64, out: &mut Indices) {
         let mut blocks = [Block::ZERO; BLOCKS];
         simd::aes::counter(backend, self.cipher.round_keys(), 5 * pair, &mut blocks);
-        blocks
+        out.set(backend, bytemuck::cast_slice(&blocks));
     }
 }

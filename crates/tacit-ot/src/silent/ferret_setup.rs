@@ -17,8 +17,8 @@ const DIRECT: usize = 160_000;
 const WIDE: usize = 600_000;
 
 /// ns a correlation by the LPN table's size over the cache, measured: one lane and four.
-const ONE_LANE: [(f64, f64); 5] = [(0.25, 18.0), (0.5, 17.0), (1.0, 20.0), (2.0, 21.0), (8.0, 37.0)];
-const FOUR_LANES: [(f64, f64); 5] = [(1.0, 13.0), (2.0, 11.0), (4.0, 11.5), (8.0, 15.5), (32.0, 35.5)];
+const ONE_LANE: [(f64, f64); 5] = [(0.25, 18.0), (0.5, 17.0), (1.0, 20.0), (2.0, 21.0), (8.0, 25.0)];
+const FOUR_LANES: [(f64, f64); 5] = [(1.0, 13.0), (2.0, 11.0), (4.0, 11.5), (8.0, 12.5), (32.0, 21.0)];
 /// ns a correlation of KOS, and a leaf of a tree that is only expanded.
 const KOS_NS: f64 = 13.0;
 const LEAF_NS: f64 = 3.0;
