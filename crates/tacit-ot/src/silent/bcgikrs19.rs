@@ -18,7 +18,7 @@ use super::code::{BlockAccumulate, LinearCode, QuasiCyclic};
 use super::ferret::Spent;
 use super::half_tree::HalfTrees;
 use super::source::{self, SourceReceiver, SourceSender};
-use super::spcot::{self, CheckMessage, Shape, Trees, Weights};
+use super::spcot::{self, CheckMessage, SEGMENT, Shape, Trees, Weights};
 use crate::{BaseOt, CotReceiver, CotSender, Error, Result, Security};
 use tacit_crypto::ggm::LANES;
 use tacit_crypto::transcript::Transcript;
@@ -78,7 +78,7 @@ impl Code {
 
     /// The noise for `count` results.
     pub(crate) fn noise(self, count: usize) -> Noise {
-        Noise::new(shape_of(self.weight(), count), count)
+        Noise::new(self.weight(), count, 16)
     }
 
     /// The trees for `count` results.
@@ -100,7 +100,7 @@ pub const fn linear_weight(q: usize) -> usize {
 }
 
 /// The cheapest trees for `count` results with at least `weight` noisy positions.
-pub(crate) fn shape_of(weight: usize, count: usize) -> Shape {
+fn shape_of(weight: usize, count: usize) -> Shape {
     let wanted = wanted(count);
     let shapes =
         DEPTHS.map(|depth| Shape { tiles: weight.max(wanted.div_ceil(1 << depth)).div_ceil(LANES), depth });
@@ -113,7 +113,7 @@ fn wanted(count: usize) -> usize {
     2 * (count + 1) + 4096
 }
 
-pub(crate) fn positions(shape: Shape) -> usize {
+fn positions(shape: Shape) -> usize {
     (shape.tiles * LANES) << shape.depth
 }
 
@@ -128,11 +128,17 @@ pub(crate) struct Noise {
 }
 
 impl Noise {
-    fn new(shape: Shape, count: usize) -> Self {
+    fn new(weight: usize, count: usize, grain: usize) -> Self {
+        let shape = shape_of(weight, count);
         // The permutations want a length that a large power of two divides.
-        let grain = 1 << (shape.depth - 6).max(4);
+        let grain = grain.max(1 << (shape.depth - 6));
         let block = wanted(count).div_ceil(shape.tiles * LANES).next_multiple_of(grain);
         Noise { shape, block: block.clamp(1 << DEPTHS.start(), 1 << shape.depth) }
+    }
+
+    /// For the code [`Code::Linear`] and values in a field of `q` elements, in whole segments of the check's weights.
+    pub(crate) fn of_field(q: usize, count: usize) -> Self {
+        Noise::new(linear_weight(q), count, SEGMENT / LANES)
     }
 
     /// Blocks of a tile that are positions, its first ones.

@@ -28,7 +28,8 @@ use tacit_net::Channel;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 const TREES: usize = TILES * LANES;
-const SEGMENT: usize = 512;
+/// What is summed without a tile's weights at a time: a tile's leaves, or its first ones, come in a multiple of it.
+pub(crate) const SEGMENT: usize = 512;
 /// Corrections leave after so many leaves: the receiver works on them while the sender expands the next trees.
 const FLUSH: usize = 1 << 15;
 /// Leaves that one draw of [`Check`] weighs, unless a tile has more: few draws, and the leaves stay in second-level cache.

@@ -9,11 +9,12 @@
 //! Half-trees (2022/1431) whose leaves are hashed, since a noisy leaf must differ by y·Δ with the y of its tree and not by Δ: the
 //! parties' shares of y·Δ come from k correlations a tree, and one correction a tree puts them in place. The check is that of
 //! `spcot`, its weights times y. The code is that of [`Code::Linear`](super::bcgikrs19::Code::Linear); its matrix is binary, so its
-//! distance is that of the binary code, and there are more noisy positions than for k = 1: see `linear_weight`.
+//! distance is that of the binary code, and there are more noisy positions than for k = 1: see
+//! [`linear_weight`](super::bcgikrs19::linear_weight).
 //!
 //! An element of the subfield is a byte of k coordinates in the basis 1, g, g², … of a generator g.
 
-use super::bcgikrs19::{LARGEST_RUN, linear_weight, positions, shape_of};
+use super::bcgikrs19::{LARGEST_RUN, Noise};
 use super::code::{BlockAccumulate, LinearCode};
 use super::ferret::Spent;
 use super::half_tree::HalfTrees;
@@ -99,7 +100,7 @@ struct Core {
 
 /// What a run consists of.
 struct Run {
-    shape: Shape,
+    layout: Noise,
     expander: HalfTrees,
     leaf: Aes128,
     code: BlockAccumulate,
@@ -113,7 +114,7 @@ impl Core {
         prg: &mut Prg,
         sends: bool,
     ) -> Result<Self> {
-        let mut context = Transcript::new("tacit silent subfield vole v1");
+        let mut context = Transcript::new("tacit silent subfield vole v2");
         context.append("session", &channel.session_id().0);
         context.append_u64("degree", field.degree as u64);
         context.append_u64("malicious", (security == Security::Malicious) as u64);
@@ -123,15 +124,15 @@ impl Core {
 
     fn begin(&mut self, count: usize) -> Run {
         self.run += 1;
-        let shape = shape_of(linear_weight(self.field.size()), count);
+        let layout = Noise::of_field(self.field.size(), count);
         let mut context = self.context.clone();
         context.append_u64("run", self.run);
         context.append_u64("count", count as u64);
         Run {
-            shape,
-            expander: HalfTrees::new(shape.depth, context.challenge_block("tree")),
+            layout,
+            expander: HalfTrees::new(layout.shape.depth, context.challenge_block("tree")),
             leaf: Aes128::new(context.challenge_block("leaf")),
-            code: BlockAccumulate::new(context.challenge_block("code"), positions(shape)),
+            code: BlockAccumulate::new(context.challenge_block("code"), layout.positions()),
         }
     }
 
@@ -206,7 +207,8 @@ impl SubfieldSender {
         out: &mut [Block],
         change: impl FnOnce(&mut [Block]),
     ) -> Result<()> {
-        let Run { shape, mut expander, leaf, code } = self.core.begin(out.len());
+        let Run { layout, mut expander, leaf, code } = self.core.begin(out.len());
+        let (shape, tile_len) = (layout.shape, layout.tile_len());
         let (field, delta, lens) = (self.core.field, self.source.delta(), self.core.cots(shape));
         let mut cots = Zeroizing::new(vec![Block::ZERO; lens.iter().sum()]);
         self.source.extend(channel, &mut cots)?;
@@ -215,17 +217,16 @@ impl SubfieldSender {
         let mut bits = vec![0u8; values.len().div_ceil(8)];
         channel.recv(&mut bits)?;
         let bits = BitVec::from_bytes(&bits, values.len());
-        let mut noise = Buffer::zeros(positions(shape));
+        let mut noise = Buffer::zeros(layout.positions());
         let mut corrections = vec![Block::ZERO; shape.tiles * LANES];
-        let tile_len = LANES << shape.depth;
         for group in 0..shape.groups() {
             trees.expand(&mut expander, group, &mut |tile, leaves| {
                 let place = &mut noise[tile * tile_len..][..tile_len];
-                ccr_keyed_into(&leaf, leaves, place);
+                ccr_keyed_into(&leaf, &leaves[..tile_len], place);
                 add_lanes(&mut corrections[tile * LANES..][..LANES], place);
             });
         }
-        // c = Σ leaves + our share of y·Δ.
+        // c = Σ leaves + our share of y·Δ; a leaf that is no position has no part.
         for (tree, (c, v)) in corrections.iter_mut().zip(values.chunks(field.degree)).enumerate() {
             let flipped =
                 |(b, v): (usize, &Block)| *v ^ (delta & Block::mask(bits.get(tree * field.degree + b)));
@@ -265,12 +266,14 @@ impl SubfieldReceiver {
     }
 
     fn run(&mut self, channel: &mut Channel, u: &mut [u8], w: &mut [Block]) -> Result<()> {
-        let Run { shape, mut expander, leaf, code } = self.core.begin(w.len());
+        let Run { layout, mut expander, leaf, code } = self.core.begin(w.len());
+        let (shape, tile_len) = (layout.shape, layout.tile_len());
         let (field, lens) = (self.core.field, self.core.cots(shape));
         let mut cots = Zeroizing::new(vec![Block::ZERO; lens.iter().sum()]);
         self.source.extend(channel, &mut cots)?;
         let [levels, values, check] = split(&cots, lens);
-        let mut trees = spcot::choose(channel, &mut self.prg, shape, levels)?;
+        let points = layout.points(&mut self.prg);
+        let mut trees = spcot::choose_points(channel, points, shape, levels)?;
         // A nonzero value for each tree; the correlations' choice bits become its coordinates.
         let y: Zeroizing<Vec<u8>> = Zeroizing::new(
             (0..shape.tiles * LANES).map(|_| 1 + self.prg.below(field.size() as u64 - 1) as u8).collect(),
@@ -287,14 +290,13 @@ impl SubfieldReceiver {
         for (c, w) in corrections.iter_mut().zip(values.chunks(field.degree)) {
             *c ^= field.combine(w.iter().copied());
         }
-        let (mut noise, mut sparse) = (Buffer::zeros(positions(shape)), Buffer::zeros(positions(shape)));
-        let tile_len = LANES << shape.depth;
+        let (mut noise, mut sparse) = (Buffer::zeros(layout.positions()), Buffer::zeros(layout.positions()));
         for group in 0..shape.groups() {
             trees.expand(&mut expander, group, &mut |tile, leaves| {
-                let place = &mut noise[tile * tile_len..][..tile_len];
+                let (leaves, place) = (&leaves[..tile_len], &mut noise[tile * tile_len..][..tile_len]);
                 ccr_keyed_into(&leaf, leaves, place);
                 // The lowest bit of a half-tree's leaf tells the noisy one.
-                for (place, leaf) in place.iter_mut().zip(&*leaves) {
+                for (place, leaf) in place.iter_mut().zip(leaves) {
                     *place &= !Block::mask(leaf.lsb());
                 }
                 let lanes = tile * LANES..(tile + 1) * LANES;

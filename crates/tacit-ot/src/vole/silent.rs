@@ -16,11 +16,10 @@
 use super::cope::{CopeReceiver, CopeSender, element};
 use super::reverse::{self, chosen_messages, chosen_pairs};
 use crate::convert::CotToRot;
-use crate::silent::bcgikrs19::{LARGEST_RUN, linear_weight, positions, shape_of};
+use crate::silent::bcgikrs19::{LARGEST_RUN, Noise};
 use crate::silent::code::FieldAccumulate;
 use crate::silent::pprf::{Ggm, Leaves, Line, Punctured, equal};
 use crate::silent::source::{self, SourceReceiver, SourceSender};
-use crate::silent::spcot::Shape;
 use crate::{BaseOt, Error, Result, Security, VoleReceiver, VoleSender};
 use core::marker::PhantomData;
 use subtle::ConstantTimeEq;
@@ -44,7 +43,7 @@ struct Core<F> {
 
 /// What a run consists of.
 struct Run<F> {
-    shape: Shape,
+    layout: Noise,
     ggm: Ggm,
     code: FieldAccumulate<F>,
     context: Transcript,
@@ -52,7 +51,7 @@ struct Run<F> {
 
 impl<F: Field> Core<F> {
     fn agree(channel: &mut Channel, prg: &mut Prg, security: Security, sends: bool) -> Result<Self> {
-        let mut context = Transcript::new("tacit silent vole v2");
+        let mut context = Transcript::new("tacit silent vole v3");
         context.append("session", &channel.session_id().0);
         context.append("field", F::NAME.as_bytes());
         context.append_u64("malicious", (security == Security::Malicious) as u64);
@@ -62,11 +61,11 @@ impl<F: Field> Core<F> {
 
     fn begin(&mut self, count: usize) -> Run<F> {
         self.run += 1;
-        let shape = shape_of(linear_weight(usize::MAX), count);
+        let layout = Noise::of_field(usize::MAX, count);
         let mut context = self.context.clone();
         context.append_u64("run", self.run);
-        let code = FieldAccumulate::new(context.challenge_block("code"), positions(shape));
-        Run { shape, ggm: Ggm::new(&context, shape.depth), code, context }
+        let code = FieldAccumulate::new(context.challenge_block("code"), layout.positions());
+        Run { layout, ggm: Ggm::new(&context, layout.shape.depth), code, context }
     }
 
     /// Whether an earlier check failed; if `result` is a failure, the next one did.
@@ -85,23 +84,26 @@ impl<F: Field> Core<F> {
 struct Weights<F> {
     variables: Vec<F>,
     tiles: Vec<F>,
+    tile_len: usize,
 }
 
 impl<F: Field> Weights<F> {
-    fn new(seed: Block, shape: Shape) -> Self {
+    fn new(seed: Block, layout: Noise) -> Self {
         let mut prg = Prg::from_seed(seed);
         let mut draw = |n| (0..n).map(|_| F::from_block(prg.block())).collect();
-        Weights { variables: draw(shape.depth + LANES.ilog2() as usize), tiles: draw(shape.tiles) }
+        let variables = draw(layout.shape.depth + LANES.ilog2() as usize);
+        Weights { variables, tiles: draw(layout.shape.tiles), tile_len: layout.tile_len() }
     }
 
     /// Σ χ·x over all positions.
     fn sum(&self, x: &[F]) -> F {
-        let tile_len = 1 << self.variables.len();
-        let mut tile = Zeroizing::new(vec![F::ZERO; tile_len]);
+        let mut tile = Zeroizing::new(vec![F::ZERO; 1 << self.variables.len()]);
         let mut sum = F::ZERO;
-        for (x, weight) in x.chunks(tile_len).zip(&self.tiles) {
-            tile.copy_from_slice(x);
-            let mut half = tile_len;
+        for (x, weight) in x.chunks(self.tile_len).zip(&self.tiles) {
+            let (positions, rest) = tile.split_at_mut(self.tile_len);
+            positions.copy_from_slice(x);
+            rest.fill(F::ZERO);
+            let mut half = tile.len();
             for variable in self.variables.iter().rev() {
                 half /= 2;
                 let (low, high) = tile.split_at_mut(half);
@@ -188,7 +190,8 @@ impl<F: Field> SilentVoleSender<F> {
         out: &mut [F],
         change: impl FnOnce(&mut [Block]),
     ) -> Result<()> {
-        let Run { shape, mut ggm, code, context } = self.core.begin(out.len());
+        let Run { layout, mut ggm, code, context } = self.core.begin(out.len());
+        let shape = layout.shape;
         let trees = shape.tiles * LANES;
         let mut shares = Zeroizing::new(vec![F::ZERO; trees + 1]);
         match &mut self.cope {
@@ -203,21 +206,22 @@ impl<F: Field> SilentVoleSender<F> {
         }
         let (shares, mask) = shares.split_at(trees);
         let (pads, _) = chosen_pairs(channel, &mut self.rot, shape.cots())?;
-        let mut noise = vec![F::ZERO; positions(shape)];
+        let mut noise = vec![F::ZERO; layout.positions()];
         let mut message = Vec::with_capacity(2 * shape.cots() + shares.len());
         let mut sums = vec![[Line::default(); 2]; shape.depth];
         let mut roots = Line::default();
         let mut corrections = Vec::with_capacity(shares.len());
-        let tiles = noise.chunks_mut(LANES << shape.depth).zip(pads.chunks(LANES * shape.depth));
+        let tiles = noise.chunks_mut(layout.tile_len()).zip(pads.chunks(LANES * shape.depth));
         for ((noise, pads), shares) in tiles.zip(shares.chunks(LANES)) {
             self.prg.fill_blocks(&mut roots);
             let mut totals = [F::ZERO; LANES];
             ggm.expand(&roots, &mut sums, |leaves| {
-                for (i, w) in leaves.w.iter().enumerate() {
+                let Some(place) = noise.get_mut(leaves.start..) else { return };
+                for (i, (place, w)) in place.iter_mut().zip(&*leaves.w).enumerate() {
                     let leaf = F::from_block(*w);
                     totals[i % LANES] = totals[i % LANES] + leaf;
                     // v is what w has apart from u·Δ, so the leaves count negative.
-                    noise[leaves.start + i] = -leaf;
+                    *place = -leaf;
                 }
             });
             for (i, pad) in pads.iter().enumerate() {
@@ -237,7 +241,7 @@ impl<F: Field> SilentVoleSender<F> {
             let mut opened = [Block::ZERO; 2];
             channel.recv_blocks(&mut opened)?;
             let masked: F = element(NAME, opened[1])?;
-            let mine = Weights::new(opened[0], shape).sum(&noise) + mask[0] + self.delta * masked;
+            let mine = Weights::new(opened[0], layout).sum(&noise) + mask[0] + self.delta * masked;
             let binding = binding(&context, &opened);
             let (commitment, opening) = commit(&binding, &mine.to_block().to_bytes(), &mut self.prg);
             channel.send(&commitment.0)?;
@@ -285,24 +289,23 @@ impl<F: Field> SilentVoleReceiver<F> {
     }
 
     /// A tree's point and its nonzero value, for every tree, and a mask.
-    fn noise(&mut self, shape: Shape) -> (Zeroizing<Vec<u32>>, Zeroizing<Vec<F>>) {
-        let trees = shape.tiles * LANES;
-        let mask = (1u64 << shape.depth) - 1;
-        let alpha = (0..trees).map(|_| (self.prg.u64() & mask) as u32).collect();
-        let nonzero = |_| loop {
+    fn noise(&mut self, layout: Noise) -> (Zeroizing<Vec<u32>>, Zeroizing<Vec<F>>) {
+        let alpha = Zeroizing::new(layout.points(&mut self.prg));
+        let nonzero = |_: &u32| loop {
             let y = F::from_block(self.prg.block());
             if y != F::ZERO {
                 return y;
             }
         };
-        let mut values: Zeroizing<Vec<F>> = Zeroizing::new((0..trees).map(nonzero).collect());
+        let mut values: Zeroizing<Vec<F>> = Zeroizing::new(alpha.iter().map(nonzero).collect());
         values.push(F::from_block(self.prg.block()));
-        (Zeroizing::new(alpha), values)
+        (alpha, values)
     }
 
     fn run(&mut self, channel: &mut Channel, u: &mut [F], w: &mut [F]) -> Result<()> {
-        let Run { shape, mut ggm, code, context } = self.core.begin(w.len());
-        let (alpha, values) = self.noise(shape);
+        let Run { layout, mut ggm, code, context } = self.core.begin(w.len());
+        let (shape, tile_len) = (layout.shape, layout.tile_len());
+        let (alpha, values) = self.noise(layout);
         let trees = alpha.len();
         let mut shares = Zeroizing::new(vec![F::ZERO; values.len()]);
         match &mut self.cope {
@@ -326,9 +329,8 @@ impl<F: Field> SilentVoleReceiver<F> {
             let away = Block::mask(choices.get(i));
             keys[i / LANES][i % LANES] = (pair[0] & !away | pair[1] & away) ^ *pad;
         }
-        let mut noise = vec![F::ZERO; positions(shape)];
-        let mut sparse = vec![F::ZERO; positions(shape)];
-        let tile_len = LANES << shape.depth;
+        let mut noise = vec![F::ZERO; layout.positions()];
+        let mut sparse = vec![F::ZERO; layout.positions()];
         for tile in 0..shape.tiles {
             let trees = tile * LANES..(tile + 1) * LANES;
             let mut points = [0; LANES];
@@ -355,7 +357,7 @@ impl<F: Field> SilentVoleReceiver<F> {
         }
         if self.cope.is_some() {
             let seed = self.prg.block();
-            let weights = Weights::new(seed, shape);
+            let weights = Weights::new(seed, layout);
             let opened = [seed, (weights.sum(&sparse) + mask[0]).to_block()];
             channel.send_blocks(&opened)?;
             channel.flush()?;
@@ -375,13 +377,14 @@ impl<F: Field> SilentVoleReceiver<F> {
     }
 }
 
-/// Stores the negative of all leaves but the punctured ones, which count as zero, and sums them.
+/// Stores the negative of all leaves that are positions but the punctured ones, which count as zero, and sums them.
 fn add_leaves<F: Field>(leaves: &Leaves<'_>, points: &[u32; LANES], noise: &mut [F], sums: &mut [F; LANES]) {
-    for (i, w) in leaves.w.iter().enumerate() {
+    let Some(place) = noise.get_mut(leaves.start..) else { return };
+    for (i, (place, w)) in place.iter_mut().zip(&*leaves.w).enumerate() {
         let at = leaves.start + i;
         let leaf = F::from_block(*w).masked(!equal(points[at % LANES], (at / LANES) as u32));
         sums[at % LANES] = sums[at % LANES] + leaf;
-        noise[at] = -leaf;
+        *place = -leaf;
     }
 }
 
