@@ -7,7 +7,7 @@ use tacit_crypto::{BitVec, Block};
 use tacit_net::memory;
 use tacit_ot::convert::{CotToRot, RotToOt};
 use tacit_ot::silent::bcgikrs19::Code;
-use tacit_ot::silent::dealer::{DealtReceiver, DealtSender, Params, ReceiverSeed, SenderSeed, deal};
+use tacit_ot::silent::dealer::{DealtReceiver, DealtSender, Params, ReceiverSeed, SenderSeed, deal, used};
 use tacit_ot::{CotReceiver, CotSender, Error, OtReceiver, OtSender, Result};
 
 fn dealt(code: Code, count: usize, seed: u128) -> (SenderSeed, ReceiverSeed) {
@@ -40,6 +40,20 @@ fn ten_million_take_a_short_seed() {
         assert_eq!(s.to_bytes().len(), 84 + 32);
         assert!(r.to_bytes().len() < most, "{} bytes", r.to_bytes().len());
     }
+}
+
+#[test]
+fn a_used_seed_says_so() {
+    let (s, r) = dealt(Code::Linear, 10, 1);
+    for seed in [s.to_bytes(), r.to_bytes()] {
+        let left = used(&seed);
+        assert_eq!(left.len(), seed.len());
+        for bytes in [&left[..], &used(&left)] {
+            let errors = [SenderSeed::from_bytes(bytes).err(), ReceiverSeed::from_bytes(bytes).err()];
+            assert!(errors.into_iter().all(|e| e.unwrap().to_string().contains("used before")));
+        }
+    }
+    assert!(matches!(SenderSeed::from_bytes(&used(b"")), Err(Error::Usage { .. })));
 }
 
 #[test]

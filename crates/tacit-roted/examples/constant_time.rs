@@ -16,6 +16,7 @@ const CALIBRATION: usize = 20_000;
 const THRESHOLDS: usize = 100;
 /// Runs in one measurement.
 const RUNS: usize = 8;
+/// dudect's. That of a single test, 4.5, lies below what the largest of 101 croppings reads for an operation without branches.
 const LIMIT: f64 = 10.0;
 
 /// A stream that gives the same blocks to every request.

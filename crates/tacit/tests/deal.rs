@@ -68,6 +68,38 @@ fn seeds_serve_transfers_of_every_kind_once() {
 }
 
 #[test]
+fn the_mark_of_a_used_seed_goes_with_its_content() {
+    let bench = Bench::new();
+    let expand = |seed: &str, out: &str| bench.run(&["ot", "expand", "--seed", seed, "--out", out]);
+    deal(&bench, "300", &[], "s", "r");
+    for name in ["s", "r"] {
+        let before = std::fs::read(bench.path(name)).unwrap();
+        expand(name, "x.npz").success();
+        let after = std::fs::read(bench.path(name)).unwrap();
+        assert_eq!((after.len(), &after[9..52]), (before.len(), &before[9..52]));
+        assert!(after[52..].iter().all(|byte| *byte == 0), "secrets of {name} are left");
+        // Said before any work, for which there is no place here.
+        expand(name, "no/such/folder/x.npz").fails_with(3, &[name, "used before"]);
+        std::fs::rename(bench.path(name), bench.path("moved")).unwrap();
+        expand("moved", "y.npz").fails_with(3, &["moved", "used before"]);
+        assert!(!bench.exists("y.npz"));
+    }
+    deal(&bench, "300", &[], "s", "moved");
+    expand("s", "x.npz").success();
+    let file = std::fs::File::open(bench.path("moved")).unwrap();
+    file.lock().unwrap();
+    expand("moved", "y.npz").fails_with(3, &["moved", "in use by another process"]);
+    drop(file);
+    expand("no/such/folder/seed", "y.npz").fails_with(3, &["no/such/folder/seed"]);
+    // A share that finds no place uses nothing up.
+    expand("moved", "no/such/folder/y.npz").fails_with(3, &["no/such/folder"]);
+    expand("moved", "y.npz").success();
+    let (s, r) = (read_npz(&bench.path("x.npz")), read_npz(&bench.path("y.npz")));
+    let (delta, v, w) = (blocks(&s["delta"].2)[0], blocks(&s["v"].2), blocks(&r["w"].2));
+    assert!((0..300).all(|i| w[i] == v[i] ^ if r["u"].2[i] == 1 { delta } else { 0 }));
+}
+
+#[test]
 fn seeds_that_do_not_fit_are_refused_with_the_reason() {
     let bench = Bench::new();
     deal(&bench, "100", &[], "a.s", "a.r");

@@ -34,6 +34,8 @@ use zeroize::{Zeroize, Zeroizing};
 /// The name in errors.
 pub const NAME: &str = "dealt";
 const MAGIC: [u8; 9] = *b"tacitdeal";
+/// In place of the magic where the seed has served.
+const USED: [u8; 9] = *b"tacitused";
 const VERSION: u8 = 2;
 const ID: usize = 32;
 const HEADER: usize = MAGIC.len() + 3 + 8 + ID;
@@ -123,6 +125,10 @@ impl Deal {
     /// Reads the seed of `role`; returns what follows the header.
     fn read(bytes: &[u8], role: Role) -> Result<(Deal, &[u8])> {
         let (magic, rest) = bytes.split_at_checked(MAGIC.len()).ok_or(malformed("the seed is cut short"))?;
+        if magic == USED {
+            let what = "the seed was used before; its correlations serve once; ask the dealer for another";
+            return Err(Error::Usage { protocol: NAME, what });
+        }
         if magic != MAGIC {
             return Err(malformed("this is no seed of a dealer"));
         }
@@ -169,6 +175,17 @@ impl Deal {
         channel.recv(&mut theirs)?;
         if mine == theirs { Ok(()) } else { Err(malformed("the peer's seed is of another deal")) }
     }
+}
+
+/// What takes the place of a seed's bytes once it has served, as long: its header with a mark, and nothing secret.
+///
+/// A file overwritten with it before any output leaves the machine expands no second time, under whatever name.
+pub fn used(seed: &[u8]) -> Vec<u8> {
+    let mut out = vec![0; seed.len().max(HEADER)];
+    let header = seed.len().min(HEADER);
+    out[..header].copy_from_slice(&seed[..header]);
+    out[..USED.len()].copy_from_slice(&USED);
+    out
 }
 
 /// The sender's seed: Δ and the key of the tree.
@@ -262,7 +279,7 @@ impl SenderSeed {
         self.deal.write(Role::Sender, &[Block::as_bytes(&[self.delta, self.key])])
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote. `Malformed` for anything else.
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote. `Usage` for what [`used`] left, `Malformed` for anything else.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let (deal, body) = Deal::read(bytes, Role::Sender)?;
         let [delta, key] = [0, 1].map(|i| block(body, i));
@@ -296,7 +313,7 @@ impl ReceiverSeed {
         self.deal.write(Role::Receiver, &[&points, Block::as_bytes(&self.values), Block::as_bytes(&self.key)])
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote. `Malformed` for anything else.
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote. `Usage` for what [`used`] left, `Malformed` for anything else.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let (deal, body) = Deal::read(bytes, Role::Receiver)?;
         let (points, body) = body.split_at(4 * deal.weight());

@@ -1,15 +1,17 @@
 //! `tacit ot deal`, `tacit ot expand` and `tacit ot --seed`: silent OT with a trusted dealer.
 
-use super::nisc::{CodeArg, read, use_once, write};
+use super::nisc::{CodeArg, read_from, write};
 use super::ot::{Role, Share};
 use crate::cli::Context;
 use crate::cli::output::Output;
 use crate::cli::peer::PeerArgs;
 use serde_json::json;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use tacit::crypto::{BitVec, Prg};
 use tacit::net::Channel;
 use tacit::ot::{AnyReceiver, AnySender, DEALT, Job, Kind, Sent, Tuning};
+use tacit::sealed::Locked;
 use tacit::{Error, Result};
 use tacit_ot::silent::dealer::{self, DealtReceiver, DealtSender, Params, ReceiverSeed, SenderSeed};
 use zeroize::Zeroizing;
@@ -21,7 +23,7 @@ Examples:
   or      tacit ot --connect … --role sender --seed alice.seed --count 10000000 --kind rot --out alice.npz
 
 The dealer knows every correlation: both sides must trust it not to side with the other, and to destroy its copies. A
-seed is as secret as what it expands to, and serves once.";
+seed is as secret as what it expands to, and serves once: its file is wiped then. Never put an old copy back.";
 
 /// A dealer's step.
 #[derive(clap::Args)]
@@ -81,16 +83,31 @@ enum Half {
     Receiver(ReceiverSeed),
 }
 
-/// A seed from its file.
+/// A seed from its file, which no other process can use meanwhile.
 pub struct Seed {
-    file: PathBuf,
+    mark: Mark,
     half: Half,
+}
+
+/// What marks a seed as used.
+struct Mark {
+    path: PathBuf,
+    file: Locked,
+    left: Vec<u8>,
+}
+
+impl Mark {
+    /// Wipes the seed, on the disk. Nothing that hangs on it may leave before.
+    fn used(self) -> Result<()> {
+        self.file.write_at(0, &self.left).map_err(|e| Error::file(&self.path, "cannot be marked as used", e))
+    }
 }
 
 impl Seed {
     fn load(file: &Path, role: Option<Role>) -> Result<Self> {
-        let bytes = read(file)?;
-        let named = |e| Error::Input(format!("{}: {e}", file.display()));
+        let named = |e: &dyn Display| Error::Input(format!("{}: {e}", file.display()));
+        let locked = Locked::open(file).map_err(|e| named(&e))?;
+        let bytes = read_from(file, &*locked)?;
         let half = match role {
             Some(Role::Sender) => SenderSeed::from_bytes(&bytes).map(Half::Sender),
             Some(Role::Receiver) => ReceiverSeed::from_bytes(&bytes).map(Half::Receiver),
@@ -98,7 +115,8 @@ impl Seed {
                 .map(Half::Sender)
                 .or_else(|_| ReceiverSeed::from_bytes(&bytes).map(Half::Receiver)),
         };
-        Ok(Seed { file: file.to_owned(), half: half.map_err(named)? })
+        let half = half.map_err(|e| named(&e))?;
+        Ok(Seed { mark: Mark { path: file.to_owned(), file: locked, left: dealer::used(&bytes) }, half })
     }
 
     /// The seed that `tacit ot --seed` names, for `wanted` transfers.
@@ -122,16 +140,11 @@ impl Seed {
         }
     }
 
-    /// Remembers that the seed served.
-    fn used(file: &Path) -> Result<()> {
-        use_once(file, "seed", "used", "its correlations serve once; ask the dealer for another")
-    }
-
     /// The sender's source of correlations.
     pub fn sender(self, channel: &mut Channel) -> Result<AnySender> {
         let Half::Sender(seed) = self.half else { return Err(other_role()) };
         let sender = DealtSender::setup(channel, seed)?;
-        Seed::used(&self.file)?;
+        self.mark.used()?;
         Ok(AnySender::new(sender))
     }
 
@@ -139,7 +152,7 @@ impl Seed {
     pub fn receiver(self, channel: &mut Channel) -> Result<AnyReceiver> {
         let Half::Receiver(seed) = self.half else { return Err(other_role()) };
         let receiver = DealtReceiver::setup(channel, seed)?;
-        Seed::used(&self.file)?;
+        self.mark.used()?;
         Ok(AnyReceiver::new(receiver))
     }
 }
@@ -166,9 +179,9 @@ pub fn expand(args: &ExpandArgs, context: &Context) -> Result<()> {
             share.received(&BitVec::from_lsbs(&w), &w)?;
         }
     }
-    Seed::used(&args.seed)?;
+    let code = seed.params().code.name();
+    seed.mark.used()?;
     share.finish()?;
-    let object =
-        json!({ "name": "ot expand", "count": count, "code": seed.params().code.name(), "out": args.out });
+    let object = json!({ "name": "ot expand", "count": count, "code": code, "out": args.out });
     context.result(&object, &format!("{count} correlated OTs; our share is in {}", args.out.display()))
 }

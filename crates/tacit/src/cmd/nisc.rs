@@ -278,7 +278,7 @@ fn open(key: &Path, choices: &Path, [answer, question, reply]: [&Path; 3], out: 
 }
 
 /// Remembers beside `file`, some `noun`, that it served; an error when it did before.
-pub(super) fn use_once(file: &Path, noun: &str, what: &str, why: &str) -> Result<()> {
+fn use_once(file: &Path, noun: &str, what: &str, why: &str) -> Result<()> {
     let mut name = file.as_os_str().to_owned();
     name.push(format!(".{what}"));
     let marker = PathBuf::from(name);
@@ -299,9 +299,14 @@ fn sender(path: &Path) -> Result<SenderKey> {
     SenderKey::from_bytes(&read(path)?).map_err(|e| Error::Input(format!("{}: {e}", path.display())))
 }
 
-pub(super) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
+fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
+    read_from(path, open_file(path)?)
+}
+
+/// All of `file`, whose name is `path`.
+pub(super) fn read_from(path: &Path, file: impl Read) -> Result<Zeroizing<Vec<u8>>> {
     let mut bytes = Zeroizing::new(Vec::new());
-    let mut file = open_file(path)?.take(LARGEST_FILE + 1);
+    let mut file = file.take(LARGEST_FILE + 1);
     file.read_to_end(&mut bytes).map_err(|e| Error::file(path, "cannot be read", e))?;
     if bytes.len() as u64 > LARGEST_FILE {
         return Err(Error::Input(format!("{}: larger than any message of this command", path.display())));
