@@ -9,16 +9,7 @@
 use super::component::Planned;
 use super::{Circuit, FIRST_INPUT, Gate, ONE, Wire, ZERO};
 
-pub use tacit_crypto::simd::halfgates::Op;
-
-/// A run of XORs, each of which may read the ones before, then a run of ANDs independent of each other.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Step {
-    /// Number of XORs.
-    pub xors: u32,
-    /// Number of ANDs.
-    pub ands: u32,
-}
+pub use tacit_crypto::simd::halfgates::{Op, Step};
 
 /// Part of a plan: operations over slots, step by step.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -109,6 +100,8 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy)]
 struct Value {
     level: u32,
+    /// XORs in a row that lead to it within its level.
+    depth: u32,
     slot: u32,
     last_use: u32,
     kept: bool,
@@ -120,6 +113,23 @@ struct Node {
     a: u32,
     b: u32,
     out: u32,
+}
+
+/// Counting sort.
+fn stable_sort(items: &mut Vec<u32>, key: impl Fn(u32) -> usize) {
+    let keys = items.iter().map(|&n| key(n)).max().map_or(0, |most| most + 1);
+    let mut starts = vec![0u32; keys + 1];
+    items.iter().for_each(|&n| starts[key(n) + 1] += 1);
+    for i in 1..starts.len() {
+        starts[i] += starts[i - 1];
+    }
+    let mut sorted = vec![0; items.len()];
+    for &n in items.iter() {
+        let at = &mut starts[key(n)];
+        sorted[*at as usize] = n;
+        *at += 1;
+    }
+    *items = sorted;
 }
 
 /// Orders a stream of gates and puts its wires into slots, window by window.
@@ -272,7 +282,7 @@ impl Planner {
             assert!(slot != NONE, "a gate reads a wire that was never written");
             self.current[w] = self.values.len() as u32;
             self.stamp[w] = self.window;
-            self.values.push(Value { level: 0, slot, last_use: NONE, kept: true });
+            self.values.push(Value { level: 0, depth: 0, slot, last_use: NONE, kept: true });
         }
         self.current[w]
     }
@@ -281,7 +291,12 @@ impl Planner {
         let (a, b) = gate.operands();
         let (a, b) = (self.value_of(a), self.value_of(b));
         let and = gate.is_and();
-        let level = self.values[a as usize].level.max(self.values[b as usize].level) + and as u32;
+        let (level, depth) = [a, b]
+            .map(|v| (self.values[v as usize].level, self.values[v as usize].depth))
+            .into_iter()
+            .max()
+            .unwrap_or_default();
+        let (level, depth) = if and { (level + 1, 0) } else { (level, depth + 1) };
         let wire = gate.out() as usize;
         self.reach(gate.out());
         if self.stamp[wire] == self.window || self.place[wire] != NONE {
@@ -289,7 +304,7 @@ impl Planner {
             self.values[overwritten as usize].kept = false;
         }
         let out = self.values.len() as u32;
-        self.values.push(Value { level, slot: NONE, last_use: NONE, kept: true });
+        self.values.push(Value { level, depth, slot: NONE, last_use: NONE, kept: true });
         self.current[wire] = out;
         self.stamp[wire] = self.window;
         self.nodes.push(Node { and, a, b, out });
@@ -310,27 +325,18 @@ impl Planner {
         }
     }
 
-    /// Stable counting sort by (level, XOR before AND); an AND of level l reads values of level l−1.
+    /// Sorts by (level, XOR before AND, depth); an AND of level l reads values of level l−1. XORs of equal depth stand together so
+    /// that few wait for the one just before.
     fn sort_by_level(&mut self) {
-        let key = |values: &[Value], node: &Node| {
-            let level = values[node.out as usize].level as usize;
-            if node.and { 2 * level - 1 } else { 2 * level }
-        };
-        let levels = self.nodes.iter().map(|n| key(&self.values, n)).max().map_or(0, |m| m + 1);
-        let mut starts = vec![0u32; levels + 1];
-        for node in &self.nodes {
-            starts[key(&self.values, node) + 1] += 1;
-        }
-        for i in 1..starts.len() {
-            starts[i] += starts[i - 1];
-        }
-        self.sorted.clear();
-        self.sorted.resize(self.nodes.len(), 0);
-        for (i, node) in self.nodes.iter().enumerate() {
-            let at = &mut starts[key(&self.values, node)];
-            self.sorted[*at as usize] = i as u32;
-            *at += 1;
-        }
+        let Planner { values, nodes, sorted, .. } = self;
+        let made = |node: &Node| values[node.out as usize];
+        sorted.clear();
+        sorted.extend(0..nodes.len() as u32);
+        stable_sort(sorted, |n| made(&nodes[n as usize]).depth as usize);
+        stable_sort(sorted, |n| {
+            let level = 2 * made(&nodes[n as usize]).level as usize;
+            if nodes[n as usize].and { level - 1 } else { level }
+        });
     }
 
     fn emit(&mut self, out: &mut Window) {

@@ -7,9 +7,10 @@
 //! Assumption: MITCCRH is circular correlation robust, with at most two unknown inputs under one key (ideal cipher).
 
 use super::{Evaluate, Garble, GarblingScheme};
-use crate::circuit::{ONE, Op, Piece, ZERO};
-use tacit_crypto::Block;
-use tacit_crypto::simd::{Backend, halfgates};
+use crate::circuit::{ONE, Piece, ZERO};
+use tacit_crypto::simd::Backend;
+use tacit_crypto::simd::halfgates::{self, Gates};
+use tacit_crypto::{Block, Buffer};
 use zeroize::Zeroize;
 
 /// Half-gates as a scheme.
@@ -43,29 +44,29 @@ struct Machine {
     backend: Backend,
     lanes: usize,
     starts: Vec<Block>,
-    labels: Vec<Block>,
+    /// Aligned, so that rows of copies that fill vectors lie within cache lines.
+    labels: Buffer,
     /// AND gates executed so far.
     gates: u64,
 }
 
-impl Drop for Machine {
-    fn drop(&mut self) {
-        self.labels.zeroize();
-    }
-}
-
 impl Machine {
     fn new(starts: Vec<Block>) -> Self {
-        Machine { backend: Backend::active(), lanes: starts.len(), starts, labels: Vec::new(), gates: 0 }
+        Machine {
+            backend: Backend::active(),
+            lanes: starts.len(),
+            starts,
+            labels: Buffer::zeros(0),
+            gates: 0,
+        }
     }
 
     fn reserve(&mut self, slots: usize) {
         let needed = slots * self.lanes;
         if self.labels.len() < needed {
-            // Grown by hand, since the old memory held secrets; at least doubled, since inputs come slot by slot.
-            let mut labels = vec![Block::ZERO; needed.max(2 * self.labels.len())];
+            // At least doubled, since inputs come slot by slot.
+            let mut labels = Buffer::zeros(needed.max(2 * self.labels.len()));
             labels[..self.labels.len()].copy_from_slice(&self.labels);
-            self.labels.zeroize();
             self.labels = labels;
         }
     }
@@ -80,28 +81,13 @@ impl Machine {
         &self.labels[slot as usize * self.lanes..][..self.lanes]
     }
 
-    fn xors(&mut self, ops: &[Op]) {
-        let lanes = self.lanes;
-        if lanes == 1 {
-            let labels = self.labels.as_mut_slice();
-            for op in ops {
-                labels[op.out as usize] = labels[op.a as usize] ^ labels[op.b as usize];
-            }
-            return;
-        }
-        halfgates::xor(self.backend, ops, lanes, &mut self.labels);
+    /// The next gates, with room for their labels.
+    fn next<'a>(&mut self, piece: Piece<'a>) -> Gates<'a> {
+        self.reserve(piece.slots);
+        let first = self.gates;
+        self.gates += piece.ands as u64;
+        Gates { steps: piece.steps, ops: piece.ops, first }
     }
-}
-
-/// Calls `xors` and `ands` on the runs of `piece`.
-fn steps<'a>(piece: Piece<'a>) -> impl Iterator<Item = (&'a [Op], &'a [Op])> {
-    let mut ops = piece.ops;
-    piece.steps.iter().map(move |step| {
-        let (xors, rest) = ops.split_at(step.xors as usize);
-        let (ands, rest) = rest.split_at(step.ands as usize);
-        ops = rest;
-        (xors, ands)
-    })
 }
 
 /// The garbling side of half-gates.
@@ -143,12 +129,6 @@ impl HalfGatesGarbler {
     pub fn gates(&self) -> u64 {
         self.machine.gates
     }
-
-    fn ands(&mut self, ops: &[Op], tables: &mut [[Block; 2]]) {
-        let Machine { backend, starts, labels, gates, .. } = &mut self.machine;
-        halfgates::garble(*backend, ops, *gates, starts, &self.deltas, labels, tables);
-        *gates += ops.len() as u64;
-    }
 }
 
 impl Garble for HalfGatesGarbler {
@@ -165,16 +145,11 @@ impl Garble for HalfGatesGarbler {
     }
 
     fn garble(&mut self, piece: Piece<'_>, tables: &mut [Block]) {
-        let lanes = self.machine.lanes;
-        let (mut tables, rest) = tables.as_chunks_mut::<2>();
-        assert!(tables.len() == piece.ands * lanes && rest.is_empty(), "two blocks a gate and copy");
-        self.machine.reserve(piece.slots);
-        for (xors, ands) in steps(piece) {
-            self.machine.xors(xors);
-            let (now, later) = tables.split_at_mut(ands.len() * lanes);
-            self.ands(ands, now);
-            tables = later;
-        }
+        let (tables, rest) = tables.as_chunks_mut::<2>();
+        assert!(tables.len() == piece.ands * self.lanes() && rest.is_empty(), "two blocks a gate and copy");
+        let gates = self.machine.next(piece);
+        let Machine { backend, starts, labels, .. } = &mut self.machine;
+        halfgates::garble(*backend, gates, starts, &self.deltas, labels, tables);
     }
 }
 
@@ -203,12 +178,6 @@ impl HalfGatesEvaluator {
     pub fn gates(&self) -> u64 {
         self.machine.gates
     }
-
-    fn ands(&mut self, ops: &[Op], tables: &[[Block; 2]]) {
-        let Machine { backend, starts, labels, gates, .. } = &mut self.machine;
-        halfgates::evaluate(*backend, ops, *gates, starts, labels, tables);
-        *gates += ops.len() as u64;
-    }
 }
 
 impl Evaluate for HalfGatesEvaluator {
@@ -225,15 +194,10 @@ impl Evaluate for HalfGatesEvaluator {
     }
 
     fn evaluate(&mut self, piece: Piece<'_>, tables: &[Block]) {
-        let lanes = self.machine.lanes;
-        let (mut tables, rest) = tables.as_chunks::<2>();
-        assert!(tables.len() == piece.ands * lanes && rest.is_empty(), "two blocks a gate and copy");
-        self.machine.reserve(piece.slots);
-        for (xors, ands) in steps(piece) {
-            self.machine.xors(xors);
-            let (now, later) = tables.split_at(ands.len() * lanes);
-            self.ands(ands, now);
-            tables = later;
-        }
+        let (tables, rest) = tables.as_chunks::<2>();
+        assert!(tables.len() == piece.ands * self.lanes() && rest.is_empty(), "two blocks a gate and copy");
+        let gates = self.machine.next(piece);
+        let Machine { backend, starts, labels, .. } = &mut self.machine;
+        halfgates::evaluate(*backend, gates, starts, labels, tables);
     }
 }

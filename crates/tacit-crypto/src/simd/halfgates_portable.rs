@@ -1,7 +1,7 @@
 //! Half-gates in plain Rust.
 
 use super::aes_portable::rekeyed;
-use super::halfgates::Op;
+use super::halfgates::{Gates, Op};
 use crate::Block;
 use crate::hash::sigma;
 use zeroize::Zeroize;
@@ -46,7 +46,42 @@ fn groups(ops: &[Op], first: u64, starts: &[Block], mut each: impl FnMut(&[Block
     }
 }
 
+/// Calls `each` with runs of AND gates that may go together, their first one's number, and the place of its table; does the XORs between.
+fn each_run(
+    gates: Gates<'_>,
+    lanes: usize,
+    labels: &mut [Block],
+    mut each: impl FnMut(&[Op], u64, usize, &mut [Block]),
+) {
+    gates.check(lanes, labels);
+    let mut done = 0;
+    for (xors, ands) in gates.runs() {
+        for op in xors {
+            let [a, b, out] = [op.a, op.b, op.out].map(|slot| slot as usize * lanes);
+            for lane in 0..lanes {
+                labels[out + lane] = labels[a + lane] ^ labels[b + lane];
+            }
+        }
+        if !ands.is_empty() {
+            each(ands, gates.first + done as u64, done * lanes, labels);
+        }
+        done += ands.len();
+    }
+}
+
 pub(super) fn garble(
+    gates: Gates<'_>,
+    starts: &[Block],
+    deltas: &[Block],
+    labels: &mut [Block],
+    tables: &mut [[Block; 2]],
+) {
+    each_run(gates, starts.len(), labels, |ops, first, at, labels| {
+        garble_ands(ops, first, starts, deltas, labels, &mut tables[at..]);
+    });
+}
+
+fn garble_ands(
     ops: &[Op],
     first: u64,
     starts: &[Block],
@@ -54,13 +89,6 @@ pub(super) fn garble(
     labels: &mut [Block],
     tables: &mut [[Block; 2]],
 ) {
-    // With one copy gates are independent; with several a gate may need the one before it.
-    if starts.len() > 1 && ops.len() > 1 {
-        for (gate, (op, tables)) in ops.iter().zip(tables.chunks_exact_mut(starts.len())).enumerate() {
-            garble(std::slice::from_ref(op), first + gate as u64, starts, deltas, labels, tables);
-        }
-        return;
-    }
     groups(ops, first, starts, |keys, places, from| {
         let mut hashes = [[Block::ZERO; 4]; GATES];
         let delta = |i: usize| deltas[(from + i) % deltas.len()];
@@ -81,19 +109,13 @@ pub(super) fn garble(
     });
 }
 
-pub(super) fn evaluate(
-    ops: &[Op],
-    first: u64,
-    starts: &[Block],
-    labels: &mut [Block],
-    tables: &[[Block; 2]],
-) {
-    if starts.len() > 1 && ops.len() > 1 {
-        for (gate, (op, tables)) in ops.iter().zip(tables.chunks_exact(starts.len())).enumerate() {
-            evaluate(std::slice::from_ref(op), first + gate as u64, starts, labels, tables);
-        }
-        return;
-    }
+pub(super) fn evaluate(gates: Gates<'_>, starts: &[Block], labels: &mut [Block], tables: &[[Block; 2]]) {
+    each_run(gates, starts.len(), labels, |ops, first, at, labels| {
+        evaluate_ands(ops, first, starts, labels, &tables[at..]);
+    });
+}
+
+fn evaluate_ands(ops: &[Op], first: u64, starts: &[Block], labels: &mut [Block], tables: &[[Block; 2]]) {
     groups(ops, first, starts, |keys, places, from| {
         let mut hashes = [[Block::ZERO; 2]; GATES];
         for (h, &[a, b, _]) in hashes.iter_mut().zip(places) {
@@ -112,14 +134,5 @@ pub(super) fn xor_picked(lanes: usize, rows: &[Block], picks: &[u8], out: &mut [
     for (out, &pick) in out.chunks_exact_mut(lanes).zip(picks) {
         let row = &rows[usize::from(pick) * lanes..][..lanes];
         out.iter_mut().zip(row).for_each(|(out, row)| *out ^= *row);
-    }
-}
-
-pub(super) fn xor(ops: &[Op], lanes: usize, labels: &mut [Block]) {
-    for op in ops {
-        let [a, b, out] = [op.a, op.b, op.out].map(|slot| slot as usize * lanes);
-        for lane in 0..lanes {
-            labels[out + lane] = labels[a + lane] ^ labels[b + lane];
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! Half-gates with AES-NI and VAES: key schedules, hashes and ciphertexts in one pass.
 
-use super::halfgates::Op;
+use super::halfgates::{Gates, Op};
 use super::x86::{V128, V256, V512, Vector};
 use crate::Block;
 
@@ -25,36 +25,30 @@ unsafe fn encrypt<V: Vector, const N: usize, const BLOCKS: usize>(keys: [V; N], 
             let rcon = V::splat_word(*rcon);
             for n in 0..N {
                 keys[n] = [keys[n][0].next_key(rcon), keys[n][1].next_key(rcon)];
+                add_round(round == 9, keys[n], &mut x[n]);
             }
-            add_round(round, &keys, x);
         }
     }
 }
 
-/// One AES round of all blocks, with the round's keys.
+/// An AES round of one vector of gates, with the round's two keys.
 #[inline(always)]
-unsafe fn add_round<V: Vector, const N: usize, const BLOCKS: usize>(
-    round: usize,
-    keys: &[[V; 2]; N],
-    x: &mut [[V; BLOCKS]; N],
-) {
+unsafe fn add_round<V: Vector, const BLOCKS: usize>(last: bool, keys: [V; 2], x: &mut [V; BLOCKS]) {
     // SAFETY: the caller has the features of `V`.
     unsafe {
-        for n in 0..N {
-            for j in 0..BLOCKS {
-                let key = keys[n][2 * j / BLOCKS];
-                x[n][j] = if round < 9 { x[n][j].aes_round(key) } else { x[n][j].aes_last(key) };
-            }
+        for (j, x) in x.iter_mut().enumerate() {
+            let key = keys[2 * j / BLOCKS];
+            *x = if last { x.aes_last(key) } else { x.aes_round(key) };
         }
     }
 }
 
 /// The rounds with the key schedule on transposed keys: the four words of four keys stand in a vector each, so one S-box
 /// step serves four keys and the running sums need no shifts. Transposing a round's keys back costs two shuffles a
-/// vector. `N` is even.
+/// vector. The next round's keys are made beside a round, which hides the S-box step's latency. `N` is even.
 #[inline(always)]
 unsafe fn rounds_transposed<V: Vector, const N: usize, const BLOCKS: usize>(
-    mut keys: [[V; 2]; N],
+    keys: [[V; 2]; N],
     x: &mut [[V; BLOCKS]; N],
 ) {
     // SAFETY: the caller has the features of `V`.
@@ -62,22 +56,35 @@ unsafe fn rounds_transposed<V: Vector, const N: usize, const BLOCKS: usize>(
         let mut words = [[V::zero(); 4]; N];
         for n in 0..N / 2 {
             let [[a, b], [c, d]] = [keys[2 * n], keys[2 * n + 1]];
-            words[n] = V::transpose_words([a, b, c, d]);
+            words[n] = next_words(V::transpose_words([a, b, c, d]), RCON[0]);
         }
-        for (round, rcon) in RCON.iter().enumerate() {
-            let rcon = V::splat_word(*rcon);
+        // Unrolled, the compiler would begin rounds early and run out of registers.
+        for rcon in core::hint::black_box(&RCON[1..]) {
             for n in 0..N / 2 {
-                let [w0, w1, w2, w3] = words[n];
-                let w0 = w0.xor(w3.schedule_words(rcon));
-                let w1 = w1.xor(w0);
-                let w2 = w2.xor(w1);
-                let w3 = w3.xor(w2);
-                words[n] = [w0, w1, w2, w3];
-                let [a, b, c, d] = V::transpose_words(words[n]);
-                [keys[2 * n], keys[2 * n + 1]] = [[a, b], [c, d]];
+                let now = words[n];
+                words[n] = next_words(now, *rcon);
+                let [a, b, c, d] = V::transpose_words(now);
+                add_round(false, [a, b], &mut x[2 * n]);
+                add_round(false, [c, d], &mut x[2 * n + 1]);
             }
-            add_round(round, &keys, x);
         }
+        for n in 0..N / 2 {
+            let [a, b, c, d] = V::transpose_words(words[n]);
+            add_round(true, [a, b], &mut x[2 * n]);
+            add_round(true, [c, d], &mut x[2 * n + 1]);
+        }
+    }
+}
+
+/// The next round's words of transposed keys.
+#[inline(always)]
+unsafe fn next_words<V: Vector>([w0, w1, w2, w3]: [V; 4], rcon: i32) -> [V; 4] {
+    // SAFETY: the caller has the features of `V`.
+    unsafe {
+        let w0 = w3.schedule_words(w0.xor(V::splat_word(rcon)));
+        let w1 = w1.xor(w0);
+        let w2 = w2.xor(w1);
+        [w0, w1, w2, w3.xor(w2)]
     }
 }
 
@@ -96,7 +103,7 @@ trait Operands {
 }
 
 /// Gates of one copy.
-struct Gates {
+struct OneCopy {
     ops: *const Op,
     labels: *mut Block,
     start: Block,
@@ -105,7 +112,7 @@ struct Gates {
     tables: *mut Block,
 }
 
-impl Operands for Gates {
+impl Operands for OneCopy {
     #[inline(always)]
     unsafe fn keys<V: Vector>(&self, at: usize) -> V {
         // SAFETY: passed on to the caller.
@@ -121,7 +128,7 @@ impl Operands for Gates {
     }
     #[inline(always)]
     unsafe fn first<V: Vector>(&self, at: usize) -> V {
-        // SAFETY: passed on to the caller; the entry points' callers checked that the slots have labels.
+        // SAFETY: passed on to the caller; the entry points checked that the slots have labels.
         unsafe { V::collect(|i| self.labels.add((*self.ops.add(at + i)).a as usize)) }
     }
     #[inline(always)]
@@ -183,9 +190,10 @@ impl Operands for Copies {
     }
 }
 
+/// Vectors of gates that go together.
+const TOGETHER: usize = 4;
+
 trait Side {
-    /// Vectors of gates that go together.
-    const TOGETHER: usize;
     /// Handles `N` vectors of gates from gate `at` on.
     ///
     /// # Safety
@@ -197,7 +205,6 @@ struct Garble;
 struct Evaluate;
 
 impl Side for Garble {
-    const TOGETHER: usize = 2;
     #[inline(always)]
     unsafe fn step<V: Vector, const N: usize>(o: &impl Operands, at: usize) {
         // SAFETY: passed on to the caller.
@@ -238,7 +245,6 @@ impl Side for Garble {
 }
 
 impl Side for Evaluate {
-    const TOGETHER: usize = 4;
     #[inline(always)]
     unsafe fn step<V: Vector, const N: usize>(o: &impl Operands, at: usize) {
         // SAFETY: passed on to the caller.
@@ -272,13 +278,13 @@ impl Side for Evaluate {
 /// # Safety
 /// The features of `V`, and `count` gates in `o`.
 #[inline(always)]
-unsafe fn drive<S: Side, V: Vector, const N: usize>(o: &impl Operands, count: usize) {
+unsafe fn drive<S: Side, V: Vector>(o: &impl Operands, count: usize) {
     // SAFETY: passed on to the caller; no step begins before gate 0 or ends past `count`.
     unsafe {
         let mut at = 0;
-        while count - at >= N * V::LANES {
-            S::step::<V, N>(o, at);
-            at += N * V::LANES;
+        while count - at >= TOGETHER * V::LANES {
+            S::step::<V, TOGETHER>(o, at);
+            at += TOGETHER * V::LANES;
         }
         // Pairs of vectors share a key schedule, so they cost less than twice one.
         while count - at >= 2 * V::LANES {
@@ -302,44 +308,46 @@ unsafe fn drive<S: Side, V: Vector, const N: usize>(o: &impl Operands, count: us
     }
 }
 
-/// The AND gates `ops`, whose slots the entry points' callers checked.
+/// All of `gates`, whose slots the entry points checked.
 ///
 /// # Safety
-/// The features of `V`; `lanes` start points and, for garbling, as many Δ; labels of all slots; two blocks of `tables` a gate and copy.
+/// The features of `V`; a start point a copy and, for garbling, as many Δ; labels of all slots; two blocks of `tables` an AND gate and copy.
 #[inline(always)]
-unsafe fn ands<S: Side, V: Vector, const N: usize>(
-    ops: &[Op],
-    first: u64,
+unsafe fn execute<S: Side, V: Vector>(
+    gates: Gates<'_>,
     starts: &[Block],
     deltas: *const Block,
     labels: *mut Block,
-    tables: *mut Block,
+    mut tables: *mut Block,
 ) {
-    // SAFETY: passed on to the caller.
-    unsafe {
-        let lanes = starts.len();
-        if lanes == 1 {
-            let delta = if deltas.is_null() { Block::ZERO } else { *deltas };
-            let gates = Gates { ops: ops.as_ptr(), labels, start: starts[0], delta, first, tables };
-            return drive::<S, V, N>(&gates, ops.len());
+    let lanes = starts.len();
+    let mut first = gates.first;
+    for (xor, and) in gates.runs() {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            if lanes == 1 {
+                xors_of_one(xor, labels);
+                let delta = if deltas.is_null() { Block::ZERO } else { *deltas };
+                let ops = and.as_ptr();
+                let copy = OneCopy { ops, labels, start: starts[0], delta, first, tables };
+                drive::<S, V>(&copy, and.len());
+                tables = tables.add(2 * and.len());
+            } else {
+                xors::<V>(xor, lanes, labels);
+                for (gate, op) in (first..).zip(and) {
+                    let [a, b, out] = [op.a, op.b, op.out].map(|slot| labels.add(slot as usize * lanes));
+                    let gate = Block::from_halves(2 * gate, 0);
+                    let starts = starts.as_ptr();
+                    drive::<S, V>(&Copies { a, b, out, starts, deltas, gate, tables }, lanes);
+                    tables = tables.add(2 * lanes);
+                }
+            }
         }
-        for (g, op) in ops.iter().enumerate() {
-            let at = |slot: u32| labels.add(slot as usize * lanes);
-            let copies = Copies {
-                a: at(op.a),
-                b: at(op.b),
-                out: at(op.out),
-                starts: starts.as_ptr(),
-                deltas,
-                gate: Block::from_halves(2 * (first + g as u64), 0),
-                tables: tables.add(2 * g * lanes),
-            };
-            drive::<S, V, N>(&copies, lanes);
-        }
+        first += and.len() as u64;
     }
 }
 
-/// The XOR gates `ops`, whose slots the entry points' callers checked; the last vector overlaps as in [`drive`].
+/// The XOR gates `ops`, whose slots the entry points checked; the last vector overlaps as in [`drive`].
 ///
 /// # Safety
 /// The features of `V`, and `lanes` labels of all slots.
@@ -364,6 +372,19 @@ unsafe fn xors<V: Vector>(ops: &[Op], lanes: usize, labels: *mut Block) {
                 at += 1;
             }
         }
+    }
+}
+
+/// The XOR gates `ops` of one copy.
+///
+/// # Safety
+/// SSE2, and labels of all slots.
+#[inline(always)]
+unsafe fn xors_of_one(ops: &[Op], labels: *mut Block) {
+    for op in ops {
+        let [a, b, out] = [op.a, op.b, op.out].map(|slot| labels.wrapping_add(slot as usize));
+        // SAFETY: passed on to the caller.
+        unsafe { V128::load(a).xor(V128::load(b)).store(out) }
     }
 }
 
@@ -397,53 +418,31 @@ macro_rules! entry_points {
 
             #[target_feature(enable = $features)]
             pub fn garble(
-                ops: &[Op],
-                first: u64,
+                gates: Gates<'_>,
                 starts: &[Block],
                 deltas: &[Block],
                 labels: &mut [Block],
                 tables: &mut [[Block; 2]],
             ) {
+                gates.check(starts.len(), labels);
                 let (deltas, labels, tables) =
                     (deltas.as_ptr(), labels.as_mut_ptr(), tables.as_mut_ptr().cast());
-                // SAFETY: this function's features are the vector's; the caller checked slots and lengths.
-                unsafe {
-                    ands::<Garble, $vector, { Garble::TOGETHER }>(ops, first, starts, deltas, labels, tables)
-                }
+                // SAFETY: this function's features are the vector's; the slots have labels, and the caller checked lengths.
+                unsafe { execute::<Garble, $vector>(gates, starts, deltas, labels, tables) }
             }
 
             #[target_feature(enable = $features)]
-            pub fn evaluate(
-                ops: &[Op],
-                first: u64,
-                starts: &[Block],
-                labels: &mut [Block],
-                tables: &[[Block; 2]],
-            ) {
+            pub fn evaluate(gates: Gates<'_>, starts: &[Block], labels: &mut [Block], tables: &[[Block; 2]]) {
+                gates.check(starts.len(), labels);
                 let (labels, tables) = (labels.as_mut_ptr(), tables.as_ptr().cast_mut().cast());
                 // SAFETY: as above; an evaluation reads no Δ and writes no table.
-                unsafe {
-                    ands::<Evaluate, $vector, { Evaluate::TOGETHER }>(
-                        ops,
-                        first,
-                        starts,
-                        core::ptr::null(),
-                        labels,
-                        tables,
-                    )
-                }
+                unsafe { execute::<Evaluate, $vector>(gates, starts, core::ptr::null(), labels, tables) }
             }
 
             #[target_feature(enable = $features)]
             pub fn xor_picked(lanes: usize, rows: &[Block], picks: &[u8], out: &mut [Block]) {
                 // SAFETY: this function's features are the vector's; the caller checked the rows.
                 unsafe { picked::<$vector>(lanes, rows.as_ptr(), picks, out.as_mut_ptr()) }
-            }
-
-            #[target_feature(enable = $features)]
-            pub fn xor(ops: &[Op], lanes: usize, labels: &mut [Block]) {
-                // SAFETY: this function's features are the vector's; the caller checked the slots.
-                unsafe { xors::<$vector>(ops, lanes, labels.as_mut_ptr()) }
             }
         }
     };

@@ -50,9 +50,9 @@ pub(super) trait Vector: Copy {
     unsafe fn next_key(self, rcon: Self) -> Self;
     /// In each lane, four blocks as a 4×4 matrix of 32-bit words, transposed; its own inverse.
     unsafe fn transpose_words(rows: [Self; 4]) -> [Self; 4];
-    /// Every 32-bit word rotated, put through the S-box and XORed with `rcon`: the key schedule's function on the last
+    /// Every 32-bit word rotated, put through the S-box and XORed with that of `sum`: the key schedule's function on the last
     /// words of four keys. The shuffle rotates and undoes the row shift of the last AES round that follows.
-    unsafe fn schedule_words(self, rcon: Self) -> Self;
+    unsafe fn schedule_words(self, sum: Self) -> Self;
     /// The round constant in every 32-bit word.
     unsafe fn splat_word(word: i32) -> Self;
     /// Carry-less product of the halves: `HALVES` bit 0 picks the high half of `self`, bit 4 that of `other`.
@@ -221,11 +221,11 @@ macro_rules! block_vector {
                 }
             }
             #[inline(always)]
-            unsafe fn schedule_words(self, rcon: Self) -> Self {
+            unsafe fn schedule_words(self, sum: Self) -> Self {
                 // SAFETY: the caller has the features.
                 unsafe {
                     let words = $shuffle8(self.0, Self::splat(Block::new(ROTATED_WORDS)).0);
-                    Self($last(words, rcon.0))
+                    Self($last(words, sum.0))
                 }
             }
             #[inline(always)]
