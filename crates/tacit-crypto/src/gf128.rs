@@ -25,6 +25,18 @@ pub fn powers(base: Block, out: &mut [Block]) {
     simd::gf128::powers(Backend::active(), base, out);
 }
 
+/// All products of subsets of `variables`: entry q is the product of those whose bit is set in q.
+pub fn monomials(variables: &[Block]) -> Vec<Block> {
+    let mut out = vec![Block::ONE; 1 << variables.len()];
+    simd::gf128::monomials(Backend::active(), variables, &mut out);
+    out
+}
+
+/// Multiplies every block by the factor at its place, in place; panics when the lengths differ.
+pub fn multiply_each(blocks: &mut [Block], factors: &[Block]) {
+    simd::gf128::multiply_each(Backend::active(), blocks, factors);
+}
+
 /// Multiplies every block by `factor`, in place.
 pub fn scale(blocks: &mut [Block], factor: Block) {
     simd::gf128::scale(Backend::active(), blocks, factor);

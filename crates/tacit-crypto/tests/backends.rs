@@ -197,7 +197,29 @@ fn field_kernels_at_every_size() {
             let mut out = b.clone();
             simd::gf128::multiply_add(backend, &mut out, &a, factor);
             assert_eq!(hex(&out), hex(&added), "multiply_add {name}");
+            let mut out = a.clone();
+            simd::gf128::multiply_each(backend, &mut out, &b);
+            let products: Vec<Block> = a.iter().zip(&b).map(|(&a, &b)| common::gf128_mul(a, b)).collect();
+            assert_eq!(hex(&out), hex(&products), "multiply_each {name}");
         }
+    }
+}
+
+#[test]
+fn monomials_are_the_products_of_subsets() {
+    for n in 0..=7 {
+        let variables = blocks(27, n);
+        let product = |q: usize| {
+            let chosen = (0..n).filter(|i| q >> i & 1 == 1);
+            chosen.fold(Block::ONE, |product, i| common::gf128_mul(product, variables[i]))
+        };
+        let expected: Vec<Block> = (0..1 << n).map(product).collect();
+        for backend in Backend::available() {
+            let mut out = vec![Block::ZERO; 1 << n];
+            simd::gf128::monomials(backend, &variables, &mut out);
+            assert_eq!(hex(&out), hex(&expected), "{} {n}", backend.name());
+        }
+        assert_eq!(hex(&tacit_crypto::gf128::monomials(&variables)), hex(&expected));
     }
 }
 

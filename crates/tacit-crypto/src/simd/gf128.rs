@@ -40,6 +40,27 @@ pub fn multiply_add(backend: Backend, out: &mut [Block], input: &[Block], factor
     dispatch!(backend, gf128_portable, gf128_x86, multiply_add(out, input, factor))
 }
 
+/// Multiplies every block by the factor at its place; panics when the lengths differ.
+pub fn multiply_each(backend: Backend, blocks: &mut [Block], factors: &[Block]) {
+    assert_eq!(blocks.len(), factors.len(), "one factor a block");
+    dispatch!(backend, gf128_portable, gf128_x86, multiply_each(blocks, factors))
+}
+
+/// `out[q] = Π variables[i]` over the bits i of q; panics unless there is a place for each product.
+pub fn monomials(backend: Backend, variables: &[Block], out: &mut [Block]) {
+    assert_eq!(out.len(), 1 << variables.len(), "one product a subset");
+    out[0] = Block::ONE;
+    for (i, &x) in variables.iter().enumerate() {
+        let known = 1 << i;
+        if known < 4 {
+            (0..known).for_each(|q| out[known + q] = mul(backend, out[q], x));
+        } else {
+            let out = &mut out[..2 * known];
+            dispatch!(backend, gf128_portable, gf128_x86, progress(out, known, x))
+        }
+    }
+}
+
 /// `out[i] = base^(i+1)`.
 pub fn powers(backend: Backend, base: Block, out: &mut [Block]) {
     let mut power = Block::ONE;

@@ -64,6 +64,12 @@ pub(super) fn scale(blocks: &mut [Block], factor: Block) {
     }
 }
 
+pub(super) fn multiply_each(blocks: &mut [Block], factors: &[Block]) {
+    for (block, &factor) in blocks.iter_mut().zip(factors) {
+        *block = mul(*block, factor);
+    }
+}
+
 pub(super) fn multiply_add(out: &mut [Block], input: &[Block], factor: Block) {
     for (out, &input) in out.iter_mut().zip(input) {
         *out ^= mul(input, factor);

@@ -155,6 +155,28 @@ unsafe fn scale_step<V: Vector, const ADD: bool>(out: *mut Block, input: *const 
     }
 }
 
+/// `blocks[i] = blocks[i] · factors[i]`.
+///
+/// # Safety
+/// The features of `V`, and `len` blocks behind both pointers.
+#[inline(always)]
+unsafe fn multiply_each<V: Vector>(blocks: *mut Block, factors: *const Block, len: usize) {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let mut at = 0;
+        while len - at >= V::LANES {
+            let factor = Factor::new(V::load(factors.add(at)));
+            multiply(V::load(blocks.add(at)), factor).store(blocks.add(at));
+            at += V::LANES;
+        }
+        while at < len {
+            let factor = Factor::new(V128::load(factors.add(at)));
+            multiply(V128::load(blocks.add(at)), factor).store(blocks.add(at));
+            at += 1;
+        }
+    }
+}
+
 macro_rules! entry_points {
     ($module:ident, $vector:ident, $features:literal) => {
         pub(super) mod $module {
@@ -214,6 +236,14 @@ macro_rules! entry_points {
                 assert_eq!(out.len(), input.len(), "one output an input");
                 // SAFETY: this function's features are the vector's; the lengths are equal.
                 unsafe { super::scale::<$vector, true>(out.as_mut_ptr(), input.as_ptr(), out.len(), factor) }
+            }
+
+            #[target_feature(enable = $features)]
+            pub fn multiply_each(blocks: &mut [Block], factors: &[Block]) {
+                assert_eq!(blocks.len(), factors.len(), "one factor a block");
+                let (blocks, len) = (blocks.as_mut_ptr(), blocks.len());
+                // SAFETY: this function's features are the vector's; the lengths are equal.
+                unsafe { super::multiply_each::<$vector>(blocks, factors.as_ptr(), len) }
             }
 
             #[target_feature(enable = $features)]

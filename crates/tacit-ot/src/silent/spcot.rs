@@ -34,6 +34,8 @@ pub(crate) const SEGMENT: usize = 512;
 const FLUSH: usize = 1 << 15;
 /// Leaves that one draw of [`Check`] weighs, unless a tile has more: few draws, and the leaves stay in second-level cache.
 const DRAW: usize = 1 << 13;
+/// Bytes of a draw's corrections up to which they are hashed as whole chunks.
+const PADDED: usize = 4 * blake3::CHUNK_LEN;
 
 /// How many trees of which depth: `tiles` tiles of four.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -369,7 +371,7 @@ impl Weights {
         prg.fill_blocks(&mut variables);
         let inner = variables.len().min(SEGMENT.ilog2() as usize);
         let (low, high) = variables.split_at(inner);
-        let (within, segments) = (monomials(low), monomials(high));
+        let (within, segments) = (gf128::monomials(low), gf128::monomials(high));
         let mut tiles = vec![Block::ZERO; shape.tiles];
         prg.fill_blocks(&mut tiles);
         Weights { variables, within, segments, tiles }
@@ -386,15 +388,16 @@ impl Weights {
 
     /// χ of one leaf a tree, from the first on, the same steps for every alpha.
     fn of_each(&self, alpha: &[u32]) -> Zeroizing<Vec<Block>> {
-        let mut weights = Zeroizing::new(Vec::with_capacity(alpha.len()));
-        weights.extend((0..alpha.len()).map(|tree| self.tiles[tree / LANES]));
-        let mut chosen = Zeroizing::new(vec![Block::ZERO; alpha.len()]);
-        for (i, x) in self.variables.iter().enumerate() {
-            for (tree, (chosen, weight)) in chosen.iter_mut().zip(&*weights).enumerate() {
-                let position = ((alpha[tree] as u64) << LANES.ilog2()) | (tree % LANES) as u64;
-                *chosen = *weight & Block::mask(position >> i & 1 == 1);
-            }
-            gf128::multiply_add(&mut weights, &chosen, *x ^ Block::ONE);
+        let lanes = LANES.ilog2() as usize;
+        let first = |tree: usize| gf128::mul(self.tiles[tree / LANES], self.within[tree % LANES]);
+        let mut weights = Zeroizing::new((0..alpha.len()).map(first).collect::<Vec<_>>());
+        let mut factors = Zeroizing::new(Vec::with_capacity(alpha.len() * self.variables.len()));
+        for (i, x) in self.variables[lanes..].iter().enumerate() {
+            let unless = *x ^ Block::ONE;
+            factors.extend(alpha.iter().map(|a| Block::ONE ^ (unless & Block::mask(a >> i & 1 == 1))));
+        }
+        for factors in factors.chunks_exact(alpha.len().max(1)) {
+            gf128::multiply_each(&mut weights, factors);
         }
         weights
     }
@@ -416,18 +419,6 @@ impl Weights {
     }
 }
 
-/// All products of subsets of `variables`: entry q is the product of those whose bit is set in q.
-fn monomials(variables: &[Block]) -> Vec<Block> {
-    let mut out = Vec::with_capacity(1 << variables.len());
-    out.push(Block::ONE);
-    for x in variables {
-        let n = out.len();
-        out.extend_from_within(..);
-        gf128::scale(&mut out[n..], *x);
-    }
-    out
-}
-
 /// The check of a round by Fiat–Shamir, as both parties do it while trees come: [`draw`](Self::draw), then
 /// [`add`](Self::add) for each tile drawn for.
 ///
@@ -441,6 +432,9 @@ fn monomials(variables: &[Block]) -> Vec<Block> {
 pub(crate) struct Check {
     #[zeroize(skip)]
     history: Transcript,
+    /// The chain's end.
+    #[zeroize(skip)]
+    state: [u8; 32],
     #[zeroize(skip)]
     shape: Shape,
     /// The weights in use, and the first tile that they are for.
@@ -459,7 +453,8 @@ impl Check {
     pub(crate) fn new(context: &Transcript, round: u64, shape: Shape) -> Self {
         let mut history = context.clone();
         history.append_u64("round", round);
-        Check { history, shape, weights: Vec::new(), first: 0, sum: Block::ZERO, phi: Block::ZERO }
+        let (weights, sum, phi) = (Vec::new(), Block::ZERO, Block::ZERO);
+        Check { history, state: [0; 32], shape, weights, first: 0, sum, phi }
     }
 
     /// Bytes that the receiver sends to open it.
@@ -469,6 +464,27 @@ impl Check {
     pub(crate) fn begin(&mut self, bits: &[u8], seed: Block) {
         self.history.append("bits", bits);
         self.history.append_blocks("offsets", &[seed]);
+        self.history.challenge_bytes("chain", &mut self.state);
+    }
+
+    /// Goes on with `corrections`, whose number is fixed by the place in the chain; the seed of their weights.
+    fn link(&mut self, corrections: &[Block]) -> Block {
+        // BLAKE3 hashes chunks side by side if their number is a power of two.
+        let bytes = Block::as_bytes(corrections);
+        let chunks = bytes.len().div_ceil(blake3::CHUNK_LEN).next_power_of_two();
+        let mut padded = [0; PADDED];
+        let bytes = match chunks {
+            2.. if chunks * blake3::CHUNK_LEN <= PADDED => {
+                padded[..bytes.len()].copy_from_slice(bytes);
+                &padded[..chunks * blake3::CHUNK_LEN]
+            }
+            _ => bytes,
+        };
+        let mut out = blake3::Hasher::new_keyed(&self.state).update(bytes).finalize_xof();
+        let mut seed = [0; 16];
+        out.fill(&mut self.state);
+        out.fill(&mut seed);
+        Block::from_bytes(seed)
     }
 
     /// Draws the weights of the tiles whose `corrections` these are, from tile `first` on.
@@ -477,8 +493,7 @@ impl Check {
         self.first = first;
         self.weights.clear();
         for corrections in corrections.chunks(tiles * LANES * (self.shape.depth - 1)) {
-            self.history.append_blocks("corrections", corrections);
-            let seed = self.history.challenge_block("weights");
+            let seed = self.link(corrections);
             self.weights.push(Weights::new(seed, Shape { tiles, ..self.shape }));
         }
     }
@@ -529,6 +544,7 @@ impl Check {
 
     /// H', of the end of the chain too.
     fn digest(&mut self, value: Block) -> [u8; DIGEST] {
+        self.history.append("chain", &self.state);
         self.history.append("check", &value.to_bytes());
         let mut digest = [0u8; DIGEST];
         self.history.challenge_bytes("digest", &mut digest);
