@@ -1,6 +1,7 @@
 //! BLAKE3's keyed hash of many messages of one block, side by side: the words of a message in each lane.
 
 use super::Backend;
+use zeroize::Zeroizing;
 
 /// BLAKE3's initial state, of which one block under a key uses the first half.
 const IV: [u32; 4] = [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a];
@@ -12,10 +13,20 @@ const FLAGS: u32 = 16 | 1 | 2 | 8;
 /// 32-bit words, one of each of some messages.
 ///
 /// # Safety
-/// Every method needs the features of its register, and pointers valid for its lanes.
+/// Every method needs the features of its register.
 trait Words: Copy {
-    unsafe fn load(from: *const u32) -> Self;
-    unsafe fn store(self, to: *mut u32);
+    /// Messages side by side.
+    const LANES: usize;
+    /// Words 4·`part` to 4·`part` + 3 of as many messages.
+    ///
+    /// # Safety
+    /// That many messages from `from` on, and `part` below 4.
+    unsafe fn load(from: *const [u8; 64], part: usize) -> [Self; 4];
+    /// Half `half` of as many digests.
+    ///
+    /// # Safety
+    /// Room for that many digests from `to` on, and `half` below 2.
+    unsafe fn store(words: [Self; 4], to: *mut [u8; 32], half: usize);
     unsafe fn splat(word: u32) -> Self;
     unsafe fn add(self, other: Self) -> Self;
     unsafe fn xor(self, other: Self) -> Self;
@@ -42,44 +53,87 @@ unsafe fn mix<W: Words>(v: &mut [W; 16], [a, b, c, d]: [usize; 4], x: W, y: W) {
     }
 }
 
-/// As [`keyed`], as many messages as `W` has words.
 #[inline(always)]
-unsafe fn lanes<W: Words>(key: &[u32; 8], len: usize, messages: &[[u8; 64]], out: &mut [[u8; 32]]) {
-    let mut words = [[0u32; MOST]; 16];
-    for (lane, message) in messages.iter().enumerate() {
-        for (row, word) in words.iter_mut().zip(message.as_chunks::<4>().0).take(len.div_ceil(4)) {
-            row[lane] = u32::from_le_bytes(*word);
+unsafe fn round<W: Words>(v: &mut [W; 16], m: &[W; 16]) {
+    // SAFETY: the caller has the features of `W`.
+    unsafe {
+        for i in 0..4 {
+            mix(v, [i, 4 + i, 8 + i, 12 + i], m[2 * i], m[2 * i + 1]);
+        }
+        for i in 0..4 {
+            let diagonal = [i, 4 + (i + 1) % 4, 8 + (i + 2) % 4, 12 + (i + 3) % 4];
+            mix(v, diagonal, m[8 + 2 * i], m[9 + 2 * i]);
         }
     }
-    // SAFETY: the caller has the features of `W`; every row holds at least as many words as there are lanes.
+}
+
+#[inline(always)]
+fn permuted<W: Copy>(m: [W; 16]) -> [W; 16] {
+    let mut out = m;
+    for (out, from) in out.iter_mut().zip(PERMUTATION) {
+        *out = m[from];
+    }
+    out
+}
+
+/// As [`keyed`], as many messages as `W` has words.
+///
+/// # Safety
+/// The features of `W`, that many messages from `from` on, and room for as many digests from `to` on.
+#[inline(always)]
+unsafe fn lanes<W: Words>(key: &[u32; 8], len: usize, from: *const [u8; 64], to: *mut [u8; 32]) {
+    // SAFETY: passed on to the caller.
     unsafe {
         let mut m = [W::splat(0); 16];
-        for (m, row) in m.iter_mut().zip(&words) {
-            *m = W::load(row.as_ptr());
+        for (part, m) in m.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+            if 16 * part < len {
+                *m = W::load(from, part);
+            }
         }
         let mut v = [W::splat(0); 16];
-        (0..8).for_each(|i| v[i] = W::splat(key[i]));
-        (0..4).for_each(|i| v[8 + i] = W::splat(IV[i]));
-        (v[14], v[15]) = (W::splat(len as u32), W::splat(FLAGS));
-        for round in 0..7 {
-            for i in 0..4 {
-                mix(&mut v, [i, 4 + i, 8 + i, 12 + i], m[2 * i], m[2 * i + 1]);
-            }
-            for i in 0..4 {
-                let diagonal = [i, 4 + (i + 1) % 4, 8 + (i + 2) % 4, 12 + (i + 3) % 4];
-                mix(&mut v, diagonal, m[8 + 2 * i], m[9 + 2 * i]);
-            }
-            if round < 6 {
-                m = PERMUTATION.map(|from| m[from]);
-            }
+        for (v, word) in v.iter_mut().zip(key.iter().chain(&IV)) {
+            *v = W::splat(*word);
         }
-        for i in 0..8 {
-            v[i].xor(v[8 + i]).store(words[i].as_mut_ptr());
+        (v[14], v[15]) = (W::splat(len as u32), W::splat(FLAGS));
+        // Unrolled, so that a permutation is a renaming.
+        macro_rules! rounds {
+            ($($round:literal)*) => {
+                $(if $round > 0 {
+                    m = permuted(m);
+                }
+                round(&mut v, &m);)*
+            };
+        }
+        rounds!(0 1 2 3 4 5 6);
+        for half in 0..2 {
+            let mut words = [W::splat(0); 4];
+            for (i, word) in words.iter_mut().enumerate() {
+                *word = v[4 * half + i].xor(v[8 + 4 * half + i]);
+            }
+            W::store(words, to, half);
         }
     }
-    for (lane, out) in out.iter_mut().enumerate() {
-        for (row, word) in words.iter().zip(out.as_chunks_mut::<4>().0) {
-            *word = row[lane].to_le_bytes();
+}
+
+/// [`keyed`] of any number of messages.
+///
+/// # Safety
+/// The features of `W`, and as many digests as messages.
+#[inline(always)]
+unsafe fn all<W: Words>(key: &[u32; 8], len: usize, messages: &[[u8; 64]], out: &mut [[u8; 32]]) {
+    let whole = messages.len() - messages.len() % W::LANES;
+    let (messages, rest) = messages.split_at(whole);
+    let (out, rest_out) = out.split_at_mut(whole);
+    // SAFETY: passed on to the caller; the last messages go through arrays that hold enough.
+    unsafe {
+        for (messages, out) in messages.chunks_exact(W::LANES).zip(out.chunks_exact_mut(W::LANES)) {
+            lanes::<W>(key, len, messages.as_ptr(), out.as_mut_ptr());
+        }
+        if !rest.is_empty() {
+            let (mut last, mut digests) = (Zeroizing::new([[0; 64]; MOST]), [[0; 32]; MOST]);
+            last[..rest.len()].copy_from_slice(rest);
+            lanes::<W>(key, len, last.as_ptr(), digests.as_mut_ptr());
+            rest_out.copy_from_slice(&digests[..rest.len()]);
         }
     }
 }
@@ -106,22 +160,27 @@ pub fn keyed(backend: Backend, key: &[u8; 32], len: usize, messages: &[[u8; 64]]
         super::Level::Portable => {}
     }
     let _ = backend;
-    for (messages, out) in messages.chunks(4).zip(out.chunks_mut(4)) {
-        // SAFETY: arrays need no features.
-        unsafe { lanes::<[u32; 4]>(&words, len, messages, out) }
-    }
+    // SAFETY: arrays need no features.
+    unsafe { all::<[u32; 4]>(&words, len, messages, out) }
 }
 
 impl Words for [u32; 4] {
+    const LANES: usize = 4;
     #[inline(always)]
-    unsafe fn load(from: *const u32) -> Self {
-        // SAFETY: the caller answers for the pointer.
-        unsafe { from.cast::<Self>().read_unaligned() }
+    unsafe fn load(from: *const [u8; 64], part: usize) -> [Self; 4] {
+        // SAFETY: the caller answers for the messages.
+        let messages = unsafe { &*from.cast::<[[u8; 64]; 4]>() };
+        let word = |lane: usize, i: usize| messages[lane].as_chunks::<4>().0[4 * part + i];
+        core::array::from_fn(|i| core::array::from_fn(|lane| u32::from_le_bytes(word(lane, i))))
     }
     #[inline(always)]
-    unsafe fn store(self, to: *mut u32) {
-        // SAFETY: the caller answers for the pointer.
-        unsafe { to.cast::<Self>().write_unaligned(self) }
+    unsafe fn store(words: [Self; 4], to: *mut [u8; 32], half: usize) {
+        // SAFETY: the caller answers for the digests.
+        let digests = unsafe { &mut *to.cast::<[[u8; 32]; 4]>() };
+        for (lane, digest) in digests.iter_mut().enumerate() {
+            let part = &mut digest.as_chunks_mut::<4>().0[4 * half..];
+            part.iter_mut().zip(words).for_each(|(bytes, word)| *bytes = word[lane].to_le_bytes());
+        }
     }
     #[inline(always)]
     unsafe fn splat(word: u32) -> Self {
@@ -143,93 +202,79 @@ impl Words for [u32; 4] {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Words, lanes};
+    use super::super::x86::{V128, V256, V512, Vector};
+    use super::{Words, all};
+    use crate::Block;
     use core::arch::x86_64::*;
 
     macro_rules! words {
         (
-            $entry:ident, $features:literal, $register:ty, $lanes:literal, $load:ident, $store:ident, $splat:ident,
-            $add:ident, $xor:ident, |$x:ident, $r:ident, $l:ident| $rotate:expr
+            $entry:ident, $features:literal, $vector:ident, $splat:ident, $add:ident,
+            |$x:ident, $r:ident, $l:ident| $rotate:expr
         ) => {
-            impl Words for $register {
+            impl Words for $vector {
+                const LANES: usize = 4 * <$vector as Vector>::LANES;
                 #[inline(always)]
-                unsafe fn load(from: *const u32) -> Self {
-                    // SAFETY: the caller answers for the pointer and the features.
-                    unsafe { $load(from.cast()) }
+                unsafe fn load(from: *const [u8; 64], part: usize) -> [Self; 4] {
+                    // SAFETY: the caller answers for the messages, of four blocks each, and the features.
+                    unsafe {
+                        let from = from.cast::<Block>().add(part);
+                        let mut rows = [Self::zero(); 4];
+                        for (i, row) in rows.iter_mut().enumerate() {
+                            *row = Vector::gather(from.add(4 * i), 16);
+                        }
+                        Vector::transpose_words(rows)
+                    }
                 }
                 #[inline(always)]
-                unsafe fn store(self, to: *mut u32) {
-                    // SAFETY: the caller answers for the pointer and the features.
-                    unsafe { $store(to.cast(), self) }
+                unsafe fn store(words: [Self; 4], to: *mut [u8; 32], half: usize) {
+                    // SAFETY: the caller answers for the digests, of two blocks each, and the features.
+                    unsafe {
+                        let to = to.cast::<Block>().add(half);
+                        for (i, row) in Vector::transpose_words(words).iter().enumerate() {
+                            row.scatter(to.add(2 * i), 8);
+                        }
+                    }
                 }
                 #[inline(always)]
                 unsafe fn splat(word: u32) -> Self {
                     // SAFETY: the caller has the features.
-                    unsafe { $splat(word as i32) }
+                    unsafe { Self($splat(word as i32)) }
                 }
                 #[inline(always)]
                 unsafe fn add(self, other: Self) -> Self {
                     // SAFETY: the caller has the features.
-                    unsafe { $add(self, other) }
+                    unsafe { Self($add(self.0, other.0)) }
                 }
                 #[inline(always)]
                 unsafe fn xor(self, other: Self) -> Self {
                     // SAFETY: the caller has the features.
-                    unsafe { $xor(self, other) }
+                    unsafe { Vector::xor(self, other) }
                 }
                 #[inline(always)]
                 unsafe fn rotate<const $r: i32, const $l: i32>(self) -> Self {
-                    let $x = self;
+                    let $x = self.0;
                     // SAFETY: the caller has the features.
-                    unsafe { $rotate }
+                    unsafe { Self($rotate) }
                 }
             }
 
             #[target_feature(enable = $features)]
             pub(super) fn $entry(key: &[u32; 8], len: usize, messages: &[[u8; 64]], out: &mut [[u8; 32]]) {
-                for (messages, out) in messages.chunks($lanes).zip(out.chunks_mut($lanes)) {
-                    // SAFETY: this function's features are the register's.
-                    unsafe { lanes::<$register>(key, len, messages, out) }
-                }
+                // SAFETY: this function's features are the register's.
+                unsafe { all::<$vector>(key, len, messages, out) }
             }
         };
     }
-    words!(
-        wide128,
-        "sse2",
-        __m128i,
-        4,
-        _mm_loadu_si128,
-        _mm_storeu_si128,
-        _mm_set1_epi32,
-        _mm_add_epi32,
-        _mm_xor_si128,
-        |x, R, L| _mm_or_si128(_mm_srli_epi32::<R>(x), _mm_slli_epi32::<L>(x))
-    );
-    words!(
-        wide256,
-        "avx2",
-        __m256i,
-        8,
-        _mm256_loadu_si256,
-        _mm256_storeu_si256,
-        _mm256_set1_epi32,
-        _mm256_add_epi32,
-        _mm256_xor_si256,
-        |x, R, L| _mm256_or_si256(_mm256_srli_epi32::<R>(x), _mm256_slli_epi32::<L>(x))
-    );
-    words!(
-        wide512,
-        "avx512f",
-        __m512i,
-        16,
-        _mm512_loadu_si512,
-        _mm512_storeu_si512,
-        _mm512_set1_epi32,
-        _mm512_add_epi32,
-        _mm512_xor_si512,
-        |x, R, L| _mm512_ror_epi32::<R>(x)
-    );
+    words!(wide128, "sse2", V128, _mm_set1_epi32, _mm_add_epi32, |x, R, L| _mm_or_si128(
+        _mm_srli_epi32::<R>(x),
+        _mm_slli_epi32::<L>(x)
+    ));
+    words!(wide256, "avx2", V256, _mm256_set1_epi32, _mm256_add_epi32, |x, R, L| _mm256_or_si256(
+        _mm256_srli_epi32::<R>(x),
+        _mm256_slli_epi32::<L>(x)
+    ));
+    words!(wide512, "avx512f", V512, _mm512_set1_epi32, _mm512_add_epi32, |x, R, L| _mm512_ror_epi32::<R>(x));
 }
 
 #[cfg(test)]
