@@ -11,8 +11,6 @@ use crate::{Block, aes::Aes128};
 pub const LOCALITY: usize = simd::lpn::LOCALITY;
 
 const ROWS: usize = simd::lpn::ROWS;
-// Two rows take twenty 32-bit fields, five AES blocks.
-const BLOCKS: usize = ROWS / 2 * 5;
 
 /// A public 10-local matrix with `k` columns and as many rows as are asked for.
 #[derive(Clone)]
@@ -84,9 +82,8 @@ impl LocalCode {
         indices.row((row % 2) as usize)
     }
 
+    /// Two rows take twenty 32-bit words, five AES blocks.
     fn indices(&self, backend: Backend, pair: u64, out: &mut Indices) {
-        let mut blocks = [Block::ZERO; BLOCKS];
-        simd::aes::counter(backend, self.cipher.round_keys(), 5 * pair, &mut blocks);
-        out.set(backend, bytemuck::cast_slice(&blocks));
+        out.draw(backend, self.cipher.round_keys(), 5 * pair);
     }
 }

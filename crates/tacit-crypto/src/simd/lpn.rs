@@ -26,13 +26,21 @@ impl Indices {
         Indices { k, rows: [[0; LOCALITY]; ROWS] }
     }
 
-    /// Maps public random words, ten a row, to indices; for a power of two these are the highest bits.
-    pub(crate) fn set(&mut self, backend: Backend, words: &[u32]) {
+    /// Draws the indices of all rows from AES in counter mode, `first` on: 32-bit words mapped to numbers below k, for a
+    /// power of two their highest bits.
+    pub(crate) fn draw(&mut self, backend: Backend, round_keys: &[Block; 11], first: u64) {
         match backend.level() {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: this level exists only where AVX-512 was detected.
-            Level::Avx512 => unsafe { x86::reduce(words, self.k, self.rows.as_flattened_mut()) },
-            _ => reduce(words, self.k, self.rows.as_flattened_mut()),
+            Level::Avx512 => unsafe { x86::draw(round_keys, first, self.k, self.rows.as_flattened_mut()) },
+            _ => {
+                let mut blocks = [Block::ZERO; ROWS * LOCALITY / 4];
+                super::aes::counter(backend, round_keys, first, &mut blocks);
+                let words: &[u32] = bytemuck::cast_slice(&blocks);
+                for (o, w) in self.rows.as_flattened_mut().iter_mut().zip(words) {
+                    *o = ((*w as u64 * self.k as u64) >> 32) as u32;
+                }
+            }
         }
     }
 
@@ -44,13 +52,6 @@ impl Indices {
     /// Asks for the lines of all rows.
     pub(crate) fn ask(&self, table: &[Block], lanes: usize) {
         self.rows.iter().for_each(|row| ask(table, lanes, row));
-    }
-}
-
-#[inline(always)]
-fn reduce(words: &[u32], k: u32, out: &mut [u32]) {
-    for (o, w) in out.iter_mut().zip(words) {
-        *o = ((*w as u64 * k as u64) >> 32) as u32;
     }
 }
 
@@ -110,9 +111,40 @@ mod x86 {
     use super::*;
     use core::arch::x86_64::*;
 
-    #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw")]
-    pub(super) fn reduce(words: &[u32], k: u32, out: &mut [u32]) {
-        super::reduce(words, k, out);
+    /// Vectors of words that are encrypted together.
+    const WIDE: usize = 5;
+
+    /// AES and the map to indices in one pass.
+    #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,vaes")]
+    pub(super) fn draw(round_keys: &[Block; 11], first: u64, k: u32, out: &mut [u32]) {
+        let keys: [__m512i; 11] = core::array::from_fn(|i| {
+            // SAFETY: a block is 16 bytes to read.
+            _mm512_broadcast_i32x4(unsafe { _mm_loadu_si128((&raw const round_keys[i]).cast()) })
+        });
+        let low = |x: u64| _mm512_maskz_set1_epi64(0x55, x as i64);
+        let mut counter = _mm512_add_epi64(low(first), _mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0));
+        let k = _mm512_set1_epi64(k as i64);
+        for out in out.as_chunks_mut::<{ 16 * WIDE }>().0 {
+            let mut words = [_mm512_setzero_si512(); WIDE];
+            for word in &mut words {
+                *word = _mm512_xor_si512(counter, keys[0]);
+                counter = _mm512_add_epi64(counter, low(4));
+            }
+            for key in &keys[1..10] {
+                for word in &mut words {
+                    *word = _mm512_aesenc_epi128(*word, *key);
+                }
+            }
+            for (word, out) in words.iter().zip(out.as_chunks_mut::<16>().0) {
+                let word = _mm512_aesenclast_epi128(*word, keys[10]);
+                let even = _mm512_srli_epi64(_mm512_mul_epu32(word, k), 32);
+                let odd = _mm512_mul_epu32(_mm512_srli_epi64(word, 32), k);
+                // SAFETY: sixteen numbers.
+                unsafe {
+                    _mm512_storeu_si512(out.as_mut_ptr().cast(), _mm512_mask_blend_epi32(0xAAAA, even, odd))
+                };
+            }
+        }
     }
 
     /// Four lanes, one cache line an entry.
