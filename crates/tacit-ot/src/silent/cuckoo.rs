@@ -2,8 +2,12 @@
 //!
 //! A position is a pair (a, b) with a < m and b < q. Its three buckets are a + f_i(b) mod m, where f_1 = 0 and one AES
 //! call on b gives the distinct, non-zero f_2 and f_3. So every bucket holds exactly 3·q positions, one for each (i, b),
-//! and where a position stands in a bucket is i·q + b: no table of buckets is needed. For uniform positions the triples
+//! and where a position stands in a bucket follows from i and b: no table of buckets is needed. For uniform positions the triples
 //! of buckets are uniform but for pairs of positions with the same b, whose triples are shifts of each other.
+//!
+//! A bucket's tree has a leaf for each of its positions, and leaves that are equal modulo 2^s lie under one node of level s.
+//! Values of b are cut into ranges, and range r gets the leaves r + 2^s·x: the positions of a range then come out of one
+//! subtree a bucket.
 //!
 //! Deviation: the paper's functions take (a, b) whole, which makes buckets of uneven size; some of those would not
 //! fit the trees of its own parameters.
@@ -27,16 +31,22 @@ pub(crate) struct Buckets {
     cipher: Aes128,
     m: u64,
     q: u64,
+    level: usize,
+    width: u64,
+    /// ⌈2^32 / width⌉.
+    inverse: u64,
 }
 
 /// Where one position may stand, packed with the function it stands by: a, b and i, and a bit that says it is one.
 type Item = u64;
 
 impl Buckets {
-    /// `m` buckets, at least three, for m·`q` positions; both below 2^30.
-    pub(crate) fn new(key: Block, m: usize, q: usize) -> Self {
-        assert!((3..1 << 30).contains(&m) && (1..1 << 30).contains(&q), "buckets out of range");
-        Buckets { cipher: Aes128::new(key), m: m as u64, q: q as u64 }
+    /// `m` buckets, at least three, for m·`q` positions, m below 2^30 and q up to 2^16; values of b in 2^`level` ranges.
+    pub(crate) fn new(key: Block, m: usize, q: usize, level: usize) -> Self {
+        assert!((3..1 << 30).contains(&m) && (1..=1 << 16).contains(&q), "buckets out of range");
+        let width = width(q, level) as u64;
+        let inverse = (1u64 << 32).div_ceil(width);
+        Buckets { cipher: Aes128::new(key), m: m as u64, q: q as u64, level, width, inverse }
     }
 
     /// f_1(b), f_2(b), f_3(b): distinct, below m.
@@ -72,7 +82,7 @@ impl Buckets {
     }
 
     /// Puts every position of `items` into one of its buckets by a random walk of a fixed number of steps. Returns each
-    /// bucket's leaf, i·q + b, or 3·q where it stays empty; `None` when some position found no place.
+    /// bucket's leaf, that of a position or a spare one where it stays empty; `None` when some position found no place.
     pub(crate) fn insert(&self, prg: &mut Prg, items: &[Item]) -> Option<Vec<u32>> {
         let mut table = Zeroizing::new(vec![0u64; self.m as usize]);
         let mut bits = Zeroizing::new(vec![0u8; STEPS * items.len()]);
@@ -91,10 +101,19 @@ impl Buckets {
     }
 
     fn leaf(&self, item: Item) -> u32 {
-        let leaf = ((item >> HASH_SHIFT) & 3) * self.q + ((item >> B_SHIFT) & FIELD);
+        let (i, b) = ((item >> HASH_SHIFT) & 3, (item >> B_SHIFT) & FIELD);
+        let range = (b * self.inverse) >> 32;
+        let leaf = ((i * self.width + b - range * self.width) << self.level) | range;
+        let spare = (HASHES as u64 * self.width) << self.level;
         let used = nonzero(item);
-        ((leaf & used) | ((HASHES as u64 * self.q) & !used)) as u32
+        ((leaf & used) | (spare & !used)) as u32
     }
+}
+
+/// Values of b in each of 2^`level` ranges. Of the leaves below a range's node, those of function i and the range's n-th
+/// value stand at i·width + n, and a spare one at 3·width.
+pub(crate) const fn width(q: usize, level: usize) -> usize {
+    q.div_ceil(1 << level)
 }
 
 /// ⌊word·bound / 2^64⌋: uniform below `bound` up to bound / 2^64.
@@ -145,20 +164,23 @@ mod tests {
     use super::*;
 
     fn buckets(m: usize, q: usize) -> Buckets {
-        Buckets::new(Block::new(5), m, q)
+        Buckets::new(Block::new(5), m, q, 2)
     }
 
     #[test]
     fn every_position_stands_in_one_of_its_buckets_once() {
         let mut prg = Prg::from_seed(Block::new(1));
-        for (t, q) in [(2, 9), (20, 3), (1254, 327), (1324, 5345)] {
+        for (t, q, level) in [(2, 9, 2), (20, 3, 1), (1254, 327, 4), (1324, 5346, 7), (30, 1 << 16, 0)] {
             let m = t * 3 / 2;
-            let buckets = buckets(m, q);
+            let buckets = Buckets::new(Block::new(5), m, q, level);
+            let width = width(q, level);
             let items = buckets.draw(&mut prg, t);
             let leaves = (0..100).find_map(|_| buckets.insert(&mut prg, &items)).unwrap();
             let mut found: Vec<(u64, u64)> = Vec::new();
-            for (j, leaf) in leaves.iter().map(|l| *l as usize).enumerate().filter(|(_, l)| *l < 3 * q) {
-                let (i, b) = (leaf / q, (leaf % q) as u64);
+            let used = |(_, leaf): &(usize, usize)| leaf >> level < 3 * width;
+            for (j, leaf) in leaves.iter().map(|l| *l as usize).enumerate().filter(used) {
+                let (range, place) = (leaf % (1 << level), leaf >> level);
+                let (i, b) = (place / width, (range * width + place % width) as u64);
                 let offset = buckets.offsets(b)[i] as usize;
                 found.push(((j + m - offset) as u64 % m as u64, b));
             }
@@ -224,7 +246,7 @@ mod tests {
         let mut prg = Prg::from_seed(Block::new(9));
         let mut failures = 0;
         for _ in 0..runs {
-            let buckets = Buckets::new(prg.block(), m, 97);
+            let buckets = Buckets::new(prg.block(), m, 97, 3);
             let items = buckets.draw(&mut prg, t);
             // A walk that was too short is tried again, so that what counts is that there is no place.
             let placed = (0..12).any(|_| buckets.insert(&mut prg, &items).is_some());
@@ -238,7 +260,7 @@ mod tests {
     fn the_walk_ends_within_its_steps_at_the_shipped_sizes() {
         let runs = if cfg!(feature = "long-tests") { 4_000 } else { 40 };
         let mut prg = Prg::from_seed(Block::new(10));
-        for (t, m, q) in [(1324, 1986, 5345), (1254, 1881, 327), (660, 1000, 1365)] {
+        for (t, m, q) in [(1324, 1986, 5346), (1254, 1881, 327), (660, 1000, 1344)] {
             let buckets = buckets(m, q);
             for run in 0..runs {
                 let items = buckets.draw(&mut prg, t);

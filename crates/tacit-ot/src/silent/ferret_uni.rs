@@ -6,16 +6,20 @@
 //! - **MPCOT**: the t noisy positions are placed by cuckoo hashing in m = 1.5·t buckets of a public partition with three
 //!   functions; each bucket is a single-point correlated OT with one slot more, for buckets that stay empty.
 //! - **Rounds and bytes**: an iteration takes two messages, four with the check; 16·m·(depth − 1) bytes from the sender.
-//! - **Memory**: the whole noise vector, 16 bytes a sample: 170 MB with the main set, 22 MB with set B.
+//! - **Computing**: trees are expanded twice: whole, for corrections and check; then one subtree of each after the other,
+//!   which together give a *range* of the outputs, small enough for the second-level cache.
+//! - **Memory**: the LPN secret, what is kept for the next iteration, a level of the trees (16·m·2^level bytes) and one
+//!   range: 35 MB with the main set, 6 MB with set B, whatever the number of outputs.
 //!
 //! Deviations from the paper: those of `spcot`; functions that make buckets of one size (see `cuckoo`), and the number
-//! of samples cut to a multiple of m; positions that find no place are drawn anew (probability at most 2^-40).
+//! of samples raised to a multiple of m; positions that find no place are drawn anew (probability at most 2^-40).
 
-use super::cuckoo::{Buckets, HASHES};
+use super::cuckoo::{self, Buckets, HASHES};
 use super::ferret::{Spent, checked_delta};
-use super::half_tree::HalfTrees;
-use super::spcot::{self, Check, Shape, Trees};
+use super::half_tree::{HalfTrees, Punctured};
+use super::spcot::{self, Check, Parts, SenderTrees, Shape, Subtrees};
 use crate::{CotReceiver, CotSender, Error, Result, Security};
+use core::ops::Range;
 use tacit_crypto::ggm::LANES;
 use tacit_crypto::lpn::LocalCode;
 use tacit_crypto::simd::{Backend, scatter};
@@ -25,7 +29,7 @@ use tacit_net::Channel;
 use zeroize::{Zeroize, Zeroizing};
 
 const NAME: &str = "ferret-uni";
-/// Rows that are finished at a time, while they are in cache.
+/// Samples that are encoded at a time, while the peer's message is waited for.
 const ROWS: usize = 2048;
 
 /// An LPN parameter set with uniform noise: m·q samples, a secret of k bits, t noisy positions in m buckets.
@@ -41,22 +45,48 @@ pub struct UniParams {
     pub m: usize,
     /// Positions of a bucket by each function.
     pub q: usize,
-    /// Depth of a bucket's tree: 3·q + 1 leaves at least.
+    /// Depth of a bucket's tree: 3·⌈q / 2^level⌉ + 1 leaves at least under a node of level `level`.
     pub depth: usize,
+    /// The outputs are made in 2^level ranges.
+    pub level: usize,
     /// Estimated security in bits.
     pub security_bits: u32,
 }
 
 impl UniParams {
     /// The main iteration of the paper's table 2.
-    pub const MAIN: UniParams =
-        UniParams { name: "main", k: 588_160, t: 1324, m: 1986, q: 5345, depth: 14, security_bits: 154 };
-    /// Less computing for more bits a correlation: a secret and noise that fit into smaller caches.
-    pub const B: UniParams =
-        UniParams { name: "b", k: 1 << 17, t: 660, m: 1000, q: 1365, depth: 12, security_bits: 133 };
+    pub const MAIN: UniParams = UniParams {
+        name: "main",
+        k: 588_160,
+        t: 1324,
+        m: 1986,
+        q: 5346,
+        depth: 14,
+        level: 7,
+        security_bits: 154,
+    };
+    /// Less computing for more bits a correlation: a secret that fits into smaller caches.
+    pub const B: UniParams = UniParams {
+        name: "b",
+        k: 1 << 17,
+        t: 660,
+        m: 1000,
+        q: 1344,
+        depth: 12,
+        level: 5,
+        security_bits: 133,
+    };
     /// The setup iteration of the paper's table 2.
-    pub const SETUP: UniParams =
-        UniParams { name: "setup", k: 37_248, t: 1254, m: 1881, q: 327, depth: 10, security_bits: 143 };
+    pub const SETUP: UniParams = UniParams {
+        name: "setup",
+        k: 37_248,
+        t: 1254,
+        m: 1881,
+        q: 327,
+        depth: 10,
+        level: 4,
+        security_bits: 143,
+    };
 
     /// Every set.
     pub const ALL: [UniParams; 3] = [Self::MAIN, Self::B, Self::SETUP];
@@ -64,6 +94,22 @@ impl UniParams {
     /// N, the LPN samples of an iteration.
     pub const fn samples(&self) -> usize {
         self.m * self.q
+    }
+
+    /// Values of b in a range.
+    const fn width(&self) -> usize {
+        cuckoo::width(self.q, self.level)
+    }
+
+    /// Ranges that are not empty.
+    const fn ranges(&self) -> usize {
+        self.q.div_ceil(self.width())
+    }
+
+    /// The samples of range `r`.
+    fn range(&self, r: usize) -> Range<usize> {
+        let end = |r: usize| self.m * self.q.min(r * self.width());
+        end(r)..end(r + 1)
     }
 }
 
@@ -103,14 +149,25 @@ impl UniConfig {
         self.params.samples().saturating_sub(self.reserve())
     }
 
+    /// The first ranges, as many as hold what is kept for the next iteration.
+    fn kept_ranges(&self) -> usize {
+        self.reserve().div_ceil(self.params.range(0).len())
+    }
+
+    /// The samples of these ranges; those after the reserve are for the caller.
+    fn kept(&self) -> usize {
+        self.params.range(self.kept_ranges() - 1).end
+    }
+
     fn validate(&self) -> Result<()> {
         let p = &self.params;
         let sane = p.t > 0
             && (2..=24).contains(&p.depth)
             && (1..=1 << 31).contains(&p.k)
             && (LANES..1 << 24).contains(&p.m)
-            && (1..1 << 24).contains(&p.q);
-        if !sane || p.m < p.t || HASHES * p.q >= 1 << p.depth || self.net() == 0 {
+            && (1..=1 << 16).contains(&p.q)
+            && (1..=p.depth).contains(&p.level);
+        if !sane || p.m < p.t || HASHES * p.width() >= 1 << (p.depth - p.level) || self.net() == 0 {
             return Err(Error::Usage { protocol: NAME, what: "the parameter set makes no correlations" });
         }
         Ok(())
@@ -118,7 +175,7 @@ impl UniConfig {
 }
 
 /// What both parties do alike.
-struct Core {
+struct Core<T> {
     config: UniConfig,
     context: Transcript,
     expander: HalfTrees,
@@ -126,31 +183,43 @@ struct Core {
     buckets: Buckets,
     /// f_i(b) of every i and b.
     offsets: [Vec<u32>; HASHES],
-    /// What the last iteration kept, and what this one does.
+    /// What the last iteration kept: the LPN secret of the one at work first.
     current: Buffer,
+    /// The first ranges of the iteration at work: what it keeps for the next one, and a rest for the caller.
     kept: Buffer,
-    /// The sum of the trees, b by b, with A·u in the first `encoded` rows; from `row` on still to be served, and zero
-    /// before.
-    noise: Buffer,
+    /// The trees of the iteration at work while some of its ranges are still to be made, from `next` on.
+    trees: Option<Subtrees<T>>,
+    next: usize,
+    /// Samples of the iteration at work that hold A·u already and lack their noise.
     encoded: usize,
-    row: usize,
+    /// Correlations of a range of which nobody has asked for all, and how many of them are served.
+    buffer: Vec<Block>,
+    used: usize,
     round: u64,
     spent: Spent,
 }
 
-impl Core {
+impl<T> Drop for Core<T> {
+    fn drop(&mut self) {
+        self.buffer.zeroize();
+    }
+}
+
+impl<T: Parts> Core<T> {
     fn new(config: UniConfig, channel: &Channel, seeds: [Block; 2], reserve: Buffer) -> Self {
         let p = config.params;
-        let mut context = Transcript::new("tacit ferret-uni v2");
+        let mut context = Transcript::new("tacit ferret-uni v3");
         context.append("session", &channel.session_id().0);
         context.append_blocks("seeds", &seeds);
-        for (label, value) in [("k", p.k), ("t", p.t), ("m", p.m), ("q", p.q), ("depth", p.depth)] {
+        for (label, value) in
+            [("k", p.k), ("t", p.t), ("m", p.m), ("q", p.q), ("depth", p.depth), ("level", p.level)]
+        {
             context.append_u64(label, value as u64);
         }
         context.append_u64("malicious", (config.security == Security::Malicious) as u64);
         let matrix = context.challenge_block("matrix");
         let tree = context.challenge_block("tree");
-        let buckets = Buckets::new(context.challenge_block("buckets"), p.m, p.q);
+        let buckets = Buckets::new(context.challenge_block("buckets"), p.m, p.q, p.level);
         Core {
             config,
             context,
@@ -162,31 +231,24 @@ impl Core {
             buckets,
             current: Buffer::zeros(reserve.len()),
             kept: reserve,
-            noise: Buffer::zeros(p.samples()),
+            trees: None,
+            next: 0,
             encoded: 0,
-            row: p.samples(),
+            buffer: Vec::new(),
+            used: 0,
             round: 0,
             spent: Spent::default(),
         }
     }
 
+    /// Takes what the last iteration kept: the correlations for trees and for the check.
     fn begin(&mut self) -> (Zeroizing<Vec<Block>>, Zeroizing<Vec<Block>>) {
         std::mem::swap(&mut self.current, &mut self.kept);
         self.round += 1;
         self.encoded = 0;
-        let (trees, check) = self.current[self.config.params.k..].split_at(self.config.shape().cots());
+        let reserve = &self.current[self.config.params.k..self.config.reserve()];
+        let (trees, check) = reserve.split_at(self.config.shape().cots());
         (Zeroizing::new(trees.to_vec()), Zeroizing::new(check.to_vec()))
-    }
-
-    /// Figure 7, the last step: v[x] = Σ_i s_i[x's place], bucket by bucket, for one group of trees, weighed for the check.
-    fn add_group(&mut self, trees: &dyn Trees, group: usize, mut check: Option<&mut Check>) {
-        let Core { expander, noise, offsets, config, .. } = self;
-        trees.expand(expander, group, &mut |tile, leaves| {
-            if let Some(check) = &mut check {
-                check.add(tile, leaves);
-            }
-            spread(&config.params, offsets, tile, leaves, noise);
-        });
     }
 
     /// The check of the iteration at work, for malicious security.
@@ -195,81 +257,168 @@ impl Core {
         malicious.then(|| Check::new(&self.context, self.round, self.config.shape()))
     }
 
-    /// Figure 9, step 5, begins with A·u until `bytes` bytes of the peer's are there: it needs no tree.
-    fn encode_while_waiting(&mut self, channel: &mut Channel, bytes: usize) -> Result<()> {
-        let secret = &self.current[..self.config.params.k];
-        while self.encoded < self.noise.len() && !channel.has_come(bytes)? {
-            let end = self.noise.len().min(self.encoded + ROWS);
-            self.code.add_rows(self.encoded as u64, secret, 1, &mut self.noise[self.encoded..end]);
-            self.encoded = end;
+    /// After the first run over the trees.
+    fn plant(&mut self, trees: T) {
+        let config = &self.config;
+        self.trees = Some(Subtrees::new(trees, &mut self.expander, config.shape(), config.params.level));
+        self.next = 0;
+    }
+
+    /// Where `out` takes the first range that is not kept: after the rest of the kept ones.
+    fn skip(&self) -> usize {
+        self.kept.len() - self.config.reserve()
+    }
+
+    /// Computes until `bytes` bytes of the peer's are there, for the kept ranges and those that fit whole into `out`:
+    /// figure 9, step 5, begins with A·u, which needs no tree; once there are trees, ranges can be made. All of it is
+    /// provisional until the check.
+    fn work_while_waiting(&mut self, channel: &mut Channel, bytes: usize, out: &mut [Block]) -> Result<()> {
+        let (keep, params) = (self.kept.len(), self.config.params);
+        let room = keep + out.len().saturating_sub(self.skip());
+        let whole = (self.config.kept_ranges()..params.ranges()).take_while(|r| params.range(*r).end <= room);
+        let ranges = whole.last().map_or(self.config.kept_ranges(), |r| r + 1);
+        let end = params.range(ranges - 1).end;
+        while self.encoded < end && !channel.has_come(bytes)? {
+            let from = self.encoded;
+            let to = (from + ROWS).min(if from < keep { keep } else { end });
+            let rows = match from < keep {
+                true => &mut self.kept[from..to],
+                false => &mut out[self.kept.len() - self.config.reserve() + from - keep..][..to - from],
+            };
+            rows.fill(Block::ZERO);
+            self.code.add_rows(from as u64, &self.current[..params.k], 1, rows);
+            self.encoded = to;
+        }
+        while self.trees.is_some() && self.next < ranges && !channel.has_come(bytes)? {
+            self.make_next(out);
         }
         Ok(())
     }
 
-    /// After the check: what the next iteration needs is put aside first.
-    fn passed(&mut self) {
-        self.row = 0;
-        let mut kept = std::mem::replace(&mut self.kept, Buffer::zeros(0));
-        self.serve(&mut kept);
-        self.kept = kept;
+    /// Makes the next range, a kept one or one that `out`, which begins after what is kept, takes whole.
+    fn make_next(&mut self, out: &mut [Block]) {
+        let range = self.config.params.range(self.next);
+        let keep = self.kept.len();
+        if range.start < keep {
+            let mut kept = std::mem::replace(&mut self.kept, Buffer::zeros(0));
+            self.make_range(&mut kept[range]);
+            self.kept = kept;
+        } else {
+            let first = self.skip() + range.start - keep;
+            self.make_range(&mut out[first..first + range.len()]);
+        }
     }
 
-    /// Figure 9, step 5: noise and A·u, as far as `out` and the iteration reach; returns how many.
-    fn serve(&mut self, out: &mut [Block]) -> usize {
-        let n = out.len().min(self.noise.len() - self.row);
-        for rows in out[..n].chunks_mut(ROWS) {
-            let noise = &mut self.noise[self.row..self.row + rows.len()];
-            rows.copy_from_slice(noise);
-            noise.zeroize();
-            let secret = &self.current[..self.config.params.k];
-            let done = self.encoded.saturating_sub(self.row).min(rows.len());
-            self.code.add_rows((self.row + done) as u64, secret, 1, &mut rows[done..]);
-            self.row += rows.len();
+    /// Figure 7, the last step, v\[x\] = Σ_i s_i\[x's place\], and figure 9, step 5, for the next range.
+    fn make_range(&mut self, rows: &mut [Block]) {
+        let Core { expander, offsets, config, code, current, .. } = self;
+        let params = &config.params;
+        let Some(trees) = &self.trees else { return };
+        let range = params.range(self.next);
+        let encoded = self.encoded.clamp(range.start, range.end);
+        let rest = encoded - range.start;
+        rows[rest..].fill(Block::ZERO);
+        trees.expand(expander, self.next, |tile, leaves| {
+            spread(params, offsets, range.start / params.m, tile, leaves, rows);
+        });
+        code.add_rows(encoded as u64, &current[..params.k], 1, &mut rows[rest..]);
+        self.next += 1;
+        if self.next == params.ranges() {
+            self.trees = None;
         }
+    }
+
+    /// After the check: what the next iteration needs is put aside first. Returns how many correlations `out` has got.
+    fn passed(&mut self, out: &mut [Block]) -> usize {
+        while self.next < self.config.kept_ranges() {
+            self.make_next(&mut []);
+        }
+        let made = self.config.params.range(self.next - 1).end - self.kept.len();
+        let rest = &mut self.kept[self.config.reserve()..];
+        self.buffer.clear();
+        self.buffer.extend_from_slice(rest);
+        self.used = 0;
+        rest.zeroize();
+        self.unload(out) + made
+    }
+
+    /// Serves from the buffer; returns how many.
+    fn unload(&mut self, out: &mut [Block]) -> usize {
+        let ready = &mut self.buffer[self.used..];
+        let n = ready.len().min(out.len());
+        out[..n].copy_from_slice(&ready[..n]);
+        ready[..n].zeroize();
+        self.used += n;
         n
+    }
+
+    /// Fills `out` as far as the iteration at work reaches, without the peer; returns how many.
+    fn serve(&mut self, out: &mut [Block]) -> usize {
+        let mut filled = self.unload(out);
+        while filled < out.len() && self.trees.is_some() {
+            let rest = &mut out[filled..];
+            let len = self.config.params.range(self.next).len();
+            filled += if len <= rest.len() {
+                self.make_range(&mut rest[..len]);
+                len
+            } else {
+                let mut buffer = std::mem::take(&mut self.buffer);
+                buffer.resize(len, Block::ZERO);
+                self.make_range(&mut buffer);
+                self.buffer = buffer;
+                self.used = 0;
+                self.unload(rest)
+            };
+        }
+        filled
     }
 
     /// Fails for good, with all streams of the setup: nothing provisional stays anywhere.
     fn fail(&mut self, out: &mut [Block]) {
         self.spent.set();
-        self.row = self.noise.len();
-        self.noise.zeroize();
+        self.trees = None;
+        self.buffer.zeroize();
+        self.used = 0;
         self.kept.zeroize();
         self.current.zeroize();
         out.zeroize();
     }
 }
 
-/// Adds the leaves of four buckets to the positions that they stand for: neighbours, but for the turn at m.
+/// Adds the leaves under a range's nodes of four buckets to the positions that they stand for, whose b counts from `first`
+/// on: neighbours, but for the turn at m.
 fn spread(
     params: &UniParams,
     offsets: &[Vec<u32>; HASHES],
+    first: usize,
     tile: usize,
     leaves: &mut [Block],
-    noise: &mut [Block],
+    rows: &mut [Block],
 ) {
-    let UniParams { m, q, .. } = *params;
-    let first = tile * LANES;
+    let m = params.m;
+    let bucket = tile * LANES;
     let lines = leaves.as_chunks_mut::<LANES>().0;
     // Trees that only fill up the last tile stand for nothing.
-    for line in lines.iter_mut().filter(|_| m - first < LANES) {
-        line[m - first..].fill(Block::ZERO);
+    if m - bucket < LANES {
+        lines.iter_mut().for_each(|line| line[m - bucket..].fill(Block::ZERO));
     }
-    for (i, offsets) in offsets.iter().enumerate() {
-        scatter::add_lines(Backend::active(), noise, m, first, offsets, &lines[i * q..][..q]);
+    let values = rows.len() / m;
+    for (offsets, lines) in offsets.iter().zip(lines.chunks_exact(params.width())) {
+        let offsets = &offsets[first..first + values];
+        scatter::add_lines(Backend::active(), rows, m, bucket, offsets, &lines[..values]);
     }
 }
 
 /// The sender, who holds Δ.
 pub struct FerretUniSender {
-    core: Core,
+    core: Core<SenderTrees>,
     delta: Block,
     prg: Prg,
 }
 
 /// The receiver, whose choice bits are random.
 pub struct FerretUniReceiver {
-    core: Core,
+    core: Core<Vec<Punctured>>,
     prg: Prg,
 }
 
@@ -285,8 +434,8 @@ impl FerretUniSender {
     ) -> Result<Self> {
         config.validate()?;
         let delta = checked_delta(source)?;
-        let mut reserve = Buffer::zeros(config.reserve());
-        source.extend(channel, &mut reserve)?;
+        let mut reserve = Buffer::zeros(config.kept());
+        source.extend(channel, &mut reserve[..config.reserve()])?;
         let mine = prg.block();
         channel.send_block(mine)?;
         let theirs = channel.recv_block()?;
@@ -298,24 +447,22 @@ impl FerretUniSender {
         self.core.spent = other.core.spent.clone();
     }
 
-    /// One iteration. The trees that are expanded for their corrections give the noise and the check's sum.
-    fn iterate(&mut self, channel: &mut Channel) -> Result<()> {
-        let shape = self.core.config.shape();
-        let (cots, check_cots) = self.core.begin();
-        self.core.encode_while_waiting(channel, shape.cots().div_ceil(8))?;
-        let mut check = self.core.check();
-        let Core { expander, noise, offsets, config, .. } = &mut self.core;
-        let mut each = |tile: usize, leaves: &mut [Block]| {
-            spread(&config.params, offsets, tile, leaves, noise);
-        };
-        let prg = &mut self.prg;
-        spcot::send_each(channel, prg, expander, self.delta, shape, &cots, check.as_mut(), &mut each)?;
+    /// One iteration, which serves `out` as far as it has come meanwhile; returns how many.
+    fn iterate(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<usize> {
+        let FerretUniSender { core, delta, prg } = self;
+        let shape = core.config.shape();
+        let (cots, check_cots) = core.begin();
+        core.work_while_waiting(channel, shape.cots().div_ceil(8), out)?;
+        let mut check = core.check();
+        let expander = &mut core.expander;
+        let trees =
+            spcot::send_each(channel, prg, expander, *delta, shape, &cots, check.as_mut(), &mut |_, _| {})?;
+        core.plant(trees);
         if let Some(check) = check {
-            self.core.encode_while_waiting(channel, Check::OPENING)?;
-            check.answer(channel, self.delta, &check_cots)?;
+            core.work_while_waiting(channel, Check::OPENING, out)?;
+            check.answer(channel, *delta, &check_cots)?;
         }
-        self.core.passed();
-        Ok(())
+        Ok(core.passed(out))
     }
 }
 
@@ -328,8 +475,8 @@ impl FerretUniReceiver {
         source: &mut dyn CotReceiver,
     ) -> Result<Self> {
         config.validate()?;
-        let mut reserve = Buffer::zeros(config.reserve());
-        source.extend(channel, &mut reserve)?;
+        let mut reserve = Buffer::zeros(config.kept());
+        source.extend(channel, &mut reserve[..config.reserve()])?;
         let mine = prg.block();
         channel.send_block(mine)?;
         let theirs = channel.recv_block()?;
@@ -354,28 +501,36 @@ impl FerretUniReceiver {
         }
     }
 
-    /// One iteration. Trees are expanded as their corrections come, for the noise and the check together.
-    fn iterate(&mut self, channel: &mut Channel) -> Result<()> {
+    /// One iteration, which serves `out` as far as it has come meanwhile; returns how many. The first run over the trees
+    /// goes on as their corrections come, for the check.
+    fn iterate(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<usize> {
         let shape = self.core.config.shape();
         let (cots, check_cots) = self.core.begin();
         let points = self.points();
+        let core = &mut self.core;
         let mut trees = spcot::choose_points(channel, points, shape, &cots)?;
-        let mut check = self.core.check();
-        self.core.encode_while_waiting(channel, size_of::<Block>())?;
+        let mut check = core.check();
+        core.work_while_waiting(channel, size_of::<Block>(), out)?;
         trees.receive_seed(channel, &cots, check.as_mut())?;
+        let mut punctured = Vec::with_capacity(shape.groups());
         for group in 0..shape.groups() {
-            let bytes = size_of::<Block>() * shape.corrections_in(group);
-            self.core.encode_while_waiting(channel, bytes)?;
+            core.work_while_waiting(channel, size_of::<Block>() * shape.corrections_in(group), out)?;
             trees.receive_group(channel, group, check.as_mut())?;
-            self.core.add_group(&trees, group, check.as_mut());
+            punctured.push(trees.solve(&mut core.expander, group, &mut |tile, leaves| {
+                if let Some(check) = &mut check {
+                    check.add(tile, leaves);
+                }
+            }));
         }
-        if let Some(check) = check {
+        if let Some(check) = &check {
             check.open(channel, &check_cots)?;
-            self.core.encode_while_waiting(channel, spcot::DIGEST)?;
+        }
+        core.plant(punctured);
+        if let Some(check) = check {
+            core.work_while_waiting(channel, spcot::DIGEST, out)?;
             check.verify(channel, NAME, &check_cots)?;
         }
-        self.core.passed();
-        Ok(())
+        Ok(core.passed(out))
     }
 }
 
@@ -386,9 +541,12 @@ macro_rules! extend {
             self.core.spent.check(NAME)?;
             let mut filled = self.core.serve(out);
             while filled < out.len() {
-                if let Err(error) = self.iterate(channel) {
-                    self.core.fail(out);
-                    return Err(error);
+                match self.iterate(channel, &mut out[filled..]) {
+                    Ok(n) => filled += n,
+                    Err(error) => {
+                        self.core.fail(out);
+                        return Err(error);
+                    }
                 }
                 filled += self.core.serve(&mut out[filled..]);
             }
@@ -417,7 +575,7 @@ mod tests {
     use tacit_net::{LinkModel, memory};
 
     const TINY: UniParams =
-        UniParams { name: "tiny", k: 256, t: 26, m: 39, q: 40, depth: 7, security_bits: 0 };
+        UniParams { name: "tiny", k: 256, t: 26, m: 39, q: 40, depth: 7, level: 2, security_bits: 0 };
 
     fn correlate(config: UniConfig, sizes: &[usize]) {
         correlate_over(LinkModel::LOOPBACK, config, sizes);
@@ -496,8 +654,8 @@ mod tests {
                 let shape = config.shape();
                 let (cots, _) = s.core.begin();
                 let trees = spcot::send(ch, &mut s.prg, &mut s.core.expander, s.delta, shape, &cots).unwrap();
-                accumulate(&mut s.core, &trees);
-                s.core.noise.to_vec()
+                s.core.plant(trees);
+                noise(&mut s.core)
             },
             |ch| {
                 let prg = Prg::from_seed(Block::new(2));
@@ -506,8 +664,10 @@ mod tests {
                 let points = r.points();
                 let mut trees = spcot::choose_points(ch, points, config.shape(), &cots).unwrap();
                 trees.receive(ch, &cots).unwrap();
-                accumulate(&mut r.core, &trees);
-                r.core.noise.to_vec()
+                let solve = |group| trees.solve(&mut r.core.expander, group, &mut |_, _| {});
+                let punctured = (0..config.shape().groups()).map(solve).collect();
+                r.core.plant(punctured);
+                noise(&mut r.core)
             },
         );
         let noisy: Vec<_> = v.iter().zip(&w).filter(|(v, w)| v != w).collect();
@@ -515,8 +675,13 @@ mod tests {
         assert!(noisy.iter().all(|(v, w)| **w == **v ^ delta));
     }
 
-    fn accumulate(core: &mut Core, trees: &dyn Trees) {
-        (0..trees.shape().groups()).for_each(|group| core.add_group(trees, group, None));
+    /// The ranges without A·u.
+    fn noise<T: Parts>(core: &mut Core<T>) -> Vec<Block> {
+        let params = core.config.params;
+        core.encoded = params.samples();
+        let mut noise = vec![Block::ZERO; params.samples()];
+        (0..params.ranges()).for_each(|r| core.make_range(&mut noise[params.range(r)]));
+        noise
     }
 
     /// A sender that gives a bucket the tree of another one: every run is caught, and nothing is put out.

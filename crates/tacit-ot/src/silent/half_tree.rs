@@ -3,10 +3,11 @@
 //! The trees of a batch stand in *tiles* of four, one tree a lane. Up to eight tiles are expanded together while they are small,
 //! each one alone once a level fills the vector registers. Nothing but the tiles at work is ever in memory.
 
+use core::ops::Range;
 use tacit_crypto::aes::Aes128;
 use tacit_crypto::ggm::{self, Fix, LANES};
 use tacit_crypto::{Block, Buffer};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// Tiles that one call expands.
 pub(crate) const TILES: usize = 8;
@@ -16,6 +17,40 @@ const SHARED_LEVELS: usize = 4;
 
 /// One block for each tree of up to eight tiles, tile by tile.
 pub(crate) type PerTree = [Block; TREES];
+
+/// A node of every tree: which one of `level`, at least 1.
+#[derive(Clone, Copy)]
+pub(crate) struct Node {
+    pub level: usize,
+    pub index: usize,
+}
+
+/// What a run over up to eight tiles of punctured trees finds out. With it, subtrees can be expanded alone.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub(crate) struct Punctured {
+    /// Each tree's punctured leaf.
+    pub alpha: [u32; TREES],
+    /// `siblings[m - 1]`: the sibling of the punctured path's node of level m.
+    pub siblings: Vec<PerTree>,
+    /// The value at each punctured leaf.
+    pub leaf: PerTree,
+}
+
+impl Punctured {
+    /// Each path's place among the nodes `below` levels under `node`, no index at all where it does not go through
+    /// `node`, and the bit by which its sibling's place differs.
+    fn paths(&self, node: Node, below: usize) -> ([u64; TREES], u64) {
+        let Node { level, index } = node;
+        let astray = |alpha: u32| (alpha as u64 ^ index as u64) & ((1 << level) - 1);
+        match below {
+            0 => (self.alpha.map(astray), 1 << (level - 1)),
+            _ => {
+                let place = |alpha: u32| (alpha >> level) as u64 & ((1 << below) - 1);
+                (self.alpha.map(|alpha| astray(alpha) << 32 | place(alpha)), 1 << (below - 1))
+            }
+        }
+    }
+}
 
 /// The expander of trees of one depth, with the buffers it reuses.
 pub(crate) struct HalfTrees {
@@ -87,13 +122,15 @@ impl HalfTrees {
 
     /// Expands the receiver's trees, punctured at the leaves `alpha`, from `keys[m - 1]`: the XOR of the nodes of level
     /// m on the side away from the path. `each` gets the leaves, the punctured one being the XOR of all others.
+    ///
+    /// In the end `keys` holds the siblings of the paths' nodes; returns the values at the punctured leaves.
     pub(crate) fn expand_punctured(
         &mut self,
         alpha: &[u32; TREES],
-        keys: &[PerTree],
+        keys: &mut [PerTree],
         tiles: usize,
         mut each: impl FnMut(usize, &mut [Block]),
-    ) {
+    ) -> PerTree {
         let HalfTrees { depth, cipher, hashed_zero, shared, tiles: tile, .. } = self;
         let (depth, shared_depth) = (*depth, (*depth).min(SHARED_LEVELS));
         let mut sibling = keys[0];
@@ -113,6 +150,7 @@ impl HalfTrees {
                     &mut sibling[p],
                     &mut known[p],
                 );
+                keys[level][p] = sibling[p];
                 path[p] = (alpha[p] as u64) & ((2 << level) - 1);
             }
         }
@@ -129,6 +167,7 @@ impl HalfTrees {
                 for p in lanes.clone() {
                     let left = left[p] ^ *hashed_zero;
                     descend(level, alpha[p], keys[level][p], left, &mut sibling[p], &mut known[p]);
+                    keys[level][p] = sibling[p];
                     path[p] = (alpha[p] as u64) & ((2 << level) - 1);
                 }
             }
@@ -141,8 +180,58 @@ impl HalfTrees {
             each(t, &mut tile[..LANES << depth]);
         }
         sibling.zeroize();
-        known.zeroize();
         path.zeroize();
+        known
+    }
+
+    /// Expands the subtrees of `node`, whose values are `roots`, down to level `to`: `each(tile, nodes)` gets what lies
+    /// under it, leaves if `to` is the depth. Of a node on a punctured path, or a path's sibling, no value is read but
+    /// what `punctured` says; nodes above the leaves are handed out without it.
+    pub(crate) fn expand_below(
+        &mut self,
+        node: Node,
+        to: usize,
+        roots: &PerTree,
+        punctured: Option<&Punctured>,
+        tiles: usize,
+        mut each: impl FnMut(usize, &mut [Block]),
+    ) {
+        let HalfTrees { depth, cipher, shared, tiles: tile, .. } = self;
+        let levels = to - node.level;
+        let shared_levels = levels.min(SHARED_LEVELS);
+        let mut paths = [([0; TREES], 0); 31];
+        if let Some(punctured) = punctured {
+            for (below, paths) in paths[..=levels].iter_mut().enumerate() {
+                *paths = punctured.paths(node, below);
+            }
+        }
+        let fix = |below: usize, lanes: Range<usize>| {
+            punctured.map(|punctured| Fix {
+                path: &paths[below].0[lanes.clone()],
+                sibling: &punctured.siblings[node.level + below - 1][lanes],
+                top_bit: paths[below].1,
+            })
+        };
+        let mut sums = [Block::ZERO; TREES];
+        shared[..TREES].copy_from_slice(roots);
+        for below in 0..shared_levels {
+            ggm::expand_level(cipher, shared, 1 << below, TREES, fix(below, 0..TREES).as_ref(), &mut sums);
+        }
+        for t in 0..tiles {
+            let lanes = LANES * t..LANES * (t + 1);
+            gather(shared, t, &mut tile[..LANES << shared_levels]);
+            for below in shared_levels..levels {
+                let fix = fix(below, lanes.clone());
+                ggm::expand_level(cipher, tile, 1 << below, LANES, fix.as_ref(), &mut sums[lanes.clone()]);
+            }
+            if to == *depth {
+                let leaf = punctured.map_or(&[][..], |punctured| &punctured.leaf[lanes.clone()]);
+                ggm::finish_leaves(tile, 1 << levels, LANES, fix(levels, lanes).as_ref(), leaf);
+            }
+            each(t, &mut tile[..LANES << levels]);
+        }
+        sums.zeroize();
+        paths.iter_mut().for_each(|(paths, _)| paths.zeroize());
     }
 }
 
@@ -210,11 +299,11 @@ mod tests {
                 }
             }
             let alpha: [u32; TREES] = core::array::from_fn(|_| prg.below(1 << depth) as u32);
-            let keys: Vec<PerTree> = (0..depth)
+            let mut keys: Vec<PerTree> = (0..depth)
                 .map(|m| core::array::from_fn(|p| sums[m][p] ^ (delta & Block::mask(alpha[p] >> m & 1 == 0))))
                 .collect();
             let mut punctured = Vec::new();
-            trees.expand_punctured(&alpha, &keys, TILES, |_, l| punctured.push(l.to_vec()));
+            let leaf = trees.expand_punctured(&alpha, &mut keys, TILES, |_, l| punctured.push(l.to_vec()));
             for p in 0..TREES {
                 for i in 0..1 << depth {
                     let (v, w) = (leaves[p / 4][4 * i + p % 4], punctured[p / 4][4 * i + p % 4]);
@@ -222,6 +311,44 @@ mod tests {
                     assert_eq!(w.to_hex(), expected.to_hex(), "depth {depth}, tree {p}, leaf {i}");
                 }
             }
+            let found = Punctured { alpha, siblings: keys, leaf };
+            let right = roots.map(|root| root ^ delta);
+            let zero = [Block::ZERO; TREES];
+            for level in 1..=depth {
+                parts(&mut trees, [&roots, &right], level, None, &leaves);
+                parts(&mut trees, [&zero, &zero], level, Some(&found), &punctured);
+            }
+        }
+    }
+
+    /// Goes from both nodes of level 1 to `level` and from every node there to the leaves, which must be `whole`'s.
+    fn parts(
+        trees: &mut HalfTrees,
+        first: [&PerTree; 2],
+        level: usize,
+        punctured: Option<&Punctured>,
+        whole: &[Vec<Block>],
+    ) {
+        let depth = trees.depth;
+        let mut nodes = vec![[Block::ZERO; TREES]; 1 << level];
+        for (side, roots) in first.into_iter().enumerate() {
+            trees.expand_below(Node { level: 1, index: side }, level, roots, punctured, TILES, |t, lines| {
+                for (i, line) in lines.chunks_exact(LANES).enumerate() {
+                    nodes[side + 2 * i][LANES * t..][..LANES].copy_from_slice(line);
+                }
+            });
+        }
+        for (index, roots) in nodes.iter().enumerate() {
+            trees.expand_below(Node { level, index }, depth, roots, punctured, TILES, |t, leaves| {
+                for (i, line) in leaves.chunks_exact(LANES).enumerate() {
+                    let leaf = index + (i << level);
+                    assert_eq!(
+                        line,
+                        &whole[t][LANES * leaf..][..LANES],
+                        "level {level}, tile {t}, leaf {leaf}"
+                    );
+                }
+            });
         }
     }
 }

@@ -18,12 +18,12 @@
 //!   is q·(depth + 3)/2^128 against a sender that asks the random oracle q times, and each party weighs leaves while
 //!   they are in cache.
 
-use super::half_tree::{HalfTrees, PerTree, TILES};
+use super::half_tree::{HalfTrees, Node, PerTree, Punctured, TILES};
 use crate::{Error, Result};
 use subtle::ConstantTimeEq;
 use tacit_crypto::ggm::LANES;
 use tacit_crypto::transcript::Transcript;
-use tacit_crypto::{BitVec, Block, KAPPA, Prg, gf128};
+use tacit_crypto::{BitVec, Block, Buffer, KAPPA, Prg, gf128};
 use tacit_net::Channel;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
@@ -102,6 +102,82 @@ pub(crate) trait Trees {
     }
 }
 
+/// One party's half of a batch of trees, of which single subtrees can be expanded.
+pub(crate) trait Parts {
+    /// The two nodes of level 1 of each tree of a group, as far as they are known.
+    fn tops(&self, group: usize) -> [PerTree; 2];
+    /// What is punctured in a group.
+    fn punctured(&self, group: usize) -> Option<&Punctured>;
+}
+
+impl Parts for SenderTrees {
+    fn tops(&self, group: usize) -> [PerTree; 2] {
+        let left = self.roots(group * TILES, self.shape.tiles_in(group));
+        [left, left.map(|root| root ^ self.delta)]
+    }
+
+    fn punctured(&self, _: usize) -> Option<&Punctured> {
+        None
+    }
+}
+
+impl Parts for Vec<Punctured> {
+    fn tops(&self, _: usize) -> [PerTree; 2] {
+        [[Block::ZERO; TREES]; 2]
+    }
+
+    fn punctured(&self, group: usize) -> Option<&Punctured> {
+        Some(&self[group])
+    }
+}
+
+/// A batch of trees with all nodes of one level, from which it is expanded subtree by subtree.
+pub(crate) struct Subtrees<T> {
+    trees: T,
+    shape: Shape,
+    level: usize,
+    /// By index, then by tree.
+    nodes: Buffer,
+}
+
+impl<T: Parts> Subtrees<T> {
+    /// Expands all trees down to `level`.
+    pub(crate) fn new(trees: T, expander: &mut HalfTrees, shape: Shape, level: usize) -> Self {
+        let mut nodes = Buffer::zeros((shape.groups() * TREES) << level);
+        for group in 0..shape.groups() {
+            let (punctured, tiles) = (trees.punctured(group), shape.tiles_in(group));
+            for (side, roots) in trees.tops(group).iter().enumerate() {
+                let top = Node { level: 1, index: side };
+                expander.expand_below(top, level, roots, punctured, tiles, |t, lines| {
+                    for (i, line) in lines.chunks_exact(LANES).enumerate() {
+                        let tree = ((side + 2 * i) * shape.groups() + group) * TREES + t * LANES;
+                        nodes[tree..][..LANES].copy_from_slice(line);
+                    }
+                });
+            }
+        }
+        Subtrees { trees, shape, level, nodes }
+    }
+
+    /// Expands the subtree of node `index` of every tree; `each` gets a tile's index in the batch and the leaves.
+    pub(crate) fn expand(
+        &self,
+        expander: &mut HalfTrees,
+        index: usize,
+        mut each: impl FnMut(usize, &mut [Block]),
+    ) {
+        let groups = self.shape.groups();
+        let nodes = self.nodes[index * groups * TREES..].as_chunks::<TREES>().0;
+        for (group, roots) in nodes[..groups].iter().enumerate() {
+            let (node, tiles) = (Node { level: self.level, index }, self.shape.tiles_in(group));
+            let punctured = self.trees.punctured(group);
+            expander.expand_below(node, self.shape.depth, roots, punctured, tiles, |t, leaves| {
+                each(group * TILES + t, leaves)
+            });
+        }
+    }
+}
+
 /// The sender's roots.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(crate) struct SenderTrees {
@@ -176,17 +252,7 @@ impl Trees for ReceiverTrees {
         tiles: usize,
         each: &mut dyn FnMut(usize, &mut [Block]),
     ) {
-        let depth = self.shape.depth;
-        let mut alpha = [0u32; TREES];
-        alpha[..tiles * LANES].copy_from_slice(&self.alpha[first * LANES..][..tiles * LANES]);
-        let mut keys = vec![[Block::ZERO; TREES]; depth];
-        let mine = &self.keys[first * LANES * depth..];
-        for (i, line) in mine.chunks_exact(LANES).take(tiles * depth).enumerate() {
-            keys[i % depth][i / depth * LANES..][..LANES].copy_from_slice(line);
-        }
-        expander.expand_punctured(&alpha, &keys, tiles, |t, leaves| each(first + t, leaves));
-        keys.zeroize();
-        alpha.zeroize();
+        self.run(expander, first, tiles, each);
     }
 }
 
@@ -309,6 +375,38 @@ pub(crate) fn choose_points(
 }
 
 impl ReceiverTrees {
+    /// Expands `tiles` tiles from tile `first` on, as [`Trees::expand_tiles`], and returns what it takes to expand parts
+    /// of them.
+    fn run(
+        &self,
+        expander: &mut HalfTrees,
+        first: usize,
+        tiles: usize,
+        each: &mut dyn FnMut(usize, &mut [Block]),
+    ) -> Punctured {
+        let depth = self.shape.depth;
+        let mut alpha = [0u32; TREES];
+        alpha[..tiles * LANES].copy_from_slice(&self.alpha[first * LANES..][..tiles * LANES]);
+        let mut siblings = vec![[Block::ZERO; TREES]; depth];
+        let mine = &self.keys[first * LANES * depth..];
+        for (i, line) in mine.chunks_exact(LANES).take(tiles * depth).enumerate() {
+            siblings[i % depth][i / depth * LANES..][..LANES].copy_from_slice(line);
+        }
+        let leaf =
+            expander.expand_punctured(&alpha, &mut siblings, tiles, |t, leaves| each(first + t, leaves));
+        Punctured { alpha, siblings, leaf }
+    }
+
+    /// [`Trees::expand`], which also gives what it takes to expand parts of the group.
+    pub(crate) fn solve(
+        &self,
+        expander: &mut HalfTrees,
+        group: usize,
+        each: &mut dyn FnMut(usize, &mut [Block]),
+    ) -> Punctured {
+        self.run(expander, group * TILES, self.shape.tiles_in(group), each)
+    }
+
     /// Figure 6, step 5 (a): receives seed and corrections and takes off the masks.
     pub(crate) fn receive(&mut self, channel: &mut Channel, cots: &[Block]) -> Result<()> {
         self.receive_seed(channel, cots, None)?;
