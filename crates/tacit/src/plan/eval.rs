@@ -110,10 +110,10 @@ const YAO_TRIPS: f64 = 2.0;
 
 /// Of cut-and-choose: an execution, an AND gate in all copies, with whole tables and with coded ones; bits in 40 copies.
 const RUN_NS: f64 = 3.4e6;
-const GATE_NS: [f64; 2] = [680.0, 1_400.0];
-const OWN_BIT_NS: f64 = 7_000.0;
-const PEER_BIT_NS: f64 = 8_700.0;
-const OUTPUT_NS: f64 = 5_100.0;
+const GATE_NS: [f64; 2] = [640.0, 1_400.0];
+const OWN_BIT_NS: f64 = 3_100.0;
+const PEER_BIT_NS: f64 = 4_200.0;
+const OUTPUT_NS: f64 = 4_100.0;
 const WMK17_TRIPS: f64 = 3.0;
 /// More where the garbler learns outputs.
 const RETURN_TRIPS: f64 = 2.0;
