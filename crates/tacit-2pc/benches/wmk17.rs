@@ -5,7 +5,7 @@
 //! circuits of two sizes; then the same functions with the coded transfers.
 //!
 //! With `-- links` instead: the functions over emulated links, in one execution and in two halves, and every choice of copies for
-//! SHA-256 over the slow one.
+//! SHA-256 over the slow one. With `-- singles`: single executions of 40 copies alone; with `-- singles slow`, over the slow link.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -64,6 +64,39 @@ fn random_inputs(prepared: &Prepared) -> [BitVec; 2] {
     })
 }
 
+/// One execution over `link`, from nothing to P2's output.
+fn single(link: LinkModel, job: &Job<'_>, x: &BitVec, y: &BitVec) -> (Duration, u64, u64) {
+    over(
+        link,
+        &|channel| {
+            let mut prg = Prg::from_os();
+            let mut garbler = Garbler::setup(channel, &*base::default(), &mut prg).unwrap();
+            garbler.run(channel, job, x, &mut prg).unwrap()
+        },
+        &|channel| {
+            let mut prg = Prg::from_os();
+            let mut evaluator = Evaluator::setup(channel, &*base::default(), &mut prg).unwrap();
+            evaluator.run(channel, job, y, &mut prg).unwrap()
+        },
+    )
+}
+
+/// Single executions of 40 copies: over loopback TCP, and over `slow`.
+fn singles(slow: Option<LinkModel>) {
+    for name in ["add32", "aes128", "sha256"] {
+        let prepared = named_function(name);
+        let Some(slow) = slow else {
+            measure(name, &prepared, Copies::STANDARD);
+            continue;
+        };
+        let [x, y] = random_inputs(&prepared);
+        let job = Job::new(&prepared, OutputTo::Evaluator);
+        let mut runs: Vec<_> = (0..3).map(|_| single(slow, &job, &x, &y)).collect();
+        runs.sort();
+        println!("{slow:16} {name:8} {:.1} ms, {} rounds", runs[1].0.as_secs_f64() * 1e3, runs[1].2);
+    }
+}
+
 fn measure(name: &str, prepared: &Prepared, copies: Copies) -> Duration {
     let [x, y] = random_inputs(prepared);
     let job = Job { copies, ..Job::new(prepared, OutputTo::Evaluator) };
@@ -119,17 +152,7 @@ fn halves(name: &str, link: LinkModel, copies: Copies) {
         |channel: &mut Channel, prg: &mut Prg| Garbler::setup(channel, &*base::default(), prg).unwrap();
     let evaluator =
         |channel: &mut Channel, prg: &mut Prg| Evaluator::setup(channel, &*base::default(), prg).unwrap();
-    let single = over(
-        link,
-        &|channel| {
-            let mut prg = Prg::from_os();
-            garbler(channel, &mut prg).run(channel, &job, &x, &mut prg).unwrap()
-        },
-        &|channel| {
-            let mut prg = Prg::from_os();
-            evaluator(channel, &mut prg).run(channel, &job, &y, &mut prg).unwrap()
-        },
-    );
+    let single = single(link, &job, &x, &y);
     let file = |path: &Path| BufWriter::new(File::create(path).unwrap());
     let offline = over(
         link,
@@ -169,9 +192,13 @@ fn products(rounds: usize) -> Prepared {
 }
 
 fn main() {
-    if std::env::args().any(|word| word == "links") {
-        let link = |megabits, us| LinkModel::new(megabits, Duration::from_micros(us)).unwrap();
-        let wan = link(200.0, 75_000);
+    let link = |megabits, us| LinkModel::new(megabits, Duration::from_micros(us)).unwrap();
+    let wan = link(200.0, 75_000);
+    let asked = |name: &str| std::env::args().any(|word| word == name);
+    if asked("singles") {
+        return singles(asked("slow").then_some(wan));
+    }
+    if asked("links") {
         halves("add32", LinkModel::LOOPBACK, Copies::STANDARD);
         for link in [LinkModel::LOOPBACK, link(2_320.0, 500), wan] {
             for name in ["add32", "aes128", "sha1", "sha256"] {

@@ -30,6 +30,9 @@ pub enum Functionality {
     Uniform,
 }
 
+/// What is left of a batch of base OTs when this side has sent all that it has to send: it receives, and gives the messages.
+pub type Rest<T> = Box<dyn FnOnce(&mut Channel) -> Result<Zeroizing<Vec<T>>> + Send>;
+
 /// A base OT: a batch of random or chosen-choice OTs from public-key cryptography, with nothing set up before.
 ///
 /// One value serves one batch of one session; both roles of a protocol stand in one type.
@@ -52,6 +55,21 @@ pub trait BaseOt {
         choices: &BitVec,
         out: &mut [Block],
     ) -> Result<()>;
+    /// Begins to send a batch of `n`: sends all that this side has to send. What is left only receives, so other messages and other
+    /// work can come between. Both sides call the halves, or both call [`send`](Self::send) and [`receive`](Self::receive).
+    ///
+    /// A protocol whose messages do not cross runs as a whole here.
+    fn begin_send(&self, channel: &mut Channel, prg: &mut Prg, n: usize) -> Result<Rest<[Block; 2]>> {
+        let mut out = Zeroizing::new(vec![[Block::ZERO; 2]; n]);
+        self.send(channel, prg, &mut out)?;
+        Ok(Box::new(move |_| Ok(out)))
+    }
+    /// Begins to receive a batch, as [`begin_send`](Self::begin_send).
+    fn begin_receive(&self, channel: &mut Channel, prg: &mut Prg, choices: &BitVec) -> Result<Rest<Block>> {
+        let mut out = Zeroizing::new(vec![Block::ZERO; choices.len()]);
+        self.receive(channel, prg, choices, &mut out)?;
+        Ok(Box::new(move |_| Ok(out)))
+    }
 }
 
 /// The sender of random correlated OT: v with w = v ⊕ u·Δ at the receiver.

@@ -11,7 +11,7 @@ use tacit_2pc::semi_honest::{self, OutputTo, Owner, Prepared};
 use tacit_crypto::{BitVec, Prg};
 use tacit_net::{Agreement, Channel, LinkModel, Stats};
 use tacit_ot::BaseOt;
-use tacit_ot::extension::{KosReceiver, KosSender};
+use tacit_ot::extension::kos::{KosReceiver, KosSender, Setup};
 use tacit_ot::sealed::FileKey;
 
 /// The protocol that runs for a security: Yao's with half-gates, or cut-and-choose with input recovery.
@@ -113,7 +113,7 @@ impl Job<'_> {
         Ok(parts.map(|parts| parts.into_iter().flatten().collect()))
     }
 
-    /// As [`run`](Self::run) on one channel; `ready` is told when the setup is done and the rows begin.
+    /// As [`run`](Self::run) on one channel; `ready` is told when the rows begin.
     pub fn run_marked(
         &self,
         channel: &mut Channel,
@@ -127,12 +127,12 @@ impl Job<'_> {
         }
         Ok(match self.role {
             Owner::Garbler => {
-                let mut sender = self.sender(channel, base, &mut prg)?;
+                let mut sender = self.sender(channel, base, &mut prg)?(channel)?;
                 ready(channel);
                 semi_honest::garble(channel, &mut sender, self.function, rows, self.output_to, &mut prg)?
             }
             Owner::Evaluator => {
-                let mut receiver = self.receiver(channel, base, &mut prg)?;
+                let mut receiver = self.receiver(channel, base, &mut prg)?(channel)?;
                 ready(channel);
                 semi_honest::evaluate(channel, &mut receiver, self.function, rows, self.output_to)?
             }
@@ -178,20 +178,31 @@ impl Job<'_> {
         Ok((cot, Tuning::choose(None, count, self.security, &LinkModel::LOOPBACK)?))
     }
 
-    fn sender(&self, channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<AnySender> {
+    /// A sender of correlated OT, as far as its setup goes without waiting.
+    fn sender(&self, channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Setup<AnySender>> {
         let (cot, tuning) = self.cot()?;
         if cot.name == FEW_ROUNDS {
-            return Ok(AnySender::new(KosSender::setup(channel, base, prg)?.by_hash(channel)));
+            let setup = KosSender::begin_by_hash(channel, base, prg)?;
+            return Ok(Box::new(move |channel| Ok(AnySender::new(setup(channel)?))));
         }
-        Ok(cot.senders_with(channel, base, prg, 1, tuning)?.remove(0))
+        let sender = cot.senders_with(channel, base, prg, 1, tuning)?.remove(0);
+        Ok(Box::new(move |_| Ok(sender)))
     }
 
-    fn receiver(&self, channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<AnyReceiver> {
+    /// The counterpart of [`sender`](Self::sender).
+    fn receiver(
+        &self,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+    ) -> Result<Setup<AnyReceiver>> {
         let (cot, tuning) = self.cot()?;
         if cot.name == FEW_ROUNDS {
-            return Ok(AnyReceiver::new(KosReceiver::setup(channel, base, prg)?.by_hash(channel)));
+            let setup = KosReceiver::begin_by_hash(channel, base, prg)?;
+            return Ok(Box::new(move |channel| Ok(AnyReceiver::new(setup(channel)?))));
         }
-        Ok(cot.receivers_with(channel, base, prg, 1, tuning)?.remove(0))
+        let receiver = cot.receivers_with(channel, base, prg, 1, tuning)?.remove(0);
+        Ok(Box::new(move |_| Ok(receiver)))
     }
 
     fn with_copies(&self, copies: Copies) -> cut_and_choose::Job<'_> {
@@ -209,15 +220,18 @@ impl Job<'_> {
             let piece = vec![0; self.probe()];
             (0..PIECES).try_for_each(|_| channel.send(&piece))?;
         }
-        let garbler = Garbler::new(self.sender(channel, base, prg)?);
-        let copies = match self.options.copies {
-            Some(copies) => copies,
+        let setup = self.sender(channel, base, prg)?;
+        let (garbler, copies) = match self.options.copies {
+            Some(copies) => (Garbler::begun(setup), copies),
             None => {
+                // The evaluator's choice stands behind its base OTs.
+                let garbler = Garbler::new(setup(channel)?);
                 let mut number = [0];
                 channel.recv(&mut number)?;
-                *Copies::ALL.get(usize::from(number[0])).ok_or_else(|| {
+                let copies = Copies::ALL.get(usize::from(number[0])).ok_or_else(|| {
                     Error::Peer("the evaluator chose copies that there are not; name them by --copies".into())
-                })?
+                })?;
+                (garbler, *copies)
             }
         };
         Ok((garbler, self.with_copies(copies)))
@@ -234,7 +248,7 @@ impl Job<'_> {
             Some(_) => 0.0,
             None => receive_rate(channel, self.probe())?,
         };
-        let evaluator = Evaluator::new(self.receiver(channel, base, prg)?);
+        let evaluator = Evaluator::begun(self.receiver(channel, base, prg)?);
         let copies = self.options.copies.unwrap_or_else(|| {
             let link = Link { megabits: rate * 8e-6, round_trip: Duration::ZERO };
             EvalRequest::new(self.function, self.output_to, self.security).copies(&link)

@@ -17,7 +17,7 @@ pub mod value;
 pub use builder::{Bit, Builder, Wires};
 pub use integer::{Int, Integer, Modulus, Uint};
 pub use plain::{PlainMemory, evaluate, evaluate_words};
-pub use plan::{Op, Order, Piece, Plan, Planner, Step, Window};
+pub use plan::{Op, Order, Piece, Place, Plan, Planner, Step, Window};
 pub use program::{Program, ProgramPlan, Repeat, iterate};
 
 use tacit_crypto::transcript::Transcript;

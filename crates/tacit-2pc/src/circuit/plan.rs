@@ -63,27 +63,41 @@ impl Window {
 
     /// The window cut between steps into pieces of about `ands` AND gates (more where one step has more).
     pub fn pieces(&self, ands: usize) -> impl Iterator<Item = Piece<'_>> {
-        let mut steps = self.steps.as_slice();
-        let mut ops = self.ops.as_slice();
-        core::iter::from_fn(move || {
-            if steps.is_empty() {
-                return None;
-            }
-            let (mut taken, mut taken_ops, mut taken_ands) = (0, 0, 0);
-            for step in steps {
-                if taken > 0 && taken_ands + step.ands as usize > ands {
-                    break;
-                }
-                taken += 1;
-                taken_ops += (step.xors + step.ands) as usize;
-                taken_ands += step.ands as usize;
-            }
-            let (now, later) = steps.split_at(taken);
-            let (now_ops, later_ops) = ops.split_at(taken_ops);
-            (steps, ops) = (later, later_ops);
-            Some(Piece { steps: now, ops: now_ops, ands: taken_ands, slots: self.slots as usize })
-        })
+        let mut place = Place::default();
+        core::iter::from_fn(move || self.next_piece(&mut place, ands))
     }
+
+    /// Whether no piece is left from `place` on.
+    pub fn is_past(&self, place: Place) -> bool {
+        place.step >= self.steps.len()
+    }
+
+    /// The next of [`pieces`](Self::pieces), from `place` on, which moves past it; `None` at the window's end.
+    pub fn next_piece(&self, place: &mut Place, ands: usize) -> Option<Piece<'_>> {
+        let (steps, ops) = (self.steps.get(place.step..)?, self.ops.get(place.op..)?);
+        if steps.is_empty() {
+            return None;
+        }
+        let (mut taken, mut taken_ops, mut taken_ands) = (0, 0, 0);
+        for step in steps {
+            if taken > 0 && taken_ands + step.ands as usize > ands {
+                break;
+            }
+            taken += 1;
+            taken_ops += (step.xors + step.ands) as usize;
+            taken_ands += step.ands as usize;
+        }
+        (place.step, place.op) = (place.step + taken, place.op + taken_ops);
+        let (steps, ops) = (&steps[..taken], &ops[..taken_ops]);
+        Some(Piece { steps, ops, ands: taken_ands, slots: self.slots as usize })
+    }
+}
+
+/// A place between two steps of a window; the default is its beginning.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Place {
+    step: usize,
+    op: usize,
 }
 
 /// How gates are ordered within a window.

@@ -211,6 +211,11 @@ impl<P: Program> ProgramPlan<P> {
         }
     }
 
+    /// The window that was returned last; empty before the first.
+    pub fn window(&self) -> &Window {
+        &self.window
+    }
+
     /// The slots of the output bits, once the last window was returned.
     pub fn outputs(&self) -> Option<&[u32]> {
         self.outputs.as_deref()

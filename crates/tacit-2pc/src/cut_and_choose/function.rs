@@ -1,6 +1,6 @@
 //! What is computed: a prepared circuit or a program, as windows of a plan.
 
-use crate::circuit::{FIRST_INPUT, Order, Piece, Program, ProgramPlan, Shape, Window};
+use crate::circuit::{FIRST_INPUT, Order, Piece, Place, Program, ProgramPlan, Shape};
 use crate::semi_honest::{Owner, Prepared};
 use crate::{Error, Result};
 use tacit_crypto::BitVec;
@@ -23,11 +23,11 @@ pub trait Function: Sync {
     fn walk(&self) -> Box<dyn Walk + '_>;
 }
 
-/// One walk through a function's gates, in an order that suits many copies side by side.
+/// One walk through a function's gates, piece by piece, in an order that suits many copies side by side.
 pub trait Walk {
-    /// The next window; `None` after the last.
-    fn next_window(&mut self) -> Option<&Window>;
-    /// The slots of the output bits, once the last window was taken.
+    /// The next piece of about `ands` AND gates; `None` after the last.
+    fn next_piece(&mut self, ands: usize) -> Option<Piece<'_>>;
+    /// The slots of the output bits, once the last piece was taken.
     fn outputs(&self) -> &[u32];
 }
 
@@ -52,20 +52,25 @@ impl Function for Prepared {
     }
 
     fn walk(&self) -> Box<dyn Walk + '_> {
-        Box::new(Planned { prepared: self, next: 0 })
+        Box::new(Planned { prepared: self, window: 0, place: Place::default() })
     }
 }
 
 struct Planned<'a> {
     prepared: &'a Prepared,
-    next: usize,
+    window: usize,
+    place: Place,
 }
 
 impl Walk for Planned<'_> {
-    fn next_window(&mut self) -> Option<&Window> {
-        let window = self.prepared.plan(SIDE_BY_SIDE).windows().get(self.next);
-        self.next += 1;
-        window
+    fn next_piece(&mut self, ands: usize) -> Option<Piece<'_>> {
+        while let Some(window) = self.prepared.plan(SIDE_BY_SIDE).windows().get(self.window) {
+            if let Some(piece) = window.next_piece(&mut self.place, ands) {
+                return Some(piece);
+            }
+            (self.window, self.place) = (self.window + 1, Place::default());
+        }
+        None
     }
 
     fn outputs(&self) -> &[u32] {
@@ -112,17 +117,27 @@ impl<P: Program + 'static, F: Fn() -> P + Sync> Function for Streamed<F> {
     }
 
     fn walk(&self) -> Box<dyn Walk + '_> {
-        Box::new(ProgramPlan::new((self.make)(), Order::Sequential))
+        let plan = ProgramPlan::new((self.make)(), Order::Sequential);
+        Box::new(Planning { plan, place: Place::default() })
     }
 }
 
-impl<P: Program> Walk for ProgramPlan<P> {
-    fn next_window(&mut self) -> Option<&Window> {
-        ProgramPlan::next_window(self)
+struct Planning<P> {
+    plan: ProgramPlan<P>,
+    place: Place,
+}
+
+impl<P: Program> Walk for Planning<P> {
+    fn next_piece(&mut self, ands: usize) -> Option<Piece<'_>> {
+        while self.plan.window().is_past(self.place) {
+            self.plan.next_window()?;
+            self.place = Place::default();
+        }
+        self.plan.window().next_piece(&mut self.place, ands)
     }
 
     fn outputs(&self) -> &[u32] {
-        ProgramPlan::outputs(self).unwrap_or_default()
+        self.plan.outputs().unwrap_or_default()
     }
 }
 
@@ -133,8 +148,8 @@ pub(super) fn pieces(
     mut each: impl FnMut(Piece<'_>) -> Result<()>,
 ) -> Result<Vec<u32>> {
     let mut walk = function.walk();
-    while let Some(window) = walk.next_window() {
-        window.pieces(ands).try_for_each(&mut each)?;
+    while let Some(piece) = walk.next_piece(ands) {
+        each(piece)?;
     }
     Ok(walk.outputs().to_vec())
 }
@@ -154,8 +169,7 @@ pub(super) fn compute(function: &dyn Function, inputs: &[(u32, bool)]) -> BitVec
         memory[slot as usize] = bit as u8;
     }
     let mut walk = function.walk();
-    while let Some(window) = walk.next_window() {
-        let piece = window.whole();
+    while let Some(piece) = walk.next_piece(usize::MAX) {
         if memory.len() < piece.slots {
             let mut grown = Zeroizing::new(vec![0u8; piece.slots]);
             grown[..memory.len()].copy_from_slice(&memory);

@@ -9,7 +9,7 @@
 //!
 //! | step | messages |
 //! | --- | --- |
-//! | before | terms both ways; P2: h, g_1 (they hang on nothing else) and a salt; the OT extensions |
+//! | before | base OTs; terms both ways; P2: h, g_1 (they hang on nothing else) and a salt; the OT extensions |
 //! | 1 | one OT a copy: key_j or seed_j |
 //! | 2 | one OT a bit of P2's input in its ρ-probe encoding ([`probe`]), of a label a copy |
 //! | 3 | P1's input through the committing OT; Enc(R); P2 opens |
@@ -19,9 +19,10 @@
 //!
 //! One batch of 128 base OTs serves both directions: the committing OT, in which P2 sends, is a KOS extension of its own seeded
 //! by the first one's random OTs. Both take their challenges from a hash, so each is one message, and what waits for nothing goes
-//! together: from nothing to P2's output seven messages in a row, whose parts are, with the base OT's two crossing ones first,
-//! (P2) terms, h, g_1, extension, choices of steps 1 and 2; (P1) terms, extension, step 1, R, labels; (P2) opening; (P1) steps
-//! 4 and 5; (P2) h_1; (P1) step 7. Bytes: 32·ρ an AND gate, 96·ρ an input bit of
+//! together: from nothing to P2's output seven messages in a row, whose parts are, the first two crossing, (P1) base OTs, terms, (P2)
+//! base OTs, terms, h, g_1; (P2) extension, choices of steps 1 and 2; (P1) extension, step 1, R, labels, H(Δ_{i,b}), tables; (P2) opening;
+//! (P1) steps 4 and 5; (P2) h_1; (P1) step 7. While base OTs pass P1 draws its seeds and begins to garble, P2 its set and its
+//! encoding. Tables go from when P2's choices are known until its opening comes, 8 MiB at most, and P2 keeps them. Bytes: 32·ρ an AND gate, 96·ρ an input bit of
 //! P1's, 32·ρ a bit of P2's encoded input (about two an input bit), 32·ρ + 80 an output bit.
 //!
 //! [`Copies::SPARSE`] is for slow links: of 47 copies 16 are evaluated, and P1 sends 16 combinations of the tables with a hash of
@@ -42,6 +43,8 @@
 //!   on P1's messages alone.)
 //! - The OTs of steps 1 and 2 are asked for together, and step 3 comes before the labels of step 2. Neither party's message hangs on what
 //!   it would have learnt between: choices travel under random ones that the extension fixed, and R under keys and masks.
+//! - Step 5 begins before step 4, while P2 opens. P2's set and input are fixed by then, so circuits can be simulated as in the paper; all that is left to
+//!   it is to open or to fail. P1 has said no less about its circuits than in the figures when it learns Γ.
 //! - P1's outputs ([`OutputTo`]): every output has two more tokens W_{i,b}, encrypted under the
 //!   output labels as Δ_{i,b} are. After step 8 P2 commits to the tokens of its result, P1 reveals all, P2 checks them
 //!   against the check copies and opens, or refuses. So P1 takes no value whose label P2 did not hold, and a P2 that recovered x

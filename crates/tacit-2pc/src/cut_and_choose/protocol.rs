@@ -1,6 +1,6 @@
 //! The protocol of figures 3 and 4, step by step; see the [module](super) for what it is.
 
-use super::function::{Function, compute, pieces, slots_of};
+use super::function::{Function, Walk, compute, pieces, slots_of};
 use super::probe::ProbeMatrix;
 use super::recovery::{Elements, Trapdoor, point, points_or_identity};
 use super::script::{Honest, Script};
@@ -11,13 +11,14 @@ use crate::circuit::Piece;
 use crate::garble::{Copy, Evaluate, Garble, HalfGatesEvaluator, HalfGatesGarbler, instance_start};
 use crate::semi_honest::{OutputTo, Owner};
 use crate::{Error, Result};
+use std::collections::VecDeque;
 use subtle::ConstantTimeEq;
 use tacit_crypto::group::{Encoding, POINT_BYTES, Points};
 use tacit_crypto::hash::Mitccrh;
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{BitVec, Block, KAPPA, Prg};
 use tacit_net::{Channel, Party};
-use tacit_ot::extension::kos::{KosReceiver, KosSender, SEEDS};
+use tacit_ot::extension::kos::{KosReceiver, KosSender, SEEDS, Setup};
 use tacit_ot::{BaseOt, CotReceiver, CotSender};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -32,6 +33,15 @@ const PIECE_BLOCKS: usize = 1 << 14;
 /// AND gates in a piece of the coded transfer, whose copies are hashed each for itself: whole chunks of the hash, as many as run side by
 /// side.
 const CODED_PIECE: usize = 512;
+/// Blocks of garbled tables that P1 makes before it can send them: 512 KiB, which stay in cache, and while P2 opens three times as many.
+const AHEAD: usize = 1 << 15;
+/// Blocks of garbled tables that P1 sends before step 4 and P2 keeps: 8 MiB.
+const EARLY: usize = 1 << 19;
+/// What P1 says while P2's opening is on its way: a piece of tables follows, or step 4.
+const TABLES: u8 = 1;
+const COMMITMENTS: u8 = 0;
+/// Bytes of P2's opening.
+const OPENING: usize = 48;
 /// All that P2 says of a failed check.
 const CAUGHT: &str = "a check of the garbler's messages failed";
 /// Hash numbers of outputs: past every gate's.
@@ -208,16 +218,33 @@ fn committed_pairs(a: Block, delta: Block, prf: Block, m: &[Block; 2]) -> [(Bloc
 
 // ---------------------------------------------------------------------------------------------------------------------
 
+/// An OT extension that is set up, or about to be.
+struct Ot<C> {
+    cot: Option<C>,
+    setup: Option<Setup<C>>,
+}
+
+impl<C> Ot<C> {
+    fn ready(&mut self, channel: &mut Channel) -> Result<&mut C> {
+        if let Some(setup) = self.setup.take() {
+            self.cot = Some(setup(channel)?);
+        }
+        let Some(cot) = &mut self.cot else { return usage("a setup that failed: set up again") };
+        Ok(cot)
+    }
+}
+
 /// P1, the garbler, over a sender of correlated OT.
 pub struct Garbler<C> {
-    cot: C,
+    ot: Ot<C>,
     spent: bool,
 }
 
 impl Garbler<KosSender> {
-    /// Sets up KOS, by Fiat–Shamir, from a malicious base OT: one batch of 128, in which P1 receives, serves every OT of every run.
+    /// Begins to set up KOS, by Fiat–Shamir, from a malicious base OT: one batch of 128, in which P1 receives, serves every OT of every
+    /// run. The first run ends it, with what else it has to do meanwhile.
     pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Self> {
-        Ok(Self::new(KosSender::setup(channel, base, prg)?.by_hash(channel)))
+        Ok(Self::begun(KosSender::begin_by_hash(channel, base, prg)?))
     }
 }
 
@@ -272,7 +299,12 @@ impl Tokens {
 impl<C: CotSender> Garbler<C> {
     /// P1 over a sender of correlated OT that is secure against malicious receivers.
     pub fn new(cot: C) -> Self {
-        Garbler { cot, spent: false }
+        Garbler { ot: Ot { cot: Some(cot), setup: None }, spent: false }
+    }
+
+    /// As [`new`](Self::new), of a setup that has begun; the peer's has as well.
+    pub fn begun(setup: Setup<C>) -> Self {
+        Garbler { ot: Ot { cot: None, setup: Some(setup) }, spent: false }
     }
 
     /// Runs `job` with P1's input bits; returns the outputs if P1 learns them.
@@ -316,17 +348,22 @@ impl<C: CotSender> Garbler<C> {
     ) -> Result<Option<BitVec>> {
         let (terms, announced) = Terms::announce(channel, Owner::Garbler, job, Mode::Single)?;
         let terms = &terms;
-        let (state, asked) = self.prepare(channel, terms, &announced, terms.matrix.encoded(), prg, script)?;
+        let GarblerStart { state, asked, labels, mut circuits } =
+            self.prepare(channel, terms, &announced, terms.matrix.encoded(), prg, script)?;
         let masked = with_mask(terms, input, prg);
         state.send_input(channel, &masked, script)?;
-        let labels = state.peer_labels(terms);
         state.send_labels(channel, &asked, &labels, script)?;
-        // While P2 opens the committing OT.
-        let garbler = state.garbler(terms, &labels, script);
         drop(labels);
-        state.commit(channel, terms, &masked, script)?;
         let tokens = Tokens::random(terms, prg, script);
-        state.send_circuits(channel, terms, garbler, &tokens, script)?;
+        state.send_token_hashes(channel, terms, &tokens)?;
+        // While P2 opens. It is not kept from that by tables if it is near.
+        circuits.make_ahead(channel, terms, 3 * AHEAD, script)?;
+        circuits.send_early(channel, terms, script)?;
+        let offset = state.recv_opening(channel, terms, masked.len())?;
+        channel.send(&[COMMITMENTS])?;
+        state.send_commitments(channel, terms, &masked, offset, script)?;
+        let z = circuits.send(channel, terms, script)?;
+        state.send_tables(channel, terms, &z, &tokens, script)?;
         state.reveal(channel, terms, &tokens, script)?;
         state.take_output(channel, terms, &masked, &tokens)
     }
@@ -341,25 +378,40 @@ impl<C: CotSender> Garbler<C> {
     ) -> Result<(Terms<'a>, GarblerState, Tokens)> {
         begin(&mut self.spent)?;
         let (terms, announced) = Terms::announce(channel, Owner::Garbler, job, Mode::Offline)?;
-        let (state, _) = self.prepare(channel, &terms, &announced, 0, prg, script)?;
-        let garbler = state.garbler(&terms, &state.peer_labels(&terms), script);
+        let GarblerStart { state, circuits, .. } =
+            self.prepare(channel, &terms, &announced, 0, prg, script)?;
         let tokens = Tokens::random(&terms, prg, script);
-        state.send_circuits(channel, &terms, garbler, &tokens, script)?;
+        state.send_token_hashes(channel, &terms, &tokens)?;
+        let z = circuits.send(channel, &terms, script)?;
+        state.send_tables(channel, &terms, &z, &tokens, script)?;
         self.spent = false;
         Ok((terms, state, tokens))
     }
 
-    /// Everything before inputs: h and g_1, all OTs, and step 1. Returns the choices of step 2 as well, of which `asked` come with the rest.
-    fn prepare<S: Script>(
+    /// Everything before inputs: h and g_1, all OTs, and step 1. Of the choices of step 2 `asked` come with the rest.
+    ///
+    /// P1's seeds, and with them its circuits, hang on nothing that P2 says; so they are made while P2's messages are on their way.
+    fn prepare<'f, S: Script>(
         &mut self,
         channel: &mut Channel,
-        terms: &Terms<'_>,
+        terms: &Terms<'f>,
         announced: &Announced,
         asked: usize,
         prg: &mut Prg,
         script: &mut S,
-    ) -> Result<(GarblerState, BitVec)> {
+    ) -> Result<GarblerStart<'f>> {
         let total = terms.copies.total;
+        channel.flush()?;
+        let own_salt = prg.block();
+        let start = terms.oracle.start(Start::Circuits, own_salt);
+        let mut pairs = Zeroizing::new(vec![[Block::ZERO; 2]; total]);
+        prg.fill_blocks(pairs.as_flattened_mut());
+        let keys = Zeroizing::new(pairs.iter().map(|pair| pair[1]).collect());
+        let seeds = Seeds::new(pairs.iter().map(|pair| pair[0]).collect());
+        let labels = peer_labels(terms, &seeds);
+        let mut circuits = Circuits::new(terms, &seeds, start, &labels, script);
+        circuits.make_ahead(channel, terms, AHEAD, script)?;
+        let cot = self.ot.ready(channel)?;
         announced.confirm(channel)?;
         let mut public = [[0u8; POINT_BYTES]; 2];
         channel.recv(public.as_flattened_mut())?;
@@ -367,43 +419,42 @@ impl<C: CotSender> Garbler<C> {
         let (Some(h), Some(g1)) = (point(&public[0]), point(&public[1])) else {
             return cheated("h or g_1 is no group element");
         };
-        let own_salt = prg.block();
+        circuits.make_ahead(channel, terms, AHEAD, script)?;
         let mut cots = zeros(SEEDS + total + terms.matrix.encoded());
-        self.cot.extend(channel, &mut cots)?;
+        cot.extend(channel, &mut cots)?;
         let corrections = recv_bits(channel, total)?;
         let asked = recv_bits(channel, asked)?;
         let mut pads = Zeroizing::new(vec![[Block::ZERO; 2]; cots.len()]);
         let hash = Mitccrh::new(terms.oracle.start(Start::Pads, own_salt));
-        hash.cot_to_rot_sender(0, self.cot.delta(), &cots, &mut pads);
+        hash.cot_to_rot_sender(0, cot.delta(), &cots, &mut pads);
         let encoded = Zeroizing::new(pads.split_off(SEEDS + total));
         channel.send_block(own_salt)?;
-        let (seeds, pads) = pads.split_at_mut(SEEDS);
-        let mut reverse = KosReceiver::from_seeds(seeds, prg)?.by_hash(channel);
+        let (reversed, pads) = pads.split_at_mut(SEEDS);
+        let mut reverse = KosReceiver::from_seeds(reversed, prg)?.by_hash(channel);
         let mut rows = zeros(terms.committed() + OPENING_CHECKS);
         reverse.extend(channel, &mut rows)?;
         // Step 1: key_j for choice 1, an evaluation copy, and seed_j for choice 0.
-        let mut pairs = Zeroizing::new(vec![[Block::ZERO; 2]; total]);
-        prg.fill_blocks(pairs.as_flattened_mut());
-        let mut sent = pairs.clone();
-        script.keys(&mut sent);
-        for (j, (pad, pair)) in pads.iter_mut().zip(sent.iter()).enumerate() {
+        script.keys(&mut pairs);
+        for (j, (pad, pair)) in pads.iter_mut().zip(pairs.iter()).enumerate() {
             let swap = (pad[0] ^ pad[1]) & Block::mask(corrections.get(j));
             pad[0] ^= swap ^ pair[0];
             pad[1] ^= swap ^ pair[1];
         }
         channel.send_blocks(pads.as_flattened())?;
-        let state = GarblerState {
-            keys: Zeroizing::new(pairs.iter().map(|pair| pair[1]).collect()),
-            seeds: Seeds::new(pairs.iter().map(|pair| pair[0]).collect()),
-            h,
-            g1,
-            pads: encoded,
-            rows,
-            labels: terms.oracle.start(Start::Labels, salt),
-            start: terms.oracle.start(Start::Circuits, own_salt),
-        };
-        Ok((state, asked))
+        let committing = terms.oracle.start(Start::Labels, salt);
+        let state = GarblerState { keys, seeds, h, g1, pads: encoded, rows, labels: committing, start };
+        Ok(GarblerStart { state, asked, labels, circuits })
     }
+}
+
+/// What P1 holds when it learns what P2 asks for.
+struct GarblerStart<'f> {
+    state: GarblerState,
+    /// The choices of step 2.
+    asked: BitVec,
+    /// The zero-labels of P2's encoded input.
+    labels: Blocks,
+    circuits: Circuits<'f>,
 }
 
 /// A value that a failed run leaves spent begins another.
@@ -450,25 +501,11 @@ impl GarblerState {
         self.send_input(channel, &masked, script)?;
         channel.flush()?;
         let asked = recv_bits(channel, terms.matrix.encoded())?;
-        self.send_labels(channel, &asked, &self.peer_labels(terms), script)?;
-        self.commit(channel, terms, &masked, script)?;
+        self.send_labels(channel, &asked, &peer_labels(terms, &self.seeds), script)?;
+        let offset = self.recv_opening(channel, terms, masked.len())?;
+        self.send_commitments(channel, terms, &masked, offset, script)?;
         self.reveal(channel, terms, tokens, script)?;
         self.take_output(channel, terms, &masked, tokens)
-    }
-
-    /// The zero-labels of P2's encoded input.
-    fn peer_labels(&self, terms: &Terms<'_>) -> Blocks {
-        let mut labels = zeros(terms.matrix.encoded() * self.seeds.len());
-        self.seeds.peer_labels().fill(&mut labels);
-        labels
-    }
-
-    /// The garbling of all copies, whose inputs' labels follow from the seeds.
-    fn garbler<S: Script>(&self, terms: &Terms<'_>, peer: &[Block], script: &mut S) -> Garbling {
-        let deltas = self.seeds.deltas();
-        let starts = starts(self.start, &self.all());
-        let hidden = |i, row: &mut [Block]| script.garbled_input(i, &deltas, row);
-        Garbling::new(terms, &self.seeds, &starts, peer, hidden)
     }
 
     /// Step 2: transfers the labels of P2's encoded input, by the difference of its bits to the random choices.
@@ -522,18 +559,6 @@ impl GarblerState {
             channel.send_blocks(rows)?;
         }
         Ok(())
-    }
-
-    /// The end of step 3, and step 4: commits to the input `x`.
-    fn commit<S: Script>(
-        &self,
-        channel: &mut Channel,
-        terms: &Terms<'_>,
-        x: &BitVec,
-        script: &mut S,
-    ) -> Result<()> {
-        let offset = self.recv_opening(channel, terms, x.len())?;
-        self.send_commitments(channel, terms, x, offset, script)
     }
 
     /// Step 3: P2 opens both labels of every bit, all at once by their offset Γ.
@@ -611,39 +636,16 @@ impl GarblerState {
         Ok(())
     }
 
-    /// Step 5: hashes of the tokens, the garbled circuits, and for each a commitment to T and its encrypted opening.
-    fn send_circuits<S: Script>(
+    /// Step 5: for each circuit, whose outputs' zero-labels are `z`, a commitment to T and its encrypted opening.
+    fn send_tables<S: Script>(
         &self,
         channel: &mut Channel,
         terms: &Terms<'_>,
-        mut garbling: Garbling,
+        z: &[Block],
         tokens: &Tokens,
         script: &mut S,
     ) -> Result<()> {
-        self.send_token_hashes(channel, terms, tokens)?;
         let lanes = self.seeds.len();
-        let coded = terms.copies.coded();
-        let mut encoder = coded.then(|| Encoder::new(&terms.oracle, lanes, terms.copies.evaluated));
-        let mut tables = Vec::new();
-        let outputs = pieces(terms.function, terms.piece(), |piece| {
-            tables.resize(piece.ands * lanes * 2, Block::ZERO);
-            garbling.garbler.garble(piece, &mut tables);
-            script.tables(lanes, &mut tables);
-            match &mut encoder {
-                None => Ok(channel.send_blocks(&tables)?),
-                Some(encoder) => {
-                    let combinations = encoder.piece(&tables);
-                    script.combination(combinations);
-                    Ok(channel.send_blocks(combinations)?)
-                }
-            }
-        })?;
-        if let Some(encoder) = &encoder {
-            let mut hashes = encoder.finish();
-            script.table_hashes(&mut hashes);
-            channel.send(hashes.as_flattened())?;
-        }
-        let z = garbling.outputs(terms, &outputs);
         let deltas = self.seeds.deltas();
         let starts = starts(self.start, &self.all());
         let (mut column, mut table) = (zeros(terms.outputs), zeros(2 * terms.outputs));
@@ -779,6 +781,128 @@ impl Garbling {
     }
 }
 
+/// The zero-labels of P2's encoded input.
+fn peer_labels(terms: &Terms<'_>, seeds: &Seeds) -> Blocks {
+    let mut labels = zeros(terms.matrix.encoded() * seeds.len());
+    seeds.peer_labels().fill(&mut labels);
+    labels
+}
+
+/// The garbled circuits on their way to P2.
+struct Circuits<'f> {
+    garbling: Garbling,
+    walk: Box<dyn Walk + 'f>,
+    encoder: Option<Encoder>,
+    /// Pieces that are made and not sent, and the blocks they take.
+    made: VecDeque<Vec<Block>>,
+    held: usize,
+    /// Room for a piece.
+    room: Vec<Block>,
+}
+
+impl<'f> Circuits<'f> {
+    /// Of all copies, from their seeds and start point and the zero-labels of P2's encoded input.
+    fn new<S: Script>(
+        terms: &Terms<'f>,
+        seeds: &Seeds,
+        start: Block,
+        peer: &[Block],
+        script: &mut S,
+    ) -> Self {
+        let (deltas, copies) = (seeds.deltas(), terms.copies);
+        let starts = starts(start, &(0..copies.total).collect::<Vec<_>>());
+        let hidden = |i, row: &mut [Block]| script.garbled_input(i, &deltas, row);
+        Circuits {
+            garbling: Garbling::new(terms, seeds, &starts, peer, hidden),
+            walk: terms.function.walk(),
+            encoder: copies.coded().then(|| Encoder::new(&terms.oracle, copies.total, copies.evaluated)),
+            made: VecDeque::new(),
+            held: 0,
+            room: Vec::new(),
+        }
+    }
+
+    /// Garbles the next piece into `message`: its tables, or their combinations. `false` after the last.
+    fn make<S: Script>(&mut self, terms: &Terms<'_>, message: &mut Vec<Block>, script: &mut S) -> bool {
+        let Some(piece) = self.walk.next_piece(terms.piece()) else { return false };
+        let lanes = terms.copies.total;
+        message.resize(piece.ands * lanes * 2, Block::ZERO);
+        self.garbling.garbler.garble(piece, message);
+        script.tables(lanes, message);
+        if let Some(encoder) = &mut self.encoder {
+            let combinations = encoder.piece(message);
+            script.combination(combinations);
+            message.clear();
+            message.extend_from_slice(combinations);
+        }
+        true
+    }
+
+    /// Makes pieces until something comes from P2, or about `most` blocks are held.
+    fn make_ahead<S: Script>(
+        &mut self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        most: usize,
+        script: &mut S,
+    ) -> Result<()> {
+        while self.held < most && !channel.has_come(1)? {
+            let mut message = Vec::new();
+            if !self.make(terms, &mut message, script) {
+                break;
+            }
+            self.held += message.capacity();
+            self.made.push_back(message);
+        }
+        Ok(())
+    }
+
+    /// The next piece's message, made before or now; `None` after the last.
+    fn next<S: Script>(&mut self, terms: &Terms<'_>, script: &mut S) -> Option<Vec<Block>> {
+        let made = self.made.pop_front().inspect(|message| self.held -= message.capacity());
+        made.or_else(|| {
+            let mut message = std::mem::take(&mut self.room);
+            self.make(terms, &mut message, script).then_some(message)
+        })
+    }
+
+    /// Step 5: sends tables until P2's opening is here, which they do not hang on.
+    fn send_early<S: Script>(
+        &mut self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        script: &mut S,
+    ) -> Result<()> {
+        let mut sent = 0;
+        loop {
+            let mut more = sent < EARLY && !channel.has_come(OPENING)?;
+            script.early(&mut more);
+            if !more {
+                return Ok(());
+            }
+            let Some(message) = self.next(terms, script) else { return Ok(()) };
+            sent += message.len();
+            channel.send(&[TABLES])?;
+            channel.send_blocks(&message)?;
+            self.room = message;
+        }
+    }
+
+    /// Step 5: sends what is left of the tables, and of the coded ones the hashes. Returns the zero-labels of the outputs.
+    fn send<S: Script>(mut self, channel: &mut Channel, terms: &Terms<'_>, script: &mut S) -> Result<Blocks> {
+        while let Some(message) = self.next(terms, script) {
+            channel.send_blocks(&message)?;
+            self.room = message;
+        }
+        if let Some(encoder) = &self.encoder {
+            let mut hashes = encoder.finish();
+            script.table_hashes(&mut hashes);
+            channel.send(hashes.as_flattened())?;
+        }
+        Ok(self.garbling.outputs(terms, self.walk.outputs()))
+    }
+}
+
 /// The labels of the outputs, output by output, with their masks' labels added.
 fn output_rows<'a>(
     terms: &Terms<'_>,
@@ -799,14 +923,15 @@ fn output_rows<'a>(
 
 /// P2, the evaluator, over a receiver of correlated OT.
 pub struct Evaluator<C> {
-    cot: C,
+    ot: Ot<C>,
     spent: bool,
 }
 
 impl Evaluator<KosReceiver> {
-    /// Sets up KOS, by Fiat–Shamir, from a malicious base OT: one batch of 128, in which P2 sends, serves every OT of every run.
+    /// Begins to set up KOS, by Fiat–Shamir, from a malicious base OT: one batch of 128, in which P2 sends, serves every OT of every
+    /// run. The first run ends it, with what else it has to do meanwhile.
     pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Self> {
-        Ok(Self::new(KosReceiver::setup(channel, base, prg)?.by_hash(channel)))
+        Ok(Self::begun(KosReceiver::begin_by_hash(channel, base, prg)?))
     }
 }
 
@@ -866,7 +991,12 @@ impl Decoded {
 impl<C: CotReceiver> Evaluator<C> {
     /// P2 over a receiver of correlated OT that is secure against malicious senders.
     pub fn new(cot: C) -> Self {
-        Evaluator { cot, spent: false }
+        Evaluator { ot: Ot { cot: Some(cot), setup: None }, spent: false }
+    }
+
+    /// As [`new`](Self::new), of a setup that has begun; the peer's has as well.
+    pub fn begun(setup: Setup<C>) -> Self {
+        Evaluator { ot: Ot { cot: None, setup: Some(setup) }, spent: false }
     }
 
     /// Runs `job` with P2's input bits; returns the outputs if P2 learns them.
@@ -909,20 +1039,26 @@ impl<C: CotReceiver> Evaluator<C> {
     ) -> Result<Option<BitVec>> {
         let (terms, announced) = Terms::announce(channel, Owner::Evaluator, job, Mode::Single)?;
         let terms = &terms;
-        let encoded = terms.matrix.encode(input, prg);
-        let mut state = self.prepare(channel, terms, &announced, Some(&encoded), prg, script)?;
+        let (mut state, encoded) = self.prepare(channel, terms, &announced, Some(input), prg, script)?;
         let r = state.receive_input(channel, terms, script)?;
-        let expected = state.peer_labels(terms);
+        let expected = peer_labels(terms, &state.seeds);
         let mut evaluation = state.evaluation(terms);
         state.receive_labels(channel, terms, &encoded, &expected, &mut evaluation)?;
-        let checking = state.checking(terms, &expected);
+        let mut circuits = state.circuits(terms, &expected);
         drop(expected);
-        state.check_commitments(channel, terms, &mut evaluation, &r)?;
         let mut received = state.receive_token_hashes(channel, terms)?;
-        let outputs = state.receive_circuits(channel, terms, checking, &mut received, |piece, tables| {
-            evaluation.piece(piece, tables);
-            Ok(())
-        })?;
+        let early = circuits.receive_early(channel, terms, &state)?;
+        state.check_commitments(channel, terms, &mut evaluation, &r)?;
+        let mut walk = terms.function.walk();
+        for tables in &early {
+            walk.next_piece(terms.piece()).into_iter().for_each(|piece| evaluation.piece(piece, tables));
+        }
+        drop((walk, early));
+        let mut tables = Vec::new();
+        while let Some(piece) = circuits.receive(channel, terms, &state, &mut tables)? {
+            evaluation.piece(piece, &tables);
+        }
+        let outputs = circuits.finish(channel, terms, &mut state, &mut received)?;
         let z = evaluation.outputs(terms, &outputs);
         drop(evaluation);
         let mut decoding = state.decoding(terms, z);
@@ -945,11 +1081,15 @@ impl<C: CotReceiver> Evaluator<C> {
     ) -> Result<Received> {
         begin(&mut self.spent)?;
         let (terms, announced) = Terms::announce(channel, Owner::Evaluator, job, Mode::Offline)?;
-        let mut state = self.prepare(channel, &terms, &announced, None, prg, script)?;
-        let checking = state.checking(&terms, &state.peer_labels(&terms));
+        let (mut state, _) = self.prepare(channel, &terms, &announced, None, prg, script)?;
+        let mut circuits = state.circuits(&terms, &peer_labels(&terms, &state.seeds));
         let mut received = state.receive_token_hashes(channel, &terms)?;
         keep.state(&terms, &state, &received.hashes)?;
-        state.receive_circuits(channel, &terms, checking, &mut received, |_, all| keep.tables(all))?;
+        let mut tables = Vec::new();
+        while circuits.receive(channel, &terms, &state, &mut tables)?.is_some() {
+            keep.tables(&tables)?;
+        }
+        circuits.finish(channel, &terms, &mut state, &mut received)?;
         received.commitments = state.receive_tables(channel, &terms, |_, _, table| keep.tables(table))?;
         // No input is known that an abort could tell of.
         if state.failed {
@@ -959,28 +1099,36 @@ impl<C: CotReceiver> Evaluator<C> {
         Ok(received)
     }
 
-    /// Everything before P1's input; the counterpart of the garbler's. Where P2's `encoded` input is known, it goes with the rest.
+    /// Everything before P1's input; the counterpart of the garbler's. Where P2's input is known, its choices go with the rest; its
+    /// encoding is returned.
     fn prepare<S: Script>(
         &mut self,
         channel: &mut Channel,
         terms: &Terms<'_>,
         announced: &Announced,
-        encoded: Option<&BitVec>,
+        input: Option<&BitVec>,
         prg: &mut Prg,
         script: &mut S,
-    ) -> Result<EvaluatorState> {
+    ) -> Result<(EvaluatorState, BitVec)> {
         let (total, m) = (terms.copies.total, terms.matrix.encoded());
         let trapdoor = Trapdoor::new(prg);
         channel.send(trapdoor.public().as_flattened())?;
         let salt = prg.block();
         channel.send_block(salt)?;
+        channel.flush()?;
+        // While P1 makes its base OTs.
+        let mut set = terms.copies.draw(prg);
+        script.evaluated(&mut set);
+        let encoded = input.map_or_else(BitVec::default, |input| terms.matrix.encode(input, prg));
+        terms.function.slots();
         // What goes out before P1's terms are known hangs on choices that P1 does not know.
-        let answered = self.cot.is_answered();
+        let cot = self.ot.ready(channel)?;
+        let answered = cot.is_answered();
         if answered {
             announced.confirm(channel)?;
         }
         let mut pads = zeros(SEEDS + total + m);
-        self.cot.extend(channel, &mut pads)?;
+        cot.extend(channel, &mut pads)?;
         let choices = BitVec::from_lsbs(&pads);
         let choices = |from: usize, n: usize| {
             let mut out = BitVec::zeros(n);
@@ -988,14 +1136,12 @@ impl<C: CotReceiver> Evaluator<C> {
             out
         };
         // Step 1: the evaluation set.
-        let mut set = terms.copies.draw(prg);
-        script.evaluated(&mut set);
         let mut corrections = choices(SEEDS, total);
         corrections.xor_assign(&set);
         channel.send(corrections.as_bytes())?;
         let encoded_choices = choices(SEEDS + total, m);
-        if let Some(encoded) = encoded {
-            send_choices(channel, &encoded_choices, encoded)?;
+        if input.is_some() {
+            send_choices(channel, &encoded_choices, &encoded)?;
         }
         channel.flush()?;
         if !answered {
@@ -1013,7 +1159,7 @@ impl<C: CotReceiver> Evaluator<C> {
         let open = |j: &usize| {
             pads[SEEDS + *j] ^ sealed[*j][0] ^ ((sealed[*j][0] ^ sealed[*j][1]) & Block::mask(set.get(*j)))
         };
-        Ok(EvaluatorState {
+        let state = EvaluatorState {
             keys: Zeroizing::new(evaluated.iter().map(open).collect()),
             seeds: Seeds::new(checked.iter().map(open).collect()),
             evaluated,
@@ -1026,7 +1172,8 @@ impl<C: CotReceiver> Evaluator<C> {
             labels: terms.oracle.start(Start::Labels, salt),
             start: terms.oracle.start(Start::Circuits, own_salt),
             failed: false,
-        })
+        };
+        Ok((state, encoded))
     }
 }
 
@@ -1062,7 +1209,7 @@ impl EvaluatorState {
         send_choices(channel, &self.choices, &encoded)?;
         channel.flush()?;
         let r = self.receive_input(channel, terms, script)?;
-        let expected = self.peer_labels(terms);
+        let expected = peer_labels(terms, &self.seeds);
         let mut evaluation = self.evaluation(terms);
         self.receive_labels(channel, terms, &encoded, &expected, &mut evaluation)?;
         drop(expected);
@@ -1096,17 +1243,19 @@ impl EvaluatorState {
         Evaluation { evaluator, masks: zeros(0) }
     }
 
-    /// The zero-labels of the encoded input in the check copies.
-    fn peer_labels(&self, terms: &Terms<'_>) -> Blocks {
-        let mut labels = zeros(terms.matrix.encoded() * self.checked.len());
-        self.seeds.peer_labels().fill(&mut labels);
-        labels
-    }
-
-    /// The check copies garbled anew; `None` where there are none.
-    fn checking(&self, terms: &Terms<'_>, peer: &[Block]) -> Option<Garbling> {
+    /// The circuits that are to come; of the check copies `peer` are the zero-labels of P2's encoded input.
+    fn circuits<'f>(&self, terms: &Terms<'f>, peer: &[Block]) -> Incoming<'f> {
         let starts = starts(self.start, &self.checked);
-        (!starts.is_empty()).then(|| Garbling::new(terms, &self.seeds, &starts, peer, |_, _| ()))
+        let coded = terms.copies.coded();
+        Incoming {
+            checking: (!starts.is_empty())
+                .then(|| Garbling::new(terms, &self.seeds, &starts, peer, |_, _| ())),
+            walk: terms.function.walk(),
+            decoder: coded.then(|| Decoder::new(&terms.oracle, &self.evaluated, &self.checked)),
+            tables: Vec::new(),
+            garbled: Vec::new(),
+            wrong: Block::ZERO,
+        }
     }
 
     fn decoding(&self, terms: &Terms<'_>, z: Blocks) -> Decoding {
@@ -1266,55 +1415,6 @@ impl EvaluatorState {
             hashes.push(kind);
         }
         Ok(Received { hashes, commitments: Vec::new(), z: zeros(0) })
-    }
-
-    /// Steps 5 and 6 with the check of step 9 (b): checks piece by piece, and gives `each` the tables of the evaluation
-    /// copies. Returns the outputs' slots.
-    fn receive_circuits(
-        &mut self,
-        channel: &mut Channel,
-        terms: &Terms<'_>,
-        mut checking: Option<Garbling>,
-        received: &mut Received,
-        mut each: impl FnMut(Piece<'_>, &[Block]) -> Result<()>,
-    ) -> Result<Vec<u32>> {
-        let total = self.total();
-        let (active, checks) = (self.evaluated.len(), self.checked.len());
-        let (mut tables, mut garbled, mut kept) = (Vec::new(), Vec::new(), Vec::new());
-        let mut wrong = Block::ZERO;
-        let coded = terms.copies.coded();
-        let mut decoder = coded.then(|| Decoder::new(&terms.oracle, &self.evaluated, &self.checked));
-        let sent = if coded { terms.copies.evaluated } else { total };
-        let outputs = pieces(terms.function, terms.piece(), |piece| {
-            tables.resize(piece.ands * sent * 2, Block::ZERO);
-            channel.recv_blocks(&mut tables)?;
-            garbled.resize(piece.ands * checks * 2, Block::ZERO);
-            kept.resize(piece.ands * active * 2, Block::ZERO);
-            if let Some(checking) = &mut checking {
-                checking.garbler.garble(piece, &mut garbled);
-            }
-            match &mut decoder {
-                Some(decoder) => decoder.piece(&tables, &garbled, &mut kept),
-                None => {
-                    wrong = wrong | difference(&tables, total, &self.checked, &garbled);
-                    pick_pairs(&tables, total, &self.evaluated, &mut kept);
-                }
-            }
-            each(piece, &kept)
-        })?;
-        self.check(wrong == Block::ZERO);
-        if let Some(decoder) = &decoder {
-            let mut hashes: Vec<Digest> = vec![[0; 32]; total];
-            channel.recv(hashes.as_flattened_mut())?;
-            let (evaluated, checked) = decoder.finish();
-            let known = self.evaluated.iter().zip(&evaluated).chain(self.checked.iter().zip(&checked));
-            let sound = known.fold(true, |sound, (&j, hash)| sound & (hashes[j] == *hash));
-            self.check(sound);
-        }
-        if let Some(checking) = &checking {
-            received.z = checking.outputs(terms, &outputs);
-        }
-        Ok(outputs)
     }
 
     /// Step 6: opens T of the evaluation copies; `each` is given them with the number of the kind and of the copy. Returns
@@ -1523,6 +1623,95 @@ impl EvaluatorState {
             channel.send_blocks(&returned)?;
         }
         Ok(channel.flush()?)
+    }
+}
+
+/// The garbled circuits as they come: check copies are garbled anew and compared.
+struct Incoming<'f> {
+    checking: Option<Garbling>,
+    walk: Box<dyn Walk + 'f>,
+    decoder: Option<Decoder>,
+    tables: Vec<Block>,
+    garbled: Vec<Block>,
+    wrong: Block,
+}
+
+impl Incoming<'_> {
+    /// Steps 5 and 6 with the check of step 9 (b): the next piece, of which `kept` becomes the evaluation copies' tables; `None` after
+    /// the last.
+    fn receive(
+        &mut self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        state: &EvaluatorState,
+        kept: &mut Vec<Block>,
+    ) -> Result<Option<Piece<'_>>> {
+        let Some(piece) = self.walk.next_piece(terms.piece()) else { return Ok(None) };
+        let (tables, garbled) = (&mut self.tables, &mut self.garbled);
+        tables.resize(piece.ands * terms.copies.tables() * 2, Block::ZERO);
+        channel.recv_blocks(tables)?;
+        garbled.resize(piece.ands * state.checked.len() * 2, Block::ZERO);
+        kept.resize(piece.ands * state.evaluated.len() * 2, Block::ZERO);
+        if let Some(checking) = &mut self.checking {
+            checking.garbler.garble(piece, garbled);
+        }
+        match &mut self.decoder {
+            Some(decoder) => decoder.piece(tables, garbled, kept),
+            None => {
+                let total = terms.copies.total;
+                self.wrong = self.wrong | difference(tables, total, &state.checked, garbled);
+                pick_pairs(tables, total, &state.evaluated, kept);
+            }
+        }
+        Ok(Some(piece))
+    }
+
+    /// The pieces that P1 sent before it had P2's opening, the evaluation copies' tables of each. They wait for labels.
+    fn receive_early(
+        &mut self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        state: &EvaluatorState,
+    ) -> Result<Vec<Vec<Block>>> {
+        let (mut early, mut held) = (Vec::new(), 0);
+        loop {
+            let mut next = [0];
+            channel.recv(&mut next)?;
+            if next == [COMMITMENTS] {
+                return Ok(early);
+            }
+            let mut kept = Vec::new();
+            if next != [TABLES] || held >= EARLY || self.receive(channel, terms, state, &mut kept)?.is_none()
+            {
+                return cheated("more tables before P1's input than there are or may be");
+            }
+            held += self.tables.len();
+            early.push(kept);
+        }
+    }
+
+    /// The end of step 5 for the circuits. Returns the outputs' slots.
+    fn finish(
+        self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        state: &mut EvaluatorState,
+        received: &mut Received,
+    ) -> Result<Vec<u32>> {
+        state.check(self.wrong == Block::ZERO);
+        if let Some(decoder) = &self.decoder {
+            let mut hashes: Vec<Digest> = vec![[0; 32]; terms.copies.total];
+            channel.recv(hashes.as_flattened_mut())?;
+            let (evaluated, checked) = decoder.finish();
+            let known = state.evaluated.iter().zip(&evaluated).chain(state.checked.iter().zip(&checked));
+            let sound = known.fold(true, |sound, (&j, hash)| sound & (hashes[j] == *hash));
+            state.check(sound);
+        }
+        let outputs = self.walk.outputs();
+        if let Some(checking) = &self.checking {
+            received.z = checking.outputs(terms, outputs);
+        }
+        Ok(outputs.to_vec())
     }
 }
 

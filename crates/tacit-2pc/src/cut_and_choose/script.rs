@@ -19,6 +19,8 @@ pub(super) trait Script {
     fn garbled_input(&mut self, _i: usize, _deltas: &[Block], _labels: &mut [Block]) {}
     /// Step 5: garbled tables, gate by gate, in a gate copy by copy.
     fn tables(&mut self, _lanes: usize, _tables: &mut [Block]) {}
+    /// Step 5: whether another piece of tables goes before P2's opening is taken.
+    fn early(&mut self, _more: &mut bool) {}
     /// Step 5, coded transfer: the combinations of a piece's tables, and the tables' hashes.
     fn combination(&mut self, _combinations: &mut [Block]) {}
     /// See [`combination`](Script::combination).

@@ -6,11 +6,17 @@ use crate::circuit::{Circuit, evaluate, named};
 use crate::semi_honest::Prepared;
 use crate::{Error, Result};
 use std::fs::File;
+use std::io::{IoSlice, IoSliceMut};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tacit_crypto::Block;
 use tacit_crypto::group::Encoding;
-use tacit_net::{Channel, memory};
+use tacit_net::link::{Arrival, Interest, Link};
+use tacit_net::tcp::TcpLink;
+use tacit_net::{Channel, Party, SessionId, memory};
+use tacit_ot::extension::kos;
 use tacit_ot::sealed::{FileError, FileKey};
 
 const FUNCTION: &str = "add8";
@@ -139,8 +145,123 @@ fn seven_messages_in_a_row_are_an_execution() {
             channel.stats().rounds
         },
     );
-    // P2 waits for the base OT, P1's extension, steps 4 and 5, and step 7; P1 for the base OT, P2's terms, the opening and h_1.
-    assert_eq!(rounds, (4, 4));
+    // P2 waits for the base OT, P1's extension, steps 4 and 5, and step 7; P1 for the base OT and P2's extension, the opening and h_1.
+    assert_eq!(rounds, (3, 4));
+}
+
+/// A link that remembers what was written to it.
+struct Tapped<L> {
+    link: L,
+    written: Arc<Mutex<Vec<u8>>>,
+}
+
+impl<L: Link> Link for Tapped<L> {
+    fn try_write(&mut self, slices: &[IoSlice<'_>]) -> tacit_net::Result<usize> {
+        let n = self.link.try_write(slices)?;
+        let bytes = slices.iter().flat_map(|slice| slice.iter().copied());
+        self.written.lock().unwrap().extend(bytes.take(n));
+        Ok(n)
+    }
+    fn try_flush(&mut self) -> tacit_net::Result<bool> {
+        self.link.try_flush()
+    }
+    fn try_read(&mut self, slices: &mut [IoSliceMut<'_>]) -> tacit_net::Result<Arrival> {
+        self.link.try_read(slices)
+    }
+    fn wait(&mut self, interest: Interest, timeout: Duration) -> tacit_net::Result<bool> {
+        self.link.wait(interest, timeout)
+    }
+    fn wire_bytes(&self) -> (u64, u64) {
+        self.link.wire_bytes()
+    }
+    fn finish(&mut self) {
+        self.link.finish()
+    }
+}
+
+/// The lengths of the frames in a stream; each leaves when its sender flushes or waits.
+fn frames(mut stream: &[u8]) -> Vec<usize> {
+    let mut lengths = Vec::new();
+    while let Some((&[_, a, b, c], rest)) = stream.split_first_chunk() {
+        let length = u32::from_le_bytes([a, b, c, 0]) as usize;
+        lengths.push(length);
+        stream = &rest[length..];
+    }
+    lengths
+}
+
+/// What waits for nothing leaves with the base OT's first messages.
+#[test]
+fn terms_and_group_elements_travel_with_the_base_ots() {
+    let (_, prepared) = prepared(FUNCTION);
+    let job = Job::new(&prepared, OutputTo::Evaluator);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let second = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (first, _) = listener.accept().unwrap();
+    let written: [Arc<Mutex<Vec<u8>>>; 2] = Default::default();
+    let channel = |stream, side: usize| {
+        let link = Tapped { link: TcpLink::new(stream).unwrap(), written: written[side].clone() };
+        let party = [Party::First, Party::Second][side];
+        Channel::new(Box::new(link), party, SessionId([9; 32]))
+    };
+    memory::join(
+        channel(first, 0),
+        channel(second, 1),
+        |channel| {
+            let (mut prg, base) = (Prg::from_os(), tacit_ot::base::default());
+            let mut garbler = Garbler::setup(channel, &*base, &mut prg).unwrap();
+            garbler.run(channel, &job, &byte(1), &mut prg).unwrap();
+        },
+        |channel| {
+            let (mut prg, base) = (Prg::from_os(), tacit_ot::base::default());
+            let mut evaluator = Evaluator::setup(channel, &*base, &mut prg).unwrap();
+            evaluator.run(channel, &job, &byte(2), &mut prg).unwrap();
+        },
+    );
+    let [one, two] = written.map(|written| frames(&written.lock().unwrap()));
+    let (terms, point, block) = (33, 32, 16);
+    let ots = 128 + 40 + probe::ProbeMatrix::new(8).encoded();
+    let choices = 40usize.div_ceil(8) + probe::ProbeMatrix::new(8).encoded().div_ceil(8);
+    // P1: 127 base OTs of 80 bytes.
+    assert_eq!(one[0], 127 * 80 + terms);
+    // P2: its side of the base OTs, terms, h, g_1 and a salt; the extension, and the choices behind it; the opening; h_1; then it goes.
+    let extension = kos::bytes_by_hash(ots) as usize;
+    let expected = [point + terms + 2 * point + block, extension, choices, block + 32, point, 0];
+    assert_eq!(two, expected);
+}
+
+/// The outputs do not hang on how many tables are there before P2's opening, and P2 keeps no more than it must.
+#[test]
+fn tables_may_come_before_the_opening() {
+    for (name, copies) in
+        [("aes128", Copies::STANDARD), ("aes128", Copies::SPARSE), ("sha1", Copies::STANDARD)]
+    {
+        let (circuit, prepared) = prepared(name);
+        let job = Job { copies, ..Job::new(&prepared, OutputTo::Evaluator) };
+        let mut prg = Prg::from_seed(Block::new(8));
+        let [x, y] = [0, 1].map(|i| BitVec::random(circuit.shape().inputs[i] as usize, &mut prg));
+        for early in [false, true] {
+            let mut hasty = Hasty { early };
+            let out = run(&job, &x, &y, 2, &mut hasty, &mut Honest);
+            if early && name == "sha1" {
+                // 15 MB of tables.
+                assert!(matches!(out.evaluator, Err(Error::Cheated { .. })) && out.garbler.is_err());
+            } else {
+                assert!(out.output() == Some(&joined(&circuit, &x, &y)) && out.garbler.is_ok());
+            }
+        }
+    }
+}
+
+/// A P1 that sends all tables before it takes P2's opening, or none.
+struct Hasty {
+    early: bool,
+}
+
+impl Script for Hasty {
+    fn early(&mut self, more: &mut bool) {
+        *more = self.early;
+    }
 }
 
 #[test]
@@ -225,11 +346,13 @@ struct Cheater {
     fault: Fault,
     copies: usize,
     flipped: bool,
+    /// Whether the tables go before P2's opening.
+    early: bool,
 }
 
 impl Cheater {
     fn new(fault: Fault, copies: usize) -> Self {
-        Cheater { fault, copies, flipped: false }
+        Cheater { fault, copies, flipped: false, early: false }
     }
 }
 
@@ -287,6 +410,9 @@ impl Script for Cheater {
         if self.fault == Fault::Tables && !std::mem::replace(&mut self.flipped, true) {
             spoil(&mut tables[..2 * self.copies]);
         }
+    }
+    fn early(&mut self, more: &mut bool) {
+        *more = self.early;
     }
     fn combination(&mut self, combination: &mut [Block]) {
         if self.fault == Fault::Combination && !std::mem::replace(&mut self.flipped, true) {
@@ -352,12 +478,13 @@ fn set(first: bool, copies: usize) -> BitVec {
 }
 
 /// What P2 gets when the spoilt copies are evaluated, and when they are checked.
-fn both_ways(fault: Fault, output_to: OutputTo) -> [(Option<BitVec>, bool); 2] {
+fn both_ways(fault: Fault, output_to: OutputTo, early: bool) -> [(Option<BitVec>, bool); 2] {
     let (_, prepared) = prepared(FUNCTION);
     let job = Job::new(&prepared, output_to);
     [true, false].map(|evaluated| {
         let mut watch = Watch { set: Some(set(evaluated, 3)), recovers: false };
-        let out = run(&job, &byte(0b1011), &byte(0b110), 5, &mut Cheater::new(fault, 3), &mut watch);
+        let mut cheater = Cheater { early, ..Cheater::new(fault, 3) };
+        let out = run(&job, &byte(0b1011), &byte(0b110), 5, &mut cheater, &mut watch);
         if output_to == OutputTo::Evaluator {
             // P1 ends as in an honest run whatever P2 found.
             assert!(out.garbler.as_ref().is_ok_and(Option::is_none), "{fault:?}");
@@ -392,9 +519,11 @@ const CASES: &[(Fault, bool, bool, bool)] = &[
 #[test]
 fn every_fault_is_caught_or_harmless() {
     let right = byte(0b1011 + 0b110);
-    for output_to in [OutputTo::Evaluator, OutputTo::Both] {
+    for (output_to, early) in
+        [(OutputTo::Evaluator, true), (OutputTo::Evaluator, false), (OutputTo::Both, true)]
+    {
         for (fault, evaluated, checked, recovers) in CASES.iter().copied() {
-            let [(first, recovered), (second, _)] = both_ways(fault, output_to);
+            let [(first, recovered), (second, _)] = both_ways(fault, output_to, early);
             let expected = |passes: bool| passes.then(|| right.clone());
             if fault == Fault::Committed {
                 // The spoilt commitment is opened or not, as P1's bit and the colours fall: 1/2 each.

@@ -9,7 +9,7 @@
 //! pads bind both messages (2021/682 shows that without such tags the reuse is unsafe); the identity is refused.
 
 use super::{Oracle, Run};
-use crate::{BaseOt, Result, Security};
+use crate::{BaseOt, Error, Rest, Result, Security};
 use subtle::{Choice, ConditionallySelectable};
 use tacit_crypto::group::{Encoding, POINT_BYTES, Points, Scalars, Table, UNIFORM_BYTES};
 use tacit_crypto::{BitVec, Block, Prg};
@@ -130,12 +130,8 @@ impl BaseOt for Mr19 {
     }
 
     fn send(&self, channel: &mut Channel, prg: &mut Prg, out: &mut [[Block; 2]]) -> Result<()> {
-        let run = Run::sending(NAME, channel, out.len());
-        let (sender, message) = Sender::start(&run, prg);
-        channel.send(&message)?;
-        let mut reply = vec![0u8; out.len() * PAIR_BYTES];
-        channel.recv(&mut reply)?;
-        sender.finish(&reply, out)
+        out.copy_from_slice(&self.begin_send(channel, prg, out.len())?(channel)?);
+        Ok(())
     }
 
     fn receive(
@@ -145,11 +141,33 @@ impl BaseOt for Mr19 {
         choices: &BitVec,
         out: &mut [Block],
     ) -> Result<()> {
-        let run = Run::receiving(NAME, channel, out.len());
-        let (receiver, message) = Receiver::start(&run, choices, prg)?;
+        if choices.len() != out.len() {
+            return Err(Error::Usage { protocol: NAME, what: "as many choices as messages are needed" });
+        }
+        out.copy_from_slice(&self.begin_receive(channel, prg, choices)?(channel)?);
+        Ok(())
+    }
+
+    fn begin_send(&self, channel: &mut Channel, prg: &mut Prg, n: usize) -> Result<Rest<[Block; 2]>> {
+        let (sender, message) = Sender::start(&Run::sending(NAME, channel, n), prg);
         channel.send(&message)?;
-        let mut reply = [0u8; POINT_BYTES];
-        channel.recv(&mut reply)?;
-        receiver.finish(&reply, out)
+        Ok(Box::new(move |channel| {
+            let (mut reply, mut out) = (vec![0u8; n * PAIR_BYTES], Zeroizing::new(vec![[Block::ZERO; 2]; n]));
+            channel.recv(&mut reply)?;
+            sender.finish(&reply, &mut out)?;
+            Ok(out)
+        }))
+    }
+
+    fn begin_receive(&self, channel: &mut Channel, prg: &mut Prg, choices: &BitVec) -> Result<Rest<Block>> {
+        let n = choices.len();
+        let (receiver, message) = Receiver::start(&Run::receiving(NAME, channel, n), choices, prg)?;
+        channel.send(&message)?;
+        Ok(Box::new(move |channel| {
+            let (mut reply, mut out) = ([0u8; POINT_BYTES], Zeroizing::new(vec![Block::ZERO; n]));
+            channel.recv(&mut reply)?;
+            receiver.finish(&reply, &mut out)?;
+            Ok(out)
+        }))
     }
 }

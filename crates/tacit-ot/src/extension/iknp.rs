@@ -10,7 +10,8 @@
 
 use super::columns::{Direct, Each, ReceiverColumns, Rows, Scratch, SenderColumns, scratch, stride_for};
 use crate::{
-    BaseOt, ChosenCotReceiver, ChosenCotSender, CotReceiver, CotSender, Error, Result, RotReceiver, RotSender,
+    BaseOt, ChosenCotReceiver, ChosenCotSender, CotReceiver, CotSender, Error, Rest, Result, RotReceiver,
+    RotSender,
 };
 use tacit_crypto::{BitVec, Block, KAPPA, Prg, gf128::ColumnSums, transpose::columns_to_rows};
 use tacit_net::Channel;
@@ -30,23 +31,23 @@ pub fn bytes(n: usize) -> u64 {
     (n.div_ceil(128) * COLUMNS * size_of::<Block>()) as u64
 }
 
-/// Seeds from any base OT, the sender's side: Δ's bits 1 to 127 are the choices.
+/// Begins to draw seeds from any base OT, the sender's side: Δ, whose bits 1 to 127 are the choices, and what is left of the OTs.
 pub(super) fn sender_seeds(
     channel: &mut Channel,
     base: &dyn BaseOt,
     prg: &mut Prg,
-) -> Result<(Block, Scratch)> {
+) -> Result<(Block, Rest<Block>)> {
     let choices = BitVec::random(COLUMNS, prg);
-    let mut seeds = scratch(COLUMNS);
-    base.receive(channel, prg, &choices, &mut seeds)?;
-    Ok((delta_from(&choices), seeds))
+    Ok((delta_from(&choices), base.begin_receive(channel, prg, &choices)?))
 }
 
-/// Seeds from any base OT, the receiver's side.
-pub(super) fn receiver_seeds(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Pairs> {
-    let mut seeds = Zeroizing::new(vec![[Block::ZERO; 2]; COLUMNS]);
-    base.send(channel, prg, &mut seeds)?;
-    Ok(seeds)
+/// Begins to draw seeds from any base OT, the receiver's side.
+pub(super) fn receiver_seeds(
+    channel: &mut Channel,
+    base: &dyn BaseOt,
+    prg: &mut Prg,
+) -> Result<Rest<[Block; 2]>> {
+    base.begin_send(channel, prg, COLUMNS)
 }
 
 /// Seeds from random OT with random choices, the sender's side.
@@ -199,7 +200,8 @@ pub struct IknpSender {
 impl IknpSender {
     /// Sets up from a base OT, in which this side receives.
     pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Self> {
-        let (delta, seeds) = sender_seeds(channel, base, prg)?;
+        let (delta, rest) = sender_seeds(channel, base, prg)?;
+        let seeds = rest(channel)?;
         Ok(IknpSender { cote: CoteSender::new(delta, &seeds), failed: false })
     }
 
@@ -271,7 +273,7 @@ pub struct IknpReceiver {
 impl IknpReceiver {
     /// Sets up from a base OT, in which this side sends.
     pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Self> {
-        let seeds = receiver_seeds(channel, base, prg)?;
+        let seeds = receiver_seeds(channel, base, prg)?(channel)?;
         Ok(Self::with(CoteReceiver::new(&seeds), prg.fork()))
     }
 

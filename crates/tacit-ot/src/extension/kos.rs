@@ -37,13 +37,12 @@ use tacit_crypto::{
     BitVec, Block, KAPPA, Prg, gf128::ColumnSums, transcript::Transcript, transpose::columns_to_rows,
 };
 use tacit_net::{Channel, Party};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 /// Blocks of 128 OTs in a batch, the sacrificed one included.
 const BATCH: usize = 512;
 /// Batches that the receiver runs ahead of their challenges. Both sides' order of messages depends on it.
 const WINDOW: usize = 4;
-const STRIDE: usize = stride_for(BATCH);
 
 /// Data blocks of batch `batch` of a request for `n` OTs.
 fn batch_blocks(n: usize, batch: usize) -> usize {
@@ -138,6 +137,9 @@ fn require_seeds(n: usize) -> Result<()> {
     if n == SEEDS { Ok(()) } else { Err(Error::Usage { protocol: "kos", what: "another number of seeds" }) }
 }
 
+/// What is left of a setup whose base OTs have begun; it only receives.
+pub type Setup<C> = Box<dyn FnOnce(&mut Channel) -> Result<C> + Send>;
+
 /// The weights of a batch with `data` blocks: the stream of χ, and 1 for the sacrificed block.
 pub(super) fn weights(challenge: Block, data: usize, out: &mut Vec<Block>) {
     out.resize(data + 1, Block::ZERO);
@@ -165,9 +167,17 @@ impl Drop for KosSender {
 impl KosSender {
     /// Sets up from a malicious base OT, in which this side receives.
     pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Self> {
+        Self::begin(channel, base, prg)?(channel)
+    }
+
+    /// Begins [`setup`](Self::setup), which the receiver begins likewise; see [`BaseOt::begin_receive`].
+    pub fn begin(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Setup<Self>> {
         require_malicious(base, "kos")?;
-        let (delta, seeds) = sender_seeds(channel, base, prg)?;
-        Ok(Self::with(CoteSender::new(delta, &seeds), prg.fork(), Spent::default()))
+        let (delta, rest) = sender_seeds(channel, base, prg)?;
+        let (delta, prg) = (Zeroizing::new(delta), prg.fork());
+        Ok(Box::new(move |channel| {
+            Ok(Self::with(CoteSender::new(*delta, &rest(channel)?), prg, Spent::default()))
+        }))
     }
 
     /// Sets up from malicious random OT; its random choices become Δ.
@@ -188,8 +198,18 @@ impl KosSender {
     }
 
     /// From now on χ is a hash of what was sent, and an extension is one message; the receiver does likewise.
-    pub fn by_hash(mut self, channel: &mut Channel) -> Self {
-        self.history = Some(History::new(channel, true));
+    pub fn by_hash(self, channel: &mut Channel) -> Self {
+        self.with_history(History::new(channel, true))
+    }
+
+    /// [`begin`](Self::begin) for [`by_hash`](Self::by_hash).
+    pub fn begin_by_hash(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Setup<Self>> {
+        let (setup, history) = (Self::begin(channel, base, prg)?, History::new(channel, true));
+        Ok(Box::new(move |channel| Ok(setup(channel)?.with_history(history))))
+    }
+
+    fn with_history(mut self, history: History) -> Self {
+        self.history = Some(history);
         self
     }
 
@@ -333,15 +353,22 @@ pub struct KosReceiver {
     weights: Vec<Block>,
     /// The columns of the batches that wait for their challenge, column 0 being the choices.
     kept: Vec<Scratch>,
+    /// From one kept column to the next.
+    stride: usize,
     history: Option<History>,
 }
 
 impl KosReceiver {
     /// Sets up from a malicious base OT, in which this side sends.
     pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Self> {
+        Self::begin(channel, base, prg)?(channel)
+    }
+
+    /// Begins [`setup`](Self::setup), which the sender begins likewise; see [`BaseOt::begin_send`].
+    pub fn begin(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Setup<Self>> {
         require_malicious(base, "kos")?;
-        let seeds = receiver_seeds(channel, base, prg)?;
-        Ok(Self::with(CoteReceiver::new(&seeds), prg.fork(), Spent::default()))
+        let (rest, prg) = (receiver_seeds(channel, base, prg)?, prg.fork());
+        Ok(Box::new(move |channel| Ok(Self::with(CoteReceiver::new(&rest(channel)?), prg, Spent::default()))))
     }
 
     /// Sets up from malicious random OT, in which this side sends.
@@ -357,12 +384,31 @@ impl KosReceiver {
     }
 
     fn with(cote: CoteReceiver, prg: Prg, spent: Spent) -> Self {
-        KosReceiver { cote, prg, spent, weights: Vec::new(), kept: Vec::new(), history: None }
+        KosReceiver {
+            cote,
+            prg,
+            spent,
+            weights: Vec::new(),
+            kept: Vec::new(),
+            stride: stride_for(BATCH),
+            history: None,
+        }
     }
 
     /// From now on χ is a hash of what was sent, and an extension is one message; the sender does likewise.
-    pub fn by_hash(mut self, channel: &mut Channel) -> Self {
-        self.history = Some(History::new(channel, false));
+    pub fn by_hash(self, channel: &mut Channel) -> Self {
+        self.with_history(History::new(channel, false))
+    }
+
+    /// [`begin`](Self::begin) for [`by_hash`](Self::by_hash).
+    pub fn begin_by_hash(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Setup<Self>> {
+        let (setup, history) = (Self::begin(channel, base, prg)?, History::new(channel, false));
+        Ok(Box::new(move |channel| Ok(setup(channel)?.with_history(history))))
+    }
+
+    fn with_history(mut self, history: History) -> Self {
+        self.history = Some(history);
+        self.stride = stride_for(TILE);
         self
     }
 
@@ -370,6 +416,7 @@ impl KosReceiver {
     pub fn fork(&mut self) -> Self {
         let mut fork = Self::with(self.cote.fork(), self.prg.fork(), self.spent.clone());
         fork.history = self.history.as_mut().map(History::fork);
+        fork.stride = self.stride;
         fork
     }
 
@@ -457,7 +504,7 @@ impl KosReceiver {
         rows: &mut dyn Rows,
     ) -> Result<()> {
         if self.kept.len() <= slot {
-            self.kept.push(scratch((KAPPA + 1) * STRIDE));
+            self.kept.push(scratch((KAPPA + 1) * self.stride));
         }
         let t = &mut self.kept[slot];
         choices.fill(start / 128, &mut self.prg, &mut t[..data]);
@@ -465,10 +512,10 @@ impl KosReceiver {
         t[data] = self.prg.block();
         for at in (0..data + 1).step_by(TILE) {
             let len = (data + 1 - at).min(TILE);
-            self.cote.tile(channel, t, STRIDE, at, len)?;
+            self.cote.tile(channel, t, self.stride, at, len)?;
             let here = n.saturating_sub(start + at * 128).min(len.min(data - at) * 128);
             if here > 0 {
-                columns_to_rows(&t[at..], STRIDE, rows.place(start + at * 128, here));
+                columns_to_rows(&t[at..], self.stride, rows.place(start + at * 128, here));
                 rows.done(start + at * 128, here);
             }
         }
@@ -484,7 +531,7 @@ impl KosReceiver {
     fn send_hashes(&self, channel: &mut Channel, slot: usize) -> Result<()> {
         let t = &self.kept[slot];
         let mut sums = ColumnSums::new(KAPPA);
-        sums.add(t, STRIDE, &self.weights);
+        sums.add(t, self.stride, &self.weights);
         let answer = sums.finish();
         channel.send_blocks(&answer)?;
         Ok(())

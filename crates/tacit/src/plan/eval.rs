@@ -97,6 +97,8 @@ struct Cost {
     /// What garbler and evaluator send, all threads together.
     bytes: [f64; 2],
     trips: f64,
+    /// Rows of one thread, and the bytes of each that travel while a round trip is waited for.
+    early: [f64; 2],
 }
 
 /// Of Yao's protocol on the reference machine, in nanoseconds: a run, an AND gate of one row and of many side by side, and bits.
@@ -115,6 +117,8 @@ const OWN_BIT_NS: f64 = 3_100.0;
 const PEER_BIT_NS: f64 = 4_200.0;
 const OUTPUT_NS: f64 = 4_100.0;
 const WMK17_TRIPS: f64 = 3.0;
+/// Tables that are sent while P2 opens the committing OT, at most.
+const EARLY: f64 = (8 << 20) as f64;
 /// More where the garbler learns outputs.
 const RETURN_TRIPS: f64 = 2.0;
 
@@ -149,6 +153,7 @@ impl Cost {
                         + outputs as f64 * YAO_OUTPUT_NS),
             bytes: [garbler as f64, evaluator as f64],
             trips: YAO_TRIPS,
+            early: [0.0; 2],
         }
     }
 
@@ -201,6 +206,7 @@ impl Cost {
             ns: each * ns,
             bytes: [(rows * (garbler + back)) as f64, (rows * (evaluator + answer)) as f64],
             trips: each * (WMK17_TRIPS + if output_to.garbler() { RETURN_TRIPS } else { 0.0 }),
+            early: [each, ((2 * BLOCK * sent * ands) as f64).min(EARLY)],
         }
     }
 
@@ -219,7 +225,9 @@ impl Cost {
         let passing = garbler.max(evaluator) * 8e3 / link.megabits;
         let computing = self.ns * machine.aes / Machine::REFERENCE.aes;
         let rounds = BASE_TRIPS + self.trips;
-        let waiting = rounds * link.round_trip.as_secs_f64() * 1e9;
+        let trip = link.round_trip.as_secs_f64() * 1e9;
+        let [rows, early] = self.early;
+        let waiting = rounds * trip - rows * trip.min(early * 8e3 / link.megabits);
         let nanoseconds = SETUP_POINTS * machine.point + computing.max(passing) + waiting;
         let security = if copies.is_some() { Security::Malicious } else { Security::SemiHonest };
         let protocol = protocol_name(security);
