@@ -35,6 +35,8 @@ mod pod;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod ristretto_ifma;
 #[doc(hidden)]
+pub mod route;
+#[doc(hidden)]
 pub mod scatter;
 #[doc(hidden)]
 pub mod transpose;

@@ -1,9 +1,9 @@
-//! The choice of Ferret's parameters, and its one-time setup from nothing: base OT, KOS (IKNP when semi-honest), where
+//! The choice of Ferret's parameters, and its one-time setup from nothing: base OT, KOS by hash (IKNP when semi-honest), where
 //! it pays a small Ferret in between, then the main set (Yang–Weng–Lan–Zhang–Wang 2020/924, section 6.2).
 
 use super::ferret::{Config, FerretReceiver, FerretSender, Lanes, Params};
 use super::ferret_uni::{FerretUniReceiver, FerretUniSender, UniConfig, UniParams};
-use crate::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender};
+use crate::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender, kos};
 use crate::{BaseOt, CotReceiver, CotSender, Result, Security};
 use tacit_crypto::Prg;
 use tacit_net::{Channel, LinkModel};
@@ -74,10 +74,10 @@ impl Config {
     pub fn cost(&self, count: u64, streams: usize, cache: usize) -> Cost {
         let setups = streams.max(1) as f64 * self.reserve() as f64;
         let mut cost = match self.small(streams) {
-            None => Cost::of_extension(setups, self.security),
+            None => Cost::of_source(setups, self.security),
             Some(small) => {
                 let iterations = (setups / small.net() as f64).ceil();
-                let mut cost = Cost::of_extension(small.reserve() as f64, self.security);
+                let mut cost = Cost::of_source(small.reserve() as f64, self.security);
                 cost.trips += SEEDS_TRIPS;
                 cost.add(setups * small.ns(cache), iterations, small.tree_bytes(), small.security);
                 cost
@@ -145,6 +145,17 @@ impl Cost {
         Cost { ns: n * KOS_NS, awaited: n * KOS_BYTES, streamed: 0.0, trips }
     }
 
+    /// `n` correlations for a setup: KOS takes one message there.
+    fn of_source(n: f64, security: Security) -> Cost {
+        let cost = Cost::of_extension(n, security);
+        match security {
+            Security::SemiHonest => cost,
+            Security::Malicious => {
+                Cost { awaited: kos::bytes_by_hash(n as usize) as f64, trips: 0.5, ..cost }
+            }
+        }
+    }
+
     /// Estimated time on `link`.
     fn seconds(&self, link: &LinkModel) -> f64 {
         let pass = |bytes: f64| bytes * 8e-6 / link.megabits();
@@ -207,7 +218,8 @@ macro_rules! setup {
         ) -> Result<Vec<$ferret>> {
             let mut source: Box<dyn $source> = match config.security {
                 Security::SemiHonest => Box::new($iknp::setup(channel, base, prg)?),
-                Security::Malicious => Box::new($kos::setup(channel, base, prg)?),
+                // One message in place of three, for two bytes in a hundred more.
+                Security::Malicious => Box::new($kos::setup(channel, base, prg)?.by_hash(channel)),
             };
             let small: Option<$config> = $small(&config, streams, $($iterations)?);
             if let Some(small) = small {
@@ -273,9 +285,9 @@ impl UniConfig {
     pub fn cost(&self, count: u64, streams: usize, cache: usize) -> Cost {
         let setups = streams.max(1) as f64 * self.reserve() as f64;
         let mut cost = match self.small(streams) {
-            None => Cost::of_extension(setups, self.security),
+            None => Cost::of_source(setups, self.security),
             Some(small) => {
-                let mut cost = Cost::of_extension(small.reserve() as f64, self.security);
+                let mut cost = Cost::of_source(small.reserve() as f64, self.security);
                 cost.trips += SEEDS_TRIPS;
                 small.add_to(&mut cost, setups, cache);
                 cost

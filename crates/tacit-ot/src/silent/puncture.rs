@@ -10,6 +10,7 @@
 
 use tacit_crypto::aes::Aes128;
 use tacit_crypto::ggm::{LANES, ccr_keyed, expand_plain_level};
+use tacit_crypto::simd::{Backend, route::Slots};
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{Block, Buffer, Prg};
 use zeroize::{Zeroize, Zeroizing};
@@ -244,49 +245,26 @@ fn place(labels: &[Label], nodes: &mut [Block]) {
         }
     }
     // A label may end up to c nodes behind its block.
-    let mut places = Zeroizing::new(vec![0u32; block + c]);
-    let mut values = Buffer::zeros(block + c);
+    let shortest = c.next_power_of_two();
+    let (mut slots, mut spare) = (Slots::new(block + c, shortest), Slots::new(block + c, shortest));
+    let backend = Backend::active();
     for (k, head) in heads.chunks(c).enumerate() {
         let start = k * block;
-        places[c..].fill(0);
-        values[c..].fill(Block::ZERO);
-        for (label, (place, value)) in head.iter().zip(places.iter_mut().zip(values.iter_mut())) {
+        slots.clear();
+        for (i, label) in head.iter().enumerate() {
             // Counted from this block's start; what is no label stays 0.
-            *place = label.place.wrapping_sub(start as u32) & !same(label.place, 0);
-            *value = label.value;
+            slots.set(i, label.place.wrapping_sub(start as u32) & !same(label.place, 0), label.value);
         }
         for log in (0..block.ilog2()).rev() {
-            step(&mut places, &mut values, c, 1 << log);
-        }
-        for ((node, place), value) in nodes[start..].iter_mut().zip(places.iter()).zip(values.iter()) {
-            *node = choose(same(*place, 0), *node, *value);
-        }
-    }
-}
-
-/// Moves the labels whose places are that far by `distance`, a power of two; they stand where they began, below `c`, plus
-/// multiples of twice the distance.
-fn step(places: &mut [u32], values: &mut [Block], c: usize, distance: usize) {
-    for base in (0..places.len()).step_by(2 * distance).rev() {
-        // The upper part first, which makes room for the lower one.
-        for from in [base + distance, base] {
-            let end = (from + distance).min(base + c).min(places.len().saturating_sub(distance));
-            if from >= end {
-                continue;
-            }
-            let (lower, upper) = places.split_at_mut(from + distance);
-            let pairs = lower[from..end].iter_mut().zip(upper);
-            let (lower, upper) = values.split_at_mut(from + distance);
-            let values = lower[from..end].iter_mut().zip(upper);
-            for (((place, to_place), (value, to_value)), at) in pairs.zip(values).zip(from + distance..) {
-                let moves = less(at as u32, *place);
-                let mask = Block::mask(moves != 0);
-                *to_place |= *place & moves;
-                *place &= !moves;
-                *to_value = *to_value | *value & mask;
-                *value &= !mask;
+            // Labels stand where they began, below c, plus multiples of twice the distance.
+            if 1 << log >= c {
+                slots.step_apart(backend, 1 << log, c, block);
+            } else {
+                slots.step(backend, 1 << log, &mut spare);
+                core::mem::swap(&mut slots, &mut spare);
             }
         }
+        slots.merge(&mut nodes[start..]);
     }
 }
 
