@@ -25,8 +25,9 @@ const LEAF_NS: f64 = 3.0;
 const KOS_BYTES: f64 = 15.94;
 /// Round trips in which the parties exchange the seeds of a Ferret.
 const SEEDS_TRIPS: f64 = 1.0;
-/// ns a sample of uniform noise by the noise vector's size over the cache: the trees, and scattering their leaves.
-const UNI_NOISE: [(f64, f64); 3] = [(10.0, 34.0), (22.0, 15.0), (160.0, 33.0)];
+/// ns a sample of uniform noise by the size of an iteration's samples over the cache: placing the noise, which weighs less
+/// in larger iterations, and two runs over the trees.
+const UNI_NOISE: [(f64, f64); 3] = [(9.4, 26.0), (20.5, 12.5), (162.0, 13.0)];
 
 impl Config {
     /// The set and the lanes that make `count` correlations soonest on `link`, setup included, where each party has
@@ -298,13 +299,15 @@ impl UniConfig {
         cost
     }
 
-    /// An iteration spreads all of its noise at once; the code is computed for what is wanted, and for what is kept.
+    /// An iteration's first run over the trees is for all of its samples; the second one and the code are for what is wanted,
+    /// and for what is kept.
     fn add_to(&self, cost: &mut Cost, count: f64, cache: usize) {
         let iterations = (count / self.net() as f64).ceil();
         let table = (self.params.k * size_of::<tacit_crypto::Block>()) as f64;
         let encoded = count + iterations * self.reserve() as f64;
         let noise = (self.params.samples() * size_of::<tacit_crypto::Block>()) as f64 / cache.max(1) as f64;
-        let ns = iterations * self.params.samples() as f64 * interpolate(&UNI_NOISE, noise)
+        let runs = (iterations * self.params.samples() as f64 + encoded) / 2.0;
+        let ns = runs * interpolate(&UNI_NOISE, noise)
             + encoded * (interpolate(&ONE_LANE, table / cache.max(1) as f64) - LEAF_NS);
         cost.add(ns, iterations, self.tree_bytes(), self.security);
     }
