@@ -1470,17 +1470,16 @@ impl EvaluatorState {
         channel.flush()?;
         let seeds = self.check_recovery(channel, terms, &received, &h1)?;
         script.decrypted(&seeds);
-        // Step 8. Where P1 waits for an answer, the time must not tell whether it was caught.
+        // Step 8, all of it always: the time of P2's answer, of its next row or of its leaving must not tell whether copies disagreed,
+        // which may depend on y.
+        let recovered = self.recover(terms, r, seeds);
+        let x = recovered.as_ref().cloned().unwrap_or_else(|| BitVec::zeros(terms.committed()));
+        let computed = self.compute(terms, &x, input);
         let mut z = verdict.z.unwrap_or_else(|| BitVec::zeros(terms.outputs));
         let mut sure = verdict.sure;
-        if verdict.omega.is_some() || terms.output_to.garbler() {
-            let recovered = self.recover(terms, r, seeds);
-            let x = recovered.as_ref().cloned().unwrap_or_else(|| BitVec::zeros(terms.committed()));
-            let computed = self.compute(terms, &x, input);
-            if verdict.omega.is_some() {
-                sure &= recovered.is_some();
-                z = computed;
-            }
+        if verdict.omega.is_some() {
+            sure &= recovered.is_some();
+            z = computed;
         }
         self.check(sure);
         if terms.output_to.garbler() {
