@@ -135,6 +135,8 @@ struct Work {
     aes: f64,
     multiply_add: f64,
     gather: f64,
+    /// What of it no byte passes with.
+    alone: f64,
     /// Bytes that pass while the parties compute, and bytes that they wait for.
     streamed: f64,
     awaited: f64,
@@ -229,6 +231,7 @@ impl Pick {
             aes: cost.ns * (1.0 - FERRET_GATHERS),
             multiply_add: 0.0,
             gather: cost.ns * FERRET_GATHERS,
+            alone: cost.alone,
             streamed: cost.streamed,
             awaited: cost.awaited,
             trips: cost.trips,
@@ -237,6 +240,7 @@ impl Pick {
             aes: n * (ns - check),
             multiply_add: n * check,
             gather: 0.0,
+            alone: 0.0,
             streamed: (share / PIECE * bytes(PIECE as usize) + bytes((share % PIECE) as usize)) as f64,
             awaited: 0.0,
             trips: trips * pieces,
@@ -271,9 +275,11 @@ impl Pick {
         // All threads' bytes share the link.
         let pass = |bytes: f64| bytes * threads * 8e3 / link.megabits;
         let rounds = SETUP_TRIPS + work.trips;
-        // Streamed bytes pass while both compute, so the longer of the two counts.
+        // Streamed bytes pass while both compute, but for what is computed alone, so the longer of the two counts.
+        let alone = work.alone * machine.aes / reference.aes;
         let nanoseconds = SETUP_POINTS * machine.point
-            + compute.max(pass(work.streamed))
+            + alone
+            + (compute - alone).max(pass(work.streamed))
             + pass(work.awaited)
             + SETUP_BYTES * 8e3 / link.megabits
             + rounds * link.round_trip.as_secs_f64() * 1e9;
@@ -700,7 +706,7 @@ mod tests {
         };
         let set = |set, link: Link| pick(&named(set), &link, &REFERENCE).unwrap().tuning.ferret.params.name;
         assert_eq!((set(None, link(10.0, 10)), set(Some("e"), link(10.0, 10))), ("a", "e"));
-        assert!(matches!(set(None, link(2e4, 0)), "d" | "e"));
+        assert!(matches!(set(None, link(2e4, 0)), "b" | "d" | "e"));
         assert!(pick(&named(Some("none such")), &link(1.0, 1), &REFERENCE).is_err());
         let unknown = Choice { protocol: Some("none such"), ..Choice::default() };
         assert!(ot(&Request { choice: unknown, ..named(None) }, &link(1.0, 1), &REFERENCE).is_err());
