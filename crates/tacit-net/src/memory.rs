@@ -5,7 +5,7 @@ use crate::link::{Arrival, Interest, Link, cut, gather, total};
 use crate::{Channel, Error, Limits, Party, Result, SessionId};
 use std::collections::VecDeque;
 use std::io::{IoSlice, IoSliceMut};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Bytes that one direction holds before its writer has to wait.
@@ -197,6 +197,67 @@ impl Drop for MemoryLink {
 pub fn links(model: LinkModel) -> (Box<dyn Link>, Box<dyn Link>) {
     let shared = Arc::new(Shared::default());
     (Box::new(MemoryLink::new(shared.clone(), 0, model)), Box::new(MemoryLink::new(shared, 1, model)))
+}
+
+/// What is written to a link, for tests of what goes over the wire; it outlives the link.
+#[derive(Clone, Default)]
+pub struct Record(Arc<Mutex<Vec<u8>>>);
+
+struct Recorder {
+    link: Box<dyn Link>,
+    written: Record,
+}
+
+impl Record {
+    fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// `link`, from now on remembered here.
+    pub fn of(&self, link: Box<dyn Link>) -> Box<dyn Link> {
+        Box::new(Recorder { link, written: self.clone() })
+    }
+
+    /// The frames so far, in order: the byte of the kind and the payload.
+    pub fn frames(&self) -> Vec<(u8, Vec<u8>)> {
+        let (written, mut frames) = (self.lock(), Vec::new());
+        let mut rest = &written[..];
+        while let Some((&[kind, a, b, c], after)) = rest.split_first_chunk() {
+            let length = u32::from_le_bytes([a, b, c, 0]) as usize;
+            let (payload, after) = after.split_at(length.min(after.len()));
+            frames.push((kind, payload.to_vec()));
+            rest = after;
+        }
+        frames
+    }
+}
+
+impl Link for Recorder {
+    fn try_write(&mut self, slices: &[IoSlice<'_>]) -> Result<usize> {
+        let n = self.link.try_write(slices)?;
+        self.written.lock().extend(slices.iter().flat_map(|slice| slice.iter()).take(n));
+        Ok(n)
+    }
+
+    fn try_flush(&mut self) -> Result<bool> {
+        self.link.try_flush()
+    }
+
+    fn try_read(&mut self, slices: &mut [IoSliceMut<'_>]) -> Result<Arrival> {
+        self.link.try_read(slices)
+    }
+
+    fn wait(&mut self, interest: Interest, timeout: Duration) -> Result<bool> {
+        self.link.wait(interest, timeout)
+    }
+
+    fn wire_bytes(&self) -> (u64, u64) {
+        self.link.wire_bytes()
+    }
+
+    fn finish(&mut self) {
+        self.link.finish();
+    }
 }
 
 /// Two joined channels of one session, whose id is random.

@@ -6,16 +6,14 @@ use crate::circuit::{Circuit, evaluate, named};
 use crate::semi_honest::Prepared;
 use crate::{Error, Result};
 use std::fs::File;
-use std::io::{IoSlice, IoSliceMut};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use tacit_crypto::Block;
 use tacit_crypto::group::Encoding;
-use tacit_net::link::{Arrival, Interest, Link};
+use tacit_net::memory::{self, Record};
 use tacit_net::tcp::TcpLink;
-use tacit_net::{Channel, Party, SessionId, memory};
+use tacit_net::{Channel, Party, SessionId};
 use tacit_ot::extension::kos;
 use tacit_ot::sealed::{FileError, FileKey};
 
@@ -149,47 +147,6 @@ fn seven_messages_in_a_row_are_an_execution() {
     assert_eq!(rounds, (3, 4));
 }
 
-/// A link that remembers what was written to it.
-struct Tapped<L> {
-    link: L,
-    written: Arc<Mutex<Vec<u8>>>,
-}
-
-impl<L: Link> Link for Tapped<L> {
-    fn try_write(&mut self, slices: &[IoSlice<'_>]) -> tacit_net::Result<usize> {
-        let n = self.link.try_write(slices)?;
-        let bytes = slices.iter().flat_map(|slice| slice.iter().copied());
-        self.written.lock().unwrap().extend(bytes.take(n));
-        Ok(n)
-    }
-    fn try_flush(&mut self) -> tacit_net::Result<bool> {
-        self.link.try_flush()
-    }
-    fn try_read(&mut self, slices: &mut [IoSliceMut<'_>]) -> tacit_net::Result<Arrival> {
-        self.link.try_read(slices)
-    }
-    fn wait(&mut self, interest: Interest, timeout: Duration) -> tacit_net::Result<bool> {
-        self.link.wait(interest, timeout)
-    }
-    fn wire_bytes(&self) -> (u64, u64) {
-        self.link.wire_bytes()
-    }
-    fn finish(&mut self) {
-        self.link.finish()
-    }
-}
-
-/// The lengths of the frames in a stream; each leaves when its sender flushes or waits.
-fn frames(mut stream: &[u8]) -> Vec<usize> {
-    let mut lengths = Vec::new();
-    while let Some((&[_, a, b, c], rest)) = stream.split_first_chunk() {
-        let length = u32::from_le_bytes([a, b, c, 0]) as usize;
-        lengths.push(length);
-        stream = &rest[length..];
-    }
-    lengths
-}
-
 /// What waits for nothing leaves with the base OT's first messages.
 #[test]
 fn terms_and_group_elements_travel_with_the_base_ots() {
@@ -198,11 +155,10 @@ fn terms_and_group_elements_travel_with_the_base_ots() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let second = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (first, _) = listener.accept().unwrap();
-    let written: [Arc<Mutex<Vec<u8>>>; 2] = Default::default();
+    let records: [Record; 2] = Default::default();
     let channel = |stream, side: usize| {
-        let link = Tapped { link: TcpLink::new(stream).unwrap(), written: written[side].clone() };
-        let party = [Party::First, Party::Second][side];
-        Channel::new(Box::new(link), party, SessionId([9; 32]))
+        let link = records[side].of(Box::new(TcpLink::new(stream).unwrap()));
+        Channel::new(link, [Party::First, Party::Second][side], SessionId([9; 32]))
     };
     memory::join(
         channel(first, 0),
@@ -218,7 +174,8 @@ fn terms_and_group_elements_travel_with_the_base_ots() {
             evaluator.run(channel, &job, &byte(2), &mut prg).unwrap();
         },
     );
-    let [one, two] = written.map(|written| frames(&written.lock().unwrap()));
+    // Each leaves when its sender flushes or waits.
+    let [one, two] = records.map(|record| record.frames().iter().map(|(_, f)| f.len()).collect::<Vec<_>>());
     let (terms, point, block) = (33, 32, 16);
     let ots = 128 + 40 + probe::ProbeMatrix::new(8).encoded();
     let choices = 40usize.div_ceil(8) + probe::ProbeMatrix::new(8).encoded().div_ceil(8);

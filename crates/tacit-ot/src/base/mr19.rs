@@ -8,7 +8,7 @@
 //! Deviations: one sender's key a batch instead of one an OT, for which every hash binds the [`Run`] and the OT's index and
 //! pads bind both messages (2021/682 shows that without such tags the reuse is unsafe); the identity is refused.
 
-use super::{Oracle, Run};
+use super::{Oracle, Run, crossing};
 use crate::{BaseOt, Error, Rest, Result, Security};
 use subtle::{Choice, ConditionallySelectable};
 use tacit_crypto::group::{Encoding, POINT_BYTES, Points, Scalars, Table, UNIFORM_BYTES};
@@ -150,24 +150,16 @@ impl BaseOt for Mr19 {
 
     fn begin_send(&self, channel: &mut Channel, prg: &mut Prg, n: usize) -> Result<Rest<[Block; 2]>> {
         let (sender, message) = Sender::start(&Run::sending(NAME, channel, n), prg);
-        channel.send(&message)?;
-        Ok(Box::new(move |channel| {
-            let (mut reply, mut out) = (vec![0u8; n * PAIR_BYTES], Zeroizing::new(vec![[Block::ZERO; 2]; n]));
-            channel.recv(&mut reply)?;
-            sender.finish(&reply, &mut out)?;
-            Ok(out)
-        }))
+        crossing(channel, &message, n * PAIR_BYTES, n, [Block::ZERO; 2], move |reply, out| {
+            sender.finish(reply, out)
+        })
     }
 
     fn begin_receive(&self, channel: &mut Channel, prg: &mut Prg, choices: &BitVec) -> Result<Rest<Block>> {
         let n = choices.len();
         let (receiver, message) = Receiver::start(&Run::receiving(NAME, channel, n), choices, prg)?;
-        channel.send(&message)?;
-        Ok(Box::new(move |channel| {
-            let (mut reply, mut out) = ([0u8; POINT_BYTES], Zeroizing::new(vec![Block::ZERO; n]));
-            channel.recv(&mut reply)?;
-            receiver.finish(&reply, &mut out)?;
-            Ok(out)
-        }))
+        crossing(channel, &message, POINT_BYTES, n, Block::ZERO, move |reply, out| {
+            receiver.finish(reply, out)
+        })
     }
 }

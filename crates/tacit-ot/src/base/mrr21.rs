@@ -13,7 +13,7 @@
 //! Deviations: every hash binds the [`Run`] and the OT's index, pads bind both messages too (the tags that the paper asks for);
 //! the identity is refused as a group element, which an honest party sends with probability 2^-252.
 
-use super::{Oracle, Run};
+use super::{Oracle, Run, crossing};
 use crate::{BaseOt, Error, Rest, Result, Security};
 use tacit_crypto::group::{Encoding, POINT_BYTES, Points, Scalars, Table, UNIFORM_BYTES};
 use tacit_crypto::{BitVec, Block, Prg};
@@ -185,24 +185,16 @@ impl BaseOt for Mrr21 {
 
     fn begin_send(&self, channel: &mut Channel, prg: &mut Prg, n: usize) -> Result<Rest<[Block; 2]>> {
         let (sender, message) = Sender::start(&Run::sending(NAME, channel, n), prg);
-        channel.send(&message)?;
-        Ok(Box::new(move |channel| {
-            let (mut reply, mut out) = (vec![0u8; n * PHI_BYTES], Zeroizing::new(vec![[Block::ZERO; 2]; n]));
-            channel.recv(&mut reply)?;
-            sender.finish(&reply, &mut out)?;
-            Ok(out)
-        }))
+        crossing(channel, &message, n * PHI_BYTES, n, [Block::ZERO; 2], move |reply, out| {
+            sender.finish(reply, out)
+        })
     }
 
     fn begin_receive(&self, channel: &mut Channel, prg: &mut Prg, choices: &BitVec) -> Result<Rest<Block>> {
         let n = choices.len();
         let (receiver, message) = Receiver::start(&Run::receiving(NAME, channel, n), choices, prg)?;
-        channel.send(&message)?;
-        Ok(Box::new(move |channel| {
-            let (mut reply, mut out) = ([0u8; POINT_BYTES], Zeroizing::new(vec![Block::ZERO; n]));
-            channel.recv(&mut reply)?;
-            receiver.finish(&reply, &mut out)?;
-            Ok(out)
-        }))
+        crossing(channel, &message, POINT_BYTES, n, Block::ZERO, move |reply, out| {
+            receiver.finish(reply, out)
+        })
     }
 }

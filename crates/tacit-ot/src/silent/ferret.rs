@@ -15,6 +15,7 @@
 
 use super::half_tree::{HalfTrees, TILES};
 use super::spcot::{self, Check, ReceiverTrees, SenderTrees, Shape, Trees};
+use super::stock::Stock;
 use crate::{CotReceiver, CotSender, Error, Result, Security};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -216,9 +217,8 @@ struct Rows {
     next_group: usize,
     /// Correlations of the iteration at work that hold A·u already and lack their leaves, in whole tiles.
     encoded: usize,
-    /// Correlations of a group of which nobody has asked for all, and how many of them are served.
-    buffer: Vec<Block>,
-    used: usize,
+    /// Correlations of a group of which nobody has asked for all.
+    ready: Stock,
 }
 
 /// Where the correlations of a group go, but those that are kept.
@@ -238,12 +238,6 @@ struct Ahead {
     iterations: usize,
     /// Correlations to come, in all.
     left: usize,
-}
-
-impl Drop for Rows {
-    fn drop(&mut self) {
-        self.buffer.zeroize();
-    }
 }
 
 impl Rows {
@@ -283,8 +277,7 @@ impl Rows {
     /// Begins the next group: makes room in the buffer if it goes there.
     fn begin_group(&mut self, place: Place) {
         if place == Place::Buffer {
-            self.buffer.clear();
-            self.used = 0;
+            self.ready = Stock::new(NAME, Vec::with_capacity(TILES * self.tile()));
         }
     }
 
@@ -308,7 +301,7 @@ impl Rows {
             let at = first.max(self.keep) - self.made().max(self.keep);
             put(&mut out[at..at + rest.len()], rest);
         } else {
-            self.buffer.extend_from_slice(rest);
+            self.ready.add(rest);
         }
     }
 
@@ -335,16 +328,6 @@ impl Rows {
             self.encoded = to;
         }
         Ok(())
-    }
-
-    /// Serves from the buffer; returns how many.
-    fn unload(&mut self, out: &mut [Block]) -> usize {
-        let ready = &mut self.buffer[self.used..];
-        let n = ready.len().min(out.len());
-        out[..n].copy_from_slice(&ready[..n]);
-        ready[..n].zeroize();
-        self.used += n;
-        n
     }
 }
 
@@ -385,7 +368,7 @@ impl<'a> Sink<'a> {
         rows.next_group += 1;
         self.filled += match self.place {
             Place::Out => rows.made().max(rows.keep) - before,
-            _ => rows.unload(&mut self.out[self.filled..]),
+            _ => rows.ready.serve(&mut self.out[self.filled..]),
         };
     }
 }
@@ -415,8 +398,7 @@ impl<T: Trees> Core<T> {
                 first_tile: 0,
                 next_group: 0,
                 encoded: 0,
-                buffer: Vec::new(),
-                used: 0,
+                ready: Stock::new(NAME, Vec::new()),
             },
             trees: None,
             ahead: None,
@@ -444,7 +426,7 @@ impl<T: Trees> Core<T> {
     }
 
     fn exhausted(&self) -> bool {
-        self.rows.used == self.rows.buffer.len() && self.trees.is_none()
+        self.rows.ready.left() == 0 && self.trees.is_none()
     }
 
     /// Keeps the trees of an iteration of which not all groups were made.
@@ -507,7 +489,7 @@ impl<T: Trees> Core<T> {
         let mut filled = 0;
         while filled < out.len() && !self.exhausted() {
             let rest = &mut out[filled..];
-            filled += match self.rows.unload(rest) {
+            filled += match self.rows.ready.serve(rest) {
                 0 => self.make_group(rest),
                 n => n,
             };
@@ -521,7 +503,7 @@ impl<T: Trees> Core<T> {
         self.trees = None;
         self.rows.kept.zeroize();
         self.rows.current.zeroize();
-        self.rows.buffer.zeroize();
+        self.rows.ready.zeroize();
         out.zeroize();
     }
 }

@@ -18,6 +18,7 @@ use super::cuckoo::{self, Buckets, HASHES};
 use super::ferret::{Spent, checked_delta};
 use super::half_tree::{HalfTrees, Punctured};
 use super::spcot::{self, Check, Parts, SenderTrees, Shape, Subtrees};
+use super::stock::Stock;
 use crate::{CotReceiver, CotSender, Error, Result, Security};
 use core::ops::Range;
 use tacit_crypto::ggm::LANES;
@@ -192,17 +193,10 @@ struct Core<T> {
     next: usize,
     /// Samples of the iteration at work that hold A·u already and lack their noise.
     encoded: usize,
-    /// Correlations of a range of which nobody has asked for all, and how many of them are served.
-    buffer: Vec<Block>,
-    used: usize,
+    /// Correlations of a range of which nobody has asked for all.
+    ready: Stock,
     round: u64,
     spent: Spent,
-}
-
-impl<T> Drop for Core<T> {
-    fn drop(&mut self) {
-        self.buffer.zeroize();
-    }
 }
 
 impl<T: Parts> Core<T> {
@@ -234,8 +228,7 @@ impl<T: Parts> Core<T> {
             trees: None,
             next: 0,
             encoded: 0,
-            buffer: Vec::new(),
-            used: 0,
+            ready: Stock::new(NAME, Vec::new()),
             round: 0,
             spent: Spent::default(),
         }
@@ -335,26 +328,14 @@ impl<T: Parts> Core<T> {
         }
         let made = self.config.params.range(self.next - 1).end - self.kept.len();
         let rest = &mut self.kept[self.config.reserve()..];
-        self.buffer.clear();
-        self.buffer.extend_from_slice(rest);
-        self.used = 0;
+        self.ready = Stock::new(NAME, rest.to_vec());
         rest.zeroize();
-        self.unload(out) + made
-    }
-
-    /// Serves from the buffer; returns how many.
-    fn unload(&mut self, out: &mut [Block]) -> usize {
-        let ready = &mut self.buffer[self.used..];
-        let n = ready.len().min(out.len());
-        out[..n].copy_from_slice(&ready[..n]);
-        ready[..n].zeroize();
-        self.used += n;
-        n
+        self.ready.serve(out) + made
     }
 
     /// Fills `out` as far as the iteration at work reaches, without the peer; returns how many.
     fn serve(&mut self, out: &mut [Block]) -> usize {
-        let mut filled = self.unload(out);
+        let mut filled = self.ready.serve(out);
         while filled < out.len() && self.trees.is_some() {
             let rest = &mut out[filled..];
             let len = self.config.params.range(self.next).len();
@@ -362,12 +343,10 @@ impl<T: Parts> Core<T> {
                 self.make_range(&mut rest[..len]);
                 len
             } else {
-                let mut buffer = std::mem::take(&mut self.buffer);
-                buffer.resize(len, Block::ZERO);
-                self.make_range(&mut buffer);
-                self.buffer = buffer;
-                self.used = 0;
-                self.unload(rest)
+                let mut range = vec![Block::ZERO; len];
+                self.make_range(&mut range);
+                self.ready = Stock::new(NAME, range);
+                self.ready.serve(rest)
             };
         }
         filled
@@ -377,8 +356,7 @@ impl<T: Parts> Core<T> {
     fn fail(&mut self, out: &mut [Block]) {
         self.spent.set();
         self.trees = None;
-        self.buffer.zeroize();
-        self.used = 0;
+        self.ready.zeroize();
         self.kept.zeroize();
         self.current.zeroize();
         out.zeroize();
