@@ -67,11 +67,10 @@ impl BitVec {
         }
         let whole = blocks[head..].chunks(128);
         for (slot, chunk) in self.blocks[(start + head) / 128..].iter_mut().zip(whole) {
-            let pack = |half: &[Block]| half.iter().rev().fold(0u64, |bits, b| bits << 1 | b.lsb() as u64);
             let (low, high) = chunk.split_at(chunk.len().min(64));
             // Bits after the chunk keep their value.
             let keep = if chunk.len() == 128 { 0 } else { u128::MAX << chunk.len() };
-            let packed = Block::from_halves(pack(low), pack(high));
+            let packed = Block::from_halves(pack_lsbs(low), pack_lsbs(high));
             *slot = Block::new(slot.to_u128() & keep) | packed;
         }
     }

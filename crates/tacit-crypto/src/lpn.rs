@@ -36,21 +36,37 @@ impl LocalCode {
     /// `lanes` secrets may be interleaved (1 or 4, entry by entry): `secret` has `k * lanes` blocks, `out` a multiple
     /// of `lanes`, and every lane uses the same rows. Which addresses are read depends on public values alone.
     pub fn add_rows(&self, first_row: u64, secret: &[Block], lanes: usize, out: &mut [Block]) {
-        self.add_rows_on(Backend::active(), first_row, secret, lanes, out);
+        self.rows_on(Backend::active(), first_row, secret, lanes, None, out);
     }
 
-    /// [`add_rows`](Self::add_rows) on a backend of the caller's choice.
+    /// [`add_rows`](Self::add_rows) to `addend`, whatever `out` held: `out[j] = addend[j] ⊕ (A·secret)[first_row + j]`. Panics
+    /// when the lengths differ.
+    pub fn rows_added_to(
+        &self,
+        first_row: u64,
+        secret: &[Block],
+        lanes: usize,
+        addend: &[Block],
+        out: &mut [Block],
+    ) {
+        self.rows_on(Backend::active(), first_row, secret, lanes, Some(addend), out);
+    }
+
+    /// [`rows_added_to`](Self::rows_added_to), or [`add_rows`](Self::add_rows), on a backend of the caller's choice.
     #[doc(hidden)]
-    pub fn add_rows_on(
+    pub fn rows_on(
         &self,
         backend: Backend,
         first_row: u64,
         secret: &[Block],
         lanes: usize,
+        mut addend: Option<&[Block]>,
         out: &mut [Block],
     ) {
         assert!(
-            secret.len() == self.k as usize * lanes && out.len().is_multiple_of(lanes),
+            secret.len() == self.k as usize * lanes
+                && out.len().is_multiple_of(lanes)
+                && addend.is_none_or(|addend| addend.len() == out.len()),
             "shapes do not match"
         );
         let far = size_of_val(secret) > FAR;
@@ -65,13 +81,14 @@ impl LocalCode {
             let skip = (row % 2) as usize;
             let rows = (ROWS - skip).min(rest.len() / lanes);
             let (out, later) = rest.split_at_mut(rows * lanes);
+            let added = addend.as_mut().and_then(|addend| addend.split_off(..out.len()));
             row += rows as u64;
             rest = later;
             if !rest.is_empty() {
                 self.indices(backend, row / 2, next);
             }
             let ahead = (far && !rest.is_empty()).then_some(&*next);
-            fold(backend, now, skip, secret, lanes, out, ahead);
+            fold(backend, now, skip, secret, lanes, added, out, ahead);
         }
     }
 

@@ -81,9 +81,11 @@ proptest! {
             }
         }
         for backend in Backend::available() {
-            let mut out = noise.clone();
-            code.add_rows_on(backend, first, &secret, lanes, &mut out);
-            prop_assert_eq!(hex(&out), hex(&expected), "{}", backend.name());
+            let (mut in_place, mut apart) = (noise.clone(), vec![Block::ONES; noise.len()]);
+            code.rows_on(backend, first, &secret, lanes, None, &mut in_place);
+            code.rows_on(backend, first, &secret, lanes, Some(&noise), &mut apart);
+            prop_assert_eq!(hex(&in_place), hex(&expected), "{}", backend.name());
+            prop_assert_eq!(hex(&apart), hex(&expected), "{}, into other memory", backend.name());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! AES-128 with AES-NI and VAES, and the hashes built on it, in one pass over the data.
 
-use super::x86::{V128, V256, V512, Vector};
+use super::x86::{V128, V256, V512, Vector, next_words};
 use crate::Block;
 
 /// Vectors in flight with one key: enough to hide the latency of a round.
@@ -216,6 +216,19 @@ trait Groups {
     /// # Safety
     /// As for `load`.
     unsafe fn store<V: Vector>(&self, g: usize, j: usize, input: V, output: V);
+    /// [`store`](Self::store) of all blocks of a group.
+    ///
+    /// # Safety
+    /// As for `load`.
+    #[inline(always)]
+    unsafe fn store_all<V: Vector, const PER_KEY: usize>(&self, g: usize, outputs: [V; PER_KEY]) {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            for (j, output) in outputs.into_iter().enumerate() {
+                self.store(g, j, self.load::<V>(g, j), output);
+            }
+        }
+    }
 }
 
 /// Encrypts `N` vectors of groups with `PER_KEY` blocks each, key schedules computed beside the rounds.
@@ -245,10 +258,45 @@ unsafe fn rekeyed_step<V: Vector, G: Groups, const N: usize, const PER_KEY: usiz
         let rcon = V::splat_word(RCON[9]);
         for n in 0..N {
             keys[n] = keys[n].next_key(rcon);
-            for (j, x) in x[n].iter().enumerate() {
-                let at = g + n * V::LANES;
-                groups.store(at, j, groups.load::<V>(at, j), x.aes_last(keys[n]));
+            for x in &mut x[n] {
+                *x = x.aes_last(keys[n]);
             }
+            groups.store_all(g + n * V::LANES, x[n]);
+        }
+    }
+}
+
+/// [`rekeyed_step`] of four vectors of groups, with the key schedule on transposed keys: one S-box step serves four keys, and the
+/// running sums need no shifts.
+#[inline(always)]
+unsafe fn rekeyed_transposed<V: Vector, G: Groups, const PER_KEY: usize>(groups: &G, g: usize) {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let mut keys = [V::zero(); 4];
+        let mut x = [[V::zero(); PER_KEY]; 4];
+        for n in 0..4 {
+            keys[n] = groups.keys(g + n * V::LANES);
+            for (j, x) in x[n].iter_mut().enumerate() {
+                *x = groups.load::<V>(g + n * V::LANES, j).xor(keys[n]);
+            }
+        }
+        let mut words = next_words(V::transpose_words(keys), RCON[0]);
+        // Unrolled, the compiler would begin rounds early and run out of registers.
+        for rcon in core::hint::black_box(&RCON[1..]) {
+            let keys = V::transpose_words(words);
+            words = next_words(words, *rcon);
+            for (x, key) in x.iter_mut().zip(keys) {
+                for x in x {
+                    *x = x.aes_round(key);
+                }
+            }
+        }
+        let keys = V::transpose_words(words);
+        for n in 0..4 {
+            for x in &mut x[n] {
+                *x = x.aes_last(keys[n]);
+            }
+            groups.store_all(g + n * V::LANES, x[n]);
         }
     }
 }
@@ -262,7 +310,10 @@ unsafe fn rekeyed_fixed<V: Vector, G: Groups, const N: usize, const PER_KEY: usi
     unsafe {
         let mut g = 0;
         while count - g >= N * V::LANES {
-            rekeyed_step::<V, G, N, PER_KEY>(groups, g);
+            match N {
+                4 => rekeyed_transposed::<V, G, PER_KEY>(groups, g),
+                _ => rekeyed_step::<V, G, N, PER_KEY>(groups, g),
+            }
             g += N * V::LANES;
         }
         while count - g >= V::LANES {
@@ -434,6 +485,17 @@ impl Groups for CotSender {
     unsafe fn store<V: Vector>(&self, g: usize, j: usize, input: V, output: V) {
         // SAFETY: passed on to the caller.
         unsafe { output.xor(input).scatter(self.out.add(2 * g + j), 2) }
+    }
+    /// Whole lines of pairs.
+    #[inline(always)]
+    unsafe fn store_all<V: Vector, const PER_KEY: usize>(&self, g: usize, outputs: [V; PER_KEY]) {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            let (a, b) = (outputs[0].xor(self.load(g, 0)), outputs[1].xor(self.load(g, 1)));
+            let [low, high] = a.interleave(b);
+            low.store(self.out.add(2 * g));
+            high.store(self.out.add(2 * g + V::LANES));
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Half-gates with AES-NI and VAES: key schedules, hashes and ciphertexts in one pass.
 
 use super::halfgates::{Gates, Op};
-use super::x86::{V128, V256, V512, Vector};
+use super::x86::{V128, V256, V512, Vector, next_words};
 use crate::Block;
 
 const RCON: [i32; 10] = [0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36];
@@ -73,18 +73,6 @@ unsafe fn rounds_transposed<V: Vector, const N: usize, const BLOCKS: usize>(
             add_round(true, [a, b], &mut x[2 * n]);
             add_round(true, [c, d], &mut x[2 * n + 1]);
         }
-    }
-}
-
-/// The next round's words of transposed keys.
-#[inline(always)]
-unsafe fn next_words<V: Vector>([w0, w1, w2, w3]: [V; 4], rcon: i32) -> [V; 4] {
-    // SAFETY: the caller has the features of `V`.
-    unsafe {
-        let w0 = w3.schedule_words(w0.xor(V::splat_word(rcon)));
-        let w1 = w1.xor(w0);
-        let w2 = w2.xor(w1);
-        [w0, w1, w2, w3.xor(w2)]
     }
 }
 

@@ -64,28 +64,36 @@ fn ask(table: &[Block], lanes: usize, row: &[u32; LOCALITY]) {
     }
 }
 
-/// Folds on `backend` rows `from` … of `indices`: `out[j] ^= Σ table[row[i]]`, entries of `lanes` blocks, 1 or 4. Meanwhile
-/// asks for what `next` reads. Panics unless the table has k entries and there are as many rows as `out` takes.
+/// Folds on `backend` rows `from` … of `indices`: `out[j] = addend[j] ⊕ Σ table[row[i]]`, entries of `lanes` blocks, 1 or 4;
+/// without an addend into what `out` holds. Meanwhile asks for what `next` reads. Panics unless the table has k entries, the
+/// addend is as long as `out`, and there are as many rows as `out` takes.
 pub(crate) fn fold(
     backend: Backend,
     indices: &Indices,
     from: usize,
     table: &[Block],
     lanes: usize,
+    addend: Option<&[Block]>,
     out: &mut [Block],
     next: Option<&Indices>,
 ) {
     let rows = &indices.rows[from..from + out.len() / lanes];
     assert!(table.len() == indices.k as usize * lanes);
+    assert!(addend.is_none_or(|addend| addend.len() == out.len()), "one addend an output");
     let next = next.map_or(&[][..], |next| &next.rows);
     match (backend.level(), lanes) {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: this level exists only where AVX-512 was detected; the table has k entries, and indices are below k.
-        (Level::Avx512, 4) => unsafe { x86::fold4(rows, table, out, next) },
+        (Level::Avx512, 4) => unsafe { x86::fold4(rows, table, addend, out, next) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        (Level::Avx512, 1) => unsafe { x86::fold1(rows, table, out, next) },
-        _ => fold_portable(rows, table, lanes, out, next),
+        (Level::Avx512, 1) => unsafe { x86::fold1(rows, table, addend, out, next) },
+        _ => {
+            if let Some(addend) = addend {
+                out.copy_from_slice(addend);
+            }
+            fold_portable(rows, table, lanes, out, next);
+        }
     }
 }
 
@@ -149,19 +157,28 @@ mod x86 {
 
     /// Four lanes, one cache line an entry.
     #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw")]
-    pub(super) unsafe fn fold4(rows: Rows<'_>, table: &[Block], out: &mut [Block], next: Rows<'_>) {
-        for (j, (line, row)) in out.chunks_exact_mut(4).zip(rows).enumerate() {
-            // SAFETY: `line` is four blocks; every index is below k, and the table has k entries of four blocks.
+    pub(super) unsafe fn fold4(
+        rows: Rows<'_>,
+        table: &[Block],
+        addend: Option<&[Block]>,
+        out: &mut [Block],
+        next: Rows<'_>,
+    ) {
+        let (lines, out) = (out.len() / 4, out.as_mut_ptr());
+        let addend = addend.map_or(out.cast_const(), |addend| addend.as_ptr());
+        for (j, row) in rows.iter().take(lines).enumerate() {
+            // SAFETY: line j is four blocks of `out` and of the addend, which is as long or `out` itself; every index is below k,
+            // and the table has k entries of four blocks.
             unsafe {
                 let entry = |i: usize| _mm512_loadu_si512(table.as_ptr().add(row[i] as usize * 4).cast());
-                let mut a = _mm512_loadu_si512(line.as_ptr().cast());
+                let mut a = _mm512_loadu_si512(addend.add(4 * j).cast());
                 let mut b = entry(0);
                 a = _mm512_ternarylogic_epi64(a, entry(1), entry(2), 0x96);
                 b = _mm512_ternarylogic_epi64(b, entry(3), entry(4), 0x96);
                 a = _mm512_ternarylogic_epi64(a, entry(5), entry(6), 0x96);
                 b = _mm512_ternarylogic_epi64(b, entry(7), entry(8), 0x96);
                 a = _mm512_ternarylogic_epi64(a, b, entry(9), 0x96);
-                _mm512_storeu_si512(line.as_mut_ptr().cast(), a);
+                _mm512_storeu_si512(out.add(4 * j).cast(), a);
             }
             if let Some(next) = next.get(j) {
                 ask(table, 4, next);
@@ -171,19 +188,28 @@ mod x86 {
 
     /// One lane, 16 bytes an entry.
     #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw")]
-    pub(super) unsafe fn fold1(rows: Rows<'_>, table: &[Block], out: &mut [Block], next: Rows<'_>) {
-        for (j, (slot, row)) in out.iter_mut().zip(rows).enumerate() {
-            // SAFETY: every index is below k, the table's length; blocks are 16-byte aligned.
+    pub(super) unsafe fn fold1(
+        rows: Rows<'_>,
+        table: &[Block],
+        addend: Option<&[Block]>,
+        out: &mut [Block],
+        next: Rows<'_>,
+    ) {
+        let (len, out) = (out.len(), out.as_mut_ptr());
+        let addend = addend.map_or(out.cast_const(), |addend| addend.as_ptr());
+        for (j, row) in rows.iter().take(len).enumerate() {
+            // SAFETY: j is an index of `out` and of the addend, which is as long or `out` itself; every index is below k, the
+            // table's length; blocks are 16-byte aligned.
             unsafe {
                 let entry = |i: usize| _mm_load_si128(table.as_ptr().add(row[i] as usize).cast());
-                let mut a = _mm_load_si128((slot as *const Block).cast());
+                let mut a = _mm_load_si128(addend.add(j).cast());
                 let mut b = entry(0);
                 a = _mm_ternarylogic_epi64(a, entry(1), entry(2), 0x96);
                 b = _mm_ternarylogic_epi64(b, entry(3), entry(4), 0x96);
                 a = _mm_ternarylogic_epi64(a, entry(5), entry(6), 0x96);
                 b = _mm_ternarylogic_epi64(b, entry(7), entry(8), 0x96);
                 a = _mm_ternarylogic_epi64(a, b, entry(9), 0x96);
-                _mm_store_si128((slot as *mut Block).cast(), a);
+                _mm_store_si128(out.add(j).cast(), a);
             }
             if let Some(next) = next.get(j) {
                 ask(table, 1, next);

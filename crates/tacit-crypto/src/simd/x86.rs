@@ -71,6 +71,18 @@ pub(super) trait Vector: Copy {
     unsafe fn fold(self) -> Block;
 }
 
+/// The next round's words of AES-128 keys, four in a lane, transposed; `rcon` is the round constant.
+#[inline(always)]
+pub(super) unsafe fn next_words<V: Vector>([w0, w1, w2, w3]: [V; 4], rcon: i32) -> [V; 4] {
+    // SAFETY: the caller has the features of `V`.
+    unsafe {
+        let w0 = w3.schedule_words(w0.xor(V::splat_word(rcon)));
+        let w1 = w1.xor(w0);
+        let w2 = w2.xor(w1);
+        [w0, w1, w2, w3.xor(w2)]
+    }
+}
+
 #[derive(Clone, Copy)]
 pub(super) struct V128(pub __m128i);
 #[derive(Clone, Copy)]

@@ -29,6 +29,8 @@ use zeroize::{Zeroize, Zeroizing};
 const NAME: &str = "ferret";
 /// Rows that are encoded at a time, while they are in cache.
 const ROWS: usize = 512;
+/// Correlations encoded before their leaves are there, at most, when the caller takes them piece by piece.
+const AHEAD: usize = 1 << 20;
 
 /// An LPN parameter set with regular noise: N = t·2^depth samples, a secret of k bits, t noisy positions.
 ///
@@ -217,6 +219,8 @@ struct Rows {
     next_group: usize,
     /// Correlations of the iteration at work that hold A·u already and lack their leaves, in whole tiles.
     encoded: usize,
+    /// A·u of the last of them, for a caller who takes correlations piece by piece and has no memory for it.
+    ahead: Zeroizing<Vec<Block>>,
     /// Correlations of a group of which nobody has asked for all.
     ready: Stock,
 }
@@ -225,7 +229,7 @@ struct Rows {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// To the caller, all of them.
-    Out,
+    Caller,
     /// To the buffer, for the caller takes a part.
     Buffer,
     /// Nowhere yet.
@@ -268,7 +272,7 @@ impl Rows {
         let to = self.total().min(self.made() + TILES * self.tile());
         let (served, ready) = (self.made().max(self.keep), to.max(self.keep));
         match ready - served {
-            n if n <= room => Place::Out,
+            n if n <= room => Place::Caller,
             _ if room > 0 => Place::Buffer,
             _ => Place::Later,
         }
@@ -281,45 +285,91 @@ impl Rows {
         }
     }
 
-    /// Fig. 9, step 5, for one tile of the next group. `out` takes what follows the groups made so far.
-    fn add(&mut self, tile: usize, leaves: &mut [Block], place: Place, out: &mut [Block]) {
+    /// Adds A·u to `rows`, a stretch of the iteration's correlations from `first` on.
+    fn encode(&self, first: usize, rows: &mut [Block]) {
+        let lanes = self.config.lanes.count();
+        self.code.add_rows((first / lanes) as u64, &self.current[..self.config.secret()], lanes, rows);
+    }
+
+    /// Fig. 9, step 5, for one tile of the next group. `sink` takes what follows the groups made so far.
+    fn add(&mut self, tile: usize, leaves: &mut [Block], sink: &mut Sink<'_>) {
         let lanes = self.config.lanes.count();
         let first = (tile - self.first_tile) * self.tile();
         let leaves = trim(leaves, self.tile().min(self.total() - first), self.config.lanes);
         let encoded = first < self.encoded;
-        if !encoded {
-            let secret = &self.current[..self.config.secret()];
-            self.code.add_rows((first / lanes) as u64, secret, lanes, leaves);
-        }
-        let put = |slots: &mut [Block], leaves: &[Block]| match encoded {
-            true => slots.iter_mut().zip(leaves).for_each(|(slot, leaf)| *slot ^= *leaf),
-            false => slots.copy_from_slice(leaves),
+        let secret = &self.current[..self.config.secret()];
+        let put = |first: usize, leaves: &[Block], slots: &mut [Block]| match encoded {
+            true => xor_into(slots, leaves),
+            false => self.code.rows_added_to((first / lanes) as u64, secret, lanes, leaves, slots),
         };
-        let (aside, rest) = leaves.split_at(self.keep.saturating_sub(first).min(leaves.len()));
-        put(&mut self.kept[first.min(self.keep)..][..aside.len()], aside);
-        if place == Place::Out {
-            let at = first.max(self.keep) - self.made().max(self.keep);
-            put(&mut out[at..at + rest.len()], rest);
-        } else {
-            self.ready.add(rest);
+        let (aside, rest) = leaves.split_at_mut(self.keep.saturating_sub(first).min(leaves.len()));
+        let from = first.max(self.keep);
+        put(first, aside, &mut self.kept[first.min(self.keep)..][..aside.len()]);
+        let at = from - self.made().max(self.keep);
+        match (sink.place, &mut sink.to) {
+            (Place::Caller, Taker::Memory(out)) => {
+                put(from, rest, &mut out[sink.filled + at..][..rest.len()]);
+            }
+            (Place::Caller, Taker::Each(each)) if encoded => {
+                let left = self.ahead.len() - (self.encoded.max(self.keep) - from);
+                xor_into(rest, &self.ahead[left..][..rest.len()]);
+                if left + rest.len() == self.ahead.len() {
+                    self.ahead.clear();
+                }
+                each(rest);
+            }
+            (Place::Caller, Taker::Each(each)) => {
+                for (i, rows) in rest.chunks_mut(ROWS * lanes).enumerate() {
+                    self.encode(from + i * ROWS * lanes, rows);
+                    each(rows);
+                }
+            }
+            _ => {
+                self.encode(from, rest);
+                self.ready.add(rest);
+            }
         }
     }
 
     /// Computes until `bytes` bytes of the peer's are there: A·u needs no tree, so it can be made first, for what is
-    /// kept and for `out`, which takes what follows the groups made so far.
-    fn encode_while_waiting(&mut self, channel: &mut Channel, bytes: usize, out: &mut [Block]) -> Result<()> {
+    /// kept and for `sink`, which takes what follows the groups made so far.
+    fn encode_while_waiting(
+        &mut self,
+        channel: &mut Channel,
+        bytes: usize,
+        sink: &mut Sink<'_>,
+    ) -> Result<()> {
         let (lanes, keep, made) = (self.config.lanes.count(), self.keep, self.made());
         // A group that does not fit goes to the buffer later on.
-        let room = made.max(keep) + out.len();
+        let room = made.max(keep) + sink.left();
         let end = if room < self.total() { room - room % (TILES * self.tile()) } else { self.total() };
         self.encoded = self.encoded.max(made);
         while self.encoded < end && !channel.has_come(bytes)? {
             let from = self.encoded;
             let to = end.min(from + self.tile());
+            let ahead = from.max(keep)..to.max(keep);
+            let out = match &mut sink.to {
+                Taker::Memory(out) => {
+                    let at = sink.filled + ahead.start - made.max(keep);
+                    &mut out[at..at + ahead.len()]
+                }
+                Taker::Each(_) => {
+                    let (at, wanted) = (self.ahead.len(), end.max(keep) - ahead.start);
+                    let wanted = wanted.min(AHEAD.max(self.tile()));
+                    if at == 0 && self.ahead.capacity() < wanted {
+                        self.ahead = Zeroizing::new(Vec::with_capacity(wanted));
+                    }
+                    // Growing would leave copies behind.
+                    if self.ahead.capacity() - at < ahead.len() {
+                        break;
+                    }
+                    self.ahead.resize(at + ahead.len(), Block::ZERO);
+                    &mut self.ahead[at..]
+                }
+            };
             let kept = &mut self.kept[from.min(keep)..to.min(keep)];
-            let out = &mut out[from.max(keep) - made.max(keep)..to.max(keep) - made.max(keep)];
             let secret = &self.current[..self.config.secret()];
-            for (first, place) in [(from, kept), (from.max(keep), out)] {
+            for (first, place) in [(from, kept), (ahead.start, out)] {
                 for (i, rows) in place.chunks_mut(ROWS * lanes).enumerate() {
                     rows.fill(Block::ZERO);
                     self.code.add_rows((first / lanes + i * ROWS) as u64, secret, lanes, rows);
@@ -331,31 +381,49 @@ impl Rows {
     }
 }
 
-/// The memory that an iteration fills as its trees come.
+fn xor_into(slots: &mut [Block], leaves: &[Block]) {
+    slots.iter_mut().zip(leaves).for_each(|(slot, leaf)| *slot ^= *leaf);
+}
+
+/// How the caller takes its correlations.
+enum Taker<'a> {
+    /// In memory of its own.
+    Memory(&'a mut [Block]),
+    /// Piece by piece, while they are in cache.
+    Each(&'a mut dyn FnMut(&[Block])),
+}
+
+/// What a request's correlations fill as they come.
 struct Sink<'a> {
-    out: &'a mut [Block],
+    to: Taker<'a>,
+    wanted: usize,
     filled: usize,
     place: Place,
 }
 
 impl<'a> Sink<'a> {
-    fn new(out: &'a mut [Block]) -> Self {
-        Sink { out, filled: 0, place: Place::Later }
+    fn memory(out: &'a mut [Block]) -> Self {
+        Sink { wanted: out.len(), to: Taker::Memory(out), filled: 0, place: Place::Later }
     }
 
-    fn rest(&mut self) -> &mut [Block] {
-        &mut self.out[self.filled..]
+    fn each(wanted: usize, each: &'a mut dyn FnMut(&[Block])) -> Self {
+        Sink { wanted, to: Taker::Each(each), filled: 0, place: Place::Later }
+    }
+
+    /// Correlations that are wanted still.
+    fn left(&self) -> usize {
+        self.wanted - self.filled
     }
 
     /// Before the first tile of a group.
     fn begin_group(&mut self, rows: &mut Rows) {
-        self.place = rows.place(self.out.len() - self.filled);
+        self.place = rows.place(self.left());
         rows.begin_group(self.place);
     }
 
     fn add(&mut self, rows: &mut Rows, tile: usize, leaves: &mut [Block]) {
         if self.place != Place::Later {
-            rows.add(tile, leaves, self.place, &mut self.out[self.filled..]);
+            rows.add(tile, leaves, self);
         }
     }
 
@@ -366,10 +434,25 @@ impl<'a> Sink<'a> {
         }
         let before = rows.made().max(rows.keep);
         rows.next_group += 1;
-        self.filled += match self.place {
-            Place::Out => rows.made().max(rows.keep) - before,
-            _ => rows.ready.serve(&mut self.out[self.filled..]),
+        match self.place {
+            Place::Caller => self.filled += rows.made().max(rows.keep) - before,
+            _ => self.serve(&mut rows.ready),
+        }
+    }
+
+    /// Takes what there is of `stock`.
+    fn serve(&mut self, stock: &mut Stock) {
+        self.filled += match &mut self.to {
+            Taker::Memory(out) => stock.serve(&mut out[self.filled..]),
+            Taker::Each(each) => stock.serve_each(self.wanted - self.filled, *each),
         };
+    }
+
+    /// Nothing provisional stays in the caller's memory.
+    fn wipe(&mut self) {
+        if let Taker::Memory(out) = &mut self.to {
+            out.zeroize();
+        }
     }
 }
 
@@ -398,6 +481,7 @@ impl<T: Trees> Core<T> {
                 first_tile: 0,
                 next_group: 0,
                 encoded: 0,
+                ahead: Zeroizing::default(),
                 ready: Stock::new(NAME, Vec::new()),
             },
             trees: None,
@@ -436,21 +520,18 @@ impl<T: Trees> Core<T> {
         }
     }
 
-    /// Makes the next group's correlations, as far as they fit into `out`; returns how many.
-    fn make_group(&mut self, out: &mut [Block]) -> usize {
-        let Some(trees) = self.trees.take() else { return 0 };
+    /// Makes the next group's correlations, as far as they fit into `sink`.
+    fn make_group(&mut self, sink: &mut Sink<'_>) {
+        let Some(trees) = self.trees.take() else { return };
         let Core { expander, rows, config, .. } = self;
-        let mut sink = Sink::new(out);
         sink.begin_group(rows);
         let (first, tiles) =
             (rows.first_tile + rows.next_group * TILES, config.shape().tiles_in(rows.next_group));
         trees.expand_tiles(expander, first, tiles, &mut |tile, leaves| sink.add(rows, tile, leaves));
         sink.end_group(rows);
-        let filled = sink.filled;
         if rows.next_group < config.shape().groups() || self.next_ahead() {
             self.trees = Some(trees);
         }
-        filled
     }
 
     /// After an iteration's last group: goes on to the next one made ahead, if there is one.
@@ -472,39 +553,37 @@ impl<T: Trees> Core<T> {
         self.ahead = Some(Ahead { iterations: iterations - 1, left });
     }
 
-    /// Fills `out` from what was made ahead; an error that takes nothing when less is left.
-    fn serve_ahead(&mut self, out: &mut [Block]) -> Option<Result<()>> {
+    /// Fills `sink` from what was made ahead; an error that takes nothing when less is left.
+    fn serve_ahead(&mut self, sink: &mut Sink<'_>) -> Option<Result<()>> {
         let ahead = self.ahead.as_mut()?;
-        if out.len() > ahead.left {
+        if sink.left() > ahead.left {
             return Some(Err(Error::Exhausted { protocol: NAME, left: ahead.left }));
         }
-        ahead.left -= out.len();
-        let filled = self.serve(out);
-        debug_assert_eq!(filled, out.len());
+        ahead.left -= sink.left();
+        self.serve(sink);
+        debug_assert_eq!(sink.left(), 0);
         Some(Ok(()))
     }
 
-    /// Fills `out` as far as the iteration at work reaches, without the peer; returns how many.
-    fn serve(&mut self, out: &mut [Block]) -> usize {
-        let mut filled = 0;
-        while filled < out.len() && !self.exhausted() {
-            let rest = &mut out[filled..];
-            filled += match self.rows.ready.serve(rest) {
-                0 => self.make_group(rest),
-                n => n,
-            };
+    /// Fills `sink` as far as the iteration at work reaches, without the peer.
+    fn serve(&mut self, sink: &mut Sink<'_>) {
+        while sink.left() > 0 && !self.exhausted() {
+            match self.rows.ready.left() {
+                0 => self.make_group(sink),
+                _ => sink.serve(&mut self.rows.ready),
+            }
         }
-        filled
     }
 
     /// Fails for good, with all streams of the setup: nothing provisional stays anywhere.
-    fn fail(&mut self, out: &mut [Block]) {
+    fn fail(&mut self, sink: &mut Sink<'_>) {
         self.spent.set();
         self.trees = None;
         self.rows.kept.zeroize();
         self.rows.current.zeroize();
         self.rows.ready.zeroize();
-        out.zeroize();
+        self.rows.ahead.zeroize();
+        sink.wipe();
     }
 }
 
@@ -612,16 +691,15 @@ impl FerretSender {
         self.core.ahead.as_ref().map(|ahead| ahead.left)
     }
 
-    /// One iteration, which serves `out` as far as it reaches; returns how many.
+    /// One iteration, which serves `sink` as far as it reaches.
     ///
     /// The trees that are expanded for their corrections give the outputs and the check's sum too.
-    fn iterate(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<usize> {
+    fn iterate(&mut self, channel: &mut Channel, sink: &mut Sink<'_>) -> Result<()> {
         let shape = self.core.config.shape();
         let (cots, check_cots) = self.core.begin();
         let mut check = self.core.check(shape);
-        let mut sink = Sink::new(out);
         let Core { rows, expander, .. } = &mut self.core;
-        rows.encode_while_waiting(channel, shape.cots().div_ceil(8), sink.rest())?;
+        rows.encode_while_waiting(channel, shape.cots().div_ceil(8), sink)?;
         let mut each = |tile: usize, leaves: &mut [Block]| {
             if tile.is_multiple_of(TILES) {
                 sink.begin_group(rows);
@@ -634,12 +712,11 @@ impl FerretSender {
         let prg = &mut self.prg;
         let trees =
             spcot::send_each(channel, prg, expander, self.delta, shape, &cots, check.as_mut(), &mut each)?;
-        let filled = sink.filled;
         if let Some(check) = check {
             check.answer(channel, self.delta, &check_cots)?;
         }
         self.core.keep_trees(trees);
-        Ok(filled)
+        Ok(())
     }
 }
 
@@ -706,20 +783,19 @@ impl FerretReceiver {
         self.core.ahead.as_ref().map(|ahead| ahead.left)
     }
 
-    /// One iteration, which serves `out` as far as it reaches; returns how many. Trees are expanded as their corrections
+    /// One iteration, which serves `sink` as far as it reaches. Trees are expanded as their corrections
     /// come, for the outputs and the check together.
-    fn iterate(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<usize> {
+    fn iterate(&mut self, channel: &mut Channel, sink: &mut Sink<'_>) -> Result<()> {
         let shape = self.core.config.shape();
         let (cots, check_cots) = self.core.begin();
         let mut trees = spcot::choose(channel, &mut self.prg, shape, &cots)?;
         let mut check = self.core.check(shape);
-        let mut sink = Sink::new(out);
         let Core { rows, expander, .. } = &mut self.core;
-        rows.encode_while_waiting(channel, size_of::<Block>(), sink.rest())?;
+        rows.encode_while_waiting(channel, size_of::<Block>(), sink)?;
         trees.receive_seed(channel, &cots, check.as_mut())?;
         for group in 0..shape.groups() {
             let bytes = size_of::<Block>() * shape.corrections_in(group);
-            rows.encode_while_waiting(channel, bytes, sink.rest())?;
+            rows.encode_while_waiting(channel, bytes, sink)?;
             trees.receive_group(channel, group, check.as_mut())?;
             sink.begin_group(rows);
             if check.is_none() && sink.place == Place::Later {
@@ -733,35 +809,49 @@ impl FerretReceiver {
             });
             sink.end_group(rows);
         }
-        let filled = sink.filled;
         if let Some(check) = check {
             check.open(channel, &check_cots)?;
             check.verify(channel, NAME, &check_cots)?;
         }
         self.core.keep_trees(trees);
-        Ok(filled)
+        Ok(())
     }
 }
 
+macro_rules! streams {
+    ($party:ident) => {
+        impl $party {
+            /// Serves what is left of the last iteration first.
+            fn stream(&mut self, channel: &mut Channel, mut sink: Sink<'_>) -> Result<()> {
+                self.core.spent.check(NAME)?;
+                if let Some(served) = self.core.serve_ahead(&mut sink) {
+                    return served;
+                }
+                self.core.serve(&mut sink);
+                while sink.left() > 0 {
+                    self.iterate(channel, &mut sink).inspect_err(|_| self.core.fail(&mut sink))?;
+                }
+                Ok(())
+            }
+        }
+    };
+}
+streams!(FerretSender);
+streams!(FerretReceiver);
+
 macro_rules! extend {
     () => {
-        /// Serves what is left of the last iteration first.
         fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
-            self.core.spent.check(NAME)?;
-            if let Some(served) = self.core.serve_ahead(out) {
-                return served;
-            }
-            let mut filled = self.core.serve(out);
-            while filled < out.len() {
-                match self.iterate(channel, &mut out[filled..]) {
-                    Ok(n) => filled += n,
-                    Err(error) => {
-                        self.core.fail(out);
-                        return Err(error);
-                    }
-                }
-            }
-            Ok(())
+            self.stream(channel, Sink::memory(out))
+        }
+
+        fn extend_each(
+            &mut self,
+            channel: &mut Channel,
+            n: usize,
+            each: &mut dyn FnMut(&[Block]),
+        ) -> Result<()> {
+            self.stream(channel, Sink::each(n, each))
         }
     };
 }
@@ -835,6 +925,20 @@ mod tests {
         correlate_over(LinkModel::LOOPBACK, config, sizes);
     }
 
+    fn in_memory(n: usize, extend: impl FnOnce(&mut [Block]) -> Result<()>) -> Vec<Block> {
+        let mut out = vec![Block::ONES; n];
+        extend(&mut out).unwrap();
+        out
+    }
+
+    fn in_pieces(n: usize, extend: impl FnOnce(&mut dyn FnMut(&[Block])) -> Result<()>) -> Vec<Block> {
+        let mut out = Vec::with_capacity(n);
+        extend(&mut |piece| out.extend_from_slice(piece)).unwrap();
+        assert_eq!(out.len(), n);
+        out
+    }
+
+    /// What one party takes whole the other takes in pieces, in turns.
     fn correlate_over(link: LinkModel, config: Config, sizes: &[usize]) {
         let (mut ds, mut dr) = Dealer::pair(11);
         let delta = ds.delta();
@@ -842,22 +946,20 @@ mod tests {
             link,
             |ch| {
                 let mut s = FerretSender::setup(ch, Prg::from_seed(Block::new(1)), config, &mut ds).unwrap();
-                let extend = |&n: &usize| {
-                    let mut out = vec![Block::ONES; n];
-                    s.extend(ch, &mut out).unwrap();
-                    out
+                let extend = |(i, &n): (usize, &usize)| match i % 2 {
+                    0 => in_memory(n, |out| s.extend(ch, out)),
+                    _ => in_pieces(n, |each| s.extend_each(ch, n, each)),
                 };
-                sizes.iter().map(extend).collect::<Vec<_>>()
+                sizes.iter().enumerate().map(extend).collect::<Vec<_>>()
             },
             |ch| {
                 let mut r =
                     FerretReceiver::setup(ch, Prg::from_seed(Block::new(2)), config, &mut dr).unwrap();
-                let extend = |&n: &usize| {
-                    let mut out = vec![Block::ONES; n];
-                    r.extend(ch, &mut out).unwrap();
-                    out
+                let extend = |(i, &n): (usize, &usize)| match i % 2 {
+                    0 => in_pieces(n, |each| r.extend_each(ch, n, each)),
+                    _ => in_memory(n, |out| r.extend(ch, out)),
                 };
-                sizes.iter().map(extend).collect::<Vec<_>>()
+                sizes.iter().enumerate().map(extend).collect::<Vec<_>>()
             },
         );
         let (v, w) = (v.concat(), w.concat());

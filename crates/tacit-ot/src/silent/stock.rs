@@ -31,9 +31,14 @@ impl Stock {
 
     /// Fills `out` as far as they reach; returns how many.
     pub(crate) fn serve(&mut self, out: &mut [Block]) -> usize {
-        let n = out.len().min(self.left());
+        self.serve_each(out.len(), &mut |taken| out[..taken.len()].copy_from_slice(taken))
+    }
+
+    /// Hands `each` up to `wanted` of them; returns how many.
+    pub(crate) fn serve_each(&mut self, wanted: usize, each: &mut dyn FnMut(&[Block])) -> usize {
+        let n = wanted.min(self.left());
         let taken = &mut self.blocks[self.next..][..n];
-        out[..n].copy_from_slice(taken);
+        each(taken);
         taken.zeroize();
         self.next += n;
         n
