@@ -60,22 +60,24 @@ fn wire_and_outputs_are_as_recorded() {
             Ok(Block::as_bytes(&out).to_vec())
         },
     );
-    let uni = UniConfig { params: UniParams::SETUP, security: Security::Malicious };
-    lines += &wire::line(
-        "ferret-uni-setup 1000",
-        |ch| {
-            let mut s = uni_senders(ch, &Dealer(1), &mut prg(2), uni, 1)?.remove(0);
-            let mut out = vec![Block::ZERO; 1000];
-            s.extend(ch, &mut out)?;
-            Ok(Block::as_bytes(&out).to_vec())
-        },
-        |ch| {
-            let mut r = uni_receivers(ch, &Dealer(1), &mut prg(3), uni, 1)?.remove(0);
-            let mut out = vec![Block::ZERO; 1000];
-            r.extend(ch, &mut out)?;
-            Ok(Block::as_bytes(&out).to_vec())
-        },
-    );
+    for (name, params) in [("ferret-uni-setup 1000", UniParams::SETUP), ("ferret-uni-b 1000", UniParams::B)] {
+        let uni = UniConfig { params, security: Security::Malicious };
+        lines += &wire::line(
+            name,
+            |ch| {
+                let mut s = uni_senders(ch, &Dealer(1), &mut prg(2), uni, 1)?.remove(0);
+                let mut out = vec![Block::ZERO; 1000];
+                s.extend(ch, &mut out)?;
+                Ok(Block::as_bytes(&out).to_vec())
+            },
+            |ch| {
+                let mut r = uni_receivers(ch, &Dealer(1), &mut prg(3), uni, 1)?.remove(0);
+                let mut out = vec![Block::ZERO; 1000];
+                r.extend(ch, &mut out)?;
+                Ok(Block::as_bytes(&out).to_vec())
+            },
+        );
+    }
     let recorded = include_str!("ferret.digests");
     assert!(lines == recorded, "the wire or the outputs changed; all lines now:\n{lines}");
 }

@@ -9,7 +9,7 @@ use tacit_ot::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender};
 use tacit_ot::silent::bcgikrs19::{Code, Config as SilentConfig, LARGEST_RUN, SilentReceiver, SilentSender};
 use tacit_ot::silent::ferret::{Config as FerretConfig, Params as FerretParams};
 use tacit_ot::silent::ferret_setup;
-use tacit_ot::silent::ferret_uni::UniConfig;
+use tacit_ot::silent::ferret_uni::{UniConfig, UniParams};
 pub use tacit_ot::{BaseOt, CotReceiver, CotSender, OtReceiver, OtSender, RotReceiver, RotSender, Security};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -148,23 +148,25 @@ impl Default for Tuning {
 }
 
 impl Tuning {
-    /// The parameters that make `count` OTs a stream soonest on `link`; `set` forces an LPN set by its name.
+    /// The parameters that make `count` OTs a stream soonest on `link`; `set` forces an LPN set by its name, with
+    /// whichever of Ferret and Ferret-Uni has one of that name.
     ///
-    /// An error if there is no set of that name.
+    /// An error if neither has.
     pub fn choose(set: Option<&str>, count: u64, security: Security, link: &LinkModel) -> Result<Self> {
         let cache = ferret_setup::CACHE;
-        let ferret = match set {
+        let (regular, uniform) = (set.and_then(FerretParams::by_name), set.and_then(UniParams::by_name));
+        if let (Some(name), None, None) = (set, regular, uniform) {
+            return Err(no_set(name, None));
+        }
+        let ferret = match regular {
             None => FerretConfig::choose(count, security, link, cache),
-            Some(name) => {
-                let params = FerretParams::by_name(name).ok_or_else(|| {
-                    let known: Vec<_> = FerretParams::ALL.iter().map(|p| p.name).collect();
-                    Error::Usage(format!("there is no LPN set `{name}`; choose one of {}", known.join(", ")))
-                })?;
-                FerretConfig::with_set(params, count, security, link, cache)
-            }
+            Some(params) => FerretConfig::with_set(params, count, security, link, cache),
+        };
+        let ferret_uni = match uniform {
+            None => UniConfig::choose(count, security, link, cache),
+            Some(params) => UniConfig { params, security },
         };
         let silent = SilentConfig { code: Code::Linear, security };
-        let ferret_uni = UniConfig::choose(count, security, link, cache);
         Ok(Tuning { ferret, ferret_uni, silent, up_front: None })
     }
 
@@ -181,6 +183,17 @@ impl Tuning {
         })?;
         Ok(self)
     }
+}
+
+/// That no LPN set is called `name`, or none of `protocol`'s.
+pub(crate) fn no_set(name: &str, protocol: Option<&str>) -> Error {
+    let sets = [
+        ("ferret", FerretParams::ALL.map(|p| p.name).join(", ")),
+        ("ferret-uni", UniParams::ALL.map(|p| p.name).join(", ")),
+    ];
+    let known = sets.iter().filter(|(of, _)| protocol.is_none_or(|name| name == *of));
+    let known: Vec<_> = known.map(|(of, names)| format!("{of} has {names}")).collect();
+    Error::Usage(format!("there is no LPN set `{name}`; {}", known.join(", ")))
 }
 
 impl Job {

@@ -95,7 +95,7 @@ pub struct Request<'a> {
 pub struct Choice<'a> {
     /// The protocol; `None` is `auto`.
     pub protocol: Option<&'a str>,
-    /// The LPN set of Ferret.
+    /// The LPN set of Ferret or Ferret-Uni.
     pub set: Option<&'a str>,
     /// The code of silent OT.
     pub code: Option<&'a str>,
@@ -193,7 +193,8 @@ fn variants(request: &Request<'_>) -> Result<Vec<Pick>> {
                 }
             }
             "ferret-uni" => {
-                for params in UniParams::ALL {
+                let wanted = |p: &UniParams| request.choice.set.is_none_or(|set| set == p.name);
+                for params in UniParams::ALL.into_iter().filter(wanted) {
                     add(Tuning { ferret_uni: UniConfig { params, security }, ..default });
                 }
             }
@@ -206,7 +207,10 @@ fn variants(request: &Request<'_>) -> Result<Vec<Pick>> {
             _ => add(default),
         }
     }
-    Ok(all)
+    match (all.is_empty(), request.choice.set) {
+        (true, Some(set)) => Err(ot::no_set(set, request.choice.protocol)),
+        _ => Ok(all),
+    }
 }
 
 impl Pick {

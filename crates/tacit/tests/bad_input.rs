@@ -188,6 +188,7 @@ fn usage() {
             "co15",
         ),
         (&["bench", "ot", "--protocol", "ferret", "--set", "z"], "LPN set"),
+        (&["bench", "ot", "--protocol", "ferret-uni", "--set", "e"], "ferret-uni has main"),
         (&["bench", "ot", "--link", "fast"], "fast"),
     ];
     for (args, word) in cases {

@@ -37,6 +37,8 @@ pub(crate) mod ristretto_ifma;
 #[doc(hidden)]
 pub mod route;
 #[doc(hidden)]
+pub mod scan;
+#[doc(hidden)]
 pub mod scatter;
 #[doc(hidden)]
 pub mod transpose;

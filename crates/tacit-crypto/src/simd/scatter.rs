@@ -68,6 +68,8 @@ mod x86 {
                     let sum =
                         _mm512_xor_si512(_mm512_loadu_si512(slots), _mm512_loadu_si512(line.as_ptr().cast()));
                     _mm512_storeu_si512(slots.cast(), sum);
+                    // The next tile's line, as a rule.
+                    _mm_prefetch::<_MM_HINT_T0>(slots.cast::<i8>().wrapping_add(64));
                 }
             } else {
                 add_line(&mut matrix[r * width..][..width], start, line);

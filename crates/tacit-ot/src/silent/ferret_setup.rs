@@ -27,9 +27,9 @@ const KOS_BYTES: f64 = 15.94;
 const SEEDS_TRIPS: f64 = 1.0;
 /// ns a sample of uniform noise by the size of an iteration's samples over the cache: placing the noise, which weighs less
 /// in larger iterations, and two runs over the trees.
-const UNI_NOISE: [(f64, f64); 3] = [(9.4, 31.0), (20.5, 11.5), (162.0, 8.0)];
+const UNI_NOISE: [(f64, f64); 3] = [(9.4, 19.0), (85.0, 13.5), (162.0, 11.0)];
 /// The part of it that no message overlaps with: placing comes before the first one, the second run after the last tree.
-const UNI_ALONE: f64 = 0.6;
+const UNI_ALONE: f64 = 0.8;
 
 impl Config {
     /// The set and the lanes that make `count` correlations soonest on `link`, setup included, where each party has
@@ -95,12 +95,7 @@ impl Config {
     }
 
     fn ns(&self, cache: usize) -> f64 {
-        let table = (self.params.k * self.lanes.count() * size_of::<tacit_crypto::Block>()) as f64;
-        let curve = match self.lanes {
-            Lanes::One => ONE_LANE,
-            Lanes::Four => FOUR_LANES,
-        };
-        interpolate(&curve, table / cache.max(1) as f64)
+        ns_by_table(self.params.k, self.lanes, cache)
     }
 
     /// The smaller Ferret from which `streams` setups take their correlations, if they do not take them from KOS.
@@ -193,6 +188,16 @@ impl Cost {
 fn least<C: Copy>(configs: impl Iterator<Item = C>, seconds: impl Fn(&C) -> f64) -> Option<C> {
     let timed = configs.map(|config| (seconds(&config), config));
     timed.reduce(|best, next| if next.0 < best.0 { next } else { best }).map(|(_, config)| config)
+}
+
+/// ns a correlation of Ferret whose secrets have `k` bits.
+fn ns_by_table(k: usize, lanes: Lanes, cache: usize) -> f64 {
+    let table = (k * lanes.count() * size_of::<tacit_crypto::Block>()) as f64;
+    let curve = match lanes {
+        Lanes::One => ONE_LANE,
+        Lanes::Four => FOUR_LANES,
+    };
+    interpolate(&curve, table / cache.max(1) as f64)
 }
 
 fn interpolate(curve: &[(f64, f64)], x: f64) -> f64 {
@@ -308,12 +313,12 @@ impl UniConfig {
     /// and for what is kept.
     fn add_to(&self, cost: &mut Cost, count: f64, cache: usize) {
         let iterations = (count / self.net() as f64).ceil();
-        let table = (self.params.k * size_of::<tacit_crypto::Block>()) as f64;
+        let params = &self.params;
         let encoded = count + iterations * self.reserve() as f64;
-        let noise = (self.params.samples() * size_of::<tacit_crypto::Block>()) as f64 / cache.max(1) as f64;
-        let runs = (iterations * self.params.samples() as f64 + encoded) / 2.0;
-        let noise = runs * interpolate(&UNI_NOISE, noise);
-        let code = encoded * (interpolate(&ONE_LANE, table / cache.max(1) as f64) - LEAF_NS);
+        let samples = (params.samples() * params.lanes.count()) as f64;
+        let size = samples * size_of::<tacit_crypto::Block>() as f64 / cache.max(1) as f64;
+        let noise = (iterations * samples + encoded) / 2.0 * interpolate(&UNI_NOISE, size);
+        let code = encoded * (ns_by_table(params.k, params.lanes, cache) - LEAF_NS);
         cost.alone += UNI_ALONE * noise;
         cost.add(noise + code, iterations, self.tree_bytes(), self.security);
     }

@@ -8,14 +8,16 @@
 //! - **Rounds and bytes**: an iteration takes two messages, four with the check; 16·m·(depth − 1) bytes from the sender.
 //! - **Computing**: trees are expanded twice: whole, for corrections and check; then one subtree of each after the other,
 //!   which together give a *range* of the outputs, small enough for the second-level cache.
-//! - **Memory**: the LPN secret, what is kept for the next iteration, a level of the trees (16·m·2^level bytes) and one
-//!   range: 35 MB with the main set, 6 MB with set B, whatever the number of outputs.
+//! - **Lanes**: sets with four run four iterations in lockstep, as `ferret` does: the same code and the same buckets, secrets
+//!   and noise of their own. A bucket's four trees stand side by side, and so do the samples that they stand for.
+//! - **Memory**: the LPN secret, what is kept for the next iteration, a level of the trees (16·m·2^level bytes a lane) and one
+//!   range: 35 MB with the main set, 45 MB with set A, 25 MB with set B, whatever the number of outputs.
 //!
-//! Deviations from the paper: those of `spcot`; functions that make buckets of one size (see `cuckoo`), and the number
+//! Deviations from the paper: those of `spcot` and the lanes; functions that make buckets of one size (see `cuckoo`), and the number
 //! of samples raised to a multiple of m; positions that find no place are drawn anew (probability at most 2^-40).
 
 use super::cuckoo::{self, Buckets, HASHES};
-use super::ferret::{Spent, checked_delta};
+use super::ferret::{Lanes, Spent, checked_delta};
 use super::half_tree::{HalfTrees, Punctured};
 use super::spcot::{self, Check, Parts, SenderTrees, Shape, Subtrees};
 use super::stock::Stock;
@@ -30,10 +32,11 @@ use tacit_net::Channel;
 use zeroize::{Zeroize, Zeroizing};
 
 const NAME: &str = "ferret-uni";
-/// Samples that are encoded at a time, while the peer's message is waited for.
+/// Correlations that are encoded at a time, while the peer's message is waited for.
 const ROWS: usize = 2048;
 
-/// An LPN parameter set with uniform noise: m·q samples, a secret of k bits, t noisy positions in m buckets.
+/// An LPN parameter set with uniform noise: m·q samples, a secret of k bits, t noisy positions in m buckets, all of them
+/// for each lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UniParams {
     /// The set's name on the command line.
@@ -50,6 +53,8 @@ pub struct UniParams {
     pub depth: usize,
     /// The outputs are made in 2^level ranges.
     pub level: usize,
+    /// Iterations in lockstep, with one partition in buckets and one code.
+    pub lanes: Lanes,
     /// Estimated security in bits.
     pub security_bits: u32,
 }
@@ -64,17 +69,31 @@ impl UniParams {
         q: 5346,
         depth: 14,
         level: 7,
+        lanes: Lanes::One,
         security_bits: 154,
     };
-    /// Less computing for more bits a correlation: a secret that fits into smaller caches.
+    /// Less computing for more bits a correlation: about 10^7 an iteration.
+    pub const A: UniParams = UniParams {
+        name: "a",
+        k: 1 << 18,
+        t: 680,
+        m: 1040,
+        q: 2688,
+        depth: 13,
+        level: 7,
+        lanes: Lanes::Four,
+        security_bits: 136,
+    };
+    /// The least computing: half of that an iteration.
     pub const B: UniParams = UniParams {
         name: "b",
         k: 1 << 17,
-        t: 660,
-        m: 1000,
+        t: 680,
+        m: 1040,
         q: 1344,
         depth: 12,
-        level: 5,
+        level: 6,
+        lanes: Lanes::Four,
         security_bits: 133,
     };
     /// The setup iteration of the paper's table 2.
@@ -86,15 +105,31 @@ impl UniParams {
         q: 327,
         depth: 10,
         level: 4,
+        lanes: Lanes::One,
         security_bits: 143,
     };
 
     /// Every set.
-    pub const ALL: [UniParams; 3] = [Self::MAIN, Self::B, Self::SETUP];
+    pub const ALL: [UniParams; 4] = [Self::MAIN, Self::A, Self::B, Self::SETUP];
 
-    /// N, the LPN samples of an iteration.
+    /// The set called `name`.
+    pub fn by_name(name: &str) -> Option<UniParams> {
+        Self::ALL.into_iter().find(|p| p.name == name)
+    }
+
+    /// N, the LPN samples of an iteration of one lane.
     pub const fn samples(&self) -> usize {
         self.m * self.q
+    }
+
+    /// Blocks of the LPN secrets of all lanes.
+    const fn secret(&self) -> usize {
+        self.k * self.lanes.count()
+    }
+
+    /// Blocks of all samples with the same b.
+    const fn row(&self) -> usize {
+        self.m * self.lanes.count()
     }
 
     /// Values of b in a range.
@@ -107,9 +142,9 @@ impl UniParams {
         self.q.div_ceil(self.width())
     }
 
-    /// The samples of range `r`.
+    /// Where range `r` stands, in blocks: sample by sample, lane by lane.
     fn range(&self, r: usize) -> Range<usize> {
-        let end = |r: usize| self.m * self.q.min(r * self.width());
+        let end = |r: usize| self.row() * self.q.min(r * self.width());
         end(r)..end(r + 1)
     }
 }
@@ -125,7 +160,7 @@ pub struct UniConfig {
 
 impl UniConfig {
     fn shape(&self) -> Shape {
-        Shape { tiles: self.params.m.div_ceil(LANES), depth: self.params.depth }
+        Shape { tiles: self.params.row().div_ceil(LANES), depth: self.params.depth }
     }
 
     fn check_cots(&self) -> usize {
@@ -142,12 +177,12 @@ impl UniConfig {
 
     /// Correlations that a setup consumes, and that every iteration keeps for the next.
     pub fn reserve(&self) -> usize {
-        self.params.k + self.shape().cots() + self.check_cots()
+        self.params.secret() + self.shape().cots() + self.check_cots()
     }
 
     /// Correlations that an iteration makes for the caller.
     pub fn net(&self) -> usize {
-        self.params.samples().saturating_sub(self.reserve())
+        (self.params.row() * self.params.q).saturating_sub(self.reserve())
     }
 
     /// The first ranges, as many as hold what is kept for the next iteration.
@@ -155,7 +190,7 @@ impl UniConfig {
         self.reserve().div_ceil(self.params.range(0).len())
     }
 
-    /// The samples of these ranges; those after the reserve are for the caller.
+    /// The blocks of these ranges; those after the reserve are for the caller.
     fn kept(&self) -> usize {
         self.params.range(self.kept_ranges() - 1).end
     }
@@ -182,7 +217,7 @@ struct Core<T> {
     expander: HalfTrees,
     code: LocalCode,
     buckets: Buckets,
-    /// f_i(b) of every i and b.
+    /// f_i(b) of every i and b, in blocks.
     offsets: [Vec<u32>; HASHES],
     /// What the last iteration kept: the LPN secret of the one at work first.
     current: Buffer,
@@ -191,8 +226,10 @@ struct Core<T> {
     /// The trees of the iteration at work while some of its ranges are still to be made, from `next` on.
     trees: Option<Subtrees<T>>,
     next: usize,
-    /// Samples of the iteration at work that hold A·u already and lack their noise.
+    /// Blocks of the iteration at work that hold A·u already and lack their noise.
     encoded: usize,
+    /// A range in the making: it stays in cache, where the caller's memory has to come first.
+    range: Buffer,
     /// Correlations of a range of which nobody has asked for all.
     ready: Stock,
     round: u64,
@@ -202,12 +239,19 @@ struct Core<T> {
 impl<T: Parts> Core<T> {
     fn new(config: UniConfig, channel: &Channel, seeds: [Block; 2], reserve: Buffer) -> Self {
         let p = config.params;
-        let mut context = Transcript::new("tacit ferret-uni v3");
+        let mut context = Transcript::new("tacit ferret-uni v4");
         context.append("session", &channel.session_id().0);
         context.append_blocks("seeds", &seeds);
-        for (label, value) in
-            [("k", p.k), ("t", p.t), ("m", p.m), ("q", p.q), ("depth", p.depth), ("level", p.level)]
-        {
+        let lanes = p.lanes.count();
+        for (label, value) in [
+            ("k", p.k),
+            ("t", p.t),
+            ("m", p.m),
+            ("q", p.q),
+            ("depth", p.depth),
+            ("level", p.level),
+            ("lanes", lanes),
+        ] {
             context.append_u64(label, value as u64);
         }
         context.append_u64("malicious", (config.security == Security::Malicious) as u64);
@@ -220,7 +264,7 @@ impl<T: Parts> Core<T> {
             expander: HalfTrees::new(p.depth, tree),
             code: LocalCode::new(matrix, p.k),
             offsets: core::array::from_fn(|i| {
-                (0..p.q as u64).map(|b| buckets.offsets(b)[i] as u32).collect()
+                (0..p.q as u64).map(|b| lanes as u32 * buckets.offsets(b)[i] as u32).collect()
             }),
             buckets,
             current: Buffer::zeros(reserve.len()),
@@ -228,6 +272,7 @@ impl<T: Parts> Core<T> {
             trees: None,
             next: 0,
             encoded: 0,
+            range: Buffer::zeros(p.range(0).len()),
             ready: Stock::new(NAME, Vec::new()),
             round: 0,
             spent: Spent::default(),
@@ -239,7 +284,7 @@ impl<T: Parts> Core<T> {
         std::mem::swap(&mut self.current, &mut self.kept);
         self.round += 1;
         self.encoded = 0;
-        let reserve = &self.current[self.config.params.k..self.config.reserve()];
+        let reserve = &self.current[self.config.params.secret()..self.config.reserve()];
         let (trees, check) = reserve.split_at(self.config.shape().cots());
         (Zeroizing::new(trees.to_vec()), Zeroizing::new(check.to_vec()))
     }
@@ -279,7 +324,8 @@ impl<T: Parts> Core<T> {
                 false => &mut out[self.kept.len() - self.config.reserve() + from - keep..][..to - from],
             };
             rows.fill(Block::ZERO);
-            self.code.add_rows(from as u64, &self.current[..params.k], 1, rows);
+            let lanes = params.lanes.count();
+            self.code.add_rows((from / lanes) as u64, &self.current[..params.secret()], lanes, rows);
             self.encoded = to;
         }
         while self.trees.is_some() && self.next < ranges && !channel.has_come(bytes)? {
@@ -308,13 +354,18 @@ impl<T: Parts> Core<T> {
         let params = &config.params;
         let Some(trees) = &self.trees else { return };
         let range = params.range(self.next);
-        let encoded = self.encoded.clamp(range.start, range.end);
-        let rest = encoded - range.start;
-        rows[rest..].fill(Block::ZERO);
+        let noise = &mut self.range[..range.len()];
+        noise.fill(Block::ZERO);
         trees.expand(expander, self.next, |tile, leaves| {
-            spread(params, offsets, range.start / params.m, tile, leaves, rows);
+            spread(params, offsets, range.start / params.row(), tile, leaves, noise);
         });
-        code.add_rows(encoded as u64, &current[..params.k], 1, &mut rows[rest..]);
+        let encoded = self.encoded.clamp(range.start, range.end);
+        let (done, rest) = noise.split_at_mut(encoded - range.start);
+        let (rows_done, rows_rest) = rows.split_at_mut(done.len());
+        rows_done.iter_mut().zip(done).for_each(|(row, noise)| *row ^= *noise);
+        let lanes = params.lanes.count();
+        code.add_rows((encoded / lanes) as u64, &current[..params.secret()], lanes, rest);
+        rows_rest.copy_from_slice(rest);
         self.next += 1;
         if self.next == params.ranges() {
             self.trees = None;
@@ -359,12 +410,13 @@ impl<T: Parts> Core<T> {
         self.ready.zeroize();
         self.kept.zeroize();
         self.current.zeroize();
+        self.range.zeroize();
         out.zeroize();
     }
 }
 
-/// Adds the leaves under a range's nodes of four buckets to the positions that they stand for, whose b counts from `first`
-/// on: neighbours, but for the turn at m.
+/// Adds the leaves under a range's nodes of four trees to the positions that they stand for, whose b counts from `first`
+/// on. The trees are those of four buckets, and their positions neighbours but for the turn at m, or one bucket's of four lanes.
 fn spread(
     params: &UniParams,
     offsets: &[Vec<u32>; HASHES],
@@ -373,17 +425,17 @@ fn spread(
     leaves: &mut [Block],
     rows: &mut [Block],
 ) {
-    let m = params.m;
-    let bucket = tile * LANES;
+    let width = params.row();
+    let column = tile * LANES;
     let lines = leaves.as_chunks_mut::<LANES>().0;
     // Trees that only fill up the last tile stand for nothing.
-    if m - bucket < LANES {
-        lines.iter_mut().for_each(|line| line[m - bucket..].fill(Block::ZERO));
+    if width - column < LANES {
+        lines.iter_mut().for_each(|line| line[width - column..].fill(Block::ZERO));
     }
-    let values = rows.len() / m;
+    let values = rows.len() / width;
     for (offsets, lines) in offsets.iter().zip(lines.chunks_exact(params.width())) {
         let offsets = &offsets[first..first + values];
-        scatter::add_lines(Backend::active(), rows, m, bucket, offsets, &lines[..values]);
+        scatter::add_lines(Backend::active(), rows, width, column, offsets, &lines[..values]);
     }
 }
 
@@ -466,17 +518,17 @@ impl FerretUniReceiver {
         self.core.spent = other.core.spent.clone();
     }
 
-    /// Figure 7, steps 1 to 3: t uniform positions, placed; the punctured leaf of every bucket's tree.
+    /// Figure 7, steps 1 to 3, for each lane: t uniform positions, placed; the punctured leaf of every bucket's tree.
     fn points(&mut self) -> Vec<u32> {
-        let (t, trees) = (self.core.config.params.t, self.core.config.shape().tiles * LANES);
-        loop {
-            let positions = self.core.buckets.draw(&mut self.prg, t);
-            if let Some(mut leaves) = self.core.buckets.insert(&mut self.prg, &positions) {
-                // Trees that only fill up the last tile.
-                leaves.resize(trees, 0);
-                return leaves;
-            }
+        let FerretUniReceiver { core, prg } = self;
+        let lanes = core.config.params.lanes.count();
+        // Trees that only fill up the last tile keep the first leaf.
+        let mut points = vec![0; core.config.shape().tiles * LANES];
+        for lane in 0..lanes {
+            let leaves = core.buckets.place(prg, core.config.params.t);
+            points.iter_mut().skip(lane).step_by(lanes).zip(leaves).for_each(|(point, leaf)| *point = leaf);
         }
+        points
     }
 
     /// One iteration, which serves `out` as far as it has come meanwhile; returns how many. The first run over the trees
@@ -552,8 +604,18 @@ mod tests {
     use super::*;
     use tacit_net::{LinkModel, memory};
 
-    const TINY: UniParams =
-        UniParams { name: "tiny", k: 256, t: 26, m: 39, q: 40, depth: 7, level: 2, security_bits: 0 };
+    const TINY: UniParams = UniParams {
+        name: "tiny",
+        k: 256,
+        t: 26,
+        m: 39,
+        q: 40,
+        depth: 7,
+        level: 2,
+        lanes: Lanes::One,
+        security_bits: 0,
+    };
+    const SHAPES: [UniParams; 2] = [TINY, UniParams { lanes: Lanes::Four, ..TINY }];
 
     fn correlate(config: UniConfig, sizes: &[usize]) {
         correlate_over(LinkModel::LOOPBACK, config, sizes);
@@ -591,8 +653,10 @@ mod tests {
     #[test]
     fn tiny_iterations() {
         for security in [Security::SemiHonest, Security::Malicious] {
-            let config = UniConfig { params: TINY, security };
-            correlate(config, &[0, 1, 2, 100, config.net(), 3, 10 * config.net() + 17, 5000]);
+            for params in SHAPES {
+                let config = UniConfig { params, security };
+                correlate(config, &[0, 1, 2, 100, config.net(), 3, 10 * config.net() + 17, 5000]);
+            }
         }
     }
 
@@ -601,8 +665,10 @@ mod tests {
         for (delay, megabits) in [(3000, 1e6), (0, 20.0), (200, 100.0)] {
             let link = LinkModel::new(megabits, std::time::Duration::from_micros(delay)).unwrap();
             for security in [Security::SemiHonest, Security::Malicious] {
-                let config = UniConfig { params: TINY, security };
-                correlate_over(link, config, &[1, config.net(), 100, 3 * config.net() + 17]);
+                for params in SHAPES {
+                    let config = UniConfig { params, security };
+                    correlate_over(link, config, &[1, config.net(), 100, 3 * config.net() + 17]);
+                }
             }
         }
     }
@@ -611,7 +677,8 @@ mod tests {
     fn shipped_sets() {
         let sizes: &[(UniParams, &[usize])] = &[
             (UniParams::SETUP, &[1, 1000, 1_000_001]),
-            (UniParams::B, &[1, 1_000_001, 1_500_000]),
+            (UniParams::B, &[1, 1_000_001, 5_500_000]),
+            (UniParams::A, &[1, 1_000_001]),
             (UniParams::MAIN, &[1, 1_000_001]),
         ];
         for (params, sizes) in sizes {
@@ -621,8 +688,12 @@ mod tests {
 
     /// The noise has weight t, and stands where the receiver put it: nowhere else do the two sums differ.
     #[test]
-    fn noise_is_of_weight_t_at_every_round() {
-        let config = UniConfig { params: TINY, security: Security::Malicious };
+    fn noise_is_of_weight_t_in_every_lane() {
+        SHAPES.into_iter().for_each(noise_of);
+    }
+
+    fn noise_of(params: UniParams) {
+        let config = UniConfig { params, security: Security::Malicious };
         let (mut ds, mut dr) = Dealer::pair(12);
         let delta = ds.delta();
         let (v, w) = memory::run(
@@ -648,16 +719,21 @@ mod tests {
                 noise(&mut r.core)
             },
         );
-        let noisy: Vec<_> = v.iter().zip(&w).filter(|(v, w)| v != w).collect();
-        assert_eq!(noisy.len(), TINY.t);
-        assert!(noisy.iter().all(|(v, w)| **w == **v ^ delta));
+        let lanes = params.lanes.count();
+        for lane in 0..lanes {
+            let of_lane = v.iter().zip(&w).skip(lane).step_by(lanes);
+            let noisy: Vec<_> = of_lane.filter(|(v, w)| v != w).collect();
+            assert_eq!(noisy.len(), params.t);
+            assert!(noisy.iter().all(|(v, w)| **w == **v ^ delta));
+        }
     }
 
     /// The ranges without A·u.
     fn noise<T: Parts>(core: &mut Core<T>) -> Vec<Block> {
         let params = core.config.params;
-        core.encoded = params.samples();
-        let mut noise = vec![Block::ZERO; params.samples()];
+        let samples = params.row() * params.q;
+        core.encoded = samples;
+        let mut noise = vec![Block::ZERO; samples];
         (0..params.ranges()).for_each(|r| core.make_range(&mut noise[params.range(r)]));
         noise
     }
@@ -665,8 +741,8 @@ mod tests {
     /// A sender that gives a bucket the tree of another one: every run is caught, and nothing is put out.
     #[test]
     fn a_wrong_cuckoo_bucket_is_caught() {
-        let config = UniConfig { params: TINY, security: Security::Malicious };
-        for seed in 0..40 {
+        for (seed, params) in (0..20).flat_map(|seed| SHAPES.map(|params| (seed, params))) {
+            let config = UniConfig { params, security: Security::Malicious };
             let (mut ds, mut dr) = Dealer::pair(100 + seed);
             let (_, (result, out)) = memory::run(
                 |ch| -> Result<()> {
@@ -678,7 +754,7 @@ mod tests {
                     let expander = &mut s.core.expander;
                     let message = Caught::honest(ch, &mut s.prg, expander, s.delta, shape, &cots)?;
                     let mut corrections = message.corrections.clone();
-                    // What unmasks one bucket's corrections is put on another's: buckets `seed % 39` and the next.
+                    // What unmasks one bucket's corrections is put on another's: trees `seed % 39` and the next.
                     let place = |tree: usize, level| {
                         (tree / LANES * (shape.depth - 1) + level - 1) * LANES + tree % LANES
                     };

@@ -199,12 +199,9 @@ impl HalfTrees {
         let HalfTrees { depth, cipher, shared, tiles: tile, .. } = self;
         let levels = to - node.level;
         let shared_levels = levels.min(SHARED_LEVELS);
-        let mut paths = [([0; TREES], 0); 31];
-        if let Some(punctured) = punctured {
-            for (below, paths) in paths[..=levels].iter_mut().enumerate() {
-                *paths = punctured.paths(node, below);
-            }
-        }
+        let paths_of =
+            |punctured: &Punctured| (0..=levels).map(|below| punctured.paths(node, below)).collect();
+        let mut paths: Vec<_> = punctured.map_or(Vec::new(), paths_of);
         let fix = |below: usize, lanes: Range<usize>| {
             punctured.map(|punctured| Fix {
                 path: &paths[below].0[lanes.clone()],
