@@ -60,6 +60,28 @@ pub fn expand_level_on(
     simd::ggm::level(backend, cipher, nodes, n, period, view.as_ref(), sums);
 }
 
+/// `out[p]` = Σ (n + i)·node `i` of tree `p` over a level of `n` nodes, a power of two, in GF(2^128), where the number n + i stands
+/// for the polynomial of its bits; `period` is a multiple of four. Panics when a slice is too short.
+///
+/// Two levels whose sums over all nodes are equal and that differ in two nodes at most have equal moments only if they are
+/// equal: the check of single-point COT rests on that.
+pub fn moments(nodes: &[Block], n: usize, period: usize, out: &mut [Block]) {
+    moments_on(Backend::active(), nodes, n, period, out);
+}
+
+/// [`moments`] on a backend of the caller's choice.
+#[doc(hidden)]
+pub fn moments_on(backend: Backend, nodes: &[Block], n: usize, period: usize, out: &mut [Block]) {
+    assert!(
+        n.is_power_of_two()
+            && period.is_multiple_of(LANES)
+            && out.len() == period
+            && nodes.len() >= n * period,
+        "half-tree level out of bounds"
+    );
+    simd::ggm::moments(backend, nodes, n, period, out);
+}
+
 /// Makes leaves ready as correlated OTs: bit 0 cleared everywhere, and on each fixed path the value `punctured[p]` with
 /// bit 0 set.
 pub fn finish_leaves(

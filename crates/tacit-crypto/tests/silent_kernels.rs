@@ -5,7 +5,7 @@ use tacit_crypto::aes::Aes128;
 use tacit_crypto::ggm::{self, Fix};
 use tacit_crypto::lpn::LocalCode;
 use tacit_crypto::simd::{Backend, scatter};
-use tacit_crypto::{Block, Buffer, Prg};
+use tacit_crypto::{Block, Buffer, Prg, gf128};
 
 fn random(n: usize, seed: u64) -> Vec<Block> {
     let mut out = vec![Block::ZERO; n];
@@ -62,6 +62,21 @@ proptest! {
                     prop_assert_eq!(leaves[i * period + p].to_hex(), leaf.to_hex());
                 }
             }
+        }
+    }
+
+    #[test]
+    fn level_moments(log_n in 0usize..10, wide: bool, seed: u64) {
+        let (n, period) = (1usize << log_n, if wide { 32 } else { 4 });
+        let nodes = random(n * period, seed);
+        let mut expected = vec![Block::ZERO; period];
+        for (i, node) in nodes.iter().enumerate() {
+            expected[i % period] ^= gf128::mul(*node, Block::new((n + i / period) as u128));
+        }
+        for backend in Backend::available() {
+            let mut moments = vec![Block::ONES; period];
+            ggm::moments_on(backend, &nodes, n, period, &mut moments);
+            prop_assert_eq!(hex(&moments), hex(&expected), "{}", backend.name());
         }
     }
 

@@ -2,6 +2,8 @@
 //!
 //! `-- memory COUNT SET` prints the peak memory of both parties, in one process, instead, four lanes, streaming.
 //!
+//! `-- ratio COUNT SET …` prints malicious over semi-honest instead, four lanes: the median of pairs of runs that alternate.
+//!
 //! Prints the median of five runs of each set, lanes and security, in ns a correlation; setup is apart.
 
 use std::time::Instant;
@@ -50,18 +52,16 @@ fn main() {
     if args.first().is_some_and(|a| a == "memory") {
         return memory_of(&args[1..]);
     }
+    if args.first().is_some_and(|a| a == "ratio") {
+        return ratios_of(&args[1..]);
+    }
     let count: usize = args.first().and_then(|a| a.parse().ok()).unwrap_or(10_000_000);
     let wanted = |p: &&Params| args.len() < 2 || args[1..].iter().any(|a| a == p.name);
     for params in Params::ALL.iter().filter(wanted) {
         for lanes in [Lanes::Four, Lanes::One] {
             for security in [Security::SemiHonest, Security::Malicious] {
                 let config = Config { params: *params, lanes, security };
-                let figures = measure(
-                    |ch, dealer| FerretSender::setup(ch, Prg::from_os(), config, dealer),
-                    |ch, dealer| FerretReceiver::setup(ch, Prg::from_os(), config, dealer),
-                    count,
-                );
-                report(params.name, lanes.count(), security, count, figures);
+                report(params.name, lanes.count(), security, count, measure_regular(config, count));
             }
         }
     }
@@ -79,6 +79,39 @@ fn main() {
             );
             report(&name, 1, security, count, figures);
         }
+    }
+}
+
+fn measure_regular(config: Config, count: usize) -> (Vec<f64>, u64) {
+    measure(
+        |ch, dealer| FerretSender::setup(ch, Prg::from_os(), config, dealer),
+        |ch, dealer| FerretReceiver::setup(ch, Prg::from_os(), config, dealer),
+        count,
+    )
+}
+
+/// Malicious over semi-honest, pair by pair.
+fn ratios_of(args: &[String]) {
+    let count: usize = args.first().and_then(|a| a.parse().ok()).unwrap_or(10_000_000);
+    for params in args.iter().skip(1).filter_map(|name| Params::by_name(name)) {
+        let mut pairs: Vec<[f64; 2]> = (0..7)
+            .map(|_| {
+                [Security::SemiHonest, Security::Malicious].map(|security| {
+                    measure_regular(Config { params, lanes: Lanes::Four, security }, count).0[RUNS / 2]
+                })
+            })
+            .collect();
+        pairs.sort_by(|a, b| (a[1] / a[0]).total_cmp(&(b[1] / b[0])));
+        let ratio = |i: usize| pairs[i][1] / pairs[i][0];
+        let [semi, malicious] =
+            [0, 1].map(|i| pairs.iter().map(|p| p[i]).fold(f64::MAX, f64::min) * 1e9 / count as f64);
+        println!(
+            "{:12} malicious over semi-honest: {:.3} ({:.3} to {:.3}); least {semi:.2} and {malicious:.2} ns",
+            params.name,
+            ratio(3),
+            ratio(0),
+            ratio(6)
+        );
     }
 }
 

@@ -7,6 +7,8 @@ use crate::{Block, aes::Aes128};
 pub(crate) const LANES: usize = 4;
 const CHUNK: usize = 64;
 
+type Line = [Block; LANES];
+
 /// The two nodes of each tree whose stored value must be replaced before use; see [`crate::ggm::Fix`].
 pub(crate) struct FixView<'a> {
     pub path: &'a [u64],
@@ -45,6 +47,47 @@ pub(crate) fn finish(
         return x86::finish(nodes, n, fix, punctured);
     }
     finish_portable(nodes, n, period, fix, punctured);
+}
+
+/// Weighs a level by the nodes' numbers on `backend`; `n` is a power of two.
+pub(crate) fn moments(backend: Backend, nodes: &[Block], n: usize, period: usize, out: &mut [Block]) {
+    #[cfg(target_arch = "x86_64")]
+    if backend.level() == Level::Avx512 && (period == 32 || period == LANES) {
+        return x86::moments(nodes, n, period, out);
+    }
+    let _ = backend;
+    moments_portable(nodes, n, period, out);
+}
+
+/// Portable twin. A counter in the nodes' order: where bit b of the number of nodes so far carries, the right half of 2^(b+1)
+/// nodes is complete, whose sum is for bit b.
+fn moments_portable(nodes: &[Block], n: usize, period: usize, out: &mut [Block]) {
+    let levels = n.ilog2() as usize;
+    let add = |a: &mut Line, b: &Line| a.iter_mut().zip(b).for_each(|(a, b)| *a ^= *b);
+    for (g, out) in out.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
+        let mut set = [[Block::ZERO; LANES]; usize::BITS as usize];
+        let mut halves = set;
+        for i in 0..n {
+            let mut sum = nodes.as_chunks::<LANES>().0[i * period / LANES + g];
+            let carries = i.trailing_ones() as usize;
+            for (set, half) in set.iter_mut().zip(&halves).take(carries) {
+                add(set, &sum);
+                add(&mut sum, half);
+            }
+            halves[carries] = sum;
+        }
+        *out = halves[levels];
+        for set in set[..levels].iter().rev() {
+            *out = out.map(double);
+            add(out, set);
+        }
+    }
+}
+
+/// Times x.
+fn double(a: Block) -> Block {
+    let a = a.to_u128();
+    Block::new(a << 1 ^ (0x87 & (a >> 127).wrapping_neg()))
 }
 
 /// Portable twin; the hash itself runs on `backend`. `nodes[..n * period]` holds the level, `nodes[..2 * n * period]` gets the next one.
@@ -117,6 +160,7 @@ fn replace(nodes: &mut [Block], n: usize, period: usize, fix: &FixView<'_>, on_p
 mod x86 {
     use super::*;
     use core::arch::x86_64::*;
+    use core::mem::MaybeUninit;
 
     const WIDE: usize = 8;
 
@@ -243,6 +287,84 @@ mod x86 {
             // SAFETY: `sums` has 4 * G entries.
             unsafe { _mm512_storeu_si512(sums.as_mut_ptr().add(LANES * g).cast(), *a) };
         }
+    }
+
+    /// Safe entry of the AVX-512 weighing. Serves periods of 4 and of 32 blocks.
+    pub(crate) fn moments(nodes: &[Block], n: usize, period: usize, out: &mut [Block]) {
+        assert!(n.is_power_of_two() && nodes.len() >= n * period && out.len() == period);
+        // SAFETY: the dispatcher calls this only where the AVX-512 level was detected; the asserts bound lines and `out`, and the number of
+        // lines added up in registers is at most n.
+        unsafe {
+            match (period, n) {
+                (4, 1) => weigh::<1, 4>(nodes, n, out),
+                (4, 2) => weigh::<2, 4>(nodes, n, out),
+                (4, 4) => weigh::<4, 4>(nodes, n, out),
+                (4, 8) => weigh::<8, 4>(nodes, n, out),
+                (4, _) => weigh::<16, 4>(nodes, n, out),
+                (32, 1) => weigh::<1, 32>(nodes, n, out),
+                (32, 2) => weigh::<2, 32>(nodes, n, out),
+                (32, 4) => weigh::<4, 32>(nodes, n, out),
+                (32, 8) => weigh::<8, 32>(nodes, n, out),
+                (32, _) => weigh::<16, 32>(nodes, n, out),
+                _ => panic!("no such period"),
+            }
+        }
+    }
+
+    /// Σ (n + i)·line i of `n` lines, `PERIOD` blocks apart, `N` of them in registers at a time.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
+    unsafe fn weigh<const N: usize, const PERIOD: usize>(nodes: &[Block], n: usize, out: &mut [Block]) {
+        let add = |a, b| _mm512_xor_si512(a, b);
+        let zero = _mm512_setzero_si512();
+        let low = N.ilog2() as usize;
+        let high = n.ilog2() as usize - low;
+        for first in (0..PERIOD).step_by(LANES) {
+            let mut inner = [zero; 4];
+            let mut set = [MaybeUninit::<__m512i>::uninit(); u32::BITS as usize];
+            let mut halves = set;
+            set[..high].fill(MaybeUninit::new(zero));
+            for c in 0..n / N {
+                // SAFETY: line i begins at first + i * PERIOD, at most n * PERIOD - 4 blocks in.
+                let line = |j: usize| unsafe { load(nodes.as_ptr().add(first + (c * N + j) * PERIOD)) };
+                let mut x: [__m512i; N] = core::array::from_fn(line);
+                for b in (0..low).rev() {
+                    let (left, right) = x.split_at_mut(1 << b);
+                    for (left, right) in left.iter_mut().zip(right) {
+                        inner[b] = add(inner[b], *right);
+                        *left = add(*left, *right);
+                    }
+                }
+                let mut sum = x[0];
+                let carries = c.trailing_ones() as usize;
+                for b in 0..carries {
+                    // SAFETY: bit b of c is set, so b < high, and halves[b] was written where it became so.
+                    unsafe {
+                        set[b].write(add(set[b].assume_init(), sum));
+                        sum = add(sum, halves[b].assume_init());
+                    }
+                }
+                halves[carries].write(sum);
+            }
+            // SAFETY: the last c is all ones, `high` of them, and as many sets were filled above; `out` has PERIOD blocks.
+            unsafe {
+                let mut sum = halves[high].assume_init();
+                for set in set[..high].iter().rev() {
+                    sum = add(double_lanes(sum), set.assume_init());
+                }
+                sum = inner[..low].iter().rev().fold(sum, |sum, set| add(double_lanes(sum), *set));
+                _mm512_storeu_si512(out.as_mut_ptr().add(first).cast(), sum);
+            }
+        }
+    }
+
+    /// Each block times x.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
+    #[inline]
+    fn double_lanes(a: __m512i) -> __m512i {
+        let carry = _mm512_set_epi64(1, 0x87, 1, 0x87, 1, 0x87, 1, 0x87);
+        // Bit 63 goes into bit 64, bit 127 around.
+        let tops = _mm512_srai_epi32::<31>(_mm512_shuffle_epi32::<0b01_01_01_11>(a));
+        _mm512_xor_si512(_mm512_slli_epi64::<1>(a), _mm512_and_si512(tops, carry))
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]

@@ -19,7 +19,7 @@ use super::ferret::Spent;
 use super::half_tree::HalfTrees;
 use super::source::{self, SourceReceiver, SourceSender};
 use super::spcot::{self, CheckMessage, SEGMENT, Shape, Trees, Weights};
-use crate::{BaseOt, CotReceiver, CotSender, Error, Result, Security};
+use crate::{BaseOt, CotReceiver, CotSender, Result, Security};
 use tacit_crypto::ggm::LANES;
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{Block, Buffer, KAPPA, Prg};
@@ -388,10 +388,7 @@ impl SilentReceiver {
             let (noise, sum) = expand(&trees, &mut expander, &*code, layout, Some(&weights));
             let value = sum ^ spcot::fold_powers(check);
             let expected = spcot::check_digest(&self.core.context, self.core.run, value);
-            spcot::receive_digest(channel, &expected).map_err(|error| match error {
-                Error::Cheated { what, .. } => Error::Cheated { protocol: NAME, what },
-                other => other,
-            })?;
+            spcot::receive_digest(channel, NAME, &expected)?;
             noise
         } else {
             expand(&trees, &mut expander, &*code, layout, None).0
@@ -451,6 +448,7 @@ impl CotReceiver for SilentReceiver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Error;
     use crate::base;
     use tacit_net::{LinkModel, Party, SessionId, memory};
 

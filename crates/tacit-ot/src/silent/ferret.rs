@@ -14,7 +14,7 @@
 //! again later instead of being stored, so that memory holds the LPN secret and one group of trees, whatever the number of outputs.
 
 use super::half_tree::{HalfTrees, TILES};
-use super::spcot::{self, Check, ReceiverTrees, SenderTrees, Shape, Trees};
+use super::spcot::{self, ReceiverCheck, ReceiverTrees, SenderCheck, SenderTrees, Shape, Trees};
 use super::stock::Stock;
 use crate::{CotReceiver, CotSender, Error, Result, Security};
 use std::sync::Arc;
@@ -458,7 +458,7 @@ impl<'a> Sink<'a> {
 
 impl<T: Trees> Core<T> {
     fn new(config: Config, channel: &Channel, seeds: [Block; 2], reserve: Buffer) -> Self {
-        let mut context = Transcript::new("tacit ferret v2");
+        let mut context = Transcript::new("tacit ferret v3");
         context.append("session", &channel.session_id().0);
         context.append_blocks("seeds", &seeds);
         context.append_u64("k", config.params.k as u64);
@@ -503,10 +503,10 @@ impl<T: Trees> Core<T> {
         self.round += 1;
     }
 
-    /// The check of the trees of the round at work, for malicious security.
-    fn check(&self, shape: Shape) -> Option<Check> {
+    /// The check of the round at work, for malicious security.
+    fn check<C>(&self, new: impl FnOnce(&Transcript, u64) -> C) -> Option<C> {
         let malicious = self.config.security == Security::Malicious;
-        malicious.then(|| Check::new(&self.context, self.round, shape))
+        malicious.then(|| new(&self.context, self.round))
     }
 
     fn exhausted(&self) -> bool {
@@ -670,7 +670,7 @@ impl FerretSender {
         let mut core = Core::new(config, channel, [mine, theirs], secret);
         core.context.append_u64("ahead", iterations as u64);
         core.start_ahead(iterations);
-        let mut check = core.check(shape);
+        let mut check = core.check(|context, round| SenderCheck::new(context, round, shape));
         let expander = &mut core.expander;
         let each = &mut |_, _: &mut [Block]| {};
         let trees = spcot::send_each(channel, &mut prg, expander, delta, shape, &cots, check.as_mut(), each)?;
@@ -697,7 +697,7 @@ impl FerretSender {
     fn iterate(&mut self, channel: &mut Channel, sink: &mut Sink<'_>) -> Result<()> {
         let shape = self.core.config.shape();
         let (cots, check_cots) = self.core.begin();
-        let mut check = self.core.check(shape);
+        let mut check = self.core.check(|context, round| SenderCheck::new(context, round, shape));
         let Core { rows, expander, .. } = &mut self.core;
         rows.encode_while_waiting(channel, shape.cots().div_ceil(8), sink)?;
         let mut each = |tile: usize, leaves: &mut [Block]| {
@@ -757,17 +757,17 @@ impl FerretReceiver {
         let mut core = Core::new(config, channel, [theirs, mine], secret);
         core.context.append_u64("ahead", iterations as u64);
         core.start_ahead(iterations);
-        let mut check = core.check(shape);
-        trees.receive_seed(channel, &cots, check.as_mut())?;
+        let mut check = core.check(|context, round| ReceiverCheck::new(context, round, shape, &mut prg));
+        trees.receive_seed(channel, &cots)?;
         for group in 0..shape.groups() {
-            trees.receive_group(channel, group, check.as_mut())?;
-            if let Some(check) = &mut check {
-                trees.expand(&mut core.expander, group, &mut |tile, leaves| check.add(tile, leaves));
+            trees.receive_group(channel, group)?;
+            if check.is_some() {
+                trees.solve(&mut core.expander, group, check.as_mut(), &mut |_, _| {});
             }
         }
         if let Some(check) = check {
-            check.open(channel, check_cots)?;
-            check.verify(channel, NAME, check_cots)?;
+            let expected = check.open(channel, check_cots)?;
+            spcot::receive_digest(channel, NAME, &expected)?;
         }
         core.trees = Some(trees);
         Ok(FerretReceiver { core, prg })
@@ -789,29 +789,25 @@ impl FerretReceiver {
         let shape = self.core.config.shape();
         let (cots, check_cots) = self.core.begin();
         let mut trees = spcot::choose(channel, &mut self.prg, shape, &cots)?;
-        let mut check = self.core.check(shape);
+        let mut check =
+            self.core.check(|context, round| ReceiverCheck::new(context, round, shape, &mut self.prg));
         let Core { rows, expander, .. } = &mut self.core;
         rows.encode_while_waiting(channel, size_of::<Block>(), sink)?;
-        trees.receive_seed(channel, &cots, check.as_mut())?;
+        trees.receive_seed(channel, &cots)?;
         for group in 0..shape.groups() {
             let bytes = size_of::<Block>() * shape.corrections_in(group);
             rows.encode_while_waiting(channel, bytes, sink)?;
-            trees.receive_group(channel, group, check.as_mut())?;
+            trees.receive_group(channel, group)?;
             sink.begin_group(rows);
             if check.is_none() && sink.place == Place::Later {
                 continue;
             }
-            trees.expand(expander, group, &mut |tile, leaves| {
-                if let Some(check) = &mut check {
-                    check.add(tile, leaves);
-                }
-                sink.add(rows, tile, leaves);
-            });
+            trees.solve(expander, group, check.as_mut(), &mut |tile, leaves| sink.add(rows, tile, leaves));
             sink.end_group(rows);
         }
         if let Some(check) = check {
-            check.open(channel, &check_cots)?;
-            check.verify(channel, NAME, &check_cots)?;
+            let expected = check.open(channel, &check_cots)?;
+            spcot::receive_digest(channel, NAME, &expected)?;
         }
         self.core.keep_trees(trees);
         Ok(())
@@ -914,7 +910,7 @@ pub(super) mod dealer {
 
 #[cfg(test)]
 mod tests {
-    use super::super::spcot::cheat::Caught;
+    use super::super::spcot::{CheckMessage, cheat::Caught};
     use super::dealer::Dealer;
     use super::*;
     use tacit_net::{LinkModel, memory};
@@ -1067,8 +1063,8 @@ mod tests {
     struct Cheater<'a> {
         /// Its corrections; gets those of the honest message.
         corrections: &'a (dyn Fn(&mut Vec<Block>) + Sync),
-        /// The leaves of a tile, as it weighs them for the check.
-        leaves: &'a (dyn Fn(usize, &mut [Block]) + Sync),
+        /// What it claims in the check: a moment for each correction.
+        claim: &'a (dyn Fn(&mut [Block]) + Sync),
         digest: &'a (dyn Fn(&mut [u8; 32]) + Sync),
     }
 
@@ -1076,14 +1072,15 @@ mod tests {
         fn iterate(&self, ch: &mut Channel, s: &mut FerretSender) -> Result<()> {
             let shape = s.core.config.shape();
             let (cots, check_cots) = s.core.begin();
-            let mut check = s.core.check(shape).expect("malicious");
+            let mut check =
+                s.core.check(|context, round| SenderCheck::new(context, round, shape)).expect("malicious");
             let message = Caught::honest(ch, &mut s.prg, &mut s.core.expander, s.delta, shape, &cots)?;
             let mut corrections = message.corrections.clone();
             (self.corrections)(&mut corrections);
             message.send(ch, &corrections)?;
-            message.weigh(&mut s.core.expander, &corrections, &mut check, self.leaves);
-            let masked = ch.recv_block()?;
-            let mut digest = check.digest_for(masked, s.delta, &check_cots);
+            message.weigh(&mut s.core.expander, &mut check, self.claim);
+            let opening = CheckMessage::receive(ch)?;
+            let mut digest = check.digest_for(&opening, s.delta, &check_cots);
             (self.digest)(&mut digest);
             ch.send(&digest)?;
             ch.flush()?;
@@ -1118,7 +1115,7 @@ mod tests {
         }
     }
 
-    const HONEST: Cheater<'static> = Cheater { corrections: &|_| {}, leaves: &|_, _| {}, digest: &|_| {} };
+    const HONEST: Cheater<'static> = Cheater { corrections: &|_| {}, claim: &|_| {}, digest: &|_| {} };
 
     fn caught(cheater: &Cheater<'_>, seed: u128) -> bool {
         let (result, out) = cheater.run(seed);
@@ -1145,8 +1142,7 @@ mod tests {
         let other_delta =
             |m: &mut Vec<Block>| (0..TINY.depth - 1).for_each(|l| m[4 * l] ^= Block::new(1 << 99));
         assert!(caught(&Cheater { corrections: &other_delta, ..HONEST }, 3));
-        let bent = |tile: usize, leaves: &mut [Block]| leaves[9] ^= Block::new((tile == 3) as u128);
-        assert!(caught(&Cheater { leaves: &bent, ..HONEST }, 4));
+        assert!(caught(&Cheater { claim: &|moments| moments[last - 9] ^= Block::ONE, ..HONEST }, 4));
         assert!(caught(&Cheater { digest: &|d| d[31] ^= 1, ..HONEST }, 5));
     }
 
@@ -1169,14 +1165,9 @@ mod tests {
                 let mut s = FerretSender::setup(ch, Prg::from_seed(Block::new(seed)), config, &mut ds)?;
                 let error = Block::new(0x1234_5678 << 40);
                 let corrections = |m: &mut Vec<Block>| m[0] ^= error;
-                // The guess: bit 0 of the first tree's point is zero, so its leaves 0 and 2 are bent.
-                let leaves = |tile: usize, leaves: &mut [Block]| {
-                    if tile == 0 {
-                        leaves[0] ^= error;
-                        leaves[8] ^= error;
-                    }
-                };
-                Cheater { corrections: &corrections, leaves: &leaves, ..HONEST }.iterate(ch, &mut s)
+                // The guess: bit 0 of the first tree's point is zero, so leaves 0 and 2 are bent, the children of node 2 + 0.
+                let claim = |moments: &mut [Block]| moments[0] ^= Block::new(error.to_u128() << 1);
+                Cheater { corrections: &corrections, claim: &claim, ..HONEST }.iterate(ch, &mut s)
             },
             |ch| {
                 let prg = Prg::from_seed(Block::new(!seed));

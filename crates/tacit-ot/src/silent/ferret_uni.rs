@@ -19,7 +19,7 @@
 use super::cuckoo::{self, Buckets, HASHES};
 use super::ferret::{Lanes, Spent, checked_delta};
 use super::half_tree::{HalfTrees, Punctured};
-use super::spcot::{self, Check, Parts, SenderTrees, Shape, Subtrees};
+use super::spcot::{self, Parts, ReceiverCheck, SenderCheck, SenderTrees, Shape, Subtrees};
 use super::stock::Stock;
 use crate::{CotReceiver, CotSender, Error, Result, Security};
 use core::ops::Range;
@@ -289,10 +289,10 @@ impl<T: Parts> Core<T> {
         (Zeroizing::new(trees.to_vec()), Zeroizing::new(check.to_vec()))
     }
 
-    /// The check of the iteration at work, for malicious security.
-    fn check(&self) -> Option<Check> {
+    /// The check of the round at work, for malicious security.
+    fn check<C>(&self, new: impl FnOnce(&Transcript, u64) -> C) -> Option<C> {
         let malicious = self.config.security == Security::Malicious;
-        malicious.then(|| Check::new(&self.context, self.round, self.config.shape()))
+        malicious.then(|| new(&self.context, self.round))
     }
 
     /// After the first run over the trees.
@@ -483,13 +483,13 @@ impl FerretUniSender {
         let shape = core.config.shape();
         let (cots, check_cots) = core.begin();
         core.work_while_waiting(channel, shape.cots().div_ceil(8), out)?;
-        let mut check = core.check();
+        let mut check = core.check(|context, round| SenderCheck::new(context, round, shape));
         let expander = &mut core.expander;
         let trees =
             spcot::send_each(channel, prg, expander, *delta, shape, &cots, check.as_mut(), &mut |_, _| {})?;
         core.plant(trees);
         if let Some(check) = check {
-            core.work_while_waiting(channel, Check::OPENING, out)?;
+            core.work_while_waiting(channel, ReceiverCheck::OPENING, out)?;
             check.answer(channel, *delta, &check_cots)?;
         }
         Ok(core.passed(out))
@@ -539,26 +539,20 @@ impl FerretUniReceiver {
         let points = self.points();
         let core = &mut self.core;
         let mut trees = spcot::choose_points(channel, points, shape, &cots)?;
-        let mut check = core.check();
+        let mut check = core.check(|context, round| ReceiverCheck::new(context, round, shape, &mut self.prg));
         core.work_while_waiting(channel, size_of::<Block>(), out)?;
-        trees.receive_seed(channel, &cots, check.as_mut())?;
+        trees.receive_seed(channel, &cots)?;
         let mut punctured = Vec::with_capacity(shape.groups());
         for group in 0..shape.groups() {
             core.work_while_waiting(channel, size_of::<Block>() * shape.corrections_in(group), out)?;
-            trees.receive_group(channel, group, check.as_mut())?;
-            punctured.push(trees.solve(&mut core.expander, group, &mut |tile, leaves| {
-                if let Some(check) = &mut check {
-                    check.add(tile, leaves);
-                }
-            }));
+            trees.receive_group(channel, group)?;
+            punctured.push(trees.solve(&mut core.expander, group, check.as_mut(), &mut |_, _| {}));
         }
-        if let Some(check) = &check {
-            check.open(channel, &check_cots)?;
-        }
+        let opened = check.map(|check| check.open(channel, &check_cots)).transpose()?;
         core.plant(punctured);
-        if let Some(check) = check {
+        if let Some(expected) = opened {
             core.work_while_waiting(channel, spcot::DIGEST, out)?;
-            check.verify(channel, NAME, &check_cots)?;
+            spcot::receive_digest(channel, NAME, &expected)?;
         }
         Ok(core.passed(out))
     }
@@ -713,7 +707,7 @@ mod tests {
                 let points = r.points();
                 let mut trees = spcot::choose_points(ch, points, config.shape(), &cots).unwrap();
                 trees.receive(ch, &cots).unwrap();
-                let solve = |group| trees.solve(&mut r.core.expander, group, &mut |_, _| {});
+                let solve = |group| trees.solve(&mut r.core.expander, group, None, &mut |_, _| {});
                 let punctured = (0..config.shape().groups()).map(solve).collect();
                 r.core.plant(punctured);
                 noise(&mut r.core)
@@ -750,7 +744,10 @@ mod tests {
                     let mut s = FerretUniSender::setup(ch, prg, config, &mut ds)?;
                     let shape = config.shape();
                     let (cots, check_cots) = s.core.begin();
-                    let mut check = s.core.check().expect("malicious");
+                    let mut check = s
+                        .core
+                        .check(|context, round| SenderCheck::new(context, round, shape))
+                        .expect("malicious");
                     let expander = &mut s.core.expander;
                     let message = Caught::honest(ch, &mut s.prg, expander, s.delta, shape, &cots)?;
                     let mut corrections = message.corrections.clone();
@@ -768,7 +765,7 @@ mod tests {
                         corrections[y] ^= masks;
                     }
                     message.send(ch, &corrections)?;
-                    message.weigh(expander, &corrections, &mut check, &|_, _| {});
+                    message.weigh(expander, &mut check, &|_| {});
                     check.answer(ch, s.delta, &check_cots)
                 },
                 |ch| {

@@ -52,15 +52,29 @@ impl Punctured {
     }
 }
 
+/// What the check of punctured trees takes of each level from the second on: entry m - 1 is for level m.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub(crate) struct Moments {
+    /// Σ (n + i)·left child of node i, over the n nodes of the level above.
+    pub known: Vec<PerTree>,
+    /// What the left child of the path's node lacks in them.
+    pub lacking: Vec<PerTree>,
+}
+
+impl Moments {
+    pub(crate) fn new(depth: usize) -> Self {
+        let empty = vec![[Block::ZERO; TREES]; depth];
+        Moments { known: empty.clone(), lacking: empty }
+    }
+}
+
 /// The expander of trees of one depth, with the buffers it reuses.
 pub(crate) struct HalfTrees {
     depth: usize,
     cipher: Aes128,
     hashed_zero: Block,
     shared: Buffer,
-    /// The leaves of the last tiles, `hold` of them.
-    tiles: Buffer,
-    hold: usize,
+    tile: Buffer,
 }
 
 impl HalfTrees {
@@ -70,31 +84,22 @@ impl HalfTrees {
         let cipher = Aes128::new(key);
         let hashed_zero = ggm::ccr_keyed(&cipher, Block::ZERO);
         let shared = Buffer::zeros(TREES << depth.min(SHARED_LEVELS));
-        HalfTrees { depth, cipher, hashed_zero, shared, tiles: Buffer::zeros(LANES << depth), hold: 1 }
-    }
-
-    /// From now on [`expand`](Self::expand) hands out the leaves of `hold` tiles at a time.
-    pub(crate) fn hold(&mut self, hold: usize) {
-        assert!((1..=TILES).contains(&hold), "one to eight tiles are held");
-        let len = hold * (LANES << self.depth);
-        if self.tiles.len() < len {
-            self.tiles = Buffer::zeros(len);
-        }
-        self.hold = hold;
+        HalfTrees { depth, cipher, hashed_zero, shared, tile: Buffer::zeros(LANES << depth) }
     }
 
     /// Expands the sender's trees with left roots `roots`: `sums[m - 1]` becomes each tree's XOR of the left nodes of
-    /// level m. `each(tile, leaves, sums)` gets the leaves of the first `tiles` tiles, leaf by leaf, lane by lane, of as
-    /// many tiles together as are [held](Self::hold), from `tile` on, and the sums, those of these tiles complete.
+    /// level m, and `moments[m - 1]`, from the second level on, its Σ (n + i)·left child of node i. `each(tile, leaves)` gets the leaves of the first `tiles` tiles, leaf
+    /// by leaf, lane by lane.
     pub(crate) fn expand(
         &mut self,
         delta: Block,
         roots: &PerTree,
         tiles: usize,
         sums: &mut [PerTree],
-        mut each: impl FnMut(usize, &mut [Block], &[PerTree]),
+        mut moments: Option<&mut [PerTree]>,
+        mut each: impl FnMut(usize, &mut [Block]),
     ) {
-        let HalfTrees { depth, cipher, shared, tiles: held, hold, .. } = self;
+        let HalfTrees { depth, cipher, shared, tile, .. } = self;
         let (depth, shared_depth) = (*depth, (*depth).min(SHARED_LEVELS));
         shared[..TREES].copy_from_slice(roots);
         for (right, root) in shared[TREES..2 * TREES].iter_mut().zip(roots) {
@@ -103,20 +108,18 @@ impl HalfTrees {
         sums[0] = *roots;
         for level in 1..shared_depth {
             ggm::expand_level(cipher, shared, 1 << level, TREES, None, &mut sums[level]);
+            weigh(&mut moments, level, shared, 0..TREES);
         }
-        let len = LANES << depth;
         for t in 0..tiles {
-            let slot = t % *hold;
-            let tile = &mut held[slot * len..][..len];
+            let lanes = LANES * t..LANES * (t + 1);
             gather(shared, t, tile);
             for level in shared_depth..depth {
-                let sums = &mut sums[level][LANES * t..][..LANES];
+                let sums = &mut sums[level][lanes.clone()];
                 ggm::expand_level(cipher, tile, 1 << level, LANES, None, sums);
+                weigh(&mut moments, level, tile, lanes.clone());
             }
             ggm::finish_leaves(tile, 1 << depth, LANES, None, &[]);
-            if slot + 1 == *hold || t + 1 == tiles {
-                each(t - slot, &mut held[..(slot + 1) * len], sums);
-            }
+            each(t, &mut tile[..LANES << depth]);
         }
     }
 
@@ -129,10 +132,13 @@ impl HalfTrees {
         alpha: &[u32; TREES],
         keys: &mut [PerTree],
         tiles: usize,
+        moments: Option<&mut Moments>,
         mut each: impl FnMut(usize, &mut [Block]),
     ) -> PerTree {
-        let HalfTrees { depth, cipher, hashed_zero, shared, tiles: tile, .. } = self;
+        let HalfTrees { depth, cipher, hashed_zero, shared, tile, .. } = self;
         let (depth, shared_depth) = (*depth, (*depth).min(SHARED_LEVELS));
+        let (mut moments, mut lacking) =
+            moments.map(|m| (m.known.as_mut_slice(), m.lacking.as_mut_slice())).unzip();
         let mut sibling = keys[0];
         // XOR of all known nodes of the level: of all leaves but the punctured one, at the end.
         let mut known = keys[0];
@@ -141,6 +147,7 @@ impl HalfTrees {
         for level in 1..shared_depth {
             let fix = Fix { path: &path, sibling: &sibling, top_bit: 1 << (level - 1) };
             ggm::expand_level(cipher, shared, 1 << level, TREES, Some(&fix), &mut left);
+            weigh(&mut moments, level, shared, 0..TREES);
             for p in 0..TREES {
                 descend(
                     level,
@@ -153,6 +160,7 @@ impl HalfTrees {
                 keys[level][p] = sibling[p];
                 path[p] = (alpha[p] as u64) & ((2 << level) - 1);
             }
+            lack(&mut lacking, level, alpha, &sibling, &known, *hashed_zero, 0..TREES);
         }
         for t in 0..tiles {
             let lanes = LANES * t..LANES * (t + 1);
@@ -164,12 +172,14 @@ impl HalfTrees {
                     top_bit: 1 << (level - 1),
                 };
                 ggm::expand_level(cipher, tile, 1 << level, LANES, Some(&fix), &mut left[lanes.clone()]);
+                weigh(&mut moments, level, tile, lanes.clone());
                 for p in lanes.clone() {
                     let left = left[p] ^ *hashed_zero;
                     descend(level, alpha[p], keys[level][p], left, &mut sibling[p], &mut known[p]);
                     keys[level][p] = sibling[p];
                     path[p] = (alpha[p] as u64) & ((2 << level) - 1);
                 }
+                lack(&mut lacking, level, alpha, &sibling, &known, *hashed_zero, lanes.clone());
             }
             let fix = Fix {
                 path: &path[lanes.clone()],
@@ -196,7 +206,7 @@ impl HalfTrees {
         tiles: usize,
         mut each: impl FnMut(usize, &mut [Block]),
     ) {
-        let HalfTrees { depth, cipher, shared, tiles: tile, .. } = self;
+        let HalfTrees { depth, cipher, shared, tile, .. } = self;
         let levels = to - node.level;
         let shared_levels = levels.min(SHARED_LEVELS);
         let paths_of =
@@ -241,6 +251,31 @@ fn descend(level: usize, alpha: u32, key: Block, left: Block, sibling: &mut Bloc
     *known ^= *sibling;
 }
 
+/// The moments of the left children of a level's nodes, where they are wanted.
+fn weigh(moments: &mut Option<&mut [PerTree]>, level: usize, nodes: &[Block], lanes: Range<usize>) {
+    if let Some(moments) = moments {
+        ggm::moments(nodes, 1 << level, lanes.len(), &mut moments[level][lanes]);
+    }
+}
+
+/// What is lacking in them: where a path goes right, its node's left child is the path's sibling, else the XOR of all
+/// known nodes; in their place stands H(0).
+fn lack(
+    lacking: &mut Option<&mut [PerTree]>,
+    level: usize,
+    alpha: &[u32; TREES],
+    sibling: &PerTree,
+    known: &PerTree,
+    hashed_zero: Block,
+    lanes: Range<usize>,
+) {
+    let Some(lacking) = lacking else { return };
+    for p in lanes {
+        let away_is_left = Block::mask(alpha[p] >> level & 1 == 1);
+        lacking[level][p] = hashed_zero ^ known[p] ^ (away_is_left & (known[p] ^ sibling[p]));
+    }
+}
+
 fn gather(shared: &[Block], t: usize, tile: &mut [Block]) {
     for (line, group) in tile.chunks_exact_mut(LANES).zip(shared.chunks_exact(TREES)) {
         line.copy_from_slice(&group[LANES * t..][..LANES]);
@@ -250,7 +285,7 @@ fn gather(shared: &[Block], t: usize, tile: &mut [Block]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tacit_crypto::Prg;
+    use tacit_crypto::{Prg, gf128};
 
     /// One tree, one node at a time, straight from the definition.
     fn naive_leaves(cipher: &Aes128, delta: Block, root: Block, depth: usize) -> Vec<Block> {
@@ -275,21 +310,8 @@ mod tests {
             let mut trees = HalfTrees::new(depth, key);
             let mut sums = vec![[Block::ZERO; TREES]; depth];
             let mut leaves: Vec<Vec<Block>> = Vec::new();
-            for hold in [3, 1] {
-                trees.hold(hold);
-                let mut held = Vec::new();
-                trees.expand(delta, &roots, TILES, &mut sums, |t, l, sums| {
-                    let len = LANES << depth;
-                    assert_eq!((t, l.len()), (held.len(), hold.min(TILES - t) * len), "depth {depth}");
-                    held.extend(l.chunks(len).map(|l| l.to_vec()));
-                    let left =
-                        |p: usize| l[p..len / 2].iter().step_by(LANES).fold(Block::ZERO, |a, b| a ^ *b);
-                    let last = sums[depth - 1][LANES * t + 1];
-                    assert_eq!(left(1).to_hex(), last.with_lsb(false).to_hex(), "the sums are there");
-                });
-                assert!(hold == 3 || held == leaves, "leaves do not depend on how many are held");
-                leaves = held;
-            }
+            let mut moments = sums.clone();
+            trees.expand(delta, &roots, TILES, &mut sums, Some(&mut moments), |_, l| leaves.push(l.to_vec()));
             for p in 0..TREES {
                 for (i, leaf) in naive_leaves(&Aes128::new(key), delta, roots[p], depth).iter().enumerate() {
                     assert_eq!(leaves[p / 4][4 * i + p % 4].to_hex(), leaf.with_lsb(false).to_hex());
@@ -300,7 +322,19 @@ mod tests {
                 .map(|m| core::array::from_fn(|p| sums[m][p] ^ (delta & Block::mask(alpha[p] >> m & 1 == 0))))
                 .collect();
             let mut punctured = Vec::new();
-            let leaf = trees.expand_punctured(&alpha, &mut keys, TILES, |_, l| punctured.push(l.to_vec()));
+            let mut taken = Moments::new(depth);
+            let leaf = trees.expand_punctured(&alpha, &mut keys, TILES, Some(&mut taken), |_, l| {
+                punctured.push(l.to_vec())
+            });
+            for (level, moments) in moments.iter().enumerate().skip(1) {
+                for p in 0..TREES {
+                    let (n, side) = (1 << level, alpha[p] >> level & 1);
+                    let weight = Block::new((n | alpha[p] & (n - 1)) as u128);
+                    let share = taken.lacking[level][p] ^ (delta & Block::mask(side == 0));
+                    let whole = taken.known[level][p] ^ gf128::mul(weight, share);
+                    assert_eq!(moments[p].to_hex(), whole.to_hex(), "depth {depth}, level {level}, tree {p}");
+                }
+            }
             for p in 0..TREES {
                 for i in 0..1 << depth {
                     let (v, w) = (leaves[p / 4][4 * i + p % 4], punctured[p / 4][4 * i + p % 4]);

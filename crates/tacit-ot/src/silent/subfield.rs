@@ -320,7 +320,7 @@ impl SubfieldReceiver {
             let tiles = noise.chunks(tile_len).enumerate();
             let sum = tiles.fold(Block::ZERO, |sum, (tile, leaves)| sum ^ weights.sum(tile, leaves));
             let expected = self.core.digest(sum ^ spcot::fold_powers(check));
-            spcot::receive_digest_of(channel, NAME, &expected)?;
+            spcot::receive_digest(channel, NAME, &expected)?;
         }
         let count = w.len();
         encode(&code, noise, count, |at, piece| w[at..at + piece.len()].copy_from_slice(piece));
