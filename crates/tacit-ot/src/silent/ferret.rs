@@ -4,7 +4,7 @@
 //!   random-oracle and ideal-permutation models, under LPN with regular noise and, for malicious security, static
 //!   leakage (a cheating sender learns one bit of the noise on average or is caught).
 //! - **Rounds**: an iteration takes two messages, four with the check. **Bytes**: 16·t·(log(N/t) − 1) a lane from the sender
-//!   and an eighth of a byte a level from the receiver; 16 more for a seed and 48 for the check.
+//!   and an eighth of a byte a level from the receiver; 16 more for a seed and 64 for the check.
 //! - **Setup**: correlations from any [`CotSender`]/[`CotReceiver`] pair of the same Δ, KOS as a rule, or a smaller
 //!   Ferret (the two-level setup of section 6.2).
 //!
