@@ -7,7 +7,7 @@
 //! Prints the median of five runs of each set, lanes and security, in ns a correlation; setup is apart.
 
 use std::time::Instant;
-use tacit_crypto::{Block, Prg};
+use tacit_crypto::{Block, Buffer, Prg};
 use tacit_net::{Channel, memory};
 use tacit_ot::silent::ferret::{Config, FerretReceiver, FerretSender, Lanes, Params};
 use tacit_ot::silent::ferret_uni::{FerretUniReceiver, FerretUniSender, UniConfig, UniParams};
@@ -157,13 +157,13 @@ fn measure<S: CotSender, R: CotReceiver>(
     let (bytes, mut times) = memory::run(
         |ch| {
             let mut s = sender(ch, &mut Dealer::new(false)).expect("setup");
-            let mut out = vec![Block::ZERO; count];
+            let mut out = Buffer::zeros(count);
             (0..=RUNS).for_each(|_| s.extend(ch, &mut out).expect("extend"));
             ch.stats().bytes_sent + ch.stats().bytes_received
         },
         |ch| {
             let mut r = receiver(ch, &mut Dealer::new(true)).expect("setup");
-            let mut out = vec![Block::ZERO; count];
+            let mut out = Buffer::zeros(count);
             let run = |_| {
                 let start = Instant::now();
                 r.extend(ch, &mut out).expect("extend");

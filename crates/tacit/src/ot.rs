@@ -1,7 +1,7 @@
 //! Oblivious transfer between two parties: which protocols there are, and running them over any number of channels.
 
 use crate::{Error, Result};
-use tacit_crypto::{BitVec, Block, Prg};
+use tacit_crypto::{BitVec, Block, Buffer, Prg};
 use tacit_net::LinkModel;
 use tacit_net::{Agreement, Channel};
 pub use tacit_ot::convert::{CotToRot, RotToOt};
@@ -11,7 +11,6 @@ use tacit_ot::silent::ferret::{Config as FerretConfig, Params as FerretParams};
 use tacit_ot::silent::ferret_setup;
 use tacit_ot::silent::ferret_uni::{UniConfig, UniParams};
 pub use tacit_ot::{BaseOt, CotReceiver, CotSender, OtReceiver, OtSender, RotReceiver, RotSender, Security};
-use zeroize::{Zeroize, Zeroizing};
 
 /// What kind of OT a run makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -434,6 +433,9 @@ pub enum Sent<'a> {
     Pairs(&'a [[Block; 2]]),
 }
 
+/// Takes a piece of `WIDTH` blocks an OT, and the choices.
+type Take<'a, const WIDTH: usize> = dyn FnMut(&[[Block; WIDTH]], &BitVec) -> Result<()> + 'a;
+
 const PIECE: usize = 1 << 20;
 
 impl Job {
@@ -498,8 +500,10 @@ impl Job {
             Kind::Cot => self.pieces(
                 channels,
                 cots,
-                |cot, channel, out: &mut [Block]| Ok(cot.extend(channel, out).map(|()| BitVec::default())?),
-                &mut |v, _| each(Sent::Cot(delta, v)),
+                |cot, channel, out: &mut [[Block; 1]]| {
+                    Ok(cot.extend(channel, out.as_flattened_mut()).map(|()| BitVec::default())?)
+                },
+                &mut |v, _| each(Sent::Cot(delta, v.as_flattened())),
             ),
             Kind::Rot => self.pieces(
                 channels,
@@ -544,12 +548,13 @@ impl Job {
         prg: &mut Prg,
         each: &mut dyn FnMut(&BitVec, &[Block]) -> Result<()>,
     ) -> Result<()> {
-        let mut each = |messages: &[Block], choices: &BitVec| each(choices, messages);
+        let mut each = |messages: &[[Block; 1]], choices: &BitVec| each(choices, messages.as_flattened());
         match self.kind {
             Kind::Cot => self.pieces(
                 channels,
                 cots,
-                |cot, channel, out: &mut [Block]| {
+                |cot, channel, out: &mut [[Block; 1]]| {
+                    let out = out.as_flattened_mut();
                     cot.extend(channel, out)?;
                     Ok(BitVec::from_lsbs(out))
                 },
@@ -558,15 +563,15 @@ impl Job {
             Kind::Rot => self.pieces(
                 channels,
                 cots.into_iter().map(CotToRot::new).collect(),
-                |rot, channel, out: &mut [Block]| Ok(rot.extend(channel, out)?),
+                |rot, channel, out: &mut [[Block; 1]]| Ok(rot.extend(channel, out.as_flattened_mut())?),
                 &mut each,
             ),
             Kind::Ot => self.pieces(
                 channels,
                 cots.into_iter().map(|cot| (RotToOt::new(CotToRot::new(cot)), prg.fork())).collect(),
-                |(ot, prg), channel, out: &mut [Block]| {
+                |(ot, prg), channel, out: &mut [[Block; 1]]| {
                     let choices = BitVec::random(out.len(), prg);
-                    ot.receive(channel, &choices, out)?;
+                    ot.receive(channel, &choices, out.as_flattened_mut())?;
                     Ok(choices)
                 },
                 &mut each,
@@ -574,24 +579,24 @@ impl Job {
         }
     }
 
-    /// Every lane fills a piece at the same time; then the pieces are handed on in order.
-    fn pieces<S: Send, T: Copy + Default + Send + Zeroize>(
+    /// Every lane fills a piece at the same time, `WIDTH` blocks an OT; then the pieces are handed on in order.
+    fn pieces<S: Send, const WIDTH: usize>(
         &self,
         channels: &mut [Channel],
         states: Vec<S>,
-        fill: impl Fn(&mut S, &mut Channel, &mut [T]) -> Result<BitVec> + Sync,
-        each: &mut dyn FnMut(&[T], &BitVec) -> Result<()>,
+        fill: impl Fn(&mut S, &mut Channel, &mut [[Block; WIDTH]]) -> Result<BitVec> + Sync,
+        each: &mut Take<'_, WIDTH>,
     ) -> Result<()> {
-        struct Lane<'a, S, T: Zeroize> {
+        struct Lane<'a, S> {
             channel: &'a mut Channel,
             state: S,
-            piece: Zeroizing<Vec<T>>,
+            piece: Buffer,
         }
         let share = self.piece(channels.len());
         let mut lanes: Vec<_> = channels
             .iter_mut()
             .zip(states)
-            .map(|(channel, state)| Lane { channel, state, piece: Zeroizing::new(vec![T::default(); share]) })
+            .map(|(channel, state)| Lane { channel, state, piece: Buffer::zeros(share * WIDTH) })
             .collect();
         let mut left = self.count;
         while left > 0 {
@@ -602,12 +607,13 @@ impl Job {
                 sizes.push(size as usize);
             }
             let choices = in_parallel(&mut lanes, |index, lane| {
-                let choices = fill(&mut lane.state, lane.channel, &mut lane.piece[..sizes[index]])?;
+                let piece = &mut lane.piece.as_chunks_mut().0[..sizes[index]];
+                let choices = fill(&mut lane.state, lane.channel, piece)?;
                 lane.channel.flush()?;
                 Ok(choices)
             })?;
             for ((lane, choices), size) in lanes.iter().zip(&choices).zip(sizes) {
-                each(&lane.piece[..size], choices)?;
+                each(&lane.piece.as_chunks().0[..size], choices)?;
             }
         }
         Ok(())

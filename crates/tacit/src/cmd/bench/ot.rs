@@ -6,7 +6,7 @@ use crate::cli::Context;
 use crate::cli::peer::Security;
 use crate::cmd::ot::KindArg;
 use tacit::Result;
-use tacit::crypto::{BitVec, Block, Prg};
+use tacit::crypto::{BitVec, Block, Buffer, Prg};
 use tacit::net::Channel;
 use tacit::ot::{self, AnyReceiver, AnySender, Job, Kind, Tuning};
 use tacit::ot::{CotReceiver, CotSender, CotToRot, OtReceiver, OtSender, RotReceiver, RotSender, RotToOt};
@@ -167,14 +167,26 @@ enum Source {
     RotReceiver(CotToRot<AnyReceiver>),
 }
 
-#[derive(Default)]
 struct Memory {
-    blocks: Vec<Block>,
-    pairs: Vec<[Block; 2]>,
-    /// Of chosen OT: the receiver's choices and its messages, and the sender's.
+    /// Correlations, or messages of random OT, the sender's in pairs.
+    made: Buffer,
+    /// Of chosen OT: the receiver's choices, and its messages or the sender's pairs.
     choices: BitVec,
-    received: Vec<Block>,
-    messages: Vec<[Block; 2]>,
+    chosen: Buffer,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Memory { made: Buffer::zeros(0), choices: BitVec::default(), chosen: Buffer::zeros(0) }
+    }
+}
+
+/// Room for `n` blocks.
+fn room(memory: &mut Buffer, n: usize) -> &mut [Block] {
+    if memory.len() != n {
+        *memory = Buffer::zeros(n);
+    }
+    memory
 }
 
 impl Lane {
@@ -204,35 +216,27 @@ impl Lane {
     }
 
     fn run(&mut self, kind: Kind, channel: &mut Channel, n: usize, inputs: &mut dyn FnMut()) -> Result<()> {
-        let Memory { blocks, pairs, choices, received, messages } = &mut self.memory;
+        let Memory { made, choices, chosen } = &mut self.memory;
         match &mut self.source {
-            Source::CotSender(cot) => {
-                blocks.resize(n, Block::ONE);
-                cot.extend(channel, blocks)?;
-            }
-            Source::CotReceiver(cot) => {
-                blocks.resize(n, Block::ONE);
-                cot.extend(channel, blocks)?;
-            }
+            Source::CotSender(cot) => cot.extend(channel, room(made, n))?,
+            Source::CotReceiver(cot) => cot.extend(channel, room(made, n))?,
             Source::RotSender(rot) => {
-                pairs.resize(n, [Block::ONE; 2]);
+                let pairs = room(made, 2 * n).as_chunks_mut().0;
                 rot.extend(channel, pairs)?;
                 if kind == Kind::Ot {
                     inputs();
-                    messages.resize(n, [Block::ONE; 2]);
+                    let messages = room(chosen, 2 * n).as_chunks().0;
                     RotToOt::new(Made(pairs, BitVec::default())).send(channel, messages)?;
                 }
             }
             Source::RotReceiver(rot) => {
-                blocks.resize(n, Block::ONE);
-                let random = rot.extend(channel, blocks)?;
+                let random = rot.extend(channel, room(made, n))?;
                 if kind == Kind::Ot {
                     inputs();
                     if choices.is_empty() {
                         *choices = BitVec::random(n, &mut Prg::from_os());
                     }
-                    received.resize(n, Block::ONE);
-                    RotToOt::new(Made(blocks, random)).receive(channel, choices, received)?;
+                    RotToOt::new(Made(made, random)).receive(channel, choices, room(chosen, n))?;
                 }
             }
         }
