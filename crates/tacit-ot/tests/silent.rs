@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{assert_correlated, prg};
+use common::{assert_correlated, assert_random_choices, prg};
 use tacit_crypto::{BitVec, Block};
 use tacit_net::Channel;
 use tacit_ot::convert::{CotToRot, RotToOt};
@@ -53,21 +53,7 @@ fn correlate(config: Config, sizes: &[usize]) {
     assert_correlated(delta, &v, &w);
     let distinct: std::collections::HashSet<_> = v.iter().take(5000).map(|b| b.to_u128()).collect();
     assert_eq!(distinct.len(), v.len().min(5000), "rows repeat");
-    statistics(&w);
-}
-
-/// Balance of the choice bits, of neighbours and of strides.
-fn statistics(w: &[Block]) {
-    if w.len() < 10_000 {
-        return;
-    }
-    let bits = BitVec::from_lsbs(w);
-    for stride in [0, 1, 2, 3, 64, 1024] {
-        let n = w.len() - stride;
-        let ones = (0..n).filter(|&i| bits.get(i) ^ (stride > 0 && bits.get(i + stride))).count();
-        let deviation = (ones as f64 - n as f64 / 2.0).abs() / (n as f64 / 4.0).sqrt();
-        assert!(deviation < 6.0, "stride {stride}: {deviation} standard deviations");
-    }
+    assert_random_choices(&w);
 }
 
 #[test]

@@ -56,3 +56,18 @@ pub fn assert_correlated(delta: Block, v: &[Block], w: &[Block]) {
         assert!(*w == *v ^ (delta & Block::mask(w.lsb())), "wrong correlation at {j}");
     }
 }
+
+/// The choice bits, which are the lowest of `w`: balance of them, and of their sums with neighbours and at strides. For
+/// ten thousand or more.
+pub fn assert_random_choices(w: &[Block]) {
+    if w.len() < 10_000 {
+        return;
+    }
+    let bits = BitVec::from_lsbs(w);
+    for stride in [0, 1, 2, 3, 64, 1024] {
+        let n = w.len() - stride;
+        let ones = (0..n).filter(|&i| bits.get(i) ^ (stride > 0 && bits.get(i + stride))).count();
+        let deviation = (ones as f64 - n as f64 / 2.0).abs() / (n as f64 / 4.0).sqrt();
+        assert!(deviation < 6.0, "stride {stride}: {deviation} standard deviations");
+    }
+}
