@@ -309,9 +309,8 @@ fn dual_lpn(config: SilentConfig, share: u64, kind: Kind) -> Cost {
     let runs = share.div_ceil(largest.max(1)).max(1) as f64;
     let each = share.min(largest);
     let cots = config.base_cots(each as usize);
-    let mut cost = Cost::of_extension(cots as f64, config.security);
-    let extension = if config.security == Security::Malicious { kos::bytes } else { iknp::bytes };
-    cost.awaited = extension(cots) as f64 + config.bytes(each as usize) as f64;
+    let mut cost = Cost::of_source(cots as f64, config.security);
+    cost.awaited += config.bytes(each as usize) as f64;
     cost.ns += SILENT_RUN_NS
         + each.max(1 << 14) as f64
             * match config.code {
@@ -319,9 +318,9 @@ fn dual_lpn(config: SilentConfig, share: u64, kind: Kind) -> Cost {
                 Code::QuasiCyclic => SILENT_QUASI_CYCLIC_NS,
             };
     cost.trips += if config.security == Security::Malicious { 1.4 } else { 0.4 };
-    // Before the first, the parties exchange parameters and seeds.
+    // Along with the base OTs, the parties exchange parameters and seeds.
     let awaited = runs * cost.awaited + 64.0;
-    Cost { ns: runs * cost.ns, awaited, trips: runs * cost.trips + 0.5, ..cost }
+    Cost { ns: runs * cost.ns, awaited, trips: runs * cost.trips, ..cost }
 }
 
 /// Random from correlated OT, for each: the part that does not hide behind the rest.

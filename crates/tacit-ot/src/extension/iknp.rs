@@ -8,6 +8,7 @@
 //!   takes t_0 = r, which makes q_0 = t_0 ⊕ Δ_0·r = 0: column 0 needs no seeds and does not travel. The other 127 bits
 //!   of Δ are uniform. A receiver that knows Δ_0 = 1 would know q_0 in any case, so nothing is given away by fixing it.
 
+use super::Setup;
 use super::columns::{Direct, Each, ReceiverColumns, Rows, Scratch, SenderColumns, scratch, stride_for};
 use crate::{
     BaseOt, ChosenCotReceiver, ChosenCotSender, CotReceiver, CotSender, Error, Rest, Result, RotReceiver,
@@ -200,9 +201,16 @@ pub struct IknpSender {
 impl IknpSender {
     /// Sets up from a base OT, in which this side receives.
     pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Self> {
+        Self::begin(channel, base, prg)?(channel)
+    }
+
+    /// Begins [`setup`](Self::setup), which the receiver begins likewise; see [`BaseOt::begin_receive`].
+    pub fn begin(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Setup<Self>> {
         let (delta, rest) = sender_seeds(channel, base, prg)?;
-        let seeds = rest(channel)?;
-        Ok(IknpSender { cote: CoteSender::new(delta, &seeds), failed: false })
+        let delta = Zeroizing::new(delta);
+        Ok(Box::new(move |channel| {
+            Ok(IknpSender { cote: CoteSender::new(*delta, &rest(channel)?), failed: false })
+        }))
     }
 
     /// Sets up from random OT; its random choices become Δ.
@@ -273,8 +281,13 @@ pub struct IknpReceiver {
 impl IknpReceiver {
     /// Sets up from a base OT, in which this side sends.
     pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Self> {
-        let seeds = receiver_seeds(channel, base, prg)?(channel)?;
-        Ok(Self::with(CoteReceiver::new(&seeds), prg.fork()))
+        Self::begin(channel, base, prg)?(channel)
+    }
+
+    /// Begins [`setup`](Self::setup); see [`BaseOt::begin_send`].
+    pub fn begin(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Setup<Self>> {
+        let (rest, prg) = (receiver_seeds(channel, base, prg)?, prg.fork());
+        Ok(Box::new(move |channel| Ok(Self::with(CoteReceiver::new(&rest(channel)?), prg))))
     }
 
     /// Sets up from random OT, in which this side sends.

@@ -137,8 +137,7 @@ fn require_seeds(n: usize) -> Result<()> {
     if n == SEEDS { Ok(()) } else { Err(Error::Usage { protocol: "kos", what: "another number of seeds" }) }
 }
 
-/// What is left of a setup whose base OTs have begun; it only receives.
-pub type Setup<C> = Box<dyn FnOnce(&mut Channel) -> Result<C> + Send>;
+pub use super::Setup;
 
 /// The weights of a batch with `data` blocks: the stream of χ, and 1 for the sacrificed block.
 pub(super) fn weights(challenge: Block, data: usize, out: &mut Vec<Block>) {

@@ -43,3 +43,6 @@ pub mod parallel;
 pub use iknp::{IknpReceiver, IknpSender};
 pub use kos::{KosReceiver, KosSender};
 pub use oos::{OosReceiver, OosSender};
+
+/// What is left of a setup whose base OTs have begun; it only receives.
+pub type Setup<C> = Box<dyn FnOnce(&mut tacit_net::Channel) -> crate::Result<C> + Send>;

@@ -8,6 +8,8 @@
 //! - **Messages** of a request, whatever its size: t·ℓ base correlations, one correction of 16 bytes a tree level from
 //!   the second on, and with malicious security a check of 64 bytes; about 110 kB in total for 10^7 correlations, base
 //!   OTs included.
+//! - **Rounds** from nothing: five messages in turn (base OTs that cross, base correlations, corrections, the check's opening
+//!   and its digest), three where the peer is semi-honest.
 //!
 //! Deviations from the paper, each of which keeps its proof: half-trees (2022/1431) in place of GGM trees, since with
 //! p = 2 all noise values are 1 and the trees' sums are then Δ itself; base correlations of the same Δ in place of base
@@ -19,6 +21,7 @@ use super::ferret::Spent;
 use super::half_tree::HalfTrees;
 use super::source::{self, SourceReceiver, SourceSender};
 use super::spcot::{self, CheckMessage, SEGMENT, Shape, Trees, Weights};
+use crate::extension::Setup;
 use crate::{BaseOt, CotReceiver, CotSender, Result, Security};
 use tacit_crypto::ggm::LANES;
 use tacit_crypto::transcript::Transcript;
@@ -205,13 +208,20 @@ impl Drop for Core {
 
 impl Core {
     /// Agrees on seed and parameters; `Error::Malformed` when the peer's parameters differ.
-    fn agree(channel: &mut Channel, config: Config, prg: &mut Prg, sends: bool) -> Result<Self> {
-        let mut context = Transcript::new("tacit silent bcgikrs19 v2");
+    fn agree<S>(
+        channel: &mut Channel,
+        config: Config,
+        source: Setup<S>,
+        prg: &mut Prg,
+        sends: bool,
+    ) -> Result<(Self, S)> {
+        let mut context = Transcript::new("tacit silent bcgikrs19 v3");
         context.append("session", &channel.session_id().0);
         context.append("code", config.code.name().as_bytes());
         context.append_u64("malicious", (config.security == Security::Malicious) as u64);
-        source::agree(channel, &mut context, prg, sends, NAME)?;
-        Ok(Core { config, context, run: 0, streams: 0, left: Vec::new(), spent: Spent::default() })
+        let source = source::agree(channel, source, &mut context, prg, sends, NAME)?;
+        let spent = Spent::default();
+        Ok((Core { config, context, run: 0, streams: 0, left: Vec::new(), spent }, source))
     }
 
     /// Another stream: its trees and codes have seeds of their own.
@@ -322,8 +332,9 @@ impl SilentSender {
     ///
     /// Errors: those of the link and the base OT; `Usage` for a base OT that protects less than the configuration.
     pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg, config: Config) -> Result<Self> {
-        let source = SourceSender::setup(channel, base, prg, config.security)?;
-        Ok(SilentSender { core: Core::agree(channel, config, prg, true)?, source, prg: prg.fork() })
+        let source = SourceSender::begin(channel, base, prg, config.security)?;
+        let (core, source) = Core::agree(channel, config, source, prg, true)?;
+        Ok(SilentSender { core, source, prg: prg.fork() })
     }
 
     /// An independent stream with the same Δ, for another channel; the receiver forks in step. When one stream
@@ -362,8 +373,9 @@ impl SilentReceiver {
     ///
     /// Errors: as for [`SilentSender::setup`].
     pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg, config: Config) -> Result<Self> {
-        let source = SourceReceiver::setup(channel, base, prg, config.security)?;
-        Ok(SilentReceiver { core: Core::agree(channel, config, prg, false)?, source, prg: prg.fork() })
+        let source = SourceReceiver::begin(channel, base, prg, config.security)?;
+        let (core, source) = Core::agree(channel, config, source, prg, false)?;
+        Ok(SilentReceiver { core, source, prg: prg.fork() })
     }
 
     /// An independent stream, for another channel; the sender forks in step.

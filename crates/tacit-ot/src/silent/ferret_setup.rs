@@ -145,8 +145,8 @@ impl Cost {
         Cost { ns: n * KOS_NS, alone: 0.0, awaited: n * KOS_BYTES, streamed: 0.0, trips }
     }
 
-    /// `n` correlations for a setup: KOS takes one message there.
-    fn of_source(n: f64, security: Security) -> Cost {
+    /// `n` correlations for a setup or for silent OT: KOS takes one message there.
+    pub fn of_source(n: f64, security: Security) -> Cost {
         let cost = Cost::of_extension(n, security);
         match security {
             Security::SemiHonest => cost,

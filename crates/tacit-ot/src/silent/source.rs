@@ -1,32 +1,36 @@
 //! What silent protocols start from: parameters that both sides agree on, and correlated OTs by IKNP, or by KOS where the
 //! peer may be malicious.
 
-use crate::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender};
+use crate::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender, Setup};
 use crate::{BaseOt, CotReceiver, CotSender, Error, Result, Security};
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{Block, Prg};
 use tacit_net::Channel;
 
-/// Compares what `context` holds with the peer's, and appends a seed of each side, the sender's first.
+/// Ends a source's setup, and meanwhile compares what `context` holds with the peer's, and appends a seed of each side, the
+/// sender's first.
 ///
-/// Errors: those of the link; `Malformed` when the peer's parameters are others.
-pub(crate) fn agree(
+/// Errors: those of the link and the base OT; `Malformed` when the peer's parameters are others.
+pub(crate) fn agree<S>(
     channel: &mut Channel,
+    source: Setup<S>,
     context: &mut Transcript,
     prg: &mut Prg,
     sends: bool,
     protocol: &'static str,
-) -> Result<()> {
+) -> Result<S> {
     let digest = context.clone().challenge_block("parameters");
     let mine = prg.block();
+    // Along with the base OTs' first message, where theirs cross.
     channel.send_blocks(&[digest, mine])?;
+    let source = source(channel)?;
     let mut theirs = [Block::ZERO; 2];
     channel.recv_blocks(&mut theirs)?;
     if theirs[0] != digest {
         return Err(Error::Malformed { protocol, what: "the peer uses another code, field or security" });
     }
     context.append_blocks("seeds", &if sends { [mine, theirs[1]] } else { [theirs[1], mine] });
-    Ok(())
+    Ok(source)
 }
 
 macro_rules! source {
@@ -37,15 +41,22 @@ macro_rules! source {
         }
 
         impl $name {
-            pub(crate) fn setup(
+            /// Begins the setup. KOS takes its weights from a hash, so that a request is one message.
+            pub(crate) fn begin(
                 channel: &mut Channel,
                 base: &dyn BaseOt,
                 prg: &mut Prg,
                 security: Security,
-            ) -> Result<Self> {
+            ) -> Result<Setup<Self>> {
                 Ok(match security {
-                    Security::SemiHonest => $name::SemiHonest($iknp::setup(channel, base, prg)?.into()),
-                    Security::Malicious => $name::Malicious($kos::setup(channel, base, prg)?.into()),
+                    Security::SemiHonest => {
+                        let rest = $iknp::begin(channel, base, prg)?;
+                        Box::new(|channel| Ok($name::SemiHonest(rest(channel)?.into())))
+                    }
+                    Security::Malicious => {
+                        let rest = $kos::begin_by_hash(channel, base, prg)?;
+                        Box::new(|channel| Ok($name::Malicious(rest(channel)?.into())))
+                    }
                 })
             }
 

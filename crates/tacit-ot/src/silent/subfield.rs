@@ -20,6 +20,7 @@ use super::ferret::Spent;
 use super::half_tree::HalfTrees;
 use super::source::{self, SourceReceiver, SourceSender};
 use super::spcot::{self, CheckMessage, Shape, Trees, Weights};
+use crate::extension::Setup;
 use crate::{BaseOt, CotReceiver, CotSender, Error, Result, Security, VoleReceiver, VoleSender};
 use tacit_crypto::aes::Aes128;
 use tacit_crypto::ggm::{LANES, ccr_keyed_into};
@@ -107,19 +108,20 @@ struct Run {
 }
 
 impl Core {
-    fn agree(
+    fn agree<S>(
         channel: &mut Channel,
         field: Subfield,
         security: Security,
+        source: Setup<S>,
         prg: &mut Prg,
         sends: bool,
-    ) -> Result<Self> {
-        let mut context = Transcript::new("tacit silent subfield vole v2");
+    ) -> Result<(Self, S)> {
+        let mut context = Transcript::new("tacit silent subfield vole v3");
         context.append("session", &channel.session_id().0);
         context.append_u64("degree", field.degree as u64);
         context.append_u64("malicious", (security == Security::Malicious) as u64);
-        source::agree(channel, &mut context, prg, sends, NAME)?;
-        Ok(Core { field, security, context, run: 0, spent: Spent::default() })
+        let source = source::agree(channel, source, &mut context, prg, sends, NAME)?;
+        Ok((Core { field, security, context, run: 0, spent: Spent::default() }, source))
     }
 
     fn begin(&mut self, count: usize) -> Run {
@@ -195,8 +197,8 @@ impl SubfieldSender {
         field: Subfield,
         security: Security,
     ) -> Result<Self> {
-        let core = Core::agree(channel, field, security, prg, true)?;
-        let source = SourceSender::setup(channel, base, prg, security)?;
+        let source = SourceSender::begin(channel, base, prg, security)?;
+        let (core, source) = Core::agree(channel, field, security, source, prg, true)?;
         Ok(SubfieldSender { core, source, prg: prg.fork() })
     }
 
@@ -260,8 +262,8 @@ impl SubfieldReceiver {
         field: Subfield,
         security: Security,
     ) -> Result<Self> {
-        let core = Core::agree(channel, field, security, prg, false)?;
-        let source = SourceReceiver::setup(channel, base, prg, security)?;
+        let source = SourceReceiver::begin(channel, base, prg, security)?;
+        let (core, source) = Core::agree(channel, field, security, source, prg, false)?;
         Ok(SubfieldReceiver { core, source, prg: prg.fork() })
     }
 

@@ -16,6 +16,7 @@
 use super::cope::{CopeReceiver, CopeSender, element};
 use super::reverse::{self, chosen_messages, chosen_pairs};
 use crate::convert::CotToRot;
+use crate::extension::Setup;
 use crate::silent::bcgikrs19::{LARGEST_RUN, Noise};
 use crate::silent::code::FieldAccumulate;
 use crate::silent::pprf::{Ggm, Leaves, Line, Punctured, equal};
@@ -50,13 +51,19 @@ struct Run<F> {
 }
 
 impl<F: Field> Core<F> {
-    fn agree(channel: &mut Channel, prg: &mut Prg, security: Security, sends: bool) -> Result<Self> {
-        let mut context = Transcript::new("tacit silent vole v3");
+    fn agree<S>(
+        channel: &mut Channel,
+        source: Setup<S>,
+        prg: &mut Prg,
+        security: Security,
+        sends: bool,
+    ) -> Result<(Self, CotToRot<S>)> {
+        let mut context = Transcript::new("tacit silent vole v4");
         context.append("session", &channel.session_id().0);
         context.append("field", F::NAME.as_bytes());
         context.append_u64("malicious", (security == Security::Malicious) as u64);
-        source::agree(channel, &mut context, prg, sends, NAME)?;
-        Ok(Core { context, run: 0, spent: false, field: PhantomData })
+        let source = source::agree(channel, source, &mut context, prg, sends, NAME)?;
+        Ok((Core { context, run: 0, spent: false, field: PhantomData }, CotToRot::new(source)))
     }
 
     fn begin(&mut self, count: usize) -> Run<F> {
@@ -158,8 +165,8 @@ impl<F: Field> SilentVoleSender<F> {
         delta: F,
         security: Security,
     ) -> Result<Self> {
-        let core = Core::agree(channel, prg, security, true)?;
-        let rot = CotToRot::new(SourceSender::setup(channel, base, prg, security)?);
+        let source = SourceSender::begin(channel, base, prg, security)?;
+        let (core, rot) = Core::agree(channel, source, prg, security, true)?;
         let cope = match security {
             Security::SemiHonest => None,
             Security::Malicious => Some(CopeSender::setup(channel, base, prg, delta)?),
@@ -267,8 +274,8 @@ impl<F: Field> SilentVoleReceiver<F> {
         prg: &mut Prg,
         security: Security,
     ) -> Result<Self> {
-        let core = Core::agree(channel, prg, security, false)?;
-        let rot = CotToRot::new(SourceReceiver::setup(channel, base, prg, security)?);
+        let source = SourceReceiver::begin(channel, base, prg, security)?;
+        let (core, rot) = Core::agree(channel, source, prg, security, false)?;
         let cope = match security {
             Security::SemiHonest => None,
             Security::Malicious => Some(CopeReceiver::setup::<F>(channel, base, prg)?),
