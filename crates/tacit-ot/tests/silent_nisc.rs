@@ -32,6 +32,7 @@ fn two_senders_answer_one_key_by_files() {
         (Code::Linear, Security::SemiHonest, 20_000),
         (Code::QuasiCyclic, Security::SemiHonest, 77),
         (Code::QuasiCyclic, Security::SemiHonest, 1_000_001),
+        (Code::Linear, Security::Malicious, 1_000_001),
     ] {
         let (receiver, public) =
             ReceiverKey::generate(params(code, security, count), CONTEXT, &mut prg(1)).unwrap();
@@ -61,13 +62,16 @@ fn two_senders_answer_one_key_by_files() {
 
 #[test]
 fn two_messages_over_a_channel() {
-    for code in [Code::Linear, Code::QuasiCyclic] {
+    let codes = [Code::Linear, Code::QuasiCyclic];
+    for (code, security) in
+        codes.into_iter().flat_map(|code| [Security::SemiHonest, Security::Malicious].map(|s| (code, s)))
+    {
         let (count, runs) = (5000, 10);
         let sent = messages(count, 5);
         let choices = BitVec::random(count, &mut prg(6));
         let (pairs, (bits, rots, got)) = common::run(
             |ch| {
-                let mut s = TwoRound::new(code, Security::Malicious, &mut prg(7));
+                let mut s = TwoRound::new(code, security, &mut prg(7));
                 let mut pairs = vec![[Block::ZERO; 2]; 100 * runs];
                 for pairs in pairs.chunks_mut(100) {
                     RotSender::extend(&mut s, ch, pairs)?;
@@ -77,7 +81,7 @@ fn two_messages_over_a_channel() {
                 Ok(pairs)
             },
             |ch| {
-                let mut r = TwoRound::new(code, Security::Malicious, &mut prg(8));
+                let mut r = TwoRound::new(code, security, &mut prg(8));
                 let (mut rots, mut got) = (vec![Block::ZERO; 100 * runs], vec![Block::ZERO; count]);
                 let mut bits = Vec::new();
                 for rots in rots.chunks_mut(100) {

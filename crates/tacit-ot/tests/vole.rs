@@ -3,6 +3,7 @@
 mod common;
 
 use common::prg;
+use proptest::prelude::*;
 use tacit_crypto::field::{F61, F128, Field};
 use tacit_crypto::{Block, Prg};
 use tacit_net::{Channel, memory};
@@ -52,18 +53,30 @@ fn correlate<F: Field>(seed: u128, sizes: &[usize], security: Security) {
     assert!(distinct(&u) == total && distinct(&v) == total && distinct(&w) == total, "values repeat");
 }
 
-#[test]
-fn random_correlations_over_both_primes() {
-    for seed in 0..3 {
-        let sizes: Vec<usize> = (0..3).map(|_| prg(seed).below(2000) as usize).chain([1, 0]).collect();
-        for security in [Security::SemiHonest, Security::Malicious] {
-            correlate::<F61>(10 * seed, &sizes, security);
-            correlate::<F128>(10 * seed + 5, &sizes, security);
-        }
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    #[test]
+    fn any_requests_correlate_over_both_primes(
+        seed: u64,
+        sizes in proptest::collection::vec(0usize..2000, 1..5),
+        malicious: bool,
+    ) {
+        let security = if malicious { Security::Malicious } else { Security::SemiHonest };
+        correlate::<F61>(seed as u128, &sizes, security);
+        correlate::<F128>(seed as u128, &sizes, security);
     }
+}
+
+#[test]
+fn one_ten_requests_and_a_million_over_both_primes() {
     let ten: Vec<usize> = (1..=10).map(|i| 37 * i).collect();
-    correlate::<F61>(76, &ten, Security::SemiHonest);
-    correlate::<F128>(77, &ten, Security::Malicious);
+    for security in [Security::SemiHonest, Security::Malicious] {
+        correlate::<F61>(75, &[1, 1000], security);
+        correlate::<F128>(74, &[1, 1000], security);
+        correlate::<F61>(76, &ten, security);
+        correlate::<F128>(77, &ten, security);
+    }
     correlate::<F61>(78, &[1_000_001], Security::Malicious);
     correlate::<F128>(79, &[1_000_001], Security::SemiHonest);
 }
@@ -104,8 +117,10 @@ fn chosen<F: Field>(security: Security) {
 
 #[test]
 fn reverse_vole_of_chosen_inputs() {
-    chosen::<F61>(Security::SemiHonest);
-    chosen::<F128>(Security::Malicious);
+    for security in [Security::SemiHonest, Security::Malicious] {
+        chosen::<F61>(security);
+        chosen::<F128>(security);
+    }
 }
 
 #[test]

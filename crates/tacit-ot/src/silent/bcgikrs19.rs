@@ -459,9 +459,11 @@ impl CotReceiver for SilentReceiver {
 
 #[cfg(test)]
 mod tests {
+    use super::super::spcot::SenderTrees;
     use super::*;
     use crate::Error;
     use crate::base;
+    use core::sync::atomic::{AtomicU32, Ordering};
     use tacit_net::{LinkModel, Party, SessionId, memory};
 
     const CONFIGS: [Config; 2] = [malicious(Code::QuasiCyclic), malicious(Code::Linear)];
@@ -470,14 +472,46 @@ mod tests {
         Config { code, security: Security::Malicious }
     }
 
-    /// What a sender does to its corrections and to its digest, and the Δ that it uses in its trees.
+    /// What a sender does to its corrections, to the leaves of a tile that it weighs and to its digest, and the Δ that it
+    /// uses in its trees.
     struct Cheater<'a> {
         corrections: &'a (dyn Fn(&mut [Block]) + Sync),
+        leaves: &'a (dyn Fn(usize, &mut [Block]) + Sync),
         digest: &'a (dyn Fn(&mut [u8; 32]) + Sync),
         delta: Block,
+        /// Gets the receiver's points before it weighs.
+        points: &'a (dyn Fn(&[u32]) + Sync),
     }
 
-    const HONEST: Cheater<'static> = Cheater { corrections: &|_| {}, digest: &|_| {}, delta: Block::ZERO };
+    const HONEST: Cheater<'static> = Cheater {
+        corrections: &|_| {},
+        leaves: &|_, _| {},
+        digest: &|_| {},
+        delta: Block::ZERO,
+        points: &|_| {},
+    };
+
+    /// Trees with a cheater's leaves.
+    struct Claimed<'a>(SenderTrees, &'a (dyn Fn(usize, &mut [Block]) + Sync));
+
+    impl Trees for Claimed<'_> {
+        fn shape(&self) -> Shape {
+            self.0.shape()
+        }
+
+        fn expand_tiles(
+            &self,
+            expander: &mut HalfTrees,
+            first: usize,
+            tiles: usize,
+            each: &mut dyn FnMut(usize, &mut [Block]),
+        ) {
+            self.0.expand_tiles(expander, first, tiles, &mut |tile, leaves| {
+                (self.1)(tile, leaves);
+                each(tile, leaves);
+            });
+        }
+    }
 
     impl Cheater<'_> {
         /// One run, following the protocol but for that.
@@ -503,6 +537,7 @@ mod tests {
             ch.flush()?;
             let opening = CheckMessage::receive(ch)?;
             let weights = Weights::new(opening.seed, shape);
+            let trees = Claimed(trees, self.leaves);
             let (_, sum) = expand(&trees, &mut expander, &*code, layout, Some(&weights));
             let value = sum ^ opening.sender_mask(s.source.delta(), check);
             let mut digest = spcot::check_digest(&s.core.context, s.core.run, value);
@@ -525,6 +560,7 @@ mod tests {
                     let mut r = SilentReceiver::setup(ch, &*base::default(), &mut prg, config)?;
                     let mut fork = r.fork();
                     let mut out = [Block::ONES; 9];
+                    (self.points)(&config.code.noise(Core::run_size(1)).points(&mut r.prg.clone()));
                     let result = CotReceiver::extend(&mut r, ch, &mut out);
                     if result.is_err() {
                         assert!(out == [Block::ZERO; 9], "something was left");
@@ -560,6 +596,34 @@ mod tests {
             assert!(Cheater { corrections: &one, ..HONEST }.is_caught(config, 3));
             assert!(Cheater { delta: Block::new(2), ..HONEST }.is_caught(config, 4));
             assert!(Cheater { digest: &|d| d[0] ^= 0x80, ..HONEST }.is_caught(config, 5));
+        }
+    }
+
+    /// A bent correction of the last level bends the punctured leaf and its sibling: a sender that knows their place up to
+    /// one bit learns that bit, or is caught. Here all but one are told to it.
+    #[test]
+    fn guessing_one_bit_of_a_point_succeeds_half_of_the_time() {
+        const TRIALS: u128 = 32;
+        for config in CONFIGS {
+            let depth = config.code.shape(SMALL / 2).depth;
+            let error = Block::new(0x1234_5678 << 40);
+            let bend = |m: &mut [Block]| m[LANES * (depth - 2)] ^= error;
+            let mut passed = 0;
+            for trial in 0..TRIALS {
+                let point = AtomicU32::new(0);
+                let claim = |tile: usize, leaves: &mut [Block]| {
+                    let guess = point.load(Ordering::SeqCst) as usize & !1;
+                    for leaf in [guess, guess ^ 1 << (depth - 1)].into_iter().filter(|_| tile == 0) {
+                        leaves[LANES * leaf] ^= error;
+                    }
+                };
+                let told = |points: &[u32]| point.store(points[0], Ordering::SeqCst);
+                let cheater = Cheater { corrections: &bend, leaves: &claim, points: &told, ..HONEST };
+                let caught = cheater.is_caught(config, 100 + trial);
+                assert_eq!(caught, point.load(Ordering::SeqCst) & 1 == 1, "trial {trial}");
+                passed += !caught as usize;
+            }
+            assert!((8..=24).contains(&passed), "{passed} of {TRIALS} guesses were right");
         }
     }
 

@@ -458,7 +458,7 @@ mod tests {
 
     /// Whether a sender's changed message is caught; nothing comes out then, and nothing later.
     fn caught<F: Field>(seed: u128, change: impl FnOnce(&mut [Block]) + Send) -> bool {
-        let (_, result) = memory::run(
+        let (sent, result) = memory::run(
             |ch| sender::<F>(ch, seed)?.run_with(ch, &mut [F::ZERO; 5], change),
             |ch| {
                 let mut r = receiver::<F>(ch, seed)?;
@@ -471,20 +471,21 @@ mod tests {
                 result
             },
         );
-        // The honest side of a failed comparison of ours may be told of it by the peer's closing the link.
+        // Of a comparison that fails, the sender may see it first, and close the link.
         match result {
-            Err(Error::Net(_)) => true,
+            Err(Error::Net(_)) => cheated(sent),
             other => cheated(other),
         }
     }
 
     #[test]
     fn a_sender_that_guesses_a_bit_of_a_position_is_right_half_of_the_time() {
-        let trials = 40;
+        let trials = 100;
         let passed = (0..trials)
             .filter(|i| !caught::<F61>(10 * *i as u128, |m| m[i * 67 % 3000] ^= Block::new(2)))
             .count();
-        assert!((2..=38).contains(&passed), "{passed} of {trials} guesses were right");
+        // 50 expected, with a standard deviation of 5.
+        assert!((30..=70).contains(&passed), "{passed} of {trials} guesses were right");
     }
 
     #[test]
@@ -528,6 +529,6 @@ mod tests {
             assert_eq!(cheated(s), delta::<F61>(trial).to_block().bit(bit), "trial {trial}");
             passed += !delta::<F61>(trial).to_block().bit(bit) as usize;
         }
-        assert!((2..=38).contains(&passed), "{passed} of {trials} guesses were right");
+        assert!((8..=32).contains(&passed), "{passed} of {trials} guesses were right");
     }
 }
