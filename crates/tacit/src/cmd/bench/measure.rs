@@ -1,9 +1,9 @@
 //! Two processes that run a job in step, and what each of them measures.
 
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tacit::Result;
-use tacit::net::{Channel, Stats};
+use tacit::net::{Channel, Party, Stats};
 use tacit::ot::in_parallel;
 
 /// What one side measured.
@@ -111,14 +111,37 @@ pub fn measure_phases<S: Send>(
     Ok(side)
 }
 
-/// Both sides arrive here before either goes on.
+/// Both sides arrive here before either goes on, and go on at the same moment: the first party says when, and waits for as
+/// long as its word is on the way. Otherwise the one that had ended first would begin by a link's delay later or earlier.
 fn meet(channels: &mut [Channel]) -> Result<()> {
-    for channel in channels {
+    for channel in channels.iter_mut() {
         channel.send_u64(0)?;
         channel.recv_u64()?;
     }
+    let Some(channel) = channels.first_mut() else { return Ok(()) };
+    if channel.party() == Party::Second {
+        channel.recv_u64()?;
+        channel.send_u64(0)?;
+        channel.flush()?;
+        channel.recv_u64()?;
+        return Ok(());
+    }
+    let start = Instant::now();
+    channel.send_u64(0)?;
+    channel.recv_u64()?;
+    let delay = start.elapsed() / 2;
+    let said = Instant::now();
+    channel.send_u64(0)?;
+    channel.flush()?;
+    std::thread::sleep(delay.saturating_sub(WAKING));
+    while said.elapsed() < delay {
+        std::hint::spin_loop();
+    }
     Ok(())
 }
+
+/// A sleeping thread wakes so much late; the rest is waited for awake.
+const WAKING: Duration = Duration::from_millis(1);
 
 fn total(channels: &[Channel]) -> Stats {
     channels.iter().fold(Stats::default(), |mut sum, channel| {
