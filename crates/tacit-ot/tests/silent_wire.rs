@@ -31,8 +31,17 @@ use tacit_ot::{
 const N: usize = 40;
 const MALICIOUS: Security = Security::Malicious;
 const TINY: ferret::Params = ferret::Params { name: "tiny", k: 256, t: 21, depth: 7, security_bits: 0 };
-const TINY_UNI: UniParams =
-    UniParams { name: "tiny", k: 256, t: 26, m: 39, q: 40, depth: 7, level: 2, security_bits: 0 };
+const TINY_UNI: UniParams = UniParams {
+    name: "tiny",
+    k: 256,
+    t: 26,
+    m: 39,
+    q: 40,
+    depth: 7,
+    level: 2,
+    lanes: Lanes::One,
+    security_bits: 0,
+};
 
 type Side = Box<dyn Fn(&mut Channel, u128) -> Result<Vec<Block>> + Sync>;
 
@@ -97,10 +106,10 @@ fn ferret() -> [Protocol; 3] {
     [on_demand("ferret", Lanes::One), on_demand("ferret by four lanes", Lanes::Four), ahead]
 }
 
-fn ferret_uni() -> Protocol {
-    let config = UniConfig { params: TINY_UNI, security: MALICIOUS };
+fn ferret_uni(name: &'static str, lanes: Lanes) -> Protocol {
+    let config = UniConfig { params: UniParams { lanes, ..TINY_UNI }, security: MALICIOUS };
     cot(
-        "ferret-uni",
+        name,
         move |ch, seed| Ok(uni_senders(ch, &Dealer(1), &mut prg(seed), config, 1)?.remove(0)),
         move |ch, seed| Ok(uni_receivers(ch, &Dealer(1), &mut prg(seed), config, 1)?.remove(0)),
     )
@@ -220,7 +229,8 @@ fn one_of_many(name: &'static str, p: usize) -> Protocol {
 fn protocols() -> Vec<Protocol> {
     let mut all: Vec<Protocol> = ferret().into();
     all.extend([
-        ferret_uni(),
+        ferret_uni("ferret-uni", Lanes::One),
+        ferret_uni("ferret-uni by four lanes", Lanes::Four),
         silent("silent linear", Code::Linear),
         silent("silent quasi-cyclic", Code::QuasiCyclic),
         of_the_paper("paper, two rounds", Rounds::Two),

@@ -321,6 +321,17 @@ fn no_setup() -> tacit_ot::Error {
     }
 }
 
+/// An error if `set` is named and `protocol` has no LPN set of that name.
+pub fn check_set(set: Option<&str>, protocol: &Protocol) -> Result<()> {
+    let Some(name) = set else { return Ok(()) };
+    let known = match protocol.name {
+        "ferret" => FerretParams::by_name(name).is_some(),
+        "ferret-uni" => UniParams::by_name(name).is_some(),
+        _ => return Err(Error::Usage("--set goes with --protocol ferret or ferret-uni".into())),
+    };
+    if known { Ok(()) } else { Err(no_set(name, Some(protocol.name))) }
+}
+
 /// The names that `--protocol` takes.
 pub fn names() -> Vec<&'static str> {
     std::iter::once("auto").chain(PROTOCOLS.iter().map(|protocol| protocol.name)).collect()

@@ -310,7 +310,8 @@ fn dual_lpn(config: SilentConfig, share: u64, kind: Kind) -> Cost {
     let each = share.min(largest);
     let cots = config.base_cots(each as usize);
     let mut cost = Cost::of_source(cots as f64, config.security);
-    cost.awaited += config.bytes(each as usize) as f64;
+    let extension = if config.security == Security::Malicious { kos::bytes_by_hash } else { iknp::bytes };
+    cost.awaited = extension(cots) as f64 + config.bytes(each as usize) as f64;
     cost.ns += SILENT_RUN_NS
         + each.max(1 << 14) as f64
             * match config.code {

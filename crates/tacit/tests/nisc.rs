@@ -66,11 +66,54 @@ fn chosen_messages_by_files() {
 #[test]
 fn keys_serve_once() {
     let bench = exchange("linear");
-    nisc(&bench, &["ask", "--key", "bob.key", "--choices", "choices.txt", "--out", "again"])
-        .fails_with(3, &["bob.key", "asked before", "new key"]);
+    let file = |name: &str| std::fs::read(bench.path(name)).unwrap();
+    let ask = |key, choices, out| nisc(&bench, &["ask", "--key", key, "--choices", choices, "--out", out]);
     nisc(&bench, REPLY).success();
-    nisc(&bench, REPLY).fails_with(3, &["alice.key", "replied before"]);
-    assert!(!bench.exists("again"));
+    // The very same question and reply can be had again, and no other, whatever the key's file is called.
+    ask("bob.key", "choices.txt", "again").success();
+    assert_eq!(file("again"), file("question"));
+    let reply = file("reply");
+    nisc(&bench, REPLY).success();
+    assert_eq!(file("reply"), reply);
+    bench.write("others.txt", "01100\n");
+    let pairs = bench.read("pairs.txt").replacen("00 ", "07 ", 1);
+    bench.write("pairs.txt", &pairs);
+    for (receiver, sender) in [("bob.key", "alice.key"), ("moved", "moved too")] {
+        ask(receiver, "others.txt", "other").fails_with(3, &[receiver, "asked before", "new key"]);
+        let words: Vec<&str> = REPLY.iter().map(|w| if *w == "alice.key" { sender } else { *w }).collect();
+        nisc(&bench, &words).fails_with(3, &[sender, "replied before"]);
+        if receiver == "bob.key" {
+            std::fs::rename(bench.path(receiver), bench.path("moved")).unwrap();
+            std::fs::rename(bench.path(sender), bench.path("moved too")).unwrap();
+        }
+    }
+    assert!(!bench.exists("other") && file("reply") == reply);
+    // A mark of which a crash left a part is one all the same; the key still opens and expands.
+    let mut cut = file("moved");
+    cut.pop();
+    bench.write("moved", &cut);
+    ask("moved", "choices.txt", "other").fails_with(3, &["asked before"]);
+    nisc(&bench, &["expand", "--key", "moved", "--answer", "answer", "--out", "r.npz"]).success();
+    // A new key under the old name is as good as any.
+    nisc(&bench, &["keygen", "--count", "5", "--out", "bob.key"]).success();
+    ask("bob.key", "others.txt", "other").success();
+}
+
+#[test]
+fn keys_are_not_overwritten_and_a_message_without_a_place_uses_none_up() {
+    let bench = exchange("linear");
+    nisc(&bench, &["keygen", "--count", "5", "--out", "bob.key"])
+        .fails_with(3, &["bob.key", "exists already"]);
+    let answer = |key, out| nisc(&bench, &["answer", "--public", "bob.pub", "--key", key, "--out", out]);
+    answer("alice.key", "answer").fails_with(3, &["alice.key", "exists already"]);
+    answer("new.key", "no/such/folder").fails_with(3, &["no/such/folder"]);
+    assert!(!bench.exists("new.key"));
+    nisc(&bench, &["keygen", "--count", "5", "--out", "eve.key"]).success();
+    let ask = |choices, out| nisc(&bench, &["ask", "--key", "eve.key", "--choices", choices, "--out", out]);
+    ask("choices.txt", "no/such/folder").fails_with(3, &["no/such/folder"]);
+    bench.write("others.txt", "01100\n");
+    ask("others.txt", "q").success();
+    assert!(bench.leftovers().is_empty());
 }
 
 #[test]

@@ -90,10 +90,13 @@ fn every_protocol_and_kind() {
         ("ferret", "cot", "malicious", "1"),
         ("ferret", "rot", "malicious", "2"),
         ("ferret", "ot", "semi-honest", "1"),
+        ("ferret", "cot", "malicious", "4"),
         ("ferret-uni", "rot", "malicious", "1"),
+        ("ferret-uni", "cot", "semi-honest", "3"),
         ("silent", "cot", "malicious", "2"),
         ("silent", "rot", "semi-honest", "1"),
         ("silent", "ot", "malicious", "3"),
+        ("silent", "cot", "semi-honest", "4"),
     ];
     for (protocol, kind, security, threads) in cases {
         let extra = [
@@ -123,10 +126,22 @@ fn every_protocol_and_kind() {
 #[test]
 fn every_lpn_set_by_its_name() {
     let bench = Bench::with_keys();
-    for set in ["b", "d", "e"] {
-        let (s, _) = run(&bench, &["--protocol", "ferret", "--set", set, "--count", "300001"]);
+    let regular = ["a", "b", "c", "d", "e", "paper", "paper-setup"].map(|set| ("ferret", set));
+    let uniform = ["main", "a", "b", "setup"].map(|set| ("ferret-uni", set));
+    for (protocol, set) in regular.into_iter().chain(uniform) {
+        let (s, _) = run(&bench, &["--protocol", protocol, "--set", set, "--count", "300001"]);
         check(&bench, "cot", 300_001);
-        assert!(s.contains("\"protocol\":\"ferret\""), "{s}");
+        assert!(s.contains(&format!("\"protocol\":\"{protocol}\"")), "{s}");
+    }
+    let common = ["ot", "--listen", "127.0.0.1:1", "--identity", "alice.key", "--peer", "bob.pub"];
+    for (protocol, set, said) in [
+        ("ferret", "main", &["`main`", "ferret has a", "paper-setup"][..]),
+        ("ferret-uni", "d", &["`d`", "ferret-uni has main"]),
+        ("kos", "b", &["--set goes with"]),
+        ("auto", "b", &["--set goes with"]),
+    ] {
+        let rest = ["--role", "sender", "--count", "5", "--protocol", protocol, "--set", set];
+        bench.run(&[&common[..], &rest].concat()).fails_with(2, said);
     }
 }
 

@@ -249,6 +249,9 @@ struct ReceiverState {
 }
 
 impl ReceiverKey {
+    /// Bytes of [`to_bytes`](Self::to_bytes).
+    pub const LEN: usize = HEADER + size_of::<Block>();
+
     /// R.Gen: a secret key and the public key that goes with it. `context` is bound to both, and senders give the same.
     ///
     /// Errors when the number of OTs is out of range.
@@ -396,6 +399,9 @@ fn trees(seed: Block, shape: Shape) -> (SenderTrees, Prg) {
 }
 
 impl SenderKey {
+    /// Bytes of [`to_bytes`](Self::to_bytes).
+    pub const LEN: usize = HEADER + 32 + 2 * size_of::<Block>();
+
     /// S.Gen: answers a public key. `context` is the receiver's.
     ///
     /// Errors: `Malformed` for bytes that are no public key of this version.

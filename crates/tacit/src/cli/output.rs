@@ -41,12 +41,20 @@ impl Output {
         Ok(Output { file, target: target.to_owned(), _unfinished: unfinished })
     }
 
+    /// Forces the finished file to the disk, still beside its place: now a full disk can no longer cost what is used up
+    /// for it.
+    pub fn settle(&mut self) -> Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let settled = file.flush().and_then(|()| file.get_ref().as_file().sync_all());
+        settled.map_err(|e| write_fault(&self.target, e))
+    }
+
     /// Moves the finished file to its place, replacing what was there.
     pub fn commit(mut self) -> Result<()> {
-        let fault = |e| Error::file(&self.target, "cannot be written; is the disk full?", e);
+        self.settle()?;
+        let fault = |e| write_fault(&self.target, e);
         let Some(buffered) = self.file.take() else { return Ok(()) };
         let temp = buffered.into_inner().map_err(|e| fault(e.into_error()))?;
-        temp.as_file().sync_all().map_err(fault)?;
         temp.persist(&self.target).map_err(|e| fault(e.error))?;
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! `tacit ot deal`, `tacit ot expand` and `tacit ot --seed`: silent OT with a trusted dealer.
 
-use super::nisc::{CodeArg, read_from, write};
+use super::nisc::{CodeArg, read_from, write_all};
 use super::ot::{Role, Share};
 use crate::cli::Context;
 use crate::cli::output::Output;
@@ -60,8 +60,7 @@ pub fn deal(args: &DealArgs, context: &Context) -> Result<()> {
     }
     let params = Params { code: args.code.into(), count: args.count as usize };
     let (sender, receiver) = dealer::deal(params, &mut Prg::from_os())?;
-    write(&args.sender, &sender.to_bytes())?;
-    write(&args.receiver, &receiver.to_bytes())?;
+    write_all(&[(&args.sender, &sender.to_bytes()), (&args.receiver, &receiver.to_bytes())])?;
     let object = json!({
         "name": "ot deal",
         "count": args.count,
@@ -180,8 +179,9 @@ pub fn expand(args: &ExpandArgs, context: &Context) -> Result<()> {
         }
     }
     let code = seed.params().code.name();
+    let out = share.settle()?;
     seed.mark.used()?;
-    share.finish()?;
+    out.commit()?;
     let object = json!({ "name": "ot expand", "count": count, "code": code, "out": args.out });
     context.result(&object, &format!("{count} correlated OTs; our share is in {}", args.out.display()))
 }

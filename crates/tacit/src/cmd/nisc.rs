@@ -4,11 +4,12 @@ use crate::cli::Context;
 use crate::cli::output::{Output, open as open_file, write_fault};
 use crate::cli::peer::Security;
 use serde_json::{Value, json};
-use std::fs::OpenOptions;
+use std::fmt::Display;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use tacit::crypto::{BitVec, Block, Prg};
 use tacit::npz::{Array, Element, Writer};
+use tacit::sealed::Locked;
 use tacit::{Error, Result};
 use tacit_ot::silent::bcgikrs19::Code;
 use tacit_ot::silent::nisc::{self, Params, ReceiverKey, SenderKey};
@@ -25,7 +26,7 @@ Examples, Bob receives and Alice sends:
              --reply reply --out messages.txt
 
 Choices are the digits 0 and 1. A line of messages holds two of 32 hex digits; a line of the result holds one.
-A receiver's key takes one question, a sender's key one reply: a file beside the key remembers.";
+A receiver's key takes one question, a sender's key one reply: the key's file remembers which. Never put an old copy back.";
 
 /// No message is larger: 2^24 OTs of 32 bytes and a header.
 const LARGEST_FILE: u64 = 1 << 30;
@@ -184,9 +185,9 @@ fn keygen(count: usize, code: CodeArg, security: Security, out: &Path) -> Result
     if public_path == out {
         return Err(Error::Usage("the secret key's name must not end in .pub".into()));
     }
+    refuse_to_overwrite(out)?;
     let (key, public) = ReceiverKey::generate(params, b"", &mut Prg::from_os())?;
-    write(out, &key.to_bytes())?;
-    write(&public_path, &public)?;
+    write_all(&[(out, &key.to_bytes()), (&public_path, &public)])?;
     let text = format!(
         "{} is the secret key: keep it\n{} is the public key for {count} OTs with any number of senders",
         out.display(),
@@ -197,9 +198,9 @@ fn keygen(count: usize, code: CodeArg, security: Security, out: &Path) -> Result
 
 fn answer(public: &Path, key: &Path, out: &Path) -> Result<Told> {
     let public = read(public)?;
+    refuse_to_overwrite(key)?;
     let (secret, answer) = SenderKey::answer(&public, b"", &mut Prg::from_os())?;
-    write(key, &secret.to_bytes())?;
-    write(out, &answer)?;
+    write_all(&[(key, &secret.to_bytes()), (out, &answer)])?;
     let text = format!("{} goes to the receiver; keep {} secret", out.display(), key.display());
     Ok(told("answer", secret.params().count, out, text))
 }
@@ -238,13 +239,9 @@ fn ask(key: &Path, choices: &Path, out: &Path) -> Result<Told> {
     let secret = receiver(key)?;
     let choices = read_choices(choices, secret.params().count)?;
     let question = secret.ask(&secret.expand_in()?, &choices)?;
-    use_once(
-        key,
-        "key",
-        "asked",
-        "a second question under one key would tell how the choices differ; make a new key",
-    )?;
-    write(out, &question)?;
+    let why =
+        "this key asked before; another question under it would tell how the choices differ; make a new key";
+    write_once(out, &question, key, ReceiverKey::LEN, why)?;
     Ok(told("ask", choices.len(), out, format!("{} goes to the senders", out.display())))
 }
 
@@ -253,13 +250,8 @@ fn reply(key: &Path, public: &Path, question: &Path, messages: &Path, out: &Path
     let messages = read_messages(messages)?;
     let output = secret.expand(&read(public)?, b"")?;
     let reply = nisc::reply(output, &read(question)?, &messages)?;
-    use_once(
-        key,
-        "key",
-        "replied",
-        "a second reply under one key would open both messages; answer the public key anew",
-    )?;
-    write(out, &reply)?;
+    let why = "this key replied before; another reply under it would open both messages; answer the public key anew";
+    write_once(out, &reply, key, SenderKey::LEN, why)?;
     Ok(told("reply", messages.len(), out, format!("{} goes to the receiver", out.display())))
 }
 
@@ -273,30 +265,50 @@ fn open(key: &Path, choices: &Path, [answer, question, reply]: [&Path; 3], out: 
         text.push_str(&message.to_hex());
         text.push('\n');
     }
-    write(out, text.as_bytes())?;
+    write_all(&[(out, text.as_bytes())])?;
     Ok(told("open", messages.len(), out, format!("{} messages are in {}", messages.len(), out.display())))
 }
 
-/// Remembers beside `file`, some `noun`, that it served; an error when it did before.
-fn use_once(file: &Path, noun: &str, what: &str, why: &str) -> Result<()> {
-    let mut name = file.as_os_str().to_owned();
-    name.push(format!(".{what}"));
-    let marker = PathBuf::from(name);
-    match OpenOptions::new().write(true).create_new(true).open(&marker) {
-        Ok(file) => file.sync_all().map_err(|e| Error::file(&marker, "cannot be written", e)),
-        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
-            Err(Error::Input(format!("{}: this {noun} was {what} before; {why}", file.display())))
-        }
-        Err(e) => Err(Error::file(&marker, "cannot be written", e)),
+/// A key that is in use somewhere must not be lost.
+fn refuse_to_overwrite(key: &Path) -> Result<()> {
+    if key.exists() {
+        let what = format!("{}: exists already and is not overwritten; choose another name", key.display());
+        return Err(Error::Input(what));
     }
+    Ok(())
+}
+
+/// Writes the one message for which `key` serves. Behind the key's `len` bytes its file gets the message's hash, on the disk,
+/// before the message can leave: the very same message can be had again, another one is refused with `why`.
+fn write_once(out: &Path, message: &[u8], key: &Path, len: usize, why: &str) -> Result<()> {
+    let named = |e: &dyn Display| Error::Input(format!("{}: {e}", key.display()));
+    let mut file = Output::create(out)?;
+    file.write_all(message).map_err(|e| write_fault(out, e))?;
+    file.settle()?;
+    let locked = Locked::open(key).map_err(|e| named(&e))?;
+    let served = blake3::hash(message);
+    match read_from(key, &*locked)?.get(len..) {
+        Some([]) => locked
+            .write_at(len as u64, served.as_bytes())
+            .map_err(|e| Error::file(key, "cannot be marked as used", e))?,
+        Some(mark) if mark == served.as_bytes() => {}
+        _ => return Err(named(&why)),
+    }
+    file.commit()
 }
 
 fn receiver(path: &Path) -> Result<ReceiverKey> {
-    ReceiverKey::from_bytes(&read(path)?, b"").map_err(|e| Error::Input(format!("{}: {e}", path.display())))
+    secret(path, ReceiverKey::LEN, |bytes| ReceiverKey::from_bytes(bytes, b""))
 }
 
 fn sender(path: &Path) -> Result<SenderKey> {
-    SenderKey::from_bytes(&read(path)?).map_err(|e| Error::Input(format!("{}: {e}", path.display())))
+    secret(path, SenderKey::LEN, SenderKey::from_bytes)
+}
+
+/// A secret key of `len` bytes; behind them may stand what it served for.
+fn secret<K>(path: &Path, len: usize, key: impl Fn(&[u8]) -> tacit_ot::Result<K>) -> Result<K> {
+    let bytes = read(path)?;
+    key(&bytes[..len.min(bytes.len())]).map_err(|e| Error::Input(format!("{}: {e}", path.display())))
 }
 
 fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
@@ -314,10 +326,16 @@ pub(super) fn read_from(path: &Path, file: impl Read) -> Result<Zeroizing<Vec<u8
     Ok(bytes)
 }
 
-pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut out = Output::create(path)?;
-    out.write_all(bytes).map_err(|e| write_fault(path, e))?;
-    out.commit()
+/// Writes files of which either all are there in the end or, if one finds no place, none.
+pub(super) fn write_all(files: &[(&Path, &[u8])]) -> Result<()> {
+    let mut outs = Vec::new();
+    for (path, bytes) in files {
+        let mut out = Output::create(path)?;
+        out.write_all(bytes).map_err(|e| write_fault(path, e))?;
+        out.settle()?;
+        outs.push(out);
+    }
+    outs.into_iter().try_for_each(Output::commit)
 }
 
 fn read_choices(path: &Path, count: usize) -> Result<BitVec> {

@@ -155,6 +155,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     // A name that does not serve is refused before anything else.
     let named = ot::protocol(&args.protocol, args.security.into())?;
     Tuning::default().with_code(args.code.as_deref(), Some(named))?;
+    ot::check_set(args.set.as_deref(), named)?;
     let protocol = Some(args.protocol.as_str()).filter(|name| *name != "auto");
     let choice = Choice { protocol, set: args.set.as_deref(), code: args.code.as_deref() };
     if args.dry_run {
@@ -362,7 +363,13 @@ impl Share {
 
     /// Puts the whole share in its place.
     pub fn finish(self) -> Result<()> {
-        let fault = |e| crate::cli::output::write_fault(&self.target, e);
-        self.writer.finish().map_err(fault)?.commit()
+        self.settle()?.commit()
+    }
+
+    /// The whole share on the disk, but not yet in its place.
+    pub fn settle(self) -> Result<Output> {
+        let mut out = self.writer.finish().map_err(|e| crate::cli::output::write_fault(&self.target, e))?;
+        out.settle()?;
+        Ok(out)
     }
 }

@@ -54,6 +54,9 @@ pub struct MakeArgs {
     /// The protocol; both sides must say the same
     #[arg(long, value_name = "P", default_value = "auto")]
     protocol: String,
+    /// The LPN set of ferret or ferret-uni, as in `tacit ot`; both sides must say the same
+    #[arg(long, value_name = "SET")]
+    set: Option<String>,
     /// The code of silent: linear (default) or quasi-cyclic; both sides must say the same
     #[arg(long, value_name = "CODE")]
     code: Option<String>,
@@ -188,7 +191,8 @@ fn make(args: MakeArgs, context: &Context) -> Result<()> {
         )));
     }
     let protocol = ot::protocol(&args.protocol, args.security.into())?;
-    let tuning = Tuning::choose(None, args.count, protocol.security, &LinkModel::LOOPBACK)?
+    ot::check_set(args.set.as_deref(), protocol)?;
+    let tuning = Tuning::choose(args.set.as_deref(), args.count, protocol.security, &LinkModel::LOOPBACK)?
         .with_code(args.code.as_deref(), Some(protocol))?;
     let key = key(args.pool_key.as_deref(), args.peer.identity())?;
     let mut session = args.peer.session(args.security, context)?;
@@ -205,6 +209,7 @@ fn make(args: MakeArgs, context: &Context) -> Result<()> {
         .with("base-ot", base.name())
         .with("kind", Kind::Cot.name())
         .with("count", args.count)
+        .with("set", args.set.as_deref().unwrap_or("any"))
         .with("code", tuning.silent.code.name());
     let progress = context.progress("pool", args.count, "OT");
     let ((header, wall), stats) = session.run(agreement, |opened| {
@@ -217,15 +222,15 @@ fn make(args: MakeArgs, context: &Context) -> Result<()> {
             Role::Sender => {
                 let mut cots = protocol.senders_with(channel, &*base, &mut prg, 1, tuning)?;
                 let source = cots.first_mut().ok_or_else(|| Error::Other("no source of OTs".into()))?;
-                pool::make_sender(channel, &mut prg, source, security, count, &key, &mut out, set)?
+                pool::make_sender(channel, &mut prg, source, security, count, &key, &mut out, set)
             }
             Role::Receiver => {
                 let mut cots = protocol.receivers_with(channel, &*base, &mut prg, 1, tuning)?;
                 let source = cots.first_mut().ok_or_else(|| Error::Other("no source of OTs".into()))?;
-                pool::make_receiver(channel, &mut prg, source, security, count, &key, &mut out, set)?
+                pool::make_receiver(channel, &mut prg, source, security, count, &key, &mut out, set)
             }
         };
-        Ok((header, start.elapsed()))
+        Ok((header.map_err(|e| named(&args.file, e))?, start.elapsed()))
     })?;
     progress.finish();
     out.commit()?;

@@ -81,6 +81,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         ot::protocol(named, security)?
     };
     Tuning::default().with_code(args.code.as_deref(), Some(protocol))?;
+    ot::check_set(args.set.as_deref(), protocol)?;
     // Both parties come to the same parameters, whatever each of them would measure.
     let pick = plan::pick(&request(Some(protocol.name)), &link.into(), &Machine::REFERENCE)?;
     let Pick { tuning, .. } = pick;
