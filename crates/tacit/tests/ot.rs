@@ -145,6 +145,42 @@ fn every_lpn_set_by_its_name() {
     }
 }
 
+/// What a process ever held, as the system tells, until it ends.
+#[cfg(target_os = "linux")]
+fn peak_kibibytes(id: u32) -> u64 {
+    let mut peak = 0;
+    while let Ok(status) = std::fs::read_to_string(format!("/proc/{id}/status")) {
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let Some(kib) = line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()) else { break };
+        peak = kib;
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    peak
+}
+
+/// Outputs stream, so a count beyond an iteration takes no more memory.
+#[cfg(target_os = "linux")]
+#[test]
+fn set_a_stays_under_300_mebibytes() {
+    let bench = Bench::with_keys();
+    let count = if cfg!(feature = "long-tests") { "60000000" } else { "12000000" };
+    let address = format!("127.0.0.1:{}", free_port());
+    let side = |connect: &str, identity: &str, peer: &str, role: &str| {
+        let own = ["ot", connect, &address, "--identity", identity, "--peer", peer, "--role", role];
+        let child =
+            bench.spawn(&[&own[..], &["--protocol", "ferret", "--set", "a", "--count", count]].concat());
+        let id = child.id();
+        (child, std::thread::spawn(move || peak_kibibytes(id)))
+    };
+    let sender = side("--listen", "alice.key", "bob.pub", "sender");
+    let receiver = side("--connect", "bob.key", "alice.pub", "receiver");
+    for (child, peak) in [receiver, sender] {
+        common::wait(child).success();
+        let peak = peak.join().unwrap();
+        assert!((10 << 10..300 << 10).contains(&peak), "{peak} KiB");
+    }
+}
+
 /// The rounds do not grow with the count, as they do on demand.
 #[test]
 fn ferret_with_all_traffic_up_front() {

@@ -1,0 +1,70 @@
+//! Every silent protocol by several threads: the shares fit, whatever the count, the threads and the security.
+
+use tacit::crypto::{Block, Prg};
+use tacit::net::{Channel, LinkModel, memory};
+use tacit::ot::{self, Job, Kind, Sent, Tuning};
+use tacit::{Result, Security};
+
+/// `threads` joined pairs of channels of one session, each side's together.
+fn channels(threads: usize, session: u128) -> [Vec<Channel>; 2] {
+    let mut id = [0; 32];
+    Prg::from_seed(Block::new(session)).fill_bytes(&mut id);
+    let (first, second) = (0..threads).map(|_| memory::pair_with(tacit::net::SessionId(id))).unzip();
+    [first, second]
+}
+
+fn correlate(job: &Job, threads: usize) {
+    let [mut ours, mut theirs] = channels(threads, job.count as u128);
+    let base = ot::base_ot(None, Security::Malicious).unwrap();
+    let (mut delta, mut v, mut w) = (Block::ZERO, Vec::new(), Vec::new());
+    let (sent, received): (Result<()>, Result<()>) = std::thread::scope(|scope| {
+        let sender = scope.spawn(|| {
+            job.send(&mut ours, &*base, &mut |part| {
+                if let Sent::Cot(d, more) = part {
+                    delta = d;
+                    v.extend_from_slice(more);
+                }
+                Ok(())
+            })
+        });
+        let received = job.receive(&mut theirs, &*base, &mut |choices, more| {
+            assert!(choices.iter().zip(more).all(|(bit, w)| bit == w.lsb()));
+            w.extend_from_slice(more);
+            Ok(())
+        });
+        (sender.join().unwrap(), received)
+    });
+    sent.unwrap();
+    received.unwrap();
+    let what = format!("{} of {:?}, {threads} threads", job.count, job.protocol);
+    assert_eq!((v.len() as u64, w.len() as u64), (job.count, job.count), "{what}");
+    assert!(
+        delta.lsb() && v.iter().zip(&w).all(|(v, w)| *w == *v ^ (delta & Block::mask(w.lsb()))),
+        "{what}"
+    );
+    let distinct: std::collections::HashSet<_> = v.iter().map(|v| v.to_u128()).collect();
+    assert_eq!(distinct.len(), v.len(), "{what}: streams repeat");
+    let ones = w.iter().filter(|w| w.lsb()).count();
+    assert!(w.len() < 1000 || ones.abs_diff(w.len() / 2) < 3 * w.len().isqrt(), "{what}: {ones} ones");
+}
+
+#[test]
+fn every_count_and_number_of_threads() {
+    for (protocol, code) in
+        [("ferret", None), ("ferret-uni", None), ("silent", Some("linear")), ("silent", Some("quasi-cyclic"))]
+    {
+        for security in [Security::SemiHonest, Security::Malicious] {
+            let protocol = ot::protocol(protocol, security).unwrap();
+            for (count, threads) in [(1, 2), (1000, 2), (1000, 4), (1_000_001, 3)] {
+                let share = count / threads as u64;
+                let tuning = Tuning::choose(None, share, security, &LinkModel::LOOPBACK).unwrap();
+                let tuning = tuning.with_code(code, Some(protocol)).unwrap();
+                let job = Job { protocol, kind: Kind::Cot, count, tuning };
+                correlate(&job, threads);
+                if protocol.name == "ferret" && count > 1 {
+                    correlate(&job.up_front(threads).unwrap(), threads);
+                }
+            }
+        }
+    }
+}
