@@ -43,6 +43,7 @@ const TINY_UNI: UniParams = UniParams {
     security_bits: 0,
 };
 
+type Fits = Box<dyn Fn(&[Block], &[Block]) -> bool + Sync>;
 type Side = Box<dyn Fn(&mut Channel, u128) -> Result<Vec<Block>> + Sync>;
 
 /// Both sides of a protocol from a seed, and whether what they have put out fits together.
@@ -50,7 +51,7 @@ struct Protocol {
     name: &'static str,
     send: Side,
     receive: Side,
-    fits: Box<dyn Fn(&[Block], &[Block]) -> bool + Sync>,
+    fits: Fits,
 }
 
 /// After an error everything is zero, and the state is of no use any more.
