@@ -360,12 +360,11 @@ impl<T: Parts> Core<T> {
             spread(params, offsets, range.start / params.row(), tile, leaves, noise);
         });
         let encoded = self.encoded.clamp(range.start, range.end);
-        let (done, rest) = noise.split_at_mut(encoded - range.start);
-        let (rows_done, rows_rest) = rows.split_at_mut(done.len());
-        rows_done.iter_mut().zip(done).for_each(|(row, noise)| *row ^= *noise);
+        let (noise_done, noise) = noise.split_at(encoded - range.start);
+        let (done, rest) = rows.split_at_mut(noise_done.len());
+        done.iter_mut().zip(noise_done).for_each(|(row, noise)| *row ^= *noise);
         let lanes = params.lanes.count();
-        code.add_rows((encoded / lanes) as u64, &current[..params.secret()], lanes, rest);
-        rows_rest.copy_from_slice(rest);
+        code.rows_added_to((encoded / lanes) as u64, &current[..params.secret()], lanes, noise, rest);
         self.next += 1;
         if self.next == params.ranges() {
             self.trees = None;
