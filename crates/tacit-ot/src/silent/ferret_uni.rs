@@ -33,7 +33,9 @@ use zeroize::{Zeroize, Zeroizing};
 
 const NAME: &str = "ferret-uni";
 /// Correlations that are encoded at a time, while the peer's message is waited for.
-const ROWS: usize = 2048;
+const ROWS: usize = 1024;
+/// What A·u is added to while there is no noise.
+static NOTHING: [Block; ROWS] = [Block::ZERO; ROWS];
 
 /// An LPN parameter set with uniform noise: m·q samples, a secret of k bits, t noisy positions in m buckets, all of them
 /// for each lane.
@@ -323,9 +325,8 @@ impl<T: Parts> Core<T> {
                 true => &mut self.kept[from..to],
                 false => &mut out[self.kept.len() - self.config.reserve() + from - keep..][..to - from],
             };
-            rows.fill(Block::ZERO);
-            let lanes = params.lanes.count();
-            self.code.add_rows((from / lanes) as u64, &self.current[..params.secret()], lanes, rows);
+            let (lanes, secret) = (params.lanes.count(), &self.current[..params.secret()]);
+            self.code.rows_added_to((from / lanes) as u64, secret, lanes, &NOTHING[..to - from], rows);
             self.encoded = to;
         }
         while self.trees.is_some() && self.next < ranges && !channel.has_come(bytes)? {
