@@ -80,10 +80,7 @@ impl Ggm {
         sums: &mut [[Line; 2]],
         mut each: impl FnMut(Leaves<'_>),
     ) -> LeafSums {
-        self.nodes[..LANES].copy_from_slice(roots);
-        for level in 0..self.depth {
-            sums[level] = self.level(level);
-        }
+        self.levels(roots, sums);
         let mut totals = LeafSums::default();
         self.leaves(None, &mut |leaves| {
             let Leaves { omega, w, gamma: [g0, g1], .. } = &leaves;
@@ -95,29 +92,32 @@ impl Ggm {
         totals
     }
 
+    /// [`expand`](Self::expand) for w alone: `each` gets the blocks' offset in the tile and the blocks.
+    pub(crate) fn expand_w(
+        &mut self,
+        roots: &Line,
+        sums: &mut [[Line; 2]],
+        each: impl FnMut(usize, &[Block]),
+    ) {
+        self.levels(roots, sums);
+        self.w(each);
+    }
+
+    /// [`expand_punctured`](Self::expand_punctured) for w alone, by the points and the keys of the levels. At α, `each` sees
+    /// nothing of use.
+    pub(crate) fn expand_punctured_w(
+        &mut self,
+        alpha: &[u32; LANES],
+        keys: &[Line],
+        each: impl FnMut(usize, &[Block]),
+    ) {
+        self.punctured_levels(alpha, keys);
+        self.w(each);
+    }
+
     /// Fig. 13, step 8: expands a punctured tile. At α, `each` sees the ω and w that the correction gives.
     pub(crate) fn expand_punctured(&mut self, key: &Punctured, mut each: impl FnMut(Leaves<'_>)) {
-        let zeros = [&self.left, &self.right].map(|cipher| ccr_keyed(cipher, Block::ZERO));
-        self.nodes[..LANES].fill(Block::ZERO);
-        for level in 0..self.depth {
-            let [left, right] = self.level(level);
-            let mut sibling = Line::default();
-            let mut path = [0u32; LANES];
-            for p in 0..LANES {
-                // The node on the path counted as zero, so its children are known and taken off.
-                let away = Block::mask(key.alpha[p] >> level & 1 == 0);
-                let known = (left[p] ^ zeros[0]) & !away | (right[p] ^ zeros[1]) & away;
-                sibling[p] = key.keys[level][p] ^ known;
-                path[p] = key.alpha[p] & ((2u32 << level) - 1);
-            }
-            let top = 1u32 << level;
-            for (i, node) in self.nodes[..(2 * LANES) << level].chunks_exact_mut(LANES).enumerate() {
-                for (p, value) in node.iter_mut().enumerate() {
-                    let (on, beside) = (equal(path[p], i as u32), equal(path[p] ^ top, i as u32));
-                    *value = *value & !(on | beside) | sibling[p] & beside;
-                }
-            }
-        }
+        self.punctured_levels(&key.alpha, &key.keys);
         let zeros = self.outputs.each_ref().map(|cipher| ccr_keyed(cipher, Block::ZERO));
         let mut sums = LeafSums::default();
         self.leaves(None, &mut |leaves| {
@@ -136,6 +136,39 @@ impl Ggm {
         sums.zeroize();
     }
 
+    /// All levels of a tile of the sender.
+    fn levels(&mut self, roots: &Line, sums: &mut [[Line; 2]]) {
+        self.nodes[..LANES].copy_from_slice(roots);
+        for level in 0..self.depth {
+            sums[level] = self.level(level);
+        }
+    }
+
+    /// All levels of a punctured tile, but for the leaves at α.
+    fn punctured_levels(&mut self, alpha: &[u32; LANES], keys: &[Line]) {
+        let zeros = [&self.left, &self.right].map(|cipher| ccr_keyed(cipher, Block::ZERO));
+        self.nodes[..LANES].fill(Block::ZERO);
+        for level in 0..self.depth {
+            let [left, right] = self.level(level);
+            let mut sibling = Line::default();
+            let mut path = [0u32; LANES];
+            for p in 0..LANES {
+                // The node on the path counted as zero, so its children are known and taken off.
+                let away = Block::mask(alpha[p] >> level & 1 == 0);
+                let known = (left[p] ^ zeros[0]) & !away | (right[p] ^ zeros[1]) & away;
+                sibling[p] = keys[level][p] ^ known;
+                path[p] = alpha[p] & ((2u32 << level) - 1);
+            }
+            let top = 1u32 << level;
+            for (i, node) in self.nodes[..(2 * LANES) << level].chunks_exact_mut(LANES).enumerate() {
+                for (p, value) in node.iter_mut().enumerate() {
+                    let (on, beside) = (equal(path[p], i as u32), equal(path[p] ^ top, i as u32));
+                    *value = *value & !(on | beside) | sibling[p] & beside;
+                }
+            }
+        }
+    }
+
     /// Expands one level; returns the sums over left and right children.
     fn level(&mut self, level: usize) -> [Line; 2] {
         let len = LANES << level;
@@ -145,6 +178,16 @@ impl Ggm {
         add_lanes(&mut sums[0], left);
         add_lanes(&mut sums[1], right);
         sums
+    }
+
+    /// w of every leaf, piece by piece.
+    fn w(&mut self, mut each: impl FnMut(usize, &[Block])) {
+        let Ggm { nodes, outputs: [_, cipher, ..], chunk: [_, chunk, ..], .. } = self;
+        for (c, parents) in nodes.chunks(CHUNK).enumerate() {
+            let w = &mut chunk[..parents.len()];
+            ccr_keyed_into(cipher, parents, w);
+            each(c * CHUNK, w);
+        }
     }
 
     /// G' of every leaf, piece by piece; with `at`, those of the points are replaced.

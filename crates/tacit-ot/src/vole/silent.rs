@@ -19,7 +19,7 @@ use crate::convert::CotToRot;
 use crate::extension::Setup;
 use crate::silent::bcgikrs19::{LARGEST_RUN, Noise};
 use crate::silent::code::FieldAccumulate;
-use crate::silent::pprf::{Ggm, Leaves, Line, Punctured, equal};
+use crate::silent::pprf::{Ggm, Line, equal};
 use crate::silent::source::{self, SourceReceiver, SourceSender};
 use crate::{BaseOt, Error, Result, Security, VoleReceiver, VoleSender};
 use core::marker::PhantomData;
@@ -222,9 +222,9 @@ impl<F: Field> SilentVoleSender<F> {
         for ((noise, pads), shares) in tiles.zip(shares.chunks(LANES)) {
             self.prg.fill_blocks(&mut roots);
             let mut totals = [F::ZERO; LANES];
-            ggm.expand(&roots, &mut sums, |leaves| {
-                let Some(place) = noise.get_mut(leaves.start..) else { return };
-                for (i, (place, w)) in place.iter_mut().zip(&*leaves.w).enumerate() {
+            ggm.expand_w(&roots, &mut sums, |start, w| {
+                let Some(place) = noise.get_mut(start..) else { return };
+                for (i, (place, w)) in place.iter_mut().zip(w).enumerate() {
                     let leaf = F::from_block(*w);
                     totals[i % LANES] = totals[i % LANES] + leaf;
                     // v is what w has apart from u·Δ, so the leaves count negative.
@@ -342,12 +342,12 @@ impl<F: Field> SilentVoleReceiver<F> {
             let trees = tile * LANES..(tile + 1) * LANES;
             let mut points = [0; LANES];
             points.copy_from_slice(&alpha[trees.clone()]);
-            let keys = keys[tile * shape.depth..][..shape.depth].to_vec();
-            let key =
-                Punctured { alpha: points, keys, correction: Default::default(), gamma: Default::default() };
+            let keys = &keys[tile * shape.depth..][..shape.depth];
             let noise = &mut noise[tile * tile_len..][..tile_len];
             let mut others = [F::ZERO; LANES];
-            ggm.expand_punctured(&key, |leaves| add_leaves(&leaves, &points, noise, &mut others));
+            ggm.expand_punctured_w(&points, keys, |start, w| {
+                add_leaves(start, w, &points, noise, &mut others)
+            });
             // Fig. 6 and 9: z = c + the sum of the other leaves + the share of x·y.
             let mut z = [F::ZERO; LANES];
             for (p, z) in z.iter_mut().enumerate() {
@@ -385,10 +385,16 @@ impl<F: Field> SilentVoleReceiver<F> {
 }
 
 /// Stores the negative of all leaves that are positions but the punctured ones, which count as zero, and sums them.
-fn add_leaves<F: Field>(leaves: &Leaves<'_>, points: &[u32; LANES], noise: &mut [F], sums: &mut [F; LANES]) {
-    let Some(place) = noise.get_mut(leaves.start..) else { return };
-    for (i, (place, w)) in place.iter_mut().zip(&*leaves.w).enumerate() {
-        let at = leaves.start + i;
+fn add_leaves<F: Field>(
+    start: usize,
+    w: &[Block],
+    points: &[u32; LANES],
+    noise: &mut [F],
+    sums: &mut [F; LANES],
+) {
+    let Some(place) = noise.get_mut(start..) else { return };
+    for (i, (place, w)) in place.iter_mut().zip(w).enumerate() {
+        let at = start + i;
         let leaf = F::from_block(*w).masked(!equal(points[at % LANES], (at / LANES) as u32));
         sums[at % LANES] = sums[at % LANES] + leaf;
         *place = -leaf;
