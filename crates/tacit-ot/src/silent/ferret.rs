@@ -3,14 +3,15 @@
 //! - **Realises** random correlated OT with a fixed Δ (figure 1), against semi-honest or malicious parties, in the
 //!   random-oracle and ideal-permutation models, under LPN with regular noise and, for malicious security, static
 //!   leakage (a cheating sender learns one bit of the noise on average or is caught).
-//! - **Rounds**: an iteration takes two messages, four with the check. **Bytes**: 16·t·(log(N/t) − 1) a lane from the sender
+//! - **Rounds**: an iteration takes two messages, four with the check, of which two go with the next iteration's. **Bytes**: 16·t·(log(N/t) − 1) a lane from the sender
 //!   and an eighth of a byte a level from the receiver; 16 more for a seed and 64 for the check.
 //! - **Setup**: correlations from any [`CotSender`]/[`CotReceiver`] pair of the same Δ, KOS as a rule, or a smaller
 //!   Ferret (the two-level setup of section 6.2).
 //!
 //! Deviations from the paper: half-trees and one check a round (see `spcot`); k a power of two; four iterations run
 //! in lockstep with their secrets interleaved, so that one cache line read serves all four (section 6.2 allows one matrix
-//! for many iterations; noise and secrets stay independent); trees of which nobody has asked for all are expanded
+//! for many iterations; noise and secrets stay independent); where a request needs another iteration, its bits leave with the
+//! check's opening (they are uniform whatever the sender did), while outputs wait for the check; trees of which nobody has asked for all are expanded
 //! again later instead of being stored, so that memory holds the LPN secret and one group of trees, whatever the number of outputs.
 
 use super::half_tree::{HalfTrees, TILES};
@@ -492,7 +493,7 @@ impl<T: Trees> Core<T> {
     }
 
     /// Takes what the last iteration kept: its secret for the code, the correlations for trees and for the check.
-    fn begin(&mut self) -> (Zeroizing<Vec<Block>>, Zeroizing<Vec<Block>>) {
+    fn begin(&mut self) -> (Cots, Cots) {
         self.advance();
         let (trees, check) = self.rows.current[self.config.secret()..].split_at(self.config.shape().cots());
         (Zeroizing::new(trees.to_vec()), Zeroizing::new(check[..self.config.check_cots()].to_vec()))
@@ -587,6 +588,8 @@ impl<T: Trees> Core<T> {
     }
 }
 
+type Cots = Zeroizing<Vec<Block>>;
+
 /// Splits what a setup made for iterations ahead: the first secret, the correlations of all trees, those of the check.
 fn split_ahead(config: Config, shape: Shape, all: &[Block]) -> (Buffer, Zeroizing<Vec<Block>>, &[Block]) {
     let (secret, rest) = all.split_at(config.secret());
@@ -612,12 +615,22 @@ pub struct FerretSender {
     core: Core<SenderTrees>,
     delta: Block,
     prg: Prg,
+    /// The correlations for trees and check of an iteration that has begun while the one before is checked.
+    begun: Option<(Cots, Cots)>,
 }
 
 /// The receiver, whose choice bits are random.
 pub struct FerretReceiver {
     core: Core<ReceiverTrees>,
     prg: Prg,
+    begun: Option<Begun>,
+}
+
+/// What the receiver has of an iteration whose bits are on their way, perhaps while the one before is checked.
+struct Begun {
+    trees: ReceiverTrees,
+    cots: Cots,
+    check_cots: Cots,
 }
 
 pub(super) fn checked_delta(source: &dyn CotSender) -> Result<Block> {
@@ -645,7 +658,12 @@ impl FerretSender {
         let mine = prg.block();
         channel.send_block(mine)?;
         let theirs = channel.recv_block()?;
-        Ok(FerretSender { core: Core::new(config, channel, [mine, theirs], reserve), delta, prg })
+        Ok(FerretSender {
+            core: Core::new(config, channel, [mine, theirs], reserve),
+            delta,
+            prg,
+            begun: None,
+        })
     }
 
     /// Sets up and does all interaction of `iterations` iterations at once, four messages whatever their number, from
@@ -678,7 +696,7 @@ impl FerretSender {
             check.answer(channel, delta, check_cots)?;
         }
         core.trees = Some(trees);
-        Ok(FerretSender { core, delta, prg })
+        Ok(FerretSender { core, delta, prg, begun: None })
     }
 
     /// Ties this stream to `other`: when one fails, both are spent.
@@ -696,7 +714,7 @@ impl FerretSender {
     /// The trees that are expanded for their corrections give the outputs and the check's sum too.
     fn iterate(&mut self, channel: &mut Channel, sink: &mut Sink<'_>) -> Result<()> {
         let shape = self.core.config.shape();
-        let (cots, check_cots) = self.core.begin();
+        let (cots, check_cots) = self.begun.take().unwrap_or_else(|| self.core.begin());
         let mut check = self.core.check(|context, round| SenderCheck::new(context, round, shape));
         let Core { rows, expander, .. } = &mut self.core;
         rows.encode_while_waiting(channel, shape.cots().div_ceil(8), sink)?;
@@ -712,10 +730,14 @@ impl FerretSender {
         let prg = &mut self.prg;
         let trees =
             spcot::send_each(channel, prg, expander, self.delta, shape, &cots, check.as_mut(), &mut each)?;
+        self.core.keep_trees(trees);
         if let Some(check) = check {
+            if sink.left() > 0 {
+                self.begun = Some(self.core.begin());
+                self.core.rows.encode_while_waiting(channel, ReceiverCheck::OPENING, sink)?;
+            }
             check.answer(channel, self.delta, &check_cots)?;
         }
-        self.core.keep_trees(trees);
         Ok(())
     }
 }
@@ -734,7 +756,7 @@ impl FerretReceiver {
         let mine = prg.block();
         channel.send_block(mine)?;
         let theirs = channel.recv_block()?;
-        Ok(FerretReceiver { core: Core::new(config, channel, [theirs, mine], reserve), prg })
+        Ok(FerretReceiver { core: Core::new(config, channel, [theirs, mine], reserve), prg, begun: None })
     }
 
     /// Sets up and does all interaction of `iterations` iterations at once; see [`FerretSender::setup_ahead`].
@@ -770,7 +792,7 @@ impl FerretReceiver {
             spcot::receive_digest(channel, NAME, &expected)?;
         }
         core.trees = Some(trees);
-        Ok(FerretReceiver { core, prg })
+        Ok(FerretReceiver { core, prg, begun: None })
     }
 
     /// Ties this stream to `other`: when one fails, both are spent.
@@ -787,8 +809,10 @@ impl FerretReceiver {
     /// come, for the outputs and the check together.
     fn iterate(&mut self, channel: &mut Channel, sink: &mut Sink<'_>) -> Result<()> {
         let shape = self.core.config.shape();
-        let (cots, check_cots) = self.core.begin();
-        let mut trees = spcot::choose(channel, &mut self.prg, shape, &cots)?;
+        let Begun { mut trees, cots, check_cots } = match self.begun.take() {
+            Some(begun) => begun,
+            None => self.begin(channel)?,
+        };
         let mut check =
             self.core.check(|context, round| ReceiverCheck::new(context, round, shape, &mut self.prg));
         let Core { rows, expander, .. } = &mut self.core;
@@ -805,12 +829,23 @@ impl FerretReceiver {
             trees.solve(expander, group, check.as_mut(), &mut |tile, leaves| sink.add(rows, tile, leaves));
             sink.end_group(rows);
         }
+        self.core.keep_trees(trees);
         if let Some(check) = check {
             let expected = check.open(channel, &check_cots)?;
+            if sink.left() > 0 {
+                self.begun = Some(self.begin(channel)?);
+                self.core.rows.encode_while_waiting(channel, spcot::DIGEST, sink)?;
+            }
             spcot::receive_digest(channel, NAME, &expected)?;
         }
-        self.core.keep_trees(trees);
         Ok(())
+    }
+
+    /// Begins an iteration: sends its points' bits.
+    fn begin(&mut self, channel: &mut Channel) -> Result<Begun> {
+        let (cots, check_cots) = self.core.begin();
+        let trees = spcot::choose(channel, &mut self.prg, self.core.config.shape(), &cots)?;
+        Ok(Begun { trees, cots, check_cots })
     }
 }
 
@@ -825,7 +860,10 @@ macro_rules! streams {
                 }
                 self.core.serve(&mut sink);
                 while sink.left() > 0 {
-                    self.iterate(channel, &mut sink).inspect_err(|_| self.core.fail(&mut sink))?;
+                    self.iterate(channel, &mut sink).inspect_err(|_| {
+                        self.begun = None;
+                        self.core.fail(&mut sink);
+                    })?;
                 }
                 Ok(())
             }
@@ -1087,9 +1125,9 @@ mod tests {
             Ok(())
         }
 
-        /// Runs against an honest receiver that asks for ten correlations; returns what the receiver says.
-        fn run(&self, seed: u128) -> (Result<()>, Vec<Block>) {
-            let config = Config { params: TINY, lanes: Lanes::One, security: Security::Malicious };
+        /// Runs against an honest receiver that asks for `n` correlations; returns what the receiver says.
+        fn run(&self, seed: u128, n: usize) -> (Result<()>, Vec<Block>) {
+            let config = TINY_MALICIOUS;
             let (mut ds, mut dr) = Dealer::pair(seed);
             let (_, got) = memory::run(
                 |ch| {
@@ -1100,7 +1138,7 @@ mod tests {
                 |ch| {
                     let prg = Prg::from_seed(Block::new(!seed));
                     let mut r = FerretReceiver::setup(ch, prg, config, &mut dr).unwrap();
-                    let mut out = vec![Block::ONES; 10];
+                    let mut out = vec![Block::ONES; n];
                     let result = r.extend(ch, &mut out);
                     if result.is_err() {
                         assert!(
@@ -1117,8 +1155,18 @@ mod tests {
 
     const HONEST: Cheater<'static> = Cheater { corrections: &|_| {}, claim: &|_| {}, digest: &|_| {} };
 
+    const TINY_MALICIOUS: Config = Config { params: TINY, lanes: Lanes::One, security: Security::Malicious };
+
+    /// Whether it is caught when one iteration is asked for, and surely when two are, so that the second begins before the
+    /// answer to the check of the first.
     fn caught(cheater: &Cheater<'_>, seed: u128) -> bool {
-        let (result, out) = cheater.run(seed);
+        let caught = caught_over(cheater, seed, 10);
+        assert!(!caught || caught_over(cheater, seed, TINY_MALICIOUS.net() + 10));
+        caught
+    }
+
+    fn caught_over(cheater: &Cheater<'_>, seed: u128, n: usize) -> bool {
+        let (result, out) = cheater.run(seed, n);
         match result {
             Ok(()) => false,
             Err(Error::Cheated { .. }) => {
@@ -1132,8 +1180,7 @@ mod tests {
     #[test]
     fn a_sender_that_lies_is_caught_and_nothing_is_put_out() {
         assert!(!caught(&HONEST, 1));
-        let config = Config { params: TINY, lanes: Lanes::One, security: Security::Malicious };
-        let last = config.shape().corrections() - 1;
+        let last = TINY_MALICIOUS.shape().corrections() - 1;
         for place in [0, 1, last / 2, last - 4] {
             let flip = |m: &mut Vec<Block>| m[place] ^= Block::new(1 << 77);
             assert!(caught(&Cheater { corrections: &flip, ..HONEST }, 2), "correction {place}");
