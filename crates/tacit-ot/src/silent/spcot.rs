@@ -285,7 +285,7 @@ pub(crate) fn send_each(
         }
         channel.send_blocks(&message)?;
         unsent += (tiles * LANES) << shape.depth;
-        if unsent >= FLUSH {
+        if group == 0 || unsent >= FLUSH {
             channel.flush()?;
             unsent = 0;
         }
@@ -485,7 +485,7 @@ pub(crate) struct SenderCheck {
     round: u64,
     /// Those of the group at work.
     of_group: Vec<PerTree>,
-    /// Those of all trees, group by group, level by level, tree by tree.
+    /// Those of all trees, group by group, level by level, tree by tree; zero for trees that only fill up a group.
     moments: Vec<Block>,
 }
 
@@ -493,13 +493,14 @@ impl SenderCheck {
     /// The check of round `round` for trees of `shape`.
     pub(crate) fn new(context: &Transcript, round: u64, shape: Shape) -> Self {
         let of_group = vec![[Block::ZERO; TREES]; shape.depth];
-        let moments = Vec::with_capacity(shape.corrections());
+        let moments = Vec::with_capacity(shape.groups() * TREES * (shape.depth - 1));
         SenderCheck { context: context.clone(), round, of_group, moments }
     }
 
     /// Keeps the moments of a group of `tiles` tiles.
     fn take(&mut self, tiles: usize) {
-        self.of_group.iter().skip(1).for_each(|level| self.moments.extend(&level[..tiles * LANES]));
+        only_of(tiles, &mut self.of_group);
+        self.moments.extend(self.of_group[1..].as_flattened());
     }
 
     /// Figure 6, step 8, after all trees: receives x', sends the digest.
@@ -523,6 +524,11 @@ impl SenderCheck {
     }
 }
 
+/// Makes all zero but what is of a group's `tiles` tiles.
+fn only_of(tiles: usize, moments: &mut [PerTree]) {
+    moments.iter_mut().for_each(|level| level[tiles * LANES..].fill(Block::ZERO));
+}
+
 /// The receiver's side, with its coefficients from the start, of which the sender learns after its last correction.
 #[derive(ZeroizeOnDrop)]
 pub(crate) struct ReceiverCheck {
@@ -534,6 +540,7 @@ pub(crate) struct ReceiverCheck {
     #[zeroize(skip)]
     coefficients: Prg,
     of_group: Moments,
+    buffer: Vec<Block>,
     /// Σ of coefficients times moments.
     sum: gf128::Accumulator,
     /// Σ of coefficients times weights of paths' nodes that go left, whose left child is the sender's less Δ.
@@ -545,8 +552,8 @@ impl ReceiverCheck {
     pub(crate) fn new(context: &Transcript, round: u64, shape: Shape, prg: &mut Prg) -> Self {
         let seed = prg.block();
         let (coefficients, of_group) = (Prg::from_seed(seed), Moments::new(shape.depth));
-        let (sum, phi) = (gf128::Accumulator::new(), Block::ZERO);
-        ReceiverCheck { context: context.clone(), round, seed, coefficients, of_group, sum, phi }
+        let (buffer, sum, phi) = (Vec::new(), gf128::Accumulator::new(), Block::ZERO);
+        ReceiverCheck { context: context.clone(), round, seed, coefficients, of_group, buffer, sum, phi }
     }
 
     /// Bytes that open it.
@@ -554,20 +561,26 @@ impl ReceiverCheck {
 
     /// Weighs the moments of a group of `tiles` tiles with paths to `alpha`.
     fn take(&mut self, tiles: usize, alpha: &[u32; TREES]) {
+        let Moments { known, lacking } = &mut self.of_group;
+        only_of(tiles, known);
+        only_of(tiles, lacking);
+        let (known, lacking) = (known[1..].as_flattened(), lacking[1..].as_flattened());
+        self.buffer.resize(2 * known.len(), Block::ZERO);
+        let (coefficients, weights) = self.buffer.split_at_mut(known.len());
+        self.coefficients.fill_blocks(coefficients);
+        self.sum.add(coefficients, known);
+        // The weight n + i of each path's node.
+        for (level, weights) in weights.as_chunks_mut::<TREES>().0.iter_mut().enumerate() {
+            let n = 2 << level;
+            *weights = alpha.map(|alpha| Block::new((n | alpha & (n - 1)) as u128));
+        }
+        gf128::multiply_each(weights, coefficients);
+        self.sum.add(weights, lacking);
         let trees = tiles * LANES;
-        let mut coefficients = [Block::ZERO; TREES];
-        for (level, known) in self.of_group.known.iter().enumerate().skip(1) {
-            self.coefficients.fill_blocks(&mut coefficients[..trees]);
-            self.sum.add(&coefficients[..trees], &known[..trees]);
-            // The weight n + i of each path's node.
-            let n = 1 << level;
-            let mut weights = alpha.map(|alpha| Block::new((n | alpha & (n - 1)) as u128));
-            gf128::multiply_each(&mut weights[..trees], &coefficients[..trees]);
-            self.sum.add(&weights[..trees], &self.of_group.lacking[level][..trees]);
+        for (level, weights) in weights.as_chunks::<TREES>().0.iter().enumerate() {
             for (weight, alpha) in weights[..trees].iter().zip(alpha) {
-                self.phi ^= *weight & Block::mask(alpha & n == 0);
+                self.phi ^= *weight & Block::mask(alpha >> (level + 1) & 1 == 0);
             }
-            weights.zeroize();
         }
     }
 
@@ -757,8 +770,7 @@ mod tests {
 
     /// Where its moment is.
     fn moment(tile: usize, level: usize) -> usize {
-        let (group, tiles) = (tile / TILES, SHAPE.tiles_in(tile / TILES));
-        (group * TILES * (SHAPE.depth - 1) + (level - 2) * tiles + tile % TILES) * LANES
+        (tile / TILES * (SHAPE.depth - 1) + level - 2) * TREES + tile % TILES * LANES
     }
 
     /// A sender adds errors to the corrections at the given places and to its moments at others; all points are
@@ -861,7 +873,7 @@ mod tests {
             let mut context = Transcript::new("test");
             context.append("session", &[session]);
             let mut check = SenderCheck::new(&context, round, SHAPE);
-            check.moments.resize(SHAPE.corrections(), Block::ONE);
+            check.moments.resize(SHAPE.groups() * TREES * (SHAPE.depth - 1), Block::ONE);
             let opening = CheckMessage { seed: Block::new(seed), masked: Block::ZERO };
             check.digest_for(&opening, Block::ONE, &[Block::ZERO; KAPPA])
         };
