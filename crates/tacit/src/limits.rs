@@ -16,6 +16,23 @@ pub const GATHER_TABLES: [usize; 5] = [256 * KIB, MIB, 2 * MIB, 8 * MIB, 64 * MI
 /// Sizes of the copies, in bytes.
 pub const COPIES: [usize; 3] = [512 * KIB, 8 * MIB, 512 * MIB];
 
+/// Bytes of the second-level cache of the first core, as Linux tells; `None` where it does not.
+pub fn second_level_cache() -> Option<usize> {
+    let of = |name: &str| {
+        std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index2/{name}")).ok()
+    };
+    if of("level")?.trim() != "2" {
+        return None;
+    }
+    kibibytes(of("size")?.trim())
+}
+
+/// Sizes such as `1024K`, from 64 KiB to 1 GiB.
+fn kibibytes(size: &str) -> Option<usize> {
+    let kib: usize = size.strip_suffix('K')?.parse().ok()?;
+    (64..=1 << 20).contains(&kib).then_some(kib * KIB)
+}
+
 /// One operation whose rate bounds protocols.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
@@ -196,6 +213,16 @@ mod tests {
             let (times, items) = limit.measure(3, Duration::from_micros(200));
             assert_eq!(times.len(), 3);
             assert!(items >= 1024 && times.iter().all(|t| *t > 0.0 && t.is_finite()), "{limit:?}: {times:?}");
+        }
+    }
+
+    #[test]
+    fn sizes_of_caches() {
+        for (said, bytes) in [("1024K", Some(MIB)), ("64K", Some(64 * KIB)), ("2048K", Some(2 * MIB))] {
+            assert_eq!(kibibytes(said), bytes);
+        }
+        for nonsense in ["", "K", "0K", "-1K", "1M", "1024", "18446744073709551615K"] {
+            assert_eq!(kibibytes(nonsense), None, "{nonsense}");
         }
     }
 
