@@ -690,8 +690,7 @@ impl FerretSender {
         core.start_ahead(iterations);
         let mut check = core.check(|context, round| SenderCheck::new(context, round, shape));
         let expander = &mut core.expander;
-        let each = &mut |_, _: &mut [Block]| {};
-        let trees = spcot::send_each(channel, &mut prg, expander, delta, shape, &cots, check.as_mut(), each)?;
+        let trees = spcot::send_each(channel, &mut prg, expander, delta, shape, &cots, check.as_mut(), None)?;
         if let Some(check) = check {
             check.answer(channel, delta, check_cots)?;
         }
@@ -728,8 +727,16 @@ impl FerretSender {
             }
         };
         let prg = &mut self.prg;
-        let trees =
-            spcot::send_each(channel, prg, expander, self.delta, shape, &cots, check.as_mut(), &mut each)?;
+        let trees = spcot::send_each(
+            channel,
+            prg,
+            expander,
+            self.delta,
+            shape,
+            &cots,
+            check.as_mut(),
+            Some(&mut each),
+        )?;
         self.core.keep_trees(trees);
         if let Some(check) = check {
             if sink.left() > 0 {
@@ -784,7 +791,7 @@ impl FerretReceiver {
         for group in 0..shape.groups() {
             trees.receive_group(channel, group)?;
             if check.is_some() {
-                trees.solve(&mut core.expander, group, check.as_mut(), &mut |_, _| {});
+                trees.solve(&mut core.expander, group, check.as_mut(), None);
             }
         }
         if let Some(check) = check {
@@ -826,7 +833,8 @@ impl FerretReceiver {
             if check.is_none() && sink.place == Place::Later {
                 continue;
             }
-            trees.solve(expander, group, check.as_mut(), &mut |tile, leaves| sink.add(rows, tile, leaves));
+            let each: spcot::Each<'_> = &mut |tile, leaves| sink.add(rows, tile, leaves);
+            trees.solve(expander, group, check.as_mut(), Some(each));
             sink.end_group(rows);
         }
         self.core.keep_trees(trees);

@@ -485,8 +485,7 @@ impl FerretUniSender {
         core.work_while_waiting(channel, shape.cots().div_ceil(8), out)?;
         let mut check = core.check(|context, round| SenderCheck::new(context, round, shape));
         let expander = &mut core.expander;
-        let trees =
-            spcot::send_each(channel, prg, expander, *delta, shape, &cots, check.as_mut(), &mut |_, _| {})?;
+        let trees = spcot::send_each(channel, prg, expander, *delta, shape, &cots, check.as_mut(), None)?;
         core.plant(trees);
         if let Some(check) = check {
             core.work_while_waiting(channel, ReceiverCheck::OPENING, out)?;
@@ -546,7 +545,7 @@ impl FerretUniReceiver {
         for group in 0..shape.groups() {
             core.work_while_waiting(channel, size_of::<Block>() * shape.corrections_in(group), out)?;
             trees.receive_group(channel, group)?;
-            punctured.push(trees.solve(&mut core.expander, group, check.as_mut(), &mut |_, _| {}));
+            punctured.push(trees.solve(&mut core.expander, group, check.as_mut(), None));
         }
         let opened = check.map(|check| check.open(channel, &check_cots)).transpose()?;
         core.plant(punctured);
@@ -707,7 +706,7 @@ mod tests {
                 let points = r.points();
                 let mut trees = spcot::choose_points(ch, points, config.shape(), &cots).unwrap();
                 trees.receive(ch, &cots).unwrap();
-                let solve = |group| trees.solve(&mut r.core.expander, group, None, &mut |_, _| {});
+                let solve = |group| trees.solve(&mut r.core.expander, group, None, None);
                 let punctured = (0..config.shape().groups()).map(solve).collect();
                 r.core.plant(punctured);
                 noise(&mut r.core)

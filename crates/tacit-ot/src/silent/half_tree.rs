@@ -97,7 +97,7 @@ impl HalfTrees {
         tiles: usize,
         sums: &mut [PerTree],
         mut moments: Option<&mut [PerTree]>,
-        mut each: impl FnMut(usize, &mut [Block]),
+        mut each: Option<impl FnMut(usize, &mut [Block])>,
     ) {
         let HalfTrees { depth, cipher, shared, tile, .. } = self;
         let (depth, shared_depth) = (*depth, (*depth).min(SHARED_LEVELS));
@@ -118,8 +118,10 @@ impl HalfTrees {
                 ggm::expand_level(cipher, tile, 1 << level, LANES, None, sums);
                 weigh(&mut moments, level, tile, lanes.clone());
             }
-            ggm::finish_leaves(tile, 1 << depth, LANES, None, &[]);
-            each(t, &mut tile[..LANES << depth]);
+            if let Some(each) = &mut each {
+                ggm::finish_leaves(tile, 1 << depth, LANES, None, &[]);
+                each(t, &mut tile[..LANES << depth]);
+            }
         }
     }
 
@@ -133,7 +135,7 @@ impl HalfTrees {
         keys: &mut [PerTree],
         tiles: usize,
         moments: Option<&mut Moments>,
-        mut each: impl FnMut(usize, &mut [Block]),
+        mut each: Option<impl FnMut(usize, &mut [Block])>,
     ) -> PerTree {
         let HalfTrees { depth, cipher, hashed_zero, shared, tile, .. } = self;
         let (depth, shared_depth) = (*depth, (*depth).min(SHARED_LEVELS));
@@ -181,6 +183,7 @@ impl HalfTrees {
                 }
                 lack(&mut lacking, level, alpha, &sibling, &known, *hashed_zero, lanes.clone());
             }
+            let Some(each) = &mut each else { continue };
             let fix = Fix {
                 path: &path[lanes.clone()],
                 sibling: &sibling[lanes.clone()],
@@ -311,7 +314,14 @@ mod tests {
             let mut sums = vec![[Block::ZERO; TREES]; depth];
             let mut leaves: Vec<Vec<Block>> = Vec::new();
             let mut moments = sums.clone();
-            trees.expand(delta, &roots, TILES, &mut sums, Some(&mut moments), |_, l| leaves.push(l.to_vec()));
+            trees.expand(
+                delta,
+                &roots,
+                TILES,
+                &mut sums,
+                Some(&mut moments),
+                Some(|_, l: &mut [Block]| leaves.push(l.to_vec())),
+            );
             for p in 0..TREES {
                 for (i, leaf) in naive_leaves(&Aes128::new(key), delta, roots[p], depth).iter().enumerate() {
                     assert_eq!(leaves[p / 4][4 * i + p % 4].to_hex(), leaf.with_lsb(false).to_hex());
@@ -323,9 +333,8 @@ mod tests {
                 .collect();
             let mut punctured = Vec::new();
             let mut taken = Moments::new(depth);
-            let leaf = trees.expand_punctured(&alpha, &mut keys, TILES, Some(&mut taken), |_, l| {
-                punctured.push(l.to_vec())
-            });
+            let each = Some(|_, l: &mut [Block]| punctured.push(l.to_vec()));
+            let leaf = trees.expand_punctured(&alpha, &mut keys, TILES, Some(&mut taken), each);
             for (level, moments) in moments.iter().enumerate().skip(1) {
                 for p in 0..TREES {
                     let (n, side) = (1 << level, alpha[p] >> level & 1);

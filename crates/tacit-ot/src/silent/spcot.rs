@@ -75,6 +75,9 @@ impl Shape {
     }
 }
 
+/// What takes a tile's index and its leaves.
+pub(crate) type Each<'a> = &'a mut dyn FnMut(usize, &mut [Block]);
+
 /// One party's half of a batch of trees, compact: expanding it needs no peer.
 pub(crate) trait Trees {
     /// The batch's shape.
@@ -201,7 +204,8 @@ impl Trees for SenderTrees {
     ) {
         let mut sums = vec![[Block::ZERO; TREES]; self.shape.depth];
         let roots = self.roots(first, tiles);
-        expander.expand(self.delta, &roots, tiles, &mut sums, None, |t, leaves| each(first + t, leaves));
+        let each = Some(|t, leaves: &mut [Block]| each(first + t, leaves));
+        expander.expand(self.delta, &roots, tiles, &mut sums, None, each);
         sums.zeroize();
     }
 }
@@ -227,7 +231,7 @@ impl Trees for ReceiverTrees {
         tiles: usize,
         each: &mut dyn FnMut(usize, &mut [Block]),
     ) {
-        self.run(expander, first, tiles, None, each);
+        self.run(expander, first, tiles, None, Some(each));
     }
 }
 
@@ -240,10 +244,10 @@ pub(crate) fn send(
     shape: Shape,
     cots: &[Block],
 ) -> Result<SenderTrees> {
-    send_each(channel, prg, expander, delta, shape, cots, None, &mut |_, _| {})
+    send_each(channel, prg, expander, delta, shape, cots, None, None)
 }
 
-/// [`send`], where `each` gets every tile and its leaves, as they are expanded for the corrections, and `check`, for
+/// [`send`], where `each`, if there is one, gets every tile and its leaves, as they are expanded for the corrections, and `check`, for
 /// malicious security, the moments of their levels.
 pub(crate) fn send_each(
     channel: &mut Channel,
@@ -253,7 +257,7 @@ pub(crate) fn send_each(
     shape: Shape,
     cots: &[Block],
     mut check: Option<&mut SenderCheck>,
-    each: &mut dyn FnMut(usize, &mut [Block]),
+    mut each: Option<Each<'_>>,
 ) -> Result<SenderTrees> {
     assert_eq!(cots.len(), shape.cots(), "one correlation a level of each tree");
     let mut message = vec![0u8; shape.cots().div_ceil(8)];
@@ -272,7 +276,8 @@ pub(crate) fn send_each(
         let (first, tiles) = (group * TILES, shape.tiles_in(group));
         let roots = trees.roots(first, tiles);
         let moments = check.as_mut().map(|check| check.of_group.as_mut_slice());
-        expander.expand(delta, &roots, tiles, &mut sums, moments, |t, leaves| each(first + t, leaves));
+        let each = each.as_mut().map(|each| |t, leaves: &mut [Block]| each(first + t, leaves));
+        expander.expand(delta, &roots, tiles, &mut sums, moments, each);
         if let Some(check) = &mut check {
             check.take(tiles);
         }
@@ -349,7 +354,7 @@ impl ReceiverTrees {
         first: usize,
         tiles: usize,
         check: Option<&mut ReceiverCheck>,
-        each: &mut dyn FnMut(usize, &mut [Block]),
+        each: Option<Each<'_>>,
     ) -> Punctured {
         let depth = self.shape.depth;
         let mut alpha = [0u32; TREES];
@@ -359,7 +364,7 @@ impl ReceiverTrees {
         for (i, line) in mine.chunks_exact(LANES).take(tiles * depth).enumerate() {
             siblings[i % depth][i / depth * LANES..][..LANES].copy_from_slice(line);
         }
-        let each = |t, leaves: &mut [Block]| each(first + t, leaves);
+        let each = each.map(|each| move |t, leaves: &mut [Block]| each(first + t, leaves));
         let leaf = match check {
             None => expander.expand_punctured(&alpha, &mut siblings, tiles, None, each),
             Some(check) => {
@@ -378,7 +383,7 @@ impl ReceiverTrees {
         expander: &mut HalfTrees,
         group: usize,
         check: Option<&mut ReceiverCheck>,
-        each: &mut dyn FnMut(usize, &mut [Block]),
+        each: Option<Each<'_>>,
     ) -> Punctured {
         self.run(expander, group * TILES, self.shape.tiles_in(group), check, each)
     }
@@ -716,7 +721,7 @@ pub(crate) mod cheat {
                 let (first, tiles) = (group * TILES, shape.tiles_in(group));
                 let roots = self.trees.roots(first, tiles);
                 let moments = Some(check.of_group.as_mut_slice());
-                expander.expand(self.trees.delta, &roots, tiles, &mut sums, moments, |_, _| {});
+                expander.expand(self.trees.delta, &roots, tiles, &mut sums, moments, None::<Each<'_>>);
                 check.take(tiles);
             }
             claim(&mut check.moments);
@@ -808,7 +813,7 @@ mod tests {
                 let mut trees = choose_points(ch, alpha.clone(), SHAPE, cots)?;
                 trees.receive(ch, cots)?;
                 for group in 0..SHAPE.groups() {
-                    trees.solve(&mut expander, group, Some(&mut check), &mut |_, _| {});
+                    trees.solve(&mut expander, group, Some(&mut check), None);
                 }
                 let expected = check.open(ch, check_cots)?;
                 receive_digest(ch, "test", &expected)
