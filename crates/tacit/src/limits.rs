@@ -30,7 +30,7 @@ pub fn second_level_cache() -> Option<usize> {
 /// Sizes such as `1024K`, from 64 KiB to 1 GiB.
 fn kibibytes(size: &str) -> Option<usize> {
     let kib: usize = size.strip_suffix('K')?.parse().ok()?;
-    (64..=1 << 20).contains(&kib).then_some(kib * KIB)
+    (64..=1 << 20).contains(&kib).then(|| kib * KIB)
 }
 
 /// One operation whose rate bounds protocols.
