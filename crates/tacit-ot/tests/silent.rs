@@ -6,7 +6,8 @@ use common::{assert_correlated, assert_random_choices, prg};
 use tacit_crypto::{BitVec, Block};
 use tacit_net::Channel;
 use tacit_ot::convert::{CotToRot, RotToOt};
-use tacit_ot::silent::bcgikrs19::{Code, Config, SilentReceiver, SilentSender};
+use tacit_ot::extension::{iknp, kos};
+use tacit_ot::silent::bcgikrs19::{Code, Config, SHORT, SilentReceiver, SilentSender};
 use tacit_ot::{CotReceiver, CotSender, Error, OtReceiver, OtSender, RotReceiver, RotSender, Security, base};
 
 fn configs() -> [Config; 4] {
@@ -63,6 +64,17 @@ fn small_requests() {
     }
 }
 
+/// Malicious runs up to `SHORT` are short, all others long: alone, and in turn with one Δ.
+#[test]
+fn both_forms() {
+    for config in configs().into_iter().filter(|config| config.security == Security::Malicious) {
+        for sizes in [&[SHORT - 1][..], &[SHORT], &[SHORT + 1], &[1, 200_000, 1000, SHORT, SHORT + 20_000, 5]]
+        {
+            correlate(config, sizes);
+        }
+    }
+}
+
 #[test]
 fn a_million_and_one() {
     for config in configs() {
@@ -105,12 +117,14 @@ fn random_and_chosen_messages() {
 fn ten_runs_of_two_streams() {
     for config in configs() {
         let (s, r) = setup(config);
-        let n = 20_000;
+        // Of either form, where there are two.
+        let sizes = (0..20).map(|i| if i % 9 == 4 { SHORT + 1 } else { 20_000 });
+        let outputs = || sizes.clone().map(|n| vec![Block::ONES; n]).collect::<Vec<_>>();
         let (sent, received) = common::run(
             |ch| {
                 let mut first = s(ch);
                 let mut all = [first.fork(), first];
-                let mut out = vec![vec![Block::ONES; n]; 20];
+                let mut out = outputs();
                 for (i, out) in out.iter_mut().enumerate() {
                     all[i % 2].extend(ch, out)?;
                 }
@@ -119,7 +133,7 @@ fn ten_runs_of_two_streams() {
             |ch| {
                 let mut first = r(ch);
                 let mut all = [first.fork(), first];
-                let mut out = vec![vec![Block::ONES; n]; 20];
+                let mut out = outputs();
                 for (i, out) in out.iter_mut().enumerate() {
                     all[i % 2].extend(ch, out)?;
                 }
@@ -128,7 +142,7 @@ fn ten_runs_of_two_streams() {
         );
         assert_correlated(sent.0, &sent.1, &received);
         let distinct: std::collections::HashSet<_> = sent.1.iter().map(|b| b.to_u128()).collect();
-        assert_eq!(distinct.len(), 20 * n, "runs or streams repeat");
+        assert_eq!(distinct.len(), sizes.sum::<usize>(), "runs or streams repeat");
     }
 }
 
@@ -170,6 +184,31 @@ fn a_weak_base_serves_where_the_peer_is_semi_honest() {
             Security::Malicious => {
                 assert!(matches!(s, Err(Error::Usage { .. })) && matches!(r, Err(Error::Usage { .. })));
             }
+        }
+    }
+}
+
+#[test]
+fn bytes_and_messages_are_those_that_are_announced() {
+    for config in configs() {
+        for (n, rounds) in [(1000, 1), (SHORT, 1), (SHORT + 1, 2)] {
+            let (s, r) = setup(config);
+            let (stats, _) = common::run(
+                |ch| {
+                    let (mut s, before) = (s(ch), ch.stats());
+                    s.extend_each(ch, n, &mut |_| {})?;
+                    Ok(ch.stats().since(&before))
+                },
+                |ch| r(ch).extend_each(ch, n, &mut |_| {}),
+            );
+            let (cots, bytes) = (config.base_cots(n), stats.bytes_sent + stats.bytes_received);
+            let (extension, rounds) = match config.security {
+                Security::SemiHonest => (iknp::bytes(cots), 1),
+                Security::Malicious => (kos::bytes_by_hash(cots), rounds),
+            };
+            let expected = extension + config.bytes(n) as u64;
+            assert!(bytes.abs_diff(expected) * 100 < expected, "{config:?}, {n}: {bytes}, not {expected}");
+            assert_eq!(stats.messages_sent, rounds, "{config:?}, {n}");
         }
     }
 }

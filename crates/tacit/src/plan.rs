@@ -322,7 +322,8 @@ fn dual_lpn(config: SilentConfig, share: u64, kind: Kind) -> Cost {
                 Code::Linear => SILENT_LINEAR_NS,
                 Code::QuasiCyclic => SILENT_QUASI_CYCLIC_NS,
             };
-    cost.trips += if config.security == Security::Malicious { 1.4 } else { 0.4 };
+    let opened = config.security == Security::Malicious && !config.is_short(each as usize);
+    cost.trips += if opened { 1.4 } else { 0.4 };
     // Along with the base OTs, the parties exchange parameters and seeds.
     let awaited = runs * cost.awaited + 64.0;
     Cost { ns: runs * cost.ns, awaited, trips: runs * cost.trips, ..cost }

@@ -5,27 +5,35 @@
 //!   p = 2 (section 4): puncturable PRFs hold the sparse noise times Δ, a public code compresses it. Against semi-honest
 //!   or malicious parties, in the random-oracle and ideal-permutation models, under dual LPN with regular noise and, for
 //!   malicious security, static leakage (a cheating sender learns one bit of the noise on average or is caught).
-//! - **Messages** of a request, whatever its size: t·ℓ base correlations, one correction of 16 bytes a tree level from
-//!   the second on, and with malicious security a check of 64 bytes; about 110 kB in total for 10^7 correlations, base
-//!   OTs included.
-//! - **Rounds** from nothing: five messages in turn (base OTs that cross, base correlations, corrections, the check's opening
-//!   and its digest), three where the peer is semi-honest.
+//! - **Two forms** of a run. The *long* one, by half-trees, is the smaller and faster one. Against a malicious peer a run of at
+//!   most [`SHORT`] results takes the *short* one, by GGM trees, which spares two messages in turn.
+//! - **Messages** of a request, whatever its size: t·ℓ base correlations, then by the long form one correction of 16 bytes a tree
+//!   level from the second on, and with malicious security a check of 64 bytes; about 110 kB in total for 10^7
+//!   correlations, base OTs included. By the short form 32 bytes a tree level, 64 a tree and 2,112 of checks.
+//! - **Rounds** from nothing: three messages in turn (base OTs that cross, base correlations, the trees), by the long form and
+//!   against a malicious peer five (the check's opening and its digest).
 //!
-//! Deviations from the paper, each of which keeps its proof: half-trees (2022/1431) in place of GGM trees, since with
-//! p = 2 all noise values are 1 and the trees' sums are then Δ itself; base correlations of the same Δ in place of base
-//! OTs; one check of all trees at once (see `spcot`) in place of figure 13's hash and figure 16's combination; the leaf
-//! whose position the quasi-cyclic code does not have, if a noisy one, is lost, for which four more trees are made.
+//! Deviations from the paper, each of which keeps its proof. The long form: half-trees (2022/1431) in place of GGM
+//! trees, since with p = 2 all noise values are 1 and the trees' sums are then Δ itself; base correlations of the same Δ
+//! in place of base OTs; one check of all trees at once (see `spcot`) in place of figure 13's hash and figure 16's
+//! combination. The short form: figures 13 and 16 by Fiat–Shamir, over random OTs that are hashes of base correlations, with
+//! an anchor that holds the trees to these correlations' Δ (see `tpprf` and docs/security-notes.md), as both forms of all
+//! runs must have one. Both: the leaf whose position the quasi-cyclic code does not have, if a noisy one, is lost, for which
+//! four more trees are made.
 
 use super::code::{BlockAccumulate, LinearCode, QuasiCyclic};
 use super::ferret::Spent;
 use super::half_tree::HalfTrees;
 use super::source::{self, SourceReceiver, SourceSender};
 use super::spcot::{self, CheckMessage, SEGMENT, Shape, Trees, Weights};
+use super::tpprf::{self, Anchor, Challenge, Received};
 use crate::extension::Setup;
+use crate::vole::reverse;
 use crate::{BaseOt, CotReceiver, CotSender, Result, Security};
 use tacit_crypto::ggm::LANES;
+use tacit_crypto::hash::Mitccrh;
 use tacit_crypto::transcript::Transcript;
-use tacit_crypto::{Block, Buffer, KAPPA, Prg};
+use tacit_crypto::{BitVec, Block, Buffer, KAPPA, Prg};
 use tacit_net::Channel;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -33,6 +41,8 @@ use zeroize::{Zeroize, Zeroizing};
 pub const NAME: &str = "silent";
 /// Correlations of one run at most; larger requests take several. A run's traffic hardly grows with its size.
 pub const LARGEST_RUN: usize = 1 << 24;
+/// Results of a malicious run of the short form at most: beyond, two messages fewer are worth less than half-trees.
+pub const SHORT: usize = 1 << 17;
 /// Requests below this take all that a run makes and keep the rest for later.
 const SMALL: usize = 1 << 15;
 const DEPTHS: core::ops::RangeInclusive<usize> = 8..=20;
@@ -177,11 +187,27 @@ impl Config {
         }
     }
 
+    /// Whether a request of `count` takes the short form.
+    pub fn is_short(&self, count: usize) -> bool {
+        self.is_within(Core::run_size(count), SHORT)
+    }
+
+    /// Whether a run of `size` has the short form, if those up to `limit` have.
+    fn is_within(&self, size: usize, limit: usize) -> bool {
+        self.security == Security::Malicious && size <= limit
+    }
+
     /// Bytes of both directions for a request of `count`, at most [`LARGEST_RUN`], beside the base correlations.
     pub fn bytes(&self, count: usize) -> usize {
+        let shape = self.code.shape(Core::run_size(count));
+        if self.is_short(count) {
+            // The points' bits, the trees, the anchor, X and V.
+            let proof = Anchor::BYTES + 2 * size_of::<Block>();
+            return shape.cots().div_ceil(8) + tpprf::message_len(shape, true) + proof;
+        }
         // The check's seed, its masked weights, and a digest.
         let check = if self.check_cots() > 0 { 2 * size_of::<Block>() + 32 } else { 0 };
-        size_of::<Block>() + self.code.shape(Core::run_size(count)).bytes() + check
+        size_of::<Block>() + shape.bytes() + check
     }
 
     /// Base correlations that a request of `count` takes, at most [`LARGEST_RUN`].
@@ -196,8 +222,46 @@ struct Core {
     context: Transcript,
     run: u64,
     streams: u64,
+    /// Results of a run of the short form at most: [`SHORT`].
+    short: usize,
     left: Vec<Block>,
     spent: Spent,
+}
+
+/// The public parts of a run.
+struct Run {
+    code: Code,
+    noise: Noise,
+    short: bool,
+    context: Transcript,
+}
+
+impl Run {
+    fn expander(&self) -> HalfTrees {
+        HalfTrees::new(self.noise.shape.depth, self.context.clone().challenge_block("tree"))
+    }
+
+    fn code(&self) -> Box<dyn LinearCode> {
+        self.code.instance(self.context.clone().challenge_block("code"), self.noise.positions())
+    }
+
+    /// Of the short form: the trees.
+    fn setup(&self) -> tpprf::Setup {
+        tpprf::Setup { protocol: NAME, noise: self.noise, malicious: true, context: self.context.clone() }
+    }
+
+    /// Of the short form: what makes random OTs of the base correlations, numbered from 0 on.
+    fn hash(&self) -> Mitccrh {
+        Mitccrh::new(self.context.clone().challenge_block("mitccrh start"))
+    }
+
+    /// Of the short form: the challenge that follows the receiver's bits and the sender's trees and anchor.
+    fn challenge(&self, setup: &tpprf::Setup, bits: &BitVec, message: &[u8]) -> Challenge {
+        let mut transcript = self.context.clone();
+        transcript.append("choices", bits.as_bytes());
+        transcript.append("message", message);
+        setup.challenge(transcript)
+    }
 }
 
 impl Drop for Core {
@@ -215,13 +279,13 @@ impl Core {
         prg: &mut Prg,
         sends: bool,
     ) -> Result<(Self, S)> {
-        let mut context = Transcript::new("tacit silent bcgikrs19 v3");
+        let mut context = Transcript::new("tacit silent bcgikrs19 v4");
         context.append("session", &channel.session_id().0);
         context.append("code", config.code.name().as_bytes());
         context.append_u64("malicious", (config.security == Security::Malicious) as u64);
         let source = source::agree(channel, source, &mut context, prg, sends, NAME)?;
         let spent = Spent::default();
-        Ok((Core { config, context, run: 0, streams: 0, left: Vec::new(), spent }, source))
+        Ok((Core { config, context, run: 0, streams: 0, short: SHORT, left: Vec::new(), spent }, source))
     }
 
     /// Another stream: its trees and codes have seeds of their own.
@@ -229,22 +293,22 @@ impl Core {
         self.streams += 1;
         let mut context = self.context.clone();
         context.append_u64("stream", self.streams);
-        let (config, spent) = (self.config, self.spent.clone());
-        Core { config, context, run: 0, streams: 0, left: Vec::new(), spent }
+        let (config, short, spent) = (self.config, self.short, self.spent.clone());
+        Core { config, context, run: 0, streams: 0, short, left: Vec::new(), spent }
     }
 
-    /// The public parts of the next run.
-    fn begin(&mut self, count: usize) -> (Noise, HalfTrees, Box<dyn LinearCode>) {
+    /// The public parts of the next run, for a request that lacks `wanted`.
+    fn begin(&mut self, wanted: usize) -> Run {
         self.run += 1;
-        let noise = self.config.code.noise(count);
-        let shape = noise.shape;
+        let (size, code) = (Self::run_size(wanted), self.config.code);
+        let (noise, short) = (code.noise(size), self.config.is_within(size, self.short));
         let mut context = self.context.clone();
         context.append_u64("run", self.run);
-        context.append_u64("depth", shape.depth as u64);
-        context.append_u64("tiles", shape.tiles as u64);
+        context.append_u64("short", short as u64);
+        context.append_u64("depth", noise.shape.depth as u64);
+        context.append_u64("tiles", noise.shape.tiles as u64);
         context.append_u64("block", noise.block as u64);
-        let trees = HalfTrees::new(shape.depth, context.challenge_block("tree"));
-        (noise, trees, self.config.code.instance(context.challenge_block("code"), noise.positions()))
+        Run { code, noise, short, context }
     }
 
     /// How many results the next run must give for a request that lacks `wanted`.
@@ -345,27 +409,88 @@ impl SilentSender {
 
     /// One run: section 4 with the setup of section 5.
     fn run(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<usize> {
-        let (layout, mut expander, code) = self.core.begin(Core::run_size(n));
-        let shape = layout.shape;
-        let mut cots = Zeroizing::new(vec![Block::ZERO; shape.cots() + self.core.config.check_cots()]);
+        let run = self.core.begin(n);
+        let code = run.code();
+        let mut cots =
+            Zeroizing::new(vec![Block::ZERO; run.noise.shape.cots() + self.core.config.check_cots()]);
         self.source.extend(channel, &mut cots)?;
-        let (level, check) = cots.split_at(shape.cots());
-        let delta = self.source.delta();
-        let trees = spcot::send(channel, &mut self.prg, &mut expander, delta, shape, level)?;
-        let noise = if self.core.config.security == Security::Malicious {
-            let message = CheckMessage::receive(channel)?;
-            let weights = Weights::new(message.seed, shape);
-            let (noise, sum) = expand(&trees, &mut expander, &*code, layout, Some(&weights));
-            let value = sum ^ message.sender_mask(delta, check);
-            channel.send(&spcot::check_digest(&self.core.context, self.core.run, value))?;
-            channel.flush()?;
-            noise
-        } else {
-            expand(&trees, &mut expander, &*code, layout, None).0
+        let noise = match run.short {
+            true => self.short(channel, &run, &*code, &cots, self.source.delta(), |_, _| ())?,
+            false => self.long(channel, &run, &*code, &cots)?,
         };
-        drop(expander);
         Ok(self.core.compress(&*code, noise, n, each))
     }
+
+    /// The noise by half-trees.
+    fn long(
+        &mut self,
+        channel: &mut Channel,
+        run: &Run,
+        code: &dyn LinearCode,
+        cots: &[Block],
+    ) -> Result<Buffer> {
+        let mut expander = run.expander();
+        let (level, check) = cots.split_at(run.noise.shape.cots());
+        let delta = self.source.delta();
+        let trees = spcot::send(channel, &mut self.prg, &mut expander, delta, run.noise.shape, level)?;
+        if self.core.config.security == Security::SemiHonest {
+            return Ok(expand(&trees, &mut expander, code, run.noise, None).0);
+        }
+        let message = CheckMessage::receive(channel)?;
+        let weights = Weights::new(message.seed, run.noise.shape);
+        let (noise, sum) = expand(&trees, &mut expander, code, run.noise, Some(&weights));
+        let value = sum ^ message.sender_mask(delta, check);
+        channel.send(&spcot::check_digest(&self.core.context, self.core.run, value))?;
+        channel.flush()?;
+        Ok(noise)
+    }
+
+    /// The noise by figures 13 and 16 in one message, with `delta` in the trees. `change` sees each part of it before it goes.
+    fn short(
+        &mut self,
+        channel: &mut Channel,
+        run: &Run,
+        code: &dyn LinearCode,
+        cots: &[Block],
+        delta: Block,
+        change: impl Fn(Part, &mut [u8]),
+    ) -> Result<Buffer> {
+        let (setup, shape) = (run.setup(), run.noise.shape);
+        let mut bits = vec![0; shape.cots().div_ceil(8)];
+        channel.recv(&mut bits)?;
+        let bits = BitVec::from_bytes(&bits, shape.cots());
+        let mut pads = Zeroizing::new(vec![[Block::ZERO; 2]; cots.len()]);
+        run.hash().cot_to_rot_sender(0, self.source.delta(), cots, &mut pads);
+        let (level, last) = pads.split_at_mut(shape.cots());
+        reverse::swap(level, &bits);
+        let anchor = Anchor::of_sender(&cots[shape.cots()..], last);
+        let trees = tpprf::SenderTrees::new(delta, &mut self.prg, shape);
+        let mut message = trees.message(&setup, level);
+        message.extend(trees.anchoring(last));
+        change(Part::Trees, &mut message);
+        channel.send(&message)?;
+        let challenge = run.challenge(&setup, &bits, &message);
+        let mut x = trees.x(&challenge);
+        change(Part::X, Block::as_bytes_mut(core::slice::from_mut(&mut x)));
+        channel.send_block(x)?;
+        channel.flush()?;
+        let (mut v, mut noise) = trees.prove_and_expand(&setup, &challenge.check(x, shape), &anchor);
+        change(Part::V, Block::as_bytes_mut(core::slice::from_mut(&mut v)));
+        channel.send_block(v)?;
+        channel.flush()?;
+        code.absorb(&mut Block::ZERO.clone(), &mut noise);
+        Ok(noise)
+    }
+}
+
+/// What the sender says in the short form.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Part {
+    /// Level sums, corrections, γ and the anchor's d.
+    Trees,
+    /// The answer to the challenge.
+    X,
+    V,
 }
 
 impl SilentReceiver {
@@ -384,29 +509,72 @@ impl SilentReceiver {
     }
 
     fn run(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<usize> {
-        let (layout, mut expander, code) = self.core.begin(Core::run_size(n));
-        let shape = layout.shape;
-        let mut cots = Zeroizing::new(vec![Block::ZERO; shape.cots() + self.core.config.check_cots()]);
+        let run = self.core.begin(n);
+        let mut cots =
+            Zeroizing::new(vec![Block::ZERO; run.noise.shape.cots() + self.core.config.check_cots()]);
         self.source.extend(channel, &mut cots)?;
-        let (level, check) = cots.split_at(shape.cots());
-        let points = layout.points(&mut self.prg);
-        let mut trees = spcot::choose_points(channel, points, shape, level)?;
-        trees.receive(channel, level)?;
-        let noise = if self.core.config.security == Security::Malicious {
-            let seed = self.prg.block();
-            let weights = Weights::new(seed, shape);
-            CheckMessage::send(channel, seed, weights.of_points(&trees), check)?;
-            channel.flush()?;
-            let (noise, sum) = expand(&trees, &mut expander, &*code, layout, Some(&weights));
-            let value = sum ^ spcot::fold_powers(check);
-            let expected = spcot::check_digest(&self.core.context, self.core.run, value);
-            spcot::receive_digest(channel, NAME, &expected)?;
-            noise
-        } else {
-            expand(&trees, &mut expander, &*code, layout, None).0
+        let points = Zeroizing::new(run.noise.points(&mut self.prg));
+        let (code, noise) = match run.short {
+            true => self.short(channel, &run, &cots, &points)?,
+            false => self.long(channel, &run, &cots, points.to_vec())?,
         };
-        drop(expander);
         Ok(self.core.compress(&*code, noise, n, each))
+    }
+
+    /// The code, made while the peer is at work, and the noise by half-trees.
+    fn long(
+        &mut self,
+        channel: &mut Channel,
+        run: &Run,
+        cots: &[Block],
+        points: Vec<u32>,
+    ) -> Result<(Box<dyn LinearCode>, Buffer)> {
+        let (level, check) = cots.split_at(run.noise.shape.cots());
+        let mut trees = spcot::choose_points(channel, points, run.noise.shape, level)?;
+        let (code, mut expander) = (run.code(), run.expander());
+        trees.receive(channel, level)?;
+        if self.core.config.security == Security::SemiHonest {
+            let noise = expand(&trees, &mut expander, &*code, run.noise, None).0;
+            return Ok((code, noise));
+        }
+        let seed = self.prg.block();
+        let weights = Weights::new(seed, run.noise.shape);
+        CheckMessage::send(channel, seed, weights.of_points(&trees), check)?;
+        channel.flush()?;
+        let (noise, sum) = expand(&trees, &mut expander, &*code, run.noise, Some(&weights));
+        let value = sum ^ spcot::fold_powers(check);
+        let expected = spcot::check_digest(&self.core.context, self.core.run, value);
+        spcot::receive_digest(channel, NAME, &expected)?;
+        Ok((code, noise))
+    }
+
+    /// The code, made while the peer is at work, and the noise by figures 13 and 16.
+    fn short(
+        &mut self,
+        channel: &mut Channel,
+        run: &Run,
+        cots: &[Block],
+        points: &[u32],
+    ) -> Result<(Box<dyn LinearCode>, Buffer)> {
+        let (setup, shape) = (run.setup(), run.noise.shape);
+        let mut bits = tpprf::choices(points, shape);
+        bits.xor_assign(&BitVec::from_lsbs(&cots[..shape.cots()]));
+        channel.send(bits.as_bytes())?;
+        channel.flush()?;
+        let code = run.code();
+        let mut pads = Zeroizing::new(vec![Block::ZERO; cots.len()]);
+        run.hash().cot_to_rot_receiver(0, cots, &mut pads);
+        let (level, last) = pads.split_at(shape.cots());
+        let mut message = vec![0; tpprf::message_len(shape, true) + Anchor::BYTES];
+        channel.recv(&mut message)?;
+        let check = run.challenge(&setup, &bits, &message).check(channel.recv_block()?, shape);
+        let (trees, d) = message.split_at(message.len() - Anchor::BYTES);
+        let anchor = Anchor::of_receiver(&cots[shape.cots()..], last, d);
+        let received = Received::new(&setup, points, level, trees);
+        let (mut noise, claim) = received.expand(&setup, &check, Some(&anchor));
+        claim.check(channel.recv_block()?)?;
+        code.absorb(&mut Block::ZERO.clone(), &mut noise);
+        Ok((code, noise))
     }
 }
 
@@ -464,6 +632,7 @@ mod tests {
     use crate::Error;
     use crate::base;
     use core::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::Mutex;
     use tacit_net::{LinkModel, Party, SessionId, memory};
 
     const CONFIGS: [Config; 2] = [malicious(Code::QuasiCyclic), malicious(Code::Linear)];
@@ -514,9 +683,10 @@ mod tests {
     }
 
     impl Cheater<'_> {
-        /// One run, following the protocol but for that.
-        fn run(&self, s: &mut SilentSender, ch: &mut Channel) -> Result<()> {
-            let (layout, mut expander, code) = s.core.begin(Core::run_size(1));
+        /// One long run, following the protocol but for that.
+        fn run(&self, s: &mut SilentSender, ch: &mut Channel) -> Result<Vec<Block>> {
+            let run = s.core.begin(1);
+            let (layout, mut expander, code) = (run.noise, run.expander(), run.code());
             let shape = layout.shape;
             let mut cots = vec![Block::ZERO; shape.cots() + KAPPA];
             CotSender::extend(&mut s.source, ch, &mut cots)?;
@@ -544,39 +714,175 @@ mod tests {
             (self.digest)(&mut digest);
             ch.send(&digest)?;
             ch.flush()?;
-            Ok(())
+            Ok(Vec::new())
         }
 
         fn is_caught(&self, config: Config, seed: u128) -> bool {
-            let (sent, result) = memory::run(
-                |ch| {
-                    let mut prg = Prg::from_seed(Block::new(seed));
-                    let mut s = SilentSender::setup(ch, &*base::default(), &mut prg, config)?;
-                    s.fork();
-                    self.run(&mut s, ch)
-                },
-                |ch| {
-                    let mut prg = Prg::from_seed(Block::new(!seed));
-                    let mut r = SilentReceiver::setup(ch, &*base::default(), &mut prg, config)?;
-                    let mut fork = r.fork();
-                    let mut out = [Block::ONES; 9];
-                    (self.points)(&config.code.noise(Core::run_size(1)).points(&mut r.prg.clone()));
-                    let result = CotReceiver::extend(&mut r, ch, &mut out);
-                    if result.is_err() {
-                        assert!(out == [Block::ZERO; 9], "something was left");
-                        for stream in [&mut r, &mut fork] {
-                            let again = CotReceiver::extend(stream, ch, &mut out);
-                            assert!(matches!(again, Err(Error::Spent(NAME))));
-                        }
+            is_caught(config, 0, 1, seed, self.points, |s, ch| self.run(s, ch))
+        }
+    }
+
+    /// Whether the last of `runs` runs of `cheat`, small ones of the form that `limit` gives, ends badly. What comes out of it
+    /// fits what the sender says it has, if it says it, or is nothing.
+    fn is_caught(
+        config: Config,
+        limit: usize,
+        runs: usize,
+        seed: u128,
+        points: &(dyn Fn(&[u32]) + Sync),
+        mut cheat: impl FnMut(&mut SilentSender, &mut Channel) -> Result<Vec<Block>> + Send,
+    ) -> bool {
+        const N: usize = 9;
+        let (sent, received) = memory::run(
+            |ch| {
+                let mut prg = Prg::from_seed(Block::new(seed));
+                let mut s = SilentSender::setup(ch, &*base::default(), &mut prg, config)?;
+                s.core.short = limit;
+                s.fork();
+                for _ in 1..runs {
+                    cheat(&mut s, ch)?;
+                }
+                Ok::<_, Error>((s.delta(), cheat(&mut s, ch)?))
+            },
+            |ch| {
+                let mut prg = Prg::from_seed(Block::new(!seed));
+                let mut r = SilentReceiver::setup(ch, &*base::default(), &mut prg, config)?;
+                r.core.short = limit;
+                let mut fork = r.fork();
+                let mut out = [Block::ONES; N];
+                for _ in 1..runs {
+                    CotReceiver::extend(&mut r, ch, &mut out)?;
+                    r.core.left.clear();
+                }
+                points(&config.code.noise(Core::run_size(1)).points(&mut r.prg.clone()));
+                let result = CotReceiver::extend(&mut r, ch, &mut out);
+                if result.is_err() {
+                    assert!(out == [Block::ZERO; N] && r.core.left.is_empty(), "something was left");
+                    for stream in [&mut r, &mut fork] {
+                        let again = CotReceiver::extend(stream, ch, &mut out);
+                        assert!(matches!(again, Err(Error::Spent(NAME))));
                     }
-                    result
-                },
-            );
-            match result {
-                Ok(()) => false,
-                Err(Error::Cheated { protocol: NAME, .. }) => true,
-                Err(other) => panic!("{other}; the sender: {sent:?}"),
+                }
+                result.map(|()| out)
+            },
+        );
+        match received {
+            Ok(out) => {
+                let (delta, v) = sent.unwrap();
+                let fits = |(w, v): (&Block, &Block)| *w == *v ^ (delta & Block::mask(w.lsb()));
+                assert!(out.iter().zip(&v).all(fits), "what passed is wrong");
+                false
             }
+            Err(Error::Cheated { protocol: NAME, .. }) => true,
+            Err(other) => panic!("{other}; the sender: {:?}", sent.err()),
+        }
+    }
+
+    /// One short run of a sender with `delta` added to the Δ of its trees, which changes what it says.
+    fn short_run(
+        s: &mut SilentSender,
+        ch: &mut Channel,
+        delta: Block,
+        change: &dyn Fn(Part, &mut [u8]),
+    ) -> Result<Vec<Block>> {
+        let (run, mut out) = (s.core.begin(1), Vec::new());
+        let mut cots = vec![Block::ZERO; run.noise.shape.cots() + KAPPA];
+        CotSender::extend(&mut s.source, ch, &mut cots)?;
+        let (code, delta) = (run.code(), s.source.delta() ^ delta);
+        let noise = s.short(ch, &run, &*code, &cots, delta, change)?;
+        s.core.compress(&*code, noise, 9, &mut |rows| out.extend_from_slice(rows));
+        s.core.left.clear();
+        Ok(out)
+    }
+
+    fn short_is_caught(
+        config: Config,
+        seed: u128,
+        delta: Block,
+        change: impl Fn(Part, &mut [u8]) + Sync,
+    ) -> bool {
+        is_caught(config, SHORT, 1, seed, &|_| (), |s, ch| short_run(s, ch, delta, &change))
+    }
+
+    /// Spoils a bit of byte `at` of a part.
+    fn spoil(part: Part, at: usize) -> impl Fn(Part, &mut [u8]) + Sync {
+        move |said, bytes: &mut [u8]| {
+            if said == part {
+                bytes[at] ^= 0x20;
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_guess_helps_is_caught_in_the_short_form() {
+        for config in CONFIGS {
+            assert!(!short_is_caught(config, 1, Block::ZERO, |_, _| ()), "honest");
+            let shape = config.code.shape(Core::run_size(1));
+            let tails = 32 * shape.cots();
+            let hash = tails + 64 * LANES * shape.tiles;
+            // χ and Δ of one tree, the sums of γ, the hash.
+            let places = [0, 16, 32, 48].map(|line| tails + LANES * line + 3);
+            for (i, at) in places.into_iter().chain([hash, hash + 31]).enumerate() {
+                let caught = short_is_caught(config, 10 + i as u128, Block::ZERO, spoil(Part::Trees, at));
+                assert!(caught, "byte {at}");
+            }
+            for at in [0, 15] {
+                for part in [Part::X, Part::V] {
+                    assert!(short_is_caught(config, 20, Block::ZERO, spoil(part, at)), "{part:?}");
+                }
+            }
+            // Another Δ in all trees, which agree with each other, and all d with it.
+            for (i, other) in [2, 1 << 127, 0xABCDEF << 60].map(Block::new).into_iter().enumerate() {
+                assert!(short_is_caught(config, 30 + i as u128, other, |_, _| ()), "another Δ");
+            }
+        }
+    }
+
+    /// A level's sum that the receiver takes or not, and a d of the anchor that counts or not: a guess of one bit.
+    #[test]
+    fn guessing_one_bit_of_the_short_form_succeeds_half_of_the_time() {
+        const TRIALS: usize = 36;
+        for config in CONFIGS {
+            let shape = config.code.shape(Core::run_size(1));
+            let sum = |trial: usize| {
+                // The top level, one within and the last one, of one tree after the other.
+                let level = [0, shape.depth / 2, shape.depth - 1][trial % 3];
+                32 * shape.cot(trial % (LANES * shape.tiles), level) + 16 * (trial / 3 % 2)
+            };
+            let d = |trial: usize| tpprf::message_len(shape, true) + 16 * (trial * 29 % KAPPA);
+            let (mut sums, mut anchors) = (0, 0);
+            for trial in 0..TRIALS {
+                let passes = |at| {
+                    !short_is_caught(config, 100 + trial as u128, Block::ZERO, spoil(Part::Trees, at + 5))
+                };
+                sums += passes(sum(trial)) as usize;
+                anchors += passes(d(trial)) as usize;
+            }
+            // 18 expected, with a standard deviation of 3.
+            for passed in [sums, anchors] {
+                assert!((9..=27).contains(&passed), "{passed} of {TRIALS} guesses were right");
+            }
+        }
+    }
+
+    /// What was said in one run is no answer in the next.
+    #[test]
+    fn an_earlier_short_run_cannot_be_played_again() {
+        for config in CONFIGS {
+            let said: Mutex<Vec<Vec<u8>>> = Mutex::default();
+            let mut runs = 0;
+            let caught = is_caught(config, SHORT, 2, 7, &|_| (), |s, ch| {
+                runs += 1;
+                let second = runs == 2;
+                short_run(s, ch, Block::ZERO, &|_, bytes| {
+                    let mut said = said.lock().unwrap();
+                    match second {
+                        true => bytes.copy_from_slice(&said.remove(0)),
+                        false => said.push(bytes.to_vec()),
+                    }
+                })
+            });
+            assert!(caught && said.lock().unwrap().is_empty());
         }
     }
 
@@ -599,7 +905,7 @@ mod tests {
         }
     }
 
-    /// A bent correction of the last level bends the punctured leaf and its sibling: a sender that knows their place up to
+    /// Of half-trees: a bent correction of the last level bends the punctured leaf and its sibling: a sender that knows their place up to
     /// one bit learns that bit, or is caught. Here all but one are told to it.
     #[test]
     fn guessing_one_bit_of_a_point_succeeds_half_of_the_time() {

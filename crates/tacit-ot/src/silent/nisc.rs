@@ -41,7 +41,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 /// The name in errors.
 pub const NAME: &str = "silent nisc";
 const MAGIC: [u8; 9] = *b"tacitnisc";
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 /// Bytes of one base OT's part of a key, and of the sender's one point.
 const BASE_MESSAGE: usize = 80;
 const POINT: usize = 32;
@@ -177,7 +177,7 @@ impl Public {
         if body.len() != noise.shape.cots() * BASE_MESSAGE {
             return Err(malformed("the key's length is not that of its parameters"));
         }
-        let mut transcript = Transcript::new("tacit silent nisc v2");
+        let mut transcript = Transcript::new("tacit silent nisc v3");
         transcript.append("context", context);
         transcript.append("public key", key);
         let mut id = [0; 32];
@@ -341,9 +341,9 @@ impl ReceiverKey {
         let noise = if self.params.malicious() {
             let challenge = public.challenge(&answer[..answer.len() - proof.len()]);
             let mut proof = Blocks(proof);
-            received.expand(&public.setup, Some((&challenge, [proof.next(), proof.next()])))?
+            received.checked(&public.setup, challenge, [proof.next(), proof.next()])?
         } else {
-            received.expand(&public.setup, None)?
+            received.trusted(&public.setup)
         };
         let (id, start) = public.answered(answer);
         let hash = Mitccrh::new(start);
@@ -431,7 +431,7 @@ impl SenderKey {
         answer.extend_from_slice(&trees.message(&public.setup, &pads));
         change(&mut answer);
         if params.malicious() {
-            let proof = trees.prove(&public.setup, &public.challenge(&answer));
+            let proof = trees.prove(&public.setup, public.challenge(&answer));
             answer.extend_from_slice(Block::as_bytes(&proof));
         }
         let (answer_id, start) = public.answered(&answer);

@@ -52,7 +52,7 @@ impl Config {
             let what = "the number of correlations must be from 1 to 2^24";
             return Err(Error::Usage { protocol: NAME, what });
         }
-        let mut context = Transcript::new("tacit silent paper v2");
+        let mut context = Transcript::new("tacit silent paper v3");
         context.append("session", &channel.session_id().0);
         context.append_u64("receiver", ((channel.party() == Party::First) == receives) as u64);
         context.append_u64("instance", channel.next_instance());
@@ -133,7 +133,7 @@ impl PaperSender {
                 channel.flush()?;
                 transcript.append_blocks("challenge", &[channel.recv_block()?]);
             }
-            let proof = trees.prove(&setup, &setup.challenge(transcript));
+            let proof = trees.prove(&setup, setup.challenge(transcript));
             let mut proof = Block::as_bytes(&proof).to_vec();
             change(&mut proof);
             channel.send(&proof)?;
@@ -172,12 +172,11 @@ impl PaperReceiver {
                 channel.flush()?;
                 transcript.append_blocks("challenge", &[seed]);
             }
-            let challenge = setup.challenge(transcript);
             let mut proof = [Block::ZERO; 2];
             channel.recv_blocks(&mut proof)?;
-            received.expand(&setup, Some((&challenge, proof)))?
+            received.checked(&setup, setup.challenge(transcript), proof)?
         } else {
-            received.expand(&setup, None)?
+            received.trusted(&setup)
         };
         Ok(PaperReceiver { stock: config.compress(&setup, noise) })
     }

@@ -1,21 +1,23 @@
 //! Setup of t puncturable PRFs with one offset (BCGIKRS19, figures 6, 13 and 16), as functions from message to message.
 //!
 //! The sender's message holds the level sums of every tree under pads from OTs, the corrections and, against a malicious
-//! sender, the sum of each tree's right leaves γ and a hash of them all. It is then challenged and shows X = χ + τ·Δ and V, so
-//! that all trees have one Δ. How pads and challenges come about is the caller's business.
+//! sender, the sum of each tree's right leaves γ and a hash of them all. It is then challenged by τ, shows X = χ + τ·Δ, and then
+//! V, so that all trees have one Δ: with an [`Anchor`], that of the correlations it was made of. How pads and challenges come
+//! about is the caller's business.
 //!
 //! Deviations from the paper: one hash over all trees in place of one a tree; the t combinations of figure 16 are added up
-//! under random weights, which keeps its proof, since errors are fixed before the weights are drawn; weights are monomials
-//! of few random elements, so that the receiver finds those of its points without a secret index (soundness (ℓ + 5)/2^128).
+//! under random weights, which keeps its proof, since message and X, and by them all errors, are fixed before the weights are
+//! drawn; weights are monomials of few random elements, so that the receiver finds those of its points without a secret index
+//! (soundness (ℓ + 5)/2^128).
 
 use super::bcgikrs19::Noise;
 use super::pprf::{Ggm, LeafSums, Leaves, Line, Punctured, equal};
 use super::spcot::{Shape, Weights};
 use crate::{Error, Result};
-use subtle::ConstantTimeEq;
+use subtle::{Choice, ConstantTimeEq};
 use tacit_crypto::ggm::LANES;
 use tacit_crypto::transcript::Transcript;
-use tacit_crypto::{BitVec, Block, Buffer, Prg, gf128};
+use tacit_crypto::{BitVec, Block, Buffer, KAPPA, Prg, gf128};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// The public part of a setup.
@@ -27,10 +29,72 @@ pub(crate) struct Setup {
     pub context: Transcript,
 }
 
-/// τ and the weights of figure 16.
+/// τ of figure 16, and what the weights are drawn from once X is known too.
 pub(crate) struct Challenge {
     tau: Block,
+    transcript: Transcript,
+}
+
+impl Challenge {
+    /// The check of figure 16 for the sender's X.
+    pub(crate) fn check(mut self, x: Block, shape: Shape) -> Check {
+        self.transcript.append_blocks("x", &[x]);
+        let weights = Weights::new(self.transcript.challenge_block("weights"), shape);
+        let mut anchored = [Block::ZERO; KAPPA];
+        self.transcript.challenge_prg("anchor").fill_blocks(&mut anchored);
+        Check { tau: self.tau, x, weights, anchored }
+    }
+}
+
+/// τ, X and the weights of figure 16: of the leaves, and of the correlations of an [`Anchor`].
+pub(crate) struct Check {
+    tau: Block,
+    x: Block,
     weights: Weights,
+    anchored: [Block; KAPPA],
+}
+
+impl Check {
+    /// What the anchor adds to a party's sum.
+    fn of_anchor(&self, anchor: &Anchor) -> Block {
+        let mut combined = anchor.omega;
+        gf128::multiply_add(&mut combined, &anchor.w, self.tau);
+        let sum = gf128::inner_product(&self.anchored, &combined);
+        combined.zeroize();
+        sum
+    }
+}
+
+/// 128 correlated OTs of the source's Δ as 128 more leaves of which each is noisy with probability 1/2: w is the correlation
+/// itself, and ω one of the two hashes that make it a random OT, which the sender brings to the offset χ by
+/// d = H(v) ⊕ H(v ⊕ Δ) ⊕ χ. Trees of another Δ would fit only a sender that guesses all 128 choices.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub(crate) struct Anchor {
+    omega: [Block; KAPPA],
+    w: [Block; KAPPA],
+}
+
+impl Anchor {
+    /// Bytes of the d.
+    pub(crate) const BYTES: usize = KAPPA * size_of::<Block>();
+
+    /// The sender's, from its halves `v` and the `pads` that they hash to.
+    pub(crate) fn of_sender(v: &[Block], pads: &[[Block; 2]]) -> Self {
+        Anchor { omega: core::array::from_fn(|i| pads[i][0]), w: core::array::from_fn(|i| v[i]) }
+    }
+
+    /// The receiver's, from its halves `w`, their choices being the lowest bits, their `pads` and the sender's d.
+    pub(crate) fn of_receiver(w: &[Block], pads: &[Block], d: &[u8]) -> Self {
+        let mut d = Blocks(d);
+        let omega = core::array::from_fn(|i| pads[i] ^ (d.next() & Block::mask(w[i].lsb())));
+        Anchor { omega, w: core::array::from_fn(|i| w[i]) }
+    }
+
+    /// The sum of the weights of the receiver's choices.
+    fn chosen(&self, check: &Check) -> Block {
+        let on = |sum: Block, (weight, w): (&Block, &Block)| sum ^ (*weight & Block::mask(w.lsb()));
+        check.anchored.iter().zip(&self.w).fold(Block::ZERO, on)
+    }
 }
 
 impl Setup {
@@ -45,7 +109,7 @@ impl Setup {
     /// The challenge that `transcript`, which holds the sender's message, gives.
     pub(crate) fn challenge(&self, mut transcript: Transcript) -> Challenge {
         let tau = transcript.challenge_block("tau");
-        Challenge { tau, weights: Weights::new(transcript.challenge_block("weights"), self.noise.shape) }
+        Challenge { tau, transcript }
     }
 }
 
@@ -162,32 +226,60 @@ impl SenderTrees {
         message
     }
 
+    /// What brings the ω of an [`Anchor`] to the offset χ: its d.
+    pub(crate) fn anchoring(&self, pads: &[[Block; 2]]) -> Vec<u8> {
+        pads.iter().flat_map(|[zero, one]| (*zero ^ *one ^ self.chi).to_bytes()).collect()
+    }
+
+    /// Fig. 16: X.
+    pub(crate) fn x(&self, challenge: &Challenge) -> Block {
+        self.chi ^ gf128::mul(challenge.tau, self.delta)
+    }
+
     /// Fig. 16: X and V, the latter summed over the trees.
-    pub(crate) fn prove(&self, setup: &Setup, challenge: &Challenge) -> [Block; 2] {
+    pub(crate) fn prove(&self, setup: &Setup, challenge: Challenge) -> [Block; 2] {
+        let x = self.x(&challenge);
+        let check = challenge.check(x, setup.noise.shape);
+        [x, self.weigh(setup, &check, |_, _| ())]
+    }
+
+    /// [`prove`](Self::prove) and [`expand`](Self::expand) in one pass over the trees: V with what the anchor adds, and
+    /// the leaves.
+    pub(crate) fn prove_and_expand(&self, setup: &Setup, check: &Check, anchor: &Anchor) -> (Block, Buffer) {
+        let mut noise = Buffer::zeros(setup.noise.positions());
+        let v = self.weigh(setup, check, |tile, leaves| keep(setup, &mut noise, tile, leaves));
+        (v ^ check.of_anchor(anchor), noise)
+    }
+
+    /// V, summed over the trees; `each` sees a tile's leaves too.
+    fn weigh(&self, setup: &Setup, check: &Check, mut each: impl FnMut(usize, &Leaves<'_>)) -> Block {
         let combined = core::cell::RefCell::new(Buffer::zeros(setup.tile_len()));
         let mut v = Block::ZERO;
         self.tiles(
             setup,
-            |_, leaves| combine(&leaves, challenge.tau, &mut combined.borrow_mut()),
-            |tile, _, _| v ^= challenge.weights.sum(tile, &combined.borrow()),
+            |tile, leaves| {
+                each(tile, &leaves);
+                combine(&leaves, check.tau, &mut combined.borrow_mut());
+            },
+            |tile, _, _| v ^= check.weights.sum(tile, &combined.borrow()),
         );
-        [self.chi ^ gf128::mul(challenge.tau, self.delta), v]
+        v
     }
 
     /// The leaves w with their lowest bits cleared.
     pub(crate) fn expand(&self, setup: &Setup) -> Buffer {
-        let (mut noise, kept) = (Buffer::zeros(setup.noise.positions()), setup.noise.tile_len());
-        self.tiles(
-            setup,
-            |tile, leaves| {
-                let place = &mut noise[tile * kept..][..kept];
-                for (to, w) in place.iter_mut().skip(leaves.start).zip(&*leaves.w) {
-                    *to = w.with_lsb(false);
-                }
-            },
-            |_, _, _| (),
-        );
+        let mut noise = Buffer::zeros(setup.noise.positions());
+        self.tiles(setup, |tile, leaves| keep(setup, &mut noise, tile, &leaves), |_, _, _| ());
         noise
+    }
+}
+
+/// Puts those of the leaves w that are positions where they stand, with their lowest bits cleared.
+fn keep(setup: &Setup, noise: &mut [Block], tile: usize, leaves: &Leaves<'_>) {
+    let kept = setup.noise.tile_len();
+    let place = &mut noise[tile * kept..][..kept];
+    for (to, w) in place.iter_mut().skip(leaves.start).zip(&*leaves.w) {
+        *to = w.with_lsb(false);
     }
 }
 
@@ -242,42 +334,83 @@ impl Received {
         Received { tiles, gamma: body.0.first_chunk().copied().unwrap_or_default() }
     }
 
-    /// The leaves w, the lowest bits being the noise; `proof` is the sender's answer to the challenge, if there was one.
-    ///
-    /// `Cheated` when the hash or the answer is not right.
-    pub(crate) fn expand(&self, setup: &Setup, proof: Option<(&Challenge, [Block; 2])>) -> Result<Buffer> {
-        let mut ggm = setup.ggm();
+    /// The leaves w, the lowest bits being the noise, nothing being checked.
+    pub(crate) fn trusted(&self, setup: &Setup) -> Buffer {
+        self.leaves(setup, |_| (), |_| ())
+    }
+
+    /// [`expand`](Self::expand) with the sender's X and V at hand.
+    pub(crate) fn checked(&self, setup: &Setup, challenge: Challenge, [x, v]: [Block; 2]) -> Result<Buffer> {
+        let (noise, claim) = self.expand(setup, &challenge.check(x, setup.noise.shape), None);
+        claim.check(v)?;
+        Ok(noise)
+    }
+
+    /// The leaves w, the lowest bits being the noise, and what must be [checked](Claim::check) before anything comes of them.
+    pub(crate) fn expand(&self, setup: &Setup, check: &Check, anchor: Option<&Anchor>) -> (Buffer, Claim) {
         let mut gamma = GammaHash::new(setup);
-        let (mut noise, kept) = (Buffer::zeros(setup.noise.positions()), setup.noise.tile_len());
-        let mut combined = Buffer::zeros(setup.tile_len());
+        let combined = core::cell::RefCell::new(Buffer::zeros(setup.tile_len()));
         let mut sum = Block::ZERO;
+        let noise = self.leaves(
+            setup,
+            |leaves| {
+                gamma.add(leaves);
+                combine(leaves, check.tau, &mut combined.borrow_mut());
+            },
+            |tile| sum ^= check.weights.sum(tile, &combined.borrow()),
+        );
+        // Fig. 16: V_R + V_S = X·τ_α, summed over the trees.
+        let alpha: Zeroizing<Vec<u32>> =
+            Zeroizing::new(self.tiles.iter().flat_map(|key| key.alpha).collect());
+        let mut noisy = check.weights.of_leaves(&alpha);
+        if let Some(anchor) = anchor {
+            noisy ^= anchor.chosen(check);
+            sum ^= check.of_anchor(anchor);
+        }
+        let v = gf128::mul(check.x, noisy) ^ sum;
+        let gamma = self.gamma.ct_eq(&gamma.finish());
+        (noise, Claim { protocol: setup.protocol, v, gamma })
+    }
+
+    /// The leaves w; `each` sees all that a leaf gives, `after` the number of a tile that is through.
+    fn leaves(
+        &self,
+        setup: &Setup,
+        mut each: impl FnMut(&Leaves<'_>),
+        mut after: impl FnMut(usize),
+    ) -> Buffer {
+        let mut ggm = setup.ggm();
+        let (mut noise, kept) = (Buffer::zeros(setup.noise.positions()), setup.noise.tile_len());
         for (tile, key) in self.tiles.iter().enumerate() {
             let noise = &mut noise[tile * kept..][..kept];
             ggm.expand_punctured(key, |leaves| {
-                if let Some((challenge, _)) = &proof {
-                    gamma.add(&leaves);
-                    combine(&leaves, challenge.tau, &mut combined);
-                }
+                each(&leaves);
                 for (i, (to, w)) in noise.iter_mut().skip(leaves.start).zip(&*leaves.w).enumerate() {
                     let at = leaves.start + i;
                     let on = equal(key.alpha[at % LANES], (at / LANES) as u32) & Block::ONE;
                     *to = w.with_lsb(false) | on;
                 }
             });
-            if let Some((challenge, _)) = &proof {
-                sum ^= challenge.weights.sum(tile, &combined);
-            }
+            after(tile);
         }
-        if let Some((challenge, [x, v])) = proof {
-            // Fig. 16: V_R + V_S = X·τ_α, summed over the trees.
-            let alpha: Zeroizing<Vec<u32>> =
-                Zeroizing::new(self.tiles.iter().flat_map(|key| key.alpha).collect());
-            let expected = gf128::mul(x, challenge.weights.of_leaves(&alpha)) ^ sum;
-            if !bool::from(expected.ct_eq(&v) & self.gamma.ct_eq(&gamma.finish())) {
-                let (protocol, what) = (setup.protocol, "the sender's trees do not agree");
-                return Err(Error::Cheated { protocol, what });
-            }
+        noise
+    }
+}
+
+/// What the receiver's leaves say of the sender's message and V.
+#[must_use]
+pub(crate) struct Claim {
+    protocol: &'static str,
+    v: Block,
+    gamma: Choice,
+}
+
+impl Claim {
+    /// `Cheated` when the hash of the γ or V, `theirs`, is not right.
+    pub(crate) fn check(&self, theirs: Block) -> Result<()> {
+        if bool::from(self.v.ct_eq(&theirs) & self.gamma) {
+            return Ok(());
         }
-        Ok(noise)
+        Err(Error::Cheated { protocol: self.protocol, what: "the sender's trees do not agree" })
     }
 }

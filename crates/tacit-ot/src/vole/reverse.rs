@@ -24,12 +24,17 @@ pub(crate) fn chosen_pairs(
     let mut bits = vec![0; n.div_ceil(8)];
     channel.recv(&mut bits)?;
     let bits = BitVec::from_bytes(&bits, n);
+    swap(&mut pairs, &bits);
+    Ok((pairs, bits))
+}
+
+/// Swaps the pairs whose bit is set.
+pub(crate) fn swap(pairs: &mut [[Block; 2]], bits: &BitVec) {
     for (i, pair) in pairs.iter_mut().enumerate() {
         let swap = (pair[0] ^ pair[1]) & Block::mask(bits.get(i));
         pair[0] ^= swap;
         pair[1] ^= swap;
     }
-    Ok((pairs, bits))
 }
 
 /// The receiver's side of [`chosen_pairs`].
