@@ -103,6 +103,8 @@ pub struct Protocol {
     pub security: Security,
     /// OTs that one thread makes at a time: the memory a run needs, and how often a link's delay is waited for.
     piece: usize,
+    /// For so many OTs begun a request takes a stream; with 0, as many as there are channels.
+    stream: u64,
     sender: fn(&mut Channel, &dyn BaseOt, &mut Prg, &Streams) -> tacit_ot::Result<Vec<AnySender>>,
     receiver: fn(&mut Channel, &dyn BaseOt, &mut Prg, &Streams) -> tacit_ot::Result<Vec<AnyReceiver>>,
 }
@@ -264,6 +266,7 @@ pub static PROTOCOLS: &[Protocol] = &[
         name: "iknp",
         security: Security::SemiHonest,
         piece: PIECE,
+        stream: 0,
         sender: streams!(IknpSender, AnySender),
         receiver: streams!(IknpReceiver, AnyReceiver),
     },
@@ -271,6 +274,7 @@ pub static PROTOCOLS: &[Protocol] = &[
         name: "kos",
         security: Security::Malicious,
         piece: PIECE,
+        stream: 0,
         sender: streams!(KosSender, AnySender),
         receiver: streams!(KosReceiver, AnyReceiver),
     },
@@ -278,6 +282,7 @@ pub static PROTOCOLS: &[Protocol] = &[
         name: "ferret",
         security: Security::Malicious,
         piece: PIECE,
+        stream: 0,
         sender: ferret!(senders | senders_ahead, ferret, AnySender),
         receiver: ferret!(receivers | receivers_ahead, ferret, AnyReceiver),
     },
@@ -285,6 +290,7 @@ pub static PROTOCOLS: &[Protocol] = &[
         name: "ferret-uni",
         security: Security::Malicious,
         piece: PIECE,
+        stream: 0,
         sender: ferret!(uni_senders, ferret_uni, AnySender),
         receiver: ferret!(uni_receivers, ferret_uni, AnyReceiver),
     },
@@ -292,6 +298,7 @@ pub static PROTOCOLS: &[Protocol] = &[
         name: "silent",
         security: Security::Malicious,
         piece: LARGEST_RUN,
+        stream: 1 << 18,
         sender: silent!(SilentSender, AnySender),
         receiver: silent!(SilentReceiver, AnyReceiver),
     },
@@ -309,6 +316,7 @@ const fn ready(name: &'static str) -> Protocol {
         name,
         security: Security::Malicious,
         piece: PIECE,
+        stream: 0,
         sender: |_, _, _, _| Err(no_setup()),
         receiver: |_, _, _, _| Err(no_setup()),
     }
@@ -376,6 +384,15 @@ pub fn base_ot(name: Option<&str>, security: Security) -> Result<Box<dyn BaseOt 
 }
 
 impl Protocol {
+    /// How many of `channels` channels a request of `count` OTs uses, one stream each: where a stream costs much beside its
+    /// OTs, as with silent OT, which has trees of its own for each, a small request takes few.
+    pub fn streams(&self, count: u64, channels: usize) -> usize {
+        match self.stream {
+            0 => channels,
+            each => channels.min(count.div_ceil(each).max(1) as usize),
+        }
+    }
+
     /// `lanes` senders of one setup, with the same Δ, one for each channel; the base OTs run over `channel`.
     pub fn senders(
         &self,
@@ -479,8 +496,8 @@ impl Job {
         }
     }
 
-    /// Runs the sender over `channels`, one thread each, and hands the output on piece by piece. For chosen OT the messages are
-    /// drawn at random.
+    /// Runs the sender over `channels`, or as many of them as [serve](Protocol::streams), one thread each, and hands the output
+    /// on piece by piece. For chosen OT the messages are drawn at random.
     pub fn send(
         &self,
         channels: &mut [Channel],
@@ -488,7 +505,8 @@ impl Job {
         each: &mut dyn FnMut(Sent<'_>) -> Result<()>,
     ) -> Result<()> {
         let mut prg = Prg::from_os();
-        let lanes = channels.len();
+        let lanes = self.protocol.streams(self.count, channels.len());
+        let channels = &mut channels[..lanes];
         let Some(first) = channels.first_mut() else { return Err(no_channel()) };
         let cots = self.protocol.senders_with(first, base, &mut prg, lanes, self.tuning)?;
         self.send_from(channels, cots, &mut prg, each)
@@ -536,8 +554,8 @@ impl Job {
         }
     }
 
-    /// Runs the receiver over `channels`, one thread each, and hands choices and messages on piece by piece. For chosen OT the
-    /// choices are drawn at random.
+    /// Runs the receiver over `channels`, or as many of them as [serve](Protocol::streams), one thread each, and hands choices
+    /// and messages on piece by piece. For chosen OT the choices are drawn at random.
     pub fn receive(
         &self,
         channels: &mut [Channel],
@@ -545,7 +563,8 @@ impl Job {
         each: &mut dyn FnMut(&BitVec, &[Block]) -> Result<()>,
     ) -> Result<()> {
         let mut prg = Prg::from_os();
-        let lanes = channels.len();
+        let lanes = self.protocol.streams(self.count, channels.len());
+        let channels = &mut channels[..lanes];
         let Some(first) = channels.first_mut() else { return Err(no_channel()) };
         let cots = self.protocol.receivers_with(first, base, &mut prg, lanes, self.tuning)?;
         self.receive_from(channels, cots, &mut prg, each)

@@ -165,6 +165,8 @@ const KOS_CHECK_NS: f64 = 1.5;
 const SILENT_RUN_NS: f64 = 1.0e6;
 const SILENT_LINEAR_NS: f64 = 52.0;
 const SILENT_QUASI_CYCLIC_NS: f64 = 128.0;
+/// What the short form adds to each.
+const SILENT_SHORT_NS: f64 = 50.0;
 /// Of the time of Ferret, the share that waits for memory; the rest is AES.
 const FERRET_GATHERS: f64 = 0.6;
 
@@ -229,9 +231,14 @@ impl Pick {
         }
     }
 
-    /// The work of each of `threads` streams for its share of the OTs; `None` for a protocol without a model.
+    /// How many streams the request falls into.
+    fn streams(&self, request: &Request<'_>) -> usize {
+        self.protocol.streams(request.count, request.threads.max(1))
+    }
+
+    /// The work of each of the streams for its share of the OTs; `None` for a protocol without a model.
     fn work(&self, request: &Request<'_>, cache: usize) -> Option<Work> {
-        let threads = request.threads.max(1);
+        let threads = self.streams(request);
         let share = request.count.div_ceil(threads as u64);
         let n = share as f64;
         let pieces = share.div_ceil(PIECE) as f64;
@@ -275,7 +282,7 @@ impl Pick {
 
     fn predict(&self, request: &Request<'_>, link: &Link, machine: &Machine) -> Option<Candidate> {
         let work = self.work(request, machine.cache)?;
-        let threads = request.threads.max(1) as f64;
+        let threads = self.streams(request) as f64;
         let reference = Machine::REFERENCE;
         let compute = work.aes * machine.aes / reference.aes
             + work.multiply_add * machine.multiply_add / reference.multiply_add
@@ -316,13 +323,14 @@ fn dual_lpn(config: SilentConfig, share: u64, kind: Kind) -> Cost {
     let mut cost = Cost::of_source(cots as f64, config.security);
     let extension = if config.security == Security::Malicious { kos::bytes_by_hash } else { iknp::bytes };
     cost.awaited = extension(cots) as f64 + config.bytes(each as usize) as f64;
-    cost.ns += SILENT_RUN_NS
-        + each.max(1 << 14) as f64
-            * match config.code {
-                Code::Linear => SILENT_LINEAR_NS,
-                Code::QuasiCyclic => SILENT_QUASI_CYCLIC_NS,
-            };
-    let opened = config.security == Security::Malicious && !config.is_short(each as usize);
+    let short = config.is_short(each as usize);
+    let code_ns = match config.code {
+        Code::Linear => SILENT_LINEAR_NS,
+        Code::QuasiCyclic => SILENT_QUASI_CYCLIC_NS,
+    };
+    let short_ns = if short { SILENT_SHORT_NS } else { 0.0 };
+    cost.ns += SILENT_RUN_NS + each.max(1 << 14) as f64 * (code_ns + short_ns);
+    let opened = config.security == Security::Malicious && !short;
     cost.trips += if opened { 1.4 } else { 0.4 };
     // Along with the base OTs, the parties exchange parameters and seeds.
     let awaited = runs * cost.awaited + 64.0;

@@ -39,7 +39,10 @@ fn results(text: &str) -> Vec<Value> {
 }
 
 fn ot(bench: &Bench, more: &[&str]) -> Value {
-    let mut words = vec!["--json", "--quiet", "bench", "ot", "--protocol", "iknp", "--repeat", "2"];
+    let mut words = vec!["--json", "--quiet", "bench", "ot", "--repeat", "2"];
+    if !more.contains(&"--protocol") {
+        words.extend(["--protocol", "iknp"]);
+    }
     if !more.contains(&"--count") {
         words.extend(["--count", "4096"]);
     }
@@ -188,6 +191,21 @@ fn offline_is_what_needs_no_input_and_a_fresh_run_begins_from_nothing() {
         part(&fresh, "bytes_sent") + part(&fresh, "bytes_received")
             >= 128.0 * 64.0 + part(&shared, "bytes_received")
     );
+}
+
+#[test]
+fn all_threads_of_a_fresh_run_have_one_setup() {
+    let bench = Bench::new();
+    let bytes = |words: &[&str]| {
+        let result = ot(&bench, &[words, &["--fresh", "--count", "4000"]].concat());
+        ["bytes_sent", "bytes_received"].map(|field| result[field].as_u64().unwrap())
+    };
+    // Base OTs take some 10 kB in a direction where there is nothing else.
+    let (one, four) = (bytes(&["--protocol", "kos"]), bytes(&["--protocol", "kos", "--threads", "4"]));
+    assert!(four[0].min(four[1]) < one[0].min(one[1]) + 2000, "{one:?}, {four:?}");
+    // Silent OT of few has one stream too.
+    let silent = ["--protocol", "silent"];
+    assert_eq!(bytes(&silent), bytes(&[&silent[..], &["--threads", "4"]].concat()));
 }
 
 #[test]

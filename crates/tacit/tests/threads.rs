@@ -48,6 +48,23 @@ fn correlate(job: &Job, threads: usize) {
     assert!(w.len() < 1000 || ones.abs_diff(w.len() / 2) < 3 * w.len().isqrt(), "{what}: {ones} ones");
 }
 
+/// A stream of silent OT costs as much as many OTs, so a small request has one, whatever the threads; other protocols use them all.
+#[test]
+fn a_small_request_of_silent_ot_has_one_stream() {
+    let base = ot::base_ot(None, Security::Malicious).unwrap();
+    for (name, count, streams) in [("silent", 100_000, 1), ("silent", 300_000, 2), ("kos", 100_000, 4)] {
+        let protocol = ot::protocol(name, Security::Malicious).unwrap();
+        let job = Job { protocol, kind: Kind::Rot, count, tuning: Tuning::default() };
+        let [mut ours, mut theirs] = channels(4, count as u128);
+        std::thread::scope(|scope| {
+            scope.spawn(|| job.send(&mut ours, &*base, &mut |_| Ok(())).unwrap());
+            job.receive(&mut theirs, &*base, &mut |_, _| Ok(())).unwrap();
+        });
+        let used = ours.iter().filter(|channel| channel.stats().bytes_sent > 0).count();
+        assert_eq!(used, streams, "{count} by {name}");
+    }
+}
+
 #[test]
 fn every_count_and_number_of_threads() {
     for (protocol, code) in

@@ -41,7 +41,8 @@ use zeroize::{Zeroize, Zeroizing};
 pub const NAME: &str = "silent";
 /// Correlations of one run at most; larger requests take several. A run's traffic hardly grows with its size.
 pub const LARGEST_RUN: usize = 1 << 24;
-/// Results of a malicious run of the short form at most: beyond, two messages fewer are worth less than half-trees.
+/// Results of a malicious run of the short form at most. GGM trees take 45 to 65 ns a result more: here as long as two
+/// messages of 4 ms each, which the form spares; from 10^6 on, its factor would fall on slow links too.
 pub const SHORT: usize = 1 << 17;
 /// Requests below this take all that a run makes and keep the rest for later.
 const SMALL: usize = 1 << 15;
@@ -410,62 +411,64 @@ impl SilentSender {
     /// One run: section 4 with the setup of section 5.
     fn run(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<usize> {
         let run = self.core.begin(n);
-        let code = run.code();
-        let mut cots =
-            Zeroizing::new(vec![Block::ZERO; run.noise.shape.cots() + self.core.config.check_cots()]);
-        self.source.extend(channel, &mut cots)?;
-        let noise = match run.short {
-            true => self.short(channel, &run, &*code, &cots, self.source.delta(), |_, _| ())?,
-            false => self.long(channel, &run, &*code, &cots)?,
+        let (code, noise) = match run.short {
+            true => self.short(channel, &run, self.source.delta(), |_, _| ())?,
+            false => self.long(channel, &run)?,
         };
         Ok(self.core.compress(&*code, noise, n, each))
     }
 
-    /// The noise by half-trees.
-    fn long(
-        &mut self,
-        channel: &mut Channel,
-        run: &Run,
-        code: &dyn LinearCode,
-        cots: &[Block],
-    ) -> Result<Buffer> {
-        let mut expander = run.expander();
+    /// The base correlations of a run, those of its check last.
+    fn cots(&mut self, channel: &mut Channel, run: &Run) -> Result<Zeroizing<Vec<Block>>> {
+        let n = run.noise.shape.cots() + self.core.config.check_cots();
+        let mut cots = Zeroizing::new(vec![Block::ZERO; n]);
+        self.source.extend(channel, &mut cots)?;
+        Ok(cots)
+    }
+
+    /// The code, and the noise by half-trees.
+    fn long(&mut self, channel: &mut Channel, run: &Run) -> Result<(Box<dyn LinearCode>, Buffer)> {
+        let (code, mut expander) = (run.code(), run.expander());
+        let cots = self.cots(channel, run)?;
         let (level, check) = cots.split_at(run.noise.shape.cots());
         let delta = self.source.delta();
         let trees = spcot::send(channel, &mut self.prg, &mut expander, delta, run.noise.shape, level)?;
         if self.core.config.security == Security::SemiHonest {
-            return Ok(expand(&trees, &mut expander, code, run.noise, None).0);
+            let noise = expand(&trees, &mut expander, &*code, run.noise, None).0;
+            return Ok((code, noise));
         }
         let message = CheckMessage::receive(channel)?;
         let weights = Weights::new(message.seed, run.noise.shape);
-        let (noise, sum) = expand(&trees, &mut expander, code, run.noise, Some(&weights));
+        let (noise, sum) = expand(&trees, &mut expander, &*code, run.noise, Some(&weights));
         let value = sum ^ message.sender_mask(delta, check);
         channel.send(&spcot::check_digest(&self.core.context, self.core.run, value))?;
         channel.flush()?;
-        Ok(noise)
+        Ok((code, noise))
     }
 
-    /// The noise by figures 13 and 16 in one message, with `delta` in the trees. `change` sees each part of it before it goes.
+    /// The code, and the noise by figures 13 and 16 in one message, with `delta` in the trees. `change` sees each part of
+    /// it before it goes.
     fn short(
         &mut self,
         channel: &mut Channel,
         run: &Run,
-        code: &dyn LinearCode,
-        cots: &[Block],
         delta: Block,
         change: impl Fn(Part, &mut [u8]),
-    ) -> Result<Buffer> {
+    ) -> Result<(Box<dyn LinearCode>, Buffer)> {
         let (setup, shape) = (run.setup(), run.noise.shape);
+        // The trees are ready when the receiver's message is there, and the code is made while the receiver is at them.
+        let trees = tpprf::SenderTrees::new(delta, &mut self.prg, shape);
+        let mut message = trees.bare_message(&setup);
+        let cots = self.cots(channel, run)?;
         let mut bits = vec![0; shape.cots().div_ceil(8)];
         channel.recv(&mut bits)?;
         let bits = BitVec::from_bytes(&bits, shape.cots());
         let mut pads = Zeroizing::new(vec![[Block::ZERO; 2]; cots.len()]);
-        run.hash().cot_to_rot_sender(0, self.source.delta(), cots, &mut pads);
+        run.hash().cot_to_rot_sender(0, self.source.delta(), &cots, &mut pads);
         let (level, last) = pads.split_at_mut(shape.cots());
         reverse::swap(level, &bits);
+        tpprf::mask(&mut message, level);
         let anchor = Anchor::of_sender(&cots[shape.cots()..], last);
-        let trees = tpprf::SenderTrees::new(delta, &mut self.prg, shape);
-        let mut message = trees.message(&setup, level);
         message.extend(trees.anchoring(last));
         change(Part::Trees, &mut message);
         channel.send(&message)?;
@@ -474,12 +477,13 @@ impl SilentSender {
         change(Part::X, Block::as_bytes_mut(core::slice::from_mut(&mut x)));
         channel.send_block(x)?;
         channel.flush()?;
+        let code = run.code();
         let (mut v, mut noise) = trees.prove_and_expand(&setup, &challenge.check(x, shape), &anchor);
         change(Part::V, Block::as_bytes_mut(core::slice::from_mut(&mut v)));
         channel.send_block(v)?;
         channel.flush()?;
         code.absorb(&mut Block::ZERO.clone(), &mut noise);
-        Ok(noise)
+        Ok((code, noise))
     }
 }
 
@@ -786,10 +790,7 @@ mod tests {
         change: &dyn Fn(Part, &mut [u8]),
     ) -> Result<Vec<Block>> {
         let (run, mut out) = (s.core.begin(1), Vec::new());
-        let mut cots = vec![Block::ZERO; run.noise.shape.cots() + KAPPA];
-        CotSender::extend(&mut s.source, ch, &mut cots)?;
-        let (code, delta) = (run.code(), s.source.delta() ^ delta);
-        let noise = s.short(ch, &run, &*code, &cots, delta, change)?;
+        let (code, noise) = s.short(ch, &run, s.source.delta() ^ delta, change)?;
         s.core.compress(&*code, noise, 9, &mut |rows| out.extend_from_slice(rows));
         s.core.left.clear();
         Ok(out)

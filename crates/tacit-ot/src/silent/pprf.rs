@@ -82,7 +82,7 @@ impl Ggm {
     ) -> LeafSums {
         self.levels(roots, sums);
         let mut totals = LeafSums::default();
-        self.leaves(None, &mut |leaves| {
+        self.leaves(OUTPUTS, None, &mut |leaves| {
             let Leaves { omega, w, gamma: [g0, g1], .. } = &leaves;
             for (total, part) in totals.iter_mut().zip([&omega[..], &w[..], g0, g1]) {
                 add_lanes(total, part);
@@ -90,6 +90,15 @@ impl Ggm {
             each(leaves);
         });
         totals
+    }
+
+    /// [`expand`](Self::expand) for ω and w alone, without any sums; the γ that `each` gets are empty.
+    pub(crate) fn expand_outputs(&mut self, roots: &Line, mut each: impl FnMut(Leaves<'_>)) {
+        self.nodes[..LANES].copy_from_slice(roots);
+        for level in 0..self.depth {
+            expand_plain_level(&self.left, &self.right, &mut self.nodes, LANES << level);
+        }
+        self.leaves(OUTPUTS - 2, None, &mut each);
     }
 
     /// [`expand`](Self::expand) for w alone: `each` gets the blocks' offset in the tile and the blocks.
@@ -120,7 +129,7 @@ impl Ggm {
         self.punctured_levels(&key.alpha, &key.keys);
         let zeros = self.outputs.each_ref().map(|cipher| ccr_keyed(cipher, Block::ZERO));
         let mut sums = LeafSums::default();
-        self.leaves(None, &mut |leaves| {
+        self.leaves(OUTPUTS, None, &mut |leaves| {
             let Leaves { omega, w, gamma: [g0, g1], .. } = &leaves;
             for (sum, part) in sums.iter_mut().zip([&omega[..], &w[..], g0, g1]) {
                 add_lanes(sum, part);
@@ -132,7 +141,7 @@ impl Ggm {
                 sums[o][p] ^= zeros[o] ^ given[o][p];
             }
         }
-        self.leaves(Some((&key.alpha, &sums)), &mut each);
+        self.leaves(OUTPUTS, Some((&key.alpha, &sums)), &mut each);
         sums.zeroize();
     }
 
@@ -190,11 +199,16 @@ impl Ggm {
         }
     }
 
-    /// G' of every leaf, piece by piece; with `at`, those of the points are replaced.
-    fn leaves(&mut self, at: Option<(&[u32; LANES], &LeafSums)>, each: &mut dyn FnMut(Leaves<'_>)) {
+    /// The first `wanted` outputs of G' of every leaf, piece by piece; with `at`, those of the points are replaced.
+    fn leaves(
+        &mut self,
+        wanted: usize,
+        at: Option<(&[u32; LANES], &LeafSums)>,
+        each: &mut dyn FnMut(Leaves<'_>),
+    ) {
         let Ggm { nodes, outputs, chunk, .. } = self;
         for (c, parents) in nodes.chunks(CHUNK).enumerate() {
-            for (o, (cipher, chunk)) in outputs.iter().zip(chunk.iter_mut()).enumerate() {
+            for (o, (cipher, chunk)) in outputs.iter().zip(chunk.iter_mut()).take(wanted).enumerate() {
                 let chunk = &mut chunk[..parents.len()];
                 ccr_keyed_into(cipher, parents, chunk);
                 let Some((alpha, values)) = at else { continue };
@@ -207,7 +221,8 @@ impl Ggm {
             }
             let [omega, w, g0, g1] = chunk;
             let n = parents.len();
-            let gamma = [&g0[..n], &g1[..n]];
+            let hashed = if wanted == OUTPUTS { n } else { 0 };
+            let gamma = [&g0[..hashed], &g1[..hashed]];
             each(Leaves { start: c * CHUNK, omega: &mut omega[..n], w: &mut w[..n], gamma });
         }
     }

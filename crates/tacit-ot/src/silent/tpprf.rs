@@ -11,7 +11,7 @@
 //! (soundness (ℓ + 5)/2^128).
 
 use super::bcgikrs19::Noise;
-use super::pprf::{Ggm, LeafSums, Leaves, Line, Punctured, equal};
+use super::pprf::{Ggm, Leaves, Line, Punctured, equal};
 use super::spcot::{Shape, Weights};
 use crate::{Error, Result};
 use subtle::{Choice, ConstantTimeEq};
@@ -178,47 +178,36 @@ impl SenderTrees {
         SenderTrees { delta, chi, roots }
     }
 
-    /// Expands tile by tile; `each` gets a tile's number and its leaves piece by piece, `after` its sums.
-    fn tiles(
-        &self,
-        setup: &Setup,
-        mut each: impl FnMut(usize, Leaves<'_>),
-        mut after: impl FnMut(usize, &[[Line; 2]], LeafSums),
-    ) {
-        let mut ggm = setup.ggm();
-        let mut sums = vec![[Line::default(); 2]; setup.noise.shape.depth];
-        for (tile, roots) in self.roots.iter().enumerate() {
-            let totals = ggm.expand(roots, &mut sums, |leaves| each(tile, leaves));
-            after(tile, &sums, totals);
-        }
-        sums.as_flattened_mut().as_flattened_mut().zeroize();
-    }
-
     /// Fig. 13, steps 2 to 7: the level sums under the pads, corrections, sums and hash of γ.
     pub(crate) fn message(&self, setup: &Setup, pads: &[[Block; 2]]) -> Vec<u8> {
-        let mut gamma = GammaHash::new(setup);
-        let mut message = Vec::with_capacity(message_len(setup.noise.shape, setup.malicious));
+        let mut message = self.bare_message(setup);
+        mask(&mut message, pads);
+        core::mem::take(&mut *message)
+    }
+
+    /// The message without its pads, which [`mask`] puts on: what takes long hangs on nothing of the receiver's.
+    pub(crate) fn bare_message(&self, setup: &Setup) -> Zeroizing<Vec<u8>> {
+        let (mut ggm, mut gamma) = (setup.ggm(), GammaHash::new(setup));
+        let mut message = Zeroizing::new(Vec::with_capacity(message_len(setup.noise.shape, setup.malicious)));
         let mut tails = Vec::new();
-        let tile_pads = LANES * setup.noise.shape.depth;
-        self.tiles(
-            setup,
-            |_, leaves| {
+        let mut sums = vec![[Line::default(); 2]; setup.noise.shape.depth];
+        for roots in &self.roots {
+            let [omega, w, g0, g1] = ggm.expand(roots, &mut sums, |leaves| {
                 if setup.malicious {
                     gamma.add(&leaves);
                 }
-            },
-            |tile, sums, [omega, w, g0, g1]| {
-                for (i, pad) in pads[tile * tile_pads..][..tile_pads].iter().enumerate() {
-                    let [left, right] = &sums[i / LANES];
-                    let masked = [left[i % LANES] ^ pad[0], right[i % LANES] ^ pad[1]];
-                    message.extend_from_slice(Block::as_bytes(&masked));
+            });
+            for [left, right] in &sums {
+                for pair in left.iter().zip(right) {
+                    message.extend_from_slice(Block::as_bytes(&[*pair.0, *pair.1]));
                 }
-                let lines = [omega.map(|t| t ^ self.chi), w.map(|t| t ^ self.delta), g0, g1];
-                for line in if setup.malicious { &lines[..] } else { &lines[1..2] } {
-                    tails.extend_from_slice(Block::as_bytes(line));
-                }
-            },
-        );
+            }
+            let lines = [omega.map(|t| t ^ self.chi), w.map(|t| t ^ self.delta), g0, g1];
+            for line in if setup.malicious { &lines[..] } else { &lines[1..2] } {
+                tails.extend_from_slice(Block::as_bytes(line));
+            }
+        }
+        sums.as_flattened_mut().as_flattened_mut().zeroize();
         message.extend_from_slice(&tails);
         if setup.malicious {
             message.extend_from_slice(&gamma.finish());
@@ -253,24 +242,32 @@ impl SenderTrees {
 
     /// V, summed over the trees; `each` sees a tile's leaves too.
     fn weigh(&self, setup: &Setup, check: &Check, mut each: impl FnMut(usize, &Leaves<'_>)) -> Block {
-        let combined = core::cell::RefCell::new(Buffer::zeros(setup.tile_len()));
+        let (mut ggm, mut combined) = (setup.ggm(), Buffer::zeros(setup.tile_len()));
         let mut v = Block::ZERO;
-        self.tiles(
-            setup,
-            |tile, leaves| {
+        for (tile, roots) in self.roots.iter().enumerate() {
+            ggm.expand_outputs(roots, |leaves| {
                 each(tile, &leaves);
-                combine(&leaves, check.tau, &mut combined.borrow_mut());
-            },
-            |tile, _, _| v ^= check.weights.sum(tile, &combined.borrow()),
-        );
+                combine(&leaves, check.tau, &mut combined);
+            });
+            v ^= check.weights.sum(tile, &combined);
+        }
         v
     }
 
     /// The leaves w with their lowest bits cleared.
     pub(crate) fn expand(&self, setup: &Setup) -> Buffer {
-        let mut noise = Buffer::zeros(setup.noise.positions());
-        self.tiles(setup, |tile, leaves| keep(setup, &mut noise, tile, &leaves), |_, _, _| ());
+        let (mut ggm, mut noise) = (setup.ggm(), Buffer::zeros(setup.noise.positions()));
+        for (tile, roots) in self.roots.iter().enumerate() {
+            ggm.expand_outputs(roots, |leaves| keep(setup, &mut noise, tile, &leaves));
+        }
         noise
+    }
+}
+
+/// Puts the pads on the level sums of a [bare message](SenderTrees::bare_message).
+pub(crate) fn mask(message: &mut [u8], pads: &[[Block; 2]]) {
+    for (sum, pad) in message.chunks_exact_mut(size_of::<Block>()).zip(pads.as_flattened()) {
+        sum.iter_mut().zip(pad.to_bytes()).for_each(|(sum, pad)| *sum ^= pad);
     }
 }
 

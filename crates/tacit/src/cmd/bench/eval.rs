@@ -1,7 +1,7 @@
 //! `tacit bench eval`: a function by two parties. Of `wmk17` a run is everything from the base OTs on, either at once or in the
 //! two halves of `tacit eval --offline` and `--online`; of `yao` setup is the base OTs, and a run does everything else.
 
-use super::measure::{Runs, Side, measure, measure_phases};
+use super::measure::{Runs, Side, by_lane, measure, measure_phases};
 use super::{Common, Subject, record::check_memory};
 use crate::cli::Context;
 use crate::cli::peer::Security as SecurityArg;
@@ -288,7 +288,7 @@ impl Bench<'_> {
         once: impl Fn(&mut Channel, &mut dyn FnMut()) -> Result<()> + Sync,
     ) -> Result<Side> {
         let runs = Runs { repeat, fresh: false };
-        measure_phases(channels, runs, |_, _, _| Ok(()), |_, (), channel, ready| once(channel, ready))
+        measure_phases(channels, runs, by_lane(|_, _| Ok(())), |_, (), channel, ready| once(channel, ready))
     }
 }
 

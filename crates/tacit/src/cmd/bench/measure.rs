@@ -55,42 +55,43 @@ pub fn measure<S: Send>(
     once: impl Fn(usize, &mut S, &mut Channel) -> Result<()> + Sync,
 ) -> Result<Side> {
     let runs = Runs { repeat, fresh: false };
-    measure_phases(
-        channels,
-        runs,
-        |lane, channel, _| setup(lane, channel),
-        |lane, state, channel, _| once(lane, state, channel),
-    )
+    measure_phases(channels, runs, by_lane(setup), |lane, state, channel, _| once(lane, state, channel))
 }
 
-/// As [`measure`], where `once` says when it first needs an input: what passed before is offline. A setup of a fresh run gets the last
-/// run's state, for its memory, which would otherwise be asked of the system again.
+/// A setup in which every lane makes a state of its own, all at the same time.
+pub fn by_lane<S: Send>(
+    setup: impl Fn(usize, &mut Channel) -> Result<S> + Sync,
+) -> impl Fn(&mut [Channel], Vec<S>) -> Result<Vec<S>> {
+    move |channels, _| in_parallel(channels, |lane, channel| setup(lane, channel))
+}
+
+/// As [`measure`], where `setup` makes all lanes' states, and `once` says when it first needs an input: what passed before is
+/// offline. A setup of a fresh run gets the last run's states, for their memory, which would otherwise be asked of the
+/// system again.
 pub fn measure_phases<S: Send>(
     channels: &mut [Channel],
     runs: Runs,
-    setup: impl Fn(usize, &mut Channel, Option<S>) -> Result<S> + Sync,
+    setup: impl Fn(&mut [Channel], Vec<S>) -> Result<Vec<S>>,
     once: impl Fn(usize, &mut S, &mut Channel, &mut dyn FnMut()) -> Result<()> + Sync,
 ) -> Result<Side> {
     let mut side = Side { fresh: runs.fresh, ..Side::default() };
-    let mut states: Vec<Option<S>> = channels.iter().map(|_| None).collect();
+    let mut states = Vec::new();
     if !runs.fresh {
         meet(channels)?;
         let start = Instant::now();
-        states = in_parallel(channels, |lane, channel| Ok(Some(setup(lane, channel, None)?)))?;
+        states = setup(channels, states)?;
         side.setup_ms = milliseconds(start);
     }
     let mut passed = [0u64; 5];
     for run in 0..=runs.repeat {
         meet(channels)?;
         let (before, cpu, start) = (total(channels), cpu_ms(), Instant::now());
-        let mut work: Vec<_> = channels.iter_mut().zip(states.iter_mut()).collect();
+        if runs.fresh {
+            states = setup(channels, states)?;
+        }
+        let mut work: Vec<_> = channels.iter_mut().zip(&mut states).collect();
         let offline = in_parallel(&mut work, |lane, (channel, state)| {
             let mut needed = None;
-            let last = if runs.fresh { state.take() } else { None };
-            let state = match state {
-                Some(state) => state,
-                None => state.insert(setup(lane, channel, last)?),
-            };
             once(lane, state, channel, &mut || _ = needed.get_or_insert_with(|| milliseconds(start)))?;
             channel.flush()?;
             Ok(needed)

@@ -5,10 +5,11 @@ use super::{Common, Subject};
 use crate::cli::Context;
 use crate::cli::peer::Security;
 use crate::cmd::ot::KindArg;
+use std::iter::repeat_with;
 use tacit::Result;
 use tacit::crypto::{BitVec, Block, Buffer, Prg};
 use tacit::net::Channel;
-use tacit::ot::{self, AnyReceiver, AnySender, Job, Kind, Tuning};
+use tacit::ot::{self, AnyReceiver, AnySender, Job, Kind, Tuning, in_parallel};
 use tacit::ot::{CotReceiver, CotSender, CotToRot, OtReceiver, OtSender, RotReceiver, RotSender, RotToOt};
 use tacit::plan::{self, Choice, Machine, Pick, Request};
 
@@ -66,7 +67,6 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         common.threads *= 2;
     }
     let threads = usize::from(common.threads);
-    let each = (args.count as usize).div_ceil(threads);
     let link = common.link();
     let kind = Kind::from(args.kind);
     let request = |protocol| {
@@ -90,7 +90,13 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     common.variant = words.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let base = ot::base_ot(args.base_ot.as_deref(), security)?;
     super::record::check_memory("this benchmark", memory(protocol, kind, args.count))?;
-    let job = Job { protocol, kind, count: (each * threads) as u64, tuning };
+    // Each direction has the streams of a job of its share.
+    let ways = if args.both_ways { 2 } else { 1 };
+    let lanes = ways * protocol.streams(args.count.div_ceil(ways as u64), threads / ways);
+    let each = (args.count as usize).div_ceil(lanes);
+    // A direction's streams share a setup, but for Ferret's, where each takes as long in it as in one of its own.
+    let setups = if protocol.name.starts_with("ferret") { lanes } else { ways };
+    let job = Job { protocol, kind, count: (each * lanes) as u64, tuning };
     let subject = Subject {
         name: "ot",
         protocol: protocol.name.into(),
@@ -103,15 +109,19 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let runs = Runs { repeat: common.repeat.into(), fresh: args.fresh };
     let agreement = job.agreement(&*base, first).with("fresh", args.fresh);
     common.run(context, &subject, agreement, |channels| {
-        measure_phases(
-            channels,
-            runs,
-            |lane, channel, last| {
-                let turned = args.both_ways && lane % 2 == 1;
-                Lane::setup(&job, first != turned, channel, &*base, last)
-            },
-            |_, lane, channel, inputs| lane.run(kind, channel, each, inputs),
-        )
+        let setup = |channels: &mut [Channel], last: Vec<Lane>| {
+            let sources = in_parallel(&mut channels[..setups], |lane, channel| {
+                sources(&job, first != (lane % ways == 1), channel, &*base, lanes / setups)
+            })?;
+            let mut sources: Vec<_> = sources.into_iter().map(Vec::into_iter).collect();
+            let sources = (0..lanes).filter_map(|lane| sources[lane % setups].next());
+            let memory = last.into_iter().map(|last| last.memory).chain(repeat_with(Memory::default));
+            Ok(sources.zip(memory).map(|(source, memory)| Lane { source, memory }).collect())
+        };
+        let once = |_, lane: &mut Lane, channel: &mut Channel, inputs: &mut dyn FnMut()| {
+            lane.run(kind, channel, each, inputs)
+        };
+        measure_phases(&mut channels[..lanes], runs, setup, once)
     })
 }
 
@@ -154,6 +164,35 @@ impl RotReceiver for Made<'_, Block> {
     }
 }
 
+/// What `lanes` channels of one direction draw on, by one setup over `channel`, the first of them.
+fn sources(
+    job: &Job,
+    sends: bool,
+    channel: &mut Channel,
+    base: &dyn tacit::ot::BaseOt,
+    lanes: usize,
+) -> Result<Vec<Source>> {
+    let mut prg = Prg::from_os();
+    let correlated = job.kind == Kind::Cot;
+    let sources = if sends {
+        let cots = job.protocol.senders_with(channel, base, &mut prg, lanes, job.tuning)?;
+        let source = |cot| match correlated {
+            true => Source::CotSender(cot),
+            false => Source::RotSender(CotToRot::new(cot)),
+        };
+        cots.into_iter().map(source).collect()
+    } else {
+        let cots = job.protocol.receivers_with(channel, base, &mut prg, lanes, job.tuning)?;
+        let source = |cot| match correlated {
+            true => Source::CotReceiver(cot),
+            false => Source::RotReceiver(CotToRot::new(cot)),
+        };
+        cots.into_iter().map(source).collect()
+    };
+    channel.flush()?;
+    Ok(sources)
+}
+
 /// One channel of a party: where its OTs come from, and the memory that they fill. The warm-up writes the pages; no measured
 /// run pays for them.
 struct Lane {
@@ -191,31 +230,6 @@ fn room(memory: &mut Buffer, n: usize) -> &mut [Block] {
 }
 
 impl Lane {
-    fn setup(
-        job: &Job,
-        sends: bool,
-        channel: &mut Channel,
-        base: &dyn tacit::ot::BaseOt,
-        last: Option<Lane>,
-    ) -> Result<Self> {
-        let mut prg = Prg::from_os();
-        let source = if sends {
-            let cot = job.protocol.senders_with(channel, base, &mut prg, 1, job.tuning)?.remove(0);
-            match job.kind {
-                Kind::Cot => Source::CotSender(cot),
-                Kind::Rot | Kind::Ot => Source::RotSender(CotToRot::new(cot)),
-            }
-        } else {
-            let cot = job.protocol.receivers_with(channel, base, &mut prg, 1, job.tuning)?.remove(0);
-            match job.kind {
-                Kind::Cot => Source::CotReceiver(cot),
-                Kind::Rot | Kind::Ot => Source::RotReceiver(CotToRot::new(cot)),
-            }
-        };
-        channel.flush()?;
-        Ok(Lane { source, memory: last.map(|last| last.memory).unwrap_or_default() })
-    }
-
     fn run(&mut self, kind: Kind, channel: &mut Channel, n: usize, inputs: &mut dyn FnMut()) -> Result<()> {
         let Memory { made, choices, chosen } = &mut self.memory;
         match &mut self.source {

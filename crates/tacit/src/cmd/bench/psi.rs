@@ -1,6 +1,6 @@
 //! `tacit bench psi`: the intersection of two sets of 32-byte elements, base OTs and checks included in every run.
 
-use super::measure::{Runs, measure_phases};
+use super::measure::{Runs, by_lane, measure_phases};
 use super::{Common, Subject};
 use crate::cli::Context;
 use crate::cli::peer::Security;
@@ -61,7 +61,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         measure_phases(
             channels,
             Runs { repeat, fresh: false },
-            |_, _, _| Ok(Prg::from_os()),
+            by_lane(|_, _| Ok(Prg::from_os())),
             |_, prg, channel, inputs| {
                 let learns = if receives { Learns::Me } else { Learns::Peer };
                 let options =

@@ -171,7 +171,7 @@ pub(super) const TABLES: &[Table] = &[
         title: "Boyle, Couteau, Gilboa, Ishai, Kohl, Rindal, Scholl 2019, table 2: n random OTs, base OTs counted",
         needs: ("ot", "silent"),
         rows: bcgikrs_table_2,
-        note: "quasi-cyclic code; the paper's base OTs are Naor–Pinkas in three messages; our threads each have base OTs of their own",
+        note: "quasi-cyclic code; the paper's base OTs are Naor–Pinkas in three messages; our threads share theirs, and a further one begins with every 2^18 transfers",
     },
     Table {
         name: "bcgikrs19-table3",
