@@ -60,6 +60,72 @@ pub fn expand_level_on(
     simd::ggm::level(backend, cipher, nodes, n, period, view.as_ref(), sums);
 }
 
+/// What becomes of the children that [`expand_lines`] makes.
+pub enum Children<'a> {
+    /// Leaves ready as correlated OTs, see [`finish_leaves`], which take the place of their parents, the right ones after the left ones: with these values of
+    /// the left and of the right child of each path's node, where there are paths, whose lowest bits stay.
+    Leaves(Option<&'a [[Block; LANES]; 2]>),
+    /// `sums` gets each tree's XOR of its left children; if `keep` is set, they take the place of their parents, as leaves would.
+    Summed {
+        /// Whether they are written.
+        keep: bool,
+        /// Each tree's XOR of the left children.
+        sums: &'a mut [Block; LANES],
+    },
+    /// Nothing is written; each tree's XOR of its left children and their [`moments`], of a power of two of them.
+    Weighed {
+        /// Each tree's XOR of the left children.
+        sums: &'a mut [Block; LANES],
+        /// Each tree's moment of the left children.
+        moments: &'a mut [Block; LANES],
+    },
+}
+
+/// Expands `n` nodes of each of four trees: those of `from`, every `stride`-th line of it, or the first `n` lines of `nodes`.
+///
+/// With `fix`, its siblings take the values given there, and nodes on a path count as zero. Panics when a slice is too short.
+pub fn expand_lines(
+    cipher: &Aes128,
+    from: Option<(&[Block], usize)>,
+    nodes: &mut [Block],
+    n: usize,
+    fix: Option<&Fix<'_>>,
+    children: Children<'_>,
+) {
+    expand_lines_on(Backend::active(), cipher, from, nodes, n, fix, children);
+}
+
+/// [`expand_lines`] on a backend of the caller's choice.
+#[doc(hidden)]
+pub fn expand_lines_on(
+    backend: Backend,
+    cipher: &Aes128,
+    from: Option<(&[Block], usize)>,
+    nodes: &mut [Block],
+    n: usize,
+    fix: Option<&Fix<'_>>,
+    children: Children<'_>,
+) {
+    let given = !matches!(children, Children::Leaves(None));
+    assert!(fix.is_none() || given, "a path's leaves take values");
+    let view = fix.map(|f| view(f, LANES));
+    simd::ggm::lines(backend, cipher, from, nodes, n, view.as_ref(), children);
+}
+
+/// Expands the nodes of 32 trees, the first 32 blocks, by as many levels as there are `fixes`: node i of a tree is the block at 32·i.
+///
+/// Of a fix, the siblings take the values given there; what the subtrees of a path's nodes become has no meaning. Panics when `nodes` is too
+/// short.
+pub fn expand_subtrees(cipher: &Aes128, nodes: &mut [Block], fixes: &[Option<Fix<'_>>]) {
+    expand_subtrees_on(Backend::active(), cipher, nodes, fixes);
+}
+
+/// [`expand_subtrees`] on a backend of the caller's choice.
+#[doc(hidden)]
+pub fn expand_subtrees_on(backend: Backend, cipher: &Aes128, nodes: &mut [Block], fixes: &[Option<Fix<'_>>]) {
+    simd::ggm::subtrees(backend, cipher, nodes, fixes);
+}
+
 /// `out[p]` = Σ (n + i)·node `i` of tree `p` over a level of `n` nodes, a power of two, in GF(2^128), where the number n + i stands
 /// for the polynomial of its bits; `period` is a multiple of four. Panics when a slice is too short.
 ///
@@ -116,7 +182,7 @@ pub fn ccr_keyed(cipher: &Aes128, x: Block) -> Block {
     cipher.encrypt(s) ^ s
 }
 
-fn view<'a>(fix: &Fix<'a>, period: usize) -> simd::ggm::FixView<'a> {
+pub(crate) fn view<'a>(fix: &Fix<'a>, period: usize) -> simd::ggm::FixView<'a> {
     assert!(fix.path.len() == period && fix.sibling.len() == period, "one fix a tree");
     simd::ggm::FixView { path: fix.path, sibling: fix.sibling, top_bit: fix.top_bit }
 }

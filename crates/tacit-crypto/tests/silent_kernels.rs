@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tacit_crypto::aes::Aes128;
-use tacit_crypto::ggm::{self, Fix};
+use tacit_crypto::ggm::{self, Children, Fix};
 use tacit_crypto::lpn::LocalCode;
 use tacit_crypto::simd::{Backend, scatter};
 use tacit_crypto::{Block, Buffer, Prg, gf128};
@@ -62,6 +62,98 @@ proptest! {
                     prop_assert_eq!(leaves[i * period + p].to_hex(), leaf.to_hex());
                 }
             }
+        }
+    }
+
+    #[test]
+    fn lines(log_n in 0usize..7, fixed: bool, apart: bool, to in 0usize..4, seed: u64) {
+        let n = 1usize << log_n;
+        let cipher = Aes128::new(Block::new(seed as u128));
+        let stride = if apart { 1 + seed as usize % 5 } else { 1 };
+        let parents = random(((n - 1) * stride + 1) * 4, seed);
+        let line = |seed: u64| -> [Block; 4] { random(4, seed).try_into().unwrap() };
+        let (sibling, values) = (line(!seed), [line(seed ^ 7), line(seed ^ 8)]);
+        // Some paths pass the nodes by.
+        let path = line(seed ^ 3).map(|b| (b.low() % n as u64) | if b.lsb() { 0 } else { 1 << 40 });
+        let top_bit = n as u64 / 2;
+        let fix = (fixed && n > 1).then_some(Fix { path: &path, sibling: &sibling, top_bit });
+        let (summed, keep) = (to >= 1, to <= 1);
+        let on_path = |i: usize, p: usize| fix.is_some() && path[p] == i as u64;
+        let value = |i: usize, p: usize| match &fix {
+            Some(_) if path[p] ^ top_bit == i as u64 => sibling[p],
+            Some(_) if path[p] == i as u64 => Block::ZERO,
+            _ => parents[4 * i * stride + p],
+        };
+        let mut expected = vec![Block::ZERO; 8 * n];
+        let (mut sums, mut moments) = ([Block::ZERO; 4], [Block::ZERO; 4]);
+        for i in 0..n {
+            for p in 0..4 {
+                let left = ggm::ccr_keyed(&cipher, value(i, p));
+                for (side, child) in [left, left ^ value(i, p)].into_iter().enumerate() {
+                    expected[4 * (i + side * n) + p] = match to {
+                        0 if on_path(i, p) => values[side][p],
+                        0 => child.with_lsb(false),
+                        _ => child,
+                    };
+                }
+                sums[p] ^= left;
+                moments[p] ^= gf128::mul(left, Block::new((n + i) as u128));
+            }
+        }
+        for backend in Backend::available() {
+            let mut nodes = Buffer::zeros(8 * n);
+            if !apart {
+                nodes[..4 * n].copy_from_slice(&parents);
+            }
+            let (mut got_sums, mut got_moments) = ([Block::ONES; 4], [Block::ONES; 4]);
+            let children = match to {
+                0 => Children::Leaves(fixed.then_some(&values)),
+                3 => Children::Weighed { sums: &mut got_sums, moments: &mut got_moments },
+                _ => Children::Summed { keep, sums: &mut got_sums },
+            };
+            let from = apart.then_some((&parents[..], stride));
+            ggm::expand_lines_on(backend, &cipher, from, &mut nodes, n, fix.as_ref(), children);
+            if keep {
+                prop_assert_eq!(hex(&nodes), hex(&expected), "{}", backend.name());
+            }
+            if summed {
+                prop_assert_eq!(hex(&got_sums), hex(&sums), "{}", backend.name());
+            }
+            if to == 3 {
+                prop_assert_eq!(hex(&got_moments), hex(&moments), "{}", backend.name());
+            }
+        }
+    }
+
+    #[test]
+    fn subtrees(levels in 0usize..6, fixed: bool, seed: u64) {
+        let cipher = Aes128::new(Block::new(seed as u128));
+        let roots = random(32, seed);
+        let siblings: Vec<_> = (0..levels as u64).map(|level| random(32, seed ^ level << 20)).collect();
+        let paths: Vec<Vec<u64>> = (0..levels)
+            .map(|level| random(32, !seed ^ level as u64).iter().map(|b| b.low() % (2 << level)).collect())
+            .collect();
+        let top_bit = |level: usize| (1u64 << level) / 2;
+        let mut expected = roots.clone();
+        for level in 0..levels {
+            let mut rights = Vec::new();
+            for (i, node) in expected.iter_mut().enumerate() {
+                if fixed && paths[level][i % 32] ^ top_bit(level) == i as u64 / 32 {
+                    *node = siblings[level][i % 32];
+                }
+                let left = ggm::ccr_keyed(&cipher, *node);
+                rights.push(*node ^ left);
+                *node = left;
+            }
+            expected.extend(rights);
+        }
+        for backend in Backend::available() {
+            let mut nodes = Buffer::zeros(32 << levels);
+            nodes[..32].copy_from_slice(&roots);
+            let fix = |l: usize| Fix { path: &paths[l], sibling: &siblings[l], top_bit: top_bit(l) };
+            let fixes: Vec<_> = (0..levels).map(|l| fixed.then(|| fix(l))).collect();
+            ggm::expand_subtrees_on(backend, &cipher, &mut nodes, &fixes);
+            prop_assert_eq!(hex(&nodes), hex(&expected), "{}", backend.name());
         }
     }
 

@@ -1,7 +1,8 @@
 //! One level of many half-trees (correlated GGM): left = CCR(parent), right = parent ⊕ left.
 
 use super::{Backend, Level};
-use crate::{Block, aes::Aes128};
+use crate::ggm::{Children, Fix, view};
+use crate::{Block, Buffer, aes::Aes128};
 
 /// Lanes of one node: the blocks of four trees that stand side by side.
 pub(crate) const LANES: usize = 4;
@@ -14,6 +15,113 @@ pub(crate) struct FixView<'a> {
     pub path: &'a [u64],
     pub sibling: &'a [Block],
     pub top_bit: u64,
+}
+
+/// Trees whose nodes stand side by side in groups.
+const PERIOD: usize = 32;
+
+/// Expands `n` lines on `backend`, those of `from` or the first ones of `nodes`.
+pub(crate) fn lines(
+    backend: Backend,
+    cipher: &Aes128,
+    from: Option<(&[Block], usize)>,
+    nodes: &mut [Block],
+    n: usize,
+    fix: Option<&FixView<'_>>,
+    children: Children<'_>,
+) {
+    #[cfg(target_arch = "x86_64")]
+    if backend.level() == Level::Avx512 && n.is_multiple_of(8) {
+        return x86::lines(cipher, from, nodes, n, fix, children);
+    }
+    lines_portable(backend, cipher, from, nodes, n, fix, children);
+}
+
+/// Portable twin.
+fn lines_portable(
+    backend: Backend,
+    cipher: &Aes128,
+    from: Option<(&[Block], usize)>,
+    nodes: &mut [Block],
+    n: usize,
+    fix: Option<&FixView<'_>>,
+    children: Children<'_>,
+) {
+    let mut parents = Buffer::zeros(n * LANES);
+    let (lines, stride) = from.unwrap_or((nodes, 1));
+    for (parent, line) in parents.chunks_exact_mut(LANES).zip(lines.chunks(stride * LANES)) {
+        parent.copy_from_slice(&line[..LANES]);
+    }
+    if let Some(fix) = fix {
+        replace(&mut parents, n, LANES, fix, None);
+    }
+    let mut lefts = Buffer::zeros(n * LANES);
+    super::aes::ccr(backend, cipher.round_keys(), &parents, &mut lefts);
+    let sum = || {
+        let mut sums = [Block::ZERO; LANES];
+        for line in lefts.as_chunks::<LANES>().0 {
+            sums.iter_mut().zip(line).for_each(|(sum, left)| *sum ^= *left);
+        }
+        sums
+    };
+    match children {
+        Children::Weighed { sums, moments } => {
+            moments_portable(&lefts, n, LANES, moments);
+            *sums = sum();
+        }
+        Children::Summed { keep: false, sums } => *sums = sum(),
+        Children::Summed { keep: true, sums } => {
+            *sums = sum();
+            write(&parents, &lefts, nodes);
+        }
+        Children::Leaves(values) => {
+            write(&parents, &lefts, nodes);
+            for (i, leaf) in nodes[..2 * n * LANES].iter_mut().enumerate() {
+                *leaf = leaf.with_lsb(false);
+                if let (Some(fix), Some(values)) = (fix, values) {
+                    let on_path = equal(fix.path[i % LANES], (i / LANES % n) as u64);
+                    *leaf = *leaf & !on_path | values[i / LANES / n][i % LANES] & on_path;
+                }
+            }
+        }
+    }
+}
+
+/// The children of `parents`, whose left ones are `lefts`.
+fn write(parents: &[Block], lefts: &[Block], nodes: &mut [Block]) {
+    let (to_left, to_right) = nodes[..2 * lefts.len()].split_at_mut(lefts.len());
+    to_left.copy_from_slice(lefts);
+    to_right.iter_mut().zip(parents).zip(lefts).for_each(|((right, p), l)| *right = *p ^ *l);
+}
+
+fn replace_siblings(nodes: &mut [Block], period: usize, fix: &FixView<'_>) {
+    for (i, node) in nodes.chunks_mut(period).enumerate() {
+        for (p, value) in node.iter_mut().enumerate() {
+            let sibling = equal(fix.path[p] ^ fix.top_bit, i as u64);
+            *value = *value & !sibling | fix.sibling[p] & sibling;
+        }
+    }
+}
+
+/// Expands the nodes of 32 trees by several levels on `backend`.
+pub(crate) fn subtrees(backend: Backend, cipher: &Aes128, nodes: &mut [Block], fixes: &[Option<Fix<'_>>]) {
+    assert!(nodes.len() >= PERIOD << fixes.len(), "half-tree level out of bounds");
+    for (level, fix) in fixes.iter().enumerate() {
+        let (n, view) = (1 << level, fix.as_ref().map(|fix| view(fix, PERIOD)));
+        #[cfg(target_arch = "x86_64")]
+        if backend.level() == Level::Avx512 {
+            x86::subtrees(cipher, nodes, n, view.as_ref());
+            continue;
+        }
+        let mut parents = Buffer::zeros(n * PERIOD);
+        parents.copy_from_slice(&nodes[..n * PERIOD]);
+        if let Some(view) = &view {
+            replace_siblings(&mut parents, PERIOD, view);
+        }
+        let mut lefts = Buffer::zeros(n * PERIOD);
+        super::aes::ccr(backend, cipher.round_keys(), &parents, &mut lefts);
+        write(&parents, &lefts, nodes);
+    }
 }
 
 /// Expands a level on `backend`.
@@ -227,9 +335,7 @@ mod x86 {
     ) {
         let base = nodes.as_mut_ptr();
         let half = n * G * LANES;
-        let high = _mm512_set_epi64(-1, 0, -1, 0, -1, 0, -1, 0);
-        let keys: [__m512i; 11] =
-            core::array::from_fn(|i| _mm512_broadcast_i32x4(block128(cipher.round_keys()[i])));
+        let keys = four_times(cipher);
         let mut acc = [_mm512_setzero_si512(); G];
         let mut paths = [_mm512_setzero_si512(); G];
         let mut siblings = [_mm512_setzero_si512(); G];
@@ -262,16 +368,10 @@ mod x86 {
                     p = _mm512_mask_mov_epi64(p, on_sibling, siblings[g]);
                 }
                 parent[j] = p;
-                let swapped = _mm512_shuffle_epi32(p, 0x4E);
-                let s = _mm512_xor_si512(swapped, _mm512_and_si512(p, high));
-                whitened[j] = s;
-                state[j] = _mm512_xor_si512(s, keys[0]);
+                whitened[j] = sigma(p);
+                state[j] = _mm512_xor_si512(whitened[j], keys[0]);
             }
-            for key in &keys[1..10] {
-                for s in &mut state {
-                    *s = _mm512_aesenc_epi128(*s, *key);
-                }
-            }
+            rounds(&keys, &mut state);
             for j in 0..WIDE {
                 let left = _mm512_xor_si512(_mm512_aesenclast_epi128(state[j], keys[10]), whitened[j]);
                 let g = if G == 1 { 0 } else { j };
@@ -286,6 +386,304 @@ mod x86 {
         for (g, a) in acc.iter().enumerate() {
             // SAFETY: `sums` has 4 * G entries.
             unsafe { _mm512_storeu_si512(sums.as_mut_ptr().add(LANES * g).cast(), *a) };
+        }
+    }
+
+    const LEAVES: u8 = 0;
+    const KEPT: u8 = 1;
+    const SUMMED: u8 = 2;
+    const WEIGHED: u8 = 3;
+
+    /// Safe entry of the AVX-512 kernel for lines, of which there are a multiple of eight.
+    pub(crate) fn lines(
+        cipher: &Aes128,
+        from: Option<(&[Block], usize)>,
+        nodes: &mut [Block],
+        n: usize,
+        fix: Option<&FixView<'_>>,
+        children: Children<'_>,
+    ) {
+        check_fix(fix, LANES);
+        let to = match &children {
+            Children::Leaves(_) => LEAVES,
+            Children::Summed { keep: true, .. } => KEPT,
+            Children::Summed { keep: false, .. } => SUMMED,
+            Children::Weighed { .. } => WEIGHED,
+        };
+        let read = if from.is_some() { 0 } else { n };
+        let reach = if to <= KEPT { 2 * n } else { read };
+        assert!(n.is_multiple_of(WIDE) && n > 0 && nodes.len() >= reach * LANES);
+        assert!(from.is_none_or(|(lines, stride)| lines.len() >= ((n - 1) * stride + 1) * LANES));
+        assert!(to != WEIGHED || n.is_power_of_two(), "a level is weighed as a whole");
+        let mut unused = [Block::ZERO; LANES];
+        let (values, sums, moments) = match children {
+            Children::Leaves(values) => (values, None, None),
+            Children::Summed { sums, .. } => (None, Some(sums), None),
+            Children::Weighed { sums, moments } => (None, Some(sums), Some(moments)),
+        };
+        let work = Work { cipher, from, n, fix, values, sums: sums.unwrap_or(&mut unused), moments };
+        // SAFETY: the dispatcher calls this only where the AVX-512 level was detected; the asserts bound every line read and written.
+        unsafe {
+            match (fix.is_some(), to) {
+                (false, LEAVES) => lines_to::<false, LEAVES>(work, nodes),
+                (true, LEAVES) => lines_to::<true, LEAVES>(work, nodes),
+                (false, KEPT) => lines_to::<false, KEPT>(work, nodes),
+                (true, KEPT) => lines_to::<true, KEPT>(work, nodes),
+                (false, SUMMED) => lines_to::<false, SUMMED>(work, nodes),
+                (true, SUMMED) => lines_to::<true, SUMMED>(work, nodes),
+                (false, _) => lines_to::<false, WEIGHED>(work, nodes),
+                (true, _) => lines_to::<true, WEIGHED>(work, nodes),
+            }
+        }
+    }
+
+    struct Work<'a> {
+        cipher: &'a Aes128,
+        from: Option<(&'a [Block], usize)>,
+        n: usize,
+        fix: Option<&'a FixView<'a>>,
+        values: Option<&'a [Line; 2]>,
+        sums: &'a mut Line,
+        moments: Option<&'a mut Line>,
+    }
+
+    /// The round keys, each four times.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn four_times(cipher: &Aes128) -> [__m512i; 11] {
+        core::array::from_fn(|i| _mm512_broadcast_i32x4(block128(cipher.round_keys()[i])))
+    }
+
+    /// σ(p), which is hashed.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn sigma(p: __m512i) -> __m512i {
+        let high = _mm512_set_epi64(-1, 0, -1, 0, -1, 0, -1, 0);
+        _mm512_xor_si512(_mm512_shuffle_epi32(p, 0x4E), _mm512_and_si512(p, high))
+    }
+
+    /// The rounds but the first and the last.
+    #[target_feature(enable = "avx512f,vaes")]
+    #[inline]
+    fn rounds(keys: &[__m512i; 11], state: &mut [__m512i; WIDE]) {
+        for key in &keys[1..10] {
+            for s in &mut *state {
+                *s = _mm512_aesenc_epi128(*s, *key);
+            }
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,vaes")]
+    unsafe fn lines_to<const FIXED: bool, const TO: u8>(work: Work<'_>, nodes: &mut [Block]) {
+        let Work { cipher, from, n, fix, values, sums, moments } = work;
+        let to = nodes.as_mut_ptr();
+        let (from, stride) = from.map_or((to.cast_const(), 1), |(lines, stride)| (lines.as_ptr(), stride));
+        let (one, zero) = (_mm512_set_epi64(0, 1, 0, 1, 0, 1, 0, 1), _mm512_setzero_si512());
+        let keys = four_times(cipher);
+        let (mut path, mut sibling_path, mut sibling) = (zero, zero, zero);
+        let (mut left_value, mut right_value) = (zero, zero);
+        if let Some(fix) = fix {
+            // SAFETY: four entries each (checked by the safe entry).
+            unsafe {
+                path = widen_path(fix.path.as_ptr());
+                sibling = load(fix.sibling.as_ptr());
+                if let Some([left, right]) = values {
+                    (left_value, right_value) = (load(left.as_ptr()), load(right.as_ptr()));
+                }
+            }
+            sibling_path = _mm512_xor_si512(path, _mm512_set1_epi64(fix.top_bit as i64));
+        }
+        let mut weigher = Weigher::<WIDE>::new(if TO == WEIGHED { n } else { WIDE });
+        let mut sum = zero;
+        let mut index = zero;
+        for first in (0..n).step_by(WIDE) {
+            let (mut parent, mut state, mut whitened) = ([zero; WIDE], [zero; WIDE], [zero; WIDE]);
+            let mut on_path = [0; WIDE];
+            for j in 0..WIDE {
+                // SAFETY: line first + j is below n.
+                let mut p = unsafe { load(from.add((first + j) * stride * LANES)) };
+                if FIXED {
+                    on_path[j] = _mm512_cmpeq_epi64_mask(path, index);
+                    if TO >= KEPT {
+                        p = _mm512_mask_mov_epi64(p, on_path[j], zero);
+                    }
+                    p = _mm512_mask_mov_epi64(p, _mm512_cmpeq_epi64_mask(sibling_path, index), sibling);
+                    index = _mm512_add_epi64(index, _mm512_set1_epi64(1));
+                }
+                parent[j] = p;
+                whitened[j] = sigma(p);
+                state[j] = _mm512_xor_si512(whitened[j], keys[0]);
+            }
+            rounds(&keys, &mut state);
+            let mut lefts = [zero; WIDE];
+            for j in 0..WIDE {
+                let hashed = _mm512_aesenclast_epi128(state[j], keys[10]);
+                let (mut left, mut right);
+                if TO == LEAVES {
+                    // The XOR of the first two, bit 0 cleared.
+                    left = _mm512_ternarylogic_epi64::<0x14>(hashed, whitened[j], one);
+                    right = _mm512_ternarylogic_epi64::<0x14>(left, parent[j], one);
+                    if FIXED {
+                        left = _mm512_mask_mov_epi64(left, on_path[j], left_value);
+                        right = _mm512_mask_mov_epi64(right, on_path[j], right_value);
+                    }
+                } else {
+                    left = _mm512_xor_si512(hashed, whitened[j]);
+                    right = _mm512_xor_si512(left, parent[j]);
+                }
+                lefts[j] = left;
+                if TO <= KEPT {
+                    // SAFETY: lines below 2 * n.
+                    unsafe {
+                        _mm512_storeu_si512(to.add((first + j) * LANES).cast(), left);
+                        _mm512_storeu_si512(to.add((first + j + n) * LANES).cast(), right);
+                    }
+                }
+            }
+            if TO == WEIGHED {
+                // SAFETY: there are n / 8 chunks, which come in order.
+                unsafe { weigher.add(first / WIDE, lefts) };
+            } else if TO >= KEPT {
+                for [a, b] in lefts.as_chunks::<2>().0 {
+                    sum = _mm512_ternarylogic_epi64::<0x96>(sum, *a, *b);
+                }
+            }
+        }
+        // SAFETY: all chunks have come; four blocks each.
+        unsafe {
+            if let Some(moments) = moments {
+                let (moment, total) = weigher.finish();
+                sum = total;
+                _mm512_storeu_si512(moments.as_mut_ptr().cast(), moment);
+            }
+            if TO >= KEPT {
+                _mm512_storeu_si512(sums.as_mut_ptr().cast(), sum);
+            }
+        }
+    }
+
+    /// Safe entry of the AVX-512 kernel for a level of 32 trees without sums.
+    pub(crate) fn subtrees(cipher: &Aes128, nodes: &mut [Block], n: usize, fix: Option<&FixView<'_>>) {
+        assert!(nodes.len() >= 2 * n * PERIOD);
+        check_fix(fix, PERIOD);
+        // SAFETY: the caller has the AVX-512 level detected; the asserts bound every line and every entry of the fix.
+        unsafe {
+            match fix {
+                Some(fix) => subtrees_of::<true>(cipher, nodes, n, fix),
+                None => {
+                    subtrees_of::<false>(cipher, nodes, n, &FixView { path: &[], sibling: &[], top_bit: 0 })
+                }
+            }
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,vaes")]
+    unsafe fn subtrees_of<const FIXED: bool>(
+        cipher: &Aes128,
+        nodes: &mut [Block],
+        n: usize,
+        fix: &FixView<'_>,
+    ) {
+        let base = nodes.as_mut_ptr();
+        let keys = four_times(cipher);
+        let zero = _mm512_setzero_si512();
+        let mut sibling_paths = [zero; WIDE];
+        if FIXED {
+            for (g, path) in sibling_paths.iter_mut().enumerate() {
+                let top = _mm512_set1_epi64(fix.top_bit as i64);
+                // SAFETY: `path` has 32 entries.
+                *path = _mm512_xor_si512(unsafe { widen_path(fix.path.as_ptr().add(LANES * g)) }, top);
+            }
+        }
+        for i in 0..n {
+            let (mut parent, mut state, mut whitened) = ([zero; WIDE], [zero; WIDE], [zero; WIDE]);
+            let index = _mm512_set1_epi64(i as i64);
+            for g in 0..WIDE {
+                // SAFETY: node i is below n, and `sibling` has 32 blocks.
+                unsafe {
+                    parent[g] = load(base.add(i * PERIOD + g * LANES));
+                    if FIXED {
+                        let on_sibling = _mm512_cmpeq_epi64_mask(sibling_paths[g], index);
+                        let sibling = load(fix.sibling.as_ptr().add(g * LANES));
+                        parent[g] = _mm512_mask_mov_epi64(parent[g], on_sibling, sibling);
+                    }
+                }
+                whitened[g] = sigma(parent[g]);
+                state[g] = _mm512_xor_si512(whitened[g], keys[0]);
+            }
+            rounds(&keys, &mut state);
+            for g in 0..WIDE {
+                let left = _mm512_xor_si512(_mm512_aesenclast_epi128(state[g], keys[10]), whitened[g]);
+                // SAFETY: nodes below 2 * n.
+                unsafe {
+                    _mm512_storeu_si512(base.add(i * PERIOD + g * LANES).cast(), left);
+                    let right = _mm512_xor_si512(parent[g], left);
+                    _mm512_storeu_si512(base.add((i + n) * PERIOD + g * LANES).cast(), right);
+                }
+            }
+        }
+    }
+
+    /// Σ (n + i)·line i, `N` lines at a time. A counter in the lines' order: where bit b of the number of chunks so far carries, a
+    /// right half of 2^(b+1) chunks is complete, whose sum is for that bit.
+    struct Weigher<const N: usize> {
+        inner: [__m512i; 4],
+        set: [MaybeUninit<__m512i>; 32],
+        halves: [MaybeUninit<__m512i>; 32],
+        high: usize,
+    }
+
+    impl<const N: usize> Weigher<N> {
+        const LOW: usize = N.ilog2() as usize;
+
+        /// For `n` lines, a power of two and at least N.
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
+        #[inline]
+        fn new(n: usize) -> Self {
+            let zero = _mm512_setzero_si512();
+            let high = n.ilog2() as usize - Self::LOW;
+            let mut set = [MaybeUninit::uninit(); 32];
+            set[..high].fill(MaybeUninit::new(zero));
+            Weigher { inner: [zero; 4], set, halves: [MaybeUninit::uninit(); 32], high }
+        }
+
+        /// Takes chunk `c`; they come in order.
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
+        #[inline]
+        unsafe fn add(&mut self, c: usize, mut x: [__m512i; N]) {
+            for b in (0..Self::LOW).rev() {
+                let (left, right) = x.split_at_mut(1 << b);
+                for (left, right) in left.iter_mut().zip(right) {
+                    self.inner[b] = _mm512_xor_si512(self.inner[b], *right);
+                    *left = _mm512_xor_si512(*left, *right);
+                }
+            }
+            let mut sum = x[0];
+            let carries = c.trailing_ones() as usize;
+            for b in 0..carries {
+                // SAFETY: bit b of c is set, so b < high, and halves[b] was written where it became so.
+                unsafe {
+                    self.set[b].write(_mm512_xor_si512(self.set[b].assume_init(), sum));
+                    sum = _mm512_xor_si512(sum, self.halves[b].assume_init());
+                }
+            }
+            self.halves[carries].write(sum);
+        }
+
+        /// The moment and the sum of all lines.
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
+        #[inline]
+        unsafe fn finish(&self) -> (__m512i, __m512i) {
+            // SAFETY: the last chunk's number is all ones, `high` of them, and as many sets were filled in the beginning.
+            unsafe {
+                let total = self.halves[self.high].assume_init();
+                let mut sum = total;
+                for set in self.set[..self.high].iter().rev() {
+                    sum = _mm512_xor_si512(double_lanes(sum), set.assume_init());
+                }
+                let inner = self.inner[..Self::LOW].iter().rev();
+                (inner.fold(sum, |sum, set| _mm512_xor_si512(double_lanes(sum), *set)), total)
+            }
         }
     }
 
@@ -314,46 +712,16 @@ mod x86 {
     /// Σ (n + i)·line i of `n` lines, `PERIOD` blocks apart, `N` of them in registers at a time.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
     unsafe fn weigh<const N: usize, const PERIOD: usize>(nodes: &[Block], n: usize, out: &mut [Block]) {
-        let add = |a, b| _mm512_xor_si512(a, b);
-        let zero = _mm512_setzero_si512();
-        let low = N.ilog2() as usize;
-        let high = n.ilog2() as usize - low;
         for first in (0..PERIOD).step_by(LANES) {
-            let mut inner = [zero; 4];
-            let mut set = [MaybeUninit::<__m512i>::uninit(); u32::BITS as usize];
-            let mut halves = set;
-            set[..high].fill(MaybeUninit::new(zero));
+            let mut weigher = Weigher::<N>::new(n);
             for c in 0..n / N {
                 // SAFETY: line i begins at first + i * PERIOD, at most n * PERIOD - 4 blocks in.
                 let line = |j: usize| unsafe { load(nodes.as_ptr().add(first + (c * N + j) * PERIOD)) };
-                let mut x: [__m512i; N] = core::array::from_fn(line);
-                for b in (0..low).rev() {
-                    let (left, right) = x.split_at_mut(1 << b);
-                    for (left, right) in left.iter_mut().zip(right) {
-                        inner[b] = add(inner[b], *right);
-                        *left = add(*left, *right);
-                    }
-                }
-                let mut sum = x[0];
-                let carries = c.trailing_ones() as usize;
-                for b in 0..carries {
-                    // SAFETY: bit b of c is set, so b < high, and halves[b] was written where it became so.
-                    unsafe {
-                        set[b].write(add(set[b].assume_init(), sum));
-                        sum = add(sum, halves[b].assume_init());
-                    }
-                }
-                halves[carries].write(sum);
+                // SAFETY: there are n / N chunks, which come in order.
+                unsafe { weigher.add(c, core::array::from_fn(line)) };
             }
-            // SAFETY: the last c is all ones, `high` of them, and as many sets were filled above; `out` has PERIOD blocks.
-            unsafe {
-                let mut sum = halves[high].assume_init();
-                for set in set[..high].iter().rev() {
-                    sum = add(double_lanes(sum), set.assume_init());
-                }
-                sum = inner[..low].iter().rev().fold(sum, |sum, set| add(double_lanes(sum), *set));
-                _mm512_storeu_si512(out.as_mut_ptr().add(first).cast(), sum);
-            }
+            // SAFETY: all have come; `out` has PERIOD blocks.
+            unsafe { _mm512_storeu_si512(out.as_mut_ptr().add(first).cast(), weigher.finish().0) };
         }
     }
 

@@ -27,7 +27,7 @@ const KOS_BYTES: f64 = 15.94;
 const SEEDS_TRIPS: f64 = 1.0;
 /// ns a sample of uniform noise by the size of an iteration's samples over the cache: placing the noise, which weighs less
 /// in larger iterations, and two runs over the trees.
-const UNI_NOISE: [(f64, f64); 3] = [(9.4, 15.0), (85.0, 11.5), (162.0, 9.0)];
+const UNI_NOISE: [(f64, f64); 3] = [(9.4, 13.3), (85.0, 9.5), (162.0, 7.3)];
 /// The part of it that no message overlaps with: placing comes before the first one, the second run after the last tree.
 const UNI_ALONE: f64 = 0.8;
 

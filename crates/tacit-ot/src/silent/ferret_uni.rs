@@ -6,8 +6,9 @@
 //! - **MPCOT**: the t noisy positions are placed by cuckoo hashing in m = 1.5·t buckets of a public partition with three
 //!   functions; each bucket is a single-point correlated OT with one slot more, for buckets that stay empty.
 //! - **Rounds and bytes**: an iteration takes two messages, four with the check; 16·m·(depth − 1) bytes from the sender.
-//! - **Computing**: trees are expanded twice: whole, for corrections and check; then one subtree of each after the other,
-//!   which together give a *range* of the outputs, small enough for the second-level cache.
+//! - **Computing**: trees are expanded twice: once for corrections and check, in pieces that stay in first-level cache and without
+//!   writing a leaf; then one subtree of each after the other, which together give a *range* of the outputs, small enough for
+//!   the second-level cache.
 //! - **Lanes**: sets with four run four iterations in lockstep, as `ferret` does: the same code and the same buckets, secrets
 //!   and noise of their own. A bucket's four trees stand side by side, and so do the samples that they stand for.
 //! - **Memory**: the LPN secret, what is kept for the next iteration, a level of the trees (16·m·2^level bytes a lane) and one

@@ -5,8 +5,8 @@
 
 use core::ops::Range;
 use tacit_crypto::aes::Aes128;
-use tacit_crypto::ggm::{self, Fix, LANES};
-use tacit_crypto::{Block, Buffer};
+use tacit_crypto::ggm::{self, Children, Fix, LANES};
+use tacit_crypto::{Block, Buffer, gf128};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// Tiles that one call expands.
@@ -14,6 +14,12 @@ pub(crate) const TILES: usize = 8;
 const TREES: usize = TILES * LANES;
 // After four levels a tile has 16 lines, enough to fill the pipelines alone.
 const SHARED_LEVELS: usize = 4;
+/// Levels of the subtrees in which trees are summed up: eight nodes' are half of a first-level cache.
+const BLOCK_LEVELS: usize = 6;
+/// Nodes whose subtrees are expanded together, line by line.
+const BLOCK: usize = 8;
+const BLOCK_LOG: usize = BLOCK.ilog2() as usize;
+type Line = [Block; LANES];
 
 /// One block for each tree of up to eight tiles, tile by tile.
 pub(crate) type PerTree = [Block; TREES];
@@ -75,6 +81,114 @@ pub(crate) struct HalfTrees {
     hashed_zero: Block,
     shared: Buffer,
     tile: Buffer,
+    blocks: Blocks,
+    /// Where paths run in the subtrees at work.
+    paths: Vec<([u64; TREES], u64)>,
+}
+
+/// Sums up trees from a level of theirs on, which is called the cut: the subtrees of eight nodes at a time, in first-level
+/// cache, and of the last level nothing is written.
+struct Blocks {
+    /// Where the cut is.
+    cut: usize,
+    /// Levels under it.
+    levels: usize,
+    nodes: Buffer,
+    /// The sums of all blocks: by level, then by block.
+    parts: Buffer,
+    /// Of the tree under a node of value zero: each level's sum and moment of left children.
+    under_zero: Vec<[Block; 2]>,
+}
+
+impl Blocks {
+    fn new(depth: usize, cipher: &Aes128) -> Self {
+        let cut = depth.min(SHARED_LEVELS.max(depth.saturating_sub(BLOCK_LEVELS)));
+        let levels = depth - cut;
+        let mut zeros = Buffer::zeros(LANES << levels);
+        let under_zero = (0..levels).map(|level| {
+            let (mut sums, mut moments) = ([Block::ZERO; LANES], [Block::ZERO; LANES]);
+            let children = Children::Summed { keep: true, sums: &mut sums };
+            ggm::expand_lines(cipher, None, &mut zeros, 1 << level, None, children);
+            ggm::moments(&zeros, 1 << level, LANES, &mut moments);
+            [sums[0], moments[0]]
+        });
+        let under_zero = under_zero.collect();
+        let nodes = Buffer::zeros((LANES * BLOCK) << levels.saturating_sub(1));
+        Blocks {
+            cut,
+            levels,
+            nodes,
+            parts: Buffer::zeros((LANES * levels) << (cut - BLOCK_LOG.min(cut))),
+            under_zero,
+        }
+    }
+
+    /// Of four trees, whose nodes at the cut are `tile`, for each level below it: the sums of the left children, and their
+    /// moments where they are wanted. With the paths of `paths`, the paths' nodes at the cut count as zero.
+    fn sum_up(
+        &mut self,
+        cipher: &Aes128,
+        tile: &[Block],
+        paths: Option<(&[u32; LANES], &Line)>,
+        lanes: Range<usize>,
+        sums: &mut [PerTree],
+        moments: Option<&mut [PerTree]>,
+    ) {
+        let Blocks { cut, levels, nodes, parts, .. } = self;
+        if *levels == 0 {
+            return;
+        }
+        // The nodes of a block are so far apart that their children's numbers are the block's plus multiples of this.
+        let shift = *cut - BLOCK_LOG;
+        let count = 1usize << shift;
+        let mut of_block = vec![[Block::ZERO; LANES]; *levels];
+        let parts = parts.as_chunks_mut::<LANES>().0;
+        for block in 0..count {
+            let astray = |alpha: u32| (alpha as u64 ^ block as u64) & (count as u64 - 1);
+            let place = |alpha: u32| (alpha >> shift) as u64 & (BLOCK as u64 - 1);
+            let path = |alpha: u32| astray(alpha) << 32 | place(alpha);
+            let path = paths.map_or([0; LANES], |(alpha, _)| alpha.map(path));
+            let top_bit = BLOCK as u64 / 2;
+            let fix = paths.map(|(_, sibling)| Fix { path: &path, sibling, top_bit });
+            for level in 0..*levels {
+                let (n, sums) = (BLOCK << level, &mut parts[level * count + block]);
+                let mut moment = [Block::ZERO; LANES];
+                let keep = level + 1 < *levels;
+                let children = match moments.is_some() && !keep {
+                    true => Children::Weighed { sums, moments: &mut moment },
+                    false => Children::Summed { keep, sums },
+                };
+                let from = (level == 0).then_some((&tile[block * LANES..], count));
+                let fix = fix.as_ref().filter(|_| level == 0);
+                ggm::expand_lines(cipher, from, nodes, n, fix, children);
+                if moments.is_some() && keep {
+                    ggm::moments(nodes, n, LANES, &mut moment);
+                }
+                add(&mut of_block[level], &moment);
+            }
+        }
+        for (level, parts) in parts.chunks_exact(count).take(*levels).enumerate() {
+            let mut sum = [Block::ZERO; LANES];
+            parts.iter().for_each(|part| add(&mut sum, part));
+            sums[*cut + level][lanes.clone()].copy_from_slice(&sum);
+        }
+        let Some(moments) = moments else { return };
+        // Node i of a level is number p of block b where i = b + count·p, so n + i = count·(n/count + p) + b.
+        let times_count = Block::new(count as u128);
+        for (level, parts) in parts.chunks_exact(count).take(*levels).enumerate() {
+            let to = &mut moments[*cut + level][lanes.clone()];
+            ggm::moments(parts.as_flattened(), count, LANES, to);
+            for ((to, of_block), sum) in
+                to.iter_mut().zip(&of_block[level]).zip(&sums[*cut + level][lanes.clone()])
+            {
+                *to ^= gf128::mul(*of_block ^ *sum, times_count);
+            }
+        }
+    }
+}
+
+fn add(to: &mut Line, line: &Line) {
+    to.iter_mut().zip(line).for_each(|(to, block)| *to ^= *block);
 }
 
 impl HalfTrees {
@@ -83,8 +197,17 @@ impl HalfTrees {
         assert!((1..=30).contains(&depth), "tree depth out of range");
         let cipher = Aes128::new(key);
         let hashed_zero = ggm::ccr_keyed(&cipher, Block::ZERO);
-        let shared = Buffer::zeros(TREES << depth.min(SHARED_LEVELS));
-        HalfTrees { depth, cipher, hashed_zero, shared, tile: Buffer::zeros(LANES << depth) }
+        let blocks = Blocks::new(depth, &cipher);
+        let shared = Buffer::zeros(TREES << depth.min(SHARED_LEVELS).max(blocks.levels));
+        HalfTrees {
+            depth,
+            cipher,
+            hashed_zero,
+            shared,
+            tile: Buffer::zeros(LANES << depth),
+            blocks,
+            paths: Vec::new(),
+        }
     }
 
     /// Expands the sender's trees with left roots `roots`: `sums[m - 1]` becomes each tree's XOR of the left nodes of
@@ -99,8 +222,9 @@ impl HalfTrees {
         mut moments: Option<&mut [PerTree]>,
         mut each: Option<impl FnMut(usize, &mut [Block])>,
     ) {
-        let HalfTrees { depth, cipher, shared, tile, .. } = self;
+        let HalfTrees { depth, cipher, shared, tile, blocks, .. } = self;
         let (depth, shared_depth) = (*depth, (*depth).min(SHARED_LEVELS));
+        let end = if each.is_some() { depth } else { blocks.cut };
         shared[..TREES].copy_from_slice(roots);
         for (right, root) in shared[TREES..2 * TREES].iter_mut().zip(roots) {
             *right = *root ^ delta;
@@ -113,7 +237,7 @@ impl HalfTrees {
         for t in 0..tiles {
             let lanes = LANES * t..LANES * (t + 1);
             gather(shared, t, tile);
-            for level in shared_depth..depth {
+            for level in shared_depth..end {
                 let sums = &mut sums[level][lanes.clone()];
                 ggm::expand_level(cipher, tile, 1 << level, LANES, None, sums);
                 weigh(&mut moments, level, tile, lanes.clone());
@@ -121,6 +245,8 @@ impl HalfTrees {
             if let Some(each) = &mut each {
                 ggm::finish_leaves(tile, 1 << depth, LANES, None, &[]);
                 each(t, &mut tile[..LANES << depth]);
+            } else {
+                blocks.sum_up(cipher, tile, None, lanes, sums, moments.as_deref_mut());
             }
         }
     }
@@ -137,8 +263,10 @@ impl HalfTrees {
         moments: Option<&mut Moments>,
         mut each: Option<impl FnMut(usize, &mut [Block])>,
     ) -> PerTree {
-        let HalfTrees { depth, cipher, hashed_zero, shared, tile, .. } = self;
+        let HalfTrees { depth, cipher, hashed_zero, shared, tile, blocks, .. } = self;
         let (depth, shared_depth) = (*depth, (*depth).min(SHARED_LEVELS));
+        let end = if each.is_some() { depth } else { blocks.cut };
+        let mut below = vec![[Block::ZERO; TREES]; depth];
         let (mut moments, mut lacking) =
             moments.map(|m| (m.known.as_mut_slice(), m.lacking.as_mut_slice())).unzip();
         let mut sibling = keys[0];
@@ -167,7 +295,7 @@ impl HalfTrees {
         for t in 0..tiles {
             let lanes = LANES * t..LANES * (t + 1);
             gather(shared, t, tile);
-            for level in shared_depth..depth {
+            for level in shared_depth..end {
                 let fix = Fix {
                     path: &path[lanes.clone()],
                     sibling: &sibling[lanes.clone()],
@@ -183,7 +311,12 @@ impl HalfTrees {
                 }
                 lack(&mut lacking, level, alpha, &sibling, &known, *hashed_zero, lanes.clone());
             }
-            let Some(each) = &mut each else { continue };
+            let Some(each) = &mut each else {
+                let (alpha, sibling) = (&alpha.as_chunks().0[t], &sibling.as_chunks().0[t]);
+                let moments = moments.as_deref_mut();
+                blocks.sum_up(cipher, tile, Some((alpha, sibling)), lanes, &mut below, moments);
+                continue;
+            };
             let fix = Fix {
                 path: &path[lanes.clone()],
                 sibling: &sibling[lanes.clone()],
@@ -191,6 +324,32 @@ impl HalfTrees {
             };
             ggm::finish_leaves(tile, 1 << depth, LANES, Some(&fix), &known[lanes]);
             each(t, &mut tile[..LANES << depth]);
+        }
+        // What is left are the subtrees of the paths' nodes at the cut, in whose place those of zero nodes were summed up.
+        shared[..TREES].fill(Block::ZERO);
+        let (cut, above) = (end, Block::new(1 << end));
+        for level in cut..depth {
+            let under = level - cut;
+            path = alpha.map(|alpha| (alpha >> cut) as u64 & ((1 << under) - 1));
+            let fix = Fix { path: &path, sibling: &sibling, top_bit: (1 << under) / 2 };
+            let fix = (under > 0).then_some(&fix);
+            ggm::expand_level(cipher, shared, 1 << under, TREES, fix, &mut left);
+            let [sum_under_zero, moment_under_zero] = blocks.under_zero[under];
+            if let Some(moments) = &mut moments {
+                let mut here = [Block::ZERO; TREES];
+                ggm::moments(shared, 1 << under, TREES, &mut here);
+                for p in 0..TREES {
+                    let first = Block::new((alpha[p] & ((1 << cut) - 1)) as u128);
+                    moments[level][p] ^= gf128::mul(here[p] ^ moment_under_zero, above)
+                        ^ gf128::mul(left[p] ^ sum_under_zero, first);
+                }
+            }
+            for p in 0..TREES {
+                let left = below[level][p] ^ sum_under_zero ^ left[p] ^ *hashed_zero;
+                descend(level, alpha[p], keys[level][p], left, &mut sibling[p], &mut known[p]);
+                keys[level][p] = sibling[p];
+            }
+            lack(&mut lacking, level, alpha, &sibling, &known, *hashed_zero, 0..TREES);
         }
         sibling.zeroize();
         path.zeroize();
@@ -209,12 +368,17 @@ impl HalfTrees {
         tiles: usize,
         mut each: impl FnMut(usize, &mut [Block]),
     ) {
-        let HalfTrees { depth, cipher, shared, tile, .. } = self;
+        let HalfTrees { depth, cipher, shared, tile, paths, .. } = self;
         let levels = to - node.level;
-        let shared_levels = levels.min(SHARED_LEVELS);
-        let paths_of =
-            |punctured: &Punctured| (0..=levels).map(|below| punctured.paths(node, below)).collect();
-        let mut paths: Vec<_> = punctured.map_or(Vec::new(), paths_of);
+        let last = (to == *depth && levels > BLOCK_LOG).then(|| levels - 1);
+        let shared_levels = last.unwrap_or(levels);
+        if shared.len() < TREES << shared_levels {
+            *shared = Buffer::zeros(TREES << shared_levels);
+        }
+        paths.clear();
+        if let Some(punctured) = punctured {
+            paths.extend((0..=levels).map(|below| punctured.paths(node, below)));
+        }
         let fix = |below: usize, lanes: Range<usize>| {
             punctured.map(|punctured| Fix {
                 path: &paths[below].0[lanes.clone()],
@@ -222,25 +386,37 @@ impl HalfTrees {
                 top_bit: paths[below].1,
             })
         };
-        let mut sums = [Block::ZERO; TREES];
         shared[..TREES].copy_from_slice(roots);
-        for below in 0..shared_levels {
-            ggm::expand_level(cipher, shared, 1 << below, TREES, fix(below, 0..TREES).as_ref(), &mut sums);
-        }
+        let fixes: Vec<_> = (0..shared_levels).map(|below| fix(below, 0..TREES)).collect();
+        ggm::expand_subtrees(cipher, shared, &fixes);
         for t in 0..tiles {
             let lanes = LANES * t..LANES * (t + 1);
-            gather(shared, t, &mut tile[..LANES << shared_levels]);
-            for below in shared_levels..levels {
-                let fix = fix(below, lanes.clone());
-                ggm::expand_level(cipher, tile, 1 << below, LANES, fix.as_ref(), &mut sums[lanes.clone()]);
-            }
-            if to == *depth {
-                let leaf = punctured.map_or(&[][..], |punctured| &punctured.leaf[lanes.clone()]);
-                ggm::finish_leaves(tile, 1 << levels, LANES, fix(levels, lanes).as_ref(), leaf);
+            if let Some(below) = last {
+                // The children of each path's node at the last level but one: the punctured leaf, and its sibling.
+                let values = punctured.map(|punctured| {
+                    let mut values = [[Block::ZERO; LANES]; 2];
+                    let [left, right] = &mut values;
+                    for (p, (left, right)) in lanes.clone().zip(left.iter_mut().zip(right)) {
+                        let goes_right = Block::mask(punctured.alpha[p] >> (*depth - 1) & 1 == 1);
+                        let leaf = punctured.leaf[p].with_lsb(true);
+                        let sibling = punctured.siblings[*depth - 1][p].with_lsb(false);
+                        let both = leaf ^ sibling;
+                        (*left, *right) = (leaf ^ (both & goes_right), sibling ^ (both & goes_right));
+                    }
+                    values
+                });
+                let from = Some((&shared[LANES * t..], TILES));
+                let children = Children::Leaves(values.as_ref());
+                ggm::expand_lines(cipher, from, tile, 1 << below, fix(below, lanes).as_ref(), children);
+            } else {
+                gather(shared, t, &mut tile[..LANES << levels]);
+                if to == *depth {
+                    let leaf = punctured.map_or(&[][..], |punctured| &punctured.leaf[lanes.clone()]);
+                    ggm::finish_leaves(tile, 1 << levels, LANES, fix(levels, lanes).as_ref(), leaf);
+                }
             }
             each(t, &mut tile[..LANES << levels]);
         }
-        sums.zeroize();
         paths.iter_mut().for_each(|(paths, _)| paths.zeroize());
     }
 }
@@ -304,7 +480,7 @@ mod tests {
     #[test]
     fn trees_equal_the_definition_and_their_punctured_copies() {
         let mut prg = Prg::from_seed(Block::new(7));
-        for depth in 1..=9 {
+        for depth in (1..=9).chain([12]) {
             let key = prg.block();
             let mut delta = prg.block();
             delta = delta.with_lsb(true);
@@ -322,6 +498,11 @@ mod tests {
                 Some(&mut moments),
                 Some(|_, l: &mut [Block]| leaves.push(l.to_vec())),
             );
+            let (mut quick_sums, mut quick_moments) = (moments.clone(), sums.clone());
+            let none = None::<fn(usize, &mut [Block])>;
+            trees.expand(delta, &roots, TILES, &mut quick_sums, Some(&mut quick_moments), none);
+            assert!(quick_sums == sums, "depth {depth}");
+            assert!(quick_moments[1..] == moments[1..], "depth {depth}");
             for p in 0..TREES {
                 for (i, leaf) in naive_leaves(&Aes128::new(key), delta, roots[p], depth).iter().enumerate() {
                     assert_eq!(leaves[p / 4][4 * i + p % 4].to_hex(), leaf.with_lsb(false).to_hex());
@@ -332,9 +513,14 @@ mod tests {
                 .map(|m| core::array::from_fn(|p| sums[m][p] ^ (delta & Block::mask(alpha[p] >> m & 1 == 0))))
                 .collect();
             let mut punctured = Vec::new();
-            let mut taken = Moments::new(depth);
+            let (mut taken, mut quick) = (Moments::new(depth), Moments::new(depth));
+            let mut quick_keys = keys.clone();
+            let quick_leaf = trees.expand_punctured(&alpha, &mut quick_keys, TILES, Some(&mut quick), none);
             let each = Some(|_, l: &mut [Block]| punctured.push(l.to_vec()));
             let leaf = trees.expand_punctured(&alpha, &mut keys, TILES, Some(&mut taken), each);
+            assert!(quick_leaf == leaf && quick_keys == keys, "depth {depth}");
+            assert!(quick.known[1..] == taken.known[1..], "depth {depth}");
+            assert!(quick.lacking[1..] == taken.lacking[1..], "depth {depth}");
             for (level, moments) in moments.iter().enumerate().skip(1) {
                 for p in 0..TREES {
                     let (n, side) = (1 << level, alpha[p] >> level & 1);
