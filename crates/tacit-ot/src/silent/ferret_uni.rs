@@ -35,6 +35,8 @@ use zeroize::{Zeroize, Zeroizing};
 const NAME: &str = "ferret-uni";
 /// Correlations that are encoded at a time, while the peer's message is waited for.
 const ROWS: usize = 1024;
+/// Blocks from which on a buffer is on huge pages.
+const HUGE: usize = 1 << 17;
 /// What A·u is added to while there is no noise.
 static NOTHING: [Block; ROWS] = [Block::ZERO; ROWS];
 
@@ -231,7 +233,8 @@ struct Core<T> {
     next: usize,
     /// Blocks of the iteration at work that hold A·u already and lack their noise.
     encoded: usize,
-    /// A range in the making: it stays in cache, where the caller's memory has to come first.
+    /// A range in the making: it stays in cache, where the caller's memory has to come first. On a huge page, as a column's lines are
+    /// many pages apart.
     range: Buffer,
     /// Correlations of a range of which nobody has asked for all.
     ready: Stock,
@@ -275,7 +278,7 @@ impl<T: Parts> Core<T> {
             trees: None,
             next: 0,
             encoded: 0,
-            range: Buffer::zeros(p.range(0).len()),
+            range: Buffer::zeros(p.range(0).len().max(HUGE)),
             ready: Stock::new(NAME, Vec::new()),
             round: 0,
             spent: Spent::default(),
