@@ -11,7 +11,7 @@ use tacit_net::Channel;
 use tacit_ot::convert::CotToRot;
 use tacit_ot::extension::{KosReceiver, KosSender};
 use tacit_ot::one_of_many::{OneOfManyReceiver, OneOfManySender};
-use tacit_ot::silent::bcgikrs19::{Code, Config, SilentReceiver, SilentSender};
+use tacit_ot::silent::bcgikrs19::{Code, Config, SHORT, SilentReceiver, SilentSender};
 use tacit_ot::silent::dealer::{Params, deal};
 use tacit_ot::vole::{SilentVoleReceiver, SilentVoleSender, reverse};
 use tacit_ot::{CotReceiver, CotSender, Result, Security, VoleReceiver, VoleSender};
@@ -26,9 +26,9 @@ fn elements<F: Field>(x: &[F]) -> Vec<u8> {
     x.iter().flat_map(|x| x.to_block().to_bytes()).collect()
 }
 
-/// A stream and one forked from it.
-fn silent(name: &str, config: Config) -> String {
-    let mut out = [[Block::ZERO; N]; 4];
+/// A stream and one forked from it, with requests of `n`.
+fn silent(name: &str, config: Config, n: usize) -> String {
+    let mut out = vec![vec![Block::ZERO; n]; 4];
     let (sent, received) = out.split_at_mut(2);
     wire::line(
         name,
@@ -37,14 +37,14 @@ fn silent(name: &str, config: Config) -> String {
             let mut fork = s.fork();
             CotSender::extend(&mut s, ch, &mut sent[0])?;
             CotSender::extend(&mut fork, ch, &mut sent[1])?;
-            Ok(bytes(sent.as_flattened()))
+            Ok(bytes(&sent.concat()))
         },
         |ch| {
             let mut r = SilentReceiver::setup(ch, &Dealer(1), &mut prg(3), config)?;
             let mut fork = r.fork();
             CotReceiver::extend(&mut r, ch, &mut received[0])?;
             CotReceiver::extend(&mut fork, ch, &mut received[1])?;
-            Ok(bytes(received.as_flattened()))
+            Ok(bytes(&received.concat()))
         },
     )
 }
@@ -108,7 +108,11 @@ fn wire_and_outputs_are_as_recorded() {
     let mut lines = String::new();
     for security in [Security::SemiHonest, Security::Malicious] {
         for code in [Code::QuasiCyclic, Code::Linear] {
-            lines += &silent(&format!("silent {} {security:?}", code.name()), Config { code, security });
+            let (config, name) = (Config { code, security }, format!("silent {} {security:?}", code.name()));
+            lines += &silent(&name, config, N);
+            if config.is_short(N) {
+                lines += &silent(&format!("{name} long"), config, SHORT + 1);
+            }
         }
         lines += &vole::<F61>(&format!("vole f61 {security:?}"), security);
         lines += &vole::<F128>(&format!("vole f128 {security:?}"), security);

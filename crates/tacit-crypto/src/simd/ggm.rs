@@ -30,6 +30,19 @@ pub(crate) fn lines(
     fix: Option<&FixView<'_>>,
     children: Children<'_>,
 ) {
+    let weighed = matches!(children, Children::Weighed { .. });
+    let written = match children {
+        Children::Leaves(_) | Children::Summed { keep: true, .. } => n.checked_mul(2),
+        _ => Some(if from.is_some() { 0 } else { n }),
+    };
+    let fits =
+        |lines: Option<usize>, nodes: &[Block]| lines.is_some_and(|lines| lines <= nodes.len() / LANES);
+    let last = |stride: usize| n.checked_sub(1)?.checked_mul(stride)?.checked_add(1);
+    assert!(
+        fits(written, nodes) && from.is_none_or(|(lines, stride)| stride > 0 && fits(last(stride), lines)),
+        "half-tree level out of bounds"
+    );
+    assert!(n.is_power_of_two() || n > 0 && !weighed, "a level is weighed as a whole");
     #[cfg(target_arch = "x86_64")]
     if backend.level() == Level::Avx512 && n.is_multiple_of(8) {
         return x86::lines(cipher, from, nodes, n, fix, children);
@@ -394,8 +407,8 @@ mod x86 {
     const SUMMED: u8 = 2;
     const WEIGHED: u8 = 3;
 
-    /// Safe entry of the AVX-512 kernel for lines, of which there are a multiple of eight.
-    pub(crate) fn lines(
+    /// Entry of the AVX-512 kernel for lines, of which there are a multiple of eight. Safe for what [`super::lines`] has checked.
+    pub(super) fn lines(
         cipher: &Aes128,
         from: Option<(&[Block], usize)>,
         nodes: &mut [Block],
@@ -410,11 +423,6 @@ mod x86 {
             Children::Summed { keep: false, .. } => SUMMED,
             Children::Weighed { .. } => WEIGHED,
         };
-        let read = if from.is_some() { 0 } else { n };
-        let reach = if to <= KEPT { 2 * n } else { read };
-        assert!(n.is_multiple_of(WIDE) && n > 0 && nodes.len() >= reach * LANES);
-        assert!(from.is_none_or(|(lines, stride)| lines.len() >= ((n - 1) * stride + 1) * LANES));
-        assert!(to != WEIGHED || n.is_power_of_two(), "a level is weighed as a whole");
         let mut unused = [Block::ZERO; LANES];
         let (values, sums, moments) = match children {
             Children::Leaves(values) => (values, None, None),
@@ -422,7 +430,7 @@ mod x86 {
             Children::Weighed { sums, moments } => (None, Some(sums), Some(moments)),
         };
         let work = Work { cipher, from, n, fix, values, sums: sums.unwrap_or(&mut unused), moments };
-        // SAFETY: the dispatcher calls this only where the AVX-512 level was detected; the asserts bound every line read and written.
+        // SAFETY: the dispatcher calls this only where the AVX-512 level was detected, and has bounded every line read and written.
         unsafe {
             match (fix.is_some(), to) {
                 (false, LEAVES) => lines_to::<false, LEAVES>(work, nodes),

@@ -635,6 +635,7 @@ mod tests {
     use super::*;
     use crate::Error;
     use crate::base;
+    use crate::extension::kos;
     use core::sync::atomic::{AtomicU32, Ordering};
     use std::sync::Mutex;
     use tacit_net::{LinkModel, Party, SessionId, memory};
@@ -863,6 +864,73 @@ mod tests {
             for passed in [sums, anchors] {
                 assert!((9..=27).contains(&passed), "{passed} of {TRIALS} guesses were right");
             }
+        }
+    }
+
+    /// Hashes of base correlations and challenges are never the same in two runs, streams, sessions or forms.
+    #[test]
+    fn every_short_run_has_hashes_and_challenges_of_its_own() {
+        let core = |session: u8| {
+            let (a, b) = memory::links(LinkModel::LOOPBACK);
+            let (s, _) = memory::join(
+                Channel::new(a, Party::First, SessionId([session; 32])),
+                Channel::new(b, Party::Second, SessionId([session; 32])),
+                |ch| {
+                    let mut prg = Prg::from_seed(Block::new(1));
+                    SilentSender::setup(ch, &*base::default(), &mut prg, CONFIGS[0]).unwrap().core.fork()
+                },
+                |ch| {
+                    let mut prg = Prg::from_seed(Block::new(2));
+                    SilentReceiver::setup(ch, &*base::default(), &mut prg, CONFIGS[0]).map(|_| ()).unwrap()
+                },
+            );
+            s
+        };
+        let (mut first, mut again, mut other) = (core(1), core(1), core(2));
+        let mut fork = first.fork();
+        again.short = 0;
+        let runs = [first.begin(1), first.begin(1), fork.begin(1), again.begin(1), other.begin(1)];
+        let mut drawn: Vec<Block> = runs
+            .iter()
+            .flat_map(|run| {
+                let tau = run.challenge(&run.setup(), &BitVec::zeros(8), b"the same").tau;
+                let own = |label| run.context.clone().challenge_block(label);
+                [tau, own("mitccrh start"), own("code"), own("tree")]
+            })
+            .collect();
+        drawn.sort_by_key(|block| block.to_bytes());
+        assert!(drawn.windows(2).all(|two| two[0] != two[1]), "two runs share a challenge or a hash");
+    }
+
+    /// The sender has its trees before it knows that the columns of KOS agree; none of it leaves until then.
+    #[test]
+    fn a_receiver_whose_columns_do_not_agree_gets_nothing() {
+        for config in CONFIGS {
+            let (sent, got) = memory::run(
+                |ch| {
+                    let mut prg = Prg::from_seed(Block::new(1));
+                    let mut s = SilentSender::setup(ch, &*base::default(), &mut prg, config)?;
+                    CotSender::extend(&mut s, ch, &mut [Block::ZERO; 9])
+                },
+                |ch| {
+                    let mut prg = Prg::from_seed(Block::new(2));
+                    let mut r = SilentReceiver::setup(ch, &*base::default(), &mut prg, config).unwrap();
+                    let run = r.core.begin(1);
+                    let (n, (mut a, mut b)) =
+                        (run.noise.shape.cots() + KAPPA, memory::pair_with(ch.session_id()));
+                    CotReceiver::extend(&mut r.source, &mut b, &mut vec![Block::ZERO; n]).unwrap();
+                    let mut columns = vec![0; kos::bytes_by_hash(n) as usize];
+                    a.recv(&mut columns).unwrap();
+                    // Each column costs a guess of its bit of Δ.
+                    columns.iter_mut().step_by(97).for_each(|byte| *byte ^= 1);
+                    ch.send(&columns).unwrap();
+                    ch.send(&vec![0; run.noise.shape.cots().div_ceil(8)]).unwrap();
+                    ch.flush().unwrap();
+                    ch.recv(&mut [0])
+                },
+            );
+            assert!(matches!(sent, Err(Error::Cheated { protocol: "kos", .. })), "{sent:?}");
+            assert!(got.is_err(), "something left");
         }
     }
 

@@ -7,7 +7,7 @@ use core::ops::Range;
 use tacit_crypto::aes::Aes128;
 use tacit_crypto::ggm::{self, Children, Fix, LANES};
 use tacit_crypto::{Block, Buffer, gf128};
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// Tiles that one call expands.
 pub(crate) const TILES: usize = 8;
@@ -141,15 +141,15 @@ impl Blocks {
         // The nodes of a block are so far apart that their children's numbers are the block's plus multiples of this.
         let shift = *cut - BLOCK_LOG;
         let count = 1usize << shift;
-        let mut of_block = vec![[Block::ZERO; LANES]; *levels];
+        let mut of_block = Zeroizing::new(vec![[Block::ZERO; LANES]; *levels]);
         let parts = parts.as_chunks_mut::<LANES>().0;
         for block in 0..count {
             let astray = |alpha: u32| (alpha as u64 ^ block as u64) & (count as u64 - 1);
             let place = |alpha: u32| (alpha >> shift) as u64 & (BLOCK as u64 - 1);
             let path = |alpha: u32| astray(alpha) << 32 | place(alpha);
-            let path = paths.map_or([0; LANES], |(alpha, _)| alpha.map(path));
+            let path = Zeroizing::new(paths.map_or([0; LANES], |(alpha, _)| alpha.map(path)));
             let top_bit = BLOCK as u64 / 2;
-            let fix = paths.map(|(_, sibling)| Fix { path: &path, sibling, top_bit });
+            let fix = paths.map(|(_, sibling)| Fix { path: &*path, sibling, top_bit });
             for level in 0..*levels {
                 let (n, sums) = (BLOCK << level, &mut parts[level * count + block]);
                 let mut moment = [Block::ZERO; LANES];
@@ -266,7 +266,7 @@ impl HalfTrees {
         let HalfTrees { depth, cipher, hashed_zero, shared, tile, blocks, .. } = self;
         let (depth, shared_depth) = (*depth, (*depth).min(SHARED_LEVELS));
         let end = if each.is_some() { depth } else { blocks.cut };
-        let mut below = vec![[Block::ZERO; TREES]; depth];
+        let mut below = Zeroizing::new(vec![[Block::ZERO; TREES]; depth]);
         let (mut moments, mut lacking) =
             moments.map(|m| (m.known.as_mut_slice(), m.lacking.as_mut_slice())).unzip();
         let mut sibling = keys[0];
@@ -394,8 +394,8 @@ impl HalfTrees {
             if let Some(below) = last {
                 // The children of each path's node at the last level but one: the punctured leaf, and its sibling.
                 let values = punctured.map(|punctured| {
-                    let mut values = [[Block::ZERO; LANES]; 2];
-                    let [left, right] = &mut values;
+                    let mut values = Zeroizing::new([[Block::ZERO; LANES]; 2]);
+                    let [left, right] = &mut *values;
                     for (p, (left, right)) in lanes.clone().zip(left.iter_mut().zip(right)) {
                         let goes_right = Block::mask(punctured.alpha[p] >> (*depth - 1) & 1 == 1);
                         let leaf = punctured.leaf[p].with_lsb(true);
@@ -406,7 +406,7 @@ impl HalfTrees {
                     values
                 });
                 let from = Some((&shared[LANES * t..], TILES));
-                let children = Children::Leaves(values.as_ref());
+                let children = Children::Leaves(values.as_deref());
                 ggm::expand_lines(cipher, from, tile, 1 << below, fix(below, lanes).as_ref(), children);
             } else {
                 gather(shared, t, &mut tile[..LANES << levels]);

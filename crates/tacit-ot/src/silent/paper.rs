@@ -29,7 +29,7 @@ pub const NAME: &str = "silent paper";
 pub enum Rounds {
     /// From a hash of what was said (section 6.6).
     Two,
-    /// From the receiver (section 6.3).
+    /// τ from the receiver (section 6.3); the weights, drawn after X, from a hash of it and of what was said.
     Four,
 }
 

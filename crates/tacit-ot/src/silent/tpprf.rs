@@ -31,7 +31,7 @@ pub(crate) struct Setup {
 
 /// τ of figure 16, and what the weights are drawn from once X is known too.
 pub(crate) struct Challenge {
-    tau: Block,
+    pub tau: Block,
     transcript: Transcript,
 }
 
@@ -409,5 +409,26 @@ impl Claim {
             return Ok(());
         }
         Err(Error::Cheated { protocol: self.protocol, what: "the sender's trees do not agree" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bcgikrs19::Code;
+    use super::*;
+
+    /// With weights that it knew, a sender could choose X.
+    #[test]
+    fn weights_follow_x() {
+        let noise = Code::Linear.noise(1);
+        let setup = Setup { protocol: "test", noise, malicious: true, context: Transcript::new("test") };
+        let drawn = |x: u128| {
+            let check = setup.challenge(setup.context.clone()).check(Block::new(x), noise.shape);
+            (check.tau, check.weights.of_leaves(&[0, 1, 2, 3]), check.anchored)
+        };
+        let (one, two) = (drawn(1), drawn(2));
+        assert!(one == drawn(1), "a party comes to other weights");
+        assert!(one.0 == two.0 && one.1 != two.1);
+        assert!(one.2.iter().zip(&two.2).all(|(a, b)| a != b));
     }
 }

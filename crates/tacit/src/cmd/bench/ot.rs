@@ -62,16 +62,17 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         (None, "auto") => tacit::Security::Malicious,
         (None, name) => ot::protocol(name, tacit::Security::SemiHonest)?.security,
     };
+    // Each direction has the streams of a job of its share.
+    let ways = if args.both_ways { 2 } else { 1 };
+    let (share, threads) = (args.count.div_ceil(ways), usize::from(args.common.threads));
     let mut common = args.common.clone();
-    if args.both_ways {
-        common.threads *= 2;
-    }
-    let threads = usize::from(common.threads);
+    common.threads *= ways as u16;
+    let ways = ways as usize;
     let link = common.link();
     let kind = Kind::from(args.kind);
     let request = |protocol| {
         let choice = Choice { protocol, set: args.set.as_deref(), code: args.code.as_deref() };
-        Request { count: args.tune_for.unwrap_or(args.count), kind, security, threads, choice }
+        Request { count: args.tune_for.unwrap_or(share), kind, security, threads, choice }
     };
     let protocol = if named == "auto" {
         let picked = plan::pick(&request(None), &link.into(), &Machine::measure())?.protocol;
@@ -90,9 +91,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     common.variant = words.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let base = ot::base_ot(args.base_ot.as_deref(), security)?;
     super::record::check_memory("this benchmark", memory(protocol, kind, args.count))?;
-    // Each direction has the streams of a job of its share.
-    let ways = if args.both_ways { 2 } else { 1 };
-    let lanes = ways * protocol.streams(args.count.div_ceil(ways as u64), threads / ways);
+    let lanes = ways * protocol.streams(share, threads);
     let each = (args.count as usize).div_ceil(lanes);
     // A direction's streams share a setup, but for Ferret's, where each takes as long in it as in one of its own.
     let setups = if protocol.name.starts_with("ferret") { lanes } else { ways };
