@@ -60,31 +60,24 @@ pub fn expand_level_on(
     simd::ggm::level(backend, cipher, nodes, n, period, view.as_ref(), sums);
 }
 
-/// What becomes of the children that [`expand_lines`] makes.
+/// What becomes of the children that [`expand_last`] makes.
 pub enum Children<'a> {
     /// Leaves ready as correlated OTs, see [`finish_leaves`], which take the place of their parents, the right ones after the left ones: with these values of
     /// the left and of the right child of each path's node, where there are paths, whose lowest bits stay.
     Leaves(Option<&'a [[Block; LANES]; 2]>),
-    /// `sums` gets each tree's XOR of its left children; if `keep` is set, they take the place of their parents, as leaves would.
+    /// Nothing is written but each tree's XOR of its left children, and with `moments` also their [`moments`], where there is a power of two of them.
     Summed {
-        /// Whether they are written.
-        keep: bool,
-        /// Each tree's XOR of the left children.
-        sums: &'a mut [Block; LANES],
-    },
-    /// Nothing is written; each tree's XOR of its left children and their [`moments`], of a power of two of them.
-    Weighed {
         /// Each tree's XOR of the left children.
         sums: &'a mut [Block; LANES],
         /// Each tree's moment of the left children.
-        moments: &'a mut [Block; LANES],
+        moments: Option<&'a mut [Block; LANES]>,
     },
 }
 
-/// Expands `n` nodes of each of four trees: those of `from`, every `stride`-th line of it, or the first `n` lines of `nodes`.
+/// Expands a last level, `n` nodes of each of four trees: those of `from`, every `stride`-th line of it, or the first `n` lines of `nodes`.
 ///
 /// With `fix`, its siblings take the values given there, and nodes on a path count as zero. Panics when a slice is too short.
-pub fn expand_lines(
+pub fn expand_last(
     cipher: &Aes128,
     from: Option<(&[Block], usize)>,
     nodes: &mut [Block],
@@ -92,12 +85,12 @@ pub fn expand_lines(
     fix: Option<&Fix<'_>>,
     children: Children<'_>,
 ) {
-    expand_lines_on(Backend::active(), cipher, from, nodes, n, fix, children);
+    expand_last_on(Backend::active(), cipher, from, nodes, n, fix, children);
 }
 
-/// [`expand_lines`] on a backend of the caller's choice.
+/// [`expand_last`] on a backend of the caller's choice.
 #[doc(hidden)]
-pub fn expand_lines_on(
+pub fn expand_last_on(
     backend: Backend,
     cipher: &Aes128,
     from: Option<(&[Block], usize)>,

@@ -30,10 +30,10 @@ pub(crate) fn lines(
     fix: Option<&FixView<'_>>,
     children: Children<'_>,
 ) {
-    let weighed = matches!(children, Children::Weighed { .. });
+    let weighed = matches!(children, Children::Summed { moments: Some(_), .. });
     let written = match children {
-        Children::Leaves(_) | Children::Summed { keep: true, .. } => n.checked_mul(2),
-        _ => Some(if from.is_some() { 0 } else { n }),
+        Children::Leaves(_) => n.checked_mul(2),
+        Children::Summed { .. } => Some(if from.is_some() { 0 } else { n }),
     };
     let fits =
         |lines: Option<usize>, nodes: &[Block]| lines.is_some_and(|lines| lines <= nodes.len() / LANES);
@@ -70,22 +70,15 @@ fn lines_portable(
     }
     let mut lefts = Buffer::zeros(n * LANES);
     super::aes::ccr(backend, cipher.round_keys(), &parents, &mut lefts);
-    let sum = || {
-        let mut sums = [Block::ZERO; LANES];
-        for line in lefts.as_chunks::<LANES>().0 {
-            sums.iter_mut().zip(line).for_each(|(sum, left)| *sum ^= *left);
-        }
-        sums
-    };
     match children {
-        Children::Weighed { sums, moments } => {
-            moments_portable(&lefts, n, LANES, moments);
-            *sums = sum();
-        }
-        Children::Summed { keep: false, sums } => *sums = sum(),
-        Children::Summed { keep: true, sums } => {
-            *sums = sum();
-            write(&parents, &lefts, nodes);
+        Children::Summed { sums, moments } => {
+            *sums = [Block::ZERO; LANES];
+            for line in lefts.as_chunks::<LANES>().0 {
+                sums.iter_mut().zip(line).for_each(|(sum, left)| *sum ^= *left);
+            }
+            if let Some(moments) = moments {
+                moments_portable(&lefts, n, LANES, moments);
+            }
         }
         Children::Leaves(values) => {
             write(&parents, &lefts, nodes);
@@ -403,9 +396,8 @@ mod x86 {
     }
 
     const LEAVES: u8 = 0;
-    const KEPT: u8 = 1;
-    const SUMMED: u8 = 2;
-    const WEIGHED: u8 = 3;
+    const SUMMED: u8 = 1;
+    const WEIGHED: u8 = 2;
 
     /// Entry of the AVX-512 kernel for lines, of which there are a multiple of eight. Safe for what [`super::lines`] has checked.
     pub(super) fn lines(
@@ -417,26 +409,18 @@ mod x86 {
         children: Children<'_>,
     ) {
         check_fix(fix, LANES);
-        let to = match &children {
-            Children::Leaves(_) => LEAVES,
-            Children::Summed { keep: true, .. } => KEPT,
-            Children::Summed { keep: false, .. } => SUMMED,
-            Children::Weighed { .. } => WEIGHED,
-        };
         let mut unused = [Block::ZERO; LANES];
-        let (values, sums, moments) = match children {
-            Children::Leaves(values) => (values, None, None),
-            Children::Summed { sums, .. } => (None, Some(sums), None),
-            Children::Weighed { sums, moments } => (None, Some(sums), Some(moments)),
+        let (to, values, sums, moments) = match children {
+            Children::Leaves(values) => (LEAVES, values, &mut unused, None),
+            Children::Summed { sums, moments: None } => (SUMMED, None, sums, None),
+            Children::Summed { sums, moments } => (WEIGHED, None, sums, moments),
         };
-        let work = Work { cipher, from, n, fix, values, sums: sums.unwrap_or(&mut unused), moments };
+        let work = Work { cipher, from, n, fix, values, sums, moments };
         // SAFETY: the dispatcher calls this only where the AVX-512 level was detected, and has bounded every line read and written.
         unsafe {
             match (fix.is_some(), to) {
                 (false, LEAVES) => lines_to::<false, LEAVES>(work, nodes),
                 (true, LEAVES) => lines_to::<true, LEAVES>(work, nodes),
-                (false, KEPT) => lines_to::<false, KEPT>(work, nodes),
-                (true, KEPT) => lines_to::<true, KEPT>(work, nodes),
                 (false, SUMMED) => lines_to::<false, SUMMED>(work, nodes),
                 (true, SUMMED) => lines_to::<true, SUMMED>(work, nodes),
                 (false, _) => lines_to::<false, WEIGHED>(work, nodes),
@@ -512,7 +496,7 @@ mod x86 {
                 let mut p = unsafe { load(from.add((first + j) * stride * LANES)) };
                 if FIXED {
                     on_path[j] = _mm512_cmpeq_epi64_mask(path, index);
-                    if TO >= KEPT {
+                    if TO != LEAVES {
                         p = _mm512_mask_mov_epi64(p, on_path[j], zero);
                     }
                     p = _mm512_mask_mov_epi64(p, _mm512_cmpeq_epi64_mask(sibling_path, index), sibling);
@@ -526,32 +510,27 @@ mod x86 {
             let mut lefts = [zero; WIDE];
             for j in 0..WIDE {
                 let hashed = _mm512_aesenclast_epi128(state[j], keys[10]);
-                let (mut left, mut right);
-                if TO == LEAVES {
-                    // The XOR of the first two, bit 0 cleared.
-                    left = _mm512_ternarylogic_epi64::<0x14>(hashed, whitened[j], one);
-                    right = _mm512_ternarylogic_epi64::<0x14>(left, parent[j], one);
-                    if FIXED {
-                        left = _mm512_mask_mov_epi64(left, on_path[j], left_value);
-                        right = _mm512_mask_mov_epi64(right, on_path[j], right_value);
-                    }
-                } else {
-                    left = _mm512_xor_si512(hashed, whitened[j]);
-                    right = _mm512_xor_si512(left, parent[j]);
+                if TO != LEAVES {
+                    lefts[j] = _mm512_xor_si512(hashed, whitened[j]);
+                    continue;
                 }
-                lefts[j] = left;
-                if TO <= KEPT {
-                    // SAFETY: lines below 2 * n.
-                    unsafe {
-                        _mm512_storeu_si512(to.add((first + j) * LANES).cast(), left);
-                        _mm512_storeu_si512(to.add((first + j + n) * LANES).cast(), right);
-                    }
+                // The XOR of the first two, bit 0 cleared.
+                let mut left = _mm512_ternarylogic_epi64::<0x14>(hashed, whitened[j], one);
+                let mut right = _mm512_ternarylogic_epi64::<0x14>(left, parent[j], one);
+                if FIXED {
+                    left = _mm512_mask_mov_epi64(left, on_path[j], left_value);
+                    right = _mm512_mask_mov_epi64(right, on_path[j], right_value);
+                }
+                // SAFETY: lines below 2 * n.
+                unsafe {
+                    _mm512_storeu_si512(to.add((first + j) * LANES).cast(), left);
+                    _mm512_storeu_si512(to.add((first + j + n) * LANES).cast(), right);
                 }
             }
             if TO == WEIGHED {
                 // SAFETY: there are n / 8 chunks, which come in order.
                 unsafe { weigher.add(first / WIDE, lefts) };
-            } else if TO >= KEPT {
+            } else if TO == SUMMED {
                 for [a, b] in lefts.as_chunks::<2>().0 {
                     sum = _mm512_ternarylogic_epi64::<0x96>(sum, *a, *b);
                 }
@@ -564,7 +543,7 @@ mod x86 {
                 sum = total;
                 _mm512_storeu_si512(moments.as_mut_ptr().cast(), moment);
             }
-            if TO >= KEPT {
+            if TO != LEAVES {
                 _mm512_storeu_si512(sums.as_mut_ptr().cast(), sum);
             }
         }

@@ -107,8 +107,7 @@ impl Blocks {
         let mut zeros = Buffer::zeros(LANES << levels);
         let under_zero = (0..levels).map(|level| {
             let (mut sums, mut moments) = ([Block::ZERO; LANES], [Block::ZERO; LANES]);
-            let children = Children::Summed { keep: true, sums: &mut sums };
-            ggm::expand_lines(cipher, None, &mut zeros, 1 << level, None, children);
+            ggm::expand_level(cipher, &mut zeros, 1 << level, LANES, None, &mut sums);
             ggm::moments(&zeros, 1 << level, LANES, &mut moments);
             [sums[0], moments[0]]
         });
@@ -150,19 +149,22 @@ impl Blocks {
             let path = Zeroizing::new(paths.map_or([0; LANES], |(alpha, _)| alpha.map(path)));
             let top_bit = BLOCK as u64 / 2;
             let fix = paths.map(|(_, sibling)| Fix { path: &*path, sibling, top_bit });
+            let of_tile = tile.chunks_exact(LANES).skip(block).step_by(count);
+            for (line, node) in nodes.chunks_exact_mut(LANES).zip(of_tile).take(BLOCK) {
+                line.copy_from_slice(node);
+            }
             for level in 0..*levels {
                 let (n, sums) = (BLOCK << level, &mut parts[level * count + block]);
-                let mut moment = [Block::ZERO; LANES];
-                let keep = level + 1 < *levels;
-                let children = match moments.is_some() && !keep {
-                    true => Children::Weighed { sums, moments: &mut moment },
-                    false => Children::Summed { keep, sums },
-                };
-                let from = (level == 0).then_some((&tile[block * LANES..], count));
                 let fix = fix.as_ref().filter(|_| level == 0);
-                ggm::expand_lines(cipher, from, nodes, n, fix, children);
-                if moments.is_some() && keep {
-                    ggm::moments(nodes, n, LANES, &mut moment);
+                let mut moment = [Block::ZERO; LANES];
+                let moments = moments.is_some().then_some(&mut moment);
+                if level + 1 == *levels {
+                    ggm::expand_last(cipher, None, nodes, n, fix, Children::Summed { sums, moments });
+                } else {
+                    ggm::expand_level(cipher, nodes, n, LANES, fix, sums);
+                    if let Some(moments) = moments {
+                        ggm::moments(nodes, n, LANES, moments);
+                    }
                 }
                 add(&mut of_block[level], &moment);
             }
@@ -266,7 +268,7 @@ impl HalfTrees {
         let HalfTrees { depth, cipher, hashed_zero, shared, tile, blocks, .. } = self;
         let (depth, shared_depth) = (*depth, (*depth).min(SHARED_LEVELS));
         let end = if each.is_some() { depth } else { blocks.cut };
-        let mut below = Zeroizing::new(vec![[Block::ZERO; TREES]; depth]);
+        let mut below = Zeroizing::new(vec![[Block::ZERO; TREES]; if end < depth { depth } else { 0 }]);
         let (mut moments, mut lacking) =
             moments.map(|m| (m.known.as_mut_slice(), m.lacking.as_mut_slice())).unzip();
         let mut sibling = keys[0];
@@ -407,7 +409,7 @@ impl HalfTrees {
                 });
                 let from = Some((&shared[LANES * t..], TILES));
                 let children = Children::Leaves(values.as_deref());
-                ggm::expand_lines(cipher, from, tile, 1 << below, fix(below, lanes).as_ref(), children);
+                ggm::expand_last(cipher, from, tile, 1 << below, fix(below, lanes).as_ref(), children);
             } else {
                 gather(shared, t, &mut tile[..LANES << levels]);
                 if to == *depth {
