@@ -41,7 +41,9 @@ pub enum FileError {
     },
     /// The file is of another version of the format.
     #[error(
-        "the file has version {found} of the format, and this program reads version {known}; make a new one"
+        "the file is of version {found}, and this release reads version {known} alone{}; \
+         make a new one on both sides, with one release of this program",
+        if found < known { ": what older releases made is weaker, or belongs to another protocol" } else { "" }
     )]
     Version {
         /// The file's version.
