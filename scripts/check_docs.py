@@ -133,6 +133,9 @@ class Tree:
     def has(self, name, within):
         """Whether the name in backticks is there; None for what is no name of code."""
         name = name.removesuffix("()")
+        start = re.fullmatch(r"([a-z][a-z0-9]*(?:_[a-z0-9]+)+)_?[*…]", name)
+        if start:
+            return any(word.startswith(start[1]) for word in self.words)
         if PATH.fullmatch(name):
             return self.has_path(name, within)
         if CONSTANT.fullmatch(name) or SNAKE.fullmatch(name) or CAMEL.fullmatch(name):

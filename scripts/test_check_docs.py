@@ -29,7 +29,7 @@ fn own() { println!("brewed_well"); }
 
 # What is there, and is said in many ways.
 TRUE = """`Kettle::pour`, `kettle::Kettle`, `Kettle::pour()`, `MOST_CUPS`, `brewed_well`, `crates/kettle/src/kettle.rs`, `kettle.rs`,
-`crates/kettle/`, `src/kettle.rs`, `docs/tea.md`, `tea.md`, plain words, `alice.key`, `100/40`, `--peer`, `u64`, `NAME.key`,
+`crates/kettle/`, `src/kettle.rs`, `docs/tea.md`, `tea.md`, `brewed_we*`, plain words, `alice.key`, `100/40`, `--peer`, `u64`, `NAME.key`,
 `crates/NAME/src/main.rs`.
 ```
 MOST_SAUCERS and `MOST_SAUCERS`
@@ -45,6 +45,8 @@ STALE = [
     "SAUCERS",
     "brewed_badly",
     "brewed_badly()",
+    "brewed_badly_*",
+    "brewed_badly…",
     "SilverSpoon",
     "spoon.rs",
     "crates/spoon/",
