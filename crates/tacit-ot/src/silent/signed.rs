@@ -7,12 +7,12 @@
 //!
 //! ```
 //! use tacit_net::Identity;
-//! use tacit_ot::silent::signed::{From, open, sign};
+//! use tacit_ot::silent::signed::{Whose, open, sign};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let (alice, bob) = (Identity::generate()?, Identity::generate()?);
 //! let signed = sign(b"tacitnisc, an answer", &alice)?;
-//! assert_eq!(open(&signed, From::Peer(&alice.public()))?, b"tacitnisc, an answer");
-//! assert!(open(&signed, From::Peer(&bob.public())).is_err());
+//! assert_eq!(open(&signed, Whose::Peer(&alice.public()))?, b"tacitnisc, an answer");
+//! assert!(open(&signed, Whose::Peer(&bob.public())).is_err());
 //! # Ok(())
 //! # }
 //! ```
@@ -30,7 +30,7 @@ const CONTEXT: &str = "tacit silent nisc: signed message v1";
 
 /// Whose messages are taken.
 #[derive(Clone, Copy, Debug)]
-pub enum From<'a> {
+pub enum Whose<'a> {
     /// Anybody's, signed or not. A signature that is there must fit all the same.
     Anybody,
     /// Those that this key has signed.
@@ -51,11 +51,11 @@ pub fn sign(message: &[u8], author: &Identity) -> Result<Vec<u8>> {
 /// The message in `bytes`, once its signature was checked.
 ///
 /// Errors: `Malformed` for a signature that does not fit, one of another key than is asked for, or none where one is.
-pub fn open<'a>(bytes: &'a [u8], from: From<'_>) -> Result<&'a [u8]> {
+pub fn open<'a>(bytes: &'a [u8], whose: Whose<'_>) -> Result<&'a [u8]> {
     let Some(rest) = bytes.strip_prefix(&MAGIC) else {
-        return match from {
-            From::Anybody => Ok(bytes),
-            From::Peer(_) => {
+        return match whose {
+            Whose::Anybody => Ok(bytes),
+            Whose::Peer(_) => {
                 Err(malformed("the message is not signed; let the peer give --identity, or leave --peer out"))
             }
         };
@@ -74,8 +74,8 @@ pub fn open<'a>(bytes: &'a [u8], from: From<'_>) -> Result<&'a [u8]> {
     if !author.verify(CONTEXT, message, signature) {
         return Err(malformed("the signature does not fit the message; have it sent again"));
     }
-    match from {
-        From::Peer(peer) if *peer != author => {
+    match whose {
+        Whose::Peer(peer) if *peer != author => {
             Err(malformed("somebody else than --peer has signed the message; ask the peer for its own"))
         }
         _ => Ok(message),
@@ -95,28 +95,28 @@ mod tests {
         let (alice, eve) = (Identity::generate().unwrap(), Identity::generate().unwrap());
         let signed = sign(b"message", &alice).unwrap();
         let peer = alice.public();
-        assert_eq!((signed.len(), open(&signed, From::Peer(&peer)).unwrap()), (106 + 7, &b"message"[..]));
-        assert_eq!(open(&signed, From::Anybody).unwrap(), b"message");
-        assert_eq!(open(b"message", From::Anybody).unwrap(), b"message");
+        assert_eq!((signed.len(), open(&signed, Whose::Peer(&peer)).unwrap()), (106 + 7, &b"message"[..]));
+        assert_eq!(open(&signed, Whose::Anybody).unwrap(), b"message");
+        assert_eq!(open(b"message", Whose::Anybody).unwrap(), b"message");
         let refused = |bytes: &[u8], from, words: &str| match open(bytes, from) {
             Err(Error::Malformed { what, .. }) => assert!(what.contains(words), "{what}"),
             other => panic!("{other:?}"),
         };
-        refused(b"message", From::Peer(&peer), "not signed");
-        refused(&sign(b"message", &eve).unwrap(), From::Peer(&peer), "somebody else");
+        refused(b"message", Whose::Peer(&peer), "not signed");
+        refused(&sign(b"message", &eve).unwrap(), Whose::Peer(&peer), "somebody else");
         for at in 9..signed.len() {
             let mut changed = signed.clone();
             changed[at] ^= 4;
             let words = if at == 9 { "another version" } else { "does not fit" };
-            refused(&changed, From::Peer(&peer), words);
-            refused(&changed, From::Anybody, words);
+            refused(&changed, Whose::Peer(&peer), words);
+            refused(&changed, Whose::Anybody, words);
         }
         for cut in 9..HEADER {
-            refused(&signed[..cut], From::Anybody, "cut short");
+            refused(&signed[..cut], Whose::Anybody, "cut short");
         }
         // Alice's key in front of Eve's signature.
         let mut claimed = sign(b"message", &eve).unwrap();
         claimed[10..42].copy_from_slice(&peer.to_bytes());
-        refused(&claimed, From::Peer(&peer), "does not fit");
+        refused(&claimed, Whose::Peer(&peer), "does not fit");
     }
 }

@@ -14,7 +14,7 @@ use tacit::sealed::Locked;
 use tacit::{Error, Result};
 use tacit_ot::silent::bcgikrs19::Code;
 use tacit_ot::silent::nisc::{self, Params, ReceiverFile, ReceiverKey, ReceiverOutput, SenderKey};
-use tacit_ot::silent::signed::{self, From as Of};
+use tacit_ot::silent::signed::{self, Whose};
 use zeroize::Zeroizing;
 
 const AFTER: &str = "\
@@ -85,13 +85,13 @@ impl Trusted {
     /// The other side's message in this file.
     fn read(&self, path: &Path) -> Result<Zeroizing<Vec<u8>>> {
         let peer = self.peer.as_deref().map(PublicKey::load).transpose()?;
-        unsigned(path, peer.as_ref().map_or(Of::Anybody, Of::Peer))
+        unsigned(path, peer.as_ref().map_or(Whose::Anybody, Whose::Peer))
     }
 }
 
-fn unsigned(path: &Path, from: Of<'_>) -> Result<Zeroizing<Vec<u8>>> {
+fn unsigned(path: &Path, whose: Whose<'_>) -> Result<Zeroizing<Vec<u8>>> {
     let bytes = read(path)?;
-    let message = signed::open(&bytes, from).map_err(|e| Error::Peer(format!("{}: {e}", path.display())))?;
+    let message = signed::open(&bytes, whose).map_err(|e| Error::Peer(format!("{}: {e}", path.display())))?;
     Ok(Zeroizing::new(message.to_vec()))
 }
 
@@ -234,7 +234,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         }
         Step::Open { key, choices, answer, question, reply, out, trusted } => {
             let [answer, reply] = [trusted.read(&answer)?, trusted.read(&reply)?];
-            open(&key, &choices, [&answer, &unsigned(&question, Of::Anybody)?, &reply], &out)?
+            open(&key, &choices, [&answer, &unsigned(&question, Whose::Anybody)?, &reply], &out)?
         }
     };
     context.result(&object, &text)
