@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks the documents: every dependency has its line, every relative link leads somewhere, every protocol has its row, and
-every name of code in backticks, in documents and in Rust's comments, is there.
+"""Checks the documents: every dependency has its line, every relative link leads somewhere, every protocol has
+its row, and every name of code in backticks, in documents and in Rust's comments, is there.
 
-A name is a path (`Type::method`, `Self::method`), a constant in capitals, a word with underscores or inner capitals, or a file or
-folder of ours. What the code calls so is enough: a name that nothing in the code bears is stale. CHANGELOG.md is history and
-may name what is gone; fenced blocks are examples.
+A name is a path (`Type::method`, `Self::method`), a constant in capitals, a word with underscores or inner
+capitals, or a file or folder of ours. What the code calls so is enough: a name that nothing in the code bears
+is stale. CHANGELOG.md is history and may name what is gone; fenced blocks are examples.
 
 Ends with `N passed, N failed`; the exit code is 0 only if nothing failed.
 """
@@ -100,8 +100,8 @@ class Tree:
                 continue
             self.words_of[name] = words
             module = Path(name).parent.name if Path(name).stem in ("mod", "lib", "main") else Path(name).stem
-            homes = {word for pair in DEFINED.findall(code) for word in WORD.findall(" ".join(pair))} | {module}
-            for home in homes:
+            headers = " ".join(" ".join(pair) for pair in DEFINED.findall(code))
+            for home in {module, *WORD.findall(headers)}:
                 self.defined.setdefault(home, set()).add(name)
 
     def has_file(self, path, near):
@@ -117,10 +117,12 @@ class Tree:
         return any(entry == path or entry.endswith("/" + path) for entry in known)
 
     def has_path(self, path, within):
-        """Whether the last name stands where the name before it is defined; of outside types the word alone counts."""
+        """Whether the last name stands where the one before it is defined; of outside types the word counts."""
         *_, owner, name = path.split("::")
         if owner == "Self":
-            text = without_comments(within, (self.root / within).read_text()) if within.endswith(".rs") else ""
+            if not within.endswith(".rs"):
+                return False
+            text = without_comments(within, (self.root / within).read_text())
             found = rf"\b(?:fn|const|type)\s+{name}\b|^\s+(?:pub\s+)?{name}\s*(?:[,({{=:]|$)"
             return re.search(found, text, re.MULTILINE) is not None
         if OUTSIDE.fullmatch(owner) or owner not in self.defined:
@@ -142,7 +144,8 @@ class Tree:
             return name in self.words
         if FILE.fullmatch(name) or FOLDER.fullmatch(name):
             # A part in capitals stands for a name.
-            if any(re.fullmatch(r"[A-Z]{2,}(?:\.\w+)?", part) and part not in self.special() for part in name.split("/")):
+            blanks = [part for part in name.split("/") if re.fullmatch(r"[A-Z]{2,}(?:\.\w+)?", part)]
+            if any(part not in self.special() for part in blanks):
                 return None
             return self.has_file(name, (self.root / within).parent)
         return None
@@ -153,7 +156,7 @@ class Tree:
 
 
 def spans(name, text):
-    """(line, name) of everything in backticks of a document, or of a Rust file's comments, fenced blocks left out."""
+    """(line, name) of what stands in backticks in a document or a Rust file's comments, but for fenced blocks."""
     found, fenced = [], False
     for number, line in enumerate(text.splitlines(), 1):
         if name.endswith(".rs"):
@@ -166,8 +169,9 @@ def spans(name, text):
             fenced = not fenced
         elif not fenced:
             found += [(number, span) for span in re.findall(r"(?<!`)`([^`]+)`(?!`)", line)]
-            # What a link of Rust's documentation leads to; rustdoc does not look at private items.
-            found += [(number, span) for span in re.findall(r"\]\((\w+(?:::\w+)+)\)", line) if name.endswith(".rs")]
+            if name.endswith(".rs"):
+                # What a link of the documentation leads to; rustdoc does not look at private items.
+                found += [(number, span) for span in re.findall(r"\]\((\w+(?:::\w+)+)\)", line)]
     return found
 
 
@@ -187,7 +191,11 @@ def stale_names(root):
 
 
 # Where the protocols that the command offers are declared.
-CATALOGUES = ("crates/tacit-ot/src/assumptions.rs", "crates/tacit/src/assumptions.rs", "crates/tacit/src/ot.rs")
+CATALOGUES = (
+    "crates/tacit-ot/src/assumptions.rs",
+    "crates/tacit/src/assumptions.rs",
+    "crates/tacit/src/ot.rs",
+)
 
 
 def catalogued(root):

@@ -28,9 +28,9 @@ fn own() { println!("brewed_well"); }
 '''
 
 # What is there, and is said in many ways.
-TRUE = """`Kettle::pour`, `kettle::Kettle`, `Kettle::pour()`, `MOST_CUPS`, `brewed_well`, `crates/kettle/src/kettle.rs`, `kettle.rs`,
-`crates/kettle/`, `src/kettle.rs`, `docs/tea.md`, `tea.md`, `brewed_we*`, plain words, `alice.key`, `100/40`, `--peer`, `u64`, `NAME.key`,
-`crates/NAME/src/main.rs`.
+TRUE = """`Kettle::pour`, `kettle::Kettle`, `Kettle::pour()`, `MOST_CUPS`, `brewed_well`,
+`crates/kettle/src/kettle.rs`, `kettle.rs`, `crates/kettle/`, `src/kettle.rs`, `docs/tea.md`, `tea.md`,
+`brewed_we*`, plain words, `alice.key`, `100/40`, `--peer`, `u64`, `NAME.key`, `crates/NAME/src/main.rs`.
 ```
 MOST_SAUCERS and `MOST_SAUCERS`
 ```
@@ -96,7 +96,8 @@ class Names(unittest.TestCase):
         self.assertEqual([name for _, name in found], ["Self::boil"])
 
     def test_a_name_in_a_comment_alone_is_none(self):
-        self.assertEqual([name for _, name in self.stale("`brew_slowly`", CODE + "// brew_slowly\n")], ["brew_slowly"])
+        found = self.stale("`brew_slowly`", CODE + "// brew_slowly\n")
+        self.assertEqual([name for _, name in found], ["brew_slowly"])
 
 
 class Protocols(unittest.TestCase):
@@ -107,13 +108,16 @@ class Protocols(unittest.TestCase):
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
                 (root / name).write_text('#[cfg(test)]\nname: "test"')
             first = root / check_docs.CATALOGUES[0]
-            first.write_text('base(\n"co15", X)\nextension("kos")\nDeclaration { name: "yao" }\n// name: "old"\n')
+            code = 'base(\n"co15", X)\nextension("kos")\nDeclaration { name: "yao" }\n// name: "old"\n'
+            first.write_text(code)
             self.assertEqual(check_docs.catalogued(root), ["co15", "kos", "yao"])
-        self.assertEqual(check_docs.rows("| `kos` (default) | a |\n| `yao` | `co15` |\n`co15`\n"), {"kos", "yao"})
+        table = "| `kos` (default) | a |\n| `yao` | `co15` |\n`co15`\n"
+        self.assertEqual(check_docs.rows(table), {"kos", "yao"})
 
     def test_the_catalogue_of_this_tree_is_read(self):
         found = set(check_docs.catalogued(check_docs.ROOT))
-        self.assertLessEqual({"mrr21", "roted", "bdgm19", "kos", "ferret-uni", "silent", "paxos", "yao", "wmk17"}, found)
+        known = {"mrr21", "roted", "bdgm19", "kos", "ferret-uni", "silent", "paxos", "yao", "wmk17"}
+        self.assertLessEqual(known, found)
 
 
 class ThisTree(unittest.TestCase):

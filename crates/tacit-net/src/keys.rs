@@ -25,8 +25,8 @@ const PKCS8_PREFIX: [u8; 16] =
 /// Bytes of a signature.
 pub const SIGNATURE: usize = 64;
 
-/// What is signed: the use's name, its length in front, and the message. TLS signs what begins with 64 spaces; the length's
-/// eight bytes are none.
+/// What is signed: the use's name, its length in front, and the message. TLS signs what begins with 64
+/// spaces; the length's eight bytes are none.
 fn signed_bytes(context: &str, message: &[u8]) -> Vec<u8> {
     [&(context.len() as u64).to_le_bytes(), context.as_bytes(), message].concat()
 }
@@ -79,7 +79,8 @@ impl PublicKey {
         self.0
     }
 
-    /// The key of these bytes. Whether they are one shows when it [verifies](Self::verify): what is no point verifies nothing.
+    /// The key of these bytes. Whether they are one shows when it [verifies](Self::verify): what is no point
+    /// verifies nothing.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         PublicKey(bytes)
     }
@@ -177,7 +178,8 @@ impl Identity {
         Zeroizing::new(blake3::derive_key(context, self.seed.as_slice()))
     }
 
-    /// An Ed25519 signature on `message` for the use that `context` names, which must be unique to it and constant.
+    /// An Ed25519 signature on `message` for the use that `context` names, which must be unique to it and
+    /// constant.
     pub fn sign(&self, context: &str, message: &[u8]) -> Result<[u8; SIGNATURE]> {
         let pair = Ed25519KeyPair::from_seed_unchecked(self.seed.as_slice());
         let signature = pair.ok().map(|pair| pair.sign(&signed_bytes(context, message)));

@@ -51,8 +51,9 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether a check of what the peer did has failed. The peer may have learnt bits of a secret from that, so all that
-    /// shares the secret must serve no more, on the disk as well (see [`pool::Fuse`](crate::pool::Fuse)).
+    /// Whether a check of what the peer did has failed. The peer may have learnt bits of a secret from that,
+    /// so all that shares the secret must serve no more, on the disk as well (see
+    /// [`pool::Fuse`](crate::pool::Fuse)).
     pub fn is_failed_check(&self) -> bool {
         matches!(self, Error::Cheated { .. } | Error::Spent(_))
     }

@@ -7,14 +7,15 @@
 //! **Once and never again.** The position is moved on and forced to the disk *before* anything is handed out, so a crash
 //! at any moment loses correlations and never repeats one. It is stored twice, one copy forced out before the other is
 //! touched: of a torn or damaged copy the other still stands at what was handed out. Two processes cannot open a file at
-//! the same time. What no file can notice is being replaced by an older copy of itself. An honest peer notices: its position
-//! is ahead of ours. A cheating one just says our old position again, and then correlations that protected one thing protect
-//! another, which opens both: never put an old copy back.
+//! the same time. What no file can notice is being replaced by an older copy of itself. An honest peer
+//! notices: its position is ahead of ours. A cheating one just says our old position again, and then
+//! correlations that protected one thing protect another, which opens both: never put an old copy back.
 //!
-//! **A failed check burns the pool.** All its correlations share Δ and were made with one peer. Where a protocol runs on them
-//! and a check of it fails, the peer may have learnt bits of Δ or of choices, so nothing of the pool may serve again, and
-//! restarting must not help: a [`Fuse`] overwrites the header with a mark and forgets the salt of the file's keys and Δ, on
-//! the disk, before the failure is reported. A pool whose making fails is never a file that opens: its header comes last.
+//! **A failed check burns the pool.** All its correlations share Δ and were made with one peer. Where a
+//! protocol runs on them and a check of it fails, the peer may have learnt bits of Δ or of choices, so
+//! nothing of the pool may serve again, and restarting must not help: a [`Fuse`] overwrites the header with a
+//! mark and forgets the salt of the file's keys and Δ, on the disk, before the failure is reported. A pool
+//! whose making fails is never a file that opens: its header comes last.
 //!
 //! **File.** A header (magic, version, role, security, count, pool id, salt, check of the key, Δ of the sender sealed,
 //! digest), two copies of the position at offsets of their own, then chunks of [`CHUNK`] correlations, each sealed with AES-256-GCM
@@ -71,8 +72,8 @@ pub enum PoolError {
     File(#[from] FileError),
     /// A check failed in what the pool served.
     #[error(
-        "the pool is burnt: a check failed in a run that used it, which can tell the peer bits of what all of it shares; \
-         make a new one on both sides with tacit ot pool make"
+        "the pool is burnt: a check failed in a run that used it, which can tell the peer bits of what all of it \
+         shares; make a new one on both sides with tacit ot pool make"
     )]
     Burnt,
     /// Fewer correlations are left than asked for.
@@ -101,10 +102,11 @@ pub enum PoolError {
         /// The short form of the peer's.
         theirs: String,
     },
-    /// The peer's pool stands elsewhere: one side crashed or put an old copy back. That this shows rests on the peer's honesty.
+    /// The peer's pool stands elsewhere: one side crashed or put an old copy back. That this shows rests on
+    /// the peer's honesty.
     #[error(
-        "the two sides' pools stand at different positions, ours at {ours}, the peer's at {theirs}: one side crashed, \
-         or put back an old copy, which a cheating peer would not have told; \
+        "the two sides' pools stand at different positions, ours at {ours}, the peer's at {theirs}: \
+         one side crashed, or put back an old copy, which a cheating peer would not have told; \
          the one behind skips: tacit ot pool skip FILE --to {}", ours.max(theirs)
     )]
     Position {
@@ -402,7 +404,8 @@ fn in_pieces(
     Ok(())
 }
 
-/// Burns a pool: held by whoever runs a protocol on its correlations, as the pool itself belongs to the protocol then.
+/// Burns a pool: held by whoever runs a protocol on its correlations, as the pool itself belongs to the
+/// protocol then.
 #[derive(Clone)]
 pub struct Fuse(Arc<Shared>);
 

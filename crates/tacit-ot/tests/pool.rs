@@ -380,7 +380,8 @@ fn config() -> Config {
     Params::ALL.into_iter().map(config).min_by_key(Config::reserve).unwrap()
 }
 
-/// A sender that runs Ferret on the pool's correlations but for what it tells of them: each seed of its trees is another.
+/// A sender that runs Ferret on the pool's correlations but for what it tells of them: each seed of its trees
+/// is another.
 struct Lying(PoolSender);
 
 impl CotSender for Lying {
@@ -395,7 +396,8 @@ impl CotSender for Lying {
     }
 }
 
-/// An honest receiver of Ferret on its pool, against a sender that cheats or goes away; `seen` hears how the run ended.
+/// An honest receiver of Ferret on its pool, against a sender that cheats or goes away; `seen` hears how the
+/// run ended.
 fn against(sender: &Path, receiver: &Path, cheats: bool, seen: impl FnOnce(Result<()>) + Send) {
     let (_, ()) = memory::run(
         |channel| -> Result<()> {
@@ -474,7 +476,8 @@ fn a_crash_before_the_report_leaves_the_pool_burnt() {
     assert_burnt(&receiver);
 }
 
-/// However much of the mark has reached the disk: the pool is as before, as nothing was reported then, or it opens no more.
+/// However much of the mark has reached the disk: the pool is as before, as nothing was reported then, or it
+/// opens no more.
 #[test]
 fn torn_marks() {
     let (_dir, _, receiver) = make(10, 100);
@@ -529,7 +532,8 @@ fn a_pool_whose_making_fails_is_none() {
     assert!(matches!(refusal(Pool::open(&path, &key(2))), PoolError::File(FileError::Other { .. })));
 }
 
-/// An old copy put back: an honest peer says that its position is ahead, a cheating one says ours and gets the same again.
+/// An old copy put back: an honest peer says that its position is ahead, a cheating one says ours and gets
+/// the same again.
 #[test]
 fn who_notices_an_old_copy() {
     let (_dir, sender, receiver) = make(11, 100);

@@ -147,7 +147,8 @@ fn cheating_answer(bench: &Bench) -> Vec<u8> {
     answer
 }
 
-/// Nothing that the receiver can do goes on with a key under which a check failed, whatever its file is called.
+/// Nothing that the receiver can do goes on with a key under which a check failed, whatever its file is
+/// called.
 fn is_spent(bench: &Bench, key: &str) {
     let why = [key, "an answer failed its check", "make a new one with tacit nisc keygen"];
     nisc(bench, &["expand", "--key", key, "--answer", "answer", "--out", "r.npz"]).fails_with(3, &why);
@@ -267,7 +268,8 @@ fn with_a_peer_named_only_its_messages_are_taken() {
     by("", from_alice, OPEN).success();
     let expected: String = [0u32, 9, 10, 3, 12].map(|m| format!("{m:032x}\n")).concat();
     assert_eq!(bench.read("got.txt"), expected);
-    // Without --peer a signature that is there must fit all the same, and Alice's cheating answer spends the key.
+    // Without --peer a signature that is there must fit all the same, and Alice's cheating answer spends the
+    // key.
     let unnamed =
         |answer: &str| by("", "", &["expand", "--key", "bob.key", "--answer", answer, "--out", "r.npz"]);
     unnamed("damaged").fails_with(4, &["does not fit"]);

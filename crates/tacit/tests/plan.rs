@@ -54,8 +54,9 @@ fn both_sides_settle_on_one_protocol() {
     }
 }
 
-/// Over links from loopback to 10 Mbit/s the pick is the candidate with the least predicted time, and every protocol that gives
-/// the security asked for is a candidate. What the pick costs in truth is measured by `tacit bench planner`, which no test is.
+/// Over links from loopback to 10 Mbit/s the pick is the candidate with the least predicted time, and every
+/// protocol that gives the security asked for is a candidate. What the pick costs in truth is measured by
+/// `tacit bench planner`, which no test is.
 #[test]
 fn picks_are_the_best_by_prediction() {
     let bench = Bench::new();

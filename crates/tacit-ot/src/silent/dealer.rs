@@ -5,8 +5,9 @@
 //!   noise: one GGM tree, punctured at the t noisy leaves at once (see the module `puncture`), in the ideal-permutation model.
 //! - **Security**: the dealer knows everything and must not collude with either side; a party that has its own seed alone
 //!   learns what the correlation gives it. Seeds travel to the parties over channels that keep them secret.
-//! - **A failed check has used the seed up**: a seed's file is wiped ([`used`]) before anything that hangs on it leaves the machine,
-//!   so whatever a protocol on its correlations tells a cheating peer of Δ or of choices, no later process goes on with them.
+//! - **A failed check has used the seed up**: a seed's file is wiped ([`used`]) before anything that hangs on
+//!   it leaves the machine, so whatever a protocol on its correlations tells a cheating peer of Δ or of
+//!   choices, no later process goes on with them.
 //! - **Bytes**: the sender's seed has 116, the receiver's about 16·t·log2(N/t): 42 kB (quasi-cyclic) and
 //!   53 kB (linear) for 10^7 correlations.
 //!
@@ -139,7 +140,8 @@ impl Deal {
         };
         if version < VERSION {
             return Err(malformed(
-                "the seed is of an older version, whose parameters are refused now; ask the dealer for another",
+                "the seed is of an older version, whose parameters are refused now; \
+                 ask the dealer for another",
             ));
         }
         if version > VERSION {

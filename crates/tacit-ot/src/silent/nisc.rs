@@ -19,10 +19,11 @@
 //!   ideal-permutation models, under dual LPN with one bit of adaptive leakage: a sender that guesses bits of the noise is
 //!   caught when wrong. The receiver's choice bits are the same towards every sender that answers one key, so **one key
 //!   takes one question**: two questions under one key tell the XOR of their inputs.
-//! - **A failed check spends the key.** Whether an answer passes tells its sender whether it guessed bits of the noise, one bit
-//!   and more a try, and the noise is the same for all senders. So [`ReceiverKey`] takes no answer after the first one that
-//!   fails, and [`ReceiverFile`] makes the file say so, on the disk, before it reports the failure. Anybody can spend a key
-//!   by a bad answer; a receiver that takes signed messages only (module [`signed`](super::signed)) knows who did.
+//! - **A failed check spends the key.** Whether an answer passes tells its sender whether it guessed bits of
+//!   the noise, one bit and more a try, and the noise is the same for all senders. So [`ReceiverKey`] takes
+//!   no answer after the first one that fails, and [`ReceiverFile`] makes the file say so, on the disk,
+//!   before it reports the failure. Anybody can spend a key by a bad answer; a receiver that takes signed
+//!   messages only (module [`signed`](super::signed)) knows who did.
 //! - **Bytes**: 80 an OT of the key's t·ℓ from the receiver, 32 an OT and 64 a tree from the sender: about 210 kB and 95 kB
 //!   for 10^7 OTs.
 //!
@@ -289,7 +290,8 @@ impl ReceiverKey {
 
     /// Reads what [`to_bytes`](Self::to_bytes) wrote; `context` is that of [`generate`](Self::generate).
     ///
-    /// Errors: `Usage` for what [`ReceiverFile`] left of a key under which a check failed, `Malformed` for anything else.
+    /// Errors: `Usage` for what [`ReceiverFile`] left of a key under which a check failed, `Malformed` for
+    /// anything else.
     pub fn from_bytes(bytes: &[u8], context: &[u8]) -> Result<Self> {
         if bytes.starts_with(&BURNT) {
             let what = "an answer failed its check under this key, which tells its sender bits of the key; \
@@ -302,7 +304,8 @@ impl ReceiverKey {
         Ok(ReceiverKey { params: header.params, seed: Block::from_bytes(seed), context, spent })
     }
 
-    /// What takes the place of [`to_bytes`](Self::to_bytes), as long, once a check has failed: nothing secret.
+    /// What takes the place of [`to_bytes`](Self::to_bytes), as long, once a check has failed: nothing
+    /// secret.
     fn burnt(&self) -> Vec<u8> {
         let mut out = Header { kind: Kind::ReceiverKey, params: self.params, id: [0; 32] }.write();
         out[..BURNT.len()].copy_from_slice(&BURNT);
@@ -358,8 +361,9 @@ impl ReceiverKey {
 
     /// R.Expand_out: checks a sender's answer and makes the receiver's half of the random OTs.
     ///
-    /// Errors: `Malformed` for a message that is not an answer to this key, `Cheated` when a check fails, and `Spent` from
-    /// then on. A key that lies in a file is used through [`ReceiverFile`], which makes that last.
+    /// Errors: `Malformed` for a message that is not an answer to this key, `Cheated` when a check fails, and
+    /// `Spent` from then on. A key that lies in a file is used through [`ReceiverFile`], which makes that
+    /// last.
     pub fn expand_out(&self, answer: &[u8]) -> Result<ReceiverOutput> {
         self.spent.check(NAME)?;
         let result = self.expand(answer);
@@ -420,7 +424,8 @@ impl ReceiverKey {
 
 /// The receiver's key in its file, open in this process alone.
 ///
-/// A copy of the file, or an older one put back, knows nothing of what happened to this one: there must be none.
+/// A copy of the file, or an older one put back, knows nothing of what happened to this one: there must be
+/// none.
 pub struct ReceiverFile {
     key: ReceiverKey,
     file: Locked,
@@ -435,7 +440,8 @@ impl core::fmt::Debug for ReceiverFile {
 impl ReceiverFile {
     /// Opens the file whose first bytes are a key's [`to_bytes`](ReceiverKey::to_bytes).
     ///
-    /// Errors: as [`ReceiverKey::from_bytes`], and those of the file, which must be writable and in no other process's use.
+    /// Errors: as [`ReceiverKey::from_bytes`], and those of the file, which must be writable and in no other
+    /// process's use.
     pub fn open(path: &Path, context: &[u8]) -> Result<Self> {
         let file = Locked::open(path)?;
         let mut bytes = Zeroizing::new(Vec::with_capacity(ReceiverKey::LEN));
@@ -448,9 +454,11 @@ impl ReceiverFile {
         &self.key
     }
 
-    /// [`ReceiverKey::expand_out`]. When an answer fails its check, the key is wiped on the disk before that is reported.
+    /// [`ReceiverKey::expand_out`]. When an answer fails its check, the key is wiped on the disk before that
+    /// is reported.
     ///
-    /// Errors: as [`ReceiverKey::expand_out`], and that of the file if it cannot be wiped: then it must be deleted.
+    /// Errors: as [`ReceiverKey::expand_out`], and that of the file if it cannot be wiped: then it must be
+    /// deleted.
     pub fn expand_out(&self, answer: &[u8]) -> Result<ReceiverOutput> {
         let result = self.key.expand_out(answer);
         if matches!(result, Err(Error::Cheated { .. })) {
@@ -790,7 +798,8 @@ mod tests {
         ReceiverKey::generate(params, b"test", &mut prg(seed)).unwrap()
     }
 
-    /// Runs a sender that changes its message before it draws the challenges, as one that knows the hash would.
+    /// Runs a sender that changes its message before it draws the challenges, as one that knows the hash
+    /// would.
     fn cheat(
         receiver: &ReceiverKey,
         public: &[u8],
@@ -807,8 +816,9 @@ mod tests {
         SenderKey::answer_with(public, b"test", &mut prg(7), change).unwrap().1
     }
 
-    /// A cheater that asks one key for bit after bit learns each bit until its first wrong guess, and nothing after it, though
-    /// the receiver is started anew for each answer: bits are uniform, so k of them come with 2^-k.
+    /// A cheater that asks one key for bit after bit learns each bit until its first wrong guess, and nothing
+    /// after it, though the receiver is started anew for each answer: bits are uniform, so k of them come
+    /// with 2^-k.
     #[test]
     fn a_cheater_learns_nothing_more_after_its_first_wrong_guess() {
         let dir = tempfile::tempdir().unwrap();

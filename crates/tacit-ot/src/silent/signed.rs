@@ -1,9 +1,10 @@
 //! Signed messages of [silent NISC](super::nisc): whoever reads one knows from whom it comes.
 //!
-//! A message of NISC is a file, and nothing in it says who wrote it: anybody's answer can spend a receiver's key, and anybody's
-//! public key can stand where Bob's should. [`sign`] puts the author's identity key and an Ed25519 signature in front of a
-//! message, [`open`] checks and takes them off. Messages name what they answer (the header's id binds the public key, the
-//! context and, of a reply, the question), so a signature says it of that exchange alone.
+//! A message of NISC is a file, and nothing in it says who wrote it: anybody's answer can spend a receiver's
+//! key, and anybody's public key can stand where Bob's should. [`sign`] puts the author's identity key and an
+//! Ed25519 signature in front of a message, [`open`] checks and takes them off. Messages name what they
+//! answer (the header's id binds the public key, the context and, of a reply, the question), so a signature
+//! says it of that exchange alone.
 //!
 //! ```
 //! use tacit_net::Identity;
@@ -50,7 +51,8 @@ pub fn sign(message: &[u8], author: &Identity) -> Result<Vec<u8>> {
 
 /// The message in `bytes`, once its signature was checked.
 ///
-/// Errors: `Malformed` for a signature that does not fit, one of another key than is asked for, or none where one is.
+/// Errors: `Malformed` for a signature that does not fit, one of another key than is asked for, or none where
+/// one is.
 pub fn open<'a>(bytes: &'a [u8], whose: Whose<'_>) -> Result<&'a [u8]> {
     let Some(rest) = bytes.strip_prefix(&MAGIC) else {
         return match whose {

@@ -28,11 +28,13 @@ Examples, Bob receives and Alice sends:
              --reply reply --out messages.txt
 
 Choices are the digits 0 and 1. A line of messages holds two of 32 hex digits; a line of the result holds one.
-A receiver's key takes one question, a sender's key one reply: the key's file remembers which. Never put an old copy back.
+A receiver's key takes one question, a sender's key one reply: the key's file remembers which. Never put an
+old copy back.
 
-An answer that fails its check tells its sender bits of the receiver's key, so the key's file is wiped then, and all its senders
-need a new one. Anybody can bring that about, and anybody can pass a public key off as Bob's, unless messages are signed: with
---identity a message carries its author's signature, and with --peer no other's is taken.";
+An answer that fails its check tells its sender bits of the receiver's key, so the key's file is wiped then,
+and all its senders need a new one. Anybody can bring that about, and anybody can pass a public key off as
+Bob's, unless messages are signed: with --identity a message carries its author's signature, and with --peer
+no other's is taken.";
 
 /// No message is larger: 2^24 OTs of 32 bytes and a header.
 const LARGEST_FILE: u64 = 1 << 30;
@@ -374,7 +376,8 @@ fn write_once(out: &Path, message: &[u8], author: &Author, key: &Path, len: usiz
     file.commit()
 }
 
-/// What the receiver makes of a sender's answer. One that fails its check spends the key, on the disk, before a word is said.
+/// What the receiver makes of a sender's answer. One that fails its check spends the key, on the disk, before
+/// a word is said.
 fn checked(key: &Path, answer: &[u8]) -> Result<ReceiverOutput> {
     let file = ReceiverFile::open(key, b"").map_err(|e| named(key, &e))?;
     file.expand_out(answer).map_err(|e| match e {

@@ -22,9 +22,9 @@ Examples:
   tacit ot --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub \\
       --role sender --count 1000 --pool alice.pool --out share.npz
 
-A pool is sealed with the identity key, or with --pool-key. Never copy one back from a backup: what was used since
-would be used again, and only an honest peer would say that its position is ahead. A check that fails in a run burns the
-pool that served it: make a new one on both sides.";
+A pool is sealed with the identity key, or with --pool-key. Never copy one back from a backup: what was used
+since would be used again, and only an honest peer would say that its position is ahead. A check that fails in
+a run burns the pool that served it: make a new one on both sides.";
 
 /// The subcommands of `tacit ot pool`.
 #[derive(Subcommand)]

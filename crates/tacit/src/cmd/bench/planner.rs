@@ -25,7 +25,8 @@ pub struct Args {
     /// Jobs of this security alone; both unless given
     #[arg(long, value_enum)]
     security: Option<Security>,
-    /// Runs of each candidate, after one that is thrown away; a third of them for those that are expected to take over 0.3 s
+    /// Runs of each candidate, after one that is thrown away; a third of them for those that are expected to
+    /// take over 0.3 s
     #[arg(long, value_name = "R", default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=1000))]
     repeat: u16,
 }
@@ -114,8 +115,8 @@ fn predicted(candidate: &Candidate) -> f64 {
     candidate.time.as_secs_f64() * 1e3
 }
 
-/// The first candidate's record, and how far its time is from the best one's, by the least and by the median of the runs:
-/// the least is what other work of the machine has not slowed.
+/// The first candidate's record, and how far its time is from the best one's, by the least and by the median
+/// of the runs: the least is what other work of the machine has not slowed.
 fn weigh(candidates: &[Candidate], records: Vec<Record>) -> Result<Record> {
     let over = |time: fn(&Record) -> f64| {
         let best = records.iter().map(time).fold(f64::INFINITY, f64::min);
