@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# scripts/bench.sh [FOLDER]: every figure that the project names, in some ten minutes, on a quiet machine.
+# scripts/bench.sh [FOLDER]: every figure that the project names, in some fifteen minutes, on a quiet machine.
 #
 # Writes FOLDER/MACHINE.jsonl and FOLDER/MACHINE-papers.jsonl (FOLDER: benches/record), MACHINE being the kind of machine. What stood there
 # before is compared with. A benchmark that fails is named and missing in the files, and the script ends with 1 after the others.
@@ -66,6 +66,8 @@ done
 bench eval aes128 --protocol wmk17 --security malicious --link wan
 bench eval aes128 --protocol yao --security semi-honest
 bench eval aes128 --protocol yao --security semi-honest --rows 1000
+# What the planner's picks cost over the best candidates.
+bench planner
 bench net --count 268435456
 bench net --count 268435456 --tls
 "$tacit" --json bench paper all --quick >"$papers" || failed+=("bench paper all --quick")

@@ -1,10 +1,16 @@
 #!/usr/bin/env python3
-"""Checks the documents: every dependency has its line, every relative link leads somewhere, no stray words.
+"""Checks the documents: every dependency has its line, every relative link leads somewhere, every protocol has
+its row, and every name of code in backticks, in documents and in Rust's comments, is there.
+
+A name is a path (`Type::method`, `Self::method`), a constant in capitals, a word with underscores or inner
+capitals, or a file or folder of ours. What the code calls so is enough: a name that nothing in the code bears
+is stale. CHANGELOG.md is history and may name what is gone; fenced blocks are examples.
 
 Ends with `N passed, N failed`; the exit code is 0 only if nothing failed.
 """
 
 import re
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -30,6 +36,182 @@ def markdown():
     return sorted(found)
 
 
+CODE_ENDINGS = {".rs", ".py", ".sh", ".toml", ".html", ".js", ".s"}
+CODE_NAMES = {"Makefile", "run", "Cargo.lock"}
+# Folders that begin a path of ours.
+FOLDERS = r"(?:\.ci|benches|crates|docs|examples|scripts|src|tests|tools|tacit(?:-[a-z0-9]+)?)"
+FILE_ENDINGS = r"(?:rs|py|sh|md|toml|digests)"
+
+CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]{6,}")
+PATH = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)+")
+SNAKE = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+")
+CAMEL = re.compile(r"(?:[A-Z][a-z0-9]+){2,}")
+FILE = re.compile(r"[\w.-]+(?:/[\w.-]+)*\." + FILE_ENDINGS)
+FOLDER = re.compile(FOLDERS + r"/[\w./-]*")
+WORD = re.compile(r"[A-Za-z_]\w*")
+DEFINED = re.compile(r"\b(?:struct|enum|trait|type|union|mod)\s+(\w+)|\bimpl\b([^{;]*)")
+# Where a path begins that says nothing of a home.
+OUTSIDE = re.compile(r"crate|super|std|core|alloc|tacit(?:_\w+)?")
+
+
+def tracked(root):
+    """The files of the tree, relative to `root`; those of git where it can be asked."""
+    try:
+        listed = subprocess.run(
+            ["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard"],
+            check=True, capture_output=True, text=True,
+        ).stdout.splitlines()
+    except (OSError, subprocess.CalledProcessError):
+        listed = [str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()]
+    skipped = (".git/", "target/", ".venv/")
+    return sorted(name for name in listed if not name.startswith(skipped) and (root / name).is_file())
+
+
+def without_comments(name, text):
+    """The code of a file; its words in strings count, as what the command says is named in the documents."""
+    if name.endswith(".rs"):
+        return re.sub(r"(?m)(^|\s)//.*$", "", text)
+    if name.endswith((".py", ".sh", ".toml")) or "." not in Path(name).name:
+        return re.sub(r"(?m)(^|\s)#.*$", "", text)
+    return text
+
+
+def is_code(name):
+    # This check's own test invents names.
+    own = name.endswith("test_check_docs.py")
+    return not own and (Path(name).suffix in CODE_ENDINGS or Path(name).name in CODE_NAMES)
+
+
+class Tree:
+    """What names there are in a tree."""
+
+    def __init__(self, root):
+        self.root = root
+        self.files = tracked(root)
+        self.folders = {str(parent) for name in self.files for parent in Path(name).parents}
+        self.words = set()
+        self.words_of = {}
+        self.defined = {}
+        for name in filter(is_code, self.files):
+            code = without_comments(name, (root / name).read_text(errors="replace"))
+            words = set(WORD.findall(code))
+            self.words |= words
+            if not name.endswith(".rs"):
+                continue
+            self.words_of[name] = words
+            module = Path(name).parent.name if Path(name).stem in ("mod", "lib", "main") else Path(name).stem
+            headers = " ".join(" ".join(pair) for pair in DEFINED.findall(code))
+            for home in {module, *WORD.findall(headers)}:
+                self.defined.setdefault(home, set()).add(name)
+
+    def has_file(self, path, near):
+        """A path from the root, from the folder that names it, or the end of some file's or folder's path."""
+        path = path.rstrip("/")
+        known = set(self.files) | self.folders
+        for base in (self.root, near):
+            try:
+                if str((base / path).resolve().relative_to(self.root.resolve())) in known:
+                    return True
+            except ValueError:
+                pass
+        return any(entry == path or entry.endswith("/" + path) for entry in known)
+
+    def has_path(self, path, within):
+        """Whether the last name stands where the one before it is defined; of outside types the word counts."""
+        *_, owner, name = path.split("::")
+        if owner == "Self":
+            if not within.endswith(".rs"):
+                return False
+            text = without_comments(within, (self.root / within).read_text())
+            found = rf"\b(?:fn|const|type)\s+{name}\b|^\s+(?:pub\s+)?{name}\s*(?:[,({{=:]|$)"
+            return re.search(found, text, re.MULTILINE) is not None
+        if OUTSIDE.fullmatch(owner) or owner not in self.defined:
+            return name in self.words or name in self.defined
+        homes = self.defined[owner]
+        # A module's folder belongs to it.
+        inner = [f for f in self.words_of if f"/{owner}/" in f]
+        return any(name in self.words_of[f] for f in [*homes, *inner])
+
+    def has(self, name, within):
+        """Whether the name in backticks is there; None for what is no name of code."""
+        name = name.removesuffix("()")
+        start = re.fullmatch(r"([a-z][a-z0-9]*(?:_[a-z0-9]+)+)_?[*…]", name)
+        if start:
+            return any(word.startswith(start[1]) for word in self.words)
+        if PATH.fullmatch(name):
+            return self.has_path(name, within)
+        if CONSTANT.fullmatch(name) or SNAKE.fullmatch(name) or CAMEL.fullmatch(name):
+            return name in self.words
+        if FILE.fullmatch(name) or FOLDER.fullmatch(name):
+            # A part in capitals stands for a name.
+            blanks = [part for part in name.split("/") if re.fullmatch(r"[A-Z]{2,}(?:\.\w+)?", part)]
+            if any(part not in self.special() for part in blanks):
+                return None
+            return self.has_file(name, (self.root / within).parent)
+        return None
+
+    def special(self):
+        """Names of files that are in capitals themselves."""
+        return {Path(name).name for name in self.files if Path(name).name.isupper() or name.endswith(".md")}
+
+
+def spans(name, text):
+    """(line, name) of what stands in backticks in a document or a Rust file's comments, but for fenced blocks."""
+    found, fenced = [], False
+    for number, line in enumerate(text.splitlines(), 1):
+        if name.endswith(".rs"):
+            comment = re.search(r"(?:^|\s)//[/!]?(.*)$", line)
+            if not comment:
+                fenced = False
+                continue
+            line = comment[1]
+        if line.strip().startswith("```"):
+            fenced = not fenced
+        elif not fenced:
+            found += [(number, span) for span in re.findall(r"(?<!`)`([^`]+)`(?!`)", line)]
+            if name.endswith(".rs"):
+                # What a link of the documentation leads to; rustdoc does not look at private items.
+                found += [(number, span) for span in re.findall(r"\]\((\w+(?:::\w+)+)\)", line)]
+    return found
+
+
+def stale_names(root):
+    """(where, name, whether it is there) of every name of code in backticks."""
+    tree = Tree(root)
+    result = []
+    for name in tree.files:
+        document = name.endswith(".md") and name != "CHANGELOG.md" and not name.startswith("benches/record/")
+        if not document and not name.endswith(".rs"):
+            continue
+        for line, span in spans(name, (root / name).read_text(errors="replace")):
+            there = tree.has(span, name)
+            if there is not None:
+                result.append((f"{name}:{line}", span, there))
+    return result
+
+
+# Where the protocols that the command offers are declared.
+CATALOGUES = (
+    "crates/tacit-ot/src/assumptions.rs",
+    "crates/tacit/src/assumptions.rs",
+    "crates/tacit/src/ot.rs",
+)
+
+
+def catalogued(root):
+    """The names of all protocols: of every declaration and every table of the code."""
+    names = set()
+    for catalogue in CATALOGUES:
+        code = without_comments(catalogue, (root / catalogue).read_text()).split("#[cfg(test)]")[0]
+        names |= set(re.findall(r'(?:\bname: |\b(?:base|extension)\(\s*)"([a-z0-9-]+)"', code))
+    return sorted(names)
+
+
+def rows(text):
+    """The protocols that have a row in a table: what stands in backticks at a row's beginning."""
+    return set(re.findall(r"(?m)^\| `([a-z0-9-]+)`", text))
+
+
 def main():
     checks = []
     listed = (ROOT / "docs" / "dependencies.md").read_text()
@@ -40,6 +222,11 @@ def main():
             if "://" not in link and not link.startswith("mailto:"):
                 there = (document.parent / link).exists()
                 checks.append((f"{document.relative_to(ROOT)}: link to {link}", there))
+    for where, name, there in stale_names(ROOT):
+        checks.append((f"{where}: `{name}`, which nothing in the code is called", there))
+    listed = rows((ROOT / "docs" / "protocols.md").read_text())
+    for name in catalogued(ROOT):
+        checks.append((f"docs/protocols.md has a row for {name}", name in listed))
     passed = sum(ok for _, ok in checks)
     for what, ok in checks:
         if not ok:

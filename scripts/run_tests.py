@@ -91,7 +91,7 @@ def main():
     passed, failed = cargo_test(arguments, env)
     # What the tools check does not depend on the kernels.
     if not options.portable and (not options.crates or "tacit-ot" in options.crates):
-        for script in sorted(ROOT.glob("tools/*/test_*.py")):
+        for script in sorted([*ROOT.glob("tools/*/test_*.py"), *ROOT.glob("scripts/test_*.py")]):
             more = python_test(script, env)
             passed, failed = passed + more[0], failed + more[1]
     if passed + failed == 0:

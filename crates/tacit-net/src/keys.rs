@@ -5,7 +5,7 @@
 //! that cannot be tampered with, or compare [`PublicKey::fingerprint`] by telephone.
 
 use crate::{Error, Result};
-use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
+use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
@@ -21,6 +21,15 @@ const SPKI_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0
 /// DER around an Ed25519 private key: PKCS #8 version 1, RFC 8410 section 7.
 const PKCS8_PREFIX: [u8; 16] =
     [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
+
+/// Bytes of a signature.
+pub const SIGNATURE: usize = 64;
+
+/// What is signed: the use's name, its length in front, and the message. TLS signs what begins with 64
+/// spaces; the length's eight bytes are none.
+fn signed_bytes(context: &str, message: &[u8]) -> Vec<u8> {
+    [&(context.len() as u64).to_le_bytes(), context.as_bytes(), message].concat()
+}
 
 /// A party's public key, which its peer pins.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,6 +72,23 @@ impl PublicKey {
         let hash = hasher.finalize();
         let groups = hash.as_bytes()[..10].chunks(2).map(|pair| format!("{:02x}{:02x}", pair[0], pair[1]));
         groups.collect::<Vec<_>>().join("-")
+    }
+
+    /// The key's bytes, as [`from_bytes`](Self::from_bytes) takes them.
+    pub fn to_bytes(&self) -> [u8; 32] {
+        self.0
+    }
+
+    /// The key of these bytes. Whether they are one shows when it [verifies](Self::verify): what is no point
+    /// verifies nothing.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        PublicKey(bytes)
+    }
+
+    /// Whether `signature` is this key's on `message`, made by [`Identity::sign`] with the same `context`.
+    pub fn verify(&self, context: &str, message: &[u8], signature: &[u8; SIGNATURE]) -> bool {
+        let key = UnparsedPublicKey::new(&ED25519, &self.0);
+        key.verify(&signed_bytes(context, message), signature).is_ok()
     }
 
     pub(crate) fn spki(&self) -> Vec<u8> {
@@ -150,6 +176,15 @@ impl Identity {
     /// A secret for the use that `context` names, which must be unique to it and constant (see BLAKE3's key derivation).
     pub fn derive(&self, context: &str) -> Zeroizing<[u8; 32]> {
         Zeroizing::new(blake3::derive_key(context, self.seed.as_slice()))
+    }
+
+    /// An Ed25519 signature on `message` for the use that `context` names, which must be unique to it and
+    /// constant.
+    pub fn sign(&self, context: &str, message: &[u8]) -> Result<[u8; SIGNATURE]> {
+        let pair = Ed25519KeyPair::from_seed_unchecked(self.seed.as_slice());
+        let signature = pair.ok().map(|pair| pair.sign(&signed_bytes(context, message)));
+        let bytes = signature.and_then(|signature| signature.as_ref().try_into().ok());
+        bytes.ok_or_else(|| Error::Usage("the identity key signs nothing; make a new one".to_owned()))
     }
 
     pub(crate) fn pkcs8(&self) -> Zeroizing<Vec<u8>> {
@@ -293,6 +328,22 @@ mod tests {
         assert!(decode("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh9=").is_none(), "not canonical");
         assert!(decode("AAEC").is_none());
         assert!(decode("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdH*8=").is_none());
+    }
+
+    #[test]
+    fn signatures_are_of_one_key_use_and_message() {
+        let (one, two) = (Identity::generate().unwrap(), Identity::generate().unwrap());
+        let signature = one.sign("use", b"message").unwrap();
+        let key = PublicKey::from_bytes(one.public().to_bytes());
+        assert!(key.verify("use", b"message", &signature));
+        assert!(!key.verify("us", b"emessage", &signature) && !key.verify("use", b"messag", &signature));
+        assert!(!two.public().verify("use", b"message", &signature));
+        assert!(!PublicKey::from_bytes([2; 32]).verify("use", b"message", &signature), "no point");
+        for at in 0..SIGNATURE {
+            let mut changed = signature;
+            changed[at] ^= 1;
+            assert!(!key.verify("use", b"message", &changed), "byte {at}");
+        }
     }
 
     #[test]

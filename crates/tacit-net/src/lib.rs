@@ -31,7 +31,7 @@ pub use channel::{Channel, Limits, MAX_FRAME, Party, SessionId, Stats};
 pub use emulate::LinkModel;
 pub use error::{Error, Fault, Result};
 pub use handshake::{Agreement, WIRE_VERSION};
-pub use keys::{Identity, PublicKey};
+pub use keys::{Identity, PublicKey, SIGNATURE};
 pub use link::Link;
 pub use session::{Listener, Options, Protection, Session, connect, is_loopback, listen};
 pub use tls::Tls;

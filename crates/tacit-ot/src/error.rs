@@ -50,6 +50,15 @@ pub enum Error {
     Spent(&'static str),
 }
 
+impl Error {
+    /// Whether a check of what the peer did has failed. The peer may have learnt bits of a secret from that,
+    /// so all that shares the secret must serve no more, on the disk as well (see
+    /// [`pool::Fuse`](crate::pool::Fuse)).
+    pub fn is_failed_check(&self) -> bool {
+        matches!(self, Error::Cheated { .. } | Error::Spent(_))
+    }
+}
+
 impl From<crate::sealed::FileError> for Error {
     fn from(error: crate::sealed::FileError) -> Self {
         Error::Pool(error.into())

@@ -7,7 +7,15 @@
 //! **Once and never again.** The position is moved on and forced to the disk *before* anything is handed out, so a crash
 //! at any moment loses correlations and never repeats one. It is stored twice, one copy forced out before the other is
 //! touched: of a torn or damaged copy the other still stands at what was handed out. Two processes cannot open a file at
-//! the same time. What no file can notice is being replaced by an older copy of itself; the comparison with the peer does.
+//! the same time. What no file can notice is being replaced by an older copy of itself. An honest peer
+//! notices: its position is ahead of ours. A cheating one just says our old position again, and then
+//! correlations that protected one thing protect another, which opens both: never put an old copy back.
+//!
+//! **A failed check burns the pool.** All its correlations share Δ and were made with one peer. Where a
+//! protocol runs on them and a check of it fails, the peer may have learnt bits of Δ or of choices, so
+//! nothing of the pool may serve again, and restarting must not help: a [`Fuse`] overwrites the header with a
+//! mark and forgets the salt of the file's keys and Δ, on the disk, before the failure is reported. A pool
+//! whose making fails is never a file that opens: its header comes last.
 //!
 //! **File.** A header (magic, version, role, security, count, pool id, salt, check of the key, Δ of the sender sealed,
 //! digest), two copies of the position at offsets of their own, then chunks of [`CHUNK`] correlations, each sealed with AES-256-GCM
@@ -16,8 +24,10 @@
 
 use crate::sealed::{FileError, Keys, Locked, Purpose, TAG, array, io_fault};
 use crate::{CotReceiver, CotSender, Error, Result, Security};
-use std::io::{self, Seek, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use subtle::ConstantTimeEq;
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{Block, Prg};
@@ -27,7 +37,7 @@ use zeroize::{Zeroize, Zeroizing};
 pub use crate::sealed::FileKey as PoolKey;
 
 /// Version of the file format.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Correlations of a chunk.
 pub const CHUNK: usize = 4096;
 
@@ -36,6 +46,9 @@ const SEALED_CHUNK: usize = CHUNK * 16 + TAG;
 /// Header without its digest.
 const BODY: usize = 8 + 4 + 4 + 8 + 32 + 32 + 32 + 16 + TAG;
 const DIGEST: usize = 32;
+/// Of a header's body: the mark of a burnt pool, and what it keeps of the rest.
+const BURNT: usize = 14;
+const PUBLIC: usize = 56;
 const SLOT: usize = 8 + 32;
 /// Where the copies of the position stand: in blocks of the disk of their own.
 const SLOTS: [u64; 2] = [4096, 8192];
@@ -57,6 +70,12 @@ pub enum PoolError {
     /// The file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
+    /// A check failed in what the pool served.
+    #[error(
+        "the pool is burnt: a check failed in a run that used it, which can tell the peer bits of what all of it \
+         shares; make a new one on both sides with tacit ot pool make"
+    )]
+    Burnt,
     /// Fewer correlations are left than asked for.
     #[error("the pool is exhausted: {wanted} correlations wanted, {left} left; make a new one on both sides")]
     Exhausted {
@@ -83,9 +102,11 @@ pub enum PoolError {
         /// The short form of the peer's.
         theirs: String,
     },
-    /// The peer's pool stands elsewhere: one side crashed, used its pool with somebody else, or restored an old copy.
+    /// The peer's pool stands elsewhere: one side crashed or put an old copy back. That this shows rests on
+    /// the peer's honesty.
     #[error(
-        "the two sides' pools stand at different positions, ours at {ours}, the peer's at {theirs}; \
+        "the two sides' pools stand at different positions, ours at {ours}, the peer's at {theirs}: \
+         one side crashed, or put back an old copy, which a cheating peer would not have told; \
          the one behind skips: tacit ot pool skip FILE --to {}", ours.max(theirs)
     )]
     Position {
@@ -143,13 +164,29 @@ impl Header {
         short(&self.id)
     }
 
-    fn encode(&self, keys: &Keys, delta: Block) -> Result<Vec<u8>> {
+    /// What of a header is public, marked or not.
+    fn public(&self, burnt: bool) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         out.extend_from_slice(&VERSION.to_le_bytes());
         let security = u8::from(self.security == Security::Malicious);
-        out.extend_from_slice(&[u8::from(self.role == Role::Receiver), security, 0, 0]);
+        out.extend_from_slice(&[u8::from(self.role == Role::Receiver), security, u8::from(burnt), 0]);
         out.extend_from_slice(&self.count.to_le_bytes());
         out.extend_from_slice(&self.id);
+        debug_assert_eq!(out.len(), PUBLIC);
+        out
+    }
+
+    /// The header of this pool once it is burnt: without salt, check of the key and Δ.
+    fn burnt(&self) -> Vec<u8> {
+        let mut out = self.public(true);
+        out.resize(BODY, 0);
+        let digest = blake3::hash(&out);
+        out.extend_from_slice(digest.as_bytes());
+        out
+    }
+
+    fn encode(&self, keys: &Keys, delta: Block) -> Result<Vec<u8>> {
+        let mut out = self.public(false);
         out.extend_from_slice(&self.salt);
         out.extend_from_slice(&keys.check);
         let mut sealed = Zeroizing::new(delta.to_bytes());
@@ -171,6 +208,9 @@ impl Header {
         let found = u32::from_le_bytes(array(&body[8..12]));
         if found != VERSION {
             return Err(FileError::Version { found, known: VERSION }.into());
+        }
+        if body[BURNT] != 0 {
+            return Err(PoolError::Burnt.into());
         }
         let role = [Role::Sender, Role::Receiver].get(usize::from(body[12])).copied();
         let security = [Security::SemiHonest, Security::Malicious].get(usize::from(body[13])).copied();
@@ -219,6 +259,8 @@ fn chunk_context(id: &[u8; 32], role: Role, number: u64) -> [u8; 41] {
 struct Writer<'a, W> {
     out: &'a mut W,
     header: Header,
+    /// Everything in front of the chunks.
+    start: Zeroizing<Vec<u8>>,
     keys: Keys,
     chunk: Zeroizing<Vec<Block>>,
     number: u64,
@@ -227,14 +269,15 @@ struct Writer<'a, W> {
 impl<'a, W: Write + Seek> Writer<'a, W> {
     fn new(out: &'a mut W, key: &PoolKey, header: Header, delta: Block) -> Result<Self> {
         let keys = Keys::new(key, &header.salt, &PURPOSE)?;
-        let mut start = header.encode(&keys, delta)?;
+        let mut start = Zeroizing::new(header.encode(&keys, delta)?);
         start.resize(CHUNKS as usize, 0);
         for (copy, at) in SLOTS.into_iter().enumerate() {
             start[at as usize..][..SLOT].copy_from_slice(&slot(&keys, &header.id, copy, 0));
         }
-        out.write_all(&start).map_err(io_fault("written"))?;
+        // Not a header before every check has passed and all is written.
+        out.write_all(&[0; CHUNKS as usize]).map_err(io_fault("written"))?;
         let chunk = Zeroizing::new(Vec::with_capacity(CHUNK));
-        Ok(Writer { out, header, keys, chunk, number: 0 })
+        Ok(Writer { out, header, start, keys, chunk, number: 0 })
     }
 
     fn append(&mut self, mut blocks: &[Block]) -> Result<()> {
@@ -264,7 +307,12 @@ impl<'a, W: Write + Seek> Writer<'a, W> {
         if !self.chunk.is_empty() {
             self.flush()?;
         }
-        self.out.flush().map_err(io_fault("written"))?;
+        let mut begin = || {
+            self.out.seek(SeekFrom::Start(0))?;
+            self.out.write_all(&self.start)?;
+            self.out.flush()
+        };
+        begin().map_err(io_fault("written"))?;
         Ok(self.header)
     }
 }
@@ -284,7 +332,7 @@ fn new_header(
     channel.send_block(mine)?;
     let theirs = channel.recv_block()?;
     let pair = if role == Role::Sender { [mine, theirs] } else { [theirs, mine] };
-    let mut transcript = Transcript::new("tacit pool v1");
+    let mut transcript = Transcript::new("tacit pool v2");
     transcript.append("session", &channel.session_id().0);
     transcript.append_blocks("nonces", &pair);
     transcript.append_u64("count", count);
@@ -356,9 +404,52 @@ fn in_pieces(
     Ok(())
 }
 
+/// Burns a pool: held by whoever runs a protocol on its correlations, as the pool itself belongs to the
+/// protocol then.
+#[derive(Clone)]
+pub struct Fuse(Arc<Shared>);
+
+struct Shared {
+    file: Locked,
+    header: Vec<u8>,
+    blown: AtomicBool,
+}
+
+impl std::fmt::Debug for Fuse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Fuse(blown: {})", self.0.blown.load(Ordering::Acquire))
+    }
+}
+
+impl Fuse {
+    /// Makes the pool useless: in this process at once, and on the disk when this returns.
+    ///
+    /// Errors: the file's, which must be deleted then.
+    pub fn burn(&self) -> Result<()> {
+        self.0.blown.store(true, Ordering::Release);
+        let file = &self.0.file;
+        let fault =
+            "marked as burnt: a check failed in a run that used it, delete the file and make a new pool";
+        file.write_at(0, &self.0.header).map_err(io_fault(fault))?;
+        // The mark says all; what lies behind it cannot be opened any more.
+        let _ = file.set_len(CHUNKS);
+        Ok(())
+    }
+
+    /// Hands on what a protocol on the pool's correlations ended with; a failed check burns the pool first.
+    pub fn watch<T>(&self, result: Result<T>) -> Result<T> {
+        if let Err(error) = &result
+            && error.is_failed_check()
+        {
+            self.burn()?;
+        }
+        result
+    }
+}
+
 /// An open pool. No other process can open it meanwhile.
 pub struct Pool {
-    file: Locked,
+    shared: Arc<Shared>,
     header: Header,
     keys: Keys,
     delta: Zeroizing<Block>,
@@ -395,7 +486,13 @@ impl Pool {
         let delta = keys.open(DELTA, 0, &start[..120], &mut sealed, "header")?;
         let delta = Zeroizing::new(Block::from_bytes(array(delta)));
         let position = stored_position(&file, &header, &keys)?;
-        Ok(Pool { file, header, keys, delta, position })
+        let shared = Arc::new(Shared { file, header: header.burnt(), blown: AtomicBool::new(false) });
+        Ok(Pool { shared, header, keys, delta, position })
+    }
+
+    /// What burns this pool when a check fails in what it serves.
+    pub fn fuse(&self) -> Fuse {
+        Fuse(self.shared.clone())
     }
 
     /// What the file says about itself.
@@ -427,7 +524,7 @@ impl Pool {
         self.position = position;
         for (copy, at) in SLOTS.into_iter().enumerate() {
             let slot = slot(&self.keys, &self.header.id, copy, position);
-            self.file.write_at(at, &slot).map_err(io_fault("moved on"))?;
+            self.shared.file.write_at(at, &slot).map_err(io_fault("moved on"))?;
         }
         Ok(())
     }
@@ -435,6 +532,10 @@ impl Pool {
     /// Takes the next correlations out of the pool.
     fn take(&mut self, out: &mut [Block]) -> Result<()> {
         let (start, wanted) = (self.position, out.len() as u64);
+        if self.shared.blown.load(Ordering::Acquire) {
+            out.zeroize();
+            return Err(PoolError::Burnt.into());
+        }
         if wanted > self.left() {
             out.zeroize();
             return Err(PoolError::Exhausted { wanted, left: self.left() }.into());
@@ -452,7 +553,7 @@ impl Pool {
         while !out.is_empty() {
             let (number, within) = (position / CHUNK as u64, (position % CHUNK as u64) as usize);
             let at = CHUNKS + number * SEALED_CHUNK as u64;
-            self.file.read_at(at, &mut chunk).map_err(io_fault("read"))?;
+            self.shared.file.read_at(at, &mut chunk).map_err(io_fault("read"))?;
             let context = chunk_context(&self.header.id, self.header.role, number);
             let opened =
                 self.keys.open(CORRELATIONS, number, &context, &mut chunk, "a chunk of correlations")?;

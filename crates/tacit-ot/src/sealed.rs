@@ -41,7 +41,9 @@ pub enum FileError {
     },
     /// The file is of another version of the format.
     #[error(
-        "the file has version {found} of the format, and this program reads version {known}; make a new one"
+        "the file is of version {found}, and this release reads version {known} alone{}; \
+         make a new one on both sides, with one release of this program",
+        older(*found, *known)
     )]
     Version {
         /// The file's version.
@@ -74,6 +76,11 @@ pub enum FileError {
     /// Another process has the file open.
     #[error("the file is in use by another process; wait for it, or make a second one")]
     Busy,
+}
+
+/// Why a file of an older version is refused.
+fn older(found: u32, known: u32) -> &'static str {
+    if found < known { ": what older releases made is weaker, or belongs to another protocol" } else { "" }
 }
 
 /// The fault of an operation that the system refused.

@@ -123,11 +123,12 @@ fn damaged_and_foreign_seeds_are_clear_errors() {
         changed[at] ^= 4;
         malformed(ReceiverSeed::from_bytes(&changed), "");
     }
-    for version in [0, sender[9] - 1, sender[9] + 1] {
+    let older = "older version, whose parameters are refused now; ask the dealer";
+    for (version, words) in [(0, older), (sender[9] - 1, older), (sender[9] + 1, "newer version; update")] {
         let [mut sender, mut receiver] = [sender.to_vec(), receiver.to_vec()];
         (sender[9], receiver[9]) = (version, version);
-        malformed(SenderSeed::from_bytes(&sender), "another version");
-        malformed(ReceiverSeed::from_bytes(&receiver), "another version");
+        malformed(SenderSeed::from_bytes(&sender), words);
+        malformed(ReceiverSeed::from_bytes(&receiver), words);
     }
     let mut huge = sender.to_vec();
     huge[12..20].fill(0xff);

@@ -16,7 +16,8 @@ use tacit_ot::pool::{
     CHUNK, Header, Pool, PoolError, PoolKey, PoolReceiver, PoolSender, make_receiver, make_sender,
 };
 use tacit_ot::sealed::FileError;
-use tacit_ot::{CotReceiver, CotSender, Error, Security};
+use tacit_ot::silent::ferret::{Config, FerretReceiver, FerretSender, Lanes, Params};
+use tacit_ot::{CotReceiver, CotSender, Error, Result, Security};
 use tempfile::TempDir;
 
 /// Where the copies of the position and the chunks begin, as the format says.
@@ -100,7 +101,7 @@ fn take(sender: &Path, receiver: &Path, sizes: &[usize]) -> (Block, Vec<Block>, 
     (delta, v, w)
 }
 
-fn refusal<T: std::fmt::Debug>(result: Result<T, Error>) -> PoolError {
+fn refusal<T: std::fmt::Debug>(result: Result<T>) -> PoolError {
     match result {
         Err(Error::Pool(error)) => error,
         other => panic!("a fault of the pool wanted: {other:?}"),
@@ -187,8 +188,19 @@ fn every_damage_has_its_own_error() {
     ));
     assert!(matches!(refusal(open(&whole[..100], 1)), PoolError::File(FileError::Other { .. })));
     assert!(matches!(refusal(open(&changed(0, 1), 1)), PoolError::File(FileError::Other { .. })));
-    assert!(matches!(refusal(open(&changed(8, 2), 1)), PoolError::File(FileError::Version { found: 3, .. })));
-    for at in [12, 13, 14, 16, 23, 24, 55, 56, 87, 88, 119, 120, 135, 136, 151, 152, 183] {
+    for (version, words) in [
+        (0, "what older releases made is weaker"),
+        (1, "of version 1, and this release reads version 2 alone: what older releases made is weaker"),
+        (3, "reads version 2 alone; make a new one on both sides"),
+    ] {
+        let error = refusal(open(&changed(8, 2 ^ version), 1));
+        assert!(
+            matches!(error, PoolError::File(FileError::Version { found, .. }) if found == version.into())
+        );
+        assert!(error.to_string().contains(words) && error.to_string().contains("make a new one"), "{error}");
+    }
+    assert!(matches!(refusal(open(&changed(14, 1), 1)), PoolError::Burnt));
+    for at in [12, 13, 15, 16, 23, 24, 55, 56, 87, 88, 119, 120, 135, 136, 151, 152, 183] {
         assert!(
             matches!(
                 refusal(open(&changed(at, 1), 1)),
@@ -321,7 +333,8 @@ fn killed_at_any_time_nothing_comes_out_twice() {
             .spawn()
             .unwrap();
         let output = BufReader::new(process.stdout.take().unwrap());
-        let mut lines = output.lines().map_while(Result::ok).filter(|line| line.starts_with("took "));
+        let mut lines =
+            output.lines().map_while(std::result::Result::ok).filter(|line| line.starts_with("took "));
         let mut taken: Vec<String> = lines.by_ref().take(1 + round % 5).collect();
         std::thread::sleep(Duration::from_micros(370 * round as u64));
         process.kill().unwrap();
@@ -359,4 +372,198 @@ fn child(path: &Path) {
             channel.recv_u64().unwrap();
         },
     );
+}
+
+/// The smallest set: what a pool lends to Ferret.
+fn config() -> Config {
+    let config = |params| Config { params, lanes: Lanes::One, security: Security::Malicious };
+    Params::ALL.into_iter().map(config).min_by_key(Config::reserve).unwrap()
+}
+
+/// A sender that runs Ferret on the pool's correlations but for what it tells of them: each seed of its trees
+/// is another.
+struct Lying(PoolSender);
+
+impl CotSender for Lying {
+    fn delta(&self) -> Block {
+        self.0.delta()
+    }
+
+    fn extend(&mut self, channel: &mut tacit_net::Channel, out: &mut [Block]) -> Result<()> {
+        self.0.extend(channel, out)?;
+        out.iter_mut().for_each(|v| *v ^= Block::new(2));
+        Ok(())
+    }
+}
+
+/// An honest receiver of Ferret on its pool, against a sender that cheats or goes away; `seen` hears how the
+/// run ended.
+fn against(sender: &Path, receiver: &Path, cheats: bool, seen: impl FnOnce(Result<()>) + Send) {
+    let (_, ()) = memory::run(
+        |channel| -> Result<()> {
+            let mut source = Lying(PoolSender::setup(channel, Pool::open(sender, &key(1)).unwrap())?);
+            if !cheats {
+                return Ok(());
+            }
+            let mut ferret = FerretSender::setup(channel, prg(1), config(), &mut source)?;
+            ferret.extend(channel, &mut [Block::ZERO; 10])?;
+            channel.flush()?;
+            // It stays, so that only the check can end the run.
+            while channel.recv(&mut [0]).is_ok() {}
+            Ok(())
+        },
+        |channel| {
+            let pool = Pool::open(receiver, &key(2)).unwrap();
+            let fuse = pool.fuse();
+            let mut source = PoolReceiver::setup(channel, pool).unwrap();
+            let mut run = |source: &mut PoolReceiver| {
+                let mut ferret = FerretReceiver::setup(channel, prg(2), config(), source)?;
+                ferret.extend(channel, &mut [Block::ZERO; 10])
+            };
+            let ended = fuse.watch(run(&mut source));
+            if let Err(Error::Cheated { .. }) = &ended {
+                let mut out = [Block::ONES; 3];
+                assert!(matches!(refusal(source.extend(channel, &mut out)), PoolError::Burnt));
+                assert!(out == [Block::ZERO; 3]);
+            }
+            seen(ended);
+        },
+    );
+}
+
+fn assert_burnt(path: &Path) {
+    let error = refusal(Pool::open(path, &key(2)));
+    assert!(matches!(error, PoolError::Burnt), "{error}");
+    assert!(error.to_string().contains("a check failed") && error.to_string().contains("tacit ot pool make"));
+    let left = fs::read(path).unwrap();
+    assert!(left.len() == CHUNKS && left[56..152].iter().all(|byte| *byte == 0), "salt or Δ are left");
+}
+
+#[test]
+fn a_failed_check_burns_the_pool_for_every_later_process() {
+    let (_dir, sender, receiver) = make(8, 2 * config().reserve() as u64);
+    // A peer that goes away tells nothing, and costs what was taken out.
+    against(&sender, &receiver, false, |ended| assert!(matches!(ended, Err(Error::Net(_))), "{ended:?}"));
+    let position = Pool::open(&receiver, &key(2)).unwrap().position();
+    assert_eq!(position, config().reserve() as u64);
+    Pool::open(&sender, &key(1)).unwrap().skip_to(position).unwrap();
+    against(&sender, &receiver, true, |ended| {
+        assert!(matches!(ended, Err(Error::Cheated { .. })), "{ended:?}");
+    });
+    assert_burnt(&receiver);
+}
+
+/// The receiver's process dies between the mark and the report.
+#[test]
+fn a_crash_before_the_report_leaves_the_pool_burnt() {
+    const TEST: &str = "a_crash_before_the_report_leaves_the_pool_burnt";
+    if let Some(paths) = std::env::var_os("TACIT_BURNT_POOLS") {
+        let dir = Path::new(&paths);
+        against(&dir.join("s.pool"), &dir.join("r.pool"), true, |ended| {
+            assert!(matches!(ended, Err(Error::Cheated { .. })), "{ended:?}");
+            std::process::abort();
+        });
+    }
+    let (dir, _, receiver) = make(9, config().reserve() as u64);
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", TEST])
+        .env("TACIT_BURNT_POOLS", dir.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(6), "{status}");
+    assert_burnt(&receiver);
+}
+
+/// However much of the mark has reached the disk: the pool is as before, as nothing was reported then, or it
+/// opens no more.
+#[test]
+fn torn_marks() {
+    let (_dir, _, receiver) = make(10, 100);
+    let old = fs::read(&receiver).unwrap();
+    Pool::open(&receiver, &key(2)).unwrap().fuse().burn().unwrap();
+    assert_burnt(&receiver);
+    let new = fs::read(&receiver).unwrap();
+    for bytes in 0..=184 {
+        fs::write(&receiver, [&new[..bytes], &old[bytes..]].concat()).unwrap();
+        let opened = Pool::open(&receiver, &key(2));
+        if bytes <= 14 {
+            assert_eq!(opened.unwrap().position(), 0);
+        } else {
+            assert!(matches!(refusal(opened), PoolError::Burnt), "{bytes} bytes");
+        }
+    }
+}
+
+/// A source whose check fails at the second piece.
+struct Failing(usize);
+
+impl CotReceiver for Failing {
+    fn extend(&mut self, _: &mut tacit_net::Channel, _: &mut [Block]) -> Result<()> {
+        self.0 += 1;
+        if self.0 == 1 { Ok(()) } else { Err(Error::Cheated { protocol: "test", what: "a check" }) }
+    }
+}
+
+/// Whoever keeps the file of a pool whose making failed, whatever is added to it, has no pool.
+#[test]
+fn a_pool_whose_making_fails_is_none() {
+    let (count, mut out) = ((1 << 20) + 1, Cursor::new(Vec::new()));
+    let (_, made) = memory::run(
+        |channel| {
+            channel.send_block(Block::ONES)?;
+            channel.flush()?;
+            channel.recv_block()
+        },
+        |channel| {
+            let (mut prg, mut source) = (prg(1), Failing(0));
+            let security = Security::Malicious;
+            make_receiver(channel, &mut prg, &mut source, security, count, &key(2), &mut out, &mut |_| ())
+        },
+    );
+    assert!(matches!(made, Err(Error::Cheated { .. })));
+    let mut bytes = out.into_inner();
+    assert!(bytes.len() > 1 << 24, "the first piece was written");
+    bytes.resize(CHUNKS + (count as usize).div_ceil(CHUNK) * (CHUNK * 16 + 16), 0);
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("r.pool");
+    fs::write(&path, bytes).unwrap();
+    assert!(matches!(refusal(Pool::open(&path, &key(2))), PoolError::File(FileError::Other { .. })));
+}
+
+/// An old copy put back: an honest peer says that its position is ahead, a cheating one says ours and gets
+/// the same again.
+#[test]
+fn who_notices_an_old_copy() {
+    let (_dir, sender, receiver) = make(11, 100);
+    let old = fs::read(&sender).unwrap();
+    let (_, first, _) = take(&sender, &receiver, &[40]);
+    fs::write(&sender, &old).unwrap();
+    let (s, r) = memory::run(
+        |channel| PoolSender::setup(channel, Pool::open(&sender, &key(1))?).map(|_| ()),
+        |channel| PoolReceiver::setup(channel, Pool::open(&receiver, &key(2))?).map(|_| ()),
+    );
+    let [s, r] = [refusal(s), refusal(r)];
+    assert!(matches!(s, PoolError::Position { ours: 0, theirs: 40 }), "{s}");
+    assert!(
+        s.to_string().contains("a cheating peer would not have told") && r.to_string().contains("--to 40")
+    );
+    let id = Pool::open(&sender, &key(1)).unwrap().header().id;
+    let (again, _) = memory::run(
+        |channel| {
+            let mut pool = PoolSender::setup(channel, Pool::open(&sender, &key(1)).unwrap()).unwrap();
+            let mut out = [Block::ZERO; 40];
+            pool.extend(channel, &mut out).unwrap();
+            out
+        },
+        |channel| {
+            channel.send(&id)?;
+            channel.send_u64(0)?;
+            channel.flush()?;
+            channel.recv(&mut [0; 32])?;
+            channel.recv_u64()
+        },
+    );
+    assert_eq!(again[..], first[..], "what the docs warn of");
 }

@@ -126,12 +126,16 @@ fn messages_of_another_session_version_kind_or_length_are_clear_errors() {
     for cut in [0, 10, 52, 53, 60, answer.len() / 2, answer.len() - 1] {
         malformed(receiver.expand_out(&answer[..cut]), "");
     }
-    for version in [0, answer[9] - 1, answer[9] + 1] {
+    for (version, words) in [
+        (0, "older version, whose parameters are refused now; make new keys with tacit nisc keygen"),
+        (answer[9] - 1, "older version"),
+        (answer[9] + 1, "newer version; update"),
+    ] {
         let of = |message: &[u8]| [&message[..9], &[version], &message[10..]].concat();
-        malformed(receiver.expand_out(&of(&answer)), "another version");
-        malformed(SenderKey::answer(&of(&public), CONTEXT, &mut prg(3)).map(|_| ()), "another version");
-        malformed(ReceiverKey::from_bytes(&of(&receiver.to_bytes()), CONTEXT), "another version");
-        malformed(SenderKey::from_bytes(&of(&sender.to_bytes())), "another version");
+        malformed(receiver.expand_out(&of(&answer)), words);
+        malformed(SenderKey::answer(&of(&public), CONTEXT, &mut prg(3)).map(|_| ()), words);
+        malformed(ReceiverKey::from_bytes(&of(&receiver.to_bytes()), CONTEXT), words);
+        malformed(SenderKey::from_bytes(&of(&sender.to_bytes())), words);
     }
     let mut huge = public.clone();
     huge[13..21].fill(0xff);
@@ -172,8 +176,12 @@ fn every_flipped_byte_of_an_answer_is_noticed_or_harmless() {
         let mut changed = answer.clone();
         changed[at] ^= 1;
         // The challenges bind every byte before them, so even a change that no key meets fails.
-        let result = receiver.expand_out(&changed);
+        let copy = ReceiverKey::from_bytes(&receiver.to_bytes(), CONTEXT).unwrap();
+        let result = copy.expand_out(&changed);
         assert!(matches!(result, Err(Error::Cheated { .. } | Error::Malformed { .. })), "byte {at}");
+        // A failed check spends the key, for honest answers too.
+        let spent = matches!(result, Err(Error::Cheated { .. }));
+        assert_eq!(matches!(copy.expand_out(&answer), Err(Error::Spent(_))), spent, "byte {at}");
     }
 }
 

@@ -78,6 +78,18 @@ impl Error {
         }
     }
 
+    /// Whether a check of what the peer did has failed; see [`tacit_ot::Error::is_failed_check`].
+    pub fn is_failed_check(&self) -> bool {
+        match self {
+            Error::Ot(error) => error.is_failed_check(),
+            Error::Psi(tacit_psi::Error::Ot(error)) => error.is_failed_check(),
+            Error::TwoPc(tacit_2pc::Error::Ot(error)) => error.is_failed_check(),
+            Error::Psi(error) => matches!(error, tacit_psi::Error::Cheated { .. }),
+            Error::TwoPc(error) => matches!(error, tacit_2pc::Error::Cheated { .. }),
+            _ => false,
+        }
+    }
+
     /// A fault of a file.
     pub fn file(path: &Path, what: &'static str, source: std::io::Error) -> Self {
         Error::File { path: path.to_owned(), what, source }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Bench, Said, free_port, read_npz};
+use common::{Bench, Harm, Said, free_port, proxy, read_npz};
 
 fn deal(bench: &Bench, count: &str, extra: &[&str], s: &str, r: &str) {
     let words = ["ot", "deal", "--count", count, "--sender", s, "--receiver", r];
@@ -120,11 +120,37 @@ fn seeds_that_do_not_fit_are_refused_with_the_reason() {
     bench.write("cut", &bytes);
     bytes[9] += 1;
     bench.write("newer", &bytes);
+    bytes[9] -= 2;
+    bench.write("older", &bytes);
     let expand = |seed: &str| bench.run(&["ot", "expand", "--seed", seed, "--out", "x.npz"]);
     expand("cut").fails_with(3, &["cut", "cut short"]);
-    expand("newer").fails_with(3, &["newer", "another version"]);
+    expand("newer").fails_with(3, &["newer", "newer version", "update"]);
+    expand("older").fails_with(3, &["older", "older version", "ask the dealer for another"]);
     bench
         .run(&["ot", "deal", "--count", "5", "--sender", "x", "--receiver", "x"])
         .fails_with(2, &["different"]);
     assert!(bench.leftovers().is_empty());
+}
+
+/// A run that a peer spoils, or a link, ends with both seeds used up: no later process shares Δ with it.
+#[test]
+fn a_spoilt_run_has_used_its_seeds_up() {
+    let bench = Bench::new();
+    for (name, harm) in [("cut", Harm::Truncate(20_000)), ("dropped", Harm::Drop(20_000))] {
+        let (s, r) = (format!("{name}.s"), format!("{name}.r"));
+        deal(&bench, "5000", &[], &s, &r);
+        let port = free_port();
+        let (through, _) = proxy(port, harm, false);
+        let [listen, connect] = [port, through].map(|port| format!("127.0.0.1:{port}"));
+        let words = ["ot", "--insecure-plaintext", "--count", "4000", "--kind", "ot"];
+        let sender = [&words[..], &["--listen", &listen, "--role", "sender", "--seed", &s]].concat();
+        let receiver = [&words[..], &["--connect", &connect, "--role", "receiver", "--seed", &r]].concat();
+        let (_, two) = bench.run_both(&sender, &receiver);
+        assert_eq!(two.code, 4, "{two:?}");
+        for seed in [&s, &r] {
+            let words = ["ot", "expand", "--seed", seed.as_str(), "--out", "x.npz"];
+            bench.run(&words).fails_with(3, &[seed, "used before", "ask the dealer for another"]);
+        }
+        assert!(!bench.exists("x.npz"));
+    }
 }

@@ -146,6 +146,10 @@ fn halves_that_do_not_belong_together_are_refused() {
     cut[20] ^= 1;
     bench.write("flipped", &cut);
     one("add8", &["--online", "flipped"]).fails_with(3, &["flipped", "damaged"]);
+    cut[8] = 0;
+    bench.write("old", &cut);
+    let why = ["old", "version 0", "what older releases made is weaker", "make a new one on both sides"];
+    one("add8", &["--online", "old"]).fails_with(3, &why);
     // Another function and another output rule are found when both are there, before anything is used.
     let address = format!("127.0.0.1:{}", free_port());
     let side = |mode, role, key, peer, state, to| {

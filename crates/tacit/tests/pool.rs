@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Bench, Said, free_port, read_npz};
+use common::{Bench, Harm, Said, free_port, proxy, read_npz};
 
 /// Runs `words` on both sides, the sender listening; `sender` and `receiver` are added to each side's.
 fn both(bench: &Bench, words: &[&str], sender: &[&str], receiver: &[&str]) -> (Said, Said) {
@@ -95,6 +95,22 @@ fn pools_that_do_not_fit_are_refused_with_the_reason() {
     cut[8] = 9;
     bench.write("new.pool", &cut);
     info(&["new.pool", "--identity", "alice.key"]).fails_with(3, &["version 9"]);
+    cut[8] = 1;
+    bench.write("old.pool", &cut);
+    let old = ["old.pool", "version 1", "older releases made is weaker", "make a new one on both sides"];
+    info(&["old.pool", "--identity", "alice.key"]).fails_with(3, &old);
+    // A burnt pool serves nothing: not the command that shows it, not that which skips, not a run.
+    let mut burnt = std::fs::read(bench.path("s2.pool")).unwrap();
+    burnt[14] = 1;
+    bench.write("burnt.pool", &burnt);
+    let why = ["burnt.pool", "a check failed in a run that used it", "tacit ot pool make"];
+    info(&["burnt.pool", "--identity", "alice.key"]).fails_with(3, &why);
+    bench
+        .run(&["ot", "pool", "skip", "burnt.pool", "--identity", "alice.key", "--to", "9"])
+        .fails_with(3, &why);
+    let run =
+        ["ot", "--role", "sender", "--count", "10", "--listen", "127.0.0.1:1", "--identity", "alice.key"];
+    bench.run(&[&run[..], &["--peer", "bob.pub", "--pool", "burnt.pool"]].concat()).fails_with(3, &why);
     let words = ["ot", "pool", "make", "--count", "10"];
     let (s, _) = both(&bench, &words, &["--file", "s.pool"], &["--file", "r.pool"]);
     s.fails_with(3, &["exists already"]);
@@ -147,4 +163,34 @@ fn a_key_file_seals_as_well_and_weak_pools_stay_weak() {
     r.success();
     bench.write("short", [7u8; 31]);
     bench.run(&["ot", "pool", "info", "s.pool", "--pool-key", "short"]).fails_with(3, &["32 to 4096"]);
+}
+
+/// What arrives while a pool is made is not what the protocol says: no pool, by whichever protocol.
+#[test]
+fn a_pool_whose_making_is_spoilt_is_not_made() {
+    let bench = Bench::new();
+    bench.write("secret", [7u8; 40]);
+    // What the sender gets from the receiver, or the receiver from the sender.
+    for (protocol, offset, upstream) in
+        [("kos", 60_000, true), ("ferret", 120_000, false), ("silent", 30_000, false)]
+    {
+        let port = free_port();
+        let (through, passed) = proxy(port, Harm::Flip(offset), upstream);
+        let [listen, connect] = [port, through].map(|port| format!("127.0.0.1:{port}"));
+        let words =
+            ["ot", "pool", "make", "--insecure-plaintext", "--pool-key", "secret", "--count", "200000"];
+        let words = [&words[..], &["--protocol", protocol]].concat();
+        let s = [&words[..], &["--listen", &listen, "--role", "sender", "--file", "s.pool"]].concat();
+        let r = [&words[..], &["--connect", &connect, "--role", "receiver", "--file", "r.pool"]].concat();
+        let (s, r) = bench.run_both(&s, &r);
+        let caught = if upstream { s } else { r };
+        assert!(
+            passed.load(std::sync::atomic::Ordering::Relaxed) > offset,
+            "{protocol}: nothing was changed"
+        );
+        caught.fails_with(4, &[]);
+        assert!(!bench.exists(if upstream { "s.pool" } else { "r.pool" }), "{protocol}");
+        assert!(bench.leftovers().is_empty(), "{protocol}");
+        let _ = std::fs::remove_file(bench.path("s.pool"));
+    }
 }

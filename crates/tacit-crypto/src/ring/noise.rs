@@ -63,7 +63,7 @@ pub enum Noise {
 }
 
 /// ⌊2^31·Pr[|X| ≤ k]⌋ for k = 0 …, X the discrete Gaussian with Pr[X = x] ∝ exp(−x²/8); from
-/// `tools/rlwe-security/tables.py`, which recomputes it, as does a test here.
+/// `tools/rlwe-security/rlwe_security.py --tables`, which recomputes it, as does a test here.
 const GAUSSIAN2: [i32; GAUSSIAN] = [
     428361011, 1184415544, 1704043718, 1982180637, 2098125354, 2135767093, 2145284415, 2147158487,
     2147445885, 2147480210, 2147483403, 2147483634, 2147483647,

@@ -9,7 +9,8 @@ use zeroize::Zeroize;
 /// Gates handled at once.
 const GATES: usize = 8;
 
-/// Hashes each `inputs[j]` under the key of its gate, `per_half` of them under the first key and as many under the second.
+/// Hashes the operands of each gate in `inputs` under the gate's keys: half of them under the first, half
+/// under the second.
 fn hash<const BLOCKS: usize>(keys: &[Block], inputs: &mut [[Block; BLOCKS]]) {
     let mut wide_keys = [[Block::ZERO; BLOCKS]; GATES];
     let mut wide = [[Block::ZERO; BLOCKS]; GATES];

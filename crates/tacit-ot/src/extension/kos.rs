@@ -108,7 +108,7 @@ impl History {
 pub(super) struct Spent(Arc<AtomicBool>);
 
 impl Spent {
-    /// Begins a step that leaves the state spent unless [`passed`](Self::passed) is reached.
+    /// Refuses to begin a step once [`record`](Self::record) was told of a failure.
     pub(super) fn check(&self, protocol: &'static str) -> Result<()> {
         if self.0.load(Ordering::Acquire) { Err(Error::Spent(protocol)) } else { Ok(()) }
     }

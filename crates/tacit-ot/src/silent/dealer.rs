@@ -5,6 +5,9 @@
 //!   noise: one GGM tree, punctured at the t noisy leaves at once (see the module `puncture`), in the ideal-permutation model.
 //! - **Security**: the dealer knows everything and must not collude with either side; a party that has its own seed alone
 //!   learns what the correlation gives it. Seeds travel to the parties over channels that keep them secret.
+//! - **A failed check has used the seed up**: a seed's file is wiped ([`used`]) before anything that hangs on
+//!   it leaves the machine, so whatever a protocol on its correlations tells a cheating peer of Δ or of
+//!   choices, no later process goes on with them.
 //! - **Bytes**: the sender's seed has 116, the receiver's about 16·t·log2(N/t): 42 kB (quasi-cyclic) and
 //!   53 kB (linear) for 10^7 correlations.
 //!
@@ -36,7 +39,7 @@ pub const NAME: &str = "dealt";
 const MAGIC: [u8; 9] = *b"tacitdeal";
 /// In place of the magic where the seed has served.
 const USED: [u8; 9] = *b"tacitused";
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 const ID: usize = 32;
 const HEADER: usize = MAGIC.len() + 3 + 8 + ID;
 /// A BLAKE3 hash of all before it: damage shows, whatever it hits.
@@ -73,7 +76,7 @@ struct Deal {
 
 impl Deal {
     fn context(&self) -> Transcript {
-        let mut context = Transcript::new("tacit silent dealer v2");
+        let mut context = Transcript::new("tacit silent dealer v3");
         context.append("deal", &self.id);
         context.append("code", self.params.code.name().as_bytes());
         context.append_u64("count", self.params.count as u64);
@@ -135,8 +138,14 @@ impl Deal {
         let &[version, whose, code, ref rest @ ..] = rest else {
             return Err(malformed("the seed is cut short"));
         };
-        if version != VERSION {
-            return Err(malformed("the seed is of another version"));
+        if version < VERSION {
+            return Err(malformed(
+                "the seed is of an older version, whose parameters are refused now; \
+                 ask the dealer for another",
+            ));
+        }
+        if version > VERSION {
+            return Err(malformed("the seed is of a newer version; update this side"));
         }
         if whose != role as u8 {
             return Err(malformed("the seed is for the other role, or for none"));

@@ -19,6 +19,11 @@
 //!   ideal-permutation models, under dual LPN with one bit of adaptive leakage: a sender that guesses bits of the noise is
 //!   caught when wrong. The receiver's choice bits are the same towards every sender that answers one key, so **one key
 //!   takes one question**: two questions under one key tell the XOR of their inputs.
+//! - **A failed check spends the key.** Whether an answer passes tells its sender whether it guessed bits of
+//!   the noise, one bit and more a try, and the noise is the same for all senders. So [`ReceiverKey`] takes
+//!   no answer after the first one that fails, and [`ReceiverFile`] makes the file say so, on the disk,
+//!   before it reports the failure. Anybody can spend a key by a bad answer; a receiver that takes signed
+//!   messages only (module [`signed`](super::signed)) knows who did.
 //! - **Bytes**: 80 an OT of the key's t·ℓ from the receiver, 32 an OT and 64 a tree from the sender: about 210 kB and 95 kB
 //!   for 10^7 OTs.
 //!
@@ -26,11 +31,15 @@
 //! module `tpprf`.
 
 use super::bcgikrs19::{Code, LARGEST_RUN};
+use super::ferret::Spent;
 use super::pprf::equal;
 use super::spcot::Shape;
 use super::tpprf::{self, Blocks, Challenge, Received, SenderTrees, Setup, message_len};
 use crate::base::{Run, mrr21};
+use crate::sealed::{Locked, io_fault};
 use crate::{Error, OtReceiver, OtSender, Result, RotReceiver, RotSender, Security};
+use std::io::Read;
+use std::path::Path;
 use tacit_crypto::ggm::LANES;
 use tacit_crypto::hash::Mitccrh;
 use tacit_crypto::transcript::Transcript;
@@ -41,7 +50,9 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 /// The name in errors.
 pub const NAME: &str = "silent nisc";
 const MAGIC: [u8; 9] = *b"tacitnisc";
-const VERSION: u8 = 3;
+/// In place of the magic where a check failed under the receiver's key.
+const BURNT: [u8; 9] = *b"tacitburn";
+const VERSION: u8 = 4;
 /// Bytes of one base OT's part of a key, and of the sender's one point.
 const BASE_MESSAGE: usize = 80;
 const POINT: usize = 32;
@@ -124,8 +135,13 @@ impl Header {
         if magic != MAGIC {
             return Err(malformed("this is no message of silent NISC"));
         }
-        if head[0] != VERSION {
-            return Err(malformed("the message is of another version"));
+        if head[0] < VERSION {
+            return Err(malformed(
+                "of an older version, whose parameters are refused now; make new keys with tacit nisc keygen",
+            ));
+        }
+        if head[0] > VERSION {
+            return Err(malformed("of a newer version; update this side"));
         }
         if head[1] != kind as u8 {
             return Err(malformed("the message is of another kind"));
@@ -177,7 +193,7 @@ impl Public {
         if body.len() != noise.shape.cots() * BASE_MESSAGE {
             return Err(malformed("the key's length is not that of its parameters"));
         }
-        let mut transcript = Transcript::new("tacit silent nisc v3");
+        let mut transcript = Transcript::new("tacit silent nisc v4");
         transcript.append("context", context);
         transcript.append("public key", key);
         let mut id = [0; 32];
@@ -213,7 +229,7 @@ impl Public {
 
 /// The base OTs' run: bound to the nonce, the parameters and the context.
 fn base_run(header: &[u8], context: &[u8], len: usize) -> Run {
-    let mut transcript = Transcript::new("tacit silent nisc base v2");
+    let mut transcript = Transcript::new("tacit silent nisc base v3");
     transcript.append("context", context);
     transcript.append("header", header);
     let mut session = [0; 32];
@@ -227,6 +243,8 @@ pub struct ReceiverKey {
     params: Params,
     seed: Block,
     context: Vec<u8>,
+    /// Whether an answer failed its check, under this key or a clone of it.
+    spent: Spent,
 }
 
 impl Drop for ReceiverKey {
@@ -256,7 +274,8 @@ impl ReceiverKey {
     ///
     /// Errors when the number of OTs is out of range.
     pub fn generate(params: Params, context: &[u8], prg: &mut Prg) -> Result<(Self, Vec<u8>)> {
-        let key = ReceiverKey { params: params.check()?, seed: prg.block(), context: context.to_vec() };
+        let (params, context, spent) = (params.check()?, context.to_vec(), Spent::default());
+        let key = ReceiverKey { params, seed: prg.block(), context, spent };
         let public_key = key.state()?.public_key;
         Ok((key, public_key))
     }
@@ -270,10 +289,28 @@ impl ReceiverKey {
     }
 
     /// Reads what [`to_bytes`](Self::to_bytes) wrote; `context` is that of [`generate`](Self::generate).
+    ///
+    /// Errors: `Usage` for what [`ReceiverFile`] left of a key under which a check failed, `Malformed` for
+    /// anything else.
     pub fn from_bytes(bytes: &[u8], context: &[u8]) -> Result<Self> {
+        if bytes.starts_with(&BURNT) {
+            let what = "an answer failed its check under this key, which tells its sender bits of the key; \
+                        make a new one with tacit nisc keygen, and give the senders its public key";
+            return Err(Error::Usage { protocol: NAME, what });
+        }
         let (header, body) = Header::read(bytes, Kind::ReceiverKey)?;
         let seed = body.try_into().map_err(|_| malformed("the key's length is wrong"))?;
-        Ok(ReceiverKey { params: header.params, seed: Block::from_bytes(seed), context: context.to_vec() })
+        let (context, spent) = (context.to_vec(), Spent::default());
+        Ok(ReceiverKey { params: header.params, seed: Block::from_bytes(seed), context, spent })
+    }
+
+    /// What takes the place of [`to_bytes`](Self::to_bytes), as long, once a check has failed: nothing
+    /// secret.
+    fn burnt(&self) -> Vec<u8> {
+        let mut out = Header { kind: Kind::ReceiverKey, params: self.params, id: [0; 32] }.write();
+        out[..BURNT.len()].copy_from_slice(&BURNT);
+        out.resize(Self::LEN, 0);
+        out
     }
 
     /// The number of OTs and the other parameters.
@@ -324,8 +361,19 @@ impl ReceiverKey {
 
     /// R.Expand_out: checks a sender's answer and makes the receiver's half of the random OTs.
     ///
-    /// Errors: `Malformed` for a message that is not an answer to this key, `Cheated` when a check fails.
+    /// Errors: `Malformed` for a message that is not an answer to this key, `Cheated` when a check fails, and
+    /// `Spent` from then on. A key that lies in a file is used through [`ReceiverFile`], which makes that
+    /// last.
     pub fn expand_out(&self, answer: &[u8]) -> Result<ReceiverOutput> {
+        self.spent.check(NAME)?;
+        let result = self.expand(answer);
+        if matches!(result, Err(Error::Cheated { .. })) {
+            self.spent.set();
+        }
+        result
+    }
+
+    fn expand(&self, answer: &[u8]) -> Result<ReceiverOutput> {
         let state = self.state()?;
         let public = Public::new(&state.public_key, &self.context)?;
         let body = Header::read_for(answer, Kind::Answer, self.params, &public.id)?;
@@ -371,6 +419,54 @@ impl ReceiverKey {
         difference.xor_assign(inputs);
         out.extend_from_slice(difference.as_bytes());
         Ok(out)
+    }
+}
+
+/// The receiver's key in its file, open in this process alone.
+///
+/// A copy of the file, or an older one put back, knows nothing of what happened to this one: there must be
+/// none.
+pub struct ReceiverFile {
+    key: ReceiverKey,
+    file: Locked,
+}
+
+impl core::fmt::Debug for ReceiverFile {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "ReceiverFile({:?})", self.key)
+    }
+}
+
+impl ReceiverFile {
+    /// Opens the file whose first bytes are a key's [`to_bytes`](ReceiverKey::to_bytes).
+    ///
+    /// Errors: as [`ReceiverKey::from_bytes`], and those of the file, which must be writable and in no other
+    /// process's use.
+    pub fn open(path: &Path, context: &[u8]) -> Result<Self> {
+        let file = Locked::open(path)?;
+        let mut bytes = Zeroizing::new(Vec::with_capacity(ReceiverKey::LEN));
+        (&*file).take(ReceiverKey::LEN as u64).read_to_end(&mut bytes).map_err(io_fault("read"))?;
+        Ok(ReceiverFile { key: ReceiverKey::from_bytes(&bytes, context)?, file })
+    }
+
+    /// The key.
+    pub fn key(&self) -> &ReceiverKey {
+        &self.key
+    }
+
+    /// [`ReceiverKey::expand_out`]. When an answer fails its check, the key is wiped on the disk before that
+    /// is reported.
+    ///
+    /// Errors: as [`ReceiverKey::expand_out`], and that of the file if it cannot be wiped: then it must be
+    /// deleted.
+    pub fn expand_out(&self, answer: &[u8]) -> Result<ReceiverOutput> {
+        let result = self.key.expand_out(answer);
+        if matches!(result, Err(Error::Cheated { .. })) {
+            self.file.write_at(0, &self.key.burnt()).map_err(io_fault(
+                "marked as spent: an answer failed its check, delete the file and make a new key",
+            ))?;
+        }
+        result
     }
 }
 
@@ -528,7 +624,7 @@ impl ReceiverOutput {
 
 /// Binds a reply to the answer and to the question.
 fn reply_id(answer: &[u8; 32], question: &[u8]) -> [u8; 32] {
-    let mut transcript = Transcript::new("tacit silent nisc reply v2");
+    let mut transcript = Transcript::new("tacit silent nisc reply v3");
     transcript.append("answer", answer);
     transcript.append("question", question);
     let mut id = [0; 32];
@@ -702,14 +798,81 @@ mod tests {
         ReceiverKey::generate(params, b"test", &mut prg(seed)).unwrap()
     }
 
-    /// Runs a sender that changes its message before it draws the challenges, as one that knows the hash would.
+    /// Runs a sender that changes its message before it draws the challenges, as one that knows the hash
+    /// would.
     fn cheat(
         receiver: &ReceiverKey,
         public: &[u8],
         change: impl FnOnce(&mut [u8]),
     ) -> Result<ReceiverOutput> {
         let (_, answer) = SenderKey::answer_with(public, b"test", &mut prg(7), change).unwrap();
-        receiver.expand_out(&answer)
+        // What rates are taken of: a receiver that can be asked again, which the key itself does not allow.
+        ReceiverKey::from_bytes(&receiver.to_bytes(), b"test").unwrap().expand_out(&answer)
+    }
+
+    /// Spoils the first message of the pair of base OTs `i`: whoever takes the second does not see it.
+    fn spoilt_pair(public: &[u8], i: usize) -> Vec<u8> {
+        let change = |answer: &mut [u8]| answer[HEADER + POINT + 32 * i] ^= 1;
+        SenderKey::answer_with(public, b"test", &mut prg(7), change).unwrap().1
+    }
+
+    /// A cheater that asks one key for bit after bit learns each bit until its first wrong guess, and nothing
+    /// after it, though the receiver is started anew for each answer: bits are uniform, so k of them come
+    /// with 2^-k.
+    #[test]
+    fn a_cheater_learns_nothing_more_after_its_first_wrong_guess() {
+        let dir = tempfile::tempdir().unwrap();
+        let (trials, mut learnt, mut long) = (60, 0, 0);
+        for trial in 0..trials {
+            let (receiver, public) = key(1000 + trial);
+            let path = dir.path().join("key");
+            std::fs::write(&path, receiver.to_bytes()).unwrap();
+            let mut right = 0;
+            let burnt = (0..12).any(|i| {
+                let opened = ReceiverFile::open(&path, b"test").unwrap();
+                let answer = spoilt_pair(&public, 2 * i);
+                match opened.expand_out(&answer) {
+                    Ok(_) => right += 1,
+                    Err(Error::Cheated { .. }) => {
+                        assert!(matches!(opened.expand_out(&answer), Err(Error::Spent(NAME))));
+                        return true;
+                    }
+                    Err(other) => panic!("{other}"),
+                }
+                false
+            });
+            if burnt {
+                // Another process, an honest answer: the key is gone, and its seed with it.
+                let error = ReceiverFile::open(&path, b"test").unwrap_err().to_string();
+                assert!(error.contains("failed its check") && error.contains("tacit nisc keygen"), "{error}");
+                let left = std::fs::read(&path).unwrap();
+                assert!(left.len() == ReceiverKey::LEN && left[HEADER..].iter().all(|byte| *byte == 0));
+            }
+            learnt += right;
+            long += usize::from(right >= 6);
+        }
+        // Right guesses before the first wrong one: 1 on average with variance 2, six and more once in 64.
+        let deviation = (learnt as f64 - trials as f64) / (2.0 * trials as f64).sqrt();
+        assert!(deviation.abs() < 4.5, "{learnt} bits of {trials} keys");
+        assert!(long <= 6, "{long} of {trials} keys told six bits");
+    }
+
+    /// Damage that no check sees leaves the key as it was: nothing was told.
+    #[test]
+    fn malformed_answers_spend_no_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let (receiver, public) = key(5);
+        let (_, answer) = SenderKey::answer(&public, b"test", &mut prg(6)).unwrap();
+        let path = dir.path().join("key");
+        std::fs::write(&path, receiver.to_bytes()).unwrap();
+        let file = ReceiverFile::open(&path, b"test").unwrap();
+        for bad in [&answer[..answer.len() - 1], &public[..], &answer[..20]] {
+            assert!(matches!(file.expand_out(bad), Err(Error::Malformed { .. })));
+        }
+        assert!(matches!(ReceiverFile::open(&path, b"test"), Err(Error::Pool(_))), "in use");
+        file.expand_out(&answer).unwrap();
+        drop(file);
+        ReceiverFile::open(&path, b"test").unwrap().expand_out(&answer).unwrap();
     }
 
     #[test]

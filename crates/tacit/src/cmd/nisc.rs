@@ -8,11 +8,13 @@ use std::fmt::Display;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use tacit::crypto::{BitVec, Block, Prg};
+use tacit::net::{Identity, PublicKey};
 use tacit::npz::{Array, Element, Writer};
 use tacit::sealed::Locked;
 use tacit::{Error, Result};
 use tacit_ot::silent::bcgikrs19::Code;
-use tacit_ot::silent::nisc::{self, Params, ReceiverKey, SenderKey};
+use tacit_ot::silent::nisc::{self, Params, ReceiverFile, ReceiverKey, ReceiverOutput, SenderKey};
+use tacit_ot::silent::signed::{self, Whose};
 use zeroize::Zeroizing;
 
 const AFTER: &str = "\
@@ -26,7 +28,13 @@ Examples, Bob receives and Alice sends:
              --reply reply --out messages.txt
 
 Choices are the digits 0 and 1. A line of messages holds two of 32 hex digits; a line of the result holds one.
-A receiver's key takes one question, a sender's key one reply: the key's file remembers which. Never put an old copy back.";
+A receiver's key takes one question, a sender's key one reply: the key's file remembers which. Never put an
+old copy back.
+
+An answer that fails its check tells its sender bits of the receiver's key, so the key's file is wiped then,
+and all its senders need a new one. Anybody can bring that about, and anybody can pass a public key off as
+Bob's, unless messages are signed: with --identity a message carries its author's signature, and with --peer
+no other's is taken.";
 
 /// No message is larger: 2^24 OTs of 32 bytes and a header.
 const LARGEST_FILE: u64 = 1 << 30;
@@ -47,6 +55,46 @@ impl From<CodeArg> for Code {
             CodeArg::QuasiCyclic => Code::QuasiCyclic,
         }
     }
+}
+
+/// By whom the message that is written is signed.
+#[derive(clap::Args)]
+struct Author {
+    /// Signs the message with this private key of `tacit keygen`
+    #[arg(long, value_name = "FILE")]
+    identity: Option<PathBuf>,
+}
+
+/// Whose messages are taken.
+#[derive(clap::Args)]
+struct Trusted {
+    /// Takes the other side's messages only if this public key has signed them
+    #[arg(long, value_name = "PUBFILE")]
+    peer: Option<PathBuf>,
+}
+
+impl Author {
+    /// The message as it goes out.
+    fn sign(&self, message: &[u8]) -> Result<Vec<u8>> {
+        match &self.identity {
+            None => Ok(message.to_vec()),
+            Some(file) => Ok(signed::sign(message, &Identity::load(file)?)?),
+        }
+    }
+}
+
+impl Trusted {
+    /// The other side's message in this file.
+    fn read(&self, path: &Path) -> Result<Zeroizing<Vec<u8>>> {
+        let peer = self.peer.as_deref().map(PublicKey::load).transpose()?;
+        unsigned(path, peer.as_ref().map_or(Whose::Anybody, Whose::Peer))
+    }
+}
+
+fn unsigned(path: &Path, whose: Whose<'_>) -> Result<Zeroizing<Vec<u8>>> {
+    let bytes = read(path)?;
+    let message = signed::open(&bytes, whose).map_err(|e| Error::Peer(format!("{}: {e}", path.display())))?;
+    Ok(Zeroizing::new(message.to_vec()))
 }
 
 /// Oblivious transfers whose messages are files: no connection, any number of senders to one public key.
@@ -73,6 +121,8 @@ enum Step {
         /// Where the secret key goes; the public one goes beside it, ending in .pub
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
+        #[command(flatten)]
+        author: Author,
     },
     /// A sender's answer to a public key
     Answer {
@@ -85,6 +135,10 @@ enum Step {
         /// Where the answer goes
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
+        #[command(flatten)]
+        author: Author,
+        #[command(flatten)]
+        trusted: Trusted,
     },
     /// The random OTs of our side: u and m for the receiver, m0 and m1 for a sender
     Expand {
@@ -100,6 +154,8 @@ enum Step {
         /// Where the share goes
         #[arg(long, value_name = "SHARE.npz")]
         out: PathBuf,
+        #[command(flatten)]
+        trusted: Trusted,
     },
     /// The receiver's question for chosen messages
     Ask {
@@ -112,6 +168,8 @@ enum Step {
         /// Where the question goes
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
+        #[command(flatten)]
+        author: Author,
     },
     /// The sender's reply to a question
     Reply {
@@ -130,6 +188,10 @@ enum Step {
         /// Where the reply goes
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
+        #[command(flatten)]
+        author: Author,
+        #[command(flatten)]
+        trusted: Trusted,
     },
     /// The receiver opens a reply
     Open {
@@ -151,23 +213,30 @@ enum Step {
         /// Where the messages go, a line an OT
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
+        #[command(flatten)]
+        trusted: Trusted,
     },
 }
 
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     let (object, text) = match args.step {
-        Step::Keygen { count, code, security, out } => keygen(count, code, security, &out)?,
-        Step::Answer { public, key, out } => answer(&public, &key, &out)?,
-        Step::Expand { key, answer, public, out } => {
-            expand(&key, answer.as_deref(), public.as_deref(), &out)?
+        Step::Keygen { count, code, security, out, author } => {
+            keygen(Params { code: code.into(), security: security.into(), count }, &out, &author)?
         }
-        Step::Ask { key, choices, out } => ask(&key, &choices, &out)?,
-        Step::Reply { key, public, question, messages, out } => {
-            reply(&key, &public, &question, &messages, &out)?
+        Step::Answer { public, key, out, author, trusted } => {
+            answer(&trusted.read(&public)?, &key, &out, &author)?
         }
-        Step::Open { key, choices, answer, question, reply, out } => {
-            open(&key, &choices, [&answer, &question, &reply], &out)?
+        Step::Expand { key, answer, public, out, trusted } => {
+            expand(&key, answer.as_deref(), public.as_deref(), &out, &trusted)?
+        }
+        Step::Ask { key, choices, out, author } => ask(&key, &choices, &out, &author)?,
+        Step::Reply { key, public, question, messages, out, author, trusted } => {
+            reply(&key, [&trusted.read(&public)?, &trusted.read(&question)?], &messages, &out, &author)?
+        }
+        Step::Open { key, choices, answer, question, reply, out, trusted } => {
+            let [answer, reply] = [trusted.read(&answer)?, trusted.read(&reply)?];
+            open(&key, &choices, [&answer, &unsigned(&question, Whose::Anybody)?, &reply], &out)?
         }
     };
     context.result(&object, &text)
@@ -179,15 +248,15 @@ fn told(step: &str, count: usize, out: &Path, text: String) -> Told {
     (json!({ "name": "nisc", "step": step, "count": count, "out": out }), text)
 }
 
-fn keygen(count: usize, code: CodeArg, security: Security, out: &Path) -> Result<Told> {
-    let params = Params { code: code.into(), security: security.into(), count };
+fn keygen(params: Params, out: &Path, author: &Author) -> Result<Told> {
+    let count = params.count;
     let public_path = out.with_extension("pub");
     if public_path == out {
         return Err(Error::Usage("the secret key's name must not end in .pub".into()));
     }
     refuse_to_overwrite(out)?;
     let (key, public) = ReceiverKey::generate(params, b"", &mut Prg::from_os())?;
-    write_all(&[(out, &key.to_bytes()), (&public_path, &public)])?;
+    write_all(&[(out, &key.to_bytes()), (&public_path, &author.sign(&public)?)])?;
     let text = format!(
         "{} is the secret key: keep it\n{} is the public key for {count} OTs with any number of senders",
         out.display(),
@@ -196,27 +265,32 @@ fn keygen(count: usize, code: CodeArg, security: Security, out: &Path) -> Result
     Ok(told("keygen", count, out, text))
 }
 
-fn answer(public: &Path, key: &Path, out: &Path) -> Result<Told> {
-    let public = read(public)?;
+fn answer(public: &[u8], key: &Path, out: &Path, author: &Author) -> Result<Told> {
     refuse_to_overwrite(key)?;
-    let (secret, answer) = SenderKey::answer(&public, b"", &mut Prg::from_os())?;
-    write_all(&[(key, &secret.to_bytes()), (out, &answer)])?;
+    let (secret, answer) = SenderKey::answer(public, b"", &mut Prg::from_os())?;
+    write_all(&[(key, &secret.to_bytes()), (out, &author.sign(&answer)?)])?;
     let text = format!("{} goes to the receiver; keep {} secret", out.display(), key.display());
     Ok(told("answer", secret.params().count, out, text))
 }
 
-fn expand(key: &Path, answer: Option<&Path>, public: Option<&Path>, out: &Path) -> Result<Told> {
+fn expand(
+    key: &Path,
+    answer: Option<&Path>,
+    public: Option<&Path>,
+    out: &Path,
+    trusted: &Trusted,
+) -> Result<Told> {
     let blocks = |name, n| Array::new(name, Element::U64, &[n, 2]);
     let mut arrays: Vec<(Array, Zeroizing<Vec<u8>>)> = Vec::new();
     let count = if let Some(answer) = answer {
-        let output = receiver(key)?.expand_out(&read(answer)?)?;
+        let output = checked(key, &trusted.read(answer)?)?;
         let n = output.messages().len() as u64;
         let bits = Zeroizing::new(output.choices().iter().map(u8::from).collect());
         arrays.push((Array::new("u", Element::U8, &[n]), bits));
         arrays.push((blocks("m", n), Zeroizing::new(Block::as_bytes(output.messages()).to_vec())));
         n
     } else {
-        let public = read(public.ok_or_else(|| Error::Usage("give --answer or --public".into()))?)?;
+        let public = trusted.read(public.ok_or_else(|| Error::Usage("give --answer or --public".into()))?)?;
         let output = sender(key)?.expand(&public, b"")?;
         let n = output.messages().len() as u64;
         for (i, name) in ["m0", "m1"].into_iter().enumerate() {
@@ -235,31 +309,36 @@ fn expand(key: &Path, answer: Option<&Path>, public: Option<&Path>, out: &Path) 
     Ok(told("expand", count as usize, out, format!("{count} random OTs; our share is in {}", out.display())))
 }
 
-fn ask(key: &Path, choices: &Path, out: &Path) -> Result<Told> {
+fn ask(key: &Path, choices: &Path, out: &Path, author: &Author) -> Result<Told> {
     let secret = receiver(key)?;
     let choices = read_choices(choices, secret.params().count)?;
     let question = secret.ask(&secret.expand_in()?, &choices)?;
     let why =
         "this key asked before; another question under it would tell how the choices differ; make a new key";
-    write_once(out, &question, key, ReceiverKey::LEN, why)?;
+    write_once(out, &question, author, key, ReceiverKey::LEN, why)?;
     Ok(told("ask", choices.len(), out, format!("{} goes to the senders", out.display())))
 }
 
-fn reply(key: &Path, public: &Path, question: &Path, messages: &Path, out: &Path) -> Result<Told> {
+fn reply(
+    key: &Path,
+    [public, question]: [&[u8]; 2],
+    messages: &Path,
+    out: &Path,
+    author: &Author,
+) -> Result<Told> {
     let secret = sender(key)?;
     let messages = read_messages(messages)?;
-    let output = secret.expand(&read(public)?, b"")?;
-    let reply = nisc::reply(output, &read(question)?, &messages)?;
+    let output = secret.expand(public, b"")?;
+    let reply = nisc::reply(output, question, &messages)?;
     let why = "this key replied before; another reply under it would open both messages; answer the public key anew";
-    write_once(out, &reply, key, SenderKey::LEN, why)?;
+    write_once(out, &reply, author, key, SenderKey::LEN, why)?;
     Ok(told("reply", messages.len(), out, format!("{} goes to the receiver", out.display())))
 }
 
-fn open(key: &Path, choices: &Path, [answer, question, reply]: [&Path; 3], out: &Path) -> Result<Told> {
-    let secret = receiver(key)?;
-    let choices = read_choices(choices, secret.params().count)?;
-    let output = secret.expand_out(&read(answer)?)?;
-    let messages = Zeroizing::new(nisc::open(&output, &choices, &read(question)?, &read(reply)?)?);
+fn open(key: &Path, choices: &Path, [answer, question, reply]: [&[u8]; 3], out: &Path) -> Result<Told> {
+    let choices = read_choices(choices, receiver(key)?.params().count)?;
+    let output = checked(key, answer)?;
+    let messages = Zeroizing::new(nisc::open(&output, &choices, question, reply)?);
     let mut text = Zeroizing::new(String::with_capacity(33 * messages.len()));
     for message in messages.iter() {
         text.push_str(&message.to_hex());
@@ -280,10 +359,10 @@ fn refuse_to_overwrite(key: &Path) -> Result<()> {
 
 /// Writes the one message for which `key` serves. Behind the key's `len` bytes its file gets the message's hash, on the disk,
 /// before the message can leave: the very same message can be had again, another one is refused with `why`.
-fn write_once(out: &Path, message: &[u8], key: &Path, len: usize, why: &str) -> Result<()> {
-    let named = |e: &dyn Display| Error::Input(format!("{}: {e}", key.display()));
+fn write_once(out: &Path, message: &[u8], author: &Author, key: &Path, len: usize, why: &str) -> Result<()> {
+    let named = |e: &dyn Display| named(key, e);
     let mut file = Output::create(out)?;
-    file.write_all(message).map_err(|e| write_fault(out, e))?;
+    file.write_all(&author.sign(message)?).map_err(|e| write_fault(out, e))?;
     file.settle()?;
     let locked = Locked::open(key).map_err(|e| named(&e))?;
     let served = blake3::hash(message);
@@ -297,6 +376,25 @@ fn write_once(out: &Path, message: &[u8], key: &Path, len: usize, why: &str) -> 
     file.commit()
 }
 
+/// What the receiver makes of a sender's answer. One that fails its check spends the key, on the disk, before
+/// a word is said.
+fn checked(key: &Path, answer: &[u8]) -> Result<ReceiverOutput> {
+    let file = ReceiverFile::open(key, b"").map_err(|e| named(key, &e))?;
+    file.expand_out(answer).map_err(|e| match e {
+        tacit_ot::Error::Cheated { .. } => Error::Peer(format!(
+            "{e}; {} is wiped, as that tells the sender bits of it: make a new key with tacit nisc keygen, \
+             and ask its senders anew",
+            key.display()
+        )),
+        tacit_ot::Error::Pool(fault) => named(key, &fault),
+        other => other.into(),
+    })
+}
+
+fn named(path: &Path, fault: &dyn Display) -> Error {
+    Error::Input(format!("{}: {fault}", path.display()))
+}
+
 fn receiver(path: &Path) -> Result<ReceiverKey> {
     secret(path, ReceiverKey::LEN, |bytes| ReceiverKey::from_bytes(bytes, b""))
 }
@@ -308,7 +406,7 @@ fn sender(path: &Path) -> Result<SenderKey> {
 /// A secret key of `len` bytes; behind them may stand what it served for.
 fn secret<K>(path: &Path, len: usize, key: impl Fn(&[u8]) -> tacit_ot::Result<K>) -> Result<K> {
     let bytes = read(path)?;
-    key(&bytes[..len.min(bytes.len())]).map_err(|e| Error::Input(format!("{}: {e}", path.display())))
+    key(&bytes[..len.min(bytes.len())]).map_err(|e| named(path, &e))
 }
 
 fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {

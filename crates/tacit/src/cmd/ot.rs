@@ -176,6 +176,11 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     if let Some(name) = &args.base_ot {
         session = session.base_ot(name);
     }
+    // The pool goes to the protocol; what burns it when a check fails stays here.
+    let fuse = match &ready {
+        Some(Ready::Pool(pool)) => Some(pool.fuse()),
+        _ => None,
+    };
     let base = session.base()?;
     let out = args.out.as_deref().map(Output::create).transpose()?;
     let Pick { protocol, tuning } = match &ready {
@@ -200,7 +205,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         progress.set(done);
     };
     let agreement = job.agreement(&*base, sender);
-    let (wall, stats) = session.run(agreement, |opened| {
+    let ran = session.run(agreement, |opened| {
         let start = Instant::now();
         let channels = opened.channels();
         match role {
@@ -241,7 +246,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
             }
         }
         Ok(start.elapsed())
-    })?;
+    });
+    let (wall, stats) = pool::watch(args.pool.as_deref().zip(fuse.as_ref()), ran)?;
     progress.finish();
     if let Some(share) = share {
         share.finish()?;

@@ -11,7 +11,7 @@ use std::time::Instant;
 use tacit::crypto::Prg;
 use tacit::net::{Agreement, Identity, LinkModel};
 use tacit::ot::{Kind, Tuning};
-use tacit::pool::{self, Pool, PoolError, PoolKey};
+use tacit::pool::{self, Fuse, Pool, PoolError, PoolKey};
 use tacit::{Error, Result, ot, security_name};
 
 pub const AFTER: &str = "\
@@ -22,8 +22,9 @@ Examples:
   tacit ot --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub \\
       --role sender --count 1000 --pool alice.pool --out share.npz
 
-A pool is sealed with the identity key, or with --pool-key. Never copy one back from a backup: what was used since
-would be used again.";
+A pool is sealed with the identity key, or with --pool-key. Never copy one back from a backup: what was used
+since would be used again, and only an honest peer would say that its position is ahead. A check that fails in
+a run burns the pool that served it: make a new one on both sides.";
 
 /// The subcommands of `tacit ot pool`.
 #[derive(Subcommand)]
@@ -152,6 +153,20 @@ pub fn open(
     Ok(pool)
 }
 
+/// What a run that used `pool` ended with; a failed check burns the pool, on the disk, before it is reported.
+pub fn watch<T>(pool: Option<(&Path, &Fuse)>, result: Result<T>) -> Result<T> {
+    match (result, pool) {
+        (Err(error), Some((file, fuse))) if error.is_failed_check() => {
+            fuse.burn().map_err(|e| named(file, e))?;
+            Err(Error::Peer(format!(
+                "{error}; {} is burnt by that: make a new pool on both sides with tacit ot pool make",
+                file.display()
+            )))
+        }
+        (result, _) => result,
+    }
+}
+
 impl InfoArgs {
     fn open(&self) -> Result<Pool> {
         let key = key(self.pool_key.as_deref(), self.identity.as_deref())?;
@@ -257,4 +272,59 @@ fn make(args: MakeArgs, context: &Context) -> Result<()> {
         args.file.display()
     );
     context.result(&object, &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tacit::crypto::Block;
+    use tacit::net::{Channel, memory};
+    use tacit_ot::CotReceiver;
+
+    struct Zeros;
+
+    impl CotReceiver for Zeros {
+        fn extend(&mut self, _: &mut Channel, _: &mut [Block]) -> tacit_ot::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_failed_check_burns_the_pool_of_the_run_and_nothing_else_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("r.pool");
+        let key = PoolKey::from_bytes(&[1; 32]).unwrap();
+        let mut out = std::fs::File::create(&file).unwrap();
+        memory::run(
+            |channel| {
+                channel.send_block(Block::ONES).unwrap();
+                channel.flush().unwrap();
+                channel.recv_block().unwrap();
+            },
+            |channel| {
+                let security = tacit::Security::Malicious;
+                let mut prg = Prg::from_os();
+                pool::make_receiver(channel, &mut prg, &mut Zeros, security, 9, &key, &mut out, &mut |_| ())
+                    .unwrap();
+            },
+        );
+        let run = |result: Result<u8>| {
+            let pool = Pool::open(&file, &key).unwrap();
+            watch(Some((&file, &pool.fuse())), result)
+        };
+        assert_eq!(run(Ok(3)).unwrap(), 3);
+        let malformed = tacit_ot::Error::Malformed { protocol: "test", what: "form" };
+        run(Err(malformed.into())).unwrap_err();
+        run(Err(Error::Peer("gone".into()))).unwrap_err();
+        let cheated = tacit_ot::Error::Cheated { protocol: "test", what: "a check" };
+        let said = run(Err(cheated.into())).unwrap_err();
+        assert_eq!(said.blame(), tacit::Blame::Peer);
+        let said = said.to_string();
+        assert!(said.contains("cheated") && said.contains("r.pool is burnt"), "{said}");
+        let error = named(&file, Pool::open(&file, &key).unwrap_err()).to_string();
+        assert!(
+            error.contains("r.pool: the pool is burnt") && error.contains("tacit ot pool make"),
+            "{error}"
+        );
+    }
 }

@@ -14,6 +14,7 @@ mod measure;
 mod net;
 mod ot;
 mod paper;
+mod planner;
 mod plot;
 mod probe;
 mod psi;
@@ -47,6 +48,7 @@ Examples:
   tacit bench stream --security semi-honest --count 100000000 --repeat 1
   tacit bench net --tls
   tacit bench limits --json
+  tacit bench planner --job wan:100000
   tacit bench paper kos15-table2 --quick
   tacit bench compare old.jsonl new.jsonl --threshold 10
   tacit bench report results.jsonl --output report.html --svg plots
@@ -87,6 +89,8 @@ enum What {
     Net(net::Args),
     /// What this machine can do at best: AES, GF(2^128), gathers, copies, loopback TCP and TLS
     Limits(limits::Args),
+    /// What the planner's picks cost over the best candidates: every one is measured
+    Planner(planner::Args),
     /// Compares two files of results; fails when a figure became slower
     Compare(compare::Args),
     /// A table of a paper measured again, our figure beside its own
@@ -108,6 +112,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         What::Psi(args) => psi::run(args, context),
         What::Net(args) => net::run(args, context),
         What::Limits(args) => limits::run(args, context),
+        What::Planner(args) => planner::run(args, context),
         What::Compare(args) => compare::run(args, context),
         What::Paper(args) => paper::run(args, context),
         What::Report(args) => report::run(args, context),

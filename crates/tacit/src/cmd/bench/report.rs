@@ -123,7 +123,7 @@ fn by_bandwidth(records: &[Record]) -> Option<String> {
 fn by_size(records: &[Record]) -> Option<String> {
     let points = records
         .iter()
-        .filter(|r| r.link == "loopback" && !["net", "limits"].contains(&r.name.as_str()))
+        .filter(|r| r.link == "loopback" && !["net", "limits", "planner"].contains(&r.name.as_str()))
         .map(|r| (format!("{} {}", r.name, line(r)), r.count as f64, r.wall_ms));
     let series = series(points);
     (!series.is_empty()).then(|| plot::lines("Time of a run by size, loopback", "items", "ms", &series))
@@ -131,8 +131,9 @@ fn by_size(records: &[Record]) -> Option<String> {
 
 /// The latest result of each kind, cut into setup, offline and online.
 fn phases(records: &[Record]) -> Option<String> {
-    let shown =
-        records.iter().filter(|r| !["net", "limits"].contains(&r.name.as_str()) && r.link == "loopback");
+    let shown = records
+        .iter()
+        .filter(|r| !["net", "limits", "planner"].contains(&r.name.as_str()) && r.link == "loopback");
     let mut latest: BTreeMap<String, &Record> = BTreeMap::new();
     for record in shown {
         latest.insert(format!("{} {} {}", record.name, who(record), record.kind), record);

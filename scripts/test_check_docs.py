@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Tests of `check_docs.py`: it finds every kind of stale name in a made-up tree, and none in this one.
+
+Ends with `N passed, N failed`; the exit code is 0 only if nothing failed.
+"""
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import check_docs
+
+CODE = '''//! Reads [`Kettle::pour`], and see `crate::tea`.
+pub const MOST_CUPS: usize = 3;
+pub mod tea;
+/// Fills `lid`, as [`pour`](Self::pour) does.
+pub struct Kettle { pub lid: bool }
+impl Kettle {
+    pub fn pour(&self) -> usize { MOST_CUPS } // as `MOST_CUPS` says
+    // `Self::pour` is all.
+}
+/// ```
+/// // `GONE_EXAMPLE` in a fenced block
+/// ```
+fn own() { println!("brewed_well"); }
+'''
+
+# What is there, and is said in many ways.
+TRUE = """`Kettle::pour`, `kettle::Kettle`, `Kettle::pour()`, `MOST_CUPS`, `brewed_well`,
+`crates/kettle/src/kettle.rs`, `kettle.rs`, `crates/kettle/`, `src/kettle.rs`, `docs/tea.md`, `tea.md`,
+`brewed_we*`, plain words, `alice.key`, `100/40`, `--peer`, `u64`, `NAME.key`, `crates/NAME/src/main.rs`.
+```
+MOST_SAUCERS and `MOST_SAUCERS`
+```
+"""
+
+# Each is gone, or never was.
+STALE = [
+    "Kettle::boil",
+    "Kettle::boil()",
+    "kettle::Saucer",
+    "MOST_SAUCERS",
+    "SAUCERS",
+    "brewed_badly",
+    "brewed_badly()",
+    "brewed_badly_*",
+    "brewed_badly…",
+    "SilverSpoon",
+    "spoon.rs",
+    "crates/spoon/",
+    "crates/kettle/src/spoon.rs",
+    "docs/spoon.md",
+    "scripts/stir.py",
+]
+
+
+def tree(folder, document, code=CODE):
+    root = Path(folder)
+    for name, text in {
+        "crates/kettle/src/kettle.rs": code,
+        "crates/kettle/src/tea.rs": "",
+        "docs/tea.md": document,
+        "CHANGELOG.md": "`MOST_SAUCERS` went.",
+    }.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+class Names(unittest.TestCase):
+    def stale(self, document, code=CODE):
+        with tempfile.TemporaryDirectory() as folder:
+            names = check_docs.stale_names(tree(folder, document, code))
+            return [(where, name) for where, name, there in names if not there]
+
+    def test_what_is_there_is_found(self):
+        self.assertEqual(self.stale(TRUE), [])
+
+    def test_every_kind_of_invented_name_is_found_stale_in_a_document(self):
+        for name in STALE:
+            with self.subTest(name=name):
+                self.assertEqual(self.stale(f"One\n\nsee `{name}` there"), [("docs/tea.md:3", name)])
+
+    def test_and_in_a_comment(self):
+        for name in [*STALE, "Self::boil"]:
+            for comment in ("/// ", "//! ", "    // "):
+                with self.subTest(name=name, comment=comment):
+                    line = CODE.count("\n") + 1
+                    found = self.stale(TRUE, f"{CODE}{comment}see `{name}`\n")
+                    self.assertEqual(found, [(f"crates/kettle/src/kettle.rs:{line}", name)])
+
+    def test_a_link_to_a_method_that_is_gone(self):
+        found = self.stale("", CODE + "/// ends at [`pour`](Self::boil)\n")
+        self.assertEqual([name for _, name in found], ["Self::boil"])
+
+    def test_a_name_in_a_comment_alone_is_none(self):
+        found = self.stale("`brew_slowly`", CODE + "// brew_slowly\n")
+        self.assertEqual([name for _, name in found], ["brew_slowly"])
+
+
+class Protocols(unittest.TestCase):
+    def test_rows_and_catalogue(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            for name in check_docs.CATALOGUES:
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text('#[cfg(test)]\nname: "test"')
+            first = root / check_docs.CATALOGUES[0]
+            code = 'base(\n"co15", X)\nextension("kos")\nDeclaration { name: "yao" }\n// name: "old"\n'
+            first.write_text(code)
+            self.assertEqual(check_docs.catalogued(root), ["co15", "kos", "yao"])
+        table = "| `kos` (default) | a |\n| `yao` | `co15` |\n`co15`\n"
+        self.assertEqual(check_docs.rows(table), {"kos", "yao"})
+
+    def test_the_catalogue_of_this_tree_is_read(self):
+        found = set(check_docs.catalogued(check_docs.ROOT))
+        known = {"mrr21", "roted", "bdgm19", "kos", "ferret-uni", "silent", "paxos", "yao", "wmk17"}
+        self.assertLessEqual(known, found)
+
+
+class ThisTree(unittest.TestCase):
+    def test_nothing_is_stale(self):
+        script = Path(__file__).with_name("check_docs.py")
+        run = subprocess.run([sys.executable, script], capture_output=True, text=True)
+        self.assertEqual(run.returncode, 0, run.stdout)
+        # A check that looks at nothing finds nothing.
+        self.assertGreater(int(run.stdout.split(" passed")[0].split()[-1]), 400, run.stdout)
+
+
+if __name__ == "__main__":
+    result = unittest.main(exit=False, verbosity=0).result
+    failed = len(result.failures) + len(result.errors)
+    print(f"{result.testsRun - failed} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
