@@ -1,40 +1,45 @@
-//! BDGM19: OT from one-round key exchange (Branco, Ding, Goulão, Mateus 2019), the sibling of ROTed's section 4, over
-//! module-RLWE.
+//! BDGM19: OT from one-round key exchange (Branco, Ding, Goulão, Mateus 2019), the sibling of ROTed's section
+//! 4, over module-RLWE.
 //!
-//! Realises: OT whose messages a malicious sender chooses, and whose choice bits it may guess: `SelectiveFailure`. Security:
-//! malicious up to that, in the random-oracle model; a receiver is bound to its bit before the sender outputs anything (a proof of
-//! timely decryption, Barreto et al. 2017/993). Assumptions: decisional module-RLWE. Rounds: three messages. Bytes with the
-//! default set: 1,248 an OT and 32 to the sender, 1,312 an OT and 32 back, then 1/8 an OT and 32; chosen messages by
+//! Realises: OT whose messages a malicious sender chooses, and whose choice bits it may guess:
+//! `SelectiveFailure`. Security: malicious up to that, in the random-oracle model; a receiver is bound to its
+//! bit before the sender outputs anything (a proof of timely decryption, Barreto et al. 2017/993).
+//! Assumptions: decisional module-RLWE. Rounds: three messages. Bytes with the default set: 1,248 an OT and
+//! 32 to the sender, 1,312 an OT and 32 back, then 1/8 an OT and 32; chosen messages by
 //! [`standard`](super::standard) are one message more.
 //!
-//! Built from ROTed's account in words, which has no figure (section 4: standard OT, two key exchanges of which the receiver
-//! can finish one, a proof of timely decryption that adds a message); the paper calls the original UC-secure, and what
-//! is here is declared weaker than that, for the reason below. e'_S is drawn per slot and hashes bind the [`Run`], as in
-//! [`roted`](super::roted).
+//! Built from ROTed's account in words, which has no figure (section 4: standard OT, two key exchanges of
+//! which the receiver can finish one, a proof of timely decryption that adds a message); the paper calls the
+//! original UC-secure, and what is here is declared weaker than that, for the reason below. e'_S is drawn per
+//! slot and hashes bind the [`Run`], as in [`roted`](super::roted).
 //!
-//! **The proof of timely decryption.** With ρ_i = H(i, sk_i) and y_i = H(i, ρ_i), where i is the slot and each hash binds the OT's number
-//! as well, the sender's second message holds the challenge y_0 ⊕ y_1 of each OT and a proof: H(H(y_0 of all OTs)). The
-//! receiver computes y_0 = y_c ⊕ c·(y_0 ⊕ y_1) whatever its c, *checks the proof*, and only then sends the response
-//! H(y_0 of all OTs), which the sender has already. So the response tells the sender nothing; all that the sender learns is
-//! whether the receiver went on. As the slot and the OT's number stand in every hash, no two images coincide, and the receiver
-//! refuses a challenge of zero, or one twice, on sight.
+//! **The proof of timely decryption.** With ρ_i = H(i, sk_i) and y_i = H(i, ρ_i), where i is the slot and
+//! each hash binds the OT's number as well, the sender's second message holds the challenge y_0 ⊕ y_1 of each
+//! OT and a proof: H(H(y_0 of all OTs)). The receiver computes y_0 = y_c ⊕ c·(y_0 ⊕ y_1) whatever its c,
+//! *checks the proof*, and only then sends the response H(y_0 of all OTs), which the sender has already. So
+//! the response tells the sender nothing; all that the sender learns is whether the receiver went on. As the
+//! slot and the OT's number stand in every hash, no two images coincide, and the receiver refuses a challenge
+//! of zero, or one twice, on sight.
 //!
-//! **What a malicious sender can do.** If it spoils a slot, or sends another challenge than y_0 ⊕ y_1, the receiver's y_0 depends on its bit, and the
-//! proof holds for one value at most: the sender guesses the bits of those OTs, all of them right with probability 2^-k
-//! for k OTs, and otherwise the run ends with nothing sent. (By the noise of the exchange a slot may also be right with a
-//! probability that the sender sets; that is a guess made with that probability.) The bits that it guesses
-//! are masks: the receiver runs the exchange with random bits c and sends choice ⊕ c with its response. So a guess that was wrong tells nothing
-//! of a choice; one that was right tells that choice, undetected. Every view of every other bit is the same. This is what remains of
-//! any proof of decryption, since the receiver cannot test the slot that it must not open; to share each choice
-//! among ρ OTs would take it away for ρ times the cost. [`Roted`](super::roted::Roted) has no such step and costs no more.
+//! **What a malicious sender can do.** If it spoils a slot, or sends another challenge than y_0 ⊕ y_1, the
+//! receiver's y_0 depends on its bit, and the proof holds for one value at most: the sender guesses the bits
+//! of those OTs, all of them right with probability 2^-k for k OTs, and otherwise the run ends with nothing
+//! sent. (By the noise of the exchange a slot may also be right with a probability that the sender sets; that
+//! is a guess made with that probability.) The bits that it guesses are masks: the receiver runs the exchange
+//! with random bits c and sends choice ⊕ c with its response. So a guess that was wrong tells nothing of a
+//! choice; one that was right tells that choice, undetected. Every view of every other bit is the same. This
+//! is what remains of any proof of decryption, since the receiver cannot test the slot that it must not open;
+//! to share each choice among ρ OTs would take it away for ρ times the cost. [`Roted`](super::roted::Roted)
+//! has no such step and costs no more.
 //!
-//! Deviations: the encryptions of the proof are one-time pads. The original's order, in which the response comes first and the sender
-//! then opens H(ρ_0) and H(ρ_1), is not kept: it gives choice bits away (`bdgm19_cheats.rs` has the equation and the attack), and the
-//! openings show the receiver nothing that the proof does not.
+//! Deviations: the encryptions of the proof are one-time pads. The original's order, in which the response
+//! comes first and the sender then opens H(ρ_0) and H(ρ_1), is not kept: it gives choice bits away
+//! (`bdgm19_cheats.rs` has the equation and the attack), and the openings show the receiver nothing that the
+//! proof does not.
 
 use super::Run;
 use super::roted::{ParameterSet, fault, instance, with_set};
-use crate::{BaseOt, Error, Functionality, Result, Security};
+use crate::{BaseOt, Error, Extraction, Functionality, Result, Security};
 use subtle::ConstantTimeEq;
 use tacit_crypto::ring::{Poly, RandomBlocks, Vector, XofBlocks};
 use tacit_crypto::{BitVec, Block, Prg};
@@ -112,7 +117,8 @@ fn response_and_proof<const N: usize, const K: usize>(
     (response, proof)
 }
 
-/// Refuses challenges that only a cheat sends: honest ones are zero, or equal, with probability 2^-256 a pair.
+/// Refuses challenges that only a cheat sends: honest ones are zero, or equal, with probability 2^-256 a
+/// pair.
 fn check_challenges(answers: &[u8], len: usize) -> std::result::Result<(), tacit_roted::Error> {
     let mut challenges: Vec<&[u8]> = answers.chunks_exact(len).map(|a| &a[len - CHALLENGE..]).collect();
     challenges.sort_unstable();
@@ -174,7 +180,8 @@ impl<const N: usize, const K: usize> Receiver<N, K> {
         (Receiver { choices: Zeroizing::new(choices.to_vec()), masks, secrets, first }, message)
     }
 
-    /// Checks the second message and its proof, fills `out`, and gives the response with the bits that turn masks into choices.
+    /// Checks the second message and its proof, fills `out`, and gives the response with the bits that turn
+    /// masks into choices.
     ///
     /// When a check fails, `out` is untouched and nothing may be sent. `out` is as long as the batch.
     pub fn respond(
@@ -287,8 +294,8 @@ impl Sender {
         Ok((Sender { expected, messages }, message))
     }
 
-    /// Checks the response and fills `out`, which is untouched if the check fails; the bits behind the response say which pairs are
-    /// swapped. `out` is as long as the batch.
+    /// Checks the response and fills `out`, which is untouched if the check fails; the bits behind the
+    /// response say which pairs are swapped. `out` is as long as the batch.
     pub fn finish(
         self,
         response: &[u8],
@@ -377,6 +384,10 @@ impl BaseOt for Bdgm19 {
 
     fn functionality(&self) -> Functionality {
         Functionality::SelectiveFailure
+    }
+
+    fn extraction(&self) -> Extraction {
+        Extraction::Early
     }
 
     fn send(&self, channel: &mut Channel, prg: &mut Prg, out: &mut [[Block; 2]]) -> Result<()> {

@@ -1,6 +1,7 @@
-//! The best adversary we know against the receiver of BDGM19: it forges slots and challenges, tries every choice against the view,
-//! and opens what it can. It meets the protocol, and a model of the older one, in which the response came before the proof and no
-//! hash bound the slot: that gave a whole batch away unnoticed, so these tests can fail.
+//! The best adversary we know against the receiver of BDGM19: it forges slots and challenges, tries every
+//! choice against the view, and opens what it can. It meets the protocol, and a model of the older one, in
+//! which the response came before the proof and no hash bound the slot: that gave a whole batch away
+//! unnoticed, so these tests can fail.
 
 use super::*;
 use tacit_roted::set::MODULE;
@@ -285,7 +286,8 @@ fn random() -> XofBlocks {
     XofBlocks::from_prg(&mut Prg::from_os())
 }
 
-/// Runs `plan` once; gives the receiver's random bits, whether it went on, and what the adversary then holds possible of them.
+/// Runs `plan` once; gives the receiver's random bits, whether it went on, and what the adversary then holds
+/// possible of them.
 fn attack(plan: &Plan, [ours, theirs]: [&At; 2], choices: &[u8; OTS]) -> ([u8; OTS], bool, Vec<[u8; OTS]>) {
     let (mut a, mut b) = (random(), random());
     let (receiver, offer) = Receiver::offer(theirs, choices, &mut b);
@@ -341,7 +343,8 @@ fn the_best_adversary_learns_only_what_it_guesses() {
         }
         let rate = if plan.hopeless { 0.0 } else { 0.5f64.powi(plan.guessed.len() as i32) };
         for (choice, passed) in passed.iter().enumerate() {
-            // Six standard deviations. Being caught hangs on random bits, so it is as likely for either choice.
+            // Six standard deviations. Being caught hangs on random bits, so it is as likely for either
+            // choice.
             let (mean, spread) = (200.0 * rate, (200.0 * rate * (1.0 - rate)).sqrt());
             let name = plan.name;
             assert!(
@@ -352,7 +355,8 @@ fn the_best_adversary_learns_only_what_it_guesses() {
     }
 }
 
-/// Whether the older receiver accepts the best openings that the adversary has, once it holds `bits` for true.
+/// Whether the older receiver accepts the best openings that the adversary has, once it holds `bits` for
+/// true.
 fn opens(
     old: &Old<'_>,
     (first, forged, challenges): (&Digest, &[Forged], &[Digest]),
