@@ -195,10 +195,12 @@ struct Audit {
     received: blake3::Hasher,
 }
 
-/// A hash of what passed during some steps of a protocol, for Fiat–Shamir: what later challenges have to bind.
+/// A hash of what passed during some steps of a protocol, for Fiat–Shamir: what later challenges have to
+/// bind.
 ///
-/// Each direction is hashed by itself. So both ends get the same digest when their steps send and receive the same, whatever
-/// order the directions interleave in, and however the steps are cut. Recordings may stand within each other.
+/// Each direction is hashed by itself. So both ends get the same digest when their steps send and receive the
+/// same, whatever order the directions interleave in, and however the steps are cut. Recordings may stand
+/// within each other.
 pub struct Recording {
     party: Party,
     passed: Audit,

@@ -1,5 +1,5 @@
-//! KOS by Fiat–Shamir binds what its seeds were made by: one bit of the base OTs that the two sides saw differently, or of what a
-//! caller binds, and the check fails, although the seeds themselves are right.
+//! KOS by Fiat–Shamir binds what its seeds were made by: one bit of the base OTs that the two sides saw
+//! differently, or of what a caller binds, and the check fails, although the seeds themselves are right.
 
 mod common;
 
@@ -105,7 +105,8 @@ impl Link for Flip {
     }
 }
 
-/// 1,000 correlations of a sender and a receiver made so, with a bit of each side's first words changed; the sender's result.
+/// 1,000 correlations of a sender and a receiver made so, with a bit of each side's first words changed; the
+/// sender's result.
 fn extended(
     flips: [Option<usize>; 2],
     sender: impl FnOnce(&mut Channel) -> Result<KosSender> + Send,

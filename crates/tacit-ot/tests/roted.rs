@@ -244,7 +244,8 @@ fn stream() -> XofBlocks {
 
 #[test]
 fn bdgm19_catches_a_receiver_without_an_answer() {
-    // A receiver that cannot finish either exchange has to guess the response; the bits behind it do not matter.
+    // A receiver that cannot finish either exchange has to guess the response; the bits behind it do not
+    // matter.
     let (ours, mut a) = (bdgm(Role::Sender), stream());
     for attempt in 0..100u8 {
         let (_, first) = bdgm19::Receiver::offer(&bdgm(Role::Receiver), &[0, 1], &mut stream());

@@ -459,9 +459,9 @@ struct GarblerStart<'f> {
     circuits: Circuits<'f>,
 }
 
-/// What determines the seeds of the reversed extension, once P1 has fixed its salt: the correlated OTs by what `passed` for
-/// them, which holds P2's fresh randomness, and both `salts`; the `corrections` of P2's came after P1's part of those OTs was
-/// done.
+/// What determines the seeds of the reversed extension, once P1 has fixed its salt: the correlated OTs by
+/// what `passed` for them, which holds P2's fresh randomness, and both `salts`; the `corrections` of P2's
+/// came after P1's part of those OTs was done.
 fn reversed_seeds(terms: &Terms<'_>, salts: [Block; 2], passed: &Recording, corrections: &BitVec) -> Digest {
     let mut transcript = Transcript::new("tacit wmk17 reversed seeds v1");
     transcript.append("terms", terms.oracle.key());

@@ -16,12 +16,13 @@
 //!   so far, and R sends U and its answer in one message. R can then try many U before it sends one: q trials find two
 //!   columns that hash alike with probability q·2^-128 a pair, while guesses of Δ stay one a run. A batch is one tile,
 //!   because S cannot hash columns before it has all of U: 4,080 bytes for 8,064 OTs. For few OTs over a slow link.
-//! - What χ binds begins with the seeds. If it did not, R could fix U, learn χ, and only then choose seeds: a column that
-//!   encodes PRG(k_0) ⊕ PRG(k_1) ⊕ u hashes as R likes after 2^64 trials of each seed, since the hash is linear. So
-//!   the history takes in both directions of the base OTs ([`Recording`]), whose messages determine the seeds, or of the
-//!   random OTs ([`KosSender::from_rot`]). Seeds made elsewhere come with a binding, 32 bytes that both sides know and that
-//!   hash whatever determined them ([`KosSender::from_seeds`] says what that is). It is public; it must not be the seeds' own
-//!   hash, which would tell a side whether a guess of the other's seeds is right.
+//! - What χ binds begins with the seeds. If it did not, R could fix U, learn χ, and only then choose seeds: a
+//!   column that encodes PRG(k_0) ⊕ PRG(k_1) ⊕ u hashes as R likes after 2^64 trials of each seed, since the
+//!   hash is linear. So the history takes in both directions of the base OTs ([`Recording`]), whose messages
+//!   determine the seeds, or of the random OTs ([`KosSender::from_rot`]). Seeds made elsewhere come with a
+//!   binding, 32 bytes that both sides know and that hash whatever determined them ([`KosSender::from_seeds`]
+//!   says what that is). It is public; it must not be the seeds' own hash, which would tell a side whether a
+//!   guess of the other's seeds is right.
 //! - Rounds: three messages for any n. Bytes: 15.875 an OT, and for each batch 2,032 for the sacrificed OTs, 16 for χ and
 //!   2,048 for the answer.
 //! - Deviation: Δ_0 = 1 always and t_0 = r, so that column 0 does not travel (see `iknp.rs`). In the check, column 0 reads
@@ -73,7 +74,8 @@ pub fn bytes_by_hash(n: usize) -> u64 {
     (History::batches(n).map(of).sum::<usize>() * size_of::<Block>()) as u64
 }
 
-/// 32 bytes that both sides know and that hash what determined the seeds of an extension; see [`KosSender::from_seeds`].
+/// 32 bytes that both sides know and that hash what determined the seeds of an extension; see
+/// [`KosSender::from_seeds`].
 pub type Binding = [u8; 32];
 
 /// The binding of seeds that come of `parts` in the way named by `label`.
@@ -211,8 +213,8 @@ impl KosSender {
         }))
     }
 
-    /// Sets up from malicious random OT; its random choices become Δ. `before` hashes what passed when `rot` was set up, as far
-    /// as it bears on its messages; what passes now is added to it.
+    /// Sets up from malicious random OT; its random choices become Δ. `before` hashes what passed when `rot`
+    /// was set up, as far as it bears on its messages; what passes now is added to it.
     pub fn from_rot(
         channel: &mut Channel,
         rot: &mut dyn RotReceiver,
@@ -227,9 +229,10 @@ impl KosSender {
 
     /// Sets up from malicious random OTs made before, [`SEEDS`] of them, with random choices.
     ///
-    /// `made` must hash the public messages, of both sides, that determine the seeds: those of the OTs, and whatever went into
-    /// a hash that was put over them, as salts. If the receiver of the extension could still change its seeds once `made` is
-    /// fixed, the check of [`by_hash`](Self::by_hash) would not hold it. Both sides give the same.
+    /// `made` must hash the public messages, of both sides, that determine the seeds: those of the OTs, and
+    /// whatever went into a hash that was put over them, as salts. If the receiver of the extension could
+    /// still change its seeds once `made` is fixed, the check of [`by_hash`](Self::by_hash) would not hold
+    /// it. Both sides give the same.
     pub fn from_seeds(choices: &BitVec, seeds: &[Block], made: &Binding, prg: &mut Prg) -> Result<Self> {
         require_seeds(seeds.len().min(choices.len()))?;
         let cote = CoteSender::new(delta_from(choices), seeds);
@@ -241,8 +244,8 @@ impl KosSender {
         KosSender { cote, prg, spent, weights: Vec::new(), hashes, binding, history: None }
     }
 
-    /// From now on χ is a hash of what was sent, from the base OTs on, and an extension is one message; the receiver
-    /// does likewise.
+    /// From now on χ is a hash of what was sent, from the base OTs on, and an extension is one message; the
+    /// receiver does likewise.
     pub fn by_hash(self, channel: &mut Channel) -> Self {
         self.with_history(History::new(channel, true))
     }
@@ -435,7 +438,8 @@ impl KosReceiver {
         Ok(Self::with(CoteReceiver::new(&seeds), prg.fork(), Spent::default(), binding))
     }
 
-    /// Sets up from malicious random OTs made before, [`SEEDS`] of them; `made` as for [`KosSender::from_seeds`].
+    /// Sets up from malicious random OTs made before, [`SEEDS`] of them; `made` as for
+    /// [`KosSender::from_seeds`].
     pub fn from_seeds(seeds: &[[Block; 2]], made: &Binding, prg: &mut Prg) -> Result<Self> {
         require_seeds(seeds.len())?;
         Ok(Self::with(CoteReceiver::new(seeds), prg.fork(), Spent::default(), binding("given", &[made])))
@@ -454,8 +458,8 @@ impl KosReceiver {
         }
     }
 
-    /// From now on χ is a hash of what was sent, from the base OTs on, and an extension is one message; the sender
-    /// does likewise.
+    /// From now on χ is a hash of what was sent, from the base OTs on, and an extension is one message; the
+    /// sender does likewise.
     pub fn by_hash(self, channel: &mut Channel) -> Self {
         self.with_history(History::new(channel, false))
     }
