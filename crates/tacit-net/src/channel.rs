@@ -188,11 +188,44 @@ impl Progress {
     }
 }
 
-/// Hashes of what passed; see [`Channel::audit`].
+/// Hashes of what passed; see [`Channel::audit`] and [`Recording`].
 #[derive(Default)]
 struct Audit {
     sent: blake3::Hasher,
     received: blake3::Hasher,
+}
+
+/// A hash of what passed during some steps of a protocol, for Fiat–Shamir: what later challenges have to
+/// bind.
+///
+/// Each direction is hashed by itself. So both ends get the same digest when their steps send and receive the
+/// same, whatever order the directions interleave in, and however the steps are cut. Recordings may stand
+/// within each other.
+pub struct Recording {
+    party: Party,
+    passed: Audit,
+}
+
+impl Recording {
+    /// An empty recording of `channel`; [`Channel::record`] adds to it.
+    pub fn new(channel: &Channel) -> Self {
+        Recording { party: channel.party, passed: Audit::default() }
+    }
+
+    /// The digest of both directions.
+    pub fn digest(&self) -> [u8; blake3::OUT_LEN] {
+        let Audit { sent, received } = &self.passed;
+        let directions = match self.party {
+            Party::First => [sent, received],
+            Party::Second => [received, sent],
+        };
+        let mut both = blake3::Hasher::new_derive_key("tacit 2026 recording v1");
+        for direction in directions {
+            both.update(&direction.count().to_le_bytes());
+            both.update(direction.finalize().as_bytes());
+        }
+        *both.finalize().as_bytes()
+    }
 }
 
 /// One ordered, reliable connection to the peer.
@@ -217,6 +250,8 @@ pub struct Channel {
     last: Option<Direction>,
     instances: u64,
     audit: Option<Box<Audit>>,
+    /// The steps under way that are recorded, each within the one before.
+    recordings: Vec<Audit>,
 }
 
 impl Channel {
@@ -244,6 +279,7 @@ impl Channel {
             last: None,
             instances: 0,
             audit: None,
+            recordings: Vec::new(),
         }
     }
 
@@ -291,6 +327,14 @@ impl Channel {
         if self.recv_u64()? == CONTENT { Ok(()) } else { damaged }
     }
 
+    /// Runs `step` and adds to `recording` all that it sends and receives.
+    pub fn record<T>(&mut self, recording: &mut Recording, step: impl FnOnce(&mut Self) -> T) -> T {
+        self.recordings.push(std::mem::take(&mut recording.passed));
+        let result = step(self);
+        recording.passed = self.recordings.pop().unwrap_or_default();
+        result
+    }
+
     /// What passed so far; bytes that still wait in a buffer count as sent.
     pub fn stats(&self) -> Stats {
         let mut stats = self.stats;
@@ -313,7 +357,7 @@ impl Channel {
 
     /// Sends bytes whose number the peer knows.
     pub fn send(&mut self, bytes: &[u8]) -> Result<()> {
-        if let Some(audit) = &mut self.audit {
+        for audit in self.audit.as_deref_mut().into_iter().chain(&mut self.recordings) {
             audit.sent.update(bytes);
         }
         if self.last != Some(Direction::Sent) {
@@ -342,7 +386,7 @@ impl Channel {
             self.stats.messages_received += 1;
         }
         self.guarded(|channel| channel.fill(out))?;
-        if let Some(audit) = &mut self.audit {
+        for audit in self.audit.as_deref_mut().into_iter().chain(&mut self.recordings) {
             audit.received.update(out);
         }
         Ok(())

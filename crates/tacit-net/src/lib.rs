@@ -27,7 +27,7 @@ pub mod tcp;
 pub mod testing;
 mod tls;
 
-pub use channel::{Channel, Limits, MAX_FRAME, Party, SessionId, Stats};
+pub use channel::{Channel, Limits, MAX_FRAME, Party, Recording, SessionId, Stats};
 pub use emulate::LinkModel;
 pub use error::{Error, Fault, Result};
 pub use handshake::{Agreement, WIRE_VERSION};

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use std::time::Duration;
-use tacit_net::{Error, Limits, LinkModel, SessionId, memory};
+use tacit_net::{Error, Limits, LinkModel, Recording, SessionId, memory};
 
 fn pattern(length: usize, seed: u8) -> Vec<u8> {
     (0..length).map(|i| (i as u8).wrapping_mul(31).wrapping_add(seed).wrapping_add((i >> 8) as u8)).collect()
@@ -133,6 +133,59 @@ fn what_has_come_is_seen_without_waiting() {
             channel.send(&vec![3; 300_000]).unwrap();
         },
     );
+}
+
+/// The digests that two ends get of a step in which the first sends `out` and the second `back`, cut as they
+/// like, with words before, between and after that are not recorded.
+fn recordings(out: &'static [u8], back: &'static [u8]) -> [[u8; 32]; 2] {
+    let (a, b) = memory::run(
+        |channel| {
+            channel.send(b"before").unwrap();
+            let mut recording = Recording::new(channel);
+            channel.record(&mut recording, |channel| channel.send(out)).unwrap();
+            channel.send(b"between").unwrap();
+            let mut theirs = vec![0; back.len()];
+            channel.record(&mut recording, |channel| channel.recv(&mut theirs)).unwrap();
+            channel.send(b"after").unwrap();
+            recording.digest()
+        },
+        |channel| {
+            let (mut recording, mut around) = (Recording::new(channel), Recording::new(channel));
+            channel.recv(&mut [0; 6]).unwrap();
+            let (early, late) = back.split_at(back.len() / 2);
+            channel.record(&mut recording, |channel| channel.send(early)).unwrap();
+            channel.record(&mut around, |channel| {
+                for _ in 0..out.len() {
+                    channel.record(&mut recording, |channel| channel.recv(&mut [0])).unwrap();
+                }
+                channel.recv(&mut [0; 7]).unwrap();
+                channel.record(&mut recording, |channel| channel.send(late)).unwrap();
+            });
+            channel.recv(&mut [0; 5]).unwrap();
+            assert!(around.digest() != recording.digest(), "what stands around has more in it");
+            recording.digest()
+        },
+    );
+    [a, b]
+}
+
+#[test]
+fn both_ends_record_the_same_and_nothing_else_hashes_alike() {
+    let said: [(&[u8], &[u8]); 7] = [
+        (b"abc", b"xyz"),
+        (b"abd", b"xyz"),
+        (b"abc", b"xyy"),
+        (b"xyz", b"abc"),
+        (b"abcx", b"yz"),
+        (b"", b"xyz"),
+        (b"", b""),
+    ];
+    let digests = said.map(|(out, back)| {
+        let [a, b] = recordings(out, back);
+        assert_eq!(a, b);
+        a
+    });
+    assert!((0..said.len()).all(|i| !digests[..i].contains(&digests[i])));
 }
 
 #[test]

@@ -67,9 +67,8 @@ fn bdgm<const N: usize, const K: usize>(set: &Set<N, K>) -> [f64; 3] {
         let [ours, theirs] = instances(set);
         let (receiver, m1) = bdgm19::Receiver::offer(&theirs, &bits, &mut b);
         let (sender, m2) = bdgm19::Sender::challenge(&ours, COUNT, &m1, &mut a).expect("honest");
-        let (receiver, response) = receiver.respond(&theirs, &m2, &mut b).expect("honest");
-        let openings = sender.finish(&response, &mut sent).expect("honest");
-        receiver.finish(&theirs, &openings, &mut received).expect("honest");
+        let m3 = receiver.respond(&theirs, &m2, &mut b, &mut received).expect("honest");
+        sender.finish(&m3, &mut sent).expect("honest");
         assert!((0..COUNT).all(|i| received[i] == sent[i][bits[i] as usize]));
     })
 }

@@ -131,7 +131,8 @@ const fn extension(
 /// The protocols of this crate.
 pub const PROTOCOLS: &[Declaration] = &[
     Declaration {
-        note: "a malicious sender may guess choice bits and is found out by the first wrong guess",
+        note: "for benchmarks; a malicious sender may guess choice bits, and the first wrong guess ends the run and \
+               tells it nothing",
         ..base("bdgm19", Malicious, &[ModuleLwe, RandomOracle])
     },
     Declaration {
@@ -145,7 +146,10 @@ pub const PROTOCOLS: &[Declaration] = &[
     base("mr19", Malicious, &[DiffieHellman, RandomOracle]),
     base("mrr21", Malicious, &[DiffieHellman, RandomOracle]),
     base("pvw08", Malicious, &[DiffieHellman, RandomOracle]),
-    base("roted", Malicious, &[ModuleLwe, RandomOracle]),
+    Declaration {
+        note: "a malicious receiver's choices are extracted late",
+        ..base("roted", Malicious, &[ModuleLwe, RandomOracle])
+    },
     extension("iknp", SemiHonest, &[IdealCipher]),
     extension("kos", Malicious, &[IdealCipher, RandomOracle]),
     extension("oos", Malicious, &[IdealCipher, RandomOracle]),

@@ -30,6 +30,21 @@ pub enum Functionality {
     Uniform,
 }
 
+/// Until when a malicious receiver's choice stays unknown to the simulator of a base OT's proof. What is
+/// built on a base OT may need it early; `docs/post-quantum.md` has each protocol here with the reason why it
+/// does not, or is refused.
+///
+/// In neither case can a receiver change its choice after its first message, or learn both messages.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Extraction {
+    /// Known before the sender outputs anything.
+    Early,
+    /// Known only when the receiver asks the random oracle for its message, which may be after everything
+    /// else.
+    Late,
+}
+
 /// What is left of a batch of base OTs when this side has sent all that it has to send: it receives, and gives the messages.
 pub type Rest<T> = Box<dyn FnOnce(&mut Channel) -> Result<Zeroizing<Vec<T>>> + Send>;
 
@@ -44,6 +59,10 @@ pub trait BaseOt {
     /// What a malicious party can make of the messages.
     fn functionality(&self) -> Functionality {
         Functionality::Endemic
+    }
+    /// When a malicious receiver's choice is extracted; late, unless the protocol's proof says otherwise.
+    fn extraction(&self) -> Extraction {
+        Extraction::Late
     }
     /// Sends: fills `out` with pairs of random messages.
     fn send(&self, channel: &mut Channel, prg: &mut Prg, out: &mut [[Block; 2]]) -> Result<()>;

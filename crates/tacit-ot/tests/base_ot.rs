@@ -3,7 +3,7 @@
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::memory;
 use tacit_ot::base::rot_from_ot;
-use tacit_ot::{Error, RotReceiver, RotSender, Security, base};
+use tacit_ot::{Error, Extraction, RotReceiver, RotSender, Security, base};
 
 const SIZES: [usize; 7] = [0, 1, 2, 127, 128, 129, 768];
 
@@ -128,7 +128,7 @@ fn random_ot_from_standard_ot_is_correct_and_fresh() {
         // 258 fair bits: eight standard deviations either side.
         assert!((65..=193).contains(&ones), "{name}: {ones} ones");
     }
-    for name in [base::co15::NAME, base::csw20::NAME, base::bdgm19::NAME] {
+    for name in [base::co15::NAME, base::csw20::NAME, base::bdgm19::NAME, base::roted::NAME] {
         let ot = || base::by_name(name).unwrap();
         let refused = rot_from_ot::Sender::new(ot(), Security::Malicious, Prg::from_os());
         assert!(matches!(refused.err(), Some(Error::Usage { .. })), "{name}");
@@ -163,4 +163,20 @@ fn rot_from_ot_catches_a_receiver_that_opens_other_strings() {
         assert!(matches!(result, Err(Error::Cheated { .. })));
         assert!(out.as_flattened().iter().all(|b| *b == Block::ZERO));
     }
+}
+
+#[test]
+fn what_extracts_late_is_named_and_refused_where_the_bit_is_needed_early() {
+    for name in base::NAMES {
+        let ot = base::by_name(name).unwrap();
+        let late = [base::co15::NAME, base::roted::NAME].contains(&name);
+        assert_eq!(ot.extraction() == Extraction::Late, late, "{name}");
+    }
+    // ROTed is malicious and composable; late extraction is the one reason.
+    let roted = || base::by_name(base::roted::NAME).unwrap();
+    let refused = rot_from_ot::Sender::new(roted(), Security::Malicious, Prg::from_os()).err().unwrap();
+    assert!(refused.to_string().contains("early"), "{refused}");
+    let refused = rot_from_ot::Receiver::new(roted(), Security::Malicious, Prg::from_os()).err().unwrap();
+    assert!(refused.to_string().contains("early"), "{refused}");
+    rot_from_ot::Sender::new(roted(), Security::SemiHonest, Prg::from_os()).unwrap();
 }

@@ -140,11 +140,11 @@ fn setups() {
     let (mut sender, mut receiver) = run(
         |channel| {
             let first = KosReceiver::setup(channel, &*base::default(), &mut prg(2))?;
-            KosSender::from_rot(channel, &mut CotToRot::new(first), &mut prg(4))
+            KosSender::from_rot(channel, &mut CotToRot::new(first), &[0; 32], &mut prg(4))
         },
         |channel| {
             let first = KosSender::setup(channel, &*base::default(), &mut prg(5))?;
-            KosReceiver::from_rot(channel, &mut CotToRot::new(first), &mut prg(7))
+            KosReceiver::from_rot(channel, &mut CotToRot::new(first), &[0; 32], &mut prg(7))
         },
     );
     let (v, w) = run(

@@ -6,7 +6,7 @@ mod common;
 use common::{Dealer, prg};
 use std::sync::Arc;
 use tacit_crypto::{BitVec, Block, KAPPA, Prg, gf128, transcript::Transcript};
-use tacit_net::{Channel, memory};
+use tacit_net::{Channel, Recording, memory};
 use tacit_ot::convert::CotToRot;
 use tacit_ot::extension::code::{LinearCode, MatrixCode};
 use tacit_ot::extension::{IknpSender, KosReceiver, KosSender, OosSender};
@@ -80,10 +80,17 @@ fn asked(channel: &mut Channel, _: &[Block]) -> Result<Block> {
 /// way.
 fn kos_run(seed: u128, wrong: &[Wrong], by_hash: bool) -> bool {
     let (mut a, mut b) = memory::pair();
-    let mut history = Transcript::new("tacit kos v1");
+    // Nothing passes for the dealer's OTs.
+    let mut made = Transcript::new("tacit kos seeds v1");
+    made.append("base", b"dealer");
+    made.append("base", &Recording::new(&b).digest());
+    let mut seeds_binding = [0; 32];
+    made.challenge_bytes("binding", &mut seeds_binding);
+    let mut history = Transcript::new("tacit kos v2");
     history.append("session", &b.session_id().0);
     history.append_u64("instance", 0);
     history.append_u64("first party sends", 1);
+    history.append("seeds", &seeds_binding);
     history.append_u64("stream", 1);
     let challenge = |channel: &mut Channel, u: &[Block]| {
         if !by_hash {

@@ -50,6 +50,11 @@ fn wire_and_outputs_are_as_recorded() {
     lines += &cot_line("kos-cot 1", 1, sender, receiver);
     let (sender, receiver) = kos();
     lines += &cot_line("kos-cot 400000", 400_000, sender, receiver);
+    let (sender, receiver) = common::run(
+        |channel| KosSender::begin_by_hash(channel, &Dealer(1), &mut prg(2))?(channel),
+        |channel| KosReceiver::begin_by_hash(channel, &Dealer(1), &mut prg(3))?(channel),
+    );
+    lines += &cot_line("kos-cot-by-hash 9000", 9000, sender, receiver);
     let (mut sender, mut receiver) = kos();
     lines += &cot_line("kos-cot-fork 300", 300, sender.fork(), receiver.fork());
     let (sender, receiver) = kos();

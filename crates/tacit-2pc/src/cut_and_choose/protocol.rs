@@ -17,7 +17,7 @@ use tacit_crypto::group::{Encoding, POINT_BYTES, Points};
 use tacit_crypto::hash::Mitccrh;
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{BitVec, Block, KAPPA, Prg};
-use tacit_net::{Channel, Party};
+use tacit_net::{Channel, Party, Recording};
 use tacit_ot::extension::kos::{KosReceiver, KosSender, SEEDS, Setup};
 use tacit_ot::{BaseOt, CotReceiver, CotSender};
 use zeroize::{Zeroize, Zeroizing};
@@ -421,7 +421,8 @@ impl<C: CotSender> Garbler<C> {
         };
         circuits.make_ahead(channel, terms, AHEAD, script)?;
         let mut cots = zeros(SEEDS + total + terms.matrix.encoded());
-        cot.extend(channel, &mut cots)?;
+        let mut passed = Recording::new(channel);
+        channel.record(&mut passed, |channel| cot.extend(channel, &mut cots))?;
         let corrections = recv_bits(channel, total)?;
         let asked = recv_bits(channel, asked)?;
         let mut pads = Zeroizing::new(vec![[Block::ZERO; 2]; cots.len()]);
@@ -430,7 +431,8 @@ impl<C: CotSender> Garbler<C> {
         let encoded = Zeroizing::new(pads.split_off(SEEDS + total));
         channel.send_block(own_salt)?;
         let (reversed, pads) = pads.split_at_mut(SEEDS);
-        let mut reverse = KosReceiver::from_seeds(reversed, prg)?.by_hash(channel);
+        let made = reversed_seeds(terms, [salt, own_salt], &passed, &corrections);
+        let mut reverse = KosReceiver::from_seeds(reversed, &made, prg)?.by_hash(channel);
         let mut rows = zeros(terms.committed() + OPENING_CHECKS);
         reverse.extend(channel, &mut rows)?;
         // Step 1: key_j for choice 1, an evaluation copy, and seed_j for choice 0.
@@ -455,6 +457,20 @@ struct GarblerStart<'f> {
     /// The zero-labels of P2's encoded input.
     labels: Blocks,
     circuits: Circuits<'f>,
+}
+
+/// What determines the seeds of the reversed extension, once P1 has fixed its salt: the correlated OTs by
+/// what `passed` for them, which holds P2's fresh randomness, and both `salts`; the `corrections` of P2's
+/// came after P1's part of those OTs was done.
+fn reversed_seeds(terms: &Terms<'_>, salts: [Block; 2], passed: &Recording, corrections: &BitVec) -> Digest {
+    let mut transcript = Transcript::new("tacit wmk17 reversed seeds v1");
+    transcript.append("terms", terms.oracle.key());
+    transcript.append("correlated OTs", &passed.digest());
+    transcript.append_blocks("salts of P2 and P1", &salts);
+    transcript.append("corrections", corrections.as_bytes());
+    let mut out = [0; 32];
+    transcript.challenge_bytes("seeds", &mut out);
+    out
 }
 
 /// A value that a failed run leaves spent begins another.
@@ -1128,7 +1144,8 @@ impl<C: CotReceiver> Evaluator<C> {
             announced.confirm(channel)?;
         }
         let mut pads = zeros(SEEDS + total + m);
-        cot.extend(channel, &mut pads)?;
+        let mut passed = Recording::new(channel);
+        channel.record(&mut passed, |channel| cot.extend(channel, &mut pads))?;
         let choices = BitVec::from_lsbs(&pads);
         let choices = |from: usize, n: usize| {
             let mut out = BitVec::zeros(n);
@@ -1150,7 +1167,9 @@ impl<C: CotReceiver> Evaluator<C> {
         let own_salt = channel.recv_block()?;
         let cots = pads.clone();
         Mitccrh::new(terms.oracle.start(Start::Pads, own_salt)).cot_to_rot_receiver(0, &cots, &mut pads);
-        let mut reverse = KosSender::from_seeds(&choices(0, SEEDS), &pads[..SEEDS], prg)?.by_hash(channel);
+        let made = reversed_seeds(terms, [salt, own_salt], &passed, &corrections);
+        let mut reverse =
+            KosSender::from_seeds(&choices(0, SEEDS), &pads[..SEEDS], &made, prg)?.by_hash(channel);
         let mut rows = zeros(terms.committed() + OPENING_CHECKS);
         reverse.extend(channel, &mut rows)?;
         let mut sealed = vec![[Block::ZERO; 2]; total];

@@ -11,7 +11,7 @@
 //! 80 with random choices. Seed, response and proof have 2κ bits.
 
 use super::{Oracle, Run};
-use crate::{BaseOt, Functionality, Result, Security};
+use crate::{BaseOt, Extraction, Functionality, Result, Security};
 use subtle::ConstantTimeEq;
 use tacit_crypto::group::{POINT_BYTES, Points, Scalars, Table};
 use tacit_crypto::{BitVec, Block, Prg};
@@ -194,6 +194,10 @@ impl BaseOt for Csw20 {
 
     fn functionality(&self) -> Functionality {
         Functionality::SelectiveFailure
+    }
+
+    fn extraction(&self) -> Extraction {
+        Extraction::Early
     }
 
     fn send(&self, channel: &mut Channel, prg: &mut Prg, out: &mut [[Block; 2]]) -> Result<()> {

@@ -40,9 +40,12 @@ use zeroize::{Zeroize, Zeroizing};
 /// The protocol used where nothing else is asked for: malicious security, one round.
 pub const DEFAULT: &str = mrr21::NAME;
 
-/// The protocols' short names, as [`by_name`] and the command line know them.
+/// The protocols' short names, as [`by_name`] and `tacit bench` know them.
 pub const NAMES: [&str; 7] =
     [bdgm19::NAME, co15::NAME, csw20::NAME, mr19::NAME, mrr21::NAME, pvw08::NAME, roted::NAME];
+
+/// Those of [`NAMES`] that are for benchmarks alone; no session takes them.
+pub const FOR_BENCHMARKS: [&str; 1] = [bdgm19::NAME];
 
 /// The protocol of that short name, `None` for a name that is none of [`NAMES`].
 pub fn by_name(name: &str) -> Option<Box<dyn BaseOt + Send + Sync>> {

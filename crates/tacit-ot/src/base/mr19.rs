@@ -9,7 +9,7 @@
 //! pads bind both messages (2021/682 shows that without such tags the reuse is unsafe); the identity is refused.
 
 use super::{Oracle, Run, crossing};
-use crate::{BaseOt, Error, Rest, Result, Security};
+use crate::{BaseOt, Error, Extraction, Rest, Result, Security};
 use subtle::{Choice, ConditionallySelectable};
 use tacit_crypto::group::{Encoding, POINT_BYTES, Points, Scalars, Table, UNIFORM_BYTES};
 use tacit_crypto::{BitVec, Block, Prg};
@@ -127,6 +127,10 @@ impl BaseOt for Mr19 {
 
     fn security(&self) -> Security {
         Security::Malicious
+    }
+
+    fn extraction(&self) -> Extraction {
+        Extraction::Early
     }
 
     fn send(&self, channel: &mut Channel, prg: &mut Prg, out: &mut [[Block; 2]]) -> Result<()> {

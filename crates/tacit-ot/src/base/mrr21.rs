@@ -14,7 +14,7 @@
 //! the identity is refused as a group element, which an honest party sends with probability 2^-252.
 
 use super::{Oracle, Run, crossing};
-use crate::{BaseOt, Error, Rest, Result, Security};
+use crate::{BaseOt, Error, Extraction, Rest, Result, Security};
 use tacit_crypto::group::{Encoding, POINT_BYTES, Points, Scalars, Table, UNIFORM_BYTES};
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
@@ -162,6 +162,10 @@ impl BaseOt for Mrr21 {
 
     fn security(&self) -> Security {
         Security::Malicious
+    }
+
+    fn extraction(&self) -> Extraction {
+        Extraction::Early
     }
 
     fn send(&self, channel: &mut Channel, prg: &mut Prg, out: &mut [[Block; 2]]) -> Result<()> {

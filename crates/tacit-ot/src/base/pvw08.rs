@@ -11,7 +11,7 @@
 //! messages. Hashes bind the [`Run`], both messages, index and branch; the identity is refused.
 
 use super::Run;
-use crate::{BaseOt, Functionality, Result, Security};
+use crate::{BaseOt, Extraction, Functionality, Result, Security};
 use tacit_crypto::group::{POINT_BYTES, Points, Scalars, Table};
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
@@ -125,6 +125,10 @@ impl BaseOt for Pvw08 {
 
     fn functionality(&self) -> Functionality {
         Functionality::SenderChosen
+    }
+
+    fn extraction(&self) -> Extraction {
+        Extraction::Early
     }
 
     fn send(&self, channel: &mut Channel, prg: &mut Prg, out: &mut [[Block; 2]]) -> Result<()> {

@@ -1,17 +1,20 @@
 //! Uniform random OT from standard OT (ROTed, figure 2).
 //!
-//! Realises: random OT with uniform messages and uniform choice bits, whoever cheats. Security: malicious, universally
-//! composable, if the OT beneath is. ROTed says that the transform does not apply to random OTs of the endemic kind; it is
-//! therefore run on *standard* OT, which [`standard`] makes of them. Protocols that are not composable, or
-//! whose sender may guess choice bits, are refused, unless the peer is only semi-honest. Rounds: the standard OT's, with the commitment before it and the sender's bits
-//! in its last message, and one message more. Bytes: 64 and 32 an OT to the sender, 32 and 1/8 an OT to the receiver, beside the base OT.
+//! Realises: random OT with uniform messages and uniform choice bits, whoever cheats. Security: malicious,
+//! universally composable, if the OT beneath is. ROTed says that the transform does not apply to random OTs
+//! of the endemic kind; it is therefore run on *standard* OT, which [`standard`] makes of them. Protocols
+//! that are not composable, or whose sender may guess choice bits, or that extract the receiver's bit late
+//! ([`Extraction::Late`]), are refused, unless the peer is only semi-honest. Rounds: the standard OT's, with
+//! the commitment before it and the sender's bits in its last message, and one message more. Bytes: 64 and 32
+//! an OT to the sender, 32 and 1/8 an OT to the receiver, beside the base OT.
 //!
-//! What the proof needs: the receiver is bound to r before it sees anything of the sender's messages, so it biases none;
-//! the sender fixes its messages by the OT before r is opened; the choice bit b is fixed by the OT before the sender's c
-//! is known. Deviation: one commitment for the whole batch, since all of it is opened at once.
+//! What the proof needs: the receiver is bound to r before it sees anything of the sender's messages, so it
+//! biases none; the sender fixes its messages by the OT before r is opened; the choice bit b is fixed by the
+//! OT before the sender's c is known. The simulator has to know it there: it picks c such that b ⊕ c is the
+//! functionality's bit. Deviation: one commitment for the whole batch, since all of it is opened at once.
 
 use super::{Run, standard};
-use crate::{BaseOt, Error, Functionality, Result, RotReceiver, RotSender, Security};
+use crate::{BaseOt, Error, Extraction, Functionality, Result, RotReceiver, RotSender, Security};
 use tacit_crypto::commit::{Commitment, Opening, commit, verify};
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
@@ -26,10 +29,15 @@ const OPENING_BYTES: usize = 32;
 fn check(ot: &dyn BaseOt, security: Security) -> Result<()> {
     let composable =
         !matches!(ot.functionality(), Functionality::Standalone | Functionality::SelectiveFailure);
-    if security == Security::SemiHonest || composable && ot.security() == Security::Malicious {
+    if security == Security::SemiHonest {
         Ok(())
-    } else {
+    } else if !composable || ot.security() != Security::Malicious {
         Err(Error::Usage { protocol: NAME, what: "the transform needs a composable, malicious base OT" })
+    } else if ot.extraction() != Extraction::Early {
+        let what = "the transform needs a base OT that extracts the receiver's choice early: take mrr21";
+        Err(Error::Usage { protocol: NAME, what })
+    } else {
+        Ok(())
     }
 }
 

@@ -1,13 +1,16 @@
 //! ROTed over a channel: post-quantum base OT, and random OT with uniform bits.
 //!
-//! The protocol itself, figure 1 with its repair, stands in [`tacit_roted::roted`] as functions from message to
-//! message, because it also has to build without an operating system. Realises: random OT with uniform messages and, by
-//! [`Sender`] and [`Receiver`], uniform bits against the sender; as a [`BaseOt`] the receiver brings its bits. Security: malicious,
-//! universally composable, static corruption, in the random-oracle model. Assumptions: decisional module-RLWE. Rounds: three
-//! messages. Bytes with the default set: 1,248 and 32 an OT to the sender, 1,312 to the receiver, 96 a batch.
+//! The protocol itself, figure 1 with its repair, stands in [`tacit_roted::roted`] as functions from message
+//! to message, because it also has to build without an operating system. Realises: random OT with uniform
+//! messages and, by [`Sender`] and [`Receiver`], uniform bits against the sender; as a [`BaseOt`] the
+//! receiver brings its bits. Security: malicious, universally composable, static corruption, in the
+//! random-oracle model. A malicious receiver's choice is extracted late ([`Extraction::Late`]): the simulator
+//! learns which slot it can open only when it asks for the pad, though by its first message it can open one
+//! slot alone. Assumptions: decisional module-RLWE. Rounds: three messages. Bytes with the default set: 1,248
+//! and 32 an OT to the sender, 1,312 to the receiver, 96 a batch.
 
 use super::Run;
-use crate::{BaseOt, Error, Functionality, Result, RotReceiver, RotSender, Security};
+use crate::{BaseOt, Error, Extraction, Functionality, Result, RotReceiver, RotSender, Security};
 use tacit_crypto::ring::XofBlocks;
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
@@ -170,6 +173,10 @@ impl BaseOt for Roted {
 
     fn functionality(&self) -> Functionality {
         Functionality::Uniform
+    }
+
+    fn extraction(&self) -> Extraction {
+        Extraction::Late
     }
 
     fn send(&self, channel: &mut Channel, prg: &mut Prg, out: &mut [[Block; 2]]) -> Result<()> {

@@ -16,6 +16,13 @@
 //!   so far, and R sends U and its answer in one message. R can then try many U before it sends one: q trials find two
 //!   columns that hash alike with probability q·2^-128 a pair, while guesses of Δ stay one a run. A batch is one tile,
 //!   because S cannot hash columns before it has all of U: 4,080 bytes for 8,064 OTs. For few OTs over a slow link.
+//! - What χ binds begins with the seeds. If it did not, R could fix U, learn χ, and only then choose seeds: a
+//!   column that encodes PRG(k_0) ⊕ PRG(k_1) ⊕ u hashes as R likes after 2^64 trials of each seed, since the
+//!   hash is linear. So the history takes in both directions of the base OTs ([`Recording`]), whose messages
+//!   determine the seeds, or of the random OTs ([`KosSender::from_rot`]). Seeds made elsewhere come with a
+//!   binding, 32 bytes that both sides know and that hash whatever determined them ([`KosSender::from_seeds`]
+//!   says what that is). It is public; it must not be the seeds' own hash, which would tell a side whether a
+//!   guess of the other's seeds is right.
 //! - Rounds: three messages for any n. Bytes: 15.875 an OT, and for each batch 2,032 for the sacrificed OTs, 16 for χ and
 //!   2,048 for the answer.
 //! - Deviation: Δ_0 = 1 always and t_0 = r, so that column 0 does not travel (see `iknp.rs`). In the check, column 0 reads
@@ -36,7 +43,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tacit_crypto::{
     BitVec, Block, KAPPA, Prg, gf128::ColumnSums, transcript::Transcript, transpose::columns_to_rows,
 };
-use tacit_net::{Channel, Party};
+use tacit_net::{Channel, Party, Recording};
 use zeroize::{Zeroize, Zeroizing};
 
 /// Blocks of 128 OTs in a batch, the sacrificed one included.
@@ -67,6 +74,19 @@ pub fn bytes_by_hash(n: usize) -> u64 {
     (History::batches(n).map(of).sum::<usize>() * size_of::<Block>()) as u64
 }
 
+/// 32 bytes that both sides know and that hash what determined the seeds of an extension; see
+/// [`KosSender::from_seeds`].
+pub type Binding = [u8; 32];
+
+/// The binding of seeds that come of `parts` in the way named by `label`.
+fn binding(label: &str, parts: &[&[u8]]) -> Binding {
+    let mut transcript = Transcript::new("tacit kos seeds v1");
+    parts.iter().for_each(|part| transcript.append(label, part));
+    let mut out = [0; 32];
+    transcript.challenge_bytes("binding", &mut out);
+    out
+}
+
 /// All that passed so far, from which χ is drawn without a message.
 #[derive(Clone)]
 struct History(Transcript);
@@ -74,12 +94,23 @@ struct History(Transcript);
 impl History {
     /// A stream's, whose sender this side is or not.
     fn new(channel: &mut Channel, sender: bool) -> Self {
-        let mut transcript = Transcript::new("tacit kos v1");
+        let mut transcript = Transcript::new("tacit kos v2");
         transcript.append("session", &channel.session_id().0);
         transcript.append_u64("instance", channel.next_instance());
         let first_sends = (channel.party() == Party::First) == sender;
         transcript.append_u64("first party sends", first_sends.into());
         History(transcript)
+    }
+
+    /// Takes in what determined the seeds.
+    fn bind(mut self, seeds: &Binding) -> Self {
+        self.0.append("seeds", seeds);
+        self
+    }
+
+    /// Takes in the answer to the last challenge.
+    fn answered(&mut self, answer: &[Block]) {
+        self.0.append_blocks("answer", answer);
     }
 
     /// That of a stream forked from this one.
@@ -154,6 +185,7 @@ pub struct KosSender {
     weights: Vec<Block>,
     /// The columns' hashes of the batches that wait for an answer.
     hashes: Vec<Vec<Block>>,
+    binding: Binding,
     history: Option<History>,
 }
 
@@ -172,31 +204,48 @@ impl KosSender {
     /// Begins [`setup`](Self::setup), which the receiver begins likewise; see [`BaseOt::begin_receive`].
     pub fn begin(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Setup<Self>> {
         require_malicious(base, "kos")?;
-        let (delta, rest) = sender_seeds(channel, base, prg)?;
-        let (delta, prg) = (Zeroizing::new(delta), prg.fork());
+        let mut passed = Recording::new(channel);
+        let (delta, rest) = channel.record(&mut passed, |channel| sender_seeds(channel, base, prg))?;
+        let (delta, prg, name) = (Zeroizing::new(delta), prg.fork(), base.name());
         Ok(Box::new(move |channel| {
-            Ok(Self::with(CoteSender::new(*delta, &rest(channel)?), prg, Spent::default()))
+            let cote = CoteSender::new(*delta, &channel.record(&mut passed, rest)?);
+            Ok(Self::with(cote, prg, Spent::default(), binding("base", &[name.as_bytes(), &passed.digest()])))
         }))
     }
 
-    /// Sets up from malicious random OT; its random choices become Δ.
-    pub fn from_rot(channel: &mut Channel, rot: &mut dyn RotReceiver, prg: &mut Prg) -> Result<Self> {
-        let (delta, seeds) = sender_seeds_from_rot(channel, rot)?;
-        Ok(Self::with(CoteSender::new(delta, &seeds), prg.fork(), Spent::default()))
+    /// Sets up from malicious random OT; its random choices become Δ. `before` hashes what passed when `rot`
+    /// was set up, as far as it bears on its messages; what passes now is added to it.
+    pub fn from_rot(
+        channel: &mut Channel,
+        rot: &mut dyn RotReceiver,
+        before: &Binding,
+        prg: &mut Prg,
+    ) -> Result<Self> {
+        let mut passed = Recording::new(channel);
+        let (delta, seeds) = channel.record(&mut passed, |channel| sender_seeds_from_rot(channel, rot))?;
+        let binding = binding("random", &[before, &passed.digest()]);
+        Ok(Self::with(CoteSender::new(delta, &seeds), prg.fork(), Spent::default(), binding))
     }
 
     /// Sets up from malicious random OTs made before, [`SEEDS`] of them, with random choices.
-    pub fn from_seeds(choices: &BitVec, seeds: &[Block], prg: &mut Prg) -> Result<Self> {
+    ///
+    /// `made` must hash the public messages, of both sides, that determine the seeds: those of the OTs, and
+    /// whatever went into a hash that was put over them, as salts. If the receiver of the extension could
+    /// still change its seeds once `made` is fixed, the check of [`by_hash`](Self::by_hash) would not hold
+    /// it. Both sides give the same.
+    pub fn from_seeds(choices: &BitVec, seeds: &[Block], made: &Binding, prg: &mut Prg) -> Result<Self> {
         require_seeds(seeds.len().min(choices.len()))?;
-        Ok(Self::with(CoteSender::new(delta_from(choices), seeds), prg.fork(), Spent::default()))
+        let cote = CoteSender::new(delta_from(choices), seeds);
+        Ok(Self::with(cote, prg.fork(), Spent::default(), binding("given", &[made])))
     }
 
-    fn with(cote: CoteSender, prg: Prg, spent: Spent) -> Self {
+    fn with(cote: CoteSender, prg: Prg, spent: Spent, binding: Binding) -> Self {
         let hashes = vec![Vec::new(); WINDOW];
-        KosSender { cote, prg, spent, weights: Vec::new(), hashes, history: None }
+        KosSender { cote, prg, spent, weights: Vec::new(), hashes, binding, history: None }
     }
 
-    /// From now on χ is a hash of what was sent, and an extension is one message; the receiver does likewise.
+    /// From now on χ is a hash of what was sent, from the base OTs on, and an extension is one message; the
+    /// receiver does likewise.
     pub fn by_hash(self, channel: &mut Channel) -> Self {
         self.with_history(History::new(channel, true))
     }
@@ -208,7 +257,7 @@ impl KosSender {
     }
 
     fn with_history(mut self, history: History) -> Self {
-        self.history = Some(history);
+        self.history = Some(history.bind(&self.binding));
         self
     }
 
@@ -220,7 +269,7 @@ impl KosSender {
     /// An independent stream with the same Δ, for another channel; the receiver forks in step. When one stream
     /// fails, all are spent.
     pub fn fork(&mut self) -> Self {
-        let mut fork = Self::with(self.cote.fork(), self.prg.fork(), self.spent.clone());
+        let mut fork = Self::with(self.cote.fork(), self.prg.fork(), self.spent.clone(), self.binding);
         fork.history = self.history.as_mut().map(History::fork);
         fork
     }
@@ -253,7 +302,7 @@ impl KosSender {
             let mut sums = ColumnSums::new(KAPPA);
             self.cote.sum(&self.weights, &mut sums);
             self.hashes[0] = sums.finish();
-            self.verify(channel, 0)?;
+            history.answered(&self.verify(channel, 0)?);
             let here = (n - start).min(data * 128);
             self.cote.rows(rows.place(start, here));
             rows.done(start, here);
@@ -303,8 +352,8 @@ impl KosSender {
         Ok(())
     }
 
-    /// Fig. 10: checks t_i = q_i ⊕ Δ_i·x for every column.
-    fn verify(&mut self, channel: &mut Channel, batch: usize) -> Result<()> {
+    /// Fig. 10: checks t_i = q_i ⊕ Δ_i·x for every column; gives R's answer.
+    fn verify(&mut self, channel: &mut Channel, batch: usize) -> Result<[Block; KAPPA]> {
         let mut answer = [Block::ZERO; KAPPA];
         channel.recv_blocks(&mut answer)?;
         let hashes = &mut self.hashes[batch % WINDOW];
@@ -313,7 +362,7 @@ impl KosSender {
             .fold(Block::ZERO, |wrong, i| wrong | (answer[i] ^ hashes[i] ^ (x & Block::mask(delta.bit(i)))));
         hashes.zeroize();
         if wrong == Block::ZERO {
-            Ok(())
+            Ok(answer)
         } else {
             Err(Error::Cheated { protocol: "kos", what: "the receiver's columns do not agree" })
         }
@@ -354,6 +403,7 @@ pub struct KosReceiver {
     kept: Vec<Scratch>,
     /// From one kept column to the next.
     stride: usize,
+    binding: Binding,
     history: Option<History>,
 }
 
@@ -366,23 +416,36 @@ impl KosReceiver {
     /// Begins [`setup`](Self::setup), which the sender begins likewise; see [`BaseOt::begin_send`].
     pub fn begin(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Setup<Self>> {
         require_malicious(base, "kos")?;
-        let (rest, prg) = (receiver_seeds(channel, base, prg)?, prg.fork());
-        Ok(Box::new(move |channel| Ok(Self::with(CoteReceiver::new(&rest(channel)?), prg, Spent::default()))))
+        let mut passed = Recording::new(channel);
+        let rest = channel.record(&mut passed, |channel| receiver_seeds(channel, base, prg))?;
+        let (prg, name) = (prg.fork(), base.name());
+        Ok(Box::new(move |channel| {
+            let cote = CoteReceiver::new(&channel.record(&mut passed, rest)?);
+            Ok(Self::with(cote, prg, Spent::default(), binding("base", &[name.as_bytes(), &passed.digest()])))
+        }))
     }
 
-    /// Sets up from malicious random OT, in which this side sends.
-    pub fn from_rot(channel: &mut Channel, rot: &mut dyn RotSender, prg: &mut Prg) -> Result<Self> {
-        let seeds = receiver_seeds_from_rot(channel, rot)?;
-        Ok(Self::with(CoteReceiver::new(&seeds), prg.fork(), Spent::default()))
+    /// Sets up from malicious random OT, in which this side sends; `before` as for [`KosSender::from_rot`].
+    pub fn from_rot(
+        channel: &mut Channel,
+        rot: &mut dyn RotSender,
+        before: &Binding,
+        prg: &mut Prg,
+    ) -> Result<Self> {
+        let mut passed = Recording::new(channel);
+        let seeds = channel.record(&mut passed, |channel| receiver_seeds_from_rot(channel, rot))?;
+        let binding = binding("random", &[before, &passed.digest()]);
+        Ok(Self::with(CoteReceiver::new(&seeds), prg.fork(), Spent::default(), binding))
     }
 
-    /// Sets up from malicious random OTs made before, [`SEEDS`] of them.
-    pub fn from_seeds(seeds: &[[Block; 2]], prg: &mut Prg) -> Result<Self> {
+    /// Sets up from malicious random OTs made before, [`SEEDS`] of them; `made` as for
+    /// [`KosSender::from_seeds`].
+    pub fn from_seeds(seeds: &[[Block; 2]], made: &Binding, prg: &mut Prg) -> Result<Self> {
         require_seeds(seeds.len())?;
-        Ok(Self::with(CoteReceiver::new(seeds), prg.fork(), Spent::default()))
+        Ok(Self::with(CoteReceiver::new(seeds), prg.fork(), Spent::default(), binding("given", &[made])))
     }
 
-    fn with(cote: CoteReceiver, prg: Prg, spent: Spent) -> Self {
+    fn with(cote: CoteReceiver, prg: Prg, spent: Spent, binding: Binding) -> Self {
         KosReceiver {
             cote,
             prg,
@@ -390,11 +453,13 @@ impl KosReceiver {
             weights: Vec::new(),
             kept: Vec::new(),
             stride: stride_for(BATCH),
+            binding,
             history: None,
         }
     }
 
-    /// From now on χ is a hash of what was sent, and an extension is one message; the sender does likewise.
+    /// From now on χ is a hash of what was sent, from the base OTs on, and an extension is one message; the
+    /// sender does likewise.
     pub fn by_hash(self, channel: &mut Channel) -> Self {
         self.with_history(History::new(channel, false))
     }
@@ -406,14 +471,14 @@ impl KosReceiver {
     }
 
     fn with_history(mut self, history: History) -> Self {
-        self.history = Some(history);
+        self.history = Some(history.bind(&self.binding));
         self.stride = stride_for(TILE);
         self
     }
 
     /// An independent stream, for another channel; the sender forks in step.
     pub fn fork(&mut self) -> Self {
-        let mut fork = Self::with(self.cote.fork(), self.prg.fork(), self.spent.clone());
+        let mut fork = Self::with(self.cote.fork(), self.prg.fork(), self.spent.clone(), self.binding);
         fork.history = self.history.as_mut().map(History::fork);
         fork.stride = self.stride;
         fork
@@ -451,7 +516,7 @@ impl KosReceiver {
         for (start, data) in History::batches(n) {
             self.tile_batch(channel, choices, 0, data, start, n, rows)?;
             weights(history.challenge(self.cote.sent(data + 1)), data, &mut self.weights);
-            self.send_hashes(channel, 0)?;
+            history.answered(&self.send_hashes(channel, 0)?);
         }
         channel.flush()?;
         Ok(())
@@ -524,16 +589,16 @@ impl KosReceiver {
     /// Fig. 10: on χ, sends x and the hash t_i of every column.
     fn answer(&mut self, channel: &mut Channel, batch: usize, data: usize) -> Result<()> {
         weights(channel.recv_block()?, data, &mut self.weights);
-        self.send_hashes(channel, batch % WINDOW)
+        self.send_hashes(channel, batch % WINDOW).map(|_| ())
     }
 
-    fn send_hashes(&self, channel: &mut Channel, slot: usize) -> Result<()> {
+    fn send_hashes(&self, channel: &mut Channel, slot: usize) -> Result<Vec<Block>> {
         let t = &self.kept[slot];
         let mut sums = ColumnSums::new(KAPPA);
         sums.add(t, self.stride, &self.weights);
         let answer = sums.finish();
         channel.send_blocks(&answer)?;
-        Ok(())
+        Ok(answer)
     }
 }
 

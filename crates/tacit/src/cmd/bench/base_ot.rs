@@ -4,7 +4,7 @@ use super::{Common, Subject, measure::measure, record::check_memory};
 use crate::cli::Context;
 use tacit::crypto::{BitVec, Block, Prg};
 use tacit::net::Agreement;
-use tacit::ot::{RotReceiver, RotSender, base_ot};
+use tacit::ot::{RotReceiver, RotSender, bench_base_ot};
 use tacit::{Result, Security};
 use tacit_ot::base::rot_from_ot;
 
@@ -32,7 +32,7 @@ fn memory(count: u64) -> u64 {
 
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    let ot = || base_ot(Some(&args.protocol), Security::SemiHonest);
+    let ot = || bench_base_ot(Some(&args.protocol), Security::SemiHonest);
     let base = ot()?;
     let security = match args.uniform {
         true if rot_from_ot::Sender::new(ot()?, Security::Malicious, Prg::from_os()).is_ok() => {

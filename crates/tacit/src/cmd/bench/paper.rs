@@ -92,7 +92,7 @@ fn quick_divisor(words: &str) -> u64 {
 fn is_there(what: &str, protocol: &str) -> bool {
     match what {
         "ot" => tacit::ot::names().contains(&protocol),
-        "base-ot" => tacit::ot::base_ot(Some(protocol), tacit::Security::SemiHonest).is_ok(),
+        "base-ot" => tacit::ot::bench_base_ot(Some(protocol), tacit::Security::SemiHonest).is_ok(),
         _ => {
             let command = crate::Cli::command();
             let bench = command.find_subcommand("bench").and_then(|bench| bench.find_subcommand(what));

@@ -42,7 +42,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     }
     let security = args.security.into();
     super::record::check_memory("this benchmark", 2 * memory(args.count, args.security))?;
-    let base = ot::base_ot(args.base_ot.as_deref(), security)?;
+    let base = ot::bench_base_ot(args.base_ot.as_deref(), security)?;
     let subject = Subject {
         name: "psi",
         protocol: paxos::NAME.into(),
