@@ -54,7 +54,9 @@ mod tests {
 
     #[test]
     fn names_cannot_steer_what_shows_them() {
-        for hostile in ["\x1b[2J", "\r", "\n", "\u{9b}31m", "\u{202e}", "\u{2066}", "\u{200b}", "\u{2028}", "\0"] {
+        for hostile in
+            ["\x1b[2J", "\r", "\n", "\u{9b}31m", "\u{202e}", "\u{2066}", "\u{200b}", "\u{2028}", "\0"]
+        {
             let text = shown(&format!("a{hostile}b"));
             assert!(text.starts_with("a\\") && text.ends_with('b'), "{text:?}");
             assert!(text.chars().all(is_plain), "{text:?}");
@@ -66,7 +68,10 @@ mod tests {
     fn long_names_keep_both_ends() {
         let name = format!("/start/{}/end.csv", "x".repeat(100_000));
         let text = shown(&name);
-        assert!(text.starts_with("/start/xx") && text.ends_with("xx/end.csv") && text.contains('…'), "{text}");
+        assert!(
+            text.starts_with("/start/xx") && text.ends_with("xx/end.csv") && text.contains('…'),
+            "{text}"
+        );
         assert!(text.chars().count() <= LONGEST, "{text}");
         let hostile = shown(&"\u{10ffff}\u{202e}".repeat(5000));
         assert!(hostile.len() < 2000, "{}", hostile.len());
