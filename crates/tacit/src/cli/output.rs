@@ -113,12 +113,10 @@ impl Target {
         let refuse = |what: &str| Err(Error::Input(format!("{}: {what}", name(target))));
         match self {
             Target::New(_) => Ok(()),
-            Target::File(_) if secret => {
-                refuse("exists already and is not overwritten; choose another name")
+            Target::File(_) if secret => refuse("exists already and is not overwritten; choose another name"),
+            Target::File(_) if !OVERWRITE.load(Ordering::Relaxed) => {
+                refuse("exists already and is not overwritten; choose another name, or add --overwrite")
             }
-            Target::File(_) if !OVERWRITE.load(Ordering::Relaxed) => refuse(
-                "exists already and is not overwritten; choose another name, or add --overwrite",
-            ),
             Target::File(path) => match precious(path) {
                 Ok(Some(what)) => {
                     refuse(&format!("is {what}, which is never overwritten; choose another name"))
@@ -212,9 +210,8 @@ impl Output {
     /// An output written in any order. What goes to a stream is gathered in a nameless file first.
     pub fn create_archive(target: &Path) -> Result<Self> {
         let spool = |stream| {
-            let file = tempfile::tempfile().map_err(|e| {
-                unwritable(target, &format!("{e}, in {}", name(&std::env::temp_dir())))
-            })?;
+            let file = tempfile::tempfile()
+                .map_err(|e| unwritable(target, &format!("{e}, in {}", name(&std::env::temp_dir()))))?;
             Ok(Place::Spool(BufWriter::with_capacity(BUFFER, file), stream))
         };
         Self::open(target, spool, false)
@@ -301,9 +298,7 @@ impl Output {
         let fault = |e| write_fault(&target, e);
         match place {
             Place::Part(part) => part.commit(&target),
-            Place::Stream(stream) => {
-                stream.into_inner().map(drop).map_err(|e| fault(e.into_error()))
-            }
+            Place::Stream(stream) => stream.into_inner().map(drop).map_err(|e| fault(e.into_error())),
             Place::Spool(spool, mut stream) => {
                 let mut spool = spool.into_inner().map_err(|e| fault(e.into_error()))?;
                 spool.rewind().and_then(|()| io::copy(&mut spool, &mut stream)).map(drop).map_err(fault)
@@ -359,7 +354,8 @@ fn part(place: &Path, target: &Path) -> Result<NamedTempFile> {
     let folder = folder(place);
     sweep(folder);
     loop {
-        let made = tempfile::Builder::new().prefix(PART[0]).suffix(PART[1]).rand_bytes(10).tempfile_in(folder);
+        let made =
+            tempfile::Builder::new().prefix(PART[0]).suffix(PART[1]).rand_bytes(10).tempfile_in(folder);
         let temp =
             made.map_err(|e| unwritable(target, &format!("{e}; create the folder or choose another")))?;
         // Another run's sweep may take a file for a dead one before its lock is on it.
