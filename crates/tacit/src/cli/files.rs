@@ -96,8 +96,10 @@ pub fn check_outputs(outputs: &[(Named, Kind)], inputs: &[Named]) -> Result<bool
     let mut all = Vec::new();
     for (named, kind) in outputs {
         all.push((named, named.path.clone(), *kind));
-        if *kind == Kind::KeyPair {
-            all.push((named, named.path.with_extension("pub"), Kind::Secret));
+        let public = named.path.with_extension("pub");
+        // Where the two would be one, the command says so.
+        if *kind == Kind::KeyPair && public != named.path {
+            all.push((named, public, Kind::Secret));
         }
     }
     // Which files are one comes first: an output that is an input exists, but that is not what is wrong with it.
@@ -209,5 +211,81 @@ fn label(arg: &Arg) -> String {
         (Some(long), _) => format!("--{long}"),
         (None, Some([value, ..])) => value.to_string(),
         _ => arg.get_id().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+    use std::collections::BTreeSet;
+
+    /// Every option that names a file to read, or one that is read and written in place.
+    const INPUTS: &[&str] = &[
+        "config",
+        "identity",
+        "peer",
+        "authority",
+        "certificate",
+        "pool-key", // every command with a peer
+        "input",
+        "pool",
+        "seed",
+        "public",
+        "answer",
+        "choices",
+        "question",
+        "reply",
+        "messages",
+        "online",
+        "file",
+        "files",
+        "old",
+        "new",
+        "key",
+        "peer-keys",
+    ];
+
+    /// Whoever adds an option that names a file says here or in `OUTPUTS` what becomes of the file.
+    #[test]
+    fn every_option_that_names_a_file_is_known_as_input_or_output() {
+        let mut command = crate::Cli::command();
+        command.build();
+        let (mut rest, mut outputs) = (vec![(String::new(), &command)], BTreeSet::new());
+        while let Some((words, command)) = rest.pop() {
+            for arg in command.get_arguments() {
+                match use_of(&words, arg) {
+                    Use::Output(_) => {
+                        outputs.insert((words.clone(), arg.get_long().unwrap_or_default().to_owned()));
+                    }
+                    Use::Input if is_path(arg.get_value_parser()) => {
+                        let name = arg.get_long().unwrap_or(arg.get_id().as_str());
+                        assert!(INPUTS.contains(&name), "tacit {words}: is {name} read or written?");
+                        assert!(
+                            !["out", "output", "offline", "svg"].contains(&name),
+                            "tacit {words}: {name}"
+                        );
+                    }
+                    Use::Input | Use::None => {}
+                }
+            }
+            for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
+                let name = inner.get_name();
+                let words = if words.is_empty() { name.to_owned() } else { format!("{words} {name}") };
+                rest.push((words, inner));
+            }
+        }
+        let listed = OUTPUTS.iter().map(|(words, long, _)| (words.to_string(), long.to_string()));
+        assert_eq!(outputs, listed.collect(), "an output that no command has");
+    }
+
+    #[test]
+    fn every_output_is_in_the_manual() {
+        let manual = include_str!("../../../../docs/cli.md");
+        for (words, long, _) in OUTPUTS {
+            let usage = manual.lines().filter(|line| line.starts_with("tacit") || line.starts_with("    "));
+            let found = usage.collect::<Vec<_>>().join("\n");
+            assert!(found.contains(&format!("--{long}")), "tacit {words} --{long}");
+        }
     }
 }

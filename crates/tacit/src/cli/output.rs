@@ -64,6 +64,9 @@ impl Target {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {
                     return Err(unwritable(target, "it is a symbolic link that leads nowhere; remove it"));
                 }
+                Err(e) if e.kind() == io::ErrorKind::NotADirectory => {
+                    return Err(unwritable(target, "its folder is a file; choose another"));
+                }
                 Err(e) => return Err(unwritable(target, &format!("{e}; choose another name"))),
             };
             let kind = metadata.file_type();

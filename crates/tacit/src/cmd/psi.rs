@@ -126,13 +126,14 @@ pub fn delimiter(text: &str) -> std::result::Result<Delimiter, String> {
 
 /// Bytes that a party with `own` distinct keys holds at most if the peer has `peer` of them.
 ///
-/// A receiver's share of the peer's keys passes by in pieces; a sender holds a row of the code for each slot of the receiver's store.
-/// The figures for each key are from the peaks of runs of 2^17 and 2^19 keys, of both sides and of one.
+/// A sender's tags pass by the receiver in pieces; but a sender holds a row of the code for each slot of the receiver's store. Bytes
+/// a key are from the peaks of runs of 2^10 and 2^19 keys, of one side and of both, and 16 for a table that has just grown.
 pub fn memory(own: u64, peer: u64, learns: Learns, security: Security) -> u64 {
-    let (base, receiving, sending, row) = match security {
-        Security::Malicious => (18 << 20, 335, SENDING, 96),
-        Security::SemiHonest => (14 << 20, 263, SENDING, 64),
+    let (base, receiving, row) = match security {
+        Security::Malicious => (18 << 20, 395, 96),
+        Security::SemiHonest => (16 << 20, 295, 64),
     };
+    let sending = 165;
     let receiver = receiving * own;
     let sender = |peer: u64| {
         let keys = usize::try_from(peer).unwrap_or(usize::MAX).min(MAX_ELEMENTS);
@@ -146,9 +147,6 @@ pub fn memory(own: u64, peer: u64, learns: Learns, security: Security) -> u64 {
         Learns::Both => receiver.max(sender(peer.min(own))),
     }
 }
-
-/// Bytes that a sender holds for each of its own keys.
-const SENDING: u64 = 200;
 
 /// The most keys that the peer may have: those asked for, but no more than `available` bytes of memory have room for.
 fn most_peer_keys(
