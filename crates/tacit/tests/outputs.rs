@@ -311,7 +311,8 @@ fn two_outputs_of_one_call_are_two_files() {
         "nisc answer --public file1 --key new --out new",
     ] {
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
-        refused(&bench, &words, &["new", "name the same file"]);
+        run(&bench, &words).fails_with(2, &["new", "name the same file", "different"]);
+        assert!(!bench.exists("new"));
     }
     bench.write("new.pub", "the public half's name is taken");
     for words in ["keygen --out new.key", "nisc keygen --count 5 --out new.key"] {

@@ -99,7 +99,7 @@ pub fn check_outputs(outputs: &[(Named, Kind)], inputs: &[Named]) -> Result<bool
         let public = named.path.with_extension("pub");
         // Where the two would be one, the command says so.
         if *kind == Kind::KeyPair && public != named.path {
-            all.push((named, public, Kind::Secret));
+            all.push((named, public, Kind::Result));
         }
     }
     // Which files are one comes first: an output that is an input exists, but that is not what is wrong with it.
@@ -113,7 +113,12 @@ pub fn check_outputs(outputs: &[(Named, Kind)], inputs: &[Named]) -> Result<bool
         }
         if let Some((other, _)) = places.iter().find(|(_, other)| place != Place::Anywhere && *other == place)
         {
-            return Err(one_file(named, other, path));
+            return Err(Error::Usage(format!(
+                "{}: {} and {} name the same file; give them different ones",
+                name(path),
+                other.option,
+                named.option
+            )));
         }
         places.push((named, place));
     }
@@ -126,16 +131,12 @@ pub fn check_outputs(outputs: &[(Named, Kind)], inputs: &[Named]) -> Result<bool
 }
 
 fn one_file(named: &Named, other: &Named, path: &Path) -> Error {
-    Error::Input(if named.option == other.option {
-        format!("{}: {} would write two files there; choose another name", name(path), named.option)
-    } else {
-        format!(
-            "{}: {} and {} name the same file; choose another name for what is written",
-            name(path),
-            named.option,
-            other.option
-        )
-    })
+    Error::Input(format!(
+        "{}: {} and {} name the same file; choose another name for what is written",
+        name(path),
+        named.option,
+        other.option
+    ))
 }
 
 /// Where an output would be, so far as it matters which files are one.

@@ -186,7 +186,7 @@ fn keygen(count: usize, code: CodeArg, security: Security, out: &Path) -> Result
         return Err(Error::Usage("the secret key's name must not end in .pub".into()));
     }
     let (key, public) = ReceiverKey::generate(params, b"", &mut Prg::from_os())?;
-    write_all(&[(out, &key.to_bytes()), (&public_path, &public)], &[])?;
+    write_all(&[(out, &key.to_bytes())], &[(&public_path, &public)])?;
     let text = format!(
         "{} is the secret key: keep it\n{} is the public key for {count} OTs with any number of senders",
         out.display(),
