@@ -105,15 +105,6 @@ impl Folder {
         fs::write(&path, content).unwrap();
         path
     }
-
-    fn names(&self) -> Vec<String> {
-        let mut names: Vec<_> = fs::read_dir(self.0.path())
-            .unwrap()
-            .map(|e| e.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        names
-    }
 }
 
 fn read(path: &Path, columns: &[&str]) -> Result<KeySet, Error> {

@@ -172,7 +172,7 @@ fn snapshot(folder: &Path) -> BTreeMap<String, (u64, Vec<u8>)> {
     found
 }
 
-fn words<'a>(case: &'a Case, peer: &str, out: &str, more: &[&str]) -> Vec<String> {
+fn words(case: &Case, peer: &str, out: &str, more: &[&str]) -> Vec<String> {
     let words = case.words.replace("WITH", PEER);
     let words = words.split_whitespace().map(|word| match word {
         "OUT" => out.to_owned(),
@@ -399,7 +399,7 @@ fn streams_are_written_to_where_they_are() {
     let reader = thread::spawn(move || fs::read_to_string(fifo).unwrap());
     let [alice, mut bob] = psi(&bench, &["--output", "fifo"], &["--output", "/dev/fd/1"]);
     bob.stdout(OpenOptions::new().append(true).open(bench.path("old")).unwrap());
-    let bob = thread::spawn(move || bob.stderr(Stdio::piped()).output_within());
+    let bob = thread::spawn(move || code(bob));
     thread::sleep(Duration::from_millis(200));
     let alice = common::wait({
         let mut alice = alice;
@@ -421,24 +421,16 @@ fn streams_are_written_to_where_they_are() {
     assert!(bench.leftovers().is_empty());
 }
 
-trait OutputWithin {
-    fn output_within(&mut self) -> Option<i32>;
-}
-
-impl OutputWithin for Command {
-    /// The exit code, if it comes within the limit.
-    fn output_within(&mut self) -> Option<i32> {
-        let mut child = self.spawn().unwrap();
-        let start = Instant::now();
-        while start.elapsed() < common::LIMIT {
-            if let Some(status) = child.try_wait().unwrap() {
-                return status.code();
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-        let _ = child.kill();
-        None
+/// The exit code of a command whose standard output goes elsewhere.
+fn code(mut command: Command) -> Option<i32> {
+    let mut child = command.spawn().unwrap();
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() && start.elapsed() < common::LIMIT {
+        thread::sleep(Duration::from_millis(20));
     }
+    // Nothing to kill after a regular end.
+    let _ = child.kill();
+    child.wait().unwrap().code()
 }
 
 /// An archive is written in no order, so a stream gets it at the end.
@@ -455,7 +447,7 @@ fn an_archive_goes_through_a_pipe_whole() {
     let mut sender = side("--listen", "sender", &["-"]);
     sender.stdout(File::create(bench.path("s.npz")).unwrap());
     let receiver = side("--connect", "receiver", &["old", "--overwrite"]);
-    let sender = thread::spawn(move || sender.output_within());
+    let sender = thread::spawn(move || code(sender));
     let mut receiver = receiver;
     wait(receiver.spawn().unwrap()).success();
     assert_eq!(sender.join().unwrap(), Some(0));
@@ -509,15 +501,20 @@ fn a_disk_without_room_is_found_before_the_run() {
     ] {
         refused(&bench, &case(&words), &["share", "MiB", "make room"]);
     }
-    // A limit on files is a disk without room: neither seed is there, and no part of one.
+    // A limit on files is a disk without room: of two files neither is there, and no part of one.
     let before = snapshot(bench.dir.path());
-    let tacit = env!("CARGO_BIN_EXE_tacit");
-    let script = format!("trap '' XFSZ; ulimit -f 8; exec {tacit} ot deal --count 5 --sender s --receiver r");
-    let mut shell = Command::new("sh");
-    shell.args(["-c", &script]).current_dir(bench.dir.path()).stdin(Stdio::null());
-    let said = wait(shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
-    said.fails_with(3, &["r", "cannot be written"]);
-    assert_eq!(snapshot(bench.dir.path()), before, "{said:?}");
+    for (blocks, words, why) in [
+        (8, "ot deal --count 5 --sender s --receiver r", "cannot be written"),
+        (0, "keygen --out new.key", "new.key"),
+    ] {
+        let tacit = env!("CARGO_BIN_EXE_tacit");
+        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec {tacit} {words}");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script]).current_dir(bench.dir.path()).stdin(Stdio::null());
+        let said = wait(shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+        said.fails_with(3, &[why]);
+        assert_eq!(snapshot(bench.dir.path()), before, "{said:?}");
+    }
 }
 
 /// Waits until `count` unfinished files stand in the folder; their names.

@@ -326,10 +326,7 @@ fn what_the_other_side_learned_is_said_for_the_level_that_ran() {
     let (both, me) = (dry(&["both"]), dry(&["me"]));
     assert!(both.contains("2^80 hash calls, and never more than"), "{both}");
     assert!(me.contains("50 distinct keys; nothing else") && !me.contains("2^80"), "{me}");
-    assert!(
-        both.contains("may have at most 16777216 distinct keys") || both.contains("may have at most "),
-        "{both}"
-    );
+    assert!(both.contains("the other side may have at most "), "{both}");
     let semi = dry(&["both", "--security", "semi-honest"]);
     assert!(semi.contains("nothing is promised") && !semi.contains("2^80"), "{semi}");
 }
@@ -340,17 +337,14 @@ fn a_peer_with_more_keys_than_allowed_is_refused_by_both_figures() {
     bench.write("alice.csv", table(0..50));
     bench.write("bob.csv", table(25..60));
     let address = format!("127.0.0.1:{}", free_port());
-    let side = |way, key, peer, input, more: &[&'static str]| {
-        let words = ["--json", "psi", way, &address, "--identity", key, "--peer", peer, "--input", input];
-        [&words[..], &["--key", "email", "--result", "both"], more].concat().join(" ")
-    };
-    let sides = |more: &[&'static str]| {
-        let alice = side("--listen", "alice.key", "bob.pub", "alice.csv", more);
-        let bob = side("--connect", "bob.key", "alice.pub", "bob.csv", &[]);
-        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let (alice, bob) = (words(&alice), words(&bob));
-        let refs = |words: &[String]| words.iter().map(|w| w.clone().leak() as &str).collect::<Vec<_>>();
-        bench.run_both(&refs(&alice), &refs(&bob))
+    let sides = |more: &[&str]| {
+        let common = ["--json", "psi", "--key", "email", "--result", "both"];
+        let alice = ["--listen", &address, "--identity", "alice.key", "--peer", "bob.pub"];
+        let bob = ["--connect", &address, "--identity", "bob.key", "--peer", "alice.pub"];
+        bench.run_both(
+            &[&common[..], &alice, &["--input", "alice.csv"], more].concat(),
+            &[&common[..], &bob, &["--input", "bob.csv"]].concat(),
+        )
     };
     let (a, _) = sides(&["--max-peer-rows", "34"]);
     a.fails_with(4, &["35 elements", "at most 34", "--max-peer-rows"]);

@@ -98,6 +98,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 }
 
 /// What one of the two parties is called and owns.
+#[derive(Clone, Copy)]
 struct Party {
     name: &'static str,
     key: &'static str,
@@ -129,12 +130,15 @@ const MARK: &str = ".tacit-demo";
 /// Makes the folder, or clears away what an earlier demo left in it. Files that no demo made are not touched.
 fn prepare(dir: &Path) -> Result<()> {
     std::fs::create_dir_all(dir).map_err(|e| Error::file(dir, "cannot be made; choose another --dir", e))?;
-    let names = PARTIES.iter().flat_map(|party| [party.key, party.public, party.input, party.output]);
-    let stale: Vec<PathBuf> = names.map(|file| dir.join(file)).filter(|path| path.exists()).collect();
+    let names = PARTIES.map(|party| [party.key, party.public, party.input, party.output]);
+    let files = names.as_flattened().iter().map(|file| dir.join(file));
+    let stale: Vec<PathBuf> = files.filter(|path| path.symlink_metadata().is_ok()).collect();
     let mark = dir.join(MARK);
-    if let (Some(file), false) = (stale.first(), mark.exists()) {
+    // Demos before there was a mark left all of these behind them.
+    let is_demo = mark.exists() || stale.len() == names.as_flattened().len();
+    if let (Some(file), false) = (stale.first(), is_demo) {
         return Err(Error::Input(format!(
-            "{}: no demo of this version made this file, so it is not replaced; choose another --dir",
+            "{}: no demo made this file, so it is not replaced; choose another --dir",
             name(file)
         )));
     }
