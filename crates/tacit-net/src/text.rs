@@ -1,12 +1,14 @@
-//! Names that others chose, made fit for a line of text: of files, columns, and whatever else a message has to quote.
+//! Names that others chose, made fit for a line of text: of files, columns, and whatever else a message has
+//! to quote.
 
 /// Longest name that is shown whole, in characters.
 const LONGEST: usize = 160;
 /// Characters shown of a longer name: its beginning, and its end, where a path says most.
 const ENDS: [usize; 2] = [60, 90];
 
-/// The name with every control character, line break and invisible or direction-changing character escaped, and the middle of a long
-/// one left out: it cannot fake a line, steer a terminal, or reorder what stands around it.
+/// The name with every control character, line break and invisible or direction-changing character escaped,
+/// and the middle of a long one left out: it cannot fake a line, steer a terminal, or reorder what stands
+/// around it.
 ///
 /// ```
 /// assert_eq!(tacit_net::shown("kunden.csv"), "kunden.csv");

@@ -17,8 +17,9 @@ use tacit_net::shown;
 /// The result of reading or writing a table.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What is wrong with a table. Names the file, and the line where there is one; never shows a row's content, nor a column's name that
-/// the caller did not give: of a file without a header, the first row would be shown.
+/// What is wrong with a table. Names the file, and the line where there is one; never shows a row's content,
+/// nor a column's name that the caller did not give: of a file without a header, the first row would be
+/// shown.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -277,8 +278,9 @@ impl Source {
         Ok(contents)
     }
 
-    /// Copies every row to `output`, which is called `target`, with more fields behind its own, those of `extend` for row 0, 1, …,
-    /// under the header with `names` behind it; a name that the table has already gets a number.
+    /// Copies every row to `output`, which is called `target`, with more fields behind its own, those of
+    /// `extend` for row 0, 1, …, under the header with `names` behind it; a name that the table has already
+    /// gets a number.
     ///
     /// Refuses a file whose rows are not those of `contents`.
     pub fn write_extended(
@@ -315,8 +317,8 @@ impl Source {
         writer.finish()
     }
 
-    /// Copies the rows whose elements are in `matches` (indices into `keys.elements()`) to `output`, which is called `target`, under
-    /// the header. Returns the number of rows.
+    /// Copies the rows whose elements are in `matches` (indices into `keys.elements()`) to `output`, which is
+    /// called `target`, under the header. Returns the number of rows.
     pub fn write_matches(
         &self,
         keys: &KeySet,

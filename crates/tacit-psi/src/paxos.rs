@@ -121,9 +121,9 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The most elements that the peer can have tested against ours if it cheated, with 2^`log2_queries` hash calls and but for 2^-40:
-    /// as many as it announced, or, if it had the receiver's part, what [`Parameters::encodable`] says. `own` is our number of
-    /// elements. Holds for [`Security::Malicious`].
+    /// The most elements that the peer can have tested against ours if it cheated, with 2^`log2_queries` hash
+    /// calls and but for 2^-40: as many as it announced, or, if it had the receiver's part, what
+    /// [`Parameters::encodable`] says. `own` is our number of elements. Holds for [`Security::Malicious`].
     pub fn tested_at_most(&self, own: usize, log2_queries: f64) -> Result<u64> {
         if own == 0 || self.peer_elements == 0 || !self.peer_received {
             return Ok(self.peer_elements);
@@ -132,7 +132,8 @@ impl Outcome {
     }
 }
 
-/// The most elements that a receiver that announced `receiver` can test against `sender` elements, as in [`Outcome::tested_at_most`].
+/// The most elements that a receiver that announced `receiver` can test against `sender` elements, as in
+/// [`Outcome::tested_at_most`].
 pub fn tested_at_most(receiver: usize, sender: usize, log2_queries: f64) -> Result<u64> {
     let parameters = Parameters::new(receiver, sender, Security::Malicious)?;
     Ok(parameters.encodable(log2_queries).max(receiver as u64))

@@ -76,8 +76,8 @@ pub struct KeySpec {
 }
 
 impl KeySpec {
-    /// Everything about the key that both parties must have alike, for the handshake to bind: not the names, but the version of
-    /// every table of Unicode that [`Normalisation::apply`] reads.
+    /// Everything about the key that both parties must have alike, for the handshake to bind: not the names,
+    /// but the version of every table of Unicode that [`Normalisation::apply`] reads.
     pub fn agreement(&self) -> String {
         self.agreement_with(&Tables::OURS)
     }
@@ -268,7 +268,8 @@ pub fn plain_join(mine: &[Element], theirs: &[Element]) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    /// Two releases that differ in one table alone may see two keys as equal and as different: they must not agree.
+    /// Two releases that differ in one table alone may see two keys as equal and as different: they must not
+    /// agree.
     #[test]
     fn the_agreement_binds_every_table_of_unicode() {
         let spec = KeySpec { columns: vec!["a".into()], normalisation: Normalisation::default() };

@@ -245,7 +245,8 @@ fn a_full_disk_is_an_error_that_names_the_output() {
     assert_eq!(source.write_matches(&keys, &[0, 1], Path::new("out.csv"), &mut Disk(6)).unwrap(), 2);
 }
 
-/// Whatever is wrong, neither a row nor a first line that is none shows, and what was asked for cannot steer a terminal.
+/// Whatever is wrong, neither a row nor a first line that is none shows, and what was asked for cannot steer
+/// a terminal.
 #[test]
 fn errors_show_no_cell_and_no_hostile_name() {
     let folder = Folder::new();

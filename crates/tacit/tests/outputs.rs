@@ -1,5 +1,5 @@
-//! Every option that names an output against every kind of target: nothing that matters is replaced, and all that can be known is
-//! said before the peer is called.
+//! Every option that names an output against every kind of target: nothing that matters is replaced, and all
+//! that can be known is said before the peer is called.
 #![cfg(unix)]
 
 mod common;
@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 const TABLE: &str = "email,note\nann@example.com,1\nbob@example.com,2\n";
 
-/// One option that names an output: the command line with OUT in its place, the files that the command reads, and whether what is
-/// written may never replace anything.
+/// One option that names an output: the command line with OUT in its place, the files that the command reads,
+/// and whether what is written may never replace anything.
 struct Case {
     option: &'static str,
     words: &'static str,
@@ -397,14 +397,11 @@ fn streams_are_written_to_where_they_are() {
     // A pipe with a reader, and standard output that is a file with something in it.
     let fifo = bench.path("fifo");
     let reader = thread::spawn(move || fs::read_to_string(fifo).unwrap());
-    let [alice, mut bob] = psi(&bench, &["--output", "fifo"], &["--output", "/dev/fd/1"]);
+    let [mut alice, mut bob] = psi(&bench, &["--output", "fifo"], &["--output", "/dev/fd/1"]);
     bob.stdout(OpenOptions::new().append(true).open(bench.path("old")).unwrap());
     let bob = thread::spawn(move || code(bob));
     thread::sleep(Duration::from_millis(200));
-    let alice = common::wait({
-        let mut alice = alice;
-        alice.spawn().unwrap()
-    });
+    let alice = wait(alice.spawn().unwrap());
     assert!(alice.success().starts_with("2 matches"), "{alice:?}");
     assert_eq!(bob.join().unwrap(), Some(0));
     assert_eq!(reader.join().unwrap(), TABLE);

@@ -281,7 +281,8 @@ fn certificates_of_an_authority() {
     }
 }
 
-/// What the peer can have learned is said for the level that ran: a bound where the protocol gives one, and no promise where it does not.
+/// What the peer can have learned is said for the level that ran: a bound where the protocol gives one, and
+/// no promise where it does not.
 #[test]
 fn what_the_other_side_learned_is_said_for_the_level_that_ran() {
     let bench = Bench::with_keys();

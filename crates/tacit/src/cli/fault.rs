@@ -69,8 +69,9 @@ pub fn exit_code(error: &Error) -> i32 {
 /// Longest line of an error, in characters; more is cut out of its middle.
 const LONGEST_LINE: usize = 2000;
 
-/// The text with every run of white space made one space, other characters that do not show escaped, and cut if it is very long:
-/// what a peer or a file had a say in cannot fake a second line, steer the terminal or fill it.
+/// The text with every run of white space made one space, other characters that do not show escaped, and cut
+/// if it is very long: what a peer or a file had a say in cannot fake a second line, steer the terminal or
+/// fill it.
 pub fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = tacit::net::escaped(&words.join(" "));

@@ -1,4 +1,5 @@
-//! Which options name files, and the check before a run that no output would cost a file that is needed or in use.
+//! Which options name files, and the check before a run that no output would cost a file that is needed or in
+//! use.
 
 use crate::cli::output::{Output, Target, name};
 use clap::builder::ValueParser;
@@ -61,8 +62,8 @@ impl Named {
     }
 }
 
-/// Refuses, before anything is done, a command line whose outputs would replace a file of the same command line, or what stands at
-/// their place, or that cannot be written. True if an output goes to standard output.
+/// Refuses, before anything is done, a command line whose outputs would replace a file of the same command
+/// line, or what stands at their place, or that cannot be written. True if an output goes to standard output.
 pub fn check(command: &Command, matches: &ArgMatches) -> Result<bool> {
     let (mut outputs, mut inputs) = (Vec::new(), Vec::new());
     let (mut command, mut matches, mut words) = (command, matches, String::new());
@@ -102,7 +103,8 @@ pub fn check_outputs(outputs: &[(Named, Kind)], inputs: &[Named]) -> Result<bool
             all.push((named, public, Kind::Result));
         }
     }
-    // Which files are one comes first: an output that is an input exists, but that is not what is wrong with it.
+    // Which files are one comes first: an output that is an input exists, but that is not what is wrong with
+    // it.
     for (named, path, _) in &all {
         let place = Place::of(path)?;
         for input in inputs {

@@ -1,8 +1,9 @@
 //! Files that a run writes: refused before it where they would cost something, whole or not there after it.
 //!
-//! A file is written beside its place under the name `.tacit-out-….part` and renamed when it is finished. While it grows, its writer
-//! holds a lock on it, so that whoever next writes to the folder can tell what a killed run left there, and removes it. A pipe or a
-//! character device is written to where it is, and never renamed over.
+//! A file is written beside its place under the name `.tacit-out-….part` and renamed when it is finished.
+//! While it grows, its writer holds a lock on it, so that whoever next writes to the folder can tell what a
+//! killed run left there, and removes it. A pipe or a character device is written to where it is, and never
+//! renamed over.
 
 use crate::cli::fault::Unfinished;
 use rustix::fs::{Access, access, fstatvfs};
@@ -48,7 +49,8 @@ pub enum Target {
 }
 
 impl Target {
-    /// Follows `target` to what would be written. Errors: a folder, a link that leads nowhere, no folder to be in.
+    /// Follows `target` to what would be written. Errors: a folder, a link that leads nowhere, no folder to
+    /// be in.
     pub fn of(target: &Path) -> Result<Self> {
         if target == Path::new("-") {
             return Ok(Target::Stdout);
@@ -111,7 +113,8 @@ impl Target {
         Some((metadata.dev(), metadata.ino()))
     }
 
-    /// Refuses a file that stands there and must stay; `secret` is of a new file that would hold a secret, or serve once.
+    /// Refuses a file that stands there and must stay; `secret` is of a new file that would hold a secret, or
+    /// serve once.
     fn admit(&self, target: &Path, secret: bool) -> Result<()> {
         let refuse = |what: &str| Err(Error::Input(format!("{}: {what}", name(target))));
         match self {
@@ -138,7 +141,8 @@ impl Target {
     }
 }
 
-/// A name of one of the process's own descriptors. They are not followed further: what they are links to may have no name.
+/// A name of one of the process's own descriptors. They are not followed further: what they are links to may
+/// have no name.
 fn descriptor(path: &Path) -> Option<Target> {
     let path_text = path.to_str()?;
     let number = match path_text {
@@ -220,7 +224,8 @@ impl Output {
         Self::open(target, spool, false)
     }
 
-    /// A new file that holds a secret or serves once: it never replaces another, whatever the command line says.
+    /// A new file that holds a secret or serves once: it never replaces another, whatever the command line
+    /// says.
     pub fn create_secret(target: &Path) -> Result<Self> {
         Self::open(target, |stream| Ok(Place::Stream(BufWriter::new(stream))), true)
     }
@@ -348,7 +353,8 @@ impl Part {
 
 /// Makes the name of a new file as durable as its content, where the file system can.
 pub fn sync_folder(file: &Path) {
-    // A folder that cannot be opened for reading, or a file system without this, leaves it to the system's own time.
+    // A folder that cannot be opened for reading, or a file system without this, leaves it to the system's
+    // own time.
     let _ = File::open(folder(file)).and_then(|folder| folder.sync_all());
 }
 

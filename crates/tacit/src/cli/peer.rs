@@ -25,7 +25,8 @@ impl From<Security> for tacit::Security {
     }
 }
 
-/// What the other side learns, said for the level of security: `what` holds of a semi-honest peer alone if no other was asked for.
+/// What the other side learns, said for the level of security: `what` holds of a semi-honest peer alone if no
+/// other was asked for.
 pub fn learned(security: Security, what: &str) -> String {
     match security {
         Security::Malicious => what.to_owned(),

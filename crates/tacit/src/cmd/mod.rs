@@ -66,7 +66,8 @@ fn check_memory(what: &str, needed: u64, advice: &str) -> Result<()> {
     }
 }
 
-/// Bytes of memory that the system has to give, and the control groups of this process let it take; `None` where neither says so.
+/// Bytes of memory that the system has to give, and the control groups of this process let it take; `None`
+/// where neither says so.
 fn available_memory() -> Option<u64> {
     let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
@@ -77,7 +78,8 @@ fn available_memory() -> Option<u64> {
     system.into_iter().chain(left_in_groups(Path::new("/sys/fs/cgroup"), Path::new(own))).min()
 }
 
-/// What the control group `own` below `root`, and each one above it, has left: its limit less what it holds and cannot let go.
+/// What the control group `own` below `root`, and each one above it, has left: its limit less what it holds
+/// and cannot let go.
 fn left_in_groups(root: &Path, own: &Path) -> Option<u64> {
     let left = |group: &Path| {
         let read = |name: &str| std::fs::read_to_string(root.join(group).join(name)).ok();

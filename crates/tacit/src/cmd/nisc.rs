@@ -317,7 +317,8 @@ pub(super) fn read_from(path: &Path, file: impl Read) -> Result<Zeroizing<Vec<u8
     Ok(bytes)
 }
 
-/// Writes files of which either all are there in the end or, if one finds no place, none; no secret replaces another file.
+/// Writes files of which either all are there in the end or, if one finds no place, none; no secret replaces
+/// another file.
 pub(super) fn write_all(secrets: &[(&Path, &[u8])], others: &[(&Path, &[u8])]) -> Result<()> {
     let mut outs = Vec::new();
     let secrets = secrets.iter().map(|file| (Output::create_secret(file.0), file));

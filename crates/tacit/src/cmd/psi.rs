@@ -89,7 +89,8 @@ pub struct Args {
     /// sides must say the same
     #[arg(long, value_name = "NAME")]
     base_ot: Option<String>,
-    /// The most distinct keys that the peer may have; unless given, and at most, what this machine's memory allows
+    /// The most distinct keys that the peer may have; unless given, and at most, what this machine's memory
+    /// allows
     #[arg(long, value_name = "N")]
     max_peer_rows: Option<u64>,
     /// Compares keys without Unicode normalisation (NFC); both sides must do so
@@ -126,8 +127,9 @@ pub fn delimiter(text: &str) -> std::result::Result<Delimiter, String> {
 
 /// Bytes that a party with `own` distinct keys holds at most if the peer has `peer` of them.
 ///
-/// A sender's tags pass by the receiver in pieces; but a sender holds a row of the code for each slot of the receiver's store. Bytes
-/// a key are from the peaks of runs of 2^10 and 2^19 keys, of one side and of both, and 16 for a table that has just grown.
+/// A sender's tags pass by the receiver in pieces; but a sender holds a row of the code for each slot of the
+/// receiver's store. Bytes a key are from the peaks of runs of 2^10 and 2^19 keys, of one side and of both,
+/// and 16 for a table that has just grown.
 pub fn memory(own: u64, peer: u64, learns: Learns, security: Security) -> u64 {
     let (base, receiving, row) = match security {
         Security::Malicious => (18 << 20, 395, 96),
@@ -148,7 +150,8 @@ pub fn memory(own: u64, peer: u64, learns: Learns, security: Security) -> u64 {
     }
 }
 
-/// The most keys that the peer may have: those asked for, but no more than `available` bytes of memory have room for.
+/// The most keys that the peer may have: those asked for, but no more than `available` bytes of memory have
+/// room for.
 fn most_peer_keys(
     asked: Option<u64>,
     own: u64,

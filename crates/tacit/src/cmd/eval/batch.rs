@@ -73,7 +73,8 @@ impl Table {
 struct Layout<'a> {
     fields: &'a [Field],
     columns: &'a [usize],
-    /// The columns' names where the user gave them. Those in the file are never shown: of a file without a header they are data.
+    /// The columns' names where the user gave them. Those in the file are never shown: of a file without a
+    /// header they are data.
     given: &'a [String],
     /// Columns of each field: one, or one a value.
     per_field: Vec<usize>,
