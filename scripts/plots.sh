@@ -10,7 +10,7 @@ for name in "${CHROMIUM:-chromium}" chromium-browser google-chrome; do
   if command -v "$name" >/dev/null; then browser=$name; break; fi
 done
 mkdir -p "$folder"
-"$tacit" bench report "$@" --output "$folder/report.html" --svg "$folder"
+"$tacit" bench report "$@" --output "$folder/report.html" --svg "$folder" --overwrite
 chmod 644 "$folder"/*.svg
 [ -n "$browser" ] || { echo "no Chromium here: the PNG files are left as they are" >&2; exit 0; }
 for svg in "$folder"/*.svg; do

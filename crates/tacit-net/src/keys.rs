@@ -153,7 +153,11 @@ impl Identity {
         let encoded = encode(&self.seed);
         let line = Zeroizing::new([PRIVATE_LABEL, " ", encoded.as_str(), "\n"].concat());
         write_new(path, 0o600, line.as_bytes())?;
-        write_new(&public, 0o644, format!("{}\n", self.public.line(comment)).as_bytes())?;
+        let text = format!("{}\n", self.public.line(comment));
+        write_new(&public, 0o644, text.as_bytes()).inspect_err(|_| {
+            // Half a pair is of no use, and its name would be taken.
+            let _ = std::fs::remove_file(path);
+        })?;
         Ok(public)
     }
 
@@ -227,7 +231,10 @@ fn write_new(path: &Path, mode: u32, bytes: &[u8]) -> Result<()> {
         _ => key_error(path, error),
     });
     let mut file = file?;
-    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| key_error(path, error))
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| {
+        let _ = std::fs::remove_file(path);
+        key_error(path, error)
+    })
 }
 
 #[cfg(unix)]

@@ -25,6 +25,7 @@ pub mod memory;
 mod session;
 pub mod tcp;
 pub mod testing;
+mod text;
 mod tls;
 
 pub use channel::{Channel, Limits, MAX_FRAME, Party, Recording, SessionId, Stats};
@@ -34,4 +35,5 @@ pub use handshake::{Agreement, WIRE_VERSION};
 pub use keys::{Identity, PublicKey, SIGNATURE};
 pub use link::Link;
 pub use session::{Listener, Options, Protection, Session, connect, is_loopback, listen};
+pub use text::{escaped, shown};
 pub use tls::Tls;

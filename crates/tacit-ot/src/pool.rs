@@ -225,8 +225,13 @@ impl Header {
     }
 
     fn file_length(&self) -> u64 {
-        CHUNKS + self.count.div_ceil(CHUNK as u64) * SEALED_CHUNK as u64
+        file_length(self.count)
     }
+}
+
+/// Bytes of a pool of `count` correlations.
+pub fn file_length(count: u64) -> u64 {
+    CHUNKS + count.div_ceil(CHUNK as u64) * SEALED_CHUNK as u64
 }
 
 fn short(id: &[u8; 32]) -> String {

@@ -3,30 +3,34 @@
 //! A file is read twice: once for its keys, and after the intersection once more to copy the rows that matched. Rows are never held
 //! in memory, so ten million of them cost what [`KeySet`] costs. The second pass hashes the keys again and refuses a file that
 //! changed in between. The output holds the matching rows of this party's own file with all their columns as they
-//! were written there, in the file's order, every duplicate included; it appears whole or not at all.
+//! were written there, in the file's order, every duplicate included. A writer that has got an error holds a part of it: who wants
+//! it whole or not at all writes beside its place first.
 //!
 //! A file is UTF-8 (a byte order mark is tolerated), its first line names the columns, and every row has as many fields.
 
 use crate::records::{KeyHasher, KeySet, KeySpec, Normalisation};
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
+use tacit_net::shown;
 
 /// The result of reading or writing a table.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What is wrong with a table. Names the file, and the line where there is one; never shows a row's content.
+/// What is wrong with a table. Names the file, and the line where there is one; never shows a row's content,
+/// nor a column's name that the caller did not give: of a file without a header, the first row would be
+/// shown.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// There is no such file.
-    #[error("{0}: there is no such file")]
+    #[error("{}: there is no such file", name(.0))]
     NotFound(PathBuf),
     /// The path is a directory, a pipe or a device.
-    #[error("{0}: not a regular file; the table is read twice, so a pipe will not do")]
+    #[error("{}: not a regular file; the table is read twice, so a pipe will not do", name(.0))]
     NotAFile(PathBuf),
     /// The operating system refuses to read it.
-    #[error("{path}: cannot be read: {source}")]
+    #[error("{}: cannot be read: {source}", name(.path))]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -34,20 +38,28 @@ pub enum Error {
         source: std::io::Error,
     },
     /// Not even a header.
-    #[error("{0}: the file is empty; its first line must name the columns")]
+    #[error("{}: the file is empty; its first line must name the columns", name(.0))]
     Empty(PathBuf),
     /// A key column that the table does not have.
-    #[error("{path}: there is no column `{column}`; the columns are: {columns}")]
+    #[error(
+        "{}: none of the {columns} columns is named `{}` in the first line, {}",
+        name(.path), shown(.column), remedy(*.near)
+    )]
     UnknownColumn {
         /// The file.
         path: PathBuf,
         /// The column asked for.
         column: String,
-        /// The columns there are.
-        columns: String,
+        /// How many columns there are.
+        columns: usize,
+        /// Whether a column has this name but for upper and lower case.
+        near: bool,
     },
     /// Two columns bear the name of a key column.
-    #[error("{path}: the column `{column}` stands there more than once; rename one of them")]
+    #[error(
+        "{}: the column `{}` stands there more than once; rename one of them",
+        name(.path), shown(.column)
+    )]
     AmbiguousColumn {
         /// The file.
         path: PathBuf,
@@ -55,11 +67,12 @@ pub enum Error {
         column: String,
     },
     /// No key column was named.
-    #[error("{0}: no key column was named")]
+    #[error("{}: no key column was named", name(.0))]
     NoKey(PathBuf),
     /// A row has too many or too few fields.
     #[error(
-        "{path}, line {line}: {found} fields where the header has {expected}; check quotes and delimiter"
+        "{}, line {line}: {found} fields where the header has {expected}; check quotes and delimiter",
+        name(.path)
     )]
     UnequalRow {
         /// The file.
@@ -72,7 +85,7 @@ pub enum Error {
         found: u64,
     },
     /// Bytes that are not UTF-8.
-    #[error("{path}, line {line}: not valid UTF-8; save the file as UTF-8")]
+    #[error("{}, line {line}: not valid UTF-8; save the file as UTF-8", name(.path))]
     InvalidUtf8 {
         /// The file.
         path: PathBuf,
@@ -80,10 +93,10 @@ pub enum Error {
         line: u64,
     },
     /// The file is UTF-16.
-    #[error("{0}: the file is UTF-16; save it as UTF-8")]
+    #[error("{}: the file is UTF-16; save it as UTF-8", name(.0))]
     Utf16(PathBuf),
     /// A row without a key, where the caller refuses those.
-    #[error("{path}, line {line}: a key column is empty")]
+    #[error("{}, line {line}: a key column is empty", name(.path))]
     EmptyKey {
         /// The file.
         path: PathBuf,
@@ -91,22 +104,35 @@ pub enum Error {
         line: u64,
     },
     /// More rows than an intersection can take.
-    #[error("{path}: too many rows")]
+    #[error("{}: too many rows", name(.path))]
     TooManyRows {
         /// The file.
         path: PathBuf,
     },
     /// The file is not the one that was read before.
-    #[error("{0}: the file changed while the protocol ran; run again")]
+    #[error("{}: the file changed while the protocol ran; run again", name(.0))]
     Changed(PathBuf),
     /// The output cannot be written.
-    #[error("{path}: cannot be written: {source}")]
+    #[error("{}: cannot be written: {source}", name(.path))]
     Unwritable {
         /// The output file.
         path: PathBuf,
         /// The operating system's reason.
         source: std::io::Error,
     },
+}
+
+fn name(path: &Path) -> String {
+    shown(&path.to_string_lossy())
+}
+
+/// What to do about a column that is not there.
+fn remedy(near: bool) -> &'static str {
+    if near {
+        "but one is, written in other upper and lower case; name it as it stands there"
+    } else {
+        "which must hold the columns' names and not data; see `--key` and `--delimiter` in `tacit help psi`"
+    }
 }
 
 /// What separates fields.
@@ -139,7 +165,6 @@ pub struct Options {
 }
 
 /// A CSV file whose header has been read and whose key columns are there.
-#[derive(Debug)]
 pub struct Source {
     path: PathBuf,
     spec: KeySpec,
@@ -148,6 +173,13 @@ pub struct Source {
     header: ::csv::StringRecord,
     key_columns: Vec<usize>,
     bytes: u64,
+}
+
+impl std::fmt::Debug for Source {
+    /// Without the header, which is data where a file has none.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Source").field("path", &self.path).field("bytes", &self.bytes).finish_non_exhaustive()
+    }
 }
 
 impl Source {
@@ -246,8 +278,9 @@ impl Source {
         Ok(contents)
     }
 
-    /// Copies every row to `output` with more fields behind its own, those of `extend` for row 0, 1, …, under the header
-    /// with `names` behind it; a name that the table has already gets a number. Puts the file in its place.
+    /// Copies every row to `output`, which is called `target`, with more fields behind its own, those of
+    /// `extend` for row 0, 1, …, under the header with `names` behind it; a name that the table has already
+    /// gets a number.
     ///
     /// Refuses a file whose rows are not those of `contents`.
     pub fn write_extended(
@@ -255,7 +288,8 @@ impl Source {
         contents: &Contents,
         names: &[&str],
         mut extend: impl FnMut(u64) -> Vec<String>,
-        output: Output,
+        target: &Path,
+        output: &mut impl Write,
     ) -> Result<()> {
         let mut header = self.header.clone();
         for name in names {
@@ -263,7 +297,7 @@ impl Source {
             let mut names = std::iter::once((*name).to_owned()).chain(numbered);
             header.extend(names.find(|name| !header.iter().any(|taken| taken.trim() == name)));
         }
-        let mut writer = TableWriter::new(output, self.delimiter);
+        let mut writer = TableWriter::new(target, output, self.delimiter);
         writer.write(&header)?;
         let mut reader = self.reader()?;
         let mut row = ::csv::StringRecord::new();
@@ -280,19 +314,25 @@ impl Source {
         if again.digest() != contents.digest() {
             return Err(Error::Changed(self.path.clone()));
         }
-        writer.commit()
+        writer.finish()
     }
 
-    /// Copies the rows whose elements are in `matches` (indices into `keys.elements()`) to `output`, under the header,
-    /// and puts the file in its place. Returns the number of rows.
-    pub fn write_matches(&self, keys: &KeySet, matches: &[u32], output: Output) -> Result<u64> {
+    /// Copies the rows whose elements are in `matches` (indices into `keys.elements()`) to `output`, which is
+    /// called `target`, under the header. Returns the number of rows.
+    pub fn write_matches(
+        &self,
+        keys: &KeySet,
+        matches: &[u32],
+        target: &Path,
+        output: &mut impl Write,
+    ) -> Result<u64> {
         let mut wanted = vec![false; keys.elements().len()];
         for at in matches {
             if let Some(flag) = wanted.get_mut(*at as usize) {
                 *flag = true;
             }
         }
-        let mut writer = TableWriter::new(output, self.delimiter);
+        let mut writer = TableWriter::new(target, output, self.delimiter);
         writer.write(&self.header)?;
         let (mut row_number, mut written) = (0, 0);
         self.each_row(|row, element| {
@@ -310,7 +350,7 @@ impl Source {
         if row_number != keys.rows() {
             return Err(Error::Changed(self.path.clone()));
         }
-        writer.commit()?;
+        writer.finish()?;
         Ok(written)
     }
 
@@ -348,11 +388,15 @@ impl Source {
                 .map(|(i, _)| i);
             match (found.next(), found.next()) {
                 (Some(at), None) => Ok(at),
-                (None, _) => Err(Error::UnknownColumn {
-                    path: self.path.clone(),
-                    column: column.clone(),
-                    columns: self.header.iter().collect::<Vec<_>>().join(", "),
-                }),
+                (None, _) => {
+                    let lower = |name: &str| name.trim().to_lowercase();
+                    Err(Error::UnknownColumn {
+                        path: self.path.clone(),
+                        column: column.clone(),
+                        columns: self.header.len(),
+                        near: self.header.iter().any(|name| lower(name) == lower(column)),
+                    })
+                }
                 (Some(_), Some(_)) => {
                     Err(Error::AmbiguousColumn { path: self.path.clone(), column: column.clone() })
                 }
@@ -404,79 +448,26 @@ impl Contents {
     }
 }
 
-/// Rows on their way to an [`Output`].
-struct TableWriter {
-    writer: ::csv::Writer<BufWriter<Output>>,
-    target: PathBuf,
+/// Rows on their way to a file.
+struct TableWriter<'a, W: Write> {
+    writer: ::csv::Writer<&'a mut W>,
+    target: &'a Path,
 }
 
-impl TableWriter {
-    fn new(output: Output, delimiter: u8) -> Self {
-        let target = output.path.clone();
-        let buffer = BufWriter::with_capacity(BUFFER, output);
-        TableWriter { writer: ::csv::WriterBuilder::new().delimiter(delimiter).from_writer(buffer), target }
+impl<'a, W: Write> TableWriter<'a, W> {
+    fn new(target: &'a Path, output: &'a mut W, delimiter: u8) -> Self {
+        let mut builder = ::csv::WriterBuilder::new();
+        let writer = builder.delimiter(delimiter).buffer_capacity(BUFFER).from_writer(output);
+        TableWriter { writer, target }
     }
 
     fn write(&mut self, row: &::csv::StringRecord) -> Result<()> {
-        let path = &self.target;
-        let fault = |error| Error::Unwritable { path: path.clone(), source: into_io(error) };
+        let fault = |error| Error::Unwritable { path: self.target.to_owned(), source: into_io(error) };
         self.writer.write_record(row).map_err(fault)
     }
 
-    fn commit(self) -> Result<()> {
-        let fault = |source| Error::Unwritable { path: self.target.clone(), source };
-        let buffer = self.writer.into_inner().map_err(|error| fault(error.into_error()))?;
-        buffer.into_inner().map_err(|error| fault(error.into_error()))?.commit()
-    }
-}
-
-/// A file being written beside its target, which it replaces on [`commit`](Self::commit) and not before.
-///
-/// Made before the intersection starts, so that an output that cannot be written is known early. Dropped, it
-/// leaves nothing behind. Only the owner may read the file: it holds what the intersection found.
-#[derive(Debug)]
-pub struct Output {
-    file: tempfile::NamedTempFile,
-    path: PathBuf,
-}
-
-impl Output {
-    /// Starts a file that will be at `path`.
-    pub fn create(path: &Path) -> Result<Self> {
-        let unwritable = |source| Error::Unwritable { path: path.to_owned(), source };
-        if path.is_dir() {
-            return Err(unwritable(std::io::ErrorKind::IsADirectory.into()));
-        }
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        let file = tempfile::Builder::new().prefix(".tacit-").suffix(".part").tempfile_in(folder);
-        Ok(Output { file: file.map_err(unwritable)?, path: path.to_owned() })
-    }
-
-    /// Where the unfinished file is, for a program that removes it when it is interrupted.
-    pub fn temporary(&self) -> &Path {
-        self.file.path()
-    }
-
-    /// Makes the content durable and puts it at its path, over what may be there.
-    pub fn commit(self) -> Result<()> {
-        let Output { file, path } = self;
-        let unwritable = |source| Error::Unwritable { path: path.clone(), source };
-        file.as_file().sync_all().map_err(unwritable)?;
-        file.persist(&path).map_err(|error| unwritable(error.error))?;
-        Ok(())
-    }
-}
-
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.file.write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.file.flush()
+    fn finish(mut self) -> Result<()> {
+        self.writer.flush().map_err(|source| Error::Unwritable { path: self.target.to_owned(), source })
     }
 }
 

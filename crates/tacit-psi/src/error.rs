@@ -30,7 +30,10 @@ pub enum Error {
         what: &'static str,
     },
     /// The peer announced a larger set than this side allows.
-    #[error("the peer announced a set of {announced} elements where at most {allowed} are allowed")]
+    #[error(
+        "the peer announced a set of {announced} elements where at most {allowed} are allowed; if that many are right, \
+         raise --max-peer-rows, or free memory for them"
+    )]
     PeerSetTooLarge {
         /// Elements announced.
         announced: u64,

@@ -116,6 +116,27 @@ pub struct Outcome {
     pub matches: Option<Vec<u32>>,
     /// Elements of the peer's set, as announced.
     pub peer_elements: u64,
+    /// Whether the peer had the receiver's part, in which a cheater can test more elements than it announced.
+    pub peer_received: bool,
+}
+
+impl Outcome {
+    /// The most elements that the peer can have tested against ours if it cheated, with 2^`log2_queries` hash
+    /// calls and but for 2^-40: as many as it announced, or, if it had the receiver's part, what
+    /// [`Parameters::encodable`] says. `own` is our number of elements. Holds for [`Security::Malicious`].
+    pub fn tested_at_most(&self, own: usize, log2_queries: f64) -> Result<u64> {
+        if own == 0 || self.peer_elements == 0 || !self.peer_received {
+            return Ok(self.peer_elements);
+        }
+        tested_at_most(self.peer_elements as usize, own, log2_queries)
+    }
+}
+
+/// The most elements that a receiver that announced `receiver` can test against `sender` elements, as in
+/// [`Outcome::tested_at_most`].
+pub fn tested_at_most(receiver: usize, sender: usize, log2_queries: f64) -> Result<u64> {
+    let parameters = Parameters::new(receiver, sender, Security::Malicious)?;
+    Ok(parameters.encodable(log2_queries).max(receiver as u64))
 }
 
 impl core::fmt::Debug for Outcome {
@@ -229,17 +250,19 @@ pub fn run<E: AsRef<[u8]>>(
     }
     let (mine, theirs) = (Hello::new(elements.len(), options), exchange(channel, elements.len(), options)?);
     let peer_elements = theirs.elements;
-    let matches = if mine.elements == 0 || peer_elements == 0 {
-        Vec::new()
+    let (matches, peer_received) = if mine.elements == 0 || peer_elements == 0 {
+        (Vec::new(), false)
     } else {
         let party = Run::start(channel, prg, elements, options, progress, [mine, theirs])?;
-        match options.security {
+        let peer_received = !party.receives;
+        let matches = match options.security {
             Security::Malicious => party.run::<2, 6>(Arc::new(MatrixCode::concatenated(64)))?,
             Security::SemiHonest => party.run::<1, 4>(Arc::new(bch::extended_bch()))?,
-        }
+        };
+        (matches, peer_received)
     };
     let matches = (options.learns != Learns::Peer).then_some(matches);
-    Ok(Outcome { matches, peer_elements })
+    Ok(Outcome { matches, peer_elements, peer_received })
 }
 
 /// What each party announces.

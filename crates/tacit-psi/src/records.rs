@@ -76,15 +76,49 @@ pub struct KeySpec {
 }
 
 impl KeySpec {
-    /// Everything about the key that both parties must have alike, for the handshake to bind: not the names.
+    /// Everything about the key that both parties must have alike, for the handshake to bind: not the names,
+    /// but the version of every table of Unicode that [`Normalisation::apply`] reads.
     pub fn agreement(&self) -> String {
+        self.agreement_with(&Tables::OURS)
+    }
+
+    fn agreement_with(&self, tables: &Tables) -> String {
         let Normalisation { nfc, trim, case_fold } = self.normalisation;
-        let (a, b, c) = unicode_normalization::UNICODE_VERSION;
+        let version = |(a, b, c): Version| format!("{a}.{b}.{c}");
         format!(
-            "key v1: {} columns, nfc {nfc}, trim {trim}, case fold {case_fold}, Unicode {a}.{b}.{c}",
-            self.columns.len()
+            "key v2: {} columns, nfc {nfc}, trim {trim}, case fold {case_fold}, \
+             Unicode of normalisation {}, of case folding {}, of white space {}",
+            self.columns.len(),
+            version(tables.normalisation),
+            version(tables.case_folding),
+            version(tables.white_space),
         )
     }
+}
+
+/// A version of Unicode: major, minor, update.
+type Version = (u64, u64, u64);
+
+/// The versions of Unicode's tables. They come from three sources, which move on one by one.
+struct Tables {
+    /// Decomposition and composition.
+    normalisation: Version,
+    /// Default case folding.
+    case_folding: Version,
+    /// The property `White_Space`, which trimming goes by: the standard library's.
+    white_space: Version,
+}
+
+impl Tables {
+    const OURS: Tables = Tables {
+        normalisation: widened(unicode_normalization::UNICODE_VERSION),
+        case_folding: caseless::UNICODE_VERSION,
+        white_space: widened(char::UNICODE_VERSION),
+    };
+}
+
+const fn widened((a, b, c): (u8, u8, u8)) -> Version {
+    (a as u64, b as u64, c as u64)
 }
 
 static RECORD_KEY: LazyLock<[u8; 32]> = LazyLock::new(|| blake3::derive_key("tacit 2026 record key v1", &[]));
@@ -228,4 +262,31 @@ impl KeySet {
 pub fn plain_join(mine: &[Element], theirs: &[Element]) -> Vec<u32> {
     let theirs: std::collections::HashSet<&Element> = theirs.iter().collect();
     (0u32..).zip(mine).filter(|(_, element)| theirs.contains(element)).map(|(at, _)| at).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two releases that differ in one table alone may see two keys as equal and as different: they must not
+    /// agree.
+    #[test]
+    fn the_agreement_binds_every_table_of_unicode() {
+        let spec = KeySpec { columns: vec!["a".into()], normalisation: Normalisation::default() };
+        let older = |(a, b, c): Version| (a - 1, b, c);
+        let Tables { normalisation, case_folding, white_space } = Tables::OURS;
+        let tables = [
+            Tables::OURS,
+            Tables { normalisation: older(normalisation), ..Tables::OURS },
+            Tables { case_folding: older(case_folding), ..Tables::OURS },
+            Tables { white_space: older(white_space), ..Tables::OURS },
+        ];
+        let said: Vec<String> = tables.iter().map(|tables| spec.agreement_with(tables)).collect();
+        assert_eq!(said[0], spec.agreement());
+        for (i, one) in said.iter().enumerate() {
+            assert!(said[..i].iter().all(|other| other != one), "{one}");
+        }
+        let (a, b, c) = char::UNICODE_VERSION;
+        assert!(said[0].ends_with(&format!("of white space {a}.{b}.{c}")), "{}", said[0]);
+    }
 }

@@ -1,10 +1,10 @@
-//! Keys, tables and files: normal forms, counts, every bad input, and no half-written output.
+//! Keys, tables and files: normal forms, counts, every bad input, and errors that give nothing away.
 
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use tacit_psi::csv::{Delimiter, EmptyKeys, Error, Options, Output, Source};
+use tacit_psi::csv::{Delimiter, EmptyKeys, Error, Options, Source};
 use tacit_psi::generate::{Settings, Side, write_table};
 use tacit_psi::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation, plain_join};
 
@@ -105,15 +105,6 @@ impl Folder {
         fs::write(&path, content).unwrap();
         path
     }
-
-    fn names(&self) -> Vec<String> {
-        let mut names: Vec<_> = fs::read_dir(self.0.path())
-            .unwrap()
-            .map(|e| e.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        names
-    }
 }
 
 fn read(path: &Path, columns: &[&str]) -> Result<KeySet, Error> {
@@ -138,7 +129,7 @@ fn bad_tables_are_refused_with_a_reason() {
     }
     let (error, text) = explain(b"name,e-mail\nx,y\n", "email");
     assert!(matches!(error, Error::UnknownColumn { .. }), "{text}");
-    assert!(text.contains("`email`") && text.contains("name, e-mail"), "{text}");
+    assert!(text.contains("`email`") && text.contains("2 columns") && !text.contains("e-mail"), "{text}");
     assert!(matches!(explain(b"a,a\n1,2\n", "a").0, Error::AmbiguousColumn { .. }));
     let (error, text) = explain(b"a,b\n1,2\n3\n", "a");
     assert!(matches!(error, Error::UnequalRow { line: 3, expected: 2, found: 1, .. }), "{text}");
@@ -203,34 +194,91 @@ fn matching_rows_keep_every_column_and_duplicate() {
     let path = folder.file("t.csv", "k;extra\n a ;\"1;\"\"q\"\"\"\nb;2\nA;3\n;4\nc;5\n");
     let source = Source::open(&path, spec(&["k"]), Options::default()).unwrap();
     let keys = source.read_keys(|_| ()).unwrap();
-    let target = folder.0.path().join("out.csv");
-    fs::write(&target, "what stood here before").unwrap();
-    let written = source.write_matches(&keys, &[0, 2], Output::create(&target).unwrap()).unwrap();
+    let mut out = Vec::new();
+    let written = source.write_matches(&keys, &[0, 2], Path::new("out.csv"), &mut out).unwrap();
     assert_eq!(written, 3);
-    assert_eq!(fs::read_to_string(&target).unwrap(), "k;extra\n a ;\"1;\"\"q\"\"\"\nA;3\nc;5\n");
-    assert_eq!(folder.names(), ["out.csv", "t.csv"]);
+    assert_eq!(String::from_utf8(out).unwrap(), "k;extra\n a ;\"1;\"\"q\"\"\"\nA;3\nc;5\n");
 }
 
 #[test]
-fn a_failed_output_leaves_the_old_file_and_nothing_else() {
+fn a_table_that_changed_is_refused() {
     let folder = Folder::new();
     let path = folder.file("t.csv", "k\na\nb\n");
-    let target = folder.file("out.csv", "old");
     let source = Source::open(&path, spec(&["k"]), Options::default()).unwrap();
     let keys = source.read_keys(|_| ()).unwrap();
     for changed in ["k\na\nc\n", "k\na\n", "k\na\nb\nd\n", "k\na\nb\n\"\"\n"] {
         fs::write(&path, changed).unwrap();
-        let output = Output::create(&target).unwrap();
-        let error = source.write_matches(&keys, &[0], output).err().unwrap();
+        let error = source.write_matches(&keys, &[0], Path::new("out.csv"), &mut Vec::new()).err().unwrap();
         assert!(matches!(error, Error::Changed(_)), "{changed:?}: {error}");
-        assert_eq!(fs::read_to_string(&target).unwrap(), "old");
-        assert_eq!(folder.names(), ["out.csv", "t.csv"]);
     }
-    drop(Output::create(&target).unwrap());
-    assert_eq!(folder.names(), ["out.csv", "t.csv"]);
-    for nowhere in [folder.0.path().join("no/such/out.csv"), folder.0.path().to_owned()] {
-        assert!(matches!(Output::create(&nowhere).err().unwrap(), Error::Unwritable { .. }));
+}
+
+/// A writer that takes so many bytes, as a disk does.
+struct Disk(usize);
+
+impl std::io::Write for Disk {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let n = bytes.len().min(self.0);
+        self.0 -= n;
+        if n == 0 { Err(std::io::ErrorKind::StorageFull.into()) } else { Ok(n) }
     }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_that_names_the_output() {
+    let folder = Folder::new();
+    let path = folder.file("t.csv", "k\na\nb\n");
+    let source = Source::open(&path, spec(&["k"]), Options::default()).unwrap();
+    let keys = source.read_keys(|_| ()).unwrap();
+    for room in 0..6 {
+        let error =
+            source.write_matches(&keys, &[0, 1], Path::new("out.csv"), &mut Disk(room)).err().unwrap();
+        assert!(
+            matches!(error, Error::Unwritable { .. }) && error.to_string().starts_with("out.csv"),
+            "{error}"
+        );
+    }
+    assert_eq!(source.write_matches(&keys, &[0, 1], Path::new("out.csv"), &mut Disk(6)).unwrap(), 2);
+}
+
+/// Whatever is wrong, neither a row nor a first line that is none shows, and what was asked for cannot steer
+/// a terminal.
+#[test]
+fn errors_show_no_cell_and_no_hostile_name() {
+    let folder = Folder::new();
+    let secret = "SECRET-4711";
+    let faults: [(&str, String, &str); 6] = [
+        ("no header", format!("{secret},x{secret}\n{secret},2\n"), "email"),
+        ("another case", format!("{secret},EMAIL\n{secret},2\n"), "email"),
+        ("twice", format!("email,{secret},email\n{secret},2,3\n"), "email"),
+        ("unequal rows", format!("email\n{secret},{secret}\n"), "email"),
+        ("open quote", format!("email,b\n\"{secret}\n{secret}\n"), "email"),
+        ("a hostile column", format!("{secret},b\n{secret},c\n"), "a\u{1b}[2J\u{202e}\nerror: b"),
+    ];
+    for (what, content, column) in faults {
+        let path = folder.file("t.csv", content);
+        let error = match Source::open(&path, spec(&[column]), Options::default()) {
+            Ok(source) => {
+                assert!(!format!("{source:?}").contains(secret), "{what}: {source:?}");
+                source.read_keys(|_| ()).err().unwrap()
+            }
+            Err(error) => error,
+        };
+        let text = error.to_string();
+        assert!(!text.contains(secret), "{what}: {text}");
+        assert!(text.chars().all(|c| !c.is_control() && c != '\u{202e}'), "{what}: {text:?}");
+        assert!(text.len() < 400, "{what}: {text}");
+    }
+    let path = folder.file("t.csv", "EMAIL,b\n1,2\n");
+    let text = read(&path, &["email"]).err().unwrap().to_string();
+    assert!(text.contains("none of the 2 columns") && text.contains("upper and lower case"), "{text}");
+    let long = "c".repeat(100_000);
+    let text = read(&path, &[&long]).err().unwrap().to_string();
+    assert!(text.len() < 600 && text.contains("tacit help psi"), "{}", text.len());
 }
 
 #[test]
@@ -268,7 +316,6 @@ fn generated_tables_join_as_set() {
 fn every_row_is_written_with_more_fields_behind_it() {
     let folder = Folder::new();
     let path = folder.file("t.csv", "a,result\n1,\"x,y\"\n2,\n");
-    let target = folder.0.path().join("out.csv");
     let source = Source::open_table(&path, Options::default()).unwrap();
     let columns = source.positions(&["result".into(), "a".into()]).unwrap();
     let mut seen = Vec::new();
@@ -281,15 +328,16 @@ fn every_row_is_written_with_more_fields_behind_it() {
     assert_eq!(seen, [(2, "x,y|1".to_owned()), (3, "|2".to_owned())]);
     assert_eq!(contents.rows(), 2);
     let extend = |row: u64| vec![format!("{row}"), "b,c".into()];
-    let write =
-        || source.write_extended(&contents, &["result", "more"], extend, Output::create(&target).unwrap());
-    write().unwrap();
+    let write = || {
+        let mut out = Vec::new();
+        let names = ["result", "more"];
+        source.write_extended(&contents, &names, extend, Path::new("out.csv"), &mut out).map(|()| out)
+    };
     let expected = "a,result,result_2,more\n1,\"x,y\",0,\"b,c\"\n2,,1,\"b,c\"\n";
-    assert_eq!(fs::read_to_string(&target).unwrap(), expected);
+    assert_eq!(String::from_utf8(write().unwrap()).unwrap(), expected);
     for changed in ["a,result\n1,\"x,z\"\n2,\n", "a,result\n1,\"x,y\"\n", "a,result\n1,\"x,y\"\n2,\n3,\n"] {
         fs::write(&path, changed).unwrap();
         assert!(matches!(write().err().unwrap(), Error::Changed(_)), "{changed:?}");
-        assert_eq!(fs::read_to_string(&target).unwrap(), expected);
     }
     assert!(matches!(source.positions(&["b".into()]).err().unwrap(), Error::UnknownColumn { .. }));
 }

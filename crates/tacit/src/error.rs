@@ -34,7 +34,7 @@ pub enum Error {
     #[error("{0}")]
     Peer(String),
     /// The operating system refused an operation on a file.
-    #[error("{}: {what}: {source}", path.display())]
+    #[error("{}: {what}: {source}", tacit_net::shown(&.path.to_string_lossy()))]
     File {
         /// The file.
         path: PathBuf,

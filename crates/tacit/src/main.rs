@@ -7,7 +7,7 @@ mod cmd;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use cli::progress::Mode;
-use cli::{Context, config, fault};
+use cli::{Context, config, fault, files, output};
 use std::path::PathBuf;
 use tacit::{Error, Result};
 
@@ -36,6 +36,9 @@ struct Cli {
     /// Shows no progress and no notes
     #[arg(long, short, global = true, overrides_with = "quiet")]
     quiet: bool,
+    /// Lets outputs replace files that stand there, but never one that holds a key or serves once
+    #[arg(long, global = true)]
+    overwrite: bool,
     /// Takes options from a TOML file; see docs/configuration.md
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -65,11 +68,18 @@ fn run(more: &[String]) -> Result<()> {
     let mut command = Cli::command();
     command.build();
     let arguments = config::merge(&command, arguments)?;
-    let cli = Cli::command().try_get_matches_from(arguments).and_then(|m| Cli::from_arg_matches(&m));
-    let cli = match cli {
-        Ok(cli) => cli,
+    let parsed = command
+        .clone()
+        .try_get_matches_from(arguments)
+        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return usage(&error),
     };
+    if cli.overwrite {
+        output::allow_overwrite();
+    }
+    let stdout_taken = files::check(&command, &matches)?;
     // A wrong choice of kernels is said aloud; the library would pass it over.
     tacit::crypto::simd::select_from_env().map_err(|e| Error::Usage(e.to_string()))?;
     let progress = match (cli.progress_lines, cli.quiet || cli.json) {
@@ -77,7 +87,7 @@ fn run(more: &[String]) -> Result<()> {
         (false, true) => Mode::Silent,
         (false, false) => Mode::detect(),
     };
-    cmd::run(cli.command, &Context { json: cli.json, progress })
+    cmd::run(cli.command, &Context { json: cli.json, progress, stdout_taken })
 }
 
 /// Help and version are what was asked for; anything else is one line.

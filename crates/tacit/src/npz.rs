@@ -67,8 +67,23 @@ impl Array {
     }
 
     fn bytes(&self) -> u64 {
-        self.shape.iter().product::<u64>() * self.element.size()
+        self.shape.iter().fold(self.element.size(), |bytes, axis| bytes.saturating_mul(*axis))
     }
+}
+
+/// Bytes of an archive of these arrays.
+pub fn length(arrays: &[Array]) -> u64 {
+    let (mut entries, mut directory) = (0u64, 0u64);
+    for array in arrays {
+        let name = array.name.len() as u64 + ".npy".len() as u64;
+        let size = (array.header().len() as u64).saturating_add(array.bytes());
+        let wide = [(size, 16), (entries, 8)].map(|(value, bytes)| if value < MAX32 { 0 } else { bytes });
+        let zip64: u64 = wide.iter().sum();
+        directory += CENTRAL_HEADER + name + zip64 + if zip64 > 0 { 4 } else { 0 };
+        entries = entries.saturating_add(LOCAL_HEADER + name).saturating_add(size);
+    }
+    let trailer = if entries >= MAX32 { TRAILER + TRAILER64 } else { TRAILER };
+    entries.saturating_add(directory + trailer)
 }
 
 struct Entry {
@@ -90,6 +105,10 @@ pub struct Writer<W: Write + Seek> {
 
 /// Local header with a zip64 field, which both sizes stand in.
 const LOCAL_HEADER: u64 = 30 + 20;
+/// The directory's entry without name and zip64 field, its end, and the end's zip64 forms.
+const CENTRAL_HEADER: u64 = 46;
+const TRAILER: u64 = 22;
+const TRAILER64: u64 = 56 + 20;
 const MAX32: u64 = u32::MAX as u64;
 /// 1980-01-01, as `.npz` files that do not depend on the clock have.
 const DOS_DATE: u16 = 0x21;
@@ -246,6 +265,42 @@ mod tests {
         assert!(writer.finish().is_err());
     }
 
+    /// A sink that counts, for archives past 4 GiB.
+    struct Counter(u64);
+
+    impl Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Seek for Counter {
+        fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+            let SeekFrom::Start(at) = to else { return Err(io::ErrorKind::Unsupported.into()) };
+            self.0 = at;
+            Ok(at)
+        }
+    }
+
+    #[test]
+    fn the_length_is_known_before_the_elements() {
+        for n in [0, 1, 1 << 27, 1 << 28, 1 << 29, (1 << 29) - 23] {
+            for shape in [&[n][..], &[n, 2]] {
+                let arrays = ["v", "m0"].map(|name| Array::new(name, Element::U64, shape));
+                let mut writer = Writer::new(Counter(0), &arrays).unwrap();
+                // As if all had been written.
+                writer.entries.iter_mut().for_each(|entry| entry.next = entry.end);
+                assert_eq!(writer.finish().unwrap().0, length(&arrays), "{shape:?}");
+            }
+        }
+        assert!(length(&[Array::new("v", Element::U64, &[1 << 40, 1 << 40])]) > 1 << 60);
+    }
+
     #[test]
     fn interleaved_arrays_stand_where_the_directory_says() {
         let arrays = [Array::new("u", Element::U8, &[2]), Array::new("w", Element::U64, &[2, 2])];
@@ -261,6 +316,7 @@ mod tests {
         assert_eq!(&bytes[directory..directory + 4], b"PK\x01\x02");
         assert_eq!(&bytes[directory - 32..directory - 16], &[7; 16]);
         assert_eq!(&bytes[directory - 16..directory], &[8; 16]);
+        assert_eq!(bytes.len() as u64, length(&arrays));
         let u = LOCAL_HEADER as usize + "u.npy".len();
         assert_eq!(&bytes[u..u + 6], b"\x93NUMPY");
         assert_eq!(&bytes[u + 128..u + 130], &[1, 0]);

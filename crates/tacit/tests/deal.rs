@@ -15,7 +15,7 @@ fn blocks(bytes: &[u8]) -> Vec<u128> {
 
 fn both(bench: &Bench, words: &[&str], s: &str, r: &str) -> (Said, Said) {
     let address = format!("127.0.0.1:{}", free_port());
-    let words = [&["ot", "--insecure-plaintext"], words].concat();
+    let words = [&["ot", "--insecure-plaintext", "--overwrite"], words].concat();
     let s = [&words[..], &["--listen", &address, "--role", "sender", "--seed", s, "--out", "s.npz"]].concat();
     let r =
         [&words[..], &["--connect", &address, "--role", "receiver", "--seed", r, "--out", "r.npz"]].concat();
@@ -28,7 +28,7 @@ fn seeds_expand_without_a_peer() {
     for (count, code) in [(1, "linear"), (20_001, "quasi-cyclic")] {
         deal(&bench, &count.to_string(), &["--code", code], &format!("s{count}"), &format!("r{count}"));
         for (seed, out) in [(format!("s{count}"), "s.npz"), (format!("r{count}"), "r.npz")] {
-            let words = ["--json", "ot", "expand", "--seed", &seed, "--out", out];
+            let words = ["--json", "--overwrite", "ot", "expand", "--seed", &seed, "--out", out];
             let said = bench.run(&words);
             assert!(said.success().contains(&format!("\"count\":{count}")), "{said:?}");
             bench.run(&words).fails_with(3, &[&seed, "used before"]);
@@ -70,7 +70,8 @@ fn seeds_serve_transfers_of_every_kind_once() {
 #[test]
 fn the_mark_of_a_used_seed_goes_with_its_content() {
     let bench = Bench::new();
-    let expand = |seed: &str, out: &str| bench.run(&["ot", "expand", "--seed", seed, "--out", out]);
+    let expand =
+        |seed: &str, out: &str| bench.run(&["ot", "expand", "--overwrite", "--seed", seed, "--out", out]);
     deal(&bench, "300", &[], "s", "r");
     for name in ["s", "r"] {
         let before = std::fs::read(bench.path(name)).unwrap();
@@ -78,11 +79,12 @@ fn the_mark_of_a_used_seed_goes_with_its_content() {
         let after = std::fs::read(bench.path(name)).unwrap();
         assert_eq!((after.len(), &after[9..52]), (before.len(), &before[9..52]));
         assert!(after[52..].iter().all(|byte| *byte == 0), "secrets of {name} are left");
-        // Said before any work, for which there is no place here.
-        expand(name, "no/such/folder/x.npz").fails_with(3, &[name, "used before"]);
+        expand(name, "again.npz").fails_with(3, &[name, "used before"]);
+        assert!(!bench.exists("again.npz"));
         std::fs::rename(bench.path(name), bench.path("moved")).unwrap();
         expand("moved", "y.npz").fails_with(3, &["moved", "used before"]);
         assert!(!bench.exists("y.npz"));
+        std::fs::remove_file(bench.path("moved")).unwrap();
     }
     deal(&bench, "300", &[], "s", "moved");
     expand("s", "x.npz").success();

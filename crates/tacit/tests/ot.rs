@@ -19,6 +19,7 @@ fn run(bench: &Bench, extra: &[&str]) -> (String, String) {
         "bob.pub",
         "--role",
         "sender",
+        "--overwrite",
         "--out",
         "s.npz",
     ];
@@ -33,6 +34,7 @@ fn run(bench: &Bench, extra: &[&str]) -> (String, String) {
         "alice.pub",
         "--role",
         "receiver",
+        "--overwrite",
         "--out",
         "r.npz",
     ];

@@ -9,7 +9,7 @@ fn both(bench: &Bench, words: &[&str], sender: &[&str], receiver: &[&str]) -> (S
     let address = format!("127.0.0.1:{}", free_port());
     let side = |role: &'static str, connect: &'static str, identity: &'static str, peer: &'static str| {
         let own = [connect, address.as_str(), "--identity", identity, "--peer", peer, "--role", role];
-        [words, &own[..]].concat()
+        [words, &["--overwrite"], &own[..]].concat()
     };
     let s = [side("sender", "--listen", "alice.key", "bob.pub"), sender.to_vec()].concat();
     let r = [side("receiver", "--connect", "bob.key", "alice.pub"), receiver.to_vec()].concat();

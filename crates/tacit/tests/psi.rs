@@ -17,6 +17,7 @@ fn run(bench: &Bench, alice: &[&str], bob: &[&str]) -> (String, String) {
         "alice.key",
         "--peer",
         "bob.pub",
+        "--overwrite",
         "--input",
         "alice.csv",
     ];
@@ -29,6 +30,7 @@ fn run(bench: &Bench, alice: &[&str], bob: &[&str]) -> (String, String) {
         "bob.key",
         "--peer",
         "alice.pub",
+        "--overwrite",
         "--input",
         "bob.csv",
     ];
@@ -277,4 +279,79 @@ fn certificates_of_an_authority() {
             assert_eq!(said.out.contains("\"matches\":50"), code == 0, "{said:?}");
         }
     }
+}
+
+/// What the peer can have learned is said for the level that ran: a bound where the protocol gives one, and
+/// no promise where it does not.
+#[test]
+fn what_the_other_side_learned_is_said_for_the_level_that_ran() {
+    let bench = Bench::with_keys();
+    bench.write("alice.csv", table(0..50));
+    bench.write("bob.csv", table(25..60));
+    let text = |json: &str, name: &str| {
+        let rest = json.split(&format!("\"{name}\":\"")).nth(1).unwrap_or_else(|| panic!("{name}: {json}"));
+        rest.split('"').next().unwrap().to_owned()
+    };
+    for (security, result, other) in
+        [("malicious", "both", "both"), ("malicious", "me", "peer"), ("semi-honest", "both", "both")]
+    {
+        let words = |result| vec!["--key", "email", "--security", security, "--result", result];
+        let (a, b) = run(&bench, &words(result), &words(other));
+        for (said, own, peer, gets) in [(&a, 50, 35, other != "me" && result != "me"), (&b, 35, 50, true)] {
+            let learned = text(said, "other_side_learned");
+            assert!(learned.contains(&format!("{own} distinct keys")), "{learned}");
+            let promise = !learned.contains("if it deviates, nothing is promised");
+            assert_eq!(promise, security == "malicious", "{learned}");
+            if security == "semi-honest" || (result == "me" && own == 50) {
+                assert!(said.contains("\"peer_keys_tested_at_most\":null"), "{said}");
+                assert!(!learned.contains("tested"), "{learned}");
+                continue;
+            }
+            let bound = field(said, "peer_keys_tested_at_most");
+            let peer_received = if result == "both" { peer < own } else { own == 35 };
+            if peer_received {
+                assert!(gets && bound > peer, "{said}");
+                let least = format!("announced {peer} keys");
+                assert!(learned.contains(&least) && learned.contains(&bound.to_string()), "{learned}");
+                assert!(learned.contains("2^80"), "{learned}");
+            } else {
+                assert_eq!(bound, peer, "{said}");
+                assert!(learned.contains("no more than"), "{learned}");
+            }
+        }
+    }
+    let dry = |more: &[&str]| {
+        let words = ["psi", "--input", "alice.csv", "--key", "email", "--dry-run", "--result"];
+        bench.run(&[&words[..], more].concat()).success().to_owned()
+    };
+    let (both, me) = (dry(&["both"]), dry(&["me"]));
+    assert!(both.contains("2^80 hash calls, and never more than"), "{both}");
+    assert!(me.contains("50 distinct keys; nothing else") && !me.contains("2^80"), "{me}");
+    assert!(both.contains("the other side may have at most "), "{both}");
+    let semi = dry(&["both", "--security", "semi-honest"]);
+    assert!(semi.contains("nothing is promised") && !semi.contains("2^80"), "{semi}");
+}
+
+#[test]
+fn a_peer_with_more_keys_than_allowed_is_refused_by_both_figures() {
+    let bench = Bench::with_keys();
+    bench.write("alice.csv", table(0..50));
+    bench.write("bob.csv", table(25..60));
+    let address = format!("127.0.0.1:{}", free_port());
+    let sides = |more: &[&str]| {
+        let common = ["--json", "psi", "--key", "email", "--result", "both"];
+        let alice = ["--listen", &address, "--identity", "alice.key", "--peer", "bob.pub"];
+        let bob = ["--connect", &address, "--identity", "bob.key", "--peer", "alice.pub"];
+        bench.run_both(
+            &[&common[..], &alice, &["--input", "alice.csv"], more].concat(),
+            &[&common[..], &bob, &["--input", "bob.csv"]].concat(),
+        )
+    };
+    let (a, _) = sides(&["--max-peer-rows", "34"]);
+    a.fails_with(4, &["35 elements", "at most 34", "--max-peer-rows"]);
+    let (a, b) = sides(&["--max-peer-rows", "35"]);
+    assert_eq!(field(a.success(), "max_peer_rows"), 35);
+    // Unless given, it is what memory allows.
+    let allowed = field(b.success(), "max_peer_rows");
+    assert!((50..=1 << 24).contains(&allowed), "{allowed}");
 }

@@ -66,11 +66,23 @@ pub fn exit_code(error: &Error) -> i32 {
     }
 }
 
-/// The text with every run of white space made one space and control characters left out: what a peer or a file had
-/// a say in cannot fake a second line or steer the terminal.
+/// Longest line of an error, in characters; more is cut out of its middle.
+const LONGEST_LINE: usize = 2000;
+
+/// The text with every run of white space made one space, other characters that do not show escaped, and cut
+/// if it is very long: what a peer or a file had a say in cannot fake a second line, steer the terminal or
+/// fill it.
 pub fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").chars().filter(|c| !c.is_control()).collect()
+    let line = tacit::net::escaped(&words.join(" "));
+    let count = line.chars().count();
+    if count <= LONGEST_LINE {
+        return line;
+    }
+    let half = LONGEST_LINE / 2;
+    let [start, end]: [String; 2] =
+        [line.chars().take(half).collect(), line.chars().skip(count - half).collect()];
+    format!("{start}…{end}")
 }
 
 /// Makes a bug one clear line, and a signal a clean end.

@@ -2,6 +2,7 @@
 
 pub mod config;
 pub mod fault;
+pub mod files;
 pub mod output;
 pub mod peer;
 pub mod plan;
@@ -18,16 +19,21 @@ pub struct Context {
     pub json: bool,
     /// How progress is shown.
     pub progress: progress::Mode,
+    /// Standard output carries an output file: results go to standard error.
+    pub stdout_taken: bool,
 }
 
 impl Context {
     /// Prints one result: the object with `--json`, else the text.
     pub fn result(&self, object: &serde_json::Value, text: &str) -> Result<()> {
         let line = if self.json { object.to_string() } else { text.to_owned() };
-        let mut out = std::io::stdout().lock();
+        let (mut out, name): (Box<dyn Write>, _) = match self.stdout_taken {
+            false => (Box::new(std::io::stdout().lock()), "standard output"),
+            true => (Box::new(std::io::stderr().lock()), "standard error"),
+        };
         writeln!(out, "{line}")
             .and_then(|()| out.flush())
-            .map_err(|e| Error::Other(format!("standard output: {e}; is the reader of the pipe gone?")))
+            .map_err(|e| Error::Other(format!("{name}: {e}; is the reader of the pipe gone?")))
     }
 
     /// Tells the user something on standard error.

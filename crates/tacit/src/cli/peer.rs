@@ -25,6 +25,17 @@ impl From<Security> for tacit::Security {
     }
 }
 
+/// What the other side learns, said for the level of security: `what` holds of a semi-honest peer alone if no
+/// other was asked for.
+pub fn learned(security: Security, what: &str) -> String {
+    match security {
+        Security::Malicious => what.to_owned(),
+        Security::SemiHonest => {
+            format!("{what}, if it keeps to the protocol; if it deviates, nothing is promised")
+        }
+    }
+}
+
 /// How to reach the peer, and who it must be.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Peer")]

@@ -10,7 +10,7 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use tacit::crypto::{BitVec, Prg};
 use tacit::net::Channel;
-use tacit::ot::{AnyReceiver, AnySender, DEALT, Job, Kind, Sent, Tuning};
+use tacit::ot::{AnyReceiver, AnySender, Kind, Sent};
 use tacit::sealed::Locked;
 use tacit::{Error, Result};
 use tacit_ot::silent::dealer::{self, DealtReceiver, DealtSender, Params, ReceiverSeed, SenderSeed};
@@ -55,12 +55,11 @@ pub struct ExpandArgs {
 
 /// Runs `tacit ot deal`.
 pub fn deal(args: &DealArgs, context: &Context) -> Result<()> {
-    if args.sender == args.receiver {
-        return Err(Error::Usage("the two seeds go to different files".into()));
-    }
     let params = Params { code: args.code.into(), count: args.count as usize };
     let (sender, receiver) = dealer::deal(params, &mut Prg::from_os())?;
-    write_all(&[(&args.sender, &sender.to_bytes()), (&args.receiver, &receiver.to_bytes())])?;
+    let seeds: [(&Path, &[u8]); 2] =
+        [(&args.sender, &sender.to_bytes()), (&args.receiver, &receiver.to_bytes())];
+    write_all(&seeds, &[])?;
     let object = json!({
         "name": "ot deal",
         "count": args.count,
@@ -164,13 +163,12 @@ fn other_role() -> Error {
 pub fn expand(args: &ExpandArgs, context: &Context) -> Result<()> {
     let seed = Seed::load(&args.seed, None)?;
     let count = seed.params().count as u64;
-    let out = Output::create(&args.out)?;
-    let job = Job { protocol: &DEALT, kind: Kind::Cot, count, tuning: Tuning::default() };
+    let out = Output::create_archive(&args.out)?;
     let role = match seed.half {
         Half::Sender(_) => Role::Sender,
         Half::Receiver(_) => Role::Receiver,
     };
-    let mut share = Share::new(out, &job, role)?;
+    let mut share = Share::new(out, Kind::Cot, count, role)?;
     match &seed.half {
         Half::Sender(seed) => share.sent(Sent::Cot(seed.delta(), &Zeroizing::new(seed.expand())))?,
         Half::Receiver(seed) => {

@@ -1,7 +1,7 @@
 //! `tacit demo`: the main job on one machine, from keys to a checked result.
 
 use crate::cli::Context;
-use crate::cli::output::Output;
+use crate::cli::output::{Output, name};
 use crate::cli::progress::{Mode, style};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ pub struct Args {
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     let dir = &args.dir;
-    std::fs::create_dir_all(dir).map_err(|e| Error::file(dir, "cannot be made; choose another --dir", e))?;
+    prepare(dir)?;
     let settings = Settings {
         people: [args.rows, args.rows],
         common: args.rows / 10 * 3,
@@ -52,7 +52,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         let rows = generate(&dir.join(party.input), &settings, side)?;
         context.note(&format!(
             "{}: {rows} generated rows (seed {})",
-            dir.join(party.input).display(),
+            name(&dir.join(party.input)),
             args.seed
         ));
         keygen(&dir.join(party.key))?;
@@ -98,6 +98,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 }
 
 /// What one of the two parties is called and owns.
+#[derive(Clone, Copy)]
 struct Party {
     name: &'static str,
     key: &'static str,
@@ -123,6 +124,32 @@ const PARTIES: [Party; 2] = [
     },
 ];
 
+/// Marks a folder whose files a demo made, so that the next one may make them anew.
+const MARK: &str = ".tacit-demo";
+
+/// Makes the folder, or clears away what an earlier demo left in it. Files that no demo made are not touched.
+fn prepare(dir: &Path) -> Result<()> {
+    std::fs::create_dir_all(dir).map_err(|e| Error::file(dir, "cannot be made; choose another --dir", e))?;
+    let names = PARTIES.map(|party| [party.key, party.public, party.input, party.output]);
+    let files = names.as_flattened().iter().map(|file| dir.join(file));
+    let stale: Vec<PathBuf> = files.filter(|path| path.symlink_metadata().is_ok()).collect();
+    let mark = dir.join(MARK);
+    // Demos before there was a mark left all of these behind them.
+    let is_demo = mark.exists() || stale.len() == names.as_flattened().len();
+    if let (Some(file), false) = (stale.first(), is_demo) {
+        return Err(Error::Input(format!(
+            "{}: no demo made this file, so it is not replaced; choose another --dir",
+            name(file)
+        )));
+    }
+    std::fs::write(&mark, "`tacit demo` replaces the keys and tables in this folder.\n")
+        .map_err(|e| Error::file(&mark, "cannot be written; choose another --dir", e))?;
+    stale.iter().try_for_each(|file| {
+        std::fs::remove_file(file)
+            .map_err(|e| Error::file(file, "cannot be replaced; choose another --dir", e))
+    })
+}
+
 fn generate(path: &Path, settings: &Settings, side: Side) -> Result<u64> {
     let file = Output::create(path)?;
     let mut buffered = BufWriter::new(file);
@@ -132,16 +159,8 @@ fn generate(path: &Path, settings: &Settings, side: Side) -> Result<u64> {
     Ok(rows)
 }
 
-/// A fresh key pair; one of an earlier demo is of no use to anybody.
+/// A fresh key pair.
 fn keygen(path: &Path) -> Result<()> {
-    for stale in [path.to_owned(), path.with_extension("pub")] {
-        match std::fs::remove_file(&stale) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::file(&stale, "cannot be replaced; choose another --dir", e));
-            }
-            _ => {}
-        }
-    }
     crate::cmd::keygen::make(path, "demo").map(|_| ())
 }
 

@@ -5,8 +5,8 @@ mod dry_run;
 mod halves;
 
 use crate::cli::Context;
-use crate::cli::fault::Unfinished;
-use crate::cli::peer::{PeerArgs, Security};
+use crate::cli::output::{Output, name};
+use crate::cli::peer::{PeerArgs, Security, learned};
 use crate::cmd::psi::delimiter;
 use serde_json::json;
 use std::io::Read;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use tacit::crypto::BitVec;
 use tacit::eval::{Job, Options, Rows, protocol_name};
 use tacit::net::Stats;
-use tacit::psi::csv::{Delimiter, Output};
+use tacit::psi::csv::Delimiter;
 use tacit::two_pc::circuit::{bristol, named, value};
 use tacit::two_pc::cut_and_choose::Copies;
 use tacit::two_pc::semi_honest::{self, OutputTo, Owner, Prepared};
@@ -164,8 +164,10 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         Some(table) => table.rows(),
         None => &[single(fields, args.input.as_deref())?][..],
     };
-    let output = args.output.as_deref().map(Output::create).transpose()?;
-    let unfinished = output.as_ref().map(|output| Unfinished::new(output.temporary()));
+    let mut output = args.output.as_deref().map(Output::create).transpose()?;
+    if let (Some(table), Some(output)) = (&table, &mut output) {
+        output.reserve(table.length(&function.outputs))?;
+    }
     let state = args.online.as_deref().map(|path| halves::open(&args, path, role)).transpose()?;
     let session = args.peer.session(args.security, context)?;
     let start = Instant::now();
@@ -176,10 +178,10 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         _ => session.evaluate(&job, rows)?,
     };
     let wall = start.elapsed();
-    if let (Some(table), Some(output), Some(outputs)) = (&table, output, &outputs) {
-        table.write(&function.outputs, outputs, output)?;
+    if let (Some(table), Some(mut output), Some(outputs)) = (&table, output, &outputs) {
+        table.write(&function.outputs, outputs, &mut output)?;
+        output.commit()?;
     }
-    drop(unfinished);
     report(&args, context, &function, &job, rows.len(), outputs.as_ref(), wall, &stats)
 }
 
@@ -196,9 +198,17 @@ fn report(
 ) -> Result<()> {
     let written: Option<Vec<Vec<String>>> =
         outputs.map(|rows| rows.iter().map(|row| format_row(&function.outputs, row)).collect());
+    let theirs = if job.role == Owner::Garbler { job.output_to.evaluator() } else { job.output_to.garbler() };
+    let what = if theirs {
+        "the outputs, and of our inputs what follows from them"
+    } else {
+        "nothing of our inputs"
+    };
+    let other_learns = learned(args.security, what);
     context.note(&format!(
-        "{} by {} ({}) in {:.3} s with connecting and setup; {} bytes sent, {} received, {} rounds",
-        function.name,
+        "{} by {} ({}) in {:.3} s with connecting and setup; {} bytes sent, {} received, {} rounds; \
+         the other side learned {other_learns}",
+        tacit::net::shown(&function.name),
         protocol_name(job.security),
         security_name(job.security),
         wall.as_secs_f64(),
@@ -221,13 +231,14 @@ fn report(
         "bytes_sent": stats.bytes_sent,
         "bytes_received": stats.bytes_received,
         "rounds": stats.rounds,
+        "other_side_learned": other_learns,
     });
     let mut text = written.iter().flatten().map(|row| row.join(" ")).collect::<Vec<_>>().join("\n");
     if let Some(path) = &args.output {
         // They stand in the file.
         object["outputs"] = json!(null);
         object["output"] = json!(path);
-        text = format!("{rows} rows written to {}", path.display());
+        text = format!("{rows} rows written to {}", name(path));
     }
     context.result(&object, &text)
 }
@@ -254,7 +265,8 @@ pub fn load(name: &str) -> Result<named::Function> {
     let path = Path::new(name);
     if !path.exists() {
         return Err(Error::Usage(format!(
-            "{name} is neither a function, in that size, nor a file; tacit eval --list shows the functions"
+            "{} is neither a function, in that size, nor a file; tacit eval --list shows the functions",
+            tacit::net::shown(name)
         )));
     }
     let fault = |e| Error::file(path, "reading the circuit", e);

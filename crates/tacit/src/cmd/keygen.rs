@@ -1,6 +1,7 @@
 //! `tacit keygen`: a key pair that names one party.
 
 use crate::cli::Context;
+use crate::cli::output::{name, sync_folder};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tacit::Result;
@@ -30,8 +31,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let object = json!({ "private": args.out, "public": public, "fingerprint": key.fingerprint() });
     let text = format!(
         "{} is the private key: keep it\n{} is the public key: give it to the peer\nfingerprint {}",
-        args.out.display(),
-        public.display(),
+        name(&args.out),
+        name(&public),
         key.fingerprint()
     );
     context.result(&object, &text)
@@ -41,5 +42,6 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 pub fn make(path: &Path, comment: &str) -> Result<(PublicKey, PathBuf)> {
     let identity = Identity::generate()?;
     let public = identity.save(path, comment)?;
+    sync_folder(path);
     Ok((identity.public(), public))
 }

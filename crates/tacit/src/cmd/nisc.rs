@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use tacit::crypto::{BitVec, Block, Prg};
 use tacit::net::{Identity, PublicKey};
-use tacit::npz::{Array, Element, Writer};
+use tacit::npz::{self, Array, Element, Writer};
 use tacit::sealed::Locked;
 use tacit::{Error, Result};
 use tacit_ot::silent::bcgikrs19::Code;
@@ -254,9 +254,8 @@ fn keygen(params: Params, out: &Path, author: &Author) -> Result<Told> {
     if public_path == out {
         return Err(Error::Usage("the secret key's name must not end in .pub".into()));
     }
-    refuse_to_overwrite(out)?;
     let (key, public) = ReceiverKey::generate(params, b"", &mut Prg::from_os())?;
-    write_all(&[(out, &key.to_bytes()), (&public_path, &author.sign(&public)?)])?;
+    write_all(&[(out, &key.to_bytes())], &[(&public_path, &author.sign(&public)?)])?;
     let text = format!(
         "{} is the secret key: keep it\n{} is the public key for {count} OTs with any number of senders",
         out.display(),
@@ -266,9 +265,8 @@ fn keygen(params: Params, out: &Path, author: &Author) -> Result<Told> {
 }
 
 fn answer(public: &[u8], key: &Path, out: &Path, author: &Author) -> Result<Told> {
-    refuse_to_overwrite(key)?;
     let (secret, answer) = SenderKey::answer(public, b"", &mut Prg::from_os())?;
-    write_all(&[(key, &secret.to_bytes()), (out, &author.sign(&answer)?)])?;
+    write_all(&[(key, &secret.to_bytes())], &[(out, &author.sign(&answer)?)])?;
     let text = format!("{} goes to the receiver; keep {} secret", out.display(), key.display());
     Ok(told("answer", secret.params().count, out, text))
 }
@@ -301,7 +299,9 @@ fn expand(
     };
     let fault = |e| write_fault(out, e);
     let layout: Vec<Array> = arrays.iter().map(|(array, _)| array.clone()).collect();
-    let mut writer = Writer::new(Output::create(out)?, &layout).map_err(fault)?;
+    let mut file = Output::create_archive(out)?;
+    file.reserve(npz::length(&layout))?;
+    let mut writer = Writer::new(file, &layout).map_err(fault)?;
     for (i, (_, bytes)) in arrays.iter().enumerate() {
         writer.append(i, bytes).map_err(fault)?;
     }
@@ -344,17 +344,8 @@ fn open(key: &Path, choices: &Path, [answer, question, reply]: [&[u8]; 3], out: 
         text.push_str(&message.to_hex());
         text.push('\n');
     }
-    write_all(&[(out, text.as_bytes())])?;
+    write_all(&[], &[(out, text.as_bytes())])?;
     Ok(told("open", messages.len(), out, format!("{} messages are in {}", messages.len(), out.display())))
-}
-
-/// A key that is in use somewhere must not be lost.
-fn refuse_to_overwrite(key: &Path) -> Result<()> {
-    if key.exists() {
-        let what = format!("{}: exists already and is not overwritten; choose another name", key.display());
-        return Err(Error::Input(what));
-    }
-    Ok(())
 }
 
 /// Writes the one message for which `key` serves. Behind the key's `len` bytes its file gets the message's hash, on the disk,
@@ -424,11 +415,14 @@ pub(super) fn read_from(path: &Path, file: impl Read) -> Result<Zeroizing<Vec<u8
     Ok(bytes)
 }
 
-/// Writes files of which either all are there in the end or, if one finds no place, none.
-pub(super) fn write_all(files: &[(&Path, &[u8])]) -> Result<()> {
+/// Writes files of which either all are there in the end or, if one finds no place, none; no secret replaces
+/// another file.
+pub(super) fn write_all(secrets: &[(&Path, &[u8])], others: &[(&Path, &[u8])]) -> Result<()> {
     let mut outs = Vec::new();
-    for (path, bytes) in files {
-        let mut out = Output::create(path)?;
+    let secrets = secrets.iter().map(|file| (Output::create_secret(file.0), file));
+    for (out, (path, bytes)) in secrets.chain(others.iter().map(|file| (Output::create(file.0), file))) {
+        let mut out = out?;
+        out.reserve(bytes.len() as u64)?;
         out.write_all(bytes).map_err(|e| write_fault(path, e))?;
         out.settle()?;
         outs.push(out);

@@ -1,14 +1,14 @@
 //! `tacit ot`: n oblivious transfers between two processes, and on request each side's share in a file.
 
 use crate::cli::Context;
-use crate::cli::output::Output;
-use crate::cli::peer::{PeerArgs, Security};
+use crate::cli::output::{Output, name};
+use crate::cli::peer::{PeerArgs, Security, learned};
 use crate::cmd::{deal, pool};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Instant;
 use tacit::crypto::{BitVec, Block, Prg};
-use tacit::npz::{Array, Element, Writer};
+use tacit::npz::{self, Array, Element, Writer};
 use tacit::ot::{AnyReceiver, AnySender, Job, Kind, Sent, Tuning};
 use tacit::plan::{Choice, Machine, Pick, Request};
 use tacit::pool::{Pool, PoolReceiver, PoolSender};
@@ -182,7 +182,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         _ => None,
     };
     let base = session.base()?;
-    let out = args.out.as_deref().map(Output::create).transpose()?;
+    let out = args.out.as_deref().map(Output::create_archive).transpose()?;
+    let mut share = out.map(|out| Share::new(out, args.kind.into(), count, role)).transpose()?;
     let Pick { protocol, tuning } = match &ready {
         Some(Ready::Pool(_)) => Pick { protocol: &ot::POOL, tuning: Tuning::default() },
         Some(Ready::Seed(_)) => Pick { protocol: &ot::DEALT, tuning: Tuning::default() },
@@ -195,7 +196,6 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     if args.up_front {
         job = job.up_front(args.peer.threads())?;
     }
-    let mut share = out.map(|out| Share::new(out, &job, role)).transpose()?;
 
     let sender = role == Role::Sender;
     let progress = context.progress("OT", count, "OT");
@@ -253,6 +253,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         share.finish()?;
     }
 
+    let what = if sender { "nothing of our messages but one of each pair" } else { "nothing of our choices" };
+    let other_learns = learned(args.security, &format!("how many OTs we made, and {what}"));
     let ns_per_item = wall.as_nanos() as f64 / count.max(1) as f64;
     let object = json!({
         "name": "ot",
@@ -267,10 +269,12 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         "bytes_sent": stats.bytes_sent,
         "bytes_received": stats.bytes_received,
         "rounds": stats.rounds,
+        "other_side_learned": other_learns,
         "out": args.out,
     });
     let text = format!(
-        "{} {} by {} ({}) in {:.3} s, {ns_per_item:.1} ns each; {} bytes sent, {} received, {} rounds{}",
+        "{} {} by {} ({}) in {:.3} s, {ns_per_item:.1} ns each; {} bytes sent, {} received, {} rounds{}; \
+         the other side learned {other_learns}",
         count,
         job.kind.name(),
         protocol.name,
@@ -279,7 +283,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         stats.bytes_sent,
         stats.bytes_received,
         stats.rounds,
-        args.out.as_ref().map_or_else(String::new, |out| format!("; our share is in {}", out.display())),
+        args.out.as_ref().map_or_else(String::new, |out| format!("; our share is in {}", name(out))),
     );
     context.result(&object, &text)
 }
@@ -295,13 +299,14 @@ fn dry_run(args: &Args, count: u64, choice: Choice<'_>, context: &Context) -> Re
     };
     let link = args.peer.link().into();
     let candidates = tacit::plan::ot(&request, &link, &Machine::measure())?;
-    let learns = match args.kind {
+    let what = match args.kind {
         KindArg::Ot => {
             "how many OTs we make; of the sender the messages chosen and no others, of the receiver nothing"
         }
         _ => "how many OTs we make; of the sender one message of each pair, of the receiver nothing",
     };
-    crate::cli::plan::show(context, "ot", count, &link, &candidates, choice.protocol, learns)
+    let learns = learned(args.security, what);
+    crate::cli::plan::show(context, "ot", count, &link, &candidates, choice.protocol, &learns)
 }
 
 /// The share's file while it is being written.
@@ -316,18 +321,18 @@ const FIRST: usize = 0;
 const SECOND: usize = 1;
 
 impl Share {
-    /// Lays out the share of `job`.
-    pub fn new(out: Output, job: &Job, role: Role) -> Result<Self> {
-        let n = job.count;
+    /// Lays out the share of `n` transfers of `kind`, for which there must be room.
+    pub fn new(mut out: Output, kind: Kind, n: u64, role: Role) -> Result<Self> {
         let blocks = |name| Array::new(name, Element::U64, &[n, 2]);
         let choices = Array::new("u", Element::U8, &[n]);
-        let correlated = job.kind == Kind::Cot;
+        let correlated = kind == Kind::Cot;
         let arrays = match (role, correlated) {
             (Role::Sender, true) => [Array::new("delta", Element::U64, &[2]), blocks("v")],
             (Role::Sender, false) => [blocks("m0"), blocks("m1")],
             (Role::Receiver, true) => [choices, blocks("w")],
             (Role::Receiver, false) => [choices, blocks("m")],
         };
+        out.reserve(npz::length(&arrays))?;
         let target = out.target().to_owned();
         let writer = Writer::new(out, &arrays).map_err(|e| crate::cli::output::write_fault(&target, e))?;
         Ok(Share { writer, target, delta_written: false })

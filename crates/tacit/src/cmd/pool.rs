@@ -199,12 +199,6 @@ fn show(args: &InfoArgs, pool: &Pool, context: &Context) -> Result<()> {
 }
 
 fn make(args: MakeArgs, context: &Context) -> Result<()> {
-    if args.file.exists() {
-        return Err(Error::Input(format!(
-            "{}: exists already and is not overwritten; choose another name",
-            args.file.display()
-        )));
-    }
     let protocol = ot::protocol(&args.protocol, args.security.into())?;
     ot::check_set(args.set.as_deref(), protocol)?;
     let tuning = Tuning::choose(args.set.as_deref(), args.count, protocol.security, &LinkModel::LOOPBACK)?
@@ -216,7 +210,8 @@ fn make(args: MakeArgs, context: &Context) -> Result<()> {
     }
     session.allow(protocol.name)?;
     let base = session.base()?;
-    let mut out = Output::create(&args.file)?;
+    let mut out = Output::create_secret(&args.file)?;
+    out.reserve(pool::file_length(args.count))?;
     let (role, peer) =
         if args.role == Role::Sender { ("sender", "receiver") } else { ("receiver", "sender") };
     let agreement = Agreement::new("ot pool", role, peer)

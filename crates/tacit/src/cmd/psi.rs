@@ -1,15 +1,16 @@
 //! `tacit psi`: which rows of our file have a key that the peer's file has too.
 
 use crate::cli::Context;
-use crate::cli::fault;
-use crate::cli::peer::{PeerArgs, Security};
+use crate::cli::output::{Output, name};
+use crate::cli::peer::{PeerArgs, Security, learned};
 use crate::cli::progress::Progress;
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tacit::crypto::Prg;
 use tacit::net::Stats;
-use tacit::psi::csv::{Delimiter, EmptyKeys, Options, Output, Source};
+use tacit::psi::csv::{Delimiter, EmptyKeys, Options, Source};
+use tacit::psi::okvs::Shape;
 use tacit::psi::paxos::{self, Learns, MAX_ELEMENTS, Outcome, Phase};
 use tacit::psi::records::{KeySet, KeySpec, Normalisation};
 use tacit::{Error, Result, psi_agreement, security_name};
@@ -23,8 +24,12 @@ Examples:
   tacit psi --config job.toml --key last_name,birthdate
 
 The other side learns how many distinct keys we have, and with --result peer or both also
-which of its own keys we have; nothing else. Keys must be as many and in the same order on both
-sides; their names may differ.";
+which of its own keys we have; nothing else. A cheating one that gets the result can test more
+keys than it announces, up to a bound that --dry-run and the result name. With --security
+semi-honest all this holds for a peer that keeps to the protocol; if it deviates, nothing does.
+Keys must be as many and in the same order on both sides; their names may differ.
+
+--output - writes to standard output; the result in words then goes to standard error.";
 
 /// `--result`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -62,7 +67,7 @@ pub enum Protocol {
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// Our CSV file, UTF-8 with a header
+    /// Our CSV file, UTF-8, whose first line names the columns
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
     /// The column, or several, that make a row's key; repeat it or separate by commas
@@ -84,9 +89,10 @@ pub struct Args {
     /// sides must say the same
     #[arg(long, value_name = "NAME")]
     base_ot: Option<String>,
-    /// The most distinct keys that the peer may have
-    #[arg(long, value_name = "N", default_value_t = MAX_ELEMENTS as u64)]
-    max_peer_rows: u64,
+    /// The most distinct keys that the peer may have; unless given, and at most, what this machine's memory
+    /// allows
+    #[arg(long, value_name = "N")]
+    max_peer_rows: Option<u64>,
     /// Compares keys without Unicode normalisation (NFC); both sides must do so
     #[arg(long)]
     no_nfc: bool,
@@ -119,13 +125,49 @@ pub fn delimiter(text: &str) -> std::result::Result<Delimiter, String> {
     }
 }
 
-/// Bytes that a party holds for sets of `count` elements, from the peaks of runs of 2^17 and 2^19 elements.
-pub fn memory(count: u64, security: Security) -> u64 {
-    let (base, each) = match security {
-        Security::Malicious => (18 << 20, 335),
-        Security::SemiHonest => (14 << 20, 263),
+/// Bytes that a party with `own` distinct keys holds at most if the peer has `peer` of them.
+///
+/// A sender's tags pass by the receiver in pieces; but a sender holds a row of the code for each slot of the
+/// receiver's store. Bytes a key are from the peaks of runs of 2^10 and 2^19 keys, of one side and of both,
+/// and 16 for a table that has just grown.
+pub fn memory(own: u64, peer: u64, learns: Learns, security: Security) -> u64 {
+    let (base, receiving, row) = match security {
+        Security::Malicious => (18 << 20, 395, 96),
+        Security::SemiHonest => (16 << 20, 295, 64),
     };
-    base + each * count
+    let sending = 165;
+    let receiver = receiving * own;
+    let sender = |peer: u64| {
+        let keys = usize::try_from(peer).unwrap_or(usize::MAX).min(MAX_ELEMENTS);
+        let slots = Shape::for_keys(keys).map_or(0, |shape| shape.slots() as u64);
+        sending * own + row * slots
+    };
+    base + match learns {
+        Learns::Me => receiver,
+        Learns::Peer => sender(peer),
+        // The smaller set's owner receives.
+        Learns::Both => receiver.max(sender(peer.min(own))),
+    }
+}
+
+/// The most keys that the peer may have: those asked for, but no more than `available` bytes of memory have
+/// room for.
+fn most_peer_keys(
+    asked: Option<u64>,
+    own: u64,
+    learns: Learns,
+    security: Security,
+    available: Option<u64>,
+) -> u64 {
+    let asked = asked.unwrap_or(u64::MAX).min(MAX_ELEMENTS as u64);
+    let Some(available) = available else { return asked };
+    // What is needed never falls as the peer's set grows.
+    let (mut fits, mut too_many) = (0, asked + 1);
+    while too_many - fits > 1 {
+        let middle = fits.midpoint(too_many);
+        if memory(own, middle, learns, security) <= available { fits = middle } else { too_many = middle }
+    }
+    fits
 }
 
 /// Runs the subcommand.
@@ -147,22 +189,22 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     }
     session.allow(paxos::NAME)?;
     let base = session.base()?;
+    let mut output = args.output.as_deref().map(Output::create).transpose()?;
     let table = Table::read(&args, context)?;
-    let keys = table.keys.elements().len();
-    let what = format!("an intersection with {keys} keys");
-    crate::cmd::check_memory(&what, memory(keys as u64, args.security), "split the file")?;
-    let output = args.output.as_deref().map(Output::create).transpose()?;
-    let unfinished = output.as_ref().map(|output| fault::Unfinished::new(output.temporary()));
-
+    if let Some(output) = &mut output {
+        // Every row may match, and one without a line's end gets one.
+        output.reserve(table.source.bytes().saturating_add(2))?;
+    }
     let learns = Learns::from(args.result);
+    let keys = table.keys.elements().len() as u64;
+    let what = format!("an intersection with {keys} keys");
+    crate::cmd::check_memory(&what, memory(keys, 0, learns, args.security), "split the file")?;
+    let most = args.most_peer_keys(keys);
+
     let agreement = psi_agreement(&*base, learns, Some(&table.spec));
     let progress = context.progress("waiting", 0, "keys");
-    let options = paxos::Options {
-        learns,
-        security: args.security.into(),
-        max_peer_elements: args.max_peer_rows,
-        base: &*base,
-    };
+    let options =
+        paxos::Options { learns, security: args.security.into(), max_peer_elements: most, base: &*base };
     let ((outcome, wall), stats) = session.run(agreement, |opened| {
         let start = Instant::now();
         let elements = table.keys.elements();
@@ -173,25 +215,56 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     progress.finish();
 
     let mut rows = None;
-    if let (Some(output), Some(matches)) = (output, &outcome.matches) {
-        rows = Some(table.source.write_matches(&table.keys, matches, output)?);
+    if let (Some(mut output), Some(matches)) = (output, &outcome.matches) {
+        let target = output.target().to_owned();
+        rows = Some(table.source.write_matches(&table.keys, matches, &target, &mut output)?);
+        output.commit()?;
     }
-    drop(unfinished);
-    report(&args, context, &table, &outcome, rows, wall, &stats)
+    report(&args, context, &table, &outcome, most, rows, wall, &stats)
 }
+
+impl Args {
+    fn most_peer_keys(&self, own: u64) -> u64 {
+        let available = crate::cmd::available_memory();
+        most_peer_keys(self.max_peer_rows, own, self.result.into(), self.security, available)
+    }
+
+    /// What the other side learns, or learned, of our `keys`; `tested` is about a peer that cheats.
+    fn learns(&self, keys: u64, tested: &str) -> String {
+        let what = match self.result {
+            Gets::Me => format!("that we have {keys} distinct keys; nothing else"),
+            _ => format!(
+                "that we have {keys} distinct keys, and which of its own keys are among them; nothing else{tested}"
+            ),
+        };
+        learned(self.security, &what)
+    }
+}
+
+/// Hash calls, as a power of two, that nobody can make, and ones that somebody might.
+const HASH_CALLS: [f64; 2] = [128.0, 80.0];
 
 /// The candidates for our file, as if the peer had as many keys.
 fn dry_run(args: &Args, context: &Context) -> Result<()> {
     let keys = Table::read(args, context)?.keys.elements().len() as u64;
     let link = args.peer.link().into();
     let candidates = tacit::plan::psi(keys, args.security.into(), &link, &tacit::plan::Machine::measure())?;
-    let learns = match args.result {
-        Gets::Me => format!("that we have {keys} distinct keys; nothing else"),
-        _ => format!(
-            "that we have {keys} distinct keys, and which of its own keys are among them; nothing else"
+    let bound = |calls| paxos::tested_at_most(keys as usize, keys as usize, calls);
+    let tested = match args.security {
+        Security::Malicious => format!(
+            ". If it announces {keys} keys and cheats, it can test {} with 2^80 hash calls, and never more than {}",
+            bound(HASH_CALLS[1])?,
+            bound(HASH_CALLS[0])?
         ),
+        Security::SemiHonest => String::new(),
     };
-    crate::cli::plan::show(context, "psi", keys, &link, &candidates, None, &learns)
+    let learns = args.learns(keys, &tested);
+    crate::cli::plan::show(context, "psi", keys, &link, &candidates, None, &learns)?;
+    if !context.json {
+        let most = args.most_peer_keys(keys);
+        context.result(&json!(null), &format!("the other side may have at most {most} distinct keys"))?;
+    }
+    Ok(())
 }
 
 /// Our file: what a row's key is, and the keys themselves.
@@ -215,7 +288,7 @@ impl Table {
         if keys.elements().len() > MAX_ELEMENTS {
             return Err(Error::Input(format!(
                 "{}: {} distinct keys, more than the {MAX_ELEMENTS} that a run can take; split the file",
-                args.input.display(),
+                name(&args.input),
                 keys.elements().len()
             )));
         }
@@ -233,11 +306,13 @@ fn phase_name(phase: Phase) -> &'static str {
     }
 }
 
+#[expect(clippy::too_many_arguments, reason = "what a report says")]
 fn report(
     args: &Args,
     context: &Context,
     table: &Table,
     outcome: &Outcome,
+    most_peer_keys: u64,
     rows: Option<u64>,
     wall: Duration,
     stats: &Stats,
@@ -246,12 +321,22 @@ fn report(
     let distinct = keys.elements().len();
     let matches = outcome.matches.as_ref().map(Vec::len);
     let security = security_name(args.security.into());
-    let other_learns = match args.result {
-        Gets::Me => format!("that we have {distinct} distinct keys; nothing else"),
-        _ => format!(
-            "that we have {distinct} distinct keys, and which of its own keys are among them; nothing else"
+    let announced = outcome.peer_elements;
+    let [most, likely] = HASH_CALLS.map(|calls| outcome.tested_at_most(distinct, calls));
+    let (most, likely) = (most?, likely?);
+    // Where the protocol promises nothing of a peer that deviates, there is no bound either.
+    let bound = (args.security == Security::Malicious && args.result != Gets::Me).then_some(most);
+    let tested = match bound {
+        None => String::new(),
+        Some(most) if most == announced => {
+            format!(". It can have tested no more than the {announced} keys that it announced")
+        }
+        Some(most) => format!(
+            ". It announced {announced} keys; if it cheated, it can have tested {likely} with 2^80 hash calls, \
+             and never more than {most}"
         ),
     };
+    let other_learns = args.learns(distinct as u64, &tested);
     let mut object = json!({
         "name": "psi",
         "protocol": paxos::NAME,
@@ -261,7 +346,9 @@ fn report(
         "own_keys": distinct,
         "duplicates": keys.duplicate_rows(),
         "rows_without_key": keys.rows_without_key(),
-        "peer_keys": outcome.peer_elements,
+        "peer_keys": announced,
+        "peer_keys_tested_at_most": bound,
+        "max_peer_rows": most_peer_keys,
         "wall_ms": wall.as_secs_f64() * 1e3,
         "bytes_sent": stats.bytes_sent,
         "bytes_received": stats.bytes_received,
@@ -278,17 +365,16 @@ fn report(
     if let (Some(path), Some(rows)) = (&args.output, rows) {
         object["output"] = json!(path);
         object["output_rows"] = json!(rows);
-        text += &format!("{rows} rows of ours written to {}\n", path.display());
+        text += &format!("{rows} rows of ours written to {}\n", name(path));
     }
     text += &format!(
         "our file: {} rows, {distinct} distinct keys, {} rows with the key of an earlier row, {} rows without a key\n\
-         the peer: {} distinct keys\n\
+         the peer: {announced} distinct keys, of at most {most_peer_keys} allowed\n\
          {:.3} s, {} bytes sent, {} received, {} rounds; {} ({security})\n\
          the other side learned {other_learns}",
         keys.rows(),
         keys.duplicate_rows(),
         keys.rows_without_key(),
-        outcome.peer_elements,
         wall.as_secs_f64(),
         stats.bytes_sent,
         stats.bytes_received,
@@ -296,4 +382,48 @@ fn report(
         paxos::NAME,
     );
     context.result(&object, &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEARNS: [Learns; 3] = [Learns::Me, Learns::Peer, Learns::Both];
+
+    /// The search for the largest set that fits rests on it.
+    #[test]
+    fn more_keys_never_need_less_memory() {
+        for security in [Security::Malicious, Security::SemiHonest] {
+            for learns in LEARNS {
+                let mut last = 0;
+                for keys in (0..24).flat_map(|log| [1u64 << log, (1 << log) + (1 << log) / 2]) {
+                    let needed = memory(100_000, keys, learns, security);
+                    assert!(needed >= last, "{learns:?}, {keys}");
+                    assert!(needed <= memory(100_001, keys, learns, security));
+                    last = needed;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_peer_may_have_what_memory_has_room_for() {
+        let most =
+            |asked, learns, available| most_peer_keys(asked, 1000, learns, Security::Malicious, available);
+        for learns in LEARNS {
+            assert_eq!(most(None, learns, None), MAX_ELEMENTS as u64);
+            assert_eq!(most(Some(77), learns, None), 77);
+            assert_eq!(most(Some(77), learns, Some(1 << 40)), 77);
+            assert_eq!(most(Some(u64::MAX), learns, Some(1 << 40)), MAX_ELEMENTS as u64);
+            assert_eq!(most(None, learns, Some(1 << 20)), 0);
+        }
+        // A sender holds rows for the peer's store; a receiver holds nothing of the peer's.
+        let limited = most(None, Learns::Peer, Some(100 << 20));
+        assert!((100_000..1_000_000).contains(&limited), "{limited}");
+        assert!(memory(1000, limited, Learns::Peer, Security::Malicious) <= 100 << 20);
+        assert!(memory(1000, limited + 1, Learns::Peer, Security::Malicious) > 100 << 20);
+        assert_eq!(most(Some(10), Learns::Peer, Some(100 << 20)), 10);
+        assert_eq!(most(Some(10_000_000), Learns::Peer, Some(100 << 20)), limited);
+        assert_eq!(most(None, Learns::Me, Some(100 << 20)), MAX_ELEMENTS as u64);
+    }
 }

@@ -41,7 +41,10 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         return Err(Error::Usage("an intersection runs in one thread; leave --threads out".into()));
     }
     let security = args.security.into();
-    super::record::check_memory("this benchmark", 2 * memory(args.count, args.security))?;
+    super::record::check_memory(
+        "this benchmark",
+        2 * memory(args.count, args.count, Learns::Both, args.security),
+    )?;
     let base = ot::bench_base_ot(args.base_ot.as_deref(), security)?;
     let subject = Subject {
         name: "psi",

@@ -3,7 +3,8 @@
 use super::plot::{self, Bar, Series, escape, short};
 use super::record::{self, Record};
 use crate::cli::Context;
-use crate::cli::output::Output;
+use crate::cli::files::{Kind, Named, check_outputs};
+use crate::cli::output::{Output, name};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -34,13 +35,19 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     }
     let plots = plots(&records);
     if let Some(folder) = &args.svg {
-        for plot in &plots {
-            write(&folder.join(format!("{}.svg", plot.name)), &plot.svg)?;
+        let paths: Vec<PathBuf> =
+            plots.iter().map(|plot| folder.join(format!("{}.svg", plot.name))).collect();
+        let svg = paths.iter().map(|path| (Named::new("--svg", path), Kind::Result));
+        let page = (Named::new("--output", &args.output), Kind::Result);
+        let inputs: Vec<Named> = args.files.iter().map(|file| Named::new("FILES", file)).collect();
+        check_outputs(&svg.chain([page]).collect::<Vec<_>>(), &inputs)?;
+        for (plot, path) in plots.iter().zip(&paths) {
+            write(path, &plot.svg)?;
         }
     }
     write(&args.output, &page(&records, &plots))?;
     let object = json!({"results": records.len(), "plots": plots.len(), "output": args.output});
-    let text = format!("{} results, {} plots: {}", records.len(), plots.len(), args.output.display());
+    let text = format!("{} results, {} plots: {}", records.len(), plots.len(), name(&args.output));
     context.result(&object, &text)
 }
 

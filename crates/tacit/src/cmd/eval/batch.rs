@@ -1,10 +1,12 @@
 //! One evaluation for each row of a CSV file.
 
 use super::{Args, format_row};
+use crate::cli::output::{self, Output};
 use std::path::Path;
 use tacit::crypto::BitVec;
 use tacit::eval::Rows;
-use tacit::psi::csv::{Contents, EmptyKeys, Options, Output, Source};
+use tacit::net::shown;
+use tacit::psi::csv::{Contents, EmptyKeys, Options, Source};
 use tacit::two_pc::circuit::value::{Field, parse};
 use tacit::{Error, Result};
 
@@ -24,20 +26,19 @@ impl Table {
         let path = Path::new(given.strip_prefix('@').unwrap_or(given));
         let options = Options { delimiter: args.delimiter, empty_keys: EmptyKeys::Refuse };
         let source = Source::open_table(path, options)?;
-        let names: Vec<String> = match (fields, &args.columns[..]) {
+        let columns: Vec<usize> = match (fields, &args.columns[..]) {
             // A party without inputs needs its file for the number of rows alone.
             ([], []) => Vec::new(),
-            (_, []) => source.columns().map(str::to_owned).collect(),
-            (_, columns) => columns.to_vec(),
+            (_, []) => (0..source.columns().count()).collect(),
+            (_, columns) => source.positions(columns)?,
         };
-        let columns = source.positions(&names)?;
-        let layout = Layout::new(fields, &names)?;
+        let layout = Layout::new(fields, &columns, &args.columns)?;
         let mut rows = Vec::new();
         let contents = source.read_columns(&columns, |line, cells| {
             rows.push(
                 layout
                     .read(cells)
-                    .map_err(|what| Error::Input(format!("{}, line {line}: {what}", path.display())))?,
+                    .map_err(|what| Error::Input(format!("{}, line {line}: {what}", output::name(path))))?,
             );
             Ok::<_, Error>(())
         })?;
@@ -49,26 +50,40 @@ impl Table {
         &self.rows
     }
 
+    /// Bytes of our rows with their outputs behind them, at most.
+    pub fn length(&self, fields: &[Field]) -> u64 {
+        // A value of a field is hex with 0x in front, and a separator; a cell of several is quoted.
+        let cell = |field: &Field| 3 + u64::from(field.count) * (3 + u64::from(field.width).div_ceil(4));
+        let row: u64 = fields.iter().map(cell).sum();
+        let names: u64 = fields.iter().map(|field| field.name.len() as u64 + 32).sum();
+        let rows = (self.rows.len() as u64).saturating_mul(row + 2);
+        self.source.bytes().saturating_add(rows).saturating_add(names)
+    }
+
     /// Writes our rows with their outputs behind them.
-    pub fn write(&self, fields: &[Field], outputs: &Rows, output: Output) -> Result<()> {
+    pub fn write(&self, fields: &[Field], outputs: &Rows, output: &mut Output) -> Result<()> {
         let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
         let extend = |row: u64| outputs.get(row as usize).map_or(Vec::new(), |row| format_row(fields, row));
-        Ok(self.source.write_extended(&self.contents, &names, extend, output)?)
+        let target = output.target().to_owned();
+        Ok(self.source.write_extended(&self.contents, &names, extend, &target, output)?)
     }
 }
 
 /// Which columns make which input.
 struct Layout<'a> {
     fields: &'a [Field],
-    names: &'a [String],
+    columns: &'a [usize],
+    /// The columns' names where the user gave them. Those in the file are never shown: of a file without a
+    /// header they are data.
+    given: &'a [String],
     /// Columns of each field: one, or one a value.
     per_field: Vec<usize>,
 }
 
 impl<'a> Layout<'a> {
-    fn new(fields: &'a [Field], names: &'a [String]) -> Result<Self> {
+    fn new(fields: &'a [Field], columns: &'a [usize], given: &'a [String]) -> Result<Self> {
         let values: Vec<usize> = fields.iter().map(|field| field.count as usize).collect();
-        let per_field = match names.len() {
+        let per_field = match columns.len() {
             n if n == fields.len() => vec![1; n],
             n if n == values.iter().sum::<usize>() => values,
             n => {
@@ -80,13 +95,20 @@ impl<'a> Layout<'a> {
                     })
                     .collect();
                 return Err(Error::Usage(format!(
-                    "{n} columns ({}) where our side's inputs are: {}; choose with --columns COL[,COL…]",
-                    names.join(", "),
+                    "{n} columns where our side's inputs are: {}; choose with --columns COL[,COL…]",
                     if wanted.is_empty() { "none".to_owned() } else { wanted.join(", ") },
                 )));
             }
         };
-        Ok(Layout { fields, names, per_field })
+        Ok(Layout { fields, columns, given, per_field })
+    }
+
+    /// What the user calls the column that is read at `at`: its name if he gave it, else its number from 1.
+    fn name(&self, at: usize) -> String {
+        match self.given.get(at) {
+            Some(name) => format!("`{}`", shown(name)),
+            None => (self.columns[at] + 1).to_string(),
+        }
     }
 
     /// One row's inputs, or what is wrong with it.
@@ -96,8 +118,8 @@ impl<'a> Layout<'a> {
             let one = Field { count: field.count / columns.max(1) as u32, ..*field };
             let mut bits = BitVec::zeros(field.bits() as usize);
             for column in 0..columns {
-                let name = &self.names[at + column];
-                let value = parse(&[one], cells[at + column]).map_err(|e| format!("column `{name}`: {e}"))?;
+                let value = parse(&[one], cells[at + column])
+                    .map_err(|e| format!("column {}: {e}", self.name(at + column)))?;
                 let offset = column * one.bits() as usize;
                 value
                     .iter()

@@ -2,6 +2,7 @@
 
 use super::Args;
 use crate::cli::Context;
+use crate::cli::peer::learned;
 use crate::cmd::doctor::measure_link;
 use serde_json::json;
 use tacit::eval::Options;
@@ -42,7 +43,7 @@ pub fn run(
     let Some(EvalCandidate { candidate: best, garbler_bytes, evaluator_bytes, .. }) = ways.first() else {
         return Err(Error::Other("no protocol evaluates with this security".into()));
     };
-    let learns = learns(output_to);
+    let learns = learned(args.security, learns(output_to));
     let listed = ways.iter().map(|EvalCandidate { candidate, .. }| {
         json!({
             "protocol": candidate.protocol,
@@ -73,7 +74,7 @@ pub fn run(
         "link_measured": measured,
         "estimated_ms": best.time.as_secs_f64() * 1e3,
         "candidates": listed.collect::<Vec<_>>(),
-        "other_side_learns": learns,
+        "other_side_learns": &learns,
     });
     let Gates { gates, and, and_depth, width, .. } = gates;
     let text = format!(
@@ -92,7 +93,7 @@ pub fn run(
         return Ok(());
     }
     let candidates: Vec<Candidate> = ways.into_iter().map(|way| way.candidate).collect();
-    crate::cli::plan::show(context, "eval", args.rows, &link.into(), &candidates, None, learns)
+    crate::cli::plan::show(context, "eval", args.rows, &link.into(), &candidates, None, &learns)
 }
 
 fn learns(output_to: OutputTo) -> &'static str {

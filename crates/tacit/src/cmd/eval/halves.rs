@@ -53,14 +53,8 @@ pub fn offline(
     job: &Job<'_>,
     context: &Context,
 ) -> Result<()> {
-    if path.exists() {
-        return Err(Error::Input(format!(
-            "{}: exists already and is not overwritten; choose another name",
-            path.display()
-        )));
-    }
     let key = key(args.pool_key.as_deref(), args.peer.identity())?;
-    let mut out = Output::create(path)?;
+    let mut out = Output::create_secret(path)?;
     let session = args.peer.session(args.security, context)?;
     let start = Instant::now();
     let (header, stats) = session.prepare_evaluation(job, &key, &mut out).map_err(|e| named(path, e))?;
