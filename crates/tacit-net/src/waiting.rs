@@ -8,13 +8,15 @@ use std::time::{Duration, Instant};
 
 /// How often an observer hears that the waiting goes on.
 const TICK: Duration = Duration::from_secs(1);
+/// So long a connecting party's attempts may fail before that is waiting: two that start together miss each other briefly.
+const MOMENT: Duration = Duration::from_millis(300);
 
 /// Something that happened while a party waited for its peer. Nothing in it is secret.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// The party waits: told when it begins to and about every second from then on. A connecting party begins when its
-    /// first attempt has failed.
+    /// The party waits: told when it begins to and about every second from then on. A connecting party has begun to when
+    /// its attempts have failed for a moment.
     Waiting {
         /// Which end waits: the first listens, the second connects.
         party: Party,
@@ -97,7 +99,8 @@ impl Vigil {
 
     /// Tells that the waiting goes on, unless it was told just before.
     pub(crate) fn go_on(&mut self, obstacle: Option<&str>) {
-        if self.told.is_some_and(|told| told.elapsed() < TICK) {
+        let begun = self.party == Party::First || self.since.elapsed() >= MOMENT;
+        if !begun || self.told.is_some_and(|told| told.elapsed() < TICK) {
             return;
         }
         self.told = Some(Instant::now());

@@ -6,6 +6,7 @@ pub mod output;
 pub mod peer;
 pub mod plan;
 pub mod progress;
+pub mod waiting;
 
 use progress::Progress;
 use std::io::Write;
@@ -32,7 +33,7 @@ impl Context {
 
     /// Tells the user something on standard error.
     pub fn note(&self, text: &str) {
-        if self.progress != progress::Mode::Silent {
+        if !matches!(self.progress, progress::Mode::Silent | progress::Mode::Quiet) {
             eprintln!("{text}");
         }
     }

@@ -16,8 +16,10 @@ pub enum Mode {
     Notes,
     /// Lines `progress LABEL DONE TOTAL`, for a program that draws the bar itself.
     Lines,
-    /// Nothing.
+    /// Nothing but for whom a side waits: results are for a program.
     Silent,
+    /// Nothing at all.
+    Quiet,
 }
 
 impl Mode {

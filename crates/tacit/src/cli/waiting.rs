@@ -1,0 +1,119 @@
+//! What a side says while it waits for the other: for whom, where, and since when.
+//!
+//! On a terminal one line is kept up to date; elsewhere a line says so at the start and another one each minute. Strangers
+//! are noted when their number has doubled, so that thousands of them make few lines.
+
+use crate::cli::fault::one_line;
+use crate::cli::progress::Mode;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant, SystemTime};
+use tacit::net::{Event, Observer, Party};
+
+/// Between two lines where nothing can be written in place.
+const EVERY: Duration = Duration::from_secs(60);
+
+/// Says on standard error what happens while `peer` is awaited; nothing where `mode` is quiet or for a program.
+pub fn observer(mode: Mode, peer: &str) -> Observer {
+    if matches!(mode, Mode::Quiet | Mode::Lines) {
+        return Observer::default();
+    }
+    let (peer, in_place) = (one_line(peer), mode == Mode::Bar);
+    let display = Mutex::new(Display::default());
+    Observer::new(move |event| {
+        let mut display = locked(&display);
+        match event {
+            Event::Waiting { party, proof, address, waited, patience, obstacle } => {
+                let since = display.since.get_or_insert_with(|| clock(SystemTime::now() - *waited)).clone();
+                let what = match party {
+                    Party::First => "at",
+                    Party::Second => "to listen at",
+                };
+                let patience = patience.map_or("for ever".to_owned(), |p| format!("up to {}", in_words(p)));
+                let obstacle = obstacle.as_ref().map_or(String::new(), |o| format!(": {}", one_line(o)));
+                let line = format!(
+                    "waiting for {peer} ({proof}) {what} {address} since {since}, {patience}{obstacle}"
+                );
+                display.say(in_place, line);
+            }
+            Event::Stranger { from, what, count } if count.is_power_of_two() => {
+                let what = one_line(what);
+                display
+                    .note(&format!("note: {from} was turned away ({count} so far): {what}; still waiting"));
+            }
+            Event::Over => *display = Display::default(),
+            _ => {}
+        }
+    })
+}
+
+/// A holder of the lock that panicked leaves a display that is still right.
+fn locked(display: &Mutex<Display>) -> MutexGuard<'_, Display> {
+    display.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+#[derive(Default)]
+struct Display {
+    since: Option<String>,
+    printed: Option<Instant>,
+    bar: Option<ProgressBar>,
+}
+
+impl Display {
+    fn say(&mut self, in_place: bool, line: String) {
+        if in_place {
+            let bar = self.bar.get_or_insert_with(|| {
+                let style = ProgressStyle::with_template("{wide_msg}");
+                ProgressBar::new_spinner()
+                    .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
+            });
+            bar.set_message(line);
+            bar.tick();
+        } else if self.printed.is_none_or(|printed| printed.elapsed() >= EVERY) {
+            self.printed = Some(Instant::now());
+            eprintln!("{line}");
+        }
+    }
+
+    fn note(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{line}")),
+            None => eprintln!("{line}"),
+        }
+    }
+}
+
+impl Drop for Display {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// The time of day, as all machines have it.
+fn clock(at: SystemTime) -> String {
+    let seconds = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs() % 86_400;
+    format!("{:02}:{:02}:{:02} UTC", seconds / 3600, seconds / 60 % 60, seconds % 60)
+}
+
+fn in_words(time: Duration) -> String {
+    match time.as_secs_f64().round() as u64 {
+        seconds if seconds >= 120 && seconds % 60 == 0 => format!("{} min", seconds / 60),
+        seconds => format!("{seconds} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_as_people_do() {
+        let noon = SystemTime::UNIX_EPOCH + Duration::from_secs(20_000 * 86_400 + 12 * 3600 + 61);
+        assert_eq!(clock(noon), "12:01:01 UTC");
+        for (seconds, words) in [(600, "10 min"), (90, "90 s"), (1, "1 s"), (3601, "3601 s")] {
+            assert_eq!(in_words(Duration::from_secs(seconds)), words);
+        }
+    }
+}
