@@ -266,6 +266,43 @@ fn connections_that_only_wait_cannot_take_all_places() {
     }
 }
 
+/// A connection from an address of loopback's that is not the usual one.
+#[cfg(target_os = "linux")]
+fn from_elsewhere(address: SocketAddr) -> TcpStream {
+    use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+    let own: SocketAddr = "127.0.0.2:0".parse().unwrap();
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&socket, &own).unwrap();
+    connect(&socket, &address).unwrap();
+    TcpStream::from(socket)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn who_opens_many_connections_drives_out_its_own() {
+    let parties = plain();
+    let (mut early, mut first_of_many) = (None, None);
+    let mut held = Vec::new();
+    let (first, second, _) = served(&parties, 1, Observer::default(), |address| {
+        let dial = || TcpStream::connect(address).unwrap();
+        let open = |stream: &mut TcpStream| {
+            stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+            // The end of the stream, or a reset, says that it was closed.
+            stream.read(&mut [0; 8]).is_err_and(|error| {
+                matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut)
+            })
+        };
+        let mut elsewhere = from_elsewhere(address);
+        let mut many = dial();
+        held.extend((0..200).map(|_| dial()));
+        std::thread::sleep(Duration::from_millis(300));
+        early = Some(open(&mut elsewhere));
+        first_of_many = Some(open(&mut many));
+    });
+    works(first, second);
+    assert_eq!((early, first_of_many), (Some(true), Some(false)));
+}
+
 /// Between the first channel of a session and its last, whatever greets does not take a channel's place.
 #[test]
 fn strangers_between_the_channels_of_a_session_take_no_place() {
