@@ -1,4 +1,5 @@
-//! Addresses, `HOST:PORT`: their form is checked at once; a name is looked up until it is found or time is over.
+//! Addresses, `HOST:PORT`: their form is checked at once; a name is looked up until it is found or time is
+//! over.
 
 use crate::{Error, Result};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -12,7 +13,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from
 
 /// The addresses that `address` stands for, none of them empty.
 ///
-/// A name that is not found is looked up again until `patience` is over, at least once; `failed` hears of each failure.
+/// A name is looked up at least once, and again until `patience` is over; `failed` hears of each failure.
 /// `Error::Address` when the form is wrong, `Error::Unresolved` when the name was not found.
 pub(crate) fn resolve(
     address: &str,

@@ -1,10 +1,10 @@
 //! The handshake: both parties learn that they run the same version of the same protocol with the same parameters in
 //! matching roles, and agree on a session id that neither chose alone.
 //!
-//! 1. The party that connected sends its hello: wire version, release, 32 random bytes, protocol, roles, parameters by
-//!    name. The one that listened answers with its own; it says nothing to a caller that did not greet.
-//! 2. Each compares the peer's hello with its own, wire version and release before anything else; both see the same
-//!    difference, and both name it.
+//! 1. The party that connected sends its hello: wire version, release, 32 random bytes, protocol, roles,
+//!    parameters by name. The one that listened answers with its own; it says nothing to who did not greet.
+//! 2. Each compares the peer's hello with its own, wire version and release before anything else; both see
+//!    the same difference, and both name it.
 //! 3. The session id is a hash of both hellos and, over TLS, of its exporter, which ties the session to this very
 //!    connection. Each sends a tag of it, so that a hello changed on the way is noticed here.
 //!
@@ -155,8 +155,8 @@ fn shown(value: Option<&String>) -> String {
     value.map_or("unset".to_owned(), |value| printable(value.as_bytes()))
 }
 
-/// What every hello begins with. Magic and wire version stand first in all releases, the name of the release next from
-/// wire version 2 on, so that any two of them can say what they are.
+/// What every hello begins with. Magic and wire version stand first in all releases, the name of the release
+/// next from wire version 2 on, so that any two of them can say what they are.
 fn preamble(release: &str, kind: u8) -> Vec<u8> {
     let name = release.as_bytes();
     [MAGIC.as_slice(), &WIRE_VERSION.to_le_bytes(), &[name.len() as u8], name, &[kind]].concat()
@@ -259,7 +259,8 @@ fn nonce() -> [u8; 32] {
     nonce
 }
 
-/// Opens a session over a fresh channel that this side asked for. `binding` is the TLS exporter, or empty without TLS.
+/// Opens a session over a fresh channel that this side asked for. `binding` is the TLS exporter, or empty
+/// without TLS.
 pub(crate) fn open(channel: &mut Channel, agreement: &Agreement, binding: &[u8]) -> Result<SessionId> {
     open_as(RELEASE, channel, agreement, binding)
 }
@@ -274,8 +275,8 @@ fn open_as(release: &str, channel: &mut Channel, agreement: &Agreement, binding:
     settle(channel, agreement, &ours, &theirs, binding)
 }
 
-/// Receives the hello of whoever connected. One that speaks Tacit as another release does, or TLS where there is none,
-/// gets our hello in answer, so that both sides can say what is wrong.
+/// Receives the hello of whoever connected. One that speaks Tacit as another release does, or TLS where there
+/// is none, gets our hello in answer, so that both sides can say what is wrong.
 pub(crate) fn hear(channel: &mut Channel, agreement: &Agreement) -> Result<Hello> {
     hear_as(RELEASE, channel, agreement)
 }
@@ -329,8 +330,8 @@ fn send_join(channel: &mut Channel, session: SessionId, index: u16) -> Result<()
     channel.send_hello(&hello)
 }
 
-/// Joins a fresh channel that this side asked for to a session as its channel `index`; its own id is derived from the
-/// session's.
+/// Joins a fresh channel that this side asked for to a session as its channel `index`; its own id is derived
+/// from the session's.
 pub(crate) fn join(channel: &mut Channel, session: SessionId, index: u16, binding: &[u8]) -> Result<()> {
     send_join(channel, session, index)?;
     let theirs = receive(channel, RELEASE)?;
@@ -390,7 +391,8 @@ mod tests {
         Agreement::new("test", role, peer_role)
     }
 
-    /// Both sides' ends of a handshake between a listener of release `first` and a connector of release `second`.
+    /// Both sides' ends of a handshake between a listener of release `first` and a connector of release
+    /// `second`.
     fn meet(first: &str, second: &str) -> (Result<()>, Result<()>) {
         let (first, second) = (first.to_owned(), second.to_owned());
         memory::run(

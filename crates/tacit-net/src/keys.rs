@@ -58,8 +58,8 @@ impl PublicKey {
 
     /// A short name to compare by eye or telephone: 128 bits of a hash, as eight groups of four hex digits.
     ///
-    /// A second key with a given fingerprint takes some 2^128 tries, and two keys of one's own making with one
-    /// fingerprint some 2^64.
+    /// A second key with a given fingerprint takes some 2^128 tries, and two keys of one's own making with
+    /// one fingerprint some 2^64.
     pub fn fingerprint(&self) -> String {
         let mut hasher = blake3::Hasher::new_derive_key("tacit 1 key fingerprint");
         hasher.update(&self.0);

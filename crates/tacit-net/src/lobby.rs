@@ -1,13 +1,16 @@
-//! Where a listener receives whoever calls: the peer is let in, strangers are turned away, and the waiting goes on.
+//! Where a listener receives whoever calls: the peer is let in, strangers are turned away, and the waiting
+//! goes on.
 //!
-//! Each connection is received on a thread of its own, which ends TLS and hears the greeting, so nobody has to wait for
-//! anybody else. A connection is the peer's when it proved the peer's key (or certificate) and greeted properly; without TLS a
-//! proper greeting is all there is. What such a peer says ends the waiting, a difference in the settings too. Everything
-//! else is a stranger: it is counted, closed, and named when the waiting ends in vain.
+//! Each connection is received on a thread of its own, which ends TLS and hears the greeting, so nobody has
+//! to wait for anybody else. A connection is the peer's when it proved the peer's key (or certificate) and
+//! greeted properly; without TLS a proper greeting is all there is. What such a peer says ends the waiting, a
+//! difference in the settings too. Everything else is a stranger: it is counted, closed, and named when the
+//! waiting ends in vain.
 //!
-//! At most [`PLACES`] connections are received at once, each for at most [`GREETING`] and with at most some 300 kB of its
-//! bytes held. When all places are taken, the oldest connection of the address that holds most of them makes room, but never
-//! one that has proved the peer's key. So who opens many connections and says nothing drives out its own.
+//! At most [`PLACES`] connections are received at once, each for at most [`GREETING`] and with at most some
+//! 300 kB of its bytes held. When all places are taken, the oldest connection of the address that holds most
+//! of them makes room, but never one that has proved the peer's key. So who opens many connections and says
+//! nothing drives out its own.
 
 use crate::emulate::Pace;
 use crate::handshake::{self, Agreement, Hello, Purpose};
@@ -333,7 +336,8 @@ impl Desk {
     }
 }
 
-/// Whether the error is one that only a peer with a proper greeting can cause, so that waiting on would be in vain.
+/// Whether the error is one that only a peer with a proper greeting can cause, so that waiting on would be in
+/// vain.
 fn is_of_the_peer(error: &Error) -> bool {
     matches!(error, Error::Mismatch { .. } | Error::Role { .. } | Error::Release { .. })
 }

@@ -185,10 +185,10 @@ impl Listener {
 
     /// Waits for the peer and opens a session with it, for at most [`Limits::accept`].
     ///
-    /// Only the peer can end the waiting: connections of others are closed and counted, up to 64 of them are received at
-    /// once, and the peer is served beside them. A peer of other settings, another role or another release ends it with
-    /// that error on both sides. Without TLS everybody who greets properly is the peer. When nobody came in time,
-    /// `Error::NoPeer` says who came instead.
+    /// Only the peer can end the waiting: connections of others are closed and counted, up to 64 of them are
+    /// received at once, and the peer is served beside them. A peer of other settings, another role or another
+    /// release ends it with that error on both sides. Without TLS everybody who greets properly is the peer.
+    /// When nobody came in time, `Error::NoPeer` says who came instead.
     pub fn accept(&self, options: &Options) -> Result<Session> {
         let mut lobby = Lobby::new(self, options, options.terms()?)?;
         let (Prepared { channel, tls, .. }, id) = lobby.first()?;
@@ -219,8 +219,8 @@ pub fn listen(address: &str, options: &Options) -> Result<Session> {
 
 /// Connects to `address`, trying until the connect deadline while nobody listens there, and opens a session.
 ///
-/// A name that is not found is looked up again, and a connection that ends before the listener greeted is made again, until
-/// that deadline.
+/// A name that is not found is looked up again, and a connection that ends before the listener greeted is
+/// made again, until that deadline.
 pub fn connect(address: &str, options: &Options) -> Result<Session> {
     let terms = options.terms()?;
     let mut caller = Caller::new(address, options)?;
@@ -235,8 +235,8 @@ pub fn connect(address: &str, options: &Options) -> Result<Session> {
     Ok(Session::opened(channels, id, tls, options))
 }
 
-/// Whether every address that `address` stands for is this machine's loopback. A name is looked up until `patience` is
-/// over.
+/// Whether every address that `address` stands for is this machine's loopback. A name is looked up until
+/// `patience` is over.
 pub fn is_loopback(address: &str, patience: Duration) -> Result<bool> {
     let found = resolve(address, patience, &mut |_| ())?;
     Ok(found.iter().all(|address| address.ip().to_canonical().is_loopback()))
@@ -276,8 +276,8 @@ impl<'a> Caller<'a> {
 
     /// A connection to the listener on which `greet` succeeded.
     ///
-    /// One that is lost before that may have met a listener that was just ending, or one with its hands full: it is made
-    /// again, and what happened last is told when time is over.
+    /// One that is lost before that may have met a listener that was just ending, or one with its hands full:
+    /// it is made again, and what happened last is told when time is over.
     fn call<T>(&mut self, mut greet: impl FnMut(&mut Prepared) -> Result<T>) -> Result<(Prepared, T)> {
         let mut pause = Pause::default();
         let mut lost: Option<Error> = None;
@@ -322,7 +322,8 @@ impl<'a> Caller<'a> {
     }
 }
 
-/// Longest wait for one address to answer, so that one that swallows everything does not stand before the others.
+/// Longest wait for one address to answer, so that one that swallows everything does not stand before the
+/// others.
 const ATTEMPT: Duration = Duration::from_secs(10);
 
 /// Pauses between attempts, each twice the one before up to 200 ms.

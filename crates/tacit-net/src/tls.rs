@@ -343,8 +343,9 @@ impl ClientCertVerifier for Pin {
     }
 }
 
-/// The server's check of the client's certificate: of an authority that is trusted, and for the peer's name. TLS itself
-/// checks only the former there, and a client that is refused later than in the handshake would not be told.
+/// The server's check of the client's certificate: of an authority that is trusted, and for the peer's name.
+/// TLS itself checks only the former there, and a client that is refused later than in the handshake would
+/// not be told.
 #[derive(Debug)]
 struct Named {
     authority: Arc<dyn ClientCertVerifier>,

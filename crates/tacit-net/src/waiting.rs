@@ -8,15 +8,16 @@ use std::time::{Duration, Instant};
 
 /// How often an observer hears that the waiting goes on.
 const TICK: Duration = Duration::from_secs(1);
-/// So long a connecting party's attempts may fail before that is waiting: two that start together miss each other briefly.
+/// So long a connecting party's attempts may fail before that is waiting: two that start together miss each
+/// other briefly.
 const MOMENT: Duration = Duration::from_millis(300);
 
 /// Something that happened while a party waited for its peer. Nothing in it is secret.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// The party waits: told when it begins to and about every second from then on. A connecting party has begun to when
-    /// its attempts have failed for a moment.
+    /// The party waits: told when it begins to and about every second from then on. A connecting party has
+    /// begun to when its attempts have failed for a moment.
     Waiting {
         /// Which end waits: the first listens, the second connects.
         party: Party,

@@ -107,7 +107,8 @@ fn call(kind: Stranger, address: SocketAddr, eve: &Protection) {
     let _ = stream.read(&mut [0; 256]);
 }
 
-/// Starts Alice's listener, lets `disturb` act, then Bob connect; returns both sessions and how long Bob took.
+/// Starts Alice's listener, lets `disturb` act, then Bob connect; returns both sessions and how long Bob
+/// took.
 fn served(
     parties: &Parties,
     channels: usize,
@@ -205,8 +206,8 @@ fn a_thousand_strangers_ten_at_once_and_then_the_peer() {
         assert!(took < SERVED, "Bob waited {took:?}");
         works(first, second);
         let counted = counted.lock().unwrap();
-        // Each stranger is told of; the last may still have been on their way, and without TLS, a channel of a session that
-        // nobody has waits for that session to open.
+        // Each stranger is told of; the last may still have been on their way, and without TLS, a channel of
+        // a session that nobody has waits for that session to open.
         let late = if matches!(parties.eve, Protection::Plaintext) { 200 } else { 20 };
         assert!((1000 - late..=1000).contains(&counted.0), "{} strangers were counted", counted.0);
         assert!(counted.1.iter().any(|what| what.contains("GET / HTTP")));
@@ -385,7 +386,8 @@ fn a_listener_that_waited_in_vain_says_who_called() {
     }
 }
 
-/// A connection that a listener drops before it greeted is made again: the listener may just have had its hands full.
+/// A connection that a listener drops before it greeted is made again: the listener may just have had its
+/// hands full.
 #[test]
 fn a_connection_lost_before_the_greeting_is_made_again() {
     for parties in [parties(), plain()] {

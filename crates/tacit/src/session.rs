@@ -70,8 +70,9 @@ impl Session {
         Ok(self)
     }
 
-    /// No TLS at all: anybody on the way can read and change everything. Refused for an address beyond this machine; a name
-    /// that is not found is looked up again until the connect deadline of the [`limits`](Self::limits) set before.
+    /// No TLS at all: anybody on the way can read and change everything. Refused for an address beyond this
+    /// machine; a name that is not found is looked up again until the connect deadline of the
+    /// [`limits`](Self::limits) set before.
     pub fn plaintext(self) -> Result<Self> {
         let (Endpoint::Listen(address) | Endpoint::Connect(address)) = &self.endpoint;
         if !tacit_net::is_loopback(address, self.limits.connect)? {

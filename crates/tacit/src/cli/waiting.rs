@@ -1,7 +1,7 @@
 //! What a side says while it waits for the other: for whom, where, and since when.
 //!
-//! On a terminal one line is kept up to date; elsewhere a line says so at the start and another one each minute. Strangers
-//! are noted when their number has doubled, so that thousands of them make few lines.
+//! On a terminal one line is kept up to date; elsewhere a line says so at the start and another one each
+//! minute. Strangers are noted when their number has doubled, so that thousands of them make few lines.
 
 use crate::cli::fault::one_line;
 use crate::cli::progress::Mode;
@@ -13,7 +13,8 @@ use tacit::net::{Event, Observer, Party};
 /// Between two lines where nothing can be written in place.
 const EVERY: Duration = Duration::from_secs(60);
 
-/// Says on standard error what happens while `peer` is awaited; nothing where `mode` is quiet or for a program.
+/// Says on standard error what happens while `peer` is awaited; nothing where `mode` is quiet or for a
+/// program.
 pub fn observer(mode: Mode, peer: &str) -> Observer {
     if matches!(mode, Mode::Quiet | Mode::Lines) {
         return Observer::default();
