@@ -109,14 +109,13 @@ impl<'a> Lobby<'a> {
         })
     }
 
-    /// The first connection that opens a session as the peer, within the options' time to accept.
-    pub(crate) fn first(&mut self) -> Result<(Prepared, SessionId)> {
-        let start = Instant::now();
+    /// The first connection that opens a session as the peer, within the options' time to accept from `start`.
+    pub(crate) fn first(&mut self, start: Instant) -> Result<(Prepared, SessionId)> {
         let patience = self.desk.options.limits.accept;
         let address = self.listener.local_addr()?.to_string();
         let options = &self.desk.options;
         let mut vigil =
-            Vigil::new(&options.observer, Party::First, options.protection.proof(), address, patience);
+            Vigil::new(&options.observer, Party::First, options.protection.proof(), address, start, patience);
         // A time beyond what the clock can hold is no end.
         let end = patience.and_then(|patience| start.checked_add(patience));
         loop {

@@ -80,17 +80,12 @@ impl Options {
 pub struct Session {
     channels: Vec<Channel>,
     id: SessionId,
-    tls: Option<(String, String)>,
+    tls: Option<Negotiated>,
 }
 
 impl Session {
     /// A session whose channels have all greeted.
-    fn opened(
-        mut channels: Vec<Channel>,
-        id: SessionId,
-        tls: Option<(String, String)>,
-        options: &Options,
-    ) -> Self {
+    fn opened(mut channels: Vec<Channel>, id: SessionId, tls: Option<Negotiated>, options: &Options) -> Self {
         channels.iter_mut().for_each(|channel| channel.set_limits(options.limits));
         Session { channels, id, tls }
     }
@@ -190,8 +185,12 @@ impl Listener {
     /// release ends it with that error on both sides. Without TLS everybody who greets properly is the peer.
     /// When nobody came in time, `Error::NoPeer` says who came instead.
     pub fn accept(&self, options: &Options) -> Result<Session> {
+        self.accept_since(Instant::now(), options)
+    }
+
+    fn accept_since(&self, start: Instant, options: &Options) -> Result<Session> {
         let mut lobby = Lobby::new(self, options, options.terms()?)?;
-        let (Prepared { channel, tls, .. }, id) = lobby.first()?;
+        let (Prepared { channel, tls, .. }, id) = lobby.first(start)?;
         let deadline = Instant::now() + options.limits.connect;
         let mut channels = vec![channel];
         for index in 1..options.channels as u16 {
@@ -206,15 +205,12 @@ impl Listener {
 /// A name in the address that is not found is looked up again until then.
 pub fn listen(address: &str, options: &Options) -> Result<Session> {
     let start = Instant::now();
-    let patience = options.limits.accept.unwrap_or(Duration::MAX);
+    let patience = options.limits.accept;
     let targets = {
-        let mut vigil = vigil(options, Party::First, address, options.limits.accept);
-        resolve(address, patience, &mut |reason| vigil.go_on(Some(reason)))?
+        let mut vigil = vigil(options, Party::First, address, start, patience);
+        resolve(address, patience.unwrap_or(Duration::MAX), &mut |reason| vigil.go_on(Some(reason)))?
     };
-    let listener = Listener::bind_at(address, &targets)?;
-    let mut rest = options.clone();
-    rest.limits.accept = options.limits.accept.map(|accept| accept.saturating_sub(start.elapsed()));
-    listener.accept(&rest)
+    Listener::bind_at(address, &targets)?.accept_since(start, options)
 }
 
 /// Connects to `address`, trying until the connect deadline while nobody listens there, and opens a session.
@@ -242,8 +238,14 @@ pub fn is_loopback(address: &str, patience: Duration) -> Result<bool> {
     Ok(found.iter().all(|address| address.ip().to_canonical().is_loopback()))
 }
 
-fn vigil(options: &Options, party: Party, address: &str, patience: Option<Duration>) -> Vigil {
-    Vigil::new(&options.observer, party, options.protection.proof(), address.to_owned(), patience)
+fn vigil(
+    options: &Options,
+    party: Party,
+    address: &str,
+    since: Instant,
+    patience: Option<Duration>,
+) -> Vigil {
+    Vigil::new(&options.observer, party, options.protection.proof(), address.to_owned(), since, patience)
 }
 
 fn left(deadline: Instant) -> Duration {
@@ -264,7 +266,7 @@ impl<'a> Caller<'a> {
     fn new(address: &'a str, options: &'a Options) -> Result<Self> {
         let start = Instant::now();
         let patience = options.limits.connect;
-        let mut vigil = vigil(options, Party::Second, address, Some(patience));
+        let mut vigil = vigil(options, Party::Second, address, start, Some(patience));
         let targets = resolve(address, patience, &mut |reason| vigil.go_on(Some(reason)))?;
         let pace = Arc::new(Mutex::new(Pace::new(options.link)));
         Ok(Caller { address, options, targets, pace, start, vigil })
@@ -346,11 +348,14 @@ impl Pause {
     }
 }
 
+/// Key exchange group and cipher suite of TLS.
+pub(crate) type Negotiated = (String, String);
+
 /// A connection that is ready for the handshake, with what binds it to its protection.
 pub(crate) struct Prepared {
     pub(crate) channel: Channel,
     pub(crate) binding: Vec<u8>,
-    pub(crate) tls: Option<(String, String)>,
+    pub(crate) tls: Option<Negotiated>,
 }
 
 pub(crate) fn prepare(

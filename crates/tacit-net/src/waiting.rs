@@ -47,7 +47,9 @@ pub enum Event {
 
 /// Whom to tell of [`Event`]s: nobody unless made with [`new`](Self::new).
 #[derive(Clone, Default)]
-pub struct Observer(Option<Arc<dyn Fn(&Event) + Send + Sync>>);
+pub struct Observer(Option<Arc<Tell>>);
+
+type Tell = dyn Fn(&Event) + Send + Sync;
 
 impl Observer {
     /// Calls `tell` with every event, on the thread that waits. It should return at once.
@@ -85,17 +87,10 @@ impl Vigil {
         party: Party,
         proof: String,
         address: String,
+        since: Instant,
         patience: Option<Duration>,
     ) -> Self {
-        Vigil {
-            observer: observer.clone(),
-            party,
-            proof,
-            address,
-            patience,
-            since: Instant::now(),
-            told: None,
-        }
+        Vigil { observer: observer.clone(), party, proof, address, patience, since, told: None }
     }
 
     /// Tells that the waiting goes on, unless it was told just before.

@@ -1,6 +1,6 @@
 //! A listener among strangers: whoever else calls, it goes on waiting and serves its peer.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -250,7 +250,7 @@ fn connections_that_only_wait_cannot_take_all_places() {
     for parties in [parties(), plain()] {
         let mut held = Vec::new();
         let (first, second, took) = served(&parties, 2, Observer::default(), |address| {
-            // Some three times as many as there are places; every second one begins a greeting and drips.
+            // Some three times as many as there are places; every second one begins a greeting.
             for number in 0..200 {
                 let mut stream = TcpStream::connect(address).unwrap();
                 if number % 2 == 0 {
@@ -264,6 +264,35 @@ fn connections_that_only_wait_cannot_take_all_places() {
         assert!(took < SERVED, "Bob waited {took:?}");
         works(first, second);
         drop(held);
+    }
+}
+
+#[test]
+fn a_greeting_that_drips_in_is_cut_off_at_its_deadline() {
+    for (parties, start) in [(parties(), &[0x16, 3, 1, 0x40, 0][..]), (plain(), &[0xA7, 0, 0x10, 0])] {
+        let mut first = options(&parties.alice, "a", "b");
+        first.limits.connect = Duration::from_millis(600);
+        first.limits.accept = Some(Duration::from_secs(5));
+        let listener = Listener::bind("127.0.0.1:0").unwrap();
+        let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        stream.write_all(start).unwrap();
+        std::thread::scope(|scope| {
+            let alice = scope.spawn(|| listener.accept(&first).err().unwrap());
+            let begin = Instant::now();
+            stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+            // A byte each 100 ms, so that each single wait of the listener's is short.
+            let closed = loop {
+                let _ = stream.write_all(&[0]);
+                match stream.read(&mut [0; 8]) {
+                    Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+                    _ => break begin.elapsed(),
+                }
+                assert!(begin.elapsed() < Duration::from_secs(4), "the connection was not closed");
+            };
+            assert!(closed < Duration::from_secs(2), "closed after {closed:?}");
+            let error = alice.join().unwrap().to_string();
+            assert!(error.contains("1 others called: 1 times"), "{error}");
+        });
     }
 }
 
@@ -289,9 +318,9 @@ fn who_opens_many_connections_drives_out_its_own() {
         let open = |stream: &mut TcpStream| {
             stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
             // The end of the stream, or a reset, says that it was closed.
-            stream.read(&mut [0; 8]).is_err_and(|error| {
-                matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut)
-            })
+            stream
+                .read(&mut [0; 8])
+                .is_err_and(|error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut))
         };
         let mut elsewhere = from_elsewhere(address);
         let mut many = dial();
@@ -446,7 +475,7 @@ fn the_observer_hears_for_whom_where_and_how_long() {
     // The connecting side says so too, with what it met, once its first attempt has failed.
     let told: Arc<Mutex<Vec<Event>>> = Arc::default();
     let mut second = options(&parties.bob, "b", "a");
-    second.limits.connect = Duration::from_millis(500);
+    second.limits.connect = Duration::from_millis(1200);
     second.observer = {
         let told = told.clone();
         Observer::new(move |event| told.lock().unwrap().push(event.clone()))
