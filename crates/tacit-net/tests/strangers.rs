@@ -92,7 +92,7 @@ fn call(kind: Stranger, address: SocketAddr, eve: &Protection) {
         Stranger::Http => stream.write_all(b"GET / HTTP/1.1\r\nHost: tacit\r\n\r\n"),
         Stranger::HalfTls => stream.write_all(&[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3]),
         Stranger::Silent => Ok(()),
-        Stranger::Noise => stream.write_all(&(0..9000u32).map(|i| (i * i >> 3) as u8).collect::<Vec<_>>()),
+        Stranger::Noise => stream.write_all(&(0..9000u32).map(|i| ((i * i) >> 3) as u8).collect::<Vec<_>>()),
         Stranger::OtherKey => {
             let mut body = b"TACIT\0".to_vec();
             body.extend_from_slice(&WIRE_VERSION.to_le_bytes());

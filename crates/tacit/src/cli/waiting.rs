@@ -1,6 +1,6 @@
 //! What a side says while it waits for the other: for whom, where, and since when.
 //!
-//! On a terminal one line is kept up to date; elsewhere a line says so at the start and another one each
+//! A line says so at the start. On a terminal one below it is kept up to date; elsewhere the first comes again each
 //! minute. Strangers are noted when their number has doubled, so that thousands of them make few lines.
 
 use crate::cli::fault::one_line;
@@ -25,17 +25,18 @@ pub fn observer(mode: Mode, peer: &str) -> Observer {
         let mut display = locked(&display);
         match event {
             Event::Waiting { party, proof, address, waited, patience, obstacle } => {
-                let since = display.since.get_or_insert_with(|| clock(SystemTime::now() - *waited)).clone();
+                let begun = SystemTime::now().checked_sub(*waited).unwrap_or(SystemTime::UNIX_EPOCH);
+                let since = display.since.get_or_insert_with(|| clock(begun)).clone();
                 let what = match party {
                     Party::First => "at",
                     Party::Second => "to listen at",
                 };
-                let patience = patience.map_or("for ever".to_owned(), |p| format!("up to {}", in_words(p)));
-                let obstacle = obstacle.as_ref().map_or(String::new(), |o| format!(": {}", one_line(o)));
-                let line = format!(
-                    "waiting for {peer} ({proof}) {what} {address} since {since}, {patience}{obstacle}"
-                );
-                display.say(in_place, line);
+                let limit = patience.map_or("for ever".to_owned(), |p| format!("up to {}", in_words(p)));
+                let met = obstacle.as_ref().map_or(String::new(), |o| format!(": {}", one_line(o)));
+                let whom =
+                    format!("waiting for {peer} ({proof}) {what} {address} since {since}, {limit}{met}");
+                let still = format!("still waiting, for {}{met}", in_words(*waited));
+                display.say(in_place, &whom, still);
             }
             Event::Stranger { from, what, count } if count.is_power_of_two() => {
                 let what = one_line(what);
@@ -61,18 +62,21 @@ struct Display {
 }
 
 impl Display {
-    fn say(&mut self, in_place: bool, line: String) {
-        if in_place {
+    fn say(&mut self, in_place: bool, whom: &str, still: String) {
+        let due = match self.printed {
+            Some(printed) => !in_place && printed.elapsed() >= EVERY,
+            None => true,
+        };
+        if due {
+            self.printed = Some(Instant::now());
+            eprintln!("{whom}");
+        } else if in_place {
             let bar = self.bar.get_or_insert_with(|| {
                 let style = ProgressStyle::with_template("{wide_msg}");
-                ProgressBar::new_spinner()
-                    .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
+                let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
+                ProgressBar::new_spinner().with_style(style)
             });
-            bar.set_message(line);
-            bar.tick();
-        } else if self.printed.is_none_or(|printed| printed.elapsed() >= EVERY) {
-            self.printed = Some(Instant::now());
-            eprintln!("{line}");
+            bar.set_message(still);
         }
     }
 
