@@ -63,11 +63,7 @@ struct Display {
 
 impl Display {
     fn say(&mut self, in_place: bool, whom: &str, still: String) {
-        let due = match self.printed {
-            Some(printed) => !in_place && printed.elapsed() >= EVERY,
-            None => true,
-        };
-        if due {
+        if self.is_due(in_place, Instant::now()) {
             self.printed = Some(Instant::now());
             eprintln!("{whom}");
         } else if in_place {
@@ -78,6 +74,11 @@ impl Display {
             });
             bar.set_message(still);
         }
+    }
+
+    /// Whether the whole line is to be written: at the start, and where nothing is kept up to date, again and again.
+    fn is_due(&self, in_place: bool, now: Instant) -> bool {
+        self.printed.is_none_or(|printed| !in_place && now.saturating_duration_since(printed) >= EVERY)
     }
 
     fn note(&self, line: &str) {
@@ -112,6 +113,18 @@ fn in_words(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_line_comes_at_the_start_and_again_each_minute_where_it_cannot_be_kept_up_to_date() {
+        let start = Instant::now();
+        let mut display = Display::default();
+        assert!(display.is_due(false, start) && display.is_due(true, start));
+        display.printed = Some(start);
+        for (seconds, due) in [(0, false), (59, false), (60, true), (600, true)] {
+            let now = start + Duration::from_secs(seconds);
+            assert_eq!((display.is_due(false, now), display.is_due(true, now)), (due, false), "{seconds} s");
+        }
+    }
 
     #[test]
     fn times_are_told_as_people_do() {
