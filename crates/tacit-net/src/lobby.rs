@@ -14,7 +14,7 @@
 
 use crate::emulate::Pace;
 use crate::handshake::{self, Agreement, Hello, Purpose};
-use crate::session::{Options, Prepared, Protection, prepare};
+use crate::session::{Options, Prepared, Protection, later, prepare};
 use crate::tcp::{SharedPace, poll_until};
 use crate::waiting::{Event, Vigil};
 use crate::{Channel, Error, Listener, Party, Result, SessionId};
@@ -116,8 +116,7 @@ impl<'a> Lobby<'a> {
         let options = &self.desk.options;
         let mut vigil =
             Vigil::new(&options.observer, Party::First, options.protection.proof(), address, start, patience);
-        // A time beyond what the clock can hold is no end.
-        let end = patience.and_then(|patience| start.checked_add(patience));
+        let end = patience.map(|patience| later(start, patience));
         loop {
             match self.next(end, Some(&mut vigil))? {
                 Some(Guest::Opened(prepared, id)) => {
@@ -125,8 +124,10 @@ impl<'a> Lobby<'a> {
                     return Ok((*prepared, id));
                 }
                 Some(Guest::Joining(guest)) => {
-                    if self.parked.len() == PLACES {
-                        self.parked.pop_front();
+                    if self.parked.len() == PLACES
+                        && let Some(oldest) = self.parked.pop_front()
+                    {
+                        self.turn_away(oldest.from, &OTHER_SESSION);
                     }
                     self.parked.push_back(*guest);
                 }

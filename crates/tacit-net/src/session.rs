@@ -191,7 +191,7 @@ impl Listener {
     fn accept_since(&self, start: Instant, options: &Options) -> Result<Session> {
         let mut lobby = Lobby::new(self, options, options.terms()?)?;
         let (Prepared { channel, tls, .. }, id) = lobby.first(start)?;
-        let deadline = Instant::now() + options.limits.connect;
+        let deadline = later(Instant::now(), options.limits.connect);
         let mut channels = vec![channel];
         for index in 1..options.channels as u16 {
             channels.push(lobby.further(id, index, deadline)?);
@@ -248,6 +248,12 @@ fn vigil(
     Vigil::new(&options.observer, party, options.protection.proof(), address.to_owned(), since, patience)
 }
 
+/// When `patience` from `start` is over; a time beyond what the clock can hold is years away.
+pub(crate) fn later(start: Instant, patience: Duration) -> Instant {
+    const YEARS: Duration = Duration::from_secs(1 << 30);
+    start + patience.min(YEARS)
+}
+
 fn left(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
 }
@@ -258,7 +264,9 @@ struct Caller<'a> {
     options: &'a Options,
     targets: Vec<SocketAddr>,
     pace: SharedPace,
-    start: Instant,
+    deadline: Instant,
+    /// Whether somebody listens at the address.
+    found: bool,
     vigil: Vigil,
 }
 
@@ -269,11 +277,11 @@ impl<'a> Caller<'a> {
         let mut vigil = vigil(options, Party::Second, address, start, Some(patience));
         let targets = resolve(address, patience, &mut |reason| vigil.go_on(Some(reason)))?;
         let pace = Arc::new(Mutex::new(Pace::new(options.link)));
-        Ok(Caller { address, options, targets, pace, start, vigil })
+        Ok(Caller { address, options, targets, pace, deadline: later(start, patience), found: false, vigil })
     }
 
     fn left(&self) -> Duration {
-        self.options.limits.connect.saturating_sub(self.start.elapsed())
+        left(self.deadline)
     }
 
     /// A connection to the listener on which `greet` succeeded.
@@ -285,9 +293,12 @@ impl<'a> Caller<'a> {
         let mut lost: Option<Error> = None;
         loop {
             let stream = self.dial().map_err(|error| lost.take().unwrap_or(error))?;
-            // The deadline bounds the whole, but a listener found late still gets a moment to answer.
-            let deadline = Instant::now() + self.left().max(self.options.limits.connect / 4);
-            let outcome = prepare(stream, Party::Second, self.options, &self.pace, deadline)
+            if !self.found {
+                // The deadline bounds the whole, but a listener found late still gets a moment to answer.
+                self.found = true;
+                self.deadline = self.deadline.max(later(Instant::now(), self.options.limits.connect / 4));
+            }
+            let outcome = prepare(stream, Party::Second, self.options, &self.pace, self.deadline)
                 .and_then(|mut prepared| greet(&mut prepared).map(|greeted| (prepared, greeted)));
             let error = match outcome {
                 Err(error @ (Error::Lost { .. } | Error::Closed)) => error,

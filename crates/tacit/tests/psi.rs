@@ -264,7 +264,7 @@ fn certificates_of_an_authority() {
     let psi = |way: &str, address: &str, own: &str, peer: &str| {
         let words = format!(
             "--json psi {way} {address} --authority ca.pem --identity {own}.pkcs8 --certificate {own}.pem \
-             --peer-name {peer}.example --input {own}.csv --key email --result both"
+             --peer-name {peer}.example --input {own}.csv --key email --result both --connect-timeout 5"
         );
         bench.spawn(&words.split_whitespace().collect::<Vec<_>>())
     };
