@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tacit_net::{
-    Agreement, Error, Event, Identity, Limits, Listener, Observer, Options, Party, Protection, RELEASE,
-    Result, Session, Tls, WIRE_VERSION, connect,
+    Agreement, Error, Event, Identity, Limits, LinkModel, Listener, Observer, Options, Party, Protection,
+    RELEASE, Result, Session, Tls, WIRE_VERSION, connect,
 };
 
 /// The peer is served within a second; a machine that does other work beside the tests gets three.
@@ -361,6 +361,27 @@ fn strangers_between_the_channels_of_a_session_take_no_place() {
                     }
                 }
                 std::thread::sleep(Duration::from_millis(200));
+            }
+            works(alice.join().unwrap().unwrap(), bob.join().unwrap().unwrap());
+        });
+    }
+}
+
+#[test]
+fn an_emulated_link_among_strangers_carries_all_channels() {
+    let link: LinkModel = "100/20".parse().unwrap();
+    for parties in [parties(), plain()] {
+        let mut first = options(&parties.alice, "a", "b");
+        let mut second = options(&parties.bob, "b", "a");
+        (first.channels, second.channels) = (3, 3);
+        (first.link, second.link) = (link, link);
+        let listener = Listener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::scope(|scope| {
+            let alice = scope.spawn(|| listener.accept(&first));
+            let bob = scope.spawn(|| connect(&address.to_string(), &second));
+            for kind in [Stranger::Leaves, Stranger::Http, Stranger::Noise, Stranger::Resets] {
+                call(kind, address, &parties.eve);
             }
             works(alice.join().unwrap().unwrap(), bob.join().unwrap().unwrap());
         });
