@@ -619,7 +619,7 @@ impl Channel {
             };
         }
         let length = usize::from(head[1]) | usize::from(head[2]) << 8 | usize::from(head[3]) << 16;
-        if head[0] == Kind::Bye as u8 && length == 0 && self.greeted {
+        if head[0] == Kind::Bye as u8 && length == 0 {
             return Err(Error::Closed);
         }
         if head[0] != wanted as u8 {
@@ -724,6 +724,14 @@ impl Channel {
             }
             Ok(())
         })
+    }
+
+    /// A last frame of the handshake to an end that we part with, also after what it said broke the channel.
+    pub(crate) fn part_with_hello(&mut self, bytes: &[u8]) {
+        self.broken = false;
+        // Who does not take it goes without.
+        let _ = self.send_hello(bytes);
+        self.broken = true;
     }
 
     /// Receives one frame of the handshake; until then any other bytes mean that the peer is a stranger.

@@ -68,15 +68,13 @@ pub enum Error {
         /// The first bytes, printable.
         saw: String,
     },
-    /// The peer runs another version of the wire format.
-    #[error(
-        "the peer speaks version {theirs} of the wire format, we speak {ours}: install the same release on both sides"
-    )]
-    Version {
-        /// Our version.
-        ours: u32,
+    /// The peer runs another release.
+    #[error("this side is tacit {ours}, the other {theirs}: install the same release on both sides")]
+    Release {
+        /// Our release and wire format.
+        ours: String,
         /// The peer's.
-        theirs: u32,
+        theirs: String,
     },
     /// The parties were started with different settings.
     #[error(
@@ -121,6 +119,16 @@ pub enum Error {
     /// TLS failed in another way.
     #[error("TLS: {0}")]
     Tls(String),
+    /// A listener's peer did not come.
+    #[error("gave up after {after:?} waiting for the peer to connect to {address}{callers}")]
+    NoPeer {
+        /// Where.
+        address: String,
+        /// How long it was waited.
+        after: Duration,
+        /// Who came instead, and what was wrong with them; empty when nobody came.
+        callers: String,
+    },
     /// Nobody listens at the address.
     #[error("nobody answered at {address} within {after:?} ({reason}); is the peer started with --listen?")]
     Unreachable {
@@ -129,6 +137,16 @@ pub enum Error {
         /// How long it was tried.
         after: Duration,
         /// What the last attempt met.
+        reason: String,
+    },
+    /// The name in an address has no address just now.
+    #[error("the name in {address} was not found within {after:?} ({reason}); check it and the network")]
+    Unresolved {
+        /// As given.
+        address: String,
+        /// How long it was tried.
+        after: Duration,
+        /// What the name service said last.
         reason: String,
     },
     /// Another process listens there.
@@ -170,16 +188,21 @@ impl Error {
         match self {
             Error::Closed
             | Error::Timeout { .. }
+            | Error::NoPeer { .. }
             | Error::Oversized { .. }
             | Error::Flooded { .. }
             | Error::Malformed(_)
             | Error::NotTacit { .. }
-            | Error::Version { .. }
+            | Error::Release { .. }
             | Error::Mismatch { .. }
             | Error::Role { .. }
             | Error::WrongPeer { .. }
             | Error::Refused { .. } => Fault::Peer,
-            Error::Lost { .. } | Error::Tls(_) | Error::Unreachable { .. } | Error::Broken => Fault::Link,
+            Error::Lost { .. }
+            | Error::Tls(_)
+            | Error::Unreachable { .. }
+            | Error::Unresolved { .. }
+            | Error::Broken => Fault::Link,
             Error::AddressInUse { .. } | Error::Key { .. } | Error::Io(_) => Fault::Local,
             Error::Address { .. } | Error::Usage(_) => Fault::Usage,
         }

@@ -1,13 +1,15 @@
 //! The handshake: both parties learn that they run the same version of the same protocol with the same parameters in
 //! matching roles, and agree on a session id that neither chose alone.
 //!
-//! 1. Each party sends its hello: wire version, 32 random bytes, protocol, roles, parameters by name.
-//! 2. Each compares the peer's hello with its own; both see the same difference, and both name it.
+//! 1. The party that connected sends its hello: wire version, release, 32 random bytes, protocol, roles,
+//!    parameters by name. The one that listened answers with its own; it says nothing to who did not greet.
+//! 2. Each compares the peer's hello with its own, wire version and release before anything else; both see
+//!    the same difference, and both name it.
 //! 3. The session id is a hash of both hellos and, over TLS, of its exporter, which ties the session to this very
 //!    connection. Each sends a tag of it, so that a hello changed on the way is noticed here.
 //!
 //! Further connections of a session greet with a tag of the session's id, their number and their end.
-//! Two round trips; a few hundred bytes.
+//! A round trip and a half, the listener's hello and tag travelling together; a few hundred bytes.
 
 use crate::error::printable;
 use crate::{Channel, Error, Party, Result, SessionId};
@@ -15,13 +17,41 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 /// Version of the wire format. Peers of different versions part with an error.
-pub const WIRE_VERSION: u32 = 1;
+pub const WIRE_VERSION: u32 = 2;
+
+/// The release of this side. Peers of different releases part with an error that names both.
+pub const RELEASE: &str = env!("CARGO_PKG_VERSION");
 
 const MAGIC: &[u8; 6] = b"TACIT\0";
 const MAX_HELLO: usize = 1 << 16;
+/// Longest name of a release.
+const MAX_RELEASE: usize = 64;
 const TAG: usize = 32;
 const OPENING: u8 = 0;
 const JOINING: u8 = 1;
+
+/// What a connection is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Purpose {
+    /// A new session.
+    Opening,
+    /// A further channel of a session.
+    Joining,
+}
+
+/// The peer's hello, as far as it is the same for every purpose: this release's own.
+pub(crate) struct Hello {
+    whole: Vec<u8>,
+    pub(crate) purpose: Purpose,
+    /// Where the part begins that hangs on the purpose.
+    body: usize,
+}
+
+impl Hello {
+    fn body(&self) -> &[u8] {
+        &self.whole[self.body..]
+    }
+}
 
 /// What two parties must agree on before anything secret is used.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,8 +94,13 @@ impl Agreement {
         &self.parameters
     }
 
-    fn encode(&self, nonce: &[u8; 32]) -> Result<Vec<u8>> {
-        let mut out = preamble(OPENING);
+    /// Refuses terms that no hello can hold.
+    pub(crate) fn fits(&self) -> Result<()> {
+        self.encode(RELEASE, &[0; 32]).map(|_| ())
+    }
+
+    fn encode(&self, release: &str, nonce: &[u8; 32]) -> Result<Vec<u8>> {
+        let mut out = preamble(release, OPENING);
         out.extend_from_slice(nonce);
         for text in [&self.protocol, &self.role, &self.peer_role] {
             put(&mut out, text)?;
@@ -120,8 +155,11 @@ fn shown(value: Option<&String>) -> String {
     value.map_or("unset".to_owned(), |value| printable(value.as_bytes()))
 }
 
-fn preamble(kind: u8) -> Vec<u8> {
-    [MAGIC.as_slice(), &WIRE_VERSION.to_le_bytes(), &[kind]].concat()
+/// What every hello begins with. Magic and wire version stand first in all releases, the name of the release
+/// next from wire version 2 on, so that any two of them can say what they are.
+fn preamble(release: &str, kind: u8) -> Vec<u8> {
+    let name = release.as_bytes();
+    [MAGIC.as_slice(), &WIRE_VERSION.to_le_bytes(), &[name.len() as u8], name, &[kind]].concat()
 }
 
 fn put(out: &mut Vec<u8>, text: &str) -> Result<()> {
@@ -148,28 +186,48 @@ fn text(rest: &mut &[u8]) -> Result<String> {
         .map_err(|_| Error::Malformed("the greeting is not text where it should be"))
 }
 
-/// Receives a hello of the wanted kind and returns it whole.
-fn receive(channel: &mut Channel, kind: u8) -> Result<Vec<u8>> {
-    let hello = channel.recv_hello(MAX_HELLO)?;
-    let mut rest = hello.as_slice();
+/// Receives the peer's hello and checks that it is one of `release`, this side's.
+fn receive(channel: &mut Channel, release: &str) -> Result<Hello> {
+    let whole = channel.recv_hello(MAX_HELLO)?;
+    let mut rest = whole.as_slice();
     if cut(&mut rest, MAGIC.len())? != MAGIC {
-        return Err(channel.stranger(&hello));
+        return Err(channel.stranger(&whole));
     }
     let version = cut(&mut rest, 4)?;
-    let theirs = version.iter().rev().fold(0u32, |value, &byte| value << 8 | u32::from(byte));
-    if theirs != WIRE_VERSION {
-        return Err(Error::Version { ours: WIRE_VERSION, theirs });
+    let version = version.iter().rev().fold(0u32, |value, &byte| value << 8 | u32::from(byte));
+    let theirs = match version {
+        // Wire version 1 did not name the release; 0.1.0 was its only one.
+        0 | 1 => None,
+        _ => Some(release_name(&mut rest)?),
+    };
+    if version != WIRE_VERSION || theirs.as_deref() != Some(release) {
+        let theirs = match theirs {
+            Some(theirs) => format!("{theirs} (wire format {version})"),
+            None => format!("of wire format {version}, before releases were named"),
+        };
+        return Err(Error::Release { ours: format!("{release} (wire format {WIRE_VERSION})"), theirs });
     }
-    match (cut(&mut rest, 1)?[0], kind) {
-        (OPENING, JOINING) => {
-            Err(Error::Malformed("a new session where a further channel of this one was due"))
-        }
-        (JOINING, OPENING) => {
-            Err(Error::Malformed("a further channel of another session where a new one was due"))
-        }
-        (found, wanted) if found != wanted => Err(Error::Malformed("a greeting of unknown kind")),
-        _ => Ok(hello),
+    let purpose = match cut(&mut rest, 1)?[0] {
+        OPENING => Purpose::Opening,
+        JOINING => Purpose::Joining,
+        _ => return Err(Error::Malformed("a greeting of unknown kind")),
+    };
+    let body = whole.len() - rest.len();
+    Ok(Hello { whole, purpose, body })
+}
+
+/// The peer's name for its release, made safe to print.
+fn release_name(rest: &mut &[u8]) -> Result<String> {
+    let length = usize::from(cut(rest, 1)?[0]);
+    if length > MAX_RELEASE {
+        return Err(Error::Malformed("the greeting's name of a release is too long"));
     }
+    let name = cut(rest, length)?;
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b".-+".contains(byte);
+    Ok(match std::str::from_utf8(name) {
+        Ok(text) if !name.is_empty() && name.iter().all(plain) => text.to_owned(),
+        _ => printable(name),
+    })
 }
 
 fn hash(context: &str, parts: &[&[u8]]) -> [u8; TAG] {
@@ -195,38 +253,115 @@ fn other(party: Party) -> Party {
     }
 }
 
-/// Opens a session over a fresh channel. `binding` is the TLS exporter, or empty without TLS.
-pub(crate) fn open(channel: &mut Channel, agreement: &Agreement, binding: &[u8]) -> Result<SessionId> {
+fn nonce() -> [u8; 32] {
     let mut nonce = [0u8; 32];
     tacit_crypto::Prg::from_os().fill_bytes(&mut nonce);
-    let ours = agreement.encode(&nonce)?;
-    channel.send_hello(&ours)?;
-    let theirs = receive(channel, OPENING)?;
-    agreement.check(&Agreement::decode(&theirs[preamble(OPENING).len()..])?)?;
+    nonce
+}
 
+/// Opens a session over a fresh channel that this side asked for. `binding` is the TLS exporter, or empty
+/// without TLS.
+pub(crate) fn open(channel: &mut Channel, agreement: &Agreement, binding: &[u8]) -> Result<SessionId> {
+    open_as(RELEASE, channel, agreement, binding)
+}
+
+fn open_as(release: &str, channel: &mut Channel, agreement: &Agreement, binding: &[u8]) -> Result<SessionId> {
+    let ours = agreement.encode(release, &nonce())?;
+    channel.send_hello(&ours)?;
+    let theirs = receive(channel, release)?;
+    if theirs.purpose != Purpose::Opening {
+        return Err(Error::Malformed("a further channel of another session where a new one was due"));
+    }
+    settle(channel, agreement, &ours, &theirs, binding)
+}
+
+/// Receives the hello of whoever connected. One that speaks Tacit as another release does, or TLS where there
+/// is none, gets our hello in answer, so that both sides can say what is wrong.
+pub(crate) fn hear(channel: &mut Channel, agreement: &Agreement) -> Result<Hello> {
+    hear_as(RELEASE, channel, agreement)
+}
+
+fn hear_as(release: &str, channel: &mut Channel, agreement: &Agreement) -> Result<Hello> {
+    let heard = receive(channel, release);
+    if let Err(Error::Release { .. } | Error::NotTacit { .. }) = &heard {
+        channel.part_with_hello(&agreement.encode(release, &nonce())?);
+    }
+    heard
+}
+
+/// Opens the session that the other side's hello, of purpose [`Purpose::Opening`], asks for.
+pub(crate) fn answer(
+    channel: &mut Channel,
+    agreement: &Agreement,
+    hello: &Hello,
+    binding: &[u8],
+) -> Result<SessionId> {
+    let ours = agreement.encode(RELEASE, &nonce())?;
+    channel.send_hello(&ours)?;
+    settle(channel, agreement, &ours, hello, binding)
+}
+
+/// Both hellos are there: compares the terms, and confirms the session's id.
+fn settle(
+    channel: &mut Channel,
+    agreement: &Agreement,
+    ours: &[u8],
+    theirs: &Hello,
+    binding: &[u8],
+) -> Result<SessionId> {
+    agreement.check(&Agreement::decode(theirs.body())?)?;
     let (first, second) = match channel.party() {
-        Party::First => (&ours, &theirs),
-        Party::Second => (&theirs, &ours),
+        Party::First => (ours, theirs.whole.as_slice()),
+        Party::Second => (theirs.whole.as_slice(), ours),
     };
-    let id = SessionId(hash("tacit 1 session id", &[first, second, binding]));
-    confirm(channel, "tacit 1 session confirmation", &[&id.0])?;
+    let id = SessionId(hash("tacit 2 session id", &[first, second, binding]));
+    confirm(channel, "tacit 2 session confirmation", &[&id.0])?;
     channel.set_session(id);
     Ok(id)
 }
 
-/// Joins a fresh channel to a session as its channel `index`; its own id is derived from the session's.
+fn join_tag(session: SessionId, index: u16, end: Party) -> [u8; TAG] {
+    hash("tacit 2 channel join", &[&session.0, &index.to_le_bytes(), &side(end)])
+}
+
+fn send_join(channel: &mut Channel, session: SessionId, index: u16) -> Result<()> {
+    let mut hello = preamble(RELEASE, JOINING);
+    hello.extend_from_slice(&join_tag(session, index, channel.party()));
+    channel.send_hello(&hello)
+}
+
+/// Joins a fresh channel that this side asked for to a session as its channel `index`; its own id is derived
+/// from the session's.
 pub(crate) fn join(channel: &mut Channel, session: SessionId, index: u16, binding: &[u8]) -> Result<()> {
-    let index = index.to_le_bytes();
-    let mut hello = preamble(JOINING);
-    hello.extend_from_slice(&hash("tacit 1 channel join", &[&session.0, &index, &side(channel.party())]));
-    channel.send_hello(&hello)?;
-    let theirs = receive(channel, JOINING)?;
-    let wanted = hash("tacit 1 channel join", &[&session.0, &index, &side(other(channel.party()))]);
-    if !same(&theirs[preamble(JOINING).len()..], &wanted) {
+    send_join(channel, session, index)?;
+    let theirs = receive(channel, RELEASE)?;
+    if theirs.purpose != Purpose::Joining {
+        return Err(Error::Malformed("a new session where a further channel of this one was due"));
+    }
+    if !belongs(&theirs, session, index, other(channel.party())) {
         return Err(Error::Malformed("the channel belongs to another session"));
     }
-    let id = hash("tacit 1 channel id", &[&session.0, &index, binding]);
-    confirm(channel, "tacit 1 channel confirmation", &[&id])?;
+    seal_join(channel, session, index, binding)
+}
+
+/// Whether the hello of the connecting side proves that the channel is number `index` of the session.
+pub(crate) fn is_channel_of(hello: &Hello, session: SessionId, index: u16) -> bool {
+    hello.purpose == Purpose::Joining && belongs(hello, session, index, Party::Second)
+}
+
+fn belongs(hello: &Hello, session: SessionId, index: u16, end: Party) -> bool {
+    same(hello.body(), &join_tag(session, index, end))
+}
+
+/// Joins a channel whose hello [`is_channel_of`] the session.
+pub(crate) fn admit(channel: &mut Channel, session: SessionId, index: u16, binding: &[u8]) -> Result<()> {
+    send_join(channel, session, index)?;
+    seal_join(channel, session, index, binding)
+}
+
+fn seal_join(channel: &mut Channel, session: SessionId, index: u16, binding: &[u8]) -> Result<()> {
+    let id = hash("tacit 2 channel id", &[&session.0, &index.to_le_bytes(), binding]);
+    confirm(channel, "tacit 2 channel confirmation", &[&id])?;
     channel.set_session(SessionId(id));
     Ok(())
 }
@@ -245,4 +380,54 @@ fn confirm(channel: &mut Channel, context: &str, parts: &[&[u8]]) -> Result<()> 
 /// Compares tags without telling by time where they differ.
 fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |difference, (x, y)| difference | (x ^ y)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory;
+
+    fn terms(role: &str, peer_role: &str) -> Agreement {
+        Agreement::new("test", role, peer_role)
+    }
+
+    /// Both sides' ends of a handshake between a listener of release `first` and a connector of release
+    /// `second`.
+    fn meet(first: &str, second: &str) -> (Result<()>, Result<()>) {
+        let (first, second) = (first.to_owned(), second.to_owned());
+        memory::run(
+            move |channel| {
+                let hello = hear_as(&first, channel, &terms("a", "b"))?;
+                answer(channel, &terms("a", "b"), &hello, b"").map(|_| ())
+            },
+            move |channel| open_as(&second, channel, &terms("b", "a"), b"").map(|_| ()),
+        )
+    }
+
+    #[test]
+    fn unequal_releases_refuse_each_other_and_both_name_both() {
+        let (a, b) = meet(RELEASE, RELEASE);
+        assert!(a.is_ok() && b.is_ok(), "{a:?} {b:?}");
+        for (first, second) in [("0.1.0", "0.2.0"), ("0.2.0", "0.1.9"), ("1.0.0", "1.0.0-rc.1")] {
+            let (a, b) = meet(first, second);
+            let said = |outcome: Result<()>, ours: &str, theirs: &str| {
+                let error = outcome.unwrap_err();
+                assert!(matches!(error, Error::Release { .. }) && error.is_peer_fault(), "{error}");
+                let text = error.to_string();
+                assert!(text.contains(&format!("this side is tacit {ours} ")), "{text}");
+                assert!(text.contains(&format!("the other {theirs} ")), "{text}");
+            };
+            said(a, first, second);
+            said(b, second, first);
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_release_cannot_steer_a_terminal_or_go_on_for_ever() {
+        let (a, _) = meet("0.1.0", "\x1b[2J\n");
+        let text = a.unwrap_err().to_string();
+        assert!(text.contains(r#""\x1b[2J\n""#), "{text}");
+        let (a, _) = meet("0.1.0", &"9".repeat(MAX_RELEASE + 1));
+        assert!(matches!(a, Err(Error::Malformed(_))), "{a:?}");
+    }
 }

@@ -65,12 +65,15 @@ impl PublicKey {
         format!("{PUBLIC_LABEL} {} {}", encode(&self.0).as_str(), comment.trim()).trim_end().to_owned()
     }
 
-    /// A short name to compare by eye or telephone: 80 bits of a hash, in groups.
+    /// A short name to compare by eye or telephone: 128 bits of a hash, as eight groups of four hex digits.
+    ///
+    /// A second key with a given fingerprint takes some 2^128 tries, and two keys of one's own making with
+    /// one fingerprint some 2^64.
     pub fn fingerprint(&self) -> String {
         let mut hasher = blake3::Hasher::new_derive_key("tacit 1 key fingerprint");
         hasher.update(&self.0);
         let hash = hasher.finalize();
-        let groups = hash.as_bytes()[..10].chunks(2).map(|pair| format!("{:02x}{:02x}", pair[0], pair[1]));
+        let groups = hash.as_bytes()[..16].chunks(2).map(|pair| format!("{:02x}{:02x}", pair[0], pair[1]));
         groups.collect::<Vec<_>>().join("-")
     }
 
@@ -350,6 +353,23 @@ mod tests {
             let mut changed = signature;
             changed[at] ^= 1;
             assert!(!key.verify("use", b"message", &changed), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn fingerprints_have_128_bits_and_move_with_every_bit_of_the_key() {
+        let of = |key: [u8; 32]| PublicKey(key).fingerprint();
+        let zero = of([0; 32]);
+        let groups: Vec<&str> = zero.split('-').collect();
+        assert_eq!(groups.len(), 8, "{zero}");
+        let hex = |group: &&str| group.len() == 4 && group.bytes().all(|c| b"0123456789abcdef".contains(&c));
+        assert!(groups.iter().all(hex), "{zero}");
+        for bit in 0..256 {
+            let mut key = [0; 32];
+            key[bit / 8] = 1 << (bit % 8);
+            let other = of(key);
+            let differ = groups.iter().zip(other.split('-')).filter(|(a, b)| **a != *b).count();
+            assert!(differ >= 7, "bit {bit} changes {differ} groups: {zero} {other}");
         }
     }
 

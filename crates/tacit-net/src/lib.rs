@@ -15,25 +15,29 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod address;
 mod channel;
 pub mod emulate;
 mod error;
 mod handshake;
 pub mod keys;
 pub mod link;
+mod lobby;
 pub mod memory;
 mod session;
 pub mod tcp;
 pub mod testing;
 mod text;
 mod tls;
+mod waiting;
 
 pub use channel::{Channel, Limits, MAX_FRAME, Party, Recording, SessionId, Stats};
 pub use emulate::LinkModel;
 pub use error::{Error, Fault, Result};
-pub use handshake::{Agreement, WIRE_VERSION};
+pub use handshake::{Agreement, RELEASE, WIRE_VERSION};
 pub use keys::{Identity, PublicKey, SIGNATURE};
 pub use link::Link;
 pub use session::{Listener, Options, Protection, Session, connect, is_loopback, listen};
 pub use text::{escaped, shown};
 pub use tls::Tls;
+pub use waiting::{Event, Observer};

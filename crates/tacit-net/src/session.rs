@@ -1,13 +1,16 @@
 //! [`Session`]: two parties joined by one or more connections.
 
+use crate::address::resolve;
 use crate::emulate::{LinkModel, Pace};
 use crate::handshake::{self, Agreement};
-use crate::link::{Interest, Link};
-use crate::tcp::{ShapedLink, SharedPace, TcpLink, await_fd};
+use crate::link::Link;
+use crate::lobby::Lobby;
+use crate::tcp::{ShapedLink, SharedPace, TcpLink};
 use crate::tls::Tls;
+use crate::waiting::{Observer, Vigil};
 use crate::{Channel, Error, Limits, Party, Result, SessionId, Stats};
 use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -19,6 +22,16 @@ pub enum Protection {
     Plaintext,
     /// TLS 1.3 with both sides authenticated.
     Tls(Tls),
+}
+
+impl Protection {
+    /// How the peer proves who it is, for people.
+    pub(crate) fn proof(&self) -> String {
+        match self {
+            Protection::Plaintext => "no TLS".to_owned(),
+            Protection::Tls(tls) => tls.proof(),
+        }
+    }
 }
 
 /// How to set up a session.
@@ -34,19 +47,30 @@ pub struct Options {
     pub channels: usize,
     /// The link to emulate; both sides must say the same.
     pub link: LinkModel,
+    /// Whom to tell while this party waits for the other.
+    pub observer: Observer,
 }
 
 impl Options {
     /// One channel with the default limits over the link as it is.
     pub fn new(agreement: Agreement, protection: Protection) -> Self {
-        Options { agreement, protection, limits: Limits::default(), channels: 1, link: LinkModel::LOOPBACK }
+        Options {
+            agreement,
+            protection,
+            limits: Limits::default(),
+            channels: 1,
+            link: LinkModel::LOOPBACK,
+            observer: Observer::default(),
+        }
     }
 
     fn terms(&self) -> Result<Agreement> {
         if !(1..=256).contains(&self.channels) {
             return Err(Error::Usage(format!("{} channels: a session has 1 to 256", self.channels)));
         }
-        Ok(self.agreement.clone().with("channels", self.channels).with("link", self.link))
+        let terms = self.agreement.clone().with("channels", self.channels).with("link", self.link);
+        terms.fits()?;
+        Ok(terms)
     }
 }
 
@@ -56,10 +80,16 @@ impl Options {
 pub struct Session {
     channels: Vec<Channel>,
     id: SessionId,
-    tls: Option<(String, String)>,
+    tls: Option<Negotiated>,
 }
 
 impl Session {
+    /// A session whose channels have all greeted.
+    fn opened(mut channels: Vec<Channel>, id: SessionId, tls: Option<Negotiated>, options: &Options) -> Self {
+        channels.iter_mut().for_each(|channel| channel.set_limits(options.limits));
+        Session { channels, id, tls }
+    }
+
     /// Key exchange group and cipher suite of TLS, such as `X25519MLKEM768` and `TLS13_AES_128_GCM_SHA256`.
     pub fn tls(&self) -> Option<(&str, &str)> {
         self.tls.as_ref().map(|(group, suite)| (group.as_str(), suite.as_str()))
@@ -114,7 +144,11 @@ pub struct Listener {
 impl Listener {
     /// Listens at `address`, such as `127.0.0.1:7000` or `[::]:7000`; port 0 picks a free one.
     pub fn bind(address: &str) -> Result<Self> {
-        let socket = TcpListener::bind(resolve(address)?.as_slice()).map_err(|error| match error.kind() {
+        Self::bind_at(address, &resolve(address, Duration::ZERO, &mut |_| ())?)
+    }
+
+    fn bind_at(address: &str, targets: &[SocketAddr]) -> Result<Self> {
+        let socket = TcpListener::bind(targets).map_err(|error| match error.kind() {
             ErrorKind::AddrInUse => Error::AddressInUse { address: address.to_owned() },
             ErrorKind::PermissionDenied => Error::Address {
                 address: address.to_owned(),
@@ -135,107 +169,207 @@ impl Listener {
         Ok(self.socket.local_addr()?)
     }
 
-    /// Waits for the peer and opens a session with it.
-    pub fn accept(&self, options: &Options) -> Result<Session> {
-        let terms = options.terms()?;
-        let stream = self.next(options.limits.accept)?;
-        let deadline = Instant::now() + options.limits.connect;
-        let pace = shared_pace(options);
-        let opened = |stream| prepare(stream, Party::First, options, &pace, deadline);
-        open(opened(stream)?, &terms, options, |_| opened(self.next(Some(left(deadline)))?))
+    /// The address as it was given.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
     }
 
-    fn next(&self, patience: Option<Duration>) -> Result<TcpStream> {
-        let start = Instant::now();
-        loop {
-            match self.socket.accept() {
-                Ok((stream, _)) => return Ok(stream),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                Err(error)
-                    if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
-                Err(error) => return Err(Error::Io(error)),
-            }
-            let timeout = match patience {
-                Some(patience) => patience.checked_sub(start.elapsed()),
-                None => Some(Duration::from_secs(60)),
-            };
-            if timeout.is_none_or(|timeout| timeout.is_zero()) {
-                let awaited = format!("the peer to connect to {}", self.address);
-                return Err(Error::Timeout { after: patience.unwrap_or_default(), awaited });
-            }
-            await_fd(&self.socket, Interest::Read, timeout.unwrap_or_default())?;
+    pub(crate) fn socket(&self) -> &TcpListener {
+        &self.socket
+    }
+
+    /// Waits for the peer and opens a session with it, for at most [`Limits::accept`].
+    ///
+    /// Only the peer can end the waiting: connections of others are closed and counted, up to 64 of them are
+    /// received at once, and the peer is served beside them. A peer of other settings, another role or another
+    /// release ends it with that error on both sides. Without TLS everybody who greets properly is the peer.
+    /// When nobody came in time, `Error::NoPeer` says who came instead.
+    pub fn accept(&self, options: &Options) -> Result<Session> {
+        self.accept_since(Instant::now(), options)
+    }
+
+    fn accept_since(&self, start: Instant, options: &Options) -> Result<Session> {
+        let mut lobby = Lobby::new(self, options, options.terms()?)?;
+        let (Prepared { channel, tls, .. }, id) = lobby.first(start)?;
+        let deadline = later(Instant::now(), options.limits.connect);
+        let mut channels = vec![channel];
+        for index in 1..options.channels as u16 {
+            channels.push(lobby.further(id, index, deadline)?);
         }
+        Ok(Session::opened(channels, id, tls, options))
     }
 }
 
-/// Listens at `address` and opens a session with the first peer that connects.
+/// Listens at `address` and opens a session with the peer, as [`Listener::accept`] does.
+///
+/// A name in the address that is not found is looked up again until then.
 pub fn listen(address: &str, options: &Options) -> Result<Session> {
-    Listener::bind(address)?.accept(options)
+    let start = Instant::now();
+    let patience = options.limits.accept;
+    let targets = {
+        let mut vigil = vigil(options, Party::First, address, start, patience);
+        resolve(address, patience.unwrap_or(Duration::MAX), &mut |reason| vigil.go_on(Some(reason)))?
+    };
+    Listener::bind_at(address, &targets)?.accept_since(start, options)
 }
 
 /// Connects to `address`, trying until the connect deadline while nobody listens there, and opens a session.
+///
+/// A name that is not found is looked up again, and a connection that ends before the listener greeted is
+/// made again, until that deadline.
 pub fn connect(address: &str, options: &Options) -> Result<Session> {
     let terms = options.terms()?;
-    let targets = resolve(address)?;
-    let start = Instant::now();
-    let stream = dial(address, &targets, options.limits.connect)?;
-    // The deadline bounds the whole, but a listener found late still gets a moment to answer.
-    let deadline = (start + options.limits.connect).max(Instant::now() + options.limits.connect / 4);
-    let pace = shared_pace(options);
-    let opened = |stream| prepare(stream, Party::Second, options, &pace, deadline);
-    open(opened(stream)?, &terms, options, |_| opened(dial(address, &targets, left(deadline))?))
-}
-
-/// Whether every address that `address` stands for is this machine's loopback.
-pub fn is_loopback(address: &str) -> Result<bool> {
-    Ok(resolve(address)?.iter().all(|address| address.ip().to_canonical().is_loopback()))
-}
-
-fn resolve(address: &str) -> Result<Vec<SocketAddr>> {
-    let wrong = |reason: String| Error::Address { address: address.to_owned(), reason };
-    if !address.contains(':') {
-        return Err(wrong("give HOST:PORT, such as 127.0.0.1:7000".to_owned()));
+    let mut caller = Caller::new(address, options)?;
+    let (Prepared { channel, tls, .. }, id) =
+        caller.call(|Prepared { channel, binding, .. }| handshake::open(channel, &terms, binding))?;
+    let mut channels = vec![channel];
+    for index in 1..options.channels as u16 {
+        let (Prepared { channel, .. }, ()) =
+            caller.call(|Prepared { channel, binding, .. }| handshake::join(channel, id, index, binding))?;
+        channels.push(channel);
     }
-    let found: Vec<_> = address.to_socket_addrs().map_err(|error| wrong(error.to_string()))?.collect();
-    if found.is_empty() { Err(wrong("the name has no address".to_owned())) } else { Ok(found) }
+    Ok(Session::opened(channels, id, tls, options))
+}
+
+/// Whether every address that `address` stands for is this machine's loopback. A name is looked up until
+/// `patience` is over.
+pub fn is_loopback(address: &str, patience: Duration) -> Result<bool> {
+    let found = resolve(address, patience, &mut |_| ())?;
+    Ok(found.iter().all(|address| address.ip().to_canonical().is_loopback()))
+}
+
+fn vigil(
+    options: &Options,
+    party: Party,
+    address: &str,
+    since: Instant,
+    patience: Option<Duration>,
+) -> Vigil {
+    Vigil::new(&options.observer, party, options.protection.proof(), address.to_owned(), since, patience)
+}
+
+/// When `patience` from `start` is over; a time beyond what the clock can hold is years away.
+pub(crate) fn later(start: Instant, patience: Duration) -> Instant {
+    const YEARS: Duration = Duration::from_secs(1 << 30);
+    start + patience.min(YEARS)
 }
 
 fn left(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
 }
 
-fn dial(address: &str, targets: &[SocketAddr], patience: Duration) -> Result<TcpStream> {
-    let start = Instant::now();
-    let mut pause = Duration::from_millis(5);
-    loop {
-        let mut reason = "no time left".to_owned();
-        for target in targets {
-            let left = patience.saturating_sub(start.elapsed()).max(Duration::from_millis(1));
-            match TcpStream::connect_timeout(target, left) {
-                Ok(stream) => return Ok(stream),
-                Err(error) => reason = error.to_string(),
+/// The side that connects, and tries again.
+struct Caller<'a> {
+    address: &'a str,
+    options: &'a Options,
+    targets: Vec<SocketAddr>,
+    pace: SharedPace,
+    deadline: Instant,
+    /// Whether somebody listens at the address.
+    found: bool,
+    vigil: Vigil,
+}
+
+impl<'a> Caller<'a> {
+    fn new(address: &'a str, options: &'a Options) -> Result<Self> {
+        let start = Instant::now();
+        let patience = options.limits.connect;
+        let mut vigil = vigil(options, Party::Second, address, start, Some(patience));
+        let targets = resolve(address, patience, &mut |reason| vigil.go_on(Some(reason)))?;
+        let pace = Arc::new(Mutex::new(Pace::new(options.link)));
+        Ok(Caller { address, options, targets, pace, deadline: later(start, patience), found: false, vigil })
+    }
+
+    fn left(&self) -> Duration {
+        left(self.deadline)
+    }
+
+    /// A connection to the listener on which `greet` succeeded.
+    ///
+    /// One that is lost before that may have met a listener that was just ending, or one with its hands full:
+    /// it is made again, and what happened last is told when time is over.
+    fn call<T>(&mut self, mut greet: impl FnMut(&mut Prepared) -> Result<T>) -> Result<(Prepared, T)> {
+        let mut pause = Pause::default();
+        let mut lost: Option<Error> = None;
+        loop {
+            let stream = self.dial().map_err(|error| lost.take().unwrap_or(error))?;
+            if !self.found {
+                // The deadline bounds the whole, but a listener found late still gets a moment to answer.
+                self.found = true;
+                self.deadline = self.deadline.max(later(Instant::now(), self.options.limits.connect / 4));
             }
+            let outcome = prepare(stream, Party::Second, self.options, &self.pace, self.deadline)
+                .and_then(|mut prepared| greet(&mut prepared).map(|greeted| (prepared, greeted)));
+            let error = match outcome {
+                Err(error @ (Error::Lost { .. } | Error::Closed)) => error,
+                Err(error @ Error::Timeout { .. }) => return Err(lost.unwrap_or(error)),
+                outcome => return outcome,
+            };
+            if self.left() <= pause.next() {
+                return Err(error);
+            }
+            self.vigil.go_on(Some(&error.to_string()));
+            pause.sleep();
+            lost = Some(error);
         }
-        if start.elapsed() + pause >= patience {
-            return Err(Error::Unreachable { address: address.to_owned(), after: patience, reason });
+    }
+
+    fn dial(&mut self) -> Result<TcpStream> {
+        let mut pause = Pause::default();
+        loop {
+            let mut reason = "no time left".to_owned();
+            for target in &self.targets {
+                let patience = self.left().clamp(Duration::from_millis(1), ATTEMPT);
+                match TcpStream::connect_timeout(target, patience) {
+                    Ok(stream) => return Ok(stream),
+                    Err(error) => reason = error.to_string(),
+                }
+            }
+            if self.left() <= pause.next() {
+                let (address, after) = (self.address.to_owned(), self.options.limits.connect);
+                return Err(Error::Unreachable { address, after, reason });
+            }
+            self.vigil.go_on(Some(&reason));
+            pause.sleep();
         }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(200));
     }
 }
 
+/// Longest wait for one address to answer, so that one that swallows everything does not stand before the
+/// others.
+const ATTEMPT: Duration = Duration::from_secs(10);
+
+/// Pauses between attempts, each twice the one before up to 200 ms.
+struct Pause(Duration);
+
+impl Default for Pause {
+    fn default() -> Self {
+        Pause(Duration::from_millis(5))
+    }
+}
+
+impl Pause {
+    fn next(&self) -> Duration {
+        self.0
+    }
+
+    fn sleep(&mut self) {
+        std::thread::sleep(self.0);
+        self.0 = (self.0 * 2).min(Duration::from_millis(200));
+    }
+}
+
+/// Key exchange group and cipher suite of TLS.
+pub(crate) type Negotiated = (String, String);
+
 /// A connection that is ready for the handshake, with what binds it to its protection.
-struct Prepared {
-    channel: Channel,
-    binding: Vec<u8>,
-    tls: Option<(String, String)>,
+pub(crate) struct Prepared {
+    pub(crate) channel: Channel,
+    pub(crate) binding: Vec<u8>,
+    pub(crate) tls: Option<Negotiated>,
 }
 
-fn shared_pace(options: &Options) -> SharedPace {
-    Arc::new(Mutex::new(Pace::new(options.link)))
-}
-
-fn prepare(
+pub(crate) fn prepare(
     stream: TcpStream,
     party: Party,
     options: &Options,
@@ -257,25 +391,4 @@ fn prepare(
     let patience = left(deadline);
     let limits = Limits { read: patience, idle: patience, ..options.limits };
     Ok(Prepared { channel: Channel::with_limits(link, party, SessionId([0; 32]), limits), binding, tls })
-}
-
-/// Runs the handshake over the first connection, then makes and joins the others.
-fn open(
-    first: Prepared,
-    terms: &Agreement,
-    options: &Options,
-    mut further: impl FnMut(u16) -> Result<Prepared>,
-) -> Result<Session> {
-    let Prepared { mut channel, binding, tls } = first;
-    let id = handshake::open(&mut channel, terms, &binding)?;
-    let mut channels = vec![channel];
-    for index in 1..options.channels as u16 {
-        let Prepared { mut channel, binding, .. } = further(index)?;
-        handshake::join(&mut channel, id, index, &binding)?;
-        channels.push(channel);
-    }
-    for channel in &mut channels {
-        channel.set_limits(options.limits);
-    }
-    Ok(Session { channels, id, tls })
 }

@@ -17,11 +17,16 @@ pub(crate) fn await_fd(fd: impl AsFd, interest: Interest, timeout: Duration) -> 
     let mut flags = PollFlags::empty();
     flags.set(PollFlags::IN, interest.reads());
     flags.set(PollFlags::OUT, interest.writes());
+    poll_until(&mut [PollFd::new(&fd, flags)], timeout)
+}
+
+/// Waits for any of the file descriptors; false when `timeout` passed first.
+pub(crate) fn poll_until(fds: &mut [PollFd<'_>], timeout: Duration) -> Result<bool> {
     let deadline = Instant::now() + timeout;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let left = Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ };
-        match poll(&mut [PollFd::new(&fd, flags)], Some(&left)) {
+        match poll(fds, Some(&left)) {
             Ok(ready) => return Ok(ready > 0),
             Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(Error::Io(errno.into())),

@@ -35,6 +35,8 @@ const ALPN: &[u8] = b"tacit/1";
 /// Sealed bytes that wait for the link before the writer has to.
 const SEALED: usize = 1 << 18;
 const RAW: usize = 1 << 18;
+/// Most sealed bytes of a handshake; a chain of certificates takes some ten thousand.
+const MAX_HANDSHAKE: u64 = 1 << 18;
 
 /// How this party proves who it is, and how it knows its peer.
 #[derive(Clone)]
@@ -89,6 +91,14 @@ impl Tls {
         Ok(Tls { own: Arc::new(own), trust, provider: Arc::new(provider) })
     }
 
+    /// How the peer proves who it is, for people.
+    pub(crate) fn proof(&self) -> String {
+        match &self.trust {
+            Trust::Pinned(peer) => format!("fingerprint {}", peer.fingerprint()),
+            Trust::Authority { .. } => "by certificate".to_owned(),
+        }
+    }
+
     /// Opens TLS over `link`; [`Party::First`] is the server.
     pub(crate) fn open(&self, link: Box<dyn Link>, party: Party, deadline: Instant) -> Result<TlsLink> {
         let found = Arc::new(Mutex::new(None));
@@ -106,8 +116,7 @@ impl Tls {
             opening: Vec::new(),
             opened: false,
         };
-        let outcome = tls.handshake(deadline).and_then(|()| self.check_name(&tls.connection, party));
-        if let Err(error) = outcome {
+        if let Err(error) = tls.handshake(deadline) {
             tls.part();
             let found = found.lock().ok().and_then(|found| *found);
             return Err(match (&self.trust, found) {
@@ -156,29 +165,21 @@ impl Tls {
                 let own = AlwaysResolvesServerRawPublicKeys::new(self.own.clone());
                 builder.with_client_cert_verifier(Arc::new(verifier)).with_cert_resolver(Arc::new(own))
             }
-            Trust::Authority { roots, .. } => {
+            Trust::Authority { roots, peer } => {
                 let verifier = rustls::server::WebPkiClientVerifier::builder_with_provider(
                     roots.clone(),
                     self.provider.clone(),
                 );
-                let verifier = verifier.build().map_err(|error| Error::Tls(error.to_string()))?;
+                let authority = verifier.build().map_err(|error| Error::Tls(error.to_string()))?;
                 let own = rustls::sign::SingleCertAndKey::from(self.own.clone());
-                builder.with_client_cert_verifier(verifier).with_cert_resolver(Arc::new(own))
+                let verifier = Named { authority, peer: peer.clone() };
+                builder.with_client_cert_verifier(Arc::new(verifier)).with_cert_resolver(Arc::new(own))
             }
         };
         config.alpn_protocols = vec![ALPN.to_vec()];
         config.send_tls13_tickets = 0;
         config.session_storage = Arc::new(NoServerSessionStorage {});
         ServerConnection::new(Arc::new(config)).map_err(tls_error)
-    }
-
-    /// The server's side of the name check: TLS itself only checks the authority there.
-    fn check_name(&self, connection: &Connection, party: Party) -> Result<()> {
-        let (Trust::Authority { peer, .. }, Party::First) = (&self.trust, party) else { return Ok(()) };
-        let refused = || Error::Tls(format!("the peer's certificate is not for the name {}", peer.to_str()));
-        let certificate = connection.peer_certificates().and_then(<[_]>::first).ok_or_else(refused)?;
-        let certificate = ParsedCertificate::try_from(certificate).map_err(tls_error)?;
-        rustls::client::verify_server_name(&certificate, peer).map_err(|_| refused())
     }
 }
 
@@ -342,6 +343,54 @@ impl ClientCertVerifier for Pin {
     }
 }
 
+/// The server's check of the client's certificate: of an authority that is trusted, and for the peer's name.
+/// TLS itself checks only the former there, and a client that is refused later than in the handshake would
+/// not be told.
+#[derive(Debug)]
+struct Named {
+    authority: Arc<dyn ClientCertVerifier>,
+    peer: ServerName<'static>,
+}
+
+impl ClientCertVerifier for Named {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.authority.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> std::result::Result<ClientCertVerified, rustls::Error> {
+        let verified = self.authority.verify_client_cert(certificate, chain, now)?;
+        rustls::client::verify_server_name(&ParsedCertificate::try_from(certificate)?, &self.peer)?;
+        Ok(verified)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        Pin::no_tls12()
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        self.authority.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.authority.supported_verify_schemes()
+    }
+}
+
 /// A link inside TLS.
 pub(crate) struct TlsLink {
     link: Box<dyn Link>,
@@ -402,6 +451,10 @@ impl TlsLink {
             let flushed = self.push();
             if !self.connection.is_handshaking() && flushed.as_ref().is_ok_and(|&done| done) {
                 return Ok(());
+            }
+            let (_, announced) = self.link.wire_bytes();
+            if announced > MAX_HANDSHAKE {
+                return Err(Error::Oversized { announced, allowed: MAX_HANDSHAKE });
             }
             // Even when writing fails, the peer's reason may have arrived.
             match self.take_in()? {

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 use tacit_net::{
-    Agreement, Error, Fault, Limits, Listener, Options, Protection, Result, Session, connect, is_loopback,
-    listen,
+    Agreement, Error, Fault, Limits, Listener, Options, Protection, RELEASE, Result, Session, WIRE_VERSION,
+    connect, is_loopback, listen,
 };
 
 fn options(role: &str, peer_role: &str) -> Options {
@@ -119,6 +119,7 @@ fn differences_are_named_on_both_sides() {
 fn meet(bytes: &[u8], leave: bool) -> (Error, Error) {
     let mut options = options("a", "b");
     options.limits.connect = Duration::from_millis(400);
+    options.limits.accept = Some(Duration::from_millis(900));
     let act = |mut stream: TcpStream| {
         // The peer may have gone already: that is one of the outcomes asked for.
         let _ = stream.write_all(bytes);
@@ -141,25 +142,35 @@ fn meet(bytes: &[u8], leave: bool) -> (Error, Error) {
     (a, b)
 }
 
+/// The error of a listener that waited in vain, which must say that one stranger came and what it was like.
+fn in_vain(error: &Error, what: &str) {
+    assert!(matches!(error, Error::NoPeer { .. }) && error.is_peer_fault(), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("1 others called: 1 times") && text.contains(what), "{text}");
+    assert_eq!(text.lines().count(), 1);
+}
+
 #[test]
 fn strangers_get_one_clear_line() {
     for bytes in
         [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".as_slice(), b"SSH-2.0-OpenSSH_9.6\r\n", &[0; 64], &[0xff; 4096]]
     {
-        for error in <[Error; 2]>::from(meet(bytes, false)) {
-            assert!(matches!(error, Error::NotTacit { .. }), "{error}");
-            assert_eq!(error.to_string().lines().count(), 1);
-        }
+        let (a, b) = meet(bytes, false);
+        in_vain(&a, "no Tacit");
+        assert!(matches!(b, Error::NotTacit { .. }), "{b}");
+        assert_eq!(b.to_string().lines().count(), 1);
     }
-    let (a, _) = meet(b"GET / HTTP/1.1\r\n\r\n", false);
-    assert!(a.to_string().contains("GET / HTTP"), "{a}");
-    let (a, _) = meet(&[0x16, 0x03, 0x01, 0x02, 0x00, 0x01], false);
-    assert!(a.to_string().contains("a TLS greeting"), "{a}");
+    in_vain(&meet(b"GET / HTTP/1.1\r\n\r\n", false).0, "GET / HTTP");
+    in_vain(&meet(&[0x16, 0x03, 0x01, 0x02, 0x00, 0x01], false).0, "a TLS greeting");
 }
 
-fn hello(version: u32) -> Vec<u8> {
+fn hello(version: u32, release: Option<&str>) -> Vec<u8> {
     let mut body = b"TACIT\0".to_vec();
     body.extend_from_slice(&version.to_le_bytes());
+    if let Some(release) = release {
+        body.push(release.len() as u8);
+        body.extend_from_slice(release.as_bytes());
+    }
     body.push(0);
     body.extend_from_slice(&[9; 32]);
     let mut out = vec![0xA7, body.len() as u8, 0, 0];
@@ -168,34 +179,69 @@ fn hello(version: u32) -> Vec<u8> {
 }
 
 #[test]
-fn another_version_is_named() {
-    for error in <[Error; 2]>::from(meet(&hello(7), false)) {
-        assert!(matches!(error, Error::Version { ours: 1, theirs: 7 }), "{error}");
+fn another_release_is_named_and_so_is_ours() {
+    let ours = format!("this side is tacit {RELEASE} (wire format {WIRE_VERSION})");
+    for (bytes, theirs) in [
+        (hello(1, None), "the other of wire format 1, before releases were named"),
+        (hello(7, Some("3.1.4")), "the other 3.1.4 (wire format 7)"),
+        (hello(WIRE_VERSION, Some("9.0.0-rc.1")), "the other 9.0.0-rc.1 (wire format 2)"),
+    ] {
+        let (a, b) = meet(&bytes, false);
+        for error in [a, b] {
+            assert!(matches!(error, Error::Release { .. }) && error.is_peer_fault(), "{error}");
+            let text = error.to_string();
+            assert!(text.contains(&ours) && text.contains(theirs), "{text}");
+        }
+    }
+}
+
+/// A peer of another release gets our own in answer, in the place where every release looks for it.
+#[test]
+fn a_listener_tells_another_release_what_it_is() {
+    for bytes in [hello(1, None), hello(WIRE_VERSION, Some("9.0.0"))] {
+        let listener = Listener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let answer = std::thread::scope(|scope| {
+            let other = scope.spawn(move || {
+                let mut stream = TcpStream::connect(address).unwrap();
+                stream.write_all(&bytes).unwrap();
+                let mut answer = Vec::new();
+                stream.read_to_end(&mut answer).unwrap();
+                answer
+            });
+            assert!(matches!(listener.accept(&options("a", "b")), Err(Error::Release { .. })));
+            other.join().unwrap()
+        });
+        assert_eq!(answer[..1], [0xA7]);
+        assert_eq!(answer[4..10], *b"TACIT\0");
+        assert_eq!(answer[10..14], WIRE_VERSION.to_le_bytes());
+        assert_eq!(answer[14] as usize, RELEASE.len());
+        assert_eq!(answer[15..15 + RELEASE.len()], *RELEASE.as_bytes());
     }
 }
 
 #[test]
 fn truncated_and_oversized_greetings() {
+    let ours = hello(WIRE_VERSION, Some(RELEASE));
     for end in [0, 2, 4, 9, 14, 40] {
-        for error in <[Error; 2]>::from(meet(&hello(1)[..end], true)) {
-            assert!(matches!(error, Error::Lost { .. }), "{end}: {error}");
-        }
+        let (a, b) = meet(&ours[..end], true);
+        in_vain(&a, "left before it had greeted");
+        assert!(matches!(b, Error::Lost { .. }), "{end}: {b}");
     }
-    for error in <[Error; 2]>::from(meet(&hello(1), true)) {
-        assert!(matches!(error, Error::Malformed(_)), "{error}");
-    }
-    for error in <[Error; 2]>::from(meet(&[0xA7, 0xff, 0xff, 0xff], false)) {
-        assert!(matches!(error, Error::Oversized { .. }), "{error}");
-    }
+    let (a, b) = meet(&ours, true);
+    in_vain(&a, "the greeting ends too early");
+    assert!(matches!(b, Error::Malformed(_)), "{b}");
+    let (a, b) = meet(&[0xA7, 0xff, 0xff, 0xff], false);
+    in_vain(&a, "16777215 bytes");
+    assert!(matches!(b, Error::Oversized { .. }), "{b}");
 }
 
 #[test]
-fn a_silent_peer_meets_the_connect_deadline() {
+fn a_silent_peer_meets_the_deadline() {
     let start = Instant::now();
-    for error in <[Error; 2]>::from(meet(&[], false)) {
-        assert!(matches!(error, Error::Timeout { .. }), "{error}");
-        assert!(error.to_string().contains("greeting"), "{error}");
-    }
+    let (a, b) = meet(&[], false);
+    in_vain(&a, "no greeting in time");
+    assert!(matches!(b, Error::Timeout { .. }) && b.to_string().contains("greeting"), "{b}");
     assert!(start.elapsed() < Duration::from_secs(5));
 }
 
@@ -218,7 +264,19 @@ fn addresses_that_do_not_work() {
     }
     patient.limits.accept = Some(Duration::from_millis(50));
     let error = listen("127.0.0.1:0", &patient).err().unwrap();
-    assert!(error.to_string().contains("the peer to connect"), "{error}");
+    assert!(matches!(&error, Error::NoPeer { callers, .. } if callers.is_empty()), "{error}");
+    assert!(error.to_string().ends_with("the peer to connect to 127.0.0.1:0"), "{error}");
+
+    let start = Instant::now();
+    patient.limits.connect = Duration::from_millis(1500);
+    for error in [
+        connect("no-such-host.invalid:7000", &patient).err().unwrap(),
+        listen("no-such-host.invalid:7000", &patient).err().unwrap(),
+    ] {
+        assert!(matches!(error, Error::Unresolved { .. }) && error.fault() == Fault::Link, "{error}");
+        assert!(error.to_string().contains("no-such-host.invalid:7000"), "{error}");
+    }
+    assert!(start.elapsed() > Duration::from_secs(1), "a name is tried again: {:?}", start.elapsed());
 }
 
 #[test]
@@ -241,6 +299,6 @@ fn loopback_is_told_from_the_rest() {
         ("0.0.0.0:1", false),
         ("192.0.2.1:1", false),
     ] {
-        assert_eq!(is_loopback(address).unwrap(), expected, "{address}");
+        assert_eq!(is_loopback(address, Duration::ZERO).unwrap(), expected, "{address}");
     }
 }

@@ -84,6 +84,7 @@ fn run(more: &[String]) -> Result<()> {
     tacit::crypto::simd::select_from_env().map_err(|e| Error::Usage(e.to_string()))?;
     let progress = match (cli.progress_lines, cli.quiet || cli.json) {
         (true, _) => Mode::Lines,
+        (false, true) if cli.quiet => Mode::Quiet,
         (false, true) => Mode::Silent,
         (false, false) => Mode::detect(),
     };

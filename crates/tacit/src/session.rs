@@ -4,7 +4,7 @@ use crate::{Error, Result};
 use std::path::Path;
 use tacit_crypto::Prg;
 use tacit_net::{
-    Agreement, Channel, Identity, Limits, LinkModel, Options, Protection, PublicKey, Stats, Tls,
+    Agreement, Channel, Identity, Limits, LinkModel, Observer, Options, Protection, PublicKey, Stats, Tls,
 };
 use tacit_ot::{BaseOt, Security};
 use tacit_psi::paxos::{self, Learns, Outcome};
@@ -28,6 +28,7 @@ pub struct Session {
     threads: usize,
     link: LinkModel,
     limits: Limits,
+    observer: Observer,
 }
 
 impl Session {
@@ -51,6 +52,7 @@ impl Session {
             threads: 1,
             link: LinkModel::LOOPBACK,
             limits: Limits::default(),
+            observer: Observer::default(),
         }
     }
 
@@ -68,10 +70,12 @@ impl Session {
         Ok(self)
     }
 
-    /// No TLS at all: anybody on the way can read and change everything. Refused for an address beyond this machine.
+    /// No TLS at all: anybody on the way can read and change everything. Refused for an address beyond this
+    /// machine; a name that is not found is looked up again until the connect deadline of the
+    /// [`limits`](Self::limits) set before.
     pub fn plaintext(self) -> Result<Self> {
         let (Endpoint::Listen(address) | Endpoint::Connect(address)) = &self.endpoint;
-        if !tacit_net::is_loopback(address)? {
+        if !tacit_net::is_loopback(address, self.limits.connect)? {
             return Err(Error::Usage(format!(
                 "--insecure-plaintext with {address}, which is beyond this machine: use --identity and --peer, \
                  or add --i-understand"
@@ -124,6 +128,12 @@ impl Session {
     /// Deadlines and bounds.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Whom to tell while this side waits for the other: nobody unless said otherwise.
+    pub fn observer(mut self, observer: Observer) -> Self {
+        self.observer = observer;
         self
     }
 
@@ -218,6 +228,7 @@ impl Session {
         options.limits = self.limits;
         options.channels = self.threads;
         options.link = self.link;
+        options.observer = self.observer.clone();
         Ok(match &self.endpoint {
             Endpoint::Listen(address) => tacit_net::listen(address, &options)?,
             Endpoint::Connect(address) => tacit_net::connect(address, &options)?,

@@ -260,7 +260,8 @@ fn wrong_peer_key() {
     let bench = bench();
     bench.run(&["keygen", "--out", "mallory.key"]).success();
     let address = format!("127.0.0.1:{}", free_port());
-    let common = ["--input", "good.csv", "--key", "email", "--result", "both", "--output"];
+    let common =
+        ["--input", "good.csv", "--key", "email", "--result", "both", "--connect-timeout", "3", "--output"];
     let listener = [
         &["psi", "--listen", &address, "--identity", "alice.key", "--peer", "bob.pub"],
         &common[..],
@@ -354,7 +355,7 @@ fn a_peer_that_is_no_peer() {
             assert_eq!(said.code, 4, "{greeting:?}: {said:?}");
             said.error_line();
             if greeting.starts_with(b"\xa7\x2b") && protection.len() == 1 {
-                said.fails_with(4, &["version 99", "the same release on both sides"]);
+                said.fails_with(4, &["wire format 99", "the same release on both sides"]);
             }
             assert!(!bench.exists("out.csv") && bench.leftovers().is_empty());
         }

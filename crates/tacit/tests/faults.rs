@@ -21,7 +21,7 @@ fn run(bench: &Bench, tls: bool, harm: Harm, upstream: bool) -> (u64, bool) {
     let port = free_port();
     let (through, passed) = proxy(port, harm, upstream);
     let (at, to) = (format!("127.0.0.1:{port}"), format!("127.0.0.1:{through}"));
-    let common = ["--key", "email", "--result", "both", "--timeout", "3", "--connect-timeout", "6"];
+    let common = ["--key", "email", "--result", "both", "--timeout", "3", "--connect-timeout", "3"];
     let (mut alice, mut bob) = (vec!["psi", "--listen", &at], vec!["psi", "--connect", &to]);
     if tls {
         alice.extend(["--identity", "alice.key", "--peer", "bob.pub"]);

@@ -7,6 +7,7 @@ pub mod output;
 pub mod peer;
 pub mod plan;
 pub mod progress;
+pub mod waiting;
 
 use progress::Progress;
 use std::io::Write;
@@ -38,7 +39,7 @@ impl Context {
 
     /// Tells the user something on standard error.
     pub fn note(&self, text: &str) {
-        if self.progress != progress::Mode::Silent {
+        if !matches!(self.progress, progress::Mode::Silent | progress::Mode::Quiet) {
             eprintln!("{text}");
         }
     }

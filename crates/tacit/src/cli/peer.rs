@@ -1,6 +1,6 @@
 //! The options that say who the peer is and how to reach it.
 
-use crate::cli::Context;
+use crate::cli::{Context, waiting};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -125,7 +125,8 @@ impl PeerArgs {
             .security(security.into())
             .threads(self.threads.into())
             .link(self.link)
-            .limits(self.limits());
+            .limits(self.limits())
+            .observer(waiting::observer(context.progress, &self.peer_label()));
         let session = if self.post_quantum { session.post_quantum() } else { session };
         if let (Some(authorities), Some(chain), Some(key), Some(name)) =
             (&self.authority, &self.certificate, &self.identity, &self.peer_name)
@@ -147,6 +148,13 @@ impl PeerArgs {
                 Err(Error::Usage("give --identity FILE and --peer PUBFILE; `tacit keygen` makes them".into()))
             }
         }
+    }
+
+    /// What to call the peer: its certificate's name, or the name of its key's file.
+    fn peer_label(&self) -> String {
+        let file =
+            || self.peer.as_deref().and_then(Path::file_stem).map(|stem| stem.to_string_lossy().into_owned());
+        self.peer_name.clone().or_else(file).unwrap_or_else(|| "anybody".to_owned())
     }
 
     fn limits(&self) -> Limits {

@@ -16,8 +16,10 @@ pub enum Mode {
     Notes,
     /// Lines `progress LABEL DONE TOTAL`, for a program that draws the bar itself.
     Lines,
-    /// Nothing.
+    /// Nothing but for whom a side waits: results are for a program.
     Silent,
+    /// Nothing at all.
+    Quiet,
 }
 
 impl Mode {
@@ -71,7 +73,8 @@ impl Progress {
         };
         let bar = ProgressBar::with_draw_target(Some(total).filter(|t| *t > 0), target);
         bar.set_style(style(unit));
-        bar.set_message(label.to_owned());
+        // Nothing is drawn before the first step: until then a side may be waiting for the other, and say so itself.
+        let bar = bar.with_message(label.to_owned());
         Progress { mode, label: RefCell::new(label.to_owned()), bar, printed: Cell::new(None) }
     }
 

@@ -1,0 +1,125 @@
+//! What a party that waits for its peer can be told meanwhile: [`Event`]s, to an [`Observer`].
+
+use crate::Party;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often an observer hears that the waiting goes on.
+const TICK: Duration = Duration::from_secs(1);
+/// So long a connecting party's attempts may fail before that is waiting: two that start together miss each
+/// other briefly.
+const MOMENT: Duration = Duration::from_millis(300);
+
+/// Something that happened while a party waited for its peer. Nothing in it is secret.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// The party waits: told when it begins to and about every second from then on. A connecting party has
+    /// begun to when its attempts have failed for a moment.
+    Waiting {
+        /// Which end waits: the first listens, the second connects.
+        party: Party,
+        /// How the peer will prove who it is: `fingerprint 0123-…`, `by certificate` or `no TLS`.
+        proof: String,
+        /// Where: the address that is listened at or connected to.
+        address: String,
+        /// For how long already.
+        waited: Duration,
+        /// For how long at most; `None` for ever.
+        patience: Option<Duration>,
+        /// What the last attempt to connect met.
+        obstacle: Option<String>,
+    },
+    /// A connection came that was not the peer's, and was closed. The waiting goes on.
+    Stranger {
+        /// Where it came from.
+        from: IpAddr,
+        /// What was wrong with it; printable, cut to a line.
+        what: String,
+        /// Such connections so far.
+        count: u64,
+    },
+    /// The waiting is over, well or not.
+    Over,
+}
+
+/// Whom to tell of [`Event`]s: nobody unless made with [`new`](Self::new).
+#[derive(Clone, Default)]
+pub struct Observer(Option<Arc<Tell>>);
+
+type Tell = dyn Fn(&Event) + Send + Sync;
+
+impl Observer {
+    /// Calls `tell` with every event, on the thread that waits. It should return at once.
+    pub fn new(tell: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        Observer(Some(Arc::new(tell)))
+    }
+
+    pub(crate) fn tell(&self, event: &Event) {
+        if let Some(tell) = &self.0 {
+            tell(event);
+        }
+    }
+}
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Observer(..)" } else { "Observer(nobody)" })
+    }
+}
+
+/// One waiting, reported to an observer while it lasts.
+pub(crate) struct Vigil {
+    observer: Observer,
+    party: Party,
+    proof: String,
+    address: String,
+    patience: Option<Duration>,
+    since: Instant,
+    told: Option<Instant>,
+}
+
+impl Vigil {
+    pub(crate) fn new(
+        observer: &Observer,
+        party: Party,
+        proof: String,
+        address: String,
+        since: Instant,
+        patience: Option<Duration>,
+    ) -> Self {
+        Vigil { observer: observer.clone(), party, proof, address, patience, since, told: None }
+    }
+
+    /// Tells that the waiting goes on, unless it was told just before.
+    pub(crate) fn go_on(&mut self, obstacle: Option<&str>) {
+        let begun = self.party == Party::First || self.since.elapsed() >= MOMENT;
+        if !begun || self.told.is_some_and(|told| told.elapsed() < TICK) {
+            return;
+        }
+        self.told = Some(Instant::now());
+        self.observer.tell(&Event::Waiting {
+            party: self.party,
+            proof: self.proof.clone(),
+            address: self.address.clone(),
+            waited: self.since.elapsed(),
+            patience: self.patience,
+            obstacle: obstacle.map(str::to_owned),
+        });
+    }
+
+    /// When to tell again.
+    pub(crate) fn due(&self) -> Duration {
+        self.told.map_or(Duration::ZERO, |told| TICK.saturating_sub(told.elapsed()))
+    }
+}
+
+impl Drop for Vigil {
+    fn drop(&mut self) {
+        if self.told.is_some() {
+            self.observer.tell(&Event::Over);
+        }
+    }
+}
