@@ -184,7 +184,7 @@ fn copies_and_ot_extensions_are_chosen_by_flags() {
     let bench = Bench::with_keys();
     let input = |value, extra: &[&'static str]| [&["--input", value], extra].concat();
     for extra in [
-        &["--copies", "40"][..],
+        &["--copies", "44"][..],
         &["--copies", "44/22"],
         &["--copies", "47/16", "--ot", "ferret"],
         &["--ot", "silent"],
@@ -192,7 +192,7 @@ fn copies_and_ot_extensions_are_chosen_by_flags() {
         let (g, e) = add8(&bench, &input("200", extra), &input("56", extra));
         assert!(g.success().contains("0x00") && e.success().contains("0x00"), "{extra:?}");
     }
-    for extra in [["--copies", "40"], ["--ot", "ferret"]] {
+    for extra in [["--copies", "44"], ["--ot", "ferret"]] {
         let (g, e) = add8(&bench, &input("1", &extra), &input("2", &[]));
         g.fails_with(4, &[&extra[0][2..]]);
         e.fails_with(4, &[&extra[0][2..]]);

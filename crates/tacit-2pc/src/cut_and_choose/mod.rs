@@ -55,6 +55,7 @@ pub mod offline;
 pub mod probe;
 mod protocol;
 mod recovery;
+mod schedule;
 mod script;
 mod secrets;
 #[cfg(test)]
@@ -67,40 +68,45 @@ pub use protocol::{Evaluator, Garbler};
 
 use crate::semi_honest::{OutputTo, Owner};
 use tacit_crypto::transcript::Transcript;
-use tacit_crypto::{BitVec, Prg, RHO};
+use tacit_crypto::{BitVec, Prg};
 
 pub(crate) const PROTOCOL: &str = "wmk17";
 
-/// How many copies are garbled, and which are evaluated.
+/// How many copies are garbled, and how many of them are evaluated.
+///
+/// That number is fixed and public. With a coin for each copy it would show in P2's work, and a P1 that knows it guesses the set with
+/// a chance of (n + 1)/2^n: 2^-34.6 for n = 40.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Copies {
     total: usize,
-    /// Copies evaluated; 0 where a coin for each decides.
     evaluated: usize,
+    /// Whether tables travel as combinations.
+    coded: bool,
 }
 
 impl Copies {
-    /// ρ = 40 copies, each of which is checked or evaluated by the toss of a coin.
-    pub const STANDARD: Copies = Copies { total: RHO, evaluated: 0 };
+    /// 44 copies, of which 24 are evaluated (C(44, 24) > 2^40), with whole tables: the fewest copies that there can be, and of their
+    /// sets the one with the most evaluation copies that fills vectors.
+    pub const STANDARD: Copies = Copies { total: 44, evaluated: 24, coded: false };
 
     /// 44 copies, of which 22 are evaluated (C(44, 22) > 2^40), with the coded transfer of tables.
-    pub const CODED: Copies = Copies { total: 44, evaluated: 22 };
+    pub const CODED: Copies = Copies { total: 44, evaluated: 22, coded: true };
 
     /// 47 copies, of which 16 are evaluated (C(47, 16) > 2^40), with the coded transfer: the fewest bytes.
-    pub const SPARSE: Copies = Copies { total: 47, evaluated: 16 };
+    pub const SPARSE: Copies = Copies { total: 47, evaluated: 16, coded: true };
 
     /// Every choice there is. With each, P1 gets a wrong output past P2 only if it spoils exactly the evaluated copies: a
     /// chance of at most 2^-40.
     pub const ALL: [Copies; 3] = [Copies::STANDARD, Copies::CODED, Copies::SPARSE];
 
-    /// The choice of that name: `40`, `44/22` or `47/16`.
+    /// The choice of that name: `44`, `44/22` or `47/16`.
     pub fn by_name(name: &str) -> Option<Copies> {
         Copies::ALL.into_iter().find(|copies| copies.name() == name)
     }
 
-    /// The copies, and where their number is fixed those that are evaluated.
+    /// The copies, and with the coded transfer those that are evaluated, as many as combinations travel.
     pub fn name(self) -> String {
-        if self.coded() { format!("{}/{}", self.total, self.evaluated) } else { self.total.to_string() }
+        if self.coded { format!("{}/{}", self.total, self.evaluated) } else { self.total.to_string() }
     }
 
     /// Copies garbled.
@@ -110,19 +116,16 @@ impl Copies {
 
     /// Of each gate, the tables that travel, or combinations of them: of all copies, or as many as are evaluated.
     pub fn tables(self) -> usize {
-        if self.coded() { self.evaluated } else { self.total }
+        if self.coded { self.evaluated } else { self.total }
     }
 
     /// Whether tables travel as combinations.
     pub fn coded(self) -> bool {
-        self.evaluated > 0
+        self.coded
     }
 
     /// P2's evaluation set, drawn in constant time.
     fn draw(self, prg: &mut Prg) -> BitVec {
-        if !self.coded() {
-            return BitVec::random(self.total, prg);
-        }
         // The copies with the smallest of random tags, ties broken by number.
         let tags: Vec<u128> =
             (0..self.total).map(|j| (prg.block().to_u128() & !0xffff) | j as u128).collect();
@@ -145,7 +148,7 @@ pub struct Job<'a> {
 impl<'a> Job<'a> {
     /// What the parties compare of it.
     fn digest(&self) -> [u8; 32] {
-        let mut transcript = Transcript::new("tacit wmk17 job v1");
+        let mut transcript = Transcript::new("tacit wmk17 job v2");
         transcript.append("function", &self.function.identity());
         for owner in self.function.owners() {
             transcript.append_u64("owner", (*owner == Owner::Garbler) as u64);
@@ -154,6 +157,7 @@ impl<'a> Job<'a> {
         transcript.append_u64("output to evaluator", self.output_to.evaluator() as u64);
         transcript.append_u64("copies", self.copies.total as u64);
         transcript.append_u64("evaluated", self.copies.evaluated as u64);
+        transcript.append_u64("coded", self.copies.coded as u64);
         let mut digest = [0u8; 32];
         transcript.challenge_bytes("job", &mut digest);
         digest

@@ -18,8 +18,8 @@
 
 use super::function::slots_of;
 use super::protocol::{
-    Announced, Blocks, Evaluator, EvaluatorState, Garbler, GarblerState, Keep, Kept, OPENING_CHECKS,
-    Received, Terms, TokenHashes, Tokens, usage, zeros,
+    Announced, Blocks, Evaluator, EvaluatorState, Garbler, GarblerState, Keep, Kept, Received, Terms,
+    TokenHashes, Tokens, usage, zeros,
 };
 use super::recovery::{Trapdoor, point};
 use super::script::{Honest, Script};
@@ -129,6 +129,7 @@ impl Header {
             OutputTo::Evaluator => 1,
             OutputTo::Both => 2,
         };
+        out[15] = u8::from(self.copies.coded);
         out[16..18].copy_from_slice(&(self.copies.total as u16).to_le_bytes());
         out[18..20].copy_from_slice(&(self.copies.evaluated as u16).to_le_bytes());
         out[LENGTH..28].copy_from_slice(&length.to_le_bytes());
@@ -158,7 +159,7 @@ impl Header {
             return Err(StateError::Used.into());
         }
         let number = |at: usize| usize::from(u16::from_le_bytes(array(&body[at..at + 2])));
-        let copies = Copies { total: number(16), evaluated: number(18) };
+        let copies = Copies { total: number(16), evaluated: number(18), coded: body[15] == 1 };
         let role = [Owner::Garbler, Owner::Evaluator].get(usize::from(body[12])).copied();
         let output_to =
             [OutputTo::Garbler, OutputTo::Evaluator, OutputTo::Both].get(usize::from(body[14])).copied();
@@ -483,7 +484,7 @@ impl State {
         let (Some(h), Some(g1)) = (point(&self.array()?), point(&self.array()?)) else {
             return Err(damaged("group elements"));
         };
-        let (pads, rows) = (self.pairs(encoded)?, self.blocks(terms.committed() + OPENING_CHECKS)?);
+        let (pads, rows) = (self.pairs(encoded)?, self.blocks(terms.committed() + terms.opening_checks)?);
         let (tables, returned) = (self.pairs(terms.outputs)?, self.pairs(terms.outputs)?);
         let state = GarblerState { keys, seeds, h, g1, pads, rows, labels: first[0], start: first[1] };
         Ok((state, Tokens { delta: first[2], tables, returned }))
@@ -504,7 +505,7 @@ impl State {
             pads: self.blocks(encoded)?,
             choices: self.bits(encoded)?,
             offset: first[2],
-            rows: self.blocks(terms.committed() + OPENING_CHECKS)?,
+            rows: self.blocks(terms.committed() + terms.opening_checks)?,
             labels: first[0],
             start: first[1],
             failed: false,

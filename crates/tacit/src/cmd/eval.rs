@@ -102,7 +102,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
     /// Copies that cut-and-choose garbles, and of them evaluates; auto measures the link. Both sides must say the same
-    #[arg(long, value_name = "COPIES", default_value = "auto", value_parser = ["auto", "40", "44/22", "47/16"], conflicts_with = "online")]
+    #[arg(long, value_name = "COPIES", default_value = "auto", value_parser = ["auto", "44", "44/22", "47/16"], conflicts_with = "online")]
     copies: String,
     /// The OT extension; both sides must say the same
     #[arg(long, value_name = "P", default_value = "auto", conflicts_with = "online")]

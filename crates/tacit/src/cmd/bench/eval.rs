@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "evaluator")]
     output_to: OutputArg,
     /// Of wmk17, the copies garbled, and of them evaluated; auto takes those that are fastest over --link
-    #[arg(long, value_name = "COPIES", default_value = "auto", value_parser = ["auto", "40", "44/22", "47/16"])]
+    #[arg(long, value_name = "COPIES", default_value = "auto", value_parser = ["auto", "44", "44/22", "47/16"])]
     copies: String,
     /// Of wmk17, does ahead what needs no inputs and keeps it in a sealed file: `offline_ms`; the rest is `online_ms`
     #[arg(long)]
