@@ -158,11 +158,11 @@ fn halves(name: &str, link: LinkModel, copies: Copies) {
         link,
         &|channel| {
             let (mut prg, mut out) = (Prg::from_os(), file(&one));
-            garbler(channel, &mut prg).prepare_state(channel, &job, &key, &mut out, &mut prg).unwrap()
+            garbler(channel, &mut prg).prepare_state(channel, &job, None, &key, &mut out, &mut prg).unwrap()
         },
         &|channel| {
             let (mut prg, mut out) = (Prg::from_os(), file(&two));
-            evaluator(channel, &mut prg).prepare_state(channel, &job, &key, &mut out, &mut prg).unwrap()
+            evaluator(channel, &mut prg).prepare_state(channel, &job, None, &key, &mut out, &mut prg).unwrap()
         },
     );
     let finish = |path: &Path, channel: &mut Channel, input: &BitVec| {

@@ -4,7 +4,7 @@ use crate::emulate::{LinkModel, Pace};
 use crate::handshake::{self, Agreement};
 use crate::link::{Interest, Link};
 use crate::tcp::{ShapedLink, SharedPace, TcpLink, await_fd};
-use crate::tls::Tls;
+use crate::tls::{Negotiated, Tls};
 use crate::{Channel, Error, Limits, Party, Result, SessionId, Stats};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -56,13 +56,19 @@ impl Options {
 pub struct Session {
     channels: Vec<Channel>,
     id: SessionId,
-    tls: Option<(String, String)>,
+    tls: Option<Negotiated>,
 }
 
 impl Session {
     /// Key exchange group and cipher suite of TLS, such as `X25519MLKEM768` and `TLS13_AES_128_GCM_SHA256`.
     pub fn tls(&self) -> Option<(&str, &str)> {
-        self.tls.as_ref().map(|(group, suite)| (group.as_str(), suite.as_str()))
+        self.tls.as_ref().map(|tls| (tls.group.as_str(), tls.suite.as_str()))
+    }
+
+    /// A hash of the public key that the peer proved to have, pinned or out of its certificate; `None` without TLS, where the peer can be
+    /// anybody. The same key gives the same hash in every session.
+    pub fn peer(&self) -> Option<[u8; 32]> {
+        self.tls.as_ref().map(|tls| tls.peer)
     }
 
     /// The id that both parties contributed to.
@@ -228,7 +234,7 @@ fn dial(address: &str, targets: &[SocketAddr], patience: Duration) -> Result<Tcp
 struct Prepared {
     channel: Channel,
     binding: Vec<u8>,
-    tls: Option<(String, String)>,
+    tls: Option<Negotiated>,
 }
 
 fn shared_pace(options: &Options) -> SharedPace {
@@ -250,7 +256,7 @@ fn prepare(
         Protection::Plaintext => (link, Vec::new(), None),
         Protection::Tls(tls) => {
             let link = tls.open(link, party, deadline)?;
-            let (binding, negotiated) = (link.exporter()?, link.negotiated());
+            let (binding, negotiated) = (link.exporter()?, link.negotiated()?);
             (Box::new(link), binding, Some(negotiated))
         }
     };

@@ -267,11 +267,12 @@ impl Job<'_> {
     }
 
     /// Does on `channel` what does not hang on inputs, and writes our state, sealed with `key`, to `out`: an empty file that the
-    /// caller gives its name only after success. One evaluation by cut-and-choose.
+    /// caller gives its name only after success. One evaluation by cut-and-choose, with the `peer` of that session alone.
     pub fn prepare(
         &self,
         channel: &mut Channel,
         base: &dyn BaseOt,
+        peer: Option<[u8; 32]>,
         key: &FileKey,
         out: &mut (impl Write + Seek),
     ) -> Result<StateHeader> {
@@ -279,11 +280,11 @@ impl Job<'_> {
         Ok(match self.role {
             Owner::Garbler => {
                 let (mut garbler, job) = self.garbler(channel, base, &mut prg)?;
-                garbler.prepare_state(channel, &job, key, out, &mut prg)?
+                garbler.prepare_state(channel, &job, peer, key, out, &mut prg)?
             }
             Owner::Evaluator => {
                 let (mut evaluator, job) = self.evaluator(channel, base, &mut prg)?;
-                evaluator.prepare_state(channel, &job, key, out, &mut prg)?
+                evaluator.prepare_state(channel, &job, peer, key, out, &mut prg)?
             }
         })
     }
@@ -367,11 +368,14 @@ impl Session {
         self.allow_halves(job)?;
         let base = self.base()?;
         let agreement = job.agreement_on(Mode::Offline, 1).with("base-ot", base.name());
-        self.run(agreement, |opened| job.prepare(opened.channel(), &*base, key, out))
+        self.run(agreement, |opened| {
+            let peer = opened.peer();
+            job.prepare(opened.channel(), &*base, peer, key, out)
+        })
     }
 
     /// Uses up a state of [`prepare_evaluation`](Self::prepare_evaluation) for our `row` of inputs; returns the outputs if we learn
-    /// them, and what passed.
+    /// them, and what passed. Errors, and leaves the state as it was, if the peer's key is not the one that the state was made with.
     pub fn finish_evaluation(
         &self,
         job: &Job<'_>,
@@ -379,8 +383,10 @@ impl Session {
         row: &[BitVec],
     ) -> Result<(Option<Rows>, Stats)> {
         self.allow_halves(job)?;
-        let (outputs, stats) =
-            self.run(job.agreement_on(Mode::Online, 1), |opened| job.finish(opened.channel(), state, row))?;
+        let (outputs, stats) = self.run(job.agreement_on(Mode::Online, 1), |opened| {
+            state.require_peer(opened.peer())?;
+            job.finish(opened.channel(), state, row)
+        })?;
         Ok((outputs.map(|row| vec![row]), stats))
     }
 

@@ -6,7 +6,7 @@ use super::recovery::{Elements, Trapdoor, point, sanitize};
 use super::schedule::{Work, note};
 use super::script::{Honest, Script};
 use super::secrets::{Digest, Hidden, Messages, Oracle, Seeds, Start, differences, encryption};
-use super::transfer::{Decoder, Encoder, Hashes, by_copy, by_gate, split};
+use super::transfer::{Decoder, Encoder, Hashes, by_copy, by_gate, column_length, split, tables_of};
 use super::{Copies, Job, PROTOCOL};
 use crate::circuit::Piece;
 use crate::garble::{Copy, Evaluate, Garble, HalfGatesEvaluator, HalfGatesGarbler, instance_start};
@@ -31,8 +31,9 @@ pub(super) const OPENING_CHECKS: usize = KAPPA;
 const ROWS: usize = 128;
 /// AND gates in a piece, whose copies are hashed each for itself: whole chunks of the hash, as many as run side by side.
 const PIECE: usize = 512;
-/// Blocks of tables that P1 holds from when it has committed to them until it sends them: 32 MiB. If there are more it garbles anew.
-const HELD: usize = 1 << 21;
+/// Blocks of tables that P1 holds from when it has committed to them until it sends them: 1 MiB, which stays in cache. If there are more it
+/// garbles anew: pages of fresh memory cost more.
+const HELD: usize = 1 << 16;
 /// AND gates after which P1, garbling what it is going to commit to, lets P2 know that it is there.
 const BEAT: u64 = 1 << 22;
 /// Blocks of garbled tables that P1 sends before step 4 and P2 keeps: 8 MiB.
@@ -674,7 +675,7 @@ impl GarblerState {
         let mut all = Vec::new();
         for &kind in terms.kinds() {
             let mut cipher = encryption(&self.keys, kind);
-            let mut columns = zeros(2 * terms.outputs * lanes);
+            let mut columns = zeros(column_length(terms.outputs) * lanes);
             for j in 0..lanes {
                 (0..terms.outputs).for_each(|i| column[i] = z[i * lanes + j]);
                 output_table(starts[j], kind, deltas[j], &column, tokens.of(kind), &mut table);
@@ -683,9 +684,9 @@ impl GarblerState {
                 script.table_commitment(j, &mut commitment);
                 channel.send(&commitment)?;
                 cipher.xor_one(j, &mut table);
-                columns[2 * terms.outputs * j..][..2 * terms.outputs].copy_from_slice(&table);
+                columns[column_length(terms.outputs) * j..][..2 * terms.outputs].copy_from_slice(&table);
             }
-            let mut rows = zeros(columns.len());
+            let mut rows = zeros(2 * terms.outputs * lanes);
             by_gate(&columns, lanes, &mut rows);
             all.push(rows);
         }
@@ -910,9 +911,10 @@ impl<'f> Circuits<'f> {
         };
         if let Some(encoder) = &mut self.encoder {
             let combinations = encoder.piece(columns);
-            script.combination(combinations);
+            let length = combinations.len() / terms.copies.evaluated;
             message.clear();
-            message.extend_from_slice(combinations);
+            combinations.chunks_exact(length).for_each(|c| message.extend_from_slice(tables_of(c)));
+            script.combination(message);
         }
         true
     }
@@ -1338,7 +1340,7 @@ impl EvaluatorState {
         let mut columns = zeros(0);
         for k in 0..terms.kinds().len() {
             for first in (0..terms.outputs).step_by(ROWS) {
-                columns.resize(2 * ROWS.min(terms.outputs - first) * active, Block::ZERO);
+                columns.resize(column_length(ROWS.min(terms.outputs - first)) * active, Block::ZERO);
                 kept.tables(&mut columns)?;
                 decoding.take(terms, &hashes, k, first, &columns);
             }
@@ -1585,12 +1587,11 @@ impl EvaluatorState {
                 let count = ROWS.min(terms.outputs - first);
                 rows.resize(2 * count * total, Block::ZERO);
                 opened.resize(2 * count * active, Block::ZERO);
-                columns.resize(2 * count * active, Block::ZERO);
                 channel.recv_blocks(&mut rows)?;
                 split(&rows, &self.evaluated, &self.checked, &mut opened);
                 by_copy(&opened, active, &mut columns);
-                for (e, column) in columns.chunks_exact_mut(2 * count).enumerate() {
-                    cipher.xor_one(e, column);
+                for (e, table) in columns.chunks_exact_mut(column_length(count)).enumerate() {
+                    cipher.xor_one(e, &mut table[..2 * count]);
                 }
                 hashes.columns(&columns);
                 each(k, first, &columns)?;
@@ -1903,9 +1904,9 @@ impl Decoding {
     /// Opens outputs from `first` on with the tables of the kind numbered `k`, which stand copy by copy.
     fn take(&mut self, terms: &Terms<'_>, hashes: &TokenHashes, k: usize, first: usize, columns: &[Block]) {
         let (kind, active) = (terms.kinds()[k], self.starts.len());
-        let count = columns.len() / (2 * active.max(1));
+        let count = tables_of(&columns[..columns.len() / active.max(1)]).len() / 2;
         let labels = &mut self.labels[..count];
-        for (e, table) in columns.chunks_exact(2 * count.max(1)).enumerate() {
+        for (e, table) in columns.chunks_exact(column_length(count)).enumerate() {
             (0..count).for_each(|i| labels[i] = self.z[(first + i) * active + e]);
             let colours = BitVec::from_lsbs(labels);
             note(Work::Hash, count);

@@ -262,10 +262,7 @@ impl Oracle {
 
     /// Com({T}) of step 5, as a running hash.
     pub(super) fn table_hasher(&self, kind: Hidden, copy: usize) -> blake3::Hasher {
-        let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        hasher.update(&[16 + kind as u8]);
-        hasher.update(&(copy as u64).to_le_bytes());
-        hasher
+        blake3::Hasher::new_keyed(&self.hash(16 + kind as u8, copy, 0, &[]))
     }
 
     /// Com({T}) of step 5.
@@ -274,12 +271,10 @@ impl Oracle {
         *self.table_hasher(kind, copy).update(Block::as_bytes(tables)).finalize().as_bytes()
     }
 
-    /// A running hash of one copy's garbled tables.
+    /// A running hash of one copy's garbled tables. Its key is its own, so that tables begin with its input: then whole chunks lie side by
+    /// side.
     pub(super) fn circuit(&self, copy: usize) -> blake3::Hasher {
-        let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        hasher.update(&[24]);
-        hasher.update(&(copy as u64).to_le_bytes());
-        hasher
+        blake3::Hasher::new_keyed(&self.hash(24, copy, 0, &[]))
     }
 
     /// The key of Enc_{D_j} in step 7.

@@ -565,13 +565,13 @@ fn run_split(
             let (mut prg, base) = (prg(1), tacit_ot::base::default());
             let mut out = File::create(&p1).unwrap();
             let mut garbler = Garbler::setup(channel, &*base, &mut prg).unwrap();
-            garbler.scripted_state(channel, job, &key(), &mut out, &mut prg, one).unwrap()
+            garbler.scripted_state(channel, job, None, &key(), &mut out, &mut prg, one).unwrap()
         },
         |channel| {
             let (mut prg, base) = (prg(2), tacit_ot::base::default());
             let mut out = File::create(&p2).unwrap();
             let mut evaluator = Evaluator::setup(channel, &*base, &mut prg).unwrap();
-            evaluator.scripted_state(channel, job, &key(), &mut out, &mut prg, two)
+            evaluator.scripted_state(channel, job, None, &key(), &mut out, &mut prg, two)
         },
     );
     match found {
@@ -642,6 +642,9 @@ fn every_fault_is_caught_or_harmless_offline_and_online() {
     }
 }
 
+/// A hash of the peer's key, as far as the library knows.
+const PEER: Option<[u8; 32]> = Some([21; 32]);
+
 /// Both states of a preparation, P1's under key 1 and P2's under key 2.
 fn states(job: &Job<'_>, dir: &Path, name: &str) -> [PathBuf; 2] {
     let paths = ["1", "2"].map(|side| dir.join(format!("{name}.{side}")));
@@ -650,12 +653,12 @@ fn states(job: &Job<'_>, dir: &Path, name: &str) -> [PathBuf; 2] {
         |channel| {
             let (mut prg, base) = (Prg::from_os(), tacit_ot::base::default());
             let mut garbler = Garbler::setup(channel, &*base, &mut prg).unwrap();
-            garbler.prepare_state(channel, job, &key(), &mut file(0), &mut prg).unwrap()
+            garbler.prepare_state(channel, job, PEER, &key(), &mut file(0), &mut prg).unwrap()
         },
         |channel| {
             let (mut prg, base) = (Prg::from_os(), tacit_ot::base::default());
             let mut evaluator = Evaluator::setup(channel, &*base, &mut prg).unwrap();
-            evaluator.prepare_state(channel, job, &key(), &mut file(1), &mut prg).unwrap()
+            evaluator.prepare_state(channel, job, PEER, &key(), &mut file(1), &mut prg).unwrap()
         },
     );
     paths
@@ -722,6 +725,28 @@ fn states_that_do_not_fit_are_refused_unused() {
 }
 
 #[test]
+fn a_state_knows_with_whom_it_was_made() {
+    let (_, prepared) = prepared(FUNCTION);
+    let dir = tempfile::tempdir().unwrap();
+    let job = Job::new(&prepared, OutputTo::Both);
+    let paths = states(&job, dir.path(), "state");
+    for path in &paths {
+        let state = State::open(path, &key()).unwrap();
+        assert!(state.require_peer(PEER).is_ok());
+        for other in [None, Some([22; 32])] {
+            let refused = state.require_peer(other);
+            assert!(matches!(refused, Err(Error::State(StateError::OtherPeer))));
+        }
+    }
+    // A version before this one is refused by name.
+    let mut old = std::fs::read(&paths[0]).unwrap();
+    old[8] = 1;
+    std::fs::write(&paths[0], old).unwrap();
+    let error = State::open(&paths[0], &key()).unwrap_err().to_string();
+    assert!(error.contains("version 1") && error.contains("make a new one"), "{error}");
+}
+
+#[test]
 fn a_damaged_state_is_refused_or_gives_no_output() {
     let (_, prepared) = prepared(FUNCTION);
     let dir = tempfile::tempdir().unwrap();
@@ -743,10 +768,10 @@ fn a_damaged_state_is_refused_or_gives_no_output() {
         };
         assert!(matches!(fault(&whole[..100]), FileError::Other { .. }));
         assert!(matches!(fault(&changed(0)), FileError::Other { .. }));
-        assert!(matches!(fault(&changed(8)), FileError::Version { found: 0, .. }));
+        assert!(matches!(fault(&changed(8)), FileError::Version { found: 3, known: 2 }));
         assert!(matches!(fault(&whole[..whole.len() - 1]), FileError::Length { .. }));
         assert!(matches!(fault(&[&whole[..], &[0]].concat()), FileError::Length { .. }));
-        for at in [12, 14, 16, 18, 20, 28, 60, 92, 124, 155, 160, 192, 223] {
+        for at in [12, 14, 15, 16, 18, 20, 28, 60, 92, 124, 155, 160, 188, 192, 223] {
             assert!(matches!(fault(&changed(at)), FileError::Damaged { what: "header" }), "byte {at}");
         }
         let mut used = whole.clone();
@@ -1377,13 +1402,15 @@ fn the_evaluators_pace_tells_nothing_offline_and_online() {
                     let (mut prg, base) = (Prg::from_seed(Block::new(1)), tacit_ot::base::default());
                     let mut garbler = Garbler::setup(channel, &*base, &mut prg).unwrap();
                     let mut out = File::create(&p1).unwrap();
-                    garbler.prepare_state(channel, &job, &key(), &mut out, &mut prg).unwrap()
+                    garbler.prepare_state(channel, &job, None, &key(), &mut out, &mut prg).unwrap()
                 },
                 |channel| {
                     let (mut prg, base) = (Prg::from_seed(Block::new(2)), tacit_ot::base::default());
                     let mut evaluator = Evaluator::setup(channel, &*base, &mut prg).unwrap();
                     let mut out = File::create(&p2).unwrap();
-                    evaluator.scripted_state(channel, &job, &key(), &mut out, &mut prg, &mut watch).unwrap()
+                    evaluator
+                        .scripted_state(channel, &job, None, &key(), &mut out, &mut prg, &mut watch)
+                        .unwrap()
                 },
             );
             let (one, two, online) = paced(

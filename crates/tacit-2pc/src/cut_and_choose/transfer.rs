@@ -40,7 +40,7 @@ impl Hashes {
         Hashes::new(copies.map(|j| oracle.circuit(j)))
     }
 
-    /// Takes in rows: gate by gate, in a gate copy by copy. Returns them copy by copy.
+    /// Takes in rows: gate by gate, in a gate copy by copy. Returns the columns that they make.
     pub(super) fn rows(&mut self, tables: &[Block]) -> &mut [Block] {
         self.arrange(tables);
         let columns = std::mem::take(&mut self.columns);
@@ -49,19 +49,18 @@ impl Hashes {
         &mut self.columns
     }
 
-    /// Rows, copy by copy, of which no hash is taken.
+    /// The columns of rows of which no hash is taken.
     pub(super) fn arrange(&mut self, tables: &[Block]) -> &mut [Block] {
-        self.columns.resize(tables.len(), Block::ZERO);
         by_copy(tables, self.hashers.len(), &mut self.columns);
         &mut self.columns
     }
 
-    /// Takes in tables that stand copy by copy.
-    pub(super) fn columns(&mut self, tables: &[Block]) {
-        note(Work::Hash, tables.len());
-        let length = tables.len().checked_div(self.hashers.len()).unwrap_or(0);
-        for (hasher, tables) in self.hashers.iter_mut().zip(tables.chunks(length.max(1))) {
-            hasher.update(Block::as_bytes(tables));
+    /// Takes in columns.
+    pub(super) fn columns(&mut self, columns: &[Block]) {
+        note(Work::Hash, columns.len());
+        let columns = columns.chunks(columns.len().checked_div(self.hashers.len()).unwrap_or(0).max(1));
+        for (hasher, column) in self.hashers.iter_mut().zip(columns) {
+            hasher.update(Block::as_bytes(tables_of(column)));
         }
     }
 
@@ -70,21 +69,39 @@ impl Hashes {
     }
 }
 
-/// From gate by gate, in a gate copy by copy, to copy by copy.
-pub(super) fn by_copy(tables: &[Block], copies: usize, out: &mut [Block]) {
-    let (tables, out) = (tables.as_chunks::<2>().0, out.as_chunks_mut::<2>().0);
-    let gates = tables.len().checked_div(copies).unwrap_or(0);
+/// Blocks behind each column, zeros: with columns of 2^k bytes after each other, all copies' tables of a gate would fight for the same few
+/// lines of the cache.
+const PAD: usize = 4;
+
+/// Blocks of a column of so many pairs.
+pub(super) fn column_length(pairs: usize) -> usize {
+    2 * pairs + PAD
+}
+
+/// The tables of a column.
+pub(super) fn tables_of(column: &[Block]) -> &[Block] {
+    &column[..column.len().saturating_sub(PAD)]
+}
+
+/// From gate by gate, in a gate copy by copy, to columns: copy by copy.
+pub(super) fn by_copy(tables: &[Block], copies: usize, out: &mut Vec<Block>) {
+    let tables = tables.as_chunks::<2>().0;
+    let stride = column_length(tables.len().checked_div(copies).unwrap_or(0)) / 2;
+    out.resize(2 * stride * copies, Block::ZERO);
+    let out = out.as_chunks_mut::<2>().0;
     for (g, gate) in tables.chunks_exact(copies.max(1)).enumerate() {
-        gate.iter().enumerate().for_each(|(j, table)| out[j * gates + g] = *table);
+        gate.iter().enumerate().for_each(|(j, table)| out[j * stride + g] = *table);
     }
+    // What was there before, if it was longer.
+    out.chunks_exact_mut(stride).for_each(|column| column[stride - PAD / 2..].fill([Block::ZERO; 2]));
 }
 
 /// The converse of [`by_copy`].
-pub(super) fn by_gate(tables: &[Block], copies: usize, out: &mut [Block]) {
-    let (tables, out) = (tables.as_chunks::<2>().0, out.as_chunks_mut::<2>().0);
-    let gates = tables.len().checked_div(copies).unwrap_or(0);
+pub(super) fn by_gate(columns: &[Block], copies: usize, out: &mut [Block]) {
+    let (columns, out) = (columns.as_chunks::<2>().0, out.as_chunks_mut::<2>().0);
+    let stride = columns.len().checked_div(copies).unwrap_or(0);
     for (g, gate) in out.chunks_exact_mut(copies.max(1)).enumerate() {
-        gate.iter_mut().enumerate().for_each(|(j, table)| *table = tables[j * gates + g]);
+        gate.iter_mut().enumerate().for_each(|(j, table)| *table = columns[j * stride + g]);
     }
 }
 
@@ -120,10 +137,10 @@ impl Encoder {
         Encoder { code: Matrix::new(evaluated, entries), evaluated, copies, combinations: Vec::new() }
     }
 
-    /// The combinations of a piece's tables, which stand copy by copy, one after the other.
-    pub(super) fn piece(&mut self, tables: &[Block]) -> &mut [Block] {
-        self.combinations.resize(tables.len() / self.copies * self.evaluated, Block::ZERO);
-        self.code.apply(tables, &mut self.combinations);
+    /// The combinations of a piece's columns, as columns.
+    pub(super) fn piece(&mut self, columns: &[Block]) -> &mut [Block] {
+        self.combinations.resize(columns.len() / self.copies * self.evaluated, Block::ZERO);
+        self.code.apply(columns, &mut self.combinations);
         &mut self.combinations
     }
 }
@@ -170,17 +187,21 @@ impl Decoder {
         }
     }
 
-    /// The evaluation copies' tables of a piece from the combinations and the check copies' tables.
+    /// The evaluation copies' tables of a piece from the combinations, one after the other, and the check copies' tables.
     pub(super) fn piece(&mut self, combinations: &[Block], garbled: &[Block], out: &mut [Block]) {
         note(Work::Move, combinations.len() + garbled.len() + out.len());
-        self.known.resize(combinations.len() + garbled.len(), Block::ZERO);
-        self.recovered.resize(out.len(), Block::ZERO);
-        let (first, checked) = self.known.split_at_mut(combinations.len());
-        first.copy_from_slice(combinations);
-        checked.copy_from_slice(self.checked.rows(garbled));
+        let active = self.evaluated.hashers.len();
+        let length = combinations.len().checked_div(active).unwrap_or(0);
+        self.known.clear();
+        for combination in combinations.chunks_exact(length.max(1)) {
+            self.known.extend_from_slice(combination);
+            self.known.extend_from_slice(&[Block::ZERO; PAD]);
+        }
+        self.known.extend_from_slice(self.checked.rows(garbled));
+        self.recovered.resize((length + PAD) * active, Block::ZERO);
         self.code.apply(&self.known, &mut self.recovered);
         self.evaluated.columns(&self.recovered);
-        by_gate(&self.recovered, self.evaluated.hashers.len(), out);
+        by_gate(&self.recovered, active, out);
     }
 
     /// The hashes of the evaluation copies' tables, and of the check copies'.
@@ -203,7 +224,9 @@ mod tests {
             let mut tables = vec![Block::ZERO; 2 * gates * copies];
             prg.fill_blocks(&mut tables);
             let mut hashes = Hashes::of_circuits(&oracle, 0..copies);
-            let combinations = Encoder::new(copies, active).piece(hashes.rows(&tables)).to_vec();
+            let mut encoder = Encoder::new(copies, active);
+            let columns = encoder.piece(hashes.rows(&tables)).chunks_exact(column_length(gates));
+            let combinations: Vec<Block> = columns.flat_map(tables_of).copied().collect();
             assert_eq!(combinations.len(), 2 * gates * active);
             for _ in 0..4 {
                 let set =

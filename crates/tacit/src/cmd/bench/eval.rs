@@ -273,7 +273,7 @@ impl Bench<'_> {
         self.each_run(channels, repeat, |channel, ready| {
             let mut file =
                 std::fs::File::create(&path).map_err(|e| Error::file(&path, "keeping the first half", e))?;
-            self.job.prepare(channel, &*base, &key, &mut file)?;
+            self.job.prepare(channel, &*base, None, &key, &mut file)?;
             ready();
             let state = State::open(&path, &key)?;
             self.job.finish(channel, state, &inputs[0])?;
