@@ -22,6 +22,22 @@ pub const fn protocol_name(security: Security) -> &'static str {
     }
 }
 
+/// Bytes that a party holds, at most, to evaluate a circuit of so many gates with so many bits of inputs and outputs, from the peaks of
+/// made-up circuits: the circuit and its plan, the labels of the rows worked on at a time, and of `wmk17` every copy's labels of
+/// inputs and outputs.
+pub fn memory(security: Security, gates: u64, bits: u64, rows: u64) -> u64 {
+    let each = match security {
+        Security::Malicious => BYTES_COPY * Copies::ALL.map(Copies::total).into_iter().max().unwrap_or(0) as u64,
+        Security::SemiHonest => BYTES_ROW.saturating_mul(rows),
+    };
+    (24u64 << 20).saturating_add(BYTES_GATE.saturating_mul(gates)).saturating_add(each.saturating_mul(bits))
+}
+
+/// A gate; a bit of a row of yao's, and of a copy of wmk17's.
+const BYTES_GATE: u64 = 160;
+const BYTES_ROW: u64 = 280;
+const BYTES_COPY: u64 = 200;
+
 /// The values of one party's fields, or of the outputs, row by row.
 pub type Rows = Vec<Vec<BitVec>>;
 
@@ -262,7 +278,7 @@ impl Job<'_> {
 
     /// Bytes of a piece of the garbler's to measure the link with: all of them a hundredth of the tables, within reason.
     fn probe(&self) -> usize {
-        let tables = self.function.circuit().stats().and as usize * 40 * 32;
+        let tables = self.function.circuit().stats().and as usize * Copies::STANDARD.total() * 32;
         (tables / 100 / PIECES).clamp(1 << 11, 1 << 16)
     }
 

@@ -909,7 +909,9 @@ impl<'f> Circuits<'f> {
             Pass::Again if self.encoder.is_none() => return true,
             Pass::Again => self.hashes.arrange(garbled),
         };
-        if let Some(encoder) = &mut self.encoder {
+        // What is going to be made again is combined then.
+        let dropped = matches!(pass, Pass::Committing) && self.made.is_none();
+        if let Some(encoder) = self.encoder.as_mut().filter(|_| !dropped) {
             let combinations = encoder.piece(columns);
             let length = combinations.len() / terms.copies.evaluated;
             message.clear();

@@ -7,7 +7,7 @@ use crate::cli::Context;
 use crate::cli::peer::Security as SecurityArg;
 use crate::cmd::eval::{OutputArg, load, output_to};
 use tacit::crypto::{BitVec, Prg};
-use tacit::eval::{Job, Options, protocol_name};
+use tacit::eval::{Job, Options, memory, protocol_name};
 use tacit::net::{Agreement, Channel};
 use tacit::plan::EvalRequest;
 use tacit::sealed::FileKey;
@@ -110,21 +110,6 @@ fn made_up(name: &str, [garbler, evaluator, outputs, ands]: [u32; 4]) -> Result<
         outputs: vec![Field::number("result", outputs)],
     })
 }
-
-/// What both parties hold for a circuit of so many gates, with so many bits of inputs and outputs, from the peaks of made-up circuits:
-/// the circuit and its plan, each row's labels, and of `wmk17` every copy's labels of inputs and outputs.
-fn memory(security: Security, gates: u64, bits: u64, rows: u64) -> u64 {
-    let each = match security {
-        Security::Malicious => BYTES_COPY * Copies::STANDARD.total() as u64,
-        Security::SemiHonest => BYTES_ROW * rows,
-    };
-    (24 << 20) + BYTES_GATE.saturating_mul(gates).saturating_add(each.saturating_mul(bits))
-}
-
-/// A gate; a bit of a row of yao's, and of a copy of wmk17's.
-const BYTES_GATE: u64 = 160;
-const BYTES_ROW: u64 = 280;
-const BYTES_COPY: u64 = 200;
 
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
