@@ -27,7 +27,9 @@ pub const fn protocol_name(security: Security) -> &'static str {
 /// inputs and outputs.
 pub fn memory(security: Security, gates: u64, bits: u64, rows: u64) -> u64 {
     let each = match security {
-        Security::Malicious => BYTES_COPY * Copies::ALL.map(Copies::total).into_iter().max().unwrap_or(0) as u64,
+        Security::Malicious => {
+            BYTES_COPY * Copies::ALL.map(Copies::total).into_iter().max().unwrap_or(0) as u64
+        }
         Security::SemiHonest => BYTES_ROW.saturating_mul(rows),
     };
     (24u64 << 20).saturating_add(BYTES_GATE.saturating_mul(gates)).saturating_add(each.saturating_mul(bits))
