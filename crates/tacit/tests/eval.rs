@@ -333,7 +333,7 @@ fn costs_and_names_are_shown_without_a_peer() {
     assert_eq!(malicious["protocol"], "wmk17");
     let candidates = malicious["candidates"].as_array().unwrap();
     let find = |variant: &str| candidates.iter().find(|c| c["variant"] == variant).unwrap();
-    assert!(find("40 copies")["bytes"].as_f64().unwrap() > 40.0 * 32.0 * 6400.0, "{malicious}");
+    assert!(find("44 copies")["bytes"].as_f64().unwrap() > 44.0 * 32.0 * 6400.0, "{malicious}");
     assert_eq!((candidates.len(), &candidates[0]["variant"]), (3, &"47/16 copies".into()), "{malicious}");
     assert_eq!(candidates[0]["predicted_ms"], malicious["estimated_ms"]);
     assert!(candidates.iter().all(|c| !c["assumptions"].as_array().unwrap().is_empty()));
