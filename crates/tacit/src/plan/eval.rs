@@ -112,7 +112,7 @@ const YAO_TRIPS: f64 = 2.0;
 
 /// Of cut-and-choose: an execution, an AND gate in all copies, with whole tables and with coded ones; bits in 44 copies.
 const RUN_NS: f64 = 3.4e6;
-const GATE_NS: [f64; 2] = [1_320.0, 1_900.0];
+const GATE_NS: [f64; 2] = [1_320.0, 1_700.0];
 const OWN_BIT_NS: f64 = 3_400.0;
 const PEER_BIT_NS: f64 = 4_600.0;
 const OUTPUT_NS: f64 = 4_500.0;
