@@ -5,7 +5,7 @@
 //! circuits of two sizes; then the same functions with the coded transfers.
 //!
 //! With `-- links` instead: the functions over emulated links, in one execution and in two halves, and every choice of copies for
-//! SHA-256 over the slow one. With `-- singles`: single executions of 40 copies alone; with `-- singles slow`, over the slow link.
+//! SHA-256 over the slow one. With `-- singles`: single executions of 44 copies alone; with `-- singles slow`, over the slow link.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -81,7 +81,7 @@ fn single(link: LinkModel, job: &Job<'_>, x: &BitVec, y: &BitVec) -> (Duration, 
     )
 }
 
-/// Single executions of 40 copies: over loopback TCP, and over `slow`.
+/// Single executions of 44 copies: over loopback TCP, and over `slow`.
 fn singles(slow: Option<LinkModel>) {
     for name in ["add32", "aes128", "sha256"] {
         let prepared = named_function(name);
@@ -158,11 +158,11 @@ fn halves(name: &str, link: LinkModel, copies: Copies) {
         link,
         &|channel| {
             let (mut prg, mut out) = (Prg::from_os(), file(&one));
-            garbler(channel, &mut prg).prepare_state(channel, &job, &key, &mut out, &mut prg).unwrap()
+            garbler(channel, &mut prg).prepare_state(channel, &job, None, &key, &mut out, &mut prg).unwrap()
         },
         &|channel| {
             let (mut prg, mut out) = (Prg::from_os(), file(&two));
-            evaluator(channel, &mut prg).prepare_state(channel, &job, &key, &mut out, &mut prg).unwrap()
+            evaluator(channel, &mut prg).prepare_state(channel, &job, None, &key, &mut out, &mut prg).unwrap()
         },
     );
     let finish = |path: &Path, channel: &mut Channel, input: &BitVec| {

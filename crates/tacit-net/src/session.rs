@@ -6,7 +6,7 @@ use crate::handshake::{self, Agreement};
 use crate::link::Link;
 use crate::lobby::Lobby;
 use crate::tcp::{ShapedLink, SharedPace, TcpLink};
-use crate::tls::Tls;
+use crate::tls::{Negotiated, Tls};
 use crate::waiting::{Observer, Vigil};
 use crate::{Channel, Error, Limits, Party, Result, SessionId, Stats};
 use std::io::ErrorKind;
@@ -92,7 +92,13 @@ impl Session {
 
     /// Key exchange group and cipher suite of TLS, such as `X25519MLKEM768` and `TLS13_AES_128_GCM_SHA256`.
     pub fn tls(&self) -> Option<(&str, &str)> {
-        self.tls.as_ref().map(|(group, suite)| (group.as_str(), suite.as_str()))
+        self.tls.as_ref().map(|tls| (tls.group.as_str(), tls.suite.as_str()))
+    }
+
+    /// A hash of the public key that the peer proved to have, pinned or out of its certificate; `None` without TLS, where the peer can be
+    /// anybody. The same key gives the same hash in every session.
+    pub fn peer(&self) -> Option<[u8; 32]> {
+        self.tls.as_ref().map(|tls| tls.peer)
     }
 
     /// The id that both parties contributed to.
@@ -359,9 +365,6 @@ impl Pause {
     }
 }
 
-/// Key exchange group and cipher suite of TLS.
-pub(crate) type Negotiated = (String, String);
-
 /// A connection that is ready for the handshake, with what binds it to its protection.
 pub(crate) struct Prepared {
     pub(crate) channel: Channel,
@@ -384,7 +387,7 @@ pub(crate) fn prepare(
         Protection::Plaintext => (link, Vec::new(), None),
         Protection::Tls(tls) => {
             let link = tls.open(link, party, deadline)?;
-            let (binding, negotiated) = (link.exporter()?, link.negotiated());
+            let (binding, negotiated) = (link.exporter()?, link.negotiated()?);
             (Box::new(link), binding, Some(negotiated))
         }
     };

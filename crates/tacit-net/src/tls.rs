@@ -404,6 +404,16 @@ pub(crate) struct TlsLink {
     opened: bool,
 }
 
+/// What a TLS handshake came to.
+pub(crate) struct Negotiated {
+    /// Key exchange group.
+    pub(crate) group: String,
+    /// Cipher suite.
+    pub(crate) suite: String,
+    /// A hash of the peer's public key.
+    pub(crate) peer: [u8; 32],
+}
+
 /// Lets TLS write to the link; the link's own errors pass through unchanged.
 struct Out<'a>(&'a mut dyn Link);
 
@@ -435,14 +445,29 @@ impl TlsLink {
         Ok(secret.map_err(tls_error)?.to_vec())
     }
 
-    /// Key exchange and cipher suite that were agreed on.
-    pub(crate) fn negotiated(&self) -> (String, String) {
+    /// What was agreed on, and whose key the peer proved.
+    pub(crate) fn negotiated(&self) -> Result<Negotiated> {
         let group = self.connection.negotiated_key_exchange_group();
         let suite = self.connection.negotiated_cipher_suite();
-        (
-            group.map_or("none".to_owned(), |group| format!("{:?}", group.name())),
-            suite.map_or("none".to_owned(), |suite| format!("{:?}", suite.suite())),
-        )
+        Ok(Negotiated {
+            group: group.map_or("none".to_owned(), |group| format!("{:?}", group.name())),
+            suite: suite.map_or("none".to_owned(), |suite| format!("{:?}", suite.suite())),
+            peer: self.peer()?,
+        })
+    }
+
+    /// A hash of the peer's public key, raw or out of its certificate: both in the form of certificates.
+    fn peer(&self) -> Result<[u8; 32]> {
+        let shown = self.connection.peer_certificates().and_then(<[_]>::first);
+        let shown = shown.ok_or_else(|| Error::Tls("the peer showed no key".to_owned()))?;
+        let mut hasher = blake3::Hasher::new_derive_key("tacit 1 peer of a session");
+        if PublicKey::from_spki(shown).is_some() {
+            hasher.update(shown);
+        } else {
+            let certificate = ParsedCertificate::try_from(shown).map_err(tls_error)?;
+            hasher.update(&certificate.subject_public_key_info());
+        }
+        Ok(*hasher.finalize().as_bytes())
     }
 
     fn handshake(&mut self, deadline: Instant) -> Result<()> {

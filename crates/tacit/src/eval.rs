@@ -22,6 +22,24 @@ pub const fn protocol_name(security: Security) -> &'static str {
     }
 }
 
+/// Bytes that a party holds, at most, to evaluate a circuit of so many gates with so many bits of inputs and outputs, from the peaks of
+/// made-up circuits: the circuit and its plan, the labels of the rows worked on at a time, and of `wmk17` every copy's labels of
+/// inputs and outputs.
+pub fn memory(security: Security, gates: u64, bits: u64, rows: u64) -> u64 {
+    let each = match security {
+        Security::Malicious => {
+            BYTES_COPY * Copies::ALL.map(Copies::total).into_iter().max().unwrap_or(0) as u64
+        }
+        Security::SemiHonest => BYTES_ROW.saturating_mul(rows),
+    };
+    (24u64 << 20).saturating_add(BYTES_GATE.saturating_mul(gates)).saturating_add(each.saturating_mul(bits))
+}
+
+/// A gate; a bit of a row of yao's, and of a copy of wmk17's.
+const BYTES_GATE: u64 = 160;
+const BYTES_ROW: u64 = 280;
+const BYTES_COPY: u64 = 200;
+
 /// The values of one party's fields, or of the outputs, row by row.
 pub type Rows = Vec<Vec<BitVec>>;
 
@@ -262,16 +280,17 @@ impl Job<'_> {
 
     /// Bytes of a piece of the garbler's to measure the link with: all of them a hundredth of the tables, within reason.
     fn probe(&self) -> usize {
-        let tables = self.function.circuit().stats().and as usize * 40 * 32;
+        let tables = self.function.circuit().stats().and as usize * Copies::STANDARD.total() * 32;
         (tables / 100 / PIECES).clamp(1 << 11, 1 << 16)
     }
 
     /// Does on `channel` what does not hang on inputs, and writes our state, sealed with `key`, to `out`: an empty file that the
-    /// caller gives its name only after success. One evaluation by cut-and-choose.
+    /// caller gives its name only after success. One evaluation by cut-and-choose, with the `peer` of that session alone.
     pub fn prepare(
         &self,
         channel: &mut Channel,
         base: &dyn BaseOt,
+        peer: Option<[u8; 32]>,
         key: &FileKey,
         out: &mut (impl Write + Seek),
     ) -> Result<StateHeader> {
@@ -279,11 +298,11 @@ impl Job<'_> {
         Ok(match self.role {
             Owner::Garbler => {
                 let (mut garbler, job) = self.garbler(channel, base, &mut prg)?;
-                garbler.prepare_state(channel, &job, key, out, &mut prg)?
+                garbler.prepare_state(channel, &job, peer, key, out, &mut prg)?
             }
             Owner::Evaluator => {
                 let (mut evaluator, job) = self.evaluator(channel, base, &mut prg)?;
-                evaluator.prepare_state(channel, &job, key, out, &mut prg)?
+                evaluator.prepare_state(channel, &job, peer, key, out, &mut prg)?
             }
         })
     }
@@ -367,11 +386,14 @@ impl Session {
         self.allow_halves(job)?;
         let base = self.base()?;
         let agreement = job.agreement_on(Mode::Offline, 1).with("base-ot", base.name());
-        self.run(agreement, |opened| job.prepare(opened.channel(), &*base, key, out))
+        self.run(agreement, |opened| {
+            let peer = opened.peer();
+            job.prepare(opened.channel(), &*base, peer, key, out)
+        })
     }
 
     /// Uses up a state of [`prepare_evaluation`](Self::prepare_evaluation) for our `row` of inputs; returns the outputs if we learn
-    /// them, and what passed.
+    /// them, and what passed. Errors, and leaves the state as it was, if the peer's key is not the one that the state was made with.
     pub fn finish_evaluation(
         &self,
         job: &Job<'_>,
@@ -379,8 +401,10 @@ impl Session {
         row: &[BitVec],
     ) -> Result<(Option<Rows>, Stats)> {
         self.allow_halves(job)?;
-        let (outputs, stats) =
-            self.run(job.agreement_on(Mode::Online, 1), |opened| job.finish(opened.channel(), state, row))?;
+        let (outputs, stats) = self.run(job.agreement_on(Mode::Online, 1), |opened| {
+            state.require_peer(opened.peer())?;
+            job.finish(opened.channel(), state, row)
+        })?;
         Ok((outputs.map(|row| vec![row]), stats))
     }
 

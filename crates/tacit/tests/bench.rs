@@ -93,9 +93,9 @@ fn functions_are_measured_by_either_protocol_and_programs_while_they_run() {
         assert_eq!((result["protocol"].as_str(), result["kind"].as_str()), (Some(protocol), Some(kind)));
         let security = if protocol == "yao" { "semi-honest" } else { "malicious" };
         assert_eq!(result["security"], security);
-        // A run of wmk17 begins with the base OTs; each of 40 copies has two blocks an AND gate.
+        // A run of wmk17 begins with the base OTs; each of 44 copies has two blocks an AND gate.
         let (count, bytes) = (result["count"].as_u64().unwrap(), result["bytes_sent"].as_u64().unwrap());
-        assert!(bytes >= count * if protocol == "yao" { 32 } else { 32 * 40 }, "{words}: {bytes}");
+        assert!(bytes >= count * if protocol == "yao" { 32 } else { 32 * 44 }, "{words}: {bytes}");
     }
     let probe = run("probe --count 1000");
     assert!(probe["wall_ms"].as_f64() > Some(0.0) && probe["count"] == 1000);

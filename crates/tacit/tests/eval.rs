@@ -188,7 +188,7 @@ fn copies_and_ot_extensions_are_chosen_by_flags() {
     let bench = Bench::with_keys();
     let input = |value, extra: &[&'static str]| [&["--input", value], extra].concat();
     for extra in [
-        &["--copies", "40"][..],
+        &["--copies", "44"][..],
         &["--copies", "44/22"],
         &["--copies", "47/16", "--ot", "ferret"],
         &["--ot", "silent"],
@@ -196,7 +196,7 @@ fn copies_and_ot_extensions_are_chosen_by_flags() {
         let (g, e) = add8(&bench, &input("200", extra), &input("56", extra));
         assert!(g.success().contains("0x00") && e.success().contains("0x00"), "{extra:?}");
     }
-    for extra in [["--copies", "40"], ["--ot", "ferret"]] {
+    for extra in [["--copies", "44"], ["--ot", "ferret"]] {
         let (g, e) = add8(&bench, &input("1", &extra), &input("2", &[]));
         g.fails_with(4, &[&extra[0][2..]]);
         e.fails_with(4, &[&extra[0][2..]]);
@@ -337,7 +337,7 @@ fn costs_and_names_are_shown_without_a_peer() {
     assert_eq!(malicious["protocol"], "wmk17");
     let candidates = malicious["candidates"].as_array().unwrap();
     let find = |variant: &str| candidates.iter().find(|c| c["variant"] == variant).unwrap();
-    assert!(find("40 copies")["bytes"].as_f64().unwrap() > 40.0 * 32.0 * 6400.0, "{malicious}");
+    assert!(find("44 copies")["bytes"].as_f64().unwrap() > 44.0 * 32.0 * 6400.0, "{malicious}");
     assert_eq!((candidates.len(), &candidates[0]["variant"]), (3, &"47/16 copies".into()), "{malicious}");
     assert_eq!(candidates[0]["predicted_ms"], malicious["estimated_ms"]);
     assert!(candidates.iter().all(|c| !c["assumptions"].as_array().unwrap().is_empty()));
@@ -398,4 +398,127 @@ fn half_gates_and_streams_are_measured() {
     let said = bench.run(&["--json", "bench", "stream", "--count", "100000", "--repeat", "1"]);
     let told: serde_json::Value = serde_json::from_str(said.success()).unwrap();
     assert!(told["bytes_sent"].as_u64().unwrap() >= 32 * told["count"].as_u64().unwrap(), "{told}");
+}
+
+/// A state is bound to the key of the peer that it was made with, pinned here: another peer that holds the other half's file, and the
+/// secret that it is sealed with, is refused, and the state is still there for the right one.
+#[test]
+fn a_state_serves_with_the_peer_that_it_was_made_with() {
+    let bench = Bench::with_keys();
+    bench.write("secret", [7u8; 40]);
+    bench.run(&["keygen", "--out", "carol.key"]).success();
+    offline(&bench, "g", "e", &["--pool-key", "secret"]);
+    let online = |key: &str, name: &str| {
+        let address = format!("127.0.0.1:{}", free_port());
+        let side = |mode, role, file, own, peer, input| {
+            let words = format!(
+                "--json eval add8 {mode} {address} --role {role} --timeout 10 --online {file} --pool-key secret \
+                 --identity {own} --peer {peer} --input {input}"
+            );
+            words.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let garbler = side("--listen", "garbler", "g", "alice.key", name, "200");
+        let evaluator = side("--connect", "evaluator", "e", key, "alice.pub", "55");
+        let [garbler, evaluator] =
+            [&garbler, &evaluator].map(|w| w.iter().map(String::as_str).collect::<Vec<_>>());
+        bench.run_both(&garbler, &evaluator)
+    };
+    std::fs::copy(bench.path("e"), bench.path("kept")).unwrap();
+    let (g, e) = online("carol.key", "carol.pub");
+    g.fails_with(3, &["g", "made with another peer"]);
+    assert_ne!(e.code, 0, "{e:?}");
+    std::fs::copy(bench.path("kept"), bench.path("e")).unwrap();
+    for said in <[Said; 2]>::from(online("bob.key", "bob.pub")) {
+        assert!(said.success().contains("0xff"), "{said:?}");
+    }
+}
+
+/// The same with certificates: it is the key in them that counts, not the name.
+#[test]
+fn a_state_is_bound_to_the_key_in_the_peers_certificate() {
+    let bench = Bench::new();
+    bench.write("secret", [7u8; 40]);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut parameters = rcgen::CertificateParams::new(Vec::<String>::new()).unwrap();
+    parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    bench.write("ca.pem", parameters.self_signed(&key).unwrap().pem());
+    let issuer = rcgen::Issuer::new(parameters, key);
+    let certify = |file: &str, name: &str, key: &rcgen::KeyPair| {
+        let parameters = rcgen::CertificateParams::new(vec![format!("{name}.example")]).unwrap();
+        bench.write(&format!("{file}.pem"), parameters.signed_by(key, &issuer).unwrap().pem());
+        bench.write(&format!("{file}.pkcs8"), key.serialize_pem());
+    };
+    let [alice, bob, other] = [0; 3].map(|_| rcgen::KeyPair::generate().unwrap());
+    certify("alice", "alice", &alice);
+    certify("bob", "bob", &bob);
+    certify("renewed", "bob", &bob);
+    certify("other", "bob", &other);
+    let both = |bob: &str, garbler: &str, evaluator: &str| {
+        let address = format!("127.0.0.1:{}", free_port());
+        let side = |way: &str, role: &str, own: &str, peer: &str, extra: &str| {
+            let words = format!(
+                "--json eval add8 {way} {address} --authority ca.pem --identity {own}.pkcs8 --certificate {own}.pem \
+                 --peer-name {peer}.example --role {role} --timeout 10 --pool-key secret {extra}"
+            );
+            let child = bench.spawn(&words.split_whitespace().collect::<Vec<_>>());
+            std::thread::spawn(move || common::wait(child))
+        };
+        let garbler = side("--listen", "garbler", "alice", "bob", garbler);
+        let evaluator = side("--connect", "evaluator", bob, "alice", evaluator);
+        (garbler.join().unwrap(), evaluator.join().unwrap())
+    };
+    let (g, e) = both("bob", "--offline g", "--offline e");
+    assert_eq!((g.code, e.code), (0, 0), "{g:?} {e:?}");
+    let inputs = ["--online g --input 200", "--online e --input 55"];
+    std::fs::copy(bench.path("e"), bench.path("kept")).unwrap();
+    let (g, _) = both("other", inputs[0], inputs[1]);
+    g.fails_with(3, &["g", "made with another peer"]);
+    // Another certificate for the same key, and the half that was not touched.
+    std::fs::copy(bench.path("kept"), bench.path("e")).unwrap();
+    for said in <[Said; 2]>::from(both("renewed", inputs[0], inputs[1])) {
+        assert!(said.success().contains("0xff"), "{said:?}");
+    }
+}
+
+/// What a file declares costs nothing before it is known to fit, and the memory of the run is known before anybody is called.
+#[test]
+fn sizes_that_a_circuit_declares_are_bounded_before_connecting() {
+    let bench = Bench::with_keys();
+    let huge = 1u64 << 60;
+    let inputs = 1 << 24;
+    let run = |file: &str, security: &str| {
+        let words = format!(
+            "eval {file} --connect 127.0.0.1:1 --connect-timeout 1 --role garbler --input 1 --identity alice.key \
+             --peer bob.pub --security {security}"
+        );
+        bench.run(&words.split_whitespace().collect::<Vec<_>>())
+    };
+    for (at, text) in [
+        format!("{huge} 8\n2 4 4\n1 4\n"),
+        format!("1 {huge}\n2 4 4\n1 4\n"),
+        format!("1 9\n2 4 {huge}\n1 4\n"),
+        format!("1 9\n2 4 4\n1 {huge}\n"),
+    ]
+    .iter()
+    .enumerate()
+    {
+        bench.write("huge.txt", text);
+        let line = if at < 2 { "line 1" } else { ["line 2", "line 3"][at - 2] };
+        run("huge.txt", "malicious").fails_with(3, &["huge.txt", line, "1152921504606846976"]);
+    }
+    // As many as a number holds, of which the file has none.
+    for counts in ["4000000000 9", "1 4000000000"] {
+        bench.write("huge.txt", format!("{counts}\n2 4 4\n1 4\n\n2 1 0 4 8 XOR\n"));
+        run("huge.txt", "malicious").fails_with(3, &["huge.txt", "line 1", "do not fit the file"]);
+    }
+    // A file of three lines whose inputs are its outputs, and that takes hundreds of gigabytes in all copies.
+    bench.write("wide.txt", format!("0 {inputs}\n1 {inputs}\n1 {inputs}\n"));
+    let needed = tacit::eval::memory(tacit::Security::Malicious, 0, 2 * inputs, 1);
+    assert!(needed > 200 << 30);
+    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let available = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let available = available.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    if available.is_some_and(|kib| kib << 10 < needed) {
+        run("wide.txt", "malicious").fails_with(3, &["wide.txt", "MiB", "smaller circuit"]);
+    }
 }

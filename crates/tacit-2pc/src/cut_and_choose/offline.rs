@@ -12,14 +12,17 @@
 //! salt of the file's keys and forces that to the disk, and only then sends anything that hangs on the state. A crash at any moment
 //! loses the state and never lets it serve twice. What no file can notice is being replaced by an older copy of itself.
 //!
-//! **File.** A header of 224 bytes, little-endian: magic, version, role, used, who learns, a zero byte, copies, evaluated copies, file
-//! length, digest of the job, id of the state, salt, check of the key, 36 zero bytes, BLAKE3 of all that. Then chunks of 65,536 bytes sealed
+//! **With whom.** A state holds one side of what was done with one peer: the peer's key is in the header, and [`State::require_peer`]
+//! refuses another's before the state is touched.
+//!
+//! **File.** A header of 224 bytes, little-endian: magic, version, role, used, who learns, coded or not, copies, evaluated copies, file
+//! length, digest of the job, id of the state, salt, check of the key, hash of the peer's key or zeros, 4 zero bytes, BLAKE3 of all that. Then chunks of 65,536 bytes sealed
 //! with AES-256-GCM under keys of this file alone, bound to the header and their number; the last one is marked.
 
 use super::function::slots_of;
 use super::protocol::{
-    Announced, Blocks, Evaluator, EvaluatorState, Garbler, GarblerState, Keep, Kept, OPENING_CHECKS,
-    Received, Terms, TokenHashes, Tokens, usage, zeros,
+    Announced, Blocks, Evaluator, EvaluatorState, Garbler, GarblerState, Keep, Kept, Received, Terms,
+    TokenHashes, Tokens, usage, zeros,
 };
 use super::recovery::{Trapdoor, point};
 use super::script::{Honest, Script};
@@ -40,7 +43,7 @@ use tacit_ot::{CotReceiver, CotSender};
 use zeroize::Zeroizing;
 
 /// Version of the file format.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 const MAGIC: [u8; 8] = *b"TACITST1";
 const BODY: usize = 192;
@@ -49,6 +52,7 @@ const HEADER: usize = BODY + 32;
 const LENGTH: usize = 20;
 const SALT: usize = 92;
 const CHECK: usize = 124;
+const PEER: usize = 156;
 const USED: usize = 13;
 const PURPOSE: Purpose = Purpose {
     sealing: "tacit 1 prepared state: sealing",
@@ -74,6 +78,11 @@ pub enum StateError {
         /// What differs.
         what: &'static str,
     },
+    /// The state was made with another peer.
+    #[error(
+        "the state was made with another peer, or with one that proved no key; call that peer, or make a new state with this one"
+    )]
+    OtherPeer,
 }
 
 impl From<FileError> for Error {
@@ -93,6 +102,8 @@ pub struct Header {
     pub copies: Copies,
     /// What both sides' states have in common and no other has.
     pub id: [u8; 32],
+    /// A hash of the key that the peer proved when the state was made; `None` where it proved none.
+    pub peer: Option<[u8; 32]>,
     job: [u8; 32],
     salt: [u8; 32],
 }
@@ -103,14 +114,15 @@ impl Header {
         self.id[..6].iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    fn new(role: Owner, job: &Job<'_>, terms: &Terms<'_>, prg: &mut Prg) -> Self {
-        let mut transcript = Transcript::new("tacit wmk17 state v1");
+    fn new(role: Owner, job: &Job<'_>, terms: &Terms<'_>, peer: Option<[u8; 32]>, prg: &mut Prg) -> Self {
+        let mut transcript = Transcript::new("tacit wmk17 state v2");
         transcript.append("oracle", terms.oracle.key());
         let mut header = Header {
             role,
             output_to: job.output_to,
             copies: job.copies,
             id: [0; 32],
+            peer,
             job: job.digest(),
             salt: [0; 32],
         };
@@ -129,13 +141,15 @@ impl Header {
             OutputTo::Evaluator => 1,
             OutputTo::Both => 2,
         };
+        out[15] = u8::from(self.copies.coded);
         out[16..18].copy_from_slice(&(self.copies.total as u16).to_le_bytes());
         out[18..20].copy_from_slice(&(self.copies.evaluated as u16).to_le_bytes());
         out[LENGTH..28].copy_from_slice(&length.to_le_bytes());
         out[28..60].copy_from_slice(&self.job);
         out[60..SALT].copy_from_slice(&self.id);
         out[SALT..CHECK].copy_from_slice(&self.salt);
-        out[CHECK..156].copy_from_slice(check);
+        out[CHECK..PEER].copy_from_slice(check);
+        out[PEER..PEER + 32].copy_from_slice(&self.peer.unwrap_or_default());
         out
     }
 
@@ -158,7 +172,7 @@ impl Header {
             return Err(StateError::Used.into());
         }
         let number = |at: usize| usize::from(u16::from_le_bytes(array(&body[at..at + 2])));
-        let copies = Copies { total: number(16), evaluated: number(18) };
+        let copies = Copies { total: number(16), evaluated: number(18), coded: body[15] == 1 };
         let role = [Owner::Garbler, Owner::Evaluator].get(usize::from(body[12])).copied();
         let output_to =
             [OutputTo::Garbler, OutputTo::Evaluator, OutputTo::Both].get(usize::from(body[14])).copied();
@@ -167,7 +181,9 @@ impl Header {
                 let (job, id, salt) =
                     (array(&body[28..60]), array(&body[60..SALT]), array(&body[SALT..CHECK]));
                 let length = u64::from_le_bytes(array(&body[LENGTH..28]));
-                Ok((Header { role, output_to, copies, id, job, salt }, length, array(&body[CHECK..156])))
+                let peer = Some(array(&body[PEER..PEER + 32])).filter(|peer| *peer != [0; 32]);
+                let header = Header { role, output_to, copies, id, peer, job, salt };
+                Ok((header, length, array(&body[CHECK..PEER])))
             }
             _ => Err(damaged("header")),
         }
@@ -252,6 +268,7 @@ impl<'o, W: Write + Seek> Saving<'o, W> {
 /// P2's state begins with the first step whose result is known: the file is made then.
 struct Evaluating<'a, 'o, W> {
     job: &'a Job<'a>,
+    peer: Option<[u8; 32]>,
     key: &'a FileKey,
     salt: Prg,
     out: Option<&'o mut W>,
@@ -261,7 +278,7 @@ struct Evaluating<'a, 'o, W> {
 impl<W: Write + Seek> Keep for Evaluating<'_, '_, W> {
     fn state(&mut self, terms: &Terms<'_>, state: &EvaluatorState, hashes: &TokenHashes) -> Result<()> {
         let Some(out) = self.out.take() else { return usage("one state a run") };
-        let header = Header::new(Owner::Evaluator, self.job, terms, &mut self.salt);
+        let header = Header::new(Owner::Evaluator, self.job, terms, self.peer, &mut self.salt);
         let saving = self.saving.insert(Saving::new(out, self.key, header)?);
         saving.bytes(terms.oracle.key())?;
         saving.blocks(&[state.labels, state.start, state.offset])?;
@@ -286,31 +303,34 @@ impl<W: Write + Seek> Keep for Evaluating<'_, '_, W> {
 
 impl<C: CotSender> Garbler<C> {
     /// Does all of `job` that does not hang on inputs, and writes P1's state, sealed with `key`, to `out`: an empty file that
-    /// the caller gives its name only after success.
+    /// the caller gives its name only after success. `peer` is a hash of the key that the peer proved, if it did.
     ///
     /// Errors: those of [`run`](Self::run), and [`StateError`] where the file cannot be written.
     pub fn prepare_state<W: Write + Seek>(
         &mut self,
         channel: &mut Channel,
         job: &Job<'_>,
+        peer: Option<[u8; 32]>,
         key: &FileKey,
         out: &mut W,
         prg: &mut Prg,
     ) -> Result<Header> {
-        self.scripted_state(channel, job, key, out, prg, &mut Honest)
+        self.scripted_state(channel, job, peer, key, out, prg, &mut Honest)
     }
 
+    #[expect(clippy::too_many_arguments, reason = "a run's, and a file's")]
     pub(super) fn scripted_state<W: Write + Seek, S: Script>(
         &mut self,
         channel: &mut Channel,
         job: &Job<'_>,
+        peer: Option<[u8; 32]>,
         key: &FileKey,
         out: &mut W,
         prg: &mut Prg,
         script: &mut S,
     ) -> Result<Header> {
         let (terms, state, tokens) = self.offline(channel, job, prg, script)?;
-        let mut saving = Saving::new(out, key, Header::new(Owner::Garbler, job, &terms, prg))?;
+        let mut saving = Saving::new(out, key, Header::new(Owner::Garbler, job, &terms, peer, prg))?;
         saving.garbler(&terms, &state, &tokens)?;
         saving.finish()
     }
@@ -322,23 +342,26 @@ impl<C: CotReceiver> Evaluator<C> {
         &mut self,
         channel: &mut Channel,
         job: &Job<'_>,
+        peer: Option<[u8; 32]>,
         key: &FileKey,
         out: &mut W,
         prg: &mut Prg,
     ) -> Result<Header> {
-        self.scripted_state(channel, job, key, out, prg, &mut Honest)
+        self.scripted_state(channel, job, peer, key, out, prg, &mut Honest)
     }
 
+    #[expect(clippy::too_many_arguments, reason = "a run's, and a file's")]
     pub(super) fn scripted_state<W: Write + Seek, S: Script>(
         &mut self,
         channel: &mut Channel,
         job: &Job<'_>,
+        peer: Option<[u8; 32]>,
         key: &FileKey,
         out: &mut W,
         prg: &mut Prg,
         script: &mut S,
     ) -> Result<Header> {
-        let mut keep = Evaluating { job, key, salt: prg.fork(), out: Some(out), saving: None };
+        let mut keep = Evaluating { job, peer, key, salt: prg.fork(), out: Some(out), saving: None };
         let received = self.offline(channel, job, prg, &mut keep, script)?;
         let Some(mut saving) = keep.saving else { return usage("a state that was begun") };
         saving.received(&received)?;
@@ -383,6 +406,13 @@ impl State {
         }
         let stream = SealedReader::new(file, keys, header.context(), HEADER as u64, expected);
         Ok(State { header, stream, used: false })
+    }
+
+    /// Refuses a session with another peer than the one that the state was made with; `peer` is a hash of the key that it proved, if it did.
+    ///
+    /// Errors: [`StateError::OtherPeer`]; the state stays as it was.
+    pub fn require_peer(&self, peer: Option<[u8; 32]>) -> Result<()> {
+        if self.header.peer == peer { Ok(()) } else { Err(StateError::OtherPeer.into()) }
     }
 
     /// What the state says about itself.
@@ -483,7 +513,7 @@ impl State {
         let (Some(h), Some(g1)) = (point(&self.array()?), point(&self.array()?)) else {
             return Err(damaged("group elements"));
         };
-        let (pads, rows) = (self.pairs(encoded)?, self.blocks(terms.committed() + OPENING_CHECKS)?);
+        let (pads, rows) = (self.pairs(encoded)?, self.blocks(terms.committed() + terms.opening_checks)?);
         let (tables, returned) = (self.pairs(terms.outputs)?, self.pairs(terms.outputs)?);
         let state = GarblerState { keys, seeds, h, g1, pads, rows, labels: first[0], start: first[1] };
         Ok((state, Tokens { delta: first[2], tables, returned }))
@@ -504,7 +534,7 @@ impl State {
             pads: self.blocks(encoded)?,
             choices: self.bits(encoded)?,
             offset: first[2],
-            rows: self.blocks(terms.committed() + OPENING_CHECKS)?,
+            rows: self.blocks(terms.committed() + terms.opening_checks)?,
             labels: first[0],
             start: first[1],
             failed: false,

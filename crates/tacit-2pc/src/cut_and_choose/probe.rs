@@ -87,6 +87,21 @@ impl ProbeMatrix {
         matrix
     }
 
+    /// No encoding at all, to see what it is there for.
+    #[cfg(test)]
+    pub(super) fn plain(inputs: usize) -> Self {
+        let chunk = Chunk { rows: vec![BitVec::zeros(0); inputs], width: 0, picks: Vec::new() };
+        ProbeMatrix { chunks: vec![Arc::new(chunk)], inputs, encoded: inputs }
+    }
+
+    /// The encoded bits whose sum is bit `input` of the first chunk, its own one first.
+    #[cfg(test)]
+    pub(super) fn support(&self, input: usize) -> Vec<usize> {
+        let chunk = &self.chunks[0];
+        let columns = (0..chunk.width).filter(|&c| chunk.rows[input].get(c));
+        std::iter::once(chunk.width + input).chain(columns).collect()
+    }
+
     /// Bits of the input.
     pub fn inputs(&self) -> usize {
         self.inputs

@@ -2,17 +2,18 @@
 
 use super::function::{Function, Walk, compute, pieces, slots_of};
 use super::probe::ProbeMatrix;
-use super::recovery::{Elements, Trapdoor, point, points_or_identity};
+use super::recovery::{Elements, Trapdoor, point, sanitize};
+use super::schedule::{Work, note};
 use super::script::{Honest, Script};
 use super::secrets::{Digest, Hidden, Messages, Oracle, Seeds, Start, differences, encryption};
-use super::transfer::{Decoder, Encoder};
+use super::transfer::{Decoder, Encoder, Hashes, by_copy, by_gate, column_length, split, tables_of};
 use super::{Copies, Job, PROTOCOL};
 use crate::circuit::Piece;
 use crate::garble::{Copy, Evaluate, Garble, HalfGatesEvaluator, HalfGatesGarbler, instance_start};
 use crate::semi_honest::{OutputTo, Owner};
 use crate::{Error, Result};
 use std::collections::VecDeque;
-use subtle::ConstantTimeEq;
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use tacit_crypto::group::{Encoding, POINT_BYTES, Points};
 use tacit_crypto::hash::Mitccrh;
 use tacit_crypto::transcript::Transcript;
@@ -28,13 +29,13 @@ pub(super) type Blocks = Zeroizing<Vec<Block>>;
 pub(super) const OPENING_CHECKS: usize = KAPPA;
 /// Input rows worked on at a time.
 const ROWS: usize = 128;
-/// Blocks of garbled tables in a piece, about.
-const PIECE_BLOCKS: usize = 1 << 14;
-/// AND gates in a piece of the coded transfer, whose copies are hashed each for itself: whole chunks of the hash, as many as run side by
-/// side.
-const CODED_PIECE: usize = 512;
-/// Blocks of garbled tables that P1 makes before it can send them: 512 KiB, which stay in cache, and while P2 opens three times as many.
-const AHEAD: usize = 1 << 15;
+/// AND gates in a piece, whose copies are hashed each for itself: whole chunks of the hash, as many as run side by side.
+const PIECE: usize = 512;
+/// Blocks of tables that P1 holds from when it has committed to them until it sends them: 1 MiB, which stays in cache. If there are more it
+/// garbles anew: pages of fresh memory cost more.
+const HELD: usize = 1 << 16;
+/// AND gates after which P1, garbling what it is going to commit to, lets P2 know that it is there.
+const BEAT: u64 = 1 << 22;
 /// Blocks of garbled tables that P1 sends before step 4 and P2 keeps: 8 MiB.
 const EARLY: usize = 1 << 19;
 /// What P1 says while P2's opening is on its way: a piece of tables follows, or step 4.
@@ -69,6 +70,8 @@ pub(super) struct Terms<'a> {
     peer: Vec<u32>,
     pub(super) outputs: usize,
     pub(super) matrix: ProbeMatrix,
+    /// [`OPENING_CHECKS`], but in a test of what they are worth.
+    pub(super) opening_checks: usize,
     pub(super) oracle: Oracle,
 }
 
@@ -81,8 +84,14 @@ enum Mode {
 
 impl<'a> Terms<'a> {
     /// Tells the peer what is to be computed; what it says itself is compared later.
-    fn announce(channel: &mut Channel, role: Owner, job: &Job<'a>, mode: Mode) -> Result<(Self, Announced)> {
-        let mut transcript = Transcript::new("tacit wmk17 v1");
+    fn announce<S: Script>(
+        channel: &mut Channel,
+        role: Owner,
+        job: &Job<'a>,
+        mode: Mode,
+        script: &mut S,
+    ) -> Result<(Self, Announced)> {
+        let mut transcript = Transcript::new("tacit wmk17 v2");
         transcript.append("session", &channel.session_id().0);
         transcript.append_u64("instance", channel.next_instance());
         let garbler = (channel.party() == Party::First) == (role == Owner::Garbler);
@@ -93,7 +102,9 @@ impl<'a> Terms<'a> {
         transcript.challenge_bytes("terms", &mut digest);
         transcript.challenge_bytes("oracle", &mut key);
         let what = "the function, its sizes, the owners of its inputs, who learns the outputs, or the copies";
-        Ok((Self::with_key(job, key), Announced::send(channel, role, digest, what)?))
+        let mut terms = Self::with_key(job, key);
+        script.terms(&mut terms.matrix, &mut terms.opening_checks);
+        Ok((terms, Announced::send(channel, role, digest, what)?))
     }
 
     /// The terms of a run whose hashes have this key.
@@ -106,6 +117,7 @@ impl<'a> Terms<'a> {
             copies: job.copies,
             outputs: function.shape().output_bits(),
             matrix: ProbeMatrix::new(peer.len()),
+            opening_checks: OPENING_CHECKS,
             own,
             peer,
             oracle: Oracle::new(key),
@@ -124,11 +136,6 @@ impl<'a> Terms<'a> {
     /// The kinds of table that translate outputs.
     pub(super) fn kinds(&self) -> &'static [Hidden] {
         if self.output_to.garbler() { &[Hidden::Tables, Hidden::Returned] } else { &[Hidden::Tables] }
-    }
-
-    /// AND gates of a piece.
-    fn piece(&self) -> usize {
-        if self.copies.coded() { CODED_PIECE } else { (PIECE_BLOCKS / 2 / self.copies.total).max(1) }
     }
 }
 
@@ -168,7 +175,7 @@ impl Announced {
 #[cfg(test)]
 pub(super) fn agree_only(channel: &mut Channel, garbler: bool, job: &Job<'_>) -> Result<()> {
     let role = if garbler { Owner::Garbler } else { Owner::Evaluator };
-    Terms::announce(channel, role, job, Mode::Single)?.1.confirm(channel)
+    Terms::announce(channel, role, job, Mode::Single, &mut Honest)?.1.confirm(channel)
 }
 
 /// The start points of some copies; one re-keying a garbled circuit.
@@ -346,7 +353,7 @@ impl<C: CotSender> Garbler<C> {
         prg: &mut Prg,
         script: &mut S,
     ) -> Result<Option<BitVec>> {
-        let (terms, announced) = Terms::announce(channel, Owner::Garbler, job, Mode::Single)?;
+        let (terms, announced) = Terms::announce(channel, Owner::Garbler, job, Mode::Single, script)?;
         let terms = &terms;
         let GarblerStart { state, asked, labels, mut circuits } =
             self.prepare(channel, terms, &announced, terms.matrix.encoded(), prg, script)?;
@@ -355,17 +362,16 @@ impl<C: CotSender> Garbler<C> {
         state.send_labels(channel, &asked, &labels, script)?;
         drop(labels);
         let tokens = Tokens::random(terms, prg, script);
-        state.send_token_hashes(channel, terms, &tokens)?;
-        // While P2 opens. It is not kept from that by tables if it is near.
-        circuits.make_ahead(channel, terms, 3 * AHEAD, script)?;
+        state.send_token_hashes(channel, terms, &tokens, script)?;
+        let tables = state.commit(channel, terms, &mut circuits, &tokens, script)?;
         circuits.send_early(channel, terms, script)?;
         let offset = state.recv_opening(channel, terms, masked.len())?;
         channel.send(&[COMMITMENTS])?;
         state.send_commitments(channel, terms, &masked, offset, script)?;
-        let z = circuits.send(channel, terms, script)?;
-        state.send_tables(channel, terms, &z, &tokens, script)?;
+        circuits.send(channel, terms, script)?;
+        send_tables(channel, tables)?;
         state.reveal(channel, terms, &tokens, script)?;
-        state.take_output(channel, terms, &masked, &tokens)
+        state.take_output(channel, terms, &masked, &tokens, script)
     }
 
     /// Everything that does not hang on inputs: what is left is one use of the state.
@@ -377,13 +383,14 @@ impl<C: CotSender> Garbler<C> {
         script: &mut S,
     ) -> Result<(Terms<'a>, GarblerState, Tokens)> {
         begin(&mut self.spent)?;
-        let (terms, announced) = Terms::announce(channel, Owner::Garbler, job, Mode::Offline)?;
-        let GarblerStart { state, circuits, .. } =
+        let (terms, announced) = Terms::announce(channel, Owner::Garbler, job, Mode::Offline, script)?;
+        let GarblerStart { state, mut circuits, .. } =
             self.prepare(channel, &terms, &announced, 0, prg, script)?;
         let tokens = Tokens::random(&terms, prg, script);
-        state.send_token_hashes(channel, &terms, &tokens)?;
-        let z = circuits.send(channel, &terms, script)?;
-        state.send_tables(channel, &terms, &z, &tokens, script)?;
+        state.send_token_hashes(channel, &terms, &tokens, script)?;
+        let tables = state.commit(channel, &terms, &mut circuits, &tokens, script)?;
+        circuits.send(channel, &terms, script)?;
+        send_tables(channel, tables)?;
         self.spent = false;
         Ok((terms, state, tokens))
     }
@@ -410,7 +417,7 @@ impl<C: CotSender> Garbler<C> {
         let seeds = Seeds::new(pairs.iter().map(|pair| pair[0]).collect());
         let labels = peer_labels(terms, &seeds);
         let mut circuits = Circuits::new(terms, &seeds, start, &labels, script);
-        circuits.make_ahead(channel, terms, AHEAD, script)?;
+        circuits.make_ahead(channel, terms, script)?;
         let cot = self.ot.ready(channel)?;
         announced.confirm(channel)?;
         let mut public = [[0u8; POINT_BYTES]; 2];
@@ -419,7 +426,7 @@ impl<C: CotSender> Garbler<C> {
         let (Some(h), Some(g1)) = (point(&public[0]), point(&public[1])) else {
             return cheated("h or g_1 is no group element");
         };
-        circuits.make_ahead(channel, terms, AHEAD, script)?;
+        circuits.make_ahead(channel, terms, script)?;
         let mut cots = zeros(SEEDS + total + terms.matrix.encoded());
         let mut passed = Recording::new(channel);
         channel.record(&mut passed, |channel| cot.extend(channel, &mut cots))?;
@@ -433,7 +440,7 @@ impl<C: CotSender> Garbler<C> {
         let (reversed, pads) = pads.split_at_mut(SEEDS);
         let made = reversed_seeds(terms, [salt, own_salt], &passed, &corrections);
         let mut reverse = KosReceiver::from_seeds(reversed, &made, prg)?.by_hash(channel);
-        let mut rows = zeros(terms.committed() + OPENING_CHECKS);
+        let mut rows = zeros(terms.committed() + terms.opening_checks);
         reverse.extend(channel, &mut rows)?;
         // Step 1: key_j for choice 1, an evaluation copy, and seed_j for choice 0.
         script.keys(&mut pairs);
@@ -521,7 +528,7 @@ impl GarblerState {
         let offset = self.recv_opening(channel, terms, masked.len())?;
         self.send_commitments(channel, terms, &masked, offset, script)?;
         self.reveal(channel, terms, tokens, script)?;
-        self.take_output(channel, terms, &masked, tokens)
+        self.take_output(channel, terms, &masked, tokens, script)
     }
 
     /// Step 2: transfers the labels of P2's encoded input, by the difference of its bits to the random choices.
@@ -645,40 +652,61 @@ impl GarblerState {
     }
 
     /// Step 5: {H(Δ_{i,b})}.
-    fn send_token_hashes(&self, channel: &mut Channel, terms: &Terms<'_>, tokens: &Tokens) -> Result<()> {
+    fn send_token_hashes<S: Script>(
+        &self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        tokens: &Tokens,
+        script: &mut S,
+    ) -> Result<()> {
         for &kind in terms.kinds() {
-            channel.send(terms.oracle.tokens(kind, tokens.of(kind)).as_flattened().as_flattened())?;
+            let mut hashes = terms.oracle.tokens(kind, 0, tokens.of(kind));
+            if matches!(kind, Hidden::Returned) {
+                script.returned_hashes(&mut hashes);
+            }
+            channel.send(hashes.as_flattened().as_flattened())?;
         }
         Ok(())
     }
 
-    /// Step 5: for each circuit, whose outputs' zero-labels are `z`, a commitment to T and its encrypted opening.
-    fn send_tables<S: Script>(
+    /// Step 5: commits to the garbled tables and the output tables of every copy, before any of them is sent. Returns the output tables as
+    /// they are going to be sent, encrypted, by kind.
+    ///
+    /// P2's work on tables takes P1's time, however it is arranged. Bound to all of them, P1 has nothing left to choose by what it sees.
+    fn commit<'f, S: Script>(
         &self,
         channel: &mut Channel,
-        terms: &Terms<'_>,
-        z: &[Block],
+        terms: &Terms<'f>,
+        circuits: &mut Circuits<'f>,
         tokens: &Tokens,
         script: &mut S,
-    ) -> Result<()> {
+    ) -> Result<Vec<Blocks>> {
+        let (mut hashes, z) = circuits.finish(channel, terms, self, script)?;
+        script.table_hashes(&mut hashes);
+        channel.send(hashes.as_flattened())?;
         let lanes = self.seeds.len();
         let deltas = self.seeds.deltas();
         let starts = starts(self.start, &self.all());
         let (mut column, mut table) = (zeros(terms.outputs), zeros(2 * terms.outputs));
+        let mut all = Vec::new();
         for &kind in terms.kinds() {
             let mut cipher = encryption(&self.keys, kind);
+            let mut columns = zeros(column_length(terms.outputs) * lanes);
             for j in 0..lanes {
                 (0..terms.outputs).for_each(|i| column[i] = z[i * lanes + j]);
                 output_table(starts[j], kind, deltas[j], &column, tokens.of(kind), &mut table);
-                script.output_table(j, &mut table);
+                script.output_table(j, kind, &mut table);
                 let mut commitment = terms.oracle.tables(kind, j, &table);
                 script.table_commitment(j, &mut commitment);
-                cipher.xor_one(j, &mut table);
                 channel.send(&commitment)?;
-                channel.send_blocks(&table)?;
+                cipher.xor_one(j, &mut table);
+                columns[column_length(terms.outputs) * j..][..2 * terms.outputs].copy_from_slice(&table);
             }
+            let mut rows = zeros(2 * terms.outputs * lanes);
+            by_gate(&columns, lanes, &mut rows);
+            all.push(rows);
         }
-        Ok(channel.flush()?)
+        Ok(all)
     }
 
     /// Step 7: on h_1, reveals Δ and the tokens, and offers every seed to one who knew Δ before.
@@ -708,19 +736,22 @@ impl GarblerState {
     }
 
     /// P1's outputs: P2 commits to their tokens, P1 reveals all tokens, P2 checks them and opens.
-    fn take_output(
+    fn take_output<S: Script>(
         &self,
         channel: &mut Channel,
         terms: &Terms<'_>,
         masked: &BitVec,
         tokens: &Tokens,
+        script: &mut S,
     ) -> Result<Option<BitVec>> {
         if !terms.output_to.garbler() {
             return Ok(None);
         }
         let mut commitment = [0u8; 32];
         channel.recv(&mut commitment)?;
-        channel.send_blocks(tokens.returned.as_flattened())?;
+        let mut revealed = tokens.returned.clone();
+        script.revealed_returned(&mut revealed);
+        channel.send_blocks(revealed.as_flattened())?;
         let mut verdict = [0u8; 1];
         channel.recv(&mut verdict)?;
         if verdict != [1] {
@@ -790,6 +821,14 @@ impl Garbling {
         Garbling { garbler, masks }
     }
 
+    /// Garbles a piece into `tables`.
+    fn garble(&mut self, piece: Piece<'_>, tables: &mut Vec<Block>) {
+        let gates = piece.ands * self.garbler.lanes();
+        note(Work::Garble, gates);
+        tables.resize(2 * gates, Block::ZERO);
+        self.garbler.garble(piece, tables);
+    }
+
     /// The zero-labels of the outputs, whose slots are given.
     fn outputs(&self, terms: &Terms<'_>, slots: &[u32]) -> Blocks {
         let lanes = self.garbler.lanes();
@@ -804,16 +843,28 @@ fn peer_labels(terms: &Terms<'_>, seeds: &Seeds) -> Blocks {
     labels
 }
 
-/// The garbled circuits on their way to P2.
+/// The garbled circuits on their way to P2: made and hashed first, then sent.
 struct Circuits<'f> {
     garbling: Garbling,
     walk: Box<dyn Walk + 'f>,
     encoder: Option<Encoder>,
-    /// Pieces that are made and not sent, and the blocks they take.
-    made: VecDeque<Vec<Block>>,
+    hashes: Hashes,
+    /// Of a copy, gates made, and those after which P2 was told.
+    gates: u64,
+    told: u64,
+    /// Pieces that are made and not sent, and the blocks they take; nothing once they are too many to be held.
+    made: Option<VecDeque<Vec<Block>>>,
     held: usize,
-    /// Room for a piece.
+    /// Room for a piece whose combinations are sent, and for a message.
     room: Vec<Block>,
+    spare: Vec<Block>,
+}
+
+/// Whether circuits are garbled for the first time, or once more to be sent.
+#[derive(Clone, Copy)]
+enum Pass {
+    Committing,
+    Again,
 }
 
 impl<'f> Circuits<'f> {
@@ -825,61 +876,132 @@ impl<'f> Circuits<'f> {
         peer: &[Block],
         script: &mut S,
     ) -> Self {
-        let (deltas, copies) = (seeds.deltas(), terms.copies);
-        let starts = starts(start, &(0..copies.total).collect::<Vec<_>>());
-        let hidden = |i, row: &mut [Block]| script.garbled_input(i, &deltas, row);
+        let copies = terms.copies;
         Circuits {
-            garbling: Garbling::new(terms, seeds, &starts, peer, hidden),
+            garbling: Self::garbling(terms, seeds, start, peer, script),
             walk: terms.function.walk(),
-            encoder: copies.coded().then(|| Encoder::new(&terms.oracle, copies.total, copies.evaluated)),
-            made: VecDeque::new(),
+            encoder: copies.coded().then(|| Encoder::new(copies.total, copies.evaluated)),
+            hashes: Hashes::of_circuits(&terms.oracle, 0..copies.total),
+            gates: 0,
+            told: 0,
+            made: Some(VecDeque::new()),
             held: 0,
             room: Vec::new(),
+            spare: Vec::new(),
         }
     }
 
-    /// Garbles the next piece into `message`: its tables, or their combinations. `false` after the last.
-    fn make<S: Script>(&mut self, terms: &Terms<'_>, message: &mut Vec<Block>, script: &mut S) -> bool {
-        let Some(piece) = self.walk.next_piece(terms.piece()) else { return false };
+    fn garbling<S: Script>(
+        terms: &Terms<'_>,
+        seeds: &Seeds,
+        start: Block,
+        peer: &[Block],
+        script: &mut S,
+    ) -> Garbling {
+        let deltas = seeds.deltas();
+        let starts = starts(start, &(0..seeds.len()).collect::<Vec<_>>());
+        Garbling::new(terms, seeds, &starts, peer, |i, row: &mut [Block]| {
+            script.garbled_input(i, &deltas, row);
+        })
+    }
+
+    /// Garbles the next piece into `message`: its tables, or their combinations, and hashes what is to be committed to. `false` after
+    /// the last.
+    fn make<S: Script>(
+        &mut self,
+        terms: &Terms<'_>,
+        message: &mut Vec<Block>,
+        pass: Pass,
+        script: &mut S,
+    ) -> bool {
+        let Some(piece) = self.walk.next_piece(PIECE) else { return false };
         let lanes = terms.copies.total;
-        message.resize(piece.ands * lanes * 2, Block::ZERO);
-        self.garbling.garbler.garble(piece, message);
-        script.tables(lanes, message);
-        if let Some(encoder) = &mut self.encoder {
-            let combinations = encoder.piece(message);
-            script.combination(combinations);
+        self.gates += piece.ands as u64;
+        let garbled = if self.encoder.is_some() { &mut self.room } else { &mut *message };
+        self.garbling.garble(piece, garbled);
+        script.tables(lanes, garbled);
+        let columns = match pass {
+            Pass::Committing => self.hashes.rows(garbled),
+            Pass::Again if self.encoder.is_none() => return true,
+            Pass::Again => self.hashes.arrange(garbled),
+        };
+        // What is going to be made again is combined then.
+        let dropped = matches!(pass, Pass::Committing) && self.made.is_none();
+        if let Some(encoder) = self.encoder.as_mut().filter(|_| !dropped) {
+            let combinations = encoder.piece(columns);
+            let length = combinations.len() / terms.copies.evaluated;
             message.clear();
-            message.extend_from_slice(combinations);
+            combinations.chunks_exact(length).for_each(|c| message.extend_from_slice(tables_of(c)));
+            script.combination(message);
         }
         true
     }
 
-    /// Makes pieces until something comes from P2, or about `most` blocks are held.
+    /// Makes the next piece of those to commit to, and keeps it if there is room. `false` after the last.
+    fn make_held<S: Script>(&mut self, terms: &Terms<'_>, script: &mut S) -> bool {
+        let mut message = std::mem::take(&mut self.spare);
+        if !self.make(terms, &mut message, Pass::Committing, script) {
+            return false;
+        }
+        match &mut self.made {
+            Some(made) if self.held + message.len() <= HELD => {
+                self.held += message.len();
+                made.push_back(message);
+            }
+            _ => (self.made, self.spare) = (None, message),
+        }
+        true
+    }
+
+    /// Makes pieces until something comes from P2.
     fn make_ahead<S: Script>(
         &mut self,
         channel: &mut Channel,
         terms: &Terms<'_>,
-        most: usize,
         script: &mut S,
     ) -> Result<()> {
-        while self.held < most && !channel.has_come(1)? {
-            let mut message = Vec::new();
-            if !self.make(terms, &mut message, script) {
-                break;
-            }
-            self.held += message.capacity();
-            self.made.push_back(message);
-        }
+        while !channel.has_come(1)? && self.make_held(terms, script) {}
         Ok(())
     }
 
-    /// The next piece's message, made before or now; `None` after the last.
+    /// Makes what is left, and goes back to the first piece. Returns the hashes of the copies' tables, and the zero-labels of the outputs.
+    fn finish<S: Script>(
+        &mut self,
+        channel: &mut Channel,
+        terms: &Terms<'f>,
+        state: &GarblerState,
+        script: &mut S,
+    ) -> Result<(Vec<Digest>, Blocks)> {
+        loop {
+            while self.told + BEAT <= self.gates {
+                self.told += BEAT;
+                channel.send(&[TABLES])?;
+                channel.flush()?;
+            }
+            if !self.make_held(terms, script) {
+                break;
+            }
+        }
+        let z = self.garbling.outputs(terms, self.walk.outputs());
+        if self.made.is_none() {
+            let peer = peer_labels(terms, &state.seeds);
+            self.garbling = Self::garbling(terms, &state.seeds, state.start, &peer, script);
+            self.walk = terms.function.walk();
+        }
+        Ok((self.hashes.finish(), z))
+    }
+
+    /// The next piece's message, held or made anew; `None` after the last.
     fn next<S: Script>(&mut self, terms: &Terms<'_>, script: &mut S) -> Option<Vec<Block>> {
-        let made = self.made.pop_front().inspect(|message| self.held -= message.capacity());
-        made.or_else(|| {
-            let mut message = std::mem::take(&mut self.room);
-            self.make(terms, &mut message, script).then_some(message)
-        })
+        let mut message = match &mut self.made {
+            Some(made) => made.pop_front()?,
+            None => {
+                let mut message = std::mem::take(&mut self.spare);
+                self.make(terms, &mut message, Pass::Again, script).then_some(message)?
+            }
+        };
+        script.sent(&mut message);
+        Some(message)
     }
 
     /// Step 5: sends tables until P2's opening is here, which they do not hang on.
@@ -900,23 +1022,26 @@ impl<'f> Circuits<'f> {
             sent += message.len();
             channel.send(&[TABLES])?;
             channel.send_blocks(&message)?;
-            self.room = message;
+            self.spare = message;
         }
     }
 
-    /// Step 5: sends what is left of the tables, and of the coded ones the hashes. Returns the zero-labels of the outputs.
-    fn send<S: Script>(mut self, channel: &mut Channel, terms: &Terms<'_>, script: &mut S) -> Result<Blocks> {
+    /// Step 5: sends what is left of the tables.
+    fn send<S: Script>(mut self, channel: &mut Channel, terms: &Terms<'_>, script: &mut S) -> Result<()> {
         while let Some(message) = self.next(terms, script) {
             channel.send_blocks(&message)?;
-            self.room = message;
+            self.spare = message;
         }
-        if let Some(encoder) = &self.encoder {
-            let mut hashes = encoder.finish();
-            script.table_hashes(&mut hashes);
-            channel.send(hashes.as_flattened())?;
-        }
-        Ok(self.garbling.outputs(terms, self.walk.outputs()))
+        Ok(())
     }
+}
+
+/// Step 5: the output tables, of every output all copies' together.
+fn send_tables(channel: &mut Channel, tables: Vec<Blocks>) -> Result<()> {
+    for rows in tables {
+        channel.send_blocks(&rows)?;
+    }
+    Ok(channel.flush()?)
 }
 
 /// The labels of the outputs, output by output, with their masks' labels added.
@@ -991,19 +1116,6 @@ pub(super) struct Received {
     pub(super) z: Blocks,
 }
 
-/// One evaluation copy's outputs: value and tokens, or nothing where a label is invalid.
-struct Decoded {
-    bits: Vec<Option<bool>>,
-    tokens: Blocks,
-    returned: Blocks,
-}
-
-impl Decoded {
-    fn valid(&self) -> bool {
-        self.bits.iter().all(Option::is_some)
-    }
-}
-
 impl<C: CotReceiver> Evaluator<C> {
     /// P2 over a receiver of correlated OT that is secure against malicious senders.
     pub fn new(cot: C) -> Self {
@@ -1053,35 +1165,36 @@ impl<C: CotReceiver> Evaluator<C> {
         prg: &mut Prg,
         script: &mut S,
     ) -> Result<Option<BitVec>> {
-        let (terms, announced) = Terms::announce(channel, Owner::Evaluator, job, Mode::Single)?;
+        let (terms, announced) = Terms::announce(channel, Owner::Evaluator, job, Mode::Single, script)?;
         let terms = &terms;
         let (mut state, encoded) = self.prepare(channel, terms, &announced, Some(input), prg, script)?;
         let r = state.receive_input(channel, terms, script)?;
         let expected = peer_labels(terms, &state.seeds);
         let mut evaluation = state.evaluation(terms);
         state.receive_labels(channel, terms, &encoded, &expected, &mut evaluation)?;
-        let mut circuits = state.circuits(terms, &expected);
+        let hashes = state.receive_token_hashes(channel, terms)?;
+        let (mut circuits, known) = state.circuits(channel, terms, &expected)?;
         drop(expected);
-        let mut received = state.receive_token_hashes(channel, terms)?;
         let early = circuits.receive_early(channel, terms, &state)?;
         state.check_commitments(channel, terms, &mut evaluation, &r)?;
         let mut walk = terms.function.walk();
         for tables in &early {
-            walk.next_piece(terms.piece()).into_iter().for_each(|piece| evaluation.piece(piece, tables));
+            walk.next_piece(PIECE).into_iter().for_each(|piece| evaluation.piece(piece, tables));
         }
         drop((walk, early));
         let mut tables = Vec::new();
         while let Some(piece) = circuits.receive(channel, terms, &state, &mut tables)? {
             evaluation.piece(piece, &tables);
         }
-        let outputs = circuits.finish(channel, terms, &mut state, &mut received)?;
-        let z = evaluation.outputs(terms, &outputs);
+        let (outputs, z) = circuits.finish(terms, &mut state, &known);
+        let labels = evaluation.outputs(terms, &outputs);
         drop(evaluation);
-        let mut decoding = state.decoding(terms, z);
-        received.commitments = state.receive_tables(channel, terms, |k, e, table| {
-            decoding.take(terms, &received.hashes, k, e, table);
+        let mut decoding = state.decoding(terms, labels);
+        state.receive_tables(channel, terms, &known, |k, first, columns| {
+            decoding.take(terms, &hashes, k, first, columns);
             Ok(())
         })?;
+        let received = Received { hashes, commitments: state.checked_only(known), z };
         state.finish(channel, terms, input, &r, received, decoding.decoded, prg, script)
     }
 
@@ -1096,23 +1209,23 @@ impl<C: CotReceiver> Evaluator<C> {
         script: &mut S,
     ) -> Result<Received> {
         begin(&mut self.spent)?;
-        let (terms, announced) = Terms::announce(channel, Owner::Evaluator, job, Mode::Offline)?;
+        let (terms, announced) = Terms::announce(channel, Owner::Evaluator, job, Mode::Offline, script)?;
         let (mut state, _) = self.prepare(channel, &terms, &announced, None, prg, script)?;
-        let mut circuits = state.circuits(&terms, &peer_labels(&terms, &state.seeds));
-        let mut received = state.receive_token_hashes(channel, &terms)?;
-        keep.state(&terms, &state, &received.hashes)?;
+        let hashes = state.receive_token_hashes(channel, &terms)?;
+        keep.state(&terms, &state, &hashes)?;
+        let (mut circuits, known) = state.circuits(channel, &terms, &peer_labels(&terms, &state.seeds))?;
         let mut tables = Vec::new();
         while circuits.receive(channel, &terms, &state, &mut tables)?.is_some() {
             keep.tables(&tables)?;
         }
-        circuits.finish(channel, &terms, &mut state, &mut received)?;
-        received.commitments = state.receive_tables(channel, &terms, |_, _, table| keep.tables(table))?;
+        let (_, z) = circuits.finish(&terms, &mut state, &known);
+        state.receive_tables(channel, &terms, &known, |_, _, columns| keep.tables(columns))?;
         // No input is known that an abort could tell of.
         if state.failed {
             return cheated(CAUGHT);
         }
         self.spent = false;
-        Ok(received)
+        Ok(Received { hashes, commitments: state.checked_only(known), z })
     }
 
     /// Everything before P1's input; the counterpart of the garbler's. Where P2's input is known, its choices go with the rest; its
@@ -1170,7 +1283,7 @@ impl<C: CotReceiver> Evaluator<C> {
         let made = reversed_seeds(terms, [salt, own_salt], &passed, &corrections);
         let mut reverse =
             KosSender::from_seeds(&choices(0, SEEDS), &pads[..SEEDS], &made, prg)?.by_hash(channel);
-        let mut rows = zeros(terms.committed() + OPENING_CHECKS);
+        let mut rows = zeros(terms.committed() + terms.opening_checks);
         reverse.extend(channel, &mut rows)?;
         let mut sealed = vec![[Block::ZERO; 2]; total];
         channel.recv_blocks(sealed.as_flattened_mut())?;
@@ -1199,6 +1312,7 @@ impl<C: CotReceiver> Evaluator<C> {
 impl Evaluation {
     fn piece(&mut self, piece: Piece<'_>, tables: &[Block]) {
         if let Some(evaluator) = &mut self.evaluator {
+            note(Work::Evaluate, piece.ands * evaluator.lanes());
             evaluator.evaluate(piece, tables);
         }
     }
@@ -1235,7 +1349,7 @@ impl EvaluatorState {
         self.check_commitments(channel, terms, &mut evaluation, &r)?;
         let active = self.evaluated.len();
         let mut tables = Vec::new();
-        let outputs = pieces(terms.function, terms.piece(), |piece| {
+        let outputs = pieces(terms.function, PIECE, |piece| {
             tables.resize(piece.ands * active * 2, Block::ZERO);
             kept.tables(&mut tables)?;
             evaluation.piece(piece, &tables);
@@ -1244,11 +1358,12 @@ impl EvaluatorState {
         let z = evaluation.outputs(terms, &outputs);
         drop(evaluation);
         let mut decoding = self.decoding(terms, z);
-        let mut table = zeros(2 * terms.outputs);
+        let mut columns = zeros(0);
         for k in 0..terms.kinds().len() {
-            for e in 0..active {
-                kept.tables(&mut table)?;
-                decoding.take(terms, &hashes, k, e, &table);
+            for first in (0..terms.outputs).step_by(ROWS) {
+                columns.resize(column_length(ROWS.min(terms.outputs - first)) * active, Block::ZERO);
+                kept.tables(&mut columns)?;
+                decoding.take(terms, &hashes, k, first, &columns);
             }
         }
         let received = kept.received(terms, hashes, self.checked.len())?;
@@ -1262,26 +1377,57 @@ impl EvaluatorState {
         Evaluation { evaluator, masks: zeros(0) }
     }
 
-    /// The circuits that are to come; of the check copies `peer` are the zero-labels of P2's encoded input.
-    fn circuits<'f>(&self, terms: &Terms<'f>, peer: &[Block]) -> Incoming<'f> {
-        let starts = starts(self.start, &self.checked);
-        let coded = terms.copies.coded();
-        Incoming {
-            checking: (!starts.is_empty())
-                .then(|| Garbling::new(terms, &self.seeds, &starts, peer, |_, _| ())),
-            walk: terms.function.walk(),
-            decoder: coded.then(|| Decoder::new(&terms.oracle, &self.evaluated, &self.checked)),
-            tables: Vec::new(),
-            garbled: Vec::new(),
-            wrong: Block::ZERO,
+    /// What P2 does while P1 makes its circuits, which it then commits to: garbles the check copies, of which `peer` are the zero-labels of
+    /// P2's encoded input, and hashes them. With the coded transfer they are garbled when the combinations come, which take them.
+    fn circuits<'f>(
+        &self,
+        channel: &mut Channel,
+        terms: &Terms<'f>,
+        peer: &[Block],
+    ) -> Result<(Incoming<'f>, Commitments)> {
+        let oracle = &terms.oracle;
+        let mut garbling =
+            Garbling::new(terms, &self.seeds, &starts(self.start, &self.checked), peer, |_, _| ());
+        let mut checked = Hashes::of_circuits(oracle, self.checked.iter().copied());
+        let (mut walk, mut garbled) = (terms.function.walk(), Vec::new());
+        let (mut gates, mut told) = (0, 0);
+        while let Some(piece) = walk.next_piece(PIECE) {
+            gates += piece.ands as u64;
+            if !terms.copies.coded() {
+                garbling.garble(piece, &mut garbled);
+                checked.rows(&garbled);
+            }
+            if told + BEAT <= gates {
+                told += BEAT;
+                channel.recv(&mut [0])?;
+            }
         }
+        let mut known = Commitments { circuits: vec![[0; 32]; terms.copies.total], tables: Vec::new() };
+        channel.recv(known.circuits.as_flattened_mut())?;
+        for _ in terms.kinds() {
+            let mut kind = vec![[0; 32]; terms.copies.total];
+            channel.recv(kind.as_flattened_mut())?;
+            known.tables.push(kind);
+        }
+        let copies = if terms.copies.coded() {
+            Arriving::Coded(garbling, Box::new(Decoder::new(oracle, &self.evaluated, &self.checked)))
+        } else {
+            let z = garbling.outputs(terms, walk.outputs());
+            let evaluated = Hashes::of_circuits(oracle, self.evaluated.iter().copied());
+            Arriving::Whole { evaluated, checked: checked.finish(), z }
+        };
+        let incoming = Incoming { copies, walk: terms.function.walk(), tables: Vec::new(), garbled };
+        Ok((incoming, known))
     }
 
     fn decoding(&self, terms: &Terms<'_>, z: Blocks) -> Decoding {
-        let (n, active) = (terms.outputs, self.evaluated.len());
-        let blank = || Decoded { bits: vec![None; n], tokens: zeros(n), returned: zeros(n) };
-        let decoded = (0..active).map(|_| blank()).collect();
-        Decoding { starts: starts(self.start, &self.evaluated), z, labels: zeros(n), decoded }
+        let decoded = Decoded::new(self.evaluated.len(), terms.outputs);
+        Decoding { starts: starts(self.start, &self.evaluated), z, labels: zeros(ROWS), decoded }
+    }
+
+    /// The check copies' commitments to T.
+    fn checked_only(&self, known: Commitments) -> Vec<Vec<Digest>> {
+        known.tables.iter().map(|kind| self.checked.iter().map(|&j| kind[j]).collect()).collect()
     }
 
     fn total(&self) -> usize {
@@ -1290,6 +1436,12 @@ impl EvaluatorState {
 
     fn check(&mut self, holds: bool) {
         self.failed |= !holds;
+    }
+
+    /// Checks that all digests are those they are compared with, all of them always.
+    fn check_digests<'d>(&mut self, pairs: impl Iterator<Item = (&'d Digest, &'d Digest)>) {
+        let wrong = pairs.fold(Block::ZERO, |wrong, (x, y)| wrong | differences(x, y));
+        self.check(wrong == Block::ZERO);
     }
 
     /// Step 2, with the check of step 9 (a).
@@ -1354,10 +1506,10 @@ impl EvaluatorState {
             cipher.xor(kept);
         }
         // Open.
-        let mut offset = self.offset;
-        script.opening(&mut offset);
+        let (mut offset, mut rows) = (self.offset, Zeroizing::new(self.rows[n..].to_vec()));
+        script.opening(&mut offset, &mut rows);
         channel.send_block(offset)?;
-        channel.send(&terms.oracle.opening(&self.rows[n..]))?;
+        channel.send(&terms.oracle.opening(&rows))?;
         channel.flush()?;
         Ok(r)
     }
@@ -1426,46 +1578,49 @@ impl EvaluatorState {
     }
 
     /// Step 5: {H(Δ_{i,b})}.
-    fn receive_token_hashes(&self, channel: &mut Channel, terms: &Terms<'_>) -> Result<Received> {
+    fn receive_token_hashes(&self, channel: &mut Channel, terms: &Terms<'_>) -> Result<TokenHashes> {
         let mut hashes = Vec::new();
         for _ in terms.kinds() {
             let mut kind = vec![[[0u8; 32]; 2]; terms.outputs];
             channel.recv(kind.as_flattened_mut().as_flattened_mut())?;
             hashes.push(kind);
         }
-        Ok(Received { hashes, commitments: Vec::new(), z: zeros(0) })
+        Ok(hashes)
     }
 
-    /// Step 6: opens T of the evaluation copies; `each` is given them with the number of the kind and of the copy. Returns
-    /// the check copies' commitments.
+    /// Step 6: opens T of the evaluation copies, so many outputs of all copies at a time; `each` is given them copy by copy, with the numbers
+    /// of the kind and of the first output.
+    ///
+    /// Nothing is done for one copy while another's table is still to come: P1 would see by P2's pace which copies are opened.
     fn receive_tables(
         &mut self,
         channel: &mut Channel,
         terms: &Terms<'_>,
+        known: &Commitments,
         mut each: impl FnMut(usize, usize, &[Block]) -> Result<()>,
-    ) -> Result<Vec<Vec<Digest>>> {
-        let mut all = Vec::new();
-        let mut table = zeros(2 * terms.outputs);
+    ) -> Result<()> {
+        let (total, active) = (self.total(), self.evaluated.len());
+        let (mut rows, mut opened, mut columns) = (zeros(0), zeros(0), zeros(0));
         for (k, &kind) in terms.kinds().iter().enumerate() {
             let mut cipher = encryption(&self.keys, kind);
-            let mut commitments = Vec::with_capacity(self.checked.len());
-            let mut e = 0;
-            for j in 0..self.total() {
-                let mut commitment = [0u8; 32];
-                channel.recv(&mut commitment)?;
-                channel.recv_blocks(&mut table)?;
-                if self.evaluated.get(e) != Some(&j) {
-                    commitments.push(commitment);
-                    continue;
+            let mut hashes = Hashes::new(self.evaluated.iter().map(|&j| terms.oracle.table_hasher(kind, j)));
+            for first in (0..terms.outputs).step_by(ROWS) {
+                let count = ROWS.min(terms.outputs - first);
+                rows.resize(2 * count * total, Block::ZERO);
+                opened.resize(2 * count * active, Block::ZERO);
+                channel.recv_blocks(&mut rows)?;
+                split(&rows, &self.evaluated, &self.checked, &mut opened);
+                by_copy(&opened, active, &mut columns);
+                for (e, table) in columns.chunks_exact_mut(column_length(count)).enumerate() {
+                    cipher.xor_one(e, &mut table[..2 * count]);
                 }
-                cipher.xor_one(e, &mut table);
-                self.check(terms.oracle.tables(kind, j, &table).ct_eq(&commitment).into());
-                each(k, e, &table)?;
-                e += 1;
+                hashes.columns(&columns);
+                each(k, first, &columns)?;
             }
-            all.push(commitments);
+            let found = hashes.finish();
+            self.check_digests(found.iter().zip(self.evaluated.clone().iter().map(|&j| &known.tables[k][j])));
         }
-        Ok(all)
+        Ok(())
     }
 
     /// The end of step 6, and steps 7 to 9.
@@ -1476,12 +1631,12 @@ impl EvaluatorState {
         input: &BitVec,
         r: &[Block],
         received: Received,
-        decoded: Vec<Decoded>,
+        decoded: Decoded,
         prg: &mut Prg,
         script: &mut S,
     ) -> Result<Option<BitVec>> {
-        let verdict = Verdict::of(&decoded, terms.outputs);
-        let (mut known, mut omega) = (verdict.omega.is_some(), verdict.omega.unwrap_or_default());
+        let verdict = decoded.verdict();
+        let (mut known, mut omega) = (verdict.known.into(), verdict.omega);
         script.omega(&mut known, &mut omega);
         // Step 7
         let h1 = self.trapdoor.blind(&terms.oracle, known, omega);
@@ -1491,16 +1646,13 @@ impl EvaluatorState {
         script.decrypted(&seeds);
         // Step 8, all of it always: the time of P2's answer, of its next row or of its leaving must not tell whether copies disagreed,
         // which may depend on y.
-        let recovered = self.recover(terms, r, seeds);
-        let x = recovered.as_ref().cloned().unwrap_or_else(|| BitVec::zeros(terms.committed()));
+        let (x, recovered) = self.recover(terms, r, seeds);
         let computed = self.compute(terms, &x, input);
-        let mut z = verdict.z.unwrap_or_else(|| BitVec::zeros(terms.outputs));
-        let mut sure = verdict.sure;
-        if verdict.omega.is_some() {
-            sure &= recovered.is_some();
-            z = computed;
+        let mut z = verdict.z;
+        for (z, computed) in z.iter_mut().zip(computed.iter()) {
+            z.conditional_assign(&u8::from(computed), verdict.known);
         }
-        self.check(sure);
+        self.check((verdict.sure & (recovered | !verdict.known)).into());
         if terms.output_to.garbler() {
             self.return_output(channel, terms, &received, &decoded, &z, prg, script)?;
         }
@@ -1508,7 +1660,7 @@ impl EvaluatorState {
         if self.failed {
             return cheated(CAUGHT);
         }
-        Ok(terms.output_to.evaluator().then_some(z))
+        Ok(terms.output_to.evaluator().then(|| bits(&z)))
     }
 
     /// Step 7 and the checks of step 9 (c) and (d); returns seed'_j of the evaluation copies.
@@ -1534,13 +1686,16 @@ impl EvaluatorState {
         self.check_tables(terms, Hidden::Tables, &tokens, &received.z, &received.commitments[0]);
         // Step 9 (d)
         let expected = elements.seal(&terms.oracle, &self.checked, &self.seeds, h1, delta);
-        for (k, &j) in self.checked.iter().enumerate() {
-            self.failed |= elements.c[k] != c[j] || expected[k] != sealed[j];
-        }
-        let (points, sound) = points_or_identity(self.evaluated.iter().map(|&j| c[j]).collect());
+        let copies = self.checked.clone();
+        self.check_digests(elements.c.iter().zip(copies.iter().map(|&j| &c[j])));
+        let wrong = expected.iter().zip(&copies).fold(Block::ZERO, |wrong, (e, &j)| wrong | (*e ^ sealed[j]));
+        self.check(wrong == Block::ZERO);
+        let sound = sanitize(&mut c);
+        let sound = self.evaluated.iter().fold(true, |all, &j| all & sound[j]);
         self.check(sound);
+        let c: Vec<Encoding> = self.evaluated.iter().map(|&j| c[j]).collect();
         let sealed: Vec<Block> = self.evaluated.iter().map(|&j| sealed[j]).collect();
-        Ok(Zeroizing::new(self.trapdoor.decrypt(&terms.oracle, &self.evaluated, &points, &sealed)))
+        Ok(Zeroizing::new(self.trapdoor.decrypt(&terms.oracle, &self.evaluated, &c, &sealed)))
     }
 
     fn check_tokens(
@@ -1550,7 +1705,8 @@ impl EvaluatorState {
         tokens: &[[Block; 2]],
         hashes: &[[Digest; 2]],
     ) {
-        self.failed |= terms.oracle.tokens(kind, tokens) != *hashes;
+        let found = terms.oracle.tokens(kind, 0, tokens);
+        self.check_digests(found.as_flattened().iter().zip(hashes.as_flattened()));
     }
 
     /// Step 9 (c): the check copies' commitments to T, from their labels and the tokens.
@@ -1565,42 +1721,44 @@ impl EvaluatorState {
         let (checks, deltas) = (self.checked.len(), self.seeds.deltas());
         let starts = starts(self.start, &self.checked);
         let (mut column, mut table) = (zeros(terms.outputs), zeros(2 * terms.outputs));
+        let mut found = Vec::with_capacity(checks);
         for c in 0..checks {
             (0..terms.outputs).for_each(|i| column[i] = z[i * checks + c]);
             output_table(starts[c], kind, deltas[c], &column, tokens, &mut table);
-            self.failed |= terms.oracle.tables(kind, self.checked[c], &table) != commitments[c];
+            found.push(terms.oracle.tables(kind, self.checked[c], &table));
         }
+        self.check_digests(found.iter().zip(commitments));
     }
 
-    /// Step 8: P1's committed bits, if the decrypted seeds explain R by exactly one input.
-    fn recover(&self, terms: &Terms<'_>, r: &[Block], seeds: Blocks) -> Option<BitVec> {
+    /// Step 8: P1's committed bits, and whether the decrypted seeds explain R by exactly one input. The same steps whatever they explain.
+    fn recover(&self, terms: &Terms<'_>, r: &[Block], seeds: Blocks) -> (BitVec, Choice) {
         let (n, active) = (terms.committed(), self.evaluated.len());
-        let mut found: Option<BitVec> = None;
-        let mut several = false;
         let mut prf = zeros(n * active);
         Seeds::new(seeds.to_vec()).masks().fill(&mut prf);
         let m = committing_labels(&Mitccrh::new(self.labels), 0, self.offset, &self.rows[..n]);
+        let (mut found, mut x) = (Zeroizing::new(vec![0u8; n]), Zeroizing::new(vec![0u8; n]));
+        let (mut any, mut several) = (Choice::from(0), Choice::from(0));
         for e in 0..active {
-            let mut x = BitVec::zeros(n);
-            let mut valid = subtle::Choice::from(1);
+            let (mut valid, mut other) = (Choice::from(1), 0);
             for i in 0..n {
                 let label = r[i * active + e] ^ prf[i * active + e];
                 let one = label.ct_eq(&m[i][1]);
                 valid &= one | label.ct_eq(&m[i][0]);
-                x.set(i, one.into());
+                x[i] = one.unwrap_u8();
+                other |= x[i] ^ found[i];
             }
-            if valid.into() {
-                several |= found.as_ref().is_some_and(|other| *other != x);
-                found = Some(x);
-            }
+            several |= valid & any & !other.ct_eq(&0);
+            found.iter_mut().zip(x.iter()).for_each(|(found, x)| found.conditional_assign(x, valid));
+            any |= valid;
         }
-        found.filter(|_| !several)
+        (bits(&found), any & !several)
     }
 
     /// f(x, y) in the clear, under the mask if P1 alone learns it.
     fn compute(&self, terms: &Terms<'_>, x: &BitVec, y: &BitVec) -> BitVec {
         let own = terms.own.iter().copied().zip(x.iter());
         let bits: Vec<(u32, bool)> = own.chain(terms.peer.iter().copied().zip(y.iter())).collect();
+        note(Work::Compute, bits.len());
         let mut z = compute(terms.function, &bits);
         for i in 0..terms.masks() {
             z.set(i, z.get(i) ^ x.get(terms.own.len() + i));
@@ -1614,24 +1772,19 @@ impl EvaluatorState {
         channel: &mut Channel,
         terms: &Terms<'_>,
         received: &Received,
-        decoded: &[Decoded],
-        z: &BitVec,
+        decoded: &Decoded,
+        z: &[u8],
         prg: &mut Prg,
         script: &mut S,
     ) -> Result<()> {
-        let n = terms.outputs;
         // The tokens of a copy that computed z; a good one is among the evaluation copies.
-        let mut returned = zeros(n);
-        let matching = |d: &&Decoded| d.bits.iter().zip(z.iter()).all(|(bit, z)| *bit == Some(z));
-        let found = decoded.iter().find(matching);
-        found.iter().for_each(|d| returned.copy_from_slice(&d.returned));
-        let sound = found.is_some();
-        self.check(sound);
+        let (mut returned, found) = decoded.tokens_of(z);
+        self.check(found.into());
         script.returned(&mut returned);
         let mut opening = Zeroizing::new([0u8; 32]);
         prg.fill_bytes(&mut opening[..]);
         channel.send(&terms.oracle.returned(&opening, &returned))?;
-        let mut tokens = vec![[Block::ZERO; 2]; n];
+        let mut tokens = vec![[Block::ZERO; 2]; terms.outputs];
         channel.recv_blocks(tokens.as_flattened_mut())?;
         self.check_tokens(terms, Hidden::Returned, &tokens, &received.hashes[1]);
         self.check_tables(terms, Hidden::Returned, &tokens, &received.z, &received.commitments[1]);
@@ -1644,14 +1797,28 @@ impl EvaluatorState {
     }
 }
 
-/// The garbled circuits as they come: check copies are garbled anew and compared.
+/// What P1 commits to before it sends tables, of all copies.
+pub(super) struct Commitments {
+    /// Hashes of the garbled tables.
+    circuits: Vec<Digest>,
+    /// Hashes of the output tables, by kind.
+    tables: Vec<Vec<Digest>>,
+}
+
+/// The garbled circuits as they come.
 struct Incoming<'f> {
-    checking: Option<Garbling>,
+    copies: Arriving,
     walk: Box<dyn Walk + 'f>,
-    decoder: Option<Decoder>,
     tables: Vec<Block>,
     garbled: Vec<Block>,
-    wrong: Block,
+}
+
+/// What becomes of the tables that come.
+enum Arriving {
+    /// The evaluation copies' are hashed. The check copies' hashes and zero-labels of the outputs are known.
+    Whole { evaluated: Hashes, checked: Vec<Digest>, z: Blocks },
+    /// The check copies are garbled, to solve for the others.
+    Coded(Garbling, Box<Decoder>),
 }
 
 impl Incoming<'_> {
@@ -1664,21 +1831,19 @@ impl Incoming<'_> {
         state: &EvaluatorState,
         kept: &mut Vec<Block>,
     ) -> Result<Option<Piece<'_>>> {
-        let Some(piece) = self.walk.next_piece(terms.piece()) else { return Ok(None) };
-        let (tables, garbled) = (&mut self.tables, &mut self.garbled);
+        let Some(piece) = self.walk.next_piece(PIECE) else { return Ok(None) };
+        let tables = &mut self.tables;
         tables.resize(piece.ands * terms.copies.tables() * 2, Block::ZERO);
         channel.recv_blocks(tables)?;
-        garbled.resize(piece.ands * state.checked.len() * 2, Block::ZERO);
         kept.resize(piece.ands * state.evaluated.len() * 2, Block::ZERO);
-        if let Some(checking) = &mut self.checking {
-            checking.garbler.garble(piece, garbled);
-        }
-        match &mut self.decoder {
-            Some(decoder) => decoder.piece(tables, garbled, kept),
-            None => {
-                let total = terms.copies.total;
-                self.wrong = self.wrong | difference(tables, total, &state.checked, garbled);
-                pick_pairs(tables, total, &state.evaluated, kept);
+        match &mut self.copies {
+            Arriving::Whole { evaluated, .. } => {
+                split(tables, &state.evaluated, &state.checked, kept);
+                evaluated.rows(kept);
+            }
+            Arriving::Coded(garbling, decoder) => {
+                garbling.garble(piece, &mut self.garbled);
+                decoder.piece(tables, &self.garbled, kept);
             }
         }
         Ok(Some(piece))
@@ -1708,28 +1873,26 @@ impl Incoming<'_> {
         }
     }
 
-    /// The end of step 5 for the circuits. Returns the outputs' slots.
+    /// The end of step 5 for the circuits: compares them with what was committed to. Returns the outputs' slots, and their zero-labels in
+    /// the check copies.
     fn finish(
         self,
-        channel: &mut Channel,
         terms: &Terms<'_>,
         state: &mut EvaluatorState,
-        received: &mut Received,
-    ) -> Result<Vec<u32>> {
-        state.check(self.wrong == Block::ZERO);
-        if let Some(decoder) = &self.decoder {
-            let mut hashes: Vec<Digest> = vec![[0; 32]; terms.copies.total];
-            channel.recv(hashes.as_flattened_mut())?;
-            let (evaluated, checked) = decoder.finish();
-            let known = state.evaluated.iter().zip(&evaluated).chain(state.checked.iter().zip(&checked));
-            let sound = known.fold(true, |sound, (&j, hash)| sound & (hashes[j] == *hash));
-            state.check(sound);
-        }
-        let outputs = self.walk.outputs();
-        if let Some(checking) = &self.checking {
-            received.z = checking.outputs(terms, outputs);
-        }
-        Ok(outputs.to_vec())
+        known: &Commitments,
+    ) -> (Vec<u32>, Blocks) {
+        let slots = self.walk.outputs().to_vec();
+        let (evaluated, checked, z) = match self.copies {
+            Arriving::Whole { evaluated, checked, z } => (evaluated.finish(), checked, z),
+            Arriving::Coded(garbling, decoder) => {
+                let (evaluated, checked) = decoder.finish();
+                (evaluated, checked, garbling.outputs(terms, &slots))
+            }
+        };
+        let copies: Vec<usize> = state.evaluated.iter().chain(&state.checked).copied().collect();
+        let found = evaluated.iter().chain(&checked);
+        state.check_digests(found.zip(copies.iter().map(|&j| &known.circuits[j])));
+        (slots, z)
     }
 }
 
@@ -1755,98 +1918,127 @@ struct Decoding {
     /// The labels, output by output.
     z: Blocks,
     labels: Blocks,
-    decoded: Vec<Decoded>,
+    decoded: Decoded,
 }
 
 impl Decoding {
-    /// Opens copy `e`'s outputs with its table of the kind numbered `k`.
-    fn take(&mut self, terms: &Terms<'_>, hashes: &TokenHashes, k: usize, e: usize, table: &[Block]) {
+    /// Opens outputs from `first` on with the tables of the kind numbered `k`, which stand copy by copy.
+    fn take(&mut self, terms: &Terms<'_>, hashes: &TokenHashes, k: usize, first: usize, columns: &[Block]) {
         let (kind, active) = (terms.kinds()[k], self.starts.len());
-        let labels = &mut self.labels;
-        (0..terms.outputs).for_each(|i| labels[i] = self.z[i * active + e]);
-        let colours = BitVec::from_lsbs(labels);
-        Mitccrh::new(self.starts[e]).hash_blocks(first_gid(kind), 1, labels);
-        for (i, (label, pair)) in labels.iter_mut().zip(table.as_chunks::<2>().0).enumerate() {
-            *label ^= pair[0] ^ ((pair[0] ^ pair[1]) & Block::mask(colours.get(i)));
-        }
-        let found = terms.oracle.tokens(kind, labels.as_chunks::<1>().0);
-        for (i, ([hash], known)) in found.iter().zip(&hashes[k]).enumerate() {
-            let [zero, one] = known.map(|known| bool::from(known.ct_eq(hash)));
-            self.decoded[e].take(kind, i, labels[i], (zero != one).then_some(one));
+        let count = tables_of(&columns[..columns.len() / active.max(1)]).len() / 2;
+        let labels = &mut self.labels[..count];
+        for (e, table) in columns.chunks_exact(column_length(count)).enumerate() {
+            (0..count).for_each(|i| labels[i] = self.z[(first + i) * active + e]);
+            let colours = BitVec::from_lsbs(labels);
+            note(Work::Hash, count);
+            Mitccrh::new(self.starts[e]).hash_blocks(first_gid(kind) + first as u64, 1, labels);
+            for (i, (label, pair)) in labels.iter_mut().zip(table.as_chunks::<2>().0).enumerate() {
+                *label ^= pair[0] ^ ((pair[0] ^ pair[1]) & Block::mask(colours.get(i)));
+            }
+            let found = terms.oracle.tokens(kind, first, labels.as_chunks::<1>().0);
+            for (i, ([hash], known)) in found.iter().zip(&hashes[k][first..]).enumerate() {
+                let [zero, one] = known.map(|known| known.ct_eq(hash));
+                let values = [zero & !one, one & !zero].map(|value| value.unwrap_u8());
+                self.decoded.take(kind, e, first + i, labels[i], values);
+            }
         }
     }
 }
 
+/// The evaluation copies' outputs. What they are may hang on y: everything here takes the same steps whatever they are.
+struct Decoded {
+    outputs: usize,
+    /// Of each copy's outputs, whether it is 0 and whether it is 1; neither, where a label is invalid.
+    values: Zeroizing<Vec<[u8; 2]>>,
+    tokens: Blocks,
+    returned: Blocks,
+}
+
 impl Decoded {
-    /// Records output `i`'s token of one kind; both kinds must tell the same value.
-    fn take(&mut self, kind: Hidden, i: usize, token: Block, bit: Option<bool>) {
+    fn new(copies: usize, outputs: usize) -> Self {
+        let n = copies * outputs;
+        Decoded { outputs, values: Zeroizing::new(vec![[0; 2]; n]), tokens: zeros(n), returned: zeros(n) }
+    }
+
+    /// Records copy `e`'s token of one kind for output `i`; both kinds must tell the same value.
+    fn take(&mut self, kind: Hidden, e: usize, i: usize, token: Block, values: [u8; 2]) {
+        let at = e * self.outputs + i;
         if matches!(kind, Hidden::Returned) {
-            self.returned[i] = token;
-            self.bits[i] = self.bits[i].filter(|_| bit == self.bits[i]);
+            self.returned[at] = token;
+            (0..2).for_each(|b| self.values[at][b] &= values[b]);
         } else {
-            self.tokens[i] = token;
-            self.bits[i] = bit;
+            self.tokens[at] = token;
+            self.values[at] = values;
         }
+    }
+
+    /// Step 6.
+    fn verdict(&self) -> Verdict {
+        let n = self.outputs;
+        note(Work::Move, self.values.len());
+        // Invalid circuits
+        let valid = |copy: &[[u8; 2]]| copy.iter().fold(1, |all, [zero, one]| all & (zero | one));
+        let copies = self.tokens.len().checked_div(n).unwrap_or(0);
+        let some = (0..copies).fold(0, |some, e| some | valid(&self.values[e * n..][..n]));
+        let mut sure = Choice::from(some | u8::from(n == 0));
+        let (mut known, mut omega, mut z) = (Choice::from(0), Block::ZERO, Zeroizing::new(vec![0; n]));
+        for i in 0..n {
+            let (mut tokens, mut has) = ([Block::ZERO; 2], [0; 2]);
+            for at in (i..self.values.len()).step_by(n) {
+                for b in 0..2 {
+                    tokens[b].conditional_assign(&self.tokens[at], Choice::from(self.values[at][b]));
+                    has[b] |= self.values[at][b];
+                }
+            }
+            // Inconsistent output labels
+            let (both, difference) = (Choice::from(has[0] & has[1]), tokens[0] ^ tokens[1]);
+            sure &= !(both & known & !difference.ct_eq(&omega));
+            omega.conditional_assign(&difference, both);
+            known |= both;
+            // Consistent output labels
+            z[i] = has[1];
+        }
+        Verdict { z, omega, known: known & Choice::from(some), sure }
+    }
+
+    /// The tokens of P1's outputs of a copy that computed `z`, and whether there is one.
+    fn tokens_of(&self, z: &[u8]) -> (Blocks, Choice) {
+        let n = self.outputs;
+        note(Work::Move, self.values.len());
+        let (mut returned, mut found) = (zeros(n), Choice::from(u8::from(n == 0)));
+        for (values, tokens) in self.values.chunks_exact(n.max(1)).zip(self.returned.chunks_exact(n.max(1))) {
+            let equal =
+                values.iter().zip(z).fold(1, |equal, ([zero, one], z)| equal & ((zero & !z) | (one & z)));
+            let matches = Choice::from(equal & 1);
+            returned.iter_mut().zip(tokens).for_each(|(out, token)| out.conditional_assign(token, matches));
+            found |= matches;
+        }
+        (returned, found)
     }
 }
 
 /// What step 6 concludes.
 struct Verdict {
     /// The outputs, where no two copies contradict each other.
-    z: Option<BitVec>,
-    /// Δ, where two copies do.
-    omega: Option<Block>,
+    z: Zeroizing<Vec<u8>>,
+    /// Δ, and whether two copies contradict each other and so tell it.
+    omega: Block,
+    known: Choice,
     /// Whether there is an output at all.
-    sure: bool,
+    sure: Choice,
 }
 
-impl Verdict {
-    fn of(decoded: &[Decoded], outputs: usize) -> Verdict {
-        // Invalid circuits
-        if !decoded.iter().any(Decoded::valid) {
-            return Verdict { z: None, omega: None, sure: false };
-        }
-        let mut z = BitVec::zeros(outputs);
-        let (mut omega, mut sure) = (None, true);
-        for i in 0..outputs {
-            let token = |bit| decoded.iter().find(|d| d.bits[i] == Some(bit)).map(|d| d.tokens[i]);
-            match (token(false), token(true)) {
-                // Inconsistent output labels
-                (Some(zero), Some(one)) => {
-                    sure &= omega.is_none_or(|omega| omega == zero ^ one);
-                    omega = Some(zero ^ one);
-                }
-                (_, one) => z.set(i, one.is_some()),
-            }
-        }
-        // Consistent output labels
-        Verdict { z: omega.is_none().then_some(z), omega, sure }
-    }
+/// Bits that stand in bytes of their own.
+fn bits(bytes: &[u8]) -> BitVec {
+    let mut out = BitVec::zeros(bytes.len());
+    bytes.iter().enumerate().for_each(|(i, byte)| out.set(i, *byte == 1));
+    out
 }
 
 /// Takes the lanes named by `lanes` out of rows of `total`.
 fn pick(rows: &[Block], total: usize, lanes: &[usize], out: &mut [Block]) {
+    note(Work::Move, out.len());
     for (row, out) in rows.chunks_exact(total).zip(out.chunks_exact_mut(lanes.len().max(1))) {
         out.iter_mut().zip(lanes).for_each(|(out, &j)| *out = row[j]);
     }
-}
-
-/// As [`pick`], for the two ciphertexts of gates.
-fn pick_pairs(tables: &[Block], total: usize, lanes: &[usize], out: &mut [Block]) {
-    let (tables, out) = (tables.as_chunks::<2>().0, out.as_chunks_mut::<2>().0);
-    for (row, out) in tables.chunks_exact(total).zip(out.chunks_exact_mut(lanes.len().max(1))) {
-        out.iter_mut().zip(lanes).for_each(|(out, &j)| *out = row[j]);
-    }
-}
-
-/// The OR of all differences between the tables of the lanes named and those garbled anew.
-fn difference(tables: &[Block], total: usize, lanes: &[usize], garbled: &[Block]) -> Block {
-    let (tables, garbled) = (tables.as_chunks::<2>().0, garbled.as_chunks::<2>().0);
-    let mut wrong = Block::ZERO;
-    for (row, garbled) in tables.chunks_exact(total).zip(garbled.chunks_exact(lanes.len().max(1))) {
-        for (mine, &j) in garbled.iter().zip(lanes) {
-            wrong = wrong | (mine[0] ^ row[j][0]) | (mine[1] ^ row[j][1]);
-        }
-    }
-    wrong
 }

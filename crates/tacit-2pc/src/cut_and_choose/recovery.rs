@@ -1,7 +1,8 @@
 //! Input recovery (step 7): who knows Δ decrypts every seed, who does not learns nothing.
 
+use super::schedule::{Work, note};
 use super::secrets::{Oracle, Seeds};
-use tacit_crypto::group::{Encoding, POINT_BYTES, Points, Scalars, Table};
+use tacit_crypto::group::{DecodeError, Encoding, POINT_BYTES, Points, Scalars, Table};
 use tacit_crypto::{BitVec, Block, Prg};
 use zeroize::Zeroizing;
 
@@ -34,19 +35,22 @@ impl Trapdoor {
 
     /// h_1 = h^r·Ω, Ω being the element of `omega` if it is `known`, else the identity; the same work for both.
     pub(super) fn blind(&self, oracle: &Oracle, known: bool, omega: Block) -> Points {
+        note(Work::Group, 3);
         let element = oracle.element(omega);
         let chosen = Points::select(&Points::identity(1), &element, &BitVec::from_bools(&[known]));
         self.h.mul_same(&self.r()).add(&chosen)
     }
 
-    /// seed'_j of every evaluation copy from C_j and Enc_{D_j}(seed_j).
+    /// seed'_j of every evaluation copy from C_j, [sanitized](sanitize), and Enc_{D_j}(seed_j).
     pub(super) fn decrypt(
         &self,
         oracle: &Oracle,
         copies: &[usize],
-        c: &Points,
+        c: &[Encoding],
         sealed: &[Block],
     ) -> Vec<Block> {
+        note(Work::Group, 2 * copies.len());
+        let c = Points::decode(c.as_flattened()).unwrap_or_else(|_| Points::identity(c.len()));
         let d = Zeroizing::new(c.mul_same(&self.r()).encode());
         copies.iter().zip(d.iter()).zip(sealed).map(|((&j, d), sealed)| *sealed ^ oracle.pad(j, d)).collect()
     }
@@ -62,6 +66,7 @@ pub(super) struct Elements {
 impl Elements {
     /// C_j = g^{s_j}·h^{t_j} and g_1^{s_j}.
     pub(super) fn new(seeds: &Seeds, h: &Points, g1: &Points) -> Self {
+        note(Work::Group, 3 * seeds.len());
         let (s, t) = seeds.scalars();
         let c = Points::mul_base(&s).add(&Table::new(h, t.len()).mul(&t));
         Elements { c: c.encode(), left: Table::new(g1, s.len()).mul(&s), t }
@@ -76,6 +81,7 @@ impl Elements {
         h1: &Points,
         delta: Block,
     ) -> Vec<Block> {
+        note(Work::Group, 2 * copies.len());
         let quotient = h1.sub(&oracle.element(delta));
         let d = self.left.add(&Table::new(&quotient, self.t.len()).mul(&self.t));
         let d = Zeroizing::new(d.encode());
@@ -88,17 +94,13 @@ pub(super) fn point(encoding: &Encoding) -> Option<Points> {
     Points::decode(encoding).ok()
 }
 
-/// Decodes points; encodings that are not canonical become the identity, and the flag tells.
-pub(super) fn points_or_identity(mut encodings: Vec<Encoding>) -> (Points, bool) {
-    let mut sound = true;
-    loop {
-        match Points::decode(encodings.as_flattened()) {
-            Ok(points) => return (points, sound),
-            Err(tacit_crypto::group::DecodeError::Invalid(i)) if i < encodings.len() => {
-                sound = false;
-                encodings[i] = [0; POINT_BYTES];
-            }
-            Err(_) => return (Points::identity(encodings.len()), false),
-        }
+/// Puts the identity in place of encodings that are not canonical; the flags tell which were. All copies' are looked at, also those of which
+/// no point is needed, so that what is done hangs on P1's message alone.
+pub(super) fn sanitize(encodings: &mut [Encoding]) -> Vec<bool> {
+    let mut sound = vec![true; encodings.len()];
+    while let Err(DecodeError::Invalid(i)) = Points::decode(encodings.as_flattened()) {
+        note(Work::Group, encodings.len());
+        (sound[i], encodings[i]) = (false, [0; POINT_BYTES]);
     }
+    sound
 }

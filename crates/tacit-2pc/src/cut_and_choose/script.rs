@@ -1,5 +1,7 @@
 //! Where a party may leave the protocol: the tests' cheaters implement this, everybody else is [`Honest`].
 
+use super::probe::ProbeMatrix;
+use super::secrets::Hidden;
 use tacit_crypto::group::Encoding;
 use tacit_crypto::{BitVec, Block};
 
@@ -21,25 +23,33 @@ pub(super) trait Script {
     fn tables(&mut self, _lanes: usize, _tables: &mut [Block]) {}
     /// Step 5: whether another piece of tables goes before P2's opening is taken.
     fn early(&mut self, _more: &mut bool) {}
-    /// Step 5, coded transfer: the combinations of a piece's tables, and the tables' hashes.
+    /// Step 5, coded transfer: the combinations of a piece's tables.
     fn combination(&mut self, _combinations: &mut [Block]) {}
-    /// See [`combination`](Script::combination).
+    /// Step 5: the commitments to the copies' garbled tables.
     fn table_hashes(&mut self, _hashes: &mut [[u8; 32]]) {}
+    /// Step 5: a piece of what travels of the tables, all of which are committed to.
+    fn sent(&mut self, _message: &mut [Block]) {}
     /// Step 5: copy `j`'s table T, before it is committed to.
-    fn output_table(&mut self, _j: usize, _table: &mut [Block]) {}
+    fn output_table(&mut self, _j: usize, _kind: Hidden, _table: &mut [Block]) {}
     /// Step 5: copy `j`'s commitment to T.
     fn table_commitment(&mut self, _j: usize, _commitment: &mut [u8; 32]) {}
     /// Step 5: the tokens Δ_{i,0} and Δ_{i,1}.
     fn tokens(&mut self, _tokens: &mut [[Block; 2]]) {}
+    /// Step 5: the hashes of the tokens of P1's outputs.
+    fn returned_hashes(&mut self, _hashes: &mut [[[u8; 32]; 2]]) {}
     /// Step 7: Δ and {Δ_{i,0}} as they are revealed.
     fn revealed(&mut self, _delta: &mut Block, _tokens: &mut [Block]) {}
     /// Step 7: C_j and Enc_{D_j}(seed_j).
     fn recovery(&mut self, _c: &mut [Encoding], _seeds: &mut [Block]) {}
+    /// After step 8: the tokens of P1's outputs as they are revealed.
+    fn revealed_returned(&mut self, _tokens: &mut [[Block; 2]]) {}
 
+    /// Before all: what both parties of a test change alike, to see what it is there for.
+    fn terms(&mut self, _matrix: &mut ProbeMatrix, _opening_checks: &mut usize) {}
     /// Step 1: P2's evaluation set.
     fn evaluated(&mut self, _set: &mut BitVec) {}
-    /// Step 3: the offset that P2 opens M with.
-    fn opening(&mut self, _offset: &mut Block) {}
+    /// Step 3: the offset that P2 opens M with, and the rows by which it proves it.
+    fn opening(&mut self, _offset: &mut Block, _rows: &mut [Block]) {}
     /// Step 7: whether P2 claims to know Δ, and as what.
     fn omega(&mut self, _known: &mut bool, _omega: &mut Block) {}
     /// Step 8: the seeds that P2 decrypts for its evaluation copies.

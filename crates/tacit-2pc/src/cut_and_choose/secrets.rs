@@ -1,5 +1,6 @@
 //! What follows from seeds and keys, and the hashes of a run.
 
+use super::schedule::{Work, note};
 use tacit_crypto::group::{Encoding, Points, Scalars};
 use tacit_crypto::hash::blake3_keyed;
 use tacit_crypto::{Block, Prg};
@@ -30,6 +31,7 @@ impl Streams {
 
     /// XORs the streams' next blocks into `rows`.
     pub(super) fn xor(&mut self, rows: &mut [Block]) {
+        note(Work::Cipher, rows.len());
         let lanes = self.prgs.len();
         let n = rows.len().checked_div(lanes).unwrap_or(0);
         if self.column.len() < n {
@@ -47,6 +49,7 @@ impl Streams {
 
     /// XORs stream `j`'s next blocks into `blocks`.
     pub(super) fn xor_one(&mut self, j: usize, blocks: &mut [Block]) {
+        note(Work::Cipher, blocks.len());
         self.prgs[j].xor_blocks(blocks);
     }
 }
@@ -210,6 +213,7 @@ impl Oracle {
     }
 
     fn hash(&self, tag: u8, copy: usize, index: usize, data: &[u8]) -> Digest {
+        note(Work::Hash, 1);
         let mut message = Zeroizing::new([0u8; 48]);
         let used = 16 + data.len();
         message[..8].copy_from_slice(&((index as u64) << 8 | u64::from(tag)).to_le_bytes());
@@ -230,17 +234,24 @@ impl Oracle {
     /// The hashes of the messages added since the last call, in place of those in `out`.
     pub(super) fn digests(&self, messages: &mut Messages, out: &mut Vec<Digest>) {
         let used = std::mem::take(&mut messages.used);
+        note(Work::Hash, used);
         out.resize(used, [0; 32]);
         blake3_keyed(&self.key, messages.length, &messages.blocks[..used], out);
     }
 
-    /// H(Δ_{i,b}) of step 5 for `N` tokens of each output; `kind` tells the tokens of recovery from those of P1's outputs.
-    pub(super) fn tokens<const N: usize>(&self, kind: Hidden, tokens: &[[Block; N]]) -> Vec<[Digest; N]> {
+    /// H(Δ_{i,b}) of step 5 for `N` tokens of each output from output `first` on; `kind` tells the tokens of recovery from those of
+    /// P1's outputs.
+    pub(super) fn tokens<const N: usize>(
+        &self,
+        kind: Hidden,
+        first: usize,
+        tokens: &[[Block; N]],
+    ) -> Vec<[Digest; N]> {
         const OUTPUTS: usize = 64;
         let (mut messages, mut part) = (Messages::new(OUTPUTS * N, 1), Vec::new());
         let mut out = Vec::with_capacity(tokens.len());
         for (c, chunk) in tokens.chunks(OUTPUTS).enumerate() {
-            for (i, token) in (c * OUTPUTS..).zip(chunk) {
+            for (i, token) in (first + c * OUTPUTS..).zip(chunk) {
                 token.iter().for_each(|&token| messages.add(2 + kind as u8, 0, i, [token]));
             }
             self.digests(&mut messages, &mut part);
@@ -249,21 +260,21 @@ impl Oracle {
         out
     }
 
-    /// Com({T}) of step 5.
-    pub(super) fn tables(&self, kind: Hidden, copy: usize, tables: &[Block]) -> Digest {
-        let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        hasher.update(&[16 + kind as u8]);
-        hasher.update(&(copy as u64).to_le_bytes());
-        hasher.update(Block::as_bytes(tables));
-        *hasher.finalize().as_bytes()
+    /// Com({T}) of step 5, as a running hash.
+    pub(super) fn table_hasher(&self, kind: Hidden, copy: usize) -> blake3::Hasher {
+        blake3::Hasher::new_keyed(&self.hash(16 + kind as u8, copy, 0, &[]))
     }
 
-    /// A running hash of one copy's garbled tables.
+    /// Com({T}) of step 5.
+    pub(super) fn tables(&self, kind: Hidden, copy: usize, tables: &[Block]) -> Digest {
+        note(Work::Hash, tables.len());
+        *self.table_hasher(kind, copy).update(Block::as_bytes(tables)).finalize().as_bytes()
+    }
+
+    /// A running hash of one copy's garbled tables. Its key is its own, so that tables begin with its input: then whole chunks lie side by
+    /// side.
     pub(super) fn circuit(&self, copy: usize) -> blake3::Hasher {
-        let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        hasher.update(&[24]);
-        hasher.update(&(copy as u64).to_le_bytes());
-        hasher
+        blake3::Hasher::new_keyed(&self.hash(24, copy, 0, &[]))
     }
 
     /// The key of Enc_{D_j} in step 7.
@@ -275,6 +286,7 @@ impl Oracle {
     /// The hash of the committing OT's proof that its opening is right.
     pub(super) fn opening(&self, rows: &[Block]) -> Digest {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
+        note(Work::Hash, rows.len());
         hasher.update(&[33]);
         hasher.update(Block::as_bytes(rows));
         *hasher.finalize().as_bytes()
@@ -283,6 +295,7 @@ impl Oracle {
     /// P2's commitment to the tokens that it returns.
     pub(super) fn returned(&self, opening: &Digest, tokens: &[Block]) -> Digest {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
+        note(Work::Hash, tokens.len());
         hasher.update(&[36]);
         hasher.update(opening);
         hasher.update(Block::as_bytes(tokens));
@@ -292,6 +305,7 @@ impl Oracle {
     /// Δ as a group element, with no known discrete logarithm.
     pub(super) fn element(&self, delta: Block) -> Points {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
+        note(Work::Group, 1);
         hasher.update(&[34]);
         hasher.update(&delta.to_bytes());
         let mut uniform = Zeroizing::new([0u8; 64]);

@@ -13,7 +13,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tacit::crypto::BitVec;
-use tacit::eval::{Job, Options, Rows, protocol_name};
+use tacit::eval::{Job, Options, Rows, memory, protocol_name};
 use tacit::net::Stats;
 use tacit::psi::csv::Delimiter;
 use tacit::two_pc::circuit::{bristol, named, value};
@@ -102,7 +102,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
     /// Copies that cut-and-choose garbles, and of them evaluates; auto measures the link. Both sides must say the same
-    #[arg(long, value_name = "COPIES", default_value = "auto", value_parser = ["auto", "40", "44/22", "47/16"], conflicts_with = "online")]
+    #[arg(long, value_name = "COPIES", default_value = "auto", value_parser = ["auto", "44", "44/22", "47/16"], conflicts_with = "online")]
     copies: String,
     /// The OT extension; both sides must say the same
     #[arg(long, value_name = "P", default_value = "auto", conflicts_with = "online")]
@@ -132,6 +132,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         return list(context);
     }
     let function = load(args.function.as_deref().unwrap_or_default())?;
+    check_memory(&args, &function, 1)?;
     let prepared = Prepared::from_function(&function)?;
     if args.pool_key.is_some() && args.offline.is_none() && args.online.is_none() {
         return Err(Error::Usage("--pool-key seals a file: add --offline FILE or --online FILE".into()));
@@ -164,6 +165,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         Some(table) => table.rows(),
         None => &[single(fields, args.input.as_deref())?][..],
     };
+    check_memory(&args, &function, rows.len())?;
     let mut output = args.output.as_deref().map(Output::create).transpose()?;
     if let (Some(table), Some(output)) = (&table, &mut output) {
         output.reserve(table.length(&function.outputs))?;
@@ -183,6 +185,16 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         output.commit()?;
     }
     report(&args, context, &function, &job, rows.len(), outputs.as_ref(), wall, &stats)
+}
+
+/// Refuses a function that needs more memory than there is, by the sizes that its file declares.
+fn check_memory(args: &Args, function: &named::Function, rows: usize) -> Result<()> {
+    let (circuit, threads) = (&function.circuit, args.peer.threads() as u64);
+    let bits = (circuit.shape().input_bits() + circuit.shape().output_bits()) as u64;
+    let side_by_side = threads * rows.min(semi_honest::ROWS_AT_ONCE) as u64;
+    let needed = memory(args.security.into(), circuit.stats().gates, bits, side_by_side);
+    let what = format!("evaluating {}", function.name);
+    crate::cmd::check_memory(&what, needed, "use a smaller circuit or fewer threads")
 }
 
 #[expect(clippy::too_many_arguments, reason = "what a report says")]

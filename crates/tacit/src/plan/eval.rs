@@ -110,12 +110,12 @@ const YAO_PEER_BIT_NS: f64 = 60.0;
 const YAO_OUTPUT_NS: f64 = 12.0;
 const YAO_TRIPS: f64 = 2.0;
 
-/// Of cut-and-choose: an execution, an AND gate in all copies, with whole tables and with coded ones; bits in 40 copies.
+/// Of cut-and-choose: an execution, an AND gate in all copies, with whole tables and with coded ones; bits in 44 copies.
 const RUN_NS: f64 = 3.4e6;
-const GATE_NS: [f64; 2] = [640.0, 1_400.0];
-const OWN_BIT_NS: f64 = 3_100.0;
-const PEER_BIT_NS: f64 = 4_200.0;
-const OUTPUT_NS: f64 = 4_100.0;
+const GATE_NS: [f64; 2] = [1_320.0, 1_700.0];
+const OWN_BIT_NS: f64 = 3_400.0;
+const PEER_BIT_NS: f64 = 4_600.0;
+const OUTPUT_NS: f64 = 4_500.0;
 const WMK17_TRIPS: f64 = 3.0;
 /// Tables that are sent while P2 opens the committing OT, at most.
 const EARLY: f64 = (8 << 20) as f64;
@@ -169,7 +169,6 @@ impl Cost {
         // The committing OT runs the other way, from random OTs of the first extension.
         let committing = kos::bytes_by_hash(own as usize + OPENING_CHECKS);
         let transfer = kos::bytes_by_hash(kos::SEEDS + (total + encoded) as usize);
-        let hashes = if copies.coded() { DIGEST * total } else { 0 };
         let garbler = terms
             + committing
             + BLOCK
@@ -179,7 +178,7 @@ impl Cost {
             + (2 * BLOCK + 2 * DIGEST) * total * own
             + kinds * (2 * DIGEST * outputs + total * (DIGEST + 2 * BLOCK * outputs))
             + 2 * BLOCK * sent * ands
-            + hashes
+            + DIGEST * total
             + BLOCK * (1 + outputs)
             + (POINT + BLOCK) * total;
         let evaluator = terms
@@ -326,9 +325,9 @@ mod tests {
         assert_eq!(sha.copies(&fast), Copies::STANDARD);
         let named = EvalRequest { copies: Some(Copies::CODED), ..sha };
         assert_eq!(pick(&named, 20_000.0, 0).copies, Some(Copies::CODED));
-        // Where inputs outweigh gates, fewer copies are fewer bytes.
+        // Where inputs outweigh gates, fewer copies are fewer bytes, and combinations never more than tables.
         let comparison = EvalRequest { ands: 100, inputs: [16_384; 2], outputs: 1, ..sha };
-        assert_eq!(pick(&comparison, 8.0, 80).copies, Some(Copies::STANDARD));
+        assert_eq!(pick(&comparison, 8.0, 80).copies, Some(Copies::CODED));
         let yao = pick(&request("sha256", OutputTo::Both, Security::SemiHonest), 20.0, 80);
         assert_eq!((yao.candidate.protocol, yao.copies), ("yao", None));
     }

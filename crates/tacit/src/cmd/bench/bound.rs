@@ -38,8 +38,8 @@ fn work(record: &Record) -> Vec<(Limit, f64)> {
         ("base-ot", "co15" | "csw20" | "mr19" | "mrr21" | "pvw08") => vec![(Limit::PointMultiply, 2.0)],
         // Four hashes an AND gate at the garbler, and two at the evaluator, under two keys.
         ("eval" | "stream", "yao") | ("garble" | "evaluate", _) => vec![(Limit::AesRekeyed, 2.0)],
-        // The same in every copy, of which there are 40 at least.
-        ("eval" | "stream", "wmk17") => vec![(Limit::AesRekeyed, 2.0 * 40.0)],
+        // The same in every copy, of which there are 44 at least.
+        ("eval" | "stream", "wmk17") => vec![(Limit::AesRekeyed, 2.0 * 44.0)],
         // A label written.
         ("probe", _) => vec![(Limit::Copy(512 << 10), 16.0)],
         // Both seeds of each column of the store's rows.

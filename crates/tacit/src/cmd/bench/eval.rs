@@ -7,7 +7,7 @@ use crate::cli::Context;
 use crate::cli::peer::Security as SecurityArg;
 use crate::cmd::eval::{OutputArg, load, output_to};
 use tacit::crypto::{BitVec, Prg};
-use tacit::eval::{Job, Options, protocol_name};
+use tacit::eval::{Job, Options, memory, protocol_name};
 use tacit::net::{Agreement, Channel};
 use tacit::plan::EvalRequest;
 use tacit::sealed::FileKey;
@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "evaluator")]
     output_to: OutputArg,
     /// Of wmk17, the copies garbled, and of them evaluated; auto takes those that are fastest over --link
-    #[arg(long, value_name = "COPIES", default_value = "auto", value_parser = ["auto", "40", "44/22", "47/16"])]
+    #[arg(long, value_name = "COPIES", default_value = "auto", value_parser = ["auto", "44", "44/22", "47/16"])]
     copies: String,
     /// Of wmk17, does ahead what needs no inputs and keeps it in a sealed file: `offline_ms`; the rest is `online_ms`
     #[arg(long)]
@@ -110,21 +110,6 @@ fn made_up(name: &str, [garbler, evaluator, outputs, ands]: [u32; 4]) -> Result<
         outputs: vec![Field::number("result", outputs)],
     })
 }
-
-/// What both parties hold for a circuit of so many gates, with so many bits of inputs and outputs, from the peaks of made-up circuits:
-/// the circuit and its plan, each row's labels, and of `wmk17` every copy's labels of inputs and outputs.
-fn memory(security: Security, gates: u64, bits: u64, rows: u64) -> u64 {
-    let each = match security {
-        Security::Malicious => BYTES_COPY * Copies::STANDARD.total() as u64,
-        Security::SemiHonest => BYTES_ROW * rows,
-    };
-    (24 << 20) + BYTES_GATE.saturating_mul(gates).saturating_add(each.saturating_mul(bits))
-}
-
-/// A gate; a bit of a row of yao's, and of a copy of wmk17's.
-const BYTES_GATE: u64 = 160;
-const BYTES_ROW: u64 = 280;
-const BYTES_COPY: u64 = 200;
 
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
@@ -273,7 +258,7 @@ impl Bench<'_> {
         self.each_run(channels, repeat, |channel, ready| {
             let mut file =
                 std::fs::File::create(&path).map_err(|e| Error::file(&path, "keeping the first half", e))?;
-            self.job.prepare(channel, &*base, &key, &mut file)?;
+            self.job.prepare(channel, &*base, None, &key, &mut file)?;
             ready();
             let state = State::open(&path, &key)?;
             self.job.finish(channel, state, &inputs[0])?;
