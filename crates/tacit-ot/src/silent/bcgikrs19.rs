@@ -24,6 +24,7 @@
 use super::code::{BlockAccumulate, LinearCode, QuasiCyclic};
 use super::ferret::Spent;
 use super::half_tree::HalfTrees;
+use super::seeds::Seeds;
 use super::source::{self, SourceReceiver, SourceSender};
 use super::spcot::{self, CheckMessage, SEGMENT, Shape, Trees, Weights};
 use super::tpprf::{self, Anchor, Challenge, Received};
@@ -221,6 +222,7 @@ impl Config {
 struct Core {
     config: Config,
     context: Transcript,
+    seeds: Seeds,
     run: u64,
     streams: u64,
     /// Results of a run of the short form at most: [`SHORT`].
@@ -272,7 +274,7 @@ impl Drop for Core {
 }
 
 impl Core {
-    /// Agrees on seed and parameters; `Error::Malformed` when the peer's parameters differ.
+    /// Agrees on parameters and commits to seeds; `Error::Malformed` when the peer's parameters differ.
     fn agree<S>(
         channel: &mut Channel,
         config: Config,
@@ -280,13 +282,13 @@ impl Core {
         prg: &mut Prg,
         sends: bool,
     ) -> Result<(Self, S)> {
-        let mut context = Transcript::new("tacit silent bcgikrs19 v4");
+        let mut context = Transcript::new("tacit silent bcgikrs19 v5");
         context.append("session", &channel.session_id().0);
         context.append("code", config.code.name().as_bytes());
         context.append_u64("malicious", (config.security == Security::Malicious) as u64);
-        let source = source::agree(channel, source, &mut context, prg, sends, NAME)?;
-        let spent = Spent::default();
-        Ok((Core { config, context, run: 0, streams: 0, short: SHORT, left: Vec::new(), spent }, source))
+        let (source, seeds) = source::agree(channel, source, &context, prg, sends, NAME)?;
+        let (left, spent) = (Vec::new(), Spent::default());
+        Ok((Core { config, context, seeds, run: 0, streams: 0, short: SHORT, left, spent }, source))
     }
 
     /// Another stream: its trees and codes have seeds of their own.
@@ -294,11 +296,12 @@ impl Core {
         self.streams += 1;
         let mut context = self.context.clone();
         context.append_u64("stream", self.streams);
-        let (config, short, spent) = (self.config, self.short, self.spent.clone());
-        Core { config, context, run: 0, streams: 0, short, left: Vec::new(), spent }
+        let Core { config, ref seeds, short, ref spent, .. } = *self;
+        let (seeds, spent) = (seeds.clone(), spent.clone());
+        Core { config, context, seeds, run: 0, streams: 0, short, left: Vec::new(), spent }
     }
 
-    /// The public parts of the next run, for a request that lacks `wanted`.
+    /// The public parts of the next run, for a request that lacks `wanted`; codes and hashes wait for [`join`](Self::join).
     fn begin(&mut self, wanted: usize) -> Run {
         self.run += 1;
         let (size, code) = (Self::run_size(wanted), self.config.code);
@@ -310,6 +313,12 @@ impl Core {
         context.append_u64("tiles", noise.shape.tiles as u64);
         context.append_u64("block", noise.block as u64);
         Run { code, noise, short, context }
+    }
+
+    /// Binds `run` to the joint seed, for which a stream's first run receives the peer's part. It must have
+    /// [opened](Seeds::open) its own.
+    fn join(&mut self, channel: &mut Channel, run: &mut Run) -> Result<()> {
+        self.seeds.join(channel, &mut run.context)
     }
 
     /// How many results the next run must give for a request that lacks `wanted`.
@@ -410,12 +419,20 @@ impl SilentSender {
 
     /// One run: section 4 with the setup of section 5.
     fn run(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<usize> {
-        let run = self.core.begin(n);
+        let run = self.begin(channel, n)?;
         let (code, noise) = match run.short {
             true => self.short(channel, &run, self.source.delta(), |_, _| ())?,
             false => self.long(channel, &run)?,
         };
         Ok(self.core.compress(&*code, noise, n, each))
+    }
+
+    /// The public parts of the next run, with seeds opened, if they have not been.
+    fn begin(&mut self, channel: &mut Channel, n: usize) -> Result<Run> {
+        let mut run = self.core.begin(n);
+        self.core.seeds.open(channel)?;
+        self.core.join(channel, &mut run)?;
+        Ok(run)
     }
 
     /// The base correlations of a run, those of its check last.
@@ -441,7 +458,7 @@ impl SilentSender {
         let weights = Weights::new(message.seed, run.noise.shape);
         let (noise, sum) = expand(&trees, &mut expander, &*code, run.noise, Some(&weights));
         let value = sum ^ message.sender_mask(delta, check);
-        channel.send(&spcot::check_digest(&self.core.context, self.core.run, value))?;
+        channel.send(&spcot::check_digest(&run.context, self.core.run, value))?;
         channel.flush()?;
         Ok((code, noise))
     }
@@ -513,14 +530,15 @@ impl SilentReceiver {
     }
 
     fn run(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<usize> {
-        let run = self.core.begin(n);
+        let mut run = self.core.begin(n);
+        self.core.seeds.open(channel)?;
         let mut cots =
             Zeroizing::new(vec![Block::ZERO; run.noise.shape.cots() + self.core.config.check_cots()]);
         self.source.extend(channel, &mut cots)?;
         let points = Zeroizing::new(run.noise.points(&mut self.prg));
         let (code, noise) = match run.short {
-            true => self.short(channel, &run, &cots, &points)?,
-            false => self.long(channel, &run, &cots, points.to_vec())?,
+            true => self.short(channel, &mut run, &cots, &points)?,
+            false => self.long(channel, &mut run, &cots, points.to_vec())?,
         };
         Ok(self.core.compress(&*code, noise, n, each))
     }
@@ -529,12 +547,13 @@ impl SilentReceiver {
     fn long(
         &mut self,
         channel: &mut Channel,
-        run: &Run,
+        run: &mut Run,
         cots: &[Block],
         points: Vec<u32>,
     ) -> Result<(Box<dyn LinearCode>, Buffer)> {
         let (level, check) = cots.split_at(run.noise.shape.cots());
         let mut trees = spcot::choose_points(channel, points, run.noise.shape, level)?;
+        self.core.join(channel, run)?;
         let (code, mut expander) = (run.code(), run.expander());
         trees.receive(channel, level)?;
         if self.core.config.security == Security::SemiHonest {
@@ -547,7 +566,7 @@ impl SilentReceiver {
         channel.flush()?;
         let (noise, sum) = expand(&trees, &mut expander, &*code, run.noise, Some(&weights));
         let value = sum ^ spcot::fold_powers(check);
-        let expected = spcot::check_digest(&self.core.context, self.core.run, value);
+        let expected = spcot::check_digest(&run.context, self.core.run, value);
         spcot::receive_digest(channel, NAME, &expected)?;
         Ok((code, noise))
     }
@@ -556,16 +575,17 @@ impl SilentReceiver {
     fn short(
         &mut self,
         channel: &mut Channel,
-        run: &Run,
+        run: &mut Run,
         cots: &[Block],
         points: &[u32],
     ) -> Result<(Box<dyn LinearCode>, Buffer)> {
-        let (setup, shape) = (run.setup(), run.noise.shape);
+        let shape = run.noise.shape;
         let mut bits = tpprf::choices(points, shape);
         bits.xor_assign(&BitVec::from_lsbs(&cots[..shape.cots()]));
         channel.send(bits.as_bytes())?;
         channel.flush()?;
-        let code = run.code();
+        self.core.join(channel, run)?;
+        let (setup, code) = (run.setup(), run.code());
         let mut pads = Zeroizing::new(vec![Block::ZERO; cots.len()]);
         run.hash().cot_to_rot_receiver(0, cots, &mut pads);
         let (level, last) = pads.split_at(shape.cots());
@@ -673,14 +693,14 @@ mod tests {
             self.0.shape()
         }
 
-        fn expand_tiles(
+        fn expand_part(
             &self,
             expander: &mut HalfTrees,
             first: usize,
             tiles: usize,
             each: &mut dyn FnMut(usize, &mut [Block]),
         ) {
-            self.0.expand_tiles(expander, first, tiles, &mut |tile, leaves| {
+            self.0.expand_part(expander, first, tiles, &mut |tile, leaves| {
                 (self.1)(tile, leaves);
                 each(tile, leaves);
             });
@@ -690,7 +710,7 @@ mod tests {
     impl Cheater<'_> {
         /// One long run, following the protocol but for that.
         fn run(&self, s: &mut SilentSender, ch: &mut Channel) -> Result<Vec<Block>> {
-            let run = s.core.begin(1);
+            let run = s.begin(ch, 1)?;
             let (layout, mut expander, code) = (run.noise, run.expander(), run.code());
             let shape = layout.shape;
             let mut cots = vec![Block::ZERO; shape.cots() + KAPPA];
@@ -715,7 +735,7 @@ mod tests {
             let trees = Claimed(trees, self.leaves);
             let (_, sum) = expand(&trees, &mut expander, &*code, layout, Some(&weights));
             let value = sum ^ opening.sender_mask(s.source.delta(), check);
-            let mut digest = spcot::check_digest(&s.core.context, s.core.run, value);
+            let mut digest = spcot::check_digest(&run.context, s.core.run, value);
             (self.digest)(&mut digest);
             ch.send(&digest)?;
             ch.flush()?;
@@ -790,7 +810,7 @@ mod tests {
         delta: Block,
         change: &dyn Fn(Part, &mut [u8]),
     ) -> Result<Vec<Block>> {
-        let (run, mut out) = (s.core.begin(1), Vec::new());
+        let (run, mut out) = (s.begin(ch, 1)?, Vec::new());
         let (code, noise) = s.short(ch, &run, s.source.delta() ^ delta, change)?;
         s.core.compress(&*code, noise, 9, &mut |rows| out.extend_from_slice(rows));
         s.core.left.clear();
@@ -916,6 +936,7 @@ mod tests {
                     let mut prg = Prg::from_seed(Block::new(2));
                     let mut r = SilentReceiver::setup(ch, &*base::default(), &mut prg, config).unwrap();
                     let run = r.core.begin(1);
+                    r.core.seeds.open(ch).unwrap();
                     let (n, (mut a, mut b)) =
                         (run.noise.shape.cots() + KAPPA, memory::pair_with(ch.session_id()));
                     CotReceiver::extend(&mut r.source, &mut b, &mut vec![Block::ZERO; n]).unwrap();

@@ -15,6 +15,7 @@
 //! again later instead of being stored, so that memory holds the LPN secret and one group of trees, whatever the number of outputs.
 
 use super::half_tree::{HalfTrees, TILES};
+use super::seeds::Pledge;
 use super::spcot::{self, ReceiverCheck, ReceiverTrees, SenderCheck, SenderTrees, Shape, Trees};
 use super::stock::Stock;
 use crate::{CotReceiver, CotSender, Error, Result, Security};
@@ -246,8 +247,9 @@ struct Ahead {
 }
 
 impl Rows {
-    /// Goes on to the next iteration, with what the last one kept.
-    fn advance(&mut self) {
+    /// Goes on to the next iteration, with what the last one kept and the matrix of `seed`.
+    fn advance(&mut self, seed: Block) {
+        self.code = LocalCode::new(seed, self.config.params.k);
         std::mem::swap(&mut self.current, &mut self.kept);
         self.next_group = 0;
         self.encoded = 0;
@@ -458,24 +460,16 @@ impl<'a> Sink<'a> {
 }
 
 impl<T: Trees> Core<T> {
-    fn new(config: Config, channel: &Channel, seeds: [Block; 2], reserve: Buffer) -> Self {
-        let mut context = Transcript::new("tacit ferret v3");
-        context.append("session", &channel.session_id().0);
-        context.append_blocks("seeds", &seeds);
-        context.append_u64("k", config.params.k as u64);
-        context.append_u64("t", config.params.t as u64);
-        context.append_u64("depth", config.params.depth as u64);
-        context.append_u64("lanes", config.lanes.count() as u64);
-        context.append_u64("malicious", (config.security == Security::Malicious) as u64);
-        let matrix = context.challenge_block("matrix");
-        let tree = context.challenge_block("tree");
+    /// `context` holds the joint seed. The first [`advance`](Self::advance) draws the round's matrix and hash keys.
+    fn new(config: Config, context: Transcript, reserve: Buffer) -> Self {
+        let unused = Block::ZERO;
         Core {
             config,
             context,
-            expander: HalfTrees::new(config.params.depth, tree),
+            expander: HalfTrees::new(config.params.depth, unused),
             rows: Rows {
                 config,
-                code: LocalCode::new(matrix, config.params.k),
+                code: LocalCode::new(unused, config.params.k),
                 current: Buffer::zeros(reserve.len()),
                 keep: reserve.len(),
                 kept: reserve,
@@ -495,13 +489,27 @@ impl<T: Trees> Core<T> {
     /// Takes what the last iteration kept: its secret for the code, the correlations for trees and for the check.
     fn begin(&mut self) -> (Cots, Cots) {
         self.advance();
+        self.renew_trees();
         let (trees, check) = self.rows.current[self.config.secret()..].split_at(self.config.shape().cots());
         (Zeroizing::new(trees.to_vec()), Zeroizing::new(check[..self.config.check_cots()].to_vec()))
     }
 
+    /// Goes on to the next iteration, which has a matrix of its own: those who share one share what it costs to solve a part of it.
     fn advance(&mut self) {
-        self.rows.advance();
         self.round += 1;
+        self.rows.advance(self.seed("matrix"));
+    }
+
+    /// The trees to come are hashed under keys of their own.
+    fn renew_trees(&mut self) {
+        self.expander.renew(self.seed("tree"));
+    }
+
+    /// A public seed of the round at work.
+    fn seed(&self, label: &str) -> Block {
+        let mut context = self.context.clone();
+        context.append_u64("round", self.round);
+        context.challenge_block(label)
     }
 
     /// The check of the round at work, for malicious security.
@@ -549,6 +557,7 @@ impl<T: Trees> Core<T> {
     /// Begins the first of `iterations` iterations made ahead.
     fn start_ahead(&mut self, iterations: usize) {
         self.advance();
+        self.renew_trees();
         self.rows.keep = if iterations == 1 { 0 } else { self.config.secret() };
         let left = self.config.total_ahead(iterations);
         self.ahead = Some(Ahead { iterations: iterations - 1, left });
@@ -589,6 +598,19 @@ impl<T: Trees> Core<T> {
 }
 
 type Cots = Zeroizing<Vec<Block>>;
+
+/// All that the parties must agree on, with the number of iterations made ahead, 0 where they are made on demand.
+fn context(config: Config, channel: &Channel, ahead: usize) -> Transcript {
+    let mut context = Transcript::new("tacit ferret v4");
+    context.append("session", &channel.session_id().0);
+    context.append_u64("k", config.params.k as u64);
+    context.append_u64("t", config.params.t as u64);
+    context.append_u64("depth", config.params.depth as u64);
+    context.append_u64("lanes", config.lanes.count() as u64);
+    context.append_u64("malicious", (config.security == Security::Malicious) as u64);
+    context.append_u64("ahead", ahead as u64);
+    context
+}
 
 /// Splits what a setup made for iterations ahead: the first secret, the correlations of all trees, those of the check.
 fn split_ahead(config: Config, shape: Shape, all: &[Block]) -> (Buffer, Zeroizing<Vec<Block>>, &[Block]) {
@@ -653,17 +675,12 @@ impl FerretSender {
     ) -> Result<Self> {
         config.validate()?;
         let delta = checked_delta(source)?;
+        let mut context = context(config, channel, 0);
+        let pledge = Pledge::send(channel, &context, &mut prg, true, NAME)?;
         let mut reserve = Buffer::zeros(config.reserve());
         source.extend(channel, &mut reserve)?;
-        let mine = prg.block();
-        channel.send_block(mine)?;
-        let theirs = channel.recv_block()?;
-        Ok(FerretSender {
-            core: Core::new(config, channel, [mine, theirs], reserve),
-            delta,
-            prg,
-            begun: None,
-        })
+        pledge.receive(channel)?.agree(channel, &mut context)?;
+        Ok(FerretSender { core: Core::new(config, context, reserve), delta, prg, begun: None })
     }
 
     /// Sets up and does all interaction of `iterations` iterations at once, four messages whatever their number, from
@@ -679,14 +696,13 @@ impl FerretSender {
         config.validate()?;
         let shape = config.shape_of(iterations)?;
         let delta = checked_delta(source)?;
+        let mut context = context(config, channel, iterations);
+        let pledge = Pledge::send(channel, &context, &mut prg, true, NAME)?;
         let mut all = Buffer::zeros(config.reserve_ahead(iterations));
         source.extend(channel, &mut all)?;
         let (secret, cots, check_cots) = split_ahead(config, shape, &all);
-        let mine = prg.block();
-        channel.send_block(mine)?;
-        let theirs = channel.recv_block()?;
-        let mut core = Core::new(config, channel, [mine, theirs], secret);
-        core.context.append_u64("ahead", iterations as u64);
+        pledge.receive(channel)?.agree(channel, &mut context)?;
+        let mut core = Core::new(config, context, secret);
         core.start_ahead(iterations);
         let mut check = core.check(|context, round| SenderCheck::new(context, round, shape));
         let expander = &mut core.expander;
@@ -758,12 +774,12 @@ impl FerretReceiver {
         source: &mut dyn CotReceiver,
     ) -> Result<Self> {
         config.validate()?;
+        let mut context = context(config, channel, 0);
+        let pledge = Pledge::send(channel, &context, &mut prg, false, NAME)?;
         let mut reserve = Buffer::zeros(config.reserve());
         source.extend(channel, &mut reserve)?;
-        let mine = prg.block();
-        channel.send_block(mine)?;
-        let theirs = channel.recv_block()?;
-        Ok(FerretReceiver { core: Core::new(config, channel, [theirs, mine], reserve), prg, begun: None })
+        pledge.receive(channel)?.agree(channel, &mut context)?;
+        Ok(FerretReceiver { core: Core::new(config, context, reserve), prg, begun: None })
     }
 
     /// Sets up and does all interaction of `iterations` iterations at once; see [`FerretSender::setup_ahead`].
@@ -776,15 +792,16 @@ impl FerretReceiver {
     ) -> Result<Self> {
         config.validate()?;
         let shape = config.shape_of(iterations)?;
+        let mut context = context(config, channel, iterations);
+        let pledge = Pledge::send(channel, &context, &mut prg, false, NAME)?;
         let mut all = Buffer::zeros(config.reserve_ahead(iterations));
         source.extend(channel, &mut all)?;
         let (secret, cots, check_cots) = split_ahead(config, shape, &all);
-        let mine = prg.block();
-        channel.send_block(mine)?;
+        let mut seeds = pledge.receive(channel)?;
+        seeds.open(channel)?;
         let mut trees = spcot::choose(channel, &mut prg, shape, &cots)?;
-        let theirs = channel.recv_block()?;
-        let mut core = Core::new(config, channel, [theirs, mine], secret);
-        core.context.append_u64("ahead", iterations as u64);
+        seeds.join(channel, &mut context)?;
+        let mut core = Core::new(config, context, secret);
         core.start_ahead(iterations);
         let mut check = core.check(|context, round| ReceiverCheck::new(context, round, shape, &mut prg));
         trees.receive_seed(channel, &cots)?;

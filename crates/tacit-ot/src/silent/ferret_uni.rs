@@ -20,6 +20,7 @@
 use super::cuckoo::{self, Buckets, HASHES};
 use super::ferret::{Lanes, Spent, checked_delta};
 use super::half_tree::{HalfTrees, Punctured};
+use super::seeds::Pledge;
 use super::spcot::{self, Parts, ReceiverCheck, SenderCheck, SenderTrees, Shape, Subtrees};
 use super::stock::Stock;
 use crate::{CotReceiver, CotSender, Error, Result, Security};
@@ -215,6 +216,26 @@ impl UniConfig {
     }
 }
 
+/// All that the parties must agree on.
+fn context(config: UniConfig, channel: &Channel) -> Transcript {
+    let p = config.params;
+    let mut context = Transcript::new("tacit ferret-uni v5");
+    context.append("session", &channel.session_id().0);
+    for (label, value) in [
+        ("k", p.k),
+        ("t", p.t),
+        ("m", p.m),
+        ("q", p.q),
+        ("depth", p.depth),
+        ("level", p.level),
+        ("lanes", p.lanes.count()),
+    ] {
+        context.append_u64(label, value as u64);
+    }
+    context.append_u64("malicious", (config.security == Security::Malicious) as u64);
+    context
+}
+
 /// What both parties do alike.
 struct Core<T> {
     config: UniConfig,
@@ -243,36 +264,16 @@ struct Core<T> {
 }
 
 impl<T: Parts> Core<T> {
-    fn new(config: UniConfig, channel: &Channel, seeds: [Block; 2], reserve: Buffer) -> Self {
-        let p = config.params;
-        let mut context = Transcript::new("tacit ferret-uni v4");
-        context.append("session", &channel.session_id().0);
-        context.append_blocks("seeds", &seeds);
-        let lanes = p.lanes.count();
-        for (label, value) in [
-            ("k", p.k),
-            ("t", p.t),
-            ("m", p.m),
-            ("q", p.q),
-            ("depth", p.depth),
-            ("level", p.level),
-            ("lanes", lanes),
-        ] {
-            context.append_u64(label, value as u64);
-        }
-        context.append_u64("malicious", (config.security == Security::Malicious) as u64);
-        let matrix = context.challenge_block("matrix");
-        let tree = context.challenge_block("tree");
-        let buckets = Buckets::new(context.challenge_block("buckets"), p.m, p.q, p.level);
+    /// `context` holds the joint seed. [`begin`](Self::begin) draws a round's matrix, buckets and hash keys.
+    fn new(config: UniConfig, context: Transcript, reserve: Buffer) -> Self {
+        let (p, unused) = (config.params, Block::ZERO);
         Core {
             config,
             context,
-            expander: HalfTrees::new(p.depth, tree),
-            code: LocalCode::new(matrix, p.k),
-            offsets: core::array::from_fn(|i| {
-                (0..p.q as u64).map(|b| lanes as u32 * buckets.offsets(b)[i] as u32).collect()
-            }),
-            buckets,
+            expander: HalfTrees::new(p.depth, unused),
+            code: LocalCode::new(unused, p.k),
+            buckets: Buckets::new(unused, p.m, p.q, p.level),
+            offsets: core::array::from_fn(|_| vec![0; p.q]),
             current: Buffer::zeros(reserve.len()),
             kept: reserve,
             trees: None,
@@ -285,10 +286,27 @@ impl<T: Parts> Core<T> {
         }
     }
 
+    /// Draws what is public and new in every round: the matrix, for those who share one share what it costs to solve a part of it; the
+    /// buckets; the trees' hash keys.
+    fn renew(&mut self) {
+        let p = self.config.params;
+        let mut context = self.context.clone();
+        context.append_u64("round", self.round);
+        self.code = LocalCode::new(context.challenge_block("matrix"), p.k);
+        self.expander.renew(context.challenge_block("tree"));
+        self.buckets = Buckets::new(context.challenge_block("buckets"), p.m, p.q, p.level);
+        let lanes = p.lanes.count() as u32;
+        for b in 0..p.q {
+            let of_b = self.buckets.offsets(b as u64);
+            self.offsets.iter_mut().zip(of_b).for_each(|(offsets, f)| offsets[b] = lanes * f as u32);
+        }
+    }
+
     /// Takes what the last iteration kept: the correlations for trees and for the check.
     fn begin(&mut self) -> (Zeroizing<Vec<Block>>, Zeroizing<Vec<Block>>) {
         std::mem::swap(&mut self.current, &mut self.kept);
         self.round += 1;
+        self.renew();
         self.encoded = 0;
         let reserve = &self.current[self.config.params.secret()..self.config.reserve()];
         let (trees, check) = reserve.split_at(self.config.shape().cots());
@@ -468,12 +486,12 @@ impl FerretUniSender {
     ) -> Result<Self> {
         config.validate()?;
         let delta = checked_delta(source)?;
+        let mut context = context(config, channel);
+        let pledge = Pledge::send(channel, &context, &mut prg, true, NAME)?;
         let mut reserve = Buffer::zeros(config.kept());
         source.extend(channel, &mut reserve[..config.reserve()])?;
-        let mine = prg.block();
-        channel.send_block(mine)?;
-        let theirs = channel.recv_block()?;
-        Ok(FerretUniSender { core: Core::new(config, channel, [mine, theirs], reserve), delta, prg })
+        pledge.receive(channel)?.agree(channel, &mut context)?;
+        Ok(FerretUniSender { core: Core::new(config, context, reserve), delta, prg })
     }
 
     /// Ties this stream to `other`: when one fails, both are spent.
@@ -508,12 +526,12 @@ impl FerretUniReceiver {
         source: &mut dyn CotReceiver,
     ) -> Result<Self> {
         config.validate()?;
+        let mut context = context(config, channel);
+        let pledge = Pledge::send(channel, &context, &mut prg, false, NAME)?;
         let mut reserve = Buffer::zeros(config.kept());
         source.extend(channel, &mut reserve[..config.reserve()])?;
-        let mine = prg.block();
-        channel.send_block(mine)?;
-        let theirs = channel.recv_block()?;
-        Ok(FerretUniReceiver { core: Core::new(config, channel, [theirs, mine], reserve), prg })
+        pledge.receive(channel)?.agree(channel, &mut context)?;
+        Ok(FerretUniReceiver { core: Core::new(config, context, reserve), prg })
     }
 
     /// Ties this stream to `other`: when one fails, both are spent.

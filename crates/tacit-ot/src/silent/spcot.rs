@@ -82,17 +82,32 @@ pub(crate) type Each<'a> = &'a mut dyn FnMut(usize, &mut [Block]);
 pub(crate) trait Trees {
     /// The batch's shape.
     fn shape(&self) -> Shape;
-    /// Expands `tiles` tiles, at most eight, from tile `first` on; `each` gets a tile's index in the batch and its leaves.
-    fn expand_tiles(
+    /// Expands `tiles` tiles from tile `first` on, all of one group; `each` gets a tile's index in the batch and its leaves.
+    fn expand_part(
         &self,
         expander: &mut HalfTrees,
         first: usize,
         tiles: usize,
         each: &mut dyn FnMut(usize, &mut [Block]),
     );
+    /// [`expand_part`](Self::expand_part) of tiles that may be those of two groups.
+    fn expand_tiles(
+        &self,
+        expander: &mut HalfTrees,
+        first: usize,
+        tiles: usize,
+        each: &mut dyn FnMut(usize, &mut [Block]),
+    ) {
+        let (mut from, end) = (first, first + tiles);
+        while from < end {
+            let to = end.min((from / TILES + 1) * TILES);
+            self.expand_part(expander, from, to - from, each);
+            from = to;
+        }
+    }
     /// Expands one group of up to eight tiles.
     fn expand(&self, expander: &mut HalfTrees, group: usize, each: &mut dyn FnMut(usize, &mut [Block])) {
-        self.expand_tiles(expander, group * TILES, self.shape().tiles_in(group), each);
+        self.expand_part(expander, group * TILES, self.shape().tiles_in(group), each);
     }
 }
 
@@ -142,7 +157,7 @@ impl<T: Parts> Subtrees<T> {
             let (punctured, tiles) = (trees.punctured(group), shape.tiles_in(group));
             for (side, roots) in trees.tops(group).iter().enumerate() {
                 let top = Node { level: 1, index: side };
-                expander.expand_below(top, level, roots, punctured, tiles, |t, lines| {
+                expander.expand_below(group, top, level, roots, punctured, tiles, |t, lines| {
                     for (i, line) in lines.chunks_exact(LANES).enumerate() {
                         let tree = ((side + 2 * i) * shape.groups() + group) * TREES + t * LANES;
                         nodes[tree..][..LANES].copy_from_slice(line);
@@ -165,7 +180,7 @@ impl<T: Parts> Subtrees<T> {
         for (group, roots) in nodes[..groups].iter().enumerate() {
             let (node, tiles) = (Node { level: self.level, index }, self.shape.tiles_in(group));
             let punctured = self.trees.punctured(group);
-            expander.expand_below(node, self.shape.depth, roots, punctured, tiles, |t, leaves| {
+            expander.expand_below(group, node, self.shape.depth, roots, punctured, tiles, |t, leaves| {
                 each(group * TILES + t, leaves)
             });
         }
@@ -195,7 +210,7 @@ impl Trees for SenderTrees {
         self.shape
     }
 
-    fn expand_tiles(
+    fn expand_part(
         &self,
         expander: &mut HalfTrees,
         first: usize,
@@ -205,7 +220,7 @@ impl Trees for SenderTrees {
         let mut sums = vec![[Block::ZERO; TREES]; self.shape.depth];
         let roots = self.roots(first, tiles);
         let each = Some(|t, leaves: &mut [Block]| each(first + t, leaves));
-        expander.expand(self.delta, &roots, tiles, &mut sums, None, each);
+        expander.expand(first / TILES, self.delta, &roots, tiles, &mut sums, None, each);
         sums.zeroize();
     }
 }
@@ -224,7 +239,7 @@ impl Trees for ReceiverTrees {
         self.shape
     }
 
-    fn expand_tiles(
+    fn expand_part(
         &self,
         expander: &mut HalfTrees,
         first: usize,
@@ -277,7 +292,7 @@ pub(crate) fn send_each(
         let roots = trees.roots(first, tiles);
         let moments = check.as_mut().map(|check| check.of_group.as_mut_slice());
         let each = each.as_mut().map(|each| |t, leaves: &mut [Block]| each(first + t, leaves));
-        expander.expand(delta, &roots, tiles, &mut sums, moments, each);
+        expander.expand(group, delta, &roots, tiles, &mut sums, moments, each);
         if let Some(check) = &mut check {
             check.take(tiles);
         }
@@ -346,7 +361,7 @@ pub(crate) fn choose_points(
 }
 
 impl ReceiverTrees {
-    /// Expands `tiles` tiles from tile `first` on, as [`Trees::expand_tiles`], and returns what it takes to expand parts
+    /// Expands `tiles` tiles from tile `first` on, as [`Trees::expand_part`], and returns what it takes to expand parts
     /// of them.
     fn run(
         &self,
@@ -365,11 +380,12 @@ impl ReceiverTrees {
             siblings[i % depth][i / depth * LANES..][..LANES].copy_from_slice(line);
         }
         let each = each.map(|each| move |t, leaves: &mut [Block]| each(first + t, leaves));
+        let group = first / TILES;
         let leaf = match check {
-            None => expander.expand_punctured(&alpha, &mut siblings, tiles, None, each),
+            None => expander.expand_punctured(group, &alpha, &mut siblings, tiles, None, each),
             Some(check) => {
                 let moments = Some(&mut check.of_group);
-                let leaf = expander.expand_punctured(&alpha, &mut siblings, tiles, moments, each);
+                let leaf = expander.expand_punctured(group, &alpha, &mut siblings, tiles, moments, each);
                 check.take(tiles, &alpha);
                 leaf
             }
@@ -721,7 +737,7 @@ pub(crate) mod cheat {
                 let (first, tiles) = (group * TILES, shape.tiles_in(group));
                 let roots = self.trees.roots(first, tiles);
                 let moments = Some(check.of_group.as_mut_slice());
-                expander.expand(self.trees.delta, &roots, tiles, &mut sums, moments, None::<Each<'_>>);
+                expander.expand(group, self.trees.delta, &roots, tiles, &mut sums, moments, None::<Each<'_>>);
                 check.take(tiles);
             }
             claim(&mut check.moments);
