@@ -13,8 +13,8 @@ pub const CACHE: usize = 1 << 20;
 
 /// Reserves up to this come straight from KOS: a smaller Ferret would cost as much.
 const DIRECT: usize = 160_000;
-/// Reserves above this are worth four lanes of the small set.
-const WIDE: usize = 600_000;
+/// Reserves above this, that of set A by one lane, are worth four lanes of the small set.
+const WIDE: usize = 1_100_000;
 
 /// ns a correlation by the LPN table's size over the cache, measured: one lane and four.
 const ONE_LANE: [(f64, f64); 5] = [(0.25, 13.0), (0.5, 12.3), (1.0, 13.4), (2.0, 14.2), (8.0, 15.5)];

@@ -18,7 +18,7 @@
 //! of samples raised to a multiple of m; positions that find no place are drawn anew (probability at most 2^-40).
 
 use super::cuckoo::{self, Buckets, HASHES};
-use super::ferret::{Lanes, Spent, checked_delta};
+use super::ferret::{LEAST_SECURITY_BITS, Lanes, Spent, checked_delta};
 use super::half_tree::{HalfTrees, Punctured};
 use super::seeds::Pledge;
 use super::spcot::{self, Parts, ReceiverCheck, SenderCheck, SenderTrees, Shape, Subtrees};
@@ -61,66 +61,78 @@ pub struct UniParams {
     pub level: usize,
     /// Iterations in lockstep, with one partition in buckets and one code.
     pub lanes: Lanes,
-    /// Estimated security in bits.
+    /// Estimated security in bits, all lanes of one iteration sharing a matrix.
     pub security_bits: u32,
 }
 
 impl UniParams {
-    /// The main iteration of the paper's table 2.
+    /// About 10^7 correlations an iteration, the least traffic.
     pub const MAIN: UniParams = UniParams {
         name: "main",
-        k: 588_160,
+        k: 15 << 16,
         t: 1324,
         m: 1986,
         q: 5346,
         depth: 14,
         level: 7,
         lanes: Lanes::One,
-        security_bits: 154,
+        security_bits: 137,
     };
     /// Less computing for more bits a correlation: about 10^7 an iteration.
     pub const A: UniParams = UniParams {
         name: "a",
         k: 1 << 18,
-        t: 680,
-        m: 1040,
-        q: 2688,
-        depth: 13,
-        level: 7,
-        lanes: Lanes::Four,
-        security_bits: 136,
-    };
-    /// The least computing: half of that an iteration.
-    pub const B: UniParams = UniParams {
-        name: "b",
-        k: 1 << 17,
-        t: 680,
-        m: 1040,
+        t: 1360,
+        m: 2080,
         q: 1344,
         depth: 12,
         level: 6,
         lanes: Lanes::Four,
-        security_bits: 133,
+        security_bits: 137,
     };
-    /// The setup iteration of the paper's table 2.
+    /// The least computing: half of that an iteration.
+    pub const B: UniParams = UniParams {
+        name: "b",
+        k: 33 << 12,
+        t: 1360,
+        m: 2080,
+        q: 672,
+        depth: 11,
+        level: 5,
+        lanes: Lanes::Four,
+        security_bits: 139,
+    };
+    /// The setup of the larger sets.
     pub const SETUP: UniParams = UniParams {
         name: "setup",
-        k: 37_248,
+        k: 1 << 16,
         t: 1254,
         m: 1881,
         q: 327,
         depth: 10,
         level: 4,
         lanes: Lanes::One,
-        security_bits: 143,
+        security_bits: 142,
     };
+    /// The main iteration of the paper's table 2, for measuring alone: A is 10-local, which the paper does not count.
+    pub const PAPER: UniParams = UniParams { name: "paper", k: 588_160, security_bits: 92, ..Self::MAIN };
+    /// The setup iteration of the paper's table 2, for measuring alone.
+    pub const PAPER_SETUP: UniParams =
+        UniParams { name: "paper-setup", k: 37_248, security_bits: 87, ..Self::SETUP };
 
-    /// Every set.
+    /// Every set that a session may use.
     pub const ALL: [UniParams; 4] = [Self::MAIN, Self::A, Self::B, Self::SETUP];
+    /// Sets that reproduce the paper's tables and protect nobody: for [measuring](Self::for_measuring) alone.
+    pub const PAPERS: [UniParams; 2] = [Self::PAPER, Self::PAPER_SETUP];
 
-    /// The set called `name`.
+    /// The set called `name` among [`ALL`](Self::ALL).
     pub fn by_name(name: &str) -> Option<UniParams> {
         Self::ALL.into_iter().find(|p| p.name == name)
+    }
+
+    /// The set called `name` among all there are, [the papers'](Self::PAPERS) included.
+    pub fn for_measuring(name: &str) -> Option<UniParams> {
+        Self::ALL.into_iter().chain(Self::PAPERS).find(|p| p.name == name)
     }
 
     /// N, the LPN samples of an iteration of one lane.
@@ -165,6 +177,11 @@ pub struct UniConfig {
 }
 
 impl UniConfig {
+    /// What a run with these parameters protects against; `None` if the set has too few bits for any peer.
+    pub fn protects(&self) -> Option<Security> {
+        (self.params.security_bits >= LEAST_SECURITY_BITS).then_some(self.security)
+    }
+
     fn shape(&self) -> Shape {
         Shape { tiles: self.params.row().div_ceil(LANES), depth: self.params.depth }
     }
