@@ -126,8 +126,8 @@ fn damaged_and_foreign_seeds_are_clear_errors() {
     for version in [0, sender[9] - 1, sender[9] + 1] {
         let [mut sender, mut receiver] = [sender.to_vec(), receiver.to_vec()];
         (sender[9], receiver[9]) = (version, version);
-        malformed(SenderSeed::from_bytes(&sender), "another version");
-        malformed(ReceiverSeed::from_bytes(&receiver), "another version");
+        malformed(SenderSeed::from_bytes(&sender), "deal new ones");
+        malformed(ReceiverSeed::from_bytes(&receiver), "deal new ones");
     }
     let mut huge = sender.to_vec();
     huge[12..20].fill(0xff);

@@ -128,10 +128,10 @@ fn messages_of_another_session_version_kind_or_length_are_clear_errors() {
     }
     for version in [0, answer[9] - 1, answer[9] + 1] {
         let of = |message: &[u8]| [&message[..9], &[version], &message[10..]].concat();
-        malformed(receiver.expand_out(&of(&answer)), "another version");
-        malformed(SenderKey::answer(&of(&public), CONTEXT, &mut prg(3)).map(|_| ()), "another version");
-        malformed(ReceiverKey::from_bytes(&of(&receiver.to_bytes()), CONTEXT), "another version");
-        malformed(SenderKey::from_bytes(&of(&sender.to_bytes())), "another version");
+        malformed(receiver.expand_out(&of(&answer)), "make new keys");
+        malformed(SenderKey::answer(&of(&public), CONTEXT, &mut prg(3)).map(|_| ()), "make new keys");
+        malformed(ReceiverKey::from_bytes(&of(&receiver.to_bytes()), CONTEXT), "make new keys");
+        malformed(SenderKey::from_bytes(&of(&sender.to_bytes())), "make new keys");
     }
     let mut huge = public.clone();
     huge[13..21].fill(0xff);

@@ -36,7 +36,8 @@ pub const NAME: &str = "dealt";
 const MAGIC: [u8; 9] = *b"tacitdeal";
 /// In place of the magic where the seed has served.
 const USED: [u8; 9] = *b"tacitused";
-const VERSION: u8 = 2;
+/// Version 2 had fewer noisy positions.
+const VERSION: u8 = 3;
 const ID: usize = 32;
 const HEADER: usize = MAGIC.len() + 3 + 8 + ID;
 /// A BLAKE3 hash of all before it: damage shows, whatever it hits.
@@ -73,7 +74,7 @@ struct Deal {
 
 impl Deal {
     fn context(&self) -> Transcript {
-        let mut context = Transcript::new("tacit silent dealer v2");
+        let mut context = Transcript::new("tacit silent dealer v3");
         context.append("deal", &self.id);
         context.append("code", self.params.code.name().as_bytes());
         context.append_u64("count", self.params.count as u64);
@@ -136,7 +137,7 @@ impl Deal {
             return Err(malformed("the seed is cut short"));
         };
         if version != VERSION {
-            return Err(malformed("the seed is of another version"));
+            return Err(malformed("the seed is of another version; deal new ones with this one"));
         }
         if whose != role as u8 {
             return Err(malformed("the seed is for the other role, or for none"));

@@ -41,7 +41,8 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 /// The name in errors.
 pub const NAME: &str = "silent nisc";
 const MAGIC: [u8; 9] = *b"tacitnisc";
-const VERSION: u8 = 3;
+/// Version 3 had fewer noisy positions.
+const VERSION: u8 = 4;
 /// Bytes of one base OT's part of a key, and of the sender's one point.
 const BASE_MESSAGE: usize = 80;
 const POINT: usize = 32;
@@ -125,7 +126,9 @@ impl Header {
             return Err(malformed("this is no message of silent NISC"));
         }
         if head[0] != VERSION {
-            return Err(malformed("the message is of another version"));
+            return Err(malformed(
+                "the message is of another version of silent NISC; make new keys with this one",
+            ));
         }
         if head[1] != kind as u8 {
             return Err(malformed("the message is of another kind"));
@@ -177,7 +180,7 @@ impl Public {
         if body.len() != noise.shape.cots() * BASE_MESSAGE {
             return Err(malformed("the key's length is not that of its parameters"));
         }
-        let mut transcript = Transcript::new("tacit silent nisc v3");
+        let mut transcript = Transcript::new("tacit silent nisc v4");
         transcript.append("context", context);
         transcript.append("public key", key);
         let mut id = [0; 32];

@@ -14,7 +14,8 @@
 //! - [`SenderCheck`] and [`ReceiverCheck`], Ferret's, weigh no leaf with a random element. Of each level of each tree they take Σ (n + i)·left child of
 //!   node i, which XORs alone make, and a random combination of these. It shows the same: a correction determines
 //!   all of a level's nodes but the path's children, and two paths for which the sums agree agree on the level (see
-//!   docs/security-notes.md). The receiver shows the combination once all corrections are there: soundness 2^-128.
+//!   docs/security-notes.md). The receiver shows the combination once all corrections are there: two sets of points agree in it with
+//!   probability 2^-128, and a sender passes with at most 2^-64 more than its best guess, all trees of a batch together.
 //! - [`Weights`], for protocols whose check is over leaves and noise values: the monomials of a multilinear polynomial in random field
 //!   elements times a random element a tile, soundness (depth + 3)/2^128. The receiver computes the weights of its
 //!   secret leaves without a secret index.
