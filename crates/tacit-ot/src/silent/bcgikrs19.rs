@@ -250,7 +250,8 @@ impl Run {
         self.code.instance(self.context.clone().challenge_block("code"), self.noise.positions())
     }
 
-    /// Of the short form: the trees.
+    /// Of the short form, before the run is [joined](Core::join) to its seed: the trees, which the sender makes first. A hash key of
+    /// a party's choosing would give it nothing in the ideal-cipher model.
     fn setup(&self) -> tpprf::Setup {
         tpprf::Setup { protocol: NAME, noise: self.noise, malicious: true, context: self.context.clone() }
     }
@@ -286,6 +287,7 @@ impl Core {
     ) -> Result<(Self, S)> {
         let mut context = Transcript::new("tacit silent bcgikrs19 v5");
         context.append("session", &channel.session_id().0);
+        context.append_u64("instance", channel.next_instance());
         context.append("code", config.code.name().as_bytes());
         context.append_u64("malicious", (config.security == Security::Malicious) as u64);
         let (source, seeds) = source::agree(channel, source, &context, prg, sends, NAME)?;
@@ -421,19 +423,19 @@ impl SilentSender {
 
     /// One run: section 4 with the setup of section 5.
     fn run(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<usize> {
-        let run = self.begin(channel, n)?;
+        let mut run = self.begin(channel, n)?;
         let (code, noise) = match run.short {
-            true => self.short(channel, &run, self.source.delta(), |_, _| ())?,
-            false => self.long(channel, &run)?,
+            true => self.short(channel, &mut run, self.source.delta(), |_, _| ())?,
+            false => self.long(channel, &mut run)?,
         };
         Ok(self.core.compress(&*code, noise, n, each))
     }
 
-    /// The public parts of the next run, with seeds opened, if they have not been.
+    /// The public parts of the next run; this party's seed is on its way, if the peer does not have it yet.
     fn begin(&mut self, channel: &mut Channel, n: usize) -> Result<Run> {
-        let mut run = self.core.begin(n);
+        let run = self.core.begin(n);
         self.core.seeds.open(channel)?;
-        self.core.join(channel, &mut run)?;
+        channel.flush()?;
         Ok(run)
     }
 
@@ -446,7 +448,8 @@ impl SilentSender {
     }
 
     /// The code, and the noise by half-trees.
-    fn long(&mut self, channel: &mut Channel, run: &Run) -> Result<(Box<dyn LinearCode>, Buffer)> {
+    fn long(&mut self, channel: &mut Channel, run: &mut Run) -> Result<(Box<dyn LinearCode>, Buffer)> {
+        self.core.join(channel, run)?;
         let (code, mut expander) = (run.code(), run.expander());
         let cots = self.cots(channel, run)?;
         let (level, check) = cots.split_at(run.noise.shape.cots());
@@ -470,7 +473,7 @@ impl SilentSender {
     fn short(
         &mut self,
         channel: &mut Channel,
-        run: &Run,
+        run: &mut Run,
         delta: Block,
         change: impl Fn(Part, &mut [u8]),
     ) -> Result<(Box<dyn LinearCode>, Buffer)> {
@@ -478,6 +481,7 @@ impl SilentSender {
         // The trees are ready when the receiver's message is there, and the code is made while the receiver is at them.
         let trees = tpprf::SenderTrees::new(delta, &mut self.prg, shape);
         let mut message = trees.bare_message(&setup);
+        self.core.join(channel, run)?;
         let cots = self.cots(channel, run)?;
         let mut bits = vec![0; shape.cots().div_ceil(8)];
         channel.recv(&mut bits)?;
@@ -581,13 +585,13 @@ impl SilentReceiver {
         cots: &[Block],
         points: &[u32],
     ) -> Result<(Box<dyn LinearCode>, Buffer)> {
-        let shape = run.noise.shape;
+        let (setup, shape) = (run.setup(), run.noise.shape);
         let mut bits = tpprf::choices(points, shape);
         bits.xor_assign(&BitVec::from_lsbs(&cots[..shape.cots()]));
         channel.send(bits.as_bytes())?;
         channel.flush()?;
         self.core.join(channel, run)?;
-        let (setup, code) = (run.setup(), run.code());
+        let code = run.code();
         let mut pads = Zeroizing::new(vec![Block::ZERO; cots.len()]);
         run.hash().cot_to_rot_receiver(0, cots, &mut pads);
         let (level, last) = pads.split_at(shape.cots());
@@ -712,7 +716,8 @@ mod tests {
     impl Cheater<'_> {
         /// One long run, following the protocol but for that.
         fn run(&self, s: &mut SilentSender, ch: &mut Channel) -> Result<Vec<Block>> {
-            let run = s.begin(ch, 1)?;
+            let mut run = s.begin(ch, 1)?;
+            s.core.join(ch, &mut run)?;
             let (layout, mut expander, code) = (run.noise, run.expander(), run.code());
             let shape = layout.shape;
             let mut cots = vec![Block::ZERO; shape.cots() + KAPPA];
@@ -812,8 +817,8 @@ mod tests {
         delta: Block,
         change: &dyn Fn(Part, &mut [u8]),
     ) -> Result<Vec<Block>> {
-        let (run, mut out) = (s.begin(ch, 1)?, Vec::new());
-        let (code, noise) = s.short(ch, &run, s.source.delta() ^ delta, change)?;
+        let (mut run, mut out) = (s.begin(ch, 1)?, Vec::new());
+        let (code, noise) = s.short(ch, &mut run, s.source.delta() ^ delta, change)?;
         s.core.compress(&*code, noise, 9, &mut |rows| out.extend_from_slice(rows));
         s.core.left.clear();
         Ok(out)

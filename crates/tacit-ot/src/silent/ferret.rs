@@ -15,7 +15,7 @@
 //! again later instead of being stored, so that memory holds the LPN secret and one group of trees, whatever the number of outputs.
 
 use super::half_tree::{HalfTrees, TILES};
-use super::seeds::Pledge;
+use super::seeds::{Pledge, Toss};
 use super::spcot::{self, ReceiverCheck, ReceiverTrees, SenderCheck, SenderTrees, Shape, Trees};
 use super::stock::Stock;
 use crate::{CotReceiver, CotSender, Error, Result, Security};
@@ -209,7 +209,10 @@ impl Spent {
 /// What both parties do alike.
 struct Core<T> {
     config: Config,
+    /// Session and parameters.
     context: Transcript,
+    /// What both parties contributed to and neither chose.
+    joint: [u8; 32],
     expander: HalfTrees,
     rows: Rows,
     /// The trees of the iteration at work while some of its groups are still to be served.
@@ -473,12 +476,14 @@ impl<'a> Sink<'a> {
 }
 
 impl<T: Trees> Core<T> {
-    /// `context` holds the joint seed. The first [`advance`](Self::advance) draws the round's matrix and hash keys.
-    fn new(config: Config, context: Transcript, reserve: Buffer) -> Self {
+    /// [`advance`](Self::advance) draws a round's matrix, which needs the `joint` seed, and [`renew_trees`](Self::renew_trees) its hash
+    /// keys, which do not.
+    fn new(config: Config, context: Transcript, joint: [u8; 32], reserve: Buffer) -> Self {
         let unused = Block::ZERO;
         Core {
             config,
             context,
+            joint,
             expander: HalfTrees::new(config.params.depth, unused),
             rows: Rows {
                 config,
@@ -510,19 +515,20 @@ impl<T: Trees> Core<T> {
     /// Goes on to the next iteration, which has a matrix of its own: those who share one share what it costs to solve a part of it.
     fn advance(&mut self) {
         self.round += 1;
-        self.rows.advance(self.seed("matrix"));
+        let mut context = self.of_round();
+        context.append("joint seed", &self.joint);
+        self.rows.advance(context.challenge_block("matrix"));
     }
 
     /// The trees to come are hashed under keys of their own.
     fn renew_trees(&mut self) {
-        self.expander.renew(self.seed("tree"));
+        self.expander.renew(self.of_round().challenge_block("tree"));
     }
 
-    /// A public seed of the round at work.
-    fn seed(&self, label: &str) -> Block {
+    fn of_round(&self) -> Transcript {
         let mut context = self.context.clone();
         context.append_u64("round", self.round);
-        context.challenge_block(label)
+        context
     }
 
     /// The check of the round at work, for malicious security.
@@ -569,6 +575,7 @@ impl<T: Trees> Core<T> {
 
     /// Begins the first of `iterations` iterations made ahead.
     fn start_ahead(&mut self, iterations: usize) {
+        self.round = 0;
         self.advance();
         self.renew_trees();
         self.rows.keep = if iterations == 1 { 0 } else { self.config.secret() };
@@ -613,9 +620,10 @@ impl<T: Trees> Core<T> {
 type Cots = Zeroizing<Vec<Block>>;
 
 /// All that the parties must agree on, with the number of iterations made ahead, 0 where they are made on demand.
-fn context(config: Config, channel: &Channel, ahead: usize) -> Transcript {
+fn context(config: Config, channel: &mut Channel, ahead: usize) -> Transcript {
     let mut context = Transcript::new("tacit ferret v4");
     context.append("session", &channel.session_id().0);
+    context.append_u64("instance", channel.next_instance());
     context.append_u64("k", config.params.k as u64);
     context.append_u64("t", config.params.t as u64);
     context.append_u64("depth", config.params.depth as u64);
@@ -688,12 +696,13 @@ impl FerretSender {
     ) -> Result<Self> {
         config.validate()?;
         let delta = checked_delta(source)?;
-        let mut context = context(config, channel, 0);
-        let pledge = Pledge::send(channel, &context, &mut prg, true, NAME)?;
+        let context = context(config, channel, 0);
+        let toss = Toss::receive(channel, &context, &mut prg, NAME)?;
         let mut reserve = Buffer::zeros(config.reserve());
         source.extend(channel, &mut reserve)?;
-        pledge.receive(channel)?.agree(channel, &mut context)?;
-        Ok(FerretSender { core: Core::new(config, context, reserve), delta, prg, begun: None })
+        toss.contribute(channel)?;
+        let joint = toss.finish(channel)?;
+        Ok(FerretSender { core: Core::new(config, context, joint, reserve), delta, prg, begun: None })
     }
 
     /// Sets up and does all interaction of `iterations` iterations at once, four messages whatever their number, from
@@ -709,20 +718,24 @@ impl FerretSender {
         config.validate()?;
         let shape = config.shape_of(iterations)?;
         let delta = checked_delta(source)?;
-        let mut context = context(config, channel, iterations);
-        let pledge = Pledge::send(channel, &context, &mut prg, true, NAME)?;
+        let context = context(config, channel, iterations);
+        let toss = Toss::receive(channel, &context, &mut prg, NAME)?;
         let mut all = Buffer::zeros(config.reserve_ahead(iterations));
         source.extend(channel, &mut all)?;
         let (secret, cots, check_cots) = split_ahead(config, shape, &all);
-        pledge.receive(channel)?.agree(channel, &mut context)?;
-        let mut core = Core::new(config, context, secret);
-        core.start_ahead(iterations);
+        toss.contribute(channel)?;
+        // The trees need no joint seed, which comes once the receiver has this side's part.
+        let mut core = Core::new(config, context, [0; 32], secret);
+        core.round = 1;
+        core.renew_trees();
         let mut check = core.check(|context, round| SenderCheck::new(context, round, shape));
         let expander = &mut core.expander;
         let trees = spcot::send_each(channel, &mut prg, expander, delta, shape, &cots, check.as_mut(), None)?;
+        core.joint = toss.finish(channel)?;
         if let Some(check) = check {
             check.answer(channel, delta, check_cots)?;
         }
+        core.start_ahead(iterations);
         core.trees = Some(trees);
         Ok(FerretSender { core, delta, prg, begun: None })
     }
@@ -787,12 +800,12 @@ impl FerretReceiver {
         source: &mut dyn CotReceiver,
     ) -> Result<Self> {
         config.validate()?;
-        let mut context = context(config, channel, 0);
+        let context = context(config, channel, 0);
         let pledge = Pledge::send(channel, &context, &mut prg, false, NAME)?;
         let mut reserve = Buffer::zeros(config.reserve());
         source.extend(channel, &mut reserve)?;
-        pledge.receive(channel)?.agree(channel, &mut context)?;
-        Ok(FerretReceiver { core: Core::new(config, context, reserve), prg, begun: None })
+        let joint = pledge.toss(channel)?;
+        Ok(FerretReceiver { core: Core::new(config, context, joint, reserve), prg, begun: None })
     }
 
     /// Sets up and does all interaction of `iterations` iterations at once; see [`FerretSender::setup_ahead`].
@@ -805,16 +818,13 @@ impl FerretReceiver {
     ) -> Result<Self> {
         config.validate()?;
         let shape = config.shape_of(iterations)?;
-        let mut context = context(config, channel, iterations);
+        let context = context(config, channel, iterations);
         let pledge = Pledge::send(channel, &context, &mut prg, false, NAME)?;
         let mut all = Buffer::zeros(config.reserve_ahead(iterations));
         source.extend(channel, &mut all)?;
         let (secret, cots, check_cots) = split_ahead(config, shape, &all);
-        let mut seeds = pledge.receive(channel)?;
-        seeds.open(channel)?;
         let mut trees = spcot::choose(channel, &mut prg, shape, &cots)?;
-        seeds.join(channel, &mut context)?;
-        let mut core = Core::new(config, context, secret);
+        let mut core = Core::new(config, context, pledge.toss(channel)?, secret);
         core.start_ahead(iterations);
         let mut check = core.check(|context, round| ReceiverCheck::new(context, round, shape, &mut prg));
         trees.receive_seed(channel, &cots)?;

@@ -20,7 +20,7 @@
 use super::cuckoo::{self, Buckets, HASHES};
 use super::ferret::{LEAST_SECURITY_BITS, Lanes, Spent, checked_delta};
 use super::half_tree::{HalfTrees, Punctured};
-use super::seeds::Pledge;
+use super::seeds::{Pledge, Toss};
 use super::spcot::{self, Parts, ReceiverCheck, SenderCheck, SenderTrees, Shape, Subtrees};
 use super::stock::Stock;
 use crate::{CotReceiver, CotSender, Error, Result, Security};
@@ -234,10 +234,11 @@ impl UniConfig {
 }
 
 /// All that the parties must agree on.
-fn context(config: UniConfig, channel: &Channel) -> Transcript {
+fn context(config: UniConfig, channel: &mut Channel) -> Transcript {
     let p = config.params;
     let mut context = Transcript::new("tacit ferret-uni v5");
     context.append("session", &channel.session_id().0);
+    context.append_u64("instance", channel.next_instance());
     for (label, value) in [
         ("k", p.k),
         ("t", p.t),
@@ -256,7 +257,10 @@ fn context(config: UniConfig, channel: &Channel) -> Transcript {
 /// What both parties do alike.
 struct Core<T> {
     config: UniConfig,
+    /// Session and parameters.
     context: Transcript,
+    /// What both parties contributed to and neither chose.
+    joint: [u8; 32],
     expander: HalfTrees,
     code: LocalCode,
     buckets: Buckets,
@@ -281,12 +285,13 @@ struct Core<T> {
 }
 
 impl<T: Parts> Core<T> {
-    /// `context` holds the joint seed. [`begin`](Self::begin) draws a round's matrix, buckets and hash keys.
-    fn new(config: UniConfig, context: Transcript, reserve: Buffer) -> Self {
+    /// [`begin`](Self::begin) draws a round's matrix, buckets and hash keys.
+    fn new(config: UniConfig, context: Transcript, joint: [u8; 32], reserve: Buffer) -> Self {
         let (p, unused) = (config.params, Block::ZERO);
         Core {
             config,
             context,
+            joint,
             expander: HalfTrees::new(p.depth, unused),
             code: LocalCode::new(unused, p.k),
             buckets: Buckets::new(unused, p.m, p.q, p.level),
@@ -309,6 +314,7 @@ impl<T: Parts> Core<T> {
         let p = self.config.params;
         let mut context = self.context.clone();
         context.append_u64("round", self.round);
+        context.append("joint seed", &self.joint);
         self.code = LocalCode::new(context.challenge_block("matrix"), p.k);
         self.expander.renew(context.challenge_block("tree"));
         self.buckets = Buckets::new(context.challenge_block("buckets"), p.m, p.q, p.level);
@@ -503,12 +509,13 @@ impl FerretUniSender {
     ) -> Result<Self> {
         config.validate()?;
         let delta = checked_delta(source)?;
-        let mut context = context(config, channel);
-        let pledge = Pledge::send(channel, &context, &mut prg, true, NAME)?;
+        let context = context(config, channel);
+        let toss = Toss::receive(channel, &context, &mut prg, NAME)?;
         let mut reserve = Buffer::zeros(config.kept());
         source.extend(channel, &mut reserve[..config.reserve()])?;
-        pledge.receive(channel)?.agree(channel, &mut context)?;
-        Ok(FerretUniSender { core: Core::new(config, context, reserve), delta, prg })
+        toss.contribute(channel)?;
+        let joint = toss.finish(channel)?;
+        Ok(FerretUniSender { core: Core::new(config, context, joint, reserve), delta, prg })
     }
 
     /// Ties this stream to `other`: when one fails, both are spent.
@@ -543,12 +550,12 @@ impl FerretUniReceiver {
         source: &mut dyn CotReceiver,
     ) -> Result<Self> {
         config.validate()?;
-        let mut context = context(config, channel);
+        let context = context(config, channel);
         let pledge = Pledge::send(channel, &context, &mut prg, false, NAME)?;
         let mut reserve = Buffer::zeros(config.kept());
         source.extend(channel, &mut reserve[..config.reserve()])?;
-        pledge.receive(channel)?.agree(channel, &mut context)?;
-        Ok(FerretUniReceiver { core: Core::new(config, context, reserve), prg })
+        let joint = pledge.toss(channel)?;
+        Ok(FerretUniReceiver { core: Core::new(config, context, joint, reserve), prg })
     }
 
     /// Ties this stream to `other`: when one fails, both are spent.

@@ -1,4 +1,5 @@
-//! Public seeds that both parties contribute to: both commit first, then both open.
+//! Public seeds that both parties contribute to, none of which is chosen after another is known: both commit before either opens, or
+//! one of them commits, the other one answers, and the first opens.
 //!
 //! From such a seed follow a session's codes, matrices and hash keys. If contributions were exchanged in clear, the party that
 //! moves second could try many of its own until the code is a bad one; here whoever opens is bound to what it chose before
@@ -59,12 +60,7 @@ impl Pledge {
     ///
     /// Errors: `Malformed` when the peer's parameters are others.
     pub(crate) fn receive(mut self, channel: &mut Channel) -> Result<Seeds> {
-        let theirs = channel.recv_block()?;
-        if theirs != parameters(&self.0.context) {
-            let what = "the peer uses another code, field, parameter set or security";
-            return Err(Error::Malformed { protocol: self.0.protocol, what });
-        }
-        channel.recv(&mut self.0.theirs.0)?;
+        self.0.theirs = receive_commitment(channel, &self.0.context, self.0.protocol)?;
         Ok(Seeds::Committed(Box::new(self.0)))
     }
 }
@@ -79,19 +75,102 @@ impl Committed {
     ///
     /// Errors: `Cheated` when it is not what the peer committed to.
     fn receive(&self, channel: &mut Channel) -> Result<[u8; 32]> {
-        let mut theirs = Opening([0; 32]);
-        channel.recv(&mut theirs.0)?;
-        if !verify(&binding(&self.context, !self.sends), &[], &self.theirs, &theirs) {
-            let what = "the peer's seed is not the one that it committed to";
-            return Err(Error::Cheated { protocol: self.protocol, what });
-        }
+        let theirs = receive_opening(channel, &self.context, !self.sends, &self.theirs, self.protocol)?;
         let (sender, receiver) = if self.sends { (&self.mine, &theirs) } else { (&theirs, &self.mine) };
-        let mut context = self.context.clone();
-        context.append("sender's seed", &sender.0);
-        context.append("receiver's seed", &receiver.0);
-        let mut joint = [0; 32];
-        context.challenge_bytes("seed", &mut joint);
-        Ok(joint)
+        Ok(joint(&self.context, &sender.0, &receiver.0))
+    }
+}
+
+fn receive_commitment(
+    channel: &mut Channel,
+    context: &Transcript,
+    protocol: &'static str,
+) -> Result<Commitment> {
+    if channel.recv_block()? != parameters(context) {
+        let what = "the peer uses another code, field, parameter set or security";
+        return Err(Error::Malformed { protocol, what });
+    }
+    let mut theirs = Commitment([0; 32]);
+    channel.recv(&mut theirs.0)?;
+    Ok(theirs)
+}
+
+/// What opens `commitment`, which is the sender's or the receiver's.
+fn receive_opening(
+    channel: &mut Channel,
+    context: &Transcript,
+    sender: bool,
+    commitment: &Commitment,
+    protocol: &'static str,
+) -> Result<Opening> {
+    let mut theirs = Opening([0; 32]);
+    channel.recv(&mut theirs.0)?;
+    if !verify(&binding(context, sender), &[], commitment, &theirs) {
+        let what = "the peer's seed is not the one that it committed to";
+        return Err(Error::Cheated { protocol, what });
+    }
+    Ok(theirs)
+}
+
+/// The joint seed of two contributions of 32 bytes.
+fn joint(context: &Transcript, sender: &[u8; 32], receiver: &[u8; 32]) -> [u8; 32] {
+    let mut context = context.clone();
+    context.append("sender's seed", sender);
+    context.append("receiver's seed", receiver);
+    let mut joint = [0; 32];
+    context.challenge_bytes("seed", &mut joint);
+    joint
+}
+
+impl Pledge {
+    /// The receiver's half of a toss in which it alone commits: takes the sender's contribution, which was chosen under the
+    /// commitment, and opens. The joint seed.
+    pub(crate) fn toss(self, channel: &mut Channel) -> Result<[u8; 32]> {
+        let Committed { context, mine, .. } = &self.0;
+        let mut theirs = [0; 32];
+        channel.recv(&mut theirs)?;
+        channel.send(&mine.0)?;
+        channel.flush()?;
+        Ok(joint(context, &theirs, &mine.0))
+    }
+}
+
+/// The sender's half of a toss in which the receiver alone commits. The sender waits for the receiver's first message anyway, so
+/// that a toss takes no message more than two contributions in clear.
+pub(crate) struct Toss {
+    protocol: &'static str,
+    context: Transcript,
+    theirs: Commitment,
+    mine: [u8; 32],
+}
+
+impl Toss {
+    /// Receives the commitment, the first of what the receiver sends.
+    ///
+    /// Errors: `Malformed` when the peer's parameters are others.
+    pub(crate) fn receive(
+        channel: &mut Channel,
+        context: &Transcript,
+        prg: &mut Prg,
+        protocol: &'static str,
+    ) -> Result<Self> {
+        let theirs = receive_commitment(channel, context, protocol)?;
+        let mut mine = [0; 32];
+        prg.fill_bytes(&mut mine);
+        Ok(Toss { protocol, context: context.clone(), theirs, mine })
+    }
+
+    /// Sends this party's contribution.
+    pub(crate) fn contribute(&self, channel: &mut Channel) -> Result<()> {
+        Ok(channel.send(&self.mine)?)
+    }
+
+    /// After [`contribute`](Self::contribute): receives what opens the commitment. The joint seed.
+    ///
+    /// Errors: `Cheated` when it is not what the peer committed to.
+    pub(crate) fn finish(self, channel: &mut Channel) -> Result<[u8; 32]> {
+        let theirs = receive_opening(channel, &self.context, false, &self.theirs, self.protocol)?;
+        Ok(joint(&self.context, &self.mine, &theirs.0))
     }
 }
 
@@ -111,12 +190,6 @@ impl Seeds {
             Seeds::Committed(committed) => committed.open(channel),
             Seeds::Joint(_) => Ok(()),
         }
-    }
-
-    /// Both at once.
-    pub(crate) fn agree(mut self, channel: &mut Channel, context: &mut Transcript) -> Result<()> {
-        self.open(channel)?;
-        self.join(channel, context)
     }
 
     /// After [`open`](Self::open): appends the joint seed to `context`, the peer's part being received where it is not known yet.
@@ -148,7 +221,9 @@ mod tests {
     fn agree(channel: &mut Channel, sends: bool, parameter: u64, seed: u128) -> Result<Block> {
         let (mut prg, mut context) = (Prg::from_seed(Block::new(seed)), context(parameter));
         let pledge = Pledge::send(channel, &context, &mut prg, sends, NAME)?;
-        pledge.receive(channel)?.agree(channel, &mut context)?;
+        let mut seeds = pledge.receive(channel)?;
+        seeds.open(channel)?;
+        seeds.join(channel, &mut context)?;
         Ok(context.challenge_block("joint"))
     }
 
@@ -179,13 +254,8 @@ mod tests {
                 let mut opening = Opening([0; 32]);
                 ch.recv(&mut opening.0)?;
                 let joint = |mine: &Opening| {
-                    let mut context = context(1);
                     let (first, second) = if sends { (&opening, mine) } else { (mine, &opening) };
-                    context.append("sender's seed", &first.0);
-                    context.append("receiver's seed", &second.0);
-                    let mut joint = [0; 32];
-                    context.challenge_bytes("seed", &mut joint);
-                    joint
+                    joint(&context(1), &first.0, &second.0)
                 };
                 let mut mine = opening.clone();
                 while !reflects && joint(&mine)[0] != 0 {
@@ -199,6 +269,40 @@ mod tests {
             cheated.unwrap();
             assert!(matches!(honest, Err(Error::Cheated { protocol: NAME, .. })), "{:?}", honest.err());
         }
+    }
+
+    /// A toss: both come to the same; a receiver that opens something else once it has the sender's contribution is refused.
+    #[test]
+    fn one_commitment_binds_whoever_speaks_last() {
+        for cheats in [false, true] {
+            let (sender, receiver) = memory::run(
+                |ch| -> Result<[u8; 32]> {
+                    let toss = Toss::receive(ch, &context(1), &mut Prg::from_seed(Block::new(1)), NAME)?;
+                    toss.contribute(ch)?;
+                    toss.finish(ch)
+                },
+                |ch| -> Result<[u8; 32]> {
+                    let mut prg = Prg::from_seed(Block::new(2));
+                    let mut pledge = Pledge::send(ch, &context(1), &mut prg, false, NAME)?;
+                    if cheats {
+                        prg.fill_bytes(&mut pledge.0.mine.0);
+                    }
+                    pledge.toss(ch)
+                },
+            );
+            match cheats {
+                false => assert_eq!(sender.unwrap(), receiver.unwrap()),
+                true => assert!(matches!(sender, Err(Error::Cheated { protocol: NAME, .. })), "{sender:?}"),
+            }
+        }
+        let (sender, _) = memory::run(
+            |ch| Toss::receive(ch, &context(2), &mut Prg::from_seed(Block::new(1)), NAME).map(drop),
+            |ch| {
+                Pledge::send(ch, &context(1), &mut Prg::from_seed(Block::new(2)), false, NAME)?;
+                Ok::<_, Error>(ch.flush()?)
+            },
+        );
+        assert!(matches!(sender, Err(Error::Malformed { protocol: NAME, .. })), "{sender:?}");
     }
 
     #[test]

@@ -119,6 +119,7 @@ impl Core {
     ) -> Result<(Self, S)> {
         let mut context = Transcript::new("tacit silent subfield vole v4");
         context.append("session", &channel.session_id().0);
+        context.append_u64("instance", channel.next_instance());
         context.append_u64("degree", field.degree as u64);
         context.append_u64("malicious", (security == Security::Malicious) as u64);
         let (source, seeds) = source::agree(channel, source, &context, prg, sends, NAME)?;
