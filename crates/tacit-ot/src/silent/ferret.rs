@@ -8,9 +8,12 @@
 //! - **Setup**: correlations from any [`CotSender`]/[`CotReceiver`] pair of the same Δ, KOS as a rule, or a smaller
 //!   Ferret (the two-level setup of section 6.2).
 //!
-//! Deviations from the paper: half-trees and one check a round (see `spcot`); k a power of two; four iterations run
+//! Deviations from the paper: half-trees and one check a round (see `spcot`); four iterations run
 //! in lockstep with their secrets interleaved, so that one cache line read serves all four (section 6.2 allows one matrix
-//! for many iterations; noise and secrets stay independent); where a request needs another iteration, its bits leave with the
+//! for many iterations; noise and secrets stay independent, and the sets are chosen for four instances of one matrix). Beyond its lanes an
+//! iteration has a matrix of its own, from the round's number and a seed that neither party chose (`seeds`), for A is 10-local, and who solves
+//! a part of one instance has solved that part of all that share the matrix; half-trees are hashed under a key for each round and group of
+//! 32 trees; where a request needs another iteration, its bits leave with the
 //! check's opening (they are uniform whatever the sender did), while outputs wait for the check; trees of which nobody has asked for all are expanded
 //! again later instead of being stored, so that memory holds the LPN secret and one group of trees, whatever the number of outputs.
 
@@ -534,7 +537,11 @@ impl<T: Trees> Core<T> {
     /// The check of the round at work, for malicious security.
     fn check<C>(&self, new: impl FnOnce(&Transcript, u64) -> C) -> Option<C> {
         let malicious = self.config.security == Security::Malicious;
-        malicious.then(|| new(&self.context, self.round))
+        malicious.then(|| {
+            let mut context = self.context.clone();
+            context.append("joint seed", &self.joint);
+            new(&context, self.round)
+        })
     }
 
     fn exhausted(&self) -> bool {
@@ -728,11 +735,13 @@ impl FerretSender {
         let mut core = Core::new(config, context, [0; 32], secret);
         core.round = 1;
         core.renew_trees();
-        let mut check = core.check(|context, round| SenderCheck::new(context, round, shape));
+        let malicious = config.security == Security::Malicious;
+        let mut check = malicious.then(|| SenderCheck::new(&core.context, core.round, shape));
         let expander = &mut core.expander;
         let trees = spcot::send_each(channel, &mut prg, expander, delta, shape, &cots, check.as_mut(), None)?;
         core.joint = toss.finish(channel)?;
-        if let Some(check) = check {
+        if let Some(mut check) = check {
+            check.bind(&core.joint);
             check.answer(channel, delta, check_cots)?;
         }
         core.start_ahead(iterations);
@@ -999,6 +1008,7 @@ mod tests {
     use super::super::spcot::{CheckMessage, cheat::Caught};
     use super::dealer::Dealer;
     use super::*;
+    use tacit_crypto::lpn::LOCALITY;
     use tacit_net::{LinkModel, memory};
 
     const TINY: Params = Params { name: "tiny", k: 256, t: 21, depth: 7, security_bits: 0 };
@@ -1141,6 +1151,63 @@ mod tests {
                     let distinct: std::collections::HashSet<u128> = v.iter().map(|v| v.to_u128()).collect();
                     assert_eq!(distinct.len(), v.len(), "an iteration repeats another");
                 }
+            }
+        }
+    }
+
+    /// What shows the matrix and the hash key of the round at work.
+    fn shown<T: Trees>(core: &mut Core<T>) -> Vec<u128> {
+        let rows = (0..6).flat_map(|i| core.rows.code.row(i)).map(u128::from);
+        let mut shown: Vec<u128> = rows.collect();
+        let mut sums = vec![[Block::ZERO; TILES * LANES]; TINY.depth];
+        let each = Some(|_, leaves: &mut [Block]| shown.push(leaves[0].to_u128()));
+        let roots = [Block::ONE; TILES * LANES];
+        core.expander.expand(0, Block::ONES, &roots, 1, &mut sums, None, each);
+        shown
+    }
+
+    /// Both parties draw the same, and no iteration, stream or session draws what another has drawn. Iterations made ahead share
+    /// their trees' keys, which are those of one batch, and nothing else.
+    #[test]
+    fn every_iteration_has_a_matrix_and_hash_keys_of_its_own() {
+        let config = TINY_MALICIOUS;
+        let prg = |n: u128| Prg::from_seed(Block::new(n));
+        macro_rules! party {
+            ($type:ident, $seed:expr, $dealer:expr) => {
+                |ch: &mut Channel| {
+                    let mut all = Vec::new();
+                    for mut dealer in $dealer {
+                        let mut p = $type::setup(ch, prg($seed), config, &mut dealer).unwrap();
+                        for _ in 0..3 {
+                            p.extend(ch, &mut vec![Block::ZERO; config.net()]).unwrap();
+                            all.push(shown(&mut p.core));
+                        }
+                    }
+                    let mut dealer = $dealer.remove(0);
+                    let mut p = $type::setup_ahead(ch, prg($seed), config, 3, &mut dealer).unwrap();
+                    for _ in 0..3 {
+                        // The leaf is that of the batch's key.
+                        all.push(shown(&mut p.core)[..6 * LOCALITY].to_vec());
+                        p.extend(ch, &mut vec![Block::ZERO; config.params.samples() - 256]).unwrap();
+                    }
+                    all
+                }
+            };
+        }
+        let dealers = |first: bool| -> Vec<Dealer> {
+            let pick = |seed| {
+                let (s, r) = Dealer::pair(seed);
+                if first { s } else { r }
+            };
+            vec![pick(81), pick(82)]
+        };
+        let (sent, received) =
+            memory::run(party!(FerretSender, 1, dealers(true)), party!(FerretReceiver, 2, dealers(false)));
+        assert!(sent == received, "the parties differ");
+        for (i, one) in sent.iter().enumerate() {
+            for other in &sent[..i] {
+                assert!(one[..6 * LOCALITY] != other[..6 * LOCALITY], "two iterations have one matrix");
+                assert!(one.len() != other.len() || one.last() != other.last(), "or one hash key");
             }
         }
     }

@@ -519,6 +519,11 @@ impl SenderCheck {
         SenderCheck { context: context.clone(), round, of_group, moments }
     }
 
+    /// Binds the digest to a seed that was not known before, as if it had stood in the context.
+    pub(crate) fn bind(&mut self, joint: &[u8; 32]) {
+        self.context.append("joint seed", joint);
+    }
+
     /// Keeps the moments of a group of `tiles` tiles.
     fn take(&mut self, tiles: usize) {
         only_of(tiles, &mut self.of_group);
