@@ -204,7 +204,8 @@ pub enum Sets {
     /// Those that protect: at least 128 bits against every attack that is counted.
     #[default]
     Session,
-    /// With them those of the papers' tables, which have fewer: for `tacit bench`, where nothing is protected.
+    /// With them those of the papers' tables, which have fewer: for `tacit bench`, where nothing is
+    /// protected.
     Measuring,
 }
 

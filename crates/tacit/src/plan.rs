@@ -332,7 +332,8 @@ fn dual_lpn(config: SilentConfig, share: u64, kind: Kind) -> Cost {
     cost.ns += SILENT_RUN_NS + each.max(1 << 14) as f64 * (code_ns + short_ns);
     let opened = config.security == Security::Malicious && !short;
     cost.trips += if opened { 1.4 } else { 0.4 };
-    // Along with the base OTs, the parties exchange parameters and commitments to seeds, which the first run opens.
+    // Along with the base OTs, the parties exchange parameters and commitments to seeds, which the first run
+    // opens.
     let awaited = runs * cost.awaited + 160.0;
     Cost { ns: runs * cost.ns, awaited, trips: runs * cost.trips, ..cost }
 }

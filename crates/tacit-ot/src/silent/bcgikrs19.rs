@@ -54,11 +54,11 @@ const LEAVES_PER_COT: usize = 2000;
 /// The public matrix of dual LPN.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Code {
-    /// The paper's, with t = 136 at N/n = 2, where its table 1 has 116 to 126: at least 136 bits, information-set decoding from
-    /// several blocks of samples included (docs/lpn-security.md).
+    /// The paper's, with t = 136 at N/n = 2, where its table 1 has 116 to 126: at least 136 bits,
+    /// information-set decoding from several blocks of samples included (docs/lpn-security.md).
     QuasiCyclic,
-    /// Block-accumulate 3x32, linear time, with t = 200: at least 136 bits against linear tests at the estimated distance and
-    /// against whoever chooses blocks of the last accumulator.
+    /// Block-accumulate 3x32, linear time, with t = 200: at least 136 bits against linear tests at the
+    /// estimated distance and against whoever chooses blocks of the last accumulator.
     Linear,
 }
 
@@ -250,8 +250,8 @@ impl Run {
         self.code.instance(self.context.clone().challenge_block("code"), self.noise.positions())
     }
 
-    /// Of the short form, before the run is [joined](Core::join) to its seed: the trees, which the sender makes first. A hash key of
-    /// a party's choosing would give it nothing in the ideal-cipher model.
+    /// Of the short form, before the run is [joined](Core::join) to its seed: the trees, which the sender
+    /// makes first. A hash key of a party's choosing would give it nothing in the ideal-cipher model.
     fn setup(&self) -> tpprf::Setup {
         tpprf::Setup { protocol: NAME, noise: self.noise, malicious: true, context: self.context.clone() }
     }
@@ -305,7 +305,8 @@ impl Core {
         Core { config, context, seeds, run: 0, streams: 0, short, left: Vec::new(), spent }
     }
 
-    /// The public parts of the next run, for a request that lacks `wanted`; codes and hashes wait for [`join`](Self::join).
+    /// The public parts of the next run, for a request that lacks `wanted`; codes and hashes wait for
+    /// [`join`](Self::join).
     fn begin(&mut self, wanted: usize) -> Run {
         self.run += 1;
         let (size, code) = (Self::run_size(wanted), self.config.code);

@@ -8,14 +8,16 @@
 //! - **Setup**: correlations from any [`CotSender`]/[`CotReceiver`] pair of the same Δ, KOS as a rule, or a smaller
 //!   Ferret (the two-level setup of section 6.2).
 //!
-//! Deviations from the paper: half-trees and one check a round (see `spcot`); four iterations run
-//! in lockstep with their secrets interleaved, so that one cache line read serves all four (section 6.2 allows one matrix
-//! for many iterations; noise and secrets stay independent, and the sets are chosen for four instances of one matrix). Beyond its lanes an
-//! iteration has a matrix of its own, from the round's number and a seed that neither party chose (`seeds`), for A is 10-local, and who solves
-//! a part of one instance has solved that part of all that share the matrix; half-trees are hashed under a key for each round and group of
-//! 32 trees; where a request needs another iteration, its bits leave with the
-//! check's opening (they are uniform whatever the sender did), while outputs wait for the check; trees of which nobody has asked for all are expanded
-//! again later instead of being stored, so that memory holds the LPN secret and one group of trees, whatever the number of outputs.
+//! Deviations from the paper: half-trees and one check a round (see `spcot`); four iterations run in lockstep
+//! with their secrets interleaved, so that one cache line read serves all four (section 6.2 allows one matrix
+//! for many iterations; noise and secrets stay independent, and the sets are chosen for four instances of one
+//! matrix). Beyond its lanes an iteration has a matrix of its own, from the round's number and a seed that
+//! neither party chose (`seeds`), for A is 10-local, and who solves a part of one instance has solved that
+//! part of all that share the matrix; half-trees are hashed under a key for each round and group of 32 trees;
+//! where a request needs another iteration, its bits leave with the check's opening (they are uniform
+//! whatever the sender did), while outputs wait for the check; trees of which nobody has asked for all are
+//! expanded again later instead of being stored, so that memory holds the LPN secret and one group of trees,
+//! whatever the number of outputs.
 
 use super::half_tree::{HalfTrees, TILES};
 use super::seeds::{Pledge, Toss};
@@ -48,8 +50,8 @@ pub struct Params {
     pub t: usize,
     /// Depth of a tree.
     pub depth: usize,
-    /// Estimated security in bits, four lanes of one iteration sharing a matrix: the least of the attacks counted in
-    /// docs/lpn-security.md, that on a 10-local matrix included.
+    /// Estimated security in bits, four lanes of one iteration sharing a matrix: the least of the attacks
+    /// counted in docs/lpn-security.md, that on a 10-local matrix included.
     pub security_bits: u32,
 }
 
@@ -67,10 +69,12 @@ impl Params {
     pub const D: Params = Params { name: "d", k: 1 << 15, t: 1080, depth: 8, security_bits: 136 };
     /// Fastest: 7 bits a correlation.
     pub const E: Params = Params { name: "e", k: 9 << 11, t: 2100, depth: 7, security_bits: 136 };
-    /// The main iteration of the paper's table 2. For measuring alone: A is 10-local, which the paper does not count.
+    /// The main iteration of the paper's table 2. For measuring alone: A is 10-local, which the paper does
+    /// not count.
     pub const PAPER: Params = Params { name: "paper", k: 589_760, t: 1319, depth: 13, security_bits: 90 };
-    /// The setup iteration of the paper's table 2, for measuring alone. k is raised from 36,288, which gives 127 bits only
-    /// even against what the paper counts, and N to whole trees, for which k = 37,888 would give 127 again.
+    /// The setup iteration of the paper's table 2, for measuring alone. k is raised from 36,288, which gives
+    /// 127 bits only even against what the paper counts, and N to whole trees, for which k = 37,888 would
+    /// give 127 again.
     pub const PAPER_SETUP: Params =
         Params { name: "paper-setup", k: 39_936, t: 1269, depth: 9, security_bits: 88 };
 
@@ -479,8 +483,8 @@ impl<'a> Sink<'a> {
 }
 
 impl<T: Trees> Core<T> {
-    /// [`advance`](Self::advance) draws a round's matrix, which needs the `joint` seed, and [`renew_trees`](Self::renew_trees) its hash
-    /// keys, which do not.
+    /// [`advance`](Self::advance) draws a round's matrix, which needs the `joint` seed, and
+    /// [`renew_trees`](Self::renew_trees) its hash keys, which do not.
     fn new(config: Config, context: Transcript, joint: [u8; 32], reserve: Buffer) -> Self {
         let unused = Block::ZERO;
         Core {
@@ -515,7 +519,8 @@ impl<T: Trees> Core<T> {
         (Zeroizing::new(trees.to_vec()), Zeroizing::new(check[..self.config.check_cots()].to_vec()))
     }
 
-    /// Goes on to the next iteration, which has a matrix of its own: those who share one share what it costs to solve a part of it.
+    /// Goes on to the next iteration, which has a matrix of its own: those who share one share what it costs
+    /// to solve a part of it.
     fn advance(&mut self) {
         self.round += 1;
         let mut context = self.of_round();
@@ -626,7 +631,8 @@ impl<T: Trees> Core<T> {
 
 type Cots = Zeroizing<Vec<Block>>;
 
-/// All that the parties must agree on, with the number of iterations made ahead, 0 where they are made on demand.
+/// All that the parties must agree on, with the number of iterations made ahead, 0 where they are made on
+/// demand.
 fn context(config: Config, channel: &mut Channel, ahead: usize) -> Transcript {
     let mut context = Transcript::new("tacit ferret v4");
     context.append("session", &channel.session_id().0);
@@ -1166,8 +1172,8 @@ mod tests {
         shown
     }
 
-    /// Both parties draw the same, and no iteration, stream or session draws what another has drawn. Iterations made ahead share
-    /// their trees' keys, which are those of one batch, and nothing else.
+    /// Both parties draw the same, and no iteration, stream or session draws what another has drawn.
+    /// Iterations made ahead share their trees' keys, which are those of one batch, and nothing else.
     #[test]
     fn every_iteration_has_a_matrix_and_hash_keys_of_its_own() {
         let config = TINY_MALICIOUS;

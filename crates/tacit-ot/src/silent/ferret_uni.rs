@@ -11,8 +11,9 @@
 //!   the second-level cache.
 //! - **Lanes**: sets with four run four iterations in lockstep, as `ferret` does: the same code and the same buckets, secrets
 //!   and noise of their own. A bucket's four trees stand side by side, and so do the samples that they stand for.
-//! - **Memory**: the LPN secret, what is kept for the next iteration, a level of the trees (16·m·2^level bytes a lane) and one
-//!   range: about 48 MB with the main set, 46 MB with set A, 26 MB with set B, whatever the number of outputs.
+//! - **Memory**: the LPN secret, what is kept for the next iteration, a level of the trees (16·m·2^level
+//!   bytes a lane) and one range: about 48 MB with the main set, 46 MB with set A, 26 MB with set B, whatever
+//!   the number of outputs.
 //!
 //! Deviations from the paper: those of `spcot` and the lanes; functions that make buckets of one size (see `cuckoo`), and the number
 //! of samples raised to a multiple of m; positions that find no place are drawn anew (probability at most 2^-40).
@@ -114,7 +115,8 @@ impl UniParams {
         lanes: Lanes::One,
         security_bits: 142,
     };
-    /// The main iteration of the paper's table 2, for measuring alone: A is 10-local, which the paper does not count.
+    /// The main iteration of the paper's table 2, for measuring alone: A is 10-local, which the paper does
+    /// not count.
     pub const PAPER: UniParams = UniParams { name: "paper", k: 588_160, security_bits: 92, ..Self::MAIN };
     /// The setup iteration of the paper's table 2, for measuring alone.
     pub const PAPER_SETUP: UniParams =
@@ -308,8 +310,8 @@ impl<T: Parts> Core<T> {
         }
     }
 
-    /// Draws what is public and new in every round: the matrix, for those who share one share what it costs to solve a part of it; the
-    /// buckets; the trees' hash keys.
+    /// Draws what is public and new in every round: the matrix, for those who share one share what it costs
+    /// to solve a part of it; the buckets; the trees' hash keys.
     fn renew(&mut self) {
         let p = self.config.params;
         let mut context = self.context.clone();

@@ -74,8 +74,8 @@ impl Moments {
     }
 }
 
-/// Hash keys of a round, one for each group of up to eight tiles, so that no key hashes more than 32 trees of one round: what
-/// an attacker on a fixed key gains with every further instance stays within a group.
+/// Hash keys of a round, one for each group of up to eight tiles, so that no key hashes more than 32 trees of
+/// one round: what an attacker on a fixed key gains with every further instance stays within a group.
 pub(crate) struct GroupKeys(Aes128);
 
 impl GroupKeys {
@@ -115,8 +115,8 @@ struct Blocks {
     nodes: Buffer,
     /// The sums of all blocks: by level, then by block.
     parts: Buffer,
-    /// Of the tree under a node of value zero, under the group's key: each level's sum and moment of left children; empty until
-    /// they are wanted.
+    /// Of the tree under a node of value zero, under the group's key: each level's sum and moment of left
+    /// children; empty until they are wanted.
     under_zero: Vec<[Block; 2]>,
     zeros: Buffer,
 }
@@ -261,9 +261,10 @@ impl HalfTrees {
         self.blocks.under_zero.clear();
     }
 
-    /// Expands the sender's trees of a group with left roots `roots`: `sums[m - 1]` becomes each tree's XOR of the left nodes of
-    /// level m, and `moments[m - 1]`, from the second level on, its Σ (n + i)·left child of node i. `each(tile, leaves)` gets the leaves of the first `tiles` tiles, leaf
-    /// by leaf, lane by lane.
+    /// Expands the sender's trees of a group with left roots `roots`: `sums[m - 1]` becomes each tree's XOR
+    /// of the left nodes of level m, and `moments[m - 1]`, from the second level on, its Σ (n + i)·left child
+    /// of node i. `each(tile, leaves)` gets the leaves of the first `tiles` tiles, leaf by leaf, lane by
+    /// lane.
     pub(crate) fn expand(
         &mut self,
         group: usize,
@@ -304,8 +305,9 @@ impl HalfTrees {
         }
     }
 
-    /// Expands the receiver's trees of a group, punctured at the leaves `alpha`, from `keys[m - 1]`: the XOR of the nodes of level
-    /// m on the side away from the path. `each` gets the leaves, the punctured one being the XOR of all others.
+    /// Expands the receiver's trees of a group, punctured at the leaves `alpha`, from `keys[m - 1]`: the XOR
+    /// of the nodes of level m on the side away from the path. `each` gets the leaves, the punctured one
+    /// being the XOR of all others.
     ///
     /// In the end `keys` holds the siblings of the paths' nodes; returns the values at the punctured leaves.
     pub(crate) fn expand_punctured(
@@ -414,9 +416,10 @@ impl HalfTrees {
         known
     }
 
-    /// Expands the subtrees of `node` in the trees of a group, whose values are `roots`, down to level `to`: `each(tile, nodes)` gets what lies
-    /// under it, leaves if `to` is the depth. Of a node on a punctured path, or a path's sibling, no value is read but
-    /// what `punctured` says; nodes above the leaves are handed out without it.
+    /// Expands the subtrees of `node` in the trees of a group, whose values are `roots`, down to level `to`:
+    /// `each(tile, nodes)` gets what lies under it, leaves if `to` is the depth. Of a node on a punctured
+    /// path, or a path's sibling, no value is read but what `punctured` says; nodes above the leaves are
+    /// handed out without it.
     pub(crate) fn expand_below(
         &mut self,
         group: usize,
@@ -611,8 +614,8 @@ mod tests {
         }
     }
 
-    /// One tree under the keys of two groups and of two rounds: nothing below the roots is the same, and each group's leaves come
-    /// again whatever was expanded in between.
+    /// One tree under the keys of two groups and of two rounds: nothing below the roots is the same, and each
+    /// group's leaves come again whatever was expanded in between.
     #[test]
     fn every_group_and_round_has_a_key_of_its_own() {
         let (mut trees, delta) = (HalfTrees::new(4, Block::new(5)), Block::ONES);

@@ -1,13 +1,14 @@
-//! Public seeds that both parties contribute to, none of which is chosen after another is known: both commit before either opens, or
-//! one of them commits, the other one answers, and the first opens.
+//! Public seeds that both parties contribute to, none of which is chosen after another is known: both commit
+//! before either opens, or one of them commits, the other one answers, and the first opens.
 //!
-//! From such a seed follow a session's codes, matrices and hash keys. If contributions were exchanged in clear, the party that
-//! moves second could try many of its own until the code is a bad one; here whoever opens is bound to what it chose before
-//! it knew anything of the other's, so the seed is uniform as soon as one party is honest, whatever the other computes. A party that stops
-//! instead of opening ends the session, and learns a seed that serves for nothing.
+//! From such a seed follow a session's codes, matrices and hash keys. If contributions were exchanged in
+//! clear, the party that moves second could try many of its own until the code is a bad one; here whoever
+//! opens is bound to what it chose before it knew anything of the other's, so the seed is uniform as soon as
+//! one party is honest, whatever the other computes. A party that stops instead of opening ends the session,
+//! and learns a seed that serves for nothing.
 //!
-//! A commitment is that of [`tacit_crypto::commit`] under the protocol's parameters, the session and the role, so that
-//! neither can be sent back; what opens it, 256 random bits, is the contribution.
+//! A commitment is that of [`tacit_crypto::commit`] under the protocol's parameters, the session and the
+//! role, so that neither can be sent back; what opens it, 256 random bits, is the contribution.
 
 use crate::{Error, Result};
 use tacit_crypto::commit::{Commitment, Opening, commit, verify};
@@ -40,8 +41,8 @@ fn parameters(context: &Transcript) -> Block {
 }
 
 impl Pledge {
-    /// Sends a commitment with a digest of `context`, which must name session, protocol, version and parameters. Nothing
-    /// is waited for, so it travels along with what follows.
+    /// Sends a commitment with a digest of `context`, which must name session, protocol, version and
+    /// parameters. Nothing is waited for, so it travels along with what follows.
     pub(crate) fn send(
         channel: &mut Channel,
         context: &Transcript,
@@ -71,7 +72,8 @@ impl Committed {
         Ok(channel.send(&self.mine.0)?)
     }
 
-    /// Receives what opens the peer's: the joint seed, after the peer has been sent [`open`](Self::open) as well.
+    /// Receives what opens the peer's: the joint seed, after the peer has been sent [`open`](Self::open) as
+    /// well.
     ///
     /// Errors: `Cheated` when it is not what the peer committed to.
     fn receive(&self, channel: &mut Channel) -> Result<[u8; 32]> {
@@ -123,8 +125,8 @@ fn joint(context: &Transcript, sender: &[u8; 32], receiver: &[u8; 32]) -> [u8; 3
 }
 
 impl Pledge {
-    /// The receiver's half of a toss in which it alone commits: takes the sender's contribution, which was chosen under the
-    /// commitment, and opens. The joint seed.
+    /// The receiver's half of a toss in which it alone commits: takes the sender's contribution, which was
+    /// chosen under the commitment, and opens. The joint seed.
     pub(crate) fn toss(self, channel: &mut Channel) -> Result<[u8; 32]> {
         let Committed { context, mine, .. } = &self.0;
         let mut theirs = [0; 32];
@@ -135,8 +137,8 @@ impl Pledge {
     }
 }
 
-/// The sender's half of a toss in which the receiver alone commits. The sender waits for the receiver's first message anyway, so
-/// that a toss takes no message more than two contributions in clear.
+/// The sender's half of a toss in which the receiver alone commits. The sender waits for the receiver's first
+/// message anyway, so that a toss takes no message more than two contributions in clear.
 pub(crate) struct Toss {
     protocol: &'static str,
     context: Transcript,
@@ -192,7 +194,8 @@ impl Seeds {
         }
     }
 
-    /// After [`open`](Self::open): appends the joint seed to `context`, the peer's part being received where it is not known yet.
+    /// After [`open`](Self::open): appends the joint seed to `context`, the peer's part being received where
+    /// it is not known yet.
     pub(crate) fn join(&mut self, channel: &mut Channel, context: &mut Transcript) -> Result<()> {
         if let Seeds::Committed(committed) = self {
             *self = Seeds::Joint(committed.receive(channel)?);
@@ -239,8 +242,8 @@ mod tests {
         assert_eq!(std::collections::HashSet::from(seeds).len(), 4);
     }
 
-    /// A party that waits for the other's opening, then tries openings until the joint seed begins with a zero byte, is refused:
-    /// whichever it takes, and also the peer's own commitment and opening sent back.
+    /// A party that waits for the other's opening, then tries openings until the joint seed begins with a
+    /// zero byte, is refused: whichever it takes, and also the peer's own commitment and opening sent back.
     #[test]
     fn a_contribution_chosen_after_the_peers_is_refused() {
         for (sends, reflects) in [(true, false), (false, false), (true, true), (false, true)] {
@@ -271,7 +274,8 @@ mod tests {
         }
     }
 
-    /// A toss: both come to the same; a receiver that opens something else once it has the sender's contribution is refused.
+    /// A toss: both come to the same; a receiver that opens something else once it has the sender's
+    /// contribution is refused.
     #[test]
     fn one_commitment_binds_whoever_speaks_last() {
         for cheats in [false, true] {

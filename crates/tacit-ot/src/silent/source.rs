@@ -1,5 +1,5 @@
-//! What silent protocols start from: parameters that both sides agree on, commitments to seeds, and correlated OTs by IKNP, or by KOS where the
-//! peer may be malicious.
+//! What silent protocols start from: parameters that both sides agree on, commitments to seeds, and
+//! correlated OTs by IKNP, or by KOS where the peer may be malicious.
 
 use super::seeds::{Pledge, Seeds};
 use crate::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender, Setup};
@@ -8,7 +8,8 @@ use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{Block, Prg};
 use tacit_net::Channel;
 
-/// Ends a source's setup, and meanwhile compares what `context` holds with the peer's and exchanges commitments to seeds.
+/// Ends a source's setup, and meanwhile compares what `context` holds with the peer's and exchanges
+/// commitments to seeds.
 ///
 /// Errors: those of the link and the base OT; `Malformed` when the peer's parameters are others.
 pub(crate) fn agree<S>(

@@ -11,11 +11,12 @@
 //!   have made correlations equal, and two equal trees punctured on different sides would show Δ, so the sender adds
 //!   a random block to each root, from a seed that it sends once the correlations and the receiver's bits are fixed.
 //! - One check for all trees of a round in place of one a tree: 128 correlations a round.
-//! - [`SenderCheck`] and [`ReceiverCheck`], Ferret's, weigh no leaf with a random element. Of each level of each tree they take Σ (n + i)·left child of
-//!   node i, which XORs alone make, and a random combination of these. It shows the same: a correction determines
-//!   all of a level's nodes but the path's children, and two paths for which the sums agree agree on the level (see
-//!   docs/security-notes.md). The receiver shows the combination once all corrections are there: two sets of points agree in it with
-//!   probability 2^-128, and a sender passes with at most 2^-64 more than its best guess, all trees of a batch together.
+//! - [`SenderCheck`] and [`ReceiverCheck`], Ferret's, weigh no leaf with a random element. Of each level of
+//!   each tree they take Σ (n + i)·left child of node i, which XORs alone make, and a random combination of
+//!   these. It shows the same: a correction determines all of a level's nodes but the path's children, and
+//!   two paths for which the sums agree agree on the level (see docs/security-notes.md). The receiver shows
+//!   the combination once all corrections are there: two sets of points agree in it with probability 2^-128,
+//!   and a sender passes with at most 2^-64 more than its best guess, all trees of a batch together.
 //! - [`Weights`], for protocols whose check is over leaves and noise values: the monomials of a multilinear polynomial in random field
 //!   elements times a random element a tile, soundness (depth + 3)/2^128. The receiver computes the weights of its
 //!   secret leaves without a secret index.
@@ -83,7 +84,8 @@ pub(crate) type Each<'a> = &'a mut dyn FnMut(usize, &mut [Block]);
 pub(crate) trait Trees {
     /// The batch's shape.
     fn shape(&self) -> Shape;
-    /// Expands `tiles` tiles from tile `first` on, all of one group; `each` gets a tile's index in the batch and its leaves.
+    /// Expands `tiles` tiles from tile `first` on, all of one group; `each` gets a tile's index in the batch
+    /// and its leaves.
     fn expand_part(
         &self,
         expander: &mut HalfTrees,
@@ -362,8 +364,8 @@ pub(crate) fn choose_points(
 }
 
 impl ReceiverTrees {
-    /// Expands `tiles` tiles from tile `first` on, as [`Trees::expand_part`], and returns what it takes to expand parts
-    /// of them.
+    /// Expands `tiles` tiles from tile `first` on, as [`Trees::expand_part`], and returns what it takes to
+    /// expand parts of them.
     fn run(
         &self,
         expander: &mut HalfTrees,
@@ -916,8 +918,8 @@ mod tests {
             alpha[self.tree] as usize & ((1 << (self.level - 1)) - 1) == self.node
         }
 
-        /// The XOR of the left children of each level from the second on, and their moment, in a tree that is bent there, straight
-        /// from the definition.
+        /// The XOR of the left children of each level from the second on, and their moment, in a tree that is
+        /// bent there, straight from the definition.
         fn levels(&self, delta: Block, root: Block, bent: bool) -> Vec<[Block; 2]> {
             let cipher = GroupKeys::new(Block::new(2)).cipher(self.tree / TREES);
             let (mut nodes, mut out) = (vec![root, root ^ delta], Vec::new());
@@ -937,7 +939,8 @@ mod tests {
             out
         }
 
-        /// What the cheater adds to corrections and moments, so that both are those of the bent tree on all levels.
+        /// What the cheater adds to corrections and moments, so that both are those of the bent tree on all
+        /// levels.
         fn errors(&self, delta: Block, roots: &[Block]) -> (Errors, Errors) {
             let root = roots[self.tree];
             let [honest, bent] = [false, true].map(|bent| self.levels(delta, root, bent));
@@ -961,8 +964,9 @@ mod tests {
         }))
     }
 
-    /// The best guess of an upper level: the sender goes on from the bent nodes as if its tree had always been so, corrections and
-    /// claims of all levels below included. Whoever knows the path down to there passes, and nobody else.
+    /// The best guess of an upper level: the sender goes on from the bent nodes as if its tree had always
+    /// been so, corrections and claims of all levels below included. Whoever knows the path down to there
+    /// passes, and nobody else.
     #[test]
     fn a_right_guess_on_an_upper_level_passes() {
         let alpha = vec![ALPHA; SHAPE.tiles * LANES];
@@ -977,7 +981,8 @@ mod tests {
         }
     }
 
-    /// Guesses of b bits, of one tree or of several, pass in 2^-b of all runs, and in those alone in which they are right.
+    /// Guesses of b bits, of one tree or of several, pass in 2^-b of all runs, and in those alone in which
+    /// they are right.
     #[test]
     fn guesses_of_b_bits_pass_at_two_to_the_minus_b() {
         const RUNS: u128 = 600;
@@ -1004,8 +1009,9 @@ mod tests {
         }
     }
 
-    /// Two trees are bent alike. Claims that are right for each of them pass; claims that have the same sum, both trees' on one
-    /// of them or each on the other one, do not, and neither does one that is right beside one that is wrong.
+    /// Two trees are bent alike. Claims that are right for each of them pass; claims that have the same sum,
+    /// both trees' on one of them or each on the other one, do not, and neither does one that is right beside
+    /// one that is wrong.
     #[test]
     fn claims_must_match_in_each_of_two_trees() {
         let mut alpha = vec![ALPHA; SHAPE.tiles * LANES];

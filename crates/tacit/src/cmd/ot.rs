@@ -94,8 +94,8 @@ pub struct Args {
     /// must say the same
     #[arg(long, value_name = "P", default_value = "auto")]
     protocol: String,
-    /// The LPN set of ferret, a, b, c, d or e, or of ferret-uni, main, a, b or setup; without it, what suits count and
-    /// link
+    /// The LPN set of ferret, a, b, c, d or e, or of ferret-uni, main, a, b or setup; without it, what suits
+    /// count and link
     #[arg(long, value_name = "SET")]
     set: Option<String>,
     /// With ferret, all traffic comes first and the rest needs no peer; both sides must say the same

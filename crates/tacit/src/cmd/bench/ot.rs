@@ -28,8 +28,8 @@ pub struct Args {
     /// OTs in a run, over all threads together
     #[arg(long, value_name = "N", default_value_t = 1 << 23, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     count: u64,
-    /// The LPN set of ferret, a, b, c, d, e, paper or paper-setup, or of ferret-uni, main, a, b, setup, paper or
-    /// paper-setup; without it, what suits count and link. The papers' sets protect nobody
+    /// The LPN set of ferret, a, b, c, d, e, paper or paper-setup, or of ferret-uni, main, a, b, setup, paper
+    /// or paper-setup; without it, what suits count and link. The papers' sets protect nobody
     #[arg(long, value_name = "SET")]
     set: Option<String>,
     /// The code of silent: linear (default) or quasi-cyclic
