@@ -151,7 +151,7 @@ fn every_lpn_set_by_its_name() {
     let make =
         ["ot", "pool", "make", "--listen", "127.0.0.1:1", "--identity", "alice.key", "--peer", "bob.pub"];
     let rest =
-        ["--role", "sender", "--count", "5", "--protocol", "ferret", "--set", "paper", "--out", "a.pool"];
+        ["--role", "sender", "--count", "5", "--protocol", "ferret", "--set", "paper", "--file", "a.pool"];
     bench.run(&[&make[..], &rest].concat()).fails_with(2, &["`paper` has 90 bits", "`tacit bench` alone"]);
 }
 

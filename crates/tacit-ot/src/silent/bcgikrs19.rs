@@ -10,6 +10,8 @@
 //! - **Messages** of a request, whatever its size: t·ℓ base correlations, then by the long form one correction of 16 bytes a tree
 //!   level from the second on, and with malicious security a check of 64 bytes; about 110 kB in total for 10^7
 //!   correlations, base OTs included. By the short form 32 bytes a tree level, 64 a tree and 2,112 of checks.
+//! - **Seeds** of codes and hashes come from both parties, who commit along with the base OTs and open in a
+//!   stream's first run, 32 bytes each way and no message to wait for.
 //! - **Rounds** from nothing: three messages in turn (base OTs that cross, base correlations, the trees), by the long form and
 //!   against a malicious peer five (the check's opening and its digest).
 //!

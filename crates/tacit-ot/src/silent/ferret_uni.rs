@@ -506,7 +506,8 @@ pub struct FerretUniReceiver {
 impl FerretUniSender {
     /// Sets up from `config.reserve()` correlations of `source`, whose Δ stays.
     ///
-    /// Errors: those of the link and of `source`; `Usage` when Δ has bit 0 clear.
+    /// Errors: those of the link and of `source`; `Usage` when Δ has bit 0 clear; `Malformed` when the peer's
+    /// parameters are others, `Cheated` when it opens another seed than it committed to.
     pub fn setup(
         channel: &mut Channel,
         mut prg: Prg,

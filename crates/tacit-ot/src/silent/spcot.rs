@@ -806,6 +806,8 @@ mod tests {
 
     /// Errors by their places: what a cheater adds to its corrections, and to its moments.
     type Errors = Vec<(usize, Block)>;
+    /// Makes them of Δ and the trees' roots.
+    type Cheat<'a> = dyn Fn(Block, &[Block]) -> (Errors, Errors) + Sync + 'a;
 
     /// A sender adds errors to the corrections at the given places and to its moments at others; all points are
     /// [`ALPHA`].
@@ -815,11 +817,7 @@ mod tests {
     }
 
     /// A sender adds the errors that `errors` makes of Δ and the trees' roots; the points are `alpha`.
-    fn cheat_with(
-        alpha: Vec<u32>,
-        seed: u128,
-        errors: &(dyn Fn(Block, &[Block]) -> (Errors, Errors) + Sync),
-    ) -> Result<()> {
+    fn cheat_with(alpha: Vec<u32>, seed: u128, errors: &Cheat<'_>) -> Result<()> {
         let mut prg = Prg::from_seed(Block::new(seed));
         let delta = prg.block().with_lsb(true);
         let mut v = vec![Block::ZERO; SHAPE.cots() + KAPPA];
