@@ -56,16 +56,16 @@ fn main() {
         return ratios_of(&args[1..]);
     }
     let count: usize = args.first().and_then(|a| a.parse().ok()).unwrap_or(10_000_000);
-    let wanted = |p: &&Params| args.len() < 2 || args[1..].iter().any(|a| a == p.name);
-    for params in Params::ALL.iter().filter(wanted) {
+    let wanted = |p: &Params| args.len() < 2 || args[1..].iter().any(|a| a == p.name);
+    for params in Params::ALL.into_iter().chain(Params::PAPERS).filter(wanted) {
         for lanes in [Lanes::Four, Lanes::One] {
             for security in [Security::SemiHonest, Security::Malicious] {
-                let config = Config { params: *params, lanes, security };
+                let config = Config { params, lanes, security };
                 report(params.name, lanes.count(), security, count, measure_regular(config, count));
             }
         }
     }
-    for params in UniParams::ALL {
+    for params in UniParams::ALL.into_iter().chain(UniParams::PAPERS) {
         let name = format!("uni-{}", params.name);
         if args.len() >= 2 && !args[1..].contains(&name) {
             continue;
@@ -93,7 +93,7 @@ fn measure_regular(config: Config, count: usize) -> (Vec<f64>, u64) {
 /// Malicious over semi-honest, pair by pair.
 fn ratios_of(args: &[String]) {
     let count: usize = args.first().and_then(|a| a.parse().ok()).unwrap_or(10_000_000);
-    for params in args.iter().skip(1).filter_map(|name| Params::by_name(name)) {
+    for params in args.iter().skip(1).filter_map(|name| Params::for_measuring(name)) {
         let mut pairs: Vec<[f64; 2]> = (0..7)
             .map(|_| {
                 [Security::SemiHonest, Security::Malicious].map(|security| {
@@ -118,7 +118,7 @@ fn ratios_of(args: &[String]) {
 /// Streams COUNT correlations of one set and prints the kernel's high-water mark of the process.
 fn memory_of(args: &[String]) {
     let count: usize = args.first().and_then(|a| a.parse().ok()).unwrap_or(50_000_000);
-    let params = args.get(1).and_then(|name| Params::by_name(name)).unwrap_or(Params::A);
+    let params = args.get(1).and_then(|name| Params::for_measuring(name)).unwrap_or(Params::A);
     let config = Config { params, lanes: Lanes::Four, security: Security::Malicious };
     memory::run(
         |ch| {

@@ -1,12 +1,16 @@
 //! Prints the LPN parameter sets of silent OT as JSON, for `tools/lpn-security`.
 
+use tacit_crypto::lpn::LOCALITY;
 use tacit_ot::silent::bcgikrs19::{Code, linear_weight};
-use tacit_ot::silent::ferret::Params;
+use tacit_ot::silent::ferret::{LEAST_SECURITY_BITS, Lanes, Params};
 use tacit_ot::silent::ferret_uni::UniParams;
 
-fn primal(name: &str, noise: &str, samples: usize, k: usize, t: usize, claimed: u32) -> String {
+/// A set of Ferret's, whose matrix serves the `lanes` of one iteration of one stream.
+fn primal(name: &str, noise: &str, [samples, k, t, lanes]: [usize; 4], claimed: u32) -> String {
+    let paper = if claimed < LEAST_SECURITY_BITS { ", \"paper\": true" } else { "" };
     format!(
-        "{{\"name\": \"{name}\", \"noise\": \"{noise}\", \"N\": {samples}, \"k\": {k}, \"t\": {t}, \"claimed\": {claimed}}}"
+        "{{\"name\": \"{name}\", \"noise\": \"{noise}\", \"N\": {samples}, \"k\": {k}, \"t\": {t}, \
+         \"locality\": {LOCALITY}, \"instances\": {lanes}, \"claimed\": {claimed}{paper}}}"
     )
 }
 
@@ -19,20 +23,22 @@ fn dual(name: &str, smallest: usize, t: usize, assumed: &str) -> impl Iterator<I
 }
 
 const QUASI_CYCLIC: &str = "\"quasi_cyclic\": true";
-const LINEAR: &str = "\"distance\": 0.2";
+const LINEAR: &str = "\"distance\": 0.2, \"accumulate\": 32";
 
 fn main() {
     let mut sets: Vec<String> = Vec::new();
-    for p in Params::ALL {
-        sets.push(primal(&format!("ferret {}", p.name), "regular", p.samples(), p.k, p.t, p.security_bits));
+    for p in Params::ALL.into_iter().chain(Params::PAPERS) {
+        let numbers = [p.samples(), p.k, p.t, Lanes::Four.count()];
+        sets.push(primal(&format!("ferret {}", p.name), "regular", numbers, p.security_bits));
     }
-    for p in UniParams::ALL {
-        let name = format!("ferret-uni {}", p.name);
-        sets.push(primal(&name, "uniform", p.samples(), p.k, p.t, p.security_bits));
+    for p in UniParams::ALL.into_iter().chain(UniParams::PAPERS) {
+        let numbers = [p.samples(), p.k, p.t, p.lanes.count()];
+        sets.push(primal(&format!("ferret-uni {}", p.name), "uniform", numbers, p.security_bits));
     }
-    for (code, assumed) in [(Code::QuasiCyclic, QUASI_CYCLIC), (Code::Linear, LINEAR)] {
+    // The last tile of quasi-cyclic noise may lose its four positions; what is dealt keeps all.
+    for (code, assumed, lost) in [(Code::QuasiCyclic, QUASI_CYCLIC, 4), (Code::Linear, LINEAR, 0)] {
         let (name, t) = (code.name(), code.weight());
-        sets.extend(dual(&format!("silent {name}"), 128 * t, t, assumed));
+        sets.extend(dual(&format!("silent {name}"), 128 * t, t - lost, assumed));
         let assumed = format!("{assumed}, \"noise\": \"uniform\"");
         sets.extend(dual(&format!("dealt {name}"), 2050, t, &assumed));
     }

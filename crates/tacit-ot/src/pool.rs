@@ -37,6 +37,7 @@ use zeroize::{Zeroize, Zeroizing};
 pub use crate::sealed::FileKey as PoolKey;
 
 /// Version of the file format.
+/// Pools of version 1 may be Ferret's with LPN sets of less than 128 bits, so they are refused.
 pub const VERSION: u32 = 2;
 /// Correlations of a chunk.
 pub const CHUNK: usize = 4096;

@@ -7,7 +7,7 @@ use tacit_net::{Agreement, Channel};
 pub use tacit_ot::convert::{CotToRot, RotToOt};
 use tacit_ot::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender};
 use tacit_ot::silent::bcgikrs19::{Code, Config as SilentConfig, LARGEST_RUN, SilentReceiver, SilentSender};
-use tacit_ot::silent::ferret::{Config as FerretConfig, Params as FerretParams};
+use tacit_ot::silent::ferret::{Config as FerretConfig, LEAST_SECURITY_BITS, Params as FerretParams};
 use tacit_ot::silent::ferret_setup;
 use tacit_ot::silent::ferret_uni::{UniConfig, UniParams};
 pub use tacit_ot::{BaseOt, CotReceiver, CotSender, OtReceiver, OtSender, RotReceiver, RotSender, Security};
@@ -152,12 +152,24 @@ impl Tuning {
     /// The parameters that make `count` OTs a stream soonest on `link`; `set` forces an LPN set by its name, with
     /// whichever of Ferret and Ferret-Uni has one of that name.
     ///
-    /// An error if neither has.
+    /// An error if neither has, or if the set is for `tacit bench` alone.
     pub fn choose(set: Option<&str>, count: u64, security: Security, link: &LinkModel) -> Result<Self> {
+        Tuning::choose_among(Sets::Session, set, count, security, link)
+    }
+
+    /// [`choose`](Self::choose) where `sets` says which names are known.
+    pub(crate) fn choose_among(
+        sets: Sets,
+        set: Option<&str>,
+        count: u64,
+        security: Security,
+        link: &LinkModel,
+    ) -> Result<Self> {
         let cache = ferret_setup::CACHE;
-        let (regular, uniform) = (set.and_then(FerretParams::by_name), set.and_then(UniParams::by_name));
+        let regular = set.and_then(|name| sets.regular(name));
+        let uniform = set.and_then(|name| sets.uniform(name));
         if let (Some(name), None, None) = (set, regular, uniform) {
-            return Err(no_set(name, None));
+            return Err(no_set(sets, name, None));
         }
         let ferret = match regular {
             None => FerretConfig::choose(count, security, link, cache),
@@ -186,15 +198,64 @@ impl Tuning {
     }
 }
 
-/// That no LPN set is called `name`, or none of `protocol`'s.
-pub(crate) fn no_set(name: &str, protocol: Option<&str>) -> Error {
-    let sets = [
-        ("ferret", FerretParams::ALL.map(|p| p.name).join(", ")),
-        ("ferret-uni", UniParams::ALL.map(|p| p.name).join(", ")),
+/// Which LPN sets may be named.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Sets {
+    /// Those that protect: at least 128 bits against every attack that is counted.
+    #[default]
+    Session,
+    /// With them those of the papers' tables, which have fewer: for `tacit bench`, where nothing is
+    /// protected.
+    Measuring,
+}
+
+impl Sets {
+    fn regular(self, name: &str) -> Option<FerretParams> {
+        match self {
+            Sets::Session => FerretParams::by_name(name),
+            Sets::Measuring => FerretParams::for_measuring(name),
+        }
+    }
+
+    fn uniform(self, name: &str) -> Option<UniParams> {
+        match self {
+            Sets::Session => UniParams::by_name(name),
+            Sets::Measuring => UniParams::for_measuring(name),
+        }
+    }
+
+    /// Those of Ferret.
+    pub(crate) fn of_ferret(self) -> Vec<FerretParams> {
+        let papers: &[FerretParams] = if self == Sets::Measuring { &FerretParams::PAPERS } else { &[] };
+        [&FerretParams::ALL[..], papers].concat()
+    }
+
+    /// Those of Ferret-Uni.
+    pub(crate) fn of_ferret_uni(self) -> Vec<UniParams> {
+        let papers: &[UniParams] = if self == Sets::Measuring { &UniParams::PAPERS } else { &[] };
+        [&UniParams::ALL[..], papers].concat()
+    }
+}
+
+/// That no LPN set is called `name`, or none of `protocol`'s, or that a session must not use it.
+pub(crate) fn no_set(sets: Sets, name: &str, protocol: Option<&str>) -> Error {
+    let names = |names: Vec<&str>| names.join(", ");
+    let all = [
+        ("ferret", names(sets.of_ferret().iter().map(|p| p.name).collect())),
+        ("ferret-uni", names(sets.of_ferret_uni().iter().map(|p| p.name).collect())),
     ];
-    let known = sets.iter().filter(|(of, _)| protocol.is_none_or(|name| name == *of));
+    let known = all.iter().filter(|(of, _)| protocol.is_none_or(|name| name == *of));
     let known: Vec<_> = known.map(|(of, names)| format!("{of} has {names}")).collect();
-    Error::Usage(format!("there is no LPN set `{name}`; {}", known.join(", ")))
+    let regular = Sets::Measuring.regular(name).map(|p| p.security_bits);
+    let uniform = Sets::Measuring.uniform(name).map(|p| p.security_bits);
+    let bits = if protocol == Some("ferret-uni") { uniform } else { regular.or(uniform) };
+    match bits.filter(|bits| *bits < LEAST_SECURITY_BITS) {
+        Some(bits) => Error::Usage(format!(
+            "the LPN set `{name}` has {bits} bits of security and is for `tacit bench` alone; {}",
+            known.join(", ")
+        )),
+        None => Error::Usage(format!("there is no LPN set `{name}`; {}", known.join(", "))),
+    }
 }
 
 impl Job {
@@ -329,15 +390,15 @@ fn no_setup() -> tacit_ot::Error {
     }
 }
 
-/// An error if `set` is named and `protocol` has no LPN set of that name.
-pub fn check_set(set: Option<&str>, protocol: &Protocol) -> Result<()> {
+/// An error if `set` is named and `protocol` has none of that name among `sets`.
+pub fn check_set(sets: Sets, set: Option<&str>, protocol: &Protocol) -> Result<()> {
     let Some(name) = set else { return Ok(()) };
     let known = match protocol.name {
-        "ferret" => FerretParams::by_name(name).is_some(),
-        "ferret-uni" => UniParams::by_name(name).is_some(),
+        "ferret" => sets.regular(name).is_some(),
+        "ferret-uni" => sets.uniform(name).is_some(),
         _ => return Err(Error::Usage("--set goes with --protocol ferret or ferret-uni".into())),
     };
-    if known { Ok(()) } else { Err(no_set(name, Some(protocol.name))) }
+    if known { Ok(()) } else { Err(no_set(sets, name, Some(protocol.name))) }
 }
 
 /// The names that `--protocol` takes.
@@ -485,6 +546,16 @@ type Take<'a, const WIDTH: usize> = dyn FnMut(&[[Block; WIDTH]], &BitVec) -> Res
 const PIECE: usize = 1 << 20;
 
 impl Job {
+    /// What it protects against; `None` for an LPN set that protects against nobody.
+    pub fn protects(&self) -> Option<Security> {
+        match self.protocol.name {
+            "ferret" => self.tuning.ferret.protects(),
+            "ferret-uni" => self.tuning.ferret_uni.protects(),
+            "silent" => Some(self.tuning.silent.security),
+            _ => Some(self.protocol.security),
+        }
+    }
+
     /// What both parties must agree on; `role` is `sender` or `receiver`.
     pub fn agreement(&self, base: &dyn BaseOt, sender: bool) -> Agreement {
         let (role, peer) = if sender { ("sender", "receiver") } else { ("receiver", "sender") };

@@ -10,7 +10,7 @@ mod eval;
 pub use eval::{EvalCandidate, EvalRequest, eval};
 
 use crate::limits::{self, Limit};
-use crate::ot::{self, Kind, PROTOCOLS, Protocol, Tuning};
+use crate::ot::{self, Kind, PROTOCOLS, Protocol, Sets, Tuning};
 use crate::{Result, assumptions, security_name};
 use std::fmt;
 use std::time::Duration;
@@ -103,6 +103,8 @@ pub struct Choice<'a> {
     pub set: Option<&'a str>,
     /// The code of silent OT.
     pub code: Option<&'a str>,
+    /// Which LPN sets may be named at all.
+    pub sets: Sets,
 }
 
 /// A protocol that could serve, and what it would cost.
@@ -176,7 +178,8 @@ fn variants(request: &Request<'_>) -> Result<Vec<Pick>> {
     let share = request.count.div_ceil(request.threads.max(1) as u64);
     let security = request.security;
     let loopback = LinkModel::LOOPBACK;
-    let default = Tuning::choose(request.choice.set, share, security, &loopback)?
+    let Choice { set, sets, .. } = request.choice;
+    let default = Tuning::choose_among(sets, set, share, security, &loopback)?
         .with_code(request.choice.code, PROTOCOLS.iter().find(|p| p.name == "silent"))?;
     let mut all = Vec::new();
     for protocol in PROTOCOLS {
@@ -187,20 +190,17 @@ fn variants(request: &Request<'_>) -> Result<Vec<Pick>> {
         let mut add = |tuning| all.push(Pick { protocol, tuning });
         match protocol.name {
             "ferret" => {
-                let wanted = |p: &&FerretParams| match request.choice.set {
-                    Some(set) => set == p.name,
-                    // What only the papers' tables need is taken by name alone.
-                    None => !p.name.starts_with("paper"),
-                };
-                for &params in FerretParams::ALL.iter().filter(wanted) {
+                let all = if set.is_some() { sets.of_ferret() } else { FerretParams::ALL.to_vec() };
+                for params in all.into_iter().filter(|p| set.is_none_or(|set| set == p.name)) {
                     for lanes in [Lanes::One, Lanes::Four] {
                         add(Tuning { ferret: FerretConfig { params, lanes, security }, ..default });
                     }
                 }
             }
             "ferret-uni" => {
-                let wanted = |p: &UniParams| request.choice.set.is_none_or(|set| set == p.name);
-                for params in UniParams::ALL.into_iter().filter(wanted) {
+                // What only the papers' tables need is taken by name alone.
+                let all = if set.is_some() { sets.of_ferret_uni() } else { UniParams::ALL.to_vec() };
+                for params in all.into_iter().filter(|p| set.is_none_or(|set| set == p.name)) {
                     add(Tuning { ferret_uni: UniConfig { params, security }, ..default });
                 }
             }
@@ -213,8 +213,8 @@ fn variants(request: &Request<'_>) -> Result<Vec<Pick>> {
             _ => add(default),
         }
     }
-    match (all.is_empty(), request.choice.set) {
-        (true, Some(set)) => Err(ot::no_set(set, request.choice.protocol)),
+    match (all.is_empty(), set) {
+        (true, Some(set)) => Err(ot::no_set(sets, set, request.choice.protocol)),
         _ => Ok(all),
     }
 }
@@ -332,8 +332,9 @@ fn dual_lpn(config: SilentConfig, share: u64, kind: Kind) -> Cost {
     cost.ns += SILENT_RUN_NS + each.max(1 << 14) as f64 * (code_ns + short_ns);
     let opened = config.security == Security::Malicious && !short;
     cost.trips += if opened { 1.4 } else { 0.4 };
-    // Along with the base OTs, the parties exchange parameters and seeds.
-    let awaited = runs * cost.awaited + 64.0;
+    // Along with the base OTs, the parties exchange parameters and commitments to seeds, which the first run
+    // opens.
+    let awaited = runs * cost.awaited + 160.0;
     Cost { ns: runs * cost.ns, awaited, trips: runs * cost.trips, ..cost }
 }
 
@@ -717,7 +718,7 @@ mod tests {
     #[test]
     fn what_was_named_is_kept_and_its_parameters_follow_the_link() {
         let named = |set| Request {
-            choice: Choice { protocol: Some("ferret"), set, code: None },
+            choice: Choice { protocol: Some("ferret"), set, ..Choice::default() },
             ..request(Security::Malicious, Kind::Cot, 50_000_000)
         };
         let set = |set, link: Link| pick(&named(set), &link, &REFERENCE).unwrap().tuning.ferret.params.name;

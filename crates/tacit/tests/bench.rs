@@ -226,6 +226,20 @@ fn the_code_of_ferret_is_measured_alone_and_auto_by_both_parties_alike() {
     let said = bench.run(&["--json", "bench", "lpn", "--set", "e", "--count", "10000", "--repeat", "1"]);
     let lpn = results(said.success()).remove(0);
     assert!(lpn["ns_per_item"].as_f64() > Some(0.0) && lpn["count"].as_u64() >= Some(10_000));
+    assert_eq!(lpn["security"], "malicious");
+    // What protects nobody is never reported as if it did.
+    let papers = ["--json", "bench", "lpn", "--count", "10000", "--repeat", "1"];
+    assert_eq!(results(bench.run(&papers).success()).remove(0)["security"], "none");
+    for (protocol, set, security) in [
+        ("ferret", "paper-setup", "none"),
+        ("ferret-uni", "paper-setup", "none"),
+        ("ferret", "e", "malicious"),
+        ("ferret-uni", "setup", "malicious"),
+    ] {
+        let args = ["bench", "ot", "--count", "1000", "--repeat", "1", "--protocol", protocol, "--set", set];
+        let said = results(bench.run(&[&["--json"][..], &args].concat()).success()).remove(0);
+        assert_eq!(said["security"], security, "{protocol} {set}");
+    }
     bench.run(&["bench", "lpn", "--set", "z"]).fails_with(2, &["`z`", "paper-setup"]);
     let auto = ["--json", "bench", "ot", "--count", "1000", "--repeat", "1", "--security", "semi-honest"];
     let auto = results(bench.run(&auto).success()).remove(0);

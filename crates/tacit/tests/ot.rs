@@ -128,7 +128,7 @@ fn every_protocol_and_kind() {
 #[test]
 fn every_lpn_set_by_its_name() {
     let bench = Bench::with_keys();
-    let regular = ["a", "b", "c", "d", "e", "paper", "paper-setup"].map(|set| ("ferret", set));
+    let regular = ["a", "b", "c", "d", "e"].map(|set| ("ferret", set));
     let uniform = ["main", "a", "b", "setup"].map(|set| ("ferret-uni", set));
     for (protocol, set) in regular.into_iter().chain(uniform) {
         let (s, _) = run(&bench, &["--protocol", protocol, "--set", set, "--count", "300001"]);
@@ -137,14 +137,24 @@ fn every_lpn_set_by_its_name() {
     }
     let common = ["ot", "--listen", "127.0.0.1:1", "--identity", "alice.key", "--peer", "bob.pub"];
     for (protocol, set, said) in [
-        ("ferret", "main", &["`main`", "ferret has a", "paper-setup"][..]),
+        ("ferret", "main", &["`main`", "ferret has a, b, c, d, e"][..]),
         ("ferret-uni", "d", &["`d`", "ferret-uni has main"]),
+        // Sets under 128 bits serve no session.
+        ("ferret", "paper", &["`paper` has 90 bits", "`tacit bench` alone", "ferret has a, b, c, d, e"]),
+        ("ferret", "paper-setup", &["`paper-setup` has 88 bits", "`tacit bench` alone"]),
+        ("ferret-uni", "paper", &["`paper` has 92 bits", "ferret-uni has main, a, b, setup"]),
+        ("ferret-uni", "paper-setup", &["`paper-setup` has 87 bits", "`tacit bench` alone"]),
         ("kos", "b", &["--set goes with"]),
         ("auto", "b", &["--set goes with"]),
     ] {
         let rest = ["--role", "sender", "--count", "5", "--protocol", protocol, "--set", set];
         bench.run(&[&common[..], &rest].concat()).fails_with(2, said);
     }
+    let make =
+        ["ot", "pool", "make", "--listen", "127.0.0.1:1", "--identity", "alice.key", "--peer", "bob.pub"];
+    let rest =
+        ["--role", "sender", "--count", "5", "--protocol", "ferret", "--set", "paper", "--file", "a.pool"];
+    bench.run(&[&make[..], &rest].concat()).fails_with(2, &["`paper` has 90 bits", "`tacit bench` alone"]);
 }
 
 /// What a process ever held, as the system tells, until it ends.

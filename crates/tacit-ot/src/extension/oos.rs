@@ -7,10 +7,12 @@
 //!   column is wrong learns c bits of Δ with probability at most 2^-c, and the code's distance less c remains.
 //! - Assumptions: a malicious base OT, a PRG (AES-128 in counter mode), and for use as an OPRF a hash that is
 //!   correlation robust for the code, applied by the caller.
-//! - Check: columns as blocks of 128 bits are hashed with weights χ_j ∈ GF(2^128) that the sender draws once all of a
-//!   batch's U is there; the last block of a batch holds 128 rows with random d, has the weight 1 and is thrown away.
-//!   The receiver sends the hashes x_1…x_k of its message columns and t_1…t_n of its T columns. As C is linear, the sender
-//!   checks t_i = q_i ⊕ Δ_i·C(x)_i for every i. Different columns hash alike with probability 2^-128.
+//! - Check: columns as blocks of 128 bits are hashed with weights χ_j ∈ GF(2^128) that the sender draws once
+//!   all of a batch's U is there; the last block of a batch holds 128 rows with random d, has the weight 1
+//!   and is thrown away. The receiver sends the hashes x_1…x_k of its message columns and t_1…t_n of its T
+//!   columns. As C is linear, the sender checks t_i = q_i ⊕ Δ_i·C(x)_i for every i. Different columns hash
+//!   alike with probability 2^-128; by the rank of the rows' syndromes a receiver can do no more than guess
+//!   bits of Δ but with probability 2^-63 a batch (docs/security-notes.md).
 //! - Seeds: n base OTs are made of 128 by KOS and MITCCRH.
 //! - Streaming: batches of 32,640 rows, each with its check; the receiver runs up to four batches ahead and keeps their
 //!   columns (at n = 768, 16 MiB). Memory does not grow with the number of rows, and no batch costs a round trip.

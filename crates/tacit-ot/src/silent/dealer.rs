@@ -39,6 +39,7 @@ pub const NAME: &str = "dealt";
 const MAGIC: [u8; 9] = *b"tacitdeal";
 /// In place of the magic where the seed has served.
 const USED: [u8; 9] = *b"tacitused";
+/// Version 2 had fewer noisy positions.
 const VERSION: u8 = 3;
 const ID: usize = 32;
 const HEADER: usize = MAGIC.len() + 3 + 8 + ID;

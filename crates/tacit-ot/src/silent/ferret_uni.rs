@@ -11,15 +11,17 @@
 //!   the second-level cache.
 //! - **Lanes**: sets with four run four iterations in lockstep, as `ferret` does: the same code and the same buckets, secrets
 //!   and noise of their own. A bucket's four trees stand side by side, and so do the samples that they stand for.
-//! - **Memory**: the LPN secret, what is kept for the next iteration, a level of the trees (16·m·2^level bytes a lane) and one
-//!   range: 35 MB with the main set, 45 MB with set A, 25 MB with set B, whatever the number of outputs.
+//! - **Memory**: the LPN secret, what is kept for the next iteration, a level of the trees (16·m·2^level
+//!   bytes a lane) and one range: about 48 MB with the main set, 46 MB with set A, 26 MB with set B, whatever
+//!   the number of outputs.
 //!
 //! Deviations from the paper: those of `spcot` and the lanes; functions that make buckets of one size (see `cuckoo`), and the number
 //! of samples raised to a multiple of m; positions that find no place are drawn anew (probability at most 2^-40).
 
 use super::cuckoo::{self, Buckets, HASHES};
-use super::ferret::{Lanes, Spent, checked_delta};
+use super::ferret::{LEAST_SECURITY_BITS, Lanes, Spent, checked_delta};
 use super::half_tree::{HalfTrees, Punctured};
+use super::seeds::{Pledge, Toss};
 use super::spcot::{self, Parts, ReceiverCheck, SenderCheck, SenderTrees, Shape, Subtrees};
 use super::stock::Stock;
 use crate::{CotReceiver, CotSender, Error, Result, Security};
@@ -60,66 +62,79 @@ pub struct UniParams {
     pub level: usize,
     /// Iterations in lockstep, with one partition in buckets and one code.
     pub lanes: Lanes,
-    /// Estimated security in bits.
+    /// Estimated security in bits, all lanes of one iteration sharing a matrix.
     pub security_bits: u32,
 }
 
 impl UniParams {
-    /// The main iteration of the paper's table 2.
+    /// About 10^7 correlations an iteration, the least traffic.
     pub const MAIN: UniParams = UniParams {
         name: "main",
-        k: 588_160,
+        k: 15 << 16,
         t: 1324,
         m: 1986,
         q: 5346,
         depth: 14,
         level: 7,
         lanes: Lanes::One,
-        security_bits: 154,
+        security_bits: 137,
     };
     /// Less computing for more bits a correlation: about 10^7 an iteration.
     pub const A: UniParams = UniParams {
         name: "a",
         k: 1 << 18,
-        t: 680,
-        m: 1040,
-        q: 2688,
-        depth: 13,
-        level: 7,
-        lanes: Lanes::Four,
-        security_bits: 136,
-    };
-    /// The least computing: half of that an iteration.
-    pub const B: UniParams = UniParams {
-        name: "b",
-        k: 1 << 17,
-        t: 680,
-        m: 1040,
+        t: 1360,
+        m: 2080,
         q: 1344,
         depth: 12,
         level: 6,
         lanes: Lanes::Four,
-        security_bits: 133,
+        security_bits: 137,
     };
-    /// The setup iteration of the paper's table 2.
+    /// The least computing: half of that an iteration.
+    pub const B: UniParams = UniParams {
+        name: "b",
+        k: 33 << 12,
+        t: 1360,
+        m: 2080,
+        q: 672,
+        depth: 11,
+        level: 5,
+        lanes: Lanes::Four,
+        security_bits: 139,
+    };
+    /// The setup of the larger sets.
     pub const SETUP: UniParams = UniParams {
         name: "setup",
-        k: 37_248,
+        k: 1 << 16,
         t: 1254,
         m: 1881,
         q: 327,
         depth: 10,
         level: 4,
         lanes: Lanes::One,
-        security_bits: 143,
+        security_bits: 142,
     };
+    /// The main iteration of the paper's table 2, for measuring alone: A is 10-local, which the paper does
+    /// not count.
+    pub const PAPER: UniParams = UniParams { name: "paper", k: 588_160, security_bits: 92, ..Self::MAIN };
+    /// The setup iteration of the paper's table 2, for measuring alone.
+    pub const PAPER_SETUP: UniParams =
+        UniParams { name: "paper-setup", k: 37_248, security_bits: 87, ..Self::SETUP };
 
-    /// Every set.
+    /// Every set that a session may use.
     pub const ALL: [UniParams; 4] = [Self::MAIN, Self::A, Self::B, Self::SETUP];
+    /// Sets that reproduce the paper's tables and protect nobody: for [measuring](Self::for_measuring) alone.
+    pub const PAPERS: [UniParams; 2] = [Self::PAPER, Self::PAPER_SETUP];
 
-    /// The set called `name`.
+    /// The set called `name` among [`ALL`](Self::ALL).
     pub fn by_name(name: &str) -> Option<UniParams> {
         Self::ALL.into_iter().find(|p| p.name == name)
+    }
+
+    /// The set called `name` among all there are, [the papers'](Self::PAPERS) included.
+    pub fn for_measuring(name: &str) -> Option<UniParams> {
+        Self::ALL.into_iter().chain(Self::PAPERS).find(|p| p.name == name)
     }
 
     /// N, the LPN samples of an iteration of one lane.
@@ -164,6 +179,11 @@ pub struct UniConfig {
 }
 
 impl UniConfig {
+    /// What a run with these parameters protects against; `None` if the set has too few bits for any peer.
+    pub fn protects(&self) -> Option<Security> {
+        (self.params.security_bits >= LEAST_SECURITY_BITS).then_some(self.security)
+    }
+
     fn shape(&self) -> Shape {
         Shape { tiles: self.params.row().div_ceil(LANES), depth: self.params.depth }
     }
@@ -215,10 +235,34 @@ impl UniConfig {
     }
 }
 
+/// All that the parties must agree on.
+fn context(config: UniConfig, channel: &mut Channel) -> Transcript {
+    let p = config.params;
+    let mut context = Transcript::new("tacit ferret-uni v5");
+    context.append("session", &channel.session_id().0);
+    context.append_u64("instance", channel.next_instance());
+    for (label, value) in [
+        ("k", p.k),
+        ("t", p.t),
+        ("m", p.m),
+        ("q", p.q),
+        ("depth", p.depth),
+        ("level", p.level),
+        ("lanes", p.lanes.count()),
+    ] {
+        context.append_u64(label, value as u64);
+    }
+    context.append_u64("malicious", (config.security == Security::Malicious) as u64);
+    context
+}
+
 /// What both parties do alike.
 struct Core<T> {
     config: UniConfig,
+    /// Session and parameters.
     context: Transcript,
+    /// What both parties contributed to and neither chose.
+    joint: [u8; 32],
     expander: HalfTrees,
     code: LocalCode,
     buckets: Buckets,
@@ -243,36 +287,17 @@ struct Core<T> {
 }
 
 impl<T: Parts> Core<T> {
-    fn new(config: UniConfig, channel: &Channel, seeds: [Block; 2], reserve: Buffer) -> Self {
-        let p = config.params;
-        let mut context = Transcript::new("tacit ferret-uni v4");
-        context.append("session", &channel.session_id().0);
-        context.append_blocks("seeds", &seeds);
-        let lanes = p.lanes.count();
-        for (label, value) in [
-            ("k", p.k),
-            ("t", p.t),
-            ("m", p.m),
-            ("q", p.q),
-            ("depth", p.depth),
-            ("level", p.level),
-            ("lanes", lanes),
-        ] {
-            context.append_u64(label, value as u64);
-        }
-        context.append_u64("malicious", (config.security == Security::Malicious) as u64);
-        let matrix = context.challenge_block("matrix");
-        let tree = context.challenge_block("tree");
-        let buckets = Buckets::new(context.challenge_block("buckets"), p.m, p.q, p.level);
+    /// [`begin`](Self::begin) draws a round's matrix, buckets and hash keys.
+    fn new(config: UniConfig, context: Transcript, joint: [u8; 32], reserve: Buffer) -> Self {
+        let (p, unused) = (config.params, Block::ZERO);
         Core {
             config,
             context,
-            expander: HalfTrees::new(p.depth, tree),
-            code: LocalCode::new(matrix, p.k),
-            offsets: core::array::from_fn(|i| {
-                (0..p.q as u64).map(|b| lanes as u32 * buckets.offsets(b)[i] as u32).collect()
-            }),
-            buckets,
+            joint,
+            expander: HalfTrees::new(p.depth, unused),
+            code: LocalCode::new(unused, p.k),
+            buckets: Buckets::new(unused, p.m, p.q, p.level),
+            offsets: core::array::from_fn(|_| vec![0; p.q]),
             current: Buffer::zeros(reserve.len()),
             kept: reserve,
             trees: None,
@@ -285,10 +310,28 @@ impl<T: Parts> Core<T> {
         }
     }
 
+    /// Draws what is public and new in every round: the matrix, for those who share one share what it costs
+    /// to solve a part of it; the buckets; the trees' hash keys.
+    fn renew(&mut self) {
+        let p = self.config.params;
+        let mut context = self.context.clone();
+        context.append_u64("round", self.round);
+        context.append("joint seed", &self.joint);
+        self.code = LocalCode::new(context.challenge_block("matrix"), p.k);
+        self.expander.renew(context.challenge_block("tree"));
+        self.buckets = Buckets::new(context.challenge_block("buckets"), p.m, p.q, p.level);
+        let lanes = p.lanes.count() as u32;
+        for b in 0..p.q {
+            let of_b = self.buckets.offsets(b as u64);
+            self.offsets.iter_mut().zip(of_b).for_each(|(offsets, f)| offsets[b] = lanes * f as u32);
+        }
+    }
+
     /// Takes what the last iteration kept: the correlations for trees and for the check.
     fn begin(&mut self) -> (Zeroizing<Vec<Block>>, Zeroizing<Vec<Block>>) {
         std::mem::swap(&mut self.current, &mut self.kept);
         self.round += 1;
+        self.renew();
         self.encoded = 0;
         let reserve = &self.current[self.config.params.secret()..self.config.reserve()];
         let (trees, check) = reserve.split_at(self.config.shape().cots());
@@ -298,7 +341,11 @@ impl<T: Parts> Core<T> {
     /// The check of the round at work, for malicious security.
     fn check<C>(&self, new: impl FnOnce(&Transcript, u64) -> C) -> Option<C> {
         let malicious = self.config.security == Security::Malicious;
-        malicious.then(|| new(&self.context, self.round))
+        malicious.then(|| {
+            let mut context = self.context.clone();
+            context.append("joint seed", &self.joint);
+            new(&context, self.round)
+        })
     }
 
     /// After the first run over the trees.
@@ -459,7 +506,8 @@ pub struct FerretUniReceiver {
 impl FerretUniSender {
     /// Sets up from `config.reserve()` correlations of `source`, whose Δ stays.
     ///
-    /// Errors: those of the link and of `source`; `Usage` when Δ has bit 0 clear.
+    /// Errors: those of the link and of `source`; `Usage` when Δ has bit 0 clear; `Malformed` when the peer's
+    /// parameters are others, `Cheated` when it opens another seed than it committed to.
     pub fn setup(
         channel: &mut Channel,
         mut prg: Prg,
@@ -468,12 +516,13 @@ impl FerretUniSender {
     ) -> Result<Self> {
         config.validate()?;
         let delta = checked_delta(source)?;
+        let context = context(config, channel);
+        let toss = Toss::receive(channel, &context, &mut prg, NAME)?;
         let mut reserve = Buffer::zeros(config.kept());
         source.extend(channel, &mut reserve[..config.reserve()])?;
-        let mine = prg.block();
-        channel.send_block(mine)?;
-        let theirs = channel.recv_block()?;
-        Ok(FerretUniSender { core: Core::new(config, channel, [mine, theirs], reserve), delta, prg })
+        toss.contribute(channel)?;
+        let joint = toss.finish(channel)?;
+        Ok(FerretUniSender { core: Core::new(config, context, joint, reserve), delta, prg })
     }
 
     /// Ties this stream to `other`: when one fails, both are spent.
@@ -508,12 +557,12 @@ impl FerretUniReceiver {
         source: &mut dyn CotReceiver,
     ) -> Result<Self> {
         config.validate()?;
+        let context = context(config, channel);
+        let pledge = Pledge::send(channel, &context, &mut prg, false, NAME)?;
         let mut reserve = Buffer::zeros(config.kept());
         source.extend(channel, &mut reserve[..config.reserve()])?;
-        let mine = prg.block();
-        channel.send_block(mine)?;
-        let theirs = channel.recv_block()?;
-        Ok(FerretUniReceiver { core: Core::new(config, channel, [theirs, mine], reserve), prg })
+        let joint = pledge.toss(channel)?;
+        Ok(FerretUniReceiver { core: Core::new(config, context, joint, reserve), prg })
     }
 
     /// Ties this stream to `other`: when one fails, both are spent.

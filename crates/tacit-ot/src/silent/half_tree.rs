@@ -74,9 +74,28 @@ impl Moments {
     }
 }
 
+/// Hash keys of a round, one for each group of up to eight tiles, so that no key hashes more than 32 trees of
+/// one round: what an attacker on a fixed key gains with every further instance stays within a group.
+pub(crate) struct GroupKeys(Aes128);
+
+impl GroupKeys {
+    /// The keys that follow from the round's public `seed`.
+    pub(crate) fn new(seed: Block) -> Self {
+        GroupKeys(Aes128::new(seed))
+    }
+
+    /// Distinct for distinct groups, as a permutation's values are.
+    pub(crate) fn cipher(&self, group: usize) -> Aes128 {
+        Aes128::new(self.0.encrypt(Block::new(group as u128)))
+    }
+}
+
 /// The expander of trees of one depth, with the buffers it reuses.
 pub(crate) struct HalfTrees {
     depth: usize,
+    keys: GroupKeys,
+    /// The group whose key `cipher` has.
+    group: usize,
     cipher: Aes128,
     hashed_zero: Block,
     shared: Buffer,
@@ -96,29 +115,36 @@ struct Blocks {
     nodes: Buffer,
     /// The sums of all blocks: by level, then by block.
     parts: Buffer,
-    /// Of the tree under a node of value zero: each level's sum and moment of left children.
+    /// Of the tree under a node of value zero, under the group's key: each level's sum and moment of left
+    /// children; empty until they are wanted.
     under_zero: Vec<[Block; 2]>,
+    zeros: Buffer,
 }
 
 impl Blocks {
-    fn new(depth: usize, cipher: &Aes128) -> Self {
+    fn new(depth: usize) -> Self {
         let cut = depth.min(SHARED_LEVELS.max(depth.saturating_sub(BLOCK_LEVELS)));
         let levels = depth - cut;
-        let mut zeros = Buffer::zeros(LANES << levels);
-        let under_zero = (0..levels).map(|level| {
-            let (mut sums, mut moments) = ([Block::ZERO; LANES], [Block::ZERO; LANES]);
-            ggm::expand_level(cipher, &mut zeros, 1 << level, LANES, None, &mut sums);
-            ggm::moments(&zeros, 1 << level, LANES, &mut moments);
-            [sums[0], moments[0]]
-        });
-        let under_zero = under_zero.collect();
         let nodes = Buffer::zeros((LANES * BLOCK) << levels.saturating_sub(1));
         Blocks {
             cut,
             levels,
             nodes,
             parts: Buffer::zeros((LANES * levels) << (cut - BLOCK_LOG.min(cut))),
-            under_zero,
+            under_zero: Vec::with_capacity(levels),
+            zeros: Buffer::zeros(LANES << levels),
+        }
+    }
+
+    /// Fills `under_zero`, unless the group's is there.
+    fn expand_zero(&mut self, cipher: &Aes128) {
+        let Blocks { levels, under_zero, zeros, .. } = self;
+        zeros[..LANES].fill(Block::ZERO);
+        for level in under_zero.len()..*levels {
+            let (mut sums, mut moments) = ([Block::ZERO; LANES], [Block::ZERO; LANES]);
+            ggm::expand_level(cipher, zeros, 1 << level, LANES, None, &mut sums);
+            ggm::moments(zeros, 1 << level, LANES, &mut moments);
+            under_zero.push([sums[0], moments[0]]);
         }
     }
 
@@ -194,15 +220,18 @@ fn add(to: &mut Line, line: &Line) {
 }
 
 impl HalfTrees {
-    /// Trees of 2^`depth` leaves, hashed under the public `key`; `depth` from 1 to 30.
-    pub(crate) fn new(depth: usize, key: Block) -> Self {
+    /// Trees of 2^`depth` leaves, hashed under keys that follow from the public `seed`; `depth` from 1 to 30.
+    pub(crate) fn new(depth: usize, seed: Block) -> Self {
         assert!((1..=30).contains(&depth), "tree depth out of range");
-        let cipher = Aes128::new(key);
+        let keys = GroupKeys::new(seed);
+        let cipher = keys.cipher(0);
         let hashed_zero = ggm::ccr_keyed(&cipher, Block::ZERO);
-        let blocks = Blocks::new(depth, &cipher);
+        let blocks = Blocks::new(depth);
         let shared = Buffer::zeros(TREES << depth.min(SHARED_LEVELS).max(blocks.levels));
         HalfTrees {
             depth,
+            keys,
+            group: 0,
             cipher,
             hashed_zero,
             shared,
@@ -212,11 +241,33 @@ impl HalfTrees {
         }
     }
 
-    /// Expands the sender's trees with left roots `roots`: `sums[m - 1]` becomes each tree's XOR of the left nodes of
-    /// level m, and `moments[m - 1]`, from the second level on, its Σ (n + i)·left child of node i. `each(tile, leaves)` gets the leaves of the first `tiles` tiles, leaf
-    /// by leaf, lane by lane.
+    /// Takes the keys of another round.
+    pub(crate) fn renew(&mut self, seed: Block) {
+        self.keys = GroupKeys::new(seed);
+        self.take_key(0);
+    }
+
+    /// Hashes under the key of `group` from here on.
+    fn enter(&mut self, group: usize) {
+        if self.group != group {
+            self.take_key(group);
+        }
+    }
+
+    fn take_key(&mut self, group: usize) {
+        self.group = group;
+        self.cipher = self.keys.cipher(group);
+        self.hashed_zero = ggm::ccr_keyed(&self.cipher, Block::ZERO);
+        self.blocks.under_zero.clear();
+    }
+
+    /// Expands the sender's trees of a group with left roots `roots`: `sums[m - 1]` becomes each tree's XOR
+    /// of the left nodes of level m, and `moments[m - 1]`, from the second level on, its Σ (n + i)·left child
+    /// of node i. `each(tile, leaves)` gets the leaves of the first `tiles` tiles, leaf by leaf, lane by
+    /// lane.
     pub(crate) fn expand(
         &mut self,
+        group: usize,
         delta: Block,
         roots: &PerTree,
         tiles: usize,
@@ -224,6 +275,7 @@ impl HalfTrees {
         mut moments: Option<&mut [PerTree]>,
         mut each: Option<impl FnMut(usize, &mut [Block])>,
     ) {
+        self.enter(group);
         let HalfTrees { depth, cipher, shared, tile, blocks, .. } = self;
         let (depth, shared_depth) = (*depth, (*depth).min(SHARED_LEVELS));
         let end = if each.is_some() { depth } else { blocks.cut };
@@ -253,18 +305,21 @@ impl HalfTrees {
         }
     }
 
-    /// Expands the receiver's trees, punctured at the leaves `alpha`, from `keys[m - 1]`: the XOR of the nodes of level
-    /// m on the side away from the path. `each` gets the leaves, the punctured one being the XOR of all others.
+    /// Expands the receiver's trees of a group, punctured at the leaves `alpha`, from `keys[m - 1]`: the XOR
+    /// of the nodes of level m on the side away from the path. `each` gets the leaves, the punctured one
+    /// being the XOR of all others.
     ///
     /// In the end `keys` holds the siblings of the paths' nodes; returns the values at the punctured leaves.
     pub(crate) fn expand_punctured(
         &mut self,
+        group: usize,
         alpha: &[u32; TREES],
         keys: &mut [PerTree],
         tiles: usize,
         moments: Option<&mut Moments>,
         mut each: Option<impl FnMut(usize, &mut [Block])>,
     ) -> PerTree {
+        self.enter(group);
         let HalfTrees { depth, cipher, hashed_zero, shared, tile, blocks, .. } = self;
         let (depth, shared_depth) = (*depth, (*depth).min(SHARED_LEVELS));
         let end = if each.is_some() { depth } else { blocks.cut };
@@ -329,6 +384,9 @@ impl HalfTrees {
         }
         // What is left are the subtrees of the paths' nodes at the cut, in whose place those of zero nodes were summed up.
         shared[..TREES].fill(Block::ZERO);
+        if end < depth {
+            blocks.expand_zero(cipher);
+        }
         let (cut, above) = (end, Block::new(1 << end));
         for level in cut..depth {
             let under = level - cut;
@@ -358,11 +416,13 @@ impl HalfTrees {
         known
     }
 
-    /// Expands the subtrees of `node`, whose values are `roots`, down to level `to`: `each(tile, nodes)` gets what lies
-    /// under it, leaves if `to` is the depth. Of a node on a punctured path, or a path's sibling, no value is read but
-    /// what `punctured` says; nodes above the leaves are handed out without it.
+    /// Expands the subtrees of `node` in the trees of a group, whose values are `roots`, down to level `to`:
+    /// `each(tile, nodes)` gets what lies under it, leaves if `to` is the depth. Of a node on a punctured
+    /// path, or a path's sibling, no value is read but what `punctured` says; nodes above the leaves are
+    /// handed out without it.
     pub(crate) fn expand_below(
         &mut self,
+        group: usize,
         node: Node,
         to: usize,
         roots: &PerTree,
@@ -370,6 +430,7 @@ impl HalfTrees {
         tiles: usize,
         mut each: impl FnMut(usize, &mut [Block]),
     ) {
+        self.enter(group);
         let HalfTrees { depth, cipher, shared, tile, paths, .. } = self;
         let levels = to - node.level;
         let last = (to == *depth && levels > BLOCK_LOG).then(|| levels - 1);
@@ -488,11 +549,14 @@ mod tests {
             delta = delta.with_lsb(true);
             let mut roots = [Block::ZERO; TREES];
             prg.fill_blocks(&mut roots);
-            let mut trees = HalfTrees::new(depth, key);
+            let (seed, group) = (key, depth % 3);
+            let key = Aes128::new(seed).encrypt(Block::new(group as u128));
+            let mut trees = HalfTrees::new(depth, seed);
             let mut sums = vec![[Block::ZERO; TREES]; depth];
             let mut leaves: Vec<Vec<Block>> = Vec::new();
             let mut moments = sums.clone();
             trees.expand(
+                group,
                 delta,
                 &roots,
                 TILES,
@@ -502,7 +566,7 @@ mod tests {
             );
             let (mut quick_sums, mut quick_moments) = (moments.clone(), sums.clone());
             let none = None::<fn(usize, &mut [Block])>;
-            trees.expand(delta, &roots, TILES, &mut quick_sums, Some(&mut quick_moments), none);
+            trees.expand(group, delta, &roots, TILES, &mut quick_sums, Some(&mut quick_moments), none);
             assert!(quick_sums == sums, "depth {depth}");
             assert!(quick_moments[1..] == moments[1..], "depth {depth}");
             for p in 0..TREES {
@@ -517,9 +581,10 @@ mod tests {
             let mut punctured = Vec::new();
             let (mut taken, mut quick) = (Moments::new(depth), Moments::new(depth));
             let mut quick_keys = keys.clone();
-            let quick_leaf = trees.expand_punctured(&alpha, &mut quick_keys, TILES, Some(&mut quick), none);
+            let quick_leaf =
+                trees.expand_punctured(group, &alpha, &mut quick_keys, TILES, Some(&mut quick), none);
             let each = Some(|_, l: &mut [Block]| punctured.push(l.to_vec()));
-            let leaf = trees.expand_punctured(&alpha, &mut keys, TILES, Some(&mut taken), each);
+            let leaf = trees.expand_punctured(group, &alpha, &mut keys, TILES, Some(&mut taken), each);
             assert!(quick_leaf == leaf && quick_keys == keys, "depth {depth}");
             assert!(quick.known[1..] == taken.known[1..], "depth {depth}");
             assert!(quick.lacking[1..] == taken.lacking[1..], "depth {depth}");
@@ -543,15 +608,38 @@ mod tests {
             let right = roots.map(|root| root ^ delta);
             let zero = [Block::ZERO; TREES];
             for level in 1..=depth {
-                parts(&mut trees, [&roots, &right], level, None, &leaves);
-                parts(&mut trees, [&zero, &zero], level, Some(&found), &punctured);
+                parts(&mut trees, group, [&roots, &right], level, None, &leaves);
+                parts(&mut trees, group, [&zero, &zero], level, Some(&found), &punctured);
             }
         }
+    }
+
+    /// One tree under the keys of two groups and of two rounds: nothing below the roots is the same, and each
+    /// group's leaves come again whatever was expanded in between.
+    #[test]
+    fn every_group_and_round_has_a_key_of_its_own() {
+        let (mut trees, delta) = (HalfTrees::new(4, Block::new(5)), Block::ONES);
+        let mut leaves = |seed: u128, group| {
+            trees.renew(Block::new(seed));
+            let mut out = Vec::new();
+            let each = Some(|_, leaves: &mut [Block]| out.extend_from_slice(leaves));
+            let mut sums = vec![[Block::ZERO; TREES]; 4];
+            trees.expand(group, delta, &[Block::ONE; TREES], 1, &mut sums, None, each);
+            out
+        };
+        let made = [leaves(5, 0), leaves(5, 1), leaves(6, 0), leaves(6, 1), leaves(5, 1 << 40)];
+        for (i, one) in made.iter().enumerate() {
+            for other in &made[..i] {
+                assert!(one.iter().zip(other).all(|(a, b)| a != b));
+            }
+        }
+        assert!(leaves(5, 1) == made[1] && leaves(5, 0) == made[0]);
     }
 
     /// Goes from both nodes of level 1 to `level` and from every node there to the leaves, which must be `whole`'s.
     fn parts(
         trees: &mut HalfTrees,
+        group: usize,
         first: [&PerTree; 2],
         level: usize,
         punctured: Option<&Punctured>,
@@ -560,14 +648,22 @@ mod tests {
         let depth = trees.depth;
         let mut nodes = vec![[Block::ZERO; TREES]; 1 << level];
         for (side, roots) in first.into_iter().enumerate() {
-            trees.expand_below(Node { level: 1, index: side }, level, roots, punctured, TILES, |t, lines| {
-                for (i, line) in lines.chunks_exact(LANES).enumerate() {
-                    nodes[side + 2 * i][LANES * t..][..LANES].copy_from_slice(line);
-                }
-            });
+            trees.expand_below(
+                group,
+                Node { level: 1, index: side },
+                level,
+                roots,
+                punctured,
+                TILES,
+                |t, lines| {
+                    for (i, line) in lines.chunks_exact(LANES).enumerate() {
+                        nodes[side + 2 * i][LANES * t..][..LANES].copy_from_slice(line);
+                    }
+                },
+            );
         }
         for (index, roots) in nodes.iter().enumerate() {
-            trees.expand_below(Node { level, index }, depth, roots, punctured, TILES, |t, leaves| {
+            trees.expand_below(group, Node { level, index }, depth, roots, punctured, TILES, |t, leaves| {
                 for (i, line) in leaves.chunks_exact(LANES).enumerate() {
                     let leaf = index + (i << level);
                     assert_eq!(

@@ -12,6 +12,7 @@ pub mod nisc;
 pub mod paper;
 pub(crate) mod pprf;
 pub(crate) mod puncture;
+pub(crate) mod seeds;
 pub mod signed;
 pub(crate) mod source;
 pub(crate) mod spcot;

@@ -52,6 +52,7 @@ pub const NAME: &str = "silent nisc";
 const MAGIC: [u8; 9] = *b"tacitnisc";
 /// In place of the magic where a check failed under the receiver's key.
 const BURNT: [u8; 9] = *b"tacitburn";
+/// Version 3 had fewer noisy positions.
 const VERSION: u8 = 4;
 /// Bytes of one base OT's part of a key, and of the sender's one point.
 const BASE_MESSAGE: usize = 80;

@@ -52,7 +52,7 @@ impl Config {
             let what = "the number of correlations must be from 1 to 2^24";
             return Err(Error::Usage { protocol: NAME, what });
         }
-        let mut context = Transcript::new("tacit silent paper v3");
+        let mut context = Transcript::new("tacit silent paper v4");
         context.append("session", &channel.session_id().0);
         context.append_u64("receiver", ((channel.party() == Party::First) == receives) as u64);
         context.append_u64("instance", channel.next_instance());

@@ -1,36 +1,29 @@
-//! What silent protocols start from: parameters that both sides agree on, and correlated OTs by IKNP, or by KOS where the
-//! peer may be malicious.
+//! What silent protocols start from: parameters that both sides agree on, commitments to seeds, and
+//! correlated OTs by IKNP, or by KOS where the peer may be malicious.
 
+use super::seeds::{Pledge, Seeds};
 use crate::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender, Setup};
-use crate::{BaseOt, CotReceiver, CotSender, Error, Result, Security};
+use crate::{BaseOt, CotReceiver, CotSender, Result, Security};
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{Block, Prg};
 use tacit_net::Channel;
 
-/// Ends a source's setup, and meanwhile compares what `context` holds with the peer's, and appends a seed of each side, the
-/// sender's first.
+/// Ends a source's setup, and meanwhile compares what `context` holds with the peer's and exchanges
+/// commitments to seeds.
 ///
 /// Errors: those of the link and the base OT; `Malformed` when the peer's parameters are others.
 pub(crate) fn agree<S>(
     channel: &mut Channel,
     source: Setup<S>,
-    context: &mut Transcript,
+    context: &Transcript,
     prg: &mut Prg,
     sends: bool,
     protocol: &'static str,
-) -> Result<S> {
-    let digest = context.clone().challenge_block("parameters");
-    let mine = prg.block();
+) -> Result<(S, Seeds)> {
     // Along with the base OTs' first message, where theirs cross.
-    channel.send_blocks(&[digest, mine])?;
+    let pledge = Pledge::send(channel, context, prg, sends, protocol)?;
     let source = source(channel)?;
-    let mut theirs = [Block::ZERO; 2];
-    channel.recv_blocks(&mut theirs)?;
-    if theirs[0] != digest {
-        return Err(Error::Malformed { protocol, what: "the peer uses another code, field or security" });
-    }
-    context.append_blocks("seeds", &if sends { [mine, theirs[1]] } else { [theirs[1], mine] });
-    Ok(source)
+    Ok((source, pledge.receive(channel)?))
 }
 
 macro_rules! source {

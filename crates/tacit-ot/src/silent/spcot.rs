@@ -11,10 +11,12 @@
 //!   have made correlations equal, and two equal trees punctured on different sides would show Δ, so the sender adds
 //!   a random block to each root, from a seed that it sends once the correlations and the receiver's bits are fixed.
 //! - One check for all trees of a round in place of one a tree: 128 correlations a round.
-//! - [`SenderCheck`] and [`ReceiverCheck`], Ferret's, weigh no leaf with a random element. Of each level of each tree they take Σ (n + i)·left child of
-//!   node i, which XORs alone make, and a random combination of these. It shows the same: a correction determines
-//!   all of a level's nodes but the path's children, and two paths for which the sums agree agree on the level (see
-//!   docs/security-notes.md). The receiver shows the combination once all corrections are there: soundness 2^-128.
+//! - [`SenderCheck`] and [`ReceiverCheck`], Ferret's, weigh no leaf with a random element. Of each level of
+//!   each tree they take Σ (n + i)·left child of node i, which XORs alone make, and a random combination of
+//!   these. It shows the same: a correction determines all of a level's nodes but the path's children, and
+//!   two paths for which the sums agree agree on the level (see docs/security-notes.md). The receiver shows
+//!   the combination once all corrections are there: two sets of points agree in it with probability 2^-128,
+//!   and a sender passes with at most 2^-64 more than its best guess, all trees of a batch together.
 //! - [`Weights`], for protocols whose check is over leaves and noise values: the monomials of a multilinear polynomial in random field
 //!   elements times a random element a tile, soundness (depth + 3)/2^128. The receiver computes the weights of its
 //!   secret leaves without a secret index.
@@ -82,17 +84,33 @@ pub(crate) type Each<'a> = &'a mut dyn FnMut(usize, &mut [Block]);
 pub(crate) trait Trees {
     /// The batch's shape.
     fn shape(&self) -> Shape;
-    /// Expands `tiles` tiles, at most eight, from tile `first` on; `each` gets a tile's index in the batch and its leaves.
-    fn expand_tiles(
+    /// Expands `tiles` tiles from tile `first` on, all of one group; `each` gets a tile's index in the batch
+    /// and its leaves.
+    fn expand_part(
         &self,
         expander: &mut HalfTrees,
         first: usize,
         tiles: usize,
         each: &mut dyn FnMut(usize, &mut [Block]),
     );
+    /// [`expand_part`](Self::expand_part) of tiles that may be those of two groups.
+    fn expand_tiles(
+        &self,
+        expander: &mut HalfTrees,
+        first: usize,
+        tiles: usize,
+        each: &mut dyn FnMut(usize, &mut [Block]),
+    ) {
+        let (mut from, end) = (first, first + tiles);
+        while from < end {
+            let to = end.min((from / TILES + 1) * TILES);
+            self.expand_part(expander, from, to - from, each);
+            from = to;
+        }
+    }
     /// Expands one group of up to eight tiles.
     fn expand(&self, expander: &mut HalfTrees, group: usize, each: &mut dyn FnMut(usize, &mut [Block])) {
-        self.expand_tiles(expander, group * TILES, self.shape().tiles_in(group), each);
+        self.expand_part(expander, group * TILES, self.shape().tiles_in(group), each);
     }
 }
 
@@ -142,7 +160,7 @@ impl<T: Parts> Subtrees<T> {
             let (punctured, tiles) = (trees.punctured(group), shape.tiles_in(group));
             for (side, roots) in trees.tops(group).iter().enumerate() {
                 let top = Node { level: 1, index: side };
-                expander.expand_below(top, level, roots, punctured, tiles, |t, lines| {
+                expander.expand_below(group, top, level, roots, punctured, tiles, |t, lines| {
                     for (i, line) in lines.chunks_exact(LANES).enumerate() {
                         let tree = ((side + 2 * i) * shape.groups() + group) * TREES + t * LANES;
                         nodes[tree..][..LANES].copy_from_slice(line);
@@ -165,7 +183,7 @@ impl<T: Parts> Subtrees<T> {
         for (group, roots) in nodes[..groups].iter().enumerate() {
             let (node, tiles) = (Node { level: self.level, index }, self.shape.tiles_in(group));
             let punctured = self.trees.punctured(group);
-            expander.expand_below(node, self.shape.depth, roots, punctured, tiles, |t, leaves| {
+            expander.expand_below(group, node, self.shape.depth, roots, punctured, tiles, |t, leaves| {
                 each(group * TILES + t, leaves)
             });
         }
@@ -195,7 +213,7 @@ impl Trees for SenderTrees {
         self.shape
     }
 
-    fn expand_tiles(
+    fn expand_part(
         &self,
         expander: &mut HalfTrees,
         first: usize,
@@ -205,7 +223,7 @@ impl Trees for SenderTrees {
         let mut sums = vec![[Block::ZERO; TREES]; self.shape.depth];
         let roots = self.roots(first, tiles);
         let each = Some(|t, leaves: &mut [Block]| each(first + t, leaves));
-        expander.expand(self.delta, &roots, tiles, &mut sums, None, each);
+        expander.expand(first / TILES, self.delta, &roots, tiles, &mut sums, None, each);
         sums.zeroize();
     }
 }
@@ -224,7 +242,7 @@ impl Trees for ReceiverTrees {
         self.shape
     }
 
-    fn expand_tiles(
+    fn expand_part(
         &self,
         expander: &mut HalfTrees,
         first: usize,
@@ -277,7 +295,7 @@ pub(crate) fn send_each(
         let roots = trees.roots(first, tiles);
         let moments = check.as_mut().map(|check| check.of_group.as_mut_slice());
         let each = each.as_mut().map(|each| |t, leaves: &mut [Block]| each(first + t, leaves));
-        expander.expand(delta, &roots, tiles, &mut sums, moments, each);
+        expander.expand(group, delta, &roots, tiles, &mut sums, moments, each);
         if let Some(check) = &mut check {
             check.take(tiles);
         }
@@ -346,8 +364,8 @@ pub(crate) fn choose_points(
 }
 
 impl ReceiverTrees {
-    /// Expands `tiles` tiles from tile `first` on, as [`Trees::expand_tiles`], and returns what it takes to expand parts
-    /// of them.
+    /// Expands `tiles` tiles from tile `first` on, as [`Trees::expand_part`], and returns what it takes to
+    /// expand parts of them.
     fn run(
         &self,
         expander: &mut HalfTrees,
@@ -365,11 +383,12 @@ impl ReceiverTrees {
             siblings[i % depth][i / depth * LANES..][..LANES].copy_from_slice(line);
         }
         let each = each.map(|each| move |t, leaves: &mut [Block]| each(first + t, leaves));
+        let group = first / TILES;
         let leaf = match check {
-            None => expander.expand_punctured(&alpha, &mut siblings, tiles, None, each),
+            None => expander.expand_punctured(group, &alpha, &mut siblings, tiles, None, each),
             Some(check) => {
                 let moments = Some(&mut check.of_group);
-                let leaf = expander.expand_punctured(&alpha, &mut siblings, tiles, moments, each);
+                let leaf = expander.expand_punctured(group, &alpha, &mut siblings, tiles, moments, each);
                 check.take(tiles, &alpha);
                 leaf
             }
@@ -500,6 +519,11 @@ impl SenderCheck {
         let of_group = vec![[Block::ZERO; TREES]; shape.depth];
         let moments = Vec::with_capacity(shape.groups() * TREES * (shape.depth - 1));
         SenderCheck { context: context.clone(), round, of_group, moments }
+    }
+
+    /// Binds the digest to a seed that was not known before, as if it had stood in the context.
+    pub(crate) fn bind(&mut self, joint: &[u8; 32]) {
+        self.context.append("joint seed", joint);
     }
 
     /// Keeps the moments of a group of `tiles` tiles.
@@ -721,7 +745,7 @@ pub(crate) mod cheat {
                 let (first, tiles) = (group * TILES, shape.tiles_in(group));
                 let roots = self.trees.roots(first, tiles);
                 let moments = Some(check.of_group.as_mut_slice());
-                expander.expand(self.trees.delta, &roots, tiles, &mut sums, moments, None::<Each<'_>>);
+                expander.expand(group, self.trees.delta, &roots, tiles, &mut sums, moments, None::<Each<'_>>);
                 check.take(tiles);
             }
             claim(&mut check.moments);
@@ -731,7 +755,9 @@ pub(crate) mod cheat {
 
 #[cfg(test)]
 mod tests {
+    use super::super::half_tree::GroupKeys;
     use super::*;
+    use tacit_crypto::ggm::ccr_keyed;
     use tacit_net::memory;
 
     /// A receiver whose correlations are all equal, and that takes two trees' bits apart, holds two corrections of equal
@@ -778,16 +804,26 @@ mod tests {
         (tile / TILES * (SHAPE.depth - 1) + level - 2) * TREES + tile % TILES * LANES
     }
 
+    /// Errors by their places: what a cheater adds to its corrections, and to its moments.
+    type Errors = Vec<(usize, Block)>;
+    /// Makes them of Δ and the trees' roots.
+    type Cheat<'a> = dyn Fn(Block, &[Block]) -> (Errors, Errors) + Sync + 'a;
+
     /// A sender adds errors to the corrections at the given places and to its moments at others; all points are
     /// [`ALPHA`].
     fn bend(corrections: &[(usize, Block)], claims: &[(usize, Block)]) -> Result<()> {
-        let mut prg = Prg::from_seed(Block::new(31));
+        let alpha = vec![ALPHA; SHAPE.tiles * LANES];
+        cheat_with(alpha, 31, &|_, _| (corrections.to_vec(), claims.to_vec()))
+    }
+
+    /// A sender adds the errors that `errors` makes of Δ and the trees' roots; the points are `alpha`.
+    fn cheat_with(alpha: Vec<u32>, seed: u128, errors: &Cheat<'_>) -> Result<()> {
+        let mut prg = Prg::from_seed(Block::new(seed));
         let delta = prg.block().with_lsb(true);
         let mut v = vec![Block::ZERO; SHAPE.cots() + KAPPA];
         prg.fill_blocks(&mut v);
         let deal = |v: &Block| (v.with_lsb(false), v.with_lsb(false) ^ (delta & Block::mask(v.lsb())));
         let (v, w): (Vec<_>, Vec<_>) = v.iter().map(deal).unzip();
-        let alpha = vec![ALPHA; SHAPE.tiles * LANES];
         let context = Transcript::new("test");
         let (_, result) = memory::run(
             |ch| -> Result<()> {
@@ -798,11 +834,12 @@ mod tests {
                 let add = |to: &mut [Block], errors: &[(usize, Block)]| {
                     errors.iter().for_each(|(place, error)| to[*place] ^= *error);
                 };
+                let (corrections, claims) = errors(delta, &message.trees.roots);
                 let mut bent = message.corrections.clone();
-                add(&mut bent, corrections);
+                add(&mut bent, &corrections);
                 message.send(ch, &bent)?;
                 let mut check = SenderCheck::new(&context, 1, SHAPE);
-                message.weigh(&mut expander, &mut check, &|moments| add(moments, claims));
+                message.weigh(&mut expander, &mut check, &|moments| add(moments, &claims));
                 check.answer(ch, delta, check_cots)
             },
             |ch| {
@@ -861,6 +898,151 @@ mod tests {
                     assert_eq!(passes, level == SHAPE.depth, "tile {tile}, level {level}");
                 }
             }
+        }
+    }
+
+    /// Where a cheater bends one tree: both children of node `node` of the level above `level`, by `error`.
+    #[derive(Clone, Copy)]
+    struct Guess {
+        tree: usize,
+        level: usize,
+        node: usize,
+        error: Block,
+    }
+
+    impl Guess {
+        /// Whether the point's path goes through the node: a guess of `level - 1` bits.
+        fn is_right(&self, alpha: &[u32]) -> bool {
+            alpha[self.tree] as usize & ((1 << (self.level - 1)) - 1) == self.node
+        }
+
+        /// The XOR of the left children of each level from the second on, and their moment, in a tree that is
+        /// bent there, straight from the definition.
+        fn levels(&self, delta: Block, root: Block, bent: bool) -> Vec<[Block; 2]> {
+            let cipher = GroupKeys::new(Block::new(2)).cipher(self.tree / TREES);
+            let (mut nodes, mut out) = (vec![root, root ^ delta], Vec::new());
+            for level in 2..=SHAPE.depth {
+                let n = nodes.len();
+                let mut left: Vec<_> = nodes.iter().map(|p| ccr_keyed(&cipher, *p)).collect();
+                let mut right: Vec<_> = nodes.iter().zip(&left).map(|(p, l)| *p ^ *l).collect();
+                if bent && level == self.level {
+                    left[self.node] ^= self.error;
+                    right[self.node] ^= self.error;
+                }
+                let weighed = |(i, l): (usize, &Block)| gf128::mul(*l, Block::new((n + i) as u128));
+                let sum = left.iter().fold(Block::ZERO, |sum, l| sum ^ *l);
+                out.push([sum, left.iter().enumerate().map(weighed).fold(Block::ZERO, |sum, l| sum ^ l)]);
+                nodes = [left, right].concat();
+            }
+            out
+        }
+
+        /// What the cheater adds to corrections and moments, so that both are those of the bent tree on all
+        /// levels.
+        fn errors(&self, delta: Block, roots: &[Block]) -> (Errors, Errors) {
+            let root = roots[self.tree];
+            let [honest, bent] = [false, true].map(|bent| self.levels(delta, root, bent));
+            let (tile, lane) = (self.tree / LANES, self.tree % LANES);
+            let differences = honest.iter().zip(&bent).enumerate().map(|(i, (honest, bent))| {
+                let at = |place: fn(usize, usize) -> usize, of: usize| {
+                    (place(tile, i + 2) + lane, honest[of] ^ bent[of])
+                };
+                (at(place, 0), at(moment, 1))
+            });
+            differences.unzip()
+        }
+    }
+
+    /// Whether a sender that bends trees by all of `guesses` passes.
+    fn guesses_pass(alpha: &[u32], seed: u128, guesses: &[Guess]) -> bool {
+        !cheated(cheat_with(alpha.to_vec(), seed, &|delta, roots| {
+            let (corrections, claims): (Vec<_>, Vec<_>) =
+                guesses.iter().map(|guess| guess.errors(delta, roots)).unzip();
+            (corrections.concat(), claims.concat())
+        }))
+    }
+
+    /// The best guess of an upper level: the sender goes on from the bent nodes as if its tree had always
+    /// been so, corrections and claims of all levels below included. Whoever knows the path down to there
+    /// passes, and nobody else.
+    #[test]
+    fn a_right_guess_on_an_upper_level_passes() {
+        let alpha = vec![ALPHA; SHAPE.tiles * LANES];
+        for level in 2..=SHAPE.depth {
+            for tree in [0, TREES + 5, SHAPE.tiles * LANES - 1] {
+                for node in 0..1 << (level - 1) {
+                    let guess = Guess { tree, level, node, error: ERROR };
+                    let passes = guesses_pass(&alpha, 32, &[guess]);
+                    assert_eq!(passes, guess.is_right(&alpha), "level {level}, tree {tree}, node {node}");
+                }
+            }
+        }
+    }
+
+    /// Guesses of b bits, of one tree or of several, pass in 2^-b of all runs, and in those alone in which
+    /// they are right.
+    #[test]
+    fn guesses_of_b_bits_pass_at_two_to_the_minus_b() {
+        const RUNS: u128 = 600;
+        // One level a tree: level m is a guess of m - 1 bits.
+        for (kind, levels) in [&[2][..], &[3], &[4], &[2, 2], &[2, 3]].into_iter().enumerate() {
+            let bits: usize = levels.iter().map(|level| level - 1).sum();
+            let passed = (0..RUNS).filter(|run| {
+                let seed = 1000 * (kind as u128 + 1) + run;
+                let mut prg = Prg::from_seed(Block::new(!seed));
+                let alpha = points(&mut prg, SHAPE);
+                let guess = |(i, &level): (usize, &usize)| {
+                    let node = prg.below(1 << (level - 1)) as usize;
+                    Guess { tree: 3 + 40 * i, level, node, error: prg.block() }
+                };
+                let guesses: Vec<_> = levels.iter().enumerate().map(guess).collect();
+                let passes = guesses_pass(&alpha, seed, &guesses);
+                assert_eq!(passes, guesses.iter().all(|guess| guess.is_right(&alpha)));
+                passes
+            });
+            let (passed, rate) = (passed.count() as f64, 0.5f64.powi(bits as i32));
+            let (expected, variance) = (RUNS as f64 * rate, RUNS as f64 * rate * (1.0 - rate));
+            // An honest count is further off once in 100,000 tests.
+            assert!((passed - expected).abs() < 4.5 * variance.sqrt(), "{bits} bits: {passed} of {RUNS}");
+        }
+    }
+
+    /// Two trees are bent alike. Claims that are right for each of them pass; claims that have the same sum,
+    /// both trees' on one of them or each on the other one, do not, and neither does one that is right beside
+    /// one that is wrong.
+    #[test]
+    fn claims_must_match_in_each_of_two_trees() {
+        let mut alpha = vec![ALPHA; SHAPE.tiles * LANES];
+        for (one, other) in [(1, 2), (1, LANES + 1), (3, TREES + 3)] {
+            alpha[other] = ALPHA ^ 3;
+            let guess = |tree: usize| Guess {
+                tree,
+                level: SHAPE.depth,
+                node: alpha[tree] as usize & ((1 << (SHAPE.depth - 1)) - 1),
+                error: ERROR,
+            };
+            let right = [guess(one), guess(other)];
+            assert!(guesses_pass(&alpha, 33, &right), "trees {one} and {other}");
+            for wrong in 0..2 {
+                let mut guesses = right;
+                guesses[wrong].node ^= 1;
+                assert!(!guesses_pass(&alpha, 33, &guesses), "trees {one} and {other}");
+            }
+            type Change = fn(&mut [(usize, Block)]);
+            let swapped: Change = |claims| (claims[0].0, claims[1].0) = (claims[1].0, claims[0].0);
+            let on_one: Change = |claims| claims[1].0 = claims[0].0;
+            let on_other: Change = |claims| claims[0].0 = claims[1].0;
+            for change in [swapped, on_one, on_other] {
+                let moved = cheat_with(alpha.clone(), 33, &|delta, roots| {
+                    let [a, b] = right.map(|guess| guess.errors(delta, roots));
+                    let last = |claims: Errors| claims[SHAPE.depth - 2];
+                    let mut claims = vec![last(a.1), last(b.1)];
+                    change(&mut claims);
+                    ([a.0, b.0].concat(), claims)
+                });
+                assert!(cheated(moved), "trees {one} and {other}");
+            }
+            alpha[other] = ALPHA;
         }
     }
 

@@ -17,12 +17,12 @@
 use super::bcgikrs19::{LARGEST_RUN, Noise};
 use super::code::{BlockAccumulate, LinearCode};
 use super::ferret::Spent;
-use super::half_tree::HalfTrees;
+use super::half_tree::{GroupKeys, HalfTrees};
+use super::seeds::Seeds;
 use super::source::{self, SourceReceiver, SourceSender};
 use super::spcot::{self, CheckMessage, Shape, Trees, Weights};
 use crate::extension::Setup;
 use crate::{BaseOt, CotReceiver, CotSender, Error, Result, Security, VoleReceiver, VoleSender};
-use tacit_crypto::aes::Aes128;
 use tacit_crypto::ggm::{LANES, ccr_keyed_into};
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{BitVec, Block, Buffer, KAPPA, Prg, gf128};
@@ -95,15 +95,16 @@ struct Core {
     field: Subfield,
     security: Security,
     context: Transcript,
+    seeds: Seeds,
     run: u64,
     spent: Spent,
 }
 
-/// What a run consists of.
+/// What a run consists of, once its seed is known.
 struct Run {
-    layout: Noise,
+    context: Transcript,
     expander: HalfTrees,
-    leaf: Aes128,
+    leaf: GroupKeys,
     code: BlockAccumulate,
 }
 
@@ -116,26 +117,34 @@ impl Core {
         prg: &mut Prg,
         sends: bool,
     ) -> Result<(Self, S)> {
-        let mut context = Transcript::new("tacit silent subfield vole v3");
+        let mut context = Transcript::new("tacit silent subfield vole v4");
         context.append("session", &channel.session_id().0);
+        context.append_u64("instance", channel.next_instance());
         context.append_u64("degree", field.degree as u64);
         context.append_u64("malicious", (security == Security::Malicious) as u64);
-        let source = source::agree(channel, source, &mut context, prg, sends, NAME)?;
-        Ok((Core { field, security, context, run: 0, spent: Spent::default() }, source))
+        let (source, seeds) = source::agree(channel, source, &context, prg, sends, NAME)?;
+        Ok((Core { field, security, context, seeds, run: 0, spent: Spent::default() }, source))
     }
 
-    fn begin(&mut self, count: usize) -> Run {
+    /// The noise of the next run; opens this party's seed.
+    fn begin(&mut self, channel: &mut Channel, count: usize) -> Result<Noise> {
         self.run += 1;
-        let layout = Noise::of_field(self.field.size(), count);
+        self.seeds.open(channel)?;
+        Ok(Noise::of_field(self.field.size(), count))
+    }
+
+    /// The rest, for which the first run receives the peer's seed.
+    fn join(&mut self, channel: &mut Channel, layout: Noise, count: usize) -> Result<Run> {
         let mut context = self.context.clone();
         context.append_u64("run", self.run);
         context.append_u64("count", count as u64);
-        Run {
-            layout,
+        self.seeds.join(channel, &mut context)?;
+        Ok(Run {
             expander: HalfTrees::new(layout.shape.depth, context.challenge_block("tree")),
-            leaf: Aes128::new(context.challenge_block("leaf")),
+            leaf: GroupKeys::new(context.challenge_block("leaf")),
             code: BlockAccumulate::new(context.challenge_block("code"), layout.positions()),
-        }
+            context,
+        })
     }
 
     /// Correlations of a run: for the levels, for the values, for the check.
@@ -144,8 +153,8 @@ impl Core {
         [shape.cots(), self.field.degree * shape.tiles * LANES, check]
     }
 
-    fn digest(&self, value: Block) -> [u8; 32] {
-        spcot::check_digest(&self.context, self.run, value)
+    fn digest(&self, context: &Transcript, value: Block) -> [u8; 32] {
+        spcot::check_digest(context, self.run, value)
     }
 }
 
@@ -209,7 +218,8 @@ impl SubfieldSender {
         out: &mut [Block],
         change: impl FnOnce(&mut [Block]),
     ) -> Result<()> {
-        let Run { layout, mut expander, leaf, code } = self.core.begin(out.len());
+        let layout = self.core.begin(channel, out.len())?;
+        let Run { context, mut expander, leaf, code } = self.core.join(channel, layout, out.len())?;
         let (shape, tile_len) = (layout.shape, layout.tile_len());
         let (field, delta, lens) = (self.core.field, self.source.delta(), self.core.cots(shape));
         let mut cots = Zeroizing::new(vec![Block::ZERO; lens.iter().sum()]);
@@ -222,6 +232,7 @@ impl SubfieldSender {
         let mut noise = Buffer::zeros(layout.positions());
         let mut corrections = vec![Block::ZERO; shape.tiles * LANES];
         for group in 0..shape.groups() {
+            let leaf = leaf.cipher(group);
             trees.expand(&mut expander, group, &mut |tile, leaves| {
                 let place = &mut noise[tile * tile_len..][..tile_len];
                 ccr_keyed_into(&leaf, &leaves[..tile_len], place);
@@ -242,7 +253,7 @@ impl SubfieldSender {
             let weights = Weights::new(message.seed, shape);
             let tiles = noise.chunks(tile_len).enumerate();
             let sum = tiles.fold(Block::ZERO, |sum, (tile, leaves)| sum ^ weights.sum(tile, leaves));
-            channel.send(&self.core.digest(sum ^ message.sender_mask(delta, check)))?;
+            channel.send(&self.core.digest(&context, sum ^ message.sender_mask(delta, check)))?;
             channel.flush()?;
         }
         let count = out.len();
@@ -268,7 +279,7 @@ impl SubfieldReceiver {
     }
 
     fn run(&mut self, channel: &mut Channel, u: &mut [u8], w: &mut [Block]) -> Result<()> {
-        let Run { layout, mut expander, leaf, code } = self.core.begin(w.len());
+        let layout = self.core.begin(channel, w.len())?;
         let (shape, tile_len) = (layout.shape, layout.tile_len());
         let (field, lens) = (self.core.field, self.core.cots(shape));
         let mut cots = Zeroizing::new(vec![Block::ZERO; lens.iter().sum()]);
@@ -286,6 +297,7 @@ impl SubfieldReceiver {
         }
         channel.send(bits.as_bytes())?;
         channel.flush()?;
+        let Run { context, mut expander, leaf, code } = self.core.join(channel, layout, w.len())?;
         trees.receive(channel, levels)?;
         let mut corrections = vec![Block::ZERO; y.len()];
         channel.recv_blocks(&mut corrections)?;
@@ -294,6 +306,7 @@ impl SubfieldReceiver {
         }
         let (mut noise, mut sparse) = (Buffer::zeros(layout.positions()), Buffer::zeros(layout.positions()));
         for group in 0..shape.groups() {
+            let leaf = leaf.cipher(group);
             trees.expand(&mut expander, group, &mut |tile, leaves| {
                 let (leaves, place) = (&leaves[..tile_len], &mut noise[tile * tile_len..][..tile_len]);
                 ccr_keyed_into(&leaf, leaves, place);
@@ -321,7 +334,7 @@ impl SubfieldReceiver {
             channel.flush()?;
             let tiles = noise.chunks(tile_len).enumerate();
             let sum = tiles.fold(Block::ZERO, |sum, (tile, leaves)| sum ^ weights.sum(tile, leaves));
-            let expected = self.core.digest(sum ^ spcot::fold_powers(check));
+            let expected = self.core.digest(&context, sum ^ spcot::fold_powers(check));
             spcot::receive_digest(channel, NAME, &expected)?;
         }
         let count = w.len();

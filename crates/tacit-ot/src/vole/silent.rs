@@ -20,6 +20,7 @@ use crate::extension::Setup;
 use crate::silent::bcgikrs19::{LARGEST_RUN, Noise};
 use crate::silent::code::FieldAccumulate;
 use crate::silent::pprf::{Ggm, Line, equal};
+use crate::silent::seeds::Seeds;
 use crate::silent::source::{self, SourceReceiver, SourceSender};
 use crate::{BaseOt, Error, Result, Security, VoleReceiver, VoleSender};
 use core::marker::PhantomData;
@@ -37,6 +38,7 @@ const NAME: &str = "silent vole";
 /// What both parties do alike.
 struct Core<F> {
     context: Transcript,
+    seeds: Seeds,
     run: u64,
     spent: bool,
     field: PhantomData<F>,
@@ -58,21 +60,24 @@ impl<F: Field> Core<F> {
         security: Security,
         sends: bool,
     ) -> Result<(Self, CotToRot<S>)> {
-        let mut context = Transcript::new("tacit silent vole v4");
+        let mut context = Transcript::new("tacit silent vole v5");
         context.append("session", &channel.session_id().0);
         context.append("field", F::NAME.as_bytes());
         context.append_u64("malicious", (security == Security::Malicious) as u64);
-        let source = source::agree(channel, source, &mut context, prg, sends, NAME)?;
-        Ok((Core { context, run: 0, spent: false, field: PhantomData }, CotToRot::new(source)))
+        let (source, seeds) = source::agree(channel, source, &context, prg, sends, NAME)?;
+        Ok((Core { context, seeds, run: 0, spent: false, field: PhantomData }, CotToRot::new(source)))
     }
 
-    fn begin(&mut self, count: usize) -> Run<F> {
+    /// The public parts of the next run; the first one opens both parties' seeds.
+    fn begin(&mut self, channel: &mut Channel, count: usize) -> Result<Run<F>> {
         self.run += 1;
+        self.seeds.open(channel)?;
         let layout = Noise::of_field(usize::MAX, count);
         let mut context = self.context.clone();
         context.append_u64("run", self.run);
+        self.seeds.join(channel, &mut context)?;
         let code = FieldAccumulate::new(context.challenge_block("code"), layout.positions());
-        Run { layout, ggm: Ggm::new(&context, layout.shape.depth), code, context }
+        Ok(Run { layout, ggm: Ggm::new(&context, layout.shape.depth), code, context })
     }
 
     /// Whether an earlier check failed; if `result` is a failure, the next one did.
@@ -197,7 +202,7 @@ impl<F: Field> SilentVoleSender<F> {
         out: &mut [F],
         change: impl FnOnce(&mut [Block]),
     ) -> Result<()> {
-        let Run { layout, mut ggm, code, context } = self.core.begin(out.len());
+        let Run { layout, mut ggm, code, context } = self.core.begin(channel, out.len())?;
         let shape = layout.shape;
         let trees = shape.tiles * LANES;
         let mut shares = Zeroizing::new(vec![F::ZERO; trees + 1]);
@@ -310,7 +315,7 @@ impl<F: Field> SilentVoleReceiver<F> {
     }
 
     fn run(&mut self, channel: &mut Channel, u: &mut [F], w: &mut [F]) -> Result<()> {
-        let Run { layout, mut ggm, code, context } = self.core.begin(w.len());
+        let Run { layout, mut ggm, code, context } = self.core.begin(channel, w.len())?;
         let (shape, tile_len) = (layout.shape, layout.tile_len());
         let (alpha, values) = self.noise(layout);
         let trees = alpha.len();

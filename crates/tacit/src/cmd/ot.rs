@@ -94,8 +94,8 @@ pub struct Args {
     /// must say the same
     #[arg(long, value_name = "P", default_value = "auto")]
     protocol: String,
-    /// The LPN set of ferret, a, b, c, d, e, paper or paper-setup, or of ferret-uni, main, a, b or setup; without it,
-    /// what suits count and link
+    /// The LPN set of ferret, a, b, c, d or e, or of ferret-uni, main, a, b or setup; without it, what suits
+    /// count and link
     #[arg(long, value_name = "SET")]
     set: Option<String>,
     /// With ferret, all traffic comes first and the rest needs no peer; both sides must say the same
@@ -155,9 +155,10 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     // A name that does not serve is refused before anything else.
     let named = ot::protocol(&args.protocol, args.security.into())?;
     Tuning::default().with_code(args.code.as_deref(), Some(named))?;
-    ot::check_set(args.set.as_deref(), named)?;
+    ot::check_set(ot::Sets::Session, args.set.as_deref(), named)?;
     let protocol = Some(args.protocol.as_str()).filter(|name| *name != "auto");
-    let choice = Choice { protocol, set: args.set.as_deref(), code: args.code.as_deref() };
+    let (set, code) = (args.set.as_deref(), args.code.as_deref());
+    let choice = Choice { protocol, set, code, ..Choice::default() };
     if args.dry_run {
         return dry_run(&args, count, choice, context);
     }

@@ -200,7 +200,7 @@ fn show(args: &InfoArgs, pool: &Pool, context: &Context) -> Result<()> {
 
 fn make(args: MakeArgs, context: &Context) -> Result<()> {
     let protocol = ot::protocol(&args.protocol, args.security.into())?;
-    ot::check_set(args.set.as_deref(), protocol)?;
+    ot::check_set(ot::Sets::Session, args.set.as_deref(), protocol)?;
     let tuning = Tuning::choose(args.set.as_deref(), args.count, protocol.security, &LinkModel::LOOPBACK)?
         .with_code(args.code.as_deref(), Some(protocol))?;
     let key = key(args.pool_key.as_deref(), args.peer.identity())?;

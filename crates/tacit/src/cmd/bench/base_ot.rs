@@ -46,7 +46,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let subject = Subject {
         name: "base-ot",
         protocol: args.protocol.clone(),
-        security,
+        security: Some(security),
         kind: if args.uniform { "rot, uniform" } else { "rot" }.into(),
         count: u64::from(args.count) * threads,
         more: |_, _| Vec::new(),

@@ -167,7 +167,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let subject = Subject {
         name: "eval",
         protocol: protocol_name(security).into(),
-        security,
+        security: Some(security),
         kind,
         count: request.ands * executions,
         more: |_, _| Vec::new(),

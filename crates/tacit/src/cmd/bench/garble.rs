@@ -67,7 +67,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         let subject = Subject {
             name: what,
             protocol: HalfGates::NAME.into(),
-            security: Security::SemiHonest,
+            security: Some(Security::SemiHonest),
             kind: format!("{} x{copies}", args.function),
             count: each * bench.executions,
             more: |_, _| Vec::new(),

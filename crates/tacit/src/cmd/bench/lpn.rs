@@ -6,7 +6,7 @@ use crate::cli::Context;
 use tacit::crypto::lpn::LocalCode;
 use tacit::crypto::{Block, Buffer, Prg};
 use tacit::{Error, Result, Security};
-use tacit_ot::silent::ferret::Params;
+use tacit_ot::silent::ferret::{Config, Lanes, Params};
 
 /// Ferret's LPN encoding alone.
 #[derive(clap::Args)]
@@ -38,8 +38,8 @@ const PIECE: usize = 1 << 12;
 
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    let params = Params::by_name(&args.set).ok_or_else(|| {
-        let known: Vec<_> = Params::ALL.iter().map(|p| p.name).collect();
+    let params = Params::for_measuring(&args.set).ok_or_else(|| {
+        let known: Vec<_> = Params::ALL.iter().chain(&Params::PAPERS).map(|p| p.name).collect();
         Error::Usage(format!("there is no LPN set `{}`; choose one of {}", args.set, known.join(", ")))
     })?;
     let mut prg = Prg::from_os();
@@ -55,7 +55,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let subject = Subject {
         name: "lpn",
         protocol: "ferret".into(),
-        security: Security::Malicious,
+        security: Config { params, lanes: Lanes::One, security: Security::Malicious }.protects(),
         kind: format!("set {}, {} lanes", params.name, args.lanes),
         count: pieces * PIECE as u64,
         more: |_, _| Vec::new(),

@@ -26,7 +26,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let subject = Subject {
         name: "net",
         protocol: if args.common.tls { "tls" } else { "tcp" }.into(),
-        security: if args.common.tls { Security::Malicious } else { Security::SemiHonest },
+        security: Some(if args.common.tls { Security::Malicious } else { Security::SemiHonest }),
         kind: "bytes".into(),
         count: pieces * u64::from(args.piece) * threads,
         more: |wall_ms, side| {

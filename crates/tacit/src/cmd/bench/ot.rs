@@ -9,7 +9,7 @@ use std::iter::repeat_with;
 use tacit::Result;
 use tacit::crypto::{BitVec, Block, Buffer, Prg};
 use tacit::net::Channel;
-use tacit::ot::{self, AnyReceiver, AnySender, Job, Kind, Tuning, in_parallel};
+use tacit::ot::{self, AnyReceiver, AnySender, Job, Kind, Sets, Tuning, in_parallel};
 use tacit::ot::{CotReceiver, CotSender, CotToRot, OtReceiver, OtSender, RotReceiver, RotSender, RotToOt};
 use tacit::plan::{self, Choice, Machine, Pick, Request};
 
@@ -28,8 +28,8 @@ pub struct Args {
     /// OTs in a run, over all threads together
     #[arg(long, value_name = "N", default_value_t = 1 << 23, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     count: u64,
-    /// The LPN set of ferret, a, b, c, d, e, paper or paper-setup, or of ferret-uni, main, a, b or setup; without it,
-    /// what suits count and link
+    /// The LPN set of ferret, a, b, c, d, e, paper or paper-setup, or of ferret-uni, main, a, b, setup, paper
+    /// or paper-setup; without it, what suits count and link. The papers' sets protect nobody
     #[arg(long, value_name = "SET")]
     set: Option<String>,
     /// The code of silent: linear (default) or quasi-cyclic
@@ -71,7 +71,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let link = common.link();
     let kind = Kind::from(args.kind);
     let request = |protocol| {
-        let choice = Choice { protocol, set: args.set.as_deref(), code: args.code.as_deref() };
+        let (set, code) = (args.set.as_deref(), args.code.as_deref());
+        let choice = Choice { protocol, set, code, sets: Sets::Measuring };
         Request { count: args.tune_for.unwrap_or(share), kind, security, threads, choice }
     };
     let protocol = if named == "auto" {
@@ -82,7 +83,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         ot::protocol(named, security)?
     };
     Tuning::default().with_code(args.code.as_deref(), Some(protocol))?;
-    ot::check_set(args.set.as_deref(), protocol)?;
+    ot::check_set(Sets::Measuring, args.set.as_deref(), protocol)?;
     // Both parties come to the same parameters, whatever each of them would measure.
     let pick = plan::pick(&request(Some(protocol.name)), &link.into(), &Machine::REFERENCE)?;
     let Pick { tuning, .. } = pick;
@@ -99,7 +100,10 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let subject = Subject {
         name: "ot",
         protocol: protocol.name.into(),
-        security,
+        security: match protocol.name.starts_with("ferret") {
+            true => job.protects(),
+            false => Some(security),
+        },
         kind: format!("{}{}", kind.name(), if args.both_ways { " both ways" } else { "" }),
         count: job.count,
         more: |_, _| Vec::new(),

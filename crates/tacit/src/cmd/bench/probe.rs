@@ -39,7 +39,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let subject = Subject {
         name: "probe",
         protocol: "wmk17".into(),
-        security: Security::Malicious,
+        security: Some(Security::Malicious),
         kind: format!("input bits x{copies}"),
         count: u64::from(args.count) * copies as u64,
         more: |_, _| Vec::new(),

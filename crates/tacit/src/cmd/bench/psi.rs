@@ -49,7 +49,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let subject = Subject {
         name: "psi",
         protocol: paxos::NAME.into(),
-        security,
+        security: Some(security),
         kind: "set".into(),
         count: args.count,
         more: |_, _| Vec::new(),

@@ -104,9 +104,11 @@ fn who(r: &Record) -> String {
     if !r.variant.is_empty() {
         name += &format!(" ({})", r.variant);
     }
-    if r.security == "semi-honest" {
-        name += " semi-honest";
-    }
+    name += match r.security.as_str() {
+        "semi-honest" => " semi-honest",
+        "none" => ", which protects nobody",
+        _ => "",
+    };
     if r.threads > 1 {
         name += &format!(" {} threads", r.threads);
     }

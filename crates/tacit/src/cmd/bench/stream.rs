@@ -104,7 +104,7 @@ fn run_program<P: Program + 'static>(
     let subject = Subject {
         name: "stream",
         protocol: protocol_name(security).into(),
-        security,
+        security: Some(security),
         kind: kind.into(),
         count: ands(first, second, steps),
         more: |_, _| Vec::new(),
