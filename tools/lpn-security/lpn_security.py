@@ -251,6 +251,20 @@ def sd_isd(n, k, t):
 def bjmm(n, k, t):
     total = log2_binomial(n, t)
 
+    def chance(p, l):
+        return log2_binomial(n - k - l, t - p) - total
+
+    def work(l, lists):
+        return math.log2(n) + log2_sum(elimination(n, k, l), lists)
+
+    return representations(k, t, min((n - k - 2) // 8, 2000), chance, work)
+
+
+def representations(k, t, widest, chance, work):
+    """log2 cost of two levels of representations on a window of k + l positions, l at most `widest`, where `chance(p, l)` is
+    log2 of the chance that the noise in the window is one given word of weight p, and `work(l, lists)` log2 of a trial's
+    cost when its lists have so many entries."""
+
     def cost(p2, e2, e1, l):
         l = even_window(k, l)
         window = k + l
@@ -271,11 +285,10 @@ def bjmm(n, k, t):
         kept = min(meet2 + second, ways1 - r1 - r2)
         first = 2 * kept - l + r1 + r2
         found = min(meet1 + first, ways - l)
-        success = log2_binomial(n - k - l, t - p) + l + found - total
+        success = chance(p, l) + l + found
         if success >= 0 or success == -math.inf:
             return INFEASIBLE
-        work = log2_sum(elimination(n, k, l), 3 + base, 2 + third, 1 + second, 1 + first)
-        return math.log2(n) + work - success
+        return work(l, log2_sum(3 + base, 2 + third, 1 + second, 1 + first)) - success
 
     def best_of(p2, l):
         best = INFEASIBLE
@@ -287,7 +300,7 @@ def bjmm(n, k, t):
 
     best = INFEASIBLE
     for p2 in range(2, min(t, 40), 2):
-        here = minimise(lambda l: best_of(p2, l), 2, min((n - k - 2) // 8, 2000), points=10, exhaustive=12)[0]
+        here = minimise(lambda l: best_of(p2, l), 2, widest, points=10, exhaustive=12)[0]
         best = min(best, here)
         if here > best + 8:
             break
@@ -529,10 +542,15 @@ def linear_test(instance):
 
 # σ by N/k for ten ones a row: the lowest of the sizes 2^12, 2^14 and 2^16. `--peel` computes it.
 PEELED = {
-    10: {4: .757,6:.712,9.375:.670,12.5:.6455,16.27:.6232,20.31:.606,23.44:.595,40:.5574},
+    10: {
+        2.0: 0.8485, 2.378: 0.8228, 2.828: 0.7993, 3.364: 0.7777, 4.0: 0.7561, 4.757: 0.7366,
+        5.657: 0.7195, 6.727: 0.7013, 8.0: 0.6842, 9.514: 0.6694, 11.314: 0.6538, 13.454: 0.6389,
+        16.0: 0.6223, 19.027: 0.6110, 22.627: 0.5979, 26.909: 0.5839, 32.0: 0.5722, 38.055: 0.5598,
+        45.255: 0.5489, 53.817: 0.5376, 64.0: 0.5266,
+    },
 }
 # σ for a code that accumulates twice and folds blocks of 32, at any length.
-PEELED_ACCUMULATE = {32: 0.769}
+PEELED_ACCUMULATE = {32: 0.7694}
 
 
 def peel(rows, columns, arity, group=1):
@@ -684,42 +702,55 @@ def checks_cost(unknowns, checks, weight):
     return min(dense, 2 * math.log2(unknowns) + math.log2(2 * weight + checks**0.8))
 
 
-def halves_chance(instance, window, p, keeps=1.0):
-    """log2 of the chance that of the noise p/2 is in each half of a window of samples, none elsewhere in it, where a value
-    is seen with probability `keeps`."""
-    n, t, half = instance.samples, instance.weight, p // 2
+def word_chance(instance, window, p, keeps=1.0):
+    """log2 of the chance that the noise in a window of samples is one given word of weight p, where a value is seen with
+    probability `keeps`. Regular noise is taken as spread evenly over the window, which is best for the attacker."""
+    n, t = instance.samples, instance.weight
     if t < p or window >= n:
         return -math.inf
     if not instance.regular and keeps == 1:
-        return 2 * log2_binomial(window // 2, half) + log2_binomial(n - window, t - p) - log2_binomial(n, t)
+        return log2_binomial(n - window, t - p) - log2_binomial(n, t)
     share = window / n * keeps
-    ways = log2_binomial(t, p) + log2_binomial(p, half)
-    return ways + p * math.log2(share / 2) + (t - p) * math.log2(1 - share)
+    inside = log2_binomial(t, p) + p * math.log2(share) + (t - p) * math.log2(1 - share)
+    return inside - log2_binomial(window, p)
+
+
+def halves_chance(instance, window, p, keeps=1.0):
+    """log2 of the chance that p/2 noisy samples are in each half of a window and no others in it."""
+    return word_chance(instance, window, p, keeps) + 2 * log2_binomial(window // 2, p // 2)
 
 
 def few_samples(instance, unknowns, weight, most=24, keeps=1.0, instances=None):
-    """log2 cost of Stern–Dumer on little more samples than unknowns. Each trial draws the samples anew and makes as many
-    parity checks as tell the right candidate from all wrong ones. All instances share the parity checks, and each has
-    lists of its own; with p = 0 the first checks refuse a trial."""
+    """log2 cost of Stern–Dumer, or of two levels of representations, on little more samples than unknowns. Each trial draws
+    the samples anew and makes as many parity checks as tell the right candidate from all wrong ones. All instances share
+    the parity checks, and each has lists of its own; with p = 0 the first checks refuse a trial."""
     instances = math.log2(instances or instance.instances)
 
-    def cost(p, l):
+    def trial(l, lists):
+        """Cost of lists of so many entries, l bits each."""
+        checks = l + lists + 8
+        shared = checks_cost(unknowns, checks, weight) - instances
+        return log2_sum(shared, math.log2(unknowns * checks), math.log2(l) + lists)
+
+    def halves(p, l):
         window = unknowns + even_window(unknowns, l)
         success = halves_chance(instance, window, p, keeps)
         if success >= 0 or success == -math.inf:
             return INFEASIBLE
         lists = log2_binomial(window // 2, p // 2)
-        checks = max(2 * lists, l) + 8
-        shared = checks_cost(unknowns, checks, weight) - instances
-        if p == 0:
-            return log2_sum(shared, 1 + math.log2(unknowns)) - success
-        own = log2_sum(math.log2(unknowns * checks), math.log2(l) + log2_sum(1 + lists, 2 * lists - l))
-        return log2_sum(shared, own) - success
+        return trial(l, log2_sum(1 + lists, 2 * lists - l)) - success
 
-    best = cost(0, 0)
+    once = log2_sum(checks_cost(unknowns, 8, weight) - instances, 1 + math.log2(unknowns))
+    best = once - halves_chance(instance, unknowns, 0, keeps)
     for p in range(2, most + 1, 2):
-        best = min(best, minimise(lambda l: cost(p, l), 1, 200)[0])
-    return best
+        best = min(best, minimise(lambda l: halves(p, l), 1, 200)[0])
+    if most == 0:
+        return best
+
+    def chance(p, l):
+        return word_chance(instance, unknowns + l, p, keeps)
+
+    return min(best, representations(unknowns, instance.weight, 200, chance, trial))
 
 
 def pooled_isd(instance):
