@@ -3,7 +3,7 @@
 
     scripts/run_tests.py [--long] [--portable] [-p CRATE]...
 
---long      the statistical and the heavy tests too (each crate's feature `long-tests`, and `tools/*/long_*.py`)
+--long      the statistical and the heavy tests too: each crate's feature `long-tests`, `tools/*/long_*.py`
 --portable  the kernels without SIMD, for the crates whose results depend on them
 -p CRATE    only these crates
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The attack on local codes, run: it chooses columns, shares one elimination among many instances, and recovers secrets as
-often as the estimator says, at two sizes of the primal code and at two of the code that accumulates.
+"""The attack on local codes, run: it chooses columns, shares one elimination among many instances, and
+recovers secrets as often as the estimator says, at two sizes of the primal code and at two of the code that
+accumulates.
 
 Everything follows from fixed seeds. Ends with `N passed, N failed`; `scripts/run_tests.py --long` runs it.
 """
@@ -20,8 +21,8 @@ NOISY = 12
 
 
 def chosen(rows, columns, arity, group=1):
-    """The columns that peeling leaves, by the order in which a plain loop takes columns away: not `lpn.peel`, whose share
-    it must reach."""
+    """The columns that peeling leaves, by the order in which a plain loop takes columns away: not `lpn.peel`,
+    whose share it must reach."""
     left, kept = set(range(columns)), set(range(len(rows) // arity))
     meets = [set() for _ in range(columns)]
     for place, column in enumerate(rows):
@@ -39,7 +40,8 @@ def chosen(rows, columns, arity, group=1):
 
 
 class SubInstance:
-    """The rows that chosen columns leave, eliminated once: `basis` are independent rows, every other row is a parity check."""
+    """The rows that chosen columns leave, eliminated once: `basis` are independent rows, every other row is a
+    parity check."""
 
     def __init__(self, masks):
         """`masks` maps a row's number to its ones."""
@@ -61,18 +63,21 @@ class SubInstance:
         self.pivots = pivots
         # For each row of the basis, the checks that it is in.
         self.columns = [
-            sum((among >> i & 1) << place for place, (_, among) in enumerate(self.checks)) for i in range(len(self.basis))
+            sum((among >> i & 1) << place for place, (_, among) in enumerate(self.checks))
+            for i in range(len(self.basis))
         ]
 
     def syndrome(self, samples):
         """The checks of one instance's samples, which the noise alone decides."""
         known = sum(samples[row] << i for i, row in enumerate(self.basis))
         return sum(
-            ((known & among).bit_count() & 1 ^ samples[row]) << place for place, (row, among) in enumerate(self.checks)
+            ((known & among).bit_count() & 1 ^ samples[row]) << place
+            for place, (row, among) in enumerate(self.checks)
         )
 
     def solve(self, samples, wrong):
-        """The unknowns, as a number, when the samples of the basis at the places `wrong` are noisy and no others."""
+        """The unknowns, as a number, when the samples of the basis at the places `wrong` are noisy and no
+        others."""
         known = sum(samples[row] << i for i, row in enumerate(self.basis)) ^ sum(1 << i for i in wrong)
         secret = 0
         for top in sorted(self.pivots):
@@ -86,7 +91,8 @@ class SubInstance:
         return range(middle), range(middle, len(self.basis))
 
     def candidates(self, samples, pairs):
-        """Places that are held to be noisy: none, or (with `pairs`) one in each half, that leave little of the syndrome."""
+        """Places that are held to be noisy: none, or (with `pairs`) one in each half, that leave little of
+        the syndrome."""
         syndrome = self.syndrome(samples)
         if not pairs:
             return [()] if syndrome.bit_count() <= NOISY else []
@@ -112,7 +118,8 @@ class Rates(unittest.TestCase):
         """Rate of success against the estimator's chance, within three standard deviations."""
         chance = 2 ** lpn.halves_chance(instance, unknowns, p)
         deviation = math.sqrt(instances * chance * (1 - chance))
-        print(f"{instance.name}, {unknowns} unknowns, {p} errors: {hits} of {instances}, expected {instances * chance:.1f}")
+        expected = f"expected {instances * chance:.1f} ± {deviation:.1f}"
+        print(f"{instance.name}, {unknowns} unknowns, {p} errors: {hits} of {instances}, {expected}")
         self.assertGreater(instances * chance, 40, "too few successes are expected to tell anything")
         self.assertLessEqual(abs(hits - instances * chance), 3 * deviation)
 
@@ -132,11 +139,12 @@ class Rates(unittest.TestCase):
                 masks[row] = mask
         sub = SubInstance(masks)
         unknowns = len(sub.basis)
-        # The rows that keep the unknowns determined are as many as the columns, but for a few: those are the checks.
+        # The rows that keep the unknowns determined are as many as the columns, but for a few: those are the
+        # checks.
         self.assertGreaterEqual(unknowns, len(columns) - 5)
         instance = lpn.Instance(f"10-local, k = {k}", n, k, t, locality=10)
         share = lpn.chosen_share(instance)
-        self.assertLessEqual(len(columns), share * k + CHECKS / 4 + 0.02 * k, "more columns than the estimator takes")
+        self.assertLessEqual(len(columns), share * k + CHECKS / 4 + 0.02 * k, "more than the estimator takes")
         self.assertGreaterEqual(len(columns), lpn.least_share(instance) * k, "fewer columns than can exist")
         hits = {0: 0, 2: 0}
         for _ in range(instances):
@@ -185,7 +193,8 @@ class Rates(unittest.TestCase):
         self.assertLessEqual(len(blocks) * block, share * outputs + CHECKS + 2 * block)
 
         def entry(z):
-            """The second accumulator's entry z: ones among the unknowns, and the output that is added, if any."""
+            """The second accumulator's entry z: ones among the unknowns, and the output that is added, if
+            any."""
             position = fold[z]
             if position >= outputs:
                 return 1 << position - outputs, None
@@ -217,7 +226,8 @@ class Rates(unittest.TestCase):
                 sums[z] = total
             lower = sum(sums[at[outputs + i]] << i for i in range(outputs))
             result = bytearray(
-                sums[at[i]] ^ (matrix[i] & lower >> i // block * block).bit_count() & 1 for i in range(outputs)
+                sums[at[i]] ^ (matrix[i] & lower >> i // block * block).bit_count() & 1
+                for i in range(outputs)
             )
             samples = {row: sum(result[output] for output in outputs) & 1 for row, outputs in added.items()}
             for wrong in sub.candidates(samples, False):

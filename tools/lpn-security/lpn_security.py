@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Cost of the known attacks on the LPN parameter sets of silent OT, from the standard library alone.
 
-An instance is (N, k, t): N samples, a secret of k bits, t noisy positions, either anywhere (uniform noise) or one in
-each of t blocks of N/t (regular noise). A dual set, n outputs from N noise positions, is the instance (N, N − n, t).
-Costs are log2 of bit or field operations, memory free, each attack at its best parameters. Where several instances share
-a matrix, an attack is done when it breaks one of them.
+An instance is (N, k, t): N samples, a secret of k bits, t noisy positions, either anywhere (uniform noise) or
+one in each of t blocks of N/t (regular noise). A dual set, n outputs from N noise positions, is the instance
+(N, N − n, t). Costs are log2 of bit or field operations, memory free, each attack at its best parameters.
+Where several instances share a matrix, an attack is done when it breaks one of them.
 
 Attacks and where their cost formulas come from:
 
@@ -19,15 +19,17 @@ Attacks and where their cost formulas come from:
   hybrid         puncturing and quadratic equations, Wang et al. 2025/1284
   linear-test    distinguishing by one word of the code's (pseudo-)distance δN: bias (1 − 2δ)^t, for dual sets that
                  name a distance
-  pooled-isd     the same as sd-isd on hardly more samples than unknowns, drawn anew each time: the pooled variants of
-                 Esser–Kübler–May 2017 with the weight of the noise left open
-  local-gauss    local codes: pooled Gauss on the rows that meet chosen columns only; docs/lpn-security.md derives these
+  pooled-isd     sd-isd or bjmm on hardly more samples than unknowns, drawn anew each time: the pooled
+                 variants of Esser–Kübler–May 2017, the number of noisy samples left open
+  local-gauss    local codes: pooled Gauss on the rows that meet chosen columns only; docs/lpn-security.md
+                 derives these
   local-isd      pooled-isd on these rows
   local-hybrid   quadratic equations of regular noise on these rows
-  interleaved    binary codes with noise values of several bits, whose bits are instances with the same positions
+  interleaved    binary codes with noise values of several bits: instances with the same noisy positions
 
-For regular noise the first five, and pooled-isd, run on (N − t, k − t, t): each block gives one parity check for free.
-For local codes `bound` says what the local attacks would cost with the best choice of columns that exists at all.
+For regular noise the first five, and pooled-isd, run on (N − t, k − t, t): each block gives one parity check
+for free. For local codes `bound` says what the local attacks would cost with the best choice of columns that
+exists at all.
 
 Usage:
   lpn_security.py N K T [--uniform]       one instance
@@ -52,12 +54,13 @@ INFEASIBLE = math.inf
 @dataclass(frozen=True)
 class Instance:
     """An LPN instance. `distance` is the relative pseudo-distance of a dual code, if the set relies on one;
-    `quasi_cyclic` grants every attack the factor √N of decoding one out of many (Sendrier 2011). With noise values in
-    a field of 2^k elements the attacks run on the best of its projections to GF(2), whose noise is no longer regular. A field
-    of odd size has none; the binary attacks, which have no values to guess, then cost no more than theirs over the field.
-    `locality` is the number of ones in a row of a primal set's matrix, None for a random matrix; `accumulate` is the length
-    of the blocks that a dual set's code folds after accumulating twice. `instances` share one matrix. `paper` marks a
-    set that is kept for comparison alone."""
+    `quasi_cyclic` grants every attack the factor √N of decoding one out of many (Sendrier 2011). With noise
+    values in a field of 2^k elements the attacks run on the best of its projections to GF(2), whose noise is
+    no longer regular. A field of odd size has none; the binary attacks, which have no values to guess, then
+    cost no more than theirs over the field. `locality` is the number of ones in a row of a primal set's
+    matrix, None for a random matrix; `accumulate` is the length of the blocks that a dual set's code folds
+    after accumulating twice. `instances` share one matrix. `paper` marks a set that is kept for comparison
+    alone."""
 
     name: str
     samples: int
@@ -111,9 +114,9 @@ class Instance:
 
 
 def parse_set(entry):
-    """An instance from JSON: name, noise (`regular` or `uniform`), t, and either N and k, or (dual) N and n; `distance`
-    `quasi_cyclic`, `locality`, `accumulate` and `paper` where they apply, `field` for noise over more than GF(2), `instances`
-    where more than one use a matrix."""
+    """An instance from JSON: name, noise (`regular` or `uniform`), t, and either N and k, or (dual) N and n;
+    `distance`, `quasi_cyclic`, `locality`, `accumulate` and `paper` where they apply, `field` for noise over
+    more than GF(2), `instances` where more than one use a matrix."""
     if not isinstance(entry, dict):
         raise ValueError("a set must be a JSON object")
     try:
@@ -262,9 +265,9 @@ def bjmm(n, k, t):
 
 
 def representations(k, t, widest, chance, work):
-    """log2 cost of two levels of representations on a window of k + l positions, l at most `widest`, where `chance(p, l)` is
-    log2 of the chance that the noise in the window is one given word of weight p, and `work(l, lists)` log2 of a trial's
-    cost when its lists have so many entries."""
+    """log2 cost of two levels of representations on a window of k + l positions, l at most `widest`, where
+    `chance(p, l)` is log2 of the chance that the noise in the window is one given word of weight p, and
+    `work(l, lists)` log2 of a trial's cost when its lists have so many entries."""
 
     def cost(p2, e2, e1, l):
         l = even_window(k, l)
@@ -537,9 +540,9 @@ def linear_test(instance):
 
 # Attacks on few samples, and on those that chosen columns leave.
 #
-# A local code's row has a handful of ones. Of the rows that meet none but σk chosen columns there are many more than
-# σ^d·N when the columns are chosen well; as soon as they are σk or more, they are an instance of their own with σk
-# unknowns, as noisy as the whole one.
+# A local code's row has a handful of ones. Of the rows that meet none but σk chosen columns there are many
+# more than σ^d·N when the columns are chosen well; as soon as they are σk or more, they are an instance of
+# their own with σk unknowns, as noisy as the whole one.
 
 # σ by N/k for ten ones a row: the lowest of the sizes 2^12, 2^14 and 2^16. `--peel` computes it.
 PEELED = {
@@ -555,9 +558,9 @@ PEELED_ACCUMULATE = {32: 0.7694}
 
 
 def peel(rows, columns, arity, group=1):
-    """The share of the columns that is left when columns of least degree are taken away, with all rows that meet them, for
-    as long as there are as many rows as unknowns. `rows` has `arity` columns for each row; a column stands for `group`
-    unknowns."""
+    """The share of the columns that is left when columns of least degree are taken away, with all rows that
+    meet them, for as long as there are as many rows as unknowns. `rows` has `arity` columns for each row; a
+    column stands for `group` unknowns."""
     meets = array("I", bytes(4 * (columns + 1)))
     for column in rows:
         meets[column + 1] += 1
@@ -605,8 +608,9 @@ def local_rows(columns, ratio, locality, rng):
 def accumulate_rows(outputs, block, rng):
     """The blocks that a noise position of the twice accumulating code depends on, four for each.
 
-    With z the second accumulator's entries and a the first one's, e_i = a_i − a_{i−1} and a_π(j) = z_j − z_{j−1}. The entries
-    of a block, half of them outputs but for the sum of others, are combinations of as many unknowns as it has outputs."""
+    With z the second accumulator's entries and a the first one's, e_i = a_i − a_{i−1} and a_π(j) = z_j −
+    z_{j−1}. The entries of a block, half of them outputs but for the sum of others, are combinations of as
+    many unknowns as it has outputs."""
     positions = 2 * outputs
     place, fold = list(range(positions)), list(range(positions))
     rng.shuffle(place)
@@ -626,15 +630,18 @@ def peel_again():
             ratio = round(2 ** (1 + step / 4), 3)
             sizes = [1 << 12, 1 << 14, 1 << 16]
             shares = [peel(local_rows(k, ratio, locality, random.Random(k)), k, locality) for k in sizes]
-            print(f"{locality} ones, N/k = {ratio}: {min(shares):.4f}", *(f"{share:.4f}" for share in shares), flush=True)
+            each = " ".join(f"{share:.4f}" for share in shares)
+            print(f"{locality} ones, N/k = {ratio}: {min(shares):.4f} of {each}", flush=True)
     for block in PEELED_ACCUMULATE:
         sizes = [1 << 13, 1 << 15, 1 << 17, 1 << 19]
         shares = [peel(accumulate_rows(n, block, random.Random(n)), n // block, 4, block) for n in sizes]
-        print(f"blocks of {block}: {min(shares):.4f}", *(f"{share:.4f}" for share in shares), flush=True)
+        each = " ".join(f"{share:.4f}" for share in shares)
+        print(f"blocks of {block}: {min(shares):.4f} of {each}", flush=True)
 
 
 def peeled_share(ratio, locality):
-    """σ by peeling, between the ratios of the table; a locality without a table is peeled here, at 2^11 columns."""
+    """σ by peeling, between the ratios of the table; a locality without a table is peeled here, at 2^11
+    columns."""
     table = PEELED.get(locality)
     if table is None:
         table = PEELED[locality] = {}
@@ -651,7 +658,8 @@ def peeled_share(ratio, locality):
 
 
 def chosen_share(instance):
-    """σ by random choice or by peeling, the lower; None for a matrix in which a choice of columns gains nothing."""
+    """σ by random choice or by peeling, the lower; None for a matrix in which a choice of columns gains
+    nothing."""
     if instance.accumulate is not None:
         return PEELED_ACCUMULATE.get(instance.accumulate, 2 ** (-1 / 3))
     ratio = instance.samples / instance.dimension
@@ -661,8 +669,9 @@ def chosen_share(instance):
 
 
 def first_moment_share(ratio, arity, group=1):
-    """The σ below which no choice of columns is expected to exist that keeps as many rows as unknowns, by the number
-    of choices and the large deviations of a Poisson variable; as in `peel`, a column stands for `group` unknowns."""
+    """The σ below which no choice of columns is expected to exist that keeps as many rows as unknowns, by the
+    number of choices and the large deviations of a Poisson variable; as in `peel`, a column stands for
+    `group` unknowns."""
 
     def exists(share):
         choices = -share * math.log(share) - (1 - share) * math.log(1 - share)
@@ -686,17 +695,17 @@ def least_share(instance):
 
 
 def row_weight(instance):
-    """Ones in a row of the system that an attacker solves; None if it is not sparse. An entry of the accumulating code
-    is an unknown or a sum of half of a block's."""
+    """Ones in a row of the system that an attacker solves; None if it is not sparse. An entry of the
+    accumulating code is an unknown or a sum of half of a block's."""
     if instance.accumulate is not None:
         return 2 + instance.accumulate
     return instance.locality
 
 
 def checks_cost(unknowns, checks, weight):
-    """log2 cost of as many parity checks between `unknowns` and a few more rows: by elimination, or for sparse rows by block
-    Wiedemann, where two products with the matrix for each unknown make the sequence and the sum, and combining blocks of
-    vectors costs the power 2.8 − 2 of their width."""
+    """log2 cost of as many parity checks between `unknowns` and a few more rows: by elimination, or for
+    sparse rows by block Wiedemann, where two products with the matrix for each unknown make the sequence and
+    the sum, and combining blocks of vectors costs the power 2.8 − 2 of their width."""
     dense = 2.8 * math.log2(unknowns)
     if weight is None:
         return dense
@@ -704,8 +713,9 @@ def checks_cost(unknowns, checks, weight):
 
 
 def word_chance(instance, window, p, keeps=1.0):
-    """log2 of the chance that the noise in a window of samples is one given word of weight p, where a value is seen with
-    probability `keeps`. Regular noise is taken as spread evenly over the window, which is best for the attacker."""
+    """log2 of the chance that the noise in a window of samples is one given word of weight p, where a value
+    is seen with probability `keeps`. Regular noise is taken as spread evenly over the window, which is best
+    for the attacker."""
     n, t = instance.samples, instance.weight
     if t < p or window >= n:
         return -math.inf
@@ -722,9 +732,10 @@ def halves_chance(instance, window, p, keeps=1.0):
 
 
 def few_samples(instance, unknowns, weight, most=24, keeps=1.0, instances=None):
-    """log2 cost of Stern–Dumer, or of two levels of representations, on little more samples than unknowns. Each trial draws
-    the samples anew and makes as many parity checks as tell the right candidate from all wrong ones. All instances share
-    the parity checks, and each has lists of its own; with p = 0 the first checks refuse a trial."""
+    """log2 cost of Stern–Dumer, or of two levels of representations, on little more samples than unknowns.
+    Each trial draws the samples anew and makes as many parity checks as tell the right candidate from all
+    wrong ones. All instances share the parity checks, and each has lists of its own; with p = 0 the first
+    checks refuse a trial."""
     instances = math.log2(instances or instance.instances)
 
     def trial(l, lists):
@@ -772,11 +783,11 @@ def local_unknowns(instance, share):
 
 
 def local_hybrid(instance):
-    """Regular noise on the rows that chosen columns leave, of all blocks or of a part of them. The attacker holds g rows to
-    be free of noise; what is left of each block gives products of two rows, and as soon as these are as many as
-    monomials in the unknowns that are left, it is done. Charged are the parity checks and one reading of the products,
-    so this is less than any way to solve them. Between the chosen share and 1 the number of rows is taken as
-    a power of the share."""
+    """Regular noise on the rows that chosen columns leave, of all blocks or of a part of them. The attacker
+    holds g rows to be free of noise; what is left of each block gives products of two rows, and as soon as
+    these are as many as monomials in the unknowns that are left, it is done. Charged are the parity checks
+    and one reading of the products, so this is less than any way to solve them. Between the chosen share and
+    1 the number of rows is taken as a power of the share."""
     if not instance.regular or instance.locality is None:
         return INFEASIBLE
     n, k, t = instance.samples, instance.dimension, instance.weight
@@ -810,10 +821,10 @@ def local_hybrid(instance):
 def interleaved(instance, share=None):
     """Noise values of m bits under a binary code are m words with the same noisy positions.
 
-    Each of the 2^m − 1 sums of these words is an instance whose noise keeps half of the positions, and all of them share the
-    matrix. And with w noisy positions among the samples held to be free of noise, the parity checks of the m words are
-    dependent whenever the w values span less than m dimensions, which linear algebra sees for all sums at once; w < m
-    always do."""
+    Each of the 2^m − 1 sums of these words is an instance whose noise keeps half of the positions, and all of
+    them share the matrix. And with w noisy positions among the samples held to be free of noise, the parity
+    checks of the m words are dependent whenever the w values span less than m dimensions, which linear
+    algebra sees for all sums at once; w < m always do."""
     q, m, t = instance.field, instance.degree, instance.weight
     keeps = q / (2 * (q - 1))
     # An attacker who has more words than noise uses some of them.
@@ -832,7 +843,8 @@ def interleaved(instance, share=None):
         for hits in range(t + 1):
             chance = log2_binomial(t, hits) + hits * math.log2(inside) + (t - hits) * math.log2(1 - inside)
             by_hits.append(chance + (0 if hits < m else min(0.0, m + hits * vanishes)))
-        work = log2_sum(checks_cost(unknowns, m + 8, weight) - math.log2(instance.instances), math.log2(m * unknowns))
+        shared = checks_cost(unknowns, m + 8, weight) - math.log2(instance.instances)
+        work = log2_sum(shared, math.log2(m * unknowns))
         best = min(best, work - min(0.0, log2_sum(*by_hits)))
     return best
 
@@ -889,7 +901,8 @@ def security(costs):
 
 
 def bound(instance):
-    """log2 cost of the local attacks with the least share of columns that can exist; None where there is no choice."""
+    """log2 cost of the local attacks with the least share of columns that can exist; None where there is no
+    choice."""
     share = least_share(instance)
     if share is None:
         return None
@@ -898,11 +911,15 @@ def bound(instance):
 
 # The command.
 
-# What docs/lpn-security.md compares with: sets of the literature, of the Ferret paper, of other libraries and of earlier
-# releases, with bits expected by attack; `published` is the least of the attacks that take the matrix as random and
-# all samples at once, for which there are figures elsewhere.
+# What docs/lpn-security.md compares with: sets of the literature, of the Ferret paper, of other libraries and
+# of earlier releases, with bits expected by attack; `published` is the least of the attacks that take the
+# matrix as random and all samples at once, for which there are figures elsewhere.
 def _local(name, samples, dimension, weight, regular=True, instances=1):
     return Instance(name, samples, dimension, weight, regular, locality=10, instances=instances, paper=True)
+
+
+def _dual(name, outputs, weight, **code):
+    return Instance(name, 2 * outputs, outputs, weight, paper=True, **code)
 
 
 REFERENCE = [
@@ -926,12 +943,12 @@ REFERENCE = [
     (_local("Ferret-Uni b before", 1_397_760, 1 << 17, 680, False, 4), {}),
     (_local("emp-ot b13 main", 10_485_760, 452_000, 1280), {}),
     (_local("emp-ot b13 setup", 470_016, 32_768, 918), {}),
-    (Instance("dual quasi-cyclic, n = 10^4", 20_000, 10_000, 128, quasi_cyclic=True, paper=True), {"bjmm": 136}),
-    (Instance("dual quasi-cyclic, n = 10^7", 20_000_000, 10_000_000, 128, quasi_cyclic=True, paper=True), {}),
-    (Instance("dual linear, n = 10^4", 20_000, 10_000, 176, distance=0.20, accumulate=32, paper=True), {}),
-    (Instance("dual linear, n = 10^7", 20_000_000, 10_000_000, 176, distance=0.20, accumulate=32, paper=True), {}),
+    (_dual("dual quasi-cyclic, n = 10^4", 10_000, 128, quasi_cyclic=True), {"bjmm": 136}),
+    (_dual("dual quasi-cyclic, n = 10^7", 10_000_000, 128, quasi_cyclic=True), {}),
+    (_dual("dual linear, n = 10^4", 10_000, 176, distance=0.20, accumulate=32), {}),
+    (_dual("dual linear, n = 10^7", 10_000_000, 176, distance=0.20, accumulate=32), {}),
     *(
-        (Instance(f"values of {m} bits", 108_544, 54_272, 424, distance=0.20, field=1 << m, accumulate=32, paper=True), {})
+        (_dual(f"values of {m} bits", 54_272, 424, distance=0.20, accumulate=32, field=1 << m), {})
         for m in (8, 16, 32, 64, 128)
     ),
 ]
@@ -941,7 +958,8 @@ def report(instance):
     """The result of one set, as it goes into JSON."""
     costs = estimate(instance)
     bits, attack = security(costs)
-    extra = {key: getattr(instance, key) for key in ("locality", "accumulate") if getattr(instance, key) is not None}
+    local = {key: getattr(instance, key) for key in ("locality", "accumulate")}
+    extra = {key: value for key, value in local.items() if value is not None}
     if instance.instances > 1:
         extra["instances"] = instance.instances
     if instance.paper:
@@ -968,7 +986,7 @@ def weakness(result, minimum):
     if result["security"] < minimum:
         return f"{result['name']} has {result['security']} bits against {result['attack']}"
     if result.get("bound", minimum) < minimum:
-        return f"{result['name']} has {result['bound']} bits against the best choice of columns that can exist"
+        return f"{result['name']} has {result['bound']} bits against the best choice of columns there can be"
     return None
 
 

@@ -71,13 +71,15 @@ class Gate(unittest.TestCase):
             with self.subTest(result["name"]):
                 self.assertIsNone(lpn.weakness(result, LEAST))
                 if "claimed" in entry:
-                    self.assertLessEqual(entry["claimed"], result["security"] + 0.5, "claims more than it has")
+                    least = result["security"] if result.get("paper") else result.get("bound", result["security"])
+                    self.assertLessEqual(entry["claimed"], least + 0.5, "claims more than it has")
         for result in self.reports:
-            print(f"{result['name']}: {result['security']} ({result['attack']}), bound {result.get('bound', '-')}")
+            bound = result.get("bound", "-")
+            print(f"{result['name']}: {result['security']} ({result['attack']}), bound {bound}")
 
     def test_a_weak_set_is_refused(self):
         weak = next(entry for entry in self.sets if entry["name"] == "ferret e")
-        for change in [{"k": weak["k"] // 2}, {"t": weak["t"] // 2}, {"k": weak["k"] * 31 // 32, "N": weak["N"]}]:
+        for change in [{"k": weak["k"] // 2}, {"t": weak["t"] // 2}, {"k": weak["k"] * 31 // 32}]:
             code, out, err = self.gate([dict(weak, **change)])
             self.assertEqual(code, 1)
             self.assertIn(weak["name"], err)
@@ -176,9 +178,10 @@ class Columns(unittest.TestCase):
         self.assertAlmostEqual(least / k, lpn.first_moment_share(ratio, d), delta=0.004)
 
     def test_nothing_is_chosen_in_other_codes(self):
-        for other in [lpn.Instance("", 1 << 16, 1 << 12, 64), lpn.Instance("", 1 << 16, 1 << 15, 64, quasi_cyclic=True)]:
+        quasi_cyclic = lpn.Instance("", 1 << 16, 1 << 15, 64, quasi_cyclic=True)
+        for other in [lpn.Instance("", 1 << 16, 1 << 12, 64), quasi_cyclic]:
             self.assertEqual((lpn.chosen_share(other), lpn.bound(other)), (None, None))
-            self.assertFalse({"local-gauss", "local-isd", "local-hybrid", "interleaved"} & set(lpn.estimate(other)))
+            self.assertFalse({*lpn.LOCAL, "interleaved"} & set(lpn.estimate(other)))
 
 
 class FewSamples(unittest.TestCase):
@@ -263,7 +266,8 @@ class Interleaved(unittest.TestCase):
         self.assertLess(lpn.interleaved(self.instance(512)), 45)
 
     def test_rank_against_all_values(self):
-        """With three values of GF(4) the checks of both words are independent but for the chance that is counted."""
+        """With three values of GF(4) the checks of both words are independent but for the chance that is
+        counted."""
         q, m, hits = 4, 2, 3
         dependent = sum(
             len({0} | set(values)) <= 2 for values in itertools.product(range(1, q), repeat=hits)
@@ -350,9 +354,11 @@ class Parts(unittest.TestCase):
         dual = lpn.parse_set({"name": "x", "N": 200, "n": 100, "t": 10, "quasi_cyclic": True})
         self.assertEqual((dual.dimension, dual.regular, dual.quasi_cyclic), (100, True, True))
         self.assertEqual(lpn.parse_set({"name": "x", "N": 200, "n": 100, "t": 10, "field": 4}).field, 4)
-        local = lpn.parse_set({"name": "x", "N": 200, "k": 50, "t": 10, "locality": 10, "instances": 4, "paper": True})
+        shared = {"locality": 10, "instances": 4, "paper": True}
+        local = lpn.parse_set({"name": "x", "N": 200, "k": 50, "t": 10} | shared)
         self.assertEqual((local.locality, local.instances, local.paper), (10, 4, True))
-        self.assertEqual(lpn.parse_set({"name": "x", "N": 200, "n": 100, "t": 10, "accumulate": 32}).accumulate, 32)
+        accumulating = lpn.parse_set({"name": "x", "N": 200, "n": 100, "t": 10, "accumulate": 32})
+        self.assertEqual(accumulating.accumulate, 32)
         for broken in [
             {"name": "x", "N": 200, "k": 100, "t": 10, "field": 6},
             {"name": "x", "N": 200, "t": 10},
