@@ -85,11 +85,11 @@ class Gate(unittest.TestCase):
             if not result.get("paper"):
                 with self.subTest(result["name"]):
                     rows = [line.split("|") for line in page if line.startswith(f"| {result['name']} |")]
-                    self.assertEqual(len(rows), 1)
+                    self.assertEqual(len(rows), 1, f"the page lacks {result}")
                     cells = [cell.strip().replace(",", "") for cell in rows[0]]
                     figures = [result["security"], result.get("bound", result["security"])]
                     expected = {str(result["t"]), *(f"{figure:.1f}" for figure in figures)}
-                    self.assertLessEqual(expected, set(cells))
+                    self.assertLessEqual(expected, set(cells), f"the page has other figures than {result}")
 
     def test_a_weak_set_is_refused(self):
         weak = next(entry for entry in self.sets if entry["name"] == "ferret e")
