@@ -43,10 +43,14 @@ class SubInstance:
     """The rows that chosen columns leave, eliminated once: `basis` are independent rows, every other row is a
     parity check."""
 
-    def __init__(self, masks):
-        """`masks` maps a row's number to its ones."""
+    def __init__(self, masks, rng):
+        """`masks` maps a row's number to its ones. The basis is drawn from all blocks alike: in order of
+        their numbers the checks would take the last block's rows, and uneven rows are free of noise less
+        often."""
         self.basis, self.checks, pivots = [], [], {}
-        for row, mask in masks.items():
+        order = list(masks.items())
+        rng.shuffle(order)
+        for row, mask in order:
             among = 0
             while mask:
                 top = mask.bit_length() - 1
@@ -137,7 +141,7 @@ class Rates(unittest.TestCase):
             whole.append(mask)
             if row in kept:
                 masks[row] = mask
-        sub = SubInstance(masks)
+        sub = SubInstance(masks, rng)
         unknowns = len(sub.basis)
         # The rows that keep the unknowns determined are as many as the columns, but for a few: those are the
         # checks.
@@ -211,7 +215,7 @@ class Rates(unittest.TestCase):
                         mask ^= ones
                         outputs_added += [] if output is None else [output]
             masks[row + 1], added[row + 1] = mask, outputs_added
-        sub = SubInstance(masks)
+        sub = SubInstance(masks, rng)
         instance = lpn.Instance(f"accumulating, n = {outputs}", n, outputs, t, accumulate=block)
         hits = 0
         for _ in range(instances):
