@@ -3,7 +3,7 @@
 
     scripts/run_tests.py [--long] [--portable] [-p CRATE]...
 
---long      the statistical and the heavy tests too (each crate's feature `long-tests`)
+--long      the statistical and the heavy tests too: each crate's feature `long-tests`, `tools/*/long_*.py`
 --portable  the kernels without SIMD, for the crates whose results depend on them
 -p CRATE    only these crates
 
@@ -91,7 +91,10 @@ def main():
     passed, failed = cargo_test(arguments, env)
     # What the tools check does not depend on the kernels.
     if not options.portable and (not options.crates or "tacit-ot" in options.crates):
-        for script in sorted([*ROOT.glob("tools/*/test_*.py"), *ROOT.glob("scripts/test_*.py")]):
+        kinds = ["test", "long"] if options.long else ["test"]
+        scripts = [*ROOT.glob("scripts/test_*.py")]
+        scripts += [path for kind in kinds for path in ROOT.glob(f"tools/*/{kind}_*.py")]
+        for script in sorted(scripts):
             more = python_test(script, env)
             passed, failed = passed + more[0], failed + more[1]
     if passed + failed == 0:
