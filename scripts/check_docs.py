@@ -128,8 +128,8 @@ class Tree:
         if OUTSIDE.fullmatch(owner) or owner not in self.defined:
             return name in self.words or name in self.defined
         homes = self.defined[owner]
-        # A module's folder belongs to it.
-        inner = [f for f in self.words_of if f"/{owner}/" in f]
+        # A module's folder belongs to it, and the crate that the library gives that name.
+        inner = [f for f in self.words_of if f"/{owner}/" in f or f.startswith(f"crates/tacit-{owner}/")]
         return any(name in self.words_of[f] for f in [*homes, *inner])
 
     def has(self, name, within):
