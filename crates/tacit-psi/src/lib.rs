@@ -1,6 +1,6 @@
 //! Private set intersection from oblivious key-value stores.
 //!
-//! - [`okvs`]: the PaXoS key-value store.
+//! - [`okvs`]: key-value stores.
 //! - [`paxos`]: the PaXoS intersection protocol.
 //! - [`records`], [`csv`]: tables of records, their keys, and the files they come from.
 //! - [`generate`]: realistic test data from a seed.

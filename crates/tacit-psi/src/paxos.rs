@@ -44,10 +44,10 @@
 //!
 //! # Deviations
 //!
-//! The store is smaller than the paper's above 4,096 elements (see [`okvs`](crate::okvs)); tags are sorted, where the paper permutes
+//! The store is smaller than the paper's above 4,096 elements (see [`okvs::paxos`](crate::okvs::paxos)); tags are sorted, where the paper permutes
 //! them; the proofs are new.
 
-use crate::okvs::{Decoder, Shape};
+use crate::okvs::paxos::{Decoder, Shape};
 use crate::{Error, Result, bch};
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
