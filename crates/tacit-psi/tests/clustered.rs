@@ -135,22 +135,22 @@ fn dense_slots_settle_what_peeling_leaves() {
     let mut prg = Prg::from_seed(Block::new(5));
     let (mut saved, mut failed) = (0, 0);
     for _ in 0..400 {
-        let shape = Shape::custom(40, 1, 15, 6).unwrap();
+        let shape = Shape::custom(40, 1, 16, 4).unwrap();
         let (keys, values) = (blocks(40, &mut prg), blocks(40, &mut prg));
         let gaps = shape.gaps(&keys).unwrap();
         match shape.encode(&keys, &|i| values[i], &mut prg) {
             Ok(table) => {
-                assert!(gaps <= 6 && decode(shape, &table, &keys) == values);
+                assert!(gaps <= 4 && decode(shape, &table, &keys) == values);
                 saved += (gaps > 0) as u32;
             }
             Err(Error::Unsolvable) => {
-                assert!(gaps > 6);
+                assert!(gaps > 4);
                 failed += 1;
             }
             Err(other) => panic!("{other}"),
         }
     }
-    assert!(saved > 100 && failed > 20, "{saved} saved, {failed} failed");
+    assert!(saved > 100 && failed > 5, "{saved} saved, {failed} failed");
 }
 
 /// Stuck peeling where the line says 10 bits, and where it says 5: no more often than it says. `examples/store_failures` has 15 and
