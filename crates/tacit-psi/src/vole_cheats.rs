@@ -50,8 +50,9 @@ fn cheating_receiver(
             scripted(channel, elements, claimed, Learns::Me, |mut party| {
                 let mut vole = party.receiver_setup().unwrap();
                 let digests = party.seeds.digests(party.elements, &mut |_, _, _| ());
-                let store = Zeroizing::new(store(party.parameters.shape, &digests));
-                let slots = party.transfer(store, |channel, u, w| Ok(vole.extend(channel, u, w)?)).unwrap();
+                let mut slots = Buffer::zeros(party.parameters.shape.slots());
+                slots.copy_from_slice(&store(party.parameters.shape, &digests));
+                let slots = party.transfer(slots, |channel, u, w| Ok(vole.extend(channel, u, w)?)).unwrap();
                 let (mut rest, tags) = party.tags(&digests, slots, None).unwrap();
                 ascending(rest.compare(&tags).unwrap().into_iter().map(|(_, element)| element))
             })
@@ -170,7 +171,7 @@ fn against_sender(tamper: impl FnOnce(&mut Vec<u128>) + Send) -> Result<Outcome>
             scripted(channel, &theirs, 30, Learns::Peer, |mut party| {
                 let (digests, slots, delta) = party.send().unwrap();
                 let (rest, tags) = party.tags(&digests, slots, Some(delta)).unwrap();
-                let mut sent: Vec<u128> = tags.order.iter().map(|i| tags.tags[*i as usize]).collect();
+                let mut sent: Vec<u128> = tags.order().iter().map(|i| tags.tags[*i as usize]).collect();
                 tamper(&mut sent);
                 // The honest message's form without its refusals.
                 let prefix = |tag: u128| (tag >> 1 >> (127 - rest.parameters.prefix_bits())) as usize;

@@ -48,11 +48,11 @@
 
 use crate::okvs::Store;
 use crate::okvs::clustered::Shape;
-use crate::paxos::{self, Hello, Proof, ascending, reserve};
+use crate::paxos::{self, Hello, Proof, ascending};
 pub use crate::paxos::{Learns, MAX_ELEMENTS, Options, Outcome, Phase, Progress};
 use crate::{Error, Result};
 use tacit_crypto::commit::{Commitment, Opening, commit, verify};
-use tacit_crypto::{BitVec, Block, Prg, RHO, gf128, hash, transcript::Transcript};
+use tacit_crypto::{BitVec, Block, Buffer, Prg, RHO, gf128, hash, transcript::Transcript};
 use tacit_net::{Channel, Party};
 use tacit_ot::vole::{Gf128Receiver, Gf128Sender, gf128::run_size};
 use tacit_ot::{Security, VoleReceiver, VoleSender};
@@ -350,42 +350,42 @@ fn halves(hash: &[u8; 32]) -> (Block, Block) {
 /// Ho, which gives a tag and a proof.
 struct TagHash(Zeroizing<[u8; 32]>);
 
-/// A party's tags and proofs in the order of its elements, and the elements bucket by bucket of the tags' prefixes, by tag within each.
+/// A party's tags and proofs in the order of its elements, and the elements in the order of their tags.
 struct Tags {
     tags: Zeroizing<Vec<u128>>,
     proofs: Zeroizing<Vec<Proof>>,
-    order: Zeroizing<Vec<u32>>,
-    /// Where each bucket starts, and the last one ends.
+    /// The first 64 bits of the tags with their elements, sorted by the whole tags.
+    sorted: Zeroizing<Vec<(u64, u32)>>,
+    /// Where each prefix starts, and the last one ends.
     starts: Zeroizing<Vec<u32>>,
 }
 
 impl Tags {
+    /// Sorts by prefix in one pass, and then each prefix's few.
     fn sort(tags: Zeroizing<Vec<u128>>, proofs: Zeroizing<Vec<Proof>>, prefix_bits: u32) -> Self {
         let mut starts = Zeroizing::new(vec![0u32; (1 << prefix_bits) + 1]);
-        let bucket = |tag: u128| (tag >> 1 >> (127 - prefix_bits)) as usize;
-        tags.iter().for_each(|tag| starts[bucket(*tag) + 1] += 1);
+        let prefix = |tag: u128| (tag >> 1 >> (127 - prefix_bits)) as usize;
+        tags.iter().for_each(|tag| starts[prefix(*tag) + 1] += 1);
         (1..starts.len()).for_each(|i| starts[i] += starts[i - 1]);
         let mut next = starts.clone();
-        let mut order = Zeroizing::new(vec![0u32; tags.len()]);
+        let mut sorted = Zeroizing::new(vec![(0, 0); tags.len()]);
         for (element, tag) in tags.iter().enumerate() {
-            let at = &mut next[bucket(*tag)];
-            order[*at as usize] = element as u32;
+            let at = &mut next[prefix(*tag)];
+            sorted[*at as usize] = ((tag >> 64) as u64, element as u32);
             *at += 1;
         }
-        let mut bucket = Zeroizing::new(Vec::new());
         for pair in starts.windows(2) {
-            let order = &mut order[pair[0] as usize..pair[1] as usize];
-            bucket.clear();
-            bucket.extend(order.iter().map(|element| (tags[*element as usize], *element)));
-            bucket.sort_unstable();
-            order.iter_mut().zip(bucket.iter()).for_each(|(element, (_, sorted))| *element = *sorted);
+            let few = &mut sorted[pair[0] as usize..pair[1] as usize];
+            few.sort_unstable_by(|a, b| {
+                a.0.cmp(&b.0).then_with(|| tags[a.1 as usize].cmp(&tags[b.1 as usize]))
+            });
         }
-        Tags { tags, proofs, order, starts }
+        Tags { tags, proofs, sorted, starts }
     }
 
-    fn bucket(&self, bucket: usize) -> impl Iterator<Item = (u128, u32)> + '_ {
-        let elements = &self.order[self.starts[bucket] as usize..self.starts[bucket + 1] as usize];
-        elements.iter().map(|element| (self.tags[*element as usize], *element))
+    /// The element of each tag, in the tags' order.
+    fn order(&self) -> Vec<u32> {
+        self.sorted.iter().map(|(_, element)| *element).collect()
     }
 }
 
@@ -439,15 +439,16 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
                 return Ok(Vec::new());
             }
             let most = rest.parameters.sender.min(rest.parameters.encodable(128.0) as usize) as u64;
-            paxos::check_proofs(rest.channel, NAME, most, &tags.proofs, &tags.order)
+            paxos::check_proofs(rest.channel, NAME, most, &tags.proofs, &tags.order())
         }
     }
 
     /// Step 3: H of the elements, and the store P.
-    fn store(&mut self) -> Result<(Digests, Zeroizing<Vec<Block>>)> {
+    fn store(&mut self) -> Result<(Digests, Buffer)> {
         let digests = self.seeds.digests(self.elements, self.progress);
         let value = |i: usize| digests.values[i];
-        let store = self.parameters.shape.encode(&digests.keys, &value, self.prg)?;
+        let mut store = Buffer::zeros(self.parameters.shape.slots());
+        self.parameters.shape.encode_into(&digests.keys, &value, self.prg, &mut store)?;
         Ok((digests, store))
     }
 
@@ -462,9 +463,9 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
     /// Sends P + u and turns the store into w, run by run.
     fn transfer(
         &mut self,
-        mut store: Zeroizing<Vec<Block>>,
+        mut store: Buffer,
         mut extend: impl FnMut(&mut Channel, &mut [Block], &mut [Block]) -> Result<()>,
-    ) -> Result<Zeroizing<Vec<Block>>> {
+    ) -> Result<Buffer> {
         let (slots, size) = (store.len(), run_size(store.len()));
         let mut u = Zeroizing::new(vec![Block::ZERO; size]);
         let mut w = Zeroizing::new(vec![Block::ZERO; size]);
@@ -481,7 +482,7 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
     }
 
     /// Steps 2 and 3 of the sender: k for every slot, and Δ.
-    fn send(&mut self) -> Result<(Digests, Zeroizing<Vec<Block>>, Block)> {
+    fn send(&mut self) -> Result<(Digests, Buffer, Block)> {
         (self.progress)(Phase::Setup, 0, 1);
         let Run { channel, prg, options, .. } = self;
         let mut vole = Gf128Sender::setup(channel, options.base, prg, options.security)?;
@@ -489,31 +490,23 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         let digests = self.seeds.digests(self.elements, self.progress);
         let slots = self.parameters.shape.slots();
         let size = run_size(slots);
-        // Slots are reserved at once and touched run by run, so the peer pays for what it makes us hold.
-        let mut k = Zeroizing::new(reserve::<Block>(slots)?);
+        // A large buffer's pages are given as they are written, run by run, so the peer pays for what it makes us hold.
+        let mut k = Buffer::zeros(slots);
         let mut masked = vec![Block::ZERO; CHUNK.min(size)];
-        while k.len() < slots {
-            let start = k.len();
-            k.resize((start + size).min(slots), Block::ZERO);
-            let part = &mut k[start..];
+        for (run, part) in k.chunks_mut(size).enumerate() {
             vole.extend(self.channel, part)?;
             for part in part.chunks_mut(CHUNK) {
                 let masked = &mut masked[..part.len()];
                 self.channel.recv_blocks(masked)?;
                 gf128::multiply_add(part, masked, vole.delta());
             }
-            (self.progress)(Phase::Transfer, k.len() as u64, slots as u64);
+            (self.progress)(Phase::Transfer, (run * size + part.len()) as u64, slots as u64);
         }
         Ok((digests, k, vole.delta()))
     }
 
     /// The tags of all elements from the slots' sums, to which the sender adds H(x)·Δ; and what is left of the run.
-    fn tags(
-        self,
-        digests: &Digests,
-        slots: Zeroizing<Vec<Block>>,
-        delta: Option<Block>,
-    ) -> Result<(Finish<'r, 'a>, Tags)> {
+    fn tags(self, digests: &Digests, slots: Buffer, delta: Option<Block>) -> Result<(Finish<'r, 'a>, Tags)> {
         let hash = self.seeds.exchange_coins(self.channel, self.prg)?;
         let count = self.elements.len();
         let finish = Finish { channel: self.channel, parameters: self.parameters, progress: self.progress };
@@ -571,9 +564,9 @@ impl Finish<'_, '_> {
 
     /// Step 4's message: how many tags have each prefix, then the rests in ascending order.
     fn send_tags(&mut self, tags: &Tags) -> Result<()> {
-        let sorted = |i: usize| tags.tags[tags.order[i] as usize];
+        let whole = |(_, element): &(u64, u32)| tags.tags[*element as usize];
         // Two elements with one tag: their digests are equal, so the elements are.
-        if (1..tags.order.len()).any(|i| sorted(i - 1) == sorted(i)) {
+        if tags.sorted.windows(2).any(|pair| pair[0].0 == pair[1].0 && whole(&pair[0]) == whole(&pair[1])) {
             return Err(Error::DuplicateElement);
         }
         let mut bitmap = BitVec::zeros(self.parameters.bitmap_bits());
@@ -582,13 +575,12 @@ impl Finish<'_, '_> {
             (pair[0]..pair[1]).for_each(|tag| bitmap.set(tag as usize + bucket, true));
         }
         self.channel.send(bitmap.as_bytes())?;
-        let (length, count, shift) = (self.parameters.tag_bytes(), tags.order.len(), self.rest_shift());
+        let (length, count, shift) = (self.parameters.tag_bytes(), tags.sorted.len(), self.rest_shift());
         let mut message = Vec::with_capacity(STEP * length);
-        for (step, order) in tags.order.chunks(STEP).enumerate() {
+        for (step, sorted) in tags.sorted.chunks(STEP).enumerate() {
             message.clear();
-            for element in order {
-                let rest = tags.tags[*element as usize] >> shift;
-                message.extend_from_slice(&rest.to_le_bytes()[..length]);
+            for entry in sorted {
+                message.extend_from_slice(&(whole(entry) >> shift).to_le_bytes()[..length]);
             }
             self.channel.send(&message)?;
             if step.is_multiple_of(64) {
@@ -612,43 +604,42 @@ impl Finish<'_, '_> {
         if bitmap.iter().filter(|bit| *bit).count() != count || bits == 0 || bitmap.get(bits - 1) {
             return cheated("the prefixes are not those of as many tags");
         }
-        let (shift, prefix_shift) = (self.rest_shift(), self.parameters.prefix_bits());
+        let (shift, prefix_bits) = (self.rest_shift(), self.parameters.prefix_bits());
         let mut message = vec![0; STEP * length];
-        let mut buffered = message.len();
-        let (mut found, mut position, mut bucket) = (Vec::new(), 0usize, 0usize);
-        let mut own = mine.bucket(0).peekable();
-        let mut last = None;
-        for bit in bitmap.iter() {
-            if !bit {
-                bucket += 1;
-                if bucket < mine.starts.len() - 1 {
-                    own = mine.bucket(bucket).peekable();
+        let mut found = Vec::new();
+        let mut mine = mine.sorted.iter().map(|(start, element)| (*start, *element, &mine.tags)).peekable();
+        let (mut prefix, mut last) = (0u128, None);
+        let mut bits = bitmap.iter();
+        for start in (0..count).step_by(STEP) {
+            let chunk = &mut message[..(count - start).min(STEP) * length];
+            self.channel.recv(chunk)?;
+            if start.is_multiple_of(64 * STEP) {
+                (self.progress)(Phase::Compare, start as u64, count as u64);
+            }
+            for (i, bytes) in chunk.chunks_exact(length).enumerate() {
+                // Zeros end prefixes; there are as many ones as tags.
+                while bits.next() == Some(false) {
+                    prefix += 1;
                 }
-                last = None;
-                continue;
-            }
-            if position.is_multiple_of(STEP) {
-                let chunk = (count - position).min(STEP) * length;
-                self.channel.recv(&mut message[..chunk])?;
-                buffered = 0;
-                if position.is_multiple_of(64 * STEP) {
-                    (self.progress)(Phase::Compare, position as u64, count as u64);
+                let mut rest = [0; 16];
+                rest[..length].copy_from_slice(bytes);
+                let tag = prefix << 1 << (127 - prefix_bits) | u128::from_le_bytes(rest) << shift;
+                if last.is_some_and(|last| last >= tag) {
+                    return cheated("the tags do not ascend");
+                }
+                last = Some(tag);
+                let start_of_tag = (tag >> 64) as u64;
+                let whole = |element: u32, tags: &[u128]| tags[element as usize];
+                let before = |(own, element, tags): &(u64, u32, &Zeroizing<Vec<u128>>)| {
+                    *own < start_of_tag || *own == start_of_tag && whole(*element, tags) < tag
+                };
+                while mine.next_if(before).is_some() {}
+                if let Some((_, element, _)) =
+                    mine.next_if(|(own, element, tags)| *own == start_of_tag && whole(*element, tags) == tag)
+                {
+                    found.push(((start + i) as u32, element));
                 }
             }
-            let mut rest = [0; 16];
-            rest[..length].copy_from_slice(&message[buffered..buffered + length]);
-            buffered += length;
-            let prefix = (bucket as u128) << 1 << (127 - prefix_shift);
-            let tag = prefix | u128::from_le_bytes(rest) << shift;
-            if last.is_some_and(|last| last >= tag) {
-                return cheated("the tags do not ascend");
-            }
-            last = Some(tag);
-            while own.next_if(|(own, _)| *own < tag).is_some() {}
-            if let Some((_, element)) = own.next_if(|(own, _)| *own == tag) {
-                found.push((position as u32, element));
-            }
-            position += 1;
         }
         (self.progress)(Phase::Compare, count as u64, count as u64);
         Ok(found)

@@ -32,8 +32,8 @@ use zeroize::{Zeroize, Zeroizing};
 pub const NAME: &str = "silent vole over GF(2^128)";
 /// Bits of a value.
 const BITS: usize = 128;
-/// The most correlations of one run; larger requests are cut into equal ones, for memory's sake. About 130 bytes each are at work.
-pub const LARGEST_RUN: usize = 3 << 19;
+/// The most correlations of one run; larger requests are cut into equal ones, for memory's sake. About 200 bytes each are at work.
+pub const LARGEST_RUN: usize = 3 << 18;
 
 /// The runs that a request of `count` is cut into: this many correlations each, the last one fewer.
 pub fn run_size(count: usize) -> usize {
@@ -100,6 +100,24 @@ impl Core {
     }
 }
 
+/// Large memory that runs share: asked for once and wiped once.
+#[derive(Default)]
+struct Memory(Vec<Buffer>);
+
+impl Memory {
+    /// `N` pieces of the lengths given, which hold whatever they held.
+    fn pieces<const N: usize>(&mut self, lens: [usize; N]) -> [&mut [Block]; N] {
+        self.0.resize_with(N, || Buffer::zeros(0));
+        for (buffer, len) in self.0.iter_mut().zip(lens) {
+            if buffer.len() < len {
+                *buffer = Buffer::zeros(len);
+            }
+        }
+        let mut pieces = self.0.iter_mut().zip(lens).map(|(buffer, len)| &mut buffer[..len]);
+        core::array::from_fn(|_| pieces.next().unwrap_or_default())
+    }
+}
+
 fn split(cots: &[Block], lens: [usize; 3]) -> [&[Block]; 3] {
     let (levels, rest) = cots.split_at(lens[0]);
     let (values, check) = rest.split_at(lens[1]);
@@ -124,6 +142,7 @@ fn weigh(weights: &Weights, noise: &[Block], tile_len: usize) -> Block {
 pub struct Gf128Sender {
     core: Core,
     source: SourceSender,
+    memory: Memory,
     prg: Prg,
 }
 
@@ -131,6 +150,7 @@ pub struct Gf128Sender {
 pub struct Gf128Receiver {
     core: Core,
     source: SourceReceiver,
+    memory: Memory,
     prg: Prg,
 }
 
@@ -146,7 +166,7 @@ impl Gf128Sender {
     ) -> Result<Self> {
         let source = SourceSender::begin(channel, base, prg, security)?;
         let (core, source) = Core::agree(channel, security, source, prg, true)?;
-        Ok(Gf128Sender { core, source, prg: prg.fork() })
+        Ok(Gf128Sender { core, source, memory: Memory::default(), prg: prg.fork() })
     }
 
     /// One run; `change` sees the corrections of the leaves.
@@ -163,7 +183,8 @@ impl Gf128Sender {
         self.source.extend(channel, &mut cots)?;
         let [levels, values, check] = split(&cots, lens);
         let trees = spcot::send(channel, &mut self.prg, &mut expander, delta, shape, levels)?;
-        let mut noise = Buffer::zeros(layout.positions());
+        let n = layout.positions();
+        let [noise, first, second] = self.memory.pieces([n, n, n]);
         let mut corrections = Zeroizing::new(vec![Block::ZERO; shape.tiles * LANES]);
         for group in 0..shape.groups() {
             trees.expand(&mut expander, group, &mut |tile, leaves| {
@@ -182,11 +203,11 @@ impl Gf128Sender {
         if self.core.security == Security::Malicious {
             let message = CheckMessage::receive(channel)?;
             let weights = Weights::new(message.seed, shape);
-            let sum = weigh(&weights, &noise, tile_len);
+            let sum = weigh(&weights, noise, tile_len);
             channel.send(&self.core.digest(sum ^ message.sender_mask(delta, check)))?;
             channel.flush()?;
         }
-        code.encode([noise], [out]);
+        code.encode([noise], [first, second], [out]);
         Ok(())
     }
 }
@@ -203,7 +224,7 @@ impl Gf128Receiver {
     ) -> Result<Self> {
         let source = SourceReceiver::begin(channel, base, prg, security)?;
         let (core, source) = Core::agree(channel, security, source, prg, false)?;
-        Ok(Gf128Receiver { core, source, prg: prg.fork() })
+        Ok(Gf128Receiver { core, source, memory: Memory::default(), prg: prg.fork() })
     }
 
     fn run(&mut self, channel: &mut Channel, u: &mut [Block], w: &mut [Block]) -> Result<()> {
@@ -223,7 +244,8 @@ impl Gf128Receiver {
         for (c, values) in corrections.iter_mut().zip(values.chunks_exact(BITS)) {
             *c ^= spcot::fold_powers(values);
         }
-        let (mut noise, mut sparse) = (Buffer::zeros(layout.positions()), Buffer::zeros(layout.positions()));
+        let n = layout.positions();
+        let [noise, sparse, first, second] = self.memory.pieces([n, n, 2 * n, 2 * n]);
         for group in 0..shape.groups() {
             trees.expand(&mut expander, group, &mut |tile, leaves| {
                 let (leaves, place) = (&leaves[..tile_len], &mut noise[tile * tile_len..][..tile_len]);
@@ -249,11 +271,11 @@ impl Gf128Receiver {
             let phi = weights.of_values(&trees, y.iter().copied());
             CheckMessage::send(channel, seed, phi, check)?;
             channel.flush()?;
-            let sum = weigh(&weights, &noise, tile_len);
+            let sum = weigh(&weights, noise, tile_len);
             let expected = self.core.digest(sum ^ spcot::fold_powers(check));
             spcot::receive_digest(channel, NAME, &expected)?;
         }
-        code.encode([sparse, noise], [u, w]);
+        code.encode([sparse, noise], [first, second], [u, w]);
         Ok(())
     }
 }

@@ -12,7 +12,7 @@
 
 use tacit_crypto::accumulate::{Permutation, SIGMA, add_diagonal};
 use tacit_crypto::transcript::Transcript;
-use tacit_crypto::{Block, Buffer, Prg, gf128};
+use tacit_crypto::{Block, Prg, gf128};
 use zeroize::Zeroizing;
 
 /// Positions handled together, in first-level cache.
@@ -48,18 +48,24 @@ impl ScaledAccumulate {
         self.outputs
     }
 
-    /// The first results of `W` vectors, into `out`, all of them equally long. Panics when an input has the wrong length or too many results
-    /// are asked for.
-    pub fn encode<const W: usize>(&self, inputs: [Buffer; W], out: [&mut [Block]; W]) {
+    /// The first results of `W` vectors, into `out`, all of them equally long; both of `scratch` are as long as all inputs together and
+    /// hold secrets afterwards. Panics when an input has the wrong length or too many results are asked for.
+    pub fn encode<const W: usize>(
+        &self,
+        inputs: [&[Block]; W],
+        scratch: [&mut [Block]; 2],
+        out: [&mut [Block]; W],
+    ) {
         let n = 2 * self.outputs;
         let count = out.first().map_or(0, |out| out.len());
         let fits = inputs.iter().all(|input| input.len() == n) && out.iter().all(|out| out.len() == count);
-        assert!(fits && count <= self.outputs, "code shapes");
+        let [first, second] = scratch;
+        let room = first.len() == n * W && second.len() == n * W;
+        assert!(fits && room && count <= self.outputs, "code shapes");
         let mut planes = Zeroizing::new([[Block::ZERO; PIECE]; W]);
         let mut rows = Zeroizing::new([[Block::ZERO; W]; PIECE]);
 
         // Rows of W, so that the permutations fetch one line for all vectors.
-        let mut first = Buffer::zeros(n * W);
         let mut stage = Stage::new(&self.factors[0]);
         for (i, row) in first.as_chunks_mut::<W>().0.chunks_mut(PIECE).enumerate() {
             for (plane, input) in planes.iter_mut().zip(&inputs) {
@@ -67,9 +73,7 @@ impl ScaledAccumulate {
             }
             stage.accumulate(&mut planes, row);
         }
-        drop(inputs);
 
-        let mut second = Buffer::zeros(n * W);
         let mut stage = Stage::new(&self.factors[1]);
         for (i, row) in second.as_chunks_mut::<W>().0.chunks_mut(PIECE).enumerate() {
             let rows = &mut rows[..row.len()];
@@ -77,7 +81,6 @@ impl ScaledAccumulate {
             split(rows, &mut planes);
             stage.accumulate(&mut planes, row);
         }
-        drop(first);
 
         let second = second.as_chunks::<W>().0;
         let mut stage = Stage::new(&self.factors[2]);
@@ -151,15 +154,10 @@ mod tests {
     use super::*;
     use crate::silent::code::{BlockAccumulate, encode_all};
 
-    fn buffer(blocks: &[Block]) -> Buffer {
-        let mut buffer = Buffer::zeros(blocks.len());
-        buffer.copy_from_slice(blocks);
-        buffer
-    }
-
     fn encode(code: &ScaledAccumulate, input: &[Block]) -> Vec<Block> {
         let mut out = vec![Block::ZERO; code.output_len()];
-        code.encode([buffer(input)], [&mut out]);
+        let mut scratch = [input.to_vec(), input.to_vec()];
+        code.encode([input], scratch.each_mut().map(|s| &mut s[..]), [&mut out]);
         out
     }
 
@@ -211,7 +209,12 @@ mod tests {
             for count in [n / 2, 7] {
                 let mut out = [vec![Block::ZERO; count], vec![Block::ZERO; count]];
                 let [one, two] = &mut out;
-                code.encode(inputs.each_ref().map(|input| buffer(input)), [one, two]);
+                let mut scratch = [vec![Block::ONES; 2 * n], vec![Block::ONES; 2 * n]];
+                code.encode(
+                    inputs.each_ref().map(|i| &i[..]),
+                    scratch.each_mut().map(|s| &mut s[..]),
+                    [one, two],
+                );
                 assert!(
                     out[0][..] == expected[0][..count] && out[1][..] == expected[1][..count],
                     "length {n}"

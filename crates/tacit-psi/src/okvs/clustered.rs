@@ -235,17 +235,20 @@ impl Store<Block> for Shape {
         (overflow + bins * (stuck + many + 2f64.powi(self.dense as i32 - 128))).log2()
     }
 
-    fn encode(
+    fn encode_into(
         &self,
         keys: &[Block],
         value: &(dyn Fn(usize) -> Block + Sync),
         prg: &mut Prg,
-    ) -> Result<Zeroizing<Vec<Block>>> {
+        table: &mut [Block],
+    ) -> Result<()> {
         if keys.len() != self.keys {
             return Err(Error::Usage("the store's shape is for another number of keys"));
         }
-        let mut table = Zeroizing::new(vec![Block::ZERO; self.slots()]);
-        prg.fill_blocks(&mut table);
+        if table.len() != self.slots() {
+            return Err(Error::Usage("the table's length does not fit the store's shape"));
+        }
+        prg.fill_blocks(table);
         let (order, starts) = self.by_bin(keys);
         let bins = self.bins();
         let share = bins.div_ceil(self.threads.min(bins));
@@ -261,7 +264,7 @@ impl Store<Block> for Shape {
             })
         };
         let solved = if share == bins {
-            solve(0, &mut table)
+            solve(0, table)
         } else {
             std::thread::scope(|scope| {
                 let parts = table.chunks_mut(share * self.bin_slots()).enumerate();
@@ -271,7 +274,7 @@ impl Store<Block> for Shape {
                 workers.into_iter().all(|worker| worker.join().unwrap_or(false))
             })
         };
-        if solved { Ok(table) } else { Err(unsolvable(keys)) }
+        if solved { Ok(()) } else { Err(unsolvable(keys)) }
     }
 
     fn decode(&self, table: &[Block], keys: &[Block], out: &mut [Block]) -> Result<()> {

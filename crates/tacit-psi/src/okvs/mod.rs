@@ -36,16 +36,34 @@ pub trait Store<V: Zeroize> {
     /// log2 of a bound on the probability that random keys have no table; the implementation's docs derive it.
     fn failure_log2(&self) -> f64;
 
-    /// A table that gives `value(i)` to `keys[i]`, uniform among all of them; `prg` fills the free slots.
+    /// Makes `table`, of [`slots`](Self::slots) slots, one that gives `value(i)` to `keys[i]`, uniform among all of them; `prg` fills
+    /// the free slots.
     ///
     /// `keys` are distinct 128-bit hashes, exactly [`keys`](Self::keys) of them. Errors: [`Error::DuplicateElement`] when two are equal,
-    /// [`Error::Unsolvable`] as seldom as [`failure_log2`](Self::failure_log2) says.
+    /// [`Error::Unsolvable`] as seldom as [`failure_log2`](Self::failure_log2) says, [`Error::Usage`] where a length does not fit.
+    /// `table` has no meaning after an error.
+    fn encode_into(
+        &self,
+        keys: &[Block],
+        value: &(dyn Fn(usize) -> V + Sync),
+        prg: &mut Prg,
+        table: &mut [V],
+    ) -> Result<()>;
+
+    /// [`encode_into`](Self::encode_into) a new table.
     fn encode(
         &self,
         keys: &[Block],
         value: &(dyn Fn(usize) -> V + Sync),
         prg: &mut Prg,
-    ) -> Result<Zeroizing<Vec<V>>>;
+    ) -> Result<Zeroizing<Vec<V>>>
+    where
+        V: Copy + Default,
+    {
+        let mut table = Zeroizing::new(vec![V::default(); self.slots()]);
+        self.encode_into(keys, value, prg, &mut table)?;
+        Ok(table)
+    }
 
     /// What `table`, of [`slots`](Self::slots) slots, gives to each of `keys`, into `out` of the same length; quickest by the
     /// thousand. [`Error::Usage`] where a length does not fit.

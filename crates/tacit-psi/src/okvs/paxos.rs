@@ -185,13 +185,18 @@ impl<const W: usize> Store<[Block; W]> for Shape {
         if self.keys <= PAPER_MAX_KEYS { -56.0 } else { -51.0 }
     }
 
-    fn encode(
+    fn encode_into(
         &self,
         keys: &[Block],
         value: &(dyn Fn(usize) -> [Block; W] + Sync),
         prg: &mut Prg,
-    ) -> Result<Zeroizing<Vec<[Block; W]>>> {
-        self.encode(keys, value, prg)
+        table: &mut [[Block; W]],
+    ) -> Result<()> {
+        if table.len() != self.slots() {
+            return Err(Error::Usage("the table's length does not fit the store's shape"));
+        }
+        table.copy_from_slice(&self.encode(keys, value, prg)?);
+        Ok(())
     }
 
     fn decode(&self, table: &[[Block; W]], keys: &[Block], out: &mut [[Block; W]]) -> Result<()> {
