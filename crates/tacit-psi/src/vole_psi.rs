@@ -5,7 +5,7 @@
 //!   result goes to one party, or to both. Semi-honest: the same steps over a semi-honest VOLE, with shorter tags.
 //! - Assumptions: those of the base OT and of [silent VOLE](tacit_ot::vole::gf128); BLAKE3 as a random oracle.
 //! - Rounds: both announcements at once; set-up; each run of VOLE, with its part of the store; the coins; the tags.
-//! - Bytes: 16 a slot of the receiver's store (20.6 an element from 2^20 on), 14.1 (8.1 at 2^20) an element of the sender's, about 1.1 MB of
+//! - Bytes: 16 a slot of the receiver's store (20.6 an element from 2^20 on), 14.2 (8.3 at 2^20) an element of the sender's, about 1.1 MB of
 //!   set-up.
 //!
 //! # Steps
@@ -29,7 +29,7 @@
 //! # What a cheater can do at most
 //!
 //! - A receiver may encode more elements than it announced: [`Parameters::encodable`] bounds them. The bound counts sets of hash values
-//!   that some store fits, so it holds whatever the cheater computes: 1.9 times as many with 2^60 hash calls, 2.5 times with 2^80, at 2^20.
+//!   that some store fits, so it holds whatever the cheater computes: 1.9 times as many with 2^60 hash calls, 2.4 times with 2^80, at 2^20.
 //! - A sender may look for elements with one tag: [`Parameters::testable`] bounds the elements that its tags stand for. With 2^60
 //!   hash calls that is four more than it announced, with 2^80 twice as many and two more.
 //! - Hash calls count from the announcements on, and over all attempts of a job.

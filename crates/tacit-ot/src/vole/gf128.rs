@@ -40,6 +40,34 @@ pub fn run_size(count: usize) -> usize {
     count.div_ceil(count.div_ceil(LARGEST_RUN).max(1)).max(1)
 }
 
+/// Base correlations that a request of `count` takes, run by run.
+pub fn base_cots(count: usize, security: Security) -> impl Iterator<Item = usize> {
+    runs(count).map(move |run| cots(security, Noise::of_field(usize::MAX, run).shape).iter().sum())
+}
+
+/// Bytes of both directions for a request of `count`, beside the base correlations.
+pub fn bytes(count: usize, security: Security) -> usize {
+    // The check's seed, its masked weights, and a digest.
+    let check = if security == Security::Malicious { CheckMessage::BYTES + 32 } else { 0 };
+    let run = |run| {
+        let shape = Noise::of_field(usize::MAX, run).shape;
+        // The roots' seed, the trees, and a correction a tree.
+        size_of::<Block>() * (1 + shape.tiles * LANES) + shape.bytes() + check
+    };
+    runs(count).map(run).sum()
+}
+
+fn runs(count: usize) -> impl Iterator<Item = usize> {
+    let size = run_size(count);
+    (0..count).step_by(size).map(move |start| size.min(count - start))
+}
+
+/// Correlations of a run: for the levels, for the values, for the check.
+fn cots(security: Security, shape: Shape) -> [usize; 3] {
+    let check = if security == Security::Malicious { KAPPA } else { 0 };
+    [shape.cots(), BITS * shape.tiles * LANES, check]
+}
+
 /// What both parties do alike.
 struct Core {
     security: Security,
@@ -83,12 +111,6 @@ impl Core {
             leaf: Aes128::new(context.challenge_block("leaf")),
             code: ScaledAccumulate::new(context.challenge_block("code"), layout.positions()),
         }
-    }
-
-    /// Correlations of a run: for the levels, for the values, for the check.
-    fn cots(&self, shape: Shape) -> [usize; 3] {
-        let check = if self.security == Security::Malicious { KAPPA } else { 0 };
-        [shape.cots(), BITS * shape.tiles * LANES, check]
     }
 
     fn digest(&self, value: Block) -> [u8; 32] {
@@ -178,7 +200,7 @@ impl Gf128Sender {
     ) -> Result<()> {
         let Run { layout, mut expander, leaf, code } = self.core.begin(out.len());
         let (shape, tile_len) = (layout.shape, layout.tile_len());
-        let (delta, lens) = (self.source.delta(), self.core.cots(shape));
+        let (delta, lens) = (self.source.delta(), cots(self.core.security, shape));
         let mut cots = Zeroizing::new(vec![Block::ZERO; lens.iter().sum()]);
         self.source.extend(channel, &mut cots)?;
         let [levels, values, check] = split(&cots, lens);
@@ -230,7 +252,7 @@ impl Gf128Receiver {
     fn run(&mut self, channel: &mut Channel, u: &mut [Block], w: &mut [Block]) -> Result<()> {
         let Run { layout, mut expander, leaf, code } = self.core.begin(w.len());
         let (shape, tile_len) = (layout.shape, layout.tile_len());
-        let lens = self.core.cots(shape);
+        let lens = cots(self.core.security, shape);
         let mut cots = Zeroizing::new(vec![Block::ZERO; lens.iter().sum()]);
         self.source.extend(channel, &mut cots)?;
         let [levels, values, check] = split(&cots, lens);

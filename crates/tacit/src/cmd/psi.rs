@@ -12,6 +12,7 @@ use tacit::net::Stats;
 use tacit::psi::csv::{Delimiter, EmptyKeys, Options, Output, Source};
 use tacit::psi::paxos::{self, Learns, MAX_ELEMENTS, Outcome, Phase};
 use tacit::psi::records::{KeySet, KeySpec, Normalisation};
+use tacit::psi::vole_psi;
 use tacit::{Error, Result, psi_agreement, security_name};
 
 const AFTER: &str = "\
@@ -50,12 +51,21 @@ impl From<Gets> for Learns {
 /// `--protocol`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Protocol {
-    /// The fastest that this version has
+    /// The planner's choice: paxos
     Auto,
     /// Key-value store and OT extension
     Paxos,
-    /// Vector oblivious linear evaluation: not in this version
+    /// Key-value store and vector oblivious linear evaluation: the fastest, on newer assumptions
     Vole,
+}
+
+impl Protocol {
+    fn name(self) -> &'static str {
+        match self {
+            Protocol::Auto | Protocol::Paxos => paxos::NAME,
+            Protocol::Vole => vole_psi::NAME,
+        }
+    }
 }
 
 /// Private set intersection of two files: who is in both.
@@ -130,9 +140,6 @@ pub fn memory(count: u64, security: Security) -> u64 {
 
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    if args.protocol == Protocol::Vole {
-        return Err(Error::Usage("--protocol vole is not in this version; use auto or paxos".into()));
-    }
     if args.output.is_some() && args.result == Gets::Peer {
         return Err(Error::Usage(
             "--output has nothing to hold with --result peer; leave one of the two out".into(),
@@ -145,7 +152,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     if let Some(name) = &args.base_ot {
         session = session.base_ot(name);
     }
-    session.allow(paxos::NAME)?;
+    let protocol = args.protocol.name();
+    session.allow(protocol)?;
     let base = session.base()?;
     let table = Table::read(&args, context)?;
     let keys = table.keys.elements().len();
@@ -155,7 +163,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let unfinished = output.as_ref().map(|output| fault::Unfinished::new(output.temporary()));
 
     let learns = Learns::from(args.result);
-    let agreement = psi_agreement(&*base, learns, Some(&table.spec));
+    let agreement = psi_agreement(protocol, &*base, learns, Some(&table.spec));
     let progress = context.progress("waiting", 0, "keys");
     let options = paxos::Options {
         learns,
@@ -167,7 +175,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         let start = Instant::now();
         let elements = table.keys.elements();
         let mut told = |phase, done, total| progress.phase(phase_name(phase), done, total);
-        let outcome = paxos::run(opened.channel(), &mut Prg::from_os(), elements, &options, &mut told)?;
+        let run = if args.protocol == Protocol::Vole { vole_psi::run } else { paxos::run };
+        let outcome = run(opened.channel(), &mut Prg::from_os(), elements, &options, &mut told)?;
         Ok((outcome, start.elapsed()))
     })?;
     progress.finish();
@@ -184,7 +193,11 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 fn dry_run(args: &Args, context: &Context) -> Result<()> {
     let keys = Table::read(args, context)?.keys.elements().len() as u64;
     let link = args.peer.link().into();
-    let candidates = tacit::plan::psi(keys, args.security.into(), &link, &tacit::plan::Machine::measure())?;
+    let (security, machine) = (args.security.into(), tacit::plan::Machine::measure());
+    let candidates = match args.protocol {
+        Protocol::Vole => vec![tacit::plan::vole_psi(keys, security, &link, &machine)?],
+        Protocol::Auto | Protocol::Paxos => tacit::plan::psi(keys, security, &link, &machine)?,
+    };
     let learns = match args.result {
         Gets::Me => format!("that we have {keys} distinct keys; nothing else"),
         _ => format!(
@@ -254,7 +267,7 @@ fn report(
     };
     let mut object = json!({
         "name": "psi",
-        "protocol": paxos::NAME,
+        "protocol": args.protocol.name(),
         "security": security,
         "result": match args.result { Gets::Me => "me", Gets::Peer => "peer", Gets::Both => "both" },
         "own_rows": keys.rows(),
@@ -293,7 +306,7 @@ fn report(
         stats.bytes_sent,
         stats.bytes_received,
         stats.rounds,
-        paxos::NAME,
+        args.protocol.name(),
     );
     context.result(&object, &text)
 }
