@@ -32,7 +32,7 @@ use zeroize::{Zeroize, Zeroizing};
 pub const NAME: &str = "silent vole over GF(2^128)";
 /// Bits of a value.
 const BITS: usize = 128;
-/// The most correlations of one run; larger requests are cut into equal ones, for memory's sake. About 200 bytes each are at work.
+/// The most correlations of one run; larger requests are cut into equal ones, for memory's sake. About 130 bytes each are at work.
 pub const LARGEST_RUN: usize = 3 << 18;
 
 /// The runs that a request of `count` is cut into: this many correlations each, the last one fewer.
@@ -206,7 +206,7 @@ impl Gf128Sender {
         let [levels, values, check] = split(&cots, lens);
         let trees = spcot::send(channel, &mut self.prg, &mut expander, delta, shape, levels)?;
         let n = layout.positions();
-        let [noise, first, second] = self.memory.pieces([n, n, n]);
+        let [noise, scratch] = self.memory.pieces([n, n]);
         let mut corrections = Zeroizing::new(vec![Block::ZERO; shape.tiles * LANES]);
         for group in 0..shape.groups() {
             trees.expand(&mut expander, group, &mut |tile, leaves| {
@@ -229,7 +229,7 @@ impl Gf128Sender {
             channel.send(&self.core.digest(sum ^ message.sender_mask(delta, check)))?;
             channel.flush()?;
         }
-        code.encode([noise], [first, second], [out]);
+        code.encode(noise, scratch, [out]);
         Ok(())
     }
 }
@@ -267,7 +267,8 @@ impl Gf128Receiver {
             *c ^= spcot::fold_powers(values);
         }
         let n = layout.positions();
-        let [noise, sparse, first, second] = self.memory.pieces([n, n, 2 * n, 2 * n]);
+        let [both, scratch] = self.memory.pieces([2 * n, 2 * n]);
+        let (sparse, noise) = both.split_at_mut(n);
         for group in 0..shape.groups() {
             trees.expand(&mut expander, group, &mut |tile, leaves| {
                 let (leaves, place) = (&leaves[..tile_len], &mut noise[tile * tile_len..][..tile_len]);
@@ -297,7 +298,7 @@ impl Gf128Receiver {
             let expected = self.core.digest(sum ^ spcot::fold_powers(check));
             spcot::receive_digest(channel, NAME, &expected)?;
         }
-        code.encode([sparse, noise], [first, second], [u, w]);
+        code.encode(both, scratch, [u, w]);
         Ok(())
     }
 }

@@ -48,41 +48,41 @@ impl ScaledAccumulate {
         self.outputs
     }
 
-    /// The first results of `W` vectors, into `out`, all of them equally long; both of `scratch` are as long as all inputs together and
-    /// hold secrets afterwards. Panics when an input has the wrong length or too many results are asked for.
+    /// The first results of the `W` vectors that follow each other in `inputs`, into `out`, all of them equally long.
+    ///
+    /// `scratch` is as long as `inputs`; both hold secrets of no use afterwards. Panics when a length is wrong or too many results are
+    /// asked for.
     pub fn encode<const W: usize>(
         &self,
-        inputs: [&[Block]; W],
-        scratch: [&mut [Block]; 2],
+        inputs: &mut [Block],
+        scratch: &mut [Block],
         out: [&mut [Block]; W],
     ) {
         let n = 2 * self.outputs;
         let count = out.first().map_or(0, |out| out.len());
-        let fits = inputs.iter().all(|input| input.len() == n) && out.iter().all(|out| out.len() == count);
-        let [first, second] = scratch;
-        let room = first.len() == n * W && second.len() == n * W;
-        assert!(fits && room && count <= self.outputs, "code shapes");
+        let fits = inputs.len() == n * W && scratch.len() == n * W;
+        assert!(fits && out.iter().all(|out| out.len() == count) && count <= self.outputs, "code shapes");
         let mut planes = Zeroizing::new([[Block::ZERO; PIECE]; W]);
         let mut rows = Zeroizing::new([[Block::ZERO; W]; PIECE]);
 
         // Rows of W, so that the permutations fetch one line for all vectors.
         let mut stage = Stage::new(&self.factors[0]);
-        for (i, row) in first.as_chunks_mut::<W>().0.chunks_mut(PIECE).enumerate() {
-            for (plane, input) in planes.iter_mut().zip(&inputs) {
+        for (i, row) in scratch.as_chunks_mut::<W>().0.chunks_mut(PIECE).enumerate() {
+            for (plane, input) in planes.iter_mut().zip(inputs.chunks_exact(n)) {
                 plane[..row.len()].copy_from_slice(&input[i * PIECE..][..row.len()]);
             }
             stage.accumulate(&mut planes, row);
         }
 
         let mut stage = Stage::new(&self.factors[1]);
-        for (i, row) in second.as_chunks_mut::<W>().0.chunks_mut(PIECE).enumerate() {
+        for (i, row) in inputs.as_chunks_mut::<W>().0.chunks_mut(PIECE).enumerate() {
             let rows = &mut rows[..row.len()];
-            self.permutations[0].gather(i * PIECE, first.as_chunks::<W>().0, rows, |to, from| *to = from);
+            self.permutations[0].gather(i * PIECE, scratch.as_chunks::<W>().0, rows, |to, from| *to = from);
             split(rows, &mut planes);
             stage.accumulate(&mut planes, row);
         }
 
-        let second = second.as_chunks::<W>().0;
+        let second = inputs.as_chunks::<W>().0;
         let mut stage = Stage::new(&self.factors[2]);
         let mut diagonals: [Prg; W] = core::array::from_fn(|_| self.diagonal.clone());
         let mut upper = Zeroizing::new([[Block::ZERO; PIECE]; W]);
@@ -156,8 +156,7 @@ mod tests {
 
     fn encode(code: &ScaledAccumulate, input: &[Block]) -> Vec<Block> {
         let mut out = vec![Block::ZERO; code.output_len()];
-        let mut scratch = [input.to_vec(), input.to_vec()];
-        code.encode([input], scratch.each_mut().map(|s| &mut s[..]), [&mut out]);
+        code.encode(&mut input.to_vec(), &mut input.to_vec(), [&mut out]);
         out
     }
 
@@ -209,12 +208,7 @@ mod tests {
             for count in [n / 2, 7] {
                 let mut out = [vec![Block::ZERO; count], vec![Block::ZERO; count]];
                 let [one, two] = &mut out;
-                let mut scratch = [vec![Block::ONES; 2 * n], vec![Block::ONES; 2 * n]];
-                code.encode(
-                    inputs.each_ref().map(|i| &i[..]),
-                    scratch.each_mut().map(|s| &mut s[..]),
-                    [one, two],
-                );
+                code.encode(&mut inputs.concat(), &mut vec![Block::ONES; 2 * n], [one, two]);
                 assert!(
                     out[0][..] == expected[0][..count] && out[1][..] == expected[1][..count],
                     "length {n}"
