@@ -15,6 +15,13 @@ pub fn mul(a: Block, b: Block) -> Block {
     simd::gf128::mul(Backend::active(), a, b)
 }
 
+/// The inverse of `a`, a^(2^128 − 2); zero for zero. Constant time.
+pub fn inverse(a: Block) -> Block {
+    // After i rounds the power is a^(2^i − 1).
+    let power = (1..127).fold(a, |power, _| mul(mul(power, power), a));
+    mul(power, power)
+}
+
 /// Σ a\[i\]·b\[i\], reduced once at the end; panics when the lengths differ.
 pub fn inner_product(a: &[Block], b: &[Block]) -> Block {
     simd::gf128::reduce(simd::gf128::accumulate(Backend::active(), a, b))

@@ -1,5 +1,5 @@
 //! Whole intersections, set-up and checks included, between two processes over loopback TCP:
-//! `cargo bench -p tacit-psi --bench psi -- [--count N] [--security malicious|semi-honest] [--both] [--repeat R]`.
+//! `cargo bench -p tacit-psi --bench psi -- [--protocol paxos|vole] [--count N] [--security malicious|semi-honest] [--both] [--repeat R]`.
 //!
 //! Prints, for each repetition of the party that learns the result, wall time from connected channel to result, time to the end of each
 //! phase, bytes, rounds, and both processes' highest memory use. The parties share half of their elements.
@@ -12,10 +12,12 @@ use tacit_net::tcp::TcpLink;
 use tacit_net::{Channel, Party, SessionId};
 use tacit_ot::{Security, base};
 use tacit_psi::paxos::{self, Learns, Options, Phase};
+use tacit_psi::vole_psi;
 
 const CHILD: &str = "TACIT_PSI_BENCH_CHILD";
 
 struct Job {
+    vole: bool,
     count: u64,
     security: Security,
     both: bool,
@@ -24,7 +26,7 @@ struct Job {
 
 impl Job {
     fn from_arguments() -> Self {
-        let mut job = Job { count: 0, security: Security::Malicious, both: false, repeat: 5 };
+        let mut job = Job { vole: true, count: 0, security: Security::Malicious, both: false, repeat: 5 };
         let mut arguments = std::env::args().skip(1);
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().expect("a value");
@@ -36,6 +38,13 @@ impl Job {
                         "malicious" => Security::Malicious,
                         "semi-honest" => Security::SemiHonest,
                         other => panic!("no security is called {other}"),
+                    };
+                }
+                "--protocol" => {
+                    job.vole = match value().as_str() {
+                        vole_psi::NAME => true,
+                        paxos::NAME => false,
+                        other => panic!("no protocol is called {other}"),
                     };
                 }
                 "--both" => job.both = true,
@@ -61,7 +70,12 @@ fn main() {
 
 fn parent(job: &Job) {
     let security = if job.security == Security::Malicious { "malicious" } else { "semi-honest" };
-    println!("{} elements a side, {security}{}", job.count, if job.both { ", both learn" } else { "" });
+    let protocol = if job.vole { vole_psi::NAME } else { paxos::NAME };
+    println!(
+        "{protocol}, {} elements a side, {security}{}",
+        job.count,
+        if job.both { ", both learn" } else { "" }
+    );
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap())
         .env(CHILD, listener.local_addr().unwrap().to_string())
@@ -102,8 +116,8 @@ fn party(job: &Job, stream: TcpStream, party: Party) {
                 _ => ends.push((phase, now)),
             }
         };
-        let outcome =
-            paxos::run(&mut channel, &mut Prg::from_os(), &elements, &options, &mut progress).unwrap();
+        let run = if job.vole { vole_psi::run } else { paxos::run };
+        let outcome = run(&mut channel, &mut Prg::from_os(), &elements, &options, &mut progress).unwrap();
         let wall = begin.elapsed().as_secs_f64() * 1e3;
         if let Some(matches) = outcome.matches {
             assert_eq!(matches.len() as u64, job.count - job.count / 2);

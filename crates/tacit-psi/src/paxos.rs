@@ -44,10 +44,10 @@
 //!
 //! # Deviations
 //!
-//! The store is smaller than the paper's above 4,096 elements (see [`okvs`](crate::okvs)); tags are sorted, where the paper permutes
+//! The store is smaller than the paper's above 4,096 elements (see [`okvs::paxos`](crate::okvs::paxos)); tags are sorted, where the paper permutes
 //! them; the proofs are new.
 
-use crate::okvs::{Decoder, Shape};
+use crate::okvs::paxos::{Decoder, Shape};
 use crate::{Error, Result, bch};
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
@@ -60,6 +60,7 @@ use zeroize::Zeroizing;
 
 /// The protocol's short name.
 pub const NAME: &str = "paxos";
+const MAGIC: [u8; 16] = *b"tacit-psi paxos1";
 /// The most elements a set may have.
 pub const MAX_ELEMENTS: usize = 1 << 24;
 
@@ -77,6 +78,18 @@ pub enum Learns {
     Peer,
     /// Both, without fairness: see the module's docs.
     Both,
+}
+
+impl Learns {
+    /// Whether this side is the protocol's receiver, by the announcements (mine, theirs).
+    pub(crate) fn receives(self, party: Party, [mine, theirs]: &[&Hello; 2]) -> bool {
+        match self {
+            Learns::Me => true,
+            Learns::Peer => false,
+            Learns::Both if mine.elements == theirs.elements => party == Party::First,
+            Learns::Both => mine.elements < theirs.elements,
+        }
+    }
 }
 
 /// What the two parties do together, and with what.
@@ -213,21 +226,27 @@ impl Parameters {
     /// Of q random k-bit values of H1, some set of n' is met by one of 2^(m·k) stores with probability at most
     /// C(q, n')·2^((m − n')·k) (2020/193, section 5). The least n' that makes this 2^-40, less one.
     pub fn encodable(&self, log2_queries: f64) -> u64 {
-        let (slots, k) = (self.shape.slots() as f64, self.code_dimension() as f64);
-        // log2 C(q, n') ≤ n'·(log2 q + log2 e − log2 n').
-        let excess =
-            |n: f64| n * (log2_queries + std::f64::consts::LOG2_E - n.log2()) - (n - slots) * k + RHO as f64;
-        let (mut allowed, mut refused) = (slots, 2.0 * slots);
-        while excess(refused) > 0.0 {
-            allowed = refused;
-            refused *= 2.0;
-        }
-        while refused - allowed > 1.0 {
-            let middle = ((allowed + refused) / 2.0).floor();
-            if excess(middle) > 0.0 { allowed = middle } else { refused = middle }
-        }
-        allowed as u64
+        encodable(self.shape.slots(), self.code_dimension(), log2_queries)
     }
+}
+
+/// How many of 2^`log2_queries` random values of `bits` bits some store of `slots` slots can hold, but for 2^-40: the least n' for which
+/// C(q, n')·2^((slots − n')·bits) is that small, less one.
+pub(crate) fn encodable(slots: usize, bits: usize, log2_queries: f64) -> u64 {
+    let (slots, k) = (slots as f64, bits as f64);
+    // log2 C(q, n') ≤ n'·(log2 q + log2 e − log2 n').
+    let excess =
+        |n: f64| n * (log2_queries + std::f64::consts::LOG2_E - n.log2()) - (n - slots) * k + RHO as f64;
+    let (mut allowed, mut refused) = (slots, 2.0 * slots);
+    while excess(refused) > 0.0 {
+        allowed = refused;
+        refused *= 2.0;
+    }
+    while refused - allowed > 1.0 {
+        let middle = ((allowed + refused) / 2.0).floor();
+        if excess(middle) > 0.0 { allowed = middle } else { refused = middle }
+    }
+    allowed as u64
 }
 
 /// Intersects `elements` with the peer's set.
@@ -248,7 +267,8 @@ pub fn run<E: AsRef<[u8]>>(
     if elements.len() > MAX_ELEMENTS {
         return Err(Error::TooManyElements { count: elements.len() as u64, allowed: MAX_ELEMENTS as u64 });
     }
-    let (mine, theirs) = (Hello::new(elements.len(), options), exchange(channel, elements.len(), options)?);
+    let mine = Hello::new(MAGIC, elements.len(), options);
+    let theirs = mine.exchange(channel, NAME, options)?;
     let peer_elements = theirs.elements;
     let (matches, peer_received) = if mine.elements == 0 || peer_elements == 0 {
         (Vec::new(), false)
@@ -265,54 +285,59 @@ pub fn run<E: AsRef<[u8]>>(
     Ok(Outcome { matches, peer_elements, peer_received })
 }
 
-/// What each party announces.
-struct Hello {
-    bytes: [u8; Hello::LEN],
-    elements: u64,
+/// What each party announces, in every protocol of this crate.
+pub(crate) struct Hello {
+    pub bytes: [u8; Hello::LEN],
+    pub elements: u64,
 }
 
 impl Hello {
-    const MAGIC: [u8; 16] = *b"tacit-psi paxos1";
     const LEN: usize = 32;
 
-    fn new(elements: usize, options: &Options<'_>) -> Self {
+    /// This side's; the first 16 bytes, `magic`, name protocol and version.
+    pub(crate) fn new(magic: [u8; 16], elements: usize, options: &Options<'_>) -> Self {
         let mut bytes = [0; Self::LEN];
-        bytes[..16].copy_from_slice(&Self::MAGIC);
+        bytes[..16].copy_from_slice(&magic);
         bytes[16] = options.security as u8;
         bytes[17] = options.learns as u8;
         bytes[24..].copy_from_slice(&(elements as u64).to_le_bytes());
         Hello { bytes, elements: elements as u64 }
     }
-}
 
-/// Announces this side and takes in the peer's announcement, which must fit.
-fn exchange(channel: &mut Channel, elements: usize, options: &Options<'_>) -> Result<Hello> {
-    channel.send(&Hello::new(elements, options).bytes)?;
-    let mut bytes = [0; Hello::LEN];
-    channel.recv(&mut bytes)?;
-    let disagreement = |what| Err(Error::Disagreement { protocol: NAME, what });
-    if bytes[..16] != Hello::MAGIC || bytes[18..24] != [0; 6] {
-        return disagreement("the other side runs another protocol or version");
+    /// Announces this side and takes in the peer's announcement, which must fit.
+    pub(crate) fn exchange(
+        &self,
+        channel: &mut Channel,
+        protocol: &'static str,
+        options: &Options<'_>,
+    ) -> Result<Hello> {
+        channel.send(&self.bytes)?;
+        let mut bytes = [0; Hello::LEN];
+        channel.recv(&mut bytes)?;
+        let disagreement = |what| Err(Error::Disagreement { protocol, what });
+        if bytes[..16] != self.bytes[..16] || bytes[18..24] != [0; 6] {
+            return disagreement("the other side runs another protocol or version");
+        }
+        if bytes[16] != options.security as u8 {
+            return disagreement("one side asks for malicious security and the other for semi-honest");
+        }
+        let converse = match options.learns {
+            Learns::Me => Learns::Peer,
+            Learns::Peer => Learns::Me,
+            Learns::Both => Learns::Both,
+        };
+        if bytes[17] != converse as u8 {
+            return disagreement("who learns the result");
+        }
+        let mut number = [0; 8];
+        number.copy_from_slice(&bytes[24..]);
+        let announced = u64::from_le_bytes(number);
+        let allowed = options.max_peer_elements.min(MAX_ELEMENTS as u64);
+        if announced > allowed {
+            return Err(Error::PeerSetTooLarge { announced, allowed });
+        }
+        Ok(Hello { bytes, elements: announced })
     }
-    if bytes[16] != options.security as u8 {
-        return disagreement("one side asks for malicious security and the other for semi-honest");
-    }
-    let converse = match options.learns {
-        Learns::Me => Learns::Peer,
-        Learns::Peer => Learns::Me,
-        Learns::Both => Learns::Both,
-    };
-    if bytes[17] != converse as u8 {
-        return disagreement("who learns the result");
-    }
-    let mut number = [0; 8];
-    number.copy_from_slice(&bytes[24..]);
-    let announced = u64::from_le_bytes(number);
-    let allowed = options.max_peer_elements.min(MAX_ELEMENTS as u64);
-    if announced > allowed {
-        return Err(Error::PeerSetTooLarge { announced, allowed });
-    }
-    Ok(Hello { bytes, elements: announced })
 }
 
 /// The keys of H1 and H2.
@@ -444,7 +469,7 @@ impl zeroize::Zeroize for Tag {
 }
 
 /// What shows that the receiver knows the element behind a tag.
-type Proof = [u8; 16];
+pub(crate) type Proof = [u8; 16];
 
 /// A party's tags, sorted, each with the index of its element; proofs by that index, if both learn the result.
 struct Tags {
@@ -474,12 +499,7 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         progress: &'r mut Progress<'a>,
         [mine, theirs]: [Hello; 2],
     ) -> Result<Self> {
-        let receives = match options.learns {
-            Learns::Me => true,
-            Learns::Peer => false,
-            Learns::Both if mine.elements == theirs.elements => channel.party() == Party::First,
-            Learns::Both => mine.elements < theirs.elements,
-        };
+        let receives = options.learns.receives(channel.party(), &[&mine, &theirs]);
         let [receiver, sender] = if receives { [mine, theirs] } else { [theirs, mine] };
         let parameters =
             Parameters::new(receiver.elements as usize, sender.elements as usize, options.security)?;
@@ -493,13 +513,18 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
             let tags = self.receiver_tags::<K, W>(code)?;
             let found = self.compare(&tags)?;
             if both {
-                self.send_proofs(&tags, &found)?;
+                send_proofs(self.channel, &found, &tags.proofs)?;
             }
             Ok(ascending(found.into_iter().map(|(_, element)| element)))
         } else {
             let tags = self.sender_tags::<K, W>(code)?;
             self.send_tags(&tags)?;
-            if both { self.check_proofs(&tags) } else { Ok(Vec::new()) }
+            if !both {
+                return Ok(Vec::new());
+            }
+            let most = self.parameters.sender.min(self.parameters.encodable(128.0) as usize) as u64;
+            let order: Vec<u32> = tags.sorted.iter().map(|(_, element)| *element).collect();
+            check_proofs(self.channel, NAME, most, &tags.proofs, &order)
         }
     }
 
@@ -673,52 +698,59 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         (self.progress)(Phase::Compare, count as u64, count as u64);
         Ok(found)
     }
-
-    /// Sends the position and the proof of each tag found.
-    fn send_proofs(&mut self, tags: &Tags, found: &[(u32, u32)]) -> Result<()> {
-        self.channel.send_u64(found.len() as u64)?;
-        for &(position, element) in found {
-            self.channel.send(&position.to_le_bytes())?;
-            self.channel.send(&tags.proofs[element as usize])?;
-        }
-        Ok(self.channel.flush()?)
-    }
-
-    /// Receives the positions and proofs of the tags that the receiver found, and checks them all.
-    fn check_proofs(&mut self, tags: &Tags) -> Result<Vec<u32>> {
-        let cheated = |what| Err(Error::Cheated { protocol: NAME, what });
-        let count = self.channel.recv_u64()?;
-        if count > self.parameters.sender.min(self.parameters.encodable(128.0) as usize) as u64 {
-            return cheated("more matches than tags");
-        }
-        let (mut matches, mut next, mut proven) = (Vec::new(), 0u32, subtle::Choice::from(1));
-        for _ in 0..count {
-            let (mut position, mut proof) = ([0; 4], [0; 16]);
-            self.channel.recv(&mut position)?;
-            self.channel.recv(&mut proof)?;
-            let position = u32::from_le_bytes(position);
-            let Some((_, element)) = tags.sorted.get(position as usize).filter(|_| position >= next) else {
-                return cheated("positions of matches do not ascend");
-            };
-            proven &= tags.proofs[*element as usize].ct_eq(&proof);
-            next = position + 1;
-            matches.push(*element);
-        }
-        if !bool::from(proven) {
-            return cheated("a match without proof");
-        }
-        Ok(ascending(matches.into_iter()))
-    }
 }
 
-fn ascending(indices: impl Iterator<Item = u32>) -> Vec<u32> {
+/// Sends the position and the proof of each tag found; `proofs` are by element.
+pub(crate) fn send_proofs(channel: &mut Channel, found: &[(u32, u32)], proofs: &[Proof]) -> Result<()> {
+    channel.send_u64(found.len() as u64)?;
+    for &(position, element) in found {
+        channel.send(&position.to_le_bytes())?;
+        channel.send(&proofs[element as usize])?;
+    }
+    Ok(channel.flush()?)
+}
+
+/// Receives the positions and proofs of the tags that the receiver found, at most `most` of them, and checks them all. `order` has the
+/// element of each tag sent. Returns the elements, ascending.
+pub(crate) fn check_proofs(
+    channel: &mut Channel,
+    protocol: &'static str,
+    most: u64,
+    proofs: &[Proof],
+    order: &[u32],
+) -> Result<Vec<u32>> {
+    let cheated = |what| Err(Error::Cheated { protocol, what });
+    let count = channel.recv_u64()?;
+    if count > most {
+        return cheated("more matches than tags");
+    }
+    let (mut matches, mut next, mut proven) = (Vec::new(), 0u32, subtle::Choice::from(1));
+    for _ in 0..count {
+        let (mut position, mut proof) = ([0; 4], [0; 16]);
+        channel.recv(&mut position)?;
+        channel.recv(&mut proof)?;
+        let position = u32::from_le_bytes(position);
+        let Some(element) = order.get(position as usize).filter(|_| position >= next) else {
+            return cheated("positions of matches do not ascend");
+        };
+        proven &= proofs[*element as usize].ct_eq(&proof);
+        next = position + 1;
+        matches.push(*element);
+    }
+    if !bool::from(proven) {
+        return cheated("a match without proof");
+    }
+    Ok(ascending(matches.into_iter()))
+}
+
+pub(crate) fn ascending(indices: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut indices: Vec<u32> = indices.collect();
     indices.sort_unstable();
     indices
 }
 
 /// An empty vector with room for `count`, or an error where the machine has no such room.
-fn reserve<T>(count: usize) -> Result<Vec<T>> {
+pub(crate) fn reserve<T>(count: usize) -> Result<Vec<T>> {
     let mut vector = Vec::new();
     vector.try_reserve_exact(count).map_err(|_| Error::Usage("not enough memory for sets of these sizes"))?;
     Ok(vector)

@@ -34,9 +34,10 @@ fn scripted<T>(
     let base = base::default();
     let options = Options { learns, security: Security::Malicious, max_peer_elements: 1 << 20, base: &*base };
     let mut prg = Prg::from_os();
-    let hellos = [Hello::new(elements.len(), &options), exchange(channel, elements.len(), &options).unwrap()];
+    let mine = Hello::new(MAGIC, elements.len(), &options);
+    let theirs = mine.exchange(channel, NAME, &options).unwrap();
     let mut progress = quiet();
-    script(&mut Run::start(channel, &mut prg, elements, &options, &mut progress, hellos).unwrap())
+    script(&mut Run::start(channel, &mut prg, elements, &options, &mut progress, [mine, theirs]).unwrap())
 }
 
 fn code() -> Arc<dyn LinearCode> {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tacit_crypto::{Block, Prg};
 use tacit_psi::{
     Error,
-    okvs::{DENSE, Decoder, Shape},
+    okvs::paxos::{DENSE, Decoder, Shape},
 };
 
 fn keys(n: usize, prg: &mut Prg) -> Vec<Block> {

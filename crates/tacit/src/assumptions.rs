@@ -16,6 +16,15 @@ pub const ABOVE_OT: &[Declaration] = &[
         note: "",
     },
     Declaration {
+        name: "vole",
+        job: Job::Intersection,
+        security: Security::Malicious,
+        assumptions: &[Assumption::DualLpn, Assumption::IdealCipher, Assumption::RandomOracle],
+        needs_base_ot: true,
+        instead: "",
+        note: "",
+    },
+    Declaration {
         name: "yao",
         job: Job::Computation,
         security: Security::SemiHonest,
@@ -61,7 +70,7 @@ mod tests {
 
     #[test]
     fn what_falls_is_refused_with_the_reason() {
-        for name in ["roted", "bdgm19", "iknp", "kos", "ferret", "silent", "paxos", "yao"] {
+        for name in ["roted", "bdgm19", "iknp", "kos", "ferret", "silent", "paxos", "vole", "yao"] {
             require_post_quantum(name).unwrap();
         }
         for (name, instead) in [("mrr21", "take roted"), ("pvw08", "take roted"), ("wmk17", "take yao")] {

@@ -191,7 +191,7 @@ impl Session {
             max_peer_elements: paxos::MAX_ELEMENTS as u64,
             base: &*base,
         };
-        let (outcome, _) = self.run(psi_agreement(&*base, learns, None), |opened| {
+        let (outcome, _) = self.run(psi_agreement(paxos::NAME, &*base, learns, None), |opened| {
             let mut prg = Prg::from_os();
             Ok(paxos::run(opened.channel(), &mut prg, elements, &options, &mut |_, _, _| ())?)
         })?;
@@ -236,15 +236,15 @@ impl Session {
     }
 }
 
-/// What both parties of an intersection must agree on: who learns, by which base OT, and what makes a key.
-pub fn psi_agreement(base: &dyn BaseOt, learns: Learns, key: Option<&KeySpec>) -> Agreement {
+/// What both parties of an intersection must agree on: by which protocol, who learns, by which base OT, and what makes a key.
+pub fn psi_agreement(protocol: &str, base: &dyn BaseOt, learns: Learns, key: Option<&KeySpec>) -> Agreement {
     let (ours, theirs) = match learns {
         Learns::Me => ("result me", "result peer"),
         Learns::Peer => ("result peer", "result me"),
         Learns::Both => ("result both", "result both"),
     };
     let agreement =
-        Agreement::new("psi", ours, theirs).with("protocol", paxos::NAME).with("base-ot", base.name());
+        Agreement::new("psi", ours, theirs).with("protocol", protocol).with("base-ot", base.name());
     let Some(key) = key else { return agreement.with("key", "bytes") };
     let normalisation = key.normalisation;
     agreement

@@ -123,7 +123,7 @@ fn usage() {
         (&["psi", "--input", "good.csv", "--key", "email"], "--listen"),
         (&["psi", "--input", "good.csv", "--key", "email", "--listen", at, "--connect", at], "--connect"),
         (&["psi", "--input", "good.csv", "--key", "email", "--listen", at], "--identity"),
-        (&["psi", "--input", "good.csv", "--key", "email", "--protocol", "vole", "--listen", at], "vole"),
+        (&["psi", "--input", "good.csv", "--key", "email", "--protocol", "vol", "--listen", at], "vole"),
         (
             &[
                 "psi",
@@ -466,7 +466,7 @@ fn config_files() {
     run("[psy]\n").fails_with(3, &["line 1", "[psy]"]);
     run("a = \n").fails_with(3, &["line 1"]);
     run("[psi]\nno-trim = \"yes\"\n").fails_with(3, &["line 2", "true or false"]);
-    run("[psi]\nprotocol = \"vole\"\n").fails_with(2, &["vole"]);
+    run("[psi]\nprotocol = \"vol\"\n").fails_with(2, &["vole"]);
     bench.run(&["psi", "--config", "no.toml"]).fails_with(3, &["no.toml"]);
     bench.run(&["psi", "--config"]).fails_with(2, &["--config"]);
 }

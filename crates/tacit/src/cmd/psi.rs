@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use tacit::crypto::Prg;
 use tacit::net::Stats;
 use tacit::psi::csv::{Delimiter, EmptyKeys, Options, Source};
-use tacit::psi::okvs::Shape;
+use tacit::psi::okvs::paxos::Shape;
 use tacit::psi::paxos::{self, Learns, MAX_ELEMENTS, Outcome, Phase};
 use tacit::psi::records::{KeySet, KeySpec, Normalisation};
+use tacit::psi::vole_psi;
 use tacit::{Error, Result, psi_agreement, security_name};
 
 const AFTER: &str = "\
@@ -55,12 +56,44 @@ impl From<Gets> for Learns {
 /// `--protocol`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Protocol {
-    /// The fastest that this version has
+    /// The planner's choice: paxos
     Auto,
     /// Key-value store and OT extension
     Paxos,
-    /// Vector oblivious linear evaluation: not in this version
+    /// Key-value store and vector oblivious linear evaluation: the fastest, on newer assumptions
     Vole,
+}
+
+impl Protocol {
+    fn name(self) -> &'static str {
+        match self {
+            Protocol::Auto | Protocol::Paxos => paxos::NAME,
+            Protocol::Vole => vole_psi::NAME,
+        }
+    }
+
+    /// Keys that a cheating peer can have tested, with hash calls that somebody might make and with more: 2^80
+    /// and 2^128, of VOLE-PSI 2^60 and 2^80.
+    fn tested_at_most(self, outcome: &Outcome, own: usize) -> Result<[u64; 2]> {
+        Ok(match self {
+            Protocol::Auto | Protocol::Paxos => {
+                [outcome.tested_at_most(own, 80.0)?, outcome.tested_at_most(own, 128.0)?]
+            }
+            Protocol::Vole => {
+                [vole_psi::tested_at_most(outcome, own, 60.0)?, vole_psi::tested_at_most(outcome, own, 80.0)?]
+            }
+        })
+    }
+
+    /// What [`tested_at_most`](Self::tested_at_most) found, in words.
+    fn tested_words(self, [likely, most]: [u64; 2]) -> String {
+        match self {
+            Protocol::Auto | Protocol::Paxos => {
+                format!("{likely} with 2^80 hash calls, and never more than {most}")
+            }
+            Protocol::Vole => format!("{likely} with 2^60 hash calls, and {most} with 2^80"),
+        }
+    }
 }
 
 /// Private set intersection of two files: who is in both.
@@ -172,9 +205,6 @@ fn most_peer_keys(
 
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    if args.protocol == Protocol::Vole {
-        return Err(Error::Usage("--protocol vole is not in this version; use auto or paxos".into()));
-    }
     if args.output.is_some() && args.result == Gets::Peer {
         return Err(Error::Usage(
             "--output has nothing to hold with --result peer; leave one of the two out".into(),
@@ -187,7 +217,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     if let Some(name) = &args.base_ot {
         session = session.base_ot(name);
     }
-    session.allow(paxos::NAME)?;
+    let protocol = args.protocol.name();
+    session.allow(protocol)?;
     let base = session.base()?;
     let mut output = args.output.as_deref().map(Output::create).transpose()?;
     let table = Table::read(&args, context)?;
@@ -201,7 +232,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     crate::cmd::check_memory(&what, memory(keys, 0, learns, args.security), "split the file")?;
     let most = args.most_peer_keys(keys);
 
-    let agreement = psi_agreement(&*base, learns, Some(&table.spec));
+    let agreement = psi_agreement(protocol, &*base, learns, Some(&table.spec));
     let progress = context.progress("waiting", 0, "keys");
     let options =
         paxos::Options { learns, security: args.security.into(), max_peer_elements: most, base: &*base };
@@ -209,7 +240,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         let start = Instant::now();
         let elements = table.keys.elements();
         let mut told = |phase, done, total| progress.phase(phase_name(phase), done, total);
-        let outcome = paxos::run(opened.channel(), &mut Prg::from_os(), elements, &options, &mut told)?;
+        let run = if args.protocol == Protocol::Vole { vole_psi::run } else { paxos::run };
+        let outcome = run(opened.channel(), &mut Prg::from_os(), elements, &options, &mut told)?;
         Ok((outcome, start.elapsed()))
     })?;
     progress.finish();
@@ -241,21 +273,22 @@ impl Args {
     }
 }
 
-/// Hash calls, as a power of two, that nobody can make, and ones that somebody might.
-const HASH_CALLS: [f64; 2] = [128.0, 80.0];
-
 /// The candidates for our file, as if the peer had as many keys.
 fn dry_run(args: &Args, context: &Context) -> Result<()> {
     let keys = Table::read(args, context)?.keys.elements().len() as u64;
     let link = args.peer.link().into();
-    let candidates = tacit::plan::psi(keys, args.security.into(), &link, &tacit::plan::Machine::measure())?;
-    let bound = |calls| paxos::tested_at_most(keys as usize, keys as usize, calls);
+    let (security, machine) = (args.security.into(), tacit::plan::Machine::measure());
+    let candidates = match args.protocol {
+        Protocol::Vole => vec![tacit::plan::vole_psi(keys, security, &link, &machine)?],
+        Protocol::Auto | Protocol::Paxos => tacit::plan::psi(keys, security, &link, &machine)?,
+    };
     let tested = match args.security {
-        Security::Malicious => format!(
-            ". If it announces {keys} keys and cheats, it can test {} with 2^80 hash calls, and never more than {}",
-            bound(HASH_CALLS[1])?,
-            bound(HASH_CALLS[0])?
-        ),
+        Security::Malicious => {
+            let cheats = Outcome { matches: None, peer_elements: keys, peer_received: true };
+            let tested = args.protocol.tested_at_most(&cheats, keys as usize)?;
+            let words = args.protocol.tested_words(tested);
+            format!(". If it announces {keys} keys and cheats, it can test {words}")
+        }
         Security::SemiHonest => String::new(),
     };
     let learns = args.learns(keys, &tested);
@@ -322,8 +355,8 @@ fn report(
     let matches = outcome.matches.as_ref().map(Vec::len);
     let security = security_name(args.security.into());
     let announced = outcome.peer_elements;
-    let [most, likely] = HASH_CALLS.map(|calls| outcome.tested_at_most(distinct, calls));
-    let (most, likely) = (most?, likely?);
+    let tested = args.protocol.tested_at_most(outcome, distinct)?;
+    let most = tested[1];
     // Where the protocol promises nothing of a peer that deviates, there is no bound either.
     let bound = (args.security == Security::Malicious && args.result != Gets::Me).then_some(most);
     let tested = match bound {
@@ -331,15 +364,15 @@ fn report(
         Some(most) if most == announced => {
             format!(". It can have tested no more than the {announced} keys that it announced")
         }
-        Some(most) => format!(
-            ". It announced {announced} keys; if it cheated, it can have tested {likely} with 2^80 hash calls, \
-             and never more than {most}"
-        ),
+        Some(_) => {
+            let words = args.protocol.tested_words(tested);
+            format!(". It announced {announced} keys; if it cheated, it can have tested {words}")
+        }
     };
     let other_learns = args.learns(distinct as u64, &tested);
     let mut object = json!({
         "name": "psi",
-        "protocol": paxos::NAME,
+        "protocol": args.protocol.name(),
         "security": security,
         "result": match args.result { Gets::Me => "me", Gets::Peer => "peer", Gets::Both => "both" },
         "own_rows": keys.rows(),
@@ -379,7 +412,7 @@ fn report(
         stats.bytes_sent,
         stats.bytes_received,
         stats.rounds,
-        paxos::NAME,
+        args.protocol.name(),
     );
     context.result(&object, &text)
 }

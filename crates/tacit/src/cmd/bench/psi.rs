@@ -8,12 +8,13 @@ use crate::cmd::psi::memory;
 use tacit::crypto::{Block, Prg};
 use tacit::net::Agreement;
 use tacit::psi::paxos::{self, Learns, MAX_ELEMENTS, Phase};
+use tacit::psi::vole_psi;
 use tacit::{Error, Result, ot};
 
 /// Private set intersection of two generated sets.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The protocol: auto or paxos
+    /// The protocol: auto, paxos or vole
     #[arg(long, value_name = "P", default_value = "auto")]
     protocol: String,
     /// Against which peer to protect
@@ -31,12 +32,15 @@ pub struct Args {
 
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    if !["auto", paxos::NAME].contains(&args.protocol.as_str()) {
-        return Err(Error::Usage(format!(
-            "there is no PSI protocol `{}`; choose auto or paxos",
-            args.protocol
-        )));
-    }
+    let vole = match args.protocol.as_str() {
+        "auto" | paxos::NAME => false,
+        vole_psi::NAME => true,
+        other => {
+            return Err(Error::Usage(format!(
+                "there is no PSI protocol `{other}`; choose auto, paxos or vole"
+            )));
+        }
+    };
     if args.common.threads != 1 {
         return Err(Error::Usage("an intersection runs in one thread; leave --threads out".into()));
     }
@@ -48,7 +52,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let base = ot::bench_base_ot(args.base_ot.as_deref(), security)?;
     let subject = Subject {
         name: "psi",
-        protocol: paxos::NAME.into(),
+        protocol: if vole { vole_psi::NAME } else { paxos::NAME }.into(),
         security: Some(security),
         kind: "set".into(),
         count: args.count,
@@ -74,7 +78,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
                         inputs();
                     }
                 };
-                let outcome = paxos::run(channel, prg, &elements, &options, &mut told)?;
+                let run = if vole { vole_psi::run } else { paxos::run };
+                let outcome = run(channel, prg, &elements, &options, &mut told)?;
                 match outcome.matches {
                     Some(matches) if matches.len() as u64 != args.count.div_ceil(2) => {
                         Err(Error::Other(format!("a wrong result: {} matches", matches.len())))

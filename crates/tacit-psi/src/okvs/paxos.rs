@@ -23,16 +23,15 @@
 //! **Side channels.** Values take the same time whatever they are. Addresses depend on the keys, as in every
 //! hash-table-shaped store; keys must be outputs of a hash bound to the session, never raw elements.
 
+use super::{MAX_KEYS, Store, unsolvable};
 use crate::{Error, Result};
 use tacit_crypto::{Block, Prg};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 /// Dense slots: 20 for the cycles and 40 for the rank (2020/193, section 5, and ROTed, section 6.2).
 pub const DENSE: usize = 60;
 /// Up to here the sparse sides have the paper's size, 1.2446·n slots each.
 pub const PAPER_MAX_KEYS: usize = 4096;
-/// The most keys a store takes.
-pub const MAX_KEYS: usize = 1 << 28;
 
 const NIBBLES: usize = DENSE.div_ceil(4);
 
@@ -122,7 +121,7 @@ impl Shape {
         let core = Core::new(self, keys, &peeled, &value);
         let (sparse, dense) = table.split_at_mut(2 * self.side());
         if !core.solve_dense(dense) {
-            return Err(if has_duplicates(keys) { Error::DuplicateElement } else { Error::Unsolvable });
+            return Err(unsolvable(keys));
         }
         let sums = DenseSums::new(dense);
         let mut assign = |edge: u32, vertex: u32| {
@@ -169,6 +168,43 @@ impl Shape {
             }
         }
         Peeled { order }
+    }
+}
+
+impl<const W: usize> Store<[Block; W]> for Shape {
+    fn keys(&self) -> usize {
+        self.keys
+    }
+
+    fn slots(&self) -> usize {
+        self.slots()
+    }
+
+    /// The module's union bound at its worst: 2^-56 for the paper's shape, 2^-51 for the compact one.
+    fn failure_log2(&self) -> f64 {
+        if self.keys <= PAPER_MAX_KEYS { -56.0 } else { -51.0 }
+    }
+
+    fn encode_into(
+        &self,
+        keys: &[Block],
+        value: &(dyn Fn(usize) -> [Block; W] + Sync),
+        prg: &mut Prg,
+        table: &mut [[Block; W]],
+    ) -> Result<()> {
+        if table.len() != self.slots() {
+            return Err(Error::Usage("the table's length does not fit the store's shape"));
+        }
+        table.copy_from_slice(&self.encode(keys, value, prg)?);
+        Ok(())
+    }
+
+    fn decode(&self, table: &[[Block; W]], keys: &[Block], out: &mut [[Block; W]]) -> Result<()> {
+        if keys.len() != out.len() {
+            return Err(Error::Usage("one value a key"));
+        }
+        Decoder::new(*self, table)?.get_each(keys, out);
+        Ok(())
     }
 }
 
@@ -361,12 +397,4 @@ fn xor_into<const W: usize>(sum: &mut [Block; W], term: &[Block; W]) {
     for (a, b) in sum.iter_mut().zip(term) {
         *a ^= *b;
     }
-}
-
-fn has_duplicates(keys: &[Block]) -> bool {
-    let mut sorted: Vec<u128> = keys.iter().map(|key| key.to_u128()).collect();
-    sorted.sort_unstable();
-    let found = sorted.windows(2).any(|pair| pair[0] == pair[1]);
-    sorted.zeroize();
-    found
 }

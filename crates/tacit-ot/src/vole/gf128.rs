@@ -1,0 +1,463 @@
+//! Silent VOLE over GF(2^128) with u in the whole field (BCGIKRS19, sections 4 and 6).
+//!
+//! - **Realises** w = v + u·Δ with random u and v and a random Δ of the sender's, whose lowest bit is 1, against semi-honest or malicious
+//!   parties, in the random-oracle and ideal-permutation models, under dual LPN over GF(2^128) with regular noise and, for malicious
+//!   security, static leakage.
+//! - **Messages** of a request, whatever its size: t·(ℓ + 128) base correlations of the same Δ by KOS or IKNP (16 bytes each), 16 bytes a
+//!   level and a tree, and with malicious security a check of 64 bytes: 1.0 MB for a million.
+//!
+//! [`subfield`](crate::silent::subfield) carried to the whole field: half-trees (2022/1431) whose leaves are hashed, a random value y for
+//! each tree, the parties' shares of y·Δ from 128 correlations a tree (one a bit of y), one correction a tree, and the check of
+//! `spcot` with its weights times y. A receiver's bits may differ from those of a y for no bit: any 128 choice bits are a y.
+//!
+//! What differs is the code: [`ScaledAccumulate`], as no binary matrix withstands noise of so many bits.
+//! t = 424 noisy positions: with random values a linear test that meets the fraction 0.20 of all positions has bias 0.8^424 < 2^-136.
+//! Projections to GF(2) do not make the noise lighter here, as a projection of the result is none of the noise.
+
+use super::scaled_accumulate::ScaledAccumulate;
+use crate::extension::Setup;
+use crate::silent::bcgikrs19::Noise;
+use crate::silent::half_tree::{GroupKeys, HalfTrees};
+use crate::silent::seeds::Seeds;
+use crate::silent::source::{self, SourceReceiver, SourceSender};
+use crate::silent::spcot::{self, CheckMessage, Shape, Trees, Weights};
+use crate::{BaseOt, CotReceiver, CotSender, Error, Result, Security, VoleReceiver, VoleSender};
+use tacit_crypto::ggm::{LANES, ccr_keyed_into};
+use tacit_crypto::transcript::Transcript;
+use tacit_crypto::{BitVec, Block, Buffer, KAPPA, Prg};
+use tacit_net::Channel;
+use zeroize::{Zeroize, Zeroizing};
+
+/// The name in errors.
+pub const NAME: &str = "silent vole over GF(2^128)";
+/// Bits of a value.
+const BITS: usize = 128;
+/// The most correlations of one run; larger requests are cut into equal ones, for memory's sake. About 130 bytes each are at work.
+pub const LARGEST_RUN: usize = 3 << 18;
+
+/// The runs that a request of `count` is cut into: this many correlations each, the last one fewer.
+pub fn run_size(count: usize) -> usize {
+    count.div_ceil(count.div_ceil(LARGEST_RUN).max(1)).max(1)
+}
+
+/// Base correlations that a request of `count` takes, run by run.
+pub fn base_cots(count: usize, security: Security) -> impl Iterator<Item = usize> {
+    runs(count).map(move |run| cots(security, Noise::of_field(usize::MAX, run).shape).iter().sum())
+}
+
+/// Bytes of both directions for a request of `count`, beside the base correlations.
+pub fn bytes(count: usize, security: Security) -> usize {
+    // The check's seed, its masked weights, and a digest.
+    let check = if security == Security::Malicious { CheckMessage::BYTES + 32 } else { 0 };
+    let run = |run| {
+        let shape = Noise::of_field(usize::MAX, run).shape;
+        // The roots' seed, the trees, and a correction a tree.
+        size_of::<Block>() * (1 + shape.tiles * LANES) + shape.bytes() + check
+    };
+    runs(count).map(run).sum()
+}
+
+fn runs(count: usize) -> impl Iterator<Item = usize> {
+    let size = run_size(count);
+    (0..count).step_by(size).map(move |start| size.min(count - start))
+}
+
+/// Correlations of a run: for the levels, for the values, for the check.
+fn cots(security: Security, shape: Shape) -> [usize; 3] {
+    let check = if security == Security::Malicious { KAPPA } else { 0 };
+    [shape.cots(), BITS * shape.tiles * LANES, check]
+}
+
+/// What both parties do alike.
+struct Core {
+    security: Security,
+    context: Transcript,
+    seeds: Seeds,
+    run: u64,
+    spent: bool,
+}
+
+/// What a run consists of, once its seed is known.
+struct Run {
+    context: Transcript,
+    expander: HalfTrees,
+    leaf: GroupKeys,
+    code: ScaledAccumulate,
+}
+
+impl Core {
+    fn agree<S>(
+        channel: &mut Channel,
+        security: Security,
+        source: Setup<S>,
+        prg: &mut Prg,
+        sends: bool,
+    ) -> Result<(Self, S)> {
+        let mut context = Transcript::new("tacit silent vole gf128 v1");
+        context.append("session", &channel.session_id().0);
+        context.append_u64("malicious", (security == Security::Malicious) as u64);
+        context.append_u64("instance", channel.next_instance());
+        let (source, seeds) = source::agree(channel, source, &context, prg, sends, NAME)?;
+        Ok((Core { security, context, seeds, run: 0, spent: false }, source))
+    }
+
+    /// The noise of the next run; opens this party's seed.
+    fn begin(&mut self, channel: &mut Channel, count: usize) -> Result<Noise> {
+        self.run += 1;
+        self.seeds.open(channel)?;
+        Ok(Noise::of_field(usize::MAX, count))
+    }
+
+    /// The rest, for which the first run receives the peer's seed.
+    fn join(&mut self, channel: &mut Channel, layout: Noise, count: usize) -> Result<Run> {
+        let mut context = self.context.clone();
+        context.append_u64("run", self.run);
+        context.append_u64("count", count as u64);
+        self.seeds.join(channel, &mut context)?;
+        Ok(Run {
+            expander: HalfTrees::new(layout.shape.depth, context.challenge_block("tree")),
+            leaf: GroupKeys::new(context.challenge_block("leaf")),
+            code: ScaledAccumulate::new(context.challenge_block("code"), layout.positions()),
+            context,
+        })
+    }
+
+    fn digest(&self, context: &Transcript, value: Block) -> [u8; 32] {
+        spcot::check_digest(context, self.run, value)
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.spent { Err(Error::Spent(NAME)) } else { Ok(()) }
+    }
+}
+
+/// Large memory that runs share: asked for once and wiped once.
+#[derive(Default)]
+struct Memory(Vec<Buffer>);
+
+impl Memory {
+    /// `N` pieces of the lengths given, which hold whatever they held.
+    fn pieces<const N: usize>(&mut self, lens: [usize; N]) -> [&mut [Block]; N] {
+        self.0.resize_with(N, || Buffer::zeros(0));
+        for (buffer, len) in self.0.iter_mut().zip(lens) {
+            if buffer.len() < len {
+                *buffer = Buffer::zeros(len);
+            }
+        }
+        let mut pieces = self.0.iter_mut().zip(lens).map(|(buffer, len)| &mut buffer[..len]);
+        core::array::from_fn(|_| pieces.next().unwrap_or_default())
+    }
+}
+
+fn split(cots: &[Block], lens: [usize; 3]) -> [&[Block]; 3] {
+    let (levels, rest) = cots.split_at(lens[0]);
+    let (values, check) = rest.split_at(lens[1]);
+    [levels, values, check]
+}
+
+fn add_lanes(sums: &mut [Block], blocks: &[Block]) {
+    for line in blocks.chunks_exact(LANES) {
+        for (sum, block) in sums.iter_mut().zip(line) {
+            *sum ^= *block;
+        }
+    }
+}
+
+/// Σ weights·leaves over all tiles.
+fn weigh(weights: &Weights, noise: &[Block], tile_len: usize) -> Block {
+    let tiles = noise.chunks(tile_len).enumerate();
+    tiles.fold(Block::ZERO, |sum, (tile, leaves)| sum ^ weights.sum(tile, leaves))
+}
+
+/// The sender, who holds Δ.
+pub struct Gf128Sender {
+    core: Core,
+    source: SourceSender,
+    memory: Memory,
+    prg: Prg,
+}
+
+/// The receiver, who gets random u.
+pub struct Gf128Receiver {
+    core: Core,
+    source: SourceReceiver,
+    memory: Memory,
+    prg: Prg,
+}
+
+impl Gf128Sender {
+    /// Sets up from a base OT, in which this side receives 128.
+    ///
+    /// Errors: those of the link and the base OT; `Malformed` when the peer uses another security.
+    pub fn setup(
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+        security: Security,
+    ) -> Result<Self> {
+        let source = SourceSender::begin(channel, base, prg, security)?;
+        let (core, source) = Core::agree(channel, security, source, prg, true)?;
+        Ok(Gf128Sender { core, source, memory: Memory::default(), prg: prg.fork() })
+    }
+
+    /// One run; `change` sees the corrections of the leaves.
+    fn run(
+        &mut self,
+        channel: &mut Channel,
+        out: &mut [Block],
+        change: impl FnOnce(&mut [Block]),
+    ) -> Result<()> {
+        let layout = self.core.begin(channel, out.len())?;
+        let Run { context, mut expander, leaf, code } = self.core.join(channel, layout, out.len())?;
+        let (shape, tile_len) = (layout.shape, layout.tile_len());
+        let (delta, lens) = (self.source.delta(), cots(self.core.security, shape));
+        let mut cots = Zeroizing::new(vec![Block::ZERO; lens.iter().sum()]);
+        self.source.extend(channel, &mut cots)?;
+        let [levels, values, check] = split(&cots, lens);
+        let trees = spcot::send(channel, &mut self.prg, &mut expander, delta, shape, levels)?;
+        let n = layout.positions();
+        let [noise, scratch] = self.memory.pieces([n, n]);
+        let mut corrections = Zeroizing::new(vec![Block::ZERO; shape.tiles * LANES]);
+        for group in 0..shape.groups() {
+            let leaf = leaf.cipher(group);
+            trees.expand(&mut expander, group, &mut |tile, leaves| {
+                let place = &mut noise[tile * tile_len..][..tile_len];
+                ccr_keyed_into(&leaf, &leaves[..tile_len], place);
+                add_lanes(&mut corrections[tile * LANES..][..LANES], place);
+            });
+        }
+        // c = Σ leaves + our share of y·Δ; a leaf that is no position has no part.
+        for (c, values) in corrections.iter_mut().zip(values.chunks_exact(BITS)) {
+            *c ^= spcot::fold_powers(values);
+        }
+        change(&mut corrections);
+        channel.send_blocks(&corrections)?;
+        channel.flush()?;
+        if self.core.security == Security::Malicious {
+            let message = CheckMessage::receive(channel)?;
+            let weights = Weights::new(message.seed, shape);
+            let sum = weigh(&weights, noise, tile_len);
+            channel.send(&self.core.digest(&context, sum ^ message.sender_mask(delta, check)))?;
+            channel.flush()?;
+        }
+        code.encode(noise, scratch, [out]);
+        Ok(())
+    }
+}
+
+impl Gf128Receiver {
+    /// Sets up from a base OT, in which this side sends 128.
+    ///
+    /// Errors: as for [`Gf128Sender::setup`].
+    pub fn setup(
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+        security: Security,
+    ) -> Result<Self> {
+        let source = SourceReceiver::begin(channel, base, prg, security)?;
+        let (core, source) = Core::agree(channel, security, source, prg, false)?;
+        Ok(Gf128Receiver { core, source, memory: Memory::default(), prg: prg.fork() })
+    }
+
+    fn run(&mut self, channel: &mut Channel, u: &mut [Block], w: &mut [Block]) -> Result<()> {
+        let layout = self.core.begin(channel, w.len())?;
+        let (shape, tile_len) = (layout.shape, layout.tile_len());
+        let lens = cots(self.core.security, shape);
+        let mut cots = Zeroizing::new(vec![Block::ZERO; lens.iter().sum()]);
+        self.source.extend(channel, &mut cots)?;
+        let [levels, values, check] = split(&cots, lens);
+        let points = layout.points(&mut self.prg);
+        let mut trees = spcot::choose_points(channel, points, shape, levels)?;
+        channel.flush()?;
+        let Run { context, mut expander, leaf, code } = self.core.join(channel, layout, w.len())?;
+        trees.receive(channel, levels)?;
+        // The choice bits are random, so they are the bits of y; w = v + bit·Δ adds up to the share of y·Δ.
+        let y = Zeroizing::new(BitVec::from_lsbs(values).blocks().to_vec());
+        let mut corrections = Zeroizing::new(vec![Block::ZERO; y.len()]);
+        channel.recv_blocks(&mut corrections)?;
+        for (c, values) in corrections.iter_mut().zip(values.chunks_exact(BITS)) {
+            *c ^= spcot::fold_powers(values);
+        }
+        let n = layout.positions();
+        let [both, scratch] = self.memory.pieces([2 * n, 2 * n]);
+        let (sparse, noise) = both.split_at_mut(n);
+        for group in 0..shape.groups() {
+            let leaf = leaf.cipher(group);
+            trees.expand(&mut expander, group, &mut |tile, leaves| {
+                let (leaves, place) = (&leaves[..tile_len], &mut noise[tile * tile_len..][..tile_len]);
+                ccr_keyed_into(&leaf, leaves, place);
+                // The lowest bit of a half-tree's leaf tells the noisy one.
+                for (place, leaf) in place.iter_mut().zip(leaves) {
+                    *place &= !Block::mask(leaf.lsb());
+                }
+                let lanes = tile * LANES..(tile + 1) * LANES;
+                add_lanes(&mut corrections[lanes.clone()], place);
+                let (z, y) = (&corrections[lanes.clone()], &y[lanes]);
+                let sparse = &mut sparse[tile * tile_len..][..tile_len];
+                for (i, leaf) in leaves.iter().enumerate() {
+                    let on = Block::mask(leaf.lsb());
+                    place[i] ^= z[i % LANES] & on;
+                    sparse[i] = y[i % LANES] & on;
+                }
+            });
+        }
+        if self.core.security == Security::Malicious {
+            let seed = self.prg.block();
+            let weights = Weights::new(seed, shape);
+            let phi = weights.of_values(&trees, y.iter().copied());
+            CheckMessage::send(channel, seed, phi, check)?;
+            channel.flush()?;
+            let sum = weigh(&weights, noise, tile_len);
+            let expected = self.core.digest(&context, sum ^ spcot::fold_powers(check));
+            spcot::receive_digest(channel, NAME, &expected)?;
+        }
+        code.encode(both, scratch, [u, w]);
+        Ok(())
+    }
+}
+
+impl VoleSender<Block> for Gf128Sender {
+    fn delta(&self) -> Block {
+        self.source.delta()
+    }
+
+    fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
+        self.core.check()?;
+        let size = run_size(out.len());
+        let mut done = Ok(());
+        for piece in out.chunks_mut(size) {
+            done = done.and_then(|()| self.run(channel, piece, |_| ()));
+        }
+        done.inspect_err(|_| {
+            self.core.spent = true;
+            out.zeroize();
+        })
+    }
+}
+
+impl VoleReceiver<Block, Block> for Gf128Receiver {
+    fn extend(&mut self, channel: &mut Channel, u: &mut [Block], w: &mut [Block]) -> Result<()> {
+        if u.len() != w.len() {
+            return Err(Error::Usage { protocol: NAME, what: "as many u as w" });
+        }
+        self.core.check()?;
+        let size = run_size(w.len());
+        let mut done = Ok(());
+        for (u, w) in u.chunks_mut(size).zip(w.chunks_mut(size)) {
+            done = done.and_then(|()| self.run(channel, u, w));
+        }
+        done.inspect_err(|_| {
+            self.core.spent = true;
+            u.zeroize();
+            w.zeroize();
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base;
+    use tacit_crypto::gf128;
+    use tacit_net::memory;
+
+    const BOTH: [Security; 2] = [Security::SemiHonest, Security::Malicious];
+
+    fn prg(seed: u128) -> Prg {
+        Prg::from_seed(Block::new(seed))
+    }
+
+    fn sender(channel: &mut Channel, seed: u128, security: Security) -> Result<Gf128Sender> {
+        Gf128Sender::setup(channel, &*base::default(), &mut prg(2 * seed), security)
+    }
+
+    fn receiver(channel: &mut Channel, seed: u128, security: Security) -> Result<Gf128Receiver> {
+        Gf128Receiver::setup(channel, &*base::default(), &mut prg(2 * seed + 1), security)
+    }
+
+    #[test]
+    fn correlations_hold_and_look_random() {
+        for security in BOTH {
+            for (seed, count) in [1usize, 2, 100, 5000].into_iter().enumerate() {
+                let ((delta, v), (u, w)) = memory::run(
+                    |channel| {
+                        let mut s = sender(channel, seed as u128, security).unwrap();
+                        let mut v = vec![[Block::ZERO; 2]; count];
+                        for run in 0..2 {
+                            let mut out = vec![Block::ZERO; count];
+                            s.extend(channel, &mut out).unwrap();
+                            v.iter_mut().zip(out).for_each(|(v, out)| v[run] = out);
+                        }
+                        (s.delta(), v)
+                    },
+                    |channel| {
+                        let mut r = receiver(channel, seed as u128, security).unwrap();
+                        let (mut u, mut w) = (vec![[Block::ZERO; 2]; count], vec![[Block::ZERO; 2]; count]);
+                        for run in 0..2 {
+                            let (mut a, mut b) = (vec![Block::ZERO; count], vec![Block::ZERO; count]);
+                            r.extend(channel, &mut a, &mut b).unwrap();
+                            u.iter_mut().zip(a).for_each(|(u, a)| u[run] = a);
+                            w.iter_mut().zip(b).for_each(|(w, b)| w[run] = b);
+                        }
+                        (u, w)
+                    },
+                );
+                let mut ones = 0;
+                let mut seen = std::collections::HashSet::new();
+                for ((u, v), w) in u.as_flattened().iter().zip(v.as_flattened()).zip(w.as_flattened()) {
+                    assert!(*w == *v ^ gf128::mul(*u, delta));
+                    assert!(seen.insert(*u) && seen.insert(*v), "a value twice");
+                    ones += u.to_u128().count_ones() as i64 + v.to_u128().count_ones() as i64;
+                }
+                // 512·count bits; seven standard deviations.
+                let bits = 512.0 * count as f64;
+                assert!((ones as f64 - bits / 2.0).abs() < 3.5 * bits.sqrt(), "{ones} ones of {bits}");
+            }
+        }
+    }
+
+    #[test]
+    fn large_requests_are_cut_evenly() {
+        assert_eq!((run_size(0), run_size(1), run_size(LARGEST_RUN)), (1, 1, LARGEST_RUN));
+        assert_eq!(run_size(LARGEST_RUN + 1), LARGEST_RUN / 2 + 1);
+        for count in [5 << 20, (1 << 24) + 3] {
+            assert!(
+                run_size(count) <= LARGEST_RUN
+                    && count.div_ceil(run_size(count)) == count.div_ceil(LARGEST_RUN)
+            );
+        }
+    }
+
+    /// Whether a receiver catches what `change` makes of the corrections; nothing comes out then, and nothing later.
+    fn caught(seed: u128, change: impl FnOnce(&mut [Block]) + Send) -> bool {
+        let (_, result) = memory::run(
+            |channel| sender(channel, seed, Security::Malicious)?.run(channel, &mut [Block::ZERO; 9], change),
+            |channel| {
+                let mut r = receiver(channel, seed, Security::Malicious)?;
+                let (mut u, mut w) = ([Block::ONE; 9], [Block::ONE; 9]);
+                let result = r.extend(channel, &mut u, &mut w);
+                if result.is_err() {
+                    assert!(u == [Block::ZERO; 9] && w == [Block::ZERO; 9]);
+                    assert!(matches!(r.extend(channel, &mut u, &mut w), Err(Error::Spent(_))));
+                }
+                result
+            },
+        );
+        match result {
+            Ok(()) => false,
+            Err(Error::Cheated { protocol: NAME, .. }) => true,
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn a_value_of_another_delta_is_caught_in_every_tree() {
+        assert!(!caught(1, |_| ()));
+        for tree in [0, 1, 77, 399] {
+            assert!(caught(2 + tree as u128, |c| c[tree] ^= Block::new(1 << (tree % 128))), "tree {tree}");
+        }
+        // Two wrong corrections that would cancel in a plain sum.
+        assert!(caught(500, |c| c[3..5].iter_mut().for_each(|c| *c ^= Block::ONE)));
+    }
+}

@@ -1,0 +1,312 @@
+//! Cheating parties: scripted deviations, each caught, or shown to change nothing but the cheater's own input.
+
+use super::*;
+use crate::okvs::clustered;
+use tacit_net::memory;
+use tacit_ot::base;
+
+type Set = Vec<[u8; 8]>;
+
+fn set(range: std::ops::Range<u64>) -> Set {
+    range.map(u64::to_le_bytes).collect()
+}
+
+fn honest(channel: &mut Channel, elements: &Set, learns: Learns) -> Result<Outcome> {
+    let base = base::default();
+    let options = Options { learns, security: Security::Malicious, max_peer_elements: 1 << 20, base: &*base };
+    run(channel, &mut Prg::from_os(), elements, &options, &mut |_, _, _| ())
+}
+
+/// Runs `script` as a party that has announced `claimed` elements, holds `elements` and has agreed on the seeds.
+fn scripted<T>(
+    channel: &mut Channel,
+    elements: &Set,
+    claimed: usize,
+    learns: Learns,
+    script: impl FnOnce(Run<'_, '_, [u8; 8]>) -> T,
+) -> T {
+    let base = base::default();
+    let options = Options { learns, security: Security::Malicious, max_peer_elements: 1 << 20, base: &*base };
+    let mut prg = Prg::from_os();
+    let mine = Hello::new(MAGIC, claimed, &options);
+    let theirs = mine.exchange(channel, NAME, &options).unwrap();
+    let mut progress = |_, _, _| ();
+    script(Run::start(channel, &mut prg, elements, &options, &mut progress, [mine, theirs]).unwrap())
+}
+
+fn is_cheating<T>(result: &Result<T>) -> bool {
+    matches!(result, Err(Error::Cheated { .. } | Error::Ot(tacit_ot::Error::Cheated { .. })))
+}
+
+/// What a receiver learns with the store of its choice, made from the digests of `elements` and the announced shape.
+fn cheating_receiver(
+    elements: &Set,
+    claimed: usize,
+    theirs: &Set,
+    store: impl FnOnce(clustered::Shape, &Digests) -> Vec<Block> + Send,
+) -> (Vec<u32>, Result<Outcome>) {
+    memory::run(
+        |channel| {
+            scripted(channel, elements, claimed, Learns::Me, |mut party| {
+                let mut vole = party.receiver_setup().unwrap();
+                let digests = party.seeds.digests(party.elements, &mut |_, _, _| ());
+                let mut slots = Buffer::zeros(party.parameters.shape.slots());
+                slots.copy_from_slice(&store(party.parameters.shape, &digests));
+                let slots = party.transfer(slots, |channel, u, w| Ok(vole.extend(channel, u, w)?)).unwrap();
+                let (mut rest, tags) = party.tags(&digests, slots, None).unwrap();
+                ascending(rest.compare(&tags).unwrap().into_iter().map(|(_, element)| element))
+            })
+        },
+        |channel| honest(channel, theirs, Learns::Peer),
+    )
+}
+
+/// A store that holds as many of the digests, first ones first, as elimination over GF(2^128) can make it, and which those are. Values are
+/// compared in `bits` bits alone: H into a smaller field.
+fn overfull(shape: clustered::Shape, digests: &Digests) -> Vec<Block> {
+    let slots = shape.slots();
+    let coefficients: Vec<Vec<Block>> = (0..slots)
+        .map(|slot| {
+            let mut unit = vec![Block::ZERO; slots];
+            unit[slot] = Block::ONE;
+            let mut out = vec![Block::ZERO; digests.keys.len()];
+            shape.decode(&unit, &digests.keys, &mut out).unwrap();
+            out
+        })
+        .collect();
+    // (pivot, row, sum), reduced so that no pivot is in another row.
+    let mut rows: Vec<(usize, Vec<Block>)> = Vec::new();
+    for (index, value) in digests.values.iter().enumerate() {
+        let mut row: Vec<Block> = coefficients.iter().map(|column| column[index]).collect();
+        row.push(*value);
+        for (pivot, other) in &rows {
+            let factor = row[*pivot];
+            gf128::multiply_add(&mut row, other, factor);
+        }
+        let Some(pivot) = row[..slots].iter().position(|entry| *entry != Block::ZERO) else { continue };
+        let inverse = gf128::inverse(row[pivot]);
+        gf128::scale(&mut row, inverse);
+        for (_, other) in &mut rows {
+            let factor = other[pivot];
+            gf128::multiply_add(other, &row, factor);
+        }
+        rows.push((pivot, row));
+    }
+    let mut store = vec![Block::ZERO; slots];
+    rows.iter().for_each(|(pivot, row)| store[*pivot] = row[slots]);
+    store
+}
+
+/// A receiver that announced 40 elements and solves for as many of 1,000 as it can: one a slot, and nothing near the bound for 2^80 hash calls.
+#[test]
+fn a_receiver_encodes_more_than_it_announced_and_fewer_than_the_bound() {
+    let (all, claimed) = (set(0..1000), 40);
+    let mut capacity = 0;
+    let (found, sender) = cheating_receiver(&all, claimed, &all, |shape, digests| {
+        capacity = shape.slots();
+        overfull(shape, digests)
+    });
+    sender.unwrap();
+    let parameters = Parameters::new(claimed, 1000, Security::Malicious).unwrap();
+    println!("{} of {capacity} slots, bound {}", found.len(), parameters.encodable(60.0));
+    assert!(found.len() > claimed && found.len() <= capacity, "{} found", found.len());
+    assert!((found.len() as u64) < parameters.encodable(60.0));
+    assert!(parameters.encodable(10.0) >= capacity as u64);
+}
+
+/// With values of few bits the overfitting beyond one element a slot shows: the count of elements that decode right by chance, against the bound.
+#[test]
+fn overfitting_in_a_small_field_obeys_the_bound() {
+    let mut prg = Prg::from_seed(Block::new(8));
+    let (keys, bits, queries) = (12usize, 8u32, 4096usize);
+    let shape = clustered::Shape::for_keys(keys).unwrap();
+    let draw = |prg: &mut Prg| {
+        let mut blocks = vec![Block::ZERO; queries];
+        prg.fill_blocks(&mut blocks);
+        Zeroizing::new(blocks)
+    };
+    for _ in 0..10 {
+        let digests = Digests { keys: draw(&mut prg), values: draw(&mut prg) };
+        let store = overfull(shape, &digests);
+        let mut out = vec![Block::ZERO; queries];
+        shape.decode(&store, &digests.keys, &mut out).unwrap();
+        let equal = |a: &Block, b: &Block| (a.low() ^ b.low()) & ((1 << bits) - 1) == 0;
+        let held = out.iter().zip(digests.values.iter()).filter(|(a, b)| equal(a, b)).count();
+        let bound = paxos::encodable(shape.slots(), bits as usize, (queries as f64).log2());
+        // One a slot by elimination, and 4,096/256 by chance.
+        assert!(
+            held >= shape.slots() && held as u64 <= bound,
+            "{held} held, bound {bound}, {} slots",
+            shape.slots()
+        );
+    }
+}
+
+/// A receiver that holds more than it says, and encodes a larger store's worth: its other elements find nothing.
+#[test]
+fn a_claim_of_fewer_elements_gives_no_more_matches_than_slots() {
+    let (all, theirs) = (set(0..300), set(0..300));
+    let (found, sender) = cheating_receiver(&all, 20, &theirs, overfull);
+    sender.unwrap();
+    let slots = Parameters::new(20, 300, Security::Malicious).unwrap().shape().slots();
+    assert!((20..=slots).contains(&found.len()), "{} found of {slots} slots", found.len());
+}
+
+/// Slots that differ from P + u change what the receiver itself finds, and nothing else.
+#[test]
+fn a_wrong_store_matches_nothing_and_harms_nobody() {
+    let (mine, theirs) = (set(0..50), set(25..90));
+    let (found, sender) = cheating_receiver(&mine, 50, &theirs, |shape, _| vec![Block::ONES; shape.slots()]);
+    assert!(found.is_empty());
+    assert_eq!(sender.unwrap().matches, None);
+}
+
+/// A sender with another Δ for a slot, or with a wrong tree, is in `tacit_ot::vole::gf128`. Here: an honest receiver against a sender
+/// whose tags, or whose message, `tamper` changes. 30 elements, 10 of them common.
+fn against_sender(tamper: impl FnOnce(&mut Vec<u128>) + Send) -> Result<Outcome> {
+    let (mine, theirs) = (set(0..40), set(30..60));
+    let (received, _) = memory::run(
+        |channel| honest(channel, &mine, Learns::Me),
+        |channel| {
+            scripted(channel, &theirs, 30, Learns::Peer, |mut party| {
+                let (digests, slots, delta) = party.send().unwrap();
+                let (rest, tags) = party.tags(&digests, slots, Some(delta)).unwrap();
+                let mut sent: Vec<u128> = tags.order().iter().map(|i| tags.tags[*i as usize]).collect();
+                tamper(&mut sent);
+                // The honest message's form without its refusals.
+                let prefix = |tag: u128| (tag >> 1 >> (127 - rest.parameters.prefix_bits())) as usize;
+                let mut bitmap = BitVec::zeros(rest.parameters.bitmap_bits());
+                for (i, tag) in sent.iter().enumerate() {
+                    bitmap.set((i + prefix(*tag)).min(bitmap.len() - 1), true);
+                }
+                rest.channel.send(bitmap.as_bytes()).unwrap();
+                for tag in sent {
+                    let bytes = (tag >> rest.rest_shift()).to_le_bytes();
+                    rest.channel.send(&bytes[..rest.parameters.tag_bytes()]).unwrap();
+                }
+                rest.channel.flush().unwrap();
+            })
+        },
+    );
+    received
+}
+
+#[test]
+fn a_sender_of_garbage_is_refused_or_matches_nothing() {
+    assert_eq!(against_sender(|_| ()).unwrap().matches.unwrap(), (30..40).collect::<Vec<u32>>());
+    let mut prg = Prg::from_seed(Block::new(9));
+    for _ in 0..10 {
+        let noise = against_sender(|tags| {
+            tags.iter_mut().for_each(|tag| *tag = prg.block().to_u128());
+            tags.sort_unstable();
+        });
+        assert_eq!(noise.unwrap().matches.unwrap(), []);
+    }
+    // Half the tags replaced: no more than the other half matches, and nothing false.
+    let half = against_sender(|tags| {
+        tags.iter_mut().step_by(2).for_each(|tag| *tag = prg.block().to_u128());
+        tags.sort_unstable();
+    });
+    assert!(half.unwrap().matches.unwrap().iter().all(|element| (30..40).contains(element)));
+    for (name, result) in [
+        ("a repeated tag", against_sender(|tags| tags[7] = tags[6])),
+        ("one tag throughout", against_sender(|tags| tags.fill(1 << 100))),
+        ("descending within a prefix", {
+            against_sender(|tags| {
+                tags.iter_mut().enumerate().for_each(|(i, tag)| *tag = 5 << 100 | (50 - i as u128));
+            })
+        }),
+        ("the last bit of the bitmap set", against_sender(|tags| tags[29] = u128::MAX)),
+    ] {
+        // A tag of the largest prefix is followed by that prefix's end, so the last case is an honest message.
+        assert_eq!(is_cheating(&result), name != "the last bit of the bitmap set", "{name}: {result:?}");
+    }
+    for result in [against_sender(|tags| tags.truncate(29)), against_sender(|tags| tags.clear())] {
+        // Fewer tags than announced: the bitmap does not fit.
+        assert!(is_cheating(&result), "{result:?}");
+    }
+}
+
+#[test]
+fn a_coin_that_is_not_the_one_committed_to_is_caught() {
+    for wrong in [false, true] {
+        let (received, _) = memory::run(
+            |channel| honest(channel, &set(0..20), Learns::Me),
+            |channel| {
+                scripted(channel, &set(10..30), 20, Learns::Peer, |mut party| {
+                    let (digests, slots, delta) = party.send().unwrap();
+                    if let Coin::Mine(coin, _) = &mut party.seeds.coin {
+                        coin[3] ^= wrong as u8;
+                    }
+                    let (mut rest, tags) = party.tags(&digests, slots, Some(delta)).unwrap();
+                    let _ = rest.send_tags(&tags);
+                })
+            },
+        );
+        match wrong {
+            false => assert_eq!(received.unwrap().matches.unwrap().len(), 10),
+            true => assert!(is_cheating(&received), "{received:?}"),
+        }
+    }
+}
+
+/// An honest sender that learns too, against a receiver that sends `tamper(count, positions and proofs)`.
+fn against_prover(tamper: impl FnOnce(&mut u64, &mut Vec<(u32, Proof)>) + Send) -> Result<Outcome> {
+    // The smaller set's owner receives.
+    let (mine, theirs) = (set(0..40), set(20..90));
+    let (_, sender) = memory::run(
+        |channel| {
+            scripted(channel, &mine, 40, Learns::Both, |mut party| {
+                assert!(party.receives);
+                let mut vole = party.receiver_setup().unwrap();
+                let (digests, store) = party.store().unwrap();
+                let slots = party.transfer(store, |channel, u, w| Ok(vole.extend(channel, u, w)?)).unwrap();
+                let (mut rest, tags) = party.tags(&digests, slots, None).unwrap();
+                let found = rest.compare(&tags).unwrap();
+                let proof = |(position, element): &(u32, u32)| (*position, tags.proofs[*element as usize]);
+                let mut proofs: Vec<(u32, Proof)> = found.iter().map(proof).collect();
+                let mut count = proofs.len() as u64;
+                tamper(&mut count, &mut proofs);
+                rest.channel.send_u64(count).unwrap();
+                for (position, proof) in proofs {
+                    rest.channel.send(&position.to_le_bytes()).unwrap();
+                    rest.channel.send(&proof).unwrap();
+                }
+                rest.channel.flush().unwrap();
+            })
+        },
+        |channel| honest(channel, &theirs, Learns::Both),
+    );
+    sender
+}
+
+#[test]
+fn a_receiver_cannot_make_the_sender_accept_a_false_match() {
+    assert_eq!(against_prover(|_, _| ()).unwrap().matches.unwrap(), (0..20).collect::<Vec<u32>>());
+    let position_of_none =
+        |proofs: &[(u32, Proof)]| (0..70).find(|i| proofs.iter().all(|(p, _)| p != i)).unwrap();
+    for result in [
+        against_prover(|_, proofs| proofs[3].1[15] ^= 0x80),
+        against_prover(|_, proofs| proofs[0].1 = [0; 16]),
+        against_prover(|_, proofs| (proofs[4].1, proofs[5].1) = (proofs[5].1, proofs[4].1)),
+        against_prover(|_, proofs| {
+            let moved = (position_of_none(proofs), proofs[0].1);
+            proofs[0] = moved;
+            proofs.sort_unstable_by_key(|(position, _)| *position);
+        }),
+        against_prover(|_, proofs| proofs[1] = proofs[0]),
+        against_prover(|_, proofs| proofs[19].0 = u32::MAX),
+        against_prover(|count, _| *count = 71),
+        against_prover(|count, _| *count = u64::MAX),
+    ] {
+        assert!(is_cheating(&result), "{result:?}");
+    }
+    let cut = against_prover(|_, proofs| proofs.truncate(3));
+    assert!(matches!(cut, Err(Error::Net(_))), "{cut:?}");
+    // What the docs say it can do: keep matches to itself.
+    let withheld = against_prover(|count, proofs| {
+        *count = 5;
+        proofs.truncate(5);
+    });
+    assert_eq!(withheld.unwrap().matches.unwrap().len(), 5);
+}

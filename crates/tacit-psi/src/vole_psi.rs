@@ -1,0 +1,667 @@
+//! VOLE-PSI: private set intersection from a key-value store and one vector oblivious linear evaluation over GF(2^128).
+//!
+//! - Source: Rindal, Schoppmann, "VOLE-PSI" (EUROCRYPT 2021, 2021/266), the malicious protocol; the store of Raghuraman and Rindal (2022/320).
+//! - Realises: private set intersection with abort, as [`paxos`](crate::paxos) does. Both parties learn the size of the other's set; the
+//!   result goes to one party, or to both. Semi-honest: the same steps over a semi-honest VOLE, with shorter tags.
+//! - Assumptions: those of the base OT and of [silent VOLE](tacit_ot::vole::gf128); BLAKE3 as a random oracle.
+//! - Rounds: both announcements at once; set-up; each run of VOLE, with its part of the store; the coins; the tags.
+//! - Bytes: 16 a slot of the receiver's store (20.6 an element from 2^20 on), 14.2 (8.3 at 2^20) an element of the sender's, about 1.1 MB of
+//!   set-up.
+//!
+//! # Steps
+//!
+//! The receiver has Y and learns the result; the sender has X.
+//!
+//! 1. The receiver draws the salt of the session's hash function H *after* the sender's announcement, so that a sender cannot choose elements for
+//!    which Y's store fails. The sender commits to a coin.
+//! 2. VOLE gives the receiver random u and w, the sender v and Δ, with w = v + u·Δ, as long as the store.
+//! 3. The receiver solves a store P with P(y) = H(y) and sends P + u and its own coin. The sender has k = v + (P + u)·Δ, so
+//!    that k(y) + H(y)·Δ = w(y) for y in Y. It opens its coin; both coins salt the hash Ho.
+//! 4. The sender sends its tags Ho(x, k(x) + H(x)·Δ), *sorted*: the order then says nothing of the order in X. The receiver refuses
+//!    tags that do not ascend strictly, so none counts twice.
+//! 5. The receiver outputs the y whose Ho(y, w(y)) is among the tags.
+//!
+//! Sorted tags need not repeat what they share: their first bits, of which there are almost log2 |X|, go as a bitmap with one bit a tag and
+//! one a prefix. Its length depends on the sizes alone.
+//!
+//! Where both learn, Ho gives a proof beside each tag, as in [`paxos`](crate::paxos).
+//!
+//! # What a cheater can do at most
+//!
+//! - A receiver may encode more elements than it announced: [`Parameters::encodable`] bounds them. The bound counts sets of hash values
+//!   that some store fits, so it holds whatever the cheater computes: 1.9 times as many with 2^60 hash calls, 2.4 times with 2^80, at 2^20.
+//! - A sender may look for elements with one tag: [`Parameters::testable`] bounds the elements that its tags stand for. With 2^60
+//!   hash calls that is four more than it announced, with 2^80 twice as many and two more.
+//! - Hash calls count from the announcements on, and over all attempts of a job.
+//! - A sender may send noise in place of tags, which is the same as a smaller set.
+//! - A party that deviates in VOLE may guess bits of Δ, or of where the noise is, and is caught when a guess is wrong.
+//!
+//! # Statistical security
+//!
+//! [`Parameters::statistical_error_log2`] adds up every bad event: the store unsolvable, two elements with one key, H(x) hit by chance, equal
+//! tags of different elements.
+//!
+//! # Deviations
+//!
+//! Tags are sorted and cut to prefixes and rests, where the paper sends them in the order of X; the proofs are new; the coins enter
+//! Ho's key and not its input; H gives a store's key beside its value.
+
+use crate::okvs::Store;
+use crate::okvs::clustered::Shape;
+use crate::paxos::{self, Hello, Proof, ascending};
+pub use crate::paxos::{Learns, MAX_ELEMENTS, Options, Outcome, Phase, Progress};
+use crate::{Error, Result};
+use tacit_crypto::commit::{Commitment, Opening, commit, verify};
+use tacit_crypto::{BitVec, Block, Buffer, Prg, RHO, gf128, hash, transcript::Transcript};
+use tacit_net::{Channel, Party};
+use tacit_ot::vole::{Gf128Receiver, Gf128Sender, gf128::run_size};
+use tacit_ot::{Security, VoleReceiver, VoleSender};
+use zeroize::Zeroizing;
+
+/// The protocol's short name.
+pub const NAME: &str = "vole";
+const MAGIC: [u8; 16] = *b"tacit-psi vole-1";
+/// Elements hashed, or tags sent, at a time.
+const STEP: usize = 1024;
+/// Slots received at a time.
+const CHUNK: usize = 4096;
+/// Bytes of an element that the vectorised hash takes.
+const SHORT: usize = 64;
+/// Bytes of Ho's input: H's key and value, and the store's.
+const TAG_INPUT: usize = 48;
+
+/// Everything that follows from the two sets' sizes and the security asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parameters {
+    receiver: usize,
+    sender: usize,
+    security: Security,
+    shape: Shape,
+}
+
+impl Parameters {
+    /// The parameters for a receiver's and a sender's set of these sizes, at most [`MAX_ELEMENTS`] each.
+    pub fn new(receiver: usize, sender: usize, security: Security) -> Result<Self> {
+        let most = receiver.max(sender);
+        if most > MAX_ELEMENTS {
+            return Err(Error::TooManyElements { count: most as u64, allowed: MAX_ELEMENTS as u64 });
+        }
+        Ok(Parameters { receiver, sender, security, shape: Shape::for_keys(receiver)? })
+    }
+
+    /// The store's shape.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Bits of a tag: 128, and semi-honest as many as leave 41 bits for equal tags of different elements.
+    pub fn tag_bits(&self) -> u32 {
+        match self.security {
+            Security::Malicious => 128,
+            Security::SemiHonest => {
+                let pairs = self.sender as u64 * (self.sender + self.receiver) as u64;
+                RHO as u32 + 1 + pairs.max(1).next_power_of_two().ilog2()
+            }
+        }
+    }
+
+    /// Bytes of a tag that are sent as they are, behind the prefix.
+    pub fn tag_bytes(&self) -> usize {
+        let prefix = self.sender.max(1).ilog2();
+        (self.tag_bits() - prefix).div_ceil(8) as usize
+    }
+
+    /// Bits of a tag that are sent in the bitmap, its first ones.
+    fn prefix_bits(&self) -> u32 {
+        self.tag_bits().saturating_sub(8 * self.tag_bytes() as u32)
+    }
+
+    /// Bytes of the sender's tags, both parts together.
+    pub fn tags_bytes(&self) -> usize {
+        self.bitmap_bits().div_ceil(8) + self.sender * self.tag_bytes()
+    }
+
+    fn bitmap_bits(&self) -> usize {
+        self.sender + (1 << self.prefix_bits())
+    }
+
+    /// log2 of an upper bound on the probability that an honest run errs or fails by chance. At most -40.
+    pub fn statistical_error_log2(&self) -> f64 {
+        let (n, m) = (self.receiver as f64, self.sender as f64);
+        let events = [
+            self.shape.failure_log2().exp2(),
+            n * n / 2.0 * 2f64.powi(-128), // two elements of Y have one key
+            m * 2f64.powi(-128),           // P(x) = H(x) for an x outside Y
+            m * (n + m) * 2f64.powi(-(self.tag_bits() as i32)), // two elements have one tag
+        ];
+        events.iter().sum::<f64>().log2()
+    }
+
+    /// How many elements a cheating receiver that makes 2^`log2_queries` hash calls can have encoded, but for 2^-40: of q random values of H,
+    /// some n' are met by one of 2^(128·m) stores with probability at most C(q, n')·2^((m − n')·128).
+    pub fn encodable(&self, log2_queries: f64) -> u64 {
+        paxos::encodable(self.shape.slots(), 128, log2_queries)
+    }
+
+    /// How many elements the tags of a cheating sender that makes 2^`log2_queries` hash calls can stand for, but for 2^-40.
+    ///
+    /// Of q random tags of b bits there are on average E = C(q, k)·2^(b − b·k) sets of k equal ones. For the least k with E < 1/2, all tags may
+    /// stand for k − 1 elements, and j of them for one more with probability E^j. Longer sets are rarer still.
+    pub fn testable(&self, log2_queries: f64) -> u64 {
+        let bits = self.tag_bits() as f64;
+        let (mut k, mut log2_factorial) = (2u64, 1.0);
+        loop {
+            let log2_sets = k as f64 * log2_queries - log2_factorial - (k - 1) as f64 * bits;
+            if log2_queries >= bits {
+                return u64::MAX;
+            }
+            if log2_sets < -1.0 {
+                let more = (RHO as f64 / -log2_sets).ceil() as u64 - 1;
+                return (self.sender as u64).saturating_mul(k - 1).saturating_add(more);
+            }
+            k += 1;
+            log2_factorial += (k as f64).log2();
+        }
+    }
+}
+
+/// Intersects `elements` with the peer's set.
+///
+/// Elements are byte strings of any lengths, each once, at most [`MAX_ELEMENTS`]; their order is not revealed. `prg` is seeded by the
+/// operating system. Errors: the caller's ([`Error::TooManyElements`], [`Error::DuplicateElement`]), disagreement
+/// of the parties' options, the peer's cheating, or the link's. Nothing is returned unless every check passed.
+pub fn run<E: AsRef<[u8]>>(
+    channel: &mut Channel,
+    prg: &mut Prg,
+    elements: &[E],
+    options: &Options<'_>,
+    progress: &mut Progress<'_>,
+) -> Result<Outcome> {
+    if options.security == Security::Malicious && options.base.security() != Security::Malicious {
+        return Err(Error::Usage("malicious security needs a malicious base OT"));
+    }
+    if elements.len() > MAX_ELEMENTS {
+        return Err(Error::TooManyElements { count: elements.len() as u64, allowed: MAX_ELEMENTS as u64 });
+    }
+    let mine = Hello::new(MAGIC, elements.len(), options);
+    let theirs = mine.exchange(channel, NAME, options)?;
+    let peer_elements = theirs.elements;
+    let (matches, peer_received) = if mine.elements == 0 || peer_elements == 0 {
+        (Vec::new(), false)
+    } else {
+        let party = Run::start(channel, prg, elements, options, progress, [mine, theirs])?;
+        let peer_received = !party.receives;
+        (party.run()?, peer_received)
+    };
+    let matches = (options.learns != Learns::Peer).then_some(matches);
+    Ok(Outcome { matches, peer_elements, peer_received })
+}
+
+/// How many elements the peer of a malicious run with `own` of ours can have tested if it cheated, with 2^`log2_queries`
+/// hash calls: [`Parameters::encodable`] of a receiver, [`Parameters::testable`] of a sender.
+pub fn tested_at_most(outcome: &Outcome, own: usize, log2_queries: f64) -> Result<u64> {
+    let peer = outcome.peer_elements as usize;
+    if own == 0 || peer == 0 {
+        return Ok(outcome.peer_elements);
+    }
+    Ok(if outcome.peer_received {
+        Parameters::new(peer, own, Security::Malicious)?.encodable(log2_queries)
+    } else {
+        Parameters::new(own, peer, Security::Malicious)?.testable(log2_queries)
+    })
+}
+
+/// The key of H, and what Ho's will follow from.
+struct Seeds {
+    h: Zeroizing<[u8; 32]>,
+    transcript: Transcript,
+    /// What the commitment is bound to.
+    context: [u8; 32],
+    coin: Coin,
+}
+
+/// The sender's coin: its own, or the peer's commitment.
+enum Coin {
+    Mine([u8; 32], Opening),
+    Theirs(Commitment),
+}
+
+impl Seeds {
+    /// Step 1. H binds the session and the run within it, both announcements by role, the parameters, the salt and the commitment.
+    fn agree(
+        channel: &mut Channel,
+        prg: &mut Prg,
+        receives: bool,
+        [receiver, sender]: [&Hello; 2],
+        parameters: &Parameters,
+    ) -> Result<Self> {
+        let mut transcript = Transcript::new("tacit-psi vole v1");
+        transcript.append("session", &channel.session_id().0);
+        transcript.append_u64("instance", channel.next_instance());
+        transcript.append_u64("first receives", (receives == (channel.party() == Party::First)) as u64);
+        transcript.append("receiver", &receiver.bytes);
+        transcript.append("sender", &sender.bytes);
+        transcript.append_u64("bins", parameters.shape.bins() as u64);
+        transcript.append_u64("third", parameters.shape.third() as u64);
+        transcript.append_u64("dense", parameters.shape.dense() as u64);
+        transcript.append_u64("tag bits", parameters.tag_bits() as u64);
+        let mut context = [0; 32];
+        transcript.clone().challenge_bytes("coin", &mut context);
+        let mut salt = [0; 32];
+        let coin = if receives {
+            prg.fill_bytes(&mut salt);
+            channel.send(&salt)?;
+            let mut commitment = Commitment([0; 32]);
+            channel.recv(&mut commitment.0)?;
+            transcript.append("commitment", &commitment.0);
+            Coin::Theirs(commitment)
+        } else {
+            let mut coin = [0; 32];
+            prg.fill_bytes(&mut coin);
+            let (commitment, opening) = commit(&context, &coin, prg);
+            channel.send(&commitment.0)?;
+            channel.recv(&mut salt)?;
+            transcript.append("commitment", &commitment.0);
+            Coin::Mine(coin, opening)
+        };
+        transcript.append("salt", &salt);
+        let mut h = Zeroizing::new([0; 32]);
+        transcript.clone().challenge_bytes("H", &mut h[..]);
+        Ok(Seeds { h, transcript, context, coin })
+    }
+
+    /// Step 3, after the store's last slot: both coins, and Ho's key from them.
+    fn exchange_coins(self, channel: &mut Channel, prg: &mut Prg) -> Result<TagHash> {
+        let Seeds { mut transcript, context, coin, .. } = self;
+        let (mut receivers, mut senders) = ([0; 32], [0; 32]);
+        match coin {
+            Coin::Mine(mine, opening) => {
+                channel.recv(&mut receivers)?;
+                senders = mine;
+                channel.send(&mine)?;
+                channel.send(&opening.0)?;
+                channel.flush()?;
+            }
+            Coin::Theirs(commitment) => {
+                prg.fill_bytes(&mut receivers);
+                channel.send(&receivers)?;
+                channel.flush()?;
+                channel.recv(&mut senders)?;
+                let mut opening = Opening([0; 32]);
+                channel.recv(&mut opening.0)?;
+                if !verify(&context, &senders, &commitment, &opening) {
+                    return Err(Error::Cheated {
+                        protocol: NAME,
+                        what: "the coin is not the one committed to",
+                    });
+                }
+            }
+        }
+        transcript.append("receiver's coin", &receivers);
+        transcript.append("sender's coin", &senders);
+        let mut key = Zeroizing::new([0; 32]);
+        transcript.challenge_bytes("Ho", &mut key[..]);
+        Ok(TagHash(key))
+    }
+
+    /// H of all elements: what stands for them in the store, and its values.
+    fn digests<E: AsRef<[u8]>>(&self, elements: &[E], progress: &mut Progress<'_>) -> Digests {
+        let count = elements.len();
+        let mut digests = Digests {
+            keys: Zeroizing::new(vec![Block::ZERO; count]),
+            values: Zeroizing::new(vec![Block::ZERO; count]),
+        };
+        let mut messages = Zeroizing::new(vec![[0; SHORT]; STEP]);
+        let mut hashes = Zeroizing::new(vec![[0; 32]; STEP]);
+        let mut order = Vec::with_capacity(STEP);
+        for (step, chunk) in elements.chunks(STEP).enumerate() {
+            let start = step * STEP;
+            if step.is_multiple_of(64) {
+                progress(Phase::Encode, start as u64, count as u64);
+            }
+            // Elements of one length go through the vectorised hash together.
+            let len = |i: &usize| chunk[*i].as_ref().len();
+            order.clear();
+            order.extend(0..chunk.len());
+            order.sort_by_key(len);
+            for group in order.chunk_by(|a, b| len(a) == len(b)) {
+                let (len, hashes) = (len(&group[0]), &mut hashes[..group.len()]);
+                if len <= SHORT {
+                    let messages = &mut messages[..group.len()];
+                    for (message, i) in messages.iter_mut().zip(group) {
+                        message[..len].copy_from_slice(chunk[*i].as_ref());
+                        message[len..].fill(0);
+                    }
+                    hash::blake3_keyed(&self.h, len, messages, hashes);
+                } else {
+                    for (hash, i) in hashes.iter_mut().zip(group) {
+                        *hash = *blake3::keyed_hash(&self.h, chunk[*i].as_ref()).as_bytes();
+                    }
+                }
+                for (hash, i) in hashes.iter().zip(group) {
+                    (digests.keys[start + i], digests.values[start + i]) = halves(hash);
+                }
+            }
+        }
+        progress(Phase::Encode, count as u64, count as u64);
+        digests
+    }
+}
+
+/// H of all elements.
+struct Digests {
+    keys: Zeroizing<Vec<Block>>,
+    values: Zeroizing<Vec<Block>>,
+}
+
+fn halves(hash: &[u8; 32]) -> (Block, Block) {
+    let half = |at: usize| {
+        let mut half = [0; 16];
+        half.copy_from_slice(&hash[at..at + 16]);
+        Block::from_bytes(half)
+    };
+    (half(0), half(16))
+}
+
+/// Ho, which gives a tag and a proof.
+struct TagHash(Zeroizing<[u8; 32]>);
+
+/// A party's tags and proofs in the order of its elements, and the elements in the order of their tags.
+struct Tags {
+    tags: Zeroizing<Vec<u128>>,
+    proofs: Zeroizing<Vec<Proof>>,
+    /// The first 64 bits of the tags with their elements, sorted by the whole tags.
+    sorted: Zeroizing<Vec<(u64, u32)>>,
+    /// Where each prefix starts, and the last one ends.
+    starts: Zeroizing<Vec<u32>>,
+}
+
+impl Tags {
+    /// Sorts by prefix in one pass, and then each prefix's few.
+    fn sort(tags: Zeroizing<Vec<u128>>, proofs: Zeroizing<Vec<Proof>>, prefix_bits: u32) -> Self {
+        let mut starts = Zeroizing::new(vec![0u32; (1 << prefix_bits) + 1]);
+        let prefix = |tag: u128| (tag >> 1 >> (127 - prefix_bits)) as usize;
+        tags.iter().for_each(|tag| starts[prefix(*tag) + 1] += 1);
+        (1..starts.len()).for_each(|i| starts[i] += starts[i - 1]);
+        let mut next = starts.clone();
+        let mut sorted = Zeroizing::new(vec![(0, 0); tags.len()]);
+        for (element, tag) in tags.iter().enumerate() {
+            let at = &mut next[prefix(*tag)];
+            sorted[*at as usize] = ((tag >> 64) as u64, element as u32);
+            *at += 1;
+        }
+        for pair in starts.windows(2) {
+            let few = &mut sorted[pair[0] as usize..pair[1] as usize];
+            few.sort_unstable_by(|a, b| {
+                a.0.cmp(&b.0).then_with(|| tags[a.1 as usize].cmp(&tags[b.1 as usize]))
+            });
+        }
+        Tags { tags, proofs, sorted, starts }
+    }
+
+    /// The element of each tag, in the tags' order.
+    fn order(&self) -> Vec<u32> {
+        self.sorted.iter().map(|(_, element)| *element).collect()
+    }
+}
+
+/// One party after the announcements.
+struct Run<'r, 'a, E> {
+    channel: &'r mut Channel,
+    prg: &'r mut Prg,
+    elements: &'r [E],
+    options: &'r Options<'a>,
+    receives: bool,
+    parameters: Parameters,
+    seeds: Seeds,
+    progress: &'r mut Progress<'a>,
+}
+
+impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
+    /// Settles the roles, and what follows from the announcements (mine, theirs).
+    fn start(
+        channel: &'r mut Channel,
+        prg: &'r mut Prg,
+        elements: &'r [E],
+        options: &'r Options<'a>,
+        progress: &'r mut Progress<'a>,
+        [mine, theirs]: [Hello; 2],
+    ) -> Result<Self> {
+        let receives = options.learns.receives(channel.party(), &[&mine, &theirs]);
+        let [receiver, sender] = if receives { [mine, theirs] } else { [theirs, mine] };
+        let parameters =
+            Parameters::new(receiver.elements as usize, sender.elements as usize, options.security)?;
+        let seeds = Seeds::agree(channel, prg, receives, [&receiver, &sender], &parameters)?;
+        Ok(Run { channel, prg, elements, options, receives, parameters, seeds, progress })
+    }
+
+    fn run(mut self) -> Result<Vec<u32>> {
+        let both = self.options.learns == Learns::Both;
+        if self.receives {
+            let mut vole = self.receiver_setup()?;
+            let (digests, store) = self.store()?;
+            let sums = self.transfer(store, |channel, u, w| Ok(vole.extend(channel, u, w)?))?;
+            let (mut rest, tags) = self.tags(&digests, sums, None)?;
+            let found = rest.compare(&tags)?;
+            if both {
+                paxos::send_proofs(rest.channel, &found, &tags.proofs)?;
+            }
+            Ok(ascending(found.into_iter().map(|(_, element)| element)))
+        } else {
+            let (digests, sums, delta) = self.send()?;
+            let (mut rest, tags) = self.tags(&digests, sums, Some(delta))?;
+            rest.send_tags(&tags)?;
+            if !both {
+                return Ok(Vec::new());
+            }
+            let most = rest.parameters.sender.min(rest.parameters.encodable(128.0) as usize) as u64;
+            paxos::check_proofs(rest.channel, NAME, most, &tags.proofs, &tags.order())
+        }
+    }
+
+    /// Step 3: H of the elements, and the store P.
+    fn store(&mut self) -> Result<(Digests, Buffer)> {
+        let digests = self.seeds.digests(self.elements, self.progress);
+        let value = |i: usize| digests.values[i];
+        let mut store = Buffer::zeros(self.parameters.shape.slots());
+        self.parameters.shape.encode_into(&digests.keys, &value, self.prg, &mut store)?;
+        Ok((digests, store))
+    }
+
+    /// Step 2 of the receiver, up to the first correlation.
+    fn receiver_setup(&mut self) -> Result<Gf128Receiver> {
+        (self.progress)(Phase::Setup, 0, 1);
+        let vole = Gf128Receiver::setup(self.channel, self.options.base, self.prg, self.options.security)?;
+        (self.progress)(Phase::Setup, 1, 1);
+        Ok(vole)
+    }
+
+    /// Sends P + u and turns the store into w, run by run.
+    fn transfer(
+        &mut self,
+        mut store: Buffer,
+        mut extend: impl FnMut(&mut Channel, &mut [Block], &mut [Block]) -> Result<()>,
+    ) -> Result<Buffer> {
+        let (slots, size) = (store.len(), run_size(store.len()));
+        let mut u = Zeroizing::new(vec![Block::ZERO; size]);
+        let mut w = Zeroizing::new(vec![Block::ZERO; size]);
+        for (run, part) in store.chunks_mut(size).enumerate() {
+            let (u, w) = (&mut u[..part.len()], &mut w[..part.len()]);
+            extend(self.channel, u, w)?;
+            part.iter_mut().zip(u.iter()).for_each(|(p, u)| *p ^= *u);
+            self.channel.send_blocks(part)?;
+            self.channel.flush()?;
+            part.copy_from_slice(w);
+            (self.progress)(Phase::Transfer, (run * size + part.len()) as u64, slots as u64);
+        }
+        Ok(store)
+    }
+
+    /// Steps 2 and 3 of the sender: k for every slot, and Δ.
+    fn send(&mut self) -> Result<(Digests, Buffer, Block)> {
+        (self.progress)(Phase::Setup, 0, 1);
+        let Run { channel, prg, options, .. } = self;
+        let mut vole = Gf128Sender::setup(channel, options.base, prg, options.security)?;
+        (self.progress)(Phase::Setup, 1, 1);
+        let digests = self.seeds.digests(self.elements, self.progress);
+        let slots = self.parameters.shape.slots();
+        let size = run_size(slots);
+        // A large buffer's pages are given as they are written, run by run, so the peer pays for what it makes us hold.
+        let mut k = Buffer::zeros(slots);
+        let mut masked = vec![Block::ZERO; CHUNK.min(size)];
+        for (run, part) in k.chunks_mut(size).enumerate() {
+            vole.extend(self.channel, part)?;
+            for part in part.chunks_mut(CHUNK) {
+                let masked = &mut masked[..part.len()];
+                self.channel.recv_blocks(masked)?;
+                gf128::multiply_add(part, masked, vole.delta());
+            }
+            (self.progress)(Phase::Transfer, (run * size + part.len()) as u64, slots as u64);
+        }
+        Ok((digests, k, vole.delta()))
+    }
+
+    /// The tags of all elements from the slots' sums, to which the sender adds H(x)·Δ; and what is left of the run.
+    fn tags(self, digests: &Digests, slots: Buffer, delta: Option<Block>) -> Result<(Finish<'r, 'a>, Tags)> {
+        let hash = self.seeds.exchange_coins(self.channel, self.prg)?;
+        let count = self.elements.len();
+        let finish = Finish { channel: self.channel, parameters: self.parameters, progress: self.progress };
+        let shift = 128 - finish.parameters.tag_bits();
+        let with_proof = self.options.learns == Learns::Both;
+        let mut tags = Zeroizing::new(Vec::with_capacity(count));
+        let mut proofs = Zeroizing::new(Vec::with_capacity(if with_proof { count } else { 0 }));
+        let mut sums = Zeroizing::new(vec![Block::ZERO; STEP]);
+        let mut messages = Zeroizing::new(vec![[0; SHORT]; STEP]);
+        let mut hashes = Zeroizing::new(vec![[0; 32]; STEP]);
+        for (step, (keys, values)) in digests.keys.chunks(STEP).zip(digests.values.chunks(STEP)).enumerate() {
+            if step.is_multiple_of(64) {
+                (finish.progress)(Phase::Tags, (step * STEP) as u64, count as u64);
+            }
+            let sums = &mut sums[..keys.len()];
+            finish.parameters.shape.decode(&slots, keys, sums)?;
+            if let Some(delta) = delta {
+                gf128::multiply_add(sums, values, delta);
+            }
+            let (messages, hashes) = (&mut messages[..keys.len()], &mut hashes[..keys.len()]);
+            for (((message, key), value), sum) in messages.iter_mut().zip(keys).zip(values).zip(sums.iter()) {
+                message[..16].copy_from_slice(&key.to_bytes());
+                message[16..32].copy_from_slice(&value.to_bytes());
+                message[32..TAG_INPUT].copy_from_slice(&sum.to_bytes());
+            }
+            hash::blake3_keyed(&hash.0, TAG_INPUT, messages, hashes);
+            for hash in hashes.iter() {
+                let (tag, proof) = halves(hash);
+                // The first bits, bits past the tag's length zero.
+                tags.push(tag.to_u128() >> shift << shift);
+                if with_proof {
+                    proofs.push(proof.to_bytes());
+                }
+            }
+        }
+        drop(slots);
+        let tags = Tags::sort(tags, proofs, finish.parameters.prefix_bits());
+        (finish.progress)(Phase::Tags, count as u64, count as u64);
+        Ok((finish, tags))
+    }
+}
+
+/// A party that has its tags.
+struct Finish<'r, 'a> {
+    channel: &'r mut Channel,
+    parameters: Parameters,
+    progress: &'r mut Progress<'a>,
+}
+
+impl Finish<'_, '_> {
+    /// The rest of a tag as a number, behind the prefix.
+    fn rest_shift(&self) -> u32 {
+        128 - self.parameters.prefix_bits() - 8 * self.parameters.tag_bytes() as u32
+    }
+
+    /// Step 4's message: how many tags have each prefix, then the rests in ascending order.
+    fn send_tags(&mut self, tags: &Tags) -> Result<()> {
+        let whole = |(_, element): &(u64, u32)| tags.tags[*element as usize];
+        // Two elements with one tag: their digests are equal, so the elements are.
+        if tags.sorted.windows(2).any(|pair| pair[0].0 == pair[1].0 && whole(&pair[0]) == whole(&pair[1])) {
+            return Err(Error::DuplicateElement);
+        }
+        let mut bitmap = BitVec::zeros(self.parameters.bitmap_bits());
+        for (bucket, pair) in tags.starts.windows(2).enumerate() {
+            // A one for each tag, a zero for the end of each prefix.
+            (pair[0]..pair[1]).for_each(|tag| bitmap.set(tag as usize + bucket, true));
+        }
+        self.channel.send(bitmap.as_bytes())?;
+        let (length, count, shift) = (self.parameters.tag_bytes(), tags.sorted.len(), self.rest_shift());
+        let mut message = Vec::with_capacity(STEP * length);
+        for (step, sorted) in tags.sorted.chunks(STEP).enumerate() {
+            message.clear();
+            for entry in sorted {
+                message.extend_from_slice(&(whole(entry) >> shift).to_le_bytes()[..length]);
+            }
+            self.channel.send(&message)?;
+            if step.is_multiple_of(64) {
+                (self.progress)(Phase::Compare, (step * STEP) as u64, count as u64);
+            }
+        }
+        self.channel.flush()?;
+        (self.progress)(Phase::Compare, count as u64, count as u64);
+        Ok(())
+    }
+
+    /// Receives the sender's tags and finds this side's among them: for each match, the tag's position in the message and
+    /// the index of the element.
+    fn compare(&mut self, mine: &Tags) -> Result<Vec<(u32, u32)>> {
+        let cheated = |what| Err(Error::Cheated { protocol: NAME, what });
+        let (length, count) = (self.parameters.tag_bytes(), self.parameters.sender);
+        let bits = self.parameters.bitmap_bits();
+        let mut bitmap = vec![0; bits.div_ceil(8)];
+        self.channel.recv(&mut bitmap)?;
+        let bitmap = BitVec::from_bytes(&bitmap, bits);
+        if bitmap.iter().filter(|bit| *bit).count() != count || bits == 0 || bitmap.get(bits - 1) {
+            return cheated("the prefixes are not those of as many tags");
+        }
+        let (shift, prefix_bits) = (self.rest_shift(), self.parameters.prefix_bits());
+        let mut message = vec![0; STEP * length];
+        let mut found = Vec::new();
+        let mut mine = mine.sorted.iter().map(|(start, element)| (*start, *element, &mine.tags)).peekable();
+        let (mut prefix, mut last) = (0u128, None);
+        let mut bits = bitmap.iter();
+        for start in (0..count).step_by(STEP) {
+            let chunk = &mut message[..(count - start).min(STEP) * length];
+            self.channel.recv(chunk)?;
+            if start.is_multiple_of(64 * STEP) {
+                (self.progress)(Phase::Compare, start as u64, count as u64);
+            }
+            for (i, bytes) in chunk.chunks_exact(length).enumerate() {
+                // Zeros end prefixes; there are as many ones as tags.
+                while bits.next() == Some(false) {
+                    prefix += 1;
+                }
+                let mut rest = [0; 16];
+                rest[..length].copy_from_slice(bytes);
+                let tag = prefix << 1 << (127 - prefix_bits) | u128::from_le_bytes(rest) << shift;
+                if last.is_some_and(|last| last >= tag) {
+                    return cheated("the tags do not ascend");
+                }
+                last = Some(tag);
+                let start_of_tag = (tag >> 64) as u64;
+                let whole = |element: u32, tags: &[u128]| tags[element as usize];
+                let before = |(own, element, tags): &(u64, u32, &Zeroizing<Vec<u128>>)| {
+                    *own < start_of_tag || *own == start_of_tag && whole(*element, tags) < tag
+                };
+                while mine.next_if(before).is_some() {}
+                if let Some((_, element, _)) =
+                    mine.next_if(|(own, element, tags)| *own == start_of_tag && whole(*element, tags) == tag)
+                {
+                    found.push(((start + i) as u32, element));
+                }
+            }
+        }
+        (self.progress)(Phase::Compare, count as u64, count as u64);
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+#[path = "vole_cheats.rs"]
+mod cheats;
