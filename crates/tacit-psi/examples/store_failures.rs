@@ -1,7 +1,9 @@
 //! How often a bin of the clustered store cannot be solved:
-//! `cargo run --release -p tacit-psi --example store_failures -- KEYS TRIALS RATIO...`, the ratio of sparse slots to keys.
+//! `cargo run --release -p tacit-psi --example store_failures -- KEYS TRIALS RATIO...`, the ratio of sparse
+//! slots to keys.
 //!
-//! Prints for each ratio the share of trials with a large core (stuck peeling), and of those with more gaps than 0, 1, 2, ….
+//! Prints for each ratio the share of trials with a large core (stuck peeling), and of those with more gaps
+//! than 0, 1, 2, ….
 
 use tacit_crypto::{Block, Prg};
 use tacit_psi::okvs::clustered::Shape;

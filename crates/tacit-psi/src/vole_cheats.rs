@@ -1,4 +1,5 @@
-//! Cheating parties: scripted deviations, each caught, or shown to change nothing but the cheater's own input.
+//! Cheating parties: scripted deviations, each caught, or shown to change nothing but the cheater's own
+//! input.
 
 use super::*;
 use crate::okvs::clustered;
@@ -17,7 +18,8 @@ fn honest(channel: &mut Channel, elements: &Set, learns: Learns) -> Result<Outco
     run(channel, &mut Prg::from_os(), elements, &options, &mut |_, _, _| ())
 }
 
-/// Runs `script` as a party that has announced `claimed` elements, holds `elements` and has agreed on the seeds.
+/// Runs `script` as a party that has announced `claimed` elements, holds `elements` and has agreed on the
+/// seeds.
 fn scripted<T>(
     channel: &mut Channel,
     elements: &Set,
@@ -38,7 +40,8 @@ fn is_cheating<T>(result: &Result<T>) -> bool {
     matches!(result, Err(Error::Cheated { .. } | Error::Ot(tacit_ot::Error::Cheated { .. })))
 }
 
-/// What a receiver learns with the store of its choice, made from the digests of `elements` and the announced shape.
+/// What a receiver learns with the store of its choice, made from the digests of `elements` and the
+/// announced shape.
 fn cheating_receiver(
     elements: &Set,
     claimed: usize,
@@ -61,8 +64,8 @@ fn cheating_receiver(
     )
 }
 
-/// A store that holds as many of the digests, first ones first, as elimination over GF(2^128) can make it, and which those are. Values are
-/// compared in `bits` bits alone: H into a smaller field.
+/// A store that holds as many of the digests, first ones first, as elimination over GF(2^128) can make it,
+/// and which those are. Values are compared in `bits` bits alone: H into a smaller field.
 fn overfull(shape: clustered::Shape, digests: &Digests) -> Vec<Block> {
     let slots = shape.slots();
     let coefficients: Vec<Vec<Block>> = (0..slots)
@@ -97,7 +100,8 @@ fn overfull(shape: clustered::Shape, digests: &Digests) -> Vec<Block> {
     store
 }
 
-/// A receiver that announced 40 elements and solves for as many of 1,000 as it can: one a slot, and nothing near the bound for 2^80 hash calls.
+/// A receiver that announced 40 elements and solves for as many of 1,000 as it can: one a slot, and nothing
+/// near the bound for 2^80 hash calls.
 #[test]
 fn a_receiver_encodes_more_than_it_announced_and_fewer_than_the_bound() {
     let (all, claimed) = (set(0..1000), 40);
@@ -114,7 +118,8 @@ fn a_receiver_encodes_more_than_it_announced_and_fewer_than_the_bound() {
     assert!(parameters.encodable(10.0) >= capacity as u64);
 }
 
-/// With values of few bits the overfitting beyond one element a slot shows: the count of elements that decode right by chance, against the bound.
+/// With values of few bits the overfitting beyond one element a slot shows: the count of elements that
+/// decode right by chance, against the bound.
 #[test]
 fn overfitting_in_a_small_field_obeys_the_bound() {
     let mut prg = Prg::from_seed(Block::new(8));
@@ -142,7 +147,8 @@ fn overfitting_in_a_small_field_obeys_the_bound() {
     }
 }
 
-/// A receiver that holds more than it says, and encodes a larger store's worth: its other elements find nothing.
+/// A receiver that holds more than it says, and encodes a larger store's worth: its other elements find
+/// nothing.
 #[test]
 fn a_claim_of_fewer_elements_gives_no_more_matches_than_slots() {
     let (all, theirs) = (set(0..300), set(0..300));
@@ -161,8 +167,8 @@ fn a_wrong_store_matches_nothing_and_harms_nobody() {
     assert_eq!(sender.unwrap().matches, None);
 }
 
-/// A sender with another Δ for a slot, or with a wrong tree, is in `tacit_ot::vole::gf128`. Here: an honest receiver against a sender
-/// whose tags, or whose message, `tamper` changes. 30 elements, 10 of them common.
+/// A sender with another Δ for a slot, or with a wrong tree, is in `tacit_ot::vole::gf128`. Here: an honest
+/// receiver against a sender whose tags, or whose message, `tamper` changes. 30 elements, 10 of them common.
 fn against_sender(tamper: impl FnOnce(&mut Vec<u128>) + Send) -> Result<Outcome> {
     let (mine, theirs) = (set(0..40), set(30..60));
     let (received, _) = memory::run(
@@ -218,7 +224,8 @@ fn a_sender_of_garbage_is_refused_or_matches_nothing() {
         }),
         ("the last bit of the bitmap set", against_sender(|tags| tags[29] = u128::MAX)),
     ] {
-        // A tag of the largest prefix is followed by that prefix's end, so the last case is an honest message.
+        // A tag of the largest prefix is followed by that prefix's end, so the last case is an honest
+        // message.
         assert_eq!(is_cheating(&result), name != "the last bit of the bitmap set", "{name}: {result:?}");
     }
     for result in [against_sender(|tags| tags.truncate(29)), against_sender(|tags| tags.clear())] {

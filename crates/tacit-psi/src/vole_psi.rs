@@ -1,50 +1,58 @@
-//! VOLE-PSI: private set intersection from a key-value store and one vector oblivious linear evaluation over GF(2^128).
+//! VOLE-PSI: private set intersection from a key-value store and one vector oblivious linear evaluation over
+//! GF(2^128).
 //!
-//! - Source: Rindal, Schoppmann, "VOLE-PSI" (EUROCRYPT 2021, 2021/266), the malicious protocol; the store of Raghuraman and Rindal (2022/320).
-//! - Realises: private set intersection with abort, as [`paxos`](crate::paxos) does. Both parties learn the size of the other's set; the
-//!   result goes to one party, or to both. Semi-honest: the same steps over a semi-honest VOLE, with shorter tags.
-//! - Assumptions: those of the base OT and of [silent VOLE](tacit_ot::vole::gf128); BLAKE3 as a random oracle.
-//! - Rounds: both announcements at once; set-up; each run of VOLE, with its part of the store; the coins; the tags.
-//! - Bytes: 16 a slot of the receiver's store (20.6 an element from 2^20 on), 14.2 (8.3 at 2^20) an element of the sender's, about 1.1 MB of
-//!   set-up.
+//! - Source: Rindal, Schoppmann, "VOLE-PSI" (EUROCRYPT 2021, 2021/266), the malicious protocol; the store of
+//!   Raghuraman and Rindal (2022/320).
+//! - Realises: private set intersection with abort, as [`paxos`](crate::paxos) does. Both parties learn the
+//!   size of the other's set; the result goes to one party, or to both. Semi-honest: the same steps over a
+//!   semi-honest VOLE, with shorter tags.
+//! - Assumptions: those of the base OT and of [silent VOLE](tacit_ot::vole::gf128); BLAKE3 as a random
+//!   oracle.
+//! - Rounds: both announcements at once; set-up; each run of VOLE, with its part of the store; the coins;
+//!   the tags.
+//! - Bytes: 16 a slot of the receiver's store (20.6 an element from 2^20 on), 14.2 (8.3 at 2^20) an element
+//!   of the sender's, about 1.1 MB of set-up.
 //!
 //! # Steps
 //!
 //! The receiver has Y and learns the result; the sender has X.
 //!
-//! 1. The receiver draws the salt of the session's hash function H *after* the sender's announcement, so that a sender cannot choose elements for
-//!    which Y's store fails. The sender commits to a coin.
+//! 1. The receiver draws the salt of the session's hash function H *after* the sender's announcement, so
+//!    that a sender cannot choose elements for which Y's store fails. The sender commits to a coin.
 //! 2. VOLE gives the receiver random u and w, the sender v and Δ, with w = v + u·Δ, as long as the store.
-//! 3. The receiver solves a store P with P(y) = H(y) and sends P + u and its own coin. The sender has k = v + (P + u)·Δ, so
-//!    that k(y) + H(y)·Δ = w(y) for y in Y. It opens its coin; both coins salt the hash Ho.
-//! 4. The sender sends its tags Ho(x, k(x) + H(x)·Δ), *sorted*: the order then says nothing of the order in X. The receiver refuses
-//!    tags that do not ascend strictly, so none counts twice.
+//! 3. The receiver solves a store P with P(y) = H(y) and sends P + u and its own coin. The sender has k = v
+//!    + (P + u)·Δ, so that k(y) + H(y)·Δ = w(y) for y in Y. It opens its coin; both coins salt the hash Ho.
+//! 4. The sender sends its tags Ho(x, k(x) + H(x)·Δ), *sorted*: the order then says nothing of the order in
+//!    X. The receiver refuses tags that do not ascend strictly, so none counts twice.
 //! 5. The receiver outputs the y whose Ho(y, w(y)) is among the tags.
 //!
-//! Sorted tags need not repeat what they share: their first bits, of which there are almost log2 |X|, go as a bitmap with one bit a tag and
-//! one a prefix. Its length depends on the sizes alone.
+//! Sorted tags need not repeat what they share: their first bits, of which there are almost log2 |X|, go as
+//! a bitmap with one bit a tag and one a prefix. Its length depends on the sizes alone.
 //!
 //! Where both learn, Ho gives a proof beside each tag, as in [`paxos`](crate::paxos).
 //!
 //! # What a cheater can do at most
 //!
-//! - A receiver may encode more elements than it announced: [`Parameters::encodable`] bounds them. The bound counts sets of hash values
-//!   that some store fits, so it holds whatever the cheater computes: 1.9 times as many with 2^60 hash calls, 2.4 times with 2^80, at 2^20.
-//! - A sender may look for elements with one tag: [`Parameters::testable`] bounds the elements that its tags stand for. With 2^60
-//!   hash calls that is four more than it announced, with 2^80 twice as many and two more.
+//! - A receiver may encode more elements than it announced: [`Parameters::encodable`] bounds them. The bound
+//!   counts sets of hash values that some store fits, so it holds whatever the cheater computes: 1.9 times
+//!   as many with 2^60 hash calls, 2.4 times with 2^80, at 2^20.
+//! - A sender may look for elements with one tag: [`Parameters::testable`] bounds the elements that its tags
+//!   stand for. With 2^60 hash calls that is four more than it announced, with 2^80 twice as many and two
+//!   more.
 //! - Hash calls count from the announcements on, and over all attempts of a job.
 //! - A sender may send noise in place of tags, which is the same as a smaller set.
-//! - A party that deviates in VOLE may guess bits of Δ, or of where the noise is, and is caught when a guess is wrong.
+//! - A party that deviates in VOLE may guess bits of Δ, or of where the noise is, and is caught when a guess
+//!   is wrong.
 //!
 //! # Statistical security
 //!
-//! [`Parameters::statistical_error_log2`] adds up every bad event: the store unsolvable, two elements with one key, H(x) hit by chance, equal
-//! tags of different elements.
+//! [`Parameters::statistical_error_log2`] adds up every bad event: the store unsolvable, two elements with
+//! one key, H(x) hit by chance, equal tags of different elements.
 //!
 //! # Deviations
 //!
-//! Tags are sorted and cut to prefixes and rests, where the paper sends them in the order of X; the proofs are new; the coins enter
-//! Ho's key and not its input; H gives a store's key beside its value.
+//! Tags are sorted and cut to prefixes and rests, where the paper sends them in the order of X; the proofs
+//! are new; the coins enter Ho's key and not its input; H gives a store's key beside its value.
 
 use crate::okvs::Store;
 use crate::okvs::clustered::Shape;
@@ -137,16 +145,19 @@ impl Parameters {
         events.iter().sum::<f64>().log2()
     }
 
-    /// How many elements a cheating receiver that makes 2^`log2_queries` hash calls can have encoded, but for 2^-40: of q random values of H,
-    /// some n' are met by one of 2^(128·m) stores with probability at most C(q, n')·2^((m − n')·128).
+    /// How many elements a cheating receiver that makes 2^`log2_queries` hash calls can have encoded, but
+    /// for 2^-40: of q random values of H, some n' are met by one of 2^(128·m) stores with probability at
+    /// most C(q, n')·2^((m − n')·128).
     pub fn encodable(&self, log2_queries: f64) -> u64 {
         paxos::encodable(self.shape.slots(), 128, log2_queries)
     }
 
-    /// How many elements the tags of a cheating sender that makes 2^`log2_queries` hash calls can stand for, but for 2^-40.
+    /// How many elements the tags of a cheating sender that makes 2^`log2_queries` hash calls can stand for,
+    /// but for 2^-40.
     ///
-    /// Of q random tags of b bits there are on average E = C(q, k)·2^(b − b·k) sets of k equal ones. For the least k with E < 1/2, all tags may
-    /// stand for k − 1 elements, and j of them for one more with probability E^j. Longer sets are rarer still.
+    /// Of q random tags of b bits there are on average E = C(q, k)·2^(b − b·k) sets of k equal ones. For the
+    /// least k with E < 1/2, all tags may stand for k − 1 elements, and j of them for one more with
+    /// probability E^j. Longer sets are rarer still.
     pub fn testable(&self, log2_queries: f64) -> u64 {
         let bits = self.tag_bits() as f64;
         let (mut k, mut log2_factorial) = (2u64, 1.0);
@@ -167,9 +178,10 @@ impl Parameters {
 
 /// Intersects `elements` with the peer's set.
 ///
-/// Elements are byte strings of any lengths, each once, at most [`MAX_ELEMENTS`]; their order is not revealed. `prg` is seeded by the
-/// operating system. Errors: the caller's ([`Error::TooManyElements`], [`Error::DuplicateElement`]), disagreement
-/// of the parties' options, the peer's cheating, or the link's. Nothing is returned unless every check passed.
+/// Elements are byte strings of any lengths, each once, at most [`MAX_ELEMENTS`]; their order is not
+/// revealed. `prg` is seeded by the operating system. Errors: the caller's ([`Error::TooManyElements`],
+/// [`Error::DuplicateElement`]), disagreement of the parties' options, the peer's cheating, or the link's.
+/// Nothing is returned unless every check passed.
 pub fn run<E: AsRef<[u8]>>(
     channel: &mut Channel,
     prg: &mut Prg,
@@ -227,7 +239,8 @@ enum Coin {
 }
 
 impl Seeds {
-    /// Step 1. H binds the session and the run within it, both announcements by role, the parameters, the salt and the commitment.
+    /// Step 1. H binds the session and the run within it, both announcements by role, the parameters, the
+    /// salt and the commitment.
     fn agree(
         channel: &mut Channel,
         prg: &mut Prg,
@@ -506,7 +519,8 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         let digests = self.seeds.digests(self.elements, self.progress);
         let slots = self.parameters.shape.slots();
         let size = run_size(slots);
-        // A large buffer's pages are given as they are written, run by run, so the peer pays for what it makes us hold.
+        // A large buffer's pages are given as they are written, run by run, so the peer pays for what it
+        // makes us hold.
         let mut k = Buffer::zeros(slots);
         let mut masked = vec![Block::ZERO; CHUNK.min(size)];
         for (run, part) in k.chunks_mut(size).enumerate() {
@@ -521,7 +535,8 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         Ok((digests, k, vole.delta()))
     }
 
-    /// The tags of all elements from the slots' sums, to which the sender adds H(x)·Δ; and what is left of the run.
+    /// The tags of all elements from the slots' sums, to which the sender adds H(x)·Δ; and what is left of
+    /// the run.
     fn tags(self, digests: &Digests, slots: Buffer, delta: Option<Block>) -> Result<(Finish<'r, 'a>, Tags)> {
         let hash = self.seeds.exchange_coins(self.channel, self.prg)?;
         let count = self.elements.len();
@@ -608,8 +623,8 @@ impl Finish<'_, '_> {
         Ok(())
     }
 
-    /// Receives the sender's tags and finds this side's among them: for each match, the tag's position in the message and
-    /// the index of the element.
+    /// Receives the sender's tags and finds this side's among them: for each match, the tag's position in
+    /// the message and the index of the element.
     fn compare(&mut self, mine: &Tags) -> Result<Vec<(u32, u32)>> {
         let cheated = |what| Err(Error::Cheated { protocol: NAME, what });
         let (length, count) = (self.parameters.tag_bytes(), self.parameters.sender);

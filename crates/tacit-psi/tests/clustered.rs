@@ -1,4 +1,5 @@
-//! The clustered key-value store: right on every key, random elsewhere, as small and as unlikely to fail as its docs say.
+//! The clustered key-value store: right on every key, random elsewhere, as small and as unlikely to fail as
+//! its docs say.
 
 use proptest::prelude::*;
 use tacit_crypto::{Block, Prg};
@@ -109,8 +110,8 @@ fn lengths_are_checked() {
     assert!(Shape::custom(10, 0, 5, 1).is_err() && Shape::custom(10, 1, 5, 65).is_err());
 }
 
-/// The table must be uniform among the solutions: over many encodings of one set, every bit of every slot is balanced, and so is
-/// what an absent key decodes to.
+/// The table must be uniform among the solutions: over many encodings of one set, every bit of every slot is
+/// balanced, and so is what an absent key decodes to.
 #[test]
 fn free_slots_are_random() {
     let (n, runs) = (24, 2000);
@@ -129,7 +130,8 @@ fn free_slots_are_random() {
     assert!(ones.iter().all(|count| count.abs_diff(runs / 2) < 157));
 }
 
-/// With too few sparse slots peeling stops and dense slots take over; with too few of those, too, the encoding fails as it should.
+/// With too few sparse slots peeling stops and dense slots take over; with too few of those, too, the
+/// encoding fails as it should.
 #[test]
 fn dense_slots_settle_what_peeling_leaves() {
     let mut prg = Prg::from_seed(Block::new(5));
@@ -153,8 +155,8 @@ fn dense_slots_settle_what_peeling_leaves() {
     assert!(saved > 100 && failed > 5, "{saved} saved, {failed} failed");
 }
 
-/// Stuck peeling where the line says 10 bits, and where it says 5: no more often than it says. `examples/store_failures` has 15 and
-/// 20 bits and larger bins.
+/// Stuck peeling where the line says 10 bits, and where it says 5: no more often than it says.
+/// `examples/store_failures` has 15 and 20 bits and larger bins.
 #[test]
 fn peeling_gets_stuck_no_more_often_than_the_line_says() {
     let mut prg = Prg::from_seed(Block::new(6));

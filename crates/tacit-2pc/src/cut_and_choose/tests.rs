@@ -1444,7 +1444,10 @@ fn opening_copy_by_copy_would_tell_the_set() {
     let table = vec![Block::ZERO; 16];
     for set in sets(Copies::STANDARD) {
         let (_, _, pace) = paced(
-            |channel| (0..44).try_for_each(|_| channel.send_blocks(&table)).unwrap(),
+            |channel| {
+                (0..44).try_for_each(|_| channel.send_blocks(&table)).unwrap();
+                channel.send_block(Block::ZERO).unwrap();
+            },
             |channel| {
                 let mut table = vec![Block::ZERO; 16];
                 for j in 0..44 {
@@ -1453,6 +1456,8 @@ fn opening_copy_by_copy_would_tell_the_set() {
                         oracle.tables(Hidden::Tables, j, &table);
                     }
                 }
+                // What P2 takes next shows how long the last copy took it.
+                channel.recv_block().unwrap();
             },
         );
         // A frame's head of 4 bytes, then 256 bytes a copy. Time passes where a copy was opened.

@@ -1,18 +1,21 @@
 //! Silent VOLE over GF(2^128) with u in the whole field (BCGIKRS19, sections 4 and 6).
 //!
-//! - **Realises** w = v + u·Δ with random u and v and a random Δ of the sender's, whose lowest bit is 1, against semi-honest or malicious
-//!   parties, in the random-oracle and ideal-permutation models, under dual LPN over GF(2^128) with regular noise and, for malicious
-//!   security, static leakage.
-//! - **Messages** of a request, whatever its size: t·(ℓ + 128) base correlations of the same Δ by KOS or IKNP (16 bytes each), 16 bytes a
-//!   level and a tree, and with malicious security a check of 64 bytes: 1.0 MB for a million.
+//! - **Realises** w = v + u·Δ with random u and v and a random Δ of the sender's, whose lowest bit is 1,
+//!   against semi-honest or malicious parties, in the random-oracle and ideal-permutation models, under dual
+//!   LPN over GF(2^128) with regular noise and, for malicious security, static leakage.
+//! - **Messages** of a request, whatever its size: t·(ℓ + 128) base correlations of the same Δ by KOS or
+//!   IKNP (16 bytes each), 16 bytes a level and a tree, and with malicious security a check of 64 bytes: 1.0
+//!   MB for a million.
 //!
-//! [`subfield`](crate::silent::subfield) carried to the whole field: half-trees (2022/1431) whose leaves are hashed, a random value y for
-//! each tree, the parties' shares of y·Δ from 128 correlations a tree (one a bit of y), one correction a tree, and the check of
-//! `spcot` with its weights times y. A receiver's bits may differ from those of a y for no bit: any 128 choice bits are a y.
+//! [`subfield`](crate::silent::subfield) carried to the whole field: half-trees (2022/1431) whose leaves are
+//! hashed, a random value y for each tree, the parties' shares of y·Δ from 128 correlations a tree (one a
+//! bit of y), one correction a tree, and the check of `spcot` with its weights times y. A receiver's bits
+//! may differ from those of a y for no bit: any 128 choice bits are a y.
 //!
 //! What differs is the code: [`ScaledAccumulate`], as no binary matrix withstands noise of so many bits.
-//! t = 424 noisy positions: with random values a linear test that meets the fraction 0.20 of all positions has bias 0.8^424 < 2^-136.
-//! Projections to GF(2) do not make the noise lighter here, as a projection of the result is none of the noise.
+//! t = 424 noisy positions: with random values a linear test that meets the fraction 0.20 of all positions
+//! has bias 0.8^424 < 2^-136. Projections to GF(2) do not make the noise lighter here, as a projection of
+//! the result is none of the noise.
 
 use super::scaled_accumulate::ScaledAccumulate;
 use crate::extension::Setup;
@@ -32,7 +35,8 @@ use zeroize::{Zeroize, Zeroizing};
 pub const NAME: &str = "silent vole over GF(2^128)";
 /// Bits of a value.
 const BITS: usize = 128;
-/// The most correlations of one run; larger requests are cut into equal ones, for memory's sake. About 130 bytes each are at work.
+/// The most correlations of one run; larger requests are cut into equal ones, for memory's sake. About 130
+/// bytes each are at work.
 pub const LARGEST_RUN: usize = 3 << 18;
 
 /// The runs that a request of `count` is cut into: this many correlations each, the last one fewer.
@@ -429,7 +433,8 @@ mod tests {
         }
     }
 
-    /// Whether a receiver catches what `change` makes of the corrections; nothing comes out then, and nothing later.
+    /// Whether a receiver catches what `change` makes of the corrections; nothing comes out then, and
+    /// nothing later.
     fn caught(seed: u128, change: impl FnOnce(&mut [Block]) + Send) -> bool {
         let (_, result) = memory::run(
             |channel| sender(channel, seed, Security::Malicious)?.run(channel, &mut [Block::ZERO; 9], change),

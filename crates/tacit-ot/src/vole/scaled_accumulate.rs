@@ -1,14 +1,17 @@
-//! The block-accumulate code over GF(2^128): random public factors before each accumulation and before the fold.
+//! The block-accumulate code over GF(2^128): random public factors before each accumulation and before the
+//! fold.
 //!
-//! The shape is that of [`BlockAccumulate`](crate::silent::code::BlockAccumulate): twice accumulate and permute, then fold one half onto
-//! the other by random 32×32 blocks. Factors are what makes it fit for noise with values in GF(2^128). Over a binary matrix
-//! the 128 bit-planes of such noise are 128 words of one binary code with errors at the same positions, and more words than noisy positions
-//! in a subspace show these by elimination (interleaved decoding). A factor mixes the planes differently at every position, so that no plane
-//! is a word of any binary code. A test runs the elimination on both codes.
+//! The shape is that of [`BlockAccumulate`](crate::silent::code::BlockAccumulate): twice accumulate and
+//! permute, then fold one half onto the other by random 32×32 blocks. Factors are what makes it fit for
+//! noise with values in GF(2^128). Over a binary matrix the 128 bit-planes of such noise are 128 words of
+//! one binary code with errors at the same positions, and more words than noisy positions in a subspace show
+//! these by elimination (interleaved decoding). A factor mixes the planes differently at every position, so
+//! that no plane is a word of any binary code. A test runs the elimination on both codes.
 //!
-//! Factors keep the weight of every word and make cancellations rarer, so the binary code's relative distance of 0.20 (a pseudo-distance, not a
-//! proof) is taken here too: over a field extension a binary code's distance is what it is over GF(2). The noise must then be
-//! heavier, see [`linear_weight`](crate::silent::bcgikrs19::linear_weight).
+//! Factors keep the weight of every word and make cancellations rarer, so the binary code's relative
+//! distance of 0.20 (a pseudo-distance, not a proof) is taken here too: over a field extension a binary
+//! code's distance is what it is over GF(2). The noise must then be heavier, see
+//! [`linear_weight`](crate::silent::bcgikrs19::linear_weight).
 
 use tacit_crypto::accumulate::{Permutation, SIGMA, add_diagonal};
 use tacit_crypto::transcript::Transcript;
@@ -48,10 +51,11 @@ impl ScaledAccumulate {
         self.outputs
     }
 
-    /// The first results of the `W` vectors that follow each other in `inputs`, into `out`, all of them equally long.
+    /// The first results of the `W` vectors that follow each other in `inputs`, into `out`, all of them
+    /// equally long.
     ///
-    /// `scratch` is as long as `inputs`; both hold secrets of no use afterwards. Panics when a length is wrong or too many results are
-    /// asked for.
+    /// `scratch` is as long as `inputs`; both hold secrets of no use afterwards. Panics when a length is
+    /// wrong or too many results are asked for.
     pub fn encode<const W: usize>(
         &self,
         inputs: &mut [Block],
@@ -244,8 +248,8 @@ mod tests {
         blocks.iter().map(|block| block.bit(bit)).collect()
     }
 
-    /// Interleaved decoding: which positions does it call noisy, and what rank do the bit-planes of the output have? `encode` is linear over
-    /// GF(2^128).
+    /// Interleaved decoding: which positions does it call noisy, and what rank do the bit-planes of the
+    /// output have? `encode` is linear over GF(2^128).
     fn eliminate(
         len: usize,
         noisy: &[usize],

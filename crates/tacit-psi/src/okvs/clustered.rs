@@ -1,27 +1,34 @@
-//! The three-wise sparse store with clustering: bins that fit the second-level cache, solved one after the other or side by side.
+//! The three-wise sparse store with clustering: bins that fit the second-level cache, solved one after the
+//! other or side by side.
 //!
-//! Source: Raghuraman, Rindal, "Blazing Fast PSI from Improved OKVS and Subfield VOLE" (2022/320), sections 3 and 4: weight three, dense
-//! coefficients in GF(2^128), clustering. A hash of the key picks a bin and in each third of the bin's sparse slots one slot. The key itself, as
-//! r in GF(2^128), is the coefficient of the dense slots: a key's value is the sum of its three sparse slots and Σ r^(2^k)·d_k
-//! over the bin's dense slots d_k.
+//! Source: Raghuraman, Rindal, "Blazing Fast PSI from Improved OKVS and Subfield VOLE" (2022/320), sections
+//! 3 and 4: weight three, dense coefficients in GF(2^128), clustering. A hash of the key picks a bin and in
+//! each third of the bin's sparse slots one slot. The key itself, as r in GF(2^128), is the coefficient of
+//! the dense slots: a key's value is the sum of its three sparse slots and Σ r^(2^k)·d_k over the bin's
+//! dense slots d_k.
 //!
-//! **Solving.** A slot that one key alone picks is settled by that key last, so the key is taken off; and so on, until no key is left. When every slot
-//! left is picked twice or more, a key is set aside (a *gap*) and the rest goes on. The key set aside is, slots taken off being expressed by
-//! their keys, an equation in free slots and dense ones: its dense coefficients are s^(2^k), s the sum of the keys in it.
-//! As many equations as gaps are solved, then all slots are filled in backwards. Linear time.
+//! **Solving.** A slot that one key alone picks is settled by that key last, so the key is taken off; and so
+//! on, until no key is left. When every slot left is picked twice or more, a key is set aside (a *gap*) and
+//! the rest goes on. The key set aside is, slots taken off being expressed by their keys, an equation in
+//! free slots and dense ones: its dense coefficients are s^(2^k), s the sum of the keys in it. As many
+//! equations as gaps are solved, then all slots are filled in backwards. Linear time.
 //!
 //! **Failure.** [`failure_log2`](Store::failure_log2) adds up the bounds of four events:
 //! - A bin gets more keys than it has room for: Bernstein's inequality, below 2^-42 over all bins.
-//! - A few keys pick the same slots and leave more gaps than the bin has dense slots. The commonest pattern is a pair of keys with the same three
-//!   slots, of which there are μ = 27·n²/2m³ on average in n keys and m slots; more than g gaps have probability below μ^(g+1) by every measurement.
-//! - Peeling gets stuck in a core that is a fraction of the bin. Above the threshold m/n = 1.222 that is a large deviation for which no
-//!   proven bound is of use. As the paper does, we measure at few bits and extrapolate along a line, below the law of finite-length scaling,
-//!   in which bits grow with the square of the excess: `docs/notes/psi.md` has the data, [`fitted_bits`] the line.
-//! - The dense equations depend on each other. s_i^(2^k) is a Moore matrix, singular only where some of the s_i add up to zero: 2^(g − 128).
+//! - A few keys pick the same slots and leave more gaps than the bin has dense slots. The commonest pattern
+//!   is a pair of keys with the same three slots, of which there are μ = 27·n²/2m³ on average in n keys and
+//!   m slots; more than g gaps have probability below μ^(g+1) by every measurement.
+//! - Peeling gets stuck in a core that is a fraction of the bin. Above the threshold m/n = 1.222 that is a
+//!   large deviation for which no proven bound is of use. As the paper does, we measure at few bits and
+//!   extrapolate along a line, below the law of finite-length scaling, in which bits grow with the square of
+//!   the excess: `docs/notes/psi.md` has the data, [`fitted_bits`] the line.
+//! - The dense equations depend on each other. s_i^(2^k) is a Moore matrix, singular only where some of the
+//!   s_i add up to zero: 2^(g − 128).
 //!
 //! A failure depends on keys alone, which are hashes under the session's salt.
 //!
-//! **Side channels.** As in [`paxos`](super::paxos): values take the same time whatever they are, addresses depend on keys.
+//! **Side channels.** As in [`paxos`](super::paxos): values take the same time whatever they are, addresses
+//! depend on keys.
 
 use super::{MAX_KEYS, Store, unsolvable};
 use crate::{Error, Result};
@@ -37,7 +44,8 @@ const BATCH: usize = 1024;
 /// More keys left over than this, and a core is no accident of a few keys.
 const LARGEST_CORE: usize = 4096;
 
-/// Sparse slots a key in hundred-thousandths for a bin of 2^i keys, so that peeling gets stuck with probability 2^-44 by [`fitted_bits`].
+/// Sparse slots a key in hundred-thousandths for a bin of 2^i keys, so that peeling gets stuck with
+/// probability 2^-44 by [`fitted_bits`].
 const RATIO: [u64; 18] = [
     117_5973, 839_490, 610_461, 454_570, 348_462, 276_239, 227_080, 193_619, 170_844, 155_342, 144_790,
     137_608, 132_720, 129_393, 127_128, 125_586, 124_537, 123_823,
@@ -80,13 +88,15 @@ impl Shape {
         let room = if bins == 1 { keys as u64 } else { fullest(keys as u64, bins as u64, doublings) };
         let ratio = ratio(room) + RATIO_A_DOUBLING * doublings;
         let third = (room * ratio).div_ceil(300_000).max(1);
-        // Pairs of keys with the same slots: each costs log2 of the slots, and two more dense slots cover the thirds' factor.
+        // Pairs of keys with the same slots: each costs log2 of the slots, and two more dense slots cover
+        // the thirds' factor.
         let bits = LOAD_BITS + doublings;
         let dense = (bits / (3 * third).max(2).ilog2() as u64 + 2).min(room.max(1));
         Ok(Shape { keys, bins: bins as u32, third: third as u32, dense: dense as u32, threads: 1 })
     }
 
-    /// A shape of the caller's choice, for experiments: `bins` of three times `third` sparse and `dense` dense slots.
+    /// A shape of the caller's choice, for experiments: `bins` of three times `third` sparse and `dense`
+    /// dense slots.
     pub fn custom(keys: usize, bins: u32, third: u32, dense: u32) -> Result<Self> {
         if keys > MAX_KEYS || bins == 0 || third == 0 || bins as u64 * third as u64 > 1 << 30 || dense > 64 {
             return Err(Error::Usage(
@@ -135,8 +145,8 @@ impl Shape {
         [scale(low >> 32), scale(high) + self.third, scale(high >> 32) + 2 * self.third]
     }
 
-    /// The most gaps of any bin; `None` when peeling gets stuck in a large core. For experiments: an encoding fails where there are
-    /// more of them than dense slots.
+    /// The most gaps of any bin; `None` when peeling gets stuck in a large core. For experiments: an
+    /// encoding fails where there are more of them than dense slots.
     pub fn gaps(&self, keys: &[Block]) -> Option<usize> {
         let (order, starts) = self.by_bin(keys);
         let mut scratch = Scratch::default();
@@ -446,8 +456,8 @@ fn dense_sums(keys: &[Block], dense: &[Block], out: &mut [Block]) {
     }
 }
 
-/// Solves rows of coefficients with their sums for `x`, whose free entries keep their values; `false` when rows depend on each
-/// other.
+/// Solves rows of coefficients with their sums for `x`, whose free entries keep their values; `false` when
+/// rows depend on each other.
 fn solve(rows: &mut [Vec<Block>], x: &mut [Block]) -> bool {
     let mut pivots = Vec::with_capacity(rows.len());
     for i in 0..rows.len() {
@@ -472,7 +482,8 @@ fn solve(rows: &mut [Vec<Block>], x: &mut [Block]) -> bool {
     true
 }
 
-/// More keys than this no bin gets, but for 2^-42: Bernstein's inequality δ² = 2L·(n/b + δ/3) with L = (42 + log2 b)·ln 2.
+/// More keys than this no bin gets, but for 2^-42: Bernstein's inequality δ² = 2L·(n/b + δ/3) with L = (42 +
+/// log2 b)·ln 2.
 fn fullest(keys: u64, bins: u64, doublings: u64) -> u64 {
     // Hashes of 32 bits favour a bin by 2^-32 at most.
     let mean = keys.div_ceil(bins) + 1;
@@ -480,7 +491,8 @@ fn fullest(keys: u64, bins: u64, doublings: u64) -> u64 {
     mean + l.div_ceil(3) + (l * l / 9 + 2 * l * mean).isqrt() + 1
 }
 
-/// Sparse slots a key in hundred-thousandths for a bin of `room` keys: on the chord between the powers of two, above the curve.
+/// Sparse slots a key in hundred-thousandths for a bin of `room` keys: on the chord between the powers of
+/// two, above the curve.
 fn ratio(room: u64) -> u64 {
     let log = room.max(1).ilog2() as usize;
     let Some([low, high]) = RATIO.get(log..log + 2).map(|pair| [pair[0], pair[1]]) else {
@@ -489,8 +501,8 @@ fn ratio(room: u64) -> u64 {
     low - (((low - high) * (room.max(1) - (1 << log))) >> log)
 }
 
-/// −log2 of the probability that peeling `n` keys with `ratio` sparse slots a key gets stuck: the line of 2022/320, section 4, for
-/// weight three, which our own measurements confirm.
+/// −log2 of the probability that peeling `n` keys with `ratio` sparse slots a key gets stuck: the line of
+/// 2022/320, section 4, for weight three, which our own measurements confirm.
 pub fn fitted_bits(n: f64, ratio: f64) -> f64 {
     2f64.powf(0.555 * n.log2() + 2.336) * (ratio - 1.223) - 9.2
 }

@@ -1,14 +1,15 @@
 //! Oblivious key-value stores: tables from which every encoded key gets its value, and every other key noise.
 //!
-//! A store is linear: what a key gets is a sum of slots that the key picks, some of them with factors that the key picks, too. The table is
-//! uniform among those that hold the values, so where the values are random it tells nothing of the keys.
+//! A store is linear: what a key gets is a sum of slots that the key picks, some of them with factors that
+//! the key picks, too. The table is uniform among those that hold the values, so where the values are random
+//! it tells nothing of the keys.
 //!
 //! - [`paxos`]: two sparse slots a key and 60 binary dense ones; 2.04 slots a key; values of any width.
-//! - [`clustered`]: three sparse slots a key within cache-sized bins, and a few dense slots a bin with coefficients in GF(2^128);
-//!   1.29 slots a key for large sets.
+//! - [`clustered`]: three sparse slots a key within cache-sized bins, and a few dense slots a bin with
+//!   coefficients in GF(2^128); 1.29 slots a key for large sets.
 //!
-//! Keys must be outputs of a hash bound to the session, never raw elements: addresses depend on them, and a failure is a
-//! property of the keys alone.
+//! Keys must be outputs of a hash bound to the session, never raw elements: addresses depend on them, and a
+//! failure is a property of the keys alone.
 
 pub mod clustered;
 pub mod paxos;
@@ -33,15 +34,17 @@ pub trait Store<V: Zeroize> {
         self.slots() as f64 / self.keys().max(1) as f64
     }
 
-    /// log2 of a bound on the probability that random keys have no table; the implementation's docs derive it.
+    /// log2 of a bound on the probability that random keys have no table; the implementation's docs derive
+    /// it.
     fn failure_log2(&self) -> f64;
 
-    /// Makes `table`, of [`slots`](Self::slots) slots, one that gives `value(i)` to `keys[i]`, uniform among all of them; `prg` fills
-    /// the free slots.
+    /// Makes `table`, of [`slots`](Self::slots) slots, one that gives `value(i)` to `keys[i]`, uniform among
+    /// all of them; `prg` fills the free slots.
     ///
-    /// `keys` are distinct 128-bit hashes, exactly [`keys`](Self::keys) of them. Errors: [`Error::DuplicateElement`] when two are equal,
-    /// [`Error::Unsolvable`] as seldom as [`failure_log2`](Self::failure_log2) says, [`Error::Usage`] where a length does not fit.
-    /// `table` has no meaning after an error.
+    /// `keys` are distinct 128-bit hashes, exactly [`keys`](Self::keys) of them. Errors:
+    /// [`Error::DuplicateElement`] when two are equal, [`Error::Unsolvable`] as seldom as
+    /// [`failure_log2`](Self::failure_log2) says, [`Error::Usage`] where a length does not fit. `table` has
+    /// no meaning after an error.
     fn encode_into(
         &self,
         keys: &[Block],
@@ -65,8 +68,8 @@ pub trait Store<V: Zeroize> {
         Ok(table)
     }
 
-    /// What `table`, of [`slots`](Self::slots) slots, gives to each of `keys`, into `out` of the same length; quickest by the
-    /// thousand. [`Error::Usage`] where a length does not fit.
+    /// What `table`, of [`slots`](Self::slots) slots, gives to each of `keys`, into `out` of the same
+    /// length; quickest by the thousand. [`Error::Usage`] where a length does not fit.
     fn decode(&self, table: &[V], keys: &[Block], out: &mut [V]) -> Result<()>;
 }
 
