@@ -286,7 +286,9 @@ impl Points {
     pub fn combine_vartime(&self, scalars: &Scalars) -> Self {
         assert_eq!(self.len(), scalars.len(), "a batch of points times a batch of scalars of another length");
         match &self.0 {
-            Repr::Portable(points) => portable([RistrettoPoint::vartime_multiscalar_mul(&scalars.0, &points.0)]),
+            Repr::Portable(points) => {
+                portable([RistrettoPoint::vartime_multiscalar_mul(&scalars.0, &points.0)])
+            }
             #[cfg(target_arch = "x86_64")]
             Repr::Ifma(batch) => ifma_points(batch.combine(&scalars.to_bytes())),
         }

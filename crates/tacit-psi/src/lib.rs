@@ -1,7 +1,8 @@
-//! Private set intersection from oblivious key-value stores.
+//! Private set intersection from oblivious key-value stores and from oblivious functions.
 //!
 //! - [`okvs`]: the PaXoS key-value store.
 //! - [`paxos`]: the PaXoS intersection protocol.
+//! - [`oprf`]: a small set against a file of tags of a large one.
 //! - [`records`], [`csv`]: tables of records, their keys, and the files they come from.
 //! - [`generate`]: realistic test data from a seed.
 #![forbid(unsafe_code)]
@@ -11,6 +12,7 @@ pub mod csv;
 mod error;
 pub mod generate;
 pub mod okvs;
+pub mod oprf;
 pub mod paxos;
 pub mod records;
 
