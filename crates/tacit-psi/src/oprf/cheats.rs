@@ -7,7 +7,7 @@ use std::io::Cursor;
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 use tacit_crypto::group::{Points, Scalars};
-use tacit_net::memory;
+use tacit_net::{Channel, LinkModel, Party, SessionId, memory};
 use tacit_ot::sealed::FileKey;
 use tempfile::TempDir;
 
@@ -185,6 +185,9 @@ fn against(
     said
 }
 
+/// What a cheating server makes of its honest answer to a chunk.
+type Cheat = dyn Fn(&mut Evaluated, &[Encoding], &mut Prg) + Sync;
+
 fn honest(blinded: &[Encoding], key: &ServerKey, prg: &mut Prg) -> Evaluated {
     Suite::new(Mode::Verifiable).evaluate(key, blinded, b"", prg).unwrap()
 }
@@ -194,7 +197,7 @@ fn servers_that_cheat_in_any_chunk_are_caught() {
     assert_eq!(against(|_, blinded, key, prg| honest(blinded, key, prg)).unwrap().len(), 600);
     // Where in the run the cheat is: the first, a middle and the last, shorter chunk.
     for bad in 0..3 {
-        let cheats: [(&str, &(dyn Fn(&mut Evaluated, &[Encoding], &mut Prg) + Sync)); 7] = [
+        let cheats: [(&str, &Cheat); 7] = [
             ("a wrong proof", &|e, _, prg| prg.fill_bytes(&mut e.proof[..20])),
             ("a key for one query", &|e, blinded, prg| {
                 let other = ServerKey::generate(prg);
@@ -291,4 +294,35 @@ fn garbage_and_silence_end_in_an_error() {
         },
     );
     assert!(matches!(said, Err(Error::Cheated { .. })), "{said:?}");
+}
+
+/// Seeded, every byte of the file of tags and of the wire is the same again; a change of either is one of the
+/// version. The hashes are what the test prints when they differ.
+#[test]
+fn the_bytes_of_file_and_wire_are_version_one_s() {
+    let prg = |seed| Prg::from_seed(tacit_crypto::Block::new(seed));
+    let terms = Terms { lifetime: 1000, per_client: 1000, key: "test".into() };
+    let mut out = Cursor::new(Vec::new());
+    let published =
+        publish(&mut out, &set(0..1000), terms, NonZeroUsize::MIN, &mut prg(1), &mut |_| ()).unwrap();
+    let large = Large { bytes: out.into_inner(), published };
+    let (_folder, mut private) = large.private();
+    let (record_a, record_b) = (memory::Record::default(), memory::Record::default());
+    let (a, b) = memory::links(LinkModel::LOOPBACK);
+    let id = SessionId([9; 32]);
+    let mut server = Channel::new(record_a.of(a), Party::First, id);
+    let mut client = Channel::new(record_b.of(b), Party::Second, id);
+    let publication = large.published.publication.clone();
+    let small = set(900..1200);
+    std::thread::scope(|scope| {
+        scope.spawn(|| serve(&mut server, &mut prg(2), &mut private, &[1; 32], &mut |_| ()).unwrap());
+        query(&mut client, &mut prg(3), &publication, &large.published.digest, &small, &mut |_| ()).unwrap();
+    });
+    let hash = |parts: &[Vec<u8>]| blake3::hash(&parts.concat()).to_hex()[..16].to_owned();
+    let frames = |record: &memory::Record| -> Vec<Vec<u8>> {
+        record.frames().into_iter().map(|(_, bytes)| bytes).collect()
+    };
+    let found =
+        [hash(std::slice::from_ref(&large.bytes)), hash(&frames(&record_b)), hash(&frames(&record_a))];
+    assert_eq!(found, ["1e4f0eef900fa1b5", "f13815957bc0a60b", "8b934115219b78d5"]);
 }

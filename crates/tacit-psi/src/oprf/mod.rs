@@ -1,43 +1,50 @@
-//! A small set against a large one that publishes a file of tags once: private set intersection by an oblivious function.
+//! A small set against a large one that publishes a file of tags once: private set intersection by an
+//! oblivious function.
 //!
-//! - Source: the folklore protocol from an oblivious pseudorandom function (Hazay–Lindell, TCC 2008; for sets of unequal
-//!   sizes Kiss et al., PoPETs 2017, and Kales et al., USENIX Security 2019), on RFC 9497's verifiable function
-//!   ([`rfc9497`]).
-//! - Realises: private set intersection with abort, the result to the client, who holds the small set. The server learns
-//!   how many queries the client makes, the client the size of the server's set and which of its own elements are in it.
-//! - Assumptions: one-more gap Diffie–Hellman in Ristretto, SHA-512 and BLAKE3 as random oracles; it falls to a quantum
-//!   computer.
-//! - Rounds: one, after both have said which publication they mean, and one for every two chunks of [`CHUNK`] queries.
+//! - Source: the folklore protocol from an oblivious pseudorandom function (Hazay–Lindell, TCC 2008; for sets
+//!   of unequal sizes Kiss et al., PoPETs 2017, and Kales et al., USENIX Security 2019), on RFC 9497's
+//!   verifiable function ([`rfc9497`]).
+//! - Realises: private set intersection with abort, the result to the client, who holds the small set. The
+//!   server learns how many queries the client makes, the client the size of the server's set and which of
+//!   its own elements are in it.
+//! - Assumptions: one-more gap Diffie–Hellman in Ristretto, SHA-512 and BLAKE3 as random oracles; it falls to
+//!   a quantum computer.
+//! - Rounds: one, after both have said which publication they mean, and one for every two chunks of [`CHUNK`]
+//!   queries.
 //! - Bytes: 64 a query, 64 a chunk, about 100 a run; once for each publication the [file of tags](tags).
 //!
 //! # Steps
 //!
-//! Before: the server draws a key k and publishes the tags of F(k, x) for all x of its set, sorted, with its public key.
+//! Before: the server draws a key k and publishes the tags of F(k, x) for all x of its set, sorted, with its
+//! public key.
 //!
 //! 1. Both name the publication by its digest; the client says how many queries it makes.
 //! 2. The server [counts](private) them, on the disk, or refuses.
-//! 3. The client sends its blinded elements chunk by chunk, the server evaluates them, with one proof a chunk.
+//! 3. The client sends its blinded elements chunk by chunk, the server evaluates them, with one proof a
+//!    chunk.
 //! 4. The client, once all proofs have passed, looks up its tags in the file.
 //!
 //! # What a cheater can do at most
 //!
-//! - A client may query what it likes, but no more than the terms of the publication allow it: it learns of one element a
-//!   query whether it is in the server's set, and no hash that it computes itself takes the place of a query.
-//! - A server may publish what it likes, and so choose another set; if it knows no preimages of its tags, a smaller one.
-//!   It cannot use another key for a client, or for a query, than the one that the file names: the proofs fail. It
-//!   could give each client a file of its own, made with a key for that client: clients that compare digests notice.
+//! - A client may query what it likes, but no more than the terms of the publication allow it: it learns of
+//!   one element a query whether it is in the server's set, and no hash that it computes itself takes the
+//!   place of a query.
+//! - A server may publish what it likes, and so choose another set; if it knows no preimages of its tags, a
+//!   smaller one. It cannot use another key for a client, or for a query, than the one that the file names:
+//!   the proofs fail. It could give each client a file of its own, made with a key for that client: clients
+//!   that compare digests notice.
 //! - A server that is asked twice for one element does not notice.
 //!
 //! # Statistical security
 //!
-//! [`tags`]: over the key's whole lifetime a wrong match has probability 2^-40 at most. Two elements of the set with
-//! one tag do no harm.
+//! [`tags`]: over the key's whole lifetime a wrong match has probability 2^-40 at most. Two elements of the
+//! set with one tag do no harm.
 //!
 //! # Every publication takes a new key
 //!
-//! Under one key, the difference between two files shows how many elements came and went, and a client that once
-//! queried an element sees in every later file whether it is still there. So there is no way to publish twice with
-//! one key.
+//! Under one key, the difference between two files shows how many elements came and went, and a client that
+//! once queried an element sees in every later file whether it is still there. So there is no way to publish
+//! twice with one key.
 
 pub mod private;
 pub mod rfc9497;
@@ -65,7 +72,8 @@ const HELLO: usize = 16 + 32 + 8;
 /// Is told how many queries are done.
 pub type Progress<'a> = dyn FnMut(u64) + 'a;
 
-/// What a party says first: the protocol, the publication, and how many queries the client makes (the server says 0).
+/// What a party says first: the protocol, the publication, and how many queries the client makes (the server
+/// says 0).
 fn greet(channel: &mut Channel, digest: &[u8; 32], queries: u64) -> Result<u64> {
     let mut hello = [0; HELLO];
     hello[..16].copy_from_slice(&MAGIC);
@@ -87,8 +95,9 @@ fn greet(channel: &mut Channel, digest: &[u8; 32], queries: u64) -> Result<u64> 
 
 /// The large side: answers the queries of one client over `channel`; returns how many there were.
 ///
-/// `client` names the peer, whom the channel has authenticated. Errors: [`Error::TooManyQueries`] when the terms of the
-/// publication do not allow them, of which the client is told; disagreement on the publication; the peer's or the link's.
+/// `client` names the peer, whom the channel has authenticated. Errors: [`Error::TooManyQueries`] when the
+/// terms of the publication do not allow them, of which the client is told; disagreement on the publication;
+/// the peer's or the link's.
 pub fn serve(
     channel: &mut Channel,
     prg: &mut Prg,
@@ -96,7 +105,7 @@ pub fn serve(
     client: &Client,
     progress: &mut Progress<'_>,
 ) -> Result<u64> {
-    let queries = greet(channel, &private.digest().to_owned(), 0)?;
+    let queries = greet(channel, private.digest(), 0)?;
     // Step 2, before anything is answered.
     let left = private.left(client);
     let charged = private.charge(client, queries);
@@ -123,7 +132,8 @@ pub fn serve(
 /// The small side: the tags of `elements`, in their order, for a look-up in the file of tags.
 ///
 /// `publication` and `digest` are the file's. Nothing is returned before every proof has passed. Errors:
-/// [`Error::TooManyQueries`] when the server refuses; disagreement on the publication; the peer's cheating, or the link's.
+/// [`Error::TooManyQueries`] when the server refuses; disagreement on the publication; the peer's cheating,
+/// or the link's.
 pub fn query<E: AsRef<[u8]>>(
     channel: &mut Channel,
     prg: &mut Prg,

@@ -1,13 +1,16 @@
-//! The publisher's private file: the key of a publication, sealed, and how many queries it has answered for whom.
+//! The publisher's private file: the key of a publication, sealed, and how many queries it has answered for
+//! whom.
 //!
-//! A charge is on the disk before its queries are answered. It is an entry of a journal, whose authentication goes on
-//! from the entry before, so that none can be changed, moved or left out; and the number of entries stands in two slots,
-//! written in turn, so that none can be cut off. A crash between the two leaves one entry more than the slots know, and
-//! it counts. What no file can notice is an older copy of itself that is put back, by a backup for instance.
+//! A charge is on the disk before its queries are answered. It is an entry of a journal, whose authentication
+//! goes on from the entry before, so that none can be changed, moved or left out; and the number of entries
+//! stands in two slots, written in turn, so that none can be cut off. A crash between the two leaves one
+//! entry more than the slots know, and it counts. What no file can notice is an older copy of itself that is
+//! put back, by a backup for instance.
 //!
-//! Layout, little-endian: `tacitprf`, version (4), zeros (4), the publication's header (240), its digest (32), salt (32),
-//! check of the key (32), the secret sealed (32 + 16), BLAKE3 of all that (32); at 4096 and 8192 a slot: number of
-//! entries (8) and its authentication (32); from 12,288 on the journal: client (32), queries (8), chain (32).
+//! Layout, little-endian: `tacitprf`, version (4), zeros (4), the publication's header (240), its digest
+//! (32), salt (32), check of the key (32), the secret sealed (32 + 16), BLAKE3 of all that (32); at 4096 and
+//! 8192 a slot: number of entries (8) and its authentication (32); from 12,288 on the journal: client (32),
+//! queries (8), chain (32).
 
 use super::rfc9497::ServerKey;
 use super::tags::{HEADER, Publication, Published};
@@ -211,8 +214,9 @@ impl Private {
         whole.then_some(self.entries)
     }
 
-    /// Whether a slot names more entries than the journal has. One that a crash tore names none that can be trusted, but
-    /// the write that was torn is of the number after the other slot's, and its entry is in the journal.
+    /// Whether a slot names more entries than the journal has. One that a crash tore names none that can be
+    /// trusted, but the write that was torn is of the number after the other slot's, and its entry is in the
+    /// journal.
     fn claims_more(&self, slots: &[[u8; SLOT]; 2]) -> bool {
         slots.iter().any(|slot| u64::from_le_bytes(array(&slot[..8])) > self.entries)
     }
@@ -255,7 +259,8 @@ impl Private {
 
     /// Counts `queries` for `client`, on the disk; only when this has returned may they be answered.
     ///
-    /// Errors: [`Error::TooManyQueries`] if they are more than are left, and then nothing is counted; or the file's.
+    /// Errors: [`Error::TooManyQueries`] if they are more than are left, and then nothing is counted; or the
+    /// file's.
     pub fn charge(&mut self, client: &Client, queries: u64) -> Result<()> {
         let left = self.left(client);
         if queries > left {

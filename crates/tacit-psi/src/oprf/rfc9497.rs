@@ -1,15 +1,16 @@
 //! Oblivious pseudorandom functions over Ristretto: RFC 9497's suite ristretto255-SHA512 in its three modes.
 //!
-//! - Source: RFC 9497, sections 2 to 4; hashing to the group by RFC 9380, section 5.3.1, and RFC 9496, section 4.3.4.
-//! - Realises: the client gets F(k, x) of its inputs, the server nothing but their number. With [`Mode::Verifiable`] and
-//!   [`Mode::PartiallyOblivious`] one proof shows that the whole batch was evaluated with the key that stands behind a
-//!   public key known before.
-//! - Assumptions: one-more gap Diffie–Hellman in Ristretto, SHA-512 as a random oracle. Every evaluation for a client
-//!   that chooses its elements makes the key a little weaker: after Q of them an attack takes about
+//! - Source: RFC 9497, sections 2 to 4; hashing to the group by RFC 9380, section 5.3.1, and RFC 9496,
+//!   section 4.3.4.
+//! - Realises: the client gets F(k, x) of its inputs, the server nothing but their number. With
+//!   [`Mode::Verifiable`] and [`Mode::PartiallyOblivious`] one proof shows that the whole batch was evaluated
+//!   with the key that stands behind a public key known before.
+//! - Assumptions: one-more gap Diffie–Hellman in Ristretto, SHA-512 as a random oracle. Every evaluation for
+//!   a client that chooses its elements makes the key a little weaker: after Q of them an attack takes about
 //!   2^126 / √Q group operations (RFC 9497, section 7.2.3).
 //! - Bytes: 32 an input each way, and 64 a proof.
-//! - Deviation: none. So a proof binds what RFC 9497 makes it bind, and neither session nor roles; it is a true
-//!   statement on a public key and two lists of elements, whoever repeats it.
+//! - Deviation: none. So a proof binds what RFC 9497 makes it bind, and neither session nor roles; it is a
+//!   true statement on a public key and two lists of elements, whoever repeats it.
 //!
 //! ```
 //! use tacit_crypto::Prg;
@@ -161,7 +162,8 @@ fn length(bytes: &[u8]) -> [u8; 2] {
     (bytes.len() as u16).to_be_bytes()
 }
 
-/// The elements of a message; neither the identity nor any other encoding that RFC 9497 refuses is among them.
+/// The elements of a message; neither the identity nor any other encoding that RFC 9497 refuses is among
+/// them.
 fn decode(elements: &[Encoding]) -> Result<Points> {
     if elements.iter().any(is_identity_encoding) {
         return Err(cheated("an element is the identity"));
@@ -215,8 +217,8 @@ impl Suite {
 
     /// Evaluates a client's elements, [`MOST`] at most, and proves it where the mode asks for that.
     ///
-    /// `info` is the public text of [`Mode::PartiallyOblivious`], and empty otherwise. Errors: what the client sent is no
-    /// list of elements.
+    /// `info` is the public text of [`Mode::PartiallyOblivious`], and empty otherwise. Errors: what the
+    /// client sent is no list of elements.
     pub fn evaluate(
         &self,
         key: &ServerKey,
@@ -254,7 +256,8 @@ impl Suite {
         Ok(Evaluated { elements, proof })
     }
 
-    /// The function's values of the inputs that `blinded` was made of, once the proof has been checked against `public`.
+    /// The function's values of the inputs that `blinded` was made of, once the proof has been checked
+    /// against `public`.
     ///
     /// Errors: the server cheated, or there are more or fewer elements than inputs.
     pub fn finalize<I: AsRef<[u8]>>(

@@ -223,6 +223,9 @@ fn all_sizes_and_modes_come_to_the_function_itself() {
     assert!((0..4).all(|i| (0..i).all(|j| differ[i] != differ[j])));
 }
 
+/// What a cheating server makes of its honest answer.
+type Cheat<'a> = dyn Fn(&mut Evaluated, &mut Prg, &ServerKey, &Blinded) + 'a;
+
 /// What `finalize` says to an answer of an honest server that `change` was let loose on.
 fn tampered(
     suite: &Suite,
@@ -241,7 +244,7 @@ fn tampered(
 fn a_server_that_uses_two_keys_or_moves_elements_is_caught() {
     for suite in &modes()[1..] {
         assert!(tampered(suite, |_, _, _, _| ()).is_ok());
-        let cheats: [&dyn Fn(&mut Evaluated, &mut Prg, &ServerKey, &Blinded); 6] = [
+        let cheats: [&Cheat<'_>; 6] = [
             // One element by another key, with the honest proof.
             &|e, prg, _, blinded| {
                 let other = ServerKey::generate(prg);

@@ -1,18 +1,19 @@
 //! The file of tags: a large set, published once for clients that look up a few elements each.
 //!
-//! A tag is the beginning of F(k, x), as a number. The tags are sorted and their differences Rice-coded in blocks of
-//! [`BLOCK`], so that a look-up reads one block. At 2^24 elements and a lifetime of 2^10 queries a tag has 74 bits
-//! and takes 6.6 bytes; every doubling of the lifetime adds one bit.
+//! A tag is the beginning of F(k, x), as a number. The tags are sorted and their differences Rice-coded in
+//! blocks of [`BLOCK`], so that a look-up reads one block. At 2^24 elements and a lifetime of 2^10 queries a
+//! tag has 74 bits and takes 6.6 bytes; every doubling of the lifetime adds one bit.
 //!
-//! Layout, little-endian: the header ([`Publication`]); for each block its first tag (16), the offset of its end in the
-//! body (8) and its BLAKE3 hash (32); the file's digest (32); the blocks. The digest covers header and index, and with
-//! them everything: a block is checked against its hash before it is read. Who has the digest from the server, in the
-//! handshake, has the file that the server published.
+//! Layout, little-endian: the header ([`Publication`]); for each block its first tag (16), the offset of its
+//! end in the body (8) and its BLAKE3 hash (32); the file's digest (32); the blocks. The digest covers header
+//! and index, and with them everything: a block is checked against its hash before it is read. Who has the
+//! digest from the server, in the handshake, has the file that the server published.
 //!
 //! # How long a tag is
 //!
-//! A query that is not in the set matches one of n tags of b bits by chance with probability n / 2^b at most. Over all Q
-//! queries that the key ever answers, b = 40 + ⌈log2 n⌉ + ⌈log2 Q⌉ bits make it 2^-40 for the key's whole lifetime.
+//! A query that is not in the set matches one of n tags of b bits by chance with probability n / 2^b at most.
+//! Over all Q queries that the key ever answers, b = 40 + ⌈log2 n⌉ + ⌈log2 Q⌉ bits make it 2^-40 for the
+//! key's whole lifetime.
 
 use super::rfc9497::{Mode, Output, ServerKey, Suite};
 use crate::{Error, Result};
@@ -226,7 +227,8 @@ impl Publication {
         Zeroizing::new([&b"tacit tags v1"[..], &self.id, element].concat())
     }
 
-    /// log2 of the bound on the probability that any query of the key's lifetime matches by chance. At most -40.
+    /// log2 of the bound on the probability that any query of the key's lifetime matches by chance. At most
+    /// -40.
     pub fn chance_log2(&self) -> f64 {
         (self.count.max(1) as f64).log2() + (self.terms.lifetime as f64).log2() - f64::from(self.bits)
     }
@@ -267,8 +269,8 @@ pub struct Published {
 
 /// Publishes a set: draws a fresh key and id, and writes the file of tags to `out`, which starts empty.
 ///
-/// `elements` are distinct; each costs 16 bytes of memory here. `progress` is told how many are evaluated. Errors: too
-/// many elements, terms out of range, or those of `out`.
+/// `elements` are distinct; each costs 16 bytes of memory here. `progress` is told how many are evaluated.
+/// Errors: too many elements, terms out of range, or those of `out`.
 pub fn publish<E: AsRef<[u8]> + Sync, W: Write + Seek>(
     out: &mut W,
     elements: &[E],
@@ -481,7 +483,8 @@ pub struct TagFile<R> {
 impl<R: Read + Seek> TagFile<R> {
     /// Reads header and index, and checks them against the digest and the file's length.
     ///
-    /// Errors: [`TagsError`]. The digest is the file's own: the server must be asked whether it is the right one.
+    /// Errors: [`TagsError`]. The digest is the file's own: the server must be asked whether it is the right
+    /// one.
     pub fn open(mut source: R) -> Result<Self> {
         let length = source.seek(SeekFrom::End(0)).map_err(fault("read"))?;
         source.seek(SeekFrom::Start(0)).map_err(fault("read"))?;
