@@ -35,6 +35,11 @@
 //!   that compare digests notice.
 //! - A server that is asked twice for one element does not notice.
 //!
+//! What either side checks is public (encodings, counts, a proof on elements that both have), so that whether
+//! a check passes says nothing of the server's key; the client's blinds are fresh in every run. Blinding,
+//! evaluation and hashing take constant time. The look-up reads the file at places that depend on the
+//! client's tags.
+//!
 //! # Statistical security
 //!
 //! [`tags`]: over the key's whole lifetime a wrong match has probability 2^-40 at most. Two elements of the

@@ -465,9 +465,10 @@ fn expand(parts: &[&[u8]], tag: &[u8]) -> [u8; UNIFORM_BYTES] {
     }
     hash.update([0, UNIFORM_BYTES as u8, 0]);
     hash.update(tag);
-    let first = hash.finalize();
+    let mut first = hash.finalize();
     let mut hash = Sha512::new();
     hash.update(first);
+    first.as_mut_slice().zeroize();
     hash.update([1]);
     hash.update(tag);
     hash.finalize().into()
