@@ -18,9 +18,9 @@ use crate::simd::ristretto_ifma;
 use crate::{BitVec, Prg, simd::Backend};
 use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoBasepointTable, RistrettoPoint};
 use curve25519_dalek::scalar::Scalar;
-use curve25519_dalek::traits::Identity;
+use curve25519_dalek::traits::{Identity, VartimeMultiscalarMul};
 use std::borrow::Cow;
-use subtle::{Choice, ConditionallySelectable};
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// Bytes of an encoded point.
@@ -68,6 +68,58 @@ impl Scalars {
     /// From little-endian numbers, reduced modulo the group's order.
     pub fn from_bytes(bytes: &[[u8; 32]]) -> Self {
         Scalars(bytes.iter().map(|b| Scalar::from_bytes_mod_order(*b)).collect())
+    }
+
+    /// From 512-bit little-endian numbers, such as a hash's output, reduced modulo the group's order.
+    pub fn from_wide(bytes: &[[u8; UNIFORM_BYTES]]) -> Self {
+        Scalars(bytes.iter().map(Scalar::from_bytes_mod_order_wide).collect())
+    }
+
+    /// From canonical encodings: little-endian numbers below the group's order; `None` if one is not.
+    pub fn from_canonical(bytes: &[[u8; 32]]) -> Option<Self> {
+        let scalars = bytes.iter().map(|b| Option::from(Scalar::from_canonical_bytes(*b)));
+        scalars.collect::<Option<Vec<Scalar>>>().map(Scalars)
+    }
+
+    /// Inverses modulo the group's order, in constant time. Panics when a scalar is zero.
+    pub fn invert(&self) -> Self {
+        assert!(!self.any_zero(), "zero has no inverse");
+        // One inversion for all: products up to each scalar, and then back. dalek's own leaves the products in memory.
+        let mut product = Zeroizing::new(Scalar::ONE);
+        let mut inverses = Scalars(Vec::with_capacity(self.len()));
+        for scalar in &self.0 {
+            inverses.0.push(*product);
+            *product *= scalar;
+        }
+        *product = product.invert();
+        for (inverse, scalar) in inverses.0.iter_mut().zip(&self.0).rev() {
+            *inverse *= *product;
+            *product *= scalar;
+        }
+        inverses
+    }
+
+    /// Whether a scalar is zero; which one it is takes no part in the time.
+    pub fn any_zero(&self) -> bool {
+        self.0.iter().fold(Choice::from(0), |zero, s| zero | s.ct_eq(&Scalar::ZERO)).into()
+    }
+
+    /// Scalar by scalar sums. Panics when the lengths differ.
+    pub fn add(&self, other: &Self) -> Self {
+        assert_eq!(self.len(), other.len(), "batches of different lengths");
+        Scalars(self.0.iter().zip(&other.0).map(|(a, b)| a + b).collect())
+    }
+
+    /// Scalar by scalar differences. Panics when the lengths differ.
+    pub fn sub(&self, other: &Self) -> Self {
+        assert_eq!(self.len(), other.len(), "batches of different lengths");
+        Scalars(self.0.iter().zip(&other.0).map(|(a, b)| a - b).collect())
+    }
+
+    /// Scalar by scalar products. Panics when the lengths differ.
+    pub fn mul(&self, other: &Self) -> Self {
+        assert_eq!(self.len(), other.len(), "batches of different lengths");
+        Scalars(self.0.iter().zip(&other.0).map(|(a, b)| a * b).collect())
     }
 
     /// Number of scalars.
@@ -226,6 +278,19 @@ impl Points {
             Repr::Portable(points) => portable(points.0.iter().map(|p| p * scalar.0[0])),
             #[cfg(target_arch = "x86_64")]
             Repr::Ifma(batch) => ifma_points(batch.mul_same(&scalar.to_bytes()[0])),
+        }
+    }
+
+    /// The sum of point `i` times scalar `i`, all of them public: not in constant time, and not erased. Panics when the
+    /// lengths differ.
+    pub fn combine_vartime(&self, scalars: &Scalars) -> Self {
+        assert_eq!(self.len(), scalars.len(), "a batch of points times a batch of scalars of another length");
+        match &self.0 {
+            Repr::Portable(points) => {
+                portable([RistrettoPoint::vartime_multiscalar_mul(&scalars.0, &points.0)])
+            }
+            #[cfg(target_arch = "x86_64")]
+            Repr::Ifma(batch) => ifma_points(batch.combine(&scalars.to_bytes())),
         }
     }
 

@@ -292,3 +292,45 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn combinations_are_sums_of_products() {
+    for backend in Backend::available() {
+        // Past one group of chunks of the vector kernel, and one past it.
+        for n in SIZES.into_iter().chain([256, 257, 600]) {
+            let scalars = Scalars::random(n, &mut prg(300 + n as u128));
+            let (points, dalek) = random_points(backend, n, 11 + n as u128);
+            let sum: RistrettoPoint = dalek.iter().zip(dalek_scalars(&scalars)).map(|(p, s)| p * s).sum();
+            assert_eq!(points.combine_vartime(&scalars).encode(), encodings(&[sum]), "{n}");
+        }
+        let scalars = edge_scalars();
+        let (points, dalek) = random_points(backend, scalars.len(), 5);
+        let sum: RistrettoPoint = dalek.iter().zip(dalek_scalars(&scalars)).map(|(p, s)| p * s).sum();
+        assert_eq!(points.combine_vartime(&scalars).encode(), encodings(&[sum]));
+    }
+}
+
+#[test]
+fn scalar_arithmetic_is_dalek_s() {
+    let (a, b) = (Scalars::random(33, &mut prg(1)), Scalars::random(33, &mut prg(2)));
+    let (da, db) = (dalek_scalars(&a), dalek_scalars(&b));
+    let both = |f: fn(&Scalar, &Scalar) -> Scalar| -> Vec<Scalar> {
+        da.iter().zip(&db).map(|(a, b)| f(a, b)).collect()
+    };
+    assert_eq!(dalek_scalars(&a.add(&b)), both(|a, b| a + b));
+    assert_eq!(dalek_scalars(&a.sub(&b)), both(|a, b| a - b));
+    assert_eq!(dalek_scalars(&a.mul(&b)), both(|a, b| a * b));
+    assert_eq!(dalek_scalars(&a.invert()), da.iter().map(Scalar::invert).collect::<Vec<_>>());
+    assert_eq!(Scalars::default().invert().len(), 0);
+    assert!(!a.any_zero() && Scalars::from_bytes(&[[1; 32], [0; 32]]).any_zero());
+    let canonical = a.to_bytes();
+    assert_eq!(*Scalars::from_canonical(&canonical).unwrap().to_bytes(), *canonical);
+    // The group's order itself, and what lies above it.
+    let mut order = (-Scalar::ONE).to_bytes();
+    order[0] += 1;
+    for bad in [order, [0xff; 32]] {
+        assert!(Scalars::from_canonical(&[canonical[0], bad]).is_none());
+    }
+    let wide = [[0xa5; 64]];
+    assert_eq!(dalek_scalars(&Scalars::from_wide(&wide)), [Scalar::from_bytes_mod_order_wide(&wide[0])]);
+}

@@ -54,6 +54,22 @@ pub enum Error {
     /// The key-value store had no solution, which happens with probability below 2^-51.
     #[error("the key-value store has no solution for this session's hash functions: start a new session")]
     Unsolvable,
+    /// The client asks for more queries than the publication's terms leave it.
+    #[error(
+        "{asked} queries where the publisher's terms leave {left}; ask for less, or for a new publication"
+    )]
+    TooManyQueries {
+        /// Queries asked for.
+        asked: u64,
+        /// Queries left.
+        left: u64,
+    },
+    /// A file of tags is not usable.
+    #[error(transparent)]
+    Tags(#[from] crate::oprf::tags::TagsError),
+    /// A publisher's private file is not usable.
+    #[error(transparent)]
+    File(#[from] tacit_ot::sealed::FileError),
     /// The caller asked for something that cannot be done.
     #[error("{0}")]
     Usage(&'static str),

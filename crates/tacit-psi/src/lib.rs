@@ -1,8 +1,9 @@
-//! Private set intersection from oblivious key-value stores.
+//! Private set intersection from oblivious key-value stores and from oblivious functions.
 //!
 //! - [`okvs`]: key-value stores.
 //! - [`paxos`]: the PaXoS intersection protocol.
 //! - [`vole_psi`]: intersection from VOLE, faster and smaller.
+//! - [`oprf`]: a small set against a file of tags of a large one.
 //! - [`records`], [`csv`]: tables of records, their keys, and the files they come from.
 //! - [`generate`]: realistic test data from a seed.
 #![forbid(unsafe_code)]
@@ -12,6 +13,7 @@ pub mod csv;
 mod error;
 pub mod generate;
 pub mod okvs;
+pub mod oprf;
 pub mod paxos;
 pub mod records;
 pub mod vole_psi;

@@ -156,7 +156,7 @@ fn dense_slots_settle_what_peeling_leaves() {
 }
 
 /// Stuck peeling where the line says 10 bits, and where it says 5: no more often than it says.
-/// `examples/store_failures` has 15 and 20 bits and larger bins.
+/// The example `store_failures` has 15 and 20 bits and larger bins.
 #[test]
 fn peeling_gets_stuck_no_more_often_than_the_line_says() {
     let mut prg = Prg::from_seed(Block::new(6));

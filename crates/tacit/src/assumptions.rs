@@ -25,6 +25,15 @@ pub const ABOVE_OT: &[Declaration] = &[
         note: "",
     },
     Declaration {
+        name: "oprf",
+        job: Job::Intersection,
+        security: Security::Malicious,
+        assumptions: &[Assumption::DiffieHellman, Assumption::RandomOracle],
+        needs_base_ot: false,
+        instead: "paxos",
+        note: "",
+    },
+    Declaration {
         name: "yao",
         job: Job::Computation,
         security: Security::SemiHonest,
@@ -73,7 +82,9 @@ mod tests {
         for name in ["roted", "bdgm19", "iknp", "kos", "ferret", "silent", "paxos", "vole", "yao"] {
             require_post_quantum(name).unwrap();
         }
-        for (name, instead) in [("mrr21", "take roted"), ("pvw08", "take roted"), ("wmk17", "take yao")] {
+        for (name, instead) in
+            [("mrr21", "take roted"), ("pvw08", "take roted"), ("oprf", "take paxos"), ("wmk17", "take yao")]
+        {
             let error = require_post_quantum(name).unwrap_err().to_string();
             assert!(error.contains("Diffie–Hellman") && error.contains(instead), "{error}");
         }

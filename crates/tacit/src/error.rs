@@ -132,7 +132,10 @@ fn psi(error: &tacit_psi::Error) -> Blame {
         tacit_psi::Error::Net(error) => net(error),
         tacit_psi::Error::Ot(error) => ot(error),
         tacit_psi::Error::Usage(_) => Blame::Usage,
-        tacit_psi::Error::TooManyElements { .. } | tacit_psi::Error::DuplicateElement => Blame::Input,
+        tacit_psi::Error::TooManyElements { .. }
+        | tacit_psi::Error::DuplicateElement
+        | tacit_psi::Error::Tags(_)
+        | tacit_psi::Error::File(_) => Blame::Input,
         tacit_psi::Error::Unsolvable => Blame::Other,
         _ => Blame::Peer,
     }

@@ -495,6 +495,57 @@ kernel_fns! {
         acc
     }
 
+    /// Each lane's sum of its points times their scalars; the doublings are shared (Straus).
+    fn combine_chunks(points: &[Chunk], digits: &[Digits]) -> Chunk {
+        let mut tables = Vec::with_capacity(points.len());
+        for point in points {
+            let mut table = [to_cached(point); 8];
+            for (entry, multiple) in table.iter_mut().zip(&multiples(point)) {
+                *entry = to_cached(multiple);
+            }
+            tables.push(table);
+        }
+        let mut acc = identity();
+        for k in (0..64).rev() {
+            if k != 63 {
+                acc = double::<false>(&acc);
+                acc = double::<false>(&acc);
+                acc = double::<false>(&acc);
+                acc = double::<true>(&acc);
+            }
+            for (table, digits) in tables.iter().zip(digits) {
+                acc = add_cached::<true>(&acc, &lookup(table, &digits[k]));
+            }
+        }
+        acc
+    }
+
+    #[inline]
+    fn rotated(a: &Fe, by: usize) -> Fe {
+        let mut r = a.0;
+        for limb in &mut r {
+            let mut lane = lanes(*limb);
+            lane.rotate_left(by);
+            *limb = from_lanes(lane);
+        }
+        Fe(r)
+    }
+
+    /// The sum of all eight lanes, in every lane.
+    fn sum_lanes(p: &Chunk) -> Chunk {
+        let mut sum = *p;
+        for by in [4, 2, 1] {
+            let other = Chunk {
+                x: rotated(&sum.x, by),
+                y: rotated(&sum.y, by),
+                z: rotated(&sum.z, by),
+                t: rotated(&sum.t, by),
+            };
+            sum = add_points(&sum, &other);
+        }
+        sum
+    }
+
     /// The multiples of one shared point that each lane's digit names: a table row's lane j holds multiple j + 1.
     #[inline]
     fn lookup_shared(row: &Row, digits: &[i8; 8]) -> Niels {
@@ -685,6 +736,9 @@ kernel_fns! {
     }
 }
 
+/// Chunks whose multiples stand side by side in a combination: 330 kB of them, which the second cache level holds.
+const COMBINED: usize = 32;
+
 fn words(bytes: &Encoding) -> [u64; 4] {
     let mut out = [0; 4];
     for (word, bytes) in out.iter_mut().zip(bytes.as_chunks::<8>().0) {
@@ -813,6 +867,20 @@ impl Batch {
             digits.zeroize();
         }
         self.ifma.batch(self.len, chunks)
+    }
+
+    /// The sum of point `i` times scalar `i` (little-endian, below 2^255); as many scalars as points.
+    pub fn combine(&self, scalars: &[[u8; 32]]) -> Batch {
+        debug_assert_eq!(scalars.len(), self.len);
+        let digits: Vec<Digits> = scalars.chunks(LANES).map(recode).collect();
+        // SAFETY: a batch can only be had by `Ifma`, which proves that the features were detected.
+        let mut sum = unsafe { identity() };
+        for (chunks, digits) in self.chunks.chunks(COMBINED).zip(digits.chunks(COMBINED)) {
+            // SAFETY: as above.
+            sum = unsafe { add_points(&sum, &combine_chunks(chunks, digits)) };
+        }
+        // SAFETY: as above.
+        self.ifma.batch(1, vec![unsafe { sum_lanes(&sum) }])
     }
 
     /// Every point times the one scalar.

@@ -39,6 +39,10 @@ const OUTPUTS: &[(&str, &str, Kind)] = &[
     ("nisc ask", "out", Kind::Result),
     ("nisc reply", "out", Kind::Result),
     ("nisc open", "out", Kind::Result),
+    ("tags publish", "out", Kind::Result),
+    ("tags publish", "private", Kind::Secret),
+    ("tags rotate", "out", Kind::Result),
+    ("tags query", "output", Kind::Result),
     ("eval", "output", Kind::Result),
     ("eval", "offline", Kind::Secret),
     ("demo", "dir", Kind::Folder),
@@ -231,6 +235,9 @@ mod tests {
         "authority",
         "certificate",
         "pool-key", // every command with a peer
+        "seal-key",
+        "private", // of a publication that is made already
+        "tags",
         "input",
         "pool",
         "seed",

@@ -164,13 +164,14 @@ fn descriptor(path: &Path) -> Option<Target> {
 fn precious(path: &Path) -> io::Result<Option<&'static str>> {
     let mut head = Vec::new();
     File::open(path)?.take(HEAD).read_to_end(&mut head)?;
-    let kinds: [(&[u8], &str); 6] = [
+    let kinds: [(&[u8], &str); 7] = [
         (b"tacit-ed25519-private", "a private key"),
         (b"TACITPOL", "a pool of correlations"),
         (b"TACITST", "a state of tacit eval --offline"),
         (b"tacitdeal", "a dealer's seed"),
         (b"tacitused", "a dealer's seed that served"),
         (b"tacitnisc", "a key of tacit nisc"),
+        (b"tacitprf", "a private file of tacit tags"),
     ];
     // Of what `tacit nisc` writes, kinds 2 and 4 are keys; the version stands before the kind.
     let is_message = |head: &[u8]| head.starts_with(b"tacitnisc") && !matches!(head.get(10), Some(2 | 4));
@@ -203,9 +204,19 @@ struct Part {
     file: BufWriter<NamedTempFile>,
     /// Where it belongs, links followed.
     place: PathBuf,
-    replaces: bool,
+    replaces: Replaces,
     // Last, so that it is dropped after the file.
     _unfinished: Unfinished,
+}
+
+/// What a finished file may take the place of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Replaces {
+    Nothing,
+    /// An output of that name, as the command line says.
+    Output,
+    /// The file of which it is the next state.
+    Itself,
 }
 
 impl Output {
@@ -230,6 +241,15 @@ impl Output {
         Self::open(target, |stream| Ok(Place::Stream(BufWriter::new(stream))), true)
     }
 
+    /// The next state of a file that the command keeps, and that the caller holds open.
+    pub fn next_state(target: &Path) -> Result<Self> {
+        let Target::File(path) = Target::of(target)? else {
+            return Err(unwritable(target, "it is no file any more"));
+        };
+        let place = Place::Part(Part::new(path, target, Replaces::Itself)?);
+        Ok(Output { place, target: target.to_owned(), position: 0, end: 0 })
+    }
+
     /// Whether an output could be made at `target`, which is left as it is.
     pub fn check(target: &Path, secret: bool) -> Result<()> {
         let found = Target::of(target)?;
@@ -245,8 +265,8 @@ impl Output {
         found.admit(target, secret)?;
         let closed = |e: io::Error| unwritable(target, &e.to_string());
         let place = match found {
-            Target::New(path) => Place::Part(Part::new(path, target, false)?),
-            Target::File(path) => Place::Part(Part::new(path, target, true)?),
+            Target::New(path) => Place::Part(Part::new(path, target, Replaces::Nothing)?),
+            Target::File(path) => Place::Part(Part::new(path, target, Replaces::Output)?),
             Target::Stdout => stream(owned(io::stdout()).map_err(closed)?)?,
             Target::Stderr => stream(owned(io::stderr()).map_err(closed)?)?,
             Target::Stream(path) => stream(open_stream(&path, target)?)?,
@@ -321,7 +341,7 @@ impl Output {
 }
 
 impl Part {
-    fn new(place: PathBuf, target: &Path, replaces: bool) -> Result<Self> {
+    fn new(place: PathBuf, target: &Path, replaces: Replaces) -> Result<Self> {
         let temp = part(&place, target)?;
         let unfinished = Unfinished::new(temp.path());
         let file = BufWriter::with_capacity(BUFFER, temp);
@@ -334,10 +354,11 @@ impl Part {
         // Time has passed since the first look.
         let place = match (Target::of(&self.place)?, self.replaces) {
             (Target::New(place), _) => temp.persist_noclobber(place),
-            (found @ Target::File(_), true) => {
+            (found @ Target::File(_), Replaces::Output) => {
                 found.admit(target, false)?;
                 temp.persist(&self.place)
             }
+            (Target::File(_), Replaces::Itself) => temp.persist(&self.place),
             _ => {
                 return Err(Error::Input(format!(
                     "{}: was made by somebody else during the run and is not overwritten; run again",

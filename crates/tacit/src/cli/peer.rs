@@ -4,7 +4,7 @@ use crate::cli::{Context, waiting};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tacit::net::{Limits, LinkModel};
+use tacit::net::{Limits, LinkModel, PublicKey};
 use tacit::{Error, Result, Session};
 
 /// `--security`, as the command line has it.
@@ -88,6 +88,16 @@ impl PeerArgs {
     /// The file of our private key, if one was named and it is one of `tacit keygen`.
     pub fn identity(&self) -> Option<&Path> {
         self.identity.as_deref().filter(|_| self.authority.is_none())
+    }
+
+    /// What names the peer, whom TLS authenticates: its pinned public key, or the name in its certificate;
+    /// `None` without TLS.
+    pub fn peer_name(&self) -> Result<Option<String>> {
+        Ok(match (&self.peer, &self.peer_name) {
+            (Some(file), _) => Some(format!("key {}", PublicKey::load(file)?.line(""))),
+            (None, Some(name)) => Some(format!("certificate {name}")),
+            (None, None) => None,
+        })
     }
 
     /// Whether a peer was named at all.

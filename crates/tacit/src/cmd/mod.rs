@@ -10,6 +10,7 @@ mod nisc;
 mod ot;
 mod pool;
 mod psi;
+mod tags;
 
 use crate::cli::Context;
 use clap::Subcommand;
@@ -26,6 +27,8 @@ pub enum Command {
     Keygen(keygen::Args),
     /// Private set intersection of two files: who is in both
     Psi(psi::Args),
+    /// A file of tags of a large set: published once, queried by those who have small ones
+    Tags(tags::Args),
     /// Makes n oblivious transfers with the peer
     Ot(Box<ot::Args>),
     /// Oblivious transfers whose messages are files
@@ -45,6 +48,7 @@ pub fn run(command: Command, context: &Context) -> Result<()> {
     match command {
         Command::Keygen(args) => keygen::run(args, context),
         Command::Psi(args) => psi::run(args, context),
+        Command::Tags(args) => tags::run(args, context),
         Command::Ot(args) => ot::run(*args, context),
         Command::Nisc(args) => nisc::run(args, context),
         Command::Eval(args) => eval::run(args, context),

@@ -1,0 +1,231 @@
+//! The file of tags: exact, found again, refused when it was changed, and its chance of a wrong match.
+
+use super::*;
+use std::io::Cursor;
+
+const ONE: NonZeroUsize = NonZeroUsize::MIN;
+
+fn terms(lifetime: u64) -> Terms {
+    Terms { lifetime, per_client: 1, key: "key v1: test".into() }
+}
+
+fn random_tags(n: usize, bits: u32, seed: u128) -> Vec<u128> {
+    let mut bytes = vec![0; 16 * n];
+    Prg::from_seed(tacit_crypto::Block::new(seed)).fill_bytes(&mut bytes);
+    let tags = bytes.as_chunks::<16>().0.iter().map(|b| u128::from_le_bytes(*b) >> (128 - bits));
+    tags.collect()
+}
+
+fn public() -> Encoding {
+    *ServerKey::from_bytes(&[1; 32]).unwrap().public()
+}
+
+/// A file of these tags, whatever their length.
+fn file_of(tags: &mut [u128], bits: u32) -> TagFile<Cursor<Vec<u8>>> {
+    tags.sort_unstable();
+    let mut publication = Publication::with_bits([3; 32], public(), tags.len() as u64, terms(1 << 10), bits);
+    let mut out = Cursor::new(Vec::new());
+    let digest = write(&mut out, &mut publication, tags).unwrap();
+    let index = publication.blocks() as usize * ENTRY;
+    let index = out.get_ref()[HEADER..HEADER + index].to_vec();
+    TagFile { source: out, publication, digest, index }
+}
+
+fn published(n: u32) -> (Vec<u8>, Published, Vec<[u8; 4]>) {
+    let elements: Vec<_> = (0..n).map(u32::to_le_bytes).collect();
+    let mut out = Cursor::new(Vec::new());
+    let mut told = 0;
+    let published =
+        publish(&mut out, &elements, terms(1 << 10), ONE, &mut Prg::from_os(), &mut |done| told = done)
+            .unwrap();
+    assert_eq!(told, u64::from(n));
+    (out.into_inner(), published, elements)
+}
+
+#[test]
+fn what_was_published_is_found_and_nothing_else() {
+    for n in [0, 1, 2, 511, 512, 513, 1500] {
+        let (bytes, published, elements) = published(n);
+        let mut file = TagFile::open(Cursor::new(bytes)).unwrap();
+        assert_eq!((file.publication(), file.digest()), (&published.publication, &published.digest));
+        assert_eq!(file.check().unwrap(), u64::from(n));
+        let others: Vec<_> = (n..n + 700).map(u32::to_le_bytes).collect();
+        let suite = Suite::new(Mode::Verifiable);
+        let mut tags_of = |elements: &[[u8; 4]]| {
+            let inputs: Vec<_> = elements.iter().map(|e| published.publication.input(e)).collect();
+            let tags = published.publication.tags(&suite.apply(&published.key, &inputs, b"").unwrap());
+            file.contains(&tags).unwrap()
+        };
+        assert_eq!(tags_of(&elements), vec![true; n as usize]);
+        assert_eq!(tags_of(&others), vec![false; 700]);
+    }
+}
+
+#[test]
+fn several_threads_publish_the_same_tags() {
+    let elements: Vec<_> = (0..5000u32).map(u32::to_le_bytes).collect();
+    let key = ServerKey::from_bytes(&[1; 32]).unwrap();
+    let publication = Publication::new([5; 32], *key.public(), 5000, terms(9)).unwrap();
+    let made = [1, 3].map(|threads| {
+        let threads = NonZeroUsize::new(threads).unwrap();
+        evaluate(&elements, &publication, &key, threads, &mut |_| ()).unwrap()
+    });
+    assert_eq!(made[0], made[1]);
+}
+
+#[test]
+fn every_publication_has_a_key_and_an_id_of_its_own() {
+    let (a, b) = (published(40), published(40));
+    assert_ne!(a.1.publication.id, b.1.publication.id);
+    assert_ne!(a.1.publication.public, b.1.publication.public);
+    assert_ne!(a.1.digest, b.1.digest);
+    // Under one key the elements would still have other tags, as the id is part of what is asked for.
+    let [x, y] =
+        [&a, &b].map(|p| Suite::new(Mode::Verifiable).apply(&a.1.key, &[p.1.publication.input(b"x")], b""));
+    assert_ne!(x.unwrap(), y.unwrap());
+}
+
+#[test]
+fn sizes_are_what_the_documents_say() {
+    // 2^16 random tags of the length that 2^24 elements and 2^10 queries take, as far apart as there.
+    assert_eq!(tag_bits(1 << 24, 1 << 10), 74);
+    let mut tags = random_tags(1 << 16, 74 - 8, 1);
+    let file = file_of(&mut tags, 74 - 8);
+    let each = file.source.get_ref().len() as f64 / (1 << 16) as f64;
+    assert!((6.4..6.7).contains(&each), "{each} bytes an element");
+}
+
+#[test]
+fn all_differences_and_parameters_are_coded_and_decoded() {
+    for bits in [41, 63, 64, 65, 66, 96, 112, 127, 128] {
+        let top = u128::MAX >> (128 - bits);
+        for n in [1, 2, 3, 600, 1025] {
+            let mut tags = random_tags(n, bits, bits.into());
+            // Equal tags, neighbours, and both ends.
+            tags[n / 2] = tags[0];
+            if n > 4 {
+                (tags[1], tags[2], tags[3]) = (0, top, top - 1);
+            }
+            let mut file = file_of(&mut tags, bits);
+            assert_eq!(file.check().unwrap(), n as u64);
+            assert!(file.contains(&tags).unwrap().iter().all(|found| *found), "{bits} bits, {n} tags");
+            let near: Vec<u128> = tags.iter().map(|tag| tag ^ 4).filter(|t| !tags.contains(t)).collect();
+            assert!(file.contains(&near).unwrap().iter().all(|found| !*found));
+        }
+    }
+    // A few tags at one end, and long runs of ones.
+    let mut clustered: Vec<u128> = (0..2000).chain([u128::MAX >> 64]).collect();
+    let mut file = file_of(&mut clustered, 64);
+    assert!(file.contains(&clustered).unwrap().iter().all(|found| *found));
+}
+
+#[test]
+fn wrong_matches_are_as_rare_as_the_bound() {
+    // Tags of 24 bits, so that 2^12 of them and 2^16 queries meet 2^(12 + 16 - 24) = 16 times.
+    let mut tags = random_tags(1 << 12, 24, 7);
+    let mut file = file_of(&mut tags, 24);
+    let queries = random_tags(1 << 16, 24, 8);
+    let hits = file.contains(&queries).unwrap().iter().filter(|found| **found).count();
+    assert!(
+        (1..=40).contains(&hits),
+        "{hits} wrong matches, where the bound says 16 and chance adds 6σ = 24"
+    );
+    // What is shipped.
+    for (n, queries) in
+        [(0, 1), (1, 1), (1000, 77), (1 << 24, 1 << 10), (1 << 24, 1 << 16), (1 << 32, 1 << 40)]
+    {
+        let publication = Publication::new([0; 32], public(), n, terms(queries)).unwrap();
+        assert!(publication.chance_log2() <= -40.0);
+        assert_eq!(Publication::parse(&publication.to_bytes()).unwrap(), publication);
+    }
+}
+
+#[test]
+fn every_changed_byte_is_noticed() {
+    let (bytes, ..) = published(1100);
+    let read = |bytes: Vec<u8>| TagFile::open(Cursor::new(bytes)).and_then(|mut file| file.check());
+    assert_eq!(read(bytes.clone()).unwrap(), 1100);
+    let body = HEADER + 3 * ENTRY + DIGEST;
+    let mut prg = Prg::from_os();
+    let all_of_the_front = (0..body).flat_map(|at| (0..8).map(move |bit| (at, bit)));
+    let some_of_the_body = (0..500).map(|_| {
+        let at = body + prg.below((bytes.len() - body) as u64) as usize;
+        (at, prg.below(8) as u32)
+    });
+    for (at, bit) in all_of_the_front.chain(some_of_the_body) {
+        let mut bytes = bytes.clone();
+        bytes[at] ^= 1 << bit;
+        assert!(matches!(read(bytes), Err(Error::Tags(_))), "byte {at}, bit {bit}");
+    }
+    for length in [0, 1, HEADER - 1, HEADER, body - 1, body, bytes.len() - 1] {
+        assert!(matches!(read(bytes[..length].to_vec()), Err(Error::Tags(_))), "cut at {length}");
+    }
+    assert!(matches!(
+        read([&bytes[..], &[0]].concat()),
+        Err(Error::Tags(TagsError::Length { found, expected })) if found == expected + 1
+    ));
+}
+
+#[test]
+fn a_look_up_refuses_the_block_that_was_changed_and_reads_no_other() {
+    let (bytes, published, elements) = published(2048);
+    let suite = Suite::new(Mode::Verifiable);
+    let inputs: Vec<_> = elements.iter().map(|e| published.publication.input(e)).collect();
+    let mut tags = published.publication.tags(&suite.apply(&published.key, &inputs, b"").unwrap()).to_vec();
+    tags.sort_unstable();
+    let mut changed = bytes.clone();
+    *changed.last_mut().unwrap() ^= 0x10;
+    let mut file = TagFile::open(Cursor::new(changed)).unwrap();
+    assert!(file.contains(&tags[..1536]).unwrap().iter().all(|found| *found));
+    assert!(matches!(file.contains(&tags[1600..1601]), Err(Error::Tags(TagsError::Damaged { .. }))));
+}
+
+/// A publisher can hash what it likes: what it put into a block must not make the reader panic or run on.
+#[test]
+fn blocks_of_a_cheating_publisher_end_in_an_error() {
+    let mut prg = Prg::from_os();
+    for round in 0..300 {
+        let (bits, n) = ([41, 66, 128][round % 3], 1 + prg.below(600) as usize);
+        let mut tags = random_tags(n, bits, round as u128);
+        let mut file = file_of(&mut tags, bits);
+        let body = HEADER + DIGEST + file.index.len();
+        let bytes = file.source.get_mut();
+        match round % 4 {
+            0 => bytes[body..].fill(0xff),
+            1 => bytes[body..].fill(0),
+            _ => prg.fill_bytes(&mut bytes[body..]),
+        }
+        let bytes = bytes.clone();
+        let (mut start, count) = (body, file.index.len() / ENTRY);
+        for at in 0..count {
+            let end = body + number(&file.index, at * ENTRY + 16) as usize;
+            let hash = block_hash(at as u64, &bytes[start..end]);
+            file.index[at * ENTRY + 24..(at + 1) * ENTRY].copy_from_slice(&hash);
+            start = end;
+        }
+        // Zeros are tags of no distance, which is a set like any other.
+        match file.check() {
+            Ok(count) => assert_eq!(count, n as u64),
+            Err(error) => assert!(matches!(error, Error::Tags(TagsError::Damaged { .. })), "{error}"),
+        }
+        let _ = file.contains(&tags);
+    }
+}
+
+#[test]
+fn terms_out_of_range_are_refused() {
+    let long = "k".repeat(TEXT + 1);
+    for terms in [
+        Terms { lifetime: 0, per_client: 0, key: String::new() },
+        Terms { lifetime: 4, per_client: 5, key: String::new() },
+        Terms { lifetime: MAX_LIFETIME + 1, per_client: 1, key: String::new() },
+        Terms { lifetime: 1, per_client: 1, key: long },
+    ] {
+        let mut out = Cursor::new(Vec::new());
+        let said = publish(&mut out, &["x"], terms, ONE, &mut Prg::from_os(), &mut |_| ());
+        assert!(matches!(said, Err(Error::Usage(_))));
+        assert!(out.get_ref().is_empty());
+    }
+    let said = Publication::new([0; 32], public(), MAX_ELEMENTS + 1, terms(1));
+    assert!(matches!(said, Err(Error::TooManyElements { .. })));
+}
