@@ -27,7 +27,7 @@ for protocol in iknp kos; do
 done
 bench ot --protocol kos --tls
 bench ot --protocol kos --both-ways
-for set in a c d e; do bench ot --protocol ferret --set "$set" --count 10000000; done
+for set in a b c d e; do bench ot --protocol ferret --set "$set" --count 10000000; done
 bench ot --protocol ferret --set d --security semi-honest --count 10000000
 bench ot --protocol ferret --set d --kind rot --count 10000000
 bench ot --protocol ferret --set d --count 10000000 --tls
@@ -52,9 +52,11 @@ for rate in 10 50 100 500 1000 5000; do
   done
 done
 for protocol in co15 csw20 mr19 mrr21 pvw08 bdgm19 roted; do bench base-ot --protocol "$protocol" --repeat 15; done
-for count in 2048 65536 1048576; do
-  bench psi --count "$count"
-  bench psi --count "$count" --security semi-honest
+for protocol in paxos vole; do
+  for count in 2048 65536 1048576; do
+    bench psi --protocol "$protocol" --count "$count"
+    bench psi --protocol "$protocol" --count "$count" --security semi-honest
+  done
 done
 bench garble independent --repeat 7
 bench garble aes128 --repeat 7
