@@ -51,7 +51,7 @@ pub enum Error {
     Ot(#[from] tacit_ot::Error),
     /// A table cannot be read or written.
     #[error(transparent)]
-    Table(#[from] tacit_psi::csv::Error),
+    Table(#[from] tacit_data::csv::Error),
     /// A fault in a private set intersection.
     #[error(transparent)]
     Psi(#[from] tacit_psi::Error),

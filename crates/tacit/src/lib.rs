@@ -4,8 +4,8 @@
 //! - [`eval`]: functions of both parties' inputs, by name or from circuit files; [`Session::evaluate_named`] is the short way.
 //! - [`mod@ot`]: the table of OT protocols, and runs of any size over any number of threads.
 //! - [`plan`]: what each protocol would cost on a link, and which is the fastest.
-//! - [`npz`]: NumPy archives, written as a stream.
-//! - [`psi`], [`net`], [`crypto`]: the floors below, for tables and keys, channels and links, blocks and kernels.
+//! - [`data`]: tables and their keys, NumPy archives.
+//! - [`psi`], [`net`], [`crypto`]: the floors below, for set intersection, channels and links, blocks and kernels.
 //!
 //! ```
 //! use tacit::{Result, Session, psi::paxos::Learns};
@@ -28,7 +28,6 @@ pub mod assumptions;
 mod error;
 pub mod eval;
 pub mod limits;
-pub mod npz;
 pub mod ot;
 pub mod plan;
 mod session;
@@ -37,6 +36,7 @@ pub use error::{Blame, Error, Result};
 pub use session::{Session, psi_agreement, security_name};
 pub use tacit_2pc as two_pc;
 pub use tacit_crypto as crypto;
+pub use tacit_data as data;
 pub use tacit_net as net;
 pub use tacit_ot::{Security, pool, sealed};
 pub use tacit_psi as psi;

@@ -3,12 +3,12 @@
 use crate::{Error, Result};
 use std::path::Path;
 use tacit_crypto::Prg;
+use tacit_data::records::KeySpec;
 use tacit_net::{
     Agreement, Channel, Identity, Limits, LinkModel, Observer, Options, Protection, PublicKey, Stats, Tls,
 };
 use tacit_ot::{BaseOt, Security};
 use tacit_psi::paxos::{self, Learns, Outcome};
-use tacit_psi::records::KeySpec;
 
 #[derive(Clone, Debug)]
 enum Endpoint {

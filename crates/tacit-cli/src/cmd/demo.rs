@@ -10,9 +10,9 @@ use std::io::{BufRead, BufReader, BufWriter, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use tacit::psi::csv::{Options, Source};
-use tacit::psi::generate::{Settings, Side, write_table};
-use tacit::psi::records::{Element, KeySet, KeySpec, Normalisation, plain_join};
+use tacit::data::csv::{Options, Source};
+use tacit::data::generate::{Settings, Side, write_table};
+use tacit::data::records::{Element, KeySet, KeySpec, Normalisation, plain_join};
 use tacit::{Error, Result};
 
 const AFTER: &str = "\

@@ -8,7 +8,7 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::time::Instant;
 use tacit::crypto::{BitVec, Block, Prg};
-use tacit::npz::{self, Array, Element, Writer};
+use tacit::data::npz::{self, Array, Element, Writer};
 use tacit::ot::{AnyReceiver, AnySender, Job, Kind, Sent, Tuning};
 use tacit::plan::{Choice, Machine, Pick, Request};
 use tacit::pool::{Pool, PoolReceiver, PoolSender};

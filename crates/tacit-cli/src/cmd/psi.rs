@@ -8,11 +8,11 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tacit::crypto::Prg;
+use tacit::data::csv::{Delimiter, EmptyKeys, Options, Source};
+use tacit::data::records::{KeySet, KeySpec, Normalisation};
 use tacit::net::Stats;
-use tacit::psi::csv::{Delimiter, EmptyKeys, Options, Source};
 use tacit::psi::okvs::paxos::Shape;
 use tacit::psi::paxos::{self, Learns, MAX_ELEMENTS, Outcome, Phase};
-use tacit::psi::records::{KeySet, KeySpec, Normalisation};
 use tacit::psi::vole_psi;
 use tacit::{Error, Result, psi_agreement, security_name};
 

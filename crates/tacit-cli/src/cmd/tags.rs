@@ -10,12 +10,12 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tacit::crypto::Prg;
+use tacit::data::csv::{Delimiter, EmptyKeys, Options, Source};
+use tacit::data::records::{KeySet, KeySpec, Normalisation};
 use tacit::net::{Agreement, Identity};
-use tacit::psi::csv::{Delimiter, EmptyKeys, Options, Source};
 use tacit::psi::oprf;
 use tacit::psi::oprf::private::{self, Private};
 use tacit::psi::oprf::tags::{self, Publication, TagFile, Terms};
-use tacit::psi::records::{KeySet, KeySpec, Normalisation};
 use tacit::sealed::FileKey;
 use tacit::{Error, Result};
 

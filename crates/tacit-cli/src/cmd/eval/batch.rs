@@ -4,9 +4,9 @@ use super::{Args, format_row};
 use crate::cli::output::{self, Output};
 use std::path::Path;
 use tacit::crypto::BitVec;
+use tacit::data::csv::{Contents, EmptyKeys, Options, Source};
 use tacit::eval::Rows;
 use tacit::net::shown;
-use tacit::psi::csv::{Contents, EmptyKeys, Options, Source};
 use tacit::two_pc::circuit::value::{Field, parse};
 use tacit::{Error, Result};
 

@@ -15,7 +15,6 @@
 //!
 //! A row of whose key any part is empty after normalisation has no key: it matches nothing, and it is counted.
 
-use crate::{Error, Result};
 use caseless::Caseless;
 use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
@@ -161,6 +160,11 @@ impl Drop for KeyHasher {
 
 const NONE: u32 = u32::MAX;
 
+/// More rows than a [`KeySet`] counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("too many rows: at most {NONE} are supported")]
+pub struct TooManyRows;
+
 /// The distinct keys of a table, and which row has which.
 ///
 /// Costs about 32 bytes a distinct key, 4 bytes a row and up to 16 bytes a distinct key for the index.
@@ -179,7 +183,7 @@ impl KeySet {
     }
 
     /// The keys of rows whose elements are given, in order.
-    pub fn from_elements(elements: impl IntoIterator<Item = Option<Element>>) -> Result<Self> {
+    pub fn from_elements(elements: impl IntoIterator<Item = Option<Element>>) -> Result<Self, TooManyRows> {
         let mut set = Self::new();
         for element in elements {
             set.push(element)?;
@@ -188,9 +192,9 @@ impl KeySet {
     }
 
     /// Adds the next row; `None` is a row without a key.
-    pub fn push(&mut self, element: Option<Element>) -> Result<()> {
+    pub fn push(&mut self, element: Option<Element>) -> Result<(), TooManyRows> {
         if self.rows.len() >= NONE as usize {
-            return Err(Error::TooManyElements { count: self.rows.len() as u64 + 1, allowed: NONE as u64 });
+            return Err(TooManyRows);
         }
         let Some(element) = element else {
             self.without_key += 1;

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use tacit_psi::csv::{Delimiter, EmptyKeys, Error, Options, Source};
-use tacit_psi::generate::{Settings, Side, write_table};
-use tacit_psi::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation, plain_join};
+use tacit_data::csv::{Delimiter, EmptyKeys, Error, Options, Source};
+use tacit_data::generate::{Settings, Side, write_table};
+use tacit_data::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation, plain_join};
 
 fn spec(columns: &[&str]) -> KeySpec {
     KeySpec {

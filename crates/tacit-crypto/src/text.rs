@@ -11,8 +11,8 @@ const ENDS: [usize; 2] = [60, 90];
 /// around it.
 ///
 /// ```
-/// assert_eq!(tacit_net::shown("kunden.csv"), "kunden.csv");
-/// assert_eq!(tacit_net::shown("a\nerror: b\u{202e}"), "a\\nerror: b\\u{202e}");
+/// assert_eq!(tacit_crypto::text::shown("kunden.csv"), "kunden.csv");
+/// assert_eq!(tacit_crypto::text::shown("a\nerror: b\u{202e}"), "a\\nerror: b\\u{202e}");
 /// ```
 pub fn shown(name: &str) -> String {
     let count = name.chars().count();

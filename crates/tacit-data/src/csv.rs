@@ -12,7 +12,7 @@ use crate::records::{KeyHasher, KeySet, KeySpec, Normalisation};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use tacit_net::shown;
+use tacit_crypto::text::shown;
 
 /// The result of reading or writing a table.
 pub type Result<T> = std::result::Result<T, Error>;
