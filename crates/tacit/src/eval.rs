@@ -12,7 +12,7 @@ use tacit_crypto::{BitVec, Prg};
 use tacit_net::{Agreement, Channel, LinkModel, Stats};
 use tacit_ot::BaseOt;
 use tacit_ot::extension::kos::{KosReceiver, KosSender, Setup};
-use tacit_ot::sealed::FileKey;
+use tacit_store::sealed::FileKey;
 
 /// The protocol that runs for a security: Yao's with half-gates, or cut-and-choose with input recovery.
 pub const fn protocol_name(security: Security) -> &'static str {

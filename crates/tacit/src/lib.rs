@@ -38,5 +38,6 @@ pub use tacit_2pc as two_pc;
 pub use tacit_crypto as crypto;
 pub use tacit_data as data;
 pub use tacit_net as net;
-pub use tacit_ot::{Security, pool, sealed};
+pub use tacit_ot::Security;
 pub use tacit_psi as psi;
+pub use tacit_store::{pool, sealed};

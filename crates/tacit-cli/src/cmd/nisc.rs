@@ -13,8 +13,9 @@ use tacit::net::{Identity, PublicKey};
 use tacit::sealed::Locked;
 use tacit::{Error, Result};
 use tacit_ot::silent::bcgikrs19::Code;
-use tacit_ot::silent::nisc::{self, Params, ReceiverFile, ReceiverKey, ReceiverOutput, SenderKey};
+use tacit_ot::silent::nisc::{self, Params, ReceiverKey, ReceiverOutput, SenderKey};
 use tacit_ot::silent::signed::{self, Whose};
+use tacit_store::nisc::ReceiverFile;
 use zeroize::Zeroizing;
 
 const AFTER: &str = "\
@@ -377,7 +378,7 @@ fn checked(key: &Path, answer: &[u8]) -> Result<ReceiverOutput> {
              and ask its senders anew",
             key.display()
         )),
-        tacit_ot::Error::Pool(fault) => named(key, &fault),
+        tacit_ot::Error::Store(fault) => named(key, &fault),
         other => other.into(),
     })
 }

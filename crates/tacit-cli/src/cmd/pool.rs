@@ -111,7 +111,7 @@ pub fn run(command: PoolCommand, context: &Context) -> Result<()> {
 /// A fault of the pool with the file's name in front.
 fn named(file: &Path, error: tacit_ot::Error) -> Error {
     match error {
-        tacit_ot::Error::Pool(fault) => Error::Input(format!("{}: {fault}", file.display())),
+        tacit_ot::Error::Store(fault) => Error::Input(format!("{}: {fault}", file.display())),
         other => other.into(),
     }
 }

@@ -23,7 +23,6 @@
 //! little-endian. A chunk can be opened without the others.
 
 use crate::sealed::{FileError, Keys, Locked, Purpose, TAG, array, io_fault};
-use crate::{CotReceiver, CotSender, Error, Result, Security};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -32,6 +31,7 @@ use subtle::ConstantTimeEq;
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{Block, Prg};
 use tacit_net::Channel;
+use tacit_ot::{CotReceiver, CotSender, Error, Result, Security};
 use zeroize::{Zeroize, Zeroizing};
 
 pub use crate::sealed::FileKey as PoolKey;
@@ -124,6 +124,28 @@ pub enum PoolError {
         /// How many it was made with.
         count: u64,
     },
+}
+
+impl PoolError {
+    /// The fault of a pool, or of a file, that `error` is, if it is one.
+    pub fn of(error: &Error) -> Option<&PoolError> {
+        match error {
+            Error::Store(fault) => fault.downcast_ref(),
+            _ => None,
+        }
+    }
+}
+
+impl From<PoolError> for Error {
+    fn from(error: PoolError) -> Self {
+        Error::Store(Box::new(error))
+    }
+}
+
+impl From<FileError> for Error {
+    fn from(error: FileError) -> Self {
+        PoolError::from(error).into()
+    }
 }
 
 /// Which half of the correlations a file holds.

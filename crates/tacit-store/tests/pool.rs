@@ -1,5 +1,6 @@
 //! Pools: what comes out is correlated, once and never again whatever happens, and every damage has its own error.
 
+#[path = "../../tacit-ot/tests/common/mod.rs"]
 mod common;
 
 use common::{Dealer, assert_correlated, prg, run};
@@ -12,12 +13,12 @@ use std::time::Duration;
 use tacit_crypto::Block;
 use tacit_net::memory;
 use tacit_ot::extension::{KosReceiver, KosSender};
-use tacit_ot::pool::{
-    CHUNK, Header, Pool, PoolError, PoolKey, PoolReceiver, PoolSender, make_receiver, make_sender,
-};
-use tacit_ot::sealed::FileError;
 use tacit_ot::silent::ferret::{Config, FerretReceiver, FerretSender, Lanes, Params};
 use tacit_ot::{CotReceiver, CotSender, Error, Result, Security};
+use tacit_store::pool::{
+    CHUNK, Header, Pool, PoolError, PoolKey, PoolReceiver, PoolSender, make_receiver, make_sender,
+};
+use tacit_store::sealed::FileError;
 use tempfile::TempDir;
 
 /// Where the copies of the position and the chunks begin, as the format says.
@@ -103,7 +104,7 @@ fn take(sender: &Path, receiver: &Path, sizes: &[usize]) -> (Block, Vec<Block>, 
 
 fn refusal<T: std::fmt::Debug>(result: Result<T>) -> PoolError {
     match result {
-        Err(Error::Pool(error)) => error,
+        Err(Error::Store(error)) => *error.downcast().unwrap(),
         other => panic!("a fault of the pool wanted: {other:?}"),
     }
 }
