@@ -1,29 +1,11 @@
 //! The options that say who the peer is and how to reach it.
 
 use crate::cli::{Context, waiting};
-use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tacit::net::{Limits, LinkModel, PublicKey};
 use tacit::{Error, Result, Session};
-
-/// `--security`, as the command line has it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Security {
-    /// A peer that may do anything
-    Malicious,
-    /// A peer that follows the protocol and studies what it saw
-    SemiHonest,
-}
-
-impl From<Security> for tacit::Security {
-    fn from(security: Security) -> Self {
-        match security {
-            Security::Malicious => tacit::Security::Malicious,
-            Security::SemiHonest => tacit::Security::SemiHonest,
-        }
-    }
-}
+pub use tacit_console::options::Security;
 
 /// What the other side learns, said for the level of security: `what` holds of a semi-honest peer alone if no
 /// other was asked for.

@@ -9,17 +9,17 @@ use crate::cli::output::{Output, name};
 use crate::cli::peer::{PeerArgs, Security, learned};
 use crate::cmd::psi::delimiter;
 use serde_json::json;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tacit::crypto::BitVec;
 use tacit::data::csv::Delimiter;
-use tacit::eval::{Job, Options, Rows, memory, protocol_name};
+use tacit::eval::{Job, Options, Rows, load, memory, protocol_name};
 use tacit::net::Stats;
-use tacit::two_pc::circuit::{bristol, named, value};
+use tacit::two_pc::circuit::{named, value};
 use tacit::two_pc::cut_and_choose::Copies;
-use tacit::two_pc::semi_honest::{self, OutputTo, Owner, Prepared};
+use tacit::two_pc::semi_honest::{self, Owner, Prepared};
 use tacit::{Error, Result, ot, security_name};
+use tacit_console::options::{OutputArg, output_to};
 use zeroize::Zeroizing;
 
 const AFTER: &str = "\
@@ -44,9 +44,6 @@ number of rows. --output holds our rows with the outputs behind them.
 --offline does ahead what needs no inputs, and --online uses that up: one evaluation, with few bytes and rounds left. The state
 is sealed with the identity key, or with --pool-key. Never copy one back from a backup.";
 
-/// The largest circuit file that is read.
-const MAX_FILE: u64 = 1 << 31;
-
 /// `--role`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Role {
@@ -54,17 +51,6 @@ pub enum Role {
     Garbler,
     /// Evaluates the garbled circuit
     Evaluator,
-}
-
-/// `--output-to`, as the command line has it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub enum OutputArg {
-    /// The garbler alone learns the outputs
-    Garbler,
-    /// The evaluator alone learns the outputs
-    Evaluator,
-    /// Both learn the outputs
-    Both,
 }
 
 /// Evaluates a circuit on both parties' inputs.
@@ -258,38 +244,6 @@ fn report(
 /// A row of outputs as text, field by field.
 fn format_row(fields: &[value::Field], row: &[BitVec]) -> Vec<String> {
     fields.iter().zip(row).map(|(field, bits)| value::format(field, bits)).collect()
-}
-
-/// The library's name of it.
-pub fn output_to(to: OutputArg) -> OutputTo {
-    match to {
-        OutputArg::Garbler => OutputTo::Garbler,
-        OutputArg::Evaluator => OutputTo::Evaluator,
-        OutputArg::Both => OutputTo::Both,
-    }
-}
-
-/// The function of that name, or of that file.
-pub fn load(name: &str) -> Result<named::Function> {
-    if let Some(function) = named::find(name) {
-        return Ok(function);
-    }
-    let path = Path::new(name);
-    if !path.exists() {
-        return Err(Error::Usage(format!(
-            "{} is neither a function, in that size, nor a file; tacit eval --list shows the functions",
-            tacit::net::shown(name)
-        )));
-    }
-    let fault = |e| Error::file(path, "reading the circuit", e);
-    let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(fault)?;
-    file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(fault)?;
-    if text.len() as u64 > MAX_FILE {
-        return Err(Error::Input(format!("{name}: larger than {MAX_FILE} bytes")));
-    }
-    let circuit = bristol::read(&text).map_err(|e| Error::Input(format!("{name}: {e}")))?;
-    Ok(named::Function::from_circuit(name, circuit))
 }
 
 /// Our one row of inputs.

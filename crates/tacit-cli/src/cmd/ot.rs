@@ -13,6 +13,7 @@ use tacit::ot::{AnyReceiver, AnySender, Job, Kind, Sent, Tuning};
 use tacit::plan::{Choice, Machine, Pick, Request};
 use tacit::pool::{Pool, PoolReceiver, PoolSender};
 use tacit::{Error, Result, ot, security_name};
+use tacit_console::options::KindArg;
 use zeroize::Zeroizing;
 
 const AFTER: &str = "\
@@ -35,27 +36,6 @@ pub enum Role {
     Sender,
     /// Holds the choices
     Receiver,
-}
-
-/// `--kind`, as the command line has it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub enum KindArg {
-    /// Correlated OT: w = v ⊕ u·Δ
-    Cot,
-    /// Random OT: two random messages, one of which is received
-    Rot,
-    /// OT on chosen messages and choices, which the command draws at random
-    Ot,
-}
-
-impl From<KindArg> for Kind {
-    fn from(kind: KindArg) -> Self {
-        match kind {
-            KindArg::Cot => Kind::Cot,
-            KindArg::Rot => Kind::Rot,
-            KindArg::Ot => Kind::Ot,
-        }
-    }
 }
 
 /// What `tacit ot` does besides transfers.

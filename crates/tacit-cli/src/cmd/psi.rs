@@ -11,10 +11,9 @@ use tacit::crypto::Prg;
 use tacit::data::csv::{Delimiter, EmptyKeys, Options, Source};
 use tacit::data::records::{KeySet, KeySpec, Normalisation};
 use tacit::net::Stats;
-use tacit::psi::okvs::paxos::Shape;
 use tacit::psi::paxos::{self, Learns, MAX_ELEMENTS, Outcome, Phase};
 use tacit::psi::vole_psi;
-use tacit::{Error, Result, psi_agreement, security_name};
+use tacit::{Error, Result, psi_agreement, psi_memory, security_name};
 
 const AFTER: &str = "\
 Examples:
@@ -158,31 +157,6 @@ pub fn delimiter(text: &str) -> std::result::Result<Delimiter, String> {
     }
 }
 
-/// Bytes that a party with `own` distinct keys holds at most if the peer has `peer` of them.
-///
-/// A sender's tags pass by the receiver in pieces; but a sender holds a row of the code for each slot of the
-/// receiver's store. Bytes a key are from the peaks of runs of 2^10 and 2^19 keys, of one side and of both,
-/// and 16 for a table that has just grown.
-pub fn memory(own: u64, peer: u64, learns: Learns, security: Security) -> u64 {
-    let (base, receiving, row) = match security {
-        Security::Malicious => (18 << 20, 395, 96),
-        Security::SemiHonest => (16 << 20, 295, 64),
-    };
-    let sending = 165;
-    let receiver = receiving * own;
-    let sender = |peer: u64| {
-        let keys = usize::try_from(peer).unwrap_or(usize::MAX).min(MAX_ELEMENTS);
-        let slots = Shape::for_keys(keys).map_or(0, |shape| shape.slots() as u64);
-        sending * own + row * slots
-    };
-    base + match learns {
-        Learns::Me => receiver,
-        Learns::Peer => sender(peer),
-        // The smaller set's owner receives.
-        Learns::Both => receiver.max(sender(peer.min(own))),
-    }
-}
-
 /// The most keys that the peer may have: those asked for, but no more than `available` bytes of memory have
 /// room for.
 fn most_peer_keys(
@@ -198,7 +172,11 @@ fn most_peer_keys(
     let (mut fits, mut too_many) = (0, asked + 1);
     while too_many - fits > 1 {
         let middle = fits.midpoint(too_many);
-        if memory(own, middle, learns, security) <= available { fits = middle } else { too_many = middle }
+        if psi_memory(own, middle, learns, security.into()) <= available {
+            fits = middle
+        } else {
+            too_many = middle
+        }
     }
     fits
 }
@@ -229,7 +207,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let learns = Learns::from(args.result);
     let keys = table.keys.elements().len() as u64;
     let what = format!("an intersection with {keys} keys");
-    crate::cmd::check_memory(&what, memory(keys, 0, learns, args.security), "split the file")?;
+    crate::cmd::check_memory(&what, psi_memory(keys, 0, learns, args.security.into()), "split the file")?;
     let most = args.most_peer_keys(keys);
 
     let agreement = psi_agreement(protocol, &*base, learns, Some(&table.spec));
@@ -430,9 +408,9 @@ mod tests {
             for learns in LEARNS {
                 let mut last = 0;
                 for keys in (0..24).flat_map(|log| [1u64 << log, (1 << log) + (1 << log) / 2]) {
-                    let needed = memory(100_000, keys, learns, security);
+                    let needed = psi_memory(100_000, keys, learns, security.into());
                     assert!(needed >= last, "{learns:?}, {keys}");
-                    assert!(needed <= memory(100_001, keys, learns, security));
+                    assert!(needed <= psi_memory(100_001, keys, learns, security.into()));
                     last = needed;
                 }
             }
@@ -453,8 +431,8 @@ mod tests {
         // A sender holds rows for the peer's store; a receiver holds nothing of the peer's.
         let limited = most(None, Learns::Peer, Some(100 << 20));
         assert!((100_000..1_000_000).contains(&limited), "{limited}");
-        assert!(memory(1000, limited, Learns::Peer, Security::Malicious) <= 100 << 20);
-        assert!(memory(1000, limited + 1, Learns::Peer, Security::Malicious) > 100 << 20);
+        assert!(psi_memory(1000, limited, Learns::Peer, Security::Malicious.into()) <= 100 << 20);
+        assert!(psi_memory(1000, limited + 1, Learns::Peer, Security::Malicious.into()) > 100 << 20);
         assert_eq!(most(Some(10), Learns::Peer, Some(100 << 20)), 10);
         assert_eq!(most(Some(10_000_000), Learns::Peer, Some(100 << 20)), limited);
         assert_eq!(most(None, Learns::Me, Some(100 << 20)), MAX_ELEMENTS as u64);

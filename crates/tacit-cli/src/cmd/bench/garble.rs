@@ -4,9 +4,9 @@ use super::measure::{Side, cpu_ms, peak_rss};
 use super::record::check_memory;
 use super::{Common, Subject};
 use crate::cli::Context;
-use crate::cmd::eval::load;
 use std::time::Instant;
 use tacit::crypto::{Block, Prg};
+use tacit::eval::load;
 use tacit::net::LinkModel;
 use tacit::two_pc::circuit::{Builder, Circuit, FIRST_INPUT, Order, Plan};
 use tacit::two_pc::garble::{

@@ -2,7 +2,7 @@
 
 use super::{Common, Subject, measure::measure};
 use crate::cli::Context;
-use crate::cmd::doctor::round_trip;
+use tacit::link::round_trip;
 use tacit::net::Agreement;
 use tacit::{Result, Security};
 

@@ -4,12 +4,11 @@ use super::measure::{Runs, by_lane, measure_phases};
 use super::{Common, Subject};
 use crate::cli::Context;
 use crate::cli::peer::Security;
-use crate::cmd::psi::memory;
 use tacit::crypto::{Block, Prg};
 use tacit::net::Agreement;
 use tacit::psi::paxos::{self, Learns, MAX_ELEMENTS, Phase};
 use tacit::psi::vole_psi;
-use tacit::{Error, Result, ot};
+use tacit::{Error, Result, ot, psi_memory};
 
 /// Private set intersection of two generated sets.
 #[derive(clap::Args)]
@@ -47,7 +46,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let security = args.security.into();
     super::record::check_memory(
         "this benchmark",
-        2 * memory(args.count, args.count, Learns::Both, args.security),
+        2 * psi_memory(args.count, args.count, Learns::Both, args.security.into()),
     )?;
     let base = ot::bench_base_ot(args.base_ot.as_deref(), security)?;
     let subject = Subject {

@@ -3,7 +3,6 @@
 use super::plot::{self, Bar, Series, escape, short};
 use super::record::{self, Record};
 use crate::cli::Context;
-use crate::cli::files::{Kind, Named, check_outputs};
 use crate::cli::output::{Output, name};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -12,6 +11,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use tacit::Result;
 use tacit::net::LinkModel;
+use tacit_console::files::{Kind, Named, check_outputs};
 
 /// Turns files of results into one page with plots.
 #[derive(clap::Args)]

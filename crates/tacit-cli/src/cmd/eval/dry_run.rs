@@ -3,9 +3,9 @@
 use super::Args;
 use crate::cli::Context;
 use crate::cli::peer::learned;
-use crate::cmd::doctor::measure_link;
 use serde_json::json;
 use tacit::eval::Options;
+use tacit::link::measure_link;
 use tacit::net::{Agreement, LinkModel};
 use tacit::plan::{self, Candidate, EvalCandidate, EvalRequest, Machine};
 use tacit::two_pc::circuit::{Stats as Gates, named};

@@ -5,7 +5,7 @@
 //! killed run left there, and removes it. A pipe or a character device is written to where it is, and never
 //! renamed over.
 
-use crate::cli::fault::Unfinished;
+use crate::fault::Unfinished;
 use rustix::fs::{Access, access, fstatvfs};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
