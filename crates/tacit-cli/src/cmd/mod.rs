@@ -1,6 +1,5 @@
 //! The subcommands, one file each.
 
-mod bench;
 mod deal;
 mod demo;
 mod doctor;
@@ -38,7 +37,7 @@ pub enum Command {
     /// Intersects two generated files in two processes and checks the result
     Demo(demo::Args),
     /// Measures a protocol between two processes on this machine
-    Bench(bench::Args),
+    Bench(tacit_bench::Args),
     /// Shows CPU features and chosen kernels; with a peer, the link's delay and bandwidth
     Doctor(doctor::Args),
 }
@@ -53,7 +52,10 @@ pub fn run(command: Command, context: &Context) -> Result<()> {
         Command::Nisc(args) => nisc::run(args, context),
         Command::Eval(args) => eval::run(args, context),
         Command::Demo(args) => demo::run(args, context),
-        Command::Bench(args) => bench::run(args, context),
+        Command::Bench(args) => {
+            let context = tacit_bench::Context { console: *context, commit: COMMIT, again: crate::run };
+            tacit_bench::run(args, &context)
+        }
         Command::Doctor(args) => doctor::run(args, context),
     }
 }

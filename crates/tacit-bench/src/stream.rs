@@ -3,7 +3,7 @@
 
 use super::eval::Protocol;
 use super::{Common, Subject, measure::measure};
-use crate::cli::Context;
+use crate::Context;
 use tacit::crypto::{BitVec, Prg};
 use tacit::eval::protocol_name;
 use tacit::net::Agreement;

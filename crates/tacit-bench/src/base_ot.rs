@@ -1,7 +1,7 @@
 //! `tacit bench base-ot`: one batch of base OTs, with everything that they need.
 
 use super::{Common, Subject, measure::measure, record::check_memory};
-use crate::cli::Context;
+use crate::Context;
 use tacit::crypto::{BitVec, Block, Prg};
 use tacit::net::Agreement;
 use tacit::ot::{RotReceiver, RotSender, bench_base_ot};

@@ -2,6 +2,7 @@
 //!
 //! Two processes on this machine, this one and a copy of it that it starts, run a job over loopback TCP, plain or under
 //! TLS, or over an emulated link. A warm-up is thrown away; the median of the repeats is the figure.
+#![forbid(unsafe_code)]
 
 mod base_ot;
 mod bound;
@@ -22,19 +23,19 @@ mod record;
 mod report;
 mod stream;
 
-use crate::cli::Context;
 use clap::Subcommand;
 use measure::{Side, median};
 use record::Record;
 use serde_json::json;
 use std::io::Read;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tacit::crypto::simd;
-use tacit::net::{Agreement, Channel, Limits, LinkModel};
+use tacit::net::{Agreement, Channel, Identity, Limits, LinkModel};
 use tacit::{Error, Result, Security, Session, security_name};
 
 const AFTER: &str = "\
@@ -58,6 +59,24 @@ wall_ms_min, wall_ms_max, offline_ms, online_ms, ns_per_item, cpu_ms_local, cpu_
 bytes_received, messages_sent, messages_received, rounds, peak_rss_bytes (the larger of the two processes),
 kernels, commit, machine, and where it is known limit, limit_ns_per_item and times_limit: the rate of this
 machine that binds the result, and how far from it the result is.";
+
+/// What a benchmark has of the command that it is a part of.
+pub struct Context {
+    /// How it talks to the user.
+    pub console: tacit_console::Context,
+    /// The commit that the command was built from.
+    pub commit: &'static str,
+    /// Runs the command line of this process with more words at its end.
+    pub again: fn(&[String]) -> Result<()>,
+}
+
+impl Deref for Context {
+    type Target = tacit_console::Context;
+
+    fn deref(&self) -> &tacit_console::Context {
+        &self.console
+    }
+}
 
 /// Measures a protocol between two processes on this machine.
 #[derive(clap::Args)]
@@ -209,12 +228,12 @@ impl Common {
         let keys = tempfile::tempdir().map_err(|e| Error::Other(format!("no temporary folder: {e}")))?;
         if self.tls {
             for name in [OWN, PEER] {
-                crate::cmd::keygen::make(&keys.path().join(name), "bench")?;
+                Identity::generate()?.save(&keys.path().join(name), "bench")?;
             }
         }
-        let address = crate::cmd::free_address()?;
+        let address = tacit_console::machine::free_address()?;
         let session = self.session(Session::listen(&address), keys.path(), OWN, PEER)?;
-        let mut peer = Peer::start(&address, keys.path(), self)?;
+        let mut peer = Peer::start(&address, keys.path(), self, context.again)?;
         let measured = session
             .security(subject.session_security())
             .open(agreement)
@@ -273,7 +292,7 @@ impl Common {
             peak_rss_bytes_local: ours.peak_rss_bytes,
             peak_rss_bytes_peer: theirs.peak_rss_bytes,
             kernels: simd::Backend::active().name().into(),
-            commit: crate::cmd::COMMIT.into(),
+            commit: context.commit.into(),
             machine: record::machine(),
             ..Record::default()
         };
@@ -365,13 +384,18 @@ enum Peer {
 }
 
 impl Peer {
-    fn start(address: &str, keys: &Path, common: &Common) -> Result<Self> {
+    fn start(
+        address: &str,
+        keys: &Path,
+        common: &Common,
+        again: fn(&[String]) -> Result<()>,
+    ) -> Result<Self> {
         let fault = |e: std::io::Error| Error::Other(format!("cannot start the other party: {e}"));
         let keys = keys.to_string_lossy().into_owned();
         let mut more = ["--quiet", "--peer-of", address, "--peer-keys", &keys].map(str::to_owned).to_vec();
         more.extend(common.tell.iter().cloned());
         if common.in_process {
-            let thread = std::thread::Builder::new().name("peer".into()).spawn(move || crate::run(&more));
+            let thread = std::thread::Builder::new().name("peer".into()).spawn(move || again(&more));
             return Ok(Peer::Thread(Some(thread.map_err(fault)?)));
         }
         let child = Command::new(std::env::current_exe().map_err(fault)?)

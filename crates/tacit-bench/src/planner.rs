@@ -2,8 +2,7 @@
 
 use super::record::Record;
 use super::{measured, show};
-use crate::cli::Context;
-use crate::cli::peer::Security;
+use crate::Context;
 use clap::ValueEnum;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -12,6 +11,7 @@ use tacit::net::LinkModel;
 use tacit::plan::{self, Candidate, Choice, Machine, Request};
 use tacit::{Error, Result};
 use tacit_console::options::KindArg;
+use tacit_console::options::Security;
 
 /// The regret of the planner: for each job and link, the pick's time over the best candidate's.
 #[derive(clap::Args)]

@@ -3,7 +3,7 @@
 use super::measure::{Side, cpu_ms, peak_rss};
 use super::record::check_memory;
 use super::{Common, Subject};
-use crate::cli::Context;
+use crate::Context;
 use std::time::Instant;
 use tacit::crypto::{Block, Prg};
 use tacit::eval::load;

@@ -3,7 +3,7 @@
 use super::measure::{median, peak_rss};
 use super::record::{self, Record};
 use super::{measured, show};
-use crate::cli::Context;
+use crate::Context;
 use serde_json::json;
 use std::time::Duration;
 use tacit::Result;
@@ -25,7 +25,7 @@ pub struct Args {
 pub fn run(args: Args, context: &Context) -> Result<()> {
     record::check_memory("the largest copy", 1 << 30)?;
     for limit in Limit::all() {
-        show_limit(context, &kernel(limit, &args))?;
+        show_limit(context, &kernel(context, limit, &args))?;
     }
     for tls in [false, true] {
         let record = link(tls, &args)?;
@@ -46,7 +46,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     Ok(())
 }
 
-fn kernel(limit: Limit, args: &Args) -> Record {
+fn kernel(context: &Context, limit: Limit, args: &Args) -> Record {
     let (times, count) = limit.measure(args.repeat.into(), Duration::from_millis(args.sample.into()));
     let wall = |ns: f64| ns * count as f64 / 1e6;
     let ns = median(&times);
@@ -69,7 +69,7 @@ fn kernel(limit: Limit, args: &Args) -> Record {
         cpu_ms_local: wall(ns),
         peak_rss_bytes: peak_rss(),
         kernels: simd::Backend::active().name().into(),
-        commit: crate::cmd::COMMIT.into(),
+        commit: context.commit.into(),
         machine: record::machine(),
         more: [("items_per_ns".to_owned(), json!(1.0 / ns)), ("sample_items".to_owned(), json!(count))]
             .into(),

@@ -2,8 +2,7 @@
 
 use super::plot::{self, Bar, Series, escape, short};
 use super::record::{self, Record};
-use crate::cli::Context;
-use crate::cli::output::{Output, name};
+use crate::Context;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,6 +11,7 @@ use std::path::PathBuf;
 use tacit::Result;
 use tacit::net::LinkModel;
 use tacit_console::files::{Kind, Named, check_outputs};
+use tacit_console::output::{Output, name};
 
 /// Turns files of results into one page with plots.
 #[derive(clap::Args)]
@@ -53,7 +53,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 
 fn write(path: &std::path::Path, text: &str) -> Result<()> {
     let mut out = Output::create(path)?;
-    out.write_all(text.as_bytes()).map_err(|e| crate::cli::output::write_fault(path, e))?;
+    out.write_all(text.as_bytes()).map_err(|e| tacit_console::output::write_fault(path, e))?;
     out.commit()
 }
 

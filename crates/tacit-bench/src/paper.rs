@@ -6,8 +6,8 @@ mod wmk17;
 
 use super::measured;
 use super::record::Record;
-use crate::cli::Context;
-use clap::CommandFactory;
+use crate::Context;
+use clap::Args as _;
 use serde_json::json;
 use std::collections::HashMap;
 use tacit::{Error, Result};
@@ -94,9 +94,10 @@ fn is_there(what: &str, protocol: &str) -> bool {
         "ot" => tacit::ot::names().contains(&protocol),
         "base-ot" => tacit::ot::bench_base_ot(Some(protocol), tacit::Security::SemiHonest).is_ok(),
         _ => {
-            let command = crate::Cli::command();
-            let bench = command.find_subcommand("bench").and_then(|bench| bench.find_subcommand(what));
-            let option = bench.and_then(|c| c.get_arguments().find(|a| a.get_long() == Some("protocol")));
+            let command = crate::Args::augment_args(clap::Command::new("bench"));
+            let option = command
+                .find_subcommand(what)
+                .and_then(|c| c.get_arguments().find(|a| a.get_long() == Some("protocol")));
             option.is_some_and(|o| o.get_possible_values().iter().any(|value| value.matches(protocol, false)))
         }
     }

@@ -2,13 +2,13 @@
 
 use super::measure::{Runs, by_lane, measure_phases};
 use super::{Common, Subject};
-use crate::cli::Context;
-use crate::cli::peer::Security;
+use crate::Context;
 use tacit::crypto::{Block, Prg};
 use tacit::net::Agreement;
 use tacit::psi::paxos::{self, Learns, MAX_ELEMENTS, Phase};
 use tacit::psi::vole_psi;
 use tacit::{Error, Result, ot, psi_memory};
+use tacit_console::options::Security;
 
 /// Private set intersection of two generated sets.
 #[derive(clap::Args)]

@@ -2,8 +2,7 @@
 
 use super::measure::{Runs, measure_phases};
 use super::{Common, Subject};
-use crate::cli::Context;
-use crate::cli::peer::Security;
+use crate::Context;
 use std::iter::repeat_with;
 use tacit::Result;
 use tacit::crypto::{BitVec, Block, Buffer, Prg};
@@ -12,6 +11,7 @@ use tacit::ot::{self, AnyReceiver, AnySender, Job, Kind, Sets, Tuning, in_parall
 use tacit::ot::{CotReceiver, CotSender, CotToRot, OtReceiver, OtSender, RotReceiver, RotSender, RotToOt};
 use tacit::plan::{self, Choice, Machine, Pick, Request};
 use tacit_console::options::KindArg;
+use tacit_console::options::Security;
 
 /// OT extension: correlated, random or chosen OTs.
 #[derive(clap::Args)]

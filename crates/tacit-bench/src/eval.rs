@@ -3,8 +3,7 @@
 
 use super::measure::{Runs, Side, by_lane, measure, measure_phases};
 use super::{Common, Subject, record::check_memory};
-use crate::cli::Context;
-use crate::cli::peer::Security as SecurityArg;
+use crate::Context;
 use tacit::crypto::{BitVec, Prg};
 use tacit::eval::{Job, Options, load, memory, protocol_name};
 use tacit::net::{Agreement, Channel};
@@ -16,6 +15,7 @@ use tacit::two_pc::circuit::{Bit, Builder, Uint};
 use tacit::two_pc::cut_and_choose::{Copies, State};
 use tacit::two_pc::semi_honest::{self, OutputTo, Owner, Prepared};
 use tacit::{Error, Result, Security, ot};
+use tacit_console::options::Security as SecurityArg;
 use tacit_console::options::{OutputArg, output_to};
 
 /// A function by two parties on random inputs.

@@ -3,7 +3,7 @@
 use super::Subject;
 use super::garble::{report_alone, timed};
 use super::record::check_memory;
-use crate::cli::Context;
+use crate::Context;
 use std::time::Instant;
 use tacit::crypto::{Block, Prg};
 use tacit::two_pc::cut_and_choose::probe::ProbeMatrix;

@@ -92,7 +92,7 @@ impl Record {
 pub fn read(path: &Path) -> Result<Vec<Record>> {
     let fault = |what: String| Error::Input(format!("{}: {what}", path.display()));
     let mut text = String::new();
-    crate::cli::output::open(path)?
+    tacit_console::output::open(path)?
         .read_to_string(&mut text)
         .map_err(|e| fault(format!("cannot be read: {e}; it must be JSON lines in UTF-8")))?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
@@ -134,7 +134,11 @@ pub fn machine() -> String {
 
 /// Refuses a benchmark whose parties together would hold more than `needed` bytes where the system has fewer to give.
 pub fn check_memory(what: &str, needed: u64) -> Result<()> {
-    crate::cmd::check_memory(&format!("{what} with both its parties"), needed, "use a smaller --count")
+    tacit_console::machine::check_memory(
+        &format!("{what} with both its parties"),
+        needed,
+        "use a smaller --count",
+    )
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::measure::median;
 use super::record::{self, Record};
-use crate::cli::Context;
+use crate::Context;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

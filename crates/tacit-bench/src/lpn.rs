@@ -2,7 +2,7 @@
 
 use super::Subject;
 use super::garble::{report_alone, timed};
-use crate::cli::Context;
+use crate::Context;
 use tacit::crypto::lpn::LocalCode;
 use tacit::crypto::{Block, Buffer, Prg};
 use tacit::{Error, Result, Security};

@@ -1,7 +1,7 @@
 //! `tacit bench net`: how fast bytes pass from one process to the other, and how long a round trip takes.
 
 use super::{Common, Subject, measure::measure};
-use crate::cli::Context;
+use crate::Context;
 use tacit::link::round_trip;
 use tacit::net::Agreement;
 use tacit::{Result, Security};
