@@ -2,11 +2,11 @@
 
 use super::{Common, Subject, measure::measure, record::check_memory};
 use crate::Context;
+use crate::base::{self, rot_from_ot};
 use tacit::crypto::{BitVec, Block, Prg};
 use tacit::net::Agreement;
-use tacit::ot::{RotReceiver, RotSender, bench_base_ot};
+use tacit::ot::{RotReceiver, RotSender};
 use tacit::{Result, Security};
-use tacit_ot::base::rot_from_ot;
 
 /// Base OT: one batch from nothing.
 #[derive(clap::Args)]
@@ -32,14 +32,14 @@ fn memory(count: u64) -> u64 {
 
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    let ot = || bench_base_ot(Some(&args.protocol), Security::SemiHonest);
-    let base = ot()?;
+    let ot = || base::base_ot(Some(&args.protocol), Security::SemiHonest);
+    let chosen = ot()?;
     let security = match args.uniform {
         true if rot_from_ot::Sender::new(ot()?, Security::Malicious, Prg::from_os()).is_ok() => {
             Security::Malicious
         }
         true => Security::SemiHonest,
-        false => base.security(),
+        false => chosen.security(),
     };
     let count = args.count as usize;
     let threads = u64::from(args.common.threads);
@@ -61,10 +61,10 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
             |_, _| Ok(Prg::from_os()),
             |_, prg, channel| {
                 match (args.uniform, sender) {
-                    (false, true) => base.send(channel, prg, &mut vec![[Block::ZERO; 2]; count])?,
+                    (false, true) => chosen.send(channel, prg, &mut vec![[Block::ZERO; 2]; count])?,
                     (false, false) => {
                         let choices = BitVec::random(count, prg);
-                        base.receive(channel, prg, &choices, &mut vec![Block::ZERO; count])?;
+                        chosen.receive(channel, prg, &choices, &mut vec![Block::ZERO; count])?;
                     }
                     (true, true) => rot_from_ot::Sender::new(ot()?, security, prg.fork())?
                         .extend(channel, &mut vec![[Block::ZERO; 2]; count])?,

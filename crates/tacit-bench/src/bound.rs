@@ -119,7 +119,7 @@ mod tests {
     fn every_benchmark_has_a_limit() {
         let protocols =
             tacit::ot::names().into_iter().filter(|name| *name != "auto").map(|name| ("ot", name));
-        let base = tacit_ot::base::NAMES.into_iter().map(|name| ("base-ot", name));
+        let base = tacit_ot::base::NAMES.into_iter().chain(crate::base::NAMES).map(|name| ("base-ot", name));
         let others = [
             ("eval", "yao"),
             ("eval", "wmk17"),

@@ -4,6 +4,7 @@
 //! TLS, or over an emulated link. A warm-up is thrown away; the median of the repeats is the figure.
 #![forbid(unsafe_code)]
 
+pub mod base;
 mod base_ot;
 mod bound;
 mod compare;

@@ -90,7 +90,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let base_word = args.base_ot.as_ref().map(|name| format!("base {name}"));
     let words = [Some(pick.variant()).filter(|v| !v.is_empty()), base_word];
     common.variant = words.into_iter().flatten().collect::<Vec<_>>().join(", ");
-    let base = ot::bench_base_ot(args.base_ot.as_deref(), security)?;
+    let base = crate::base::base_ot(args.base_ot.as_deref(), security)?;
     super::record::check_memory("this benchmark", memory(protocol, kind, args.count))?;
     let lanes = ways * protocol.streams(share, threads);
     let each = (args.count as usize).div_ceil(lanes);

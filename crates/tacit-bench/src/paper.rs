@@ -92,7 +92,7 @@ fn quick_divisor(words: &str) -> u64 {
 fn is_there(what: &str, protocol: &str) -> bool {
     match what {
         "ot" => tacit::ot::names().contains(&protocol),
-        "base-ot" => tacit::ot::bench_base_ot(Some(protocol), tacit::Security::SemiHonest).is_ok(),
+        "base-ot" => crate::base::base_ot(Some(protocol), tacit::Security::SemiHonest).is_ok(),
         _ => {
             let command = crate::Args::augment_args(clap::Command::new("bench"));
             let option = command

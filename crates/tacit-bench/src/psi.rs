@@ -7,7 +7,7 @@ use tacit::crypto::{Block, Prg};
 use tacit::net::Agreement;
 use tacit::psi::paxos::{self, Learns, MAX_ELEMENTS, Phase};
 use tacit::psi::vole_psi;
-use tacit::{Error, Result, ot, psi_memory};
+use tacit::{Error, Result, psi_memory};
 use tacit_console::options::Security;
 
 /// Private set intersection of two generated sets.
@@ -48,7 +48,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         "this benchmark",
         2 * psi_memory(args.count, args.count, Learns::Both, args.security.into()),
     )?;
-    let base = ot::bench_base_ot(args.base_ot.as_deref(), security)?;
+    let base = crate::base::base_ot(args.base_ot.as_deref(), security)?;
     let subject = Subject {
         name: "psi",
         protocol: if vole { vole_psi::NAME } else { paxos::NAME }.into(),

@@ -331,7 +331,9 @@ fn post_quantum_takes_roted_and_refuses_what_falls() {
     std::fs::write(bench.path("x.csv"), "id\n1\n").unwrap();
     for command in [&ot[..], &make, &psi] {
         let peer = ["--listen", "127.0.0.1:1", "--identity", "alice.key", "--peer", "bob.pub"];
-        let refused = bench.run(&[command, &peer, &["--base-ot", "bdgm19"]].concat());
-        refused.fails_with(2, &["bdgm19", "`tacit bench` alone", "take roted"]);
+        for name in ["bdgm19", "pvw08"] {
+            let refused = bench.run(&[command, &peer, &["--base-ot", name]].concat());
+            refused.fails_with(2, &[name, "choose one of", "roted"]);
+        }
     }
 }

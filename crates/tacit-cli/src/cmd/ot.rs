@@ -90,7 +90,7 @@ pub struct Args {
     /// Against which peer to protect; both sides must say the same
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
-    /// The base OT: mrr21 (default), mr19, csw20, pvw08, roted (post-quantum), or co15 (semi-honest only);
+    /// The base OT: mrr21 (default), mr19, csw20, roted (post-quantum), or co15 (semi-honest only);
     /// both sides must say the same
     #[arg(long, value_name = "NAME")]
     base_ot: Option<String>,

@@ -117,7 +117,7 @@ pub struct Args {
     /// Against which peer to protect; both sides must say the same
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
-    /// The base OT: mrr21 (default), mr19, csw20, pvw08 or roted (post-quantum); both
+    /// The base OT: mrr21 (default), mr19, csw20 or roted (post-quantum); both
     /// sides must say the same
     #[arg(long, value_name = "NAME")]
     base_ot: Option<String>,

@@ -1,7 +1,7 @@
 //! ROTed's figure 1 as printed: INSECURE, for reproducing the paper's tables and for showing the attacks on it.
 //!
 //! A malicious sender fixes the receiver's bit (see the tests), and the paper's parameters are under 128 bits. There is
-//! no channel version, and no session can select it. [`roted`](super::roted) is the protocol to use.
+//! no channel version, and no session can select it. [`roted`](tacit_ot::base::roted) is the protocol to use.
 //!
 //! Source: Branco et al., TCHES 2021, figure 1. Realises nothing against a malicious sender. Rounds: three messages.
 //! Kept from the repaired protocol: the pads and oracles bind the session and the index.

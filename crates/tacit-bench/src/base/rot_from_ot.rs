@@ -13,11 +13,12 @@
 //! OT before the sender's c is known. The simulator has to know it there: it picks c such that b ⊕ c is the
 //! functionality's bit. Deviation: one commitment for the whole batch, since all of it is opened at once.
 
-use super::{Run, standard};
-use crate::{BaseOt, Error, Extraction, Functionality, Result, RotReceiver, RotSender, Security};
+use super::standard;
 use tacit_crypto::commit::{Commitment, Opening, commit, verify};
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
+use tacit_ot::base::Run;
+use tacit_ot::{BaseOt, Error, Extraction, Functionality, Result, RotReceiver, RotSender, Security};
 use zeroize::Zeroizing;
 
 /// The transform's short name.

@@ -4,9 +4,9 @@
 //! bias random messages (Masny–Rindal, 2019/706, section 4): a sender chooses its messages anyway, and a receiver's influence on the
 //! pad of the message it gets hides nothing that it should not learn. Bytes: 32 an OT more; the sender's last message.
 
-use crate::{BaseOt, Result};
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
+use tacit_ot::{BaseOt, Result};
 use zeroize::Zeroizing;
 
 /// Sends one of each pair of `messages`.

@@ -11,7 +11,7 @@
 //! Built from ROTed's account in words, which has no figure (section 4: standard OT, two key exchanges of
 //! which the receiver can finish one, a proof of timely decryption that adds a message); the paper calls the
 //! original UC-secure, and what is here is declared weaker than that, for the reason below. e'_S is drawn per
-//! slot and hashes bind the [`Run`], as in [`roted`](super::roted).
+//! slot and hashes bind the [`Run`], as in [`roted`](tacit_ot::base::roted).
 //!
 //! **The proof of timely decryption.** With ρ_i = H(i, sk_i) and y_i = H(i, ρ_i), where i is the slot and
 //! each hash binds the OT's number as well, the sender's second message holds the challenge y_0 ⊕ y_1 of each
@@ -29,7 +29,7 @@
 //! with random bits c and sends choice ⊕ c with its response. So a guess that was wrong tells nothing of a
 //! choice; one that was right tells that choice, undetected. Every view of every other bit is the same. This
 //! is what remains of any proof of decryption, since the receiver cannot test the slot that it must not open;
-//! to share each choice among ρ OTs would take it away for ρ times the cost. [`Roted`](super::roted::Roted)
+//! to share each choice among ρ OTs would take it away for ρ times the cost. [`Roted`](tacit_ot::base::roted::Roted)
 //! has no such step and costs no more.
 //!
 //! Deviations: the encryptions of the proof are one-time pads. The original's order, in which the response
@@ -37,15 +37,16 @@
 //! (`bdgm19_cheats.rs` has the equation and the attack), and the openings show the receiver nothing that the
 //! proof does not.
 
-use super::Run;
-use super::roted::{ParameterSet, fault, instance, with_set};
-use crate::{BaseOt, Error, Extraction, Functionality, Result, Security};
 use subtle::ConstantTimeEq;
 use tacit_crypto::ring::{Poly, RandomBlocks, Vector, XofBlocks};
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
+use tacit_ot::base::Run;
+use tacit_ot::base::roted::{ParameterSet, fault, instance};
+use tacit_ot::with_set;
+use tacit_ot::{BaseOt, Error, Extraction, Functionality, Result, Security};
 use tacit_roted::exchange::{self, Scratch};
-use tacit_roted::set::{self, Set};
+use tacit_roted::set::Set;
 use tacit_roted::{Instance, Role};
 use zeroize::{Zeroize, Zeroizing};
 

@@ -1,15 +1,16 @@
 //! Tables 2 and 3 of the ROTed paper on this machine: µs an OT, both sides in one thread, no network, randomness inside
-//! the timed region. `cargo bench -p tacit-ot --bench roted_tables`
+//! the timed region. `cargo bench -p tacit-bench --bench roted_tables`
 //!
 //! Each vector width runs in a process of its own, which `TACIT_SIMD` sets. Medians of batches of 128, the unit of
 //! an OT extension's base OTs; the paper times single transfers a thousand at a time.
 
 use std::process::Command;
 use std::time::Instant;
+use tacit_bench::base::{bdgm19, pvw08, roted_paper};
 use tacit_crypto::ring::XofBlocks;
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::{Party, SessionId};
-use tacit_ot::base::{Run, bdgm19, co15, mr19, pvw08, roted_paper};
+use tacit_ot::base::{Run, co15, mr19};
 use tacit_roted::roted::{Choices, Mode, Receiver, Sender};
 use tacit_roted::set::{self, Set};
 use tacit_roted::{Instance, Role};

@@ -10,11 +10,11 @@
 //! key itself is hashed, which saves 64 bytes an OT and the encoding into the group; [`standard`](super::standard) gives chosen
 //! messages. Hashes bind the [`Run`], both messages, index and branch; the identity is refused.
 
-use super::Run;
-use crate::{BaseOt, Extraction, Functionality, Result, Security};
 use tacit_crypto::group::{POINT_BYTES, Points, Scalars, Table};
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
+use tacit_ot::base::Run;
+use tacit_ot::{BaseOt, Extraction, Functionality, Result, Security};
 use zeroize::Zeroizing;
 
 /// The protocol's short name.

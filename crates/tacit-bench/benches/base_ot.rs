@@ -1,12 +1,13 @@
-//! The base OTs, 128 at a time: `cargo bench -p tacit-ot --bench base_ot`.
+//! The base OTs, 128 at a time: `cargo bench -p tacit-bench --bench base_ot`.
 //!
 //! `cpu/…` runs both parties after each other in one thread, from message to message: both sides' work together.
 //! `wall/…` runs the two parties in two threads over an in-memory channel. `TACIT_SIMD` picks the kernel.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use tacit_bench::base::{self, pvw08};
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::{Party, SessionId, memory};
-use tacit_ot::base::{self, Run, co15, csw20, mr19, mrr21, pvw08};
+use tacit_ot::base::{Run, co15, csw20, mr19, mrr21};
 
 const N: usize = 128;
 
