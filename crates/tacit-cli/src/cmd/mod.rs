@@ -4,6 +4,7 @@ mod deal;
 mod demo;
 mod doctor;
 mod eval;
+mod fingerprint;
 mod keygen;
 mod nisc;
 mod ot;
@@ -24,6 +25,8 @@ pub const COMMIT: &str = env!("TACIT_COMMIT");
 pub enum Command {
     /// Makes a key pair that names one party
     Keygen(keygen::Args),
+    /// Shows the fingerprint of a key file
+    Fingerprint(fingerprint::Args),
     /// Private set intersection of two files: who is in both
     Psi(psi::Args),
     /// A file of tags of a large set: published once, queried by those who have small ones
@@ -46,6 +49,7 @@ pub enum Command {
 pub fn run(command: Command, context: &Context) -> Result<()> {
     match command {
         Command::Keygen(args) => keygen::run(args, context),
+        Command::Fingerprint(args) => fingerprint::run(args, context),
         Command::Psi(args) => psi::run(args, context),
         Command::Tags(args) => tags::run(args, context),
         Command::Ot(args) => ot::run(*args, context),
