@@ -181,7 +181,7 @@ fn against_sender(tamper: impl FnOnce(&mut Vec<u128>) + Send) -> Result<Outcome>
             scripted(channel, &theirs, 30, Learns::Peer, |mut party| {
                 let (digests, sums) = party.send().unwrap();
                 let (rest, tags) = party.tags(digests, sums).unwrap();
-                let mut sent: Vec<u128> = tags.tags.to_vec();
+                let mut sent: Vec<u128> = tags.tags.iter().map(|tag| tag.to_u128()).collect();
                 tamper(&mut sent);
                 // The honest message's form without its refusals.
                 let prefix = |tag: u128| (tag >> 1 >> (127 - rest.parameters.prefix_bits())) as usize;

@@ -393,7 +393,7 @@ struct TagHash(Zeroizing<[u8; 32]>);
 
 /// A party's tags in ascending order, each with its element, and proofs in the order of elements.
 struct Tags {
-    tags: Zeroizing<Vec<u128>>,
+    tags: Buffer,
     elements: Zeroizing<Vec<u32>>,
     proofs: Zeroizing<Vec<Proof>>,
     /// Where each prefix starts, and the last one ends.
@@ -411,23 +411,22 @@ impl Tags {
         tags.iter().for_each(|tag| next[prefix(tag.to_u128(), coarse_bits) + 1] += 1);
         (1..next.len()).for_each(|i| next[i] += next[i - 1]);
         let coarse = next.clone();
-        let mut sorted = Zeroizing::new(vec![0u128; tags.len()]);
+        let mut sorted = Buffer::zeros(tags.len());
         let mut of = Zeroizing::new(vec![0u32; tags.len()]);
         for (tag, element) in tags.iter().zip(elements) {
-            let tag = tag.to_u128();
-            let at = &mut next[prefix(tag, coarse_bits)];
-            (sorted[*at as usize], of[*at as usize]) = (tag, *element);
+            let at = &mut next[prefix(tag.to_u128(), coarse_bits)];
+            (sorted[*at as usize], of[*at as usize]) = (*tag, *element);
             *at += 1;
         }
         let mut starts = Zeroizing::new(vec![0u32; (1 << prefix_bits) + 1]);
-        let mut few: Zeroizing<Vec<(u128, u32)>> = Zeroizing::new(Vec::new());
+        let mut few: Zeroizing<Vec<(Block, u32)>> = Zeroizing::new(Vec::new());
         let mut next = Zeroizing::new(vec![0u32; (1 << fine_bits) + 1]);
         for (bucket, pair) in coarse.windows(2).enumerate() {
             let range = pair[0] as usize..pair[1] as usize;
             let (tags, elements) = (&mut sorted[range.clone()], &mut of[range]);
             few.clear();
             few.extend(tags.iter().copied().zip(elements.iter().copied()));
-            let fine = |tag: u128| prefix(tag, prefix_bits) & ((1 << fine_bits) - 1);
+            let fine = |tag: Block| prefix(tag.to_u128(), prefix_bits) & ((1 << fine_bits) - 1);
             next.fill(0);
             few.iter().for_each(|(tag, _)| next[fine(*tag) + 1] += 1);
             (1..next.len()).for_each(|i| next[i] += next[i - 1]);
@@ -453,11 +452,11 @@ impl Tags {
 }
 
 /// Sorts the tags of one prefix with their elements; `scratch` is for many.
-fn sort_few(tags: &mut [u128], elements: &mut [u32], scratch: &mut Vec<(u128, u32)>) {
+fn sort_few(tags: &mut [Block], elements: &mut [u32], scratch: &mut Vec<(Block, u32)>) {
     if tags.len() > FEW {
         scratch.clear();
         scratch.extend(tags.iter().copied().zip(elements.iter().copied()));
-        scratch.sort_unstable();
+        scratch.sort_unstable_by_key(|(tag, _)| tag.to_u128());
         for ((tag, element), sorted) in tags.iter_mut().zip(elements).zip(scratch.iter()) {
             (*tag, *element) = *sorted;
         }
@@ -465,7 +464,7 @@ fn sort_few(tags: &mut [u128], elements: &mut [u32], scratch: &mut Vec<(u128, u3
     }
     for i in 1..tags.len() {
         let mut at = i;
-        while at > 0 && tags[at - 1] > tags[at] {
+        while at > 0 && tags[at - 1].to_u128() > tags[at].to_u128() {
             tags.swap(at - 1, at);
             elements.swap(at - 1, at);
             at -= 1;
@@ -720,7 +719,8 @@ impl Finish<'_, '_> {
         for (step, tags) in tags.tags.chunks(STEP).enumerate() {
             for (i, tag) in tags.iter().enumerate() {
                 // What is too long is written over by the next.
-                message[i * length..][..size_of::<u128>()].copy_from_slice(&(tag >> shift).to_le_bytes());
+                message[i * length..][..size_of::<u128>()]
+                    .copy_from_slice(&(tag.to_u128() >> shift).to_le_bytes());
             }
             self.channel.send(&message[..tags.len() * length])?;
             if step.is_multiple_of(64) {
@@ -768,8 +768,8 @@ impl Finish<'_, '_> {
                 last = Some(tag);
                 let tags = &mine.tags[own.clone()];
                 let at = match tags.len() {
-                    0..=FEW => tags.iter().position(|own| *own == tag),
-                    _ => tags.binary_search(&tag).ok(),
+                    0..=FEW => tags.iter().position(|own| own.to_u128() == tag),
+                    _ => tags.binary_search_by_key(&tag, |own| own.to_u128()).ok(),
                 };
                 if let Some(at) = at {
                     found.push((position as u32, of[own.start + at]));
