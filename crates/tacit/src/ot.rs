@@ -7,9 +7,9 @@ use tacit_net::{Agreement, Channel};
 pub use tacit_ot::convert::{CotToRot, RotToOt};
 use tacit_ot::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender};
 use tacit_ot::silent::bcgikrs19::{Code, Config as SilentConfig, LARGEST_RUN, SilentReceiver, SilentSender};
+use tacit_ot::silent::ferret::setup as ferret_setup;
 use tacit_ot::silent::ferret::{Config as FerretConfig, LEAST_SECURITY_BITS, Params as FerretParams};
-use tacit_ot::silent::ferret_setup;
-use tacit_ot::silent::ferret_uni::{UniConfig, UniParams};
+use tacit_ot::silent::ferret::{UniConfig, UniParams};
 pub use tacit_ot::{BaseOt, CotReceiver, CotSender, OtReceiver, OtSender, RotReceiver, RotSender, Security};
 
 /// What kind of OT a run makes.

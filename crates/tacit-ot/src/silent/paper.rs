@@ -12,8 +12,8 @@
 //! base OTs too. Deviations from the paper: see the module `tpprf`.
 
 use super::bcgikrs19::{Code, LARGEST_RUN};
-use super::stock::Stock;
-use super::tpprf::{self, Received, SenderTrees, Setup};
+use super::dual_lpn::tpprf::{self, Received, SenderTrees, Setup};
+use super::engine::stock::Stock;
 use crate::vole::reverse::{chosen_messages, chosen_pairs};
 use crate::{CotReceiver, CotSender, Error, Result, RotReceiver, RotSender, Security};
 use tacit_crypto::transcript::Transcript;

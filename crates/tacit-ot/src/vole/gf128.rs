@@ -7,7 +7,7 @@
 //!   IKNP (16 bytes each), 16 bytes a level and a tree, and with malicious security a check of 64 bytes: 1.0
 //!   MB for a million.
 //!
-//! [`subfield`](crate::silent::subfield) carried to the whole field: half-trees (2022/1431) whose leaves are
+//! [`subfield`](super::subfield) carried to the whole field: half-trees (2022/1431) whose leaves are
 //! hashed, a random value y for each tree, the parties' shares of y·Δ from 128 correlations a tree (one a
 //! bit of y), one correction a tree, and the check of `spcot` with its weights times y. A receiver's bits
 //! may differ from those of a y for no bit: any 128 choice bits are a y.
@@ -17,13 +17,13 @@
 //! has bias 0.8^424 < 2^-136. Projections to GF(2) do not make the noise lighter here, as a projection of
 //! the result is none of the noise.
 
-use super::scaled_accumulate::ScaledAccumulate;
 use crate::extension::Setup;
 use crate::silent::bcgikrs19::Noise;
-use crate::silent::half_tree::{GroupKeys, HalfTrees};
-use crate::silent::seeds::Seeds;
-use crate::silent::source::{self, SourceReceiver, SourceSender};
-use crate::silent::spcot::{self, CheckMessage, Shape, Trees, Weights};
+use crate::silent::code::ScaledAccumulate;
+use crate::silent::engine::seeds::Seeds;
+use crate::silent::engine::source::{self, SourceReceiver, SourceSender};
+use crate::silent::tree::half::{GroupKeys, HalfTrees};
+use crate::silent::tree::spcot::{self, CheckMessage, Shape, Trees, Weights};
 use crate::{BaseOt, CotReceiver, CotSender, Error, Result, Security, VoleReceiver, VoleSender};
 use tacit_crypto::ggm::{LANES, ccr_keyed_into};
 use tacit_crypto::transcript::Transcript;

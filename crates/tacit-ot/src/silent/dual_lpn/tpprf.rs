@@ -11,8 +11,8 @@
 //! (soundness (ℓ + 5)/2^128).
 
 use super::bcgikrs19::Noise;
-use super::pprf::{Ggm, Leaves, Line, Punctured, equal};
-use super::spcot::{Shape, Weights};
+use crate::silent::tree::ggm::{Ggm, Leaves, Line, Punctured, equal};
+use crate::silent::tree::spcot::{Shape, Weights};
 use crate::{Error, Result};
 use subtle::{Choice, ConstantTimeEq};
 use tacit_crypto::ggm::LANES;

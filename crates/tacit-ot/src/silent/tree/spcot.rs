@@ -21,7 +21,7 @@
 //!   elements times a random element a tile, soundness (depth + 3)/2^128. The receiver computes the weights of its
 //!   secret leaves without a secret index.
 
-use super::half_tree::{HalfTrees, Moments, Node, PerTree, Punctured, TILES};
+use super::half::{HalfTrees, Moments, Node, PerTree, Punctured, TILES};
 use crate::{Error, Result};
 use subtle::ConstantTimeEq;
 use tacit_crypto::ggm::LANES;
@@ -755,7 +755,7 @@ pub(crate) mod cheat {
 
 #[cfg(test)]
 mod tests {
-    use super::super::half_tree::GroupKeys;
+    use super::super::half::GroupKeys;
     use super::*;
     use tacit_crypto::ggm::ccr_keyed;
     use tacit_net::memory;

@@ -19,11 +19,11 @@
 //! of samples raised to a multiple of m; positions that find no place are drawn anew (probability at most 2^-40).
 
 use super::cuckoo::{self, Buckets, HASHES};
-use super::ferret::{LEAST_SECURITY_BITS, Lanes, Spent, checked_delta};
-use super::half_tree::{HalfTrees, Punctured};
-use super::seeds::{Pledge, Toss};
-use super::spcot::{self, Parts, ReceiverCheck, SenderCheck, SenderTrees, Shape, Subtrees};
-use super::stock::Stock;
+use super::regular::{LEAST_SECURITY_BITS, Lanes, Spent, checked_delta};
+use crate::silent::engine::seeds::{Pledge, Toss};
+use crate::silent::engine::stock::Stock;
+use crate::silent::tree::half::{HalfTrees, Punctured};
+use crate::silent::tree::spcot::{self, Parts, ReceiverCheck, SenderCheck, SenderTrees, Shape, Subtrees};
 use crate::{CotReceiver, CotSender, Error, Result, Security};
 use core::ops::Range;
 use tacit_crypto::ggm::LANES;
@@ -645,9 +645,9 @@ impl CotReceiver for FerretUniReceiver {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ferret::dealer::Dealer;
-    use super::super::spcot::cheat::Caught;
+    use super::super::regular::dealer::Dealer;
     use super::*;
+    use crate::silent::tree::spcot::cheat::Caught;
     use tacit_net::{LinkModel, memory};
 
     const TINY: UniParams = UniParams {

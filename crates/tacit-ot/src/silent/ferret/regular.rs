@@ -19,10 +19,12 @@
 //! expanded again later instead of being stored, so that memory holds the LPN secret and one group of trees,
 //! whatever the number of outputs.
 
-use super::half_tree::{HalfTrees, TILES};
-use super::seeds::{Pledge, Toss};
-use super::spcot::{self, ReceiverCheck, ReceiverTrees, SenderCheck, SenderTrees, Shape, Trees};
-use super::stock::Stock;
+use crate::silent::engine::seeds::{Pledge, Toss};
+use crate::silent::engine::stock::Stock;
+use crate::silent::tree::half::{HalfTrees, TILES};
+use crate::silent::tree::spcot::{
+    self, ReceiverCheck, ReceiverTrees, SenderCheck, SenderTrees, Shape, Trees,
+};
 use crate::{CotReceiver, CotSender, Error, Result, Security};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -201,14 +203,14 @@ impl Config {
 
 /// Whether any stream of one setup has failed; then none of them goes on.
 #[derive(Clone, Default)]
-pub(super) struct Spent(Arc<AtomicBool>);
+pub(crate) struct Spent(Arc<AtomicBool>);
 
 impl Spent {
-    pub(super) fn set(&self) {
+    pub(crate) fn set(&self) {
         self.0.store(true, Ordering::Release);
     }
 
-    pub(super) fn check(&self, protocol: &'static str) -> Result<()> {
+    pub(crate) fn check(&self, protocol: &'static str) -> Result<()> {
         if self.0.load(Ordering::Acquire) { Err(Error::Spent(protocol)) } else { Ok(()) }
     }
 }
@@ -1012,9 +1014,9 @@ pub(super) mod dealer {
 
 #[cfg(test)]
 mod tests {
-    use super::super::spcot::{CheckMessage, cheat::Caught};
     use super::dealer::Dealer;
     use super::*;
+    use crate::silent::tree::spcot::{CheckMessage, cheat::Caught};
     use tacit_crypto::lpn::LOCALITY;
     use tacit_net::{LinkModel, memory};
 

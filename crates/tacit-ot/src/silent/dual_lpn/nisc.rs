@@ -31,12 +31,12 @@
 //! module `tpprf`.
 
 use super::bcgikrs19::{Code, LARGEST_RUN};
-use super::ferret::Spent;
-use super::pprf::equal;
-use super::spcot::Shape;
 use super::tpprf::{self, Blocks, Challenge, Received, SenderTrees, Setup, message_len};
 use crate::base::{Run, mrr21};
 use crate::sealed::{Locked, io_fault};
+use crate::silent::ferret::Spent;
+use crate::silent::tree::ggm::equal;
+use crate::silent::tree::spcot::Shape;
 use crate::{Error, OtReceiver, OtSender, Result, RotReceiver, RotSender, Security};
 use std::io::Read;
 use std::path::Path;

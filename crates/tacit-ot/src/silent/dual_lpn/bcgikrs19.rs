@@ -24,13 +24,13 @@
 //! four more trees are made.
 
 use super::code::{BlockAccumulate, LinearCode, QuasiCyclic};
-use super::ferret::Spent;
-use super::half_tree::HalfTrees;
-use super::seeds::Seeds;
-use super::source::{self, SourceReceiver, SourceSender};
-use super::spcot::{self, CheckMessage, SEGMENT, Shape, Trees, Weights};
 use super::tpprf::{self, Anchor, Challenge, Received};
 use crate::extension::Setup;
+use crate::silent::engine::seeds::Seeds;
+use crate::silent::engine::source::{self, SourceReceiver, SourceSender};
+use crate::silent::ferret::Spent;
+use crate::silent::tree::half::HalfTrees;
+use crate::silent::tree::spcot::{self, CheckMessage, SEGMENT, Shape, Trees, Weights};
 use crate::vole::reverse;
 use crate::{BaseOt, CotReceiver, CotSender, Result, Security};
 use tacit_crypto::ggm::LANES;
@@ -660,11 +660,11 @@ impl CotReceiver for SilentReceiver {
 
 #[cfg(test)]
 mod tests {
-    use super::super::spcot::SenderTrees;
     use super::*;
     use crate::Error;
     use crate::base;
     use crate::extension::kos;
+    use crate::silent::tree::spcot::SenderTrees;
     use core::sync::atomic::{AtomicU32, Ordering};
     use std::sync::Mutex;
     use tacit_net::{LinkModel, Party, SessionId, memory};

@@ -26,8 +26,8 @@
 
 use super::bcgikrs19::{Code, LARGEST_RUN};
 use super::code::LinearCode;
-use super::puncture::Tree;
-use super::stock::Stock;
+use crate::silent::engine::stock::Stock;
+use crate::silent::tree::puncture::Tree;
 use crate::{CotReceiver, CotSender, Error, Result};
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{Block, Buffer, Prg};

@@ -2,26 +2,26 @@
 //!
 //! - **Realises** w = v + u·Δ with random u in the subfield, v and Δ in GF(2^128), against semi-honest or malicious parties, in
 //!   the random-oracle and ideal-permutation models, under dual LPN over the subfield with regular noise and, for malicious
-//!   security, static leakage. [`bcgikrs19`](super::bcgikrs19) is the case k = 1.
+//!   security, static leakage. [`bcgikrs19`](crate::silent::bcgikrs19) is the case k = 1.
 //! - **Messages** of a request, whatever its size: t·(ℓ + k) base correlations of the same Δ by KOS or IKNP, 16 bytes a level
 //!   and a tree, and with malicious security a check of 64 bytes.
 //!
 //! Half-trees (2022/1431) whose leaves are hashed, since a noisy leaf must differ by y·Δ with the y of its tree and not by Δ: the
 //! parties' shares of y·Δ come from k correlations a tree, and one correction a tree puts them in place. The check is that of
-//! `spcot`, its weights times y. The code is that of [`Code::Linear`](super::bcgikrs19::Code::Linear); its matrix is binary, so its
+//! `spcot`, its weights times y. The code is that of [`Code::Linear`](crate::silent::bcgikrs19::Code::Linear); its matrix is binary, so its
 //! distance is that of the binary code, and there are more noisy positions than for k = 1: see
-//! [`linear_weight`](super::bcgikrs19::linear_weight).
+//! [`linear_weight`](crate::silent::bcgikrs19::linear_weight).
 //!
 //! An element of the subfield is a byte of k coordinates in the basis 1, g, g², … of a generator g.
 
-use super::bcgikrs19::{LARGEST_RUN, Noise};
-use super::code::{BlockAccumulate, LinearCode};
-use super::ferret::Spent;
-use super::half_tree::{GroupKeys, HalfTrees};
-use super::seeds::Seeds;
-use super::source::{self, SourceReceiver, SourceSender};
-use super::spcot::{self, CheckMessage, Shape, Trees, Weights};
 use crate::extension::Setup;
+use crate::silent::bcgikrs19::{LARGEST_RUN, Noise};
+use crate::silent::code::{BlockAccumulate, LinearCode};
+use crate::silent::engine::seeds::Seeds;
+use crate::silent::engine::source::{self, SourceReceiver, SourceSender};
+use crate::silent::ferret::Spent;
+use crate::silent::tree::half::{GroupKeys, HalfTrees};
+use crate::silent::tree::spcot::{self, CheckMessage, Shape, Trees, Weights};
 use crate::{BaseOt, CotReceiver, CotSender, Error, Result, Security, VoleReceiver, VoleSender};
 use tacit_crypto::ggm::{LANES, ccr_keyed_into};
 use tacit_crypto::transcript::Transcript;

@@ -1,8 +1,8 @@
 //! The choice of Ferret's parameters, and its one-time setup from nothing: base OT, KOS by hash (IKNP when semi-honest), where
 //! it pays a small Ferret in between, then the main set (Yang–Weng–Lan–Zhang–Wang 2020/924, section 6.2).
 
-use super::ferret::{Config, FerretReceiver, FerretSender, Lanes, Params};
-use super::ferret_uni::{FerretUniReceiver, FerretUniSender, UniConfig, UniParams};
+use super::regular::{Config, FerretReceiver, FerretSender, Lanes, Params};
+use super::uniform::{FerretUniReceiver, FerretUniSender, UniConfig, UniParams};
 use crate::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender, kos};
 use crate::{BaseOt, CotReceiver, CotSender, Result, Security};
 use tacit_crypto::Prg;
