@@ -19,6 +19,7 @@ pub mod one_of_many;
 pub mod pool;
 pub mod sealed;
 pub mod silent;
+mod spent;
 mod traits;
 pub mod vole;
 

@@ -939,7 +939,7 @@ fn over_ferret_nothing_changes() {
     let (_, prepared) = prepared(FUNCTION);
     let job = Job::new(&prepared, OutputTo::Both);
     let (malicious, link) = (tacit_ot::Security::Malicious, tacit_net::LinkModel::LOOPBACK);
-    let config = ferret::Config::choose(1 << 10, malicious, &link, ferret_setup::CACHE);
+    let config = ferret::Config::choose(1 << 10, malicious, &link, ferret::cost::CACHE);
     for (fault, holds, right, recovers) in [
         (Fault::Tables, true, true, false),
         (Fault::Tables, false, false, false),

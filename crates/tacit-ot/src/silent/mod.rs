@@ -11,4 +11,5 @@ pub mod ferret;
 pub mod paper;
 pub(crate) mod tree;
 
+pub(crate) use dual_lpn::noise;
 pub use dual_lpn::{bcgikrs19, code, dealer, nisc, signed};

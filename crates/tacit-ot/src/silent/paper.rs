@@ -14,7 +14,7 @@
 use super::bcgikrs19::{Code, LARGEST_RUN};
 use super::dual_lpn::tpprf::{self, Received, SenderTrees, Setup};
 use super::engine::stock::Stock;
-use crate::vole::reverse::{chosen_messages, chosen_pairs};
+use crate::convert::{chosen_messages, chosen_pairs};
 use crate::{CotReceiver, CotSender, Error, Result, RotReceiver, RotSender, Security};
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{Block, Buffer, Prg};
@@ -118,7 +118,7 @@ impl PaperSender {
         let mut theirs = [0; 32];
         channel.recv(&mut theirs)?;
         if theirs != parameters(&setup) {
-            return Err(Error::Malformed { protocol: NAME, what: "the peer uses another configuration" });
+            return Err(Error::mismatch(NAME));
         }
         let (pads, bits) = chosen_pairs(channel, rot, setup.noise.shape.cots())?;
         setup.context.append("choices", bits.as_bytes());

@@ -24,8 +24,8 @@
 //! # }
 //! ```
 
-use super::bcgikrs19::{Code, LARGEST_RUN};
 use super::code::LinearCode;
+use super::params::{Code, LARGEST_RUN};
 use crate::silent::engine::stock::Stock;
 use crate::silent::tree::puncture::Tree;
 use crate::{CotReceiver, CotSender, Error, Result};

@@ -1,93 +1,121 @@
-//! What silent protocols start from: parameters that both sides agree on, commitments to seeds, and
-//! correlated OTs by IKNP, or by KOS where the peer may be malicious.
+//! Where silent protocols take their first correlated OTs: IKNP, or KOS where the peer may be malicious.
 
-use super::seeds::{Pledge, Seeds};
 use crate::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender, Setup};
 use crate::{BaseOt, CotReceiver, CotSender, Result, Security};
-use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{Block, Prg};
 use tacit_net::Channel;
 
-/// Ends a source's setup, and meanwhile compares what `context` holds with the peer's and exchanges
-/// commitments to seeds.
-///
-/// Errors: those of the link and the base OT; `Malformed` when the peer's parameters are others.
-pub(crate) fn agree<S>(
-    channel: &mut Channel,
-    source: Setup<S>,
-    context: &Transcript,
-    prg: &mut Prg,
-    sends: bool,
-    protocol: &'static str,
-) -> Result<(S, Seeds)> {
-    // Along with the base OTs' first message, where theirs cross.
-    let pledge = Pledge::send(channel, context, prg, sends, protocol)?;
-    let source = source(channel)?;
-    Ok((source, pledge.receive(channel)?))
+/// An OT extension's party, whose requests are one message each.
+pub(crate) trait Extension: Sized {
+    /// Begins its setup; see [`BaseOt::begin_receive`].
+    fn start(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Setup<Self>>;
+    /// An independent stream of the same Δ; the peer forks in step.
+    fn branch(&mut self) -> Self;
 }
 
-macro_rules! source {
-    ($name:ident, $iknp:ident, $kos:ident) => {
-        pub(crate) enum $name {
-            SemiHonest(Box<$iknp>),
-            Malicious(Box<$kos>),
-        }
+impl Extension for IknpSender {
+    fn start(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Setup<Self>> {
+        Self::begin(channel, base, prg)
+    }
 
-        impl $name {
-            /// Begins the setup. KOS takes its weights from a hash, so that a request is one message.
-            pub(crate) fn begin(
-                channel: &mut Channel,
-                base: &dyn BaseOt,
-                prg: &mut Prg,
-                security: Security,
-            ) -> Result<Setup<Self>> {
-                Ok(match security {
-                    Security::SemiHonest => {
-                        let rest = $iknp::begin(channel, base, prg)?;
-                        Box::new(|channel| Ok($name::SemiHonest(rest(channel)?.into())))
-                    }
-                    Security::Malicious => {
-                        let rest = $kos::begin_by_hash(channel, base, prg)?;
-                        Box::new(|channel| Ok($name::Malicious(rest(channel)?.into())))
-                    }
-                })
-            }
-
-            /// An independent stream of the same Δ; the peer forks in step.
-            pub(crate) fn fork(&mut self) -> Self {
-                match self {
-                    $name::SemiHonest(source) => $name::SemiHonest(source.fork().into()),
-                    $name::Malicious(source) => $name::Malicious(source.fork().into()),
-                }
-            }
-        }
-    };
+    fn branch(&mut self) -> Self {
+        self.fork()
+    }
 }
 
-source!(SourceSender, IknpSender, KosSender);
-source!(SourceReceiver, IknpReceiver, KosReceiver);
+impl Extension for IknpReceiver {
+    fn start(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Setup<Self>> {
+        Self::begin(channel, base, prg)
+    }
 
-impl CotSender for SourceSender {
+    fn branch(&mut self) -> Self {
+        self.fork()
+    }
+}
+
+/// By hash, which takes one message in place of three, for two bytes in a hundred more.
+impl Extension for KosSender {
+    fn start(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Setup<Self>> {
+        Self::begin_by_hash(channel, base, prg)
+    }
+
+    fn branch(&mut self) -> Self {
+        self.fork()
+    }
+}
+
+/// As for the sender.
+impl Extension for KosReceiver {
+    fn start(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Setup<Self>> {
+        Self::begin_by_hash(channel, base, prg)
+    }
+
+    fn branch(&mut self) -> Self {
+        self.fork()
+    }
+}
+
+/// One side's, of either security.
+pub(crate) enum Source<I, K> {
+    SemiHonest(Box<I>),
+    Malicious(Box<K>),
+}
+
+pub(crate) type SourceSender = Source<IknpSender, KosSender>;
+pub(crate) type SourceReceiver = Source<IknpReceiver, KosReceiver>;
+
+impl<I: Extension + 'static, K: Extension + 'static> Source<I, K> {
+    /// Begins the setup, which the peer begins likewise.
+    ///
+    /// Errors: those of the link and the base OT; `Usage` for a base OT that protects less than `security`.
+    pub(crate) fn begin(
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+        security: Security,
+    ) -> Result<Setup<Self>> {
+        Ok(match security {
+            Security::SemiHonest => {
+                let rest = I::start(channel, base, prg)?;
+                Box::new(|channel| Ok(Source::SemiHonest(rest(channel)?.into())))
+            }
+            Security::Malicious => {
+                let rest = K::start(channel, base, prg)?;
+                Box::new(|channel| Ok(Source::Malicious(rest(channel)?.into())))
+            }
+        })
+    }
+
+    /// An independent stream of the same Δ; the peer forks in step.
+    pub(crate) fn fork(&mut self) -> Self {
+        match self {
+            Source::SemiHonest(source) => Source::SemiHonest(source.branch().into()),
+            Source::Malicious(source) => Source::Malicious(source.branch().into()),
+        }
+    }
+}
+
+impl<I: CotSender, K: CotSender> CotSender for Source<I, K> {
     fn delta(&self) -> Block {
         match self {
-            SourceSender::SemiHonest(source) => source.delta(),
-            SourceSender::Malicious(source) => source.delta(),
+            Source::SemiHonest(source) => source.delta(),
+            Source::Malicious(source) => source.delta(),
         }
     }
 
     fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
         match self {
-            SourceSender::SemiHonest(source) => CotSender::extend(&mut **source, channel, out),
-            SourceSender::Malicious(source) => CotSender::extend(&mut **source, channel, out),
+            Source::SemiHonest(source) => source.extend(channel, out),
+            Source::Malicious(source) => source.extend(channel, out),
         }
     }
 }
 
-impl CotReceiver for SourceReceiver {
+impl<I: CotReceiver, K: CotReceiver> CotReceiver for Source<I, K> {
     fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
         match self {
-            SourceReceiver::SemiHonest(source) => CotReceiver::extend(&mut **source, channel, out),
-            SourceReceiver::Malicious(source) => CotReceiver::extend(&mut **source, channel, out),
+            Source::SemiHonest(source) => source.extend(channel, out),
+            Source::Malicious(source) => source.extend(channel, out),
         }
     }
 }

@@ -1,10 +1,18 @@
 //! Ferret: bootstrapped silent correlated OT from primal LPN (Yang–Weng–Lan–Zhang–Wang 2020/924).
+//!
+//! Two forms: [`FerretSender`] and [`FerretReceiver`] with regular noise, [`FerretUniSender`] and [`FerretUniReceiver`]
+//! with uniform noise, a weaker assumption. [`setup`] makes them from nothing but a base OT; [`cost`] chooses a set.
 
+pub mod cost;
 mod cuckoo;
+#[cfg(test)]
+mod dealing;
+mod params;
 mod regular;
+mod rows;
 pub mod setup;
 mod uniform;
 
-pub(crate) use regular::Spent;
-pub use regular::{Config, FerretReceiver, FerretSender, LEAST_SECURITY_BITS, Lanes, Params};
-pub use uniform::{FerretUniReceiver, FerretUniSender, UniConfig, UniParams};
+pub use params::{Config, LEAST_SECURITY_BITS, Lanes, Params, UniConfig, UniParams};
+pub use regular::{FerretReceiver, FerretSender};
+pub use uniform::{FerretUniReceiver, FerretUniSender};
