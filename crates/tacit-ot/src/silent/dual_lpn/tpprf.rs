@@ -10,9 +10,10 @@
 //! drawn; weights are monomials of few random elements, so that the receiver finds those of its points without a secret index
 //! (soundness (ℓ + 5)/2^128).
 
-use super::bcgikrs19::Noise;
-use super::pprf::{Ggm, Leaves, Line, Punctured, equal};
-use super::spcot::{Shape, Weights};
+use super::noise::Noise;
+use crate::silent::tree::ggm::{Ggm, Leaves, Line, Punctured, equal};
+use crate::silent::tree::leaf_check::Weights;
+use crate::silent::tree::shape::Shape;
 use crate::{Error, Result};
 use subtle::{Choice, ConstantTimeEq};
 use tacit_crypto::ggm::LANES;
@@ -414,7 +415,7 @@ impl Claim {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bcgikrs19::Code;
+    use super::super::params::Code;
     use super::*;
 
     /// With weights that it knew, a sender could choose X.

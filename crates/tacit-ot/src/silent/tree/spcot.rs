@@ -11,72 +11,20 @@
 //!   have made correlations equal, and two equal trees punctured on different sides would show Δ, so the sender adds
 //!   a random block to each root, from a seed that it sends once the correlations and the receiver's bits are fixed.
 //! - One check for all trees of a round in place of one a tree: 128 correlations a round.
-//! - [`SenderCheck`] and [`ReceiverCheck`], Ferret's, weigh no leaf with a random element. Of each level of
-//!   each tree they take Σ (n + i)·left child of node i, which XORs alone make, and a random combination of
-//!   these. It shows the same: a correction determines all of a level's nodes but the path's children, and
-//!   two paths for which the sums agree agree on the level (see docs/security-notes.md). The receiver shows
-//!   the combination once all corrections are there: two sets of points agree in it with probability 2^-128,
-//!   and a sender passes with at most 2^-64 more than its best guess, all trees of a batch together.
-//! - [`Weights`], for protocols whose check is over leaves and noise values: the monomials of a multilinear polynomial in random field
-//!   elements times a random element a tile, soundness (depth + 3)/2^128. The receiver computes the weights of its
-//!   secret leaves without a secret index.
+//!   It is `level_check` for Ferret, and `leaf_check` for protocols whose check is over leaves and noise values.
 
-use super::half_tree::{HalfTrees, Moments, Node, PerTree, Punctured, TILES};
-use crate::{Error, Result};
-use subtle::ConstantTimeEq;
+use super::half::{HalfTrees, PerTree, Punctured, TILES};
+use super::level_check::{ReceiverCheck, SenderCheck};
+use super::shape::Shape;
+use crate::Result;
 use tacit_crypto::ggm::LANES;
-use tacit_crypto::transcript::Transcript;
-use tacit_crypto::{BitVec, Block, Buffer, KAPPA, Prg, gf128};
+use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 const TREES: usize = TILES * LANES;
-/// What is summed without a tile's weights at a time: a tile's leaves, or its first ones, come in a multiple of it.
-pub(crate) const SEGMENT: usize = 512;
 /// Corrections leave after so many leaves: the receiver works on them while the sender expands the next trees.
 const FLUSH: usize = 1 << 15;
-/// How many trees of which depth: `tiles` tiles of four.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Shape {
-    pub tiles: usize,
-    pub depth: usize,
-}
-
-impl Shape {
-    /// Correlations that the trees consume, the check apart.
-    pub(crate) fn cots(self) -> usize {
-        self.tiles * LANES * self.depth
-    }
-
-    /// Which of them is that of `level` of tree `tree`.
-    pub(crate) fn cot(self, tree: usize, level: usize) -> usize {
-        (tree / LANES * self.depth + level) * LANES + tree % LANES
-    }
-
-    /// Blocks of corrections: none for the first level.
-    pub(crate) fn corrections(self) -> usize {
-        self.tiles * LANES * (self.depth - 1)
-    }
-
-    /// [`corrections`](Self::corrections) of one group.
-    pub(crate) fn corrections_in(self, group: usize) -> usize {
-        self.tiles_in(group) * LANES * (self.depth - 1)
-    }
-
-    /// Bytes on the wire: the corrections, and a bit from the receiver for each correlation.
-    pub(crate) fn bytes(self) -> usize {
-        16 * self.corrections() + self.cots() / 8
-    }
-
-    pub(crate) fn groups(self) -> usize {
-        self.tiles.div_ceil(TILES)
-    }
-
-    pub(crate) fn tiles_in(self, group: usize) -> usize {
-        TILES.min(self.tiles - group * TILES)
-    }
-}
-
 /// What takes a tile's index and its leaves.
 pub(crate) type Each<'a> = &'a mut dyn FnMut(usize, &mut [Block]);
 
@@ -114,93 +62,17 @@ pub(crate) trait Trees {
     }
 }
 
-/// One party's half of a batch of trees, of which single subtrees can be expanded.
-pub(crate) trait Parts {
-    /// The two nodes of level 1 of each tree of a group, as far as they are known.
-    fn tops(&self, group: usize) -> [PerTree; 2];
-    /// What is punctured in a group.
-    fn punctured(&self, group: usize) -> Option<&Punctured>;
-}
-
-impl Parts for SenderTrees {
-    fn tops(&self, group: usize) -> [PerTree; 2] {
-        let left = self.roots(group * TILES, self.shape.tiles_in(group));
-        [left, left.map(|root| root ^ self.delta)]
-    }
-
-    fn punctured(&self, _: usize) -> Option<&Punctured> {
-        None
-    }
-}
-
-impl Parts for Vec<Punctured> {
-    fn tops(&self, _: usize) -> [PerTree; 2] {
-        [[Block::ZERO; TREES]; 2]
-    }
-
-    fn punctured(&self, group: usize) -> Option<&Punctured> {
-        Some(&self[group])
-    }
-}
-
-/// A batch of trees with all nodes of one level, from which it is expanded subtree by subtree.
-pub(crate) struct Subtrees<T> {
-    trees: T,
-    shape: Shape,
-    level: usize,
-    /// By index, then by tree.
-    nodes: Buffer,
-}
-
-impl<T: Parts> Subtrees<T> {
-    /// Expands all trees down to `level`.
-    pub(crate) fn new(trees: T, expander: &mut HalfTrees, shape: Shape, level: usize) -> Self {
-        let mut nodes = Buffer::zeros((shape.groups() * TREES) << level);
-        for group in 0..shape.groups() {
-            let (punctured, tiles) = (trees.punctured(group), shape.tiles_in(group));
-            for (side, roots) in trees.tops(group).iter().enumerate() {
-                let top = Node { level: 1, index: side };
-                expander.expand_below(group, top, level, roots, punctured, tiles, |t, lines| {
-                    for (i, line) in lines.chunks_exact(LANES).enumerate() {
-                        let tree = ((side + 2 * i) * shape.groups() + group) * TREES + t * LANES;
-                        nodes[tree..][..LANES].copy_from_slice(line);
-                    }
-                });
-            }
-        }
-        Subtrees { trees, shape, level, nodes }
-    }
-
-    /// Expands the subtree of node `index` of every tree; `each` gets a tile's index in the batch and the leaves.
-    pub(crate) fn expand(
-        &self,
-        expander: &mut HalfTrees,
-        index: usize,
-        mut each: impl FnMut(usize, &mut [Block]),
-    ) {
-        let groups = self.shape.groups();
-        let nodes = self.nodes[index * groups * TREES..].as_chunks::<TREES>().0;
-        for (group, roots) in nodes[..groups].iter().enumerate() {
-            let (node, tiles) = (Node { level: self.level, index }, self.shape.tiles_in(group));
-            let punctured = self.trees.punctured(group);
-            expander.expand_below(group, node, self.shape.depth, roots, punctured, tiles, |t, leaves| {
-                each(group * TILES + t, leaves)
-            });
-        }
-    }
-}
-
 /// The sender's roots.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(crate) struct SenderTrees {
     #[zeroize(skip)]
-    shape: Shape,
-    delta: Block,
+    pub(super) shape: Shape,
+    pub(super) delta: Block,
     roots: Vec<Block>,
 }
 
 impl SenderTrees {
-    fn roots(&self, first: usize, tiles: usize) -> PerTree {
+    pub(super) fn roots(&self, first: usize, tiles: usize) -> PerTree {
         let mut roots = [Block::ZERO; TREES];
         let n = tiles * LANES;
         roots[..n].copy_from_slice(&self.roots[first * LANES..][..n]);
@@ -364,6 +236,11 @@ pub(crate) fn choose_points(
 }
 
 impl ReceiverTrees {
+    /// Each tree's secret leaf.
+    pub(crate) fn points(&self) -> &[u32] {
+        &self.alpha
+    }
+
     /// Expands `tiles` tiles from tile `first` on, as [`Trees::expand_part`], and returns what it takes to
     /// expand parts of them.
     fn run(
@@ -436,259 +313,6 @@ impl ReceiverTrees {
     }
 }
 
-/// The weights of the consistency check, all from one public seed.
-pub(crate) struct Weights {
-    variables: Vec<Block>,
-    within: Vec<Block>,
-    segments: Vec<Block>,
-    tiles: Vec<Block>,
-}
-
-impl Weights {
-    /// The weights of `seed` for trees of `shape`.
-    pub(crate) fn new(seed: Block, shape: Shape) -> Self {
-        let mut prg = Prg::from_seed(seed);
-        let mut variables = vec![Block::ZERO; shape.depth + LANES.ilog2() as usize];
-        prg.fill_blocks(&mut variables);
-        let inner = variables.len().min(SEGMENT.ilog2() as usize);
-        let (low, high) = variables.split_at(inner);
-        let (within, segments) = (gf128::monomials(low), gf128::monomials(high));
-        let mut tiles = vec![Block::ZERO; shape.tiles];
-        prg.fill_blocks(&mut tiles);
-        Weights { variables, within, segments, tiles }
-    }
-
-    /// Σ χ·leaf over one tile.
-    pub(crate) fn sum(&self, tile: usize, leaves: &[Block]) -> Block {
-        let mut sum = Block::ZERO;
-        for (segment, weight) in leaves.chunks_exact(self.within.len()).zip(&self.segments) {
-            sum ^= gf128::mul(gf128::inner_product(&self.within, segment), *weight);
-        }
-        gf128::mul(sum, self.tiles[tile])
-    }
-
-    /// χ of one leaf a tree, from the first on, the same steps for every alpha.
-    fn of_each(&self, alpha: &[u32]) -> Zeroizing<Vec<Block>> {
-        let lanes = LANES.ilog2() as usize;
-        let first = |tree: usize| gf128::mul(self.tiles[tree / LANES], self.within[tree % LANES]);
-        let mut weights = Zeroizing::new((0..alpha.len()).map(first).collect::<Vec<_>>());
-        let mut factors = Zeroizing::new(Vec::with_capacity(alpha.len() * self.variables.len()));
-        for (i, x) in self.variables[lanes..].iter().enumerate() {
-            let unless = *x ^ Block::ONE;
-            factors.extend(alpha.iter().map(|a| Block::ONE ^ (unless & Block::mask(a >> i & 1 == 1))));
-        }
-        for factors in factors.chunks_exact(alpha.len().max(1)) {
-            gf128::multiply_each(&mut weights, factors);
-        }
-        weights
-    }
-
-    /// Figure 6, step 7: φ = Σ χ_α over all trees.
-    pub(crate) fn of_points(&self, trees: &ReceiverTrees) -> Block {
-        self.of_leaves(&trees.alpha)
-    }
-
-    /// The sum of the weights of the points, each times the value of its tree.
-    pub(crate) fn of_values(&self, trees: &ReceiverTrees, values: impl Iterator<Item = Block>) -> Block {
-        let weights = self.of_each(&trees.alpha);
-        weights.iter().zip(values).fold(Block::ZERO, |sum, (w, value)| sum ^ gf128::mul(*w, value))
-    }
-
-    /// The sum of the weights of one leaf a tree.
-    pub(crate) fn of_leaves(&self, alpha: &[u32]) -> Block {
-        self.of_each(alpha).iter().fold(Block::ZERO, |sum, w| sum ^ *w)
-    }
-}
-
-/// The sender's side of the check of a round of Ferret's: the moments of its levels, until the receiver opens.
-#[derive(ZeroizeOnDrop)]
-pub(crate) struct SenderCheck {
-    #[zeroize(skip)]
-    context: Transcript,
-    #[zeroize(skip)]
-    round: u64,
-    /// Those of the group at work.
-    of_group: Vec<PerTree>,
-    /// Those of all trees, group by group, level by level, tree by tree; zero for trees that only fill up a group.
-    moments: Vec<Block>,
-}
-
-impl SenderCheck {
-    /// The check of round `round` for trees of `shape`.
-    pub(crate) fn new(context: &Transcript, round: u64, shape: Shape) -> Self {
-        let of_group = vec![[Block::ZERO; TREES]; shape.depth];
-        let moments = Vec::with_capacity(shape.groups() * TREES * (shape.depth - 1));
-        SenderCheck { context: context.clone(), round, of_group, moments }
-    }
-
-    /// Binds the digest to a seed that was not known before, as if it had stood in the context.
-    pub(crate) fn bind(&mut self, joint: &[u8; 32]) {
-        self.context.append("joint seed", joint);
-    }
-
-    /// Keeps the moments of a group of `tiles` tiles.
-    fn take(&mut self, tiles: usize) {
-        only_of(tiles, &mut self.of_group);
-        self.moments.extend(self.of_group[1..].as_flattened());
-    }
-
-    /// Figure 6, step 8, after all trees: receives x', sends the digest.
-    pub(crate) fn answer(self, channel: &mut Channel, delta: Block, cots: &[Block]) -> Result<()> {
-        let opening = CheckMessage::receive(channel)?;
-        channel.send(&self.digest_for(&opening, delta, cots))?;
-        channel.flush()?;
-        Ok(())
-    }
-
-    pub(crate) fn digest_for(&self, opening: &CheckMessage, delta: Block, cots: &[Block]) -> [u8; DIGEST] {
-        let mut coefficients = Prg::from_seed(opening.seed);
-        let mut buffer = [Block::ZERO; SEGMENT];
-        let mut sum = gf128::Accumulator::new();
-        for moments in self.moments.chunks(SEGMENT) {
-            let buffer = &mut buffer[..moments.len()];
-            coefficients.fill_blocks(buffer);
-            sum.add(buffer, moments);
-        }
-        check_digest(&self.context, self.round, sum.finish() ^ opening.sender_mask(delta, cots))
-    }
-}
-
-/// Makes all zero but what is of a group's `tiles` tiles.
-fn only_of(tiles: usize, moments: &mut [PerTree]) {
-    moments.iter_mut().for_each(|level| level[tiles * LANES..].fill(Block::ZERO));
-}
-
-/// The receiver's side, with its coefficients from the start, of which the sender learns after its last correction.
-#[derive(ZeroizeOnDrop)]
-pub(crate) struct ReceiverCheck {
-    #[zeroize(skip)]
-    context: Transcript,
-    #[zeroize(skip)]
-    round: u64,
-    seed: Block,
-    #[zeroize(skip)]
-    coefficients: Prg,
-    of_group: Moments,
-    buffer: Vec<Block>,
-    /// Σ of coefficients times moments.
-    sum: gf128::Accumulator,
-    /// Σ of coefficients times weights of paths' nodes that go left, whose left child is the sender's less Δ.
-    phi: Block,
-}
-
-impl ReceiverCheck {
-    /// The check of round `round` for trees of `shape`, with coefficients from `prg`.
-    pub(crate) fn new(context: &Transcript, round: u64, shape: Shape, prg: &mut Prg) -> Self {
-        let seed = prg.block();
-        let (coefficients, of_group) = (Prg::from_seed(seed), Moments::new(shape.depth));
-        let (buffer, sum, phi) = (Vec::new(), gf128::Accumulator::new(), Block::ZERO);
-        ReceiverCheck { context: context.clone(), round, seed, coefficients, of_group, buffer, sum, phi }
-    }
-
-    /// Bytes that open it.
-    pub(crate) const OPENING: usize = CheckMessage::BYTES;
-
-    /// Weighs the moments of a group of `tiles` tiles with paths to `alpha`.
-    fn take(&mut self, tiles: usize, alpha: &[u32; TREES]) {
-        let Moments { known, lacking } = &mut self.of_group;
-        only_of(tiles, known);
-        only_of(tiles, lacking);
-        let (known, lacking) = (known[1..].as_flattened(), lacking[1..].as_flattened());
-        self.buffer.resize(2 * known.len(), Block::ZERO);
-        let (coefficients, weights) = self.buffer.split_at_mut(known.len());
-        self.coefficients.fill_blocks(coefficients);
-        self.sum.add(coefficients, known);
-        // The weight n + i of each path's node.
-        for (level, weights) in weights.as_chunks_mut::<TREES>().0.iter_mut().enumerate() {
-            let n = 2 << level;
-            *weights = alpha.map(|alpha| Block::new((n | alpha & (n - 1)) as u128));
-        }
-        gf128::multiply_each(weights, coefficients);
-        self.sum.add(weights, lacking);
-        let trees = tiles * LANES;
-        for (level, weights) in weights.as_chunks::<TREES>().0.iter().enumerate() {
-            for (weight, alpha) in weights[..trees].iter().zip(alpha) {
-                self.phi ^= *weight & Block::mask(alpha >> (level + 1) & 1 == 0);
-            }
-        }
-    }
-
-    /// Figure 6, step 7, after all trees: sends the coefficients' seed and x' = φ ⊕ x*, where `cots` are the 128
-    /// correlations of the check. Returns what [`receive_digest`] must get.
-    pub(crate) fn open(self, channel: &mut Channel, cots: &[Block]) -> Result<[u8; DIGEST]> {
-        CheckMessage::send(channel, self.seed, self.phi, cots)?;
-        channel.flush()?;
-        Ok(check_digest(&self.context, self.round, self.sum.finish() ^ fold_powers(cots)))
-    }
-}
-
-/// What the receiver sends to open a check with weights of its own: the weights' seed and x' = φ ⊕ x*.
-pub(crate) struct CheckMessage {
-    pub seed: Block,
-    pub masked: Block,
-}
-
-impl CheckMessage {
-    /// Its length.
-    pub(crate) const BYTES: usize = 2 * size_of::<Block>();
-
-    /// Figure 6, step 7; `cots` are the 128 correlations of the check.
-    pub(crate) fn send(channel: &mut Channel, seed: Block, phi: Block, cots: &[Block]) -> Result<()> {
-        channel.send_block(seed)?;
-        channel.send_block(phi ^ fold_bits(cots))?;
-        Ok(())
-    }
-
-    pub(crate) fn receive(channel: &mut Channel) -> Result<Self> {
-        Ok(CheckMessage { seed: channel.recv_block()?, masked: channel.recv_block()? })
-    }
-
-    /// Figure 6, step 8: Y = Σ (y*_i ⊕ x'_i·Δ)·X^i.
-    pub(crate) fn sender_mask(&self, delta: Block, cots: &[Block]) -> Block {
-        fold_powers(cots) ^ gf128::mul(self.masked, delta)
-    }
-}
-
-/// x* = Σ x*_i·X^i, the choice bits.
-fn fold_bits(cots: &[Block]) -> Block {
-    Block::new(cots.iter().enumerate().fold(0, |acc, (i, c)| acc | (c.lsb() as u128) << i))
-}
-
-/// Σ cots[i]·X^i: figure 6, step 9.
-pub(crate) fn fold_powers(cots: &[Block]) -> Block {
-    assert_eq!(cots.len(), KAPPA, "the check takes 128 correlations");
-    let powers: [Block; KAPPA] = core::array::from_fn(|i| Block::new(1 << i));
-    gf128::inner_product(cots, &powers)
-}
-
-/// Bytes of H'.
-pub(crate) const DIGEST: usize = 32;
-
-/// H' of steps 8 and 9: 256 bits, bound to the session and the round.
-pub(crate) fn check_digest(context: &Transcript, round: u64, value: Block) -> [u8; DIGEST] {
-    let mut transcript = context.clone();
-    transcript.append_u64("round", round);
-    transcript.append("check", &value.to_bytes());
-    let mut digest = [0u8; DIGEST];
-    transcript.challenge_bytes("digest", &mut digest);
-    digest
-}
-
-/// Step 9, in the name of `protocol`: compares what the sender sent with what it should be.
-pub(crate) fn receive_digest(
-    channel: &mut Channel,
-    protocol: &'static str,
-    expected: &[u8; DIGEST],
-) -> Result<()> {
-    let mut digest = [0u8; DIGEST];
-    channel.recv(&mut digest)?;
-    if bool::from(digest.ct_eq(expected)) {
-        Ok(())
-    } else {
-        Err(Error::Cheated { protocol, what: "the single-point correlations do not fit Δ" })
-    }
-}
-
 /// What scripted cheaters share.
 #[cfg(test)]
 pub(crate) mod cheat {
@@ -755,9 +379,13 @@ pub(crate) mod cheat {
 
 #[cfg(test)]
 mod tests {
-    use super::super::half_tree::GroupKeys;
+    use super::super::half::GroupKeys;
+    use super::super::opening::receive_digest;
     use super::*;
+    use crate::Error;
     use tacit_crypto::ggm::ccr_keyed;
+    use tacit_crypto::transcript::Transcript;
+    use tacit_crypto::{KAPPA, gf128};
     use tacit_net::memory;
 
     /// A receiver whose correlations are all equal, and that takes two trees' bits apart, holds two corrections of equal
@@ -1051,35 +679,6 @@ mod tests {
         for tiles in [[1, TILES + 1], [1, 2]] {
             let errors = tiles.map(|tile| (place(tile, SHAPE.depth), ERROR));
             assert!(cheated(bend(&errors, &[])), "{tiles:?}");
-        }
-    }
-
-    #[test]
-    fn the_digest_is_of_session_round_and_coefficients() {
-        let digest = |session: u8, round: u64, seed: u128| {
-            let mut context = Transcript::new("test");
-            context.append("session", &[session]);
-            let mut check = SenderCheck::new(&context, round, SHAPE);
-            check.moments.resize(SHAPE.groups() * TREES * (SHAPE.depth - 1), Block::ONE);
-            let opening = CheckMessage { seed: Block::new(seed), masked: Block::ZERO };
-            check.digest_for(&opening, Block::ONE, &[Block::ZERO; KAPPA])
-        };
-        let digests = [digest(0, 1, 2), digest(1, 1, 2), digest(0, 2, 2), digest(0, 1, 3)];
-        assert_eq!(std::collections::HashSet::from(digests).len(), 4);
-    }
-
-    /// The weights of points are those that leaves are weighed with.
-    #[test]
-    fn weights_of_points_are_those_of_the_sum() {
-        let mut prg = Prg::from_seed(Block::new(5));
-        for (tiles, depth) in [(1, 2), (3, 4), (2, 9)] {
-            let weights = Weights::new(prg.block(), Shape { tiles, depth });
-            let alpha: Vec<u32> = (0..tiles * LANES).map(|_| prg.below(1 << depth) as u32).collect();
-            for (tree, weight) in weights.of_each(&alpha).iter().enumerate() {
-                let mut leaves = vec![Block::ZERO; LANES << depth];
-                leaves[alpha[tree] as usize * LANES + tree % LANES] = Block::ONE;
-                assert_eq!(weight.to_hex(), weights.sum(tree / LANES, &leaves).to_hex());
-            }
         }
     }
 }

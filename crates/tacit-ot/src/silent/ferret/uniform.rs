@@ -18,222 +18,34 @@
 //! Deviations from the paper: those of `spcot` and the lanes; functions that make buckets of one size (see `cuckoo`), and the number
 //! of samples raised to a multiple of m; positions that find no place are drawn anew (probability at most 2^-40).
 
-use super::cuckoo::{self, Buckets, HASHES};
-use super::ferret::{LEAST_SECURITY_BITS, Lanes, Spent, checked_delta};
-use super::half_tree::{HalfTrees, Punctured};
-use super::seeds::{Pledge, Toss};
-use super::spcot::{self, Parts, ReceiverCheck, SenderCheck, SenderTrees, Shape, Subtrees};
-use super::stock::Stock;
-use crate::{CotReceiver, CotSender, Error, Result, Security};
-use core::ops::Range;
+use super::cuckoo::{Buckets, HASHES};
+use super::params::{UNIFORM as NAME, UniConfig, UniParams};
+use super::regular::{ROUND, checked_delta};
+use crate::silent::engine::carry::Carry;
+use crate::silent::engine::seeds::{Pledge, Toss};
+use crate::silent::engine::sink::{Memory, Sink};
+use crate::silent::engine::stock::Stock;
+use crate::silent::engine::{Engine, Stream};
+use crate::silent::tree::half::{HalfTrees, Punctured};
+use crate::silent::tree::level_check::{ReceiverCheck, SenderCheck};
+use crate::silent::tree::opening::{DIGEST, check_cots, receive_digest};
+use crate::silent::tree::spcot::{self, SenderTrees};
+use crate::silent::tree::subtrees::{Parts, Subtrees};
+use crate::{CotReceiver, CotSender, Result, Security};
 use tacit_crypto::ggm::LANES;
 use tacit_crypto::lpn::LocalCode;
 use tacit_crypto::simd::{Backend, scatter};
 use tacit_crypto::transcript::Transcript;
-use tacit_crypto::{Block, Buffer, KAPPA, Prg};
+use tacit_crypto::{Block, Buffer, Prg};
 use tacit_net::Channel;
 use zeroize::{Zeroize, Zeroizing};
 
-const NAME: &str = "ferret-uni";
 /// Correlations that are encoded at a time, while the peer's message is waited for.
 const ROWS: usize = 1024;
 /// Blocks from which on a buffer is on huge pages.
 const HUGE: usize = 1 << 17;
 /// What A·u is added to while there is no noise.
 static NOTHING: [Block; ROWS] = [Block::ZERO; ROWS];
-
-/// An LPN parameter set with uniform noise: m·q samples, a secret of k bits, t noisy positions in m buckets, all of them
-/// for each lane.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct UniParams {
-    /// The set's name on the command line.
-    pub name: &'static str,
-    /// Length of the LPN secret.
-    pub k: usize,
-    /// Number of noisy positions.
-    pub t: usize,
-    /// Number of buckets.
-    pub m: usize,
-    /// Positions of a bucket by each function.
-    pub q: usize,
-    /// Depth of a bucket's tree: 3·⌈q / 2^level⌉ + 1 leaves at least under a node of level `level`.
-    pub depth: usize,
-    /// The outputs are made in 2^level ranges.
-    pub level: usize,
-    /// Iterations in lockstep, with one partition in buckets and one code.
-    pub lanes: Lanes,
-    /// Estimated security in bits, all lanes of one iteration sharing a matrix.
-    pub security_bits: u32,
-}
-
-impl UniParams {
-    /// About 10^7 correlations an iteration, the least traffic.
-    pub const MAIN: UniParams = UniParams {
-        name: "main",
-        k: 15 << 16,
-        t: 1324,
-        m: 1986,
-        q: 5346,
-        depth: 14,
-        level: 7,
-        lanes: Lanes::One,
-        security_bits: 137,
-    };
-    /// Less computing for more bits a correlation: about 10^7 an iteration.
-    pub const A: UniParams = UniParams {
-        name: "a",
-        k: 1 << 18,
-        t: 1360,
-        m: 2080,
-        q: 1344,
-        depth: 12,
-        level: 6,
-        lanes: Lanes::Four,
-        security_bits: 137,
-    };
-    /// The least computing: half of that an iteration.
-    pub const B: UniParams = UniParams {
-        name: "b",
-        k: 33 << 12,
-        t: 1360,
-        m: 2080,
-        q: 672,
-        depth: 11,
-        level: 5,
-        lanes: Lanes::Four,
-        security_bits: 139,
-    };
-    /// The setup of the larger sets.
-    pub const SETUP: UniParams = UniParams {
-        name: "setup",
-        k: 1 << 16,
-        t: 1254,
-        m: 1881,
-        q: 327,
-        depth: 10,
-        level: 4,
-        lanes: Lanes::One,
-        security_bits: 142,
-    };
-    /// The main iteration of the paper's table 2, for measuring alone: A is 10-local, which the paper does
-    /// not count.
-    pub const PAPER: UniParams = UniParams { name: "paper", k: 588_160, security_bits: 92, ..Self::MAIN };
-    /// The setup iteration of the paper's table 2, for measuring alone.
-    pub const PAPER_SETUP: UniParams =
-        UniParams { name: "paper-setup", k: 37_248, security_bits: 87, ..Self::SETUP };
-
-    /// Every set that a session may use.
-    pub const ALL: [UniParams; 4] = [Self::MAIN, Self::A, Self::B, Self::SETUP];
-    /// Sets that reproduce the paper's tables and protect nobody: for [measuring](Self::for_measuring) alone.
-    pub const PAPERS: [UniParams; 2] = [Self::PAPER, Self::PAPER_SETUP];
-
-    /// The set called `name` among [`ALL`](Self::ALL).
-    pub fn by_name(name: &str) -> Option<UniParams> {
-        Self::ALL.into_iter().find(|p| p.name == name)
-    }
-
-    /// The set called `name` among all there are, [the papers'](Self::PAPERS) included.
-    pub fn for_measuring(name: &str) -> Option<UniParams> {
-        Self::ALL.into_iter().chain(Self::PAPERS).find(|p| p.name == name)
-    }
-
-    /// N, the LPN samples of an iteration of one lane.
-    pub const fn samples(&self) -> usize {
-        self.m * self.q
-    }
-
-    /// Blocks of the LPN secrets of all lanes.
-    const fn secret(&self) -> usize {
-        self.k * self.lanes.count()
-    }
-
-    /// Blocks of all samples with the same b.
-    const fn row(&self) -> usize {
-        self.m * self.lanes.count()
-    }
-
-    /// Values of b in a range.
-    const fn width(&self) -> usize {
-        cuckoo::width(self.q, self.level)
-    }
-
-    /// Ranges that are not empty.
-    const fn ranges(&self) -> usize {
-        self.q.div_ceil(self.width())
-    }
-
-    /// Where range `r` stands, in blocks: sample by sample, lane by lane.
-    fn range(&self, r: usize) -> Range<usize> {
-        let end = |r: usize| self.row() * self.q.min(r * self.width());
-        end(r)..end(r + 1)
-    }
-}
-
-/// What both parties must agree on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct UniConfig {
-    /// The LPN parameters.
-    pub params: UniParams,
-    /// Whether the consistency check runs.
-    pub security: Security,
-}
-
-impl UniConfig {
-    /// What a run with these parameters protects against; `None` if the set has too few bits for any peer.
-    pub fn protects(&self) -> Option<Security> {
-        (self.params.security_bits >= LEAST_SECURITY_BITS).then_some(self.security)
-    }
-
-    fn shape(&self) -> Shape {
-        Shape { tiles: self.params.row().div_ceil(LANES), depth: self.params.depth }
-    }
-
-    fn check_cots(&self) -> usize {
-        match self.security {
-            Security::SemiHonest => 0,
-            Security::Malicious => KAPPA,
-        }
-    }
-
-    /// Bytes on the wire of an iteration, the check apart.
-    pub(super) fn tree_bytes(&self) -> usize {
-        self.shape().bytes()
-    }
-
-    /// Correlations that a setup consumes, and that every iteration keeps for the next.
-    pub fn reserve(&self) -> usize {
-        self.params.secret() + self.shape().cots() + self.check_cots()
-    }
-
-    /// Correlations that an iteration makes for the caller.
-    pub fn net(&self) -> usize {
-        (self.params.row() * self.params.q).saturating_sub(self.reserve())
-    }
-
-    /// The first ranges, as many as hold what is kept for the next iteration.
-    fn kept_ranges(&self) -> usize {
-        self.reserve().div_ceil(self.params.range(0).len())
-    }
-
-    /// The blocks of these ranges; those after the reserve are for the caller.
-    fn kept(&self) -> usize {
-        self.params.range(self.kept_ranges() - 1).end
-    }
-
-    fn validate(&self) -> Result<()> {
-        let p = &self.params;
-        let sane = p.t > 0
-            && (2..=24).contains(&p.depth)
-            && (1..=1 << 31).contains(&p.k)
-            && (LANES..1 << 24).contains(&p.m)
-            && (1..=1 << 16).contains(&p.q)
-            && (1..=p.depth).contains(&p.level);
-        if !sane || p.m < p.t || HASHES * p.width() >= 1 << (p.depth - p.level) || self.net() == 0 {
-            return Err(Error::Usage { protocol: NAME, what: "the parameter set makes no correlations" });
-        }
-        Ok(())
-    }
-}
 
 /// All that the parties must agree on.
 fn context(config: UniConfig, channel: &mut Channel) -> Transcript {
@@ -259,19 +71,14 @@ fn context(config: UniConfig, channel: &mut Channel) -> Transcript {
 /// What both parties do alike.
 struct Core<T> {
     config: UniConfig,
-    /// Session and parameters.
-    context: Transcript,
-    /// What both parties contributed to and neither chose.
-    joint: [u8; 32],
+    engine: Engine,
     expander: HalfTrees,
     code: LocalCode,
     buckets: Buckets,
     /// f_i(b) of every i and b, in blocks.
     offsets: [Vec<u32>; HASHES],
-    /// What the last iteration kept: the LPN secret of the one at work first.
-    current: Buffer,
-    /// The first ranges of the iteration at work: what it keeps for the next one, and a rest for the caller.
-    kept: Buffer,
+    /// An iteration puts its first ranges aside: what the next one needs, the LPN secret first, and a rest for the caller.
+    carry: Carry,
     /// The trees of the iteration at work while some of its ranges are still to be made, from `next` on.
     trees: Option<Subtrees<T>>,
     next: usize,
@@ -282,31 +89,25 @@ struct Core<T> {
     range: Buffer,
     /// Correlations of a range of which nobody has asked for all.
     ready: Stock,
-    round: u64,
-    spent: Spent,
 }
 
 impl<T: Parts> Core<T> {
     /// [`begin`](Self::begin) draws a round's matrix, buckets and hash keys.
-    fn new(config: UniConfig, context: Transcript, joint: [u8; 32], reserve: Buffer) -> Self {
+    fn new(config: UniConfig, engine: Engine, reserve: Buffer) -> Self {
         let (p, unused) = (config.params, Block::ZERO);
         Core {
             config,
-            context,
-            joint,
+            engine,
             expander: HalfTrees::new(p.depth, unused),
             code: LocalCode::new(unused, p.k),
             buckets: Buckets::new(unused, p.m, p.q, p.level),
             offsets: core::array::from_fn(|_| vec![0; p.q]),
-            current: Buffer::zeros(reserve.len()),
-            kept: reserve,
+            carry: Carry::new(reserve),
             trees: None,
             next: 0,
             encoded: 0,
             range: Buffer::zeros(p.range(0).len().max(HUGE)),
-            ready: Stock::new(NAME, Vec::new()),
-            round: 0,
-            spent: Spent::default(),
+            ready: Stock::empty(NAME),
         }
     }
 
@@ -314,9 +115,8 @@ impl<T: Parts> Core<T> {
     /// to solve a part of it; the buckets; the trees' hash keys.
     fn renew(&mut self) {
         let p = self.config.params;
-        let mut context = self.context.clone();
-        context.append_u64("round", self.round);
-        context.append("joint seed", &self.joint);
+        let mut context = self.engine.of_run(ROUND);
+        self.engine.append_seed(&mut context);
         self.code = LocalCode::new(context.challenge_block("matrix"), p.k);
         self.expander.renew(context.challenge_block("tree"));
         self.buckets = Buckets::new(context.challenge_block("buckets"), p.m, p.q, p.level);
@@ -328,24 +128,13 @@ impl<T: Parts> Core<T> {
     }
 
     /// Takes what the last iteration kept: the correlations for trees and for the check.
-    fn begin(&mut self) -> (Zeroizing<Vec<Block>>, Zeroizing<Vec<Block>>) {
-        std::mem::swap(&mut self.current, &mut self.kept);
-        self.round += 1;
+    fn begin(&mut self) -> [Zeroizing<Vec<Block>>; 2] {
+        self.carry.advance();
+        self.engine.next();
         self.renew();
         self.encoded = 0;
-        let reserve = &self.current[self.config.params.secret()..self.config.reserve()];
-        let (trees, check) = reserve.split_at(self.config.shape().cots());
-        (Zeroizing::new(trees.to_vec()), Zeroizing::new(check.to_vec()))
-    }
-
-    /// The check of the round at work, for malicious security.
-    fn check<C>(&self, new: impl FnOnce(&Transcript, u64) -> C) -> Option<C> {
-        let malicious = self.config.security == Security::Malicious;
-        malicious.then(|| {
-            let mut context = self.context.clone();
-            context.append("joint seed", &self.joint);
-            new(&context, self.round)
-        })
+        let (config, shape) = (self.config, self.config.shape());
+        self.carry.split(config.params.secret(), shape.cots(), check_cots(config.security))
     }
 
     /// After the first run over the trees.
@@ -357,14 +146,14 @@ impl<T: Parts> Core<T> {
 
     /// Where `out` takes the first range that is not kept: after the rest of the kept ones.
     fn skip(&self) -> usize {
-        self.kept.len() - self.config.reserve()
+        self.carry.kept.len() - self.config.reserve()
     }
 
     /// Computes until `bytes` bytes of the peer's are there, for the kept ranges and those that fit whole into `out`:
     /// figure 9, step 5, begins with A·u, which needs no tree; once there are trees, ranges can be made. All of it is
     /// provisional until the check.
     fn work_while_waiting(&mut self, channel: &mut Channel, bytes: usize, out: &mut [Block]) -> Result<()> {
-        let (keep, params) = (self.kept.len(), self.config.params);
+        let (keep, params) = (self.carry.kept.len(), self.config.params);
         let room = keep + out.len().saturating_sub(self.skip());
         let whole = (self.config.kept_ranges()..params.ranges()).take_while(|r| params.range(*r).end <= room);
         let ranges = whole.last().map_or(self.config.kept_ranges(), |r| r + 1);
@@ -373,10 +162,10 @@ impl<T: Parts> Core<T> {
             let from = self.encoded;
             let to = (from + ROWS).min(if from < keep { keep } else { end });
             let rows = match from < keep {
-                true => &mut self.kept[from..to],
-                false => &mut out[self.kept.len() - self.config.reserve() + from - keep..][..to - from],
+                true => &mut self.carry.kept[from..to],
+                false => &mut out[self.carry.kept.len() - self.config.reserve() + from - keep..][..to - from],
             };
-            let (lanes, secret) = (params.lanes.count(), &self.current[..params.secret()]);
+            let (lanes, secret) = (params.lanes.count(), &self.carry.current[..params.secret()]);
             self.code.rows_added_to((from / lanes) as u64, secret, lanes, &NOTHING[..to - from], rows);
             self.encoded = to;
         }
@@ -389,11 +178,11 @@ impl<T: Parts> Core<T> {
     /// Makes the next range, a kept one or one that `out`, which begins after what is kept, takes whole.
     fn make_next(&mut self, out: &mut [Block]) {
         let range = self.config.params.range(self.next);
-        let keep = self.kept.len();
+        let keep = self.carry.kept.len();
         if range.start < keep {
-            let mut kept = std::mem::replace(&mut self.kept, Buffer::zeros(0));
+            let mut kept = std::mem::replace(&mut self.carry.kept, Buffer::zeros(0));
             self.make_range(&mut kept[range]);
-            self.kept = kept;
+            self.carry.kept = kept;
         } else {
             let first = self.skip() + range.start - keep;
             self.make_range(&mut out[first..first + range.len()]);
@@ -402,7 +191,7 @@ impl<T: Parts> Core<T> {
 
     /// Figure 7, the last step, v\[x\] = Σ_i s_i\[x's place\], and figure 9, step 5, for the next range.
     fn make_range(&mut self, rows: &mut [Block]) {
-        let Core { expander, offsets, config, code, current, .. } = self;
+        let Core { expander, offsets, config, code, carry, .. } = self;
         let params = &config.params;
         let Some(trees) = &self.trees else { return };
         let range = params.range(self.next);
@@ -416,53 +205,50 @@ impl<T: Parts> Core<T> {
         let (done, rest) = rows.split_at_mut(noise_done.len());
         done.iter_mut().zip(noise_done).for_each(|(row, noise)| *row ^= *noise);
         let lanes = params.lanes.count();
-        code.rows_added_to((encoded / lanes) as u64, &current[..params.secret()], lanes, noise, rest);
+        code.rows_added_to((encoded / lanes) as u64, &carry.current[..params.secret()], lanes, noise, rest);
         self.next += 1;
         if self.next == params.ranges() {
             self.trees = None;
         }
     }
 
-    /// After the check: what the next iteration needs is put aside first. Returns how many correlations `out` has got.
-    fn passed(&mut self, out: &mut [Block]) -> usize {
+    /// After the check: what the next iteration needs is put aside first; then `sink` is served.
+    fn passed(&mut self, sink: &mut Memory<'_, Block>) {
         while self.next < self.config.kept_ranges() {
             self.make_next(&mut []);
         }
-        let made = self.config.params.range(self.next - 1).end - self.kept.len();
-        let rest = &mut self.kept[self.config.reserve()..];
+        let made = self.config.params.range(self.next - 1).end - self.carry.kept.len();
+        let rest = &mut self.carry.kept[self.config.reserve()..];
         self.ready = Stock::new(NAME, rest.to_vec());
         rest.zeroize();
-        self.ready.serve(out) + made
+        self.ready.serve(sink);
+        sink.advance(made);
+        self.serve(sink);
     }
 
-    /// Fills `out` as far as the iteration at work reaches, without the peer; returns how many.
-    fn serve(&mut self, out: &mut [Block]) -> usize {
-        let mut filled = self.ready.serve(out);
-        while filled < out.len() && self.trees.is_some() {
-            let rest = &mut out[filled..];
+    /// Fills `sink` as far as the iteration at work reaches, without the peer.
+    fn serve(&mut self, sink: &mut Memory<'_, Block>) {
+        self.ready.serve(sink);
+        while sink.left() > 0 && self.trees.is_some() {
             let len = self.config.params.range(self.next).len();
-            filled += if len <= rest.len() {
-                self.make_range(&mut rest[..len]);
-                len
+            if len <= sink.left() {
+                self.make_range(&mut sink.rest()[..len]);
+                sink.advance(len);
             } else {
                 let mut range = vec![Block::ZERO; len];
                 self.make_range(&mut range);
                 self.ready = Stock::new(NAME, range);
-                self.ready.serve(rest)
-            };
+                self.ready.serve(sink);
+            }
         }
-        filled
     }
 
-    /// Fails for good, with all streams of the setup: nothing provisional stays anywhere.
-    fn fail(&mut self, out: &mut [Block]) {
-        self.spent.set();
+    /// After a failure: nothing provisional stays anywhere.
+    fn wipe(&mut self) {
         self.trees = None;
         self.ready.zeroize();
-        self.kept.zeroize();
-        self.current.zeroize();
+        self.carry.wipe();
         self.range.zeroize();
-        out.zeroize();
     }
 }
 
@@ -522,21 +308,24 @@ impl FerretUniSender {
         source.extend(channel, &mut reserve[..config.reserve()])?;
         toss.contribute(channel)?;
         let joint = toss.finish(channel)?;
-        Ok(FerretUniSender { core: Core::new(config, context, joint, reserve), delta, prg })
+        let engine = Engine::new(NAME, context, joint);
+        Ok(FerretUniSender { core: Core::new(config, engine, reserve), delta, prg })
     }
 
     /// Ties this stream to `other`: when one fails, both are spent.
     pub(super) fn tie(&mut self, other: &Self) {
-        self.core.spent = other.core.spent.clone();
+        self.core.engine.tie(&other.core.engine);
     }
 
-    /// One iteration, which serves `out` as far as it has come meanwhile; returns how many.
-    fn iterate(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<usize> {
+    /// One iteration, which serves `sink`.
+    fn iterate(&mut self, channel: &mut Channel, sink: &mut Memory<'_, Block>) -> Result<()> {
+        let out = sink.rest();
         let FerretUniSender { core, delta, prg } = self;
         let shape = core.config.shape();
-        let (cots, check_cots) = core.begin();
+        let [cots, check_cots] = core.begin();
         core.work_while_waiting(channel, shape.cots().div_ceil(8), out)?;
-        let mut check = core.check(|context, round| SenderCheck::new(context, round, shape));
+        let security = core.config.security;
+        let mut check = core.engine.check(security, |context, round| SenderCheck::new(context, round, shape));
         let expander = &mut core.expander;
         let trees = spcot::send_each(channel, prg, expander, *delta, shape, &cots, check.as_mut(), None)?;
         core.plant(trees);
@@ -544,7 +333,8 @@ impl FerretUniSender {
             core.work_while_waiting(channel, ReceiverCheck::OPENING, out)?;
             check.answer(channel, *delta, &check_cots)?;
         }
-        Ok(core.passed(out))
+        core.passed(sink);
+        Ok(())
     }
 }
 
@@ -562,12 +352,13 @@ impl FerretUniReceiver {
         let mut reserve = Buffer::zeros(config.kept());
         source.extend(channel, &mut reserve[..config.reserve()])?;
         let joint = pledge.toss(channel)?;
-        Ok(FerretUniReceiver { core: Core::new(config, context, joint, reserve), prg })
+        let engine = Engine::new(NAME, context, joint);
+        Ok(FerretUniReceiver { core: Core::new(config, engine, reserve), prg })
     }
 
     /// Ties this stream to `other`: when one fails, both are spent.
     pub(super) fn tie(&mut self, other: &Self) {
-        self.core.spent = other.core.spent.clone();
+        self.core.engine.tie(&other.core.engine);
     }
 
     /// Figure 7, steps 1 to 3, for each lane: t uniform positions, placed; the punctured leaf of every bucket's tree.
@@ -583,15 +374,17 @@ impl FerretUniReceiver {
         points
     }
 
-    /// One iteration, which serves `out` as far as it has come meanwhile; returns how many. The first run over the trees
-    /// goes on as their corrections come, for the check.
-    fn iterate(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<usize> {
+    /// One iteration, which serves `sink`. The first run over the trees goes on as their corrections come, for the check.
+    fn iterate(&mut self, channel: &mut Channel, sink: &mut Memory<'_, Block>) -> Result<()> {
+        let out = sink.rest();
         let shape = self.core.config.shape();
-        let (cots, check_cots) = self.core.begin();
+        let [cots, check_cots] = self.core.begin();
         let points = self.points();
         let core = &mut self.core;
         let mut trees = spcot::choose_points(channel, points, shape, &cots)?;
-        let mut check = core.check(|context, round| ReceiverCheck::new(context, round, shape, &mut self.prg));
+        let security = core.config.security;
+        let check = |context: &Transcript, round| ReceiverCheck::new(context, round, shape, &mut self.prg);
+        let mut check = core.engine.check(security, check);
         core.work_while_waiting(channel, size_of::<Block>(), out)?;
         trees.receive_seed(channel, &cots)?;
         let mut punctured = Vec::with_capacity(shape.groups());
@@ -603,32 +396,54 @@ impl FerretUniReceiver {
         let opened = check.map(|check| check.open(channel, &check_cots)).transpose()?;
         core.plant(punctured);
         if let Some(expected) = opened {
-            core.work_while_waiting(channel, spcot::DIGEST, out)?;
-            spcot::receive_digest(channel, NAME, &expected)?;
+            core.work_while_waiting(channel, DIGEST, out)?;
+            receive_digest(channel, NAME, &expected)?;
         }
-        Ok(core.passed(out))
+        core.passed(sink);
+        Ok(())
     }
 }
 
-macro_rules! extend {
-    () => {
-        /// Serves what is left of the last iteration first.
-        fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
-            self.core.spent.check(NAME)?;
-            let mut filled = self.core.serve(out);
-            while filled < out.len() {
-                match self.iterate(channel, &mut out[filled..]) {
-                    Ok(n) => filled += n,
-                    Err(error) => {
-                        self.core.fail(out);
-                        return Err(error);
-                    }
-                }
-                filled += self.core.serve(&mut out[filled..]);
-            }
-            Ok(())
-        }
-    };
+impl Stream for FerretUniSender {
+    type Sink<'a> = Memory<'a, Block>;
+
+    fn engine(&self) -> &Engine {
+        &self.core.engine
+    }
+
+    fn serve(&mut self, sink: &mut Memory<'_, Block>) -> Result<()> {
+        self.core.serve(sink);
+        Ok(())
+    }
+
+    fn run(&mut self, channel: &mut Channel, sink: &mut Memory<'_, Block>) -> Result<()> {
+        self.iterate(channel, sink)
+    }
+
+    fn wipe(&mut self) {
+        self.core.wipe();
+    }
+}
+
+impl Stream for FerretUniReceiver {
+    type Sink<'a> = Memory<'a, Block>;
+
+    fn engine(&self) -> &Engine {
+        &self.core.engine
+    }
+
+    fn serve(&mut self, sink: &mut Memory<'_, Block>) -> Result<()> {
+        self.core.serve(sink);
+        Ok(())
+    }
+
+    fn run(&mut self, channel: &mut Channel, sink: &mut Memory<'_, Block>) -> Result<()> {
+        self.iterate(channel, sink)
+    }
+
+    fn wipe(&mut self) {
+        self.core.wipe();
+    }
 }
 
 impl CotSender for FerretUniSender {
@@ -636,18 +451,24 @@ impl CotSender for FerretUniSender {
         self.delta
     }
 
-    extend!();
+    fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
+        self.fill(channel, Memory::new(out))
+    }
 }
 
 impl CotReceiver for FerretUniReceiver {
-    extend!();
+    fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
+        self.fill(channel, Memory::new(out))
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::ferret::dealer::Dealer;
-    use super::super::spcot::cheat::Caught;
+    use super::super::dealing::Dealer;
+    use super::super::params::Lanes;
     use super::*;
+    use crate::Error;
+    use crate::silent::tree::spcot::cheat::Caught;
     use tacit_net::{LinkModel, memory};
 
     const TINY: UniParams = UniParams {
@@ -667,25 +488,35 @@ mod tests {
         correlate_over(LinkModel::LOOPBACK, config, sizes);
     }
 
+    fn taken<P: for<'a> Stream<Sink<'a> = Memory<'a, Block>>>(
+        ch: &mut Channel,
+        mut party: P,
+        sizes: &[usize],
+    ) -> Vec<Block> {
+        let mut all = Vec::new();
+        for &n in sizes {
+            let mut out = vec![Block::ONES; n];
+            party.fill(ch, Memory::new(&mut out)).unwrap();
+            all.extend(out);
+        }
+        all
+    }
+
     fn correlate_over(link: LinkModel, config: UniConfig, sizes: &[usize]) {
         let (mut ds, mut dr) = Dealer::pair(11);
         let delta = ds.delta();
-        macro_rules! party {
-            ($type:ident, $seed:expr, $dealer:ident) => {
-                |ch| {
-                    let prg = Prg::from_seed(Block::new($seed));
-                    let mut p = $type::setup(ch, prg, config, &mut $dealer).unwrap();
-                    let mut all = Vec::new();
-                    for &n in sizes {
-                        let mut out = vec![Block::ONES; n];
-                        p.extend(ch, &mut out).unwrap();
-                        all.extend(out);
-                    }
-                    all
-                }
-            };
-        }
-        let (v, w) = memory::run_over(link, party!(FerretUniSender, 1, ds), party!(FerretUniReceiver, 2, dr));
+        let prg = |seed: u128| Prg::from_seed(Block::new(seed));
+        let (v, w) = memory::run_over(
+            link,
+            |ch| {
+                let s = FerretUniSender::setup(ch, prg(1), config, &mut ds).unwrap();
+                taken(ch, s, sizes)
+            },
+            |ch| {
+                let r = FerretUniReceiver::setup(ch, prg(2), config, &mut dr).unwrap();
+                taken(ch, r, sizes)
+            },
+        );
         assert_eq!(v.len(), sizes.iter().sum::<usize>());
         for (i, (v, w)) in v.iter().zip(&w).enumerate() {
             assert!(!v.lsb(), "bit 0 of v[{i}]");
@@ -747,7 +578,7 @@ mod tests {
                 let prg = Prg::from_seed(Block::new(1));
                 let mut s = FerretUniSender::setup(ch, prg, config, &mut ds).unwrap();
                 let shape = config.shape();
-                let (cots, _) = s.core.begin();
+                let [cots, _] = s.core.begin();
                 let trees = spcot::send(ch, &mut s.prg, &mut s.core.expander, s.delta, shape, &cots).unwrap();
                 s.core.plant(trees);
                 noise(&mut s.core)
@@ -755,7 +586,7 @@ mod tests {
             |ch| {
                 let prg = Prg::from_seed(Block::new(2));
                 let mut r = FerretUniReceiver::setup(ch, prg, config, &mut dr).unwrap();
-                let (cots, _) = r.core.begin();
+                let [cots, _] = r.core.begin();
                 let points = r.points();
                 let mut trees = spcot::choose_points(ch, points, config.shape(), &cots).unwrap();
                 trees.receive(ch, &cots).unwrap();
@@ -795,10 +626,11 @@ mod tests {
                     let prg = Prg::from_seed(Block::new(seed));
                     let mut s = FerretUniSender::setup(ch, prg, config, &mut ds)?;
                     let shape = config.shape();
-                    let (cots, check_cots) = s.core.begin();
+                    let [cots, check_cots] = s.core.begin();
                     let mut check = s
                         .core
-                        .check(|context, round| SenderCheck::new(context, round, shape))
+                        .engine
+                        .check(config.security, |context, round| SenderCheck::new(context, round, shape))
                         .expect("malicious");
                     let expander = &mut s.core.expander;
                     let message = Caught::honest(ch, &mut s.prg, expander, s.delta, shape, &cots)?;

@@ -2,32 +2,30 @@
 //!
 //! - **Realises** w = v + u·Δ with random u in the subfield, v and Δ in GF(2^128), against semi-honest or malicious parties, in
 //!   the random-oracle and ideal-permutation models, under dual LPN over the subfield with regular noise and, for malicious
-//!   security, static leakage. [`bcgikrs19`](super::bcgikrs19) is the case k = 1.
+//!   security, static leakage. [`bcgikrs19`](crate::silent::bcgikrs19) is the case k = 1.
 //! - **Messages** of a request, whatever its size: t·(ℓ + k) base correlations of the same Δ by KOS or IKNP, 16 bytes a level
 //!   and a tree, and with malicious security a check of 64 bytes.
 //!
 //! Half-trees (2022/1431) whose leaves are hashed, since a noisy leaf must differ by y·Δ with the y of its tree and not by Δ: the
 //! parties' shares of y·Δ come from k correlations a tree, and one correction a tree puts them in place. The check is that of
-//! `spcot`, its weights times y. The code is that of [`Code::Linear`](super::bcgikrs19::Code::Linear); its matrix is binary, so its
+//! `spcot`, its weights times y. The code is that of [`Code::Linear`](crate::silent::bcgikrs19::Code::Linear); its matrix is binary, so its
 //! distance is that of the binary code, and there are more noisy positions than for k = 1: see
-//! [`linear_weight`](super::bcgikrs19::linear_weight).
+//! [`linear_weight`](crate::silent::bcgikrs19::linear_weight).
 //!
 //! An element of the subfield is a byte of k coordinates in the basis 1, g, g², … of a generator g.
 
-use super::bcgikrs19::{LARGEST_RUN, Noise};
-use super::code::{BlockAccumulate, LinearCode};
-use super::ferret::Spent;
-use super::half_tree::{GroupKeys, HalfTrees};
-use super::seeds::Seeds;
-use super::source::{self, SourceReceiver, SourceSender};
-use super::spcot::{self, CheckMessage, Shape, Trees, Weights};
-use crate::extension::Setup;
-use crate::{BaseOt, CotReceiver, CotSender, Error, Result, Security, VoleReceiver, VoleSender};
-use tacit_crypto::ggm::{LANES, ccr_keyed_into};
+use super::hashed::{self, Run};
+use crate::silent::bcgikrs19::LARGEST_RUN;
+use crate::silent::code::{BlockAccumulate, LinearCode};
+use crate::silent::engine::sink::{Halves, Memory, Sink};
+use crate::silent::engine::source::{SourceReceiver, SourceSender};
+use crate::silent::engine::{Engine, Stream};
+use crate::silent::tree::spcot;
+use crate::{BaseOt, CotReceiver, CotSender, Result, Security, VoleReceiver, VoleSender};
 use tacit_crypto::transcript::Transcript;
-use tacit_crypto::{BitVec, Block, Buffer, KAPPA, Prg, gf128};
+use tacit_crypto::{BitVec, Block, Buffer, Prg, gf128};
 use tacit_net::Channel;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 /// The name in errors.
 pub const NAME: &str = "silent subfield vole";
@@ -94,74 +92,17 @@ impl Subfield {
 struct Core {
     field: Subfield,
     security: Security,
-    context: Transcript,
-    seeds: Seeds,
-    run: u64,
-    spent: Spent,
+    engine: Engine,
 }
 
-/// What a run consists of, once its seed is known.
-struct Run {
-    context: Transcript,
-    expander: HalfTrees,
-    leaf: GroupKeys,
-    code: BlockAccumulate,
-}
-
-impl Core {
-    fn agree<S>(
-        channel: &mut Channel,
-        field: Subfield,
-        security: Security,
-        source: Setup<S>,
-        prg: &mut Prg,
-        sends: bool,
-    ) -> Result<(Self, S)> {
-        let mut context = Transcript::new("tacit silent subfield vole v4");
-        context.append("session", &channel.session_id().0);
-        context.append_u64("instance", channel.next_instance());
-        context.append_u64("degree", field.degree as u64);
-        context.append_u64("malicious", (security == Security::Malicious) as u64);
-        let (source, seeds) = source::agree(channel, source, &context, prg, sends, NAME)?;
-        Ok((Core { field, security, context, seeds, run: 0, spent: Spent::default() }, source))
-    }
-
-    /// The noise of the next run; opens this party's seed.
-    fn begin(&mut self, channel: &mut Channel, count: usize) -> Result<Noise> {
-        self.run += 1;
-        self.seeds.open(channel)?;
-        Ok(Noise::of_field(self.field.size(), count))
-    }
-
-    /// The rest, for which the first run receives the peer's seed.
-    fn join(&mut self, channel: &mut Channel, layout: Noise, count: usize) -> Result<Run> {
-        let mut context = self.context.clone();
-        context.append_u64("run", self.run);
-        context.append_u64("count", count as u64);
-        self.seeds.join(channel, &mut context)?;
-        Ok(Run {
-            expander: HalfTrees::new(layout.shape.depth, context.challenge_block("tree")),
-            leaf: GroupKeys::new(context.challenge_block("leaf")),
-            code: BlockAccumulate::new(context.challenge_block("code"), layout.positions()),
-            context,
-        })
-    }
-
-    /// Correlations of a run: for the levels, for the values, for the check.
-    fn cots(&self, shape: Shape) -> [usize; 3] {
-        let check = if self.security == Security::Malicious { KAPPA } else { 0 };
-        [shape.cots(), self.field.degree * shape.tiles * LANES, check]
-    }
-
-    fn digest(&self, context: &Transcript, value: Block) -> [u8; 32] {
-        spcot::check_digest(context, self.run, value)
-    }
-}
-
-fn split(cots: &[Block], lens: [usize; 3]) -> [&[Block]; 3] {
-    let (levels, rest) = cots.split_at(lens[0]);
-    let (values, check) = rest.split_at(lens[1]);
-    [levels, values, check]
+/// All that the parties must agree on.
+fn context(channel: &mut Channel, field: Subfield, security: Security) -> Transcript {
+    let mut context = Transcript::new("tacit silent subfield vole v4");
+    context.append("session", &channel.session_id().0);
+    context.append_u64("instance", channel.next_instance());
+    context.append_u64("degree", field.degree as u64);
+    context.append_u64("malicious", (security == Security::Malicious) as u64);
+    context
 }
 
 fn encode(code: &BlockAccumulate, mut noise: Buffer, count: usize, mut each: impl FnMut(usize, &[Block])) {
@@ -171,14 +112,6 @@ fn encode(code: &BlockAccumulate, mut noise: Buffer, count: usize, mut each: imp
         each(at, piece);
         at += piece.len();
     });
-}
-
-fn add_lanes(sums: &mut [Block], blocks: &[Block]) {
-    for line in blocks.chunks_exact(LANES) {
-        for (sum, block) in sums.iter_mut().zip(line) {
-            *sum ^= *block;
-        }
-    }
 }
 
 /// The sender, who holds Δ.
@@ -207,39 +140,33 @@ impl SubfieldSender {
         security: Security,
     ) -> Result<Self> {
         let source = SourceSender::begin(channel, base, prg, security)?;
-        let (core, source) = Core::agree(channel, field, security, source, prg, true)?;
-        Ok(SubfieldSender { core, source, prg: prg.fork() })
+        let context = context(channel, field, security);
+        let (engine, source) = Engine::agree(channel, NAME, context, source, prg, true)?;
+        Ok(SubfieldSender { core: Core { field, security, engine }, source, prg: prg.fork() })
     }
 
     /// One run; `change` sees the corrections of the leaves.
-    fn run(
+    fn make(
         &mut self,
         channel: &mut Channel,
         out: &mut [Block],
         change: impl FnOnce(&mut [Block]),
     ) -> Result<()> {
-        let layout = self.core.begin(channel, out.len())?;
-        let Run { context, mut expander, leaf, code } = self.core.join(channel, layout, out.len())?;
-        let (shape, tile_len) = (layout.shape, layout.tile_len());
-        let (field, delta, lens) = (self.core.field, self.source.delta(), self.core.cots(shape));
+        let Core { field, security, ref mut engine } = self.core;
+        let layout = hashed::begin(engine, channel, field.size(), out.len())?;
+        let mut run = Run::join(engine, channel, layout, out.len())?;
+        let (shape, delta) = (layout.shape, self.source.delta());
+        let lens = hashed::cots(security, layout, field.degree);
         let mut cots = Zeroizing::new(vec![Block::ZERO; lens.iter().sum()]);
         self.source.extend(channel, &mut cots)?;
-        let [levels, values, check] = split(&cots, lens);
-        let trees = spcot::send(channel, &mut self.prg, &mut expander, delta, shape, levels)?;
+        let [levels, values, check] = hashed::split(&cots, lens);
+        let trees = spcot::send(channel, &mut self.prg, &mut run.expander, delta, shape, levels)?;
         let mut bits = vec![0u8; values.len().div_ceil(8)];
         channel.recv(&mut bits)?;
         let bits = BitVec::from_bytes(&bits, values.len());
         let mut noise = Buffer::zeros(layout.positions());
-        let mut corrections = vec![Block::ZERO; shape.tiles * LANES];
-        for group in 0..shape.groups() {
-            let leaf = leaf.cipher(group);
-            trees.expand(&mut expander, group, &mut |tile, leaves| {
-                let place = &mut noise[tile * tile_len..][..tile_len];
-                ccr_keyed_into(&leaf, &leaves[..tile_len], place);
-                add_lanes(&mut corrections[tile * LANES..][..LANES], place);
-            });
-        }
-        // c = Σ leaves + our share of y·Δ; a leaf that is no position has no part.
+        // c = Σ leaves + our share of y·Δ.
+        let mut corrections = run.leaves(&trees, &mut noise);
         for (tree, (c, v)) in corrections.iter_mut().zip(values.chunks(field.degree)).enumerate() {
             let flipped =
                 |(b, v): (usize, &Block)| *v ^ (delta & Block::mask(bits.get(tree * field.degree + b)));
@@ -248,16 +175,11 @@ impl SubfieldSender {
         change(&mut corrections);
         channel.send_blocks(&corrections)?;
         channel.flush()?;
-        if self.core.security == Security::Malicious {
-            let message = CheckMessage::receive(channel)?;
-            let weights = Weights::new(message.seed, shape);
-            let tiles = noise.chunks(tile_len).enumerate();
-            let sum = tiles.fold(Block::ZERO, |sum, (tile, leaves)| sum ^ weights.sum(tile, leaves));
-            channel.send(&self.core.digest(&context, sum ^ message.sender_mask(delta, check)))?;
-            channel.flush()?;
+        if security == Security::Malicious {
+            run.answer(channel, delta, &noise, check)?;
         }
-        let count = out.len();
-        encode(&code, noise, count, |at, piece| out[at..at + piece.len()].copy_from_slice(piece));
+        let code = BlockAccumulate::new(run.code, layout.positions());
+        encode(&code, noise, out.len(), |at, piece| out[at..at + piece.len()].copy_from_slice(piece));
         Ok(())
     }
 }
@@ -274,70 +196,44 @@ impl SubfieldReceiver {
         security: Security,
     ) -> Result<Self> {
         let source = SourceReceiver::begin(channel, base, prg, security)?;
-        let (core, source) = Core::agree(channel, field, security, source, prg, false)?;
-        Ok(SubfieldReceiver { core, source, prg: prg.fork() })
+        let context = context(channel, field, security);
+        let (engine, source) = Engine::agree(channel, NAME, context, source, prg, false)?;
+        Ok(SubfieldReceiver { core: Core { field, security, engine }, source, prg: prg.fork() })
     }
 
-    fn run(&mut self, channel: &mut Channel, u: &mut [u8], w: &mut [Block]) -> Result<()> {
-        let layout = self.core.begin(channel, w.len())?;
-        let (shape, tile_len) = (layout.shape, layout.tile_len());
-        let (field, lens) = (self.core.field, self.core.cots(shape));
+    fn make(&mut self, channel: &mut Channel, u: &mut [u8], w: &mut [Block]) -> Result<()> {
+        let Core { field, security, ref mut engine } = self.core;
+        let layout = hashed::begin(engine, channel, field.size(), w.len())?;
+        let lens = hashed::cots(security, layout, field.degree);
         let mut cots = Zeroizing::new(vec![Block::ZERO; lens.iter().sum()]);
         self.source.extend(channel, &mut cots)?;
-        let [levels, values, check] = split(&cots, lens);
+        let [levels, values, check] = hashed::split(&cots, lens);
         let points = layout.points(&mut self.prg);
-        let mut trees = spcot::choose_points(channel, points, shape, levels)?;
+        let mut trees = spcot::choose_points(channel, points, layout.shape, levels)?;
         // A nonzero value for each tree; the correlations' choice bits become its coordinates.
-        let y: Zeroizing<Vec<u8>> = Zeroizing::new(
-            (0..shape.tiles * LANES).map(|_| 1 + self.prg.below(field.size() as u64 - 1) as u8).collect(),
-        );
+        let value = |_| 1 + self.prg.below(field.size() as u64 - 1) as u8;
+        let y: Zeroizing<Vec<u8>> = Zeroizing::new((0..layout.trees()).map(value).collect());
         let mut bits = BitVec::from_lsbs(values);
         for i in 0..bits.len() {
             bits.set(i, bits.get(i) ^ (y[i / field.degree] >> (i % field.degree) & 1 == 1));
         }
         channel.send(bits.as_bytes())?;
         channel.flush()?;
-        let Run { context, mut expander, leaf, code } = self.core.join(channel, layout, w.len())?;
+        let mut run = Run::join(engine, channel, layout, w.len())?;
         trees.receive(channel, levels)?;
-        let mut corrections = vec![Block::ZERO; y.len()];
+        let mut corrections = Zeroizing::new(vec![Block::ZERO; y.len()]);
         channel.recv_blocks(&mut corrections)?;
         for (c, w) in corrections.iter_mut().zip(values.chunks(field.degree)) {
             *c ^= field.combine(w.iter().copied());
         }
         let (mut noise, mut sparse) = (Buffer::zeros(layout.positions()), Buffer::zeros(layout.positions()));
-        for group in 0..shape.groups() {
-            let leaf = leaf.cipher(group);
-            trees.expand(&mut expander, group, &mut |tile, leaves| {
-                let (leaves, place) = (&leaves[..tile_len], &mut noise[tile * tile_len..][..tile_len]);
-                ccr_keyed_into(&leaf, leaves, place);
-                // The lowest bit of a half-tree's leaf tells the noisy one.
-                for (place, leaf) in place.iter_mut().zip(leaves) {
-                    *place &= !Block::mask(leaf.lsb());
-                }
-                let lanes = tile * LANES..(tile + 1) * LANES;
-                add_lanes(&mut corrections[lanes.clone()], place);
-                let (z, y) = (&corrections[lanes.clone()], &y[lanes]);
-                let sparse = &mut sparse[tile * tile_len..][..tile_len];
-                for (i, leaf) in leaves.iter().enumerate() {
-                    let on = Block::mask(leaf.lsb());
-                    place[i] ^= z[i % LANES] & on;
-                    sparse[i] = Block::new(y[i % LANES].into()) & on;
-                }
-            });
+        let coordinates = Zeroizing::new(y.iter().map(|y| Block::new((*y).into())).collect::<Vec<_>>());
+        run.punctured_leaves(&trees, &mut corrections, &coordinates, &mut noise, &mut sparse);
+        if security == Security::Malicious {
+            let values = y.iter().map(|y| field.embed(*y));
+            run.check(channel, NAME, &mut self.prg, &trees, values, &noise, check)?;
         }
-        corrections.zeroize();
-        if self.core.security == Security::Malicious {
-            let seed = self.prg.block();
-            let weights = Weights::new(seed, shape);
-            let phi = weights.of_values(&trees, y.iter().map(|y| field.embed(*y)));
-            CheckMessage::send(channel, seed, phi, check)?;
-            channel.flush()?;
-            let tiles = noise.chunks(tile_len).enumerate();
-            let sum = tiles.fold(Block::ZERO, |sum, (tile, leaves)| sum ^ weights.sum(tile, leaves));
-            let expected = self.core.digest(&context, sum ^ spcot::fold_powers(check));
-            spcot::receive_digest(channel, NAME, &expected)?;
-        }
-        let count = w.len();
+        let (count, code) = (w.len(), BlockAccumulate::new(run.code, layout.positions()));
         encode(&code, noise, count, |at, piece| w[at..at + piece.len()].copy_from_slice(piece));
         encode(&code, sparse, count, |at, piece| {
             for (u, block) in u[at..].iter_mut().zip(piece) {
@@ -348,46 +244,56 @@ impl SubfieldReceiver {
     }
 }
 
+impl Stream for SubfieldSender {
+    type Sink<'a> = Memory<'a, Block>;
+
+    fn engine(&self) -> &Engine {
+        &self.core.engine
+    }
+
+    fn run(&mut self, channel: &mut Channel, sink: &mut Memory<'_, Block>) -> Result<()> {
+        let n = sink.left().min(LARGEST_RUN);
+        self.make(channel, &mut sink.rest()[..n], |_| ())?;
+        sink.advance(n);
+        Ok(())
+    }
+}
+
+impl Stream for SubfieldReceiver {
+    type Sink<'a> = Halves<'a, u8, Block>;
+
+    fn engine(&self) -> &Engine {
+        &self.core.engine
+    }
+
+    fn run(&mut self, channel: &mut Channel, sink: &mut Halves<'_, u8, Block>) -> Result<()> {
+        let n = sink.left().min(LARGEST_RUN);
+        self.make(channel, &mut sink.u.rest()[..n], &mut sink.w.rest()[..n])?;
+        sink.advance(n);
+        Ok(())
+    }
+}
+
 impl VoleSender<Block> for SubfieldSender {
     fn delta(&self) -> Block {
         self.source.delta()
     }
 
     fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
-        self.core.spent.check(NAME)?;
-        let mut done = Ok(());
-        for piece in out.chunks_mut(LARGEST_RUN) {
-            done = done.and_then(|()| self.run(channel, piece, |_| ()));
-        }
-        done.inspect_err(|_| {
-            self.core.spent.set();
-            out.zeroize();
-        })
+        self.fill(channel, Memory::new(out))
     }
 }
 
 impl VoleReceiver<u8, Block> for SubfieldReceiver {
     fn extend(&mut self, channel: &mut Channel, u: &mut [u8], w: &mut [Block]) -> Result<()> {
-        if u.len() != w.len() {
-            return Err(Error::Usage { protocol: NAME, what: "as many u as w" });
-        }
-        self.core.spent.check(NAME)?;
-        let mut done = Ok(());
-        for (u, w) in u.chunks_mut(LARGEST_RUN).zip(w.chunks_mut(LARGEST_RUN)) {
-            done = done.and_then(|()| self.run(channel, u, w));
-        }
-        done.inspect_err(|_| {
-            self.core.spent.set();
-            u.zeroize();
-            w.zeroize();
-        })
+        self.fill(channel, Halves::new(NAME, u, w)?)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base;
+    use crate::{Error, base};
     use tacit_net::memory;
 
     #[test]
@@ -414,7 +320,7 @@ mod tests {
                 |ch| {
                     let (base, malicious) = (base::default(), Security::Malicious);
                     let mut s = SubfieldSender::setup(ch, &*base, &mut seed(1), field, malicious)?;
-                    s.run(ch, &mut [Block::ZERO; 9], |c| {
+                    s.make(ch, &mut [Block::ZERO; 9], |c| {
                         if let Some(tree) = tree {
                             c[tree] ^= Block::ONE;
                         }

@@ -1,12 +1,9 @@
-//! The choice of Ferret's parameters, and its one-time setup from nothing: base OT, KOS by hash (IKNP when semi-honest), where
-//! it pays a small Ferret in between, then the main set (Yang–Weng–Lan–Zhang–Wang 2020/924, section 6.2).
+//! The choice of Ferret's parameters, and what an iteration and a setup cost.
 
-use super::ferret::{Config, FerretReceiver, FerretSender, Lanes, Params};
-use super::ferret_uni::{FerretUniReceiver, FerretUniSender, UniConfig, UniParams};
-use crate::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender, kos};
-use crate::{BaseOt, CotReceiver, CotSender, Result, Security};
-use tacit_crypto::Prg;
-use tacit_net::{Channel, LinkModel};
+use super::params::{Config, Lanes, Params, UniConfig, UniParams};
+use crate::Security;
+use crate::extension::kos;
+use tacit_net::LinkModel;
 
 /// The cache that [`Config::choose`] is given where the two parties have not agreed on another: both must choose alike.
 pub const CACHE: usize = 1 << 20;
@@ -108,7 +105,7 @@ impl Config {
     }
 
     /// [`small`](Self::small) of setups that make `iterations` ahead.
-    fn small_ahead(&self, streams: usize, iterations: usize) -> Option<Config> {
+    pub(super) fn small_ahead(&self, streams: usize, iterations: usize) -> Option<Config> {
         self.small_for(self.reserve_ahead(iterations).saturating_mul(streams))
     }
 
@@ -216,73 +213,6 @@ fn interpolate(curve: &[(f64, f64)], x: f64) -> f64 {
     })
 }
 
-macro_rules! setup {
-    (
-        $(#[$doc:meta])*
-        $name:ident($($iterations:ident)?), $config:ident, $kos:ident, $iknp:ident, $source:ident,
-        $ferret:ident::$setup:ident, $small:expr, $built:ident
-    ) => {
-        $(#[$doc])*
-        pub fn $name(
-            channel: &mut Channel,
-            base: &dyn BaseOt,
-            prg: &mut Prg,
-            config: $config,
-            streams: usize,
-            $($iterations: usize,)?
-        ) -> Result<Vec<$ferret>> {
-            let mut source: Box<dyn $source> = match config.security {
-                Security::SemiHonest => Box::new($iknp::setup(channel, base, prg)?),
-                // One message in place of three, for two bytes in a hundred more.
-                Security::Malicious => Box::new($kos::setup(channel, base, prg)?.by_hash(channel)),
-            };
-            let small: Option<$config> = $small(&config, streams, $($iterations)?);
-            if let Some(small) = small {
-                source = Box::new($ferret::setup(channel, prg.fork(), small, &mut *source)?);
-            }
-            $built(streams, || {
-                $ferret::$setup(channel, prg.fork(), config, $($iterations,)? &mut *source)
-            })
-        }
-    };
-}
-
-setup! {
-    /// `streams` senders of one Δ, each with seeds of its own, from a base OT in which this side receives; one for each
-    /// of as many channels. All interaction of the setup is on `channel`. When one stream fails, all are spent.
-    senders(), Config, KosSender, IknpSender, CotSender, FerretSender::setup, Config::small, tied_senders
-}
-
-setup! {
-    /// `streams` receivers; see [`senders`].
-    receivers(), Config, KosReceiver, IknpReceiver, CotReceiver, FerretReceiver::setup, Config::small, tied_receivers
-}
-
-setup! {
-    /// `streams` senders that each make `iterations` iterations ahead: all traffic is in here, on `channel`. See
-    /// [`senders`] and [`FerretSender::setup_ahead`].
-    senders_ahead(iterations), Config, KosSender, IknpSender, CotSender, FerretSender::setup_ahead,
-    Config::small_ahead, tied_senders
-}
-
-setup! {
-    /// `streams` receivers; see [`senders_ahead`].
-    receivers_ahead(iterations), Config, KosReceiver, IknpReceiver, CotReceiver, FerretReceiver::setup_ahead,
-    Config::small_ahead, tied_receivers
-}
-
-setup! {
-    /// `streams` senders of Ferret-Uni; see [`senders`].
-    uni_senders(), UniConfig, KosSender, IknpSender, CotSender, FerretUniSender::setup, UniConfig::small,
-    tied_uni_senders
-}
-
-setup! {
-    /// `streams` receivers of Ferret-Uni; see [`senders`].
-    uni_receivers(), UniConfig, KosReceiver, IknpReceiver, CotReceiver, FerretUniReceiver::setup, UniConfig::small,
-    tied_uni_receivers
-}
-
 impl UniConfig {
     /// The set that makes `count` correlations soonest on `link`, as [`Config::choose`].
     pub fn choose(count: u64, security: Security, link: &LinkModel, cache: usize) -> UniConfig {
@@ -327,27 +257,6 @@ impl UniConfig {
         cost.add(noise + code, iterations, self.tree_bytes(), self.security);
     }
 }
-
-macro_rules! tied {
-    ($name:ident, $ferret:ident) => {
-        fn $name(streams: usize, mut make: impl FnMut() -> Result<$ferret>) -> Result<Vec<$ferret>> {
-            let mut all: Vec<$ferret> = Vec::with_capacity(streams);
-            for _ in 0..streams {
-                let mut next = make()?;
-                if let Some(first) = all.first() {
-                    next.tie(first);
-                }
-                all.push(next);
-            }
-            Ok(all)
-        }
-    };
-}
-
-tied!(tied_senders, FerretSender);
-tied!(tied_receivers, FerretReceiver);
-tied!(tied_uni_senders, FerretUniSender);
-tied!(tied_uni_receivers, FerretUniReceiver);
 
 #[cfg(test)]
 mod tests {

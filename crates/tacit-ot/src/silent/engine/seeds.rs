@@ -89,8 +89,7 @@ fn receive_commitment(
     protocol: &'static str,
 ) -> Result<Commitment> {
     if channel.recv_block()? != parameters(context) {
-        let what = "the peer uses another code, field, parameter set or security";
-        return Err(Error::Malformed { protocol, what });
+        return Err(Error::mismatch(protocol));
     }
     let mut theirs = Commitment([0; 32]);
     channel.recv(&mut theirs.0)?;
@@ -200,10 +199,15 @@ impl Seeds {
         if let Seeds::Committed(committed) = self {
             *self = Seeds::Joint(committed.receive(channel)?);
         }
+        self.append(context);
+        Ok(())
+    }
+
+    /// Appends the joint seed to `context`; only once it is known.
+    pub(crate) fn append(&self, context: &mut Transcript) {
         if let Seeds::Joint(joint) = self {
             context.append("joint seed", joint);
         }
-        Ok(())
     }
 }
 

@@ -10,10 +10,12 @@
 mod block_accumulate;
 mod field_accumulate;
 mod quasi_cyclic;
+mod scaled_accumulate;
 
 pub use block_accumulate::BlockAccumulate;
 pub use field_accumulate::FieldAccumulate;
 pub use quasi_cyclic::QuasiCyclic;
+pub use scaled_accumulate::ScaledAccumulate;
 
 use tacit_crypto::{Block, Buffer};
 

@@ -1,5 +1,6 @@
 //! Correlations made in one go, handed out once each.
 
+use super::sink::{Blocks, Memory};
 use crate::{Error, Result};
 use tacit_crypto::Block;
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -18,6 +19,16 @@ impl Stock {
         Stock { protocol, blocks, next: 0 }
     }
 
+    /// An empty one.
+    pub(crate) fn empty(protocol: &'static str) -> Self {
+        Stock::new(protocol, Vec::new())
+    }
+
+    /// An empty one with room for `n`.
+    pub(crate) fn with_room(protocol: &'static str, n: usize) -> Self {
+        Stock::new(protocol, Vec::with_capacity(n))
+    }
+
     /// Adds to them; there must be room, for what has to move leaves copies behind.
     pub(crate) fn add(&mut self, more: &[Block]) {
         assert!(self.blocks.capacity() - self.blocks.len() >= more.len(), "no room in the stock");
@@ -29,19 +40,24 @@ impl Stock {
         self.blocks.len() - self.next
     }
 
-    /// Fills `out` as far as they reach; returns how many.
-    pub(crate) fn serve(&mut self, out: &mut [Block]) -> usize {
-        self.serve_each(out.len(), &mut |taken| out[..taken.len()].copy_from_slice(taken))
-    }
-
-    /// Hands `each` up to `wanted` of them; returns how many.
-    pub(crate) fn serve_each(&mut self, wanted: usize, each: &mut dyn FnMut(&[Block])) -> usize {
-        let n = wanted.min(self.left());
+    /// Serves `sink` as far as they reach, the first ones first.
+    pub(crate) fn serve(&mut self, sink: &mut impl Blocks) {
+        let n = sink.left().min(self.left());
         let taken = &mut self.blocks[self.next..][..n];
-        each(taken);
+        sink.put(taken);
         taken.zeroize();
         self.next += n;
-        n
+    }
+
+    /// [`serve`](Self::serve) with the last ones, in order.
+    pub(crate) fn serve_last(&mut self, sink: &mut impl Blocks) {
+        let n = sink.left().min(self.left());
+        let from = self.blocks.len() - n;
+        if n > 0 {
+            sink.put(&self.blocks[from..]);
+            self.blocks[from..].zeroize();
+            self.blocks.truncate(from);
+        }
     }
 
     /// Fills `out`; `Exhausted` when there are fewer.
@@ -50,7 +66,7 @@ impl Stock {
         if out.len() > left {
             return Err(Error::Exhausted { protocol: self.protocol, left });
         }
-        self.serve(out);
+        self.serve(&mut Memory::new(out));
         Ok(())
     }
 }

@@ -14,14 +14,15 @@
 //! compares two values of which the receiver's alone may be told: the sender commits to its own first.
 
 use super::cope::{CopeReceiver, CopeSender, element};
-use super::reverse::{self, chosen_messages, chosen_pairs};
-use crate::convert::CotToRot;
-use crate::extension::Setup;
-use crate::silent::bcgikrs19::{LARGEST_RUN, Noise};
+use super::reverse;
+use crate::convert::{CotToRot, chosen_messages, chosen_pairs};
+use crate::silent::bcgikrs19::LARGEST_RUN;
 use crate::silent::code::FieldAccumulate;
-use crate::silent::pprf::{Ggm, Line, equal};
-use crate::silent::seeds::Seeds;
-use crate::silent::source::{self, SourceReceiver, SourceSender};
+use crate::silent::engine::sink::{Halves, Memory, Sink};
+use crate::silent::engine::source::{SourceReceiver, SourceSender};
+use crate::silent::engine::{Engine, Stream};
+use crate::silent::noise::Noise;
+use crate::silent::tree::ggm::{Ggm, Line, equal};
 use crate::{BaseOt, Error, Result, Security, VoleReceiver, VoleSender};
 use core::marker::PhantomData;
 use subtle::ConstantTimeEq;
@@ -35,15 +36,6 @@ use zeroize::{Zeroize, Zeroizing};
 
 const NAME: &str = "silent vole";
 
-/// What both parties do alike.
-struct Core<F> {
-    context: Transcript,
-    seeds: Seeds,
-    run: u64,
-    spent: bool,
-    field: PhantomData<F>,
-}
-
 /// What a run consists of.
 struct Run<F> {
     layout: Noise,
@@ -52,43 +44,24 @@ struct Run<F> {
     context: Transcript,
 }
 
-impl<F: Field> Core<F> {
-    fn agree<S>(
-        channel: &mut Channel,
-        source: Setup<S>,
-        prg: &mut Prg,
-        security: Security,
-        sends: bool,
-    ) -> Result<(Self, CotToRot<S>)> {
-        let mut context = Transcript::new("tacit silent vole v5");
-        context.append("session", &channel.session_id().0);
-        context.append("field", F::NAME.as_bytes());
-        context.append_u64("malicious", (security == Security::Malicious) as u64);
-        let (source, seeds) = source::agree(channel, source, &context, prg, sends, NAME)?;
-        Ok((Core { context, seeds, run: 0, spent: false, field: PhantomData }, CotToRot::new(source)))
-    }
+/// All that the parties must agree on.
+fn context<F: Field>(channel: &Channel, security: Security) -> Transcript {
+    let mut context = Transcript::new("tacit silent vole v5");
+    context.append("session", &channel.session_id().0);
+    context.append("field", F::NAME.as_bytes());
+    context.append_u64("malicious", (security == Security::Malicious) as u64);
+    context
+}
 
-    /// The public parts of the next run; the first one opens both parties' seeds.
-    fn begin(&mut self, channel: &mut Channel, count: usize) -> Result<Run<F>> {
-        self.run += 1;
-        self.seeds.open(channel)?;
-        let layout = Noise::of_field(usize::MAX, count);
-        let mut context = self.context.clone();
-        context.append_u64("run", self.run);
-        self.seeds.join(channel, &mut context)?;
-        let code = FieldAccumulate::new(context.challenge_block("code"), layout.positions());
-        Ok(Run { layout, ggm: Ggm::new(&context, layout.shape.depth), code, context })
-    }
-
-    /// Whether an earlier check failed; if `result` is a failure, the next one did.
-    fn record<T>(&mut self, result: Result<T>) -> Result<T> {
-        self.spent |= result.is_err();
-        result
-    }
-
-    fn check(&self) -> Result<()> {
-        if self.spent { Err(Error::Spent(NAME)) } else { Ok(()) }
-    }
+/// The public parts of the next run; the first one opens both parties' seeds.
+fn begin<F: Field>(engine: &mut Engine, channel: &mut Channel, count: usize) -> Result<Run<F>> {
+    engine.next();
+    engine.open(channel)?;
+    let layout = Noise::of_field(usize::MAX, count);
+    let mut context = engine.of_run("run");
+    engine.join(channel, &mut context)?;
+    let code = FieldAccumulate::new(context.challenge_block("code"), layout.positions());
+    Ok(Run { layout, ggm: Ggm::new(&context, layout.shape.depth), code, context })
 }
 
 /// The weights of the consistency check, all from one public seed: the monomials of few random elements, times one of
@@ -142,7 +115,7 @@ const DISAGREE: Error = Error::Cheated { protocol: NAME, what: "the trees do not
 
 /// The sender, who holds Δ.
 pub struct SilentVoleSender<F> {
-    core: Core<F>,
+    engine: Engine,
     delta: F,
     rot: CotToRot<SourceSender>,
     /// With malicious security.
@@ -152,7 +125,8 @@ pub struct SilentVoleSender<F> {
 
 /// The receiver, who gets random u.
 pub struct SilentVoleReceiver<F> {
-    core: Core<F>,
+    engine: Engine,
+    field: PhantomData<F>,
     rot: CotToRot<SourceReceiver>,
     cope: Option<CopeReceiver>,
     prg: Prg,
@@ -171,12 +145,13 @@ impl<F: Field> SilentVoleSender<F> {
         security: Security,
     ) -> Result<Self> {
         let source = SourceSender::begin(channel, base, prg, security)?;
-        let (core, rot) = Core::agree(channel, source, prg, security, true)?;
+        let context = context::<F>(channel, security);
+        let (engine, source) = Engine::agree(channel, NAME, context, source, prg, true)?;
         let cope = match security {
             Security::SemiHonest => None,
             Security::Malicious => Some(CopeSender::setup(channel, base, prg, delta)?),
         };
-        Ok(SilentVoleSender { core, delta, rot, cope, prg: prg.fork() })
+        Ok(SilentVoleSender { engine, delta, rot: CotToRot::new(source), cope, prg: prg.fork() })
     }
 
     /// Reverse VOLE of the receiver's inputs y: fills `b` with random elements; the receiver gets Δ·y − b.
@@ -191,18 +166,14 @@ impl<F: Field> SilentVoleSender<F> {
         Ok(())
     }
 
-    fn run(&mut self, channel: &mut Channel, out: &mut [F]) -> Result<()> {
-        self.run_with(channel, out, |_| ())
-    }
-
     /// One run; `change` sees the sender's message to the trees.
-    fn run_with(
+    fn make(
         &mut self,
         channel: &mut Channel,
         out: &mut [F],
         change: impl FnOnce(&mut [Block]),
     ) -> Result<()> {
-        let Run { layout, mut ggm, code, context } = self.core.begin(channel, out.len())?;
+        let Run { layout, mut ggm, code, context } = begin(&mut self.engine, channel, out.len())?;
         let shape = layout.shape;
         let trees = shape.tiles * LANES;
         let mut shares = Zeroizing::new(vec![F::ZERO; trees + 1]);
@@ -280,12 +251,14 @@ impl<F: Field> SilentVoleReceiver<F> {
         security: Security,
     ) -> Result<Self> {
         let source = SourceReceiver::begin(channel, base, prg, security)?;
-        let (core, rot) = Core::agree(channel, source, prg, security, false)?;
+        let context = context::<F>(channel, security);
+        let (engine, source) = Engine::agree(channel, NAME, context, source, prg, false)?;
         let cope = match security {
             Security::SemiHonest => None,
             Security::Malicious => Some(CopeReceiver::setup::<F>(channel, base, prg)?),
         };
-        Ok(SilentVoleReceiver { core, rot, cope, prg: prg.fork() })
+        let rot = CotToRot::new(source);
+        Ok(SilentVoleReceiver { engine, field: PhantomData, rot, cope, prg: prg.fork() })
     }
 
     /// Reverse VOLE with the inputs `y`: fills `c` with Δ·y − b.
@@ -314,8 +287,8 @@ impl<F: Field> SilentVoleReceiver<F> {
         (alpha, values)
     }
 
-    fn run(&mut self, channel: &mut Channel, u: &mut [F], w: &mut [F]) -> Result<()> {
-        let Run { layout, mut ggm, code, context } = self.core.begin(channel, w.len())?;
+    fn make(&mut self, channel: &mut Channel, u: &mut [F], w: &mut [F]) -> Result<()> {
+        let Run { layout, mut ggm, code, context } = begin(&mut self.engine, channel, w.len())?;
         let (shape, tile_len) = (layout.shape, layout.tile_len());
         let (alpha, values) = self.noise(layout);
         let trees = alpha.len();
@@ -406,33 +379,49 @@ fn add_leaves<F: Field>(
     }
 }
 
+impl<F: Field> Stream for SilentVoleSender<F> {
+    type Sink<'a> = Memory<'a, F>;
+
+    fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    fn run(&mut self, channel: &mut Channel, sink: &mut Memory<'_, F>) -> Result<()> {
+        let n = sink.left().min(LARGEST_RUN);
+        self.make(channel, &mut sink.rest()[..n], |_| ())?;
+        sink.advance(n);
+        Ok(())
+    }
+}
+
+impl<F: Field> Stream for SilentVoleReceiver<F> {
+    type Sink<'a> = Halves<'a, F, F>;
+
+    fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    fn run(&mut self, channel: &mut Channel, sink: &mut Halves<'_, F, F>) -> Result<()> {
+        let n = sink.left().min(LARGEST_RUN);
+        self.make(channel, &mut sink.u.rest()[..n], &mut sink.w.rest()[..n])?;
+        sink.advance(n);
+        Ok(())
+    }
+}
+
 impl<F: Field> VoleSender<F> for SilentVoleSender<F> {
     fn delta(&self) -> F {
         self.delta
     }
 
     fn extend(&mut self, channel: &mut Channel, out: &mut [F]) -> Result<()> {
-        let mut done = self.core.check();
-        for piece in out.chunks_mut(LARGEST_RUN) {
-            done = done.and_then(|()| self.run(channel, piece));
-        }
-        self.core.record(done).inspect_err(|_| out.zeroize())
+        self.fill(channel, Memory::new(out))
     }
 }
 
 impl<F: Field> VoleReceiver<F, F> for SilentVoleReceiver<F> {
     fn extend(&mut self, channel: &mut Channel, u: &mut [F], w: &mut [F]) -> Result<()> {
-        if u.len() != w.len() {
-            return Err(Error::Usage { protocol: NAME, what: "as many u as w" });
-        }
-        let mut done = self.core.check();
-        for (u, w) in u.chunks_mut(LARGEST_RUN).zip(w.chunks_mut(LARGEST_RUN)) {
-            done = done.and_then(|()| self.run(channel, u, w));
-        }
-        self.core.record(done).inspect_err(|_| {
-            u.zeroize();
-            w.zeroize();
-        })
+        self.fill(channel, Halves::new(NAME, u, w)?)
     }
 }
 
@@ -470,7 +459,7 @@ mod tests {
     /// Whether a sender's changed message is caught; nothing comes out then, and nothing later.
     fn caught<F: Field>(seed: u128, change: impl FnOnce(&mut [Block]) + Send) -> bool {
         let (sent, result) = memory::run(
-            |ch| sender::<F>(ch, seed)?.run_with(ch, &mut [F::ZERO; 5], change),
+            |ch| sender::<F>(ch, seed)?.make(ch, &mut [F::ZERO; 5], change),
             |ch| {
                 let mut r = receiver::<F>(ch, seed)?;
                 let (mut u, mut w) = ([F::ONE; 5], [F::ONE; 5]);

@@ -24,10 +24,10 @@
 //! # }
 //! ```
 
-use super::bcgikrs19::{Code, LARGEST_RUN};
 use super::code::LinearCode;
-use super::puncture::Tree;
-use super::stock::Stock;
+use super::params::{Code, LARGEST_RUN};
+use crate::silent::engine::stock::Stock;
+use crate::silent::tree::puncture::Tree;
 use crate::{CotReceiver, CotSender, Error, Result};
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{Block, Buffer, Prg};
