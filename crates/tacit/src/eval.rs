@@ -462,6 +462,11 @@ impl Session {
         let job = Job { function: &prepared, role, output_to, security, options };
         let (outputs, _) = self.evaluate(&job, &[row])?;
         let first = outputs.unwrap_or_default().into_iter().next().unwrap_or_default();
-        Ok(function.outputs.iter().zip(&first).map(|(field, bits)| value::format(field, bits)).collect())
+        Ok(function
+            .outputs
+            .iter()
+            .zip(&first)
+            .map(|(field, bits)| value::format(field, bits, value::Format::Hex))
+            .collect())
     }
 }

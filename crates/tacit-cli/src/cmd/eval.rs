@@ -243,7 +243,7 @@ fn report(
 
 /// A row of outputs as text, field by field.
 fn format_row(fields: &[value::Field], row: &[BitVec]) -> Vec<String> {
-    fields.iter().zip(row).map(|(field, bits)| value::format(field, bits)).collect()
+    fields.iter().zip(row).map(|(field, bits)| value::format(field, bits, value::Format::Hex)).collect()
 }
 
 /// Our one row of inputs.
