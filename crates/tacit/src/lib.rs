@@ -27,13 +27,14 @@
 
 pub mod assumptions;
 mod error;
-pub mod eval;
+pub mod job;
 pub mod limits;
 pub mod link;
 pub mod ot;
 pub mod plan;
 mod session;
 
+pub use job::eval;
 pub use error::{Blame, Error, Result};
 pub use session::{Session, psi_agreement, psi_memory, security_name};
 pub use tacit_2pc as two_pc;
