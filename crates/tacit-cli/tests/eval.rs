@@ -124,8 +124,8 @@ fn halves_that_do_not_belong_together_are_refused() {
     g.fails_with(4, &["not made together"]);
     e.fails_with(4, &["not made together"]);
     let (g, e) = add8(&bench, &["--online", "g1", "--input", "1"], &["--input", "2"]);
-    g.fails_with(4, &["--offline or --online"]);
-    e.fails_with(4, &["--offline or --online"]);
+    g.fails_with(4, &["evaluation", "online half", "whole"]);
+    e.fails_with(4, &["evaluation", "online half", "whole"]);
     // Faults that need no peer.
     let one = |name: &str, extra: &[&str]| {
         let mut args = vec!["eval", name, "--listen", "127.0.0.1:1", "--role", "garbler", "--input", "1"];
@@ -343,7 +343,11 @@ fn costs_and_names_are_shown_without_a_peer() {
     assert!(candidates.iter().all(|c| !c["assumptions"].as_array().unwrap().is_empty()));
     assert!(malicious["other_side_learns"].as_str().unwrap().contains("outputs"));
     let text = bench.run(&["eval", "add32", "--dry-run", "--output-to", "evaluator"]);
-    assert!(text.success().contains("44/22 copies") && text.out.contains("as garbler nothing"), "{text:?}");
+    assert!(
+        text.success().contains("44/22 copies")
+            && text.out.contains("as garbler nothing of our inputs; as evaluator"),
+        "{text:?}"
+    );
     assert!(bench.run(&["eval", "--list"]).success().contains("millionaires"));
 }
 
@@ -513,7 +517,7 @@ fn sizes_that_a_circuit_declares_are_bounded_before_connecting() {
     }
     // A file of three lines whose inputs are its outputs, and that takes hundreds of gigabytes in all copies.
     bench.write("wide.txt", format!("0 {inputs}\n1 {inputs}\n1 {inputs}\n"));
-    let needed = tacit::eval::memory(tacit::Security::Malicious, 0, 2 * inputs, 1);
+    let needed = tacit::job::eval::memory(tacit::Security::Malicious, 0, 2 * inputs, 1);
     assert!(needed > 200 << 30);
     let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let available = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));

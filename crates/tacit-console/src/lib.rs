@@ -21,6 +21,8 @@ pub struct Context {
     pub progress: progress::Mode,
     /// Standard output carries an output file: results go to standard error.
     pub stdout_taken: bool,
+    /// Whether the user wants to know how it goes: see [`detail`](Self::detail).
+    pub verbose: bool,
 }
 
 impl Context {
@@ -39,6 +41,13 @@ impl Context {
     /// Tells the user something on standard error.
     pub fn note(&self, text: &str) {
         if !matches!(self.progress, progress::Mode::Silent | progress::Mode::Quiet) {
+            eprintln!("{text}");
+        }
+    }
+
+    /// Tells on standard error how the run goes, if the user asked for that with `--verbose`.
+    pub fn detail(&self, text: &str) {
+        if self.verbose {
             eprintln!("{text}");
         }
     }

@@ -1,7 +1,7 @@
 //! Two parties compute on data that neither may see.
 //!
 //! - [`Session`]: how to reach the peer, whom to accept, how much to trust it; [`Session::intersect`] is the main job.
-//! - [`eval`]: functions of both parties' inputs, by name or from circuit files; [`Session::evaluate_named`] is the short way.
+//! - [`job::eval`]: functions of both parties' inputs, by name or from circuit files; [`Session::evaluate_named`] is the short way.
 //! - [`mod@ot`]: the table of OT protocols, and runs of any size over any number of threads.
 //! - [`link`]: a link's delay and bandwidth, measured.
 //! - [`plan`]: what each protocol would cost on a link, and which is the fastest.
@@ -34,7 +34,6 @@ pub mod ot;
 pub mod plan;
 mod session;
 
-pub use job::eval;
 pub use error::{Blame, Error, Result};
 pub use session::{Session, psi_agreement, psi_memory, security_name};
 pub use tacit_2pc as two_pc;

@@ -424,26 +424,35 @@ pub fn list() -> impl Iterator<Item = (&'static str, Option<u32>, u32, &'static 
     REGISTER.iter().map(|e| (e.stem, e.size, e.limit, e.about))
 }
 
+/// The entry that `name` means, and its size; zero where it has none.
+fn entry(name: &str) -> Option<(&'static Entry, u32)> {
+    if let Some(entry) = REGISTER.iter().find(|e| e.stem == name) {
+        return Some((entry, entry.size.unwrap_or(0)));
+    }
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let entry = REGISTER.iter().find(|e| e.stem == stem && e.size.is_some())?;
+    let size: u32 = name[stem.len()..].parse().ok()?;
+    let smallest = match stem {
+        "modexp" => 8,
+        "sort" | "sort-shared" | "argmin" | "lookup" => 2,
+        _ => 1,
+    };
+    (smallest..=entry.limit).contains(&size).then_some((entry, size))
+}
+
+/// What the function called `name` is called in full: with its size, where it takes one. `None` if there is none.
+pub fn full_name(name: &str) -> Option<String> {
+    let (entry, size) = entry(name)?;
+    Some(match entry.size {
+        Some(_) => format!("{}{size}", entry.stem),
+        None => entry.stem.to_owned(),
+    })
+}
+
 /// The function called `name`, with its size behind the name where it takes one; `None` if there is none, or not in
 /// that size.
 pub fn find(name: &str) -> Option<Function> {
-    let (entry, size) = match REGISTER.iter().find(|e| e.stem == name) {
-        Some(entry) => (entry, entry.size.unwrap_or(0)),
-        None => {
-            let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-            let entry = REGISTER.iter().find(|e| e.stem == stem && e.size.is_some())?;
-            let size: u32 = name[stem.len()..].parse().ok()?;
-            let smallest = match stem {
-                "modexp" => 8,
-                "sort" | "sort-shared" | "argmin" | "lookup" => 2,
-                _ => 1,
-            };
-            if !(smallest..=entry.limit).contains(&size) {
-                return None;
-            }
-            (entry, size)
-        }
-    };
+    let (entry, size) = entry(name)?;
     let (garbler, evaluator) = ((entry.garbler)(size), (entry.evaluator)(size));
     let mut builder = Builder::new();
     let inputs: Vec<Uint> = garbler.iter().chain(&evaluator).map(|f| builder.input(f.bits())).collect();

@@ -31,6 +31,7 @@ const OUTPUTS: &[(&str, &str, Kind)] = &[
     ("eval", "output", Kind::Result),
     ("eval", "offline", Kind::Secret),
     ("demo", "dir", Kind::Folder),
+    ("man", "dir", Kind::Folder),
     ("bench report", "output", Kind::Result),
     ("bench report", "svg", Kind::Folder),
 ];

@@ -1,10 +1,12 @@
 //! Functions of two parties: rows of inputs, spread over a session's channels.
 
+use super::Observer;
 use crate::ot::{AnyReceiver, AnySender, Protocol, Tuning, in_parallel, protocol};
-use crate::plan::{EvalRequest, Link};
+use crate::plan::{self, EvalCandidate, EvalRequest, Link, Machine};
 use crate::{Error, Result, Security, Session};
 use std::io::{Read, Seek, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tacit_2pc::circuit::bristol;
 use tacit_2pc::circuit::named::{self, Function};
@@ -35,7 +37,7 @@ pub fn load(name: &str) -> Result<Function> {
     let path = Path::new(name);
     if !path.exists() {
         return Err(Error::Usage(format!(
-            "{} is neither a function, in that size, nor a file; tacit eval --list shows the functions",
+            "{} is neither a function, in that size, nor a file",
             tacit_net::shown(name)
         )));
     }
@@ -94,54 +96,123 @@ pub struct Options {
     pub ot: Option<&'static Protocol>,
 }
 
+/// The name of who learns the outputs.
+pub const fn output_to_name(to: OutputTo) -> &'static str {
+    match to {
+        OutputTo::Garbler => "garbler",
+        OutputTo::Evaluator => "evaluator",
+        OutputTo::Both => "both",
+    }
+}
+
+/// How far a run on one channel is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Everything that needs no input is done: the rows begin.
+    Ready,
+    /// So many more rows are done.
+    Rows(usize),
+}
+
+/// Who is told of [`Step`]s on a channel.
+pub type Tell<'a> = dyn FnMut(Step, &Channel) + 'a;
+
 /// Whether an evaluation goes from nothing to the output, or is one half of it.
 #[derive(Clone, Copy)]
 enum Mode {
-    Single,
+    Whole,
     Offline,
     Online,
 }
 
 impl Job<'_> {
     /// What both parties must agree on before they start.
+    ///
+    /// A built-in function stands there by its full name, a circuit of another source by its gates alone, which are
+    /// compared in any case: what each side calls its file is its own affair.
     pub fn agreement(&self, rows: usize, base: &dyn BaseOt) -> Agreement {
-        self.agreement_on(Mode::Single, rows).with("base-ot", base.name())
+        self.agreement_on(Mode::Whole, rows).with("base-ot", base.name())
     }
 
     fn agreement_on(&self, mode: Mode, rows: usize) -> Agreement {
         let circuit = self.function.circuit();
-        let digest: String = circuit.digest().iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest: String = circuit.digest()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
         let (ours, theirs) = match self.role {
             Owner::Garbler => ("garbler", "evaluator"),
             Owner::Evaluator => ("evaluator", "garbler"),
         };
-        let to = match self.output_to {
-            OutputTo::Garbler => "garbler",
-            OutputTo::Evaluator => "evaluator",
-            OutputTo::Both => "both",
-        };
         let widths = |widths: &[u32]| widths.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         Agreement::new("eval", ours, theirs)
             .with("protocol", protocol_name(self.security))
+            .with("function", self.function.name().unwrap_or("a circuit file"))
             .with("input widths", widths(&circuit.shape().inputs))
             .with("output widths", widths(&circuit.shape().outputs))
-            .with("function", digest)
-            .with("output-to", to)
+            // Behind the widths in the order of names, so that a difference of these is said first.
+            .with("wiring", digest)
+            .with("output-to", output_to_name(self.output_to))
             .with("rows", rows)
             .with("ot", self.options.ot.map_or("auto", |ot| ot.name))
             .with("copies", self.options.copies.map_or("auto".to_owned(), Copies::name))
             .with(
-                "--offline or --online",
+                "evaluation",
                 match mode {
-                    Mode::Single => "neither",
-                    Mode::Offline => "offline",
-                    Mode::Online => "online",
+                    Mode::Whole => "whole",
+                    Mode::Offline => "offline half",
+                    Mode::Online => "online half",
                 },
             )
     }
 
-    /// Runs this side on `channels`, each with its share of the rows, base OTs included. Returns the outputs of every row
-    /// if this side learns them.
+    /// Bytes that this side holds, at most, to evaluate `rows` rows on `threads` threads: see [`memory`].
+    pub fn memory(&self, rows: usize, threads: usize) -> u64 {
+        let (gates, shape) = (self.function.circuit().stats().gates, self.function.circuit().shape());
+        let bits = (shape.input_bits() + shape.output_bits()) as u64;
+        let at_once = threads as u64 * rows.min(semi_honest::ROWS_AT_ONCE) as u64;
+        memory(self.security, gates, bits, at_once)
+    }
+
+    /// What it would cost over `link`: every protocol of at least this security, the fastest first.
+    pub fn estimate(&self, rows: u64, threads: usize, link: &Link, machine: &Machine) -> Vec<EvalCandidate> {
+        let request = EvalRequest::new(self.function, self.output_to, self.security);
+        let request = EvalRequest { rows, threads, copies: self.options.copies, ..request };
+        plan::eval(&request, link, machine)
+    }
+
+    /// Whether `side` learns the outputs.
+    pub fn tells(&self, side: Owner) -> bool {
+        match side {
+            Owner::Garbler => self.output_to.garbler(),
+            Owner::Evaluator => self.output_to.evaluator(),
+        }
+    }
+
+    /// What `side` learns of the other's inputs, in words: of a semi-honest job, if it keeps to the protocol.
+    pub fn learns(&self, side: Owner) -> &'static str {
+        if self.tells(side) {
+            "the outputs, and of our inputs what follows from them"
+        } else {
+            "nothing of our inputs"
+        }
+    }
+
+    /// What the other side learns of our inputs, in words, for whom it is not settled which side that is.
+    pub fn learns_by_role(&self) -> String {
+        match (self.learns(Owner::Garbler), self.learns(Owner::Evaluator)) {
+            (garbler, evaluator) if garbler == evaluator => garbler.to_owned(),
+            (garbler, evaluator) => format!("as garbler {garbler}; as evaluator {evaluator}"),
+        }
+    }
+
+    /// The other side than ours.
+    pub fn peer(&self) -> Owner {
+        match self.role {
+            Owner::Garbler => Owner::Evaluator,
+            Owner::Evaluator => Owner::Garbler,
+        }
+    }
+
+    /// Runs this side on `channels`, each with its share of the rows, base OTs included. Returns the outputs of every
+    /// row if this side learns them. The `observer` is told of the phases on the first channel, and of rows from all.
     ///
     /// An error if there are channels without a row.
     pub fn run(
@@ -149,40 +220,56 @@ impl Job<'_> {
         channels: &mut [Channel],
         base: &(dyn BaseOt + Send + Sync),
         rows: &[Vec<BitVec>],
+        observer: &dyn Observer,
     ) -> Result<Option<Rows>> {
         let lanes = channels.len();
         refuse_idle(lanes, rows.len())?;
+        let (done, total) = (AtomicU64::new(0), rows.len() as u64);
         let share = |lane: usize| &rows[rows.len() * lane / lanes..rows.len() * (lane + 1) / lanes];
-        let parts =
-            in_parallel(channels, |lane, channel| self.run_marked(channel, base, share(lane), &mut |_| ()))?;
+        let parts = in_parallel(channels, |lane, channel| {
+            if lane == 0 {
+                observer.phase("setup", &channel.stats());
+            }
+            self.run_marked(channel, base, share(lane), &mut |step, channel| match step {
+                Step::Ready if lane == 0 => observer.phase("evaluation", &channel.stats()),
+                Step::Ready => {}
+                Step::Rows(more) => {
+                    let more = more as u64;
+                    let done = done.fetch_add(more, Ordering::Relaxed) + more;
+                    observer.rows(done, total, &channel.stats());
+                }
+            })
+        })?;
         let parts: Option<Vec<Rows>> = parts.into_iter().collect();
         Ok(parts.map(|parts| parts.into_iter().flatten().collect()))
     }
 
-    /// As [`run`](Self::run) on one channel; `ready` is told when the rows begin.
+    /// As [`run`](Self::run) on one channel; `tell` hears how far it is.
     pub fn run_marked(
         &self,
         channel: &mut Channel,
         base: &dyn BaseOt,
         rows: &[Vec<BitVec>],
-        ready: &mut dyn FnMut(&mut Channel),
+        tell: &mut Tell<'_>,
     ) -> Result<Option<Rows>> {
         let mut prg = Prg::from_os();
         if self.security == Security::Malicious {
-            return self.cut_and_choose(channel, base, rows, &mut prg, ready);
+            return self.cut_and_choose(channel, base, rows, &mut prg, tell);
         }
-        Ok(match self.role {
+        let outputs = match self.role {
             Owner::Garbler => {
                 let mut sender = self.sender(channel, base, &mut prg)?(channel)?;
-                ready(channel);
+                tell(Step::Ready, channel);
                 semi_honest::garble(channel, &mut sender, self.function, rows, self.output_to, &mut prg)?
             }
             Owner::Evaluator => {
                 let mut receiver = self.receiver(channel, base, &mut prg)?(channel)?;
-                ready(channel);
+                tell(Step::Ready, channel);
                 semi_honest::evaluate(channel, &mut receiver, self.function, rows, self.output_to)?
             }
-        })
+        };
+        tell(Step::Rows(rows.len()), channel);
+        Ok(outputs)
     }
 }
 
@@ -194,20 +281,28 @@ impl Job<'_> {
         base: &dyn BaseOt,
         rows: &[Vec<BitVec>],
         prg: &mut Prg,
-        ready: &mut dyn FnMut(&mut Channel),
+        tell: &mut Tell<'_>,
     ) -> Result<Option<Rows>> {
         let outputs: Option<Vec<BitVec>> = match self.role {
             Owner::Garbler => {
                 let (mut garbler, job) = self.garbler(channel, base, prg)?;
-                ready(channel);
-                let run = |row: &Vec<BitVec>| garbler.run(channel, &job, &join(row), prg);
-                rows.iter().map(run).collect::<std::result::Result<_, _>>()?
+                tell(Step::Ready, channel);
+                let run = |row: &Vec<BitVec>| {
+                    let output = garbler.run(channel, &job, &join(row), prg)?;
+                    tell(Step::Rows(1), channel);
+                    Ok(output)
+                };
+                rows.iter().map(run).collect::<Result<_>>()?
             }
             Owner::Evaluator => {
                 let (mut evaluator, job) = self.evaluator(channel, base, prg)?;
-                ready(channel);
-                let run = |row: &Vec<BitVec>| evaluator.run(channel, &job, &join(row), prg);
-                rows.iter().map(run).collect::<std::result::Result<_, _>>()?
+                tell(Step::Ready, channel);
+                let run = |row: &Vec<BitVec>| {
+                    let output = evaluator.run(channel, &job, &join(row), prg)?;
+                    tell(Step::Rows(1), channel);
+                    Ok(output)
+                };
+                rows.iter().map(run).collect::<Result<_>>()?
             }
         };
         let widths = &self.function.circuit().shape().outputs;
@@ -275,7 +370,10 @@ impl Job<'_> {
                 let mut number = [0];
                 channel.recv(&mut number)?;
                 let copies = Copies::ALL.get(usize::from(number[0])).ok_or_else(|| {
-                    Error::Peer("the evaluator chose copies that there are not; name them by --copies".into())
+                    Error::Peer(
+                        "the evaluator chose copies that there are not; both sides must be of one release"
+                            .into(),
+                    )
                 })?;
                 (garbler, *copies)
             }
@@ -381,26 +479,34 @@ fn split(bits: &BitVec, widths: &[u32]) -> Vec<BitVec> {
 fn refuse_idle(threads: usize, rows: usize) -> Result<()> {
     if threads > rows.max(1) {
         return Err(Error::Usage(format!(
-            "--threads {threads}: each thread takes rows of its own, and there are {rows}; give fewer threads"
+            "{threads} threads for {rows} rows: each thread takes rows of its own; take fewer threads"
         )));
     }
     Ok(())
 }
 
 impl Session {
-    /// Evaluates `job` on our `rows` of inputs; returns the outputs if we learn them, and what passed.
+    /// Evaluates `job` on our `rows` of inputs, and tells `observer` how far it is; returns the outputs if we learn
+    /// them, and what passed.
     ///
     /// A malicious session takes malicious jobs only. Errors before anything is sent if there are more threads than rows.
-    pub fn evaluate(&self, job: &Job<'_>, rows: &[Vec<BitVec>]) -> Result<(Option<Rows>, Stats)> {
+    pub fn evaluate(
+        &self,
+        job: &Job<'_>,
+        rows: &[Vec<BitVec>],
+        observer: &dyn Observer,
+    ) -> Result<(Option<Rows>, Stats)> {
         if self.asked_security() == Security::Malicious && job.security != Security::Malicious {
             return Err(Error::Usage(
-                "yao protects against a semi-honest peer only; add --security semi-honest".into(),
+                "yao protects against a semi-honest peer only, and the session asks for more; make it semi-honest".into(),
             ));
         }
         self.allow(protocol_name(job.security))?;
         refuse_idle(self.asked_threads(), rows.len())?;
         let base = self.base()?;
-        self.run(job.agreement(rows.len(), &*base), |opened| job.run(opened.channels(), &*base, rows))
+        self.run(job.agreement(rows.len(), &*base), |opened| {
+            job.run(opened.channels(), &*base, rows, observer)
+        })
     }
 
     /// Does what does not hang on inputs of one evaluation of `job` by cut-and-choose, and writes our state, sealed with `key`, to
@@ -439,7 +545,7 @@ impl Session {
     fn allow_halves(&self, job: &Job<'_>) -> Result<()> {
         if job.security != Security::Malicious {
             return Err(Error::Usage(
-                "--offline and --online are modes of wmk17; leave --security semi-honest out".into(),
+                "an evaluation in two halves is a mode of wmk17: malicious security is what it has".into(),
             ));
         }
         refuse_idle(self.asked_threads(), 1)?;
@@ -460,7 +566,7 @@ impl Session {
         let security = self.asked_security();
         let (output_to, options) = (OutputTo::Both, Options::default());
         let job = Job { function: &prepared, role, output_to, security, options };
-        let (outputs, _) = self.evaluate(&job, &[row])?;
+        let (outputs, _) = self.evaluate(&job, &[row], &())?;
         let first = outputs.unwrap_or_default().into_iter().next().unwrap_or_default();
         Ok(function
             .outputs
