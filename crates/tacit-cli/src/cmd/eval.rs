@@ -7,6 +7,7 @@ mod halves;
 use crate::cli::Context;
 use crate::cli::output::{Output, name};
 use crate::cli::peer::{PeerArgs, Security, learned};
+use crate::cli::verbose::Phases;
 use crate::cmd::psi::delimiter;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -123,7 +124,7 @@ pub struct Args {
     #[arg(long, value_enum, required_unless_present_any = ["list", "dry_run"])]
     role: Option<Role>,
     /// Our input: values, or @FILE to read them from a file; with --batch the CSV file
-    #[arg(long, value_name = "VALUE|@FILE")]
+    #[arg(long, value_name = "VALUE|@FILE", allow_negative_numbers = true)]
     input: Option<String>,
     /// Evaluates once for each row of a CSV file, all in one session
     #[arg(long)]
@@ -230,7 +231,10 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         (Some(state), Some(path)) => {
             session.finish_evaluation(&job, state, &rows[0]).map_err(|e| halves::named(path, e))?
         }
-        _ => session.evaluate(&job, rows, &())?,
+        _ => {
+            let phases = Phases::new();
+            session.evaluate(&job, rows, if context.verbose { &phases } else { &() })?
+        }
     };
     let wall = start.elapsed();
     if let (Some(table), Some(mut output), Some(outputs)) = (&table, output, &outputs) {
