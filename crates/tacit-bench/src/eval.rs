@@ -241,7 +241,7 @@ impl Bench<'_> {
         let base = ot::base_ot(None, Security::Malicious)?;
         let inputs = self.inputs();
         self.each_run(channels, repeat, |channel, ready| {
-            self.job.run_marked(channel, &*base, &inputs, &mut |step, _| {
+            self.job.run_marked(channel, &*base, &inputs, &mut |step| {
                 if step == Step::Ready {
                     ready();
                 }

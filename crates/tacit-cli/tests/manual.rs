@@ -119,10 +119,10 @@ fn verbose_tells_how_a_run_goes_and_nothing_secret() {
                 assert!(agreed.contains(words), "{words}: {agreed}");
             }
             // Each phase once, with its time and bytes; nothing of them without the option.
-            for phase in ["setup", "evaluation"] {
+            for phase in ["setting up", "evaluating"] {
                 let told = lines(&format!("phase {phase}: "));
                 assert!(
-                    told.len() == 1 && told[0].contains(" s, ") && told[0].contains("bytes sent"),
+                    told.len() == 1 && told[0].contains(" s, ") && told[0].contains(" bytes passed"),
                     "{said:?}"
                 );
             }

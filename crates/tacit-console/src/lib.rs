@@ -54,6 +54,6 @@ impl Context {
 
     /// A progress display of `total` steps called `unit`.
     pub fn progress(&self, label: &str, total: u64, unit: &'static str) -> Progress {
-        Progress::new(self.progress, label, total, unit)
+        Progress::new(self.progress, label, total, unit).verbose(self.verbose)
     }
 }

@@ -7,7 +7,6 @@ mod halves;
 use crate::cli::Context;
 use crate::cli::output::{Output, name};
 use crate::cli::peer::{PeerArgs, Security, learned};
-use crate::cli::verbose::Phases;
 use crate::cmd::psi::delimiter;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -232,8 +231,10 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
             session.finish_evaluation(&job, state, &rows[0]).map_err(|e| halves::named(path, e))?
         }
         _ => {
-            let phases = Phases::new();
-            session.evaluate(&job, rows, if context.verbose { &phases } else { &() })?
+            let progress = context.progress("waiting", 0, "rows");
+            let done = session.evaluate(&job, rows, &progress)?;
+            progress.finish();
+            done
         }
     };
     let wall = start.elapsed();

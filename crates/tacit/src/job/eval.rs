@@ -1,6 +1,6 @@
 //! Functions of two parties: rows of inputs, spread over a session's channels.
 
-use super::Observer;
+use super::{Course, Observer, Phase};
 use crate::ot::{AnyReceiver, AnySender, Protocol, Tuning, in_parallel, protocol};
 use crate::plan::{self, EvalCandidate, EvalRequest, Link, Machine};
 use crate::{Error, Result, Security, Session};
@@ -105,6 +105,11 @@ pub const fn output_to_name(to: OutputTo) -> &'static str {
     }
 }
 
+/// The phases of a run: what needs no input of it, and the rows.
+const PHASES: &[Phase] = &[("setting up", "", 0.1), ("evaluating", "rows", 0.9)];
+const SETUP: usize = 0;
+const ROWS: usize = 1;
+
 /// How far a run on one channel is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
@@ -114,8 +119,8 @@ pub enum Step {
     Rows(usize),
 }
 
-/// Who is told of [`Step`]s on a channel.
-pub type Tell<'a> = dyn FnMut(Step, &Channel) + 'a;
+/// Who is told of the [`Step`]s of a channel's run.
+pub type Tell<'a> = dyn FnMut(Step) + 'a;
 
 /// Whether an evaluation goes from nothing to the output, or is one half of it.
 #[derive(Clone, Copy)]
@@ -178,6 +183,13 @@ impl Job<'_> {
         plan::eval(&request, link, machine)
     }
 
+    /// Bytes that pass, both directions together and at most: of the copies that the link may decide on, the most.
+    fn bytes(&self, rows: u64, threads: usize) -> u64 {
+        let ways = self.estimate(rows, threads, &LinkModel::LOOPBACK.into(), &Machine::REFERENCE);
+        let ours = ways.iter().filter(|way| way.candidate.protocol == protocol_name(self.security));
+        ours.map(|way| way.garbler_bytes + way.evaluator_bytes).max().unwrap_or(0)
+    }
+
     /// Whether `side` learns the outputs.
     pub fn tells(&self, side: Owner) -> bool {
         match side {
@@ -212,7 +224,7 @@ impl Job<'_> {
     }
 
     /// Runs this side on `channels`, each with its share of the rows, base OTs included. Returns the outputs of every
-    /// row if this side learns them. The `observer` is told of the phases on the first channel, and of rows from all.
+    /// row if this side learns them, and tells the `observer` how far it is.
     ///
     /// An error if there are channels without a row.
     pub fn run(
@@ -224,19 +236,19 @@ impl Job<'_> {
     ) -> Result<Option<Rows>> {
         let lanes = channels.len();
         refuse_idle(lanes, rows.len())?;
+        let course = Course::begin(PHASES, channels, self.bytes(rows.len() as u64, lanes), observer);
         let (done, total) = (AtomicU64::new(0), rows.len() as u64);
         let share = |lane: usize| &rows[rows.len() * lane / lanes..rows.len() * (lane + 1) / lanes];
         let parts = in_parallel(channels, |lane, channel| {
             if lane == 0 {
-                observer.phase("setup", &channel.stats());
+                course.at(SETUP, 0, 0);
             }
-            self.run_marked(channel, base, share(lane), &mut |step, channel| match step {
-                Step::Ready if lane == 0 => observer.phase("evaluation", &channel.stats()),
+            self.run_marked(channel, base, share(lane), &mut |step| match step {
+                Step::Ready if lane == 0 => course.at(ROWS, 0, total),
                 Step::Ready => {}
                 Step::Rows(more) => {
                     let more = more as u64;
-                    let done = done.fetch_add(more, Ordering::Relaxed) + more;
-                    observer.rows(done, total, &channel.stats());
+                    course.at(ROWS, done.fetch_add(more, Ordering::Relaxed) + more, total);
                 }
             })
         })?;
@@ -259,16 +271,16 @@ impl Job<'_> {
         let outputs = match self.role {
             Owner::Garbler => {
                 let mut sender = self.sender(channel, base, &mut prg)?(channel)?;
-                tell(Step::Ready, channel);
+                tell(Step::Ready);
                 semi_honest::garble(channel, &mut sender, self.function, rows, self.output_to, &mut prg)?
             }
             Owner::Evaluator => {
                 let mut receiver = self.receiver(channel, base, &mut prg)?(channel)?;
-                tell(Step::Ready, channel);
+                tell(Step::Ready);
                 semi_honest::evaluate(channel, &mut receiver, self.function, rows, self.output_to)?
             }
         };
-        tell(Step::Rows(rows.len()), channel);
+        tell(Step::Rows(rows.len()));
         Ok(outputs)
     }
 }
@@ -286,20 +298,20 @@ impl Job<'_> {
         let outputs: Option<Vec<BitVec>> = match self.role {
             Owner::Garbler => {
                 let (mut garbler, job) = self.garbler(channel, base, prg)?;
-                tell(Step::Ready, channel);
+                tell(Step::Ready);
                 let run = |row: &Vec<BitVec>| {
                     let output = garbler.run(channel, &job, &join(row), prg)?;
-                    tell(Step::Rows(1), channel);
+                    tell(Step::Rows(1));
                     Ok(output)
                 };
                 rows.iter().map(run).collect::<Result<_>>()?
             }
             Owner::Evaluator => {
                 let (mut evaluator, job) = self.evaluator(channel, base, prg)?;
-                tell(Step::Ready, channel);
+                tell(Step::Ready);
                 let run = |row: &Vec<BitVec>| {
                     let output = evaluator.run(channel, &job, &join(row), prg)?;
-                    tell(Step::Rows(1), channel);
+                    tell(Step::Rows(1));
                     Ok(output)
                 };
                 rows.iter().map(run).collect::<Result<_>>()?
@@ -478,9 +490,12 @@ fn split(bits: &BitVec, widths: &[u32]) -> Vec<BitVec> {
 /// Refuses more threads than rows: a row is not divided.
 fn refuse_idle(threads: usize, rows: usize) -> Result<()> {
     if threads > rows.max(1) {
-        return Err(Error::Usage(format!(
-            "{threads} threads for {rows} rows: each thread takes rows of its own; take fewer threads"
-        )));
+        return Err(Error::Parameter {
+            name: "threads",
+            what: format!(
+                "{threads} for {rows} rows, and each thread takes rows of its own; give fewer threads"
+            ),
+        });
     }
     Ok(())
 }
@@ -496,11 +511,7 @@ impl Session {
         rows: &[Vec<BitVec>],
         observer: &dyn Observer,
     ) -> Result<(Option<Rows>, Stats)> {
-        if self.asked_security() == Security::Malicious && job.security != Security::Malicious {
-            return Err(Error::Usage(
-                "yao protects against a semi-honest peer only, and the session asks for more; make it semi-honest".into(),
-            ));
-        }
+        self.allow_level(job.security)?;
         self.allow(protocol_name(job.security))?;
         refuse_idle(self.asked_threads(), rows.len())?;
         let base = self.base()?;
@@ -544,9 +555,10 @@ impl Session {
 
     fn allow_halves(&self, job: &Job<'_>) -> Result<()> {
         if job.security != Security::Malicious {
-            return Err(Error::Usage(
-                "an evaluation in two halves is a mode of wmk17: malicious security is what it has".into(),
-            ));
+            return Err(Error::Parameter {
+                name: "security",
+                what: "an evaluation in two halves is a mode of wmk17, against a malicious peer".into(),
+            });
         }
         refuse_idle(self.asked_threads(), 1)?;
         self.allow(protocol_name(job.security))

@@ -267,7 +267,7 @@ mod tests {
             let options = Options { copies: request.copies, ot: None };
             let EvalRequest { output_to, security, .. } = *request;
             let job = Job { function: &prepared, role, output_to, security, options };
-            job.run_marked(channel, &*base, &vec![row; request.rows as usize], &mut |_, _| ()).unwrap();
+            job.run_marked(channel, &*base, &vec![row; request.rows as usize], &mut |_| ()).unwrap();
             channel.flush().unwrap();
             channel.stats().bytes_sent
         };
