@@ -124,8 +124,8 @@ fn halves_that_do_not_belong_together_are_refused() {
     g.fails_with(4, &["not made together"]);
     e.fails_with(4, &["not made together"]);
     let (g, e) = add8(&bench, &["--online", "g1", "--input", "1"], &["--input", "2"]);
-    g.fails_with(4, &["evaluation", "online half", "whole"]);
-    e.fails_with(4, &["evaluation", "online half", "whole"]);
+    g.fails_with(4, &["asked for", "online half", "whole evaluation"]);
+    e.fails_with(4, &["asked for", "online half", "whole evaluation"]);
     // Faults that need no peer.
     let one = |name: &str, extra: &[&str]| {
         let mut args = vec!["eval", name, "--listen", "127.0.0.1:1", "--role", "garbler", "--input", "1"];

@@ -159,9 +159,9 @@ impl Job<'_> {
             .with("ot", self.options.ot.map_or("auto", |ot| ot.name))
             .with("copies", self.options.copies.map_or("auto".to_owned(), Copies::name))
             .with(
-                "evaluation",
+                "asked for",
                 match mode {
-                    Mode::Whole => "whole",
+                    Mode::Whole => "whole evaluation",
                     Mode::Offline => "offline half",
                     Mode::Online => "online half",
                 },
