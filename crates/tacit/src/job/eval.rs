@@ -588,3 +588,112 @@ impl Session {
             .collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Step as Told;
+    use super::*;
+    use std::sync::Mutex;
+    use tacit_2pc::circuit::value;
+    use tacit_net::{Traffic, memory};
+
+    fn prepared(name: &str) -> Prepared {
+        Prepared::from_function(&named::find(name).unwrap()).unwrap()
+    }
+
+    fn job(function: &Prepared, role: Owner, output_to: OutputTo, security: Security) -> Job<'_> {
+        Job { function, role, output_to, security, options: Options::default() }
+    }
+
+    #[test]
+    fn what_is_agreed_on_names_the_function_in_full_and_no_file() {
+        let base = tacit_ot::base::default();
+        let terms = |function: &Prepared| {
+            let job = job(function, Owner::Garbler, OutputTo::Both, Security::Malicious);
+            job.agreement(3, &*base).parameters().clone()
+        };
+        let (short, full, other) =
+            (terms(&prepared("add")), terms(&prepared("add32")), terms(&prepared("sub32")));
+        assert_eq!(short, full);
+        assert_eq!((&*full["function"], &*other["function"], &*full["rows"]), ("add32", "sub32", "3"));
+        let differing: Vec<&String> = full.keys().filter(|name| full[*name] != other[*name]).collect();
+        assert_eq!(differing, ["function", "wiring"]);
+        let circuit = named::find("add32").unwrap().circuit;
+        let file =
+            |name: &str| Prepared::from_function(&Function::from_circuit(name, circuit.clone())).unwrap();
+        assert_eq!(terms(&file("ours.txt")), terms(&file("/home/b/theirs.txt")));
+        assert_eq!(terms(&file("ours.txt"))["function"], "a circuit file");
+        assert_eq!(terms(&file("ours.txt"))["wiring"], full["wiring"]);
+        assert_eq!(full["wiring"].len(), 32);
+    }
+
+    #[test]
+    fn who_learns_what_follows_from_the_output_rule() {
+        let function = prepared("add8");
+        for (to, garbler, evaluator) in [
+            (OutputTo::Garbler, true, false),
+            (OutputTo::Evaluator, false, true),
+            (OutputTo::Both, true, true),
+        ] {
+            let job = job(&function, Owner::Evaluator, to, Security::Malicious);
+            assert_eq!((job.tells(Owner::Garbler), job.tells(Owner::Evaluator)), (garbler, evaluator));
+            assert_eq!(job.learns(job.peer()).contains("the outputs"), garbler, "{to:?}");
+            let words = job.learns_by_role();
+            assert_eq!(words.contains("as garbler nothing"), !garbler, "{words}");
+            assert_eq!(words.contains("as evaluator nothing"), !evaluator, "{words}");
+        }
+    }
+
+    /// Keeps what it is told.
+    #[derive(Default)]
+    struct Witness(Mutex<(Option<(Traffic, u64)>, Vec<Told>)>);
+
+    impl Observer for Witness {
+        fn opened(&self, traffic: &Traffic, expected: u64) {
+            self.0.lock().unwrap().0 = Some((traffic.clone(), expected));
+        }
+
+        fn step(&self, step: &Told) {
+            self.0.lock().unwrap().1.push(*step);
+        }
+    }
+
+    #[test]
+    fn an_observer_hears_of_setup_and_of_every_row_and_what_will_pass_is_foreseen() {
+        let function = prepared("checked-add16");
+        let fields = |role| semi_honest::fields(&named::find("checked-add16").unwrap(), role).to_vec();
+        let (garbler, evaluator) = (fields(Owner::Garbler), fields(Owner::Evaluator));
+        let row = |fields: &[value::Field], text: &str| value::parse(fields, text).unwrap();
+        let ours = ["1", "65535", "30000"].map(|text| row(&garbler, text));
+        let theirs = ["2", "1", "30000"].map(|text| row(&evaluator, text));
+        for security in [Security::SemiHonest, Security::Malicious] {
+            let witnesses = [Witness::default(), Witness::default()];
+            let run = |role, rows: &[Vec<BitVec>], channel: &mut Channel, witness: &Witness| {
+                let base = crate::ot::base_ot(None, security).unwrap();
+                let job = job(&function, role, OutputTo::Both, security);
+                job.run(std::slice::from_mut(channel), &*base, rows, witness).unwrap().unwrap()
+            };
+            let (at_garbler, at_evaluator) = memory::run(
+                |channel| run(Owner::Garbler, &ours, channel, &witnesses[0]),
+                |channel| run(Owner::Evaluator, &theirs, channel, &witnesses[1]),
+            );
+            assert!(at_garbler == at_evaluator);
+            let number =
+                |bits: &BitVec| bits.iter().enumerate().map(|(i, bit)| u32::from(bit) << i).sum::<u32>();
+            let outputs: Vec<Vec<u32>> =
+                at_garbler.iter().map(|row| row.iter().map(number).collect()).collect();
+            assert_eq!(outputs, [[3, 0], [0, 1], [60000, 0]]);
+            for witness in witnesses {
+                let (opened, steps) = witness.0.into_inner().unwrap();
+                assert_eq!(steps[0].phase, "setting up");
+                let rows: Vec<&Told> = steps.iter().filter(|step| step.phase == "evaluating").collect();
+                assert_eq!((rows[0].done, rows[0].total, rows[0].unit), (0, 3, "rows"));
+                assert_eq!(rows.last().unwrap().done, 3);
+                assert!(steps.windows(2).all(|pair| pair[0].fraction <= pair[1].fraction));
+                let (traffic, expected) = opened.unwrap();
+                let ratio = traffic.bytes() as f64 / expected as f64;
+                assert!((0.5..1.05).contains(&ratio), "{security:?}: {} of {expected}", traffic.bytes());
+            }
+        }
+    }
+}
