@@ -201,7 +201,7 @@ fn the_byte_order_mark_and_the_ends_of_rows_stay() {
                 let rows: String = rows.iter().map(|row| format!("{row}{end}")).collect();
                 format!("{mark}{header}{end}{rows}")
             };
-            let path = folder.file("t.csv", &table(&rows));
+            let path = folder.file("t.csv", table(&rows));
             let source = Source::open(&path, spec(&["k"]), Options::default()).unwrap();
             let keys = source.read_keys(|_| ()).unwrap();
             let mut out = Vec::new();

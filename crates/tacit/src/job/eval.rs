@@ -644,17 +644,20 @@ mod tests {
         }
     }
 
-    /// Keeps what it is told.
+    /// Keeps what it is told: the bytes that pass and those expected, and the steps.
     #[derive(Default)]
-    struct Witness(Mutex<(Option<(Traffic, u64)>, Vec<Told>)>);
+    struct Witness {
+        opened: Mutex<Option<(Traffic, u64)>>,
+        steps: Mutex<Vec<Told>>,
+    }
 
     impl Observer for Witness {
         fn opened(&self, traffic: &Traffic, expected: u64) {
-            self.0.lock().unwrap().0 = Some((traffic.clone(), expected));
+            *self.opened.lock().unwrap() = Some((traffic.clone(), expected));
         }
 
         fn step(&self, step: &Told) {
-            self.0.lock().unwrap().1.push(*step);
+            self.steps.lock().unwrap().push(*step);
         }
     }
 
@@ -684,7 +687,8 @@ mod tests {
                 at_garbler.iter().map(|row| row.iter().map(number).collect()).collect();
             assert_eq!(outputs, [[3, 0], [0, 1], [60000, 0]]);
             for witness in witnesses {
-                let (opened, steps) = witness.0.into_inner().unwrap();
+                let (opened, steps) =
+                    (witness.opened.into_inner().unwrap(), witness.steps.into_inner().unwrap());
                 assert_eq!(steps[0].phase, "setting up");
                 let rows: Vec<&Told> = steps.iter().filter(|step| step.phase == "evaluating").collect();
                 assert_eq!((rows[0].done, rows[0].total, rows[0].unit), (0, 3, "rows"));
