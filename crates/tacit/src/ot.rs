@@ -276,7 +276,7 @@ impl Job {
     }
 
     /// How many OTs each of `streams` makes at a time.
-    fn piece(&self, streams: usize) -> usize {
+    pub(crate) fn piece(&self, streams: usize) -> usize {
         self.count.div_ceil(streams.max(1) as u64).min(self.protocol.piece as u64) as usize
     }
 }

@@ -99,6 +99,14 @@ impl Params {
         self.security == Security::Malicious
     }
 
+    /// Bytes of a public key, an answer, a question and a reply.
+    pub fn message_bytes(&self) -> [u64; 4] {
+        let public_key = HEADER + self.code.noise(self.count).shape.cots() * BASE_MESSAGE;
+        let question = HEADER + self.count.div_ceil(8);
+        let reply = HEADER + self.count * 2 * size_of::<Block>();
+        [public_key, self.answer_len(), question, reply].map(|bytes| bytes as u64)
+    }
+
     fn answer_len(self) -> usize {
         let proof = if self.malicious() { 32 } else { 0 };
         HEADER + POINT + message_len(self.shape(), self.malicious()) + proof
