@@ -105,7 +105,7 @@ PICTURES = {
     ]),
 }
 
-WIDTH, LEFT, RIGHT, ROW = 560, 90, 470, 46
+WIDTH, LEFT, RIGHT = 560, 92, 468
 STYLE = """
 text { font: 13px "DejaVu Sans", Verdana, sans-serif; fill: #1f2933 }
 .party { font-weight: bold; fill: #fff }
@@ -122,12 +122,12 @@ def text(x, y, lines, kind=""):
 
 
 def head(x, name):
-    width = 168
+    width = 174
     return f'<rect class="head" x="{x - width / 2:.0f}" y="8" width="{width}" height="30" rx="4"/>' + text(x, 28, [name], "party")
 
 
 def message(y, way, words):
-    lines = textwrap.wrap(words, 50)
+    lines = textwrap.wrap(words, 56)
     found = [text(WIDTH // 2, y, lines)]
     y += 16 * (len(lines) - 1) + 9
     found.append(f'<path class="arrow" d="M{LEFT + 6} {y}H{RIGHT - 6}"/>')
@@ -139,7 +139,7 @@ def message(y, way, words):
 
 
 def note(y, side, words):
-    lines = textwrap.wrap(words, 58 if side == "both" else 32)
+    lines = textwrap.wrap(words, 66 if side == "both" else 33)
     width = 500 if side == "both" else 250
     x = {"left": 8 + width / 2, "right": WIDTH - 8 - width / 2, "both": WIDTH / 2}[side]
     height = 16 * len(lines) + 12

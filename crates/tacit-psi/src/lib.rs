@@ -4,18 +4,13 @@
 //! - [`paxos`]: the PaXoS intersection protocol.
 //! - [`vole_psi`]: intersection from VOLE, faster and smaller.
 //! - [`oprf`]: a small set against a file of tags of a large one.
-//! - [`records`], [`csv`]: tables of records, their keys, and the files they come from.
-//! - [`generate`]: realistic test data from a seed.
 #![forbid(unsafe_code)]
 
 mod bch;
-pub mod csv;
 mod error;
-pub mod generate;
 pub mod okvs;
 pub mod oprf;
 pub mod paxos;
-pub mod records;
 pub mod vole_psi;
 
 pub use error::{Error, Result};

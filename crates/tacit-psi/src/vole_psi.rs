@@ -3,7 +3,7 @@
 //!
 //! - Source: Rindal, Schoppmann, "VOLE-PSI" (EUROCRYPT 2021, 2021/266), the malicious protocol; the store of
 //!   Raghuraman and Rindal (2022/320).
-//! - Realises: private set intersection with abort, as [`paxos`](crate::paxos) does. Both parties learn the
+//! - Realises: private set intersection with abort, as [`paxos`] does. Both parties learn the
 //!   size of the other's set; the result goes to one party, or to both. Semi-honest: the same steps over a
 //!   semi-honest VOLE, with shorter tags.
 //! - Assumptions: those of the base OT and of [silent VOLE](tacit_ot::vole::gf128); BLAKE3 as a random
@@ -29,7 +29,7 @@
 //! Sorted tags need not repeat what they share: their first bits, of which there are almost log2 |X|, go as
 //! a bitmap with one bit a tag and one a prefix. Its length depends on the sizes alone.
 //!
-//! Where both learn, Ho gives a proof beside each tag, as in [`paxos`](crate::paxos).
+//! Where both learn, Ho gives a proof beside each tag, as in [`paxos`].
 //!
 //! # What a cheater can do at most
 //!
