@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The book's examples, run as they stand, and its pictures.
 
-In *start* and *use*, a `console` block holds commands behind `alice$` and `bob$`, each in a folder of its own;
+In *start*, *use* and *deploy*, a `console` block holds commands behind `alice$` and `bob$`, each in a folder of its own;
 those of one block run at the same time. The lines under a command are lines of its output, in that order, where
-`…` stands for anything. A `csv` block with a title is a file of the party named there, and a comment `FILE goes
+`…` stands for anything. A block with a title is a file of the party named there, and a comment `FILE goes
 to NAME` copies one. Each page starts afresh, with two pairs of keys already exchanged (but for *start*).
 
 Ends with `N passed, N failed`; the exit code is 0 only if nothing failed.
@@ -25,10 +25,12 @@ PARTIES = ("alice", "bob")
 # Seconds that one block may take.
 DEADLINE = 60
 PIECE = re.compile(
-    r'(?ms)^```csv title="(?P<who>\w+): (?P<file>[\w.-]+)"\n(?P<content>.*?)^```$'
+    r'(?ms)^```\w+ title="(?P<who>\w+): (?P<file>[\w.-]+)"\n(?P<content>.*?)^```$'
     r"|^```console\n(?P<block>.*?)^```$"
     r"|^<!-- (?P<sent>[\w.-]+) goes to (?P<to>\w+) -->$"
 )
+# Where the pages say that Alice listens.
+ADDRESS = re.compile(r"\b(?:0\.0\.0\.0|127\.0\.0\.1|alice\.example):7700\b")
 
 
 def commands(block):
@@ -74,13 +76,17 @@ class Machines:
             raise unittest.TestCase.failureException(f"{tacit} is not there: cargo build makes it")
         self.env = {**os.environ, "PATH": f"{tacit.parent}{os.pathsep}{os.environ['PATH']}"}
 
+        self.port = free_port()
+
+    def located(self, text):
+        """The text with a free port of this one machine, where the pages have two machines."""
+        return ADDRESS.sub(f"127.0.0.1:{self.port}", text)
+
     def run(self, block):
         """Runs a block's commands side by side; returns what is wrong, in words."""
-        # The page names two machines; here they are one, whose port is free.
-        port = free_port()
         runs, wrong = [], []
         for party, command, expected in commands(block):
-            here = re.sub(r"\b(?:0\.0\.0\.0|127\.0\.0\.1|alice\.example):7700\b", f"127.0.0.1:{port}", command)
+            here = self.located(command)
             run = subprocess.Popen(
                 ["bash", "-c", here], cwd=self.folder / party, env=self.env, text=True,
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -116,7 +122,7 @@ class Machines:
                 count += len(commands(piece["block"]))
                 wrong += self.run(piece["block"])
             elif piece["who"]:
-                (self.folder / piece["who"] / piece["file"]).write_text(piece["content"])
+                (self.folder / piece["who"] / piece["file"]).write_text(self.located(piece["content"]))
             else:
                 holder = next(party for party in PARTIES if party != piece["to"])
                 shutil.copy(self.folder / holder / piece["sent"], self.folder / piece["to"])
@@ -135,6 +141,9 @@ class Examples(unittest.TestCase):
 
     def test_start(self):
         self.assertGreaterEqual(self.follow("start.md", keys=False), 6)
+
+    def test_deploy(self):
+        self.assertEqual(self.follow("deploy.md"), 2)
 
     def test_every_page_of_use(self):
         pages = sorted((DOCS / "use").glob("*.md"))
