@@ -37,7 +37,7 @@ PICTURES = {
         ("left", "compares with its own rows; a difference ends the run"),
         ("both", "turn columns to rows: w = v ⊕ c·Δ; hash rows for random OTs"),
     ]),
-    "silent-ot": ("sender (has Δ)", "receiver (noisy places)", [
+    "silent-ot": ("sender (has Δ)", "receiver (has noise)", [
         ("↔", "a few hundred OTs by base OT and KOS"),
         ("left", "grows trees of pseudorandom values from seeds"),
         ("←", "bits that hide the places of its secret leaves"),
@@ -68,7 +68,7 @@ PICTURES = {
         ("↔", "if evaluated copies disagree, this gives P1's input away"),
         ("both", "the same messages whatever was found; then the right output, or an error"),
     ]),
-    "vole-psi": ("receiver (gets the result)", "sender", [
+    "vole-psi": ("receiver of the result", "sender", [
         ("↔", "how many keys each has; then the hash's salt"),
         ("left", "hashes keys, solves a store P with P(key) = hash"),
         ("↔", "silent VOLE: a pseudorandom vector w = Δ·u + v"),
@@ -77,7 +77,7 @@ PICTURES = {
         ("←", "the tags, sorted"),
         ("left", "computes tags of its own keys from w, and compares"),
     ]),
-    "paxos": ("receiver (gets the result)", "sender", [
+    "paxos": ("receiver of the result", "sender", [
         ("↔", "how many keys each has; OTs by KOS and OOS"),
         ("left", "hashes keys, solves a store D with D(key) = hash"),
         ("→", "D, a row of choices for each slot, encoded"),
@@ -123,6 +123,8 @@ def text(x, y, lines, kind=""):
 
 def head(x, name):
     width = 174
+    if len(name) > 22:
+        raise ValueError(f"{name} does not fit into the box of a party")
     return f'<rect class="head" x="{x - width / 2:.0f}" y="8" width="{width}" height="30" rx="4"/>' + text(x, 28, [name], "party")
 
 
