@@ -43,6 +43,7 @@ lint:
 # Rust's documentation (target/doc) and the book (target/book).
 docs: book
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+	cp tools/book/rust.html target/doc/index.html
 
 # The book alone: links and anchors that lead nowhere, and whatever a page would load from elsewhere, are errors.
 book:

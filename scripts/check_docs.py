@@ -241,7 +241,8 @@ def main():
                     there = anchor[1:] in headings(target)
                 checks.append((f"{name}: link to {link}{anchor}", there))
         for number in long_lines(text):
-            checks.append((f"{name}:{number} has more than {WIDTH} characters: scripts/wrap_docs.py wraps them", False))
+            long = f"{name}:{number} has more than {WIDTH} characters: scripts/wrap_docs.py wraps them"
+            checks.append((long, False))
     for where, name, there in stale_names(ROOT):
         checks.append((f"{where}: `{name}`, which nothing in the code is called", there))
     listed = rows((ROOT / "docs" / "protocols.md").read_text())

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The book's examples, run as they stand, and its pictures.
 
-In *start*, *use* and *deploy*, a `console` block holds commands behind `alice$` and `bob$`, each in a folder of its own;
-those of one block run at the same time. The lines under a command are lines of its output, in that order, where
-`…` stands for anything. A block with a title is a file of the party named there, and a comment `FILE goes
-to NAME` copies one. Each page starts afresh, with two pairs of keys already exchanged (but for *start*).
+In *start*, *use* and *deploy*, a `console` block holds commands behind `alice$` and `bob$`, each in a folder of
+its own; those of one block run at the same time. The lines under a command are lines of its output, in that
+order, where `…` stands for anything. A block with a title is a file of the party named there, and a comment `FILE
+goes to NAME` copies one. Each page starts afresh, with two pairs of keys already exchanged (but for *start*).
 
 Ends with `N passed, N failed`; the exit code is 0 only if nothing failed.
 """
@@ -161,6 +161,45 @@ class TheFollower(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             _, wrong = Machines(folder).follow("```console\nbob$ tacit psi\n```\n")
             self.assertIn("exit code 2", wrong[0])
+
+
+class TheChecker(unittest.TestCase):
+    """`tools/book/check.py`, on made-up books."""
+
+    def wrong(self, body, style=""):
+        with tempfile.TemporaryDirectory() as folder:
+            pages = {"index.html": f"<h1 id='top'>One</h1>{body}", "use/more.html": "<a href='../index.html#top'>up</a>"}
+            for name, text in {**pages, "book.css": style}.items():
+                (Path(folder) / name).parent.mkdir(exist_ok=True)
+                (Path(folder) / name).write_text(text)
+            script = ROOT / "tools/book/check.py"
+            run = subprocess.run([sys.executable, script, folder], capture_output=True, text=True)
+            found = [line for line in run.stdout.splitlines() if line.startswith("FAILED")]
+            self.assertEqual(run.returncode, int(bool(found)), run.stdout + run.stderr)
+            return found
+
+    def test_a_sound_book_passes(self):
+        body = (
+            "<a href='use/more.html'>a</a><a href='#top'>b</a><a href='https://example.com/'>c</a>"
+            "<link rel='stylesheet' href='book.css'>"
+        )
+        self.assertEqual(self.wrong(body, "a { background: url(data:image/png;base64,AA) }"), [])
+
+    def test_whatever_leads_nowhere_or_is_loaded_from_elsewhere_is_found(self):
+        for body in (
+            "<a href='use/less.html'>a</a>",
+            "<a href='use/more.html#nowhere'>a</a>",
+            "<a href='#nowhere'>a</a>",
+            "<img src='picture.svg'>",
+            "<img src='https://example.com/picture.svg'>",
+            "<script src='//example.com/a.js'></script>",
+            "<link rel='stylesheet' href='https://example.com/font.css'>",
+        ):
+            with self.subTest(body=body):
+                self.assertEqual(len(self.wrong(body)), 1)
+        for style in ('@import "https://example.com/a.css";', "a { src: url('//example.com/font.woff') }"):
+            with self.subTest(style=style):
+                self.assertEqual(len(self.wrong("", style)), 1)
 
 
 class Pictures(unittest.TestCase):
