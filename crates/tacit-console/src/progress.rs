@@ -124,6 +124,8 @@ struct State {
     traffic: Option<Traffic>,
     start: Instant,
     printed: Option<Instant>,
+    /// The phase under way, when it began, and what had passed.
+    phase: Option<(&'static str, Instant, u64)>,
 }
 
 impl State {
@@ -140,6 +142,7 @@ pub struct Progress {
     mode: Mode,
     state: Arc<Mutex<State>>,
     bar: ProgressBar,
+    verbose: bool,
 }
 
 /// A holder of the lock that panicked leaves a state that is still right.
@@ -160,6 +163,7 @@ impl Progress {
             traffic: None,
             start: Instant::now(),
             printed: None,
+            phase: None,
         }));
         let shared = state.clone();
         let drawn = move |_: &ProgressState, out: &mut dyn Write| {
@@ -168,7 +172,24 @@ impl Progress {
         let style = ProgressStyle::with_template("{drawn}").unwrap_or_else(|_| ProgressStyle::default_bar());
         // Nothing is drawn before the first step: until then a side may be waiting for the other, and say so itself.
         let bar = ProgressBar::with_draw_target(None, target).with_style(style.with_key("drawn", drawn));
-        Progress { mode, state, bar }
+        Progress { mode, state, bar, verbose: false }
+    }
+
+    /// Whether to tell on standard error what each phase took, in any mode.
+    pub fn verbose(self, verbose: bool) -> Self {
+        Progress { verbose, ..self }
+    }
+
+    /// Ends the phase under way, and begins `next` if there is one.
+    fn turn(&self, state: &mut State, next: Option<&'static str>) {
+        let passed = state.traffic.as_ref().map_or(0, Traffic::bytes);
+        if let Some((name, since, before)) = state.phase.take()
+            && self.verbose
+        {
+            let (took, bytes) = (since.elapsed().as_secs_f64(), passed.saturating_sub(before));
+            eprintln!("phase {name}: {took:.3} s, {bytes} bytes passed");
+        }
+        state.phase = next.map(|name| (name, Instant::now(), passed));
     }
 
     /// The task stands at `done`.
@@ -183,6 +204,7 @@ impl Progress {
         {
             let mut state = locked(&self.state);
             state.view.done = state.view.total;
+            self.turn(&mut state, None);
         }
         self.line(true);
         self.bar.finish_and_clear();
@@ -218,6 +240,9 @@ impl Observer for Progress {
     fn step(&self, step: &Step) {
         {
             let mut state = locked(&self.state);
+            if state.phase.is_none_or(|(name, ..)| name != step.phase) {
+                self.turn(&mut state, Some(step.phase));
+            }
             if state.label != step.phase {
                 state.label = step.phase.to_owned();
                 state.printed = None;
@@ -251,7 +276,14 @@ mod tests {
                         let view = View { done, total, unit, fraction, passed, expected, elapsed };
                         let start = Instant::now();
                         let label = "a label longer than its columns".to_owned();
-                        let state = State { label, view: view.clone(), traffic: None, start, printed: None };
+                        let state = State {
+                            label,
+                            view: view.clone(),
+                            traffic: None,
+                            start,
+                            printed: None,
+                            phase: None,
+                        };
                         for line in [state.drawn(), view.drawn(50)] {
                             assert!(line.chars().count() < 80 && percent(&line) <= 99, "{line}");
                             assert!(!line.contains('\n') && line.contains(']'), "{line}");

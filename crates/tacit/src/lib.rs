@@ -1,8 +1,9 @@
 //! Two parties compute on data that neither may see.
 //!
 //! - [`Session`]: how to reach the peer, whom to accept, how much to trust it; [`Session::intersect`] is the main job.
-//! - [`eval`]: functions of both parties' inputs, by name or from circuit files; [`Session::evaluate_named`] is the short way.
 //! - [`mod@job`]: what two parties do together, each with its parameters, its cost and what it tells the other side.
+//! - [`job::eval`]: functions of both parties' inputs, by name or from circuit files; [`Session::evaluate_named`] is the
+//!   short way.
 //! - [`mod@ot`]: the table of OT protocols, and runs of any size over any number of threads.
 //! - [`link`]: a link's delay and bandwidth, measured.
 //! - [`plan`]: what each protocol would cost on a link, and which is the fastest.
@@ -28,7 +29,6 @@
 
 pub mod assumptions;
 mod error;
-pub mod eval;
 pub mod job;
 pub mod limits;
 pub mod link;
@@ -47,3 +47,8 @@ pub use tacit_net as net;
 pub use tacit_ot::Security;
 pub use tacit_psi as psi;
 pub use tacit_store::{pool, sealed};
+
+/// The book's page on the library: its examples are compiled as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+pub struct Book;

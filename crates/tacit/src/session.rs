@@ -233,7 +233,7 @@ impl Session {
     }
 
     /// Refuses a job that protects less than the session promises.
-    fn allow_level(&self, security: Security) -> Result<()> {
+    pub(crate) fn allow_level(&self, security: Security) -> Result<()> {
         if self.security == Security::Malicious && security == Security::SemiHonest {
             let what = "the session is against a malicious peer, the job against a semi-honest one only";
             return Err(Error::Parameter { name: "security", what: what.into() });

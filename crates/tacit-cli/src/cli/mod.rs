@@ -7,6 +7,7 @@ pub mod messages;
 pub mod peer;
 pub mod plan;
 pub mod share;
+pub mod verbose;
 pub mod waiting;
 
 pub use tacit_console::{Context, fault, output, progress};

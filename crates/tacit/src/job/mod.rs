@@ -3,11 +3,13 @@
 //! A job says what both sides must agree on, what it needs of memory, what it will cost, and what the other side
 //! learns; and it runs over the channels of a session, telling an [`Observer`] how far it is.
 //!
+//! - [`eval`]: a function of both parties' inputs.
 //! - [`psi`]: which of our keys the peer has too.
 //! - [`mod@ot`]: oblivious transfers, by a protocol or out of what was made ahead.
 //! - [`pool`]: correlations made ahead, and kept.
 //! - [`nisc`]: oblivious transfers whose messages are files.
 
+pub mod eval;
 pub mod nisc;
 pub mod ot;
 pub mod pool;
