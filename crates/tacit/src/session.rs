@@ -1,5 +1,7 @@
 //! [`Session`]: who the peer is, how to reach it, and how much to trust it.
 
+mod eval;
+
 use crate::job::psi::{self, Learns, Outcome};
 use crate::job::{self, Ran, ot, pool};
 use crate::{Error, Result, security_name};
