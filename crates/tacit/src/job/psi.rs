@@ -273,22 +273,22 @@ impl Job {
         Ok(run(channel, &mut Prg::from_os(), elements, &options, &mut told)?)
     }
 
-    /// The phases in the order of [`paxos::Phase`], with their shares of the time of 2^20 keys over loopback.
+    /// The phases in the order of [`paxos::Phase`], with their shares of the time of 2^17 and 2^19 keys in memory.
     const fn phases(&self) -> &'static [Phase] {
         match self.protocol {
             Protocol::Paxos => &[
-                ("setting up", "", 0.03),
-                ("encoding", "keys", 0.25),
-                ("transferring", "slots", 0.45),
-                ("tagging", "keys", 0.15),
-                ("comparing", "tags", 0.12),
+                ("setting up", "", 0.02),
+                ("encoding", "keys", 0.45),
+                ("transferring", "slots", 0.25),
+                ("tagging", "keys", 0.26),
+                ("comparing", "tags", 0.02),
             ],
             Protocol::Vole => &[
-                ("setting up", "", 0.05),
-                ("encoding", "keys", 0.3),
-                ("transferring", "slots", 0.4),
-                ("tagging", "keys", 0.15),
-                ("comparing", "tags", 0.1),
+                ("setting up", "", 0.02),
+                ("encoding", "keys", 0.72),
+                ("transferring", "slots", 0.05),
+                ("tagging", "keys", 0.18),
+                ("comparing", "tags", 0.03),
             ],
         }
     }
