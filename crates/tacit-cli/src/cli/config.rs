@@ -161,6 +161,10 @@ impl File<'_> {
     ) -> Result<()> {
         for (key, value) in table {
             let name: &str = key.get_ref().as_ref();
+            // A subcommand's table may bear the name of an option, as `tags` does.
+            if matches!(value.get_ref(), DeValue::Table(_)) {
+                continue;
+            }
             let Some(arg) = command.get_arguments().find(|a| a.get_long() == Some(name)) else { continue };
             let alternatives =
                 ALTERNATIVES.iter().filter(|set| set.contains(&name)).flat_map(|set| set.iter());
