@@ -47,3 +47,8 @@ pub use tacit_net as net;
 pub use tacit_ot::Security;
 pub use tacit_psi as psi;
 pub use tacit_store::{pool, sealed};
+
+/// The book's page on the library: its examples are compiled as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+pub struct Book;
