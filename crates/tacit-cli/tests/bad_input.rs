@@ -514,7 +514,8 @@ fn config_files() {
     bench.run(&["psi", "--config"]).fails_with(2, &["--config"]);
 }
 
-/// The command line wins over the file, a table over the top; lists repeat an option, switches are true or false.
+/// The command line wins over the file, a table over the top; lists repeat an option, switches are true or
+/// false.
 #[test]
 fn what_a_config_file_says_counts_where_nothing_else_is_said() {
     let bench = bench();
@@ -540,7 +541,8 @@ fn what_a_config_file_says_counts_where_nothing_else_is_said() {
     // Without `json` in the file the result is in words, with it an object; and quiet notes nothing.
     bench.write("job.toml", "json = true\n");
     assert!(bench.run(&["eval", "--list", "--config", "job.toml"]).success().starts_with('{'));
-    // An address on the command line pushes the other end's in the file aside, both ways, and keys make way for none.
+    // An address on the command line pushes the other end's in the file aside, both ways, and keys make way
+    // for none.
     let plain = ["--insecure-plaintext", "--input", "good.csv", "--key", "email", "--connect-timeout", "1"];
     for (content, option) in [("listen", "--connect"), ("connect", "--listen")] {
         let keys = "identity = \"no.key\"\npeer = \"no.pub\"\n";

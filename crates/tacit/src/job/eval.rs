@@ -133,8 +133,8 @@ pub(crate) enum Mode {
 impl Job<'_> {
     /// What both parties must agree on before they start.
     ///
-    /// A built-in function stands there by its full name, a circuit of another source by its gates alone, which are
-    /// compared in any case: what each side calls its file is its own affair.
+    /// A built-in function stands there by its full name, a circuit of another source by its gates alone,
+    /// which are compared in any case: what each side calls its file is its own affair.
     pub fn agreement(&self, rows: usize, base: &dyn BaseOt) -> Agreement {
         self.agreement_on(Mode::Whole, rows).with("base-ot", base.name())
     }
@@ -183,7 +183,8 @@ impl Job<'_> {
         plan::eval(&request, link, machine)
     }
 
-    /// Bytes that pass, both directions together and at most: of the copies that the link may decide on, the most.
+    /// Bytes that pass, both directions together and at most: of the copies that the link may decide on, the
+    /// most.
     fn bytes(&self, rows: u64, threads: usize) -> u64 {
         let ways = self.estimate(rows, threads, &LinkModel::LOOPBACK.into(), &Machine::REFERENCE);
         let ours = ways.iter().filter(|way| way.candidate.protocol == protocol_name(self.security));
@@ -223,8 +224,8 @@ impl Job<'_> {
         }
     }
 
-    /// Runs this side on `channels`, each with its share of the rows, base OTs included. Returns the outputs of every
-    /// row if this side learns them, and tells the `observer` how far it is.
+    /// Runs this side on `channels`, each with its share of the rows, base OTs included. Returns the outputs
+    /// of every row if this side learns them, and tells the `observer` how far it is.
     ///
     /// An error if there are channels without a row.
     pub fn run(
