@@ -198,7 +198,9 @@ impl Session {
         most_peer_keys: u64,
         observer: &dyn job::Observer,
     ) -> Result<Ran<Outcome>> {
-        self.allow(job.protocol.name())?;
+        for protocol in job.protocol.candidates() {
+            self.allow(protocol)?;
+        }
         self.allow_level(job.security)?;
         let base = self.base()?;
         self.timed(job.agreement(&*base), |opened| {
