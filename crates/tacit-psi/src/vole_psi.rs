@@ -223,6 +223,24 @@ pub fn tested_at_most(outcome: &Outcome, own: usize, log2_queries: f64) -> Resul
     })
 }
 
+/// What the oblivious function serves; its hash functions bind it.
+#[derive(Clone, Copy)]
+struct Purpose<'t> {
+    /// The transcript's domain.
+    domain: &'static str,
+    /// What the parties agreed on beyond their announcements.
+    terms: &'t [u8],
+    /// Whether the second half of Ho's output is kept beside the tag: as proof, or as key.
+    second_half: bool,
+}
+
+impl Purpose<'_> {
+    /// The intersection itself.
+    fn rows(learns: Learns) -> Self {
+        Purpose { domain: "tacit-psi vole v1", terms: &[], second_half: learns == Learns::Both }
+    }
+}
+
 /// The key of H, and what Ho's will follow from.
 struct Seeds {
     h: Zeroizing<[u8; 32]>,
@@ -247,8 +265,12 @@ impl Seeds {
         receives: bool,
         [receiver, sender]: [&Hello; 2],
         parameters: &Parameters,
+        purpose: &Purpose<'_>,
     ) -> Result<Self> {
-        let mut transcript = Transcript::new("tacit-psi vole v1");
+        let mut transcript = Transcript::new(purpose.domain);
+        if !purpose.terms.is_empty() {
+            transcript.append("terms", purpose.terms);
+        }
         transcript.append("session", &channel.session_id().0);
         transcript.append_u64("instance", channel.next_instance());
         transcript.append_u64("first receives", (receives == (channel.party() == Party::First)) as u64);
@@ -379,6 +401,44 @@ fn halves(hash: &[u8; 32]) -> (Block, Block) {
 /// Ho, which gives a tag and a proof.
 struct TagHash(Zeroizing<[u8; 32]>);
 
+impl TagHash {
+    /// Hands `each` Ho of all elements in order, some at a time, from the slots' sums, to which the sender
+    /// adds H(x)·Δ.
+    fn outputs(
+        &self,
+        shape: Shape,
+        digests: &Digests,
+        slots: &[Block],
+        delta: Option<Block>,
+        progress: &mut Progress<'_>,
+        each: &mut dyn FnMut(&[[u8; 32]]),
+    ) -> Result<()> {
+        let count = digests.keys.len();
+        let mut sums = Zeroizing::new(vec![Block::ZERO; STEP]);
+        let mut messages = Zeroizing::new(vec![[0; SHORT]; STEP]);
+        let mut hashes = Zeroizing::new(vec![[0; 32]; STEP]);
+        for (step, (keys, values)) in digests.keys.chunks(STEP).zip(digests.values.chunks(STEP)).enumerate() {
+            if step.is_multiple_of(64) {
+                progress(Phase::Tags, (step * STEP) as u64, count as u64);
+            }
+            let sums = &mut sums[..keys.len()];
+            shape.decode(slots, keys, sums)?;
+            if let Some(delta) = delta {
+                gf128::multiply_add(sums, values, delta);
+            }
+            let (messages, hashes) = (&mut messages[..keys.len()], &mut hashes[..keys.len()]);
+            for (((message, key), value), sum) in messages.iter_mut().zip(keys).zip(values).zip(sums.iter()) {
+                message[..16].copy_from_slice(&key.to_bytes());
+                message[16..32].copy_from_slice(&value.to_bytes());
+                message[32..TAG_INPUT].copy_from_slice(&sum.to_bytes());
+            }
+            hash::blake3_keyed(&self.0, TAG_INPUT, messages, hashes);
+            each(hashes);
+        }
+        Ok(())
+    }
+}
+
 /// A party's tags and proofs in the order of its elements, and the elements in the order of their tags.
 struct Tags {
     tags: Zeroizing<Vec<u128>>,
@@ -426,6 +486,7 @@ struct Run<'r, 'a, E> {
     options: &'r Options<'a>,
     receives: bool,
     parameters: Parameters,
+    second_half: bool,
     seeds: Seeds,
     progress: &'r mut Progress<'a>,
 }
@@ -441,11 +502,28 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         [mine, theirs]: [Hello; 2],
     ) -> Result<Self> {
         let receives = options.learns.receives(channel.party(), &[&mine, &theirs]);
+        let purpose = Purpose::rows(options.learns);
+        Self::start_for(channel, prg, elements, options, progress, [mine, theirs], receives, purpose)
+    }
+
+    /// The same for any purpose, where `receives` says who has the receiver's part.
+    #[allow(clippy::too_many_arguments)] // The parts of a run, each of its own kind.
+    fn start_for(
+        channel: &'r mut Channel,
+        prg: &'r mut Prg,
+        elements: &'r [E],
+        options: &'r Options<'a>,
+        progress: &'r mut Progress<'a>,
+        [mine, theirs]: [Hello; 2],
+        receives: bool,
+        purpose: Purpose<'_>,
+    ) -> Result<Self> {
         let [receiver, sender] = if receives { [mine, theirs] } else { [theirs, mine] };
         let parameters =
             Parameters::new(receiver.elements as usize, sender.elements as usize, options.security)?;
-        let seeds = Seeds::agree(channel, prg, receives, [&receiver, &sender], &parameters)?;
-        Ok(Run { channel, prg, elements, options, receives, parameters, seeds, progress })
+        let seeds = Seeds::agree(channel, prg, receives, [&receiver, &sender], &parameters, &purpose)?;
+        let second_half = purpose.second_half;
+        Ok(Run { channel, prg, elements, options, receives, parameters, second_half, seeds, progress })
     }
 
     fn run(mut self) -> Result<Vec<u32>> {
@@ -475,10 +553,15 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
     /// Step 3: H of the elements, and the store P.
     fn store(&mut self) -> Result<(Digests, Buffer)> {
         let digests = self.seeds.digests(self.elements, self.progress);
+        let store = self.store_of(&digests)?;
+        Ok((digests, store))
+    }
+
+    fn store_of(&mut self, digests: &Digests) -> Result<Buffer> {
         let value = |i: usize| digests.values[i];
         let mut store = Buffer::zeros(self.parameters.shape.slots());
         self.parameters.shape.encode_into(&digests.keys, &value, self.prg, &mut store)?;
-        Ok((digests, store))
+        Ok(store)
     }
 
     /// Step 2 of the receiver, up to the first correlation.
@@ -512,11 +595,23 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
 
     /// Steps 2 and 3 of the sender: k for every slot, and Δ.
     fn send(&mut self) -> Result<(Digests, Buffer, Block)> {
+        let mut vole = self.sender_setup()?;
+        let digests = self.seeds.digests(self.elements, self.progress);
+        let k = self.slots(&mut vole)?;
+        Ok((digests, k, vole.delta()))
+    }
+
+    /// Step 2 of the sender, up to the first correlation.
+    fn sender_setup(&mut self) -> Result<Gf128Sender> {
         (self.progress)(Phase::Setup, 0, 1);
         let Run { channel, prg, options, .. } = self;
-        let mut vole = Gf128Sender::setup(channel, options.base, prg, options.security)?;
+        let vole = Gf128Sender::setup(channel, options.base, prg, options.security)?;
         (self.progress)(Phase::Setup, 1, 1);
-        let digests = self.seeds.digests(self.elements, self.progress);
+        Ok(vole)
+    }
+
+    /// k for every slot of the receiver's store.
+    fn slots(&mut self, vole: &mut Gf128Sender) -> Result<Buffer> {
         let slots = self.parameters.shape.slots();
         let size = run_size(slots);
         // A large buffer's pages are given as they are written, run by run, so the peer pays for what it
@@ -532,7 +627,7 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
             }
             (self.progress)(Phase::Transfer, (run * size + part.len()) as u64, slots as u64);
         }
-        Ok((digests, k, vole.delta()))
+        Ok(k)
     }
 
     /// The tags of all elements from the slots' sums, to which the sender adds H(x)·Δ; and what is left of
@@ -542,29 +637,12 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         let count = self.elements.len();
         let finish = Finish { channel: self.channel, parameters: self.parameters, progress: self.progress };
         let shift = 128 - finish.parameters.tag_bits();
-        let with_proof = self.options.learns == Learns::Both;
+        let with_proof = self.second_half;
         let mut tags = Zeroizing::new(Vec::with_capacity(count));
         let mut proofs = Zeroizing::new(Vec::with_capacity(if with_proof { count } else { 0 }));
-        let mut sums = Zeroizing::new(vec![Block::ZERO; STEP]);
-        let mut messages = Zeroizing::new(vec![[0; SHORT]; STEP]);
-        let mut hashes = Zeroizing::new(vec![[0; 32]; STEP]);
-        for (step, (keys, values)) in digests.keys.chunks(STEP).zip(digests.values.chunks(STEP)).enumerate() {
-            if step.is_multiple_of(64) {
-                (finish.progress)(Phase::Tags, (step * STEP) as u64, count as u64);
-            }
-            let sums = &mut sums[..keys.len()];
-            finish.parameters.shape.decode(&slots, keys, sums)?;
-            if let Some(delta) = delta {
-                gf128::multiply_add(sums, values, delta);
-            }
-            let (messages, hashes) = (&mut messages[..keys.len()], &mut hashes[..keys.len()]);
-            for (((message, key), value), sum) in messages.iter_mut().zip(keys).zip(values).zip(sums.iter()) {
-                message[..16].copy_from_slice(&key.to_bytes());
-                message[16..32].copy_from_slice(&value.to_bytes());
-                message[32..TAG_INPUT].copy_from_slice(&sum.to_bytes());
-            }
-            hash::blake3_keyed(&hash.0, TAG_INPUT, messages, hashes);
-            for hash in hashes.iter() {
+        let shape = finish.parameters.shape;
+        hash.outputs(shape, digests, &slots, delta, finish.progress, &mut |hashes| {
+            for hash in hashes {
                 let (tag, proof) = halves(hash);
                 // The first bits, bits past the tag's length zero.
                 tags.push(tag.to_u128() >> shift << shift);
@@ -572,7 +650,7 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
                     proofs.push(proof.to_bytes());
                 }
             }
-        }
+        })?;
         drop(slots);
         let tags = Tags::sort(tags, proofs, finish.parameters.prefix_bits());
         (finish.progress)(Phase::Tags, count as u64, count as u64);
