@@ -2,7 +2,8 @@
 //!
 //! - [`okvs`]: key-value stores.
 //! - [`paxos`]: the PaXoS intersection protocol.
-//! - [`vole_psi`]: intersection from VOLE, faster and smaller.
+//! - [`vole_psi`]: intersection from VOLE, faster and smaller; on top of it [`payload`], matches with the
+//!   peer's columns.
 //! - [`oprf`]: a small set against a file of tags of a large one.
 //! - [`records`], [`csv`]: tables of records, their keys, and the files they come from.
 //! - [`generate`]: realistic test data from a seed.
@@ -19,3 +20,4 @@ pub mod records;
 pub mod vole_psi;
 
 pub use error::{Error, Result};
+pub use vole_psi::payload;
