@@ -3,7 +3,7 @@
 //! - [`okvs`]: key-value stores.
 //! - [`paxos`]: the PaXoS intersection protocol.
 //! - [`vole_psi`]: intersection from VOLE, faster and smaller; on top of it [`payload`], matches with the
-//!   peer's columns.
+//!   peer's columns, and [`circuit`], counts, sums and shares of what is common.
 //! - [`oprf`]: a small set against a file of tags of a large one.
 //! - [`records`], [`csv`]: tables of records, their keys, and the files they come from.
 //! - [`generate`]: realistic test data from a seed.
@@ -11,6 +11,8 @@
 
 mod bch;
 pub mod csv;
+pub mod cuckoo;
+mod equality;
 mod error;
 pub mod generate;
 pub mod okvs;
@@ -20,4 +22,4 @@ pub mod records;
 pub mod vole_psi;
 
 pub use error::{Error, Result};
-pub use vole_psi::payload;
+pub use vole_psi::{circuit, payload};

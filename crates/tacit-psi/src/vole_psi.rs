@@ -54,6 +54,7 @@
 //! Tags are sorted and cut to prefixes and rests, where the paper sends them in the order of X; the proofs
 //! are new; the coins enter Ho's key and not its input; H gives a store's key beside its value.
 
+pub mod circuit;
 pub mod payload;
 
 use crate::okvs::Store;
