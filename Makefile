@@ -11,7 +11,7 @@ all:
 
 # Two `tacit psi` processes on this machine intersect two files over TLS, checked against a plain join.
 demo:
-	$(CARGO) build --release -p tacit
+	$(CARGO) build --release -p tacit-cli
 	target/release/tacit demo
 
 # Every test: the Rust workspace, then the Python checks. Ends with `N passed, N failed`.
@@ -24,7 +24,7 @@ test-long: venv
 
 # The figures of the README, as JSON lines; EXTRA='--repeat 9' and the like are passed on.
 bench:
-	$(CARGO) build --release -p tacit
+	$(CARGO) build --release -p tacit-cli
 	scripts/bench.sh $(EXTRA)
 
 # Whether the time of what handles secrets in ROTed depends on them; a quiet machine, half a minute.

@@ -15,7 +15,7 @@ bench() {
   "$tacit" --json bench "$@" >>"$new" || failed+=("bench $*")
 }
 
-[ -x "$tacit" ] || { echo "error: $tacit is not there; build it by cargo build --release -p tacit" >&2; exit 1; }
+[ -x "$tacit" ] || { echo "error: $tacit is not there; build it by cargo build --release -p tacit-cli" >&2; exit 1; }
 mkdir -p "$folder" || exit 1
 bench limits --repeat 5
 machine=$(sed -n 's/.*"machine":"\([^"]*\)".*/\1/p' "$new" | head -1)

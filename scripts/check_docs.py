@@ -192,6 +192,7 @@ def stale_names(root):
 
 # Where the protocols that the command offers are declared.
 CATALOGUES = (
+    "crates/tacit-bench/src/base/mod.rs",
     "crates/tacit-ot/src/assumptions.rs",
     "crates/tacit/src/assumptions.rs",
     "crates/tacit/src/ot.rs",

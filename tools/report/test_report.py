@@ -58,7 +58,7 @@ def result(i):
 
 def tacit(*words, cwd):
     cargo = os.environ.get("CARGO", "cargo")
-    command = [cargo, "run", "--quiet", "--package", "tacit", "--manifest-path", ROOT / "Cargo.toml", "--"]
+    command = [cargo, "run", "--quiet", "--package", "tacit-cli", "--manifest-path", ROOT / "Cargo.toml", "--"]
     if "TACIT" in os.environ:
         command = [Path(os.environ["TACIT"]).resolve()]
     subprocess.run([*command, *words], cwd=cwd, check=True, stdout=subprocess.PIPE)

@@ -18,7 +18,7 @@ use tacit_2pc::semi_honest::{OutputTo, Owner, Prepared};
 use tacit_crypto::{BitVec, Prg};
 use tacit_net::{Channel, Limits, LinkModel, Party, SessionId, memory, tcp::TcpLink};
 use tacit_ot::base;
-use tacit_ot::sealed::FileKey;
+use tacit_store::sealed::FileKey;
 
 const RUNS: usize = 15;
 

@@ -48,6 +48,8 @@ pub mod ring;
 #[cfg(feature = "std")]
 pub mod simd;
 #[cfg(feature = "std")]
+pub mod text;
+#[cfg(feature = "std")]
 pub mod transcript;
 #[cfg(feature = "std")]
 pub mod transpose;

@@ -27,7 +27,6 @@ pub mod memory;
 mod session;
 pub mod tcp;
 pub mod testing;
-mod text;
 mod tls;
 mod waiting;
 
@@ -38,6 +37,6 @@ pub use handshake::{Agreement, RELEASE, WIRE_VERSION};
 pub use keys::{Identity, PublicKey, SIGNATURE};
 pub use link::Link;
 pub use session::{Listener, Options, Protection, Session, connect, is_loopback, listen};
-pub use text::{escaped, shown};
+pub use tacit_crypto::text::{escaped, shown};
 pub use tls::Tls;
 pub use waiting::{Event, Observer};

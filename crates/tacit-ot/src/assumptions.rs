@@ -104,7 +104,8 @@ impl Declaration {
 use Assumption::{DiffieHellman, DualLpn, IdealCipher, Lpn, ModuleLwe, RandomOracle};
 use Security::{Malicious, SemiHonest};
 
-const fn base(name: &'static str, security: Security, assumptions: &'static [Assumption]) -> Declaration {
+/// The declaration of a base OT without a reservation.
+pub const fn base(name: &'static str, security: Security, assumptions: &'static [Assumption]) -> Declaration {
     let instead = match assumptions[0] {
         DiffieHellman => "roted",
         _ => "",
@@ -131,11 +132,6 @@ const fn extension(
 /// The protocols of this crate.
 pub const PROTOCOLS: &[Declaration] = &[
     Declaration {
-        note: "for benchmarks; a malicious sender may guess choice bits, and the first wrong guess ends the run and \
-               tells it nothing",
-        ..base("bdgm19", Malicious, &[ModuleLwe, RandomOracle])
-    },
-    Declaration {
         note: "semi-honest or run alone",
         ..base("co15", SemiHonest, &[DiffieHellman, RandomOracle])
     },
@@ -145,7 +141,6 @@ pub const PROTOCOLS: &[Declaration] = &[
     },
     base("mr19", Malicious, &[DiffieHellman, RandomOracle]),
     base("mrr21", Malicious, &[DiffieHellman, RandomOracle]),
-    base("pvw08", Malicious, &[DiffieHellman, RandomOracle]),
     Declaration {
         note: "a malicious receiver's choices are extracted late",
         ..base("roted", Malicious, &[ModuleLwe, RandomOracle])

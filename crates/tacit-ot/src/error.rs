@@ -42,9 +42,9 @@ pub enum Error {
         /// How many are left.
         left: usize,
     },
-    /// A pool of correlations made ahead is not usable.
+    /// What was made ahead and stored on this machine is not usable.
     #[error(transparent)]
-    Pool(#[from] crate::pool::PoolError),
+    Store(Box<dyn std::error::Error + Send + Sync>),
     /// An earlier check failed on this state; it makes no more correlations.
     #[error("{0}: this state failed an earlier check and is spent")]
     Spent(&'static str),
@@ -53,14 +53,8 @@ pub enum Error {
 impl Error {
     /// Whether a check of what the peer did has failed. The peer may have learnt bits of a secret from that,
     /// so all that shares the secret must serve no more, on the disk as well (see
-    /// [`pool::Fuse`](crate::pool::Fuse)).
+    /// `Fuse` of `tacit-store`).
     pub fn is_failed_check(&self) -> bool {
         matches!(self, Error::Cheated { .. } | Error::Spent(_))
-    }
-}
-
-impl From<crate::sealed::FileError> for Error {
-    fn from(error: crate::sealed::FileError) -> Self {
-        Error::Pool(error.into())
     }
 }

@@ -16,8 +16,6 @@ pub mod convert;
 mod error;
 pub mod extension;
 pub mod one_of_many;
-pub mod pool;
-pub mod sealed;
 pub mod silent;
 mod traits;
 pub mod vole;

@@ -1,31 +1,17 @@
 //! The base OTs from message to message: against a naive second implementation, malformed messages, cheaters, and
 //! the wire format's digests.
 
+#[path = "common/base.rs"]
+mod base;
+
 use curve25519_dalek::constants::RISTRETTO_BASEPOINT_POINT as G;
-use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoPoint};
+use curve25519_dalek::ristretto::RistrettoPoint;
 use curve25519_dalek::scalar::Scalar;
 use tacit_crypto::{BitVec, Block, Prg};
-use tacit_net::{Party, SessionId};
-use tacit_ot::base::{Run, co15, csw20, mr19, mrr21, pvw08};
+use tacit_ot::base::{Run, co15, csw20, mr19, mrr21};
 use tacit_ot::{Error, Result};
 
-const SESSION: SessionId = SessionId([7; 32]);
-const NAMES: [&str; 5] = [co15::NAME, csw20::NAME, mr19::NAME, mrr21::NAME, pvw08::NAME];
-
-fn prg(seed: u128) -> Prg {
-    Prg::from_seed(Block::new(seed))
-}
-
-fn run(protocol: &'static str, n: usize) -> Run {
-    Run::new(protocol, SESSION, Party::First, 3, n)
-}
-
-/// All messages of one honest run by the library, and both outputs.
-struct Honest {
-    messages: Vec<Vec<u8>>,
-    pairs: Vec<[Block; 2]>,
-    chosen: Vec<Block>,
-}
+const NAMES: [&str; 4] = [co15::NAME, csw20::NAME, mr19::NAME, mrr21::NAME];
 
 fn honest(run: &Run, protocol: &str, choices: &BitVec, seed: u128) -> Result<Honest> {
     let n = run.len();
@@ -52,85 +38,19 @@ fn honest(run: &Run, protocol: &str, choices: &BitVec, seed: u128) -> Result<Hon
             receiver.finish(&first, &mut chosen)?;
             vec![first, second]
         }
-        csw20::NAME => {
+        _ => {
             let (receiver, first) = csw20::Receiver::start(run, choices, &mut for_receiver)?;
             let (sender, second) = csw20::Sender::start(run, &first, &mut for_sender)?;
             let third = receiver.finish(&second, &mut chosen)?;
             sender.finish(&third, &mut pairs)?;
             vec![first, second, third]
         }
-        _ => {
-            let (receiver, first) = pvw08::Receiver::start(run, choices, &mut for_receiver)?;
-            let second = pvw08::send(run, &first, &mut for_sender, &mut pairs)?;
-            receiver.finish(&second, &mut chosen)?;
-            vec![first, second]
-        }
     };
     Ok(Honest { messages, pairs, chosen })
 }
 
-/// The same protocols written down a second time: one OT after the other, with curve25519-dalek alone.
-mod naive {
-    use super::*;
-
-    pub fn run_key(protocol: &str, n: usize) -> [u8; 32] {
-        let mut bytes = SESSION.0.to_vec();
-        bytes.extend((protocol.len() as u64).to_le_bytes());
-        bytes.extend(protocol.as_bytes());
-        for number in [1u64, 1, 3, n as u64] {
-            bytes.extend(number.to_le_bytes());
-        }
-        blake3::derive_key("tacit 2026 base ot run v1", &bytes)
-    }
-
-    pub struct Oracle([u8; 32]);
-
-    impl Oracle {
-        pub fn new(run_key: &[u8; 32], label: &str, messages: &[&[u8]]) -> Self {
-            let mut bytes = Vec::new();
-            for part in [&[label.as_bytes()], messages].concat() {
-                bytes.extend((part.len() as u64).to_le_bytes());
-                bytes.extend(part);
-            }
-            Oracle(*blake3::keyed_hash(run_key, &bytes).as_bytes())
-        }
-
-        pub fn bytes<const N: usize>(&self, i: usize, branch: u8, data: &[u8]) -> [u8; N] {
-            let mut hasher = blake3::Hasher::new_keyed(&self.0);
-            hasher.update(&[&(i as u64).to_le_bytes()[..], &[branch], data].concat());
-            let mut out = [0; N];
-            hasher.finalize_xof().fill(&mut out);
-            out
-        }
-
-        pub fn point(&self, i: usize, branch: u8, data: &[u8]) -> RistrettoPoint {
-            RistrettoPoint::from_uniform_bytes(&self.bytes(i, branch, data))
-        }
-
-        pub fn pad(&self, i: usize, branch: u8, key: RistrettoPoint) -> Block {
-            Block::from_bytes(self.bytes(i, branch, key.compress().as_bytes()))
-        }
-    }
-
-    pub fn scalar(prg: &mut Prg) -> Scalar {
-        let mut wide = [0; 64];
-        prg.fill_bytes(&mut wide);
-        Scalar::from_bytes_mod_order_wide(&wide)
-    }
-
-    pub fn point(bytes: &[u8]) -> RistrettoPoint {
-        CompressedRistretto::from_slice(bytes).unwrap().decompress().unwrap()
-    }
-
-    pub fn encode(p: RistrettoPoint) -> [u8; 32] {
-        p.compress().to_bytes()
-    }
-
-    pub fn xor<const N: usize>(a: [u8; N], b: &[u8]) -> [u8; N] {
-        core::array::from_fn(|i| a[i] ^ b[i])
-    }
-}
-use naive::{Oracle, encode, point, scalar, xor};
+use base::naive::{self, Oracle, encode, point, scalar, xor};
+use base::{Honest, assert_transferred, assert_unrelated, prg, run};
 
 /// The naive receiver of a protocol whose sender speaks first or at the same time: its message and its output.
 fn naive_receive(name: &'static str, a: &[u8], choices: &BitVec, prg: &mut Prg) -> (Vec<u8>, Vec<Block>) {
@@ -182,14 +102,6 @@ fn naive_pairs(name: &'static str, n: usize, secret: Scalar, message: &[u8]) -> 
         }
     };
     (0..n).map(|i| [0, 1].map(|x| pads.pad(i, x, secret * base(i, x)))).collect()
-}
-
-fn assert_transferred(name: &str, pairs: &[[Block; 2]], chosen: &[Block], choices: &BitVec) {
-    assert_eq!(pairs.len(), chosen.len());
-    for (i, (pair, chosen)) in pairs.iter().zip(chosen).enumerate() {
-        assert!(*chosen == pair[choices.get(i) as usize], "{name}: OT {i}");
-        assert!(*chosen != pair[!choices.get(i) as usize], "{name}: OT {i}");
-    }
 }
 
 #[test]
@@ -327,52 +239,6 @@ fn csw20_speaks_with_a_naive_peer() {
     }
 }
 
-#[test]
-fn pvw08_speaks_with_a_naive_peer() {
-    for n in [0, 1, 9, 129] {
-        let key = naive::run_key(pvw08::NAME, n);
-        let crs = [0, 1, 2, 3].map(|i| Oracle::new(&key, "pvw crs", &[]).point(i, 0, b""));
-        let ([g0, g1], [h0, h1]) = ([crs[0], crs[1]], [crs[2], crs[3]]);
-        let choices = BitVec::random(n, &mut prg(1));
-        let run = run(pvw08::NAME, n);
-        let half = 32 * n;
-        let element = |message: &[u8], i: usize| point(&message[32 * i..32 * i + 32]);
-
-        // Naive receiver, library sender.
-        let mut pairs = vec![[Block::ZERO; 2]; n];
-        let mut rng = prg(2);
-        let secrets: Vec<_> = (0..n).map(|_| scalar(&mut rng)).collect();
-        let pick = |i: usize, a, b| secrets[i] * if choices.get(i) { b } else { a };
-        let mut first: Vec<u8> = (0..n).flat_map(|i| encode(pick(i, g0, g1))).collect();
-        first.extend((0..n).flat_map(|i| encode(pick(i, h0, h1))));
-        let second = pvw08::send(&run, &first, &mut prg(3), &mut pairs).unwrap();
-        let pads = Oracle::new(&key, "pad", &[&first, &second]);
-        let theirs: Vec<_> = (0..n)
-            .map(|i| {
-                let c = choices.get(i);
-                pads.pad(i, c as u8, secrets[i] * element(&second[if c { half } else { 0 }..], i))
-            })
-            .collect();
-        assert_transferred(pvw08::NAME, &pairs, &theirs, &choices);
-
-        // Library receiver, naive sender.
-        let mut chosen = vec![Block::ZERO; n];
-        let (receiver, first) = pvw08::Receiver::start(&run, &choices, &mut prg(4)).unwrap();
-        let (mut second, mut keys) = (Vec::new(), Vec::new());
-        for (g_b, h_b) in [(g0, h0), (g1, h1)] {
-            for i in 0..n {
-                let (s, t) = (scalar(&mut rng), scalar(&mut rng));
-                second.extend(encode(s * g_b + t * h_b));
-                keys.push(s * element(&first, i) + t * element(&first[half..], i));
-            }
-        }
-        let pads = Oracle::new(&key, "pad", &[&first, &second]);
-        let theirs: Vec<_> = (0..n).map(|i| [pads.pad(i, 0, keys[i]), pads.pad(i, 1, keys[n + i])]).collect();
-        receiver.finish(&second, &mut chosen).unwrap();
-        assert_transferred(pvw08::NAME, &theirs, &chosen, &choices);
-    }
-}
-
 /// Feeds `bad` to the party that receives message `step` of `protocol`, all before it being honest.
 fn feed(protocol: &'static str, step: usize, bad: &[u8], choices: &BitVec) -> Result<()> {
     let n = choices.len();
@@ -396,9 +262,7 @@ fn feed(protocol: &'static str, step: usize, bad: &[u8], choices: &BitVec) -> Re
             let (receiver, _) = csw20::Receiver::start(&run, choices, &mut for_receiver)?;
             receiver.finish(bad, &mut chosen).map(drop)
         }
-        (csw20::NAME, _) => csw20::Sender::start(&run, &good[0], &mut for_sender)?.0.finish(bad, &mut pairs),
-        (_, 0) => pvw08::send(&run, bad, &mut for_sender, &mut pairs).map(drop),
-        (_, _) => pvw08::Receiver::start(&run, choices, &mut for_receiver)?.0.finish(bad, &mut chosen),
+        (_, _) => csw20::Sender::start(&run, &good[0], &mut for_sender)?.0.finish(bad, &mut pairs),
     };
     if result.is_err() {
         assert!(pairs.as_flattened().iter().all(|b| *b == Block::ZERO), "{protocol}: output before a check");
@@ -412,7 +276,7 @@ fn element_places(protocol: &str, step: usize, n: usize) -> Vec<usize> {
     match (protocol, step) {
         (co15::NAME | mr19::NAME | mrr21::NAME, 0) | (csw20::NAME, 1) => vec![0],
         (co15::NAME, _) => vec![0, 32 * (n - 1)],
-        (mr19::NAME, _) | (pvw08::NAME, _) => vec![0, 32 * n, 64 * n - 32],
+        (mr19::NAME, _) => vec![0, 32 * n, 64 * n - 32],
         (mrr21::NAME, _) => vec![0, 80 * (n - 1)],
         (csw20::NAME, 0) => vec![32, 32 * n.max(80)],
         _ => vec![],
@@ -423,36 +287,10 @@ fn element_places(protocol: &str, step: usize, n: usize) -> Vec<usize> {
 fn malformed_messages_are_errors_and_leave_no_output() {
     let n = 5;
     let choices = BitVec::random(n, &mut prg(1));
-    let minus_one_field = {
-        let mut bytes = [0xff; 32];
-        (bytes[0], bytes[31]) = (0xec, 0x7f);
-        bytes
-    };
-    let mut not_reduced = [0xff; 32];
-    not_reduced[31] = 0x7f;
-    let mut of_order_two = [0u8; 32];
-    of_order_two[0] = 1;
-    let bad_elements = [[0u8; 32], [0xff; 32], not_reduced, minus_one_field, of_order_two];
     for name in NAMES {
         let good = honest(&run(name, n), name, &choices, 40).unwrap().messages;
-        for (step, message) in good.iter().enumerate() {
-            feed(name, step, message, &choices).unwrap();
-            let mut longer = message.clone();
-            longer.push(0);
-            let truncated = [&message[..0], &message[..message.len() - 1], &message[1..], &longer];
-            for bad in truncated {
-                let error = feed(name, step, bad, &choices).unwrap_err();
-                assert!(matches!(error, Error::Malformed { .. }), "{name}, message {step}: {error}");
-            }
-            for place in element_places(name, step, n) {
-                for element in bad_elements {
-                    let mut bad = message.clone();
-                    bad[place..place + 32].copy_from_slice(&element);
-                    let error = feed(name, step, &bad, &choices).unwrap_err();
-                    assert!(matches!(error, Error::Malformed { .. }), "{name}, message {step}: {error}");
-                }
-            }
-        }
+        let feed = |step, bad: &[u8]| feed(name, step, bad, &choices);
+        base::assert_malformed_are_refused(name, &good, feed, |step| element_places(name, step, n));
     }
 }
 
@@ -487,29 +325,12 @@ fn a_receiver_that_repeats_its_element_gets_unrelated_messages() {
     assert_unrelated(csw20::NAME, &pairs);
 }
 
-/// No two messages are equal, and no two pairs have the same difference.
-fn assert_unrelated(name: &str, pairs: &[[Block; 2]]) {
-    let mut messages: Vec<_> = pairs.as_flattened().iter().map(|b| b.to_u128()).collect();
-    let mut differences: Vec<_> = pairs.iter().map(|p| (p[0] ^ p[1]).to_u128()).collect();
-    for values in [&mut messages, &mut differences] {
-        let n = values.len();
-        values.sort_unstable();
-        values.dedup();
-        assert_eq!(values.len(), n, "{name}: related messages");
-    }
-}
-
 #[test]
 fn a_run_s_number_session_and_direction_change_every_message() {
     let n = 40;
     let choices = BitVec::random(n, &mut prg(1));
     for name in NAMES {
-        let runs = [
-            Run::new(name, SESSION, Party::First, 3, n),
-            Run::new(name, SESSION, Party::First, 4, n),
-            Run::new(name, SESSION, Party::Second, 3, n),
-            Run::new(name, SessionId([8; 32]), Party::First, 3, n),
-        ];
+        let runs = base::neighbours(name, n);
         let mut all = Vec::new();
         for run in &runs {
             all.extend(honest(run, name, &choices, 60).unwrap().pairs);
@@ -582,13 +403,7 @@ fn the_wire_format_and_outputs_are_the_recorded_ones() {
             let choices = BitVec::random(n, &mut prg(1));
             let honest = honest(&run(name, n), name, &choices, 500).unwrap();
             assert_transferred(name, &honest.pairs, &honest.chosen, &choices);
-            let mut hasher = blake3::Hasher::new();
-            for message in &honest.messages {
-                hasher.update(&(message.len() as u64).to_le_bytes()).update(message);
-            }
-            hasher.update(Block::as_bytes(honest.pairs.as_flattened()));
-            let bytes: Vec<_> = honest.messages.iter().map(|m| m.len().to_string()).collect();
-            lines += &format!("{name} {n} {} {}\n", bytes.join("+"), hasher.finalize().to_hex());
+            lines += &base::digest_line(name, n, &honest);
         }
     }
     assert_eq!(

@@ -75,7 +75,7 @@ pub enum Error {
     Tags(#[from] crate::oprf::tags::TagsError),
     /// A publisher's private file is not usable.
     #[error(transparent)]
-    File(#[from] tacit_ot::sealed::FileError),
+    File(#[from] tacit_store::sealed::FileError),
     /// The caller asked for something that cannot be done.
     #[error("{0}")]
     Usage(&'static str),

@@ -46,17 +46,20 @@ fn cheating_receiver(
     elements: &Set,
     claimed: usize,
     theirs: &Set,
-    store: impl FnOnce(clustered::Shape, &Digests) -> Vec<Block> + Send,
+    store: impl FnOnce(clustered::Shape, &[Block], &[Block]) -> Vec<Block> + Send,
 ) -> (Vec<u32>, Result<Outcome>) {
     memory::run(
         |channel| {
             scripted(channel, elements, claimed, Learns::Me, |mut party| {
                 let mut vole = party.receiver_setup().unwrap();
-                let digests = party.seeds.digests(party.elements, &mut |_, _, _| ());
-                let mut slots = Buffer::zeros(party.parameters.shape.slots());
-                slots.copy_from_slice(&store(party.parameters.shape, &digests));
+                let shape = party.parameters.shape;
+                let digests = party.seeds.digests(&shape, party.elements, &mut |_, _, _| ()).unwrap();
+                let mut slots = Buffer::zeros(shape.slots());
+                // One bin, so the digests lie side by side.
+                assert_eq!(shape.bins(), 1);
+                slots.copy_from_slice(&store(shape, digests.keys(), digests.values()));
                 let slots = party.transfer(slots, |channel, u, w| Ok(vole.extend(channel, u, w)?)).unwrap();
-                let (mut rest, tags) = party.tags(&digests, slots, None).unwrap();
+                let (mut rest, tags) = party.tags(digests, Sums::of_slots(slots)).unwrap();
                 ascending(rest.compare(&tags).unwrap().into_iter().map(|(_, element)| element))
             })
         },
@@ -66,20 +69,20 @@ fn cheating_receiver(
 
 /// A store that holds as many of the digests, first ones first, as elimination over GF(2^128) can make it,
 /// and which those are. Values are compared in `bits` bits alone: H into a smaller field.
-fn overfull(shape: clustered::Shape, digests: &Digests) -> Vec<Block> {
+fn overfull(shape: clustered::Shape, keys: &[Block], values: &[Block]) -> Vec<Block> {
     let slots = shape.slots();
     let coefficients: Vec<Vec<Block>> = (0..slots)
         .map(|slot| {
             let mut unit = vec![Block::ZERO; slots];
             unit[slot] = Block::ONE;
-            let mut out = vec![Block::ZERO; digests.keys.len()];
-            shape.decode(&unit, &digests.keys, &mut out).unwrap();
+            let mut out = vec![Block::ZERO; keys.len()];
+            shape.decode(&unit, keys, &mut out).unwrap();
             out
         })
         .collect();
     // (pivot, row, sum), reduced so that no pivot is in another row.
     let mut rows: Vec<(usize, Vec<Block>)> = Vec::new();
-    for (index, value) in digests.values.iter().enumerate() {
+    for (index, value) in values.iter().enumerate() {
         let mut row: Vec<Block> = coefficients.iter().map(|column| column[index]).collect();
         row.push(*value);
         for (pivot, other) in &rows {
@@ -106,9 +109,9 @@ fn overfull(shape: clustered::Shape, digests: &Digests) -> Vec<Block> {
 fn a_receiver_encodes_more_than_it_announced_and_fewer_than_the_bound() {
     let (all, claimed) = (set(0..1000), 40);
     let mut capacity = 0;
-    let (found, sender) = cheating_receiver(&all, claimed, &all, |shape, digests| {
+    let (found, sender) = cheating_receiver(&all, claimed, &all, |shape, keys, values| {
         capacity = shape.slots();
-        overfull(shape, digests)
+        overfull(shape, keys, values)
     });
     sender.unwrap();
     let parameters = Parameters::new(claimed, 1000, Security::Malicious).unwrap();
@@ -131,12 +134,12 @@ fn overfitting_in_a_small_field_obeys_the_bound() {
         Zeroizing::new(blocks)
     };
     for _ in 0..10 {
-        let digests = Digests { keys: draw(&mut prg), values: draw(&mut prg) };
-        let store = overfull(shape, &digests);
+        let (keys, values) = (draw(&mut prg), draw(&mut prg));
+        let store = overfull(shape, &keys, &values);
         let mut out = vec![Block::ZERO; queries];
-        shape.decode(&store, &digests.keys, &mut out).unwrap();
+        shape.decode(&store, &keys, &mut out).unwrap();
         let equal = |a: &Block, b: &Block| (a.low() ^ b.low()) & ((1 << bits) - 1) == 0;
-        let held = out.iter().zip(digests.values.iter()).filter(|(a, b)| equal(a, b)).count();
+        let held = out.iter().zip(values.iter()).filter(|(a, b)| equal(a, b)).count();
         let bound = paxos::encodable(shape.slots(), bits as usize, (queries as f64).log2());
         // One a slot by elimination, and 4,096/256 by chance.
         assert!(
@@ -162,7 +165,8 @@ fn a_claim_of_fewer_elements_gives_no_more_matches_than_slots() {
 #[test]
 fn a_wrong_store_matches_nothing_and_harms_nobody() {
     let (mine, theirs) = (set(0..50), set(25..90));
-    let (found, sender) = cheating_receiver(&mine, 50, &theirs, |shape, _| vec![Block::ONES; shape.slots()]);
+    let (found, sender) =
+        cheating_receiver(&mine, 50, &theirs, |shape, _, _| vec![Block::ONES; shape.slots()]);
     assert!(found.is_empty());
     assert_eq!(sender.unwrap().matches, None);
 }
@@ -175,9 +179,9 @@ fn against_sender(tamper: impl FnOnce(&mut Vec<u128>) + Send) -> Result<Outcome>
         |channel| honest(channel, &mine, Learns::Me),
         |channel| {
             scripted(channel, &theirs, 30, Learns::Peer, |mut party| {
-                let (digests, slots, delta) = party.send().unwrap();
-                let (rest, tags) = party.tags(&digests, slots, Some(delta)).unwrap();
-                let mut sent: Vec<u128> = tags.order().iter().map(|i| tags.tags[*i as usize]).collect();
+                let (digests, sums) = party.send().unwrap();
+                let (rest, tags) = party.tags(digests, sums).unwrap();
+                let mut sent: Vec<u128> = tags.tags.iter().map(|tag| tag.to_u128()).collect();
                 tamper(&mut sent);
                 // The honest message's form without its refusals.
                 let prefix = |tag: u128| (tag >> 1 >> (127 - rest.parameters.prefix_bits())) as usize;
@@ -241,11 +245,11 @@ fn a_coin_that_is_not_the_one_committed_to_is_caught() {
             |channel| honest(channel, &set(0..20), Learns::Me),
             |channel| {
                 scripted(channel, &set(10..30), 20, Learns::Peer, |mut party| {
-                    let (digests, slots, delta) = party.send().unwrap();
+                    let (digests, sums) = party.send().unwrap();
                     if let Coin::Mine(coin, _) = &mut party.seeds.coin {
                         coin[3] ^= wrong as u8;
                     }
-                    let (mut rest, tags) = party.tags(&digests, slots, Some(delta)).unwrap();
+                    let (mut rest, tags) = party.tags(digests, sums).unwrap();
                     let _ = rest.send_tags(&tags);
                 })
             },
@@ -268,7 +272,7 @@ fn against_prover(tamper: impl FnOnce(&mut u64, &mut Vec<(u32, Proof)>) + Send) 
                 let mut vole = party.receiver_setup().unwrap();
                 let (digests, store) = party.store().unwrap();
                 let slots = party.transfer(store, |channel, u, w| Ok(vole.extend(channel, u, w)?)).unwrap();
-                let (mut rest, tags) = party.tags(&digests, slots, None).unwrap();
+                let (mut rest, tags) = party.tags(digests, Sums::of_slots(slots)).unwrap();
                 let found = rest.compare(&tags).unwrap();
                 let proof = |(position, element): &(u32, u32)| (*position, tags.proofs[*element as usize]);
                 let mut proofs: Vec<(u32, Proof)> = found.iter().map(proof).collect();

@@ -3,7 +3,7 @@
 //!
 //! - Source: Rindal, Schoppmann, "VOLE-PSI" (EUROCRYPT 2021, 2021/266), the malicious protocol; the store of
 //!   Raghuraman and Rindal (2022/320).
-//! - Realises: private set intersection with abort, as [`paxos`](crate::paxos) does. Both parties learn the
+//! - Realises: private set intersection with abort, as [`paxos`] does. Both parties learn the
 //!   size of the other's set; the result goes to one party, or to both. Semi-honest: the same steps over a
 //!   semi-honest VOLE, with shorter tags.
 //! - Assumptions: those of the base OT and of [silent VOLE](tacit_ot::vole::gf128); BLAKE3 as a random
@@ -29,7 +29,7 @@
 //! Sorted tags need not repeat what they share: their first bits, of which there are almost log2 |X|, go as
 //! a bitmap with one bit a tag and one a prefix. Its length depends on the sizes alone.
 //!
-//! Where both learn, Ho gives a proof beside each tag, as in [`paxos`](crate::paxos).
+//! Where both learn, Ho gives a proof beside each tag, as in [`paxos`].
 //!
 //! # What a cheater can do at most
 //!
@@ -58,7 +58,7 @@ pub mod circuit;
 pub mod payload;
 
 use crate::okvs::Store;
-use crate::okvs::clustered::Shape;
+use crate::okvs::clustered::{Binned, Shape};
 use crate::paxos::{self, Hello, Proof, ascending};
 pub use crate::paxos::{Learns, MAX_ELEMENTS, Options, Outcome, Phase, Progress};
 use crate::{Error, Result};
@@ -80,6 +80,10 @@ const CHUNK: usize = 4096;
 const SHORT: usize = 64;
 /// Bytes of Ho's input: H's key and value, and the store's.
 const TAG_INPUT: usize = 48;
+/// Bits of the first pass of sorting: as many places are written to by turns.
+const COARSE_BITS: u32 = 10;
+/// So many tags of one prefix are looked through one by one.
+const FEW: usize = 8;
 
 /// Everything that follows from the two sets' sizes and the security asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -342,15 +346,35 @@ impl Seeds {
         Ok(TagHash(key))
     }
 
-    /// H of all elements: what stands for them in the store, and its values.
-    fn digests<E: AsRef<[u8]>>(&self, elements: &[E], progress: &mut Progress<'_>) -> Digests {
+    /// H of all elements: what stands for them in the store, and its values, bin by bin of the store.
+    fn digests<E: AsRef<[u8]>>(
+        &self,
+        shape: &Shape,
+        elements: &[E],
+        progress: &mut Progress<'_>,
+    ) -> Result<Binned> {
+        let mut digests = shape.binned(elements.len());
+        self.hash_each(elements, progress, &mut |first, keys, values| {
+            if digests.push(shape, keys, values, first as u32) {
+                return Ok(());
+            }
+            Err(if has_repeats(elements) { Error::DuplicateElement } else { Error::Unsolvable })
+        })?;
+        Ok(digests)
+    }
+
+    /// Hands `each` H of all elements, some at a time: the first one's index, what stands for them in the
+    /// store, and their values.
+    fn hash_each<E: AsRef<[u8]>>(
+        &self,
+        elements: &[E],
+        progress: &mut Progress<'_>,
+        each: &mut dyn FnMut(usize, &[Block], &[Block]) -> Result<()>,
+    ) -> Result<()> {
         let count = elements.len();
-        let mut digests = Digests {
-            keys: Zeroizing::new(vec![Block::ZERO; count]),
-            values: Zeroizing::new(vec![Block::ZERO; count]),
-        };
         let mut messages = Zeroizing::new(vec![[0; SHORT]; STEP]);
         let mut hashes = Zeroizing::new(vec![[0; 32]; STEP]);
+        let [mut keys, mut values] = [(); 2].map(|()| Zeroizing::new(vec![Block::ZERO; STEP]));
         let mut order = Vec::with_capacity(STEP);
         for (step, chunk) in elements.chunks(STEP).enumerate() {
             let start = step * STEP;
@@ -377,19 +401,21 @@ impl Seeds {
                     }
                 }
                 for (hash, i) in hashes.iter().zip(group) {
-                    (digests.keys[start + i], digests.values[start + i]) = halves(hash);
+                    (keys[*i], values[*i]) = halves(hash);
                 }
             }
+            each(start, &keys[..chunk.len()], &values[..chunk.len()])?;
         }
         progress(Phase::Encode, count as u64, count as u64);
-        digests
+        Ok(())
     }
 }
 
-/// H of all elements.
-struct Digests {
-    keys: Zeroizing<Vec<Block>>,
-    values: Zeroizing<Vec<Block>>,
+/// Whether an element is there twice.
+fn has_repeats<E: AsRef<[u8]>>(elements: &[E]) -> bool {
+    let mut sorted: Vec<&[u8]> = elements.iter().map(AsRef::as_ref).collect();
+    sorted.sort_unstable();
+    sorted.windows(2).any(|pair| pair[0] == pair[1])
 }
 
 fn halves(hash: &[u8; 32]) -> (Block, Block) {
@@ -405,79 +431,102 @@ fn halves(hash: &[u8; 32]) -> (Block, Block) {
 struct TagHash(Zeroizing<[u8; 32]>);
 
 impl TagHash {
-    /// Hands `each` Ho of all elements in order, some at a time, from the slots' sums, to which the sender
-    /// adds H(x)·Δ.
-    fn outputs(
+    /// Ho of a few elements, at most [`STEP`], from H's keys and values and the store's sums.
+    fn outputs<'h>(
         &self,
-        shape: Shape,
-        digests: &Digests,
-        slots: &[Block],
-        delta: Option<Block>,
-        progress: &mut Progress<'_>,
-        each: &mut dyn FnMut(&[[u8; 32]]),
-    ) -> Result<()> {
-        let count = digests.keys.len();
-        let mut sums = Zeroizing::new(vec![Block::ZERO; STEP]);
-        let mut messages = Zeroizing::new(vec![[0; SHORT]; STEP]);
-        let mut hashes = Zeroizing::new(vec![[0; 32]; STEP]);
-        for (step, (keys, values)) in digests.keys.chunks(STEP).zip(digests.values.chunks(STEP)).enumerate() {
-            if step.is_multiple_of(64) {
-                progress(Phase::Tags, (step * STEP) as u64, count as u64);
-            }
-            let sums = &mut sums[..keys.len()];
-            shape.decode(slots, keys, sums)?;
-            if let Some(delta) = delta {
-                gf128::multiply_add(sums, values, delta);
-            }
-            let (messages, hashes) = (&mut messages[..keys.len()], &mut hashes[..keys.len()]);
-            for (((message, key), value), sum) in messages.iter_mut().zip(keys).zip(values).zip(sums.iter()) {
-                message[..16].copy_from_slice(&key.to_bytes());
-                message[16..32].copy_from_slice(&value.to_bytes());
-                message[32..TAG_INPUT].copy_from_slice(&sum.to_bytes());
-            }
-            hash::blake3_keyed(&self.0, TAG_INPUT, messages, hashes);
-            each(hashes);
+        [keys, values, sums]: [&[Block]; 3],
+        messages: &mut [[u8; SHORT]],
+        hashes: &'h mut [[u8; 32]],
+    ) -> &'h [[u8; 32]] {
+        let (messages, hashes) = (&mut messages[..keys.len()], &mut hashes[..keys.len()]);
+        for (((message, key), value), sum) in messages.iter_mut().zip(keys).zip(values).zip(sums) {
+            message[..16].copy_from_slice(&key.to_bytes());
+            message[16..32].copy_from_slice(&value.to_bytes());
+            message[32..TAG_INPUT].copy_from_slice(&sum.to_bytes());
         }
-        Ok(())
+        hash::blake3_keyed(&self.0, TAG_INPUT, messages, hashes);
+        hashes
     }
 }
 
-/// A party's tags and proofs in the order of its elements, and the elements in the order of their tags.
+/// A party's tags in ascending order, each with its element, and proofs in the order of elements.
 struct Tags {
-    tags: Zeroizing<Vec<u128>>,
+    tags: Buffer,
+    elements: Zeroizing<Vec<u32>>,
     proofs: Zeroizing<Vec<Proof>>,
-    /// The first 64 bits of the tags with their elements, sorted by the whole tags.
-    sorted: Zeroizing<Vec<(u64, u32)>>,
     /// Where each prefix starts, and the last one ends.
     starts: Zeroizing<Vec<u32>>,
 }
 
 impl Tags {
-    /// Sorts by prefix in one pass, and then each prefix's few.
-    fn sort(tags: Zeroizing<Vec<u128>>, proofs: Zeroizing<Vec<Proof>>, prefix_bits: u32) -> Self {
-        let mut starts = Zeroizing::new(vec![0u32; (1 << prefix_bits) + 1]);
-        let prefix = |tag: u128| (tag >> 1 >> (127 - prefix_bits)) as usize;
-        tags.iter().for_each(|tag| starts[prefix(*tag) + 1] += 1);
-        (1..starts.len()).for_each(|i| starts[i] += starts[i - 1]);
-        let mut next = starts.clone();
-        let mut sorted = Zeroizing::new(vec![(0, 0); tags.len()]);
-        for (element, tag) in tags.iter().enumerate() {
-            let at = &mut next[prefix(*tag)];
-            sorted[*at as usize] = ((tag >> 64) as u64, element as u32);
+    /// Sorts tags, `elements[i]` that of `tags[i]`: by the first bits of the prefix in one pass, then within
+    /// the first-level cache by the others, then each prefix's few.
+    fn sort(tags: &[Block], elements: &[u32], proofs: Zeroizing<Vec<Proof>>, prefix_bits: u32) -> Self {
+        let coarse_bits = prefix_bits.min(COARSE_BITS);
+        let fine_bits = prefix_bits - coarse_bits;
+        let prefix = |tag: u128, bits: u32| (tag >> 1 >> (127 - bits)) as usize;
+        let mut next = Zeroizing::new(vec![0u32; (1 << coarse_bits) + 1]);
+        tags.iter().for_each(|tag| next[prefix(tag.to_u128(), coarse_bits) + 1] += 1);
+        (1..next.len()).for_each(|i| next[i] += next[i - 1]);
+        let coarse = next.clone();
+        let mut sorted = Buffer::zeros(tags.len());
+        let mut of = Zeroizing::new(vec![0u32; tags.len()]);
+        for (tag, element) in tags.iter().zip(elements) {
+            let at = &mut next[prefix(tag.to_u128(), coarse_bits)];
+            (sorted[*at as usize], of[*at as usize]) = (*tag, *element);
             *at += 1;
         }
-        for pair in starts.windows(2) {
-            let few = &mut sorted[pair[0] as usize..pair[1] as usize];
-            few.sort_unstable_by(|a, b| {
-                a.0.cmp(&b.0).then_with(|| tags[a.1 as usize].cmp(&tags[b.1 as usize]))
-            });
+        let mut starts = Zeroizing::new(vec![0u32; (1 << prefix_bits) + 1]);
+        let mut few: Zeroizing<Vec<(Block, u32)>> = Zeroizing::new(Vec::new());
+        let mut next = Zeroizing::new(vec![0u32; (1 << fine_bits) + 1]);
+        for (bucket, pair) in coarse.windows(2).enumerate() {
+            let range = pair[0] as usize..pair[1] as usize;
+            let (tags, elements) = (&mut sorted[range.clone()], &mut of[range]);
+            few.clear();
+            few.extend(tags.iter().copied().zip(elements.iter().copied()));
+            let fine = |tag: Block| prefix(tag.to_u128(), prefix_bits) & ((1 << fine_bits) - 1);
+            next.fill(0);
+            few.iter().for_each(|(tag, _)| next[fine(*tag) + 1] += 1);
+            (1..next.len()).for_each(|i| next[i] += next[i - 1]);
+            let starts = &mut starts[bucket << fine_bits..][..1 << fine_bits];
+            starts.iter_mut().zip(next.iter()).for_each(|(start, next)| *start = pair[0] + next);
+            for (tag, element) in few.iter() {
+                let at = &mut next[fine(*tag)];
+                (tags[*at as usize], elements[*at as usize]) = (*tag, *element);
+                *at += 1;
+            }
+            // Each prefix's end is by now where `next` stands.
+            let mut start = 0;
+            for end in next[..1 << fine_bits].iter().map(|end| *end as usize) {
+                sort_few(&mut tags[start..end], &mut elements[start..end], &mut few);
+                start = end;
+            }
         }
-        Tags { tags, proofs, sorted, starts }
+        if let Some(last) = starts.last_mut() {
+            *last = tags.len() as u32;
+        }
+        Tags { tags: sorted, elements: of, proofs, starts }
     }
+}
 
-    /// The element of each tag, in the tags' order.
-    fn order(&self) -> Vec<u32> {
-        self.sorted.iter().map(|(_, element)| *element).collect()
+/// Sorts the tags of one prefix with their elements; `scratch` is for many.
+fn sort_few(tags: &mut [Block], elements: &mut [u32], scratch: &mut Vec<(Block, u32)>) {
+    if tags.len() > FEW {
+        scratch.clear();
+        scratch.extend(tags.iter().copied().zip(elements.iter().copied()));
+        scratch.sort_unstable_by_key(|(tag, _)| tag.to_u128());
+        for ((tag, element), sorted) in tags.iter_mut().zip(elements).zip(scratch.iter()) {
+            (*tag, *element) = *sorted;
+        }
+        return;
+    }
+    for i in 1..tags.len() {
+        let mut at = i;
+        while at > 0 && tags[at - 1].to_u128() > tags[at].to_u128() {
+            tags.swap(at - 1, at);
+            elements.swap(at - 1, at);
+            at -= 1;
+        }
     }
 }
 
@@ -534,37 +583,33 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         if self.receives {
             let mut vole = self.receiver_setup()?;
             let (digests, store) = self.store()?;
-            let sums = self.transfer(store, |channel, u, w| Ok(vole.extend(channel, u, w)?))?;
-            let (mut rest, tags) = self.tags(&digests, sums, None)?;
+            let slots = self.transfer(store, |channel, u, w| Ok(vole.extend(channel, u, w)?))?;
+            drop(vole);
+            let (mut rest, tags) = self.tags(digests, Sums::of_slots(slots))?;
             let found = rest.compare(&tags)?;
             if both {
                 paxos::send_proofs(rest.channel, &found, &tags.proofs)?;
             }
             Ok(ascending(found.into_iter().map(|(_, element)| element)))
         } else {
-            let (digests, sums, delta) = self.send()?;
-            let (mut rest, tags) = self.tags(&digests, sums, Some(delta))?;
+            let (digests, sums) = self.send()?;
+            let (mut rest, tags) = self.tags(digests, sums)?;
             rest.send_tags(&tags)?;
             if !both {
                 return Ok(Vec::new());
             }
             let most = rest.parameters.sender.min(rest.parameters.encodable(128.0) as usize) as u64;
-            paxos::check_proofs(rest.channel, NAME, most, &tags.proofs, &tags.order())
+            paxos::check_proofs(rest.channel, NAME, most, &tags.proofs, &tags.elements)
         }
     }
 
     /// Step 3: H of the elements, and the store P.
-    fn store(&mut self) -> Result<(Digests, Buffer)> {
-        let digests = self.seeds.digests(self.elements, self.progress);
-        let store = self.store_of(&digests)?;
+    fn store(&mut self) -> Result<(Binned, Buffer)> {
+        let shape = self.parameters.shape;
+        let digests = self.seeds.digests(&shape, self.elements, self.progress)?;
+        let mut store = Buffer::zeros(shape.slots());
+        shape.encode_binned(&digests, self.prg, &mut store)?;
         Ok((digests, store))
-    }
-
-    fn store_of(&mut self, digests: &Digests) -> Result<Buffer> {
-        let value = |i: usize| digests.values[i];
-        let mut store = Buffer::zeros(self.parameters.shape.slots());
-        self.parameters.shape.encode_into(&digests.keys, &value, self.prg, &mut store)?;
-        Ok(store)
     }
 
     /// Step 2 of the receiver, up to the first correlation.
@@ -582,8 +627,7 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         mut extend: impl FnMut(&mut Channel, &mut [Block], &mut [Block]) -> Result<()>,
     ) -> Result<Buffer> {
         let (slots, size) = (store.len(), run_size(store.len()));
-        let mut u = Zeroizing::new(vec![Block::ZERO; size]);
-        let mut w = Zeroizing::new(vec![Block::ZERO; size]);
+        let [mut u, mut w] = [Buffer::zeros(size), Buffer::zeros(size)];
         for (run, part) in store.chunks_mut(size).enumerate() {
             let (u, w) = (&mut u[..part.len()], &mut w[..part.len()]);
             extend(self.channel, u, w)?;
@@ -596,12 +640,15 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         Ok(store)
     }
 
-    /// Steps 2 and 3 of the sender: k for every slot, and Δ.
-    fn send(&mut self) -> Result<(Digests, Buffer, Block)> {
+    /// Steps 2 and 3 of the sender: k for every slot, and as far as the store's bins are whole when the peer
+    /// is at work, k(x) + H(x)·Δ for their elements.
+    fn send(&mut self) -> Result<(Binned, Sums)> {
         let mut vole = self.sender_setup()?;
-        let digests = self.seeds.digests(self.elements, self.progress);
-        let k = self.slots(&mut vole)?;
-        Ok((digests, k, vole.delta()))
+        let shape = self.parameters.shape;
+        let digests = self.seeds.digests(&shape, self.elements, self.progress)?;
+        let mut sums = Sums { delta: Some(vole.delta()), ..Sums::of_slots(Buffer::zeros(shape.slots())) };
+        self.fetch(&mut vole, &mut sums, &mut |sums, start| sums.decode(&shape, &digests, start))?;
+        Ok((digests, sums))
     }
 
     /// Step 2 of the sender, up to the first correlation.
@@ -613,51 +660,120 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         Ok(vole)
     }
 
-    /// k for every slot of the receiver's store.
-    fn slots(&mut self, vole: &mut Gf128Sender) -> Result<Buffer> {
-        let slots = self.parameters.shape.slots();
-        let size = run_size(slots);
+    /// k for all slots of the receiver's store; calls `meanwhile` with the slots that are done when the peer is
+    /// at work.
+    fn fetch(
+        &mut self,
+        vole: &mut Gf128Sender,
+        sums: &mut Sums,
+        meanwhile: &mut dyn FnMut(&mut Sums, usize),
+    ) -> Result<()> {
+        let (slots, size) = (sums.slots.len(), run_size(sums.slots.len()));
         // A large buffer's pages are given as they are written, run by run, so the peer pays for what it
         // makes us hold.
-        let mut k = Buffer::zeros(slots);
         let mut masked = vec![Block::ZERO; CHUNK.min(size)];
-        for (run, part) in k.chunks_mut(size).enumerate() {
-            vole.extend(self.channel, part)?;
-            for part in part.chunks_mut(CHUNK) {
+        for start in (0..slots).step_by(size) {
+            let end = slots.min(start + size);
+            vole.extend(self.channel, &mut sums.slots[start..end])?;
+            // The peer has as much to do again.
+            meanwhile(sums, start);
+            for part in sums.slots[start..end].chunks_mut(CHUNK) {
                 let masked = &mut masked[..part.len()];
                 self.channel.recv_blocks(masked)?;
                 gf128::multiply_add(part, masked, vole.delta());
             }
-            (self.progress)(Phase::Transfer, (run * size + part.len()) as u64, slots as u64);
+            (self.progress)(Phase::Transfer, end as u64, slots as u64);
         }
-        Ok(k)
+        Ok(())
     }
 
-    /// The tags of all elements from the slots' sums, to which the sender adds H(x)·Δ; and what is left of
-    /// the run.
-    fn tags(self, digests: &Digests, slots: Buffer, delta: Option<Block>) -> Result<(Finish<'r, 'a>, Tags)> {
+    /// The tags of all elements from their sums; and what is left of the run.
+    fn tags(self, digests: Binned, mut sums: Sums) -> Result<(Finish<'r, 'a>, Tags)> {
         let hash = self.seeds.exchange_coins(self.channel, self.prg)?;
-        let count = self.elements.len();
-        let finish = Finish { channel: self.channel, parameters: self.parameters, progress: self.progress };
-        let shift = 128 - finish.parameters.tag_bits();
+        let (parameters, progress) = (self.parameters, self.progress);
+        let (shape, count) = (parameters.shape, self.elements.len());
+        let shift = 128 - parameters.tag_bits();
         let with_proof = self.second_half;
-        let mut tags = Zeroizing::new(Vec::with_capacity(count));
-        let mut proofs = Zeroizing::new(Vec::with_capacity(if with_proof { count } else { 0 }));
-        let shape = finish.parameters.shape;
-        hash.outputs(shape, digests, &slots, delta, finish.progress, &mut |hashes| {
-            for hash in hashes {
-                let (tag, proof) = halves(hash);
-                // The first bits, bits past the tag's length zero.
-                tags.push(tag.to_u128() >> shift << shift);
-                if with_proof {
-                    proofs.push(proof.to_bytes());
+        let mut proofs = Zeroizing::new(vec![[0; size_of::<Proof>()]; if with_proof { count } else { 0 }]);
+        let mut tags = Buffer::zeros(count);
+        let mut elements = Zeroizing::new(Vec::with_capacity(count));
+        let mut messages = Zeroizing::new(vec![[0; SHORT]; STEP]);
+        let mut hashes = Zeroizing::new(vec![[0; 32]; STEP]);
+        for bin in 0..shape.bins() {
+            progress(Phase::Tags, elements.len() as u64, count as u64);
+            let sum = sums.of_bin(&shape, &digests, bin);
+            let at = digests.bin(bin);
+            let parts =
+                digests.keys()[at.clone()].chunks(STEP).zip(digests.values()[at.clone()].chunks(STEP));
+            for (((keys, values), sums), of) in
+                parts.zip(sum.chunks(STEP)).zip(digests.elements()[at].chunks(STEP))
+            {
+                let hashes = hash.outputs([keys, values, sums], &mut messages, &mut hashes);
+                let tags = &mut tags[elements.len()..][..of.len()];
+                for ((tag, hash), element) in tags.iter_mut().zip(hashes.iter()).zip(of) {
+                    let (first, proof) = halves(hash);
+                    // The first bits, bits past the tag's length zero.
+                    *tag = Block::new(first.to_u128() >> shift << shift);
+                    if with_proof {
+                        proofs[*element as usize] = proof.to_bytes();
+                    }
                 }
+                elements.extend_from_slice(of);
             }
-        })?;
-        drop(slots);
-        let tags = Tags::sort(tags, proofs, finish.parameters.prefix_bits());
-        (finish.progress)(Phase::Tags, count as u64, count as u64);
-        Ok((finish, tags))
+        }
+        drop((digests, sums));
+        let tags = Tags::sort(&tags, &elements, proofs, parameters.prefix_bits());
+        progress(Phase::Tags, count as u64, count as u64);
+        Ok((Finish { channel: self.channel, parameters, progress }, tags))
+    }
+}
+
+/// The store's slots as a party holds them, w or k, and what they give to its elements.
+struct Sums {
+    slots: Buffer,
+    /// The sender's, with which H(x)·Δ is added.
+    delta: Option<Block>,
+    /// The sums of the first bins, and those of the one after them.
+    early: Vec<Buffer>,
+    last: Buffer,
+}
+
+impl Sums {
+    fn of_slots(slots: Buffer) -> Self {
+        Sums { slots, delta: None, early: Vec::new(), last: Buffer::zeros(0) }
+    }
+
+    /// Decodes the bins that lie before slot `end` and have not been.
+    fn decode(&mut self, shape: &Shape, digests: &Binned, end: usize) {
+        while self.early.len() < shape.bins() && shape.bin_range(self.early.len()).end <= end {
+            let bin = self.early.len();
+            let mut sums = Buffer::zeros(digests.bin(bin).len());
+            self.decode_bin(shape, digests, bin, &mut sums);
+            self.early.push(sums);
+        }
+    }
+
+    fn decode_bin(&self, shape: &Shape, digests: &Binned, bin: usize, sums: &mut [Block]) {
+        let at = digests.bin(bin);
+        shape.decode_bin(&self.slots[shape.bin_range(bin)], &digests.keys()[at.clone()], sums);
+        if let Some(delta) = self.delta {
+            gf128::multiply_add(sums, &digests.values()[at], delta);
+        }
+    }
+
+    /// The sums of a bin's elements.
+    fn of_bin(&mut self, shape: &Shape, digests: &Binned, bin: usize) -> &[Block] {
+        if bin < self.early.len() {
+            return &self.early[bin];
+        }
+        let len = digests.bin(bin).len();
+        let mut last = std::mem::replace(&mut self.last, Buffer::zeros(0));
+        if last.len() < len {
+            last = Buffer::zeros(len);
+        }
+        self.decode_bin(shape, digests, bin, &mut last[..len]);
+        self.last = last;
+        &self.last[..len]
     }
 }
 
@@ -676,25 +792,25 @@ impl Finish<'_, '_> {
 
     /// Step 4's message: how many tags have each prefix, then the rests in ascending order.
     fn send_tags(&mut self, tags: &Tags) -> Result<()> {
-        let whole = |(_, element): &(u64, u32)| tags.tags[*element as usize];
         // Two elements with one tag: their digests are equal, so the elements are.
-        if tags.sorted.windows(2).any(|pair| pair[0].0 == pair[1].0 && whole(&pair[0]) == whole(&pair[1])) {
+        if tags.tags.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(Error::DuplicateElement);
         }
         let mut bitmap = BitVec::zeros(self.parameters.bitmap_bits());
-        for (bucket, pair) in tags.starts.windows(2).enumerate() {
+        for (prefix, pair) in tags.starts.windows(2).enumerate() {
             // A one for each tag, a zero for the end of each prefix.
-            (pair[0]..pair[1]).for_each(|tag| bitmap.set(tag as usize + bucket, true));
+            (pair[0]..pair[1]).for_each(|tag| bitmap.set(tag as usize + prefix, true));
         }
         self.channel.send(bitmap.as_bytes())?;
-        let (length, count, shift) = (self.parameters.tag_bytes(), tags.sorted.len(), self.rest_shift());
-        let mut message = Vec::with_capacity(STEP * length);
-        for (step, sorted) in tags.sorted.chunks(STEP).enumerate() {
-            message.clear();
-            for entry in sorted {
-                message.extend_from_slice(&(whole(entry) >> shift).to_le_bytes()[..length]);
+        let (length, count, shift) = (self.parameters.tag_bytes(), tags.tags.len(), self.rest_shift());
+        let mut message = vec![0; STEP * length + size_of::<u128>()];
+        for (step, tags) in tags.tags.chunks(STEP).enumerate() {
+            for (i, tag) in tags.iter().enumerate() {
+                // What is too long is written over by the next.
+                message[i * length..][..size_of::<u128>()]
+                    .copy_from_slice(&(tag.to_u128() >> shift).to_le_bytes());
             }
-            self.channel.send(&message)?;
+            self.channel.send(&message[..tags.len() * length])?;
             if step.is_multiple_of(64) {
                 (self.progress)(Phase::Compare, (step * STEP) as u64, count as u64);
             }
@@ -712,50 +828,74 @@ impl Finish<'_, '_> {
         let bits = self.parameters.bitmap_bits();
         let mut bitmap = vec![0; bits.div_ceil(8)];
         self.channel.recv(&mut bitmap)?;
-        let bitmap = BitVec::from_bytes(&bitmap, bits);
-        if bitmap.iter().filter(|bit| *bit).count() != count || bits == 0 || bitmap.get(bits - 1) {
+        let Some(ends) = ends_of_prefixes(&bitmap, bits, count) else {
             return cheated("the prefixes are not those of as many tags");
-        }
+        };
+        drop(bitmap);
         let (shift, prefix_bits) = (self.rest_shift(), self.parameters.prefix_bits());
-        let mut message = vec![0; STEP * length];
+        let unused = 128 - 8 * length as u32;
+        let mut message = vec![0; STEP * length + size_of::<u128>()];
         let mut found = Vec::new();
-        let mut mine = mine.sorted.iter().map(|(start, element)| (*start, *element, &mine.tags)).peekable();
-        let (mut prefix, mut last) = (0u128, None);
-        let mut bits = bitmap.iter();
-        for start in (0..count).step_by(STEP) {
-            let chunk = &mut message[..(count - start).min(STEP) * length];
-            self.channel.recv(chunk)?;
-            if start.is_multiple_of(64 * STEP) {
-                (self.progress)(Phase::Compare, start as u64, count as u64);
-            }
-            for (i, bytes) in chunk.chunks_exact(length).enumerate() {
-                // Zeros end prefixes; there are as many ones as tags.
-                while bits.next() == Some(false) {
-                    prefix += 1;
+        let (mut position, mut last, mut ascend) = (0, None, true);
+        for (prefix, (end, own)) in ends.iter().zip(mine.starts.windows(2)).enumerate() {
+            let (own, of) = (own[0] as usize..own[1] as usize, &mine.elements);
+            while position < *end as usize {
+                let i = position % STEP;
+                if i == 0 {
+                    self.channel.recv(&mut message[..(count - position).min(STEP) * length])?;
+                    if position.is_multiple_of(64 * STEP) {
+                        (self.progress)(Phase::Compare, position as u64, count as u64);
+                    }
                 }
-                let mut rest = [0; 16];
-                rest[..length].copy_from_slice(bytes);
-                let tag = prefix << 1 << (127 - prefix_bits) | u128::from_le_bytes(rest) << shift;
-                if last.is_some_and(|last| last >= tag) {
-                    return cheated("the tags do not ascend");
-                }
+                let mut rest = [0; size_of::<u128>()];
+                rest.copy_from_slice(&message[i * length..][..size_of::<u128>()]);
+                // The last bytes are the next tag's.
+                let rest = u128::from_le_bytes(rest) << unused >> unused;
+                let tag = (prefix as u128) << 1 << (127 - prefix_bits) | rest << shift;
+                ascend &= last.is_none_or(|last| last < tag);
                 last = Some(tag);
-                let start_of_tag = (tag >> 64) as u64;
-                let whole = |element: u32, tags: &[u128]| tags[element as usize];
-                let before = |(own, element, tags): &(u64, u32, &Zeroizing<Vec<u128>>)| {
-                    *own < start_of_tag || *own == start_of_tag && whole(*element, tags) < tag
+                let tags = &mine.tags[own.clone()];
+                let at = match tags.len() {
+                    0..=FEW => tags.iter().position(|own| own.to_u128() == tag),
+                    _ => tags.binary_search_by_key(&tag, |own| own.to_u128()).ok(),
                 };
-                while mine.next_if(before).is_some() {}
-                if let Some((_, element, _)) =
-                    mine.next_if(|(own, element, tags)| *own == start_of_tag && whole(*element, tags) == tag)
-                {
-                    found.push(((start + i) as u32, element));
+                if let Some(at) = at {
+                    found.push((position as u32, of[own.start + at]));
                 }
+                position += 1;
             }
+        }
+        if !ascend {
+            return cheated("the tags do not ascend");
         }
         (self.progress)(Phase::Compare, count as u64, count as u64);
         Ok(found)
     }
+}
+
+/// How many tags there are up to the end of each prefix, from a bitmap of `bits` bits with a one for each of
+/// `count` tags and a zero for the end of each prefix; `None` where it is no such bitmap.
+fn ends_of_prefixes(bitmap: &[u8], bits: usize, count: usize) -> Option<Vec<u32>> {
+    let mut ends = Vec::with_capacity(bits - count);
+    for (at, bytes) in bitmap.chunks(8).enumerate() {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        let mut zeros = !u64::from_le_bytes(word);
+        let first = 64 * at;
+        if bits - first < 64 {
+            zeros &= (1 << (bits - first)) - 1;
+        }
+        // A peer pays for no more than there are prefixes.
+        if ends.len() + zeros.count_ones() as usize > bits - count {
+            return None;
+        }
+        while zeros != 0 {
+            let bit = first + zeros.trailing_zeros() as usize;
+            ends.push((bit - ends.len()) as u32);
+            zeros &= zeros - 1;
+        }
+    }
+    (ends.last() == Some(&(count as u32))).then_some(ends).filter(|ends| ends.len() == bits - count)
 }
 
 #[cfg(test)]

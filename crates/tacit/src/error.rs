@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use tacit_net::Fault;
-use tacit_ot::pool::PoolError;
+use tacit_store::pool::PoolError;
 
 /// The result of a session's operation.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -51,7 +51,7 @@ pub enum Error {
     Ot(#[from] tacit_ot::Error),
     /// A table cannot be read or written.
     #[error(transparent)]
-    Table(#[from] tacit_psi::csv::Error),
+    Table(#[from] tacit_data::csv::Error),
     /// A fault in a private set intersection.
     #[error(transparent)]
     Psi(#[from] tacit_psi::Error),
@@ -111,8 +111,10 @@ fn ot(error: &tacit_ot::Error) -> Blame {
     match error {
         tacit_ot::Error::Net(error) => net(error),
         tacit_ot::Error::Usage { .. } => Blame::Usage,
-        tacit_ot::Error::Pool(PoolError::OtherPool { .. } | PoolError::Position { .. }) => Blame::Peer,
-        tacit_ot::Error::Pool(_) => Blame::Input,
+        tacit_ot::Error::Store(_) => match PoolError::of(error) {
+            Some(PoolError::OtherPool { .. } | PoolError::Position { .. }) => Blame::Peer,
+            _ => Blame::Input,
+        },
         _ => Blame::Peer,
     }
 }

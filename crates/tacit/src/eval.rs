@@ -3,16 +3,18 @@
 use crate::ot::{AnyReceiver, AnySender, Protocol, Tuning, in_parallel, protocol};
 use crate::plan::{EvalRequest, Link};
 use crate::{Error, Result, Security, Session};
-use std::io::{Seek, Write};
+use std::io::{Read, Seek, Write};
+use std::path::Path;
 use std::time::{Duration, Instant};
-use tacit_2pc::circuit::named::Function;
+use tacit_2pc::circuit::bristol;
+use tacit_2pc::circuit::named::{self, Function};
 use tacit_2pc::cut_and_choose::{self, Copies, Evaluator, Garbler, State, StateHeader};
 use tacit_2pc::semi_honest::{self, OutputTo, Owner, Prepared};
 use tacit_crypto::{BitVec, Prg};
 use tacit_net::{Agreement, Channel, LinkModel, Stats};
 use tacit_ot::BaseOt;
 use tacit_ot::extension::kos::{KosReceiver, KosSender, Setup};
-use tacit_ot::sealed::FileKey;
+use tacit_store::sealed::FileKey;
 
 /// The protocol that runs for a security: Yao's with half-gates, or cut-and-choose with input recovery.
 pub const fn protocol_name(security: Security) -> &'static str {
@@ -20,6 +22,32 @@ pub const fn protocol_name(security: Security) -> &'static str {
         Security::SemiHonest => "yao",
         Security::Malicious => "wmk17",
     }
+}
+
+/// The largest circuit file that is read.
+const MAX_FILE: u64 = 1 << 31;
+
+/// The function of that name, or of that file.
+pub fn load(name: &str) -> Result<Function> {
+    if let Some(function) = named::find(name) {
+        return Ok(function);
+    }
+    let path = Path::new(name);
+    if !path.exists() {
+        return Err(Error::Usage(format!(
+            "{} is neither a function, in that size, nor a file; tacit eval --list shows the functions",
+            tacit_net::shown(name)
+        )));
+    }
+    let fault = |e| Error::file(path, "reading the circuit", e);
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(fault)?;
+    file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(fault)?;
+    if text.len() as u64 > MAX_FILE {
+        return Err(Error::Input(format!("{name}: larger than {MAX_FILE} bytes")));
+    }
+    let circuit = bristol::read(&text).map_err(|e| Error::Input(format!("{name}: {e}")))?;
+    Ok(Function::from_circuit(name, circuit))
 }
 
 /// Bytes that a party holds, at most, to evaluate a circuit of so many gates with so many bits of inputs and outputs, from the peaks of

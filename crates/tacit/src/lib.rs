@@ -3,9 +3,10 @@
 //! - [`Session`]: how to reach the peer, whom to accept, how much to trust it; [`Session::intersect`] is the main job.
 //! - [`eval`]: functions of both parties' inputs, by name or from circuit files; [`Session::evaluate_named`] is the short way.
 //! - [`mod@ot`]: the table of OT protocols, and runs of any size over any number of threads.
+//! - [`link`]: a link's delay and bandwidth, measured.
 //! - [`plan`]: what each protocol would cost on a link, and which is the fastest.
-//! - [`npz`]: NumPy archives, written as a stream.
-//! - [`psi`], [`net`], [`crypto`]: the floors below, for tables and keys, channels and links, blocks and kernels.
+//! - [`data`]: tables and their keys, NumPy archives.
+//! - [`psi`], [`net`], [`crypto`]: the floors below, for set intersection, channels and links, blocks and kernels.
 //!
 //! ```
 //! use tacit::{Result, Session, psi::paxos::Learns};
@@ -28,15 +29,17 @@ pub mod assumptions;
 mod error;
 pub mod eval;
 pub mod limits;
-pub mod npz;
+pub mod link;
 pub mod ot;
 pub mod plan;
 mod session;
 
 pub use error::{Blame, Error, Result};
-pub use session::{Session, psi_agreement, security_name};
+pub use session::{Session, psi_agreement, psi_memory, security_name};
 pub use tacit_2pc as two_pc;
 pub use tacit_crypto as crypto;
+pub use tacit_data as data;
 pub use tacit_net as net;
-pub use tacit_ot::{Security, pool, sealed};
+pub use tacit_ot::Security;
 pub use tacit_psi as psi;
+pub use tacit_store::{pool, sealed};

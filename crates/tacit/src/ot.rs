@@ -428,38 +428,26 @@ pub fn protocol(name: &str, security: Security) -> Result<&'static Protocol> {
     Ok(found)
 }
 
-/// The base OT of that name (`None`: the default), refused if it protects less than `security`, or is for
-/// benchmarks alone.
+/// The base OT of that name (`None`: the default), refused if it protects less than `security`.
 pub fn base_ot(name: Option<&str>, security: Security) -> Result<Box<dyn BaseOt + Send + Sync>> {
-    use tacit_ot::base::{FOR_BENCHMARKS, NAMES, roted};
-    match name {
-        Some(name) if FOR_BENCHMARKS.contains(&name) => {
-            let what = format!("base OT {name} is for `tacit bench` alone; take {} instead", roted::NAME);
-            Err(Error::Usage(what))
-        }
-        Some(name) if !NAMES.contains(&name) => {
-            let known: Vec<&str> = NAMES.into_iter().filter(|n| !FOR_BENCHMARKS.contains(n)).collect();
-            Err(no_base_ot(name, &known))
-        }
-        _ => bench_base_ot(name, security),
-    }
-}
-
-fn no_base_ot(name: &str, known: &[&str]) -> Error {
-    Error::Usage(format!("there is no base OT `{name}`; choose one of {}", known.join(", ")))
-}
-
-/// [`base_ot`] with those that are for benchmarks alone.
-pub fn bench_base_ot(name: Option<&str>, security: Security) -> Result<Box<dyn BaseOt + Send + Sync>> {
-    let name = name.unwrap_or(tacit_ot::base::DEFAULT);
-    let base = tacit_ot::base::by_name(name).ok_or_else(|| no_base_ot(name, &tacit_ot::base::NAMES))?;
-    if security == Security::Malicious && base.security() == Security::SemiHonest {
-        let what = format!(
-            "base OT {name} protects against a semi-honest peer only; choose another or add --security semi-honest"
-        );
-        return Err(Error::Usage(what));
-    }
+    use tacit_ot::base::{DEFAULT, NAMES, by_name};
+    let name = name.unwrap_or(DEFAULT);
+    let base = by_name(name).ok_or_else(|| {
+        Error::Usage(format!("there is no base OT `{name}`; choose one of {}", NAMES.join(", ")))
+    })?;
+    protects(&*base, security)?;
     Ok(base)
+}
+
+/// Refuses a base OT that protects less than `security`.
+pub fn protects(base: &dyn BaseOt, security: Security) -> Result<()> {
+    if security == Security::Malicious && base.security() == Security::SemiHonest {
+        return Err(Error::Usage(format!(
+            "base OT {} protects against a semi-honest peer only; choose another or add --security semi-honest",
+            base.name()
+        )));
+    }
+    Ok(())
 }
 
 impl Protocol {

@@ -3,12 +3,13 @@
 use crate::{Error, Result};
 use std::path::Path;
 use tacit_crypto::Prg;
+use tacit_data::records::KeySpec;
 use tacit_net::{
     Agreement, Channel, Identity, Limits, LinkModel, Observer, Options, Protection, PublicKey, Stats, Tls,
 };
 use tacit_ot::{BaseOt, Security};
+use tacit_psi::okvs::paxos::Shape;
 use tacit_psi::paxos::{self, Learns, Outcome};
-use tacit_psi::records::KeySpec;
 
 #[derive(Clone, Debug)]
 enum Endpoint {
@@ -261,5 +262,30 @@ pub const fn security_name(security: Security) -> &'static str {
     match security {
         Security::SemiHonest => "semi-honest",
         Security::Malicious => "malicious",
+    }
+}
+
+/// Bytes that a party with `own` distinct keys holds at most if the peer has `peer` of them.
+///
+/// A sender's tags pass by the receiver in pieces; but a sender holds a row of the code for each slot of the
+/// receiver's store. Bytes a key are from the peaks of runs of 2^10 and 2^19 keys, of one side and of both,
+/// and 16 for a table that has just grown.
+pub fn psi_memory(own: u64, peer: u64, learns: Learns, security: Security) -> u64 {
+    let (base, receiving, row) = match security {
+        Security::Malicious => (18 << 20, 395, 96),
+        Security::SemiHonest => (16 << 20, 295, 64),
+    };
+    let sending = 165;
+    let receiver = receiving * own;
+    let sender = |peer: u64| {
+        let keys = usize::try_from(peer).unwrap_or(usize::MAX).min(paxos::MAX_ELEMENTS);
+        let slots = Shape::for_keys(keys).map_or(0, |shape| shape.slots() as u64);
+        sending * own + row * slots
+    };
+    base + match learns {
+        Learns::Me => receiver,
+        Learns::Peer => sender(peer),
+        // The smaller set's owner receives.
+        Learns::Both => receiver.max(sender(peer.min(own))),
     }
 }

@@ -36,10 +36,10 @@ use subtle::ConstantTimeEq;
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
-use tacit_ot::sealed::{
+use tacit_ot::{CotReceiver, CotSender};
+use tacit_store::sealed::{
     FileError, FileKey, Keys, Locked, Purpose, SealedReader, SealedWriter, array, io_fault,
 };
-use tacit_ot::{CotReceiver, CotSender};
 use zeroize::Zeroizing;
 
 /// Version of the file format.

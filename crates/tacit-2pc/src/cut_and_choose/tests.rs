@@ -19,7 +19,7 @@ use tacit_net::memory::{self, Record};
 use tacit_net::tcp::TcpLink;
 use tacit_net::{Channel, LinkModel, Party, SessionId};
 use tacit_ot::extension::kos;
-use tacit_ot::sealed::{FileError, FileKey};
+use tacit_store::sealed::{FileError, FileKey};
 
 const FUNCTION: &str = "add8";
 

@@ -6,7 +6,7 @@
 //!
 //! Deviations: pads hash the [`Run`], both messages, the OT's index and the point, because with the paper's
 //! hash alone a batch lets the receiver make messages of several OTs equal or correlated; A is never used for a second
-//! batch; the paper's encryption of chosen messages is [`standard`](super::standard).
+//! batch; the paper's encryption of chosen messages is `standard` of `tacit-bench`.
 
 use super::Run;
 use crate::{BaseOt, Functionality, Result, Security};

@@ -19,17 +19,12 @@
 //! assert!((0..3).all(|i| chosen[i] == pairs[i][choices.get(i) as usize]));
 //! ```
 
-pub mod bdgm19;
 pub mod co15;
 pub mod csw20;
 pub mod mr19;
 pub mod mrr21;
-pub mod pvw08;
-pub mod rot_from_ot;
 pub mod roted;
-pub mod roted_paper;
 mod run;
-pub mod standard;
 
 pub use run::{Oracle, Run};
 
@@ -40,22 +35,16 @@ use zeroize::{Zeroize, Zeroizing};
 /// The protocol used where nothing else is asked for: malicious security, one round.
 pub const DEFAULT: &str = mrr21::NAME;
 
-/// The protocols' short names, as [`by_name`] and `tacit bench` know them.
-pub const NAMES: [&str; 7] =
-    [bdgm19::NAME, co15::NAME, csw20::NAME, mr19::NAME, mrr21::NAME, pvw08::NAME, roted::NAME];
-
-/// Those of [`NAMES`] that are for benchmarks alone; no session takes them.
-pub const FOR_BENCHMARKS: [&str; 1] = [bdgm19::NAME];
+/// The protocols' short names, as [`by_name`] knows them.
+pub const NAMES: [&str; 5] = [co15::NAME, csw20::NAME, mr19::NAME, mrr21::NAME, roted::NAME];
 
 /// The protocol of that short name, `None` for a name that is none of [`NAMES`].
 pub fn by_name(name: &str) -> Option<Box<dyn BaseOt + Send + Sync>> {
     match name {
-        bdgm19::NAME => Some(Box::new(bdgm19::Bdgm19::default())),
         co15::NAME => Some(Box::new(co15::Co15)),
         csw20::NAME => Some(Box::new(csw20::Csw20)),
         mr19::NAME => Some(Box::new(mr19::Mr19)),
         mrr21::NAME => Some(Box::new(mrr21::Mrr21)),
-        pvw08::NAME => Some(Box::new(pvw08::Pvw08)),
         roted::NAME => Some(Box::new(roted::Roted::default())),
         _ => None,
     }

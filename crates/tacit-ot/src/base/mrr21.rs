@@ -2,7 +2,7 @@
 //! 2021/682), over Ristretto.
 //!
 //! Realises: endemic random OT, in a batch. A malicious sender may bias its pairs, a malicious receiver the messages it
-//! receives; nobody learns what it should not. That seeds OT extension; [`rot_from_ot`](super::rot_from_ot) makes messages uniform.
+//! receives; nobody learns what it should not. That seeds OT extension; `rot_from_ot` of `tacit-bench` makes messages uniform.
 //! Security: malicious, static corruption, universally composable. Assumptions: programmable random oracle; Diffie–Hellman
 //! with the sender's one key used for the whole batch (oracle Diffie–Hellman, as in the paper's tagged key agreement).
 //! Rounds: one; both messages cross. Bytes: 32 to the receiver, 80 an OT to the sender.

@@ -15,7 +15,9 @@ use tacit_crypto::ring::XofBlocks;
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
 use tacit_roted::roted::{self, Choices, Mode};
-use tacit_roted::set::{self, Set};
+#[doc(hidden)]
+pub use tacit_roted::set;
+use tacit_roted::set::Set;
 use tacit_roted::{Instance, Role};
 use zeroize::Zeroize;
 
@@ -27,7 +29,6 @@ const BATCH: usize = 1024;
 
 /// The parameter sets. Both ends must take the same one; every hash binds it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-#[non_exhaustive]
 pub enum ParameterSet {
     /// Module of rank 3 over degree 256, q = 7681: 162 bits classical, 147 quantum.
     #[default]
@@ -39,26 +40,26 @@ pub enum ParameterSet {
 }
 
 /// Runs `$body` with `$set` bound to the parameters that `$which` names.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! with_set {
     ($which:expr, $set:ident => $body:expr) => {
         match $which {
             $crate::base::roted::ParameterSet::Module => {
-                let $set = &set::MODULE;
+                let $set = &$crate::base::roted::set::MODULE;
                 $body
             }
             $crate::base::roted::ParameterSet::Large => {
-                let $set = &set::LARGE;
+                let $set = &$crate::base::roted::set::LARGE;
                 $body
             }
             $crate::base::roted::ParameterSet::Paper => {
-                let $set = &set::PAPER;
+                let $set = &$crate::base::roted::set::PAPER;
                 $body
             }
         }
     };
 }
-pub(super) use with_set;
-
 /// The protocol of this module.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Roted {
@@ -66,7 +67,9 @@ pub struct Roted {
     pub set: ParameterSet,
 }
 
-pub(super) fn instance<const N: usize, const K: usize>(
+/// The instance of `batch` of a run, with hashes that bind the run.
+#[doc(hidden)]
+pub fn instance<const N: usize, const K: usize>(
     set: &Set<N, K>,
     run: &Run,
     protocol: &str,
@@ -79,7 +82,8 @@ pub(super) fn instance<const N: usize, const K: usize>(
 }
 
 /// The error of the message functions, with the protocol's name.
-pub(super) fn fault(protocol: &'static str, error: tacit_roted::Error) -> Error {
+#[doc(hidden)]
+pub fn fault(protocol: &'static str, error: tacit_roted::Error) -> Error {
     match error {
         tacit_roted::Error::Cheated(what) => Error::Cheated { protocol, what },
         tacit_roted::Error::Malformed(what) => Error::Malformed { protocol, what },

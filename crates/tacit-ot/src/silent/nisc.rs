@@ -21,7 +21,7 @@
 //!   takes one question**: two questions under one key tell the XOR of their inputs.
 //! - **A failed check spends the key.** Whether an answer passes tells its sender whether it guessed bits of
 //!   the noise, one bit and more a try, and the noise is the same for all senders. So [`ReceiverKey`] takes
-//!   no answer after the first one that fails, and [`ReceiverFile`] makes the file say so, on the disk,
+//!   no answer after the first one that fails, and `ReceiverFile` of `tacit-store` makes the file say so, on the disk,
 //!   before it reports the failure. Anybody can spend a key by a bad answer; a receiver that takes signed
 //!   messages only (module [`signed`](super::signed)) knows who did.
 //! - **Bytes**: 80 an OT of the key's t·ℓ from the receiver, 32 an OT and 64 a tree from the sender: about 210 kB and 95 kB
@@ -36,10 +36,7 @@ use super::pprf::equal;
 use super::spcot::Shape;
 use super::tpprf::{self, Blocks, Challenge, Received, SenderTrees, Setup, message_len};
 use crate::base::{Run, mrr21};
-use crate::sealed::{Locked, io_fault};
 use crate::{Error, OtReceiver, OtSender, Result, RotReceiver, RotSender, Security};
-use std::io::Read;
-use std::path::Path;
 use tacit_crypto::ggm::LANES;
 use tacit_crypto::hash::Mitccrh;
 use tacit_crypto::transcript::Transcript;
@@ -291,7 +288,7 @@ impl ReceiverKey {
 
     /// Reads what [`to_bytes`](Self::to_bytes) wrote; `context` is that of [`generate`](Self::generate).
     ///
-    /// Errors: `Usage` for what [`ReceiverFile`] left of a key under which a check failed, `Malformed` for
+    /// Errors: `Usage` for what [`burnt`](Self::burnt) left of a key under which a check failed, `Malformed` for
     /// anything else.
     pub fn from_bytes(bytes: &[u8], context: &[u8]) -> Result<Self> {
         if bytes.starts_with(&BURNT) {
@@ -305,9 +302,9 @@ impl ReceiverKey {
         Ok(ReceiverKey { params: header.params, seed: Block::from_bytes(seed), context, spent })
     }
 
-    /// What takes the place of [`to_bytes`](Self::to_bytes), as long, once a check has failed: nothing
-    /// secret.
-    fn burnt(&self) -> Vec<u8> {
+    /// What takes the place of [`to_bytes`](Self::to_bytes) in the key's file, as long, once a check has
+    /// failed: nothing secret, and [`from_bytes`](Self::from_bytes) refuses it.
+    pub fn burnt(&self) -> Vec<u8> {
         let mut out = Header { kind: Kind::ReceiverKey, params: self.params, id: [0; 32] }.write();
         out[..BURNT.len()].copy_from_slice(&BURNT);
         out.resize(Self::LEN, 0);
@@ -363,7 +360,7 @@ impl ReceiverKey {
     /// R.Expand_out: checks a sender's answer and makes the receiver's half of the random OTs.
     ///
     /// Errors: `Malformed` for a message that is not an answer to this key, `Cheated` when a check fails, and
-    /// `Spent` from then on. A key that lies in a file is used through [`ReceiverFile`], which makes that
+    /// `Spent` from then on. A key that lies in a file is used through `ReceiverFile` of `tacit-store`, which makes that
     /// last.
     pub fn expand_out(&self, answer: &[u8]) -> Result<ReceiverOutput> {
         self.spent.check(NAME)?;
@@ -420,54 +417,6 @@ impl ReceiverKey {
         difference.xor_assign(inputs);
         out.extend_from_slice(difference.as_bytes());
         Ok(out)
-    }
-}
-
-/// The receiver's key in its file, open in this process alone.
-///
-/// A copy of the file, or an older one put back, knows nothing of what happened to this one: there must be
-/// none.
-pub struct ReceiverFile {
-    key: ReceiverKey,
-    file: Locked,
-}
-
-impl core::fmt::Debug for ReceiverFile {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "ReceiverFile({:?})", self.key)
-    }
-}
-
-impl ReceiverFile {
-    /// Opens the file whose first bytes are a key's [`to_bytes`](ReceiverKey::to_bytes).
-    ///
-    /// Errors: as [`ReceiverKey::from_bytes`], and those of the file, which must be writable and in no other
-    /// process's use.
-    pub fn open(path: &Path, context: &[u8]) -> Result<Self> {
-        let file = Locked::open(path)?;
-        let mut bytes = Zeroizing::new(Vec::with_capacity(ReceiverKey::LEN));
-        (&*file).take(ReceiverKey::LEN as u64).read_to_end(&mut bytes).map_err(io_fault("read"))?;
-        Ok(ReceiverFile { key: ReceiverKey::from_bytes(&bytes, context)?, file })
-    }
-
-    /// The key.
-    pub fn key(&self) -> &ReceiverKey {
-        &self.key
-    }
-
-    /// [`ReceiverKey::expand_out`]. When an answer fails its check, the key is wiped on the disk before that
-    /// is reported.
-    ///
-    /// Errors: as [`ReceiverKey::expand_out`], and that of the file if it cannot be wiped: then it must be
-    /// deleted.
-    pub fn expand_out(&self, answer: &[u8]) -> Result<ReceiverOutput> {
-        let result = self.key.expand_out(answer);
-        if matches!(result, Err(Error::Cheated { .. })) {
-            self.file.write_at(0, &self.key.burnt()).map_err(io_fault(
-                "marked as spent: an answer failed its check, delete the file and make a new key",
-            ))?;
-        }
-        result
     }
 }
 
@@ -822,20 +771,20 @@ mod tests {
     /// with 2^-k.
     #[test]
     fn a_cheater_learns_nothing_more_after_its_first_wrong_guess() {
-        let dir = tempfile::tempdir().unwrap();
         let (trials, mut learnt, mut long) = (60, 0, 0);
         for trial in 0..trials {
             let (receiver, public) = key(1000 + trial);
-            let path = dir.path().join("key");
-            std::fs::write(&path, receiver.to_bytes()).unwrap();
+            // What the key's file holds.
+            let mut stored = receiver.to_bytes().to_vec();
             let mut right = 0;
             let burnt = (0..12).any(|i| {
-                let opened = ReceiverFile::open(&path, b"test").unwrap();
+                let opened = ReceiverKey::from_bytes(&stored, b"test").unwrap();
                 let answer = spoilt_pair(&public, 2 * i);
                 match opened.expand_out(&answer) {
                     Ok(_) => right += 1,
                     Err(Error::Cheated { .. }) => {
                         assert!(matches!(opened.expand_out(&answer), Err(Error::Spent(NAME))));
+                        stored = opened.burnt();
                         return true;
                     }
                     Err(other) => panic!("{other}"),
@@ -844,10 +793,9 @@ mod tests {
             });
             if burnt {
                 // Another process, an honest answer: the key is gone, and its seed with it.
-                let error = ReceiverFile::open(&path, b"test").unwrap_err().to_string();
+                let error = ReceiverKey::from_bytes(&stored, b"test").unwrap_err().to_string();
                 assert!(error.contains("failed its check") && error.contains("tacit nisc keygen"), "{error}");
-                let left = std::fs::read(&path).unwrap();
-                assert!(left.len() == ReceiverKey::LEN && left[HEADER..].iter().all(|byte| *byte == 0));
+                assert!(stored.len() == ReceiverKey::LEN && stored[HEADER..].iter().all(|byte| *byte == 0));
             }
             learnt += right;
             long += usize::from(right >= 6);
@@ -856,24 +804,6 @@ mod tests {
         let deviation = (learnt as f64 - trials as f64) / (2.0 * trials as f64).sqrt();
         assert!(deviation.abs() < 4.5, "{learnt} bits of {trials} keys");
         assert!(long <= 6, "{long} of {trials} keys told six bits");
-    }
-
-    /// Damage that no check sees leaves the key as it was: nothing was told.
-    #[test]
-    fn malformed_answers_spend_no_key() {
-        let dir = tempfile::tempdir().unwrap();
-        let (receiver, public) = key(5);
-        let (_, answer) = SenderKey::answer(&public, b"test", &mut prg(6)).unwrap();
-        let path = dir.path().join("key");
-        std::fs::write(&path, receiver.to_bytes()).unwrap();
-        let file = ReceiverFile::open(&path, b"test").unwrap();
-        for bad in [&answer[..answer.len() - 1], &public[..], &answer[..20]] {
-            assert!(matches!(file.expand_out(bad), Err(Error::Malformed { .. })));
-        }
-        assert!(matches!(ReceiverFile::open(&path, b"test"), Err(Error::Pool(_))), "in use");
-        file.expand_out(&answer).unwrap();
-        drop(file);
-        ReceiverFile::open(&path, b"test").unwrap().expand_out(&answer).unwrap();
     }
 
     #[test]

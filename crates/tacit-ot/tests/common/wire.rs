@@ -1,8 +1,11 @@
 //! Records what two parties write, for the tests of digests.
+#![allow(dead_code)]
 
+use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::memory::{self, Record};
 use tacit_net::{Channel, LinkModel, Party, SessionId};
-use tacit_ot::Result;
+use tacit_ot::base::roted::ParameterSet;
+use tacit_ot::{BaseOt, Result};
 
 /// The kind of frames with a protocol's bytes.
 const DATA: u8 = 0xD7;
@@ -32,4 +35,23 @@ pub fn line(
         hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
     }
     format!("{name} {}+{} {}\n", wire[0].len(), wire[1].len(), hasher.finalize().to_hex())
+}
+
+/// One line of the recorded digests of a base OT with parameters, over a channel.
+pub fn base_ot_line(ot: &(dyn BaseOt + Sync), set: ParameterSet, n: usize) -> String {
+    let prg = |seed| Prg::from_seed(Block::new(seed));
+    let choices = BitVec::random(n, &mut prg(1));
+    line(
+        &format!("{} {set:?} {n}", ot.name()),
+        |channel| {
+            let mut pairs = vec![[Block::ZERO; 2]; n];
+            ot.send(channel, &mut prg(2), &mut pairs)?;
+            Ok(Block::as_bytes(pairs.as_flattened()).to_vec())
+        },
+        |channel| {
+            let mut chosen = vec![Block::ZERO; n];
+            ot.receive(channel, &mut prg(3), &choices, &mut chosen)?;
+            Ok(Block::as_bytes(&chosen).to_vec())
+        },
+    )
 }

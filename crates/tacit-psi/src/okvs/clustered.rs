@@ -32,7 +32,8 @@
 
 use super::{MAX_KEYS, Store, unsolvable};
 use crate::{Error, Result};
-use tacit_crypto::{Block, Prg, gf128, hash};
+use std::ops::Range;
+use tacit_crypto::{Block, Buffer, Prg, gf128, hash};
 use zeroize::Zeroizing;
 
 /// Keys of a bin, on average, at most; more keys take more bins.
@@ -54,6 +55,8 @@ const RATIO: [u64; 18] = [
 const RATIO_A_DOUBLING: u64 = 43;
 /// Bits that must be left for bins that overflow, before the number of bins is counted.
 const LOAD_BITS: u64 = 42;
+/// The same for the room that [`Binned`] sets aside, so that nothing fails there first.
+const ROOM_BITS: u64 = 64;
 /// ln 2 in thousandths, rounded up.
 const LN_2: u64 = 694;
 
@@ -85,7 +88,8 @@ impl Shape {
         let bin = if keys <= 1 << 24 { BIN } else { LARGE_BIN };
         let bins = keys.div_ceil(bin).max(1);
         let doublings = bins.next_power_of_two().ilog2() as u64;
-        let room = if bins == 1 { keys as u64 } else { fullest(keys as u64, bins as u64, doublings) };
+        let room =
+            if bins == 1 { keys as u64 } else { fullest(keys as u64, bins as u64, LOAD_BITS + doublings) };
         let ratio = ratio(room) + RATIO_A_DOUBLING * doublings;
         let third = (room * ratio).div_ceil(300_000).max(1);
         // Pairs of keys with the same slots: each costs log2 of the slots, and two more dense slots cover
@@ -152,8 +156,8 @@ impl Shape {
         let mut scratch = Scratch::default();
         let mut most = 0;
         for bin in 0..self.bins() {
-            let members = &order[starts[bin]..starts[bin + 1]];
-            scratch.load(self, keys, members);
+            let members = order[starts[bin]..starts[bin + 1]].iter();
+            scratch.load(self, &Zeroizing::new(members.map(|key| keys[*key as usize]).collect::<Vec<_>>()));
             most = most.max(scratch.peel(self)?.gaps.len());
         }
         Some(most)
@@ -183,6 +187,87 @@ impl Shape {
             *at += 1;
         }
         (order, starts)
+    }
+
+    /// Room for `count` keys that are hashes under the session's salt, in the bins of this shape.
+    pub fn binned(&self, count: usize) -> Binned {
+        let bits = ROOM_BITS + self.bins.next_power_of_two().ilog2() as u64;
+        let room = match self.bins() {
+            1 => count,
+            bins => count.min(fullest(count as u64, bins as u64, bits) as usize),
+        };
+        Binned {
+            keys: Buffer::zeros(self.bins() * room),
+            values: Buffer::zeros(self.bins() * room),
+            elements: Zeroizing::new(vec![0; self.bins() * room]),
+            lens: vec![0; self.bins()],
+            room,
+        }
+    }
+
+    /// As [`encode_into`](Store::encode_into), of keys and values that lie bin by bin already.
+    pub fn encode_binned(&self, binned: &Binned, prg: &mut Prg, table: &mut [Block]) -> Result<()> {
+        if binned.len() != self.keys || table.len() != self.slots() {
+            return Err(Error::Usage(
+                "the keys' number, or the table's length, does not fit the store's shape",
+            ));
+        }
+        prg.fill_blocks(table);
+        let solved = self.solve_bins(table, &|bin, scratch, table| {
+            let at = binned.bin(bin);
+            scratch.solve(self, &binned.keys[at.clone()], &binned.values[at], table)
+        });
+        if solved {
+            return Ok(());
+        }
+        let keys = (0..self.bins()).flat_map(|bin| binned.keys[binned.bin(bin)].iter().copied());
+        Err(unsolvable(&Zeroizing::new(keys.collect::<Vec<_>>())))
+    }
+
+    /// Solves every bin by `solve`, on the shape's threads.
+    fn solve_bins(
+        &self,
+        table: &mut [Block],
+        solve: &(dyn Fn(usize, &mut Scratch, &mut [Block]) -> bool + Sync),
+    ) -> bool {
+        let bins = self.bins();
+        let share = bins.div_ceil(self.threads.min(bins));
+        let part = |first: usize, tables: &mut [Block]| {
+            let mut scratch = Scratch::default();
+            let mut tables = tables.chunks_mut(self.bin_slots()).enumerate();
+            tables.all(|(i, table)| solve(first + i, &mut scratch, table))
+        };
+        if share == bins {
+            return part(0, table);
+        }
+        std::thread::scope(|scope| {
+            let parts = table.chunks_mut(share * self.bin_slots()).enumerate();
+            let workers: Vec<_> =
+                parts.map(|(i, tables)| scope.spawn(move || part(i * share, tables))).collect();
+            // A worker that panicked has solved nothing; the scope waits for the others.
+            workers.into_iter().all(|worker| worker.join().unwrap_or(false))
+        })
+    }
+
+    /// The slots of a bin within the table.
+    pub fn bin_range(&self, bin: usize) -> Range<usize> {
+        bin * self.bin_slots()..(bin + 1) * self.bin_slots()
+    }
+
+    /// What the `slots` of one bin give to keys that pick it. Panics where lengths do not fit.
+    pub fn decode_bin(&self, slots: &[Block], keys: &[Block], out: &mut [Block]) {
+        let (sparse, dense) = slots.split_at(3 * self.third());
+        assert!(dense.len() == self.dense() && keys.len() == out.len(), "a bin's slots, one value a key");
+        let mut hashed = Zeroizing::new([Block::ZERO; BATCH]);
+        for (keys, out) in keys.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
+            let hashed = &mut hashed[..keys.len()];
+            hash::ccr_into(keys, hashed);
+            for (out, hashed) in out.iter_mut().zip(hashed.iter()) {
+                let [a, b, c] = self.places(*hashed);
+                *out = sparse[a as usize] ^ sparse[b as usize] ^ sparse[c as usize];
+            }
+            dense_sums(keys, dense, out);
+        }
     }
 
     /// Decodes on one thread.
@@ -218,6 +303,71 @@ impl Shape {
     }
 }
 
+/// Keys with their values and elements, each in the bin that it picks.
+pub struct Binned {
+    keys: Buffer,
+    values: Buffer,
+    elements: Zeroizing<Vec<u32>>,
+    /// Keys that each bin has.
+    lens: Vec<usize>,
+    /// Keys that each bin has room for.
+    room: usize,
+}
+
+impl Binned {
+    /// Puts keys, with their values, where `shape` wants them; they are the elements from `first` on. `false`
+    /// when a bin has no room for them, which hashes of distinct elements do once in 2^64.
+    pub fn push(&mut self, shape: &Shape, keys: &[Block], values: &[Block], first: u32) -> bool {
+        let mut hashed = Zeroizing::new([Block::ZERO; BATCH]);
+        let mut element = first;
+        for (keys, values) in keys.chunks(BATCH).zip(values.chunks(BATCH)) {
+            let hashed = &mut hashed[..keys.len()];
+            hash::ccr_into(keys, hashed);
+            for ((key, value), hashed) in keys.iter().zip(values).zip(hashed.iter()) {
+                let bin = shape.bin(*hashed);
+                if self.lens[bin] == self.room {
+                    return false;
+                }
+                let at = bin * self.room + self.lens[bin];
+                self.lens[bin] += 1;
+                (self.keys[at], self.values[at], self.elements[at]) = (*key, *value, element);
+                element += 1;
+            }
+        }
+        true
+    }
+
+    /// Keys in all.
+    pub fn len(&self) -> usize {
+        self.lens.iter().sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Where a bin's keys are.
+    pub fn bin(&self, bin: usize) -> Range<usize> {
+        bin * self.room..bin * self.room + self.lens[bin]
+    }
+
+    /// Keys, where [`bin`](Self::bin) says.
+    pub fn keys(&self) -> &[Block] {
+        &self.keys
+    }
+
+    /// Values, where [`bin`](Self::bin) says.
+    pub fn values(&self) -> &[Block] {
+        &self.values
+    }
+
+    /// Elements, where [`bin`](Self::bin) says.
+    pub fn elements(&self) -> &[u32] {
+        &self.elements
+    }
+}
+
 impl Store<Block> for Shape {
     fn keys(&self) -> usize {
         self.keys
@@ -232,7 +382,8 @@ impl Store<Block> for Shape {
         let room = if self.bins == 1 {
             self.keys as f64
         } else {
-            fullest(self.keys as u64, self.bins as u64, self.bins.next_power_of_two().ilog2() as u64) as f64
+            let bits = LOAD_BITS + self.bins.next_power_of_two().ilog2() as u64;
+            fullest(self.keys as u64, self.bins as u64, bits) as f64
         };
         let overflow = if self.bins == 1 { 0.0 } else { 2f64.powi(-(LOAD_BITS as i32)) };
         let slots = 3.0 * self.third as f64;
@@ -260,30 +411,14 @@ impl Store<Block> for Shape {
         }
         prg.fill_blocks(table);
         let (order, starts) = self.by_bin(keys);
-        let bins = self.bins();
-        let share = bins.div_ceil(self.threads.min(bins));
-        let solve = |first: usize, tables: &mut [Block]| {
-            let mut scratch = Scratch::default();
-            tables.chunks_mut(self.bin_slots()).enumerate().all(|(i, table)| {
-                let members = &order[starts[first + i]..starts[first + i + 1]];
-                scratch.load(self, keys, members);
-                scratch.values.clear();
-                scratch.values.extend(members.iter().map(|key| value(*key as usize)));
-                let Some(order) = scratch.peel(self) else { return false };
-                scratch.fill(self, &order, table)
-            })
-        };
-        let solved = if share == bins {
-            solve(0, table)
-        } else {
-            std::thread::scope(|scope| {
-                let parts = table.chunks_mut(share * self.bin_slots()).enumerate();
-                let workers: Vec<_> =
-                    parts.map(|(i, part)| scope.spawn(move || solve(i * share, part))).collect();
-                // A worker that panicked has solved nothing; the scope waits for the others.
-                workers.into_iter().all(|worker| worker.join().unwrap_or(false))
-            })
-        };
+        let solved = self.solve_bins(table, &|bin, scratch, table| {
+            let members = &order[starts[bin]..starts[bin + 1]];
+            let keys = members.iter().map(|key| keys[*key as usize]);
+            let values = members.iter().map(|key| value(*key as usize));
+            let (keys, values) =
+                (Zeroizing::new(keys.collect::<Vec<_>>()), Zeroizing::new(values.collect::<Vec<_>>()));
+            scratch.solve(self, &keys, &values, table)
+        });
         if solved { Ok(()) } else { Err(unsolvable(keys)) }
     }
 
@@ -311,20 +446,23 @@ impl Store<Block> for Shape {
 /// What one bin is solved with, reused from bin to bin.
 #[derive(Default)]
 struct Scratch {
-    keys: Zeroizing<Vec<Block>>,
-    values: Zeroizing<Vec<Block>>,
     places: Zeroizing<Vec<[u32; 3]>>,
     /// Of each slot: how many keys left pick it, and the XOR of their indices.
     slots: Zeroizing<Vec<(u32, u32)>>,
 }
 
 impl Scratch {
-    fn load(&mut self, shape: &Shape, keys: &[Block], members: &[u32]) {
-        self.keys.clear();
-        self.keys.extend(members.iter().map(|key| keys[*key as usize]));
+    /// Fills a bin's table, random on entry; `false` when there is none for these keys.
+    fn solve(&mut self, shape: &Shape, keys: &[Block], values: &[Block], table: &mut [Block]) -> bool {
+        self.load(shape, keys);
+        let Some(order) = self.peel(shape) else { return false };
+        self.fill(shape, [keys, values], &order, table)
+    }
+
+    fn load(&mut self, shape: &Shape, keys: &[Block]) {
         self.places.clear();
         let mut hashed = Zeroizing::new([Block::ZERO; BATCH]);
-        for keys in self.keys.chunks(BATCH) {
+        for keys in keys.chunks(BATCH) {
             let hashed = &mut hashed[..keys.len()];
             hash::ccr_into(keys, hashed);
             self.places.extend(hashed.iter().map(|hashed| shape.places(*hashed)));
@@ -376,25 +514,32 @@ impl Scratch {
         }
     }
 
-    /// Fills a bin's table, random on entry; `false` when its dense slots do not suffice.
-    fn fill(&self, shape: &Shape, order: &Order, table: &mut [Block]) -> bool {
+    /// Fills in what [`peel`](Self::peel) has ordered; `false` when the dense slots do not suffice.
+    fn fill(&self, shape: &Shape, of: [&[Block]; 2], order: &Order, table: &mut [Block]) -> bool {
         let (sparse, dense) = table.split_at_mut(3 * shape.third());
-        if order.gaps.len() > dense.len() || !self.solve_gaps(order, sparse, dense) {
+        if order.gaps.len() > dense.len() || !self.solve_gaps(of, order, sparse, dense) {
             return false;
         }
-        let mut rest = Zeroizing::new(vec![Block::ZERO; self.keys.len()]);
-        dense_sums(&self.keys, dense, &mut rest);
+        let [keys, values] = of;
+        let mut rest = Zeroizing::new(values.to_vec());
+        dense_sums(keys, dense, &mut rest);
         for &(key, slot) in order.steps.iter().rev() {
             let places = &self.places[key as usize];
             let all = places.iter().fold(Block::ZERO, |sum, place| sum ^ sparse[*place as usize]);
             let others = all ^ sparse[slot as usize];
-            sparse[slot as usize] = others ^ rest[key as usize] ^ self.values[key as usize];
+            sparse[slot as usize] = others ^ rest[key as usize];
         }
         true
     }
 
     /// Settles the dense slots for the keys set aside.
-    fn solve_gaps(&self, order: &Order, sparse: &[Block], dense: &mut [Block]) -> bool {
+    fn solve_gaps(
+        &self,
+        [keys, values]: [&[Block]; 2],
+        order: &Order,
+        sparse: &[Block],
+        dense: &mut [Block],
+    ) -> bool {
         let mut odd = Zeroizing::new(vec![false; if order.gaps.is_empty() { 0 } else { sparse.len() }]);
         // Rows of the Moore matrix, with the sum of the dense part behind them.
         let mut rows: Zeroizing<Vec<Vec<Block>>> = Zeroizing::new(Vec::new());
@@ -402,8 +547,8 @@ impl Scratch {
             let [mut s, mut sum] = [Block::ZERO; 2];
             odd.fill(false);
             let mut add = |key: u32, odd: &mut [bool]| {
-                s ^= self.keys[key as usize];
-                sum ^= self.values[key as usize];
+                s ^= keys[key as usize];
+                sum ^= values[key as usize];
                 self.places[key as usize].iter().for_each(|slot| odd[*slot as usize] ^= true);
             };
             add(gap, &mut odd);
@@ -439,10 +584,10 @@ fn take_off(key: u32, places: &[u32; 3], slots: &mut [(u32, u32)], single: &mut 
     }
 }
 
-/// Σ r^(2^k)·dense\[k\] for every key r.
+/// Adds Σ r^(2^k)·dense\[k\] for every key r.
 fn dense_sums(keys: &[Block], dense: &[Block], out: &mut [Block]) {
-    let mut powers = Zeroizing::new(vec![Block::ZERO; BATCH]);
-    let mut squares = Zeroizing::new(vec![Block::ZERO; BATCH]);
+    let mut powers = Zeroizing::new([Block::ZERO; BATCH]);
+    let mut squares = Zeroizing::new([Block::ZERO; BATCH]);
     for (keys, out) in keys.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
         let (powers, squares) = (&mut powers[..keys.len()], &mut squares[..keys.len()]);
         powers.copy_from_slice(keys);
@@ -482,12 +627,12 @@ fn solve(rows: &mut [Vec<Block>], x: &mut [Block]) -> bool {
     true
 }
 
-/// More keys than this no bin gets, but for 2^-42: Bernstein's inequality δ² = 2L·(n/b + δ/3) with L = (42 +
-/// log2 b)·ln 2.
-fn fullest(keys: u64, bins: u64, doublings: u64) -> u64 {
+/// More keys than this a bin does not get, but for 2^-`bits`: Bernstein's inequality δ² = 2L·(n/b + δ/3) with
+/// L = `bits`·ln 2.
+fn fullest(keys: u64, bins: u64, bits: u64) -> u64 {
     // Hashes of 32 bits favour a bin by 2^-32 at most.
     let mean = keys.div_ceil(bins) + 1;
-    let l = ((LOAD_BITS + doublings) * LN_2).div_ceil(1000);
+    let l = (bits * LN_2).div_ceil(1000);
     mean + l.div_ceil(3) + (l * l / 9 + 2 * l * mean).isqrt() + 1
 }
 

@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 use tacit_crypto::group::{Points, Scalars};
 use tacit_net::{Channel, LinkModel, Party, SessionId, memory};
-use tacit_ot::sealed::FileKey;
+use tacit_store::sealed::FileKey;
 use tempfile::TempDir;
 
 type Tags = TagFile<Cursor<Vec<u8>>>;

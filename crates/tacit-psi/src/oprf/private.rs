@@ -20,7 +20,7 @@ use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use subtle::ConstantTimeEq;
 use tacit_crypto::Prg;
-use tacit_ot::sealed::{FileError, FileKey, Keys, Locked, Purpose, TAG, array, io_fault};
+use tacit_store::sealed::{FileError, FileKey, Keys, Locked, Purpose, TAG, array, io_fault};
 
 const MAGIC: [u8; 8] = *b"tacitprf";
 const VERSION: u32 = 1;

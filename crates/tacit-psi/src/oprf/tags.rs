@@ -117,7 +117,7 @@ pub struct Terms {
     pub lifetime: u64,
     /// The most queries that the key answers for one client.
     pub per_client: u64,
-    /// What makes a key, as [`KeySpec::agreement`](crate::records::KeySpec::agreement) says it.
+    /// What makes a key, as `KeySpec::agreement` of `tacit-data` says it.
     pub key: String,
 }
 

@@ -43,7 +43,7 @@
 //! element more, gets this element's number by the difference. The least number of matches counts elements that add
 //! something; it protects against neither. Limit whom you run with and how often.
 
-use super::{Digests, Hello, Purpose, Run, SHORT, STEP, Seeds, TagHash, halves};
+use super::{Hello, Purpose, Run, SHORT, STEP, Seeds, Sums, TagHash, halves};
 use crate::cuckoo::{self, FUNCTIONS, Table, places};
 use crate::equality;
 use crate::okvs::clustered::Shape;
@@ -52,7 +52,7 @@ use crate::paxos::{Learns, Options, Phase, Progress};
 use crate::{Error, Result};
 use tacit_2pc::circuit::{Bit, Builder, Uint};
 use tacit_2pc::semi_honest::{self, OutputTo, Owner, Prepared};
-use tacit_crypto::{BitVec, Block, Buffer, Prg, RHO, hash};
+use tacit_crypto::{BitVec, Block, Buffer, Prg, RHO, gf128, hash};
 use tacit_net::{Channel, LinkModel, Party};
 use tacit_ot::convert::CotToRot;
 use tacit_ot::extension::{IknpReceiver, IknpSender};
@@ -484,7 +484,25 @@ fn announce(
     Ok(([hello, theirs], Terms { gives, ..*mine }))
 }
 
+/// What stands for elements, in their order, and its values.
+struct Digests {
+    keys: Zeroizing<Vec<Block>>,
+    values: Zeroizing<Vec<Block>>,
+}
+
 impl Seeds {
+    /// H of all elements.
+    fn plain<E: AsRef<[u8]>>(&self, elements: &[E], progress: &mut Progress<'_>) -> Result<Digests> {
+        let [keys, values] = [(); 2].map(|()| Zeroizing::new(Vec::with_capacity(elements.len())));
+        let mut digests = Digests { keys, values };
+        self.hash_each(elements, progress, &mut |_, keys, values| {
+            digests.keys.extend_from_slice(keys);
+            digests.values.extend_from_slice(values);
+            Ok(())
+        })?;
+        Ok(digests)
+    }
+
     /// What stands for an element under one of the table's hash functions: `picks` names both.
     fn in_bins(&self, digests: &Digests, picks: impl ExactSizeIterator<Item = (u32, u8)>) -> Digests {
         let mut key = Zeroizing::new([0; 32]);
@@ -529,19 +547,29 @@ fn both_halves(
     hash: &TagHash,
     shape: Shape,
     digests: &Digests,
-    slots: &[Block],
-    delta: Option<Block>,
+    sums: &Sums,
     progress: &mut Progress<'_>,
 ) -> Result<[Zeroizing<Vec<Block>>; 2]> {
     let count = digests.keys.len();
-    let mut out = [0; 2].map(|_| Zeroizing::new(Vec::with_capacity(count)));
-    hash.outputs(shape, digests, slots, delta, progress, &mut |hashes| {
-        for hash in hashes {
+    let mut out = [(); 2].map(|()| Zeroizing::new(Vec::with_capacity(count)));
+    let mut decoded = Zeroizing::new(vec![Block::ZERO; STEP]);
+    let mut messages = Zeroizing::new(vec![[0; SHORT]; STEP]);
+    let mut hashes = Zeroizing::new(vec![[0; 32]; STEP]);
+    for (step, (keys, values)) in digests.keys.chunks(STEP).zip(digests.values.chunks(STEP)).enumerate() {
+        if step.is_multiple_of(64) {
+            progress(Phase::Tags, (step * STEP) as u64, count as u64);
+        }
+        let decoded = &mut decoded[..keys.len()];
+        shape.decode(&sums.slots, keys, decoded)?;
+        if let Some(delta) = sums.delta {
+            gf128::multiply_add(decoded, values, delta);
+        }
+        for hash in hash.outputs([keys, values, decoded], &mut messages, &mut hashes) {
             let (first, second) = halves(hash);
             out[0].push(first);
             out[1].push(second);
         }
-    })?;
+    }
     progress(Phase::Tags, count as u64, count as u64);
     Ok(out)
 }
@@ -560,7 +588,7 @@ struct Held<'r, 'a> {
 /// Steps 1 to 4 of the table's holder.
 fn hold_table<'r, 'a, E: AsRef<[u8]>>(mut run: Run<'r, 'a, E>, gives: bool) -> Result<Held<'r, 'a>> {
     let mut vole = run.receiver_setup()?;
-    let plain = run.seeds.digests(run.elements, run.progress);
+    let plain = run.seeds.plain(run.elements, run.progress)?;
     let bins = cuckoo::bins(run.elements.len());
     let places = plain.places(bins);
     let table = Table::place(&places, bins);
@@ -584,13 +612,14 @@ fn hold_table<'r, 'a, E: AsRef<[u8]>>(mut run: Run<'r, 'a, E>, gives: bool) -> R
     }
     let picks = (0u32..run.elements.len() as u32).map(|element| (element, placed[element as usize].0));
     let digests = run.seeds.in_bins(&plain, picks);
-    let store = run.store_of(&digests)?;
-    let sums = run.transfer(store, |channel, u, w| Ok(vole.extend(channel, u, w)?))?;
+    let (keys, values) = (&digests.keys, |i: usize| digests.values[i]);
+    let mut store = Buffer::zeros(run.parameters.shape.slots());
+    run.parameters.shape.encode_into(keys, &values, run.prg, &mut store)?;
+    let slots = run.transfer(store, |channel, u, w| Ok(vole.extend(channel, u, w)?))?;
     let other = run.parameters.sender;
     let Run { channel, prg, options, parameters, seeds, progress, .. } = run;
     let hash = seeds.exchange_coins(channel, prg)?;
-    let outputs = both_halves(&hash, parameters.shape, &digests, &sums, None, progress)?;
-    drop(sums);
+    let outputs = both_halves(&hash, parameters.shape, &digests, &Sums::of_slots(slots), progress)?;
 
     // Step 3.
     let hints = Shape::for_keys(FUNCTIONS * other)?;
@@ -634,18 +663,19 @@ fn offer<'r, 'a, E: AsRef<[u8]>>(
     values: Option<&[Block]>,
 ) -> Result<Offered<'r, 'a>> {
     let mut vole = run.sender_setup()?;
-    let plain = run.seeds.digests(run.elements, run.progress);
+    let plain = run.seeds.plain(run.elements, run.progress)?;
     let bins = cuckoo::bins(run.parameters.receiver);
     let places = plain.places(bins);
     let count = FUNCTIONS * run.elements.len();
     let pick = |i: usize| ((i / FUNCTIONS) as u32, (i % FUNCTIONS) as u8);
     let digests = run.seeds.in_bins(&plain, (0..count).map(pick));
-    let slots = run.slots(&mut vole)?;
-    let delta = vole.delta();
+    let slots = Buffer::zeros(run.parameters.shape.slots());
+    let mut sums = Sums { delta: Some(vole.delta()), ..Sums::of_slots(slots) };
+    run.fetch(&mut vole, &mut sums, &mut |_, _| ())?;
     let Run { channel, prg, options, parameters, seeds, progress, .. } = run;
     let hash = seeds.exchange_coins(channel, prg)?;
-    let outputs = both_halves(&hash, parameters.shape, &digests, &slots, Some(delta), progress)?;
-    drop(slots);
+    let outputs = both_halves(&hash, parameters.shape, &digests, &sums, progress)?;
+    drop(sums);
 
     // Step 3.
     let mut draw = || {

@@ -17,7 +17,7 @@
 //! 2. VOLE-PSI up to the tags, with the asker as receiver. Ho(x, …) gives 256 bits: half of it is the tag,
 //!    the other half the row's key, so that neither tells anything of the other.
 //! 3. Behind its tags, and in their order, the giver sends for each element a ciphertext of one length: the
-//!    rows' cells, each filled up to its column's width, under a stream that BLAKE3 makes of key and tag, and a
+//!    rows' cells, each filled up to its column's width, under a stream that BLAKE3 makes of the key, and a
 //!    mark of 16 bytes that authenticates it under a key from the same stream.
 //! 4. The asker opens those at the positions of its matches.
 //!
@@ -33,7 +33,7 @@
 //! - Without the key a ciphertext is noise: for rows that are no matches the asker learns lengths alone, which
 //!   are equal.
 
-use super::{Hello, Outcome, Parameters, Purpose, Run, Tags};
+use super::{Hello, Outcome, Parameters, Proof, Purpose, Run, Sums, Tags};
 use crate::paxos::{Learns, MAX_ELEMENTS, Options, Progress};
 use crate::{Error, Result};
 use subtle::ConstantTimeEq;
@@ -295,8 +295,8 @@ impl Sealer {
     }
 
     /// The key of a row's mark, and its stream of bytes.
-    fn stream(&self, key: &[u8; 16], tag: u128) -> (Zeroizing<[u8; 32]>, blake3::OutputReader) {
-        let mut stream = self.0.clone().update(key).update(&tag.to_le_bytes()).finalize_xof();
+    fn stream(&self, key: &Proof) -> (Zeroizing<[u8; 32]>, blake3::OutputReader) {
+        let mut stream = self.0.clone().update(key).finalize_xof();
         let mut marking = Zeroizing::new([0; 32]);
         stream.fill(&mut marking[..]);
         (marking, stream)
@@ -317,16 +317,16 @@ impl Sealer {
     }
 
     /// Seals all but the last bytes of `sealed` in place, and puts the mark there.
-    fn seal(&self, key: &[u8; 16], tag: u128, sealed: &mut [u8]) {
-        let (marking, mut stream) = self.stream(key, tag);
+    fn seal(&self, key: &Proof, sealed: &mut [u8]) {
+        let (marking, mut stream) = self.stream(key);
         let (text, mark) = sealed.split_at_mut(sealed.len() - MARK);
         Self::mask(&mut stream, text);
         mark.copy_from_slice(&Self::mark(&marking, text));
     }
 
     /// Opens in place; `None` where the mark does not fit.
-    fn open<'s>(&self, key: &[u8; 16], tag: u128, sealed: &'s mut [u8]) -> Option<&'s [u8]> {
-        let (marking, mut stream) = self.stream(key, tag);
+    fn open<'s>(&self, key: &Proof, sealed: &'s mut [u8]) -> Option<&'s [u8]> {
+        let (marking, mut stream) = self.stream(key);
         let (text, mark) = sealed.split_at_mut(sealed.len() - MARK);
         if !bool::from(Self::mark(&marking, text).ct_eq(mark)) {
             return None;
@@ -392,14 +392,15 @@ pub fn run<E: AsRef<[u8]>>(
         Side::Asks(_) => {
             let mut vole = party.receiver_setup()?;
             let (digests, store) = party.store()?;
-            let sums = party.transfer(store, |channel, u, w| Ok(vole.extend(channel, u, w)?))?;
-            let (mut rest, tags) = party.tags(&digests, sums, None)?;
+            let slots = party.transfer(store, |channel, u, w| Ok(vole.extend(channel, u, w)?))?;
+            drop(vole);
+            let (mut rest, tags) = party.tags(digests, Sums::of_slots(slots))?;
             let found = rest.compare(&tags)?;
             Some(open(rest.channel, &agreed.layout, rest.parameters, &tags, &found)?)
         }
         Side::Gives(table, _) => {
-            let (digests, sums, delta) = party.send()?;
-            let (mut rest, tags) = party.tags(&digests, sums, Some(delta))?;
+            let (digests, sums) = party.send()?;
+            let (mut rest, tags) = party.tags(digests, sums)?;
             rest.send_tags(&tags)?;
             seal(rest.channel, table, &agreed, &given, &tags)?;
             None
@@ -528,10 +529,10 @@ fn seal(
     let sealer = Sealer::new();
     let length = agreed.layout.sealed();
     let mut sealed = Zeroizing::new(vec![0; length]);
-    for element in tags.order() {
-        let element = element as usize;
+    for element in tags.elements.iter() {
+        let element = *element as usize;
         agreed.layout.fill(table, &agreed.columns, &given[element], &mut sealed[..length - MARK]);
-        sealer.seal(&tags.proofs[element], tags.tags[element], &mut sealed);
+        sealer.seal(&tags.proofs[element], &mut sealed);
         channel.send(&sealed)?;
     }
     Ok(channel.flush()?)
@@ -559,9 +560,8 @@ fn open(
             found.next_if(|(position, _)| (*position as usize) < first + here)
         {
             let sealed = &mut piece[(*position as usize - first) * length..][..length];
-            let (key, tag) = (&tags.proofs[*element as usize], tags.tags[*element as usize]);
             // A text that authenticates and is no rows is the giver's doing as well.
-            match sealer.open(key, tag, sealed).and_then(|plain| layout.read(plain)) {
+            match sealer.open(&tags.proofs[*element as usize], sealed).and_then(|plain| layout.read(plain)) {
                 Some(rows) => received.matches.push(Match { element: *element, rows }),
                 None => received.unopened += 1,
             }

@@ -75,18 +75,18 @@ fn against_giver(
             let mut party =
                 Run::start_for(channel, &mut prg, &theirs, &options, progress, [hello, peer], false, purpose)
                     .unwrap();
-            let (digests, sums, delta) = party.send().unwrap();
-            let (rest, tags) = party.tags(&digests, sums, Some(delta)).unwrap();
+            let (digests, sums) = party.send().unwrap();
+            let (rest, tags) = party.tags(digests, sums).unwrap();
             let (table, sealer) = (table(&theirs), Sealer::new());
             let seal = |element: u32| {
                 let mut sealed = vec![0; honest.sealed()];
                 let text = honest.sealed() - MARK;
                 honest.fill(&table, &[0], &[element], &mut sealed[..text]);
                 let element = element as usize;
-                sealer.seal(&tags.proofs[element], tags.tags[element], &mut sealed);
+                sealer.seal(&tags.proofs[element], &mut sealed);
                 sealed
             };
-            let sealed = tags.order().into_iter().map(seal).collect();
+            let sealed = tags.elements.iter().map(|element| seal(*element)).collect();
             script(Sending { rest, tags, sealed, length: honest.sealed() });
         },
     );
@@ -105,7 +105,7 @@ impl Sending<'_, '_> {
 
     /// Where the tag of the giver's element stands.
     fn position(&self, element: u32) -> usize {
-        self.tags.order().iter().position(|at| *at == element).unwrap()
+        self.tags.elements.iter().position(|at| *at == element).unwrap()
     }
 
     /// Seals another text for an element.
@@ -114,7 +114,7 @@ impl Sending<'_, '_> {
         let sealed = &mut self.sealed[position];
         sealed[..text.len()].copy_from_slice(text);
         let element = element as usize;
-        Sealer::new().seal(&self.tags.proofs[element], self.tags.tags[element], sealed);
+        Sealer::new().seal(&self.tags.proofs[element], sealed);
     }
 }
 
@@ -251,8 +251,7 @@ fn repeated_tags_and_layouts_without_measure_are_refused() {
     let repeated = against_giver(
         |_| (),
         |sending| {
-            let mut sent: Vec<u128> =
-                sending.tags.order().iter().map(|i| sending.tags.tags[*i as usize]).collect();
+            let mut sent: Vec<u128> = sending.tags.tags.iter().map(|tag| tag.to_u128()).collect();
             sent[7] = sent[6];
             let Finish { channel, parameters, .. } = &mut { sending.rest };
             let shift = 127 - parameters.prefix_bits();
@@ -329,7 +328,7 @@ fn an_asker_opens_nothing_but_its_matches() {
             let mut vole = party.receiver_setup().unwrap();
             let (digests, store) = party.store().unwrap();
             let sums = party.transfer(store, |channel, u, w| Ok(vole.extend(channel, u, w)?)).unwrap();
-            let (mut rest, tags) = party.tags(&digests, sums, None).unwrap();
+            let (mut rest, tags) = party.tags(digests, Sums::of_slots(sums)).unwrap();
             let found = rest.compare(&tags).unwrap();
             let (sealer, mut opened) = (Sealer::new(), Vec::new());
             for position in 0..theirs.len() as u32 {
@@ -337,7 +336,7 @@ fn an_asker_opens_nothing_but_its_matches() {
                 rest.channel.recv(&mut sealed).unwrap();
                 for element in 0..mine.len() {
                     let mut sealed = sealed.clone();
-                    if sealer.open(&tags.proofs[element], tags.tags[element], &mut sealed).is_some() {
+                    if sealer.open(&tags.proofs[element], &mut sealed).is_some() {
                         opened.push((position, element as u32));
                     }
                 }

@@ -1,0 +1,92 @@
+//! Base OTs that exist only to be compared: no session takes them, `tacit bench` does.
+//!
+//! - [`bdgm19`], [`pvw08`]: protocols of the papers' tables.
+//! - [`roted_paper`]: ROTed's figure as printed, which is insecure.
+//! - [`standard`], [`rot_from_ot`]: chosen messages, and uniform random OT, out of any base OT.
+
+pub mod bdgm19;
+pub mod pvw08;
+pub mod rot_from_ot;
+pub mod roted_paper;
+pub mod standard;
+
+use tacit::{Error, Result, Security};
+use tacit_ot::BaseOt;
+use tacit_ot::assumptions::{Assumption, Declaration, base};
+use tacit_ot::base as library;
+
+/// The short names of the protocols that benchmarks alone know.
+pub const NAMES: [&str; 2] = [bdgm19::NAME, pvw08::NAME];
+
+/// What they rest on.
+pub const PROTOCOLS: &[Declaration] = &[
+    Declaration {
+        note: "a malicious sender may guess choice bits, and the first wrong guess ends the run and tells it nothing",
+        ..base("bdgm19", Security::Malicious, &[Assumption::ModuleLwe, Assumption::RandomOracle])
+    },
+    base("pvw08", Security::Malicious, &[Assumption::DiffieHellman, Assumption::RandomOracle]),
+];
+
+/// The protocol of that short name: one of [`NAMES`], or of the library's.
+pub fn by_name(name: &str) -> Option<Box<dyn BaseOt + Send + Sync>> {
+    match name {
+        bdgm19::NAME => Some(Box::new(bdgm19::Bdgm19::default())),
+        pvw08::NAME => Some(Box::new(pvw08::Pvw08)),
+        _ => library::by_name(name),
+    }
+}
+
+/// The base OT of that name (`None`: the default), refused if it protects less than `security`.
+pub fn base_ot(name: Option<&str>, security: Security) -> Result<Box<dyn BaseOt + Send + Sync>> {
+    let Some(base) = name.filter(|name| NAMES.contains(name)).and_then(by_name) else {
+        return tacit::ot::base_ot(name, security).map_err(|error| match name {
+            Some(name) if by_name(name).is_none() => {
+                let known = [&NAMES[..], &library::NAMES].concat().join(", ");
+                Error::Usage(format!("there is no base OT `{name}`; choose one of {known}"))
+            }
+            _ => error,
+        });
+    };
+    tacit::ot::protects(&*base, security)?;
+    Ok(base)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tacit_ot::assumptions;
+
+    #[test]
+    fn every_protocol_is_declared_and_the_declarations_agree() {
+        for (name, declared) in NAMES.into_iter().zip(PROTOCOLS) {
+            assert_eq!(declared.name, name);
+            assert_eq!(declared.job, assumptions::Job::BaseOt, "{name}");
+            assert_eq!(declared.security, by_name(name).unwrap().security(), "{name}");
+            let refused = assumptions::refusal(declared, assumptions::PROTOCOLS);
+            assert_eq!(refused.is_none(), name == bdgm19::NAME, "{name}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn the_library_takes_none_of_them_and_benchmarks_take_all() {
+        for name in NAMES {
+            let refused = tacit::ot::base_ot(Some(name), Security::SemiHonest).err().unwrap().to_string();
+            assert!(refused.contains(name) && refused.contains("roted"), "{refused}");
+            assert_eq!(base_ot(Some(name), Security::Malicious).unwrap().name(), name);
+        }
+        for name in library::NAMES {
+            assert_eq!(base_ot(Some(name), Security::SemiHonest).unwrap().name(), name);
+        }
+        assert_eq!(base_ot(None, Security::Malicious).unwrap().name(), library::DEFAULT);
+        assert!(base_ot(Some("co15"), Security::Malicious).is_err());
+        let unknown = base_ot(Some(roted_paper::NAME), Security::SemiHonest).err().unwrap().to_string();
+        assert!(unknown.contains("roted-paper") && unknown.contains("pvw08"), "{unknown}");
+    }
+
+    #[test]
+    fn the_documents_hold_the_table() {
+        let docs = include_str!("../../../../docs/post-quantum.md");
+        let table = assumptions::table(PROTOCOLS);
+        assert!(docs.contains(&table), "docs/post-quantum.md should hold this table:\n{table}");
+    }
+}

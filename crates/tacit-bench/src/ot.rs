@@ -1,0 +1,263 @@
+//! `tacit bench ot`: OT extension. Setup is the base OTs; a run makes all OTs into memory that the caller owns.
+
+use super::measure::{Runs, measure_phases};
+use super::{Common, Subject};
+use crate::Context;
+use std::iter::repeat_with;
+use tacit::Result;
+use tacit::crypto::{BitVec, Block, Buffer, Prg};
+use tacit::net::Channel;
+use tacit::ot::{self, AnyReceiver, AnySender, Job, Kind, Sets, Tuning, in_parallel};
+use tacit::ot::{CotReceiver, CotSender, CotToRot, OtReceiver, OtSender, RotReceiver, RotSender, RotToOt};
+use tacit::plan::{self, Choice, Machine, Pick, Request};
+use tacit_console::options::KindArg;
+use tacit_console::options::Security;
+
+/// OT extension: correlated, random or chosen OTs.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The protocol: auto, iknp, kos, ferret, ferret-uni or silent
+    #[arg(long, value_name = "P", default_value = "auto")]
+    protocol: String,
+    /// Against which peer to protect; without it, what the protocol gives
+    #[arg(long, value_enum)]
+    security: Option<Security>,
+    /// What is made
+    #[arg(long, value_enum, default_value = "cot")]
+    kind: KindArg,
+    /// OTs in a run, over all threads together
+    #[arg(long, value_name = "N", default_value_t = 1 << 23, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
+    count: u64,
+    /// The LPN set of ferret, a, b, c, d, e, paper or paper-setup, or of ferret-uni, main, a, b, setup, paper
+    /// or paper-setup; without it, what suits count and link. The papers' sets protect nobody
+    #[arg(long, value_name = "SET")]
+    set: Option<String>,
+    /// The code of silent: linear (default) or quasi-cyclic
+    #[arg(long, value_name = "CODE")]
+    code: Option<String>,
+    /// The base OT
+    #[arg(long, value_name = "NAME")]
+    base_ot: Option<String>,
+    /// Takes the parameters that suit this many OTs instead of --count
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
+    tune_for: Option<u64>,
+    /// Begins every run from nothing, base OTs included: what one job costs. There is no setup apart then
+    #[arg(long)]
+    fresh: bool,
+    /// Each party is sender and receiver at the same time, with --threads threads for each; --count is of both together
+    #[arg(long)]
+    both_ways: bool,
+    /// What the other party of this benchmark picked for `auto`
+    #[arg(long, hide = true, value_name = "P")]
+    picked: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args, context: &Context) -> Result<()> {
+    let named = args.picked.as_deref().unwrap_or(&args.protocol);
+    let security = match (args.security, named) {
+        (Some(security), _) => security.into(),
+        (None, "auto") => tacit::Security::Malicious,
+        (None, name) => ot::protocol(name, tacit::Security::SemiHonest)?.security,
+    };
+    // Each direction has the streams of a job of its share.
+    let ways = if args.both_ways { 2 } else { 1 };
+    let (share, threads) = (args.count.div_ceil(ways), usize::from(args.common.threads));
+    let mut common = args.common.clone();
+    common.threads *= ways as u16;
+    let ways = ways as usize;
+    let link = common.link();
+    let kind = Kind::from(args.kind);
+    let request = |protocol| {
+        let (set, code) = (args.set.as_deref(), args.code.as_deref());
+        let choice = Choice { protocol, set, code, sets: Sets::Measuring };
+        Request { count: args.tune_for.unwrap_or(share), kind, security, threads, choice }
+    };
+    let protocol = if named == "auto" {
+        let picked = plan::pick(&request(None), &link.into(), &Machine::measure())?.protocol;
+        common.tell.extend(["--picked".to_owned(), picked.name.to_owned()]);
+        picked
+    } else {
+        ot::protocol(named, security)?
+    };
+    Tuning::default().with_code(args.code.as_deref(), Some(protocol))?;
+    ot::check_set(Sets::Measuring, args.set.as_deref(), protocol)?;
+    // Both parties come to the same parameters, whatever each of them would measure.
+    let pick = plan::pick(&request(Some(protocol.name)), &link.into(), &Machine::REFERENCE)?;
+    let Pick { tuning, .. } = pick;
+    let base_word = args.base_ot.as_ref().map(|name| format!("base {name}"));
+    let words = [Some(pick.variant()).filter(|v| !v.is_empty()), base_word];
+    common.variant = words.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let base = crate::base::base_ot(args.base_ot.as_deref(), security)?;
+    super::record::check_memory("this benchmark", memory(protocol, kind, args.count))?;
+    let lanes = ways * protocol.streams(share, threads);
+    let each = (args.count as usize).div_ceil(lanes);
+    // A direction's streams share a setup, but for Ferret's, where each takes as long in it as in one of its own.
+    let setups = if protocol.name.starts_with("ferret") { lanes } else { ways };
+    let job = Job { protocol, kind, count: (each * lanes) as u64, tuning };
+    let subject = Subject {
+        name: "ot",
+        protocol: protocol.name.into(),
+        security: match protocol.name.starts_with("ferret") {
+            true => job.protects(),
+            false => Some(security),
+        },
+        kind: format!("{}{}", kind.name(), if args.both_ways { " both ways" } else { "" }),
+        count: job.count,
+        more: |_, _| Vec::new(),
+    };
+    let first = !common.is_peer();
+    let runs = Runs { repeat: common.repeat.into(), fresh: args.fresh };
+    let agreement = job.agreement(&*base, first).with("fresh", args.fresh);
+    common.run(context, &subject, agreement, |channels| {
+        let setup = |channels: &mut [Channel], last: Vec<Lane>| {
+            let sources = in_parallel(&mut channels[..setups], |lane, channel| {
+                sources(&job, first != (lane % ways == 1), channel, &*base, lanes / setups)
+            })?;
+            let mut sources: Vec<_> = sources.into_iter().map(Vec::into_iter).collect();
+            let sources = (0..lanes).filter_map(|lane| sources[lane % setups].next());
+            let memory = last.into_iter().map(|last| last.memory).chain(repeat_with(Memory::default));
+            Ok(sources.zip(memory).map(|(source, memory)| Lane { source, memory }).collect())
+        };
+        let once = |_, lane: &mut Lane, channel: &mut Channel, inputs: &mut dyn FnMut()| {
+            lane.run(kind, channel, each, inputs)
+        };
+        measure_phases(&mut channels[..lanes], runs, setup, once)
+    })
+}
+
+/// Bytes that both parties together hold.
+fn memory(protocol: &ot::Protocol, kind: Kind, count: u64) -> u64 {
+    let outputs = match kind {
+        Kind::Cot => 32,
+        Kind::Rot => 48,
+        Kind::Ot => 96,
+    };
+    // The noise of dual LPN is twice as long as what it makes, and both parties hold it.
+    let noise = if protocol.name == "silent" { 64 } else { 0 };
+    count.saturating_mul(outputs + noise)
+}
+
+/// Random OTs made before there was an input, taken one after the other.
+struct Made<'a, T>(&'a [T], BitVec);
+
+impl<T: Copy> Made<'_, T> {
+    fn take(&mut self, out: &mut [T]) {
+        let (now, rest) = self.0.split_at(out.len());
+        out.copy_from_slice(now);
+        self.0 = rest;
+    }
+}
+
+impl RotSender for Made<'_, [Block; 2]> {
+    fn extend(&mut self, _: &mut Channel, out: &mut [[Block; 2]]) -> tacit_ot::Result<()> {
+        self.take(out);
+        Ok(())
+    }
+}
+
+impl RotReceiver for Made<'_, Block> {
+    fn extend(&mut self, _: &mut Channel, out: &mut [Block]) -> tacit_ot::Result<BitVec> {
+        let first = self.1.len() - self.0.len();
+        self.take(out);
+        // Chunks of chosen OT begin at whole bytes.
+        Ok(BitVec::from_bytes(&self.1.as_bytes()[first / 8..], out.len()))
+    }
+}
+
+/// What `lanes` channels of one direction draw on, by one setup over `channel`, the first of them.
+fn sources(
+    job: &Job,
+    sends: bool,
+    channel: &mut Channel,
+    base: &dyn tacit::ot::BaseOt,
+    lanes: usize,
+) -> Result<Vec<Source>> {
+    let mut prg = Prg::from_os();
+    let correlated = job.kind == Kind::Cot;
+    let sources = if sends {
+        let cots = job.protocol.senders_with(channel, base, &mut prg, lanes, job.tuning)?;
+        let source = |cot| match correlated {
+            true => Source::CotSender(cot),
+            false => Source::RotSender(CotToRot::new(cot)),
+        };
+        cots.into_iter().map(source).collect()
+    } else {
+        let cots = job.protocol.receivers_with(channel, base, &mut prg, lanes, job.tuning)?;
+        let source = |cot| match correlated {
+            true => Source::CotReceiver(cot),
+            false => Source::RotReceiver(CotToRot::new(cot)),
+        };
+        cots.into_iter().map(source).collect()
+    };
+    channel.flush()?;
+    Ok(sources)
+}
+
+/// One channel of a party: where its OTs come from, and the memory that they fill. The warm-up writes the pages; no measured
+/// run pays for them.
+struct Lane {
+    source: Source,
+    memory: Memory,
+}
+
+enum Source {
+    CotSender(AnySender),
+    CotReceiver(AnyReceiver),
+    RotSender(CotToRot<AnySender>),
+    RotReceiver(CotToRot<AnyReceiver>),
+}
+
+struct Memory {
+    /// Correlations, or messages of random OT, the sender's in pairs.
+    made: Buffer,
+    /// Of chosen OT: the receiver's choices, and its messages or the sender's pairs.
+    choices: BitVec,
+    chosen: Buffer,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Memory { made: Buffer::zeros(0), choices: BitVec::default(), chosen: Buffer::zeros(0) }
+    }
+}
+
+/// Room for `n` blocks.
+fn room(memory: &mut Buffer, n: usize) -> &mut [Block] {
+    if memory.len() != n {
+        *memory = Buffer::zeros(n);
+    }
+    memory
+}
+
+impl Lane {
+    fn run(&mut self, kind: Kind, channel: &mut Channel, n: usize, inputs: &mut dyn FnMut()) -> Result<()> {
+        let Memory { made, choices, chosen } = &mut self.memory;
+        match &mut self.source {
+            Source::CotSender(cot) => cot.extend(channel, room(made, n))?,
+            Source::CotReceiver(cot) => cot.extend(channel, room(made, n))?,
+            Source::RotSender(rot) => {
+                let pairs = room(made, 2 * n).as_chunks_mut().0;
+                rot.extend(channel, pairs)?;
+                if kind == Kind::Ot {
+                    inputs();
+                    let messages = room(chosen, 2 * n).as_chunks().0;
+                    RotToOt::new(Made(pairs, BitVec::default())).send(channel, messages)?;
+                }
+            }
+            Source::RotReceiver(rot) => {
+                let random = rot.extend(channel, room(made, n))?;
+                if kind == Kind::Ot {
+                    inputs();
+                    if choices.is_empty() {
+                        *choices = BitVec::random(n, &mut Prg::from_os());
+                    }
+                    RotToOt::new(Made(made, random)).receive(channel, choices, room(chosen, n))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,176 @@
+//! `tacit bench stream`: a program too long to hold, planned by both parties while it runs. Of `wmk17` a run is everything
+//! from the base OTs on; of `yao` setup is the base OTs.
+
+use super::eval::Protocol;
+use super::{Common, Subject, measure::measure};
+use crate::Context;
+use tacit::crypto::{BitVec, Prg};
+use tacit::eval::protocol_name;
+use tacit::net::Agreement;
+use tacit::two_pc::circuit::library::modexp::{ModExp, largest_prime};
+use tacit::two_pc::circuit::{Builder, Program, Shape, Uint, iterate};
+use tacit::two_pc::cut_and_choose::{Evaluator, Garbler, Job, Streamed};
+use tacit::two_pc::semi_honest::{self, OutputTo, Owner};
+use tacit::{Error, Result, Security, ot};
+
+/// A long program, planned while it runs.
+#[derive(clap::Args)]
+pub struct Args {
+    /// What is computed
+    #[arg(value_enum, default_value = "mul32")]
+    program: Name,
+    #[command(flatten)]
+    protocol: Protocol,
+    /// AND gates, at least
+    #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    count: u64,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// The programs there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Name {
+    /// A chain of 32-bit multiplications
+    Mul32,
+    /// A 1,024-bit number to the power of a number, modulo a prime; an exponent bit is a step
+    Modexp1024,
+}
+
+/// x·y^steps modulo 2^32 of the garbler's x and the evaluator's y.
+fn powers(steps: u64) -> impl Program {
+    let shape = Shape { inputs: vec![32, 32], outputs: vec![32] };
+    iterate("x times y", shape, steps, |b: &mut Builder, state: &[Uint], inputs: &[Uint]| {
+        vec![b.mul(&state[0], &inputs[1])]
+    })
+}
+
+/// The width of the modular exponentiation, as in table 8 of WMK17.
+const BITS: u32 = 1024;
+
+/// The garbler's number to the power of the evaluator's, which has a bit a step.
+fn exponentiation(steps: u64) -> Result<ModExp> {
+    let modulus = largest_prime(BITS).ok_or_else(|| Error::Other("no modulus of that width".into()))?;
+    Ok(ModExp::new(modulus, steps as usize))
+}
+
+/// AND gates of a program with `steps` steps, all of which cost the same: twice the first step's more than once.
+fn ands(first: u64, second: u64, steps: u64) -> u64 {
+    first + (second - first) * (steps - 1)
+}
+
+/// AND gates of a 1,024-bit modular exponentiation with an exponent of 1,024 bits.
+pub fn whole_exponentiation() -> Result<u64> {
+    let [one, two] = [count(exponentiation(1)?), count(exponentiation(2)?)];
+    Ok(ands(one, two, u64::from(BITS)))
+}
+
+/// AND gates of a program.
+fn count(mut program: impl Program) -> u64 {
+    let mut builder = Builder::new();
+    let inputs: Vec<Uint> = program.shape().inputs.iter().map(|&width| builder.input(width)).collect();
+    let (mut gates, mut ands) = (Vec::new(), 0);
+    loop {
+        let ended = program.step(&mut builder, &inputs).is_some();
+        builder.drain(&mut gates);
+        ands += gates.drain(..).filter(|gate| gate.is_and()).count() as u64;
+        if ended {
+            return ands;
+        }
+    }
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args, context: &Context) -> Result<()> {
+    match args.program {
+        Name::Mul32 => run_program(args, context, "mul32", powers),
+        Name::Modexp1024 => {
+            // Nothing is left that could fail.
+            let modulus = exponentiation(1)?;
+            run_program(args, context, "modexp1024", move |steps| modulus.with_exponent(steps as usize))
+        }
+    }
+}
+
+fn run_program<P: Program + 'static>(
+    args: Args,
+    context: &Context,
+    kind: &str,
+    program: impl Fn(u64) -> P + Sync,
+) -> Result<()> {
+    let security = args.protocol.choose()?;
+    let (first, second) = (count(program(1)), count(program(2)));
+    let steps = 1 + args.count.saturating_sub(first).div_ceil(second - first);
+    let subject = Subject {
+        name: "stream",
+        protocol: protocol_name(security).into(),
+        security: Some(security),
+        kind: kind.into(),
+        count: ands(first, second, steps),
+        more: |_, _| Vec::new(),
+    };
+    let base = ot::base_ot(None, security)?;
+    let cot = ot::protocol("auto", security)?;
+    let garbler = !args.common.is_peer();
+    let owners = [Owner::Garbler, Owner::Evaluator];
+    let roles = if garbler { ("garbler", "evaluator") } else { ("evaluator", "garbler") };
+    let agreement = Agreement::new("bench", roles.0, roles.1);
+    let (repeat, to) = (args.common.repeat.into(), OutputTo::Both);
+    // The warm-up needs a hundredth only.
+    let length = |warm: &mut bool| if std::mem::replace(warm, true) { steps } else { steps.div_ceil(100) };
+    let input = |steps: u64| {
+        let widths = program(steps).shape().inputs;
+        BitVec::random(widths[usize::from(!garbler)] as usize, &mut Prg::from_os())
+    };
+    args.common.run(context, &subject, agreement, |channels| match (security, garbler) {
+        (Security::SemiHonest, true) => {
+            let setup = |_, channel: &mut _| {
+                let mut prg = Prg::from_os();
+                Ok((cot.senders(channel, &*base, &mut prg, 1)?.remove(0), prg, false))
+            };
+            measure(channels, repeat, setup, |_, (sender, prg, warm), channel| {
+                let steps = length(warm);
+                let (program, input) = (program(steps), [input(steps)]);
+                semi_honest::garble_program(channel, sender, program, &owners, &input, to, prg)?;
+                Ok(())
+            })
+        }
+        (Security::SemiHonest, false) => {
+            let setup = |_, channel: &mut _| {
+                Ok((cot.receivers(channel, &*base, &mut Prg::from_os(), 1)?.remove(0), false))
+            };
+            measure(channels, repeat, setup, |_, (receiver, warm), channel| {
+                let steps = length(warm);
+                let (program, input) = (program(steps), [input(steps)]);
+                semi_honest::evaluate_program(channel, receiver, program, &owners, &input, to)?;
+                Ok(())
+            })
+        }
+        (Security::Malicious, _) => {
+            let setup = |_, _: &mut _| Ok((Prg::from_os(), false));
+            measure(channels, repeat, setup, |_, (prg, warm), channel| {
+                let steps = length(warm);
+                let function = Streamed::new(|| program(steps), owners.to_vec())?;
+                let (job, input) = (Job::new(&function, to), input(steps));
+                if garbler {
+                    Garbler::setup(channel, &*base, prg)?.run(channel, &job, &input, prg)?;
+                } else {
+                    Evaluator::setup(channel, &*base, prg)?.run(channel, &job, &input, prg)?;
+                }
+                Ok(())
+            })
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_count_of_a_program_grows_by_the_same_with_every_step() {
+        let [one, two, five] = [1, 2, 5].map(|steps| count(powers(steps)));
+        assert_eq!((ands(one, two, 1), ands(one, two, 5)), (one, five));
+        assert_eq!(two - one, 993);
+    }
+}

@@ -1,0 +1,9 @@
+//! What every subcommand shares: the configuration file, the peer's options, plans, and whom a run waits for.
+
+pub mod config;
+pub mod files;
+pub mod peer;
+pub mod plan;
+pub mod waiting;
+
+pub use tacit_console::{Context, fault, output, progress};

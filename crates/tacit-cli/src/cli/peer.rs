@@ -1,0 +1,157 @@
+//! The options that say who the peer is and how to reach it.
+
+use crate::cli::{Context, waiting};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tacit::net::{Limits, LinkModel, PublicKey};
+use tacit::{Error, Result, Session};
+pub use tacit_console::options::Security;
+
+/// What the other side learns, said for the level of security: `what` holds of a semi-honest peer alone if no
+/// other was asked for.
+pub fn learned(security: Security, what: &str) -> String {
+    match security {
+        Security::Malicious => what.to_owned(),
+        Security::SemiHonest => {
+            format!("{what}, if it keeps to the protocol; if it deviates, nothing is promised")
+        }
+    }
+}
+
+/// How to reach the peer, and who it must be.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Peer")]
+pub struct PeerArgs {
+    /// Waits for the peer at this address, such as 0.0.0.0:7700
+    #[arg(long, value_name = "ADDR", conflicts_with = "connect")]
+    listen: Option<String>,
+    /// Connects to the peer's address; keeps trying until the connect timeout
+    #[arg(long, value_name = "ADDR")]
+    connect: Option<String>,
+    /// Our private key, from `tacit keygen`
+    #[arg(long, value_name = "FILE")]
+    identity: Option<PathBuf>,
+    /// The peer's public key
+    #[arg(long, value_name = "PUBFILE")]
+    peer: Option<PathBuf>,
+    /// Trusts the certificate authorities of this PEM file instead of a pinned key; --identity is then a PEM key
+    #[arg(long, value_name = "FILE", requires_all = ["certificate", "peer_name", "identity"], conflicts_with = "peer")]
+    authority: Option<PathBuf>,
+    /// Our certificate chain, in PEM, with --authority
+    #[arg(long, value_name = "FILE", requires = "authority")]
+    certificate: Option<PathBuf>,
+    /// The name in the peer's certificate, with --authority
+    #[arg(long, value_name = "NAME", requires = "authority")]
+    peer_name: Option<String>,
+    /// Runs without TLS: anybody on the way can read and change everything
+    #[arg(long, conflicts_with_all = ["identity", "peer", "authority"])]
+    insecure_plaintext: bool,
+    /// Allows --insecure-plaintext beyond this machine
+    #[arg(long, requires = "insecure_plaintext")]
+    i_understand: bool,
+    /// Takes the base OT roted and refuses every protocol that a quantum computer breaks; both sides must say the same
+    #[arg(long)]
+    post_quantum: bool,
+    /// Computing threads, each with a connection of its own; both sides must say the same
+    #[arg(long, value_name = "T", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    threads: u16,
+    /// Emulates a slower link: loopback (none), lan, wan or MBPS/ONE-WAY-MS; both sides must say the same
+    #[arg(long, value_name = "NAME", default_value = "loopback")]
+    link: LinkModel,
+    /// Seconds to wait for the peer to appear
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    connect_timeout: u64,
+    /// Seconds without a byte from the peer before giving up
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
+}
+
+impl PeerArgs {
+    /// The file of our private key, if one was named and it is one of `tacit keygen`.
+    pub fn identity(&self) -> Option<&Path> {
+        self.identity.as_deref().filter(|_| self.authority.is_none())
+    }
+
+    /// What names the peer, whom TLS authenticates: its pinned public key, or the name in its certificate;
+    /// `None` without TLS.
+    pub fn peer_name(&self) -> Result<Option<String>> {
+        Ok(match (&self.peer, &self.peer_name) {
+            (Some(file), _) => Some(format!("key {}", PublicKey::load(file)?.line(""))),
+            (None, Some(name)) => Some(format!("certificate {name}")),
+            (None, None) => None,
+        })
+    }
+
+    /// Whether a peer was named at all.
+    pub fn is_given(&self) -> bool {
+        self.listen.is_some() || self.connect.is_some()
+    }
+
+    /// The threads asked for.
+    pub fn threads(&self) -> usize {
+        self.threads.into()
+    }
+
+    /// The link asked for.
+    pub fn link(&self) -> LinkModel {
+        self.link
+    }
+
+    /// Refuses the protocol called `name` if the session is to be post-quantum and the protocol is not.
+    pub fn allow(&self, name: &str) -> Result<()> {
+        if self.post_quantum { tacit::assumptions::require_post_quantum(name) } else { Ok(()) }
+    }
+
+    /// The session that the options describe; warns loudly when it is not protected.
+    pub fn session(&self, security: Security, context: &Context) -> Result<Session> {
+        let session = match (&self.listen, &self.connect) {
+            (Some(address), None) => Session::listen(address),
+            (None, Some(address)) => Session::connect(address),
+            _ => {
+                return Err(Error::Usage(
+                    "give --listen ADDR or --connect ADDR; see `tacit help psi`".into(),
+                ));
+            }
+        };
+        let session = session
+            .security(security.into())
+            .threads(self.threads.into())
+            .link(self.link)
+            .limits(self.limits())
+            .observer(waiting::observer(context.progress, &self.peer_label()));
+        let session = if self.post_quantum { session.post_quantum() } else { session };
+        if let (Some(authorities), Some(chain), Some(key), Some(name)) =
+            (&self.authority, &self.certificate, &self.identity, &self.peer_name)
+        {
+            return session.certificates(authorities, chain, key, name);
+        }
+        match (&self.identity, &self.peer, self.insecure_plaintext) {
+            (Some(identity), Some(peer), false) => session.keys(identity, peer),
+            (None, None, true) => {
+                if context.progress != crate::cli::progress::Mode::Lines {
+                    eprintln!(
+                        "WARNING: --insecure-plaintext: no TLS. Anybody on the way can read and change what passes, \
+                         and the peer can be anybody."
+                    );
+                }
+                if self.i_understand { Ok(session.plaintext_anywhere()) } else { session.plaintext() }
+            }
+            _ => {
+                Err(Error::Usage("give --identity FILE and --peer PUBFILE; `tacit keygen` makes them".into()))
+            }
+        }
+    }
+
+    /// What to call the peer: its certificate's name, or the name of its key's file.
+    fn peer_label(&self) -> String {
+        let file =
+            || self.peer.as_deref().and_then(Path::file_stem).map(|stem| stem.to_string_lossy().into_owned());
+        self.peer_name.clone().or_else(file).unwrap_or_else(|| "anybody".to_owned())
+    }
+
+    fn limits(&self) -> Limits {
+        let appear = Duration::from_secs(self.connect_timeout);
+        let idle = Duration::from_secs(self.timeout);
+        Limits { connect: appear, accept: Some(appear), idle, ..Limits::default() }
+    }
+}

@@ -1,0 +1,270 @@
+//! `tacit eval`: a circuit, or a function by name, on both parties' inputs.
+
+mod batch;
+mod dry_run;
+mod halves;
+
+use crate::cli::Context;
+use crate::cli::output::{Output, name};
+use crate::cli::peer::{PeerArgs, Security, learned};
+use crate::cmd::psi::delimiter;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tacit::crypto::BitVec;
+use tacit::data::csv::Delimiter;
+use tacit::eval::{Job, Options, Rows, load, memory, protocol_name};
+use tacit::net::Stats;
+use tacit::two_pc::circuit::{named, value};
+use tacit::two_pc::cut_and_choose::Copies;
+use tacit::two_pc::semi_honest::{self, Owner, Prepared};
+use tacit::{Error, Result, ot, security_name};
+use tacit_console::options::{OutputArg, output_to};
+use zeroize::Zeroizing;
+
+const AFTER: &str = "\
+Examples:
+  tacit eval millionaires --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub \\
+      --role garbler --input 5000000
+  tacit eval millionaires --connect 127.0.0.1:7700 --identity bob.key --peer alice.pub \\
+      --role evaluator --input 4000000
+  tacit eval add32 --batch --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub --role garbler \\
+      --input salaries.csv --columns salary --output totals.csv --security semi-honest
+  tacit eval circuit.txt --dry-run --rows 1000 --link wan
+  tacit eval aes128 --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub --role garbler --offline aes.state
+  tacit eval aes128 --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub --role garbler --online aes.state \
+      --input 0x2b7e151628aed2a6abf7158809cf4f3c
+  tacit eval --list
+
+Values are 0x… hex, most significant digit first, or decimal integers; several are separated by commas. Outputs are hex.
+A batch reads a CSV file whose first line names the columns, one evaluation a row. --columns says which of them hold the
+inputs, in the function's order: one column for each input, or for each value of all inputs. Both sides' files have the same
+number of rows. --output holds our rows with the outputs behind them.
+
+--offline does ahead what needs no inputs, and --online uses that up: one evaluation, with few bytes and rounds left. The state
+is sealed with the identity key, or with --pool-key. Never copy one back from a backup.";
+
+/// `--role`, as the command line has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Role {
+    /// Garbles the circuit
+    Garbler,
+    /// Evaluates the garbled circuit
+    Evaluator,
+}
+
+/// Evaluates a circuit on both parties' inputs.
+#[derive(clap::Args)]
+#[command(after_help = AFTER)]
+pub struct Args {
+    /// The name of a function (see --list), or a Bristol file; both sides must say the same
+    #[arg(value_name = "CIRCUIT|NAME", required_unless_present = "list")]
+    function: Option<String>,
+    /// Shows the functions there are
+    #[arg(long)]
+    list: bool,
+    /// Which side this is
+    #[arg(long, value_enum, required_unless_present_any = ["list", "dry_run"])]
+    role: Option<Role>,
+    /// Our input: values, or @FILE to read them from a file; with --batch the CSV file
+    #[arg(long, value_name = "VALUE|@FILE")]
+    input: Option<String>,
+    /// Evaluates once for each row of a CSV file, all in one session
+    #[arg(long)]
+    batch: bool,
+    /// The columns of the CSV file that hold our inputs, in order; all columns unless given
+    #[arg(long, value_name = "COL", value_delimiter = ',', num_args = 1, requires = "batch")]
+    columns: Vec<String>,
+    /// Writes the CSV file's rows with the outputs behind them to this file
+    #[arg(long, value_name = "FILE", requires = "batch")]
+    output: Option<PathBuf>,
+    /// What separates the fields of the CSV file: one character, or auto for the most frequent of , ; | and tab
+    #[arg(long, value_name = "CHAR", default_value = "auto", value_parser = delimiter, requires = "batch")]
+    delimiter: Delimiter,
+    /// Who learns the outputs; both sides must say the same
+    #[arg(long, value_enum, default_value = "both")]
+    output_to: OutputArg,
+    /// Against which peer to protect; both sides must say the same
+    #[arg(long, value_enum, default_value = "malicious")]
+    security: Security,
+    /// Copies that cut-and-choose garbles, and of them evaluates; auto measures the link. Both sides must say the same
+    #[arg(long, value_name = "COPIES", default_value = "auto", value_parser = ["auto", "44", "44/22", "47/16"], conflicts_with = "online")]
+    copies: String,
+    /// The OT extension; both sides must say the same
+    #[arg(long, value_name = "P", default_value = "auto", conflicts_with = "online")]
+    ot: String,
+    /// Does ahead what needs no inputs, and keeps it in this new file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["online", "input", "batch", "dry_run"])]
+    offline: Option<PathBuf>,
+    /// Finishes what --offline began, and uses the file up
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["batch", "dry_run"])]
+    online: Option<PathBuf>,
+    /// With --offline and --online: seals the file with the bytes of this one, 32 at least, instead of the identity key
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["batch", "dry_run"])]
+    pool_key: Option<PathBuf>,
+    /// Only shows what it would cost: over --link, or over the link to a peer that does a dry run too
+    #[arg(long)]
+    dry_run: bool,
+    /// With --dry-run: the evaluations to tell the cost of
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1 << 32), requires = "dry_run")]
+    rows: u64,
+    #[command(flatten)]
+    peer: PeerArgs,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args, context: &Context) -> Result<()> {
+    if args.list {
+        return list(context);
+    }
+    let function = load(args.function.as_deref().unwrap_or_default())?;
+    check_memory(&args, &function, 1)?;
+    let prepared = Prepared::from_function(&function)?;
+    if args.pool_key.is_some() && args.offline.is_none() && args.online.is_none() {
+        return Err(Error::Usage("--pool-key seals a file: add --offline FILE or --online FILE".into()));
+    }
+    let output_to = output_to(args.output_to);
+    let ot = if args.ot == "auto" { None } else { Some(ot::protocol(&args.ot, args.security.into())?) };
+    let options = Options { copies: Copies::by_name(&args.copies), ot };
+    if args.dry_run {
+        return dry_run::run(&args, &function, &prepared, output_to, options, context);
+    }
+    args.peer.allow(protocol_name(args.security.into()))?;
+    let role = match args.role {
+        Some(Role::Garbler) => Owner::Garbler,
+        Some(Role::Evaluator) => Owner::Evaluator,
+        None => return Err(Error::Usage("--role is missing".into())),
+    };
+    let job = Job { function: &prepared, role, output_to, security: args.security.into(), options };
+    if let Some(path) = &args.offline {
+        return halves::offline(&args, path, &function, &job, context);
+    }
+    let learns = if role == Owner::Garbler { output_to.garbler() } else { output_to.evaluator() };
+    if args.output.is_some() && !learns {
+        return Err(Error::Usage(
+            "--output has nothing to hold: --output-to gives the outputs to the peer alone; leave one of the two out".into(),
+        ));
+    }
+    let fields = semi_honest::fields(&function, role);
+    let table = args.batch.then(|| batch::Table::read(&args, fields)).transpose()?;
+    let rows = match &table {
+        Some(table) => table.rows(),
+        None => &[single(fields, args.input.as_deref())?][..],
+    };
+    check_memory(&args, &function, rows.len())?;
+    let mut output = args.output.as_deref().map(Output::create).transpose()?;
+    if let (Some(table), Some(output)) = (&table, &mut output) {
+        output.reserve(table.length(&function.outputs))?;
+    }
+    let state = args.online.as_deref().map(|path| halves::open(&args, path, role)).transpose()?;
+    let session = args.peer.session(args.security, context)?;
+    let start = Instant::now();
+    let (outputs, stats) = match (state, &args.online) {
+        (Some(state), Some(path)) => {
+            session.finish_evaluation(&job, state, &rows[0]).map_err(|e| halves::named(path, e))?
+        }
+        _ => session.evaluate(&job, rows)?,
+    };
+    let wall = start.elapsed();
+    if let (Some(table), Some(mut output), Some(outputs)) = (&table, output, &outputs) {
+        table.write(&function.outputs, outputs, &mut output)?;
+        output.commit()?;
+    }
+    report(&args, context, &function, &job, rows.len(), outputs.as_ref(), wall, &stats)
+}
+
+/// Refuses a function that needs more memory than there is, by the sizes that its file declares.
+fn check_memory(args: &Args, function: &named::Function, rows: usize) -> Result<()> {
+    let (circuit, threads) = (&function.circuit, args.peer.threads() as u64);
+    let bits = (circuit.shape().input_bits() + circuit.shape().output_bits()) as u64;
+    let side_by_side = threads * rows.min(semi_honest::ROWS_AT_ONCE) as u64;
+    let needed = memory(args.security.into(), circuit.stats().gates, bits, side_by_side);
+    let what = format!("evaluating {}", function.name);
+    crate::cmd::check_memory(&what, needed, "use a smaller circuit or fewer threads")
+}
+
+#[expect(clippy::too_many_arguments, reason = "what a report says")]
+fn report(
+    args: &Args,
+    context: &Context,
+    function: &named::Function,
+    job: &Job<'_>,
+    rows: usize,
+    outputs: Option<&Rows>,
+    wall: Duration,
+    stats: &Stats,
+) -> Result<()> {
+    let written: Option<Vec<Vec<String>>> =
+        outputs.map(|rows| rows.iter().map(|row| format_row(&function.outputs, row)).collect());
+    let theirs = if job.role == Owner::Garbler { job.output_to.evaluator() } else { job.output_to.garbler() };
+    let what = if theirs {
+        "the outputs, and of our inputs what follows from them"
+    } else {
+        "nothing of our inputs"
+    };
+    let other_learns = learned(args.security, what);
+    context.note(&format!(
+        "{} by {} ({}) in {:.3} s with connecting and setup; {} bytes sent, {} received, {} rounds; \
+         the other side learned {other_learns}",
+        tacit::net::shown(&function.name),
+        protocol_name(job.security),
+        security_name(job.security),
+        wall.as_secs_f64(),
+        stats.bytes_sent,
+        stats.bytes_received,
+        stats.rounds,
+    ));
+    let single = written.as_ref().filter(|_| !args.batch).and_then(|rows| rows.first());
+    let mut object = json!({
+        "name": "eval",
+        "function": function.name,
+        "protocol": protocol_name(job.security),
+        "security": security_name(job.security),
+        "role": halves::name(job.role),
+        "mode": if args.online.is_some() { "online" } else { "single" },
+        "and": job.function.circuit().stats().and,
+        "rows": rows,
+        "outputs": if args.batch { json!(written) } else { json!(single) },
+        "wall_ms": wall.as_secs_f64() * 1e3,
+        "bytes_sent": stats.bytes_sent,
+        "bytes_received": stats.bytes_received,
+        "rounds": stats.rounds,
+        "other_side_learned": other_learns,
+    });
+    let mut text = written.iter().flatten().map(|row| row.join(" ")).collect::<Vec<_>>().join("\n");
+    if let Some(path) = &args.output {
+        // They stand in the file.
+        object["outputs"] = json!(null);
+        object["output"] = json!(path);
+        text = format!("{rows} rows written to {}", name(path));
+    }
+    context.result(&object, &text)
+}
+
+/// A row of outputs as text, field by field.
+fn format_row(fields: &[value::Field], row: &[BitVec]) -> Vec<String> {
+    fields.iter().zip(row).map(|(field, bits)| value::format(field, bits)).collect()
+}
+
+/// Our one row of inputs.
+fn single(fields: &[value::Field], given: Option<&str>) -> Result<Vec<BitVec>> {
+    let text = Zeroizing::new(match given {
+        None => String::new(),
+        Some(value) => match value.strip_prefix('@') {
+            None => value.to_owned(),
+            Some(path) => std::fs::read_to_string(path)
+                .map_err(|e| Error::file(Path::new(path), "reading the input", e))?,
+        },
+    });
+    value::parse(fields, &text).map_err(|e| Error::Input(format!("--input: {e}")))
+}
+
+fn list(context: &Context) -> Result<()> {
+    for (name, size, limit, about) in named::list() {
+        let sizes = size
+            .map_or(String::new(), |size| format!(" (size {size} unless written behind, at most {limit})"));
+        let object = json!({ "name": name, "size": size, "limit": size.map(|_| limit), "about": about });
+        context.result(&object, &format!("{name:14} {about}{sizes}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! What an evaluation would cost, by the planner.
+
+use super::Args;
+use crate::cli::Context;
+use crate::cli::peer::learned;
+use serde_json::json;
+use tacit::eval::Options;
+use tacit::link::measure_link;
+use tacit::net::{Agreement, LinkModel};
+use tacit::plan::{self, Candidate, EvalCandidate, EvalRequest, Machine};
+use tacit::two_pc::circuit::{Stats as Gates, named};
+use tacit::two_pc::semi_honest::{OutputTo, Prepared};
+use tacit::{Error, Result, security_name};
+
+/// Runs `tacit eval --dry-run`.
+pub fn run(
+    args: &Args,
+    function: &named::Function,
+    prepared: &Prepared,
+    output_to: OutputTo,
+    options: Options,
+    context: &Context,
+) -> Result<()> {
+    let threads = args.peer.threads() as u64;
+    if threads > args.rows {
+        return Err(Error::Usage(format!(
+            "--threads {threads} for --rows {}: a row is not divided",
+            args.rows
+        )));
+    }
+    let (link, measured) = match args.peer.is_given() {
+        false => (args.peer.link(), false),
+        true => (measure(args, context)?, true),
+    };
+    let gates = prepared.circuit().stats();
+    let request = EvalRequest {
+        rows: args.rows,
+        threads: args.peer.threads(),
+        copies: options.copies,
+        ..EvalRequest::new(prepared, output_to, args.security.into())
+    };
+    let ways = plan::eval(&request, &link.into(), &Machine::measure());
+    let Some(EvalCandidate { candidate: best, garbler_bytes, evaluator_bytes, .. }) = ways.first() else {
+        return Err(Error::Other("no protocol evaluates with this security".into()));
+    };
+    let learns = learned(args.security, learns(output_to));
+    let listed = ways.iter().map(|EvalCandidate { candidate, .. }| {
+        json!({
+            "protocol": candidate.protocol,
+            "variant": candidate.variant,
+            "security": security_name(candidate.security),
+            "predicted_ms": candidate.time.as_secs_f64() * 1e3,
+            "bytes": candidate.bytes,
+            "rounds": candidate.rounds,
+            "assumptions": candidate.assumptions,
+        })
+    });
+    let object = json!({
+        "name": "eval",
+        "function": function.name,
+        "protocol": best.protocol,
+        "rows": args.rows,
+        "threads": threads,
+        "gates": gates.gates,
+        "and": gates.and,
+        "xor": gates.xor,
+        "inv": gates.inv,
+        "and_depth": gates.and_depth,
+        "width": gates.width,
+        "garbler_bytes": garbler_bytes,
+        "evaluator_bytes": evaluator_bytes,
+        "rounds": best.rounds,
+        "link": link.to_string(),
+        "link_measured": measured,
+        "estimated_ms": best.time.as_secs_f64() * 1e3,
+        "candidates": listed.collect::<Vec<_>>(),
+        "other_side_learns": &learns,
+    });
+    let Gates { gates, and, and_depth, width, .. } = gates;
+    let text = format!(
+        "{}: {gates} gates, {and} of them AND, AND depth {and_depth}, at most {width} AND gates at one depth\n\
+         {} rows by {}: the garbler sends {garbler_bytes} bytes, the evaluator {evaluator_bytes}, in {} rounds\n\
+         about {:.3} s over {} link {link}, connecting apart",
+        function.name,
+        args.rows,
+        best.protocol,
+        best.rounds,
+        best.time.as_secs_f64(),
+        if measured { "the measured" } else { "the" },
+    );
+    context.result(&object, &text)?;
+    if context.json {
+        return Ok(());
+    }
+    let candidates: Vec<Candidate> = ways.into_iter().map(|way| way.candidate).collect();
+    crate::cli::plan::show(context, "eval", args.rows, &link.into(), &candidates, None, &learns)
+}
+
+fn learns(output_to: OutputTo) -> &'static str {
+    match output_to {
+        OutputTo::Both => "the outputs, and of our inputs what follows from them",
+        OutputTo::Garbler => "as garbler the outputs and what follows from them, as evaluator nothing",
+        OutputTo::Evaluator => "as evaluator the outputs and what follows from them, as garbler nothing",
+    }
+}
+
+/// The link to a peer that does a dry run as well.
+fn measure(args: &Args, context: &Context) -> Result<LinkModel> {
+    let session = args.peer.session(args.security, context)?;
+    let mut opened = session.open(Agreement::new("eval --dry-run", "examiner", "examiner"))?;
+    let (round_trip, to_peer, from_peer) = measure_link(opened.channel())?;
+    Ok(LinkModel::new(to_peer.min(from_peer), round_trip / 2)?)
+}

@@ -1,0 +1,61 @@
+//! The subcommands, one file each.
+
+mod deal;
+mod demo;
+mod doctor;
+mod eval;
+mod keygen;
+mod nisc;
+mod ot;
+mod pool;
+mod psi;
+mod tags;
+
+use crate::cli::Context;
+use clap::Subcommand;
+use tacit::Result;
+use tacit_console::machine::{available_memory, check_memory, free_address};
+
+/// The commit that the command was built from.
+pub const COMMIT: &str = env!("TACIT_COMMIT");
+
+/// What `tacit` can do.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Makes a key pair that names one party
+    Keygen(keygen::Args),
+    /// Private set intersection of two files: who is in both
+    Psi(psi::Args),
+    /// A file of tags of a large set: published once, queried by those who have small ones
+    Tags(tags::Args),
+    /// Makes n oblivious transfers with the peer
+    Ot(Box<ot::Args>),
+    /// Oblivious transfers whose messages are files
+    Nisc(nisc::Args),
+    /// Evaluates a circuit, or a function by name, on both parties' inputs
+    Eval(eval::Args),
+    /// Intersects two generated files in two processes and checks the result
+    Demo(demo::Args),
+    /// Measures a protocol between two processes on this machine
+    Bench(tacit_bench::Args),
+    /// Shows CPU features and chosen kernels; with a peer, the link's delay and bandwidth
+    Doctor(doctor::Args),
+}
+
+/// Runs the subcommand.
+pub fn run(command: Command, context: &Context) -> Result<()> {
+    match command {
+        Command::Keygen(args) => keygen::run(args, context),
+        Command::Psi(args) => psi::run(args, context),
+        Command::Tags(args) => tags::run(args, context),
+        Command::Ot(args) => ot::run(*args, context),
+        Command::Nisc(args) => nisc::run(args, context),
+        Command::Eval(args) => eval::run(args, context),
+        Command::Demo(args) => demo::run(args, context),
+        Command::Bench(args) => {
+            let context = tacit_bench::Context { console: *context, commit: COMMIT, again: crate::run };
+            tacit_bench::run(args, &context)
+        }
+        Command::Doctor(args) => doctor::run(args, context),
+    }
+}

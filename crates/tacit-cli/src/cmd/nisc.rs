@@ -1,0 +1,478 @@
+//! `tacit nisc`: oblivious transfers whose messages are files.
+
+use crate::cli::Context;
+use crate::cli::output::{Output, open as open_file, write_fault};
+use crate::cli::peer::Security;
+use serde_json::{Value, json};
+use std::fmt::Display;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use tacit::crypto::{BitVec, Block, Prg};
+use tacit::data::npz::{self, Array, Element, Writer};
+use tacit::net::{Identity, PublicKey};
+use tacit::sealed::Locked;
+use tacit::{Error, Result};
+use tacit_ot::silent::bcgikrs19::Code;
+use tacit_ot::silent::nisc::{self, Params, ReceiverKey, ReceiverOutput, SenderKey};
+use tacit_ot::silent::signed::{self, Whose};
+use tacit_store::nisc::ReceiverFile;
+use zeroize::Zeroizing;
+
+const AFTER: &str = "\
+Examples, Bob receives and Alice sends:
+  bob    tacit nisc keygen --count 1000 --out bob.key              writes bob.key and bob.pub
+  alice  tacit nisc answer --public bob.pub --key alice.key --out answer
+  both   tacit nisc expand …                                       random OTs, without the network
+  bob    tacit nisc ask --key bob.key --choices choices.txt --out question
+  alice  tacit nisc reply --key alice.key --public bob.pub --question question --messages pairs.txt --out reply
+  bob    tacit nisc open --key bob.key --choices choices.txt --answer answer --question question \\
+             --reply reply --out messages.txt
+
+Choices are the digits 0 and 1. A line of messages holds two of 32 hex digits; a line of the result holds one.
+A receiver's key takes one question, a sender's key one reply: the key's file remembers which. Never put an
+old copy back.
+
+An answer that fails its check tells its sender bits of the receiver's key, so the key's file is wiped then,
+and all its senders need a new one. Anybody can bring that about, and anybody can pass a public key off as
+Bob's, unless messages are signed: with --identity a message carries its author's signature, and with --peer
+no other's is taken.";
+
+/// No message is larger: 2^24 OTs of 32 bytes and a header.
+const LARGEST_FILE: u64 = 1 << 30;
+
+/// `--code`, as the command line has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(super) enum CodeArg {
+    /// Linear time: the fastest
+    Linear,
+    /// The paper's
+    QuasiCyclic,
+}
+
+impl From<CodeArg> for Code {
+    fn from(code: CodeArg) -> Self {
+        match code {
+            CodeArg::Linear => Code::Linear,
+            CodeArg::QuasiCyclic => Code::QuasiCyclic,
+        }
+    }
+}
+
+/// By whom the message that is written is signed.
+#[derive(clap::Args)]
+struct Author {
+    /// Signs the message with this private key of `tacit keygen`
+    #[arg(long, value_name = "FILE")]
+    identity: Option<PathBuf>,
+}
+
+/// Whose messages are taken.
+#[derive(clap::Args)]
+struct Trusted {
+    /// Takes the other side's messages only if this public key has signed them
+    #[arg(long, value_name = "PUBFILE")]
+    peer: Option<PathBuf>,
+}
+
+impl Author {
+    /// The message as it goes out.
+    fn sign(&self, message: &[u8]) -> Result<Vec<u8>> {
+        match &self.identity {
+            None => Ok(message.to_vec()),
+            Some(file) => Ok(signed::sign(message, &Identity::load(file)?)?),
+        }
+    }
+}
+
+impl Trusted {
+    /// The other side's message in this file.
+    fn read(&self, path: &Path) -> Result<Zeroizing<Vec<u8>>> {
+        let peer = self.peer.as_deref().map(PublicKey::load).transpose()?;
+        unsigned(path, peer.as_ref().map_or(Whose::Anybody, Whose::Peer))
+    }
+}
+
+fn unsigned(path: &Path, whose: Whose<'_>) -> Result<Zeroizing<Vec<u8>>> {
+    let bytes = read(path)?;
+    let message = signed::open(&bytes, whose).map_err(|e| Error::Peer(format!("{}: {e}", path.display())))?;
+    Ok(Zeroizing::new(message.to_vec()))
+}
+
+/// Oblivious transfers whose messages are files: no connection, any number of senders to one public key.
+#[derive(clap::Args)]
+#[command(after_help = AFTER)]
+pub struct Args {
+    #[command(subcommand)]
+    step: Step,
+}
+
+#[derive(clap::Subcommand)]
+enum Step {
+    /// The receiver's key pair
+    Keygen {
+        /// How many OTs every sender shall make, at most 2^24
+        #[arg(long, value_name = "N")]
+        count: usize,
+        /// The public matrix
+        #[arg(long, value_enum, default_value = "linear")]
+        code: CodeArg,
+        /// Against which senders to protect
+        #[arg(long, value_enum, default_value = "malicious")]
+        security: Security,
+        /// Where the secret key goes; the public one goes beside it, ending in .pub
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+        #[command(flatten)]
+        author: Author,
+    },
+    /// A sender's answer to a public key
+    Answer {
+        /// The receiver's public key
+        #[arg(long, value_name = "FILE")]
+        public: PathBuf,
+        /// Where our secret key for this receiver goes
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+        /// Where the answer goes
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+        #[command(flatten)]
+        author: Author,
+        #[command(flatten)]
+        trusted: Trusted,
+    },
+    /// The random OTs of our side: u and m for the receiver, m0 and m1 for a sender
+    Expand {
+        /// Our secret key
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+        /// The receiver gives the sender's answer
+        #[arg(long, value_name = "FILE", required_unless_present = "public")]
+        answer: Option<PathBuf>,
+        /// The sender gives the receiver's public key
+        #[arg(long, value_name = "FILE", conflicts_with = "answer")]
+        public: Option<PathBuf>,
+        /// Where the share goes
+        #[arg(long, value_name = "SHARE.npz")]
+        out: PathBuf,
+        #[command(flatten)]
+        trusted: Trusted,
+    },
+    /// The receiver's question for chosen messages
+    Ask {
+        /// The receiver's secret key
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+        /// The choices, as digits 0 and 1
+        #[arg(long, value_name = "FILE")]
+        choices: PathBuf,
+        /// Where the question goes
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+        #[command(flatten)]
+        author: Author,
+    },
+    /// The sender's reply to a question
+    Reply {
+        /// The sender's secret key
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+        /// The receiver's public key
+        #[arg(long, value_name = "FILE")]
+        public: PathBuf,
+        /// The receiver's question
+        #[arg(long, value_name = "FILE")]
+        question: PathBuf,
+        /// A line an OT: two messages of 32 hex digits
+        #[arg(long, value_name = "FILE")]
+        messages: PathBuf,
+        /// Where the reply goes
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+        #[command(flatten)]
+        author: Author,
+        #[command(flatten)]
+        trusted: Trusted,
+    },
+    /// The receiver opens a reply
+    Open {
+        /// The receiver's secret key
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+        /// The choices of the question
+        #[arg(long, value_name = "FILE")]
+        choices: PathBuf,
+        /// The sender's answer
+        #[arg(long, value_name = "FILE")]
+        answer: PathBuf,
+        /// Our question
+        #[arg(long, value_name = "FILE")]
+        question: PathBuf,
+        /// The sender's reply
+        #[arg(long, value_name = "FILE")]
+        reply: PathBuf,
+        /// Where the messages go, a line an OT
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+        #[command(flatten)]
+        trusted: Trusted,
+    },
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args, context: &Context) -> Result<()> {
+    let (object, text) = match args.step {
+        Step::Keygen { count, code, security, out, author } => {
+            keygen(Params { code: code.into(), security: security.into(), count }, &out, &author)?
+        }
+        Step::Answer { public, key, out, author, trusted } => {
+            answer(&trusted.read(&public)?, &key, &out, &author)?
+        }
+        Step::Expand { key, answer, public, out, trusted } => {
+            expand(&key, answer.as_deref(), public.as_deref(), &out, &trusted)?
+        }
+        Step::Ask { key, choices, out, author } => ask(&key, &choices, &out, &author)?,
+        Step::Reply { key, public, question, messages, out, author, trusted } => {
+            reply(&key, [&trusted.read(&public)?, &trusted.read(&question)?], &messages, &out, &author)?
+        }
+        Step::Open { key, choices, answer, question, reply, out, trusted } => {
+            let [answer, reply] = [trusted.read(&answer)?, trusted.read(&reply)?];
+            open(&key, &choices, [&answer, &unsigned(&question, Whose::Anybody)?, &reply], &out)?
+        }
+    };
+    context.result(&object, &text)
+}
+
+type Told = (Value, String);
+
+fn told(step: &str, count: usize, out: &Path, text: String) -> Told {
+    (json!({ "name": "nisc", "step": step, "count": count, "out": out }), text)
+}
+
+fn keygen(params: Params, out: &Path, author: &Author) -> Result<Told> {
+    let count = params.count;
+    let public_path = out.with_extension("pub");
+    if public_path == out {
+        return Err(Error::Usage("the secret key's name must not end in .pub".into()));
+    }
+    let (key, public) = ReceiverKey::generate(params, b"", &mut Prg::from_os())?;
+    write_all(&[(out, &key.to_bytes())], &[(&public_path, &author.sign(&public)?)])?;
+    let text = format!(
+        "{} is the secret key: keep it\n{} is the public key for {count} OTs with any number of senders",
+        out.display(),
+        public_path.display()
+    );
+    Ok(told("keygen", count, out, text))
+}
+
+fn answer(public: &[u8], key: &Path, out: &Path, author: &Author) -> Result<Told> {
+    let (secret, answer) = SenderKey::answer(public, b"", &mut Prg::from_os())?;
+    write_all(&[(key, &secret.to_bytes())], &[(out, &author.sign(&answer)?)])?;
+    let text = format!("{} goes to the receiver; keep {} secret", out.display(), key.display());
+    Ok(told("answer", secret.params().count, out, text))
+}
+
+fn expand(
+    key: &Path,
+    answer: Option<&Path>,
+    public: Option<&Path>,
+    out: &Path,
+    trusted: &Trusted,
+) -> Result<Told> {
+    let blocks = |name, n| Array::new(name, Element::U64, &[n, 2]);
+    let mut arrays: Vec<(Array, Zeroizing<Vec<u8>>)> = Vec::new();
+    let count = if let Some(answer) = answer {
+        let output = checked(key, &trusted.read(answer)?)?;
+        let n = output.messages().len() as u64;
+        let bits = Zeroizing::new(output.choices().iter().map(u8::from).collect());
+        arrays.push((Array::new("u", Element::U8, &[n]), bits));
+        arrays.push((blocks("m", n), Zeroizing::new(Block::as_bytes(output.messages()).to_vec())));
+        n
+    } else {
+        let public = trusted.read(public.ok_or_else(|| Error::Usage("give --answer or --public".into()))?)?;
+        let output = sender(key)?.expand(&public, b"")?;
+        let n = output.messages().len() as u64;
+        for (i, name) in ["m0", "m1"].into_iter().enumerate() {
+            let bytes = output.messages().iter().flat_map(|pair| pair[i].to_bytes()).collect();
+            arrays.push((blocks(name, n), Zeroizing::new(bytes)));
+        }
+        n
+    };
+    let fault = |e| write_fault(out, e);
+    let layout: Vec<Array> = arrays.iter().map(|(array, _)| array.clone()).collect();
+    let mut file = Output::create_archive(out)?;
+    file.reserve(npz::length(&layout))?;
+    let mut writer = Writer::new(file, &layout).map_err(fault)?;
+    for (i, (_, bytes)) in arrays.iter().enumerate() {
+        writer.append(i, bytes).map_err(fault)?;
+    }
+    writer.finish().map_err(fault)?.commit()?;
+    Ok(told("expand", count as usize, out, format!("{count} random OTs; our share is in {}", out.display())))
+}
+
+fn ask(key: &Path, choices: &Path, out: &Path, author: &Author) -> Result<Told> {
+    let secret = receiver(key)?;
+    let choices = read_choices(choices, secret.params().count)?;
+    let question = secret.ask(&secret.expand_in()?, &choices)?;
+    let why =
+        "this key asked before; another question under it would tell how the choices differ; make a new key";
+    write_once(out, &question, author, key, ReceiverKey::LEN, why)?;
+    Ok(told("ask", choices.len(), out, format!("{} goes to the senders", out.display())))
+}
+
+fn reply(
+    key: &Path,
+    [public, question]: [&[u8]; 2],
+    messages: &Path,
+    out: &Path,
+    author: &Author,
+) -> Result<Told> {
+    let secret = sender(key)?;
+    let messages = read_messages(messages)?;
+    let output = secret.expand(public, b"")?;
+    let reply = nisc::reply(output, question, &messages)?;
+    let why = "this key replied before; another reply under it would open both messages; answer the public key anew";
+    write_once(out, &reply, author, key, SenderKey::LEN, why)?;
+    Ok(told("reply", messages.len(), out, format!("{} goes to the receiver", out.display())))
+}
+
+fn open(key: &Path, choices: &Path, [answer, question, reply]: [&[u8]; 3], out: &Path) -> Result<Told> {
+    let choices = read_choices(choices, receiver(key)?.params().count)?;
+    let output = checked(key, answer)?;
+    let messages = Zeroizing::new(nisc::open(&output, &choices, question, reply)?);
+    let mut text = Zeroizing::new(String::with_capacity(33 * messages.len()));
+    for message in messages.iter() {
+        text.push_str(&message.to_hex());
+        text.push('\n');
+    }
+    write_all(&[], &[(out, text.as_bytes())])?;
+    Ok(told("open", messages.len(), out, format!("{} messages are in {}", messages.len(), out.display())))
+}
+
+/// Writes the one message for which `key` serves. Behind the key's `len` bytes its file gets the message's hash, on the disk,
+/// before the message can leave: the very same message can be had again, another one is refused with `why`.
+fn write_once(out: &Path, message: &[u8], author: &Author, key: &Path, len: usize, why: &str) -> Result<()> {
+    let named = |e: &dyn Display| named(key, e);
+    let mut file = Output::create(out)?;
+    file.write_all(&author.sign(message)?).map_err(|e| write_fault(out, e))?;
+    file.settle()?;
+    let locked = Locked::open(key).map_err(|e| named(&e))?;
+    let served = blake3::hash(message);
+    match read_from(key, &*locked)?.get(len..) {
+        Some([]) => locked
+            .write_at(len as u64, served.as_bytes())
+            .map_err(|e| Error::file(key, "cannot be marked as used", e))?,
+        Some(mark) if mark == served.as_bytes() => {}
+        _ => return Err(named(&why)),
+    }
+    file.commit()
+}
+
+/// What the receiver makes of a sender's answer. One that fails its check spends the key, on the disk, before
+/// a word is said.
+fn checked(key: &Path, answer: &[u8]) -> Result<ReceiverOutput> {
+    let file = ReceiverFile::open(key, b"").map_err(|e| named(key, &e))?;
+    file.expand_out(answer).map_err(|e| match e {
+        tacit_ot::Error::Cheated { .. } => Error::Peer(format!(
+            "{e}; {} is wiped, as that tells the sender bits of it: make a new key with tacit nisc keygen, \
+             and ask its senders anew",
+            key.display()
+        )),
+        tacit_ot::Error::Store(fault) => named(key, &fault),
+        other => other.into(),
+    })
+}
+
+fn named(path: &Path, fault: &dyn Display) -> Error {
+    Error::Input(format!("{}: {fault}", path.display()))
+}
+
+fn receiver(path: &Path) -> Result<ReceiverKey> {
+    secret(path, ReceiverKey::LEN, |bytes| ReceiverKey::from_bytes(bytes, b""))
+}
+
+fn sender(path: &Path) -> Result<SenderKey> {
+    secret(path, SenderKey::LEN, SenderKey::from_bytes)
+}
+
+/// A secret key of `len` bytes; behind them may stand what it served for.
+fn secret<K>(path: &Path, len: usize, key: impl Fn(&[u8]) -> tacit_ot::Result<K>) -> Result<K> {
+    let bytes = read(path)?;
+    key(&bytes[..len.min(bytes.len())]).map_err(|e| named(path, &e))
+}
+
+fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
+    read_from(path, open_file(path)?)
+}
+
+/// All of `file`, whose name is `path`.
+pub(super) fn read_from(path: &Path, file: impl Read) -> Result<Zeroizing<Vec<u8>>> {
+    let mut bytes = Zeroizing::new(Vec::new());
+    let mut file = file.take(LARGEST_FILE + 1);
+    file.read_to_end(&mut bytes).map_err(|e| Error::file(path, "cannot be read", e))?;
+    if bytes.len() as u64 > LARGEST_FILE {
+        return Err(Error::Input(format!("{}: larger than any message of this command", path.display())));
+    }
+    Ok(bytes)
+}
+
+/// Writes files of which either all are there in the end or, if one finds no place, none; no secret replaces
+/// another file.
+pub(super) fn write_all(secrets: &[(&Path, &[u8])], others: &[(&Path, &[u8])]) -> Result<()> {
+    let mut outs = Vec::new();
+    let secrets = secrets.iter().map(|file| (Output::create_secret(file.0), file));
+    for (out, (path, bytes)) in secrets.chain(others.iter().map(|file| (Output::create(file.0), file))) {
+        let mut out = out?;
+        out.reserve(bytes.len() as u64)?;
+        out.write_all(bytes).map_err(|e| write_fault(path, e))?;
+        out.settle()?;
+        outs.push(out);
+    }
+    outs.into_iter().try_for_each(Output::commit)
+}
+
+fn read_choices(path: &Path, count: usize) -> Result<BitVec> {
+    let refuse = |what: String| Error::Input(format!("{}: {what}", path.display()));
+    let bytes = read(path)?;
+    let mut bools = Zeroizing::new(Vec::with_capacity(count));
+    for byte in bytes.iter().filter(|byte| !byte.is_ascii_whitespace()) {
+        match byte {
+            b'0' => bools.push(false),
+            b'1' => bools.push(true),
+            _ => return Err(refuse("choices are the digits 0 and 1".into())),
+        }
+    }
+    if bools.len() != count {
+        return Err(refuse(format!("holds {} choices; the key is for {count} OTs", bools.len())));
+    }
+    Ok(BitVec::from_bools(&bools))
+}
+
+fn read_messages(path: &Path) -> Result<Zeroizing<Vec<[Block; 2]>>> {
+    let bytes = read(path)?;
+    let refuse = |line: usize| {
+        Error::Input(format!("{}: line {line}: two messages of 32 hex digits belong there", path.display()))
+    };
+    let text = std::str::from_utf8(&bytes).map_err(|_| refuse(1))?;
+    let mut messages = Zeroizing::new(Vec::new());
+    for (i, line) in text.lines().enumerate() {
+        let mut words = line.split_ascii_whitespace();
+        let pair = [words.next(), words.next()].map(|word| word.and_then(parse_block));
+        match (pair, words.next()) {
+            ([Some(zero), Some(one)], None) => messages.push([zero, one]),
+            _ => return Err(refuse(i + 1)),
+        }
+    }
+    Ok(messages)
+}
+
+/// A block of 32 hex digits, its bytes in memory order.
+fn parse_block(word: &str) -> Option<Block> {
+    let digits: Option<Vec<u32>> = word.chars().map(|c| c.to_digit(16)).collect();
+    let mut bytes = [0u8; 16];
+    let digits = digits.filter(|digits| digits.len() == 32)?;
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = (pair[0] << 4 | pair[1]) as u8;
+    }
+    Some(Block::from_bytes(bytes))
+}

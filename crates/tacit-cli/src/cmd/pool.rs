@@ -1,0 +1,325 @@
+//! `tacit ot pool`: correlations made ahead, kept encrypted, each used at most once; and `tacit ot --pool`, which uses them.
+
+use crate::cli::Context;
+use crate::cli::output::Output;
+use crate::cli::peer::{PeerArgs, Security};
+use crate::cmd::ot::Role;
+use clap::Subcommand;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use tacit::crypto::Prg;
+use tacit::net::{Agreement, Identity, LinkModel};
+use tacit::ot::{Kind, Tuning};
+use tacit::pool::{self, Fuse, Pool, PoolError, PoolKey};
+use tacit::{Error, Result, ot, security_name};
+
+pub const AFTER: &str = "\
+Examples:
+  tacit ot pool make --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub \\
+      --role sender --count 10000000 --file alice.pool
+  tacit ot pool info alice.pool --identity alice.key
+  tacit ot --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub \\
+      --role sender --count 1000 --pool alice.pool --out share.npz
+
+A pool is sealed with the identity key, or with --pool-key. Never copy one back from a backup: what was used
+since would be used again, and only an honest peer would say that its position is ahead. A check that fails in
+a run burns the pool that served it: make a new one on both sides.";
+
+/// The subcommands of `tacit ot pool`.
+#[derive(Subcommand)]
+pub enum PoolCommand {
+    /// Makes a pool with the peer: correlated OTs for later
+    Make(Box<MakeArgs>),
+    /// Shows what a pool holds and how much of it is left
+    Info(InfoArgs),
+    /// Gives up correlations, so that a pool that is behind the peer's catches up
+    Skip(SkipArgs),
+}
+
+/// Makes a pool with the peer.
+#[derive(clap::Args)]
+pub struct MakeArgs {
+    /// Which half this is
+    #[arg(long, value_enum)]
+    role: Role,
+    /// How many correlations; both sides must say the same
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    count: u64,
+    /// The new pool; must not exist
+    #[arg(long, value_name = "FILE.pool")]
+    file: PathBuf,
+    /// Seals the pool with the bytes of this file, 32 at least, instead of the identity key
+    #[arg(long, value_name = "FILE")]
+    pool_key: Option<PathBuf>,
+    /// The protocol; both sides must say the same
+    #[arg(long, value_name = "P", default_value = "auto")]
+    protocol: String,
+    /// The LPN set of ferret or ferret-uni, as in `tacit ot`; both sides must say the same
+    #[arg(long, value_name = "SET")]
+    set: Option<String>,
+    /// The code of silent: linear (default) or quasi-cyclic; both sides must say the same
+    #[arg(long, value_name = "CODE")]
+    code: Option<String>,
+    /// Against which peer to protect; both sides must say the same
+    #[arg(long, value_enum, default_value = "malicious")]
+    security: Security,
+    /// The base OT; both sides must say the same
+    #[arg(long, value_name = "NAME")]
+    base_ot: Option<String>,
+    #[command(flatten)]
+    peer: PeerArgs,
+}
+
+/// Names a pool and its key.
+#[derive(clap::Args)]
+pub struct InfoArgs {
+    /// The pool
+    #[arg(value_name = "FILE.pool")]
+    file: PathBuf,
+    /// The private key that the pool was made with
+    #[arg(long, value_name = "FILE")]
+    identity: Option<PathBuf>,
+    /// The key file that the pool was made with
+    #[arg(long, value_name = "FILE")]
+    pool_key: Option<PathBuf>,
+}
+
+/// Names a pool, its key and the new position.
+#[derive(clap::Args)]
+pub struct SkipArgs {
+    #[command(flatten)]
+    pool: InfoArgs,
+    /// The position to move on to
+    #[arg(long, value_name = "N")]
+    to: u64,
+}
+
+/// Runs the subcommand.
+pub fn run(command: PoolCommand, context: &Context) -> Result<()> {
+    match command {
+        PoolCommand::Make(args) => make(*args, context),
+        PoolCommand::Info(args) => show(&args, &args.open()?, context),
+        PoolCommand::Skip(args) => {
+            let mut pool = args.pool.open()?;
+            pool.skip_to(args.to).map_err(|e| named(&args.pool.file, e))?;
+            show(&args.pool, &pool, context)
+        }
+    }
+}
+
+/// A fault of the pool with the file's name in front.
+fn named(file: &Path, error: tacit_ot::Error) -> Error {
+    match error {
+        tacit_ot::Error::Store(fault) => Error::Input(format!("{}: {fault}", file.display())),
+        other => other.into(),
+    }
+}
+
+/// What a pool or a prepared state is sealed with.
+pub fn key(pool_key: Option<&Path>, identity: Option<&Path>) -> Result<PoolKey> {
+    match (pool_key, identity) {
+        (Some(file), _) => PoolKey::from_file(file).map_err(|e| named(file, e.into())),
+        (None, Some(file)) => Ok(PoolKey::from_identity(&Identity::load(file)?)),
+        (None, None) => {
+            Err(Error::Usage("the file needs a key: give --identity FILE or --pool-key FILE".into()))
+        }
+    }
+}
+
+/// Opens the pool that `tacit ot --pool` names, for a run that asks for `security`.
+pub fn open(
+    file: &Path,
+    pool_key: Option<&Path>,
+    peer: &PeerArgs,
+    security: Security,
+    wanted: u64,
+) -> Result<Pool> {
+    let pool = Pool::open(file, &key(pool_key, peer.identity())?).map_err(|e| named(file, e))?;
+    let made = pool.header().security;
+    if made == tacit::Security::SemiHonest && security == Security::Malicious {
+        return Err(Error::Usage(format!(
+            "{}: was made against a semi-honest peer only; add --security semi-honest or make another",
+            file.display()
+        )));
+    }
+    if peer.threads() != 1 {
+        return Err(Error::Usage("--pool is read by one thread; leave --threads out".into()));
+    }
+    if wanted > pool.left() {
+        let fault = PoolError::Exhausted { wanted, left: pool.left() };
+        return Err(named(file, fault.into()));
+    }
+    Ok(pool)
+}
+
+/// What a run that used `pool` ended with; a failed check burns the pool, on the disk, before it is reported.
+pub fn watch<T>(pool: Option<(&Path, &Fuse)>, result: Result<T>) -> Result<T> {
+    match (result, pool) {
+        (Err(error), Some((file, fuse))) if error.is_failed_check() => {
+            fuse.burn().map_err(|e| named(file, e))?;
+            Err(Error::Peer(format!(
+                "{error}; {} is burnt by that: make a new pool on both sides with tacit ot pool make",
+                file.display()
+            )))
+        }
+        (result, _) => result,
+    }
+}
+
+impl InfoArgs {
+    fn open(&self) -> Result<Pool> {
+        let key = key(self.pool_key.as_deref(), self.identity.as_deref())?;
+        Pool::open(&self.file, &key).map_err(|e| named(&self.file, e))
+    }
+}
+
+fn show(args: &InfoArgs, pool: &Pool, context: &Context) -> Result<()> {
+    let header = pool.header();
+    let object = json!({
+        "name": "ot pool",
+        "file": args.file,
+        "id": header.short_id(),
+        "role": header.role.name(),
+        "security": security_name(header.security),
+        "count": header.count,
+        "position": pool.position(),
+        "left": pool.left(),
+    });
+    let text = format!(
+        "pool {}: the {}'s half of {} correlations ({}), {} used, {} left",
+        header.short_id(),
+        header.role.name(),
+        header.count,
+        security_name(header.security),
+        pool.position(),
+        pool.left()
+    );
+    context.result(&object, &text)
+}
+
+fn make(args: MakeArgs, context: &Context) -> Result<()> {
+    let protocol = ot::protocol(&args.protocol, args.security.into())?;
+    ot::check_set(ot::Sets::Session, args.set.as_deref(), protocol)?;
+    let tuning = Tuning::choose(args.set.as_deref(), args.count, protocol.security, &LinkModel::LOOPBACK)?
+        .with_code(args.code.as_deref(), Some(protocol))?;
+    let key = key(args.pool_key.as_deref(), args.peer.identity())?;
+    let mut session = args.peer.session(args.security, context)?;
+    if let Some(name) = &args.base_ot {
+        session = session.base_ot(name);
+    }
+    session.allow(protocol.name)?;
+    let base = session.base()?;
+    let mut out = Output::create_secret(&args.file)?;
+    out.reserve(pool::file_length(args.count))?;
+    let (role, peer) =
+        if args.role == Role::Sender { ("sender", "receiver") } else { ("receiver", "sender") };
+    let agreement = Agreement::new("ot pool", role, peer)
+        .with("protocol", protocol.name)
+        .with("base-ot", base.name())
+        .with("kind", Kind::Cot.name())
+        .with("count", args.count)
+        .with("set", args.set.as_deref().unwrap_or("any"))
+        .with("code", tuning.silent.code.name());
+    let progress = context.progress("pool", args.count, "OT");
+    let ((header, wall), stats) = session.run(agreement, |opened| {
+        let start = Instant::now();
+        let mut prg = Prg::from_os();
+        let channel = opened.channel();
+        let (security, count) = (protocol.security, args.count);
+        let set = &mut |done| progress.set(done);
+        let header = match args.role {
+            Role::Sender => {
+                let mut cots = protocol.senders_with(channel, &*base, &mut prg, 1, tuning)?;
+                let source = cots.first_mut().ok_or_else(|| Error::Other("no source of OTs".into()))?;
+                pool::make_sender(channel, &mut prg, source, security, count, &key, &mut out, set)
+            }
+            Role::Receiver => {
+                let mut cots = protocol.receivers_with(channel, &*base, &mut prg, 1, tuning)?;
+                let source = cots.first_mut().ok_or_else(|| Error::Other("no source of OTs".into()))?;
+                pool::make_receiver(channel, &mut prg, source, security, count, &key, &mut out, set)
+            }
+        };
+        Ok((header.map_err(|e| named(&args.file, e))?, start.elapsed()))
+    })?;
+    progress.finish();
+    out.commit()?;
+    let object = json!({
+        "name": "ot pool make",
+        "file": args.file,
+        "id": header.short_id(),
+        "protocol": protocol.name,
+        "base_ot": base.name(),
+        "role": role,
+        "security": security_name(header.security),
+        "count": header.count,
+        "wall_ms": wall.as_secs_f64() * 1e3,
+        "bytes_sent": stats.bytes_sent,
+        "bytes_received": stats.bytes_received,
+        "rounds": stats.rounds,
+    });
+    let text = format!(
+        "pool {} of {} correlations by {} in {:.3} s; the {role}'s half is in {}",
+        header.short_id(),
+        header.count,
+        protocol.name,
+        wall.as_secs_f64(),
+        args.file.display()
+    );
+    context.result(&object, &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tacit::crypto::Block;
+    use tacit::net::{Channel, memory};
+    use tacit_ot::CotReceiver;
+
+    struct Zeros;
+
+    impl CotReceiver for Zeros {
+        fn extend(&mut self, _: &mut Channel, _: &mut [Block]) -> tacit_ot::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_failed_check_burns_the_pool_of_the_run_and_nothing_else_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("r.pool");
+        let key = PoolKey::from_bytes(&[1; 32]).unwrap();
+        let mut out = std::fs::File::create(&file).unwrap();
+        memory::run(
+            |channel| {
+                channel.send_block(Block::ONES).unwrap();
+                channel.flush().unwrap();
+                channel.recv_block().unwrap();
+            },
+            |channel| {
+                let security = tacit::Security::Malicious;
+                let mut prg = Prg::from_os();
+                pool::make_receiver(channel, &mut prg, &mut Zeros, security, 9, &key, &mut out, &mut |_| ())
+                    .unwrap();
+            },
+        );
+        let run = |result: Result<u8>| {
+            let pool = Pool::open(&file, &key).unwrap();
+            watch(Some((&file, &pool.fuse())), result)
+        };
+        assert_eq!(run(Ok(3)).unwrap(), 3);
+        let malformed = tacit_ot::Error::Malformed { protocol: "test", what: "form" };
+        run(Err(malformed.into())).unwrap_err();
+        run(Err(Error::Peer("gone".into()))).unwrap_err();
+        let cheated = tacit_ot::Error::Cheated { protocol: "test", what: "a check" };
+        let said = run(Err(cheated.into())).unwrap_err();
+        assert_eq!(said.blame(), tacit::Blame::Peer);
+        let said = said.to_string();
+        assert!(said.contains("cheated") && said.contains("r.pool is burnt"), "{said}");
+        let error = named(&file, Pool::open(&file, &key).unwrap_err()).to_string();
+        assert!(
+            error.contains("r.pool: the pool is burnt") && error.contains("tacit ot pool make"),
+            "{error}"
+        );
+    }
+}

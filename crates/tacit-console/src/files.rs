@@ -1,0 +1,116 @@
+//! The check before a run that no output would cost a file that is needed or in use.
+
+use crate::output::{Output, Target, name};
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use tacit::{Error, Result};
+
+/// What becomes of the file that an option names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Written; an older one is replaced if `--overwrite` is given.
+    Result,
+    /// Written; holds a secret or serves once, so an older one never goes.
+    Secret,
+    /// As `Secret`, with a public half beside it that ends in .pub.
+    KeyPair,
+    /// A folder that the command writes files into, and checks itself.
+    Folder,
+}
+
+/// A file, and the option that named it.
+pub struct Named {
+    option: String,
+    path: PathBuf,
+}
+
+impl Named {
+    /// The file that `option` names.
+    pub fn new(option: &str, path: &Path) -> Self {
+        Named { option: option.to_owned(), path: path.to_owned() }
+    }
+}
+
+/// Refuses, before anything is done, outputs that would replace a file of the same command line, or what stands
+/// at their place, or that cannot be written. True if an output goes to standard output.
+pub fn check_outputs(outputs: &[(Named, Kind)], inputs: &[Named]) -> Result<bool> {
+    let mut places: Vec<(&Named, Place)> = Vec::new();
+    let mut all = Vec::new();
+    for (named, kind) in outputs {
+        all.push((named, named.path.clone(), *kind));
+        let public = named.path.with_extension("pub");
+        // Where the two would be one, the command says so.
+        if *kind == Kind::KeyPair && public != named.path {
+            all.push((named, public, Kind::Result));
+        }
+    }
+    // Which files are one comes first: an output that is an input exists, but that is not what is wrong with
+    // it.
+    for (named, path, _) in &all {
+        let place = Place::of(path)?;
+        for input in inputs {
+            let same = identity(&input.path).is_some_and(|file| place == Place::File(file));
+            if same {
+                return Err(one_file(named, input, path));
+            }
+        }
+        if let Some((other, _)) = places.iter().find(|(_, other)| place != Place::Anywhere && *other == place)
+        {
+            return Err(Error::Usage(format!(
+                "{}: {} and {} name the same file; give them different ones",
+                name(path),
+                other.option,
+                named.option
+            )));
+        }
+        places.push((named, place));
+    }
+    let mut to_stdout = false;
+    for (_, path, kind) in &all {
+        Output::check(path, *kind != Kind::Result)?;
+        to_stdout |= matches!(Target::of(path)?, Target::Stdout);
+    }
+    Ok(to_stdout)
+}
+
+fn one_file(named: &Named, other: &Named, path: &Path) -> Error {
+    Error::Input(format!(
+        "{}: {} and {} name the same file; choose another name for what is written",
+        name(path),
+        named.option,
+        other.option
+    ))
+}
+
+/// Where an output would be, so far as it matters which files are one.
+#[derive(PartialEq)]
+enum Place {
+    /// A file, by device and inode.
+    File((u64, u64)),
+    /// A new file: its folder, by device and inode, and its name.
+    New((u64, u64), std::ffi::OsString),
+    /// A device, which takes the output of many.
+    Anywhere,
+}
+
+impl Place {
+    fn of(path: &Path) -> Result<Self> {
+        let target = Target::of(path)?;
+        if let Target::New(path) = &target {
+            let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let (Ok(metadata), Some(file)) = (fs::metadata(folder), path.file_name()) else {
+                return Ok(Place::Anywhere);
+            };
+            return Ok(Place::New((metadata.dev(), metadata.ino()), file.to_owned()));
+        }
+        Ok(target.identity().map_or(Place::Anywhere, Place::File))
+    }
+}
+
+/// Device and inode of a file to read; none of a device, which is not used up.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let metadata = fs::metadata(path).ok()?;
+    let kind = metadata.file_type();
+    (kind.is_file() || kind.is_fifo()).then(|| (metadata.dev(), metadata.ino()))
+}

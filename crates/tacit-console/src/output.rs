@@ -1,0 +1,517 @@
+//! Files that a run writes: refused before it where they would cost something, whole or not there after it.
+//!
+//! A file is written beside its place under the name `.tacit-out-….part` and renamed when it is finished.
+//! While it grows, its writer holds a lock on it, so that whoever next writes to the folder can tell what a
+//! killed run left there, and removes it. A pipe or a character device is written to where it is, and never
+//! renamed over.
+
+use crate::fault::Unfinished;
+use rustix::fs::{Access, access, fstatvfs};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use tacit::net::shown;
+use tacit::{Error, Result};
+use tempfile::NamedTempFile;
+
+/// How the names of unfinished files begin and end.
+const PART: [&str; 2] = [".tacit-out-", ".part"];
+/// Bytes gathered before they are written.
+const BUFFER: usize = 1 << 16;
+/// Symbolic links that are followed, as Linux does.
+const LINKS: usize = 40;
+/// Bytes of a file that are looked at to see whether it may be replaced.
+const HEAD: u64 = 4096;
+
+/// Whether files may be replaced: the command line's `--overwrite`, which holds for the whole process.
+static OVERWRITE: AtomicBool = AtomicBool::new(false);
+
+/// From now on files that hold no secret may be replaced.
+pub fn allow_overwrite() {
+    OVERWRITE.store(true, Ordering::Relaxed);
+}
+
+/// What an output's name leads to.
+pub enum Target {
+    /// Nothing yet: a file of this path will be made.
+    New(PathBuf),
+    /// A file, every symbolic link followed.
+    File(PathBuf),
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+    /// A pipe or a character device, or a descriptor of this process.
+    Stream(PathBuf),
+}
+
+impl Target {
+    /// Follows `target` to what would be written. Errors: a folder, a link that leads nowhere, no folder to
+    /// be in.
+    pub fn of(target: &Path) -> Result<Self> {
+        if target == Path::new("-") {
+            return Ok(Target::Stdout);
+        }
+        let mut path = target.to_owned();
+        for _ in 0..LINKS {
+            if let Some(stream) = descriptor(&path) {
+                return Ok(stream);
+            }
+            let metadata = match fs::symlink_metadata(&path) {
+                Ok(metadata) => metadata,
+                Err(e) if e.kind() == io::ErrorKind::NotFound && path == target => return Self::new(path),
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                    return Err(unwritable(target, "it is a symbolic link that leads nowhere; remove it"));
+                }
+                Err(e) if e.kind() == io::ErrorKind::NotADirectory => {
+                    return Err(unwritable(target, "its folder is a file; choose another"));
+                }
+                Err(e) => return Err(unwritable(target, &format!("{e}; choose another name"))),
+            };
+            let kind = metadata.file_type();
+            if kind.is_symlink() {
+                let next = fs::read_link(&path).map_err(|e| unwritable(target, &e.to_string()))?;
+                path = folder(&path).join(next);
+            } else if kind.is_dir() {
+                return Err(unwritable(target, "it is a folder; name a file in it"));
+            } else if kind.is_file() {
+                return Ok(Target::File(path));
+            } else if kind.is_fifo() || kind.is_char_device() {
+                return Ok(Target::Stream(path));
+            } else {
+                return Err(unwritable(target, "it is neither a file, a pipe nor a character device"));
+            }
+        }
+        Err(unwritable(target, "too many symbolic links; name the file itself"))
+    }
+
+    fn new(path: PathBuf) -> Result<Self> {
+        if !matches!(path.components().next_back(), Some(Component::Normal(_))) {
+            return Err(unwritable(&path, "the name names no file"));
+        }
+        match fs::metadata(folder(&path)) {
+            Ok(metadata) if metadata.is_dir() => Ok(Target::New(path)),
+            Ok(_) => Err(unwritable(&path, "its folder is a file; choose another")),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                Err(unwritable(&path, "its folder does not exist; create the folder or choose another"))
+            }
+            Err(e) => Err(unwritable(&path, &format!("{e}; choose another folder"))),
+        }
+    }
+
+    /// Device and inode of what stands there, by which two names of one file are known.
+    pub fn identity(&self) -> Option<(u64, u64)> {
+        let metadata = match self {
+            Target::New(_) => return None,
+            Target::File(path) | Target::Stream(path) => fs::metadata(path).ok()?,
+            Target::Stdout => owned(io::stdout()).ok()?.metadata().ok()?,
+            Target::Stderr => owned(io::stderr()).ok()?.metadata().ok()?,
+        };
+        Some((metadata.dev(), metadata.ino()))
+    }
+
+    /// Refuses a file that stands there and must stay; `secret` is of a new file that would hold a secret, or
+    /// serve once.
+    fn admit(&self, target: &Path, secret: bool) -> Result<()> {
+        let refuse = |what: &str| Err(Error::Input(format!("{}: {what}", name(target))));
+        match self {
+            Target::New(_) => Ok(()),
+            Target::File(_) if secret => refuse("exists already and is not overwritten; choose another name"),
+            Target::File(_) if !OVERWRITE.load(Ordering::Relaxed) => {
+                refuse("exists already and is not overwritten; choose another name, or add --overwrite")
+            }
+            Target::File(path) => match precious(path) {
+                Ok(Some(what)) => {
+                    refuse(&format!("is {what}, which is never overwritten; choose another name"))
+                }
+                Ok(None) => access(path, Access::WRITE_OK)
+                    .map_err(|e| unwritable(target, &format!("{}; choose another name", io::Error::from(e)))),
+                Err(e) => {
+                    refuse(&format!("cannot be looked into: {e}; choose another name to keep what it holds"))
+                }
+            },
+            _ if secret => refuse("a file that holds a secret or serves once must be a regular file"),
+            Target::Stdout | Target::Stderr => Ok(()),
+            Target::Stream(path) => access(path, Access::WRITE_OK)
+                .map_err(|e| unwritable(target, &format!("{}; choose another name", io::Error::from(e)))),
+        }
+    }
+}
+
+/// A name of one of the process's own descriptors. They are not followed further: what they are links to may
+/// have no name.
+fn descriptor(path: &Path) -> Option<Target> {
+    let path_text = path.to_str()?;
+    let number = match path_text {
+        "/dev/stdout" => "1",
+        "/dev/stderr" => "2",
+        _ => path_text.strip_prefix("/dev/fd/").or_else(|| path_text.strip_prefix("/proc/self/fd/"))?,
+    };
+    match number {
+        "1" => Some(Target::Stdout),
+        "2" => Some(Target::Stderr),
+        _ if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => {
+            fs::metadata(path).ok().map(|_| Target::Stream(path.to_owned()))
+        }
+        _ => None,
+    }
+}
+
+/// What a file is that must not be lost, by its first bytes.
+fn precious(path: &Path) -> io::Result<Option<&'static str>> {
+    let mut head = Vec::new();
+    File::open(path)?.take(HEAD).read_to_end(&mut head)?;
+    let kinds: [(&[u8], &str); 7] = [
+        (b"tacit-ed25519-private", "a private key"),
+        (b"TACITPOL", "a pool of correlations"),
+        (b"TACITST", "a state of tacit eval --offline"),
+        (b"tacitdeal", "a dealer's seed"),
+        (b"tacitused", "a dealer's seed that served"),
+        (b"tacitnisc", "a key of tacit nisc"),
+        (b"tacitprf", "a private file of tacit tags"),
+    ];
+    // Of what `tacit nisc` writes, kinds 2 and 4 are keys; the version stands before the kind.
+    let is_message = |head: &[u8]| head.starts_with(b"tacitnisc") && !matches!(head.get(10), Some(2 | 4));
+    let pem = head.windows(16).any(|window| window == b"PRIVATE KEY-----");
+    let found = kinds.iter().find(|(magic, _)| head.starts_with(magic) && !is_message(&head));
+    Ok(found.map(|(_, what)| *what).or(pem.then_some("a private key")))
+}
+
+/// An output under way. Dropped before [`commit`](Self::commit), a file leaves nothing.
+///
+/// A file can be read and written by its owner alone: what two parties compute is nobody else's business.
+pub struct Output {
+    place: Place,
+    target: PathBuf,
+    /// Where the next byte goes, and the end of what was written.
+    position: u64,
+    end: u64,
+}
+
+enum Place {
+    /// A file beside its place.
+    Part(Part),
+    /// A stream.
+    Stream(BufWriter<File>),
+    /// A nameless file, copied to a stream at the end.
+    Spool(BufWriter<File>, File),
+}
+
+struct Part {
+    file: BufWriter<NamedTempFile>,
+    /// Where it belongs, links followed.
+    place: PathBuf,
+    replaces: Replaces,
+    // Last, so that it is dropped after the file.
+    _unfinished: Unfinished,
+}
+
+/// What a finished file may take the place of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Replaces {
+    Nothing,
+    /// An output of that name, as the command line says.
+    Output,
+    /// The file of which it is the next state.
+    Itself,
+}
+
+impl Output {
+    /// An output written from its start to its end.
+    pub fn create(target: &Path) -> Result<Self> {
+        Self::open(target, |stream| Ok(Place::Stream(BufWriter::with_capacity(BUFFER, stream))), false)
+    }
+
+    /// An output written in any order. What goes to a stream is gathered in a nameless file first.
+    pub fn create_archive(target: &Path) -> Result<Self> {
+        let spool = |stream| {
+            let file = tempfile::tempfile()
+                .map_err(|e| unwritable(target, &format!("{e}, in {}", name(&std::env::temp_dir()))))?;
+            Ok(Place::Spool(BufWriter::with_capacity(BUFFER, file), stream))
+        };
+        Self::open(target, spool, false)
+    }
+
+    /// A new file that holds a secret or serves once: it never replaces another, whatever the command line
+    /// says.
+    pub fn create_secret(target: &Path) -> Result<Self> {
+        Self::open(target, |stream| Ok(Place::Stream(BufWriter::new(stream))), true)
+    }
+
+    /// The next state of a file that the command keeps, and that the caller holds open.
+    pub fn next_state(target: &Path) -> Result<Self> {
+        let Target::File(path) = Target::of(target)? else {
+            return Err(unwritable(target, "it is no file any more"));
+        };
+        let place = Place::Part(Part::new(path, target, Replaces::Itself)?);
+        Ok(Output { place, target: target.to_owned(), position: 0, end: 0 })
+    }
+
+    /// Whether an output could be made at `target`, which is left as it is.
+    pub fn check(target: &Path, secret: bool) -> Result<()> {
+        let found = Target::of(target)?;
+        found.admit(target, secret)?;
+        match found {
+            Target::New(path) | Target::File(path) => part(&path, target).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    fn open(target: &Path, stream: impl FnOnce(File) -> Result<Place>, secret: bool) -> Result<Self> {
+        let found = Target::of(target)?;
+        found.admit(target, secret)?;
+        let closed = |e: io::Error| unwritable(target, &e.to_string());
+        let place = match found {
+            Target::New(path) => Place::Part(Part::new(path, target, Replaces::Nothing)?),
+            Target::File(path) => Place::Part(Part::new(path, target, Replaces::Output)?),
+            Target::Stdout => stream(owned(io::stdout()).map_err(closed)?)?,
+            Target::Stderr => stream(owned(io::stderr()).map_err(closed)?)?,
+            Target::Stream(path) => stream(open_stream(&path, target)?)?,
+        };
+        Ok(Output { place, target: target.to_owned(), position: 0, end: 0 })
+    }
+
+    /// Makes sure that `bytes` have room, and takes it where the file system lets one. A stream has no limit.
+    pub fn reserve(&mut self, bytes: u64) -> Result<()> {
+        let file = match &self.place {
+            Place::Part(part) => part.file.get_ref().as_file(),
+            Place::Spool(spool, _) => spool.get_ref(),
+            Place::Stream(_) => return Ok(()),
+        };
+        let full = |free: Option<u64>| {
+            let free = free.map_or(String::new(), |free| format!(", where {} MiB are free", free >> 20));
+            unwritable(
+                &self.target,
+                &format!(
+                    "it may take {} MiB{free}; make room or choose another disk",
+                    bytes.div_ceil(1 << 20)
+                ),
+            )
+        };
+        if let Ok(disk) = fstatvfs(file) {
+            let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+            if bytes > free {
+                return Err(full(Some(free)));
+            }
+        }
+        if bytes > 0 && !take_room(file, bytes) {
+            return Err(full(None));
+        }
+        Ok(())
+    }
+
+    /// Forces the finished file to the disk, still beside its place: now a full disk can no longer cost what is used up
+    /// for it.
+    pub fn settle(&mut self) -> Result<()> {
+        let settled = match &mut self.place {
+            Place::Part(part) => part.file.flush().and_then(|()| {
+                let file = part.file.get_ref().as_file();
+                // What was reserved may have been more.
+                file.set_len(self.end)?;
+                file.sync_all()
+            }),
+            Place::Stream(stream) => stream.flush(),
+            Place::Spool(spool, _) => spool.flush().and_then(|()| spool.get_ref().set_len(self.end)),
+        };
+        settled.map_err(|e| write_fault(&self.target, e))
+    }
+
+    /// Moves the finished file to its place, at once and for good; ends a stream.
+    pub fn commit(mut self) -> Result<()> {
+        self.settle()?;
+        let Output { place, target, .. } = self;
+        let fault = |e| write_fault(&target, e);
+        match place {
+            Place::Part(part) => part.commit(&target),
+            Place::Stream(stream) => stream.into_inner().map(drop).map_err(|e| fault(e.into_error())),
+            Place::Spool(spool, mut stream) => {
+                let mut spool = spool.into_inner().map_err(|e| fault(e.into_error()))?;
+                spool.rewind().and_then(|()| io::copy(&mut spool, &mut stream)).map(drop).map_err(fault)
+            }
+        }
+    }
+
+    /// The name that was asked for.
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+}
+
+impl Part {
+    fn new(place: PathBuf, target: &Path, replaces: Replaces) -> Result<Self> {
+        let temp = part(&place, target)?;
+        let unfinished = Unfinished::new(temp.path());
+        let file = BufWriter::with_capacity(BUFFER, temp);
+        Ok(Part { file, place, replaces, _unfinished: unfinished })
+    }
+
+    fn commit(self, target: &Path) -> Result<()> {
+        let fault = |e| write_fault(target, e);
+        let temp = self.file.into_inner().map_err(|e| fault(e.into_error()))?;
+        // Time has passed since the first look.
+        let place = match (Target::of(&self.place)?, self.replaces) {
+            (Target::New(place), _) => temp.persist_noclobber(place),
+            (found @ Target::File(_), Replaces::Output) => {
+                found.admit(target, false)?;
+                temp.persist(&self.place)
+            }
+            (Target::File(_), Replaces::Itself) => temp.persist(&self.place),
+            _ => {
+                return Err(Error::Input(format!(
+                    "{}: was made by somebody else during the run and is not overwritten; run again",
+                    name(target)
+                )));
+            }
+        };
+        place.map_err(|e| fault(e.error))?;
+        sync_folder(&self.place);
+        Ok(())
+    }
+}
+
+/// Makes the name of a new file as durable as its content, where the file system can.
+pub fn sync_folder(file: &Path) {
+    // A folder that cannot be opened for reading, or a file system without this, leaves it to the system's
+    // own time.
+    let _ = File::open(folder(file)).and_then(|folder| folder.sync_all());
+}
+
+/// A locked file in the folder of `place`, after those that killed runs left there are gone.
+fn part(place: &Path, target: &Path) -> Result<NamedTempFile> {
+    let folder = folder(place);
+    sweep(folder);
+    loop {
+        let made =
+            tempfile::Builder::new().prefix(PART[0]).suffix(PART[1]).rand_bytes(10).tempfile_in(folder);
+        let temp =
+            made.map_err(|e| unwritable(target, &format!("{e}; create the folder or choose another")))?;
+        // Another run's sweep may take a file for a dead one before its lock is on it.
+        let file = temp.as_file();
+        let taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+        let removed = file.metadata().is_ok_and(|metadata| metadata.nlink() == 0);
+        if !taken && !removed {
+            return Ok(temp);
+        }
+    }
+}
+
+/// Removes unfinished files on which no living process has its lock.
+fn sweep(folder: &Path) {
+    // Whatever cannot be listed, opened or removed stays: it costs room alone.
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let found = entry.file_name();
+        let is_part = found.to_str().is_some_and(|n| n.starts_with(PART[0]) && n.ends_with(PART[1]));
+        if !is_part || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            continue;
+        }
+        if let Ok(file) = File::open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Reserves room in the file; false if there is none. A file system that cannot reserve has said nothing.
+#[cfg(target_os = "linux")]
+fn take_room(file: &File, bytes: u64) -> bool {
+    use rustix::fs::{FallocateFlags, fallocate};
+    use rustix::io::Errno;
+    let taken = fallocate(file, FallocateFlags::empty(), 0, bytes);
+    !matches!(taken, Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn take_room(_: &File, _: u64) -> bool {
+    true
+}
+
+/// A standard stream as a file of its own.
+fn owned(stream: impl AsFd) -> io::Result<File> {
+    Ok(File::from(stream.as_fd().try_clone_to_owned()?))
+}
+
+/// Opens a pipe, a device or a descriptor. Does not wait for somebody to read a pipe.
+fn open_stream(path: &Path, target: &Path) -> Result<File> {
+    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+    let flags = OFlags::NONBLOCK.bits() as i32;
+    let opened = OpenOptions::new().append(true).custom_flags(flags).open(path);
+    let file = opened.map_err(|e| match e.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
+        Some(rustix::io::Errno::NXIO) => {
+            unwritable(target, "nobody reads from this pipe; start its reader first")
+        }
+        _ => unwritable(target, &format!("{e}; choose another name")),
+    })?;
+    let waits = fcntl_getfl(&file).and_then(|flags| fcntl_setfl(&file, flags - OFlags::NONBLOCK));
+    waits.map_err(|e| unwritable(target, &io::Error::from(e).to_string()))?;
+    Ok(file)
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The path, fit for a line of text.
+pub fn name(path: &Path) -> String {
+    shown(&path.to_string_lossy())
+}
+
+fn unwritable(target: &Path, why: &str) -> Error {
+    Error::Input(format!("{}: cannot be written: {why}", name(target)))
+}
+
+/// The fault of a write towards `target`.
+pub fn write_fault(target: &Path, source: io::Error) -> Error {
+    let what = match source.kind() {
+        io::ErrorKind::BrokenPipe => "cannot be written; is the reader of the pipe gone?",
+        _ => "cannot be written; is the disk full?",
+    };
+    Error::file(target, what, source)
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let n = match &mut self.place {
+            Place::Part(part) => part.file.write(bytes),
+            Place::Stream(file) | Place::Spool(file, _) => file.write(bytes),
+        }?;
+        self.position += n as u64;
+        self.end = self.end.max(self.position);
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.place {
+            Place::Part(part) => part.file.flush(),
+            Place::Stream(file) | Place::Spool(file, _) => file.flush(),
+        }
+    }
+}
+
+impl Seek for Output {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.position = match &mut self.place {
+            Place::Part(part) => part.file.seek(to),
+            Place::Stream(_) => Err(io::ErrorKind::NotSeekable.into()),
+            Place::Spool(file, _) => file.seek(to),
+        }?;
+        Ok(self.position)
+    }
+}
+
+/// Opens a local file for reading, with the cause and the remedy when that fails.
+pub fn open(path: &Path) -> Result<File> {
+    let refuse = |what: String| Err(Error::Input(format!("{}: {what}", name(path))));
+    match File::open(path) {
+        Ok(_) if path.is_dir() => refuse("is a folder; name a file in it".into()),
+        Ok(file) => Ok(file),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => refuse("no such file; check the path".into()),
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            refuse("permission denied; check who may read the file".into())
+        }
+        Err(e) => refuse(format!("cannot be read: {e}")),
+    }
+}

@@ -1,0 +1,296 @@
+//! Records and their keys: what it means that two rows are the same.
+//!
+//! A key is one or several columns, read in the order in which they are named (names may differ between the parties, order
+//! and number may not). Each part is normalised, and the parts are encoded injectively (each with its length in front), so
+//! that `("ab", "c")` and `("a", "bc")` are different keys. The encoding's BLAKE3 hash of 32 bytes is the [`Element`] that
+//! the protocols intersect.
+//!
+//! **Normalisation**, each step of which can be switched off; both parties must switch alike:
+//!
+//! 1. `trim`: white space (Unicode `White_Space`, so the no-break space too) goes from both ends; inner space stays.
+//! 2. `case_fold`: Unicode's full default case folding, so that `STRASSE` = `straße`; no language's special rules (Turkish
+//!    dotted I). Accents stay: `é` ≠ `e`.
+//! 3. `nfc`: composed and decomposed forms become one (NFC). With case folding the text is decomposed before and
+//!    composed after it: Unicode's canonical caseless matching.
+//!
+//! A row of whose key any part is empty after normalisation has no key: it matches nothing, and it is counted.
+
+use caseless::Caseless;
+use std::sync::LazyLock;
+use unicode_normalization::UnicodeNormalization;
+use zeroize::{Zeroize, Zeroizing};
+
+/// The hash of a normalised key.
+pub type Element = [u8; 32];
+
+/// What is done to a key's text before it is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Normalisation {
+    /// Compose characters (NFC).
+    pub nfc: bool,
+    /// Drop white space at both ends.
+    pub trim: bool,
+    /// Ignore upper and lower case.
+    pub case_fold: bool,
+}
+
+impl Default for Normalisation {
+    /// Everything on.
+    fn default() -> Self {
+        Normalisation { nfc: true, trim: true, case_fold: true }
+    }
+}
+
+impl Normalisation {
+    /// No change at all: keys are compared byte by byte.
+    pub const NONE: Normalisation = Normalisation { nfc: false, trim: false, case_fold: false };
+
+    /// Appends the normal form of `text` to `out`.
+    pub fn apply(&self, text: &str, out: &mut String) {
+        let text = if self.trim { text.trim() } else { text };
+        if text.is_ascii() {
+            let start = out.len();
+            out.push_str(text);
+            if self.case_fold {
+                out[start..].make_ascii_lowercase();
+            }
+            return;
+        }
+        match (self.nfc, self.case_fold) {
+            (false, false) => out.push_str(text),
+            (true, false) => out.extend(text.nfc()),
+            (false, true) => out.extend(text.chars().default_case_fold()),
+            (true, true) => out.extend(text.nfd().default_case_fold().nfc()),
+        }
+    }
+}
+
+/// What makes two rows the same: which columns, and how they are normalised.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeySpec {
+    /// The columns' names in this party's table, in the order agreed with the peer.
+    pub columns: Vec<String>,
+    /// How each column's text is normalised.
+    pub normalisation: Normalisation,
+}
+
+impl KeySpec {
+    /// Everything about the key that both parties must have alike, for the handshake to bind: not the names,
+    /// but the version of every table of Unicode that [`Normalisation::apply`] reads.
+    pub fn agreement(&self) -> String {
+        self.agreement_with(&Tables::OURS)
+    }
+
+    fn agreement_with(&self, tables: &Tables) -> String {
+        let Normalisation { nfc, trim, case_fold } = self.normalisation;
+        let version = |(a, b, c): Version| format!("{a}.{b}.{c}");
+        format!(
+            "key v2: {} columns, nfc {nfc}, trim {trim}, case fold {case_fold}, \
+             Unicode of normalisation {}, of case folding {}, of white space {}",
+            self.columns.len(),
+            version(tables.normalisation),
+            version(tables.case_folding),
+            version(tables.white_space),
+        )
+    }
+}
+
+/// A version of Unicode: major, minor, update.
+type Version = (u64, u64, u64);
+
+/// The versions of Unicode's tables. They come from three sources, which move on one by one.
+struct Tables {
+    /// Decomposition and composition.
+    normalisation: Version,
+    /// Default case folding.
+    case_folding: Version,
+    /// The property `White_Space`, which trimming goes by: the standard library's.
+    white_space: Version,
+}
+
+impl Tables {
+    const OURS: Tables = Tables {
+        normalisation: widened(unicode_normalization::UNICODE_VERSION),
+        case_folding: caseless::UNICODE_VERSION,
+        white_space: widened(char::UNICODE_VERSION),
+    };
+}
+
+const fn widened((a, b, c): (u8, u8, u8)) -> Version {
+    (a as u64, b as u64, c as u64)
+}
+
+static RECORD_KEY: LazyLock<[u8; 32]> = LazyLock::new(|| blake3::derive_key("tacit 2026 record key v1", &[]));
+
+/// Turns rows' key parts into elements, reusing its buffers.
+pub struct KeyHasher {
+    normalisation: Normalisation,
+    encoded: Vec<u8>,
+    text: String,
+}
+
+impl KeyHasher {
+    /// A hasher with the given normalisation.
+    pub fn new(normalisation: Normalisation) -> Self {
+        KeyHasher { normalisation, encoded: Vec::new(), text: String::new() }
+    }
+
+    /// The element of a row with these key parts, or `None` when a part is empty after normalisation.
+    pub fn hash<'a>(&mut self, parts: impl IntoIterator<Item = &'a str>) -> Option<Element> {
+        self.encoded.clear();
+        for part in parts {
+            self.text.clear();
+            self.normalisation.apply(part, &mut self.text);
+            if self.text.is_empty() {
+                return None;
+            }
+            self.encoded.extend_from_slice(&(self.text.len() as u64).to_le_bytes());
+            self.encoded.extend_from_slice(self.text.as_bytes());
+        }
+        Some(*blake3::keyed_hash(&RECORD_KEY, &self.encoded).as_bytes())
+    }
+}
+
+impl Drop for KeyHasher {
+    fn drop(&mut self) {
+        self.encoded.zeroize();
+        self.text.zeroize();
+    }
+}
+
+const NONE: u32 = u32::MAX;
+
+/// More rows than a [`KeySet`] counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("too many rows: at most {NONE} are supported")]
+pub struct TooManyRows;
+
+/// The distinct keys of a table, and which row has which.
+///
+/// Costs about 32 bytes a distinct key, 4 bytes a row and up to 16 bytes a distinct key for the index.
+#[derive(Default)]
+pub struct KeySet {
+    elements: Zeroizing<Vec<Element>>,
+    rows: Vec<u32>,
+    index: Vec<u32>,
+    without_key: u64,
+}
+
+impl KeySet {
+    /// No rows.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The keys of rows whose elements are given, in order.
+    pub fn from_elements(elements: impl IntoIterator<Item = Option<Element>>) -> Result<Self, TooManyRows> {
+        let mut set = Self::new();
+        for element in elements {
+            set.push(element)?;
+        }
+        Ok(set)
+    }
+
+    /// Adds the next row; `None` is a row without a key.
+    pub fn push(&mut self, element: Option<Element>) -> Result<(), TooManyRows> {
+        if self.rows.len() >= NONE as usize {
+            return Err(TooManyRows);
+        }
+        let Some(element) = element else {
+            self.without_key += 1;
+            self.rows.push(NONE);
+            return Ok(());
+        };
+        if self.elements.len() * 2 >= self.index.len() {
+            self.grow();
+        }
+        let slot = self.slot(&element);
+        if self.index[slot] == NONE {
+            self.index[slot] = self.elements.len() as u32;
+            self.elements.push(element);
+        }
+        self.rows.push(self.index[slot]);
+        Ok(())
+    }
+
+    /// The distinct elements, in the order of their first rows: what goes into the intersection.
+    pub fn elements(&self) -> &[Element] {
+        &self.elements
+    }
+
+    /// Rows read.
+    pub fn rows(&self) -> u64 {
+        self.rows.len() as u64
+    }
+
+    /// Rows without a key, because a part of it is empty.
+    pub fn rows_without_key(&self) -> u64 {
+        self.without_key
+    }
+
+    /// Rows whose key an earlier row has already.
+    pub fn duplicate_rows(&self) -> u64 {
+        self.rows() - self.without_key - self.elements.len() as u64
+    }
+
+    /// The element of row `row`, as an index into [`elements`](Self::elements).
+    pub fn element_of(&self, row: u64) -> Option<usize> {
+        let row = usize::try_from(row).ok()?;
+        self.rows.get(row).filter(|element| **element != NONE).map(|element| *element as usize)
+    }
+
+    /// Where `element` is in the index, or the empty slot where it belongs. Elements are hashes of this party's own
+    /// keys, so their first bytes spread well.
+    fn slot(&self, element: &Element) -> usize {
+        let mask = self.index.len() - 1;
+        let mut slot = u64::from_le_bytes(*element.first_chunk().unwrap_or(&[0; 8])) as usize & mask;
+        loop {
+            match self.index[slot] {
+                NONE => return slot,
+                at if self.elements[at as usize] == *element => return slot,
+                _ => slot = (slot + 1) & mask,
+            }
+        }
+    }
+
+    fn grow(&mut self) {
+        self.index = vec![NONE; (self.index.len() * 2).max(64)];
+        for at in 0..self.elements.len() {
+            let slot = self.slot(&self.elements[at]);
+            self.index[slot] = at as u32;
+        }
+    }
+}
+
+/// The intersection of two sets in the clear, for checking: indices of `mine` that `theirs` holds too, ascending.
+pub fn plain_join(mine: &[Element], theirs: &[Element]) -> Vec<u32> {
+    let theirs: std::collections::HashSet<&Element> = theirs.iter().collect();
+    (0u32..).zip(mine).filter(|(_, element)| theirs.contains(element)).map(|(at, _)| at).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two releases that differ in one table alone may see two keys as equal and as different: they must not
+    /// agree.
+    #[test]
+    fn the_agreement_binds_every_table_of_unicode() {
+        let spec = KeySpec { columns: vec!["a".into()], normalisation: Normalisation::default() };
+        let older = |(a, b, c): Version| (a - 1, b, c);
+        let Tables { normalisation, case_folding, white_space } = Tables::OURS;
+        let tables = [
+            Tables::OURS,
+            Tables { normalisation: older(normalisation), ..Tables::OURS },
+            Tables { case_folding: older(case_folding), ..Tables::OURS },
+            Tables { white_space: older(white_space), ..Tables::OURS },
+        ];
+        let said: Vec<String> = tables.iter().map(|tables| spec.agreement_with(tables)).collect();
+        assert_eq!(said[0], spec.agreement());
+        for (i, one) in said.iter().enumerate() {
+            assert!(said[..i].iter().all(|other| other != one), "{one}");
+        }
+        let (a, b, c) = char::UNICODE_VERSION;
+        assert!(said[0].ends_with(&format!("of white space {a}.{b}.{c}")), "{}", said[0]);
+    }
+}
