@@ -59,7 +59,9 @@ class Instance:
     no longer regular. A field of odd size has none; the binary attacks, which have no values to guess, then
     cost no more than theirs over the field. `locality` is the number of ones in a row of a primal set's
     matrix, None for a random matrix; `accumulate` is the length of the blocks that a dual set's code folds
-    after accumulating twice. `instances` share one matrix. `paper` marks a set that is kept for comparison
+    after accumulating twice. `scaled` codes multiply by random values of the whole field before they
+    accumulate, so that no projection of their words is a word of a binary code, whatever the field's
+    characteristic. `instances` share one matrix. `paper` marks a set that is kept for comparison
     alone."""
 
     name: str
@@ -72,6 +74,7 @@ class Instance:
     field: int = 2
     locality: int | None = None
     accumulate: int | None = None
+    scaled: bool = False
     instances: int = 1
     paper: bool = False
 
@@ -96,7 +99,7 @@ class Instance:
     def projected(self):
         """The instance over GF(2) that the noise's best projection gives. Each nonzero value keeps a one with probability
         q/(2(q − 1)); of q − 1 projections the lightest is about √(2 ln(q − 1)) standard deviations below the mean."""
-        if self.field == 2 or self.field % 2:
+        if self.field == 2 or self.field % 2 or self.scaled:
             return replace(self, field=2)
         keeps = self.field / (2 * (self.field - 1))
         deviation = math.sqrt(self.weight * keeps * (1 - keeps))
@@ -105,8 +108,8 @@ class Instance:
 
     @property
     def degree(self):
-        """The bits of a noise value in a field of characteristic 2, otherwise 1."""
-        return 1 if self.field % 2 else self.field.bit_length() - 1
+        """The bits of a noise value in a field of characteristic 2 under a binary code, otherwise 1."""
+        return 1 if self.field % 2 or self.scaled else self.field.bit_length() - 1
 
     @property
     def block(self):
@@ -115,7 +118,7 @@ class Instance:
 
 def parse_set(entry):
     """An instance from JSON: name, noise (`regular` or `uniform`), t, and either N and k, or (dual) N and n;
-    `distance`, `quasi_cyclic`, `locality`, `accumulate` and `paper` where they apply, `field` for noise over
+    `distance`, `quasi_cyclic`, `locality`, `accumulate`, `scaled` and `paper` where they apply, `field` for noise over
     more than GF(2), `instances` where more than one use a matrix."""
     if not isinstance(entry, dict):
         raise ValueError("a set must be a JSON object")
@@ -129,9 +132,9 @@ def parse_set(entry):
         raise ValueError(f"{name}: unknown noise {noise!r}")
     quasi_cyclic = bool(entry.get("quasi_cyclic", False))
     local = {key: int(entry[key]) for key in ("field", "locality", "accumulate", "instances") if key in entry}
-    paper = bool(entry.get("paper", False))
+    paper, scaled = bool(entry.get("paper", False)), bool(entry.get("scaled", False))
     distance, regular = entry.get("distance"), noise == "regular"
-    return Instance(name, samples, dimension, weight, regular, distance, quasi_cyclic, paper=paper, **local)
+    return Instance(name, samples, dimension, weight, regular, distance, quasi_cyclic, scaled=scaled, paper=paper, **local)
 
 
 # Arithmetic in logarithms.

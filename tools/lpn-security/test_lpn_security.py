@@ -52,7 +52,7 @@ class Gate(unittest.TestCase):
         names = {entry["name"] for entry in self.sets}
         self.assertTrue({f"ferret {name}" for name in "abcde"} <= names, names)
         self.assertTrue({f"ferret-uni {name}" for name in ("main", "a", "b", "setup")} <= names, names)
-        for kind in ["silent quasi-cyclic", "silent linear", "dealt linear", "subfield 256", "vole 2^61 - 1"]:
+        for kind in ["silent quasi-cyclic", "silent linear", "dealt linear", "subfield 256", "vole 2^61 - 1", "vole 2^128"]:
             self.assertEqual(sum(name.startswith(f"{kind}, n = ") for name in names), 2, names)
 
     def test_sets_say_what_their_codes_are(self):
@@ -64,7 +64,8 @@ class Gate(unittest.TestCase):
                 self.assertEqual(entry.get("accumulate"), 32 if linear else None)
                 self.assertEqual(entry.get("paper", False), name in PAPERS)
                 # A binary code takes values of 8 bits at most.
-                self.assertTrue(entry.get("field", 2) % 2 or entry.get("field", 2) <= 256)
+                field = entry.get("field", 2)
+                self.assertTrue(field % 2 or field <= 256 or entry.get("scaled"))
 
     def test_no_shipped_set_is_weak(self):
         for result, entry in zip(self.reports, self.sets):
@@ -384,6 +385,14 @@ class Parts(unittest.TestCase):
         prime = lpn.Instance("", 1 << 16, 1 << 15, 400, distance=0.20, field=(1 << 61) - 1)
         self.assertEqual((prime.projected().weight, prime.projected().regular), (400, True))
         self.assertAlmostEqual(lpn.linear_test(prime), -400 * math.log2(0.8), places=6)
+
+    def test_a_code_with_factors_of_the_field_has_no_projection(self):
+        binary = lpn.Instance("", 108_544, 54_272, 424, distance=0.20, field=1 << 128, accumulate=32)
+        scaled = replace(binary, scaled=True)
+        self.assertEqual((binary.degree, scaled.degree), (128, 1))
+        self.assertEqual((scaled.projected().weight, scaled.projected().regular), (424, True))
+        self.assertLess(lpn.interleaved(binary), 64)
+        self.assertGreaterEqual(lpn.linear_test(scaled), LEAST)
 
     def test_sets_from_json(self):
         dual = lpn.parse_set({"name": "x", "N": 200, "n": 100, "t": 10, "quasi_cyclic": True})
