@@ -363,13 +363,12 @@ impl Seeds {
         Ok(digests)
     }
 
-    /// Hands `each` H of all elements, some at a time: the first one's index, what stands for them in the
-    /// store, and their values.
+    /// Hands `each` H of all elements, some at a time.
     fn hash_each<E: AsRef<[u8]>>(
         &self,
         elements: &[E],
         progress: &mut Progress<'_>,
-        each: &mut dyn FnMut(usize, &[Block], &[Block]) -> Result<()>,
+        each: &mut Hashed<'_>,
     ) -> Result<()> {
         let count = elements.len();
         let mut messages = Zeroizing::new(vec![[0; SHORT]; STEP]);
@@ -417,6 +416,9 @@ fn has_repeats<E: AsRef<[u8]>>(elements: &[E]) -> bool {
     sorted.sort_unstable();
     sorted.windows(2).any(|pair| pair[0] == pair[1])
 }
+
+/// Takes H of a few elements: the first one's index, what stands for them in the store, and their values.
+type Hashed<'h> = dyn FnMut(usize, &[Block], &[Block]) -> Result<()> + 'h;
 
 fn halves(hash: &[u8; 32]) -> (Block, Block) {
     let half = |at: usize| {
