@@ -7,7 +7,7 @@ use crate::link::Link;
 use crate::lobby::Lobby;
 use crate::tcp::{ShapedLink, SharedPace, TcpLink};
 use crate::tls::{Negotiated, Tls};
-use crate::waiting::{Observer, Vigil};
+use crate::waiting::{Event, Observer, Vigil};
 use crate::{Channel, Error, Limits, Party, Result, SessionId, Stats};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -47,7 +47,7 @@ pub struct Options {
     pub channels: usize,
     /// The link to emulate; both sides must say the same.
     pub link: LinkModel,
-    /// Whom to tell while this party waits for the other.
+    /// Whom to tell while this party waits for the other, and when they have met.
     pub observer: Observer,
 }
 
@@ -87,6 +87,14 @@ impl Session {
     /// A session whose channels have all greeted.
     fn opened(mut channels: Vec<Channel>, id: SessionId, tls: Option<Negotiated>, options: &Options) -> Self {
         channels.iter_mut().for_each(|channel| channel.set_limits(options.limits));
+        let own = [("protocol", options.agreement.protocol()), ("role", options.agreement.role())];
+        let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let shared = options.agreement.parameters().iter().map(|(name, value)| (name.clone(), value.clone()));
+        options.observer.tell(&Event::Opened {
+            proof: options.protection.proof(),
+            tls: tls.as_ref().map(|tls| (tls.group.clone(), tls.suite.clone())),
+            terms: own.into_iter().chain(shared).collect(),
+        });
         Session { channels, id, tls }
     }
 

@@ -1,18 +1,18 @@
 //! A table with at most one element a bin: cuckoo hashing with three hash functions and no stash.
 //!
-//! An element's three bins are distinct. Where they are distinct for each of n elements in β bins, all elements
-//! have a place unless k of them, for some k, have their bins among k − 1 (Hall). [`Table::place`] finds
-//! places whenever there are any, by shortest paths, so it fails exactly then.
+//! An element's three bins are distinct. Where they are distinct for each of n elements in β bins, all
+//! elements have a place unless k of them, for some k, have their bins among k − 1 (Hall). `Table::place`
+//! finds places whenever there are any, by shortest paths, so it fails exactly then.
 //!
 //! **Failure**, by the union bound over the least such k. Then every one of the k − 1 bins is picked twice or
 //! more, or the element that picks a bin alone could be left out. So with [b]_3 = b·(b − 1)·(b − 2)
 //!
 //! Pr ≤ Σ_{k ≥ 4} C(n, k)·C(β, k − 1)·min([k − 1]_3, M_k^{1/k})^k / [β]_3^k,
 //!
-//! where M_k ≤ (3k)!·(e^z − 1 − z)^(k − 1)/z^(3k) for any z > 0 bounds the sequences of 3k bins out of k − 1 that
-//! contain each twice. [`failure_log2`] computes the sum. It needs no experiment, holds at every size, and
-//! asks for 1.2963 bins an element in the limit (the table fills up to 0.917 in truth): 1.301 are used for
-//! large sets, and more below 2^16, where a few elements with the same bins count.
+//! where M_k ≤ (3k)!·(e^z − 1 − z)^(k − 1)/z^(3k) for any z > 0 bounds the sequences of 3k bins out of
+//! k − 1 that contain each twice. [`failure_log2`] computes the sum. It needs no experiment, holds at every
+//! size, and asks for 1.2963 bins an element in the limit (the table fills up to 0.917 in truth): 1.301 are
+//! used for large sets, and more below 2^16, where a few elements with the same bins count.
 //!
 //! Source: Pagh and Rodler's cuckoo hashing with three functions, as circuit PSI uses it since Pinkas,
 //! Schneider, Tkachenko and Yanai (2019/241); the bound is our own.
@@ -123,8 +123,8 @@ impl Table {
     }
 }
 
-/// log2 of a bound on the probability that `count` random elements have no places in `bins` bins: the module's
-/// sum, of which terms beyond the 200th are added up in groups by their largest.
+/// log2 of a bound on the probability that `count` random elements have no places in `bins` bins: the
+/// module's sum, of which terms beyond the 200th are added up in groups by their largest.
 pub fn failure_log2(count: usize, bins: usize) -> f64 {
     if count <= FUNCTIONS {
         return f64::NEG_INFINITY;
@@ -153,8 +153,8 @@ pub fn failure_log2(count: usize, bins: usize) -> f64 {
     sum.min(1.0).log2()
 }
 
-/// The z with z·(e^z − 1)/(e^z − 1 − z) = `mean`, which is over 2: bins picked twice or more are picked so many
-/// times on average.
+/// The z with z·(e^z − 1)/(e^z − 1 − z) = `mean`, which is over 2: bins picked twice or more are picked so
+/// many times on average.
 fn stationary(mean: f64) -> f64 {
     let (mut low, mut high) = (1e-3, mean);
     for _ in 0..40 {

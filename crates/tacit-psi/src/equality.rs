@@ -1,19 +1,19 @@
 //! Private equality of many pairs of strings: both parties get a share of whether they are equal.
 //!
-//! - Source: Couteau, "New protocols for secure equality test and comparison" (2016/544), with 1-out-of-16 OTs
-//!   on bits in place of its table look-ups.
+//! - Source: Couteau, "New protocols for secure equality test and comparison" (2016/544), with 1-out-of-16
+//!   OTs on bits in place of its table look-ups.
 //! - Realises, against parties that keep to the protocol: for pairs (x_i, y_i) of ℓ bits, random bits a_i and
 //!   b_i with a_i ⊕ b_i = \[x_i = y_i\].
 //! - Assumption: that of the random OT below.
-//! - Rounds: one there and back for each level; 60 bits take three. Random OTs: 4 a nibble of each level, 80 a
-//!   pair of 60 bits. Bytes: half a byte a nibble there and 2 back, 50 a pair of 60 bits.
+//! - Rounds: one there and back for each level; 60 bits take three. Random OTs: 4 a nibble of each level,
+//!   80 a pair of 60 bits. Bytes: half a byte a nibble there and 2 back, 50 a pair of 60 bits.
 //!
-//! A level cuts the strings into nibbles. For each the sender draws a bit r and the receiver fetches entry y of
-//! the table T\[v\] = r ⊕ \[v = x\] by an OT on 16 bits, made of four random OTs (Naor and Pinkas): entry v's pad
-//! is the XOR of bit v of the four messages that v's bits choose, so no bit of a message masks two entries.
-//! The random choice c is turned by d = c ⊕ y, which the receiver sends: entry v ⊕ d goes under pad v. A pair is
-//! equal if all its nibbles' shares differ; so if the receiver flips its own, they make new strings, of a
-//! quarter of the length, that are equal exactly when the old ones are.
+//! A level cuts the strings into nibbles. For each the sender draws a bit r and the receiver fetches entry
+//! y of the table T\[v\] = r ⊕ \[v = x\] by an OT on 16 bits, made of four random OTs (Naor and Pinkas):
+//! entry v's pad is the XOR of bit v of the four messages that v's bits choose, so no bit of a message
+//! masks two entries. The random choice c is turned by d = c ⊕ y, which the receiver sends: entry v ⊕ d
+//! goes under pad v. A pair is equal if all its nibbles' shares differ; so if the receiver flips its own,
+//! they make new strings, of a quarter of the length, that are equal exactly when the old ones are.
 
 use crate::{Error, Result};
 use tacit_crypto::{BitVec, Block, Prg};

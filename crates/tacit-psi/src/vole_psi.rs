@@ -216,8 +216,9 @@ pub fn run<E: AsRef<[u8]>>(
     Ok(Outcome { matches, peer_elements, peer_received })
 }
 
-/// How many elements the peer of a malicious run with `own` of ours can have tested if it cheated, with 2^`log2_queries`
-/// hash calls: [`Parameters::encodable`] of a receiver, [`Parameters::testable`] of a sender.
+/// How many elements the peer of a malicious run with `own` of ours can have tested if it cheated, with
+/// 2^`log2_queries` hash calls: [`Parameters::encodable`] of a receiver, [`Parameters::testable`] of a
+/// sender.
 pub fn tested_at_most(outcome: &Outcome, own: usize, log2_queries: f64) -> Result<u64> {
     let peer = outcome.peer_elements as usize;
     if own == 0 || peer == 0 {
@@ -662,8 +663,8 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         Ok(vole)
     }
 
-    /// k for all slots of the receiver's store; calls `meanwhile` with the slots that are done when the peer is
-    /// at work.
+    /// k for all slots of the receiver's store; calls `meanwhile` with the slots that are done when the
+    /// peer is at work.
     fn fetch(
         &mut self,
         vole: &mut Gf128Sender,

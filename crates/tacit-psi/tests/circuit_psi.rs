@@ -69,8 +69,8 @@ fn shuffled(range: std::ops::Range<u64>, seed: u128) -> Set {
     set
 }
 
-/// One side's set and its rows: elements with numbers, negative and null ones and several of one element among
-/// them, none of some.
+/// One side's set and its rows: elements with numbers, negative and null ones and several of one element
+/// among them, none of some.
 struct Side {
     set: Set,
     rows: Vec<(u32, Option<i64>)>,
@@ -408,8 +408,8 @@ fn shares_open_to_members_and_both_sides_numbers() {
     }
 }
 
-/// Shares feed a circuit of Yao's protocol on the same channel: the sum over common elements of the product of
-/// both sides' numbers, which neither side learns one by one.
+/// Shares feed a circuit of Yao's protocol on the same channel: the sum over common elements of the product
+/// of both sides' numbers, which neither side learns one by one.
 #[test]
 fn shares_feed_a_computation_in_the_same_session() {
     let (a, b) = (shuffled(0..60, 1), shuffled(40..140, 2));

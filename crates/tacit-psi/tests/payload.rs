@@ -176,8 +176,8 @@ fn columns_that_are_not_given_end_the_run_early() {
     }
 }
 
-/// For one pair of sizes and widths both views have the same numbers of bytes, messages and rounds, whatever the
-/// sets and the cells are.
+/// For one pair of sizes and widths both views have the same numbers of bytes, messages and rounds,
+/// whatever the sets and the cells are.
 #[test]
 fn views_depend_on_sizes_and_widths_alone() {
     let views = |common: u64, cell: u8| {

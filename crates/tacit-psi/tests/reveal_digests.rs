@@ -1,5 +1,5 @@
-//! What payload and circuit PSI write on the wire and return, with fixed seeds, against a recorded baseline. After a
-//! change that is meant, the new lines stand in the failure's message.
+//! What payload and circuit PSI write on the wire and return, with fixed seeds, against a recorded
+//! baseline. After a change that is meant, the new lines stand in the failure's message.
 
 #[path = "../../tacit-ot/tests/common/mod.rs"]
 mod common;

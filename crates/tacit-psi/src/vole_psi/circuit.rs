@@ -1,15 +1,16 @@
-//! Circuit PSI: counts, sums and shares of what two sets have in common, and nothing of which elements those are.
+//! Circuit PSI: counts, sums and shares of what two sets have in common, and nothing of which elements
+//! those are.
 //!
 //! - Source: Rindal and Schoppmann, "VOLE-PSI" (2021/266), section 5 (the oblivious function becomes a
 //!   programmable one by a second store); cuckoo hashing against simple hashing as in Pinkas, Schneider,
-//!   Tkachenko and Yanai (2019/241); equality by [Couteau's protocol](crate::equality); products of bits and
+//!   Tkachenko and Yanai (2019/241); equality by Couteau's protocol (`equality`); products of bits and
 //!   words by correlated OT; Yao's protocol for what is opened.
 //! - Realises, against parties that keep to the protocol, one of the functions of [`Reveal`], or [`shares`].
 //!   Both parties learn the sizes of the sets, which function runs, and the least number of matches.
 //! - Assumptions: those of [VOLE-PSI](super), of [Ferret](tacit_ot::silent::ferret) or IKNP by the number of
 //!   bins, and of half-gates.
 //! - Rounds: those of VOLE-PSI but the tags, the hints, the set-up of OT, one there and back a level of
-//!   equality, one for the sum, and Yao's. Bytes for 2^16 against 2^16 elements: about 12 MB.
+//!   equality, one for the sum, and Yao's. Bytes for 2^16 against 2^16 elements: 16 MB.
 //!
 //! # Steps
 //!
@@ -17,14 +18,15 @@
 //!
 //! 1. The table's holder places each of its elements y in one of β [cuckoo bins](crate::cuckoo), by one of
 //!    three hash functions. The other side has each of its elements x in all of its three bins.
-//! 2. VOLE-PSI's oblivious function Ho: the table's holder gets Ho(y, j) for the function j that placed y, the
-//!    other side knows the key and computes Ho(x, j) for all three j.
-//! 3. The other side draws a random target for each bin and sends a store, the *hint*, that gives (x, j) the
-//!    value Ho(x, j) ⊕ target of the bin. By it the table's holder gets for each bin the target if y is common,
-//!    else a random string; an empty bin gets a random string at once.
-//! 4. [Equality](crate::equality) of the first ℓ bits gives a bit e_S ⊕ e_R a bin: whether its element is common.
-//! 5. For a sum, the table's holder knows each bin's number p. By one correlated OT a bin, on the other side's
-//!    share of the bit, both get additive shares of e·p modulo 2^128, which they add up at home.
+//! 2. VOLE-PSI's oblivious function Ho: the table's holder gets Ho(y, j) for the function j that placed y,
+//!    the other side knows the key and computes Ho(x, j) for all three j.
+//! 3. The other side draws a random target for each bin and sends a store, the *hint*, that gives (x, j)
+//!    the value Ho(x, j) ⊕ target of the bin. By it the table's holder gets for each bin the target if y is
+//!    common, else a random string; an empty bin gets a random string at once.
+//! 4. Private equality of the first ℓ bits gives a bit e_S ⊕ e_R a bin: whether its element is
+//!    common.
+//! 5. For a sum, the table's holder knows each bin's number p. By one correlated OT a bin, on the other
+//!    side's share of the bit, both get additive shares of e·p modulo 2^128, which they add up at home.
 //! 6. A garbled circuit adds the two shares, compares the number of matches with the least number, and opens
 //!    what was asked for, or zeros with the word that they are withheld.
 //!
@@ -33,15 +35,16 @@
 //!
 //! # Statistical security
 //!
-//! [`failure_log2`] adds up: no places in the table, either store without solution, and strings that are equal
-//! by chance, of which there are β. At most 2^-40; what errs is one run's result, or the run ends with an error.
+//! [`failure_log2`] adds up: no places in the table, either store without solution, and strings that are
+//! equal by chance, of which there are β. At most 2^-40; what errs is one run's result, or the run ends
+//! with an error.
 //!
 //! # What the result tells
 //!
-//! A sum or a count is exact, so it tells what any exact number tells. Who pads its set with elements that it
-//! knows the other side to have gets over the least number with one unknown element; who runs twice, with one
-//! element more, gets this element's number by the difference. The least number of matches counts elements that add
-//! something; it protects against neither. Limit whom you run with and how often.
+//! A sum or a count is exact, so it tells what any exact number tells. Who pads its set with elements that
+//! it knows the other side to have gets over the least number with one unknown element; who runs twice,
+//! with one element more, gets this element's number by the difference. The least number of matches counts
+//! elements that add something; it protects against neither. Limit whom you run with and how often.
 
 use super::{Hello, Purpose, Run, SHORT, STEP, Seeds, Sums, TagHash, halves};
 use crate::cuckoo::{self, FUNCTIONS, Table, places};
@@ -92,8 +95,8 @@ impl Column {
         Column { sums: Zeroizing::new(vec![0; elements]), rows: Zeroizing::new(vec![0; elements]), total: 0 }
     }
 
-    /// Adds a row of element `element`, an index into the set. [`Error::Usage`] when there is no such element,
-    /// [`Error::TooManyElements`] past [`MAX_ROWS`].
+    /// Adds a row of element `element`, an index into the set. [`Error::Usage`] when there is no such
+    /// element, [`Error::TooManyElements`] past [`MAX_ROWS`].
     pub fn add(&mut self, element: u32, number: Option<i64>) -> Result<()> {
         let at = element as usize;
         let (Some(sum), Some(rows)) = (self.sums.get_mut(at), self.rows.get_mut(at)) else {
@@ -205,10 +208,11 @@ pub struct Shares {
     pub members: BitVec,
     /// Of each bin: the number that the table's holder gave for its element; 0 for an empty bin.
     pub table_values: Zeroizing<Vec<Block>>,
-    /// Of each bin: the number that the other side gave for the element, if it is common; else noise, so a circuit
-    /// must take it together with `members`. Empty if the other side gave none.
+    /// Of each bin: the number that the other side gave for the element, if it is common; else noise, so a
+    /// circuit must take it together with `members`. Empty if the other side gave none.
     pub other_values: Zeroizing<Vec<Block>>,
-    /// This side's element in each bin, an index into its set, if it holds the table. The peer does not know it.
+    /// This side's element in each bin, an index into its set, if it holds the table. The peer does not
+    /// know it.
     pub elements: Option<Zeroizing<Vec<Option<u32>>>>,
     /// Elements of the peer's set, as announced.
     pub peer_elements: u64,
@@ -220,8 +224,8 @@ impl Shares {
         self.members.len()
     }
 
-    /// This side's inputs for one bin of a circuit: the share of membership, and the lowest `bits` bits of the
-    /// shares of the table's and of the other side's numbers (zeros where there are none).
+    /// This side's inputs for one bin of a circuit: the share of membership, and the lowest `bits` bits of
+    /// the shares of the table's and of the other side's numbers (zeros where there are none).
     pub fn inputs(&self, bin: usize, bits: usize) -> [BitVec; 3] {
         let part = |values: &[Block]| {
             let value = values.get(bin).copied().unwrap_or(Block::ZERO);
@@ -251,13 +255,13 @@ pub fn failure_log2(table: usize, other: usize) -> Result<f64> {
     Ok(events.iter().map(|event| event.exp2()).sum::<f64>().log2())
 }
 
-/// Reveals `reveal` of the intersection of `elements` with the peer's set to whom `options.learns` names, if at
-/// least `min_matches` common elements count, else that it is withheld.
+/// Reveals `reveal` of the intersection of `elements` with the peer's set to whom `options.learns` names,
+/// if at least `min_matches` common elements count, else that it is withheld.
 ///
 /// Elements as in [`run`](super::run), at most [`MAX_ELEMENTS`]. For a sum an element counts if it adds a
-/// number. The peer says the same, and the converse of whose column it is and who learns. Errors: the caller's
-/// ([`Error::Usage`] unless `options.security` is semi-honest or where the column is of another set; as of
-/// [`run`](super::run)), disagreement, and the link's.
+/// number. The peer says the same, and the converse of whose column it is and who learns. Errors: the
+/// caller's ([`Error::Usage`] unless `options.security` is semi-honest or where the column is of another
+/// set; as of [`run`](super::run)), disagreement, and the link's.
 pub fn aggregate<E: AsRef<[u8]>>(
     channel: &mut Channel,
     prg: &mut Prg,
@@ -752,10 +756,11 @@ fn cot_receiver(
     Ok(Box::new(stream))
 }
 
-/// Step 5 of the table's holder: a share of Σ (e_i ⊕ e'_i)·p_i for each of `words` interleaved lists of numbers,
-/// with its shares e_i in `members`.
+/// Step 5 of the table's holder: a share of Σ (e_i ⊕ e'_i)·p_i for each of `words` interleaved lists of
+/// numbers, with its shares e_i in `members`.
 ///
-/// With messages k_0 and k_1 for the peer's bits 0 and 1, it keeps e·p − k_0 and sends (1 − 2e)·p + k_0 − k_1.
+/// With messages k_0 and k_1 for the peer's bits 0 and 1, it keeps e·p − k_0 and sends (1 − 2e)·p + k_0 −
+/// k_1.
 fn multiply_known(
     channel: &mut Channel,
     rot: &mut dyn RotSender,

@@ -30,8 +30,8 @@
 //!   giver either.
 //! - An asker may have encoded more elements than it announced, up to
 //!   [`Parameters::encodable`](super::Parameters::encodable), and gets the cells of those too.
-//! - Without the key a ciphertext is noise: for rows that are no matches the asker learns lengths alone, which
-//!   are equal.
+//! - Without the key a ciphertext is noise: for rows that are no matches the asker learns lengths alone,
+//!   which are equal.
 
 use super::{Hello, Outcome, Parameters, Proof, Purpose, Run, Sums, Tags};
 use crate::paxos::{Learns, MAX_ELEMENTS, Options, Progress};
@@ -66,8 +66,8 @@ pub enum Duplicates {
     Refuse,
     /// The first row is given.
     First,
-    /// All rows are given: the greatest number of rows a key is announced, and every ciphertext has room for as
-    /// many.
+    /// All rows are given: the greatest number of rows a key is announced, and every ciphertext has room
+    /// for as many.
     All,
 }
 
@@ -190,8 +190,8 @@ impl core::fmt::Debug for Match {
 pub struct Received {
     /// Matches by ascending element.
     pub matches: Vec<Match>,
-    /// Elements whose tag was among the peer's and whose cells did not open: the peer cheated. They count as no
-    /// matches. The peer must not learn this number, for it can make it depend on single elements.
+    /// Elements whose tag was among the peer's and whose cells did not open: the peer cheated. They count
+    /// as no matches. The peer must not learn this number, for it can make it depend on single elements.
     pub unopened: u64,
 }
 
@@ -204,8 +204,8 @@ pub struct Gained {
 }
 
 impl Gained {
-    /// As [`tested_at_most`](super::tested_at_most): how many of this side's `own` elements a cheating peer can
-    /// have tested.
+    /// As [`tested_at_most`](super::tested_at_most): how many of this side's `own` elements a cheating peer
+    /// can have tested.
     pub fn tested_at_most(&self, own: usize, log2_queries: f64) -> Result<u64> {
         let peer_received = self.received.is_none();
         let outcome = Outcome { matches: None, peer_elements: self.peer_elements, peer_received };

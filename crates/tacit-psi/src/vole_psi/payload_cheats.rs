@@ -129,8 +129,8 @@ fn an_honest_script_gives_what_is_asked_for() {
     assert_eq!(received.matches[0].rows[0].len(), 1, "a column that was not asked for");
 }
 
-/// A ciphertext that is garbage on a common element is no match and no abort: the giver sees nothing of it, and
-/// the asker is told. On any other element it is not even noticed.
+/// A ciphertext that is garbage on a common element is no match and no abort: the giver sees nothing of it,
+/// and the asker is told. On any other element it is not even noticed.
 #[test]
 fn garbage_is_no_match_and_no_abort() {
     for bit in [0, 7, 8 * 13, 8 * 28] {
