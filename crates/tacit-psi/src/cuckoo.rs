@@ -5,9 +5,9 @@
 //! finds places whenever there are any, by shortest paths, so it fails exactly then.
 //!
 //! **Failure**, by the union bound over the least such k. Then every one of the k − 1 bins is picked twice or
-//! more, or the element that picks a bin alone could be left out. So with [b]_3 = b·(b − 1)·(b − 2)
+//! more, or the element that picks a bin alone could be left out. So with t(b) = b·(b − 1)·(b − 2)
 //!
-//! Pr ≤ Σ_{k ≥ 4} C(n, k)·C(β, k − 1)·min([k − 1]_3, M_k^{1/k})^k / [β]_3^k,
+//! Pr ≤ Σ_{k ≥ 4} C(n, k)·C(β, k − 1)·min(t(k − 1)^k, M_k) / t(β)^k,
 //!
 //! where M_k ≤ (3k)!·(e^z − 1 − z)^(k − 1)/z^(3k) for any z > 0 bounds the sequences of 3k bins out of
 //! k − 1 that contain each twice. [`failure_log2`] computes the sum. It needs no experiment, holds at every

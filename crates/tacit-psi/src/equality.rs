@@ -240,6 +240,23 @@ mod tests {
         }
     }
 
+    /// Random strings of few bits are equal as often as their length says: what `circuit::failure_log2` counts
+    /// with, at lengths where it shows.
+    #[test]
+    fn random_strings_are_equal_as_often_as_their_length_says() {
+        let mut prg = Prg::from_seed(Block::new(6));
+        for bits in [4, 6, 8, 10] {
+            let [mut x, mut y] = [(); 2].map(|()| vec![Block::ZERO; 20_000]);
+            prg.fill_blocks(&mut x);
+            prg.fill_blocks(&mut y);
+            let [a, b] = shares(&x, &y, bits);
+            let equal = a.iter().zip(b.iter()).filter(|(a, b)| a != b).count() as f64;
+            let expected = 20_000.0 / f64::from(1 << bits);
+            println!("{bits} bits: {equal} of 20000 equal, {expected} expected");
+            assert!((equal - expected).abs() <= 5.0 * expected.sqrt(), "{bits} bits: {equal}");
+        }
+    }
+
     #[test]
     fn more_nibbles_than_a_piece() {
         let x: Vec<Block> = (0..9_000).map(|i| Block::new(i / 2)).collect();

@@ -59,7 +59,7 @@ use tacit_crypto::{BitVec, Block, Buffer, Prg, RHO, gf128, hash};
 use tacit_net::{Channel, LinkModel, Party};
 use tacit_ot::convert::CotToRot;
 use tacit_ot::extension::{IknpReceiver, IknpSender};
-use tacit_ot::silent::{ferret, ferret_setup};
+use tacit_ot::silent::ferret::{self, cost::CACHE, setup};
 use tacit_ot::{BaseOt, CotReceiver, CotSender, RotReceiver, RotSender, Security};
 use tacit_ot::{VoleReceiver, VoleSender};
 use zeroize::Zeroizing;
@@ -722,7 +722,7 @@ fn ferret(bins: usize, bits: u32) -> Option<ferret::Config> {
         each += 4 * level;
     }
     let count = bins as u64 * each;
-    let choose = || ferret::Config::choose(count, Security::SemiHonest, &LinkModel::LAN, ferret_setup::CACHE);
+    let choose = || ferret::Config::choose(count, Security::SemiHonest, &LinkModel::LAN, CACHE);
     (count > FEW).then(choose)
 }
 
@@ -736,7 +736,7 @@ fn cot_sender(
     let Some(config) = ferret(bins, bits) else {
         return Ok(Box::new(IknpSender::setup(channel, base, prg)?));
     };
-    let streams = ferret_setup::senders(channel, base, prg, config, 1)?;
+    let streams = setup::senders(channel, base, prg, config, 1)?;
     let stream = streams.into_iter().next().ok_or(Error::Usage("no stream of OTs was set up"))?;
     Ok(Box::new(stream))
 }
@@ -751,7 +751,7 @@ fn cot_receiver(
     let Some(config) = ferret(bins, bits) else {
         return Ok(Box::new(IknpReceiver::setup(channel, base, prg)?));
     };
-    let streams = ferret_setup::receivers(channel, base, prg, config, 1)?;
+    let streams = setup::receivers(channel, base, prg, config, 1)?;
     let stream = streams.into_iter().next().ok_or(Error::Usage("no stream of OTs was set up"))?;
     Ok(Box::new(stream))
 }
