@@ -72,6 +72,45 @@ fn an_intersection_by_either_protocol_and_its_phases() {
     }
 }
 
+/// `auto` is settled by what both sides announce, and a side that announces one number and has another is found out.
+#[test]
+fn auto_runs_what_the_sizes_of_both_sets_want() {
+    let set = |range: std::ops::Range<u64>| range.map(u64::to_le_bytes).collect::<Vec<_>>();
+    let run = |channel: &mut Channel, mine: &[[u8; 8]], protocol, learns| {
+        let job = psi::Job { protocol, ..psi::Job::new(learns, Security::SemiHonest) };
+        job.run(std::slice::from_mut(channel), &*base::default(), mine, 1 << 20, &())
+    };
+    for (keys, picked) in [(0, Protocol::Paxos), (6000, Protocol::Vole)] {
+        let bytes = |protocol| {
+            let ((outcome, stats), _) = memory::run(
+                |channel| {
+                    let outcome = run(channel, &set(0..4000), protocol, Learns::Me).unwrap();
+                    (outcome, channel.stats())
+                },
+                |channel| run(channel, &set(3000..3000 + keys), protocol, Learns::Peer).unwrap(),
+            );
+            assert_eq!(outcome.matches.unwrap().len() as u64, keys.min(1000));
+            stats.bytes_sent
+        };
+        let job = psi::Job::new(Learns::Me, Security::SemiHonest);
+        assert_eq!(job.picked(4000, keys).0, picked);
+        // Beside the sizes it sends what the protocol does when it is named, of which the length may vary by a
+        // handful of bytes.
+        let (auto, named) = (bytes(Protocol::Auto), bytes(picked));
+        assert!(auto.abs_diff(named) < 64, "{auto} and {named} bytes with {keys} keys there");
+    }
+    let (honest, _) = memory::run(
+        |channel| run(channel, &set(0..4000), Protocol::Auto, Learns::Me),
+        |channel| {
+            channel.send_u64(10)?;
+            channel.flush()?;
+            channel.recv_u64()?;
+            run(channel, &set(0..20), Protocol::Paxos, Learns::Peer)
+        },
+    );
+    assert!(honest.unwrap_err().to_string().contains("announced 10 keys"));
+}
+
 /// What the two sides' terms are equal in, and what not.
 #[test]
 fn jobs_that_differ_differ_in_their_terms() {
@@ -82,7 +121,7 @@ fn jobs_that_differ_differ_in_their_terms() {
         job.agreement(&*base)
     };
     let plain = terms(&|_| ());
-    assert_eq!(plain.parameters()["protocol"], "paxos");
+    assert_eq!(plain.parameters()["protocol"], "auto");
     assert_eq!(plain.parameters()["reveal"], "rows");
     assert_ne!(terms(&|job| job.protocol = Protocol::Vole), plain);
     assert_ne!(terms(&|job| job.learns = Learns::Both), plain);
