@@ -38,6 +38,8 @@ FLOORS = [
 KERNELS = "tacit-crypto/src/simd/"
 SHARED = {
     "Block": "128 bits: what kernels read and write",
+    "Poly": "coefficients: what the ring's kernels read and write",
+    "Ring": "the tables of a ring's transform",
 }
 
 # Names that a module may give a value of its own, because only that module says them: by reason.
