@@ -3,8 +3,9 @@
 CARGO ?= cargo
 PYTHON ?= python3
 VENV := .venv
+BOOK_VENV := .venv-docs
 
-.PHONY: all demo test test-long bench constant-time embedded lint docs venv clean
+.PHONY: all demo test test-long bench constant-time embedded lint docs book venv clean
 
 all:
 	$(CARGO) build --release
@@ -39,8 +40,17 @@ lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
-docs:
+# Rust's documentation (target/doc) and the book (target/book).
+docs: book
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+	cp tools/book/rust.html target/doc/index.html
+
+# The book alone: links and anchors that lead nowhere, and whatever a page would load from elsewhere, are errors.
+book:
+	@scripts/venv.sh $(BOOK_VENV) $(PYTHON) mkdocs -r tools/book/requirements.txt
+	@test -x $(BOOK_VENV)/bin/mkdocs || { echo "error: the book needs tools/book/requirements.txt" >&2; exit 1; }
+	NO_MKDOCS_2_WARNING=1 $(BOOK_VENV)/bin/mkdocs build
+	$(PYTHON) tools/book/check.py target/book
 
 # A Python with numpy for the checks of the .npz files; without it they say so and run in Rust alone.
 venv:
@@ -48,4 +58,4 @@ venv:
 
 clean:
 	$(CARGO) clean
-	rm -rf $(VENV) demo-data
+	rm -rf $(VENV) $(BOOK_VENV) demo-data

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Checks the documents: every dependency has its line, every relative link leads somewhere, every protocol has
-its row, and every name of code in backticks, in documents and in Rust's comments, is there.
+"""Checks the documents: every dependency has its line, every relative link leads somewhere, to its heading too,
+every protocol has its row, hardly a line of prose is longer than 110 characters, and every name of code in
+backticks, in documents and in Rust's comments, is there.
 
 A name is a path (`Type::method`, `Self::method`), a constant in capitals, a word with underscores or inner
 capitals, or a file or folder of ours. What the code calls so is enough: a name that nothing in the code bears
@@ -15,6 +16,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from wrap_docs import WIDTH, long_lines
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -27,7 +30,17 @@ def dependencies():
         for table in tables:
             for section in ("dependencies", "dev-dependencies", "build-dependencies"):
                 names |= {n for n in table.get(section, {}) if not n.startswith("tacit")}
+    # What builds the book.
+    asked = (ROOT / "tools/book/requirements.txt").read_text()
+    names |= set(re.findall(r"(?m)^([\w-]+)==", asked))
     return sorted(names)
+
+
+def headings(document):
+    """The anchors of a document's headings, as a page shows them."""
+    text = re.sub(r"(?ms)^```.*?^```$", "", document.read_text())
+    titles = re.findall(r"(?m)^#+ +(.*)$", text)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def markdown():
@@ -63,7 +76,7 @@ def tracked(root):
         ).stdout.splitlines()
     except (OSError, subprocess.CalledProcessError):
         listed = [str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()]
-    skipped = (".git/", "target/", ".venv/")
+    skipped = (".git/", "target/", ".venv/", ".venv-docs/")
     return sorted(name for name in listed if not name.startswith(skipped) and (root / name).is_file())
 
 
@@ -218,11 +231,21 @@ def main():
     listed = (ROOT / "docs" / "dependencies.md").read_text()
     for name in dependencies():
         checks.append((f"docs/dependencies.md names {name}", f"`{name}`" in listed))
+    lines, long = 0, []
     for document in markdown():
-        for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", document.read_text()):
+        text, name = document.read_text(), document.relative_to(ROOT)
+        for link, anchor in re.findall(r"\]\(([^)#\s]*)(#[^)]*)?\)", text):
             if "://" not in link and not link.startswith("mailto:"):
-                there = (document.parent / link).exists()
-                checks.append((f"{document.relative_to(ROOT)}: link to {link}", there))
+                target = document.parent / link if link else document
+                there = target.exists()
+                if there and anchor and target.suffix == ".md":
+                    there = anchor[1:] in headings(target)
+                checks.append((f"{name}: link to {link}{anchor}", there))
+        lines += text.count("\n")
+        long += [f"{name}:{number}" for number in long_lines(text)]
+    # Two in a thousand may be longer, so that nobody's paragraph waits for another's.
+    what = f"at most 2 lines of prose in 1000 exceed {WIDTH} characters (scripts/wrap_docs.py wraps): {', '.join(long)}"
+    checks.append((what, 1000 * len(long) <= 2 * lines))
     for where, name, there in stale_names(ROOT):
         checks.append((f"{where}: `{name}`, which nothing in the code is called", there))
     listed = rows((ROOT / "docs" / "protocols.md").read_text())

@@ -45,14 +45,15 @@ SHARED = {
 # Names that a module may give a value of its own, because only that module says them: by reason.
 OWN = {
     "how much a module handles at a time": """BATCH BITS BLOCK BUFFER CHUNK EARLY GROUP LINE LENGTH MOST PIECE PIECES
-        ROWS SHORT STEP STRIDE TILE WINDOW WORDS ENOUGH FIRST""",
+        ROWS SHORT STEP STRIDE TICK TILE WINDOW WORDS ENOUGH FIRST""",
     "the lanes, masks and units of a kernel": "BYTES BOTTOM HUGE LANES LOW N NARROW W WIDE",
     "where things lie in a module's own file or message": """BODY BURNT CHECK ENTRY HEADER KEY MAGIC OPENING PAD PEER
         SALT TAG USED""",
-    "what a module declares of its own": "AFTER LINKS NAME NAMES OUTPUTS PROTOCOL PROTOCOLS PURPOSE TABLES TABLE_4",
+    "what a module declares of its own": """AFTER LINKS NAME NAMES OUTPUTS PHASES PROTOCOL PROTOCOLS
+        PURPOSE TABLES TABLE_4""",
     "the version of a module's messages, and what its hash is separated by": "CONTEXT VERSION",
-    "the most that a module takes": "LARGEST_RUN MAX_ELEMENTS MAX_FILE",
-    "a letter or mark of the module's source": "K NONE",
+    "the most that a module takes": "LARGEST_RUN LONGEST MAX_ELEMENTS MAX_FILE",
+    "a letter, a mark or a measure of the module's own": "COLUMNS FIELD K NONE",
 }
 
 MOST_LINES = 900

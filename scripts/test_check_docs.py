@@ -11,6 +11,7 @@ import unittest
 from pathlib import Path
 
 import check_docs
+import wrap_docs
 
 CODE = '''//! Reads [`Kettle::pour`], and see `crate::tea`.
 pub const MOST_CUPS: usize = 3;
@@ -118,6 +119,42 @@ class Protocols(unittest.TestCase):
         found = set(check_docs.catalogued(check_docs.ROOT))
         known = {"mrr21", "roted", "bdgm19", "kos", "ferret-uni", "silent", "paxos", "yao", "wmk17"}
         self.assertLessEqual(known, found)
+
+
+class Links(unittest.TestCase):
+    def test_headings_are_anchors(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page = Path(folder) / "page.md"
+            page.write_text("# One: two\n```\n# none\n```\n## The Δ of its `trees`\n")
+            self.assertEqual(check_docs.headings(page), {"one-two", "the-δ-of-its-trees"})
+
+
+class Wrapping(unittest.TestCase):
+    WORDS = "word " * 40
+
+    def test_long_prose_is_found_and_wrapped(self):
+        for begin in ("", "- ", "1. ", "> ", "  - "):
+            with self.subTest(begin=begin):
+                text = f"# Head\n\n{begin}{self.WORDS.strip()}\n\nshort\n"
+                self.assertEqual(wrap_docs.long_lines(text), [3])
+                wrapped = wrap_docs.wrap(text)
+                self.assertEqual(wrap_docs.long_lines(wrapped), [])
+                self.assertEqual(wrap_docs.wrap(wrapped), wrapped)
+                self.assertEqual(wrapped.count("word"), 40)
+
+    def test_what_is_no_prose_stays(self):
+        for text in (f"| {self.WORDS}|", f"```\n{self.WORDS}\n```", f"## {self.WORDS}", "a" * 200, f"<p>{self.WORDS}"):
+            self.assertEqual(wrap_docs.long_lines(text), [], text)
+            self.assertEqual(wrap_docs.wrap(text), text)
+
+    def test_code_and_links_are_not_parted_and_nothing_begins_by_chance(self):
+        text = "word " * 20 + "`a b c d` word [two words](a/path.md#anchor) - word 1. # one"
+        lines = wrap_docs.wrap(text).split("\n")
+        self.assertGreater(len(lines), 1)
+        self.assertEqual(" ".join(lines), text)
+        for line in lines:
+            self.assertEqual(line.count("`") % 2, 0, line)
+            self.assertNotRegex(line, r"^(?:- |\d+\. |# )")
 
 
 class ThisTree(unittest.TestCase):

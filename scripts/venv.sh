@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
-# scripts/venv.sh DIR PYTHON: a virtual environment with numpy in DIR, made once.
+# scripts/venv.sh DIR PYTHON [MODULE PIP-ARGUMENT…]: a virtual environment in DIR, made once: with numpy, or with
+# what the arguments of pip name, in which MODULE can be imported. Where it cannot be made there is a warning.
 set -uo pipefail
 dir=$1 python=$2
-if "$dir/bin/python" -c 'import numpy' 2>/dev/null; then exit 0; fi
+shift 2
+module=${1:-numpy}
+if [ $# -gt 0 ]; then shift; else set -- numpy; fi
+if "$dir/bin/python" -c "import $module" 2>/dev/null; then exit 0; fi
 rm -rf "$dir"
 if ! "$python" -m venv "$dir" >/dev/null 2>&1; then
   rm -rf "$dir"
@@ -13,8 +17,8 @@ if ! "$python" -m venv "$dir" >/dev/null 2>&1; then
   fi
   "$python" -m venv "$dir" >/dev/null 2>&1
 fi
-if ! "$dir/bin/python" -m pip install --quiet --disable-pip-version-check numpy; then
-  echo "WARNING: numpy could not be installed; the .npz files are checked by the Rust reader alone" >&2
+if ! "$dir/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; then
+  echo "WARNING: $* could not be installed; what needs it is left out" >&2
   rm -rf "$dir"
 fi
 exit 0

@@ -19,7 +19,8 @@
 
 use crate::circuit::value::Field;
 use crate::circuit::{
-    Circuit, FIRST_INPUT, Order, Piece, Plan, Program, ProgramPlan, Shape, named::Function,
+    Circuit, FIRST_INPUT, Order, Piece, Plan, Program, ProgramPlan, Shape,
+    named::{Function, full_name},
 };
 use crate::garble::{
     Copy, Evaluate, Garble, GarblingScheme, HalfGates, HalfGatesEvaluator, HalfGatesGarbler, instance_start,
@@ -82,6 +83,7 @@ impl OutputTo {
 
 /// A circuit made ready to be run by two parties, any number of times.
 pub struct Prepared {
+    name: Option<String>,
     circuit: Circuit,
     owners: Vec<Owner>,
     digest: [u8; 32],
@@ -98,12 +100,19 @@ impl Prepared {
             return usage("one owner an input");
         }
         let digest = circuit.digest();
-        Ok(Prepared { circuit, owners, digest, layered: OnceLock::new(), sequential: OnceLock::new() })
+        let (layered, sequential) = (OnceLock::new(), OnceLock::new());
+        Ok(Prepared { name: None, circuit, owners, digest, layered, sequential })
     }
 
     /// Prepares a named function.
     pub fn from_function(function: &Function) -> Result<Self> {
-        Self::new(function.circuit.clone(), function.owners())
+        let prepared = Self::new(function.circuit.clone(), function.owners())?;
+        Ok(Prepared { name: full_name(&function.name), ..prepared })
+    }
+
+    /// The full name of a built-in function; `None` for a circuit of another source.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
     }
 
     /// The circuit.

@@ -39,6 +39,10 @@ fn to_be(bits: &BitVec) -> Vec<u8> {
     bits.as_bytes().iter().rev().copied().collect()
 }
 
+fn hex(field: &value::Field, bits: &BitVec) -> String {
+    value::format(field, bits, value::Format::Hex)
+}
+
 fn run(circuit: &Circuit, inputs: &[u128]) -> Vec<u128> {
     let widths = circuit.shape().inputs.clone();
     let inputs: Vec<BitVec> = inputs.iter().zip(widths).map(|(&x, w)| from_u128(x, w as usize)).collect();
@@ -423,8 +427,8 @@ fn sort_argmin_and_lookup_match_the_standard_library() {
         let shared_sorted = evaluate(&shared_circuit.circuit, &inputs);
         values.sort();
         let expected: Vec<String> = values.iter().map(|v| format!("0x{v:08x}")).collect();
-        assert_eq!(value::format(&sort_circuit.outputs[0], &sorted[0]), expected.join(","));
-        assert_eq!(value::format(&shared_circuit.outputs[0], &shared_sorted[0]), expected.join(","));
+        assert_eq!(hex(&sort_circuit.outputs[0], &sorted[0]), expected.join(","));
+        assert_eq!(hex(&shared_circuit.outputs[0], &shared_sorted[0]), expected.join(","));
 
         let table: Vec<u64> = (0..100).map(|_| prg.below(1 << 32)).collect();
         let text: Vec<String> = table.iter().map(|v| format!("{v:#x}")).collect();
@@ -588,7 +592,7 @@ fn names_and_sizes_are_checked() {
 #[test]
 fn values_are_parsed_and_written() {
     let byte = value::Field::number("x", 8);
-    let signed = value::Field { signed: true, ..byte };
+    let signed = byte.in_twos_complement();
     let read = |field, text: &str| value::parse(&[field], text).map(|bits| to_u128(&bits[0]));
     assert_eq!(read(byte, "0xfe"), Ok(0xfe));
     assert_eq!(read(byte, "255"), Ok(255));
@@ -607,9 +611,169 @@ fn values_are_parsed_and_written() {
     let wide = value::Field::number("x", 200);
     let decimal = "1606938044258990275541962092341162602522202993782792835301375"; // 2^200 − 1
     let bits = &value::parse(&[wide], decimal).unwrap()[0];
-    assert_eq!(value::format(&wide, bits), format!("0x{}", "f".repeat(50)));
+    assert_eq!(hex(&wide, bits), format!("0x{}", "f".repeat(50)));
     assert!(value::parse(&[wide], "1606938044258990275541962092341162602522202993782792835301376").is_err());
     let odd = value::Field::list("x", 5, 2);
     let bits = &value::parse(&[odd], "0x1f, 3").unwrap()[0];
-    assert_eq!(value::format(&odd, bits), "0x1f,0x03");
+    assert_eq!(hex(&odd, bits), "0x1f,0x03");
+}
+
+#[test]
+fn a_value_that_does_not_fit_is_refused_by_width_and_kind_and_not_shown() {
+    let cases = [
+        (
+            value::Field::number("age", 8),
+            "256",
+            "age: value 1 does not fit 8 bits: an unsigned number of 8 bits, 0 to 255",
+        ),
+        (value::Field::number("age", 8), "-7", "an unsigned number of 8 bits, 0 to 255"),
+        (value::Field::signed("gain", 8), "128", "a signed number of 8 bits, -128 to 127"),
+        (value::Field::signed("gain", 8), "-129", "a signed number of 8 bits, -128 to 127"),
+        (value::Field::signed("gain", 8), "0x1ff", "a signed number of 8 bits"),
+        (
+            value::Field::signed("gain", 100),
+            &"9".repeat(40),
+            "a signed number of 100 bits, -2^99 to 2^99 - 1",
+        ),
+        (value::Field::number("key", 128), &format!("0x1{}", "7".repeat(32)), "of 128 bits, 0 to 2^128 - 1"),
+        (value::Field::number("bit", 1), "2", "does not fit 1 bits: an unsigned number of 1 bit, 0 to 1"),
+        (value::Field::flag("flag"), "2", "a flag, 0 or 1"),
+        (
+            value::Field::number("age", 8),
+            "1x",
+            "neither 0x… hex nor a decimal integer; an unsigned number of 8 bits",
+        ),
+    ];
+    for (field, text, said) in cases {
+        let error = value::parse(&[field], text).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+        let digits = text.trim_start_matches(['-', '0', 'x']);
+        // Of what was given nothing shows, as far as it is longer than a digit.
+        assert!(digits.len() < 2 || !error.replace(&field.range(), "").contains(digits), "{error}");
+    }
+}
+
+/// Decimals and hex, written and read again, at every width up to two words, and against the machine's own.
+#[test]
+fn values_come_back_from_either_form() {
+    let mut prg = prg(31);
+    for width in 1..=130u32 {
+        let mut values: Vec<BitVec> = (0..6).map(|_| BitVec::random(width as usize, &mut prg)).collect();
+        values.push(BitVec::zeros(width as usize));
+        values.push(BitVec::from_bools(&vec![true; width as usize]));
+        let mut lowest = BitVec::zeros(width as usize);
+        lowest.set(width as usize - 1, true);
+        values.push(lowest);
+        for field in [value::Field::number("x", width), value::Field::signed("x", width)] {
+            for bits in &values {
+                for format in [value::Format::Hex, value::Format::Decimal] {
+                    let text = value::format(&field, bits, format);
+                    assert!(value::parse(&[field], &text).unwrap()[0] == *bits, "{width} bits: {text}");
+                }
+                let text = value::format(&field, bits, value::Format::Decimal);
+                if width <= 127 {
+                    let x = to_u128(bits);
+                    let signed = field.kind == value::Kind::Signed;
+                    let value = if signed { signed_value(x, width) } else { x as i128 };
+                    assert_eq!(text, value.to_string(), "{width} bits");
+                }
+            }
+        }
+    }
+    let list = value::Field { kind: value::Kind::Signed, ..value::Field::list("x", 5, 3) };
+    let bits = &value::parse(&[list], "-16, 15 0x1f").unwrap()[0];
+    assert_eq!(value::format(&list, bits, value::Format::Decimal), "-16,15,-1");
+    assert_eq!(hex(&list, bits), "0x10,0x0f,0x1f");
+}
+
+fn signed_value(x: u128, width: u32) -> i128 {
+    signed(x, width as usize)
+}
+
+/// Every function that says when its result is not the true one, against plain Rust: all pairs of bytes, and edge and
+/// random values of the machine's other widths.
+#[test]
+fn overflow_and_division_by_zero_are_those_of_plain_rust() {
+    macro_rules! against {
+        ($unsigned:ty, $signed:ty, $pairs:expr) => {
+            let pairs: Vec<($unsigned, $unsigned)> = $pairs;
+            let bits = <$unsigned>::BITS;
+            let flag = |flag: bool| u128::from(flag);
+            let by_zero = |x: $signed, y: $signed, overflowing: fn($signed, $signed) -> ($signed, bool)| {
+                let (result, overflow) = overflowing(x, y);
+                vec![result as $unsigned as u128, flag(overflow), 0]
+            };
+            let check = |stem: &str, expected: &dyn Fn($unsigned, $unsigned) -> Vec<u128>| {
+                let function = named::find(&format!("{stem}{bits}")).unwrap();
+                for pairs in pairs.chunks(64) {
+                    // Instance k's bits stand in bit k of the words.
+                    let mut words = vec![[0u64]; 2 * bits as usize];
+                    for (k, &(x, y)) in pairs.iter().enumerate() {
+                        for i in 0..bits as usize {
+                            words[i][0] |= ((x >> i & 1) as u64) << k;
+                            words[bits as usize + i][0] |= ((y >> i & 1) as u64) << k;
+                        }
+                    }
+                    let outputs = evaluate_words(&function.circuit, &words);
+                    for (k, &(x, y)) in pairs.iter().enumerate() {
+                        let mut wires = outputs.iter().map(|word| u128::from(word[0] >> k & 1));
+                        let got: Vec<u128> = function
+                            .outputs
+                            .iter()
+                            .map(|field| (0..field.width).map(|i| wires.next().unwrap() << i).sum())
+                            .collect();
+                        assert_eq!(got, expected(x, y), "{stem}{bits} of {x} and {y}");
+                    }
+                }
+            };
+            let pair = |(result, overflow): ($unsigned, bool)| vec![result as u128, flag(overflow)];
+            let signed_pair =
+                |(result, overflow): ($signed, bool)| vec![result as $unsigned as u128, flag(overflow)];
+            check("checked-add", &|x, y| pair(x.overflowing_add(y)));
+            check("checked-sub", &|x, y| pair(x.overflowing_sub(y)));
+            check("checked-mul", &|x, y| pair(x.overflowing_mul(y)));
+            check("checked-div", &|x, y| {
+                x.checked_div(y).map_or(vec![<$unsigned>::MAX as u128, 1], |q| vec![q as u128, 0])
+            });
+            check("checked-mod", &|x, y| x.checked_rem(y).map_or(vec![x as u128, 1], |r| vec![r as u128, 0]));
+            check("signed-add", &|x, y| signed_pair((x as $signed).overflowing_add(y as $signed)));
+            check("signed-sub", &|x, y| signed_pair((x as $signed).overflowing_sub(y as $signed)));
+            check("signed-mul", &|x, y| signed_pair((x as $signed).overflowing_mul(y as $signed)));
+            check("signed-div", &|x, y| match (x as $signed, y as $signed) {
+                (x, 0) => vec![if x < 0 { 1 } else { <$unsigned>::MAX as u128 }, 0, 1],
+                (x, y) => by_zero(x, y, <$signed>::overflowing_div),
+            });
+            check("signed-mod", &|x, y| match (x as $signed, y as $signed) {
+                (x, 0) => vec![x as $unsigned as u128, 0, 1],
+                (x, y) => by_zero(x, y, <$signed>::overflowing_rem),
+            });
+            check("signed-min", &|x, y| vec![(x as $signed).min(y as $signed) as $unsigned as u128]);
+            check("signed-max", &|x, y| vec![(x as $signed).max(y as $signed) as $unsigned as u128]);
+            check("signed-lt", &|x, y| vec![flag((x as $signed) < (y as $signed))]);
+        };
+    }
+    against!(u8, i8, (0..=u8::MAX).flat_map(|x| (0..=u8::MAX).map(move |y| (x, y))).collect());
+    let mut prg = prg(32);
+    let mut pairs = |width: usize| {
+        let (xs, ys) = (samples(width, 10, &mut prg), samples(width, 10, &mut prg));
+        xs.iter().flat_map(|&x| ys.iter().map(move |&y| (x, y))).collect::<Vec<_>>()
+    };
+    against!(u16, i16, pairs(16).into_iter().map(|(x, y)| (x as u16, y as u16)).collect());
+    against!(u32, i32, pairs(32).into_iter().map(|(x, y)| (x as u32, y as u32)).collect());
+    against!(u64, i64, pairs(64).into_iter().map(|(x, y)| (x as u64, y as u64)).collect());
+}
+
+/// At one bit a signed number is 0 or −1.
+#[test]
+fn the_narrowest_signed_numbers_overflow_too() {
+    for (name, x, y, expected) in [
+        ("signed-add1", 1, 1, vec![0, 1]),
+        ("signed-sub1", 0, 1, vec![1, 1]),
+        ("signed-mul1", 1, 1, vec![1, 1]),
+        ("signed-div1", 1, 1, vec![1, 1, 0]),
+        ("checked-add1", 1, 1, vec![0, 1]),
+        ("checked-div1", 1, 0, vec![1, 1]),
+    ] {
+        assert_eq!(run(&named::find(name).unwrap().circuit, &[x, y]), expected, "{name}");
+    }
 }

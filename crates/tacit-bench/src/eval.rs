@@ -5,7 +5,7 @@ use super::measure::{Runs, Side, by_lane, measure, measure_phases};
 use super::{Common, Subject, record::check_memory};
 use crate::Context;
 use tacit::crypto::{BitVec, Prg};
-use tacit::eval::{Job, Options, load, memory, protocol_name};
+use tacit::job::eval::{Job, Options, Step, load, memory, protocol_name};
 use tacit::net::{Agreement, Channel};
 use tacit::plan::EvalRequest;
 use tacit::sealed::FileKey;
@@ -241,7 +241,11 @@ impl Bench<'_> {
         let base = ot::base_ot(None, Security::Malicious)?;
         let inputs = self.inputs();
         self.each_run(channels, repeat, |channel, ready| {
-            self.job.run_marked(channel, &*base, &inputs, &mut |_| ready())?;
+            self.job.run_marked(channel, &*base, &inputs, &mut |step| {
+                if step == Step::Ready {
+                    ready();
+                }
+            })?;
             Ok(())
         })
     }

@@ -6,7 +6,7 @@ use super::{Common, Subject};
 use crate::Context;
 use std::time::Instant;
 use tacit::crypto::{Block, Prg};
-use tacit::eval::load;
+use tacit::job::eval::load;
 use tacit::net::LinkModel;
 use tacit::two_pc::circuit::{Builder, Circuit, FIRST_INPUT, Order, Plan};
 use tacit::two_pc::garble::{

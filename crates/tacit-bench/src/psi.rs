@@ -4,10 +4,11 @@ use super::measure::{Runs, by_lane, measure_phases};
 use super::{Common, Subject};
 use crate::Context;
 use tacit::crypto::{Block, Prg};
+use tacit::job::psi::Job;
 use tacit::net::Agreement;
 use tacit::psi::paxos::{self, Learns, MAX_ELEMENTS, Phase};
 use tacit::psi::vole_psi;
-use tacit::{Error, Result, psi_memory};
+use tacit::{Error, Result};
 use tacit_console::options::Security;
 
 /// Private set intersection of two generated sets.
@@ -46,7 +47,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let security = args.security.into();
     super::record::check_memory(
         "this benchmark",
-        2 * psi_memory(args.count, args.count, Learns::Both, args.security.into()),
+        2 * Job::new(Learns::Both, args.security.into()).memory(args.count, args.count),
     )?;
     let base = crate::base::base_ot(args.base_ot.as_deref(), security)?;
     let subject = Subject {

@@ -5,7 +5,7 @@ use super::eval::Protocol;
 use super::{Common, Subject, measure::measure};
 use crate::Context;
 use tacit::crypto::{BitVec, Prg};
-use tacit::eval::protocol_name;
+use tacit::job::eval::protocol_name;
 use tacit::net::Agreement;
 use tacit::two_pc::circuit::library::modexp::{ModExp, largest_prime};
 use tacit::two_pc::circuit::{Builder, Program, Shape, Uint, iterate};

@@ -36,6 +36,9 @@ struct Cli {
     /// Shows no progress and no notes
     #[arg(long, short, global = true, overrides_with = "quiet")]
     quiet: bool,
+    /// Tells on standard error how the run goes: kernels, handshake, phases with their times and bytes
+    #[arg(long, short, global = true, overrides_with = "verbose")]
+    verbose: bool,
     /// Lets outputs replace files that stand there, but never one that holds a key or serves once
     #[arg(long, global = true)]
     overwrite: bool,
@@ -67,7 +70,12 @@ fn run(more: &[String]) -> Result<()> {
     arguments.extend_from_slice(more);
     let mut command = Cli::command();
     command.build();
-    let arguments = config::merge(&command, arguments)?;
+    let merged = config::merge(&command, arguments)?;
+    obey(&command, &merged.arguments).map_err(|error| merged.place(error))
+}
+
+/// Does what the `arguments` say, those of the configuration file among them.
+fn obey(command: &clap::Command, arguments: &[String]) -> Result<()> {
     let parsed = command
         .clone()
         .try_get_matches_from(arguments)
@@ -79,7 +87,7 @@ fn run(more: &[String]) -> Result<()> {
     if cli.overwrite {
         output::allow_overwrite();
     }
-    let stdout_taken = files::check(&command, &matches)?;
+    let stdout_taken = files::check(command, &matches)?;
     // A wrong choice of kernels is said aloud; the library would pass it over.
     tacit::crypto::simd::select_from_env().map_err(|e| Error::Usage(e.to_string()))?;
     let progress = match (cli.progress_lines, cli.quiet || cli.json) {
@@ -88,7 +96,18 @@ fn run(more: &[String]) -> Result<()> {
         (false, true) => Mode::Silent,
         (false, false) => Mode::detect(),
     };
-    cmd::run(cli.command, &Context { json: cli.json, progress, stdout_taken })
+    let context = Context { json: cli.json, progress, stdout_taken, verbose: cli.verbose };
+    let backend = tacit::crypto::simd::Backend::active();
+    let kernels: Vec<String> =
+        backend.kernels().iter().map(|(kernel, which)| format!("{kernel} {which}")).collect();
+    context.detail(&format!(
+        "tacit {} ({}); kernels of {}: {}",
+        env!("CARGO_PKG_VERSION"),
+        cmd::COMMIT,
+        backend.name(),
+        kernels.join(", ")
+    ));
+    cmd::run(cli.command, &context)
 }
 
 /// Help and version are what was asked for; anything else is one line.
@@ -101,9 +120,5 @@ fn usage(error: &clap::Error) -> Result<()> {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return Err(Error::Usage("a subcommand is missing; see `tacit help`".into()));
     }
-    let text = error.render().to_string();
-    let cause: Vec<&str> = text.lines().take_while(|line| !line.starts_with("Usage:")).collect();
-    let cause = cause.join(" ");
-    let cause = cause.trim_start_matches("error: ").split(" For more information").next().unwrap_or_default();
-    Err(Error::Usage(format!("{}; see `tacit help`", fault::one_line(cause))))
+    Err(Error::Usage(format!("{}; see `tacit help`", fault::cause(error))))
 }

@@ -462,13 +462,116 @@ fn config_files() {
         bench.write("job.toml", content);
         bench.run(&["psi", "--config", "job.toml", "--input", "good.csv", "--key", "email"])
     };
-    run("[psi]\nlisten = \"127.0.0.1:1\"\nthread = 2\n").fails_with(3, &["job.toml", "line 3", "`thread`"]);
-    run("[psy]\n").fails_with(3, &["line 1", "[psy]"]);
-    run("a = \n").fails_with(3, &["line 1"]);
-    run("[psi]\nno-trim = \"yes\"\n").fails_with(3, &["line 2", "true or false"]);
-    run("[psi]\nprotocol = \"vol\"\n").fails_with(2, &["vole"]);
+    // A wrong key or value is a usage error that names file and line.
+    for (content, words) in [
+        ("[psi]\nlisten = \"127.0.0.1:1\"\nthread = 2\n", &["line 3", "`thread`"][..]),
+        ("[psy]\n", &["line 1", "[psy]"]),
+        ("[bench.psy]\n", &["line 1", "[psy]"]),
+        ("quiet = 1\n", &["line 1", "`quiet`", "true or false"]),
+        ("[psi]\nno-trim = \"yes\"\n", &["line 2", "`no-trim`", "true or false"]),
+        ("[psi]\nprotocol = \"vol\"\n", &["line 2", "`protocol`", "vole"]),
+        ("\n\n[psi]\nthreads = 65\n", &["line 4", "`threads`", "64"]),
+        ("threads = \"two\"\n", &["line 1", "`threads`", "two"]),
+        ("[psi]\nthreads = true\n", &["line 2", "`threads`", "a string, a number or a list"]),
+        ("[psi]\ntimeout = 1979-05-27\n", &["line 2", "`timeout`"]),
+        ("[psi]\nkey = [\"a\",\n  7.5,\n  {}]\n", &["line 4", "`key`"]),
+        ("[psi]\nlink = \"quick\"\n", &["line 2", "`link`", "quick"]),
+        // Of another subcommand, which does not run.
+        ("[ot]\ncount = \"many\"\n", &["line 2", "`count`", "many"]),
+        ("[eval]\nformat = \"octal\"\n", &["line 2", "`format`", "hex, decimal, signed"]),
+        // For this subcommand, from the top, where another takes it.
+        ("protocol = \"kos\"\n", &["line 1", "`protocol`", "kos"]),
+    ] {
+        run(content).fails_with(2, &[&["job.toml"][..], words].concat());
+    }
+    // What only the whole command line shows to be wrong.
+    let run = |content: &str, more: &[&str]| {
+        bench.write("job.toml", content);
+        bench.run(&[&["psi", "--config", "job.toml", "--key", "email"], more].concat())
+    };
+    let twice = run("[psi]\n\ninput = [\"good.csv\", \"good.csv\"]\n", &[]);
+    twice.fails_with(2, &["--input", "`input` stands in job.toml, line 3"]);
+    let alone = run("[psi]\nauthority = \"ca.pem\"\n", &["--input", "good.csv"]);
+    alone.fails_with(2, &["--certificate"]);
+    let base = "[psi]\nlisten = \"127.0.0.1:1\"\nidentity = \"alice.key\"\npeer = \"bob.pub\"\n";
+    let said = run(&format!("{base}base-ot = \"quick\"\n"), &["--input", "good.csv"]);
+    said.fails_with(2, &["quick", "`base-ot` stands in job.toml, line 5"]);
+    // What is no TOML at all is bad input, with its line.
+    let run = |content: &str| run(content, &["--input", "good.csv"]);
+    run("a = \n").fails_with(3, &["job.toml", "line 1", "mend the TOML"]);
+    run("quiet = true\nquiet = true\n").fails_with(3, &["job.toml", "line 2"]);
+    bench.write("job.toml", b"quiet = \"\xff\"\n");
+    bench.run(&["psi", "--config", "job.toml"]).fails_with(3, &["job.toml", "UTF-8"]);
     bench.run(&["psi", "--config", "no.toml"]).fails_with(3, &["no.toml"]);
     bench.run(&["psi", "--config"]).fails_with(2, &["--config"]);
+}
+
+/// The command line wins over the file, a table over the top; lists repeat an option, switches are true or false.
+#[test]
+fn what_a_config_file_says_counts_where_nothing_else_is_said() {
+    let bench = bench();
+    let run = |content: &str, more: &[&str]| {
+        bench.write("job.toml", content);
+        let said =
+            bench.run(&[&["--config", "job.toml", "--json", "eval", "add8", "--dry-run"], more].concat());
+        serde_json::from_str::<serde_json::Value>(said.success()).unwrap()
+    };
+    let rows = |value: &serde_json::Value| value["rows"].as_u64().unwrap();
+    assert_eq!(rows(&run("rows = 5\n", &[])), 5);
+    assert_eq!(rows(&run("rows = 5\n[eval]\nrows = 7\n", &[])), 7);
+    assert_eq!(rows(&run("rows = 5\n[eval]\nrows = 7\n", &["--rows", "9"])), 9);
+    assert_eq!(rows(&run("[bench.eval]\nrows = 7\n", &["--rows=9"])), 9);
+    // A table is its subcommand's alone.
+    assert_eq!(rows(&run("[bench.eval]\nrows = 7\n", &[])), 1);
+    assert_eq!(run("[eval]\nlink = \"100/5\"\nthreads = 2\nrows = 4\n", &[])["threads"], 2);
+    // A switch that is false is as if it were not there; --list needs nothing else.
+    bench.write("job.toml", "[eval]\nlist = true\n");
+    assert!(bench.run(&["eval", "--config=job.toml"]).success().contains("millionaires"));
+    bench.write("job.toml", "[eval]\nlist = false\n");
+    bench.run(&["eval", "--config=job.toml"]).fails_with(2, &["CIRCUIT|NAME"]);
+    // Without `json` in the file the result is in words, with it an object; and quiet notes nothing.
+    bench.write("job.toml", "json = true\n");
+    assert!(bench.run(&["eval", "--list", "--config", "job.toml"]).success().starts_with('{'));
+    // An address on the command line pushes the other end's in the file aside, both ways, and keys make way for none.
+    let plain = ["--insecure-plaintext", "--input", "good.csv", "--key", "email", "--connect-timeout", "1"];
+    for (content, option) in [("listen", "--connect"), ("connect", "--listen")] {
+        let keys = "identity = \"no.key\"\npeer = \"no.pub\"\n";
+        bench.write("job.toml", format!("[psi]\n{content} = \"198.51.100.1:1\"\n{keys}"));
+        let at = format!("127.0.0.1:{}", free_port());
+        let said = bench.run(&[&["psi", "--config", "job.toml", option, &at], &plain[..]].concat());
+        said.fails_with(4, &[&at]);
+    }
+    // Nothing comes from the environment.
+    let mut command = bench.command(&["eval", "add8", "--dry-run", "--json"]);
+    for name in ["ROWS", "TACIT_ROWS", "TACIT_EVAL_ROWS", "TACIT_CONFIG", "TACIT_THREADS"] {
+        command.env(name, "3");
+    }
+    let said: serde_json::Value =
+        serde_json::from_str(common::wait(command.spawn().unwrap()).success()).unwrap();
+    assert_eq!(rows(&said), 1);
+}
+
+/// `overwrite = true` stands for the option, and the file itself is no output of a run that reads it.
+#[test]
+fn outputs_of_a_run_with_a_config_file() {
+    let bench = bench();
+    let report = |config: &str, out: &str| {
+        bench.write("job.toml", config);
+        bench.run(&["nisc", "keygen", "--count", "5", "--config", "job.toml", "--out", out])
+    };
+    report("", "job.toml").fails_with(3, &["job.toml", "--config", "--out"]);
+    assert_eq!(bench.read("job.toml"), "");
+    // A page of the manual stands there already.
+    std::fs::create_dir(bench.path("pages")).unwrap();
+    bench.write("pages/tacit.1", "old");
+    let man = |config: &str| {
+        bench.write("job.toml", config);
+        bench.run(&["man", "pages", "--config", "job.toml"])
+    };
+    man("overwrite = false\n").fails_with(3, &["pages/tacit.1", "exists already"]);
+    assert_eq!(bench.read("pages/tacit.1"), "old");
+    man("overwrite = true\n").success();
+    assert!(bench.read("pages/tacit.1").contains(".TH"));
 }
 
 fn dial(port: u16) -> TcpStream {

@@ -124,8 +124,8 @@ fn halves_that_do_not_belong_together_are_refused() {
     g.fails_with(4, &["not made together"]);
     e.fails_with(4, &["not made together"]);
     let (g, e) = add8(&bench, &["--online", "g1", "--input", "1"], &["--input", "2"]);
-    g.fails_with(4, &["--offline or --online"]);
-    e.fails_with(4, &["--offline or --online"]);
+    g.fails_with(4, &["asked for", "online half", "whole evaluation"]);
+    e.fails_with(4, &["asked for", "online half", "whole evaluation"]);
     // Faults that need no peer.
     let one = |name: &str, extra: &[&str]| {
         let mut args = vec!["eval", name, "--listen", "127.0.0.1:1", "--role", "garbler", "--input", "1"];
@@ -203,6 +203,111 @@ fn copies_and_ot_extensions_are_chosen_by_flags() {
     }
     let (g, _) = add8(&bench, &input("1", &["--ot", "iknp"]), &input("2", &["--connect-timeout", "1"]));
     g.fails_with(2, &["iknp", "semi-honest"]);
+}
+
+/// `tacit eval` of `function` by both protocols, and what both sides said on standard output.
+fn by_both(bench: &Bench, function: &str, inputs: [&str; 2], extra: &[&str]) -> String {
+    let mut said = Vec::new();
+    for security in ["semi-honest", "malicious"] {
+        let address = format!("127.0.0.1:{}", free_port());
+        // With a sign in front a value must stand right behind its option.
+        let given = inputs.map(|input| format!("--input={input}"));
+        let side = |mode, role, key, peer, i: usize| {
+            let head = ["eval", function, mode, &address, "--identity", key, "--peer", peer, "--role", role];
+            [&head[..], &["--security", security, &given[i]], extra].concat()
+        };
+        let garbler = side("--listen", "garbler", "alice.key", "bob.pub", 0);
+        let evaluator = side("--connect", "evaluator", "bob.key", "alice.pub", 1);
+        let (g, e) = bench.run_both(&garbler, &evaluator);
+        said.extend([g.success().trim().to_owned(), e.success().trim().to_owned()]);
+        for side in [g, e] {
+            let flagged = side.err.lines().filter(|line| line.starts_with("note: ")).count();
+            let set = side.out.split_whitespace().skip(1).filter(|flag| ["1", "0x1"].contains(flag)).count();
+            assert_eq!(flagged, set, "{side:?}");
+        }
+    }
+    assert!(said.iter().all(|one| *one == said[0]), "{function}: {said:?}");
+    said.remove(0)
+}
+
+#[test]
+fn overflow_and_division_by_zero_are_seen_in_both_protocols() {
+    let bench = Bench::with_keys();
+    let decimal = ["--format", "decimal"];
+    for (function, inputs, expected) in [
+        ("checked-add8", ["200", "100"], "44 1"),
+        ("checked-add8", ["200", "55"], "255 0"),
+        ("checked-sub8", ["3", "5"], "254 1"),
+        ("checked-mul8", ["16", "16"], "0 1"),
+        ("checked-div8", ["7", "0"], "255 1"),
+        ("checked-mod8", ["7", "0"], "7 1"),
+        ("signed-add8", ["100", "28"], "-128 1"),
+        ("signed-add8", ["-100", "28"], "-72 0"),
+        ("signed-sub8", ["-128", "1"], "127 1"),
+        ("signed-mul8", ["-128", "-1"], "-128 1"),
+        ("signed-div8", ["-128", "-1"], "-128 1 0"),
+        ("signed-div8", ["-7", "2"], "-3 0 0"),
+        ("signed-div8", ["-7", "0"], "1 0 1"),
+        ("signed-mod8", ["-7", "2"], "-1 0 0"),
+        ("signed-min8", ["-7", "2"], "-7"),
+        ("signed-lt8", ["-7", "2"], "1"),
+    ] {
+        let said = by_both(&bench, function, inputs, &decimal);
+        assert_eq!(said, expected, "{function} of {inputs:?}");
+    }
+    assert_eq!(by_both(&bench, "signed-sub8", ["-128", "1"], &[]), "0x7f 0x1");
+}
+
+#[test]
+fn values_are_read_and_written_as_asked() {
+    let bench = Bench::with_keys();
+    let both = |function, inputs, extra: &[&str]| {
+        let (g, e) = run(&bench, [function; 2], inputs, extra);
+        assert_eq!(g.success(), e.success());
+        g.out.trim().to_owned()
+    };
+    assert_eq!(both("sub32", ["3", "5"], &[]), "0xfffffffe");
+    assert_eq!(both("sub32", ["3", "5"], &["--format", "decimal"]), "4294967294");
+    assert_eq!(both("sub32", ["3", "5"], &["--format", "signed"]), "-2");
+    assert_eq!(both("sort4", ["7,0xff", "3 12"], &["--format", "decimal"]), "3,7,12,255");
+    // JSON has both; of a flag the bit alone.
+    let (g, _) = run(&bench, ["signed-add16"; 2], ["0x8000", "32767"], &["--json"]);
+    let said: serde_json::Value = serde_json::from_str(g.success()).unwrap();
+    assert_eq!(said["outputs"], serde_json::json!(["0xffff", "0x0"]));
+    assert_eq!(said["decimals"], serde_json::json!(["-1", "0"]));
+    assert_eq!(said["flags"], serde_json::json!({ "overflow": 0 }));
+    // Widths are strict, and a refusal names width and kind and not the value.
+    let args =
+        ["eval", "signed-add8", "--role", "garbler", "--security", "semi-honest", "--listen", "127.0.0.1:1"];
+    for wrong in ["128", "-129", "0x123"] {
+        let said = bench.run(&[&args[..], &[&format!("--input={wrong}")]].concat());
+        said.fails_with(3, &["--input: number: value 1", "a signed number of 8 bits, -128 to 127"]);
+        assert!(!said.err.contains(&format!(" {wrong} ")), "{said:?}");
+    }
+    let args = ["eval", "add8", "--role", "garbler", "--security", "semi-honest", "--listen", "127.0.0.1:1"];
+    let said = bench.run(&[&args[..], &["--input=-5"]].concat());
+    said.fails_with(3, &["an unsigned number of 8 bits, 0 to 255"]);
+    let said = bench.run(&[&args[..], &["--input=200", "--format", "signed"]].concat());
+    said.fails_with(3, &["a signed number of 8 bits, -128 to 127"]);
+}
+
+/// A batch of signed numbers: decimals in the file, and how many rows overflowed.
+#[test]
+fn a_batch_tells_how_many_rows_overflowed() {
+    let bench = Bench::with_keys();
+    bench.write("a.csv", "gain\n100\n-100\n5\n-128\n");
+    bench.write("b.csv", "gain\n100\n-100\n-6\n127\n");
+    let inputs = ["a.csv", "b.csv"];
+    let (g, e) = run(&bench, ["signed-add8"; 2], inputs, &["--batch", "--format", "decimal"]);
+    for said in [g, e] {
+        assert_eq!(said.success(), "-56 1\n56 1\n-1 0\n-1 0\n");
+        assert!(said.err.contains("note: overflow in 2 of 4 rows"), "{said:?}");
+    }
+    let (g, _) = run(&bench, ["signed-add8"; 2], inputs, &["--batch", "--json"]);
+    let said: serde_json::Value = serde_json::from_str(g.success()).unwrap();
+    assert_eq!(said["flags"], serde_json::json!({ "overflow": 2 }));
+    assert_eq!(said["decimals"][1], serde_json::json!(["56", "1"]));
+    assert_eq!(said["outputs"][1], serde_json::json!(["0x38", "0x1"]));
 }
 
 #[test]
@@ -291,8 +396,8 @@ fn the_two_sides_must_say_the_same() {
 fn faults_end_in_one_line_and_their_exit_code() {
     let bench = Bench::with_keys();
     let (g, e) = run(&bench, ["add32", "sub32"], ["1", "2"], &[]);
-    g.fails_with(4, &["function"]);
-    e.fails_with(4, &["function"]);
+    g.fails_with(4, &["function", "add32", "sub32"]);
+    e.fails_with(4, &["function", "add32", "sub32"]);
     bench.run(&["eval", "nonsense", "--dry-run"]).fails_with(2, &["nonsense"]);
     std::fs::write(bench.path("bad.txt"), "1 3\n1 1 1\n2 1 0 7 2 AND\n").unwrap();
     bench.run(&["eval", "bad.txt", "--dry-run"]).fails_with(3, &["line 3"]);
@@ -343,7 +448,11 @@ fn costs_and_names_are_shown_without_a_peer() {
     assert!(candidates.iter().all(|c| !c["assumptions"].as_array().unwrap().is_empty()));
     assert!(malicious["other_side_learns"].as_str().unwrap().contains("outputs"));
     let text = bench.run(&["eval", "add32", "--dry-run", "--output-to", "evaluator"]);
-    assert!(text.success().contains("44/22 copies") && text.out.contains("as garbler nothing"), "{text:?}");
+    assert!(
+        text.success().contains("44/22 copies")
+            && text.out.contains("as garbler nothing of our inputs; as evaluator"),
+        "{text:?}"
+    );
     assert!(bench.run(&["eval", "--list"]).success().contains("millionaires"));
 }
 
@@ -513,7 +622,7 @@ fn sizes_that_a_circuit_declares_are_bounded_before_connecting() {
     }
     // A file of three lines whose inputs are its outputs, and that takes hundreds of gigabytes in all copies.
     bench.write("wide.txt", format!("0 {inputs}\n1 {inputs}\n1 {inputs}\n"));
-    let needed = tacit::eval::memory(tacit::Security::Malicious, 0, 2 * inputs, 1);
+    let needed = tacit::job::eval::memory(tacit::Security::Malicious, 0, 2 * inputs, 1);
     assert!(needed > 200 << 30);
     let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let available = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));

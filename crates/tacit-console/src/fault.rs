@@ -85,6 +85,15 @@ pub fn one_line(text: &str) -> String {
     format!("{start}…{end}")
 }
 
+/// What is wrong with a command line, on one line without the usage behind it.
+pub fn cause(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let cause: Vec<&str> = text.lines().take_while(|line| !line.starts_with("Usage:")).collect();
+    let cause = cause.join(" ");
+    let cause = cause.trim_start_matches("error: ").split(" For more information").next().unwrap_or_default();
+    one_line(cause)
+}
+
 /// Makes a bug one clear line, and a signal a clean end.
 pub fn install_hooks() {
     std::panic::set_hook(Box::new(|info| {

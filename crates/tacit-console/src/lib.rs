@@ -21,6 +21,8 @@ pub struct Context {
     pub progress: progress::Mode,
     /// Standard output carries an output file: results go to standard error.
     pub stdout_taken: bool,
+    /// Whether the user wants to know how it goes: see [`detail`](Self::detail).
+    pub verbose: bool,
 }
 
 impl Context {
@@ -43,8 +45,15 @@ impl Context {
         }
     }
 
+    /// Tells on standard error how the run goes, if the user asked for that with `--verbose`.
+    pub fn detail(&self, text: &str) {
+        if self.verbose {
+            eprintln!("{text}");
+        }
+    }
+
     /// A progress display of `total` steps called `unit`.
     pub fn progress(&self, label: &str, total: u64, unit: &'static str) -> Progress {
-        Progress::new(self.progress, label, total, unit)
+        Progress::new(self.progress, label, total, unit).verbose(self.verbose)
     }
 }

@@ -22,6 +22,24 @@ impl From<Security> for tacit::Security {
     }
 }
 
+/// `--role` of transfers, as the command line has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Role {
+    /// Holds both messages, or Δ
+    Sender,
+    /// Holds the choices
+    Receiver,
+}
+
+impl From<Role> for tacit::job::ot::Role {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::Sender => tacit::job::ot::Role::Sender,
+            Role::Receiver => tacit::job::ot::Role::Receiver,
+        }
+    }
+}
+
 /// `--kind`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum KindArg {

@@ -169,7 +169,7 @@ pub struct Source {
     path: PathBuf,
     spec: KeySpec,
     options: Options,
-    delimiter: u8,
+    form: Form,
     header: ::csv::StringRecord,
     key_columns: Vec<usize>,
     bytes: u64,
@@ -209,15 +209,12 @@ impl Source {
         if start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff]) {
             return Err(Error::Utf16(path.to_owned()));
         }
-        let delimiter = match options.delimiter {
-            Delimiter::Byte(byte) => byte,
-            Delimiter::Auto => detect_delimiter(start),
-        };
+        let form = Form::of(start, options.delimiter);
         let mut source = Source {
             path: path.to_owned(),
             spec: KeySpec { columns: Vec::new(), normalisation: Normalisation::default() },
             options,
-            delimiter,
+            form,
             header: ::csv::StringRecord::new(),
             key_columns: Vec::new(),
             bytes: metadata.len(),
@@ -237,7 +234,7 @@ impl Source {
 
     /// The byte that separates fields, given or detected.
     pub fn delimiter(&self) -> u8 {
-        self.delimiter
+        self.form.delimiter
     }
 
     /// The file's size in bytes when it was opened.
@@ -297,7 +294,7 @@ impl Source {
             let mut names = std::iter::once((*name).to_owned()).chain(numbered);
             header.extend(names.find(|name| !header.iter().any(|taken| taken.trim() == name)));
         }
-        let mut writer = TableWriter::new(target, output, self.delimiter);
+        let mut writer = TableWriter::new(target, output, self.form)?;
         writer.write(&header)?;
         let mut reader = self.reader()?;
         let mut row = ::csv::StringRecord::new();
@@ -332,7 +329,7 @@ impl Source {
                 *flag = true;
             }
         }
-        let mut writer = TableWriter::new(target, output, self.delimiter);
+        let mut writer = TableWriter::new(target, output, self.form)?;
         writer.write(&self.header)?;
         let (mut row_number, mut written) = (0, 0);
         self.each_row(|row, element| {
@@ -374,7 +371,7 @@ impl Source {
         if file.fill_buf().map_err(unreadable)?.starts_with(BYTE_ORDER_MARK) {
             file.consume(BYTE_ORDER_MARK.len());
         }
-        Ok(::csv::ReaderBuilder::new().delimiter(self.delimiter).from_reader(file))
+        Ok(::csv::ReaderBuilder::new().delimiter(self.form.delimiter).from_reader(file))
     }
 
     /// Where the columns of these names stand. Errors name a column that is missing or there twice.
@@ -455,10 +452,17 @@ struct TableWriter<'a, W: Write> {
 }
 
 impl<'a, W: Write> TableWriter<'a, W> {
-    fn new(target: &'a Path, output: &'a mut W, delimiter: u8) -> Self {
+    fn new(target: &'a Path, output: &'a mut W, form: Form) -> Result<Self> {
+        if form.byte_order_mark {
+            let fault = |source| Error::Unwritable { path: target.to_owned(), source };
+            output.write_all(BYTE_ORDER_MARK).map_err(fault)?;
+        }
         let mut builder = ::csv::WriterBuilder::new();
-        let writer = builder.delimiter(delimiter).buffer_capacity(BUFFER).from_writer(output);
-        TableWriter { writer, target }
+        builder.delimiter(form.delimiter).buffer_capacity(BUFFER);
+        if form.crlf {
+            builder.terminator(::csv::Terminator::CRLF);
+        }
+        Ok(TableWriter { writer: builder.from_writer(output), target })
     }
 
     fn write(&mut self, row: &::csv::StringRecord) -> Result<()> {
@@ -474,19 +478,42 @@ impl<'a, W: Write> TableWriter<'a, W> {
 const BUFFER: usize = 1 << 17;
 const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 
-fn detect_delimiter(start: &[u8]) -> u8 {
-    let mut quoted = false;
-    let mut counts = [(b',', 0u32), (b';', 0), (b'\t', 0), (b'|', 0)];
-    for &byte in start {
-        match byte {
-            b'"' => quoted = !quoted,
-            b'\n' | b'\r' if !quoted => break,
-            _ if quoted => {}
-            _ => counts.iter_mut().filter(|(delimiter, _)| *delimiter == byte).for_each(|(_, n)| *n += 1),
+/// How a file is written, apart from what stands in it; an output is written alike.
+#[derive(Clone, Copy, Debug)]
+struct Form {
+    delimiter: u8,
+    byte_order_mark: bool,
+    /// Whether rows end with CRLF and not LF.
+    crlf: bool,
+}
+
+impl Form {
+    /// What the `start` of a file shows, its first line; a delimiter that was `given` counts more.
+    fn of(start: &[u8], given: Delimiter) -> Self {
+        let mut quoted = false;
+        let mut counts = [(b',', 0u32), (b';', 0), (b'\t', 0), (b'|', 0)];
+        let mut end = start.len();
+        for (at, &byte) in start.iter().enumerate() {
+            match byte {
+                b'"' => quoted = !quoted,
+                b'\n' | b'\r' if !quoted => {
+                    end = at;
+                    break;
+                }
+                _ if quoted => {}
+                _ => counts.iter_mut().filter(|(delimiter, _)| *delimiter == byte).for_each(|(_, n)| *n += 1),
+            }
         }
+        let delimiter = match given {
+            Delimiter::Byte(byte) => byte,
+            // The first of the most frequent ones: comma wins a draw.
+            Delimiter::Auto => {
+                counts.iter().rev().max_by_key(|(_, n)| *n).map_or(b',', |(delimiter, _)| *delimiter)
+            }
+        };
+        let byte_order_mark = start.starts_with(BYTE_ORDER_MARK);
+        Form { delimiter, byte_order_mark, crlf: start[end..].starts_with(b"\r\n") }
     }
-    // The first of the most frequent ones: comma wins a draw.
-    counts.iter().rev().max_by_key(|(_, n)| *n).map_or(b',', |(delimiter, _)| *delimiter)
 }
 
 fn line_of(position: Option<&::csv::Position>) -> u64 {

@@ -188,6 +188,39 @@ fn rows_without_key_are_counted_or_refused() {
     assert!(matches!(error, Error::EmptyKey { line: 3, .. }));
 }
 
+/// With a byte order mark or without, with CRLF or LF, in whatever way: the output is written as the input was.
+#[test]
+fn the_byte_order_mark_and_the_ends_of_rows_stay() {
+    let folder = Folder::new();
+    for mark in ["\u{feff}", ""] {
+        for end in ["\r\n", "\n"] {
+            // A line break in quotes before the first row's end is no end of a row.
+            let header = "k;\"a\nb\"";
+            let rows = ["x;1", "y;\"p\r\nq\"", "z;3"];
+            let table = |rows: &[&str]| {
+                let rows: String = rows.iter().map(|row| format!("{row}{end}")).collect();
+                format!("{mark}{header}{end}{rows}")
+            };
+            let path = folder.file("t.csv", table(&rows));
+            let source = Source::open(&path, spec(&["k"]), Options::default()).unwrap();
+            let keys = source.read_keys(|_| ()).unwrap();
+            let mut out = Vec::new();
+            source.write_matches(&keys, &[1, 2], Path::new("out.csv"), &mut out).unwrap();
+            assert_eq!(String::from_utf8(out).unwrap(), table(&rows[1..]), "{mark:?} {end:?}");
+
+            let source = Source::open_table(&path, Options::default()).unwrap();
+            let contents = source.read_columns(&[0], |_, _| Ok::<_, Error>(())).unwrap();
+            let mut out = Vec::new();
+            let extend = |row: u64| vec![row.to_string()];
+            source.write_extended(&contents, &["n"], extend, Path::new("out.csv"), &mut out).unwrap();
+            let longer: Vec<String> = rows.iter().zip(0..).map(|(row, i)| format!("{row};{i}")).collect();
+            let longer: Vec<&str> = longer.iter().map(String::as_str).collect();
+            let expected = table(&longer).replacen(header, &format!("{header};n"), 1);
+            assert_eq!(String::from_utf8(out).unwrap(), expected, "{mark:?} {end:?}");
+        }
+    }
+}
+
 #[test]
 fn matching_rows_keep_every_column_and_duplicate() {
     let folder = Folder::new();

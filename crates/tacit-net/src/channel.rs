@@ -12,6 +12,8 @@ use crate::link::{Arrival, Interest, Link};
 use crate::{Error, Result};
 use std::collections::VecDeque;
 use std::io::{IoSlice, IoSliceMut};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tacit_crypto::Block;
 
@@ -62,6 +64,23 @@ impl Stats {
             wire_sent: self.wire_sent.saturating_sub(earlier.wire_sent),
             wire_received: self.wire_received.saturating_sub(earlier.wire_received),
         }
+    }
+}
+
+/// Bytes that pass over channels, counted while they do: both directions together, framing included, TLS not.
+///
+/// Every copy is the same count. Another thread can read it while a protocol runs: to show that it goes on.
+#[derive(Clone, Default, Debug)]
+pub struct Traffic(Arc<AtomicU64>);
+
+impl Traffic {
+    /// Bytes so far.
+    pub fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, bytes: usize) {
+        self.0.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 }
 
@@ -247,6 +266,7 @@ pub struct Channel {
     /// Whether everything sent has left this process.
     flushed: bool,
     stats: Stats,
+    traffic: Option<Traffic>,
     last: Option<Direction>,
     instances: u64,
     audit: Option<Box<Audit>>,
@@ -276,6 +296,7 @@ impl Channel {
             broken: false,
             flushed: true,
             stats: Stats::default(),
+            traffic: None,
             last: None,
             instances: 0,
             audit: None,
@@ -300,6 +321,17 @@ impl Channel {
         let instance = self.instances;
         self.instances += 1;
         instance
+    }
+
+    /// Adds what passes from here on to `traffic`, which several channels can share.
+    pub fn count_into(&mut self, traffic: &Traffic) {
+        self.traffic = Some(traffic.clone());
+    }
+
+    fn count(&self, bytes: usize) {
+        if let Some(traffic) = &self.traffic {
+            traffic.add(bytes);
+        }
     }
 
     /// Hashes what passes from here on, on both ends alike, until [`confirm`](Self::confirm).
@@ -527,6 +559,7 @@ impl Channel {
             if written == 0 {
                 self.stalled()?;
             }
+            self.count(written);
             left -= written;
             for part in &mut parts {
                 let step = written.min(part.len());
@@ -656,6 +689,7 @@ impl Channel {
             let n = self.inbox.take(out);
             if n > 0 {
                 self.stats.bytes_received += n as u64;
+                self.count(n);
                 return Ok(n);
             }
             // Large pieces are read in place, and what follows them in the same call goes to the inbox.
@@ -675,6 +709,7 @@ impl Channel {
                     }
                     if placed > 0 {
                         self.stats.bytes_received += placed as u64;
+                        self.count(placed);
                         return Ok(placed);
                     }
                 }

@@ -1,5 +1,6 @@
 //! What can go wrong between two parties.
 
+use std::fmt;
 use std::time::Duration;
 
 /// The result of a channel operation.
@@ -16,6 +17,40 @@ pub enum Fault {
     Link,
     /// The caller: an address or an option that makes no sense.
     Usage,
+}
+
+/// A setting that is not the same on both sides: its name, and what either said. All of it is safe to print.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Difference {
+    /// What the setting is called.
+    pub setting: String,
+    /// Our value; `None` where we have no such setting.
+    pub ours: Option<String>,
+    /// The peer's.
+    pub theirs: Option<String>,
+}
+
+impl Difference {
+    pub(crate) fn new(setting: &str, ours: Option<&String>, theirs: Option<&String>) -> Self {
+        let value = |value: Option<&String>| value.map(|value| quoted(value));
+        Difference { setting: quoted(setting), ours: value(ours), theirs: value(theirs) }
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [theirs, ours] = [&self.theirs, &self.ours].map(|value| value.as_deref().unwrap_or("not given"));
+        write!(f, "{}: {theirs} there, {ours} here", self.setting)
+    }
+}
+
+/// Differences that a line names; more are counted.
+const NAMED: usize = 8;
+
+fn listed(differences: &[Difference]) -> String {
+    let named: Vec<String> = differences.iter().take(NAMED).map(Difference::to_string).collect();
+    let more = differences.len().saturating_sub(NAMED);
+    named.join("; ") + &if more > 0 { format!("; and {more} more") } else { String::new() }
 }
 
 /// A fault of the link, of the peer or of the setup. One line each; never contains a secret.
@@ -77,21 +112,13 @@ pub enum Error {
         theirs: String,
     },
     /// The parties were started with different settings.
-    #[error(
-        "the peer was started with other settings: {field} is {theirs} there and {ours} here; start both with the same"
-    )]
+    #[error("the peer was started with other settings: {}; start both with the same", listed(differences))]
     Mismatch {
-        /// The setting's name.
-        field: String,
-        /// Our value.
-        ours: String,
-        /// The peer's value.
-        theirs: String,
+        /// The settings that differ; at least one.
+        differences: Vec<Difference>,
     },
     /// The parties' roles do not fit together.
-    #[error(
-        "the peer plays {theirs}, but {wanted} was expected beside our {ours}; start it with the other role"
-    )]
+    #[error("the roles do not fit: {theirs} there, {ours} here; start the peer as {wanted}")]
     Role {
         /// Our role.
         ours: String,
@@ -230,6 +257,20 @@ impl Error {
             _ => Error::Io(error),
         }
     }
+}
+
+/// A value in an error's line: as it is where it is one plain word or some, else quoted, escaped and cut, so that
+/// it cannot pass for what stands around it.
+pub(crate) fn quoted(value: &str) -> String {
+    const LONGEST: usize = 200;
+    let plain = |c: char| c.is_ascii_alphanumeric() || " -_.,/+:=".contains(c);
+    let words = ["there", "here"];
+    let is_plain = !value.is_empty()
+        && value.chars().count() <= LONGEST
+        && value.trim() == value
+        && value.chars().all(plain)
+        && !value.split(|c: char| !c.is_alphanumeric()).any(|word| words.contains(&word));
+    if is_plain { value.to_owned() } else { printable(value.as_bytes()) }
 }
 
 /// Makes bytes that a peer sent safe to print: quoted, escaped and cut.

@@ -2,30 +2,34 @@
 //! matching roles, and agree on a session id that neither chose alone.
 //!
 //! 1. The party that connected sends its hello: wire version, release, 32 random bytes, protocol, roles,
-//!    parameters by name. The one that listened answers with its own; it says nothing to who did not greet.
+//!    parameters by name, in their order, each once. The one that listened answers with its own; it says nothing to who did not greet.
 //! 2. Each compares the peer's hello with its own, wire version and release before anything else; both see
-//!    the same difference, and both name it.
+//!    the same differences, and both name them, with what either side said.
 //! 3. The session id is a hash of both hellos and, over TLS, of its exporter, which ties the session to this very
 //!    connection. Each sends a tag of it, so that a hello changed on the way is noticed here.
 //!
 //! Further connections of a session greet with a tag of the session's id, their number and their end.
 //! A round trip and a half, the listener's hello and tag travelling together; a few hundred bytes.
 
-use crate::error::printable;
+use crate::error::{Difference, printable, quoted};
 use crate::{Channel, Error, Party, Result, SessionId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
-/// Version of the wire format. Peers of different versions part with an error.
-pub const WIRE_VERSION: u32 = 2;
+/// Version of the wire format. Peers of different versions part with an error. Version 2 took parameters in any
+/// order, and twice.
+pub const WIRE_VERSION: u32 = 3;
 
 /// The release of this side. Peers of different releases part with an error that names both.
 pub const RELEASE: &str = env!("CARGO_PKG_VERSION");
 
 const MAGIC: &[u8; 6] = b"TACIT\0";
 const MAX_HELLO: usize = 1 << 16;
-/// Longest name of a release.
+/// Longest name of a release, and of a parameter.
 const MAX_RELEASE: usize = 64;
+const MAX_NAME: usize = 64;
+/// Most parameters, the sum of all that a job has.
+const MAX_PARAMETERS: usize = 64;
 const TAG: usize = 32;
 const OPENING: u8 = 0;
 const JOINING: u8 = 1;
@@ -105,7 +109,13 @@ impl Agreement {
         for text in [&self.protocol, &self.role, &self.peer_role] {
             put(&mut out, text)?;
         }
+        if self.parameters.len() > MAX_PARAMETERS {
+            return Err(Error::Usage("too many parameters for a handshake".to_owned()));
+        }
         for (name, value) in &self.parameters {
+            if name.len() > MAX_NAME {
+                return Err(Error::Usage(format!("a parameter's name of {} bytes is too long", name.len())));
+            }
             put(&mut out, name)?;
             put(&mut out, value)?;
         }
@@ -121,38 +131,39 @@ impl Agreement {
         while !rest.is_empty() {
             let name = text(&mut rest)?;
             let value = text(&mut rest)?;
+            if name.len() > MAX_NAME || agreement.parameters.len() >= MAX_PARAMETERS {
+                return Err(Error::Malformed("the greeting has too many parameters, or too long a name"));
+            }
+            if agreement.parameters.last_key_value().is_some_and(|(last, _)| *last >= name) {
+                return Err(Error::Malformed("the greeting's parameters are out of order"));
+            }
             agreement.parameters.insert(name, value);
         }
         Ok(agreement)
     }
 
-    /// The first difference between this party's terms and the peer's, in the order protocol, roles, parameters.
+    /// The differences between this party's terms and the peer's: the jobs, else the parameters and the roles.
     fn check(&self, theirs: &Agreement) -> Result<()> {
-        differ("the protocol", Some(&self.protocol), Some(&theirs.protocol))?;
+        if self.protocol != theirs.protocol {
+            let difference = Difference::new("job", Some(&self.protocol), Some(&theirs.protocol));
+            return Err(Error::Mismatch { differences: vec![difference] });
+        }
         if theirs.role != self.peer_role || theirs.peer_role != self.role {
             return Err(Error::Role {
                 ours: self.role.clone(),
                 wanted: self.peer_role.clone(),
-                theirs: shown(Some(&theirs.role)),
+                theirs: quoted(&theirs.role),
             });
         }
-        for name in self.parameters.keys().chain(theirs.parameters.keys()) {
-            differ(name, self.parameters.get(name), theirs.parameters.get(name))?;
-        }
-        Ok(())
+        let names: BTreeSet<&String> = self.parameters.keys().chain(theirs.parameters.keys()).collect();
+        let differences: Vec<Difference> = names
+            .into_iter()
+            .map(|name| (name, self.parameters.get(name), theirs.parameters.get(name)))
+            .filter(|(_, ours, theirs)| ours != theirs)
+            .map(|(name, ours, theirs)| Difference::new(name, ours, theirs))
+            .collect();
+        if differences.is_empty() { Ok(()) } else { Err(Error::Mismatch { differences }) }
     }
-}
-
-fn differ(field: &str, ours: Option<&String>, theirs: Option<&String>) -> Result<()> {
-    if ours == theirs {
-        return Ok(());
-    }
-    let field = printable(field.as_bytes()).trim_matches('"').to_owned();
-    Err(Error::Mismatch { field, ours: shown(ours), theirs: shown(theirs) })
-}
-
-fn shown(value: Option<&String>) -> String {
-    value.map_or("unset".to_owned(), |value| printable(value.as_bytes()))
 }
 
 /// What every hello begins with. Magic and wire version stand first in all releases, the name of the release
@@ -314,14 +325,14 @@ fn settle(
         Party::First => (ours, theirs.whole.as_slice()),
         Party::Second => (theirs.whole.as_slice(), ours),
     };
-    let id = SessionId(hash("tacit 2 session id", &[first, second, binding]));
-    confirm(channel, "tacit 2 session confirmation", &[&id.0])?;
+    let id = SessionId(hash("tacit 3 session id", &[first, second, binding]));
+    confirm(channel, "tacit 3 session confirmation", &[&id.0])?;
     channel.set_session(id);
     Ok(id)
 }
 
 fn join_tag(session: SessionId, index: u16, end: Party) -> [u8; TAG] {
-    hash("tacit 2 channel join", &[&session.0, &index.to_le_bytes(), &side(end)])
+    hash("tacit 3 channel join", &[&session.0, &index.to_le_bytes(), &side(end)])
 }
 
 fn send_join(channel: &mut Channel, session: SessionId, index: u16) -> Result<()> {
@@ -360,8 +371,8 @@ pub(crate) fn admit(channel: &mut Channel, session: SessionId, index: u16, bindi
 }
 
 fn seal_join(channel: &mut Channel, session: SessionId, index: u16, binding: &[u8]) -> Result<()> {
-    let id = hash("tacit 2 channel id", &[&session.0, &index.to_le_bytes(), binding]);
-    confirm(channel, "tacit 2 channel confirmation", &[&id])?;
+    let id = hash("tacit 3 channel id", &[&session.0, &index.to_le_bytes(), binding]);
+    confirm(channel, "tacit 3 channel confirmation", &[&id])?;
     channel.set_session(SessionId(id));
     Ok(())
 }
@@ -402,6 +413,74 @@ mod tests {
             },
             move |channel| open_as(&second, channel, &terms("b", "a"), b"").map(|_| ()),
         )
+    }
+
+    /// Whatever a peer sends in place of its terms: an error of one line that steers nothing, or the very terms
+    /// that these bytes stand for.
+    #[test]
+    fn mutated_greetings_are_refused_or_compared_and_never_more() {
+        let ours = terms("a", "b").with("count", 1000).with("kind", "cot").with("set", "any");
+        let theirs = terms("b", "a").with("count", 1001).with("kind", "rot").with("threads", "4");
+        let whole = theirs.encode(RELEASE, &[7; 32]).unwrap();
+        let body = whole.len() - (32 + 3 * 2 + 4 + 1 + 1 + 2 * 6 + 5 + 4 + 4 + 3 + 7 + 1);
+        let honest = &whole[body..];
+        assert_eq!(Agreement::decode(honest).unwrap(), theirs);
+        let mut prg = tacit_crypto::Prg::from_seed(tacit_crypto::Block::new(5));
+        let (mut compared, mut refused) = (0, 0);
+        for _ in 0..100_000 {
+            let mut bytes = honest.to_vec();
+            for _ in 0..=prg.below(3) {
+                let at = prg.below(bytes.len() as u64) as usize;
+                match prg.below(5) {
+                    0 => bytes[at] ^= 1 << prg.below(8),
+                    1 => bytes[at] = prg.below(256) as u8,
+                    2 => bytes.truncate(at.max(1)),
+                    3 => bytes.insert(at, prg.below(256) as u8),
+                    // A piece once more: parameters that come twice, or out of order.
+                    _ => bytes.extend_from_within(at..),
+                }
+            }
+            match Agreement::decode(&bytes) {
+                Err(error) => {
+                    refused += 1;
+                    assert!(matches!(error, Error::Malformed(_)), "{error}");
+                }
+                Ok(decoded) => {
+                    let mut nonce = [0; 32];
+                    nonce.copy_from_slice(&bytes[..32]);
+                    assert!(decoded.encode(RELEASE, &nonce).unwrap().ends_with(&bytes), "{decoded:?}");
+                    let Err(error) = ours.check(&decoded) else { continue };
+                    compared += 1;
+                    let text = error.to_string();
+                    assert!(matches!(error, Error::Mismatch { .. } | Error::Role { .. }), "{text}");
+                    assert!(text.chars().all(|c| !c.is_control()) && text.len() < 4000, "{text}");
+                }
+            }
+        }
+        assert!(compared > 10_000 && refused > 10_000, "{compared} compared, {refused} refused");
+    }
+
+    #[test]
+    fn every_difference_is_told_with_both_values_and_none_can_fake_another() {
+        let ours = terms("a", "b").with("function", "sub32").with("rows", 4).with("set", "any");
+        let theirs = terms("b", "a").with("function", "add32").with("rows", 4).with("code", "linear");
+        let text = ours.check(&theirs).unwrap_err().to_string();
+        let said = "code: linear there, not given here; function: add32 there, sub32 here; \
+                    set: not given there, any here;";
+        assert!(text.contains(said), "{text}");
+        let hostile = terms("b", "a").with("function", "add32 there, mul32 here; rows: 5");
+        let text = terms("a", "b").with("function", "x").check(&hostile).unwrap_err().to_string();
+        assert!(text.contains("function: \"add32 there, mul32 here; rows: 5\" there, x here"), "{text}");
+        // Many differences make one line that somebody can read.
+        let many =
+            |value| (0..40).fold(terms("a", "b"), |terms, i| terms.with(format!("name {i:02}"), value));
+        let mut theirs = many(2);
+        (theirs.role, theirs.peer_role) = ("b".into(), "a".into());
+        let text = many(1).check(&theirs).unwrap_err().to_string();
+        assert!(text.contains("name 00: 2 there, 1 here") && text.contains("and 32 more"), "{text}");
+        let too_many = (0..65).fold(terms("a", "b"), |terms, i| terms.with(format!("{i:02}"), i));
+        assert!(matches!(too_many.fits(), Err(Error::Usage(_))));
+        assert!(matches!(terms("a", "b").with("x".repeat(65), 1).fits(), Err(Error::Usage(_))));
     }
 
     #[test]

@@ -31,9 +31,9 @@ pub mod testing;
 mod tls;
 mod waiting;
 
-pub use channel::{Channel, Limits, MAX_FRAME, Party, Recording, SessionId, Stats};
+pub use channel::{Channel, Limits, MAX_FRAME, Party, Recording, SessionId, Stats, Traffic};
 pub use emulate::LinkModel;
-pub use error::{Error, Fault, Result};
+pub use error::{Difference, Error, Fault, Result};
 pub use handshake::{Agreement, RELEASE, WIRE_VERSION};
 pub use keys::{Identity, PublicKey, SIGNATURE};
 pub use link::Link;

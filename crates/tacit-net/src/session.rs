@@ -7,7 +7,7 @@ use crate::lobby::Lobby;
 use crate::setup::{Listener, Options, Prepared, later, left, prepare};
 use crate::tcp::SharedPace;
 use crate::tls::Negotiated;
-use crate::waiting::Vigil;
+use crate::waiting::{Event, Vigil};
 use crate::{Channel, Error, Party, Result, SessionId, Stats};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -26,6 +26,14 @@ impl Session {
     /// A session whose channels have all greeted.
     fn opened(mut channels: Vec<Channel>, id: SessionId, tls: Option<Negotiated>, options: &Options) -> Self {
         channels.iter_mut().for_each(|channel| channel.set_limits(options.limits));
+        let own = [("protocol", options.agreement.protocol()), ("role", options.agreement.role())];
+        let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let shared = options.agreement.parameters().iter().map(|(name, value)| (name.clone(), value.clone()));
+        options.observer.tell(&Event::Opened {
+            proof: options.protection.proof(),
+            tls: tls.as_ref().map(|tls| (tls.group.clone(), tls.suite.clone())),
+            terms: own.into_iter().chain(shared).collect(),
+        });
         Session { channels, id, tls }
     }
 

@@ -45,7 +45,7 @@ pub struct Options {
     pub channels: usize,
     /// The link to emulate; both sides must say the same.
     pub link: LinkModel,
-    /// Whom to tell while this party waits for the other.
+    /// Whom to tell while this party waits for the other, and when they have met.
     pub observer: Observer,
 }
 

@@ -12,7 +12,7 @@ const TICK: Duration = Duration::from_secs(1);
 /// other briefly.
 const MOMENT: Duration = Duration::from_millis(300);
 
-/// Something that happened while a party waited for its peer. Nothing in it is secret.
+/// Something that happened while a party waited for its peer, or when it had come. Nothing in it is secret.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Event {
@@ -43,6 +43,15 @@ pub enum Event {
     },
     /// The waiting is over, well or not.
     Over,
+    /// The session is open: both sides have shown who they are, and agree.
+    Opened {
+        /// How the peer has shown who it is: `fingerprint 0123-…`, `by certificate` or `no TLS`.
+        proof: String,
+        /// Key exchange group and cipher suite of TLS; `None` without TLS.
+        tls: Option<(String, String)>,
+        /// The protocol, and what both sides said alike, by name.
+        terms: Vec<(String, String)>,
+    },
 }
 
 /// Whom to tell of [`Event`]s: nobody unless made with [`new`](Self::new).
@@ -57,7 +66,8 @@ impl Observer {
         Observer(Some(Arc::new(tell)))
     }
 
-    pub(crate) fn tell(&self, event: &Event) {
+    /// Tells of `event`.
+    pub fn tell(&self, event: &Event) {
         if let Some(tell) = &self.0 {
             tell(event);
         }

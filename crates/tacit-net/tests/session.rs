@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 use tacit_net::{
-    Agreement, Error, Fault, Limits, Listener, Options, Protection, RELEASE, Result, Session, WIRE_VERSION,
-    connect, is_loopback, listen,
+    Agreement, Difference, Error, Fault, Limits, Listener, Options, Protection, RELEASE, Result, Session,
+    WIRE_VERSION, connect, is_loopback, listen,
 };
 
 fn options(role: &str, peer_role: &str) -> Options {
@@ -91,28 +91,32 @@ fn differences_are_named_on_both_sides() {
     let mut other = options("receiver", "sender");
     other.agreement = other.agreement.with("elements", 4096);
     let (a, b) = errors(&options("sender", "receiver"), &other);
-    for (error, ours, theirs) in [(&a, "\"2048\"", "\"4096\""), (&b, "\"4096\"", "\"2048\"")] {
-        let Error::Mismatch { field, ours: o, theirs: t } = error else { panic!("{error}") };
-        assert_eq!((field.as_str(), o.as_str(), t.as_str()), ("elements", ours, theirs));
+    for (error, ours, theirs) in [(&a, "2048", "4096"), (&b, "4096", "2048")] {
+        let Error::Mismatch { differences } = error else { panic!("{error}") };
+        let [Difference { setting, ours: o, theirs: t }] = &differences[..] else { panic!("{error}") };
+        assert_eq!((setting.as_str(), o.as_deref(), t.as_deref()), ("elements", Some(ours), Some(theirs)));
         assert_eq!(error.fault(), Fault::Peer);
     }
     let mut other = options("receiver", "sender");
     other.agreement = other.agreement.with("tree", 12);
     let (a, b) = errors(&options("sender", "receiver"), &other);
-    assert!(a.to_string().contains("tree is \"12\" there and unset here"), "{a}");
-    assert!(b.to_string().contains("tree is unset there and \"12\" here"), "{b}");
+    assert!(a.to_string().contains("tree: 12 there, not given here"), "{a}");
+    assert!(b.to_string().contains("tree: not given there, 12 here"), "{b}");
 
     let (a, b) = errors(&options("sender", "receiver"), &options("sender", "receiver"));
     assert!(matches!(a, Error::Role { .. }) && matches!(b, Error::Role { .. }), "{a} {b}");
 
     let other = Options::new(Agreement::new("evil\n\x1b[2J", "receiver", "sender"), Protection::Plaintext);
     let (a, _) = errors(&options("sender", "receiver"), &other);
-    assert!(a.to_string().contains("the protocol is \"evil\\n\\x1b[2J\" there"), "{a}");
+    assert!(a.to_string().contains("job: \"evil\\n\\x1b[2J\" there"), "{a}");
 
     let mut other = options("receiver", "sender");
     other.channels = 2;
     let (a, b) = errors(&options("sender", "receiver"), &other);
-    assert!(a.to_string().contains("channels is \"2\"") && matches!(b, Error::Mismatch { .. }), "{a} {b}");
+    assert!(
+        a.to_string().contains("channels: 2 there, 1 here") && matches!(b, Error::Mismatch { .. }),
+        "{a} {b}"
+    );
 }
 
 /// What a listener and a connector say about a peer that sends `bytes` and then waits or leaves.
@@ -184,7 +188,7 @@ fn another_release_is_named_and_so_is_ours() {
     for (bytes, theirs) in [
         (hello(1, None), "the other of wire format 1, before releases were named"),
         (hello(7, Some("3.1.4")), "the other 3.1.4 (wire format 7)"),
-        (hello(WIRE_VERSION, Some("9.0.0-rc.1")), "the other 9.0.0-rc.1 (wire format 2)"),
+        (hello(WIRE_VERSION, Some("9.0.0-rc.1")), "the other 9.0.0-rc.1 (wire format 3)"),
     ] {
         let (a, b) = meet(&bytes, false);
         for error in [a, b] {

@@ -403,7 +403,10 @@ fn the_peer_with_other_settings_ends_the_waiting_at_once_on_both_sides() {
             let bob = connect(&address.to_string(), &second).err().unwrap();
             let alice = alice.join().unwrap();
             for error in [alice, bob] {
-                assert!(matches!(&error, Error::Mismatch { field, .. } if field == "elements"), "{error}");
+                assert!(
+                    matches!(&error, Error::Mismatch { differences } if differences[0].setting == "elements"),
+                    "{error}"
+                );
             }
         });
         assert!(start.elapsed() < SERVED);

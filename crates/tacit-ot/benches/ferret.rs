@@ -10,7 +10,7 @@ use std::time::Instant;
 use tacit_crypto::{Block, Buffer, Prg};
 use tacit_net::{Channel, memory};
 use tacit_ot::silent::ferret::{Config, FerretReceiver, FerretSender, Lanes, Params};
-use tacit_ot::silent::ferret_uni::{FerretUniReceiver, FerretUniSender, UniConfig, UniParams};
+use tacit_ot::silent::ferret::{FerretUniReceiver, FerretUniSender, UniConfig, UniParams};
 use tacit_ot::{CotReceiver, CotSender, Result, Security};
 
 /// Setup correlations from a shared seed, so that the extension alone is measured.

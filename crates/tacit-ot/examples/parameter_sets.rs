@@ -2,8 +2,8 @@
 
 use tacit_crypto::lpn::LOCALITY;
 use tacit_ot::silent::bcgikrs19::{Code, linear_weight};
+use tacit_ot::silent::ferret::UniParams;
 use tacit_ot::silent::ferret::{LEAST_SECURITY_BITS, Lanes, Params};
-use tacit_ot::silent::ferret_uni::UniParams;
 
 /// A set of Ferret's, whose matrix serves the `lanes` of one iteration of one stream.
 fn primal(name: &str, noise: &str, [samples, k, t, lanes]: [usize; 4], claimed: u32) -> String {

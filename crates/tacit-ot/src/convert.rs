@@ -138,6 +138,45 @@ impl<C: CotReceiver> ChosenCotReceiver for Derandomised<C> {
     }
 }
 
+/// Random OTs swapped so that the receiver holds the message of its chosen bit: the sender's side. Also returns the bits that
+/// the receiver sent for it.
+pub(crate) fn chosen_pairs(
+    channel: &mut Channel,
+    rot: &mut dyn RotSender,
+    n: usize,
+) -> Result<(Zeroizing<Vec<[Block; 2]>>, BitVec)> {
+    let mut pairs = Zeroizing::new(vec![[Block::ZERO; 2]; n]);
+    rot.extend(channel, &mut pairs)?;
+    let mut bits = vec![0; n.div_ceil(8)];
+    channel.recv(&mut bits)?;
+    let bits = BitVec::from_bytes(&bits, n);
+    swap_pairs(&mut pairs, &bits);
+    Ok((pairs, bits))
+}
+
+/// Swaps the pairs whose bit is set.
+pub(crate) fn swap_pairs(pairs: &mut [[Block; 2]], bits: &BitVec) {
+    for (i, pair) in pairs.iter_mut().enumerate() {
+        let swap = (pair[0] ^ pair[1]) & Block::mask(bits.get(i));
+        pair[0] ^= swap;
+        pair[1] ^= swap;
+    }
+}
+
+/// The receiver's side of [`chosen_pairs`].
+pub(crate) fn chosen_messages(
+    channel: &mut Channel,
+    rot: &mut dyn RotReceiver,
+    choices: &BitVec,
+) -> Result<(Zeroizing<Vec<Block>>, BitVec)> {
+    let mut messages = Zeroizing::new(vec![Block::ZERO; choices.len()]);
+    let mut difference = rot.extend(channel, &mut messages)?;
+    difference.xor_assign(choices);
+    channel.send(difference.as_bytes())?;
+    channel.flush()?;
+    Ok((messages, difference))
+}
+
 /// OT on the sender's messages from random OT.
 ///
 /// A transfer of any size uses 8 MiB of scratch: it goes in chunks of 262,144 OTs, each with its own extension.

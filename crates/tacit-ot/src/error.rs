@@ -51,6 +51,13 @@ pub enum Error {
 }
 
 impl Error {
+    /// The peer has agreed to something else: the one error of every comparison of parameters.
+    pub(crate) fn mismatch(protocol: &'static str) -> Self {
+        let what =
+            "the peer's parameters are others; give both sides the same code, field, set, security and count";
+        Error::Malformed { protocol, what }
+    }
+
     /// Whether a check of what the peer did has failed. The peer may have learnt bits of a secret from that,
     /// so all that shares the secret must serve no more, on the disk as well (see
     /// `Fuse` of `tacit-store`).

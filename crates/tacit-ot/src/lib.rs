@@ -17,6 +17,7 @@ mod error;
 pub mod extension;
 pub mod one_of_many;
 pub mod silent;
+mod spent;
 mod traits;
 pub mod vole;
 

@@ -6,7 +6,7 @@
 //! and 16 bytes at setup.
 
 use crate::silent::bcgikrs19::{Code, Config, SilentReceiver, SilentSender};
-use crate::silent::subfield::{Subfield, SubfieldReceiver, SubfieldSender};
+use crate::vole::subfield::{Subfield, SubfieldReceiver, SubfieldSender};
 use crate::{BaseOt, Error, Result, Security, VoleReceiver, VoleSender};
 use tacit_crypto::hash::Mitccrh;
 use tacit_crypto::transcript::Transcript;

@@ -8,9 +8,9 @@ use common::{Dealer, assert_correlated, assert_random_choices, prg};
 use std::collections::HashSet;
 use tacit_crypto::Block;
 use tacit_net::Channel;
+use tacit_ot::silent::ferret::setup::{receivers, senders, uni_receivers, uni_senders};
 use tacit_ot::silent::ferret::{Config, FerretReceiver, FerretSender, Lanes, Params};
-use tacit_ot::silent::ferret_setup::{receivers, senders, uni_receivers, uni_senders};
-use tacit_ot::silent::ferret_uni::{UniConfig, UniParams};
+use tacit_ot::silent::ferret::{UniConfig, UniParams};
 use tacit_ot::{CotReceiver, CotSender, Result, Security};
 
 fn config(params: Params, lanes: Lanes, security: Security) -> Config {

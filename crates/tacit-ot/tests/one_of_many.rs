@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use tacit_crypto::{Block, gf128};
 use tacit_net::memory;
 use tacit_ot::one_of_many::{OneOfManyReceiver, OneOfManySender};
-use tacit_ot::silent::subfield::{Subfield, SubfieldReceiver, SubfieldSender};
+use tacit_ot::vole::subfield::{Subfield, SubfieldReceiver, SubfieldSender};
 use tacit_ot::{Error, Security, VoleReceiver, VoleSender, base};
 
 /// Several requests on one setup.

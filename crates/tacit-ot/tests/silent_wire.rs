@@ -15,14 +15,14 @@ use tacit_ot::convert::CotToRot;
 use tacit_ot::extension::{KosReceiver, KosSender};
 use tacit_ot::one_of_many::{OneOfManyReceiver, OneOfManySender};
 use tacit_ot::silent::bcgikrs19::{self, Code, SHORT, SilentReceiver, SilentSender};
-use tacit_ot::silent::ferret::{self, Lanes};
-use tacit_ot::silent::ferret_setup::{
+use tacit_ot::silent::ferret::setup::{
     receivers, receivers_ahead, senders, senders_ahead, uni_receivers, uni_senders,
 };
-use tacit_ot::silent::ferret_uni::{UniConfig, UniParams};
+use tacit_ot::silent::ferret::{self, Lanes};
+use tacit_ot::silent::ferret::{UniConfig, UniParams};
 use tacit_ot::silent::nisc::TwoRound;
 use tacit_ot::silent::paper::{self, PaperReceiver, PaperSender, Rounds};
-use tacit_ot::silent::subfield::{Subfield, SubfieldReceiver, SubfieldSender};
+use tacit_ot::vole::subfield::{Subfield, SubfieldReceiver, SubfieldSender};
 use tacit_ot::vole::{SilentVoleReceiver, SilentVoleSender};
 use tacit_ot::{
     CotReceiver, CotSender, Error, Result, RotReceiver, RotSender, Security, VoleReceiver, VoleSender,

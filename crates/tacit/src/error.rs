@@ -27,6 +27,14 @@ pub enum Error {
     /// The caller asked for something impossible.
     #[error("{0}")]
     Usage(String),
+    /// A parameter of a job has a value that does not serve, or does not go with the others.
+    #[error("{name}: {what}")]
+    Parameter {
+        /// The parameter, called as the option of the command that sets it.
+        name: &'static str,
+        /// What is wrong with it, and what to give.
+        what: String,
+    },
     /// A local file or its content is not usable.
     #[error("{0}")]
     Input(String),
@@ -67,7 +75,7 @@ impl Error {
     /// Whose fault it is.
     pub fn blame(&self) -> Blame {
         match self {
-            Error::Usage(_) => Blame::Usage,
+            Error::Usage(_) | Error::Parameter { .. } => Blame::Usage,
             Error::Input(_) | Error::File { .. } | Error::Table(_) => Blame::Input,
             Error::Peer(_) => Blame::Peer,
             Error::Net(error) => net(error),

@@ -7,9 +7,10 @@ use tacit_net::{Agreement, Channel};
 pub use tacit_ot::convert::{CotToRot, RotToOt};
 use tacit_ot::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender};
 use tacit_ot::silent::bcgikrs19::{Code, Config as SilentConfig, LARGEST_RUN, SilentReceiver, SilentSender};
+use tacit_ot::silent::ferret::cost::CACHE;
+use tacit_ot::silent::ferret::setup as ferret_setup;
 use tacit_ot::silent::ferret::{Config as FerretConfig, LEAST_SECURITY_BITS, Params as FerretParams};
-use tacit_ot::silent::ferret_setup;
-use tacit_ot::silent::ferret_uni::{UniConfig, UniParams};
+use tacit_ot::silent::ferret::{UniConfig, UniParams};
 pub use tacit_ot::{BaseOt, CotReceiver, CotSender, OtReceiver, OtSender, RotReceiver, RotSender, Security};
 
 /// What kind of OT a run makes.
@@ -137,7 +138,7 @@ pub struct Tuning {
 impl Default for Tuning {
     /// A million OTs a stream against a malicious peer, on a fast link.
     fn default() -> Self {
-        let (count, link, cache) = (1 << 20, LinkModel::LOOPBACK, ferret_setup::CACHE);
+        let (count, link, cache) = (1 << 20, LinkModel::LOOPBACK, CACHE);
         let security = Security::Malicious;
         Tuning {
             ferret: FerretConfig::choose(count, security, &link, cache),
@@ -165,7 +166,7 @@ impl Tuning {
         security: Security,
         link: &LinkModel,
     ) -> Result<Self> {
-        let cache = ferret_setup::CACHE;
+        let cache = CACHE;
         let regular = set.and_then(|name| sets.regular(name));
         let uniform = set.and_then(|name| sets.uniform(name));
         if let (Some(name), None, None) = (set, regular, uniform) {
@@ -275,7 +276,7 @@ impl Job {
     }
 
     /// How many OTs each of `streams` makes at a time.
-    fn piece(&self, streams: usize) -> usize {
+    pub(crate) fn piece(&self, streams: usize) -> usize {
         self.count.div_ceil(streams.max(1) as u64).min(self.protocol.piece as u64) as usize
     }
 }

@@ -18,9 +18,9 @@ use tacit_net::{Channel, LinkModel, Party};
 use tacit_ot::Security;
 use tacit_ot::extension::{iknp, kos, oos};
 use tacit_ot::silent::bcgikrs19::{Code, Config as SilentConfig, LARGEST_RUN};
+use tacit_ot::silent::ferret::cost::{CACHE, Cost};
 use tacit_ot::silent::ferret::{Config as FerretConfig, Lanes, Params as FerretParams};
-use tacit_ot::silent::ferret_setup::{CACHE, Cost};
-use tacit_ot::silent::ferret_uni::{UniConfig, UniParams};
+use tacit_ot::silent::ferret::{UniConfig, UniParams};
 
 /// What the planner must know of a link.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -1,15 +1,14 @@
 //! [`Session`]: who the peer is, how to reach it, and how much to trust it.
 
-use crate::{Error, Result};
+use crate::job::psi::{self, Learns, Outcome};
+use crate::job::{self, Ran};
+use crate::{Error, Result, security_name};
 use std::path::Path;
-use tacit_crypto::Prg;
-use tacit_data::records::KeySpec;
+use std::time::Instant;
 use tacit_net::{
     Agreement, Channel, Identity, Limits, LinkModel, Observer, Options, Protection, PublicKey, Stats, Tls,
 };
 use tacit_ot::{BaseOt, Security};
-use tacit_psi::okvs::paxos::Shape;
-use tacit_psi::paxos::{self, Learns, Outcome};
 
 #[derive(Clone, Debug)]
 enum Endpoint {
@@ -184,19 +183,46 @@ impl Session {
     /// The peer learns how many there are, and with [`Learns::Peer`] or [`Learns::Both`] which of its own are among them. Both
     /// sides' security and base OT must be equal, and `learns` must fit.
     pub fn intersect<E: AsRef<[u8]>>(&self, elements: &[E], learns: Learns) -> Result<Outcome> {
-        self.allow(paxos::NAME)?;
+        let job = psi::Job::new(learns, self.security);
+        Ok(self.run_psi(&job, elements, psi::MAX_ELEMENTS as u64, &())?.result)
+    }
+
+    /// Runs `job` with our `elements`; the peer may have `most_peer_keys`.
+    pub fn run_psi<E: AsRef<[u8]>>(
+        &self,
+        job: &psi::Job,
+        elements: &[E],
+        most_peer_keys: u64,
+        observer: &dyn job::Observer,
+    ) -> Result<Ran<Outcome>> {
+        self.allow(job.protocol.name())?;
+        self.allow_level(job.security)?;
         let base = self.base()?;
-        let options = paxos::Options {
-            learns,
-            security: self.security,
-            max_peer_elements: paxos::MAX_ELEMENTS as u64,
-            base: &*base,
-        };
-        let (outcome, _) = self.run(psi_agreement(paxos::NAME, &*base, learns, None), |opened| {
-            let mut prg = Prg::from_os();
-            Ok(paxos::run(opened.channel(), &mut prg, elements, &options, &mut |_, _, _| ())?)
+        self.timed(job.agreement(&*base), |opened| {
+            job.run(opened.channels(), &*base, elements, most_peer_keys, observer)
+        })
+    }
+
+    /// Refuses a job that protects less than the session promises.
+    pub(crate) fn allow_level(&self, security: Security) -> Result<()> {
+        if self.security == Security::Malicious && security == Security::SemiHonest {
+            let what = "the session is against a malicious peer, the job against a semi-honest one only";
+            return Err(Error::Parameter { name: "security", what: what.into() });
+        }
+        Ok(())
+    }
+
+    /// [`run`](Self::run), with the time that the job took.
+    fn timed<T>(
+        &self,
+        agreement: Agreement,
+        job: impl FnOnce(&mut tacit_net::Session) -> Result<T>,
+    ) -> Result<Ran<T>> {
+        let ((result, wall), stats) = self.run(agreement, |opened| {
+            let start = Instant::now();
+            Ok((job(opened)?, start.elapsed()))
         })?;
-        Ok(outcome)
+        Ok(Ran { result, wall, stats })
     }
 
     /// Opens a connection for the job that `agreement` names, runs it, and tells what passed.
@@ -234,58 +260,5 @@ impl Session {
             Endpoint::Listen(address) => tacit_net::listen(address, &options)?,
             Endpoint::Connect(address) => tacit_net::connect(address, &options)?,
         })
-    }
-}
-
-/// What both parties of an intersection must agree on: by which protocol, who learns, by which base OT, and what makes a key.
-pub fn psi_agreement(protocol: &str, base: &dyn BaseOt, learns: Learns, key: Option<&KeySpec>) -> Agreement {
-    let (ours, theirs) = match learns {
-        Learns::Me => ("result me", "result peer"),
-        Learns::Peer => ("result peer", "result me"),
-        Learns::Both => ("result both", "result both"),
-    };
-    let agreement =
-        Agreement::new("psi", ours, theirs).with("protocol", protocol).with("base-ot", base.name());
-    let Some(key) = key else { return agreement.with("key", "bytes") };
-    let normalisation = key.normalisation;
-    agreement
-        .with("key columns", key.columns.len())
-        .with("case-fold", normalisation.case_fold)
-        .with("nfc", normalisation.nfc)
-        .with("trim", normalisation.trim)
-        // Last of all, so that what a user can change is named first.
-        .with("version of keys", key.agreement())
-}
-
-/// The name of a security level, as the command line has it.
-pub const fn security_name(security: Security) -> &'static str {
-    match security {
-        Security::SemiHonest => "semi-honest",
-        Security::Malicious => "malicious",
-    }
-}
-
-/// Bytes that a party with `own` distinct keys holds at most if the peer has `peer` of them.
-///
-/// A sender's tags pass by the receiver in pieces; but a sender holds a row of the code for each slot of the
-/// receiver's store. Bytes a key are from the peaks of runs of 2^10 and 2^19 keys, of one side and of both,
-/// and 16 for a table that has just grown.
-pub fn psi_memory(own: u64, peer: u64, learns: Learns, security: Security) -> u64 {
-    let (base, receiving, row) = match security {
-        Security::Malicious => (18 << 20, 395, 96),
-        Security::SemiHonest => (16 << 20, 295, 64),
-    };
-    let sending = 165;
-    let receiver = receiving * own;
-    let sender = |peer: u64| {
-        let keys = usize::try_from(peer).unwrap_or(usize::MAX).min(paxos::MAX_ELEMENTS);
-        let slots = Shape::for_keys(keys).map_or(0, |shape| shape.slots() as u64);
-        sending * own + row * slots
-    };
-    base + match learns {
-        Learns::Me => receiver,
-        Learns::Peer => sender(peer),
-        // The smaller set's owner receives.
-        Learns::Both => receiver.max(sender(peer.min(own))),
     }
 }

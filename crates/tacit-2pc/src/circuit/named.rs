@@ -1,6 +1,6 @@
 //! Functions by name, with their inputs and outputs described: what `tacit eval NAME` runs.
 
-use super::library::{aes, keccak, modexp, search, sha1, sha2, sort};
+use super::library::{aes, checked, keccak, modexp, search, sha1, sha2, sort};
 use super::value::Field;
 use super::{Builder, Circuit, Uint};
 use crate::semi_honest::Owner;
@@ -85,8 +85,43 @@ const fn binary(
     Entry { stem, size: Some(32), limit, about, garbler: operand, evaluator: operand, outputs, body }
 }
 
+/// As [`binary`], of numbers in two's complement.
+const fn signed(
+    stem: &'static str,
+    limit: u32,
+    about: &'static str,
+    outputs: fn(u32) -> Vec<Field>,
+    body: Body,
+) -> Entry {
+    let operand = |n| vec![Field::signed("number", n)];
+    Entry { stem, size: Some(32), limit, about, garbler: operand, evaluator: operand, outputs, body }
+}
+
+const OVERFLOW: Field = Field::flag("overflow");
+const BY_ZERO: Field = Field::flag("division by zero");
+
 fn number(n: u32) -> Vec<Field> {
     vec![Field::number("result", n)]
+}
+
+fn number_or_overflow(n: u32) -> Vec<Field> {
+    vec![Field::number("result", n), OVERFLOW]
+}
+
+fn signed_number(n: u32) -> Vec<Field> {
+    vec![Field::signed("result", n)]
+}
+
+fn signed_or_overflow(n: u32) -> Vec<Field> {
+    vec![Field::signed("result", n), OVERFLOW]
+}
+
+fn signed_ratio(n: u32) -> Vec<Field> {
+    vec![Field::signed("result", n), OVERFLOW, BY_ZERO]
+}
+
+fn ratio(n: u32) -> Vec<Field> {
+    vec![Field::number("result", n), BY_ZERO]
 }
 
 fn bit(_: u32) -> Vec<Field> {
@@ -264,6 +299,107 @@ static REGISTER: &[Entry] = &[
             None => vec![x[0].clone()],
         },
     },
+    binary(
+        "checked-add",
+        1 << 20,
+        "the sum modulo 2^n, and whether it overflowed",
+        number_or_overflow,
+        |b, _, x| {
+            let (sum, overflow) = checked::add(b, &x[0], &x[1]);
+            checked::outputs(&sum, &[overflow])
+        },
+    ),
+    binary(
+        "checked-sub",
+        1 << 20,
+        "the difference modulo 2^n, and whether it overflowed: the evaluator's number is the larger",
+        number_or_overflow,
+        |b, _, x| {
+            let (difference, overflow) = checked::sub(b, &x[0], &x[1]);
+            checked::outputs(&difference, &[overflow])
+        },
+    ),
+    binary(
+        "checked-mul",
+        4096,
+        "the product modulo 2^n, and whether it overflowed",
+        number_or_overflow,
+        |b, _, x| {
+            let (product, overflow) = checked::mul(b, &x[0], &x[1]);
+            checked::outputs(&product, &[overflow])
+        },
+    ),
+    binary("checked-div", 1024, "as div, and whether the evaluator's number is zero", ratio, |b, _, x| {
+        let (quotient, _, by_zero) = checked::div_rem(b, &x[0], &x[1]);
+        checked::outputs(&quotient, &[by_zero])
+    }),
+    binary("checked-mod", 1024, "as mod, and whether the evaluator's number is zero", ratio, |b, _, x| {
+        let (_, remainder, by_zero) = checked::div_rem(b, &x[0], &x[1]);
+        checked::outputs(&remainder, &[by_zero])
+    }),
+    signed(
+        "signed-add",
+        1 << 20,
+        "the sum of signed numbers, and whether it overflowed",
+        signed_or_overflow,
+        |b, _, x| {
+            let (sum, overflow) = checked::add(b, &x[0].as_int(), &x[1].as_int());
+            checked::outputs(&sum, &[overflow])
+        },
+    ),
+    signed(
+        "signed-sub",
+        1 << 20,
+        "the difference of signed numbers, and whether it overflowed",
+        signed_or_overflow,
+        |b, _, x| {
+            let (difference, overflow) = checked::sub(b, &x[0].as_int(), &x[1].as_int());
+            checked::outputs(&difference, &[overflow])
+        },
+    ),
+    signed(
+        "signed-mul",
+        4096,
+        "the product of signed numbers, and whether it overflowed",
+        signed_or_overflow,
+        |b, _, x| {
+            let (product, overflow) = checked::mul(b, &x[0].as_int(), &x[1].as_int());
+            checked::outputs(&product, &[overflow])
+        },
+    ),
+    signed(
+        "signed-div",
+        1024,
+        "the quotient of signed numbers, towards zero; whether it overflowed, and whether the divisor is zero",
+        signed_ratio,
+        |b, _, x| {
+            let (x, y) = (x[0].as_int(), x[1].as_int());
+            let (quotient, _, by_zero) = checked::div_rem(b, &x, &y);
+            let overflow = checked::quotient_overflow(b, &x, &y, &quotient);
+            checked::outputs(&quotient, &[overflow, by_zero])
+        },
+    ),
+    signed(
+        "signed-mod",
+        1024,
+        "the remainder of signed numbers, with the dividend's sign; flags as of signed-div",
+        signed_ratio,
+        |b, _, x| {
+            let (x, y) = (x[0].as_int(), x[1].as_int());
+            let (quotient, remainder, by_zero) = checked::div_rem(b, &x, &y);
+            let overflow = checked::quotient_overflow(b, &x, &y, &quotient);
+            checked::outputs(&remainder, &[overflow, by_zero])
+        },
+    ),
+    signed("signed-min", 1 << 20, "the smaller of signed numbers", signed_number, |b, _, x| {
+        vec![b.min(&x[0].as_int(), &x[1].as_int()).as_uint()]
+    }),
+    signed("signed-max", 1 << 20, "the larger of signed numbers", signed_number, |b, _, x| {
+        vec![b.max(&x[0].as_int(), &x[1].as_int()).as_uint()]
+    }),
+    signed("signed-lt", 1 << 20, "1 if the garbler's signed number is less", bit, |b, _, x| {
+        vec![Uint::from_bits(vec![b.lt(&x[0].as_int(), &x[1].as_int())])]
+    }),
 ];
 
 fn key(width: u32) -> Vec<Field> {
@@ -288,26 +424,35 @@ pub fn list() -> impl Iterator<Item = (&'static str, Option<u32>, u32, &'static 
     REGISTER.iter().map(|e| (e.stem, e.size, e.limit, e.about))
 }
 
+/// The entry that `name` means, and its size; zero where it has none.
+fn entry(name: &str) -> Option<(&'static Entry, u32)> {
+    if let Some(entry) = REGISTER.iter().find(|e| e.stem == name) {
+        return Some((entry, entry.size.unwrap_or(0)));
+    }
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let entry = REGISTER.iter().find(|e| e.stem == stem && e.size.is_some())?;
+    let size: u32 = name[stem.len()..].parse().ok()?;
+    let smallest = match stem {
+        "modexp" => 8,
+        "sort" | "sort-shared" | "argmin" | "lookup" => 2,
+        _ => 1,
+    };
+    (smallest..=entry.limit).contains(&size).then_some((entry, size))
+}
+
+/// What the function called `name` is called in full: with its size, where it takes one. `None` if there is none.
+pub fn full_name(name: &str) -> Option<String> {
+    let (entry, size) = entry(name)?;
+    Some(match entry.size {
+        Some(_) => format!("{}{size}", entry.stem),
+        None => entry.stem.to_owned(),
+    })
+}
+
 /// The function called `name`, with its size behind the name where it takes one; `None` if there is none, or not in
 /// that size.
 pub fn find(name: &str) -> Option<Function> {
-    let (entry, size) = match REGISTER.iter().find(|e| e.stem == name) {
-        Some(entry) => (entry, entry.size.unwrap_or(0)),
-        None => {
-            let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-            let entry = REGISTER.iter().find(|e| e.stem == stem && e.size.is_some())?;
-            let size: u32 = name[stem.len()..].parse().ok()?;
-            let smallest = match stem {
-                "modexp" => 8,
-                "sort" | "sort-shared" | "argmin" | "lookup" => 2,
-                _ => 1,
-            };
-            if !(smallest..=entry.limit).contains(&size) {
-                return None;
-            }
-            (entry, size)
-        }
-    };
+    let (entry, size) = entry(name)?;
     let (garbler, evaluator) = ((entry.garbler)(size), (entry.evaluator)(size));
     let mut builder = Builder::new();
     let inputs: Vec<Uint> = garbler.iter().chain(&evaluator).map(|f| builder.input(f.bits())).collect();

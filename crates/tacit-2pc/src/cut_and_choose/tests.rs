@@ -935,11 +935,11 @@ fn a_program_streams_through_all_copies() {
 /// The protocol asks nothing of the OTs below but the traits: over Ferret all is as over KOS, cheaters included.
 #[test]
 fn over_ferret_nothing_changes() {
-    use tacit_ot::silent::{ferret, ferret_setup};
+    use tacit_ot::silent::ferret::{self, setup as ferret_setup};
     let (_, prepared) = prepared(FUNCTION);
     let job = Job::new(&prepared, OutputTo::Both);
     let (malicious, link) = (tacit_ot::Security::Malicious, tacit_net::LinkModel::LOOPBACK);
-    let config = ferret::Config::choose(1 << 10, malicious, &link, ferret_setup::CACHE);
+    let config = ferret::Config::choose(1 << 10, malicious, &link, ferret::cost::CACHE);
     for (fault, holds, right, recovers) in [
         (Fault::Tables, true, true, false),
         (Fault::Tables, false, false, false),

@@ -5,11 +5,11 @@
 //! ones it excludes (`--connect` a `listen` in the file). The values become arguments before clap sees them, so the
 //! file and the command line cannot differ in what they allow.
 
-use crate::cli::output;
-use clap::{ArgAction, Command};
+use crate::cli::{fault, output};
+use clap::{Arg, ArgAction, Command};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use tacit::{Error, Result};
+use tacit::{Blame, Error, Result};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -17,9 +17,55 @@ use toml::de::{DeTable, DeValue};
 const ALTERNATIVES: &[&[&str]] =
     &[&["listen", "connect"], &["identity", "insecure-plaintext"], &["peer", "insecure-plaintext"]];
 
+/// The arguments of a run, and which of them a file gave.
+pub struct Merged {
+    /// The user's own, with those of the file in front of them.
+    pub arguments: Vec<String>,
+    /// What the file gave: option, value and line.
+    origins: Vec<Origin>,
+    path: PathBuf,
+}
+
+/// One value of the file.
+struct Origin {
+    name: String,
+    /// `None` for a switch.
+    value: Option<String>,
+    line: usize,
+}
+
+impl Merged {
+    /// Says of a fault that the caller can mend where in the file stands what it names, if it names something of it.
+    pub fn place(&self, error: Error) -> Error {
+        if error.blame() != Blame::Usage {
+            return error;
+        }
+        let text = error.to_string();
+        let by_name = |origin: &&Origin| has_word(&text, &format!("--{}", origin.name));
+        let by_value = |origin: &&Origin| {
+            origin.value.as_ref().is_some_and(|value| value.len() > 1 && has_word(&text, value))
+        };
+        match self.origins.iter().find(by_name).or_else(|| self.origins.iter().find(by_value)) {
+            Some(Origin { name, line, .. }) => {
+                Error::Usage(format!("{text}; `{name}` stands in {}, line {line}", self.path.display()))
+            }
+            None => error,
+        }
+    }
+}
+
+/// Whether `word` stands in `text` and no longer word around it.
+fn has_word(text: &str, word: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    text.match_indices(word)
+        .any(|(at, _)| !text[..at].ends_with(part) && !text[at + word.len()..].starts_with(part))
+}
+
 /// The arguments with those of the file named by `--config` put in front of the user's own.
-pub fn merge(command: &Command, arguments: Vec<String>) -> Result<Vec<String>> {
-    let Some(path) = config_path(&arguments)? else { return Ok(arguments) };
+pub fn merge(command: &Command, arguments: Vec<String>) -> Result<Merged> {
+    let Some(path) = config_path(&arguments)? else {
+        return Ok(Merged { arguments, origins: Vec::new(), path: PathBuf::new() });
+    };
     let mut text = String::new();
     let fault = |what: String| Error::Input(format!("{}: {what}", path.display()));
     output::open(&path)?
@@ -33,7 +79,7 @@ pub fn merge(command: &Command, arguments: Vec<String>) -> Result<Vec<String>> {
 
     // The subcommand's words come first, so that what the file adds belongs to the same subcommand.
     let (depth, chain) = subcommands(command, &arguments);
-    let mut own = Vec::new();
+    let mut origins = Vec::new();
     file.check(command, root.get_ref(), &mut Vec::new())?;
     let mut table = Some(root.get_ref());
     for (level, step) in chain.iter().enumerate() {
@@ -41,12 +87,16 @@ pub fn merge(command: &Command, arguments: Vec<String>) -> Result<Vec<String>> {
             table = table.and_then(|t| sub_table(t, step.get_name()));
         }
         if let Some(table) = table {
-            file.arguments(chain.last().unwrap_or(&command), table, &arguments, &mut own)?;
+            file.arguments(chain.last().unwrap_or(&command), table, &arguments, &mut origins)?;
         }
     }
+    let own = origins.iter().map(|Origin { name, value, .. }| match value {
+        None => format!("--{name}"),
+        Some(value) => format!("--{name}={value}"),
+    });
     let mut merged = arguments;
-    merged.splice(depth..depth, own);
-    Ok(merged)
+    merged.splice(depth..depth, own.collect::<Vec<_>>());
+    Ok(Merged { arguments: merged, origins, path })
 }
 
 struct File<'a> {
@@ -56,10 +106,10 @@ struct File<'a> {
 
 impl File<'_> {
     fn fault(&self, at: usize, what: &str) -> Error {
-        Error::Input(format!("{}: line {}: {what}", self.path.display(), line_of(self.text, at)))
+        Error::Usage(format!("{}: line {}: {what}", self.path.display(), line_of(self.text, at)))
     }
 
-    /// Refuses keys that no option has, wherever they stand.
+    /// Refuses keys that no option has and values that none of them takes, wherever they stand.
     fn check(&self, command: &Command, table: &DeTable<'_>, path: &mut Vec<String>) -> Result<()> {
         for (key, value) in table {
             let name: &str = key.get_ref().as_ref();
@@ -83,6 +133,19 @@ impl File<'_> {
                 known.dedup();
                 let what = format!("unknown key `{name}` for {place}; the keys are {}", known.join(", "));
                 return Err(self.fault(key.span().start, &what));
+            } else {
+                // Of the options of that name below, one must take the value.
+                let mut found = Vec::new();
+                options_named(command, name, &mut found);
+                let mut faults = Vec::new();
+                for arg in &found {
+                    faults.extend(self.values(arg, name, value, &mut Vec::new()).err());
+                }
+                if faults.len() == found.len()
+                    && let Some(fault) = faults.into_iter().next()
+                {
+                    return Err(fault);
+                }
             }
         }
         Ok(())
@@ -94,7 +157,7 @@ impl File<'_> {
         command: &Command,
         table: &DeTable<'_>,
         given: &[String],
-        own: &mut Vec<String>,
+        own: &mut Vec<Origin>,
     ) -> Result<()> {
         for (key, value) in table {
             let name: &str = key.get_ref().as_ref();
@@ -105,39 +168,57 @@ impl File<'_> {
                 continue;
             }
             // A deeper table comes later and replaces what an upper one said.
-            own.retain(|a| a != &format!("--{name}") && !a.starts_with(&format!("--{name}=")));
-            let flag = matches!(arg.get_action(), ArgAction::SetTrue);
-            self.values(name, flag, value, own)?;
+            own.retain(|origin| origin.name != name);
+            self.values(arg, name, value, own)?;
         }
         Ok(())
     }
 
+    /// What the file gives for an option, each value checked.
     fn values(
         &self,
+        arg: &Arg,
         name: &str,
-        flag: bool,
         value: &Spanned<DeValue<'_>>,
-        own: &mut Vec<String>,
+        own: &mut Vec<Origin>,
     ) -> Result<()> {
         let at = value.span().start;
-        match (value.get_ref(), flag) {
-            (DeValue::Boolean(true), true) => own.push(format!("--{name}")),
-            (DeValue::Boolean(false), true) => {}
+        let flag = matches!(arg.get_action(), ArgAction::SetTrue);
+        let text = match (value.get_ref(), flag) {
+            (DeValue::Boolean(true), true) => None,
+            (DeValue::Boolean(false), true) => return Ok(()),
             (_, true) => return Err(self.fault(at, &format!("`{name}` must be true or false"))),
             (DeValue::Array(list), false) => {
-                for item in list {
-                    self.values(name, flag, item, own)?;
-                }
+                return list.iter().try_for_each(|item| self.values(arg, name, item, own));
             }
-            (DeValue::String(text), false) => own.push(format!("--{name}={text}")),
-            (DeValue::Integer(number), false) => own.push(format!("--{name}={number}")),
-            (DeValue::Float(number), false) => own.push(format!("--{name}={number}")),
+            (DeValue::String(text), false) => Some(text.to_string()),
+            (DeValue::Integer(number), false) => Some(number.to_string()),
+            (DeValue::Float(number), false) => Some(number.to_string()),
             _ => {
                 return Err(self.fault(at, &format!("`{name}` must be a string, a number or a list of them")));
             }
+        };
+        if let Some(text) = &text
+            && let Err(error) = alone(arg).try_get_matches_from(["--", text.as_str()])
+        {
+            return Err(self.fault(at, &format!("`{name}`: {}", fault::cause(&error))));
         }
+        own.push(Origin { name: name.to_owned(), value: text, line: line_of(self.text, at) });
         Ok(())
     }
+}
+
+/// A command line that has the option's value and nothing else, to see whether the option takes it.
+fn alone(arg: &Arg) -> Command {
+    let mut value = Arg::new("value").action(ArgAction::Append).num_args(1);
+    value = value.value_parser(arg.get_value_parser().clone());
+    if let Some(delimiter) = arg.get_value_delimiter() {
+        value = value.value_delimiter(delimiter);
+    }
+    if let Some(names) = arg.get_value_names() {
+        value = value.value_names(names.iter().take(1).cloned().collect::<Vec<_>>());
+    }
+    Command::new("tacit").no_binary_name(true).disable_help_flag(true).arg(value)
 }
 
 fn sub_table<'t, 'i>(table: &'t DeTable<'i>, name: &str) -> Option<&'t DeTable<'i>> {
@@ -154,6 +235,12 @@ fn options(command: &Command) -> Vec<String> {
         own.filter(|n| !["config", "help", "version"].contains(n)).map(str::to_owned).collect();
     names.extend(command.get_subcommands().flat_map(options));
     names
+}
+
+/// The options called `name` of `command` and of what is below it.
+fn options_named<'c>(command: &'c Command, name: &str, found: &mut Vec<&'c Arg>) {
+    found.extend(command.get_arguments().filter(|arg| arg.get_long() == Some(name)));
+    command.get_subcommands().for_each(|inner| options_named(inner, name, found));
 }
 
 fn has_option(command: &Command, name: &str) -> bool {
@@ -211,4 +298,83 @@ fn is_given(arguments: &[String], name: &str) -> bool {
 
 fn line_of(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|b| *b == b'\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// A value that the option takes, as TOML; candidates are tried, as only the option knows.
+    fn value_for(arg: &Arg) -> Option<String> {
+        if matches!(arg.get_action(), ArgAction::SetTrue) {
+            return Some("true".to_owned());
+        }
+        let possible: Vec<String> =
+            arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+        let candidates = ["1", "64", "a", "127.0.0.1:1", "lan", "lan:1000"].map(str::to_owned);
+        let taken = |text: &String| alone(arg).try_get_matches_from(["--", text.as_str()]).is_ok();
+        possible.into_iter().chain(candidates).find(taken).map(|text| format!("\"{text}\""))
+    }
+
+    /// Every long option of every subcommand is a key of the same name, in that subcommand's table and at the top.
+    #[test]
+    fn every_long_option_is_a_key() {
+        let mut command = crate::Cli::command();
+        command.build();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("job.toml");
+        let config = format!("--config={}", file.display());
+        let (mut rest, mut tried) = (vec![(Vec::<String>::new(), &command)], 0);
+        while let Some((words, current)) = rest.pop() {
+            for inner in current.get_subcommands().filter(|inner| inner.get_name() != "help") {
+                rest.push(([&words[..], &[inner.get_name().to_owned()]].concat(), inner));
+            }
+            for arg in current.get_arguments().filter(|arg| !arg.is_hide_set()) {
+                let Some(name) = arg.get_long().filter(|n| !["help", "version", "config"].contains(n)) else {
+                    continue;
+                };
+                let value = value_for(arg).unwrap_or_else(|| panic!("{words:?} --{name} takes none"));
+                let table = if words.is_empty() { String::new() } else { format!("[{}]\n", words.join(".")) };
+                let mut places = vec![format!("{table}{name} = {value}\n")];
+                // Another subcommand's option of that name may take other values, and then the top is no place.
+                places.push(format!("{name} = {value}\n"));
+                for text in places {
+                    std::fs::write(&file, &text).unwrap();
+                    let line = [&["tacit".to_owned()][..], &words, std::slice::from_ref(&config)].concat();
+                    let merged = merge(&command, line).unwrap_or_else(|e| panic!("{words:?}: {text}: {e}"));
+                    let value = value.trim_matches('"');
+                    let expected =
+                        if value == "true" { format!("--{name}") } else { format!("--{name}={value}") };
+                    assert!(
+                        merged.arguments.contains(&expected),
+                        "{words:?}: {text}: {:?}",
+                        merged.arguments
+                    );
+                    tried += 1;
+                }
+            }
+        }
+        assert!(tried > 200, "{tried}");
+    }
+
+    /// No option takes its value from the environment.
+    #[test]
+    fn nothing_is_read_from_environment_variables() {
+        let mut command = crate::Cli::command();
+        command.build();
+        let mut rest = vec![&command];
+        while let Some(current) = rest.pop() {
+            rest.extend(current.get_subcommands());
+            for arg in current.get_arguments() {
+                assert!(arg.get_env().is_none(), "{} {}", current.get_name(), arg.get_id());
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_found_whole() {
+        assert!(has_word("--ot: no such protocol", "--ot") && has_word("`kso` is none", "kso"));
+        assert!(!has_word("--other is wrong", "--ot") && !has_word("ksos", "kso"));
+    }
 }

@@ -31,6 +31,7 @@ const OUTPUTS: &[(&str, &str, Kind)] = &[
     ("eval", "output", Kind::Result),
     ("eval", "offline", Kind::Secret),
     ("demo", "dir", Kind::Folder),
+    ("man", "dir", Kind::Folder),
     ("bench report", "output", Kind::Result),
     ("bench report", "svg", Kind::Folder),
 ];
@@ -156,7 +157,8 @@ mod tests {
             for arg in command.get_arguments() {
                 match use_of(&words, arg) {
                     Use::Output(_) => {
-                        outputs.insert((words.clone(), arg.get_long().unwrap_or_default().to_owned()));
+                        let name = arg.get_long().unwrap_or(arg.get_id().as_str());
+                        outputs.insert((words.clone(), name.to_owned()));
                     }
                     Use::Input if is_path(arg.get_value_parser()) => {
                         let name = arg.get_long().unwrap_or(arg.get_id().as_str());

@@ -4,6 +4,7 @@ pub mod config;
 pub mod files;
 pub mod peer;
 pub mod plan;
+pub mod verbose;
 pub mod waiting;
 
 pub use tacit_console::{Context, fault, output, progress};

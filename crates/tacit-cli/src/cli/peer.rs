@@ -1,9 +1,9 @@
 //! The options that say who the peer is and how to reach it.
 
-use crate::cli::{Context, waiting};
+use crate::cli::{Context, verbose, waiting};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tacit::net::{Limits, LinkModel, PublicKey};
+use tacit::net::{Limits, LinkModel, Observer, PublicKey};
 use tacit::{Error, Result, Session};
 pub use tacit_console::options::Security;
 
@@ -118,7 +118,7 @@ impl PeerArgs {
             .threads(self.threads.into())
             .link(self.link)
             .limits(self.limits())
-            .observer(waiting::observer(context.progress, &self.peer_label()));
+            .observer(self.observer(context));
         let session = if self.post_quantum { session.post_quantum() } else { session };
         if let (Some(authorities), Some(chain), Some(key), Some(name)) =
             (&self.authority, &self.certificate, &self.identity, &self.peer_name)
@@ -140,6 +140,18 @@ impl PeerArgs {
                 Err(Error::Usage("give --identity FILE and --peer PUBFILE; `tacit keygen` makes them".into()))
             }
         }
+    }
+
+    /// Who tells the user whom we wait for, and with --verbose what came of it.
+    fn observer(&self, context: &Context) -> Observer {
+        let waiting = waiting::observer(context.progress, &self.peer_label());
+        if !context.verbose {
+            return waiting;
+        }
+        Observer::new(move |event| {
+            waiting.tell(event);
+            verbose::handshake(event);
+        })
     }
 
     /// What to call the peer: its certificate's name, or the name of its key's file.

@@ -9,16 +9,18 @@ use crate::cli::output::{Output, name};
 use crate::cli::peer::{PeerArgs, Security, learned};
 use crate::cmd::psi::delimiter;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tacit::crypto::BitVec;
 use tacit::data::csv::Delimiter;
-use tacit::eval::{Job, Options, Rows, load, memory, protocol_name};
+use tacit::job::eval::{self, Job, Options, Rows, memory, protocol_name};
 use tacit::net::Stats;
-use tacit::two_pc::circuit::{named, value};
+use tacit::two_pc::circuit::named;
+use tacit::two_pc::circuit::value::{self, Field, Format};
 use tacit::two_pc::cut_and_choose::Copies;
 use tacit::two_pc::semi_honest::{self, Owner, Prepared};
-use tacit::{Error, Result, ot, security_name};
+use tacit::{Blame, Error, Result, ot, security_name};
 use tacit_console::options::{OutputArg, output_to};
 use zeroize::Zeroizing;
 
@@ -36,7 +38,8 @@ Examples:
       --input 0x2b7e151628aed2a6abf7158809cf4f3c
   tacit eval --list
 
-Values are 0x… hex, most significant digit first, or decimal integers; several are separated by commas. Outputs are hex.
+Values are 0x… hex, most significant digit first, or decimal integers; several are separated by commas. Negative ones
+are for functions of signed numbers (--list), or any with --format signed. Outputs are hex unless --format says more.
 A batch reads a CSV file whose first line names the columns, one evaluation a row. --columns says which of them hold the
 inputs, in the function's order: one column for each input, or for each value of all inputs. Both sides' files have the same
 number of rows. --output holds our rows with the outputs behind them.
@@ -53,6 +56,59 @@ pub enum Role {
     Evaluator,
 }
 
+/// `--format`, as the command line has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum FormatArg {
+    /// 0x… and all digits, the most significant first
+    Hex,
+    /// Decimal integers, negative where the function's numbers are signed
+    Decimal,
+    /// Decimal integers in two's complement, our inputs too, whatever the function says
+    Signed,
+}
+
+impl FormatArg {
+    /// The function's fields as they are to be read and written.
+    fn fields(self, fields: &[Field]) -> Vec<Field> {
+        match self {
+            FormatArg::Signed => fields.iter().map(|field| field.in_twos_complement()).collect(),
+            FormatArg::Hex | FormatArg::Decimal => fields.to_vec(),
+        }
+    }
+}
+
+/// How outputs are written.
+pub struct Form {
+    fields: Vec<Field>,
+    format: Format,
+}
+
+impl Form {
+    fn new(function: &named::Function, format: FormatArg) -> Self {
+        let fields = format.fields(&function.outputs);
+        let format = if format == FormatArg::Hex { Format::Hex } else { Format::Decimal };
+        Form { fields, format }
+    }
+
+    /// A row of outputs as text, field by field.
+    fn row(&self, row: &[BitVec]) -> Vec<String> {
+        self.written(row, self.format)
+    }
+
+    fn written(&self, row: &[BitVec], format: Format) -> Vec<String> {
+        self.fields.iter().zip(row).map(|(field, bits)| value::format(field, bits, format)).collect()
+    }
+
+    /// Each flag of the outputs, and of how many rows it is set.
+    fn flags<'a>(&'a self, rows: &'a Rows) -> impl Iterator<Item = (&'static str, usize)> + 'a {
+        let flags = self.fields.iter().enumerate().filter(|(_, field)| field.kind == value::Kind::Flag);
+        flags.map(|(at, field)| {
+            let set = |row: &&Vec<BitVec>| row.get(at).is_some_and(|bits| bits.iter().any(|bit| bit));
+            (field.name, rows.iter().filter(set).count())
+        })
+    }
+}
+
 /// Evaluates a circuit on both parties' inputs.
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
@@ -67,7 +123,7 @@ pub struct Args {
     #[arg(long, value_enum, required_unless_present_any = ["list", "dry_run"])]
     role: Option<Role>,
     /// Our input: values, or @FILE to read them from a file; with --batch the CSV file
-    #[arg(long, value_name = "VALUE|@FILE")]
+    #[arg(long, value_name = "VALUE|@FILE", allow_negative_numbers = true)]
     input: Option<String>,
     /// Evaluates once for each row of a CSV file, all in one session
     #[arg(long)]
@@ -81,6 +137,9 @@ pub struct Args {
     /// What separates the fields of the CSV file: one character, or auto for the most frequent of , ; | and tab
     #[arg(long, value_name = "CHAR", default_value = "auto", value_parser = delimiter, requires = "batch")]
     delimiter: Delimiter,
+    /// How outputs are written
+    #[arg(long, value_enum, default_value = "hex")]
+    format: FormatArg,
     /// Who learns the outputs; both sides must say the same
     #[arg(long, value_enum, default_value = "both")]
     output_to: OutputArg,
@@ -118,7 +177,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         return list(context);
     }
     let function = load(args.function.as_deref().unwrap_or_default())?;
-    check_memory(&args, &function, 1)?;
+    let form = Form::new(&function, args.format);
+    check_memory(&args, &function)?;
     let prepared = Prepared::from_function(&function)?;
     if args.pool_key.is_some() && args.offline.is_none() && args.online.is_none() {
         return Err(Error::Usage("--pool-key seals a file: add --offline FILE or --online FILE".into()));
@@ -126,35 +186,42 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let output_to = output_to(args.output_to);
     let ot = if args.ot == "auto" { None } else { Some(ot::protocol(&args.ot, args.security.into())?) };
     let options = Options { copies: Copies::by_name(&args.copies), ot };
-    if args.dry_run {
-        return dry_run::run(&args, &function, &prepared, output_to, options, context);
-    }
-    args.peer.allow(protocol_name(args.security.into()))?;
     let role = match args.role {
         Some(Role::Garbler) => Owner::Garbler,
         Some(Role::Evaluator) => Owner::Evaluator,
+        None if args.dry_run => Owner::Garbler,
         None => return Err(Error::Usage("--role is missing".into())),
     };
     let job = Job { function: &prepared, role, output_to, security: args.security.into(), options };
+    if args.dry_run {
+        return dry_run::run(&args, &function, &job, context);
+    }
+    args.peer.allow(protocol_name(args.security.into()))?;
     if let Some(path) = &args.offline {
         return halves::offline(&args, path, &function, &job, context);
     }
-    let learns = if role == Owner::Garbler { output_to.garbler() } else { output_to.evaluator() };
-    if args.output.is_some() && !learns {
+    if args.output.is_some() && !job.tells(role) {
         return Err(Error::Usage(
             "--output has nothing to hold: --output-to gives the outputs to the peer alone; leave one of the two out".into(),
         ));
     }
-    let fields = semi_honest::fields(&function, role);
-    let table = args.batch.then(|| batch::Table::read(&args, fields)).transpose()?;
+    let fields = args.format.fields(semi_honest::fields(&function, role));
+    let table = args.batch.then(|| batch::Table::read(&args, &fields)).transpose()?;
     let rows = match &table {
         Some(table) => table.rows(),
-        None => &[single(fields, args.input.as_deref())?][..],
+        None => &[single(&fields, args.input.as_deref())?][..],
     };
-    check_memory(&args, &function, rows.len())?;
+    refuse_memory(&function, job.memory(rows.len(), args.peer.threads()))?;
+    if args.peer.threads() > rows.len().max(1) {
+        return Err(Error::Usage(format!(
+            "--threads {}: each thread takes rows of its own, and there are {}; give fewer threads",
+            args.peer.threads(),
+            rows.len()
+        )));
+    }
     let mut output = args.output.as_deref().map(Output::create).transpose()?;
     if let (Some(table), Some(output)) = (&table, &mut output) {
-        output.reserve(table.length(&function.outputs))?;
+        output.reserve(table.length(&form.fields))?;
     }
     let state = args.online.as_deref().map(|path| halves::open(&args, path, role)).transpose()?;
     let session = args.peer.session(args.security, context)?;
@@ -163,22 +230,29 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         (Some(state), Some(path)) => {
             session.finish_evaluation(&job, state, &rows[0]).map_err(|e| halves::named(path, e))?
         }
-        _ => session.evaluate(&job, rows)?,
+        _ => {
+            let progress = context.progress("waiting", 0, "rows");
+            let done = session.evaluate(&job, rows, &progress)?;
+            progress.finish();
+            done
+        }
     };
     let wall = start.elapsed();
     if let (Some(table), Some(mut output), Some(outputs)) = (&table, output, &outputs) {
-        table.write(&function.outputs, outputs, &mut output)?;
+        table.write(&form, outputs, &mut output)?;
         output.commit()?;
     }
-    report(&args, context, &function, &job, rows.len(), outputs.as_ref(), wall, &stats)
+    report(&args, context, &function, &form, &job, rows.len(), outputs.as_ref(), wall, &stats)
 }
 
 /// Refuses a function that needs more memory than there is, by the sizes that its file declares.
-fn check_memory(args: &Args, function: &named::Function, rows: usize) -> Result<()> {
-    let (circuit, threads) = (&function.circuit, args.peer.threads() as u64);
-    let bits = (circuit.shape().input_bits() + circuit.shape().output_bits()) as u64;
-    let side_by_side = threads * rows.min(semi_honest::ROWS_AT_ONCE) as u64;
-    let needed = memory(args.security.into(), circuit.stats().gates, bits, side_by_side);
+fn check_memory(args: &Args, function: &named::Function) -> Result<()> {
+    let (gates, shape) = (function.circuit.stats().gates, function.circuit.shape());
+    let bits = (shape.input_bits() + shape.output_bits()) as u64;
+    refuse_memory(function, memory(args.security.into(), gates, bits, args.peer.threads() as u64))
+}
+
+fn refuse_memory(function: &named::Function, needed: u64) -> Result<()> {
     let what = format!("evaluating {}", function.name);
     crate::cmd::check_memory(&what, needed, "use a smaller circuit or fewer threads")
 }
@@ -188,21 +262,16 @@ fn report(
     args: &Args,
     context: &Context,
     function: &named::Function,
+    form: &Form,
     job: &Job<'_>,
     rows: usize,
     outputs: Option<&Rows>,
     wall: Duration,
     stats: &Stats,
 ) -> Result<()> {
-    let written: Option<Vec<Vec<String>>> =
-        outputs.map(|rows| rows.iter().map(|row| format_row(&function.outputs, row)).collect());
-    let theirs = if job.role == Owner::Garbler { job.output_to.evaluator() } else { job.output_to.garbler() };
-    let what = if theirs {
-        "the outputs, and of our inputs what follows from them"
-    } else {
-        "nothing of our inputs"
-    };
-    let other_learns = learned(args.security, what);
+    let written =
+        |format| outputs.map(|rows| rows.iter().map(|row| form.written(row, format)).collect::<Vec<_>>());
+    let other_learns = learned(args.security, job.learns(job.peer()));
     context.note(&format!(
         "{} by {} ({}) in {:.3} s with connecting and setup; {} bytes sent, {} received, {} rounds; \
          the other side learned {other_learns}",
@@ -214,7 +283,16 @@ fn report(
         stats.bytes_received,
         stats.rounds,
     ));
-    let single = written.as_ref().filter(|_| !args.batch).and_then(|rows| rows.first());
+    let flags: Vec<(&str, usize)> = outputs.into_iter().flat_map(|rows| form.flags(rows)).collect();
+    for (flag, set) in flags.iter().filter(|(_, set)| *set > 0) {
+        let of = if args.batch { format!(" in {set} of {rows} rows") } else { String::new() };
+        context.note(&format!("note: {flag}{of}: the result there is not the true one"));
+    }
+    // Of a batch a list, else the one row.
+    let shown = |format| match (written(format), args.batch) {
+        (rows, true) => json!(rows),
+        (rows, false) => json!(rows.and_then(|rows| rows.into_iter().next())),
+    };
     let mut object = json!({
         "name": "eval",
         "function": function.name,
@@ -224,30 +302,38 @@ fn report(
         "mode": if args.online.is_some() { "online" } else { "single" },
         "and": job.function.circuit().stats().and,
         "rows": rows,
-        "outputs": if args.batch { json!(written) } else { json!(single) },
+        "outputs": shown(Format::Hex),
+        "decimals": shown(Format::Decimal),
+        "output_names": form.fields.iter().map(|field| field.name).collect::<Vec<_>>(),
+        "flags": flags.into_iter().collect::<BTreeMap<_, _>>(),
         "wall_ms": wall.as_secs_f64() * 1e3,
         "bytes_sent": stats.bytes_sent,
         "bytes_received": stats.bytes_received,
         "rounds": stats.rounds,
         "other_side_learned": other_learns,
     });
-    let mut text = written.iter().flatten().map(|row| row.join(" ")).collect::<Vec<_>>().join("\n");
+    let rows_written = written(form.format);
+    let mut text = rows_written.iter().flatten().map(|row| row.join(" ")).collect::<Vec<_>>().join("\n");
     if let Some(path) = &args.output {
         // They stand in the file.
         object["outputs"] = json!(null);
+        object["decimals"] = json!(null);
         object["output"] = json!(path);
         text = format!("{rows} rows written to {}", name(path));
     }
     context.result(&object, &text)
 }
 
-/// A row of outputs as text, field by field.
-fn format_row(fields: &[value::Field], row: &[BitVec]) -> Vec<String> {
-    fields.iter().zip(row).map(|(field, bits)| value::format(field, bits)).collect()
+/// The function of that name, or of that file.
+fn load(name: &str) -> Result<named::Function> {
+    eval::load(name).map_err(|error| match error.blame() {
+        Blame::Usage => Error::Usage(format!("{error}; tacit eval --list shows the functions")),
+        _ => error,
+    })
 }
 
 /// Our one row of inputs.
-fn single(fields: &[value::Field], given: Option<&str>) -> Result<Vec<BitVec>> {
+fn single(fields: &[Field], given: Option<&str>) -> Result<Vec<BitVec>> {
     let text = Zeroizing::new(match given {
         None => String::new(),
         Some(value) => match value.strip_prefix('@') {

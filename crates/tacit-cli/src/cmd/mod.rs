@@ -1,10 +1,12 @@
 //! The subcommands, one file each.
 
+mod completions;
 mod deal;
 mod demo;
 mod doctor;
 mod eval;
 mod keygen;
+mod man;
 mod nisc;
 mod ot;
 mod pool;
@@ -40,6 +42,10 @@ pub enum Command {
     Bench(tacit_bench::Args),
     /// Shows CPU features and chosen kernels; with a peer, the link's delay and bandwidth
     Doctor(doctor::Args),
+    /// Prints a script that completes the command's words in a shell
+    Completions(completions::Args),
+    /// Prints the manual's first page, or writes every page to a folder
+    Man(man::Args),
 }
 
 /// Runs the subcommand.
@@ -57,5 +63,7 @@ pub fn run(command: Command, context: &Context) -> Result<()> {
             tacit_bench::run(args, &context)
         }
         Command::Doctor(args) => doctor::run(args, context),
+        Command::Completions(args) => completions::run(args, context),
+        Command::Man(args) => man::run(args, context),
     }
 }

@@ -2,18 +2,15 @@
 
 use crate::cli::Context;
 use crate::cli::output::{Output, name};
-use crate::cli::peer::{PeerArgs, Security, learned};
-use crate::cli::progress::Progress;
+use crate::cli::peer::{PeerArgs, Security};
+use crate::cmd::available_memory;
 use serde_json::json;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
-use tacit::crypto::Prg;
 use tacit::data::csv::{Delimiter, EmptyKeys, Options, Source};
 use tacit::data::records::{KeySet, KeySpec, Normalisation};
-use tacit::net::Stats;
-use tacit::psi::paxos::{self, Learns, MAX_ELEMENTS, Outcome, Phase};
-use tacit::psi::vole_psi;
-use tacit::{Error, Result, psi_agreement, psi_memory, security_name};
+use tacit::job::Ran;
+use tacit::job::psi::{self as job, Job, Learns, MAX_ELEMENTS, Outcome};
+use tacit::{Error, Result, security_name};
 
 const AFTER: &str = "\
 Examples:
@@ -63,34 +60,12 @@ pub enum Protocol {
     Vole,
 }
 
-impl Protocol {
-    fn name(self) -> &'static str {
-        match self {
-            Protocol::Auto | Protocol::Paxos => paxos::NAME,
-            Protocol::Vole => vole_psi::NAME,
-        }
-    }
-
-    /// Keys that a cheating peer can have tested, with hash calls that somebody might make and with more: 2^80
-    /// and 2^128, of VOLE-PSI 2^60 and 2^80.
-    fn tested_at_most(self, outcome: &Outcome, own: usize) -> Result<[u64; 2]> {
-        Ok(match self {
-            Protocol::Auto | Protocol::Paxos => {
-                [outcome.tested_at_most(own, 80.0)?, outcome.tested_at_most(own, 128.0)?]
-            }
-            Protocol::Vole => {
-                [vole_psi::tested_at_most(outcome, own, 60.0)?, vole_psi::tested_at_most(outcome, own, 80.0)?]
-            }
-        })
-    }
-
-    /// What [`tested_at_most`](Self::tested_at_most) found, in words.
-    fn tested_words(self, [likely, most]: [u64; 2]) -> String {
-        match self {
-            Protocol::Auto | Protocol::Paxos => {
-                format!("{likely} with 2^80 hash calls, and never more than {most}")
-            }
-            Protocol::Vole => format!("{likely} with 2^60 hash calls, and {most} with 2^80"),
+impl From<Protocol> for job::Protocol {
+    fn from(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Auto => job::Protocol::default(),
+            Protocol::Paxos => job::Protocol::Paxos,
+            Protocol::Vole => job::Protocol::Vole,
         }
     }
 }
@@ -157,122 +132,67 @@ pub fn delimiter(text: &str) -> std::result::Result<Delimiter, String> {
     }
 }
 
-/// The most keys that the peer may have: those asked for, but no more than `available` bytes of memory have
-/// room for.
-fn most_peer_keys(
-    asked: Option<u64>,
-    own: u64,
-    learns: Learns,
-    security: Security,
-    available: Option<u64>,
-) -> u64 {
-    let asked = asked.unwrap_or(u64::MAX).min(MAX_ELEMENTS as u64);
-    let Some(available) = available else { return asked };
-    // What is needed never falls as the peer's set grows.
-    let (mut fits, mut too_many) = (0, asked + 1);
-    while too_many - fits > 1 {
-        let middle = fits.midpoint(too_many);
-        if psi_memory(own, middle, learns, security.into()) <= available {
-            fits = middle
-        } else {
-            too_many = middle
-        }
-    }
-    fits
-}
-
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     if args.output.is_some() && args.result == Gets::Peer {
-        return Err(Error::Usage(
-            "--output has nothing to hold with --result peer; leave one of the two out".into(),
-        ));
+        let what = "has nothing to hold with --result peer; leave one of the two out".into();
+        return Err(Error::Parameter { name: "output", what });
     }
+    let job = args.job();
     if args.dry_run {
-        return dry_run(&args, context);
+        return dry_run(&args, &job, context);
     }
     let mut session = args.peer.session(args.security, context)?;
     if let Some(name) = &args.base_ot {
         session = session.base_ot(name);
     }
-    let protocol = args.protocol.name();
-    session.allow(protocol)?;
-    let base = session.base()?;
+    session.allow(job.protocol.name())?;
+    session.base()?;
     let mut output = args.output.as_deref().map(Output::create).transpose()?;
-    let table = Table::read(&args, context)?;
+    let table = Table::read(&args, &job, context)?;
     if let Some(output) = &mut output {
         // Every row may match, and one without a line's end gets one.
         output.reserve(table.source.bytes().saturating_add(2))?;
     }
-    let learns = Learns::from(args.result);
-    let keys = table.keys.elements().len() as u64;
+    let keys = table.count();
     let what = format!("an intersection with {keys} keys");
-    crate::cmd::check_memory(&what, psi_memory(keys, 0, learns, args.security.into()), "split the file")?;
-    let most = args.most_peer_keys(keys);
+    crate::cmd::check_memory(&what, job.memory(keys, 0), "split the file")?;
+    let most = job.most_peer_keys(keys, available_memory());
 
-    let agreement = psi_agreement(protocol, &*base, learns, Some(&table.spec));
     let progress = context.progress("waiting", 0, "keys");
-    let options =
-        paxos::Options { learns, security: args.security.into(), max_peer_elements: most, base: &*base };
-    let ((outcome, wall), stats) = session.run(agreement, |opened| {
-        let start = Instant::now();
-        let elements = table.keys.elements();
-        let mut told = |phase, done, total| progress.phase(phase_name(phase), done, total);
-        let run = if args.protocol == Protocol::Vole { vole_psi::run } else { paxos::run };
-        let outcome = run(opened.channel(), &mut Prg::from_os(), elements, &options, &mut told)?;
-        Ok((outcome, start.elapsed()))
-    })?;
+    let ran = session.run_psi(&job, table.keys.elements(), most, &progress)?;
     progress.finish();
 
     let mut rows = None;
-    if let (Some(mut output), Some(matches)) = (output, &outcome.matches) {
+    if let (Some(mut output), Some(matches)) = (output, &ran.result.matches) {
         let target = output.target().to_owned();
         rows = Some(table.source.write_matches(&table.keys, matches, &target, &mut output)?);
         output.commit()?;
     }
-    report(&args, context, &table, &outcome, most, rows, wall, &stats)
+    report(&args, &job, context, &table, &ran, most, rows)
 }
 
 impl Args {
-    fn most_peer_keys(&self, own: u64) -> u64 {
-        let available = crate::cmd::available_memory();
-        most_peer_keys(self.max_peer_rows, own, self.result.into(), self.security, available)
-    }
-
-    /// What the other side learns, or learned, of our `keys`; `tested` is about a peer that cheats.
-    fn learns(&self, keys: u64, tested: &str) -> String {
-        let what = match self.result {
-            Gets::Me => format!("that we have {keys} distinct keys; nothing else"),
-            _ => format!(
-                "that we have {keys} distinct keys, and which of its own keys are among them; nothing else{tested}"
-            ),
-        };
-        learned(self.security, &what)
+    fn job(&self) -> Job {
+        let normalisation =
+            Normalisation { nfc: !self.no_nfc, trim: !self.no_trim, case_fold: !self.no_case_fold };
+        Job {
+            protocol: self.protocol.into(),
+            key: Some(KeySpec { columns: self.key.clone(), normalisation }),
+            most_peer_keys: self.max_peer_rows,
+            ..Job::new(self.result.into(), self.security.into())
+        }
     }
 }
 
 /// The candidates for our file, as if the peer had as many keys.
-fn dry_run(args: &Args, context: &Context) -> Result<()> {
-    let keys = Table::read(args, context)?.keys.elements().len() as u64;
+fn dry_run(args: &Args, job: &Job, context: &Context) -> Result<()> {
+    let keys = Table::read(args, job, context)?.count();
     let link = args.peer.link().into();
-    let (security, machine) = (args.security.into(), tacit::plan::Machine::measure());
-    let candidates = match args.protocol {
-        Protocol::Vole => vec![tacit::plan::vole_psi(keys, security, &link, &machine)?],
-        Protocol::Auto | Protocol::Paxos => tacit::plan::psi(keys, security, &link, &machine)?,
-    };
-    let tested = match args.security {
-        Security::Malicious => {
-            let cheats = Outcome { matches: None, peer_elements: keys, peer_received: true };
-            let tested = args.protocol.tested_at_most(&cheats, keys as usize)?;
-            let words = args.protocol.tested_words(tested);
-            format!(". If it announces {keys} keys and cheats, it can test {words}")
-        }
-        Security::SemiHonest => String::new(),
-    };
-    let learns = args.learns(keys, &tested);
-    crate::cli::plan::show(context, "psi", keys, &link, &candidates, None, &learns)?;
+    let candidates = job.estimate(keys, &link, &tacit::plan::Machine::measure())?;
+    crate::cli::plan::show(context, "psi", keys, &link, &candidates, None, &job.will_learn(keys)?)?;
     if !context.json {
-        let most = args.most_peer_keys(keys);
+        let most = job.most_peer_keys(keys, available_memory());
         context.result(&json!(null), &format!("the other side may have at most {most} distinct keys"))?;
     }
     Ok(())
@@ -281,19 +201,16 @@ fn dry_run(args: &Args, context: &Context) -> Result<()> {
 /// Our file: what a row's key is, and the keys themselves.
 struct Table {
     source: Source,
-    spec: KeySpec,
     keys: KeySet,
 }
 
 impl Table {
-    fn read(args: &Args, context: &Context) -> Result<Self> {
-        let normalisation =
-            Normalisation { nfc: !args.no_nfc, trim: !args.no_trim, case_fold: !args.no_case_fold };
-        let spec = KeySpec { columns: args.key.clone(), normalisation };
+    fn read(args: &Args, job: &Job, context: &Context) -> Result<Self> {
         let empty_keys = if args.refuse_empty_keys { EmptyKeys::Refuse } else { EmptyKeys::Skip };
         let options = Options { delimiter: args.delimiter, empty_keys };
-        let source = Source::open(&args.input, spec.clone(), options)?;
-        let progress: Progress = context.progress("reading", source.bytes(), "B");
+        let spec = job.key.clone().ok_or_else(|| Error::Usage("--key names no column".into()))?;
+        let source = Source::open(&args.input, spec, options)?;
+        let progress = context.progress("reading", source.bytes(), "B");
         let keys = source.read_keys(|done| progress.set(done))?;
         progress.finish();
         if keys.elements().len() > MAX_ELEMENTS {
@@ -303,56 +220,38 @@ impl Table {
                 keys.elements().len()
             )));
         }
-        Ok(Table { source, spec, keys })
+        Ok(Table { source, keys })
+    }
+
+    /// Its distinct keys.
+    fn count(&self) -> u64 {
+        self.keys.elements().len() as u64
     }
 }
 
-fn phase_name(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Setup => "setting up",
-        Phase::Encode => "encoding",
-        Phase::Transfer => "transferring",
-        Phase::Tags => "tagging",
-        Phase::Compare => "comparing",
-    }
-}
-
-#[expect(clippy::too_many_arguments, reason = "what a report says")]
 fn report(
     args: &Args,
+    job: &Job,
     context: &Context,
     table: &Table,
-    outcome: &Outcome,
+    ran: &Ran<Outcome>,
     most_peer_keys: u64,
     rows: Option<u64>,
-    wall: Duration,
-    stats: &Stats,
 ) -> Result<()> {
+    let Ran { result: outcome, wall, stats } = ran;
     let keys = &table.keys;
-    let distinct = keys.elements().len();
+    let distinct = table.count();
     let matches = outcome.matches.as_ref().map(Vec::len);
-    let security = security_name(args.security.into());
+    let (protocol, security) = (job.protocol.name(), security_name(job.security));
     let announced = outcome.peer_elements;
-    let tested = args.protocol.tested_at_most(outcome, distinct)?;
-    let most = tested[1];
-    // Where the protocol promises nothing of a peer that deviates, there is no bound either.
-    let bound = (args.security == Security::Malicious && args.result != Gets::Me).then_some(most);
-    let tested = match bound {
-        None => String::new(),
-        Some(most) if most == announced => {
-            format!(". It can have tested no more than the {announced} keys that it announced")
-        }
-        Some(_) => {
-            let words = args.protocol.tested_words(tested);
-            format!(". It announced {announced} keys; if it cheated, it can have tested {words}")
-        }
-    };
-    let other_learns = args.learns(distinct as u64, &tested);
+    let bound = job.tested(outcome, distinct)?.map(|tested| tested.most);
+    let other_learns = job.has_learned(distinct, outcome)?;
     let mut object = json!({
         "name": "psi",
-        "protocol": args.protocol.name(),
+        "protocol": protocol,
         "security": security,
-        "result": match args.result { Gets::Me => "me", Gets::Peer => "peer", Gets::Both => "both" },
+        "result": job.result_name(),
+        "reveal": job.reveal.name(),
         "own_rows": keys.rows(),
         "own_keys": distinct,
         "duplicates": keys.duplicate_rows(),
@@ -381,7 +280,7 @@ fn report(
     text += &format!(
         "our file: {} rows, {distinct} distinct keys, {} rows with the key of an earlier row, {} rows without a key\n\
          the peer: {announced} distinct keys, of at most {most_peer_keys} allowed\n\
-         {:.3} s, {} bytes sent, {} received, {} rounds; {} ({security})\n\
+         {:.3} s, {} bytes sent, {} received, {} rounds; {protocol} ({security})\n\
          the other side learned {other_learns}",
         keys.rows(),
         keys.duplicate_rows(),
@@ -390,51 +289,6 @@ fn report(
         stats.bytes_sent,
         stats.bytes_received,
         stats.rounds,
-        args.protocol.name(),
     );
     context.result(&object, &text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LEARNS: [Learns; 3] = [Learns::Me, Learns::Peer, Learns::Both];
-
-    /// The search for the largest set that fits rests on it.
-    #[test]
-    fn more_keys_never_need_less_memory() {
-        for security in [Security::Malicious, Security::SemiHonest] {
-            for learns in LEARNS {
-                let mut last = 0;
-                for keys in (0..24).flat_map(|log| [1u64 << log, (1 << log) + (1 << log) / 2]) {
-                    let needed = psi_memory(100_000, keys, learns, security.into());
-                    assert!(needed >= last, "{learns:?}, {keys}");
-                    assert!(needed <= psi_memory(100_001, keys, learns, security.into()));
-                    last = needed;
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn the_peer_may_have_what_memory_has_room_for() {
-        let most =
-            |asked, learns, available| most_peer_keys(asked, 1000, learns, Security::Malicious, available);
-        for learns in LEARNS {
-            assert_eq!(most(None, learns, None), MAX_ELEMENTS as u64);
-            assert_eq!(most(Some(77), learns, None), 77);
-            assert_eq!(most(Some(77), learns, Some(1 << 40)), 77);
-            assert_eq!(most(Some(u64::MAX), learns, Some(1 << 40)), MAX_ELEMENTS as u64);
-            assert_eq!(most(None, learns, Some(1 << 20)), 0);
-        }
-        // A sender holds rows for the peer's store; a receiver holds nothing of the peer's.
-        let limited = most(None, Learns::Peer, Some(100 << 20));
-        assert!((100_000..1_000_000).contains(&limited), "{limited}");
-        assert!(psi_memory(1000, limited, Learns::Peer, Security::Malicious.into()) <= 100 << 20);
-        assert!(psi_memory(1000, limited + 1, Learns::Peer, Security::Malicious.into()) > 100 << 20);
-        assert_eq!(most(Some(10), Learns::Peer, Some(100 << 20)), 10);
-        assert_eq!(most(Some(10_000_000), Learns::Peer, Some(100 << 20)), limited);
-        assert_eq!(most(None, Learns::Me, Some(100 << 20)), MAX_ELEMENTS as u64);
-    }
 }

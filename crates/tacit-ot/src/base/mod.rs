@@ -23,14 +23,14 @@ pub mod co15;
 pub mod csw20;
 pub mod mr19;
 pub mod mrr21;
+mod one_round;
 pub mod roted;
 mod run;
 
+pub use one_round::OneRound;
 pub use run::{Oracle, Run};
 
-use crate::{BaseOt, Rest, Result};
-use tacit_net::Channel;
-use zeroize::{Zeroize, Zeroizing};
+use crate::BaseOt;
 
 /// The protocol used where nothing else is asked for: malicious security, one round.
 pub const DEFAULT: &str = mrr21::NAME;
@@ -48,27 +48,6 @@ pub fn by_name(name: &str) -> Option<Box<dyn BaseOt + Send + Sync>> {
         roted::NAME => Some(Box::new(roted::Roted::default())),
         _ => None,
     }
-}
-
-/// A batch whose messages cross: sends `message`, and leaves the peer's, `reply` bytes, and `finish` of it and `n` messages.
-fn crossing<T: Clone + Send + Zeroize + 'static>(
-    channel: &mut Channel,
-    message: &[u8],
-    reply: usize,
-    n: usize,
-    zero: T,
-    finish: impl FnOnce(&[u8], &mut [T]) -> Result<()> + Send + 'static,
-) -> Result<Rest<T>>
-where
-    Vec<T>: Zeroize,
-{
-    channel.send(message)?;
-    Ok(Box::new(move |channel| {
-        let (mut theirs, mut out) = (vec![0u8; reply], Zeroizing::new(vec![zero; n]));
-        channel.recv(&mut theirs)?;
-        finish(&theirs, &mut out)?;
-        Ok(out)
-    }))
 }
 
 /// The protocol named [`DEFAULT`].

@@ -8,12 +8,11 @@
 //! Deviations: one sender's key a batch instead of one an OT, for which every hash binds the [`Run`] and the OT's index and
 //! pads bind both messages (2021/682 shows that without such tags the reuse is unsafe); the identity is refused.
 
-use super::{Oracle, Run, crossing};
-use crate::{BaseOt, Error, Extraction, Rest, Result, Security};
+use super::{OneRound, Oracle, Run};
+use crate::{Extraction, Result};
 use subtle::{Choice, ConditionallySelectable};
 use tacit_crypto::group::{Encoding, POINT_BYTES, Points, Scalars, Table, UNIFORM_BYTES};
 use tacit_crypto::{BitVec, Block, Prg};
-use tacit_net::Channel;
 use zeroize::Zeroizing;
 
 /// The protocol's short name.
@@ -120,50 +119,27 @@ impl Receiver {
     }
 }
 
-impl BaseOt for Mr19 {
-    fn name(&self) -> &'static str {
-        NAME
+impl OneRound for Mr19 {
+    const NAME: &'static str = NAME;
+    const EXTRACTION: Extraction = Extraction::Early;
+    const SENDER_BYTES: usize = POINT_BYTES;
+    const RECEIVER_BYTES: usize = PAIR_BYTES;
+    type Sender = Sender;
+    type Receiver = Receiver;
+
+    fn start_sender(run: &Run, prg: &mut Prg) -> (Sender, Vec<u8>) {
+        Sender::start(run, prg)
     }
 
-    fn security(&self) -> Security {
-        Security::Malicious
+    fn start_receiver(run: &Run, choices: &BitVec, prg: &mut Prg) -> Result<(Receiver, Vec<u8>)> {
+        Receiver::start(run, choices, prg)
     }
 
-    fn extraction(&self) -> Extraction {
-        Extraction::Early
+    fn finish_sender(sender: Sender, from_receiver: &[u8], out: &mut [[Block; 2]]) -> Result<()> {
+        sender.finish(from_receiver, out)
     }
 
-    fn send(&self, channel: &mut Channel, prg: &mut Prg, out: &mut [[Block; 2]]) -> Result<()> {
-        out.copy_from_slice(&self.begin_send(channel, prg, out.len())?(channel)?);
-        Ok(())
-    }
-
-    fn receive(
-        &self,
-        channel: &mut Channel,
-        prg: &mut Prg,
-        choices: &BitVec,
-        out: &mut [Block],
-    ) -> Result<()> {
-        if choices.len() != out.len() {
-            return Err(Error::Usage { protocol: NAME, what: "as many choices as messages are needed" });
-        }
-        out.copy_from_slice(&self.begin_receive(channel, prg, choices)?(channel)?);
-        Ok(())
-    }
-
-    fn begin_send(&self, channel: &mut Channel, prg: &mut Prg, n: usize) -> Result<Rest<[Block; 2]>> {
-        let (sender, message) = Sender::start(&Run::sending(NAME, channel, n), prg);
-        crossing(channel, &message, n * PAIR_BYTES, n, [Block::ZERO; 2], move |reply, out| {
-            sender.finish(reply, out)
-        })
-    }
-
-    fn begin_receive(&self, channel: &mut Channel, prg: &mut Prg, choices: &BitVec) -> Result<Rest<Block>> {
-        let n = choices.len();
-        let (receiver, message) = Receiver::start(&Run::receiving(NAME, channel, n), choices, prg)?;
-        crossing(channel, &message, POINT_BYTES, n, Block::ZERO, move |reply, out| {
-            receiver.finish(reply, out)
-        })
+    fn finish_receiver(receiver: Receiver, from_sender: &[u8], out: &mut [Block]) -> Result<()> {
+        receiver.finish(from_sender, out)
     }
 }

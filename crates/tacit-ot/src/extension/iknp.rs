@@ -10,6 +10,7 @@
 
 use super::Setup;
 use super::columns::{Direct, Each, ReceiverColumns, Rows, Scratch, SenderColumns, scratch, stride_for};
+use crate::spent::Spent;
 use crate::{
     BaseOt, ChosenCotReceiver, ChosenCotSender, CotReceiver, CotSender, Error, Rest, Result, RotReceiver,
     RotSender,
@@ -195,7 +196,7 @@ impl Choices<'_> {
 /// The sender of IKNP.
 pub struct IknpSender {
     cote: CoteSender,
-    failed: bool,
+    spent: Spent,
 }
 
 impl IknpSender {
@@ -209,14 +210,14 @@ impl IknpSender {
         let (delta, rest) = sender_seeds(channel, base, prg)?;
         let delta = Zeroizing::new(delta);
         Ok(Box::new(move |channel| {
-            Ok(IknpSender { cote: CoteSender::new(*delta, &rest(channel)?), failed: false })
+            Ok(IknpSender { cote: CoteSender::new(*delta, &rest(channel)?), spent: Spent::default() })
         }))
     }
 
     /// Sets up from random OT; its random choices become Δ.
     pub fn from_rot(channel: &mut Channel, rot: &mut dyn RotReceiver) -> Result<Self> {
         let (delta, seeds) = sender_seeds_from_rot(channel, rot)?;
-        Ok(IknpSender { cote: CoteSender::new(delta, &seeds), failed: false })
+        Ok(IknpSender { cote: CoteSender::new(delta, &seeds), spent: Spent::default() })
     }
 
     /// The correlation Δ; its lowest bit is 1.
@@ -226,22 +227,23 @@ impl IknpSender {
 
     /// An independent stream with the same Δ, for another channel; the receiver forks in step.
     pub fn fork(&mut self) -> Self {
-        IknpSender { cote: self.cote.fork(), failed: self.failed }
+        IknpSender { cote: self.cote.fork(), spent: self.spent.clone() }
     }
 
     fn run(&mut self, channel: &mut Channel, n: usize, rows: &mut dyn Rows) -> Result<()> {
-        if self.failed {
-            return Err(Error::Spent("iknp"));
-        }
-        // A broken link leaves the two sides out of step.
-        self.failed = true;
+        self.spent.check("iknp")?;
+        let result = self.run_tiles(channel, n, rows);
+        self.spent.record(&result);
+        result
+    }
+
+    fn run_tiles(&mut self, channel: &mut Channel, n: usize, rows: &mut dyn Rows) -> Result<()> {
         for start in (0..n).step_by(TILE * 128) {
             let here = (n - start).min(TILE * 128);
             self.cote.tile(channel, here.div_ceil(128))?;
             self.cote.rows(rows.place(start, here));
             rows.done(start, here);
         }
-        self.failed = false;
         Ok(())
     }
 }
@@ -275,7 +277,7 @@ pub struct IknpReceiver {
     cote: CoteReceiver,
     t: Scratch,
     prg: Prg,
-    failed: bool,
+    spent: Spent,
 }
 
 impl IknpReceiver {
@@ -297,13 +299,13 @@ impl IknpReceiver {
     }
 
     fn with(cote: CoteReceiver, prg: Prg) -> Self {
-        IknpReceiver { cote, t: scratch((KAPPA + 1) * STRIDE), prg, failed: false }
+        IknpReceiver { cote, t: scratch((KAPPA + 1) * STRIDE), prg, spent: Spent::default() }
     }
 
     /// An independent stream, for another channel; the sender forks in step.
     pub fn fork(&mut self) -> Self {
         let mut fork = Self::with(self.cote.fork(), self.prg.fork());
-        fork.failed = self.failed;
+        fork.spent = self.spent.clone();
         fork
     }
 
@@ -314,10 +316,19 @@ impl IknpReceiver {
         n: usize,
         rows: &mut dyn Rows,
     ) -> Result<()> {
-        if self.failed {
-            return Err(Error::Spent("iknp"));
-        }
-        self.failed = true;
+        self.spent.check("iknp")?;
+        let result = self.run_tiles(channel, choices, n, rows);
+        self.spent.record(&result);
+        result
+    }
+
+    fn run_tiles(
+        &mut self,
+        channel: &mut Channel,
+        choices: &Choices<'_>,
+        n: usize,
+        rows: &mut dyn Rows,
+    ) -> Result<()> {
         for start in (0..n).step_by(TILE * 128) {
             let here = (n - start).min(TILE * 128);
             let len = here.div_ceil(128);
@@ -327,7 +338,6 @@ impl IknpReceiver {
             rows.done(start, here);
         }
         channel.flush()?;
-        self.failed = false;
         Ok(())
     }
 }

@@ -34,12 +34,11 @@ use super::iknp::{
     COLUMNS, Choices, CoteReceiver, CoteSender, TILE, delta_from, receiver_seeds, receiver_seeds_from_rot,
     sender_seeds, sender_seeds_from_rot,
 };
+use crate::spent::Spent;
 use crate::{
     BaseOt, ChosenCotReceiver, ChosenCotSender, CotReceiver, CotSender, Error, Result, RotReceiver,
     RotSender, Security,
 };
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use tacit_crypto::{
     BitVec, Block, KAPPA, Prg, gf128::ColumnSums, transcript::Transcript, transpose::columns_to_rows,
 };
@@ -131,24 +130,6 @@ impl History {
     fn batches(n: usize) -> impl Iterator<Item = (usize, usize)> {
         let blocks = n.div_ceil(128);
         (0..blocks).step_by(TILE - 1).map(move |start| (start * 128, (blocks - start).min(TILE - 1)))
-    }
-}
-
-/// Whether any stream of one setup has failed; then none of them goes on.
-#[derive(Clone, Default)]
-pub(super) struct Spent(Arc<AtomicBool>);
-
-impl Spent {
-    /// Refuses to begin a step once [`record`](Self::record) was told of a failure.
-    pub(super) fn check(&self, protocol: &'static str) -> Result<()> {
-        if self.0.load(Ordering::Acquire) { Err(Error::Spent(protocol)) } else { Ok(()) }
-    }
-
-    /// Records a failure: of a check, or of the link, which leaves the two sides out of step.
-    pub(super) fn record<T>(&self, result: &Result<T>) {
-        if result.is_err() {
-            self.0.store(true, Ordering::Release);
-        }
     }
 }
 

@@ -28,8 +28,9 @@
 
 use super::code::{LinearCode, encode_rows, slice_words};
 use super::columns::{ReceiverColumns, Scratch, SenderColumns, scratch, stride_for};
-use super::kos::{KosReceiver, KosSender, Spent, weights};
+use super::kos::{KosReceiver, KosSender, weights};
 use crate::convert::CotToRot;
+use crate::spent::Spent;
 use crate::{BaseOt, Error, Result, RotReceiver, RotSender};
 use std::sync::Arc;
 use tacit_crypto::{Block, Prg, gf128::ColumnSums, transpose::columns_to_wide_rows};

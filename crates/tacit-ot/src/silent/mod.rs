@@ -1,21 +1,15 @@
 //! Silent OT: correlations from a short interaction and much local computing.
+//!
+//! - [`ferret`]: from primal LPN, bootstrapped, in two forms (regular and uniform noise).
+//! - [`bcgikrs19`]: from dual LPN, with the least traffic; [`nisc`] is its non-interactive form, whose messages
+//!   [`signed`] signs, and [`dealer`] the form in which a third party hands out seeds.
+//! - [`code`]: the public matrices of dual LPN.
 
-pub mod bcgikrs19;
-pub mod code;
-pub(crate) mod cuckoo;
-pub mod dealer;
+mod dual_lpn;
+pub(crate) mod engine;
 pub mod ferret;
-pub mod ferret_setup;
-pub mod ferret_uni;
-pub(crate) mod half_tree;
-pub mod nisc;
 pub mod paper;
-pub(crate) mod pprf;
-pub(crate) mod puncture;
-pub(crate) mod seeds;
-pub mod signed;
-pub(crate) mod source;
-pub(crate) mod spcot;
-pub(crate) mod stock;
-pub mod subfield;
-pub(crate) mod tpprf;
+pub(crate) mod tree;
+
+pub(crate) use dual_lpn::noise;
+pub use dual_lpn::{bcgikrs19, code, dealer, nisc, signed};

@@ -12,9 +12,9 @@
 //! base OTs too. Deviations from the paper: see the module `tpprf`.
 
 use super::bcgikrs19::{Code, LARGEST_RUN};
-use super::stock::Stock;
-use super::tpprf::{self, Received, SenderTrees, Setup};
-use crate::vole::reverse::{chosen_messages, chosen_pairs};
+use super::dual_lpn::tpprf::{self, Received, SenderTrees, Setup};
+use super::engine::stock::Stock;
+use crate::convert::{chosen_messages, chosen_pairs};
 use crate::{CotReceiver, CotSender, Error, Result, RotReceiver, RotSender, Security};
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{Block, Buffer, Prg};
@@ -118,7 +118,7 @@ impl PaperSender {
         let mut theirs = [0; 32];
         channel.recv(&mut theirs)?;
         if theirs != parameters(&setup) {
-            return Err(Error::Malformed { protocol: NAME, what: "the peer uses another configuration" });
+            return Err(Error::mismatch(NAME));
         }
         let (pads, bits) = chosen_pairs(channel, rot, setup.noise.shape.cots())?;
         setup.context.append("choices", bits.as_bytes());

@@ -7,7 +7,7 @@
 //!   IKNP (16 bytes each), 16 bytes a level and a tree, and with malicious security a check of 64 bytes: 1.0
 //!   MB for a million.
 //!
-//! [`subfield`](crate::silent::subfield) carried to the whole field: half-trees (2022/1431) whose leaves are
+//! [`subfield`](super::subfield) carried to the whole field: half-trees (2022/1431) whose leaves are
 //! hashed, a random value y for each tree, the parties' shares of y·Δ from 128 correlations a tree (one a
 //! bit of y), one correction a tree, and the check of `spcot` with its weights times y. A receiver's bits
 //! may differ from those of a y for no bit: any 128 choice bits are a y.
@@ -17,22 +17,24 @@
 //! has bias 0.8^424 < 2^-136. Projections to GF(2) do not make the noise lighter here, as a projection of
 //! the result is none of the noise.
 
-use super::scaled_accumulate::ScaledAccumulate;
-use crate::extension::Setup;
-use crate::silent::bcgikrs19::Noise;
-use crate::silent::half_tree::{GroupKeys, HalfTrees};
-use crate::silent::seeds::Seeds;
-use crate::silent::source::{self, SourceReceiver, SourceSender};
-use crate::silent::spcot::{self, CheckMessage, Shape, Trees, Weights};
-use crate::{BaseOt, CotReceiver, CotSender, Error, Result, Security, VoleReceiver, VoleSender};
-use tacit_crypto::ggm::{LANES, ccr_keyed_into};
+use super::hashed::{self, Run};
+use crate::silent::code::ScaledAccumulate;
+use crate::silent::engine::sink::{Halves, Memory, Sink};
+use crate::silent::engine::source::{SourceReceiver, SourceSender};
+use crate::silent::engine::{Engine, Stream};
+use crate::silent::noise::Noise;
+use crate::silent::tree::opening::{CheckMessage, DIGEST, fold_powers};
+use crate::silent::tree::spcot;
+use crate::{BaseOt, CotReceiver, CotSender, Result, Security, VoleReceiver, VoleSender};
 use tacit_crypto::transcript::Transcript;
-use tacit_crypto::{BitVec, Block, Buffer, KAPPA, Prg};
+use tacit_crypto::{BitVec, Block, Buffer, Prg};
 use tacit_net::Channel;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 /// The name in errors.
 pub const NAME: &str = "silent vole over GF(2^128)";
+/// Elements of the field, as far as its size matters for the noise.
+const FIELD: usize = usize::MAX;
 /// Bits of a value.
 const BITS: usize = 128;
 /// The most correlations of one run; larger requests are cut into equal ones, for memory's sake. About 130
@@ -46,17 +48,17 @@ pub fn run_size(count: usize) -> usize {
 
 /// Base correlations that a request of `count` takes, run by run.
 pub fn base_cots(count: usize, security: Security) -> impl Iterator<Item = usize> {
-    runs(count).map(move |run| cots(security, Noise::of_field(usize::MAX, run).shape).iter().sum())
+    runs(count).map(move |run| hashed::cots(security, Noise::of_field(FIELD, run), BITS).iter().sum())
 }
 
 /// Bytes of both directions for a request of `count`, beside the base correlations.
 pub fn bytes(count: usize, security: Security) -> usize {
     // The check's seed, its masked weights, and a digest.
-    let check = if security == Security::Malicious { CheckMessage::BYTES + 32 } else { 0 };
+    let check = if security == Security::Malicious { CheckMessage::BYTES + DIGEST } else { 0 };
     let run = |run| {
-        let shape = Noise::of_field(usize::MAX, run).shape;
+        let shape = Noise::of_field(FIELD, run).shape;
         // The roots' seed, the trees, and a correction a tree.
-        size_of::<Block>() * (1 + shape.tiles * LANES) + shape.bytes() + check
+        size_of::<Block>() * (1 + shape.tiles * tacit_crypto::ggm::LANES) + shape.bytes() + check
     };
     runs(count).map(run).sum()
 }
@@ -66,80 +68,20 @@ fn runs(count: usize) -> impl Iterator<Item = usize> {
     (0..count).step_by(size).map(move |start| size.min(count - start))
 }
 
-/// Correlations of a run: for the levels, for the values, for the check.
-fn cots(security: Security, shape: Shape) -> [usize; 3] {
-    let check = if security == Security::Malicious { KAPPA } else { 0 };
-    [shape.cots(), BITS * shape.tiles * LANES, check]
-}
-
-/// What both parties do alike.
-struct Core {
-    security: Security,
-    context: Transcript,
-    seeds: Seeds,
-    run: u64,
-    spent: bool,
-}
-
-/// What a run consists of, once its seed is known.
-struct Run {
-    context: Transcript,
-    expander: HalfTrees,
-    leaf: GroupKeys,
-    code: ScaledAccumulate,
-}
-
-impl Core {
-    fn agree<S>(
-        channel: &mut Channel,
-        security: Security,
-        source: Setup<S>,
-        prg: &mut Prg,
-        sends: bool,
-    ) -> Result<(Self, S)> {
-        let mut context = Transcript::new("tacit silent vole gf128 v1");
-        context.append("session", &channel.session_id().0);
-        context.append_u64("malicious", (security == Security::Malicious) as u64);
-        context.append_u64("instance", channel.next_instance());
-        let (source, seeds) = source::agree(channel, source, &context, prg, sends, NAME)?;
-        Ok((Core { security, context, seeds, run: 0, spent: false }, source))
-    }
-
-    /// The noise of the next run; opens this party's seed.
-    fn begin(&mut self, channel: &mut Channel, count: usize) -> Result<Noise> {
-        self.run += 1;
-        self.seeds.open(channel)?;
-        Ok(Noise::of_field(usize::MAX, count))
-    }
-
-    /// The rest, for which the first run receives the peer's seed.
-    fn join(&mut self, channel: &mut Channel, layout: Noise, count: usize) -> Result<Run> {
-        let mut context = self.context.clone();
-        context.append_u64("run", self.run);
-        context.append_u64("count", count as u64);
-        self.seeds.join(channel, &mut context)?;
-        Ok(Run {
-            expander: HalfTrees::new(layout.shape.depth, context.challenge_block("tree")),
-            leaf: GroupKeys::new(context.challenge_block("leaf")),
-            code: ScaledAccumulate::new(context.challenge_block("code"), layout.positions()),
-            context,
-        })
-    }
-
-    fn digest(&self, context: &Transcript, value: Block) -> [u8; 32] {
-        spcot::check_digest(context, self.run, value)
-    }
-
-    fn check(&self) -> Result<()> {
-        if self.spent { Err(Error::Spent(NAME)) } else { Ok(()) }
-    }
+/// All that the parties must agree on.
+fn context(channel: &mut Channel, security: Security) -> Transcript {
+    let mut context = Transcript::new("tacit silent vole gf128 v1");
+    context.append("session", &channel.session_id().0);
+    context.append_u64("malicious", (security == Security::Malicious) as u64);
+    context.append_u64("instance", channel.next_instance());
+    context
 }
 
 /// Large memory that runs share: asked for once and wiped once.
 #[derive(Default)]
-struct Memory(Vec<Buffer>);
+struct Space(Vec<Buffer>);
 
-impl Memory {
+impl Space {
     /// `N` pieces of the lengths given, which hold whatever they held.
     fn pieces<const N: usize>(&mut self, lens: [usize; N]) -> [&mut [Block]; N] {
         self.0.resize_with(N, || Buffer::zeros(0));
@@ -153,39 +95,21 @@ impl Memory {
     }
 }
 
-fn split(cots: &[Block], lens: [usize; 3]) -> [&[Block]; 3] {
-    let (levels, rest) = cots.split_at(lens[0]);
-    let (values, check) = rest.split_at(lens[1]);
-    [levels, values, check]
-}
-
-fn add_lanes(sums: &mut [Block], blocks: &[Block]) {
-    for line in blocks.chunks_exact(LANES) {
-        for (sum, block) in sums.iter_mut().zip(line) {
-            *sum ^= *block;
-        }
-    }
-}
-
-/// Σ weights·leaves over all tiles.
-fn weigh(weights: &Weights, noise: &[Block], tile_len: usize) -> Block {
-    let tiles = noise.chunks(tile_len).enumerate();
-    tiles.fold(Block::ZERO, |sum, (tile, leaves)| sum ^ weights.sum(tile, leaves))
-}
-
 /// The sender, who holds Δ.
 pub struct Gf128Sender {
-    core: Core,
+    engine: Engine,
+    security: Security,
     source: SourceSender,
-    memory: Memory,
+    space: Space,
     prg: Prg,
 }
 
 /// The receiver, who gets random u.
 pub struct Gf128Receiver {
-    core: Core,
+    engine: Engine,
+    security: Security,
     source: SourceReceiver,
-    memory: Memory,
+    space: Space,
     prg: Prg,
 }
 
@@ -200,51 +124,40 @@ impl Gf128Sender {
         security: Security,
     ) -> Result<Self> {
         let source = SourceSender::begin(channel, base, prg, security)?;
-        let (core, source) = Core::agree(channel, security, source, prg, true)?;
-        Ok(Gf128Sender { core, source, memory: Memory::default(), prg: prg.fork() })
+        let context = context(channel, security);
+        let (engine, source) = Engine::agree(channel, NAME, context, source, prg, true)?;
+        Ok(Gf128Sender { engine, security, source, space: Space::default(), prg: prg.fork() })
     }
 
     /// One run; `change` sees the corrections of the leaves.
-    fn run(
+    fn make(
         &mut self,
         channel: &mut Channel,
         out: &mut [Block],
         change: impl FnOnce(&mut [Block]),
     ) -> Result<()> {
-        let layout = self.core.begin(channel, out.len())?;
-        let Run { context, mut expander, leaf, code } = self.core.join(channel, layout, out.len())?;
-        let (shape, tile_len) = (layout.shape, layout.tile_len());
-        let (delta, lens) = (self.source.delta(), cots(self.core.security, shape));
+        let layout = hashed::begin(&mut self.engine, channel, FIELD, out.len())?;
+        let mut run = Run::join(&mut self.engine, channel, layout, out.len())?;
+        let (shape, delta) = (layout.shape, self.source.delta());
+        let lens = hashed::cots(self.security, layout, BITS);
         let mut cots = Zeroizing::new(vec![Block::ZERO; lens.iter().sum()]);
         self.source.extend(channel, &mut cots)?;
-        let [levels, values, check] = split(&cots, lens);
-        let trees = spcot::send(channel, &mut self.prg, &mut expander, delta, shape, levels)?;
+        let [levels, values, check] = hashed::split(&cots, lens);
+        let trees = spcot::send(channel, &mut self.prg, &mut run.expander, delta, shape, levels)?;
         let n = layout.positions();
-        let [noise, scratch] = self.memory.pieces([n, n]);
-        let mut corrections = Zeroizing::new(vec![Block::ZERO; shape.tiles * LANES]);
-        for group in 0..shape.groups() {
-            let leaf = leaf.cipher(group);
-            trees.expand(&mut expander, group, &mut |tile, leaves| {
-                let place = &mut noise[tile * tile_len..][..tile_len];
-                ccr_keyed_into(&leaf, &leaves[..tile_len], place);
-                add_lanes(&mut corrections[tile * LANES..][..LANES], place);
-            });
-        }
-        // c = Σ leaves + our share of y·Δ; a leaf that is no position has no part.
+        let [noise, scratch] = self.space.pieces([n, n]);
+        // c = Σ leaves + our share of y·Δ.
+        let mut corrections = run.leaves(&trees, noise);
         for (c, values) in corrections.iter_mut().zip(values.chunks_exact(BITS)) {
-            *c ^= spcot::fold_powers(values);
+            *c ^= fold_powers(values);
         }
         change(&mut corrections);
         channel.send_blocks(&corrections)?;
         channel.flush()?;
-        if self.core.security == Security::Malicious {
-            let message = CheckMessage::receive(channel)?;
-            let weights = Weights::new(message.seed, shape);
-            let sum = weigh(&weights, noise, tile_len);
-            channel.send(&self.core.digest(&context, sum ^ message.sender_mask(delta, check)))?;
-            channel.flush()?;
+        if self.security == Security::Malicious {
+            run.answer(channel, delta, noise, check)?;
         }
-        code.encode(noise, scratch, [out]);
+        ScaledAccumulate::new(run.code, n).encode(noise, scratch, [out]);
         Ok(())
     }
 }
@@ -260,63 +173,66 @@ impl Gf128Receiver {
         security: Security,
     ) -> Result<Self> {
         let source = SourceReceiver::begin(channel, base, prg, security)?;
-        let (core, source) = Core::agree(channel, security, source, prg, false)?;
-        Ok(Gf128Receiver { core, source, memory: Memory::default(), prg: prg.fork() })
+        let context = context(channel, security);
+        let (engine, source) = Engine::agree(channel, NAME, context, source, prg, false)?;
+        Ok(Gf128Receiver { engine, security, source, space: Space::default(), prg: prg.fork() })
     }
 
-    fn run(&mut self, channel: &mut Channel, u: &mut [Block], w: &mut [Block]) -> Result<()> {
-        let layout = self.core.begin(channel, w.len())?;
-        let (shape, tile_len) = (layout.shape, layout.tile_len());
-        let lens = cots(self.core.security, shape);
+    fn make(&mut self, channel: &mut Channel, u: &mut [Block], w: &mut [Block]) -> Result<()> {
+        let layout = hashed::begin(&mut self.engine, channel, FIELD, w.len())?;
+        let lens = hashed::cots(self.security, layout, BITS);
         let mut cots = Zeroizing::new(vec![Block::ZERO; lens.iter().sum()]);
         self.source.extend(channel, &mut cots)?;
-        let [levels, values, check] = split(&cots, lens);
+        let [levels, values, check] = hashed::split(&cots, lens);
         let points = layout.points(&mut self.prg);
-        let mut trees = spcot::choose_points(channel, points, shape, levels)?;
-        channel.flush()?;
-        let Run { context, mut expander, leaf, code } = self.core.join(channel, layout, w.len())?;
+        let mut trees = spcot::choose_points(channel, points, layout.shape, levels)?;
+        let mut run = Run::join(&mut self.engine, channel, layout, w.len())?;
         trees.receive(channel, levels)?;
         // The choice bits are random, so they are the bits of y; w = v + bit·Δ adds up to the share of y·Δ.
         let y = Zeroizing::new(BitVec::from_lsbs(values).blocks().to_vec());
         let mut corrections = Zeroizing::new(vec![Block::ZERO; y.len()]);
         channel.recv_blocks(&mut corrections)?;
         for (c, values) in corrections.iter_mut().zip(values.chunks_exact(BITS)) {
-            *c ^= spcot::fold_powers(values);
+            *c ^= fold_powers(values);
         }
         let n = layout.positions();
-        let [both, scratch] = self.memory.pieces([2 * n, 2 * n]);
+        let [both, scratch] = self.space.pieces([2 * n, 2 * n]);
         let (sparse, noise) = both.split_at_mut(n);
-        for group in 0..shape.groups() {
-            let leaf = leaf.cipher(group);
-            trees.expand(&mut expander, group, &mut |tile, leaves| {
-                let (leaves, place) = (&leaves[..tile_len], &mut noise[tile * tile_len..][..tile_len]);
-                ccr_keyed_into(&leaf, leaves, place);
-                // The lowest bit of a half-tree's leaf tells the noisy one.
-                for (place, leaf) in place.iter_mut().zip(leaves) {
-                    *place &= !Block::mask(leaf.lsb());
-                }
-                let lanes = tile * LANES..(tile + 1) * LANES;
-                add_lanes(&mut corrections[lanes.clone()], place);
-                let (z, y) = (&corrections[lanes.clone()], &y[lanes]);
-                let sparse = &mut sparse[tile * tile_len..][..tile_len];
-                for (i, leaf) in leaves.iter().enumerate() {
-                    let on = Block::mask(leaf.lsb());
-                    place[i] ^= z[i % LANES] & on;
-                    sparse[i] = y[i % LANES] & on;
-                }
-            });
+        run.punctured_leaves(&trees, &mut corrections, &y, noise, sparse);
+        if self.security == Security::Malicious {
+            run.check(channel, NAME, &mut self.prg, &trees, y.iter().copied(), noise, check)?;
         }
-        if self.core.security == Security::Malicious {
-            let seed = self.prg.block();
-            let weights = Weights::new(seed, shape);
-            let phi = weights.of_values(&trees, y.iter().copied());
-            CheckMessage::send(channel, seed, phi, check)?;
-            channel.flush()?;
-            let sum = weigh(&weights, noise, tile_len);
-            let expected = self.core.digest(&context, sum ^ spcot::fold_powers(check));
-            spcot::receive_digest(channel, NAME, &expected)?;
-        }
-        code.encode(both, scratch, [u, w]);
+        ScaledAccumulate::new(run.code, n).encode(both, scratch, [u, w]);
+        Ok(())
+    }
+}
+
+impl Stream for Gf128Sender {
+    type Sink<'a> = Memory<'a, Block>;
+
+    fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    fn run(&mut self, channel: &mut Channel, sink: &mut Memory<'_, Block>) -> Result<()> {
+        let n = sink.left().min(run_size(sink.wanted()));
+        self.make(channel, &mut sink.rest()[..n], |_| ())?;
+        sink.advance(n);
+        Ok(())
+    }
+}
+
+impl Stream for Gf128Receiver {
+    type Sink<'a> = Halves<'a, Block, Block>;
+
+    fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    fn run(&mut self, channel: &mut Channel, sink: &mut Halves<'_, Block, Block>) -> Result<()> {
+        let n = sink.left().min(run_size(sink.w.wanted()));
+        self.make(channel, &mut sink.u.rest()[..n], &mut sink.w.rest()[..n])?;
+        sink.advance(n);
         Ok(())
     }
 }
@@ -327,42 +243,20 @@ impl VoleSender<Block> for Gf128Sender {
     }
 
     fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
-        self.core.check()?;
-        let size = run_size(out.len());
-        let mut done = Ok(());
-        for piece in out.chunks_mut(size) {
-            done = done.and_then(|()| self.run(channel, piece, |_| ()));
-        }
-        done.inspect_err(|_| {
-            self.core.spent = true;
-            out.zeroize();
-        })
+        self.fill(channel, Memory::new(out))
     }
 }
 
 impl VoleReceiver<Block, Block> for Gf128Receiver {
     fn extend(&mut self, channel: &mut Channel, u: &mut [Block], w: &mut [Block]) -> Result<()> {
-        if u.len() != w.len() {
-            return Err(Error::Usage { protocol: NAME, what: "as many u as w" });
-        }
-        self.core.check()?;
-        let size = run_size(w.len());
-        let mut done = Ok(());
-        for (u, w) in u.chunks_mut(size).zip(w.chunks_mut(size)) {
-            done = done.and_then(|()| self.run(channel, u, w));
-        }
-        done.inspect_err(|_| {
-            self.core.spent = true;
-            u.zeroize();
-            w.zeroize();
-        })
+        self.fill(channel, Halves::new(NAME, u, w)?)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base;
+    use crate::{Error, base};
     use tacit_crypto::gf128;
     use tacit_net::memory;
 
@@ -437,7 +331,9 @@ mod tests {
     /// nothing later.
     fn caught(seed: u128, change: impl FnOnce(&mut [Block]) + Send) -> bool {
         let (_, result) = memory::run(
-            |channel| sender(channel, seed, Security::Malicious)?.run(channel, &mut [Block::ZERO; 9], change),
+            |channel| {
+                sender(channel, seed, Security::Malicious)?.make(channel, &mut [Block::ZERO; 9], change)
+            },
             |channel| {
                 let mut r = receiver(channel, seed, Security::Malicious)?;
                 let (mut u, mut w) = ([Block::ONE; 9], [Block::ONE; 9]);

@@ -4,52 +4,14 @@
 //! a malicious sender could take another x for each bit. One random OT a bit of every y_j; an eighth of a byte a
 //! bit from the receiver, then an element (16 bytes) a bit from the sender.
 
+use crate::convert::{chosen_messages, chosen_pairs};
 use crate::{Error, Result, RotReceiver, RotSender};
 use tacit_crypto::field::Field;
 use tacit_crypto::{BitVec, Block};
 use tacit_net::Channel;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroize;
 
 const NAME: &str = "reverse vole";
-
-/// Random OTs swapped so that the receiver holds the message of its chosen bit: the sender's side. Also returns the bits that
-/// the receiver sent for it.
-pub(crate) fn chosen_pairs(
-    channel: &mut Channel,
-    rot: &mut dyn RotSender,
-    n: usize,
-) -> Result<(Zeroizing<Vec<[Block; 2]>>, BitVec)> {
-    let mut pairs = Zeroizing::new(vec![[Block::ZERO; 2]; n]);
-    rot.extend(channel, &mut pairs)?;
-    let mut bits = vec![0; n.div_ceil(8)];
-    channel.recv(&mut bits)?;
-    let bits = BitVec::from_bytes(&bits, n);
-    swap(&mut pairs, &bits);
-    Ok((pairs, bits))
-}
-
-/// Swaps the pairs whose bit is set.
-pub(crate) fn swap(pairs: &mut [[Block; 2]], bits: &BitVec) {
-    for (i, pair) in pairs.iter_mut().enumerate() {
-        let swap = (pair[0] ^ pair[1]) & Block::mask(bits.get(i));
-        pair[0] ^= swap;
-        pair[1] ^= swap;
-    }
-}
-
-/// The receiver's side of [`chosen_pairs`].
-pub(crate) fn chosen_messages(
-    channel: &mut Channel,
-    rot: &mut dyn RotReceiver,
-    choices: &BitVec,
-) -> Result<(Zeroizing<Vec<Block>>, BitVec)> {
-    let mut messages = Zeroizing::new(vec![Block::ZERO; choices.len()]);
-    let mut difference = rot.extend(channel, &mut messages)?;
-    difference.xor_assign(choices);
-    channel.send(difference.as_bytes())?;
-    channel.flush()?;
-    Ok((messages, difference))
-}
 
 /// The sender, with input `x`; fills `b`.
 pub fn send<F: Field>(channel: &mut Channel, rot: &mut dyn RotSender, x: F, b: &mut [F]) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use super::{Candidate, Link, Machine, SETUP_BYTES, SETUP_POINTS, names};
 use crate::Security;
-use crate::eval::protocol_name;
+use crate::job::eval::protocol_name;
 use std::time::Duration;
 use tacit_2pc::cut_and_choose::Copies;
 use tacit_2pc::cut_and_choose::probe::ProbeMatrix;
@@ -250,7 +250,7 @@ impl Cost {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::eval::{Job, Options};
+    use crate::job::eval::{Job, Options};
     use tacit_2pc::circuit::named;
     use tacit_2pc::semi_honest::fields;
     use tacit_crypto::BitVec;

@@ -1,9 +1,10 @@
-//! Functions written with the builder: ciphers, hashes, sorting, search.
+//! Functions written with the builder: ciphers, hashes, sorting, search, arithmetic that says when it overflows.
 //!
 //! Ciphers and hashes read byte strings as numbers whose first byte is the most significant, as their standards write
 //! them.
 
 pub mod aes;
+pub mod checked;
 pub mod keccak;
 pub mod modexp;
 pub mod search;

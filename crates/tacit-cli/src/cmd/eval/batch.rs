@@ -1,11 +1,11 @@
 //! One evaluation for each row of a CSV file.
 
-use super::{Args, format_row};
+use super::{Args, Form};
 use crate::cli::output::{self, Output};
 use std::path::Path;
 use tacit::crypto::BitVec;
 use tacit::data::csv::{Contents, EmptyKeys, Options, Source};
-use tacit::eval::Rows;
+use tacit::job::eval::Rows;
 use tacit::net::shown;
 use tacit::two_pc::circuit::value::{Field, parse};
 use tacit::{Error, Result};
@@ -52,8 +52,8 @@ impl Table {
 
     /// Bytes of our rows with their outputs behind them, at most.
     pub fn length(&self, fields: &[Field]) -> u64 {
-        // A value of a field is hex with 0x in front, and a separator; a cell of several is quoted.
-        let cell = |field: &Field| 3 + u64::from(field.count) * (3 + u64::from(field.width).div_ceil(4));
+        // A value is hex with 0x in front or a decimal with its sign, and a separator; a cell of several is quoted.
+        let cell = |field: &Field| 3 + u64::from(field.count) * (4 + u64::from(field.width).div_ceil(3));
         let row: u64 = fields.iter().map(cell).sum();
         let names: u64 = fields.iter().map(|field| field.name.len() as u64 + 32).sum();
         let rows = (self.rows.len() as u64).saturating_mul(row + 2);
@@ -61,9 +61,9 @@ impl Table {
     }
 
     /// Writes our rows with their outputs behind them.
-    pub fn write(&self, fields: &[Field], outputs: &Rows, output: &mut Output) -> Result<()> {
-        let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
-        let extend = |row: u64| outputs.get(row as usize).map_or(Vec::new(), |row| format_row(fields, row));
+    pub fn write(&self, form: &Form, outputs: &Rows, output: &mut Output) -> Result<()> {
+        let names: Vec<&str> = form.fields.iter().map(|field| field.name).collect();
+        let extend = |row: u64| outputs.get(row as usize).map_or(Vec::new(), |row| form.row(row));
         let target = output.target().to_owned();
         Ok(self.source.write_extended(&self.contents, &names, extend, &target, output)?)
     }
@@ -90,8 +90,8 @@ impl<'a> Layout<'a> {
                 let wanted: Vec<String> = fields
                     .iter()
                     .map(|field| match field.count {
-                        1 => format!("{} of {} bits", field.name, field.width),
-                        count => format!("{} ({count} values of {} bits)", field.name, field.width),
+                        1 => format!("{} ({})", field.name, field.range()),
+                        count => format!("{} ({count} values, each {})", field.name, field.range()),
                     })
                     .collect();
                 return Err(Error::Usage(format!(

@@ -4,23 +4,15 @@ use super::Args;
 use crate::cli::Context;
 use crate::cli::peer::learned;
 use serde_json::json;
-use tacit::eval::Options;
+use tacit::job::eval::Job;
 use tacit::link::measure_link;
 use tacit::net::{Agreement, LinkModel};
-use tacit::plan::{self, Candidate, EvalCandidate, EvalRequest, Machine};
+use tacit::plan::{Candidate, EvalCandidate, Machine};
 use tacit::two_pc::circuit::{Stats as Gates, named};
-use tacit::two_pc::semi_honest::{OutputTo, Prepared};
 use tacit::{Error, Result, security_name};
 
-/// Runs `tacit eval --dry-run`.
-pub fn run(
-    args: &Args,
-    function: &named::Function,
-    prepared: &Prepared,
-    output_to: OutputTo,
-    options: Options,
-    context: &Context,
-) -> Result<()> {
+/// Runs `tacit eval --dry-run`: of `job` the role does not count.
+pub fn run(args: &Args, function: &named::Function, job: &Job<'_>, context: &Context) -> Result<()> {
     let threads = args.peer.threads() as u64;
     if threads > args.rows {
         return Err(Error::Usage(format!(
@@ -32,18 +24,12 @@ pub fn run(
         false => (args.peer.link(), false),
         true => (measure(args, context)?, true),
     };
-    let gates = prepared.circuit().stats();
-    let request = EvalRequest {
-        rows: args.rows,
-        threads: args.peer.threads(),
-        copies: options.copies,
-        ..EvalRequest::new(prepared, output_to, args.security.into())
-    };
-    let ways = plan::eval(&request, &link.into(), &Machine::measure());
+    let gates = job.function.circuit().stats();
+    let ways = job.estimate(args.rows, args.peer.threads(), &link.into(), &Machine::measure());
     let Some(EvalCandidate { candidate: best, garbler_bytes, evaluator_bytes, .. }) = ways.first() else {
         return Err(Error::Other("no protocol evaluates with this security".into()));
     };
-    let learns = learned(args.security, learns(output_to));
+    let learns = learned(args.security, &job.learns_by_role());
     let listed = ways.iter().map(|EvalCandidate { candidate, .. }| {
         json!({
             "protocol": candidate.protocol,
@@ -94,14 +80,6 @@ pub fn run(
     }
     let candidates: Vec<Candidate> = ways.into_iter().map(|way| way.candidate).collect();
     crate::cli::plan::show(context, "eval", args.rows, &link.into(), &candidates, None, &learns)
-}
-
-fn learns(output_to: OutputTo) -> &'static str {
-    match output_to {
-        OutputTo::Both => "the outputs, and of our inputs what follows from them",
-        OutputTo::Garbler => "as garbler the outputs and what follows from them, as evaluator nothing",
-        OutputTo::Evaluator => "as evaluator the outputs and what follows from them, as garbler nothing",
-    }
 }
 
 /// The link to a peer that does a dry run as well.

@@ -7,7 +7,7 @@ use crate::cmd::pool::key;
 use serde_json::json;
 use std::path::Path;
 use std::time::Instant;
-use tacit::eval::{Job, protocol_name};
+use tacit::job::eval::{Job, protocol_name};
 use tacit::two_pc::circuit::named;
 use tacit::two_pc::cut_and_choose::State;
 use tacit::two_pc::semi_honest::Owner;

@@ -1,0 +1,31 @@
+//! `tacit completions`: what a shell needs to complete the command's words.
+
+use crate::cli::Context;
+use clap::CommandFactory;
+use clap_complete::Shell;
+use std::io::Write;
+use tacit::{Error, Result};
+
+const AFTER: &str = "\
+Examples:
+  tacit completions bash > ~/.local/share/bash-completion/completions/tacit
+  tacit completions zsh > \"${fpath[1]}/_tacit\"
+  tacit completions fish > ~/.config/fish/completions/tacit.fish";
+
+/// Prints a script that completes the command's words in a shell.
+#[derive(clap::Args)]
+#[command(after_help = AFTER)]
+pub struct Args {
+    /// The shell
+    #[arg(value_name = "SHELL", value_enum)]
+    shell: Shell,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args, _: &Context) -> Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut crate::Cli::command(), "tacit", &mut script);
+    let mut out = std::io::stdout().lock();
+    let fault = |e| Error::Other(format!("standard output: {e}; is the reader of the pipe gone?"));
+    out.write_all(&script).and_then(|()| out.flush()).map_err(fault)
+}

@@ -1,0 +1,169 @@
+//! Half-trees with hashed leaves: what VOLE over GF(2^128) and its subfields do alike (BCGIKRS19, sections 4 and 6).
+//!
+//! A noisy leaf must differ by y·Δ with the y of its tree and not by Δ, so leaves are hashed, and one correction a tree puts
+//! the parties' shares of y·Δ in place. The check is the leaf check with its weights times y.
+
+use crate::silent::engine::Engine;
+use crate::silent::noise::Noise;
+use crate::silent::tree::half::{GroupKeys, HalfTrees};
+use crate::silent::tree::leaf_check::Weights;
+use crate::silent::tree::opening::{CheckMessage, check_cots, check_digest, fold_powers, receive_digest};
+use crate::silent::tree::spcot::{ReceiverTrees, Trees};
+use crate::{Result, Security};
+use tacit_crypto::ggm::{LANES, ccr_keyed_into};
+use tacit_crypto::transcript::Transcript;
+use tacit_crypto::{Block, Prg};
+use tacit_net::Channel;
+use zeroize::Zeroizing;
+
+/// Begins a run over a field of `q` elements: the noise for `count` correlations. Opens this party's seed.
+pub(super) fn begin(engine: &mut Engine, channel: &mut Channel, q: usize, count: usize) -> Result<Noise> {
+    engine.next();
+    engine.open(channel)?;
+    Ok(Noise::of_field(q, count))
+}
+
+/// What a run consists of, once its seed is known.
+pub(super) struct Run {
+    /// Its number.
+    number: u64,
+    context: Transcript,
+    layout: Noise,
+    pub expander: HalfTrees,
+    leaf: GroupKeys,
+    /// What the code is drawn from.
+    pub code: Block,
+}
+
+/// Base correlations of a run with `layout` by their use: for the levels, for the values of `bits` bits, for the check.
+pub(super) fn cots(security: Security, layout: Noise, bits: usize) -> [usize; 3] {
+    [layout.shape.cots(), bits * layout.trees(), check_cots(security)]
+}
+
+/// Cuts `cots` in these three.
+pub(super) fn split(cots: &[Block], lens: [usize; 3]) -> [&[Block]; 3] {
+    let (levels, rest) = cots.split_at(lens[0]);
+    let (values, check) = rest.split_at(lens[1]);
+    [levels, values, check]
+}
+
+fn add_lanes(sums: &mut [Block], blocks: &[Block]) {
+    for line in blocks.chunks_exact(LANES) {
+        for (sum, block) in sums.iter_mut().zip(line) {
+            *sum ^= *block;
+        }
+    }
+}
+
+impl Run {
+    /// The rest of a run's public parts, for which a stream's first run receives the peer's seed.
+    pub(super) fn join(
+        engine: &mut Engine,
+        channel: &mut Channel,
+        layout: Noise,
+        count: usize,
+    ) -> Result<Self> {
+        let mut context = engine.of_run("run");
+        context.append_u64("count", count as u64);
+        engine.join(channel, &mut context)?;
+        Ok(Run {
+            number: engine.number(),
+            layout,
+            expander: HalfTrees::new(layout.shape.depth, context.challenge_block("tree")),
+            leaf: GroupKeys::new(context.challenge_block("leaf")),
+            code: context.challenge_block("code"),
+            context,
+        })
+    }
+
+    /// The sender's leaves into `noise`, and their sum over each tree. A leaf that is no position has no part.
+    pub(super) fn leaves(&mut self, trees: &impl Trees, noise: &mut [Block]) -> Zeroizing<Vec<Block>> {
+        let Run { layout, expander, leaf, .. } = self;
+        let tile_len = layout.tile_len();
+        let mut sums = Zeroizing::new(vec![Block::ZERO; layout.trees()]);
+        for group in 0..layout.shape.groups() {
+            let leaf = leaf.cipher(group);
+            trees.expand(expander, group, &mut |tile, leaves| {
+                let place = &mut noise[tile * tile_len..][..tile_len];
+                ccr_keyed_into(&leaf, &leaves[..tile_len], place);
+                add_lanes(&mut sums[tile * LANES..][..LANES], place);
+            });
+        }
+        sums
+    }
+
+    /// The receiver's leaves into `noise` and the values `y` of its trees into `sparse`, where they are noisy. In `z` stand
+    /// the sender's corrections less this party's shares of y·Δ.
+    pub(super) fn punctured_leaves(
+        &mut self,
+        trees: &ReceiverTrees,
+        z: &mut [Block],
+        y: &[Block],
+        noise: &mut [Block],
+        sparse: &mut [Block],
+    ) {
+        let Run { layout, expander, leaf, .. } = self;
+        let tile_len = layout.tile_len();
+        for group in 0..layout.shape.groups() {
+            let leaf = leaf.cipher(group);
+            trees.expand(expander, group, &mut |tile, leaves| {
+                let (leaves, place) = (&leaves[..tile_len], &mut noise[tile * tile_len..][..tile_len]);
+                ccr_keyed_into(&leaf, leaves, place);
+                // The lowest bit of a half-tree's leaf tells the noisy one.
+                for (place, leaf) in place.iter_mut().zip(leaves) {
+                    *place &= !Block::mask(leaf.lsb());
+                }
+                let lanes = tile * LANES..(tile + 1) * LANES;
+                add_lanes(&mut z[lanes.clone()], place);
+                let (z, y) = (&z[lanes.clone()], &y[lanes]);
+                let sparse = &mut sparse[tile * tile_len..][..tile_len];
+                for (i, leaf) in leaves.iter().enumerate() {
+                    let on = Block::mask(leaf.lsb());
+                    place[i] ^= z[i % LANES] & on;
+                    sparse[i] = y[i % LANES] & on;
+                }
+            });
+        }
+    }
+
+    /// Σ weights·leaves over all tiles.
+    fn weigh(&self, weights: &Weights, noise: &[Block]) -> Block {
+        let tiles = noise.chunks(self.layout.tile_len()).enumerate();
+        tiles.fold(Block::ZERO, |sum, (tile, leaves)| sum ^ weights.sum(tile, leaves))
+    }
+
+    /// The sender's side of the check of its `noise`.
+    pub(super) fn answer(
+        &self,
+        channel: &mut Channel,
+        delta: Block,
+        noise: &[Block],
+        cots: &[Block],
+    ) -> Result<()> {
+        let message = CheckMessage::receive(channel)?;
+        let sum = self.weigh(&Weights::new(message.seed, self.layout.shape), noise);
+        let value = sum ^ message.sender_mask(delta, cots);
+        channel.send(&check_digest(&self.context, self.number, value))?;
+        channel.flush()?;
+        Ok(())
+    }
+
+    /// The receiver's side, in the name of `protocol`: `Cheated` when the sender's noise is of another Δ.
+    pub(super) fn check(
+        &self,
+        channel: &mut Channel,
+        protocol: &'static str,
+        prg: &mut Prg,
+        trees: &ReceiverTrees,
+        values: impl Iterator<Item = Block>,
+        noise: &[Block],
+        cots: &[Block],
+    ) -> Result<()> {
+        let seed = prg.block();
+        let weights = Weights::new(seed, self.layout.shape);
+        CheckMessage::send(channel, seed, weights.of_values(trees.points(), values), cots)?;
+        channel.flush()?;
+        let value = self.weigh(&weights, noise) ^ fold_powers(cots);
+        receive_digest(channel, protocol, &check_digest(&self.context, self.number, value))
+    }
+}

@@ -1,0 +1,703 @@
+//! Functions of two parties: rows of inputs, spread over a session's channels.
+
+use super::{Course, Observer, Phase};
+use crate::ot::{AnyReceiver, AnySender, Protocol, Tuning, in_parallel, protocol};
+use crate::plan::{self, EvalCandidate, EvalRequest, Link, Machine};
+use crate::{Error, Result, Security, Session};
+use std::io::{Read, Seek, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tacit_2pc::circuit::bristol;
+use tacit_2pc::circuit::named::{self, Function};
+use tacit_2pc::cut_and_choose::{self, Copies, Evaluator, Garbler, State, StateHeader};
+use tacit_2pc::semi_honest::{self, OutputTo, Owner, Prepared};
+use tacit_crypto::{BitVec, Prg};
+use tacit_net::{Agreement, Channel, LinkModel, Stats};
+use tacit_ot::BaseOt;
+use tacit_ot::extension::kos::{KosReceiver, KosSender, Setup};
+use tacit_store::sealed::FileKey;
+
+/// The protocol that runs for a security: Yao's with half-gates, or cut-and-choose with input recovery.
+pub const fn protocol_name(security: Security) -> &'static str {
+    match security {
+        Security::SemiHonest => "yao",
+        Security::Malicious => "wmk17",
+    }
+}
+
+/// The largest circuit file that is read.
+const MAX_FILE: u64 = 1 << 31;
+
+/// The function of that name, or of that file.
+pub fn load(name: &str) -> Result<Function> {
+    if let Some(function) = named::find(name) {
+        return Ok(function);
+    }
+    let path = Path::new(name);
+    if !path.exists() {
+        return Err(Error::Usage(format!(
+            "{} is neither a function, in that size, nor a file",
+            tacit_net::shown(name)
+        )));
+    }
+    let fault = |e| Error::file(path, "reading the circuit", e);
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(fault)?;
+    file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(fault)?;
+    if text.len() as u64 > MAX_FILE {
+        return Err(Error::Input(format!("{name}: larger than {MAX_FILE} bytes")));
+    }
+    let circuit = bristol::read(&text).map_err(|e| Error::Input(format!("{name}: {e}")))?;
+    Ok(Function::from_circuit(name, circuit))
+}
+
+/// Bytes that a party holds, at most, to evaluate a circuit of so many gates with so many bits of inputs and outputs, from the peaks of
+/// made-up circuits: the circuit and its plan, the labels of the rows worked on at a time, and of `wmk17` every copy's labels of
+/// inputs and outputs.
+pub fn memory(security: Security, gates: u64, bits: u64, rows: u64) -> u64 {
+    let each = match security {
+        Security::Malicious => {
+            BYTES_COPY * Copies::ALL.map(Copies::total).into_iter().max().unwrap_or(0) as u64
+        }
+        Security::SemiHonest => BYTES_ROW.saturating_mul(rows),
+    };
+    (24u64 << 20).saturating_add(BYTES_GATE.saturating_mul(gates)).saturating_add(each.saturating_mul(bits))
+}
+
+/// A gate; a bit of a row of yao's, and of a copy of wmk17's.
+const BYTES_GATE: u64 = 160;
+const BYTES_ROW: u64 = 280;
+const BYTES_COPY: u64 = 200;
+
+/// The values of one party's fields, or of the outputs, row by row.
+pub type Rows = Vec<Vec<BitVec>>;
+
+/// A function, which side of it this is, and who learns what.
+pub struct Job<'a> {
+    /// The function; both sides' must be equal.
+    pub function: &'a Prepared,
+    /// Which side this is.
+    pub role: Owner,
+    /// Who learns the outputs; both sides must say the same.
+    pub output_to: OutputTo,
+    /// Against what to protect; both sides must say the same.
+    pub security: Security,
+    /// How; both sides must say the same.
+    pub options: Options,
+}
+
+/// How a function is evaluated: nothing of it touches the result.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Options {
+    /// The copies of cut-and-choose; `None`: the fastest on the link, as the evaluator measures it.
+    pub copies: Option<Copies>,
+    /// The OT extension; `None`: the one that is best for few OTs.
+    pub ot: Option<&'static Protocol>,
+}
+
+/// The name of who learns the outputs.
+pub const fn output_to_name(to: OutputTo) -> &'static str {
+    match to {
+        OutputTo::Garbler => "garbler",
+        OutputTo::Evaluator => "evaluator",
+        OutputTo::Both => "both",
+    }
+}
+
+/// The phases of a run: what needs no input of it, and the rows.
+const PHASES: &[Phase] = &[("setting up", "", 0.1), ("evaluating", "rows", 0.9)];
+const SETUP: usize = 0;
+const ROWS: usize = 1;
+
+/// How far a run on one channel is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Everything that needs no input is done: the rows begin.
+    Ready,
+    /// So many more rows are done.
+    Rows(usize),
+}
+
+/// Who is told of the [`Step`]s of a channel's run.
+pub type Tell<'a> = dyn FnMut(Step) + 'a;
+
+/// Whether an evaluation goes from nothing to the output, or is one half of it.
+#[derive(Clone, Copy)]
+enum Mode {
+    Whole,
+    Offline,
+    Online,
+}
+
+impl Job<'_> {
+    /// What both parties must agree on before they start.
+    ///
+    /// A built-in function stands there by its full name, a circuit of another source by its gates alone, which are
+    /// compared in any case: what each side calls its file is its own affair.
+    pub fn agreement(&self, rows: usize, base: &dyn BaseOt) -> Agreement {
+        self.agreement_on(Mode::Whole, rows).with("base-ot", base.name())
+    }
+
+    fn agreement_on(&self, mode: Mode, rows: usize) -> Agreement {
+        let circuit = self.function.circuit();
+        let digest: String = circuit.digest()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        let (ours, theirs) = match self.role {
+            Owner::Garbler => ("garbler", "evaluator"),
+            Owner::Evaluator => ("evaluator", "garbler"),
+        };
+        let widths = |widths: &[u32]| widths.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        Agreement::new("eval", ours, theirs)
+            .with("protocol", protocol_name(self.security))
+            .with("function", self.function.name().unwrap_or("a circuit file"))
+            .with("input widths", widths(&circuit.shape().inputs))
+            .with("output widths", widths(&circuit.shape().outputs))
+            // Behind the widths in the order of names, so that a difference of these is said first.
+            .with("wiring", digest)
+            .with("output-to", output_to_name(self.output_to))
+            .with("rows", rows)
+            .with("ot", self.options.ot.map_or("auto", |ot| ot.name))
+            .with("copies", self.options.copies.map_or("auto".to_owned(), Copies::name))
+            .with(
+                "asked for",
+                match mode {
+                    Mode::Whole => "whole evaluation",
+                    Mode::Offline => "offline half",
+                    Mode::Online => "online half",
+                },
+            )
+    }
+
+    /// Bytes that this side holds, at most, to evaluate `rows` rows on `threads` threads: see [`memory`].
+    pub fn memory(&self, rows: usize, threads: usize) -> u64 {
+        let (gates, shape) = (self.function.circuit().stats().gates, self.function.circuit().shape());
+        let bits = (shape.input_bits() + shape.output_bits()) as u64;
+        let at_once = threads as u64 * rows.min(semi_honest::ROWS_AT_ONCE) as u64;
+        memory(self.security, gates, bits, at_once)
+    }
+
+    /// What it would cost over `link`: every protocol of at least this security, the fastest first.
+    pub fn estimate(&self, rows: u64, threads: usize, link: &Link, machine: &Machine) -> Vec<EvalCandidate> {
+        let request = EvalRequest::new(self.function, self.output_to, self.security);
+        let request = EvalRequest { rows, threads, copies: self.options.copies, ..request };
+        plan::eval(&request, link, machine)
+    }
+
+    /// Bytes that pass, both directions together and at most: of the copies that the link may decide on, the most.
+    fn bytes(&self, rows: u64, threads: usize) -> u64 {
+        let ways = self.estimate(rows, threads, &LinkModel::LOOPBACK.into(), &Machine::REFERENCE);
+        let ours = ways.iter().filter(|way| way.candidate.protocol == protocol_name(self.security));
+        ours.map(|way| way.garbler_bytes + way.evaluator_bytes).max().unwrap_or(0)
+    }
+
+    /// Whether `side` learns the outputs.
+    pub fn tells(&self, side: Owner) -> bool {
+        match side {
+            Owner::Garbler => self.output_to.garbler(),
+            Owner::Evaluator => self.output_to.evaluator(),
+        }
+    }
+
+    /// What `side` learns of the other's inputs, in words: of a semi-honest job, if it keeps to the protocol.
+    pub fn learns(&self, side: Owner) -> &'static str {
+        if self.tells(side) {
+            "the outputs, and of our inputs what follows from them"
+        } else {
+            "nothing of our inputs"
+        }
+    }
+
+    /// What the other side learns of our inputs, in words, for whom it is not settled which side that is.
+    pub fn learns_by_role(&self) -> String {
+        match (self.learns(Owner::Garbler), self.learns(Owner::Evaluator)) {
+            (garbler, evaluator) if garbler == evaluator => garbler.to_owned(),
+            (garbler, evaluator) => format!("as garbler {garbler}; as evaluator {evaluator}"),
+        }
+    }
+
+    /// The other side than ours.
+    pub fn peer(&self) -> Owner {
+        match self.role {
+            Owner::Garbler => Owner::Evaluator,
+            Owner::Evaluator => Owner::Garbler,
+        }
+    }
+
+    /// Runs this side on `channels`, each with its share of the rows, base OTs included. Returns the outputs of every
+    /// row if this side learns them, and tells the `observer` how far it is.
+    ///
+    /// An error if there are channels without a row.
+    pub fn run(
+        &self,
+        channels: &mut [Channel],
+        base: &(dyn BaseOt + Send + Sync),
+        rows: &[Vec<BitVec>],
+        observer: &dyn Observer,
+    ) -> Result<Option<Rows>> {
+        let lanes = channels.len();
+        refuse_idle(lanes, rows.len())?;
+        let course = Course::begin(PHASES, channels, self.bytes(rows.len() as u64, lanes), observer);
+        let (done, total) = (AtomicU64::new(0), rows.len() as u64);
+        let share = |lane: usize| &rows[rows.len() * lane / lanes..rows.len() * (lane + 1) / lanes];
+        let parts = in_parallel(channels, |lane, channel| {
+            if lane == 0 {
+                course.at(SETUP, 0, 0);
+            }
+            self.run_marked(channel, base, share(lane), &mut |step| match step {
+                Step::Ready if lane == 0 => course.at(ROWS, 0, total),
+                Step::Ready => {}
+                Step::Rows(more) => {
+                    let more = more as u64;
+                    course.at(ROWS, done.fetch_add(more, Ordering::Relaxed) + more, total);
+                }
+            })
+        })?;
+        let parts: Option<Vec<Rows>> = parts.into_iter().collect();
+        Ok(parts.map(|parts| parts.into_iter().flatten().collect()))
+    }
+
+    /// As [`run`](Self::run) on one channel; `tell` hears how far it is.
+    pub fn run_marked(
+        &self,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        rows: &[Vec<BitVec>],
+        tell: &mut Tell<'_>,
+    ) -> Result<Option<Rows>> {
+        let mut prg = Prg::from_os();
+        if self.security == Security::Malicious {
+            return self.cut_and_choose(channel, base, rows, &mut prg, tell);
+        }
+        let outputs = match self.role {
+            Owner::Garbler => {
+                let mut sender = self.sender(channel, base, &mut prg)?(channel)?;
+                tell(Step::Ready);
+                semi_honest::garble(channel, &mut sender, self.function, rows, self.output_to, &mut prg)?
+            }
+            Owner::Evaluator => {
+                let mut receiver = self.receiver(channel, base, &mut prg)?(channel)?;
+                tell(Step::Ready);
+                semi_honest::evaluate(channel, &mut receiver, self.function, rows, self.output_to)?
+            }
+        };
+        tell(Step::Rows(rows.len()));
+        Ok(outputs)
+    }
+}
+
+impl Job<'_> {
+    /// Row after row by cut-and-choose over one set of base OTs.
+    fn cut_and_choose(
+        &self,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        rows: &[Vec<BitVec>],
+        prg: &mut Prg,
+        tell: &mut Tell<'_>,
+    ) -> Result<Option<Rows>> {
+        let outputs: Option<Vec<BitVec>> = match self.role {
+            Owner::Garbler => {
+                let (mut garbler, job) = self.garbler(channel, base, prg)?;
+                tell(Step::Ready);
+                let run = |row: &Vec<BitVec>| {
+                    let output = garbler.run(channel, &job, &join(row), prg)?;
+                    tell(Step::Rows(1));
+                    Ok(output)
+                };
+                rows.iter().map(run).collect::<Result<_>>()?
+            }
+            Owner::Evaluator => {
+                let (mut evaluator, job) = self.evaluator(channel, base, prg)?;
+                tell(Step::Ready);
+                let run = |row: &Vec<BitVec>| {
+                    let output = evaluator.run(channel, &job, &join(row), prg)?;
+                    tell(Step::Rows(1));
+                    Ok(output)
+                };
+                rows.iter().map(run).collect::<Result<_>>()?
+            }
+        };
+        let widths = &self.function.circuit().shape().outputs;
+        Ok(outputs.map(|rows| rows.iter().map(|bits| split(bits, widths)).collect()))
+    }
+
+    /// The OT extension with parameters for as many OTs as a row takes.
+    fn cot(&self) -> Result<(&'static Protocol, Tuning)> {
+        let cot = match self.options.ot {
+            Some(ot) => protocol(ot.name, self.security)?,
+            None => protocol("auto", self.security)?,
+        };
+        let count = 4 * self.function.circuit().shape().input_bits() as u64 + 1024;
+        Ok((cot, Tuning::choose(None, count, self.security, &LinkModel::LOOPBACK)?))
+    }
+
+    /// A sender of correlated OT, as far as its setup goes without waiting.
+    fn sender(&self, channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Setup<AnySender>> {
+        let (cot, tuning) = self.cot()?;
+        if cot.name == FEW_ROUNDS {
+            let setup = KosSender::begin_by_hash(channel, base, prg)?;
+            return Ok(Box::new(move |channel| Ok(AnySender::new(setup(channel)?))));
+        }
+        let sender = cot.senders_with(channel, base, prg, 1, tuning)?.remove(0);
+        Ok(Box::new(move |_| Ok(sender)))
+    }
+
+    /// The counterpart of [`sender`](Self::sender).
+    fn receiver(
+        &self,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+    ) -> Result<Setup<AnyReceiver>> {
+        let (cot, tuning) = self.cot()?;
+        if cot.name == FEW_ROUNDS {
+            let setup = KosReceiver::begin_by_hash(channel, base, prg)?;
+            return Ok(Box::new(move |channel| Ok(AnyReceiver::new(setup(channel)?))));
+        }
+        let receiver = cot.receivers_with(channel, base, prg, 1, tuning)?.remove(0);
+        Ok(Box::new(move |_| Ok(receiver)))
+    }
+
+    fn with_copies(&self, copies: Copies) -> cut_and_choose::Job<'_> {
+        cut_and_choose::Job { copies, ..cut_and_choose::Job::new(self.function, self.output_to) }
+    }
+
+    /// P1 set up, and the job with the copies that the evaluator chose.
+    fn garbler(
+        &self,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+    ) -> Result<(Garbler<AnySender>, cut_and_choose::Job<'_>)> {
+        if self.options.copies.is_none() {
+            let piece = vec![0; self.probe()];
+            (0..PIECES).try_for_each(|_| channel.send(&piece))?;
+        }
+        let setup = self.sender(channel, base, prg)?;
+        let (garbler, copies) = match self.options.copies {
+            Some(copies) => (Garbler::begun(setup), copies),
+            None => {
+                // The evaluator's choice stands behind its base OTs.
+                let garbler = Garbler::new(setup(channel)?);
+                let mut number = [0];
+                channel.recv(&mut number)?;
+                let copies = Copies::ALL.get(usize::from(number[0])).ok_or_else(|| {
+                    Error::Peer(
+                        "the evaluator chose copies that there are not; both sides must be of one release"
+                            .into(),
+                    )
+                })?;
+                (garbler, *copies)
+            }
+        };
+        Ok((garbler, self.with_copies(copies)))
+    }
+
+    /// P2 set up, and the job with the copies that are fastest on the link.
+    fn evaluator(
+        &self,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        prg: &mut Prg,
+    ) -> Result<(Evaluator<AnyReceiver>, cut_and_choose::Job<'_>)> {
+        let rate = match self.options.copies {
+            Some(_) => 0.0,
+            None => receive_rate(channel, self.probe())?,
+        };
+        let evaluator = Evaluator::begun(self.receiver(channel, base, prg)?);
+        let copies = self.options.copies.unwrap_or_else(|| {
+            let link = Link { megabits: rate * 8e-6, round_trip: Duration::ZERO };
+            EvalRequest::new(self.function, self.output_to, self.security).copies(&link)
+        });
+        if self.options.copies.is_none() {
+            let number = Copies::ALL.iter().position(|known| *known == copies).unwrap_or_default();
+            channel.send(&[number as u8])?;
+        }
+        Ok((evaluator, self.with_copies(copies)))
+    }
+
+    /// Bytes of a piece of the garbler's to measure the link with: all of them a hundredth of the tables, within reason.
+    fn probe(&self) -> usize {
+        let tables = self.function.circuit().stats().and as usize * Copies::STANDARD.total() * 32;
+        (tables / 100 / PIECES).clamp(1 << 11, 1 << 16)
+    }
+
+    /// Does on `channel` what does not hang on inputs, and writes our state, sealed with `key`, to `out`: an empty file that the
+    /// caller gives its name only after success. One evaluation by cut-and-choose, with the `peer` of that session alone.
+    pub fn prepare(
+        &self,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        peer: Option<[u8; 32]>,
+        key: &FileKey,
+        out: &mut (impl Write + Seek),
+    ) -> Result<StateHeader> {
+        let mut prg = Prg::from_os();
+        Ok(match self.role {
+            Owner::Garbler => {
+                let (mut garbler, job) = self.garbler(channel, base, &mut prg)?;
+                garbler.prepare_state(channel, &job, peer, key, out, &mut prg)?
+            }
+            Owner::Evaluator => {
+                let (mut evaluator, job) = self.evaluator(channel, base, &mut prg)?;
+                evaluator.prepare_state(channel, &job, peer, key, out, &mut prg)?
+            }
+        })
+    }
+
+    /// Uses `state` up for our `row` of inputs; returns the outputs if we learn them.
+    pub fn finish(&self, channel: &mut Channel, state: State, row: &[BitVec]) -> Result<Option<Vec<BitVec>>> {
+        let job = self.with_copies(state.header().copies);
+        let outputs = state.run(channel, &job, &join(row), &mut Prg::from_os())?;
+        Ok(outputs.map(|bits| split(&bits, &self.function.circuit().shape().outputs)))
+    }
+}
+
+/// The OT extension that takes its challenges from a hash: for the few OTs of a function messages count, not bytes.
+const FEW_ROUNDS: &str = "kos";
+
+/// Pieces by which the link is measured.
+const PIECES: usize = 4;
+
+/// Bytes a second from the peer, which sends [`PIECES`] of `piece` bytes: from the first one on, so that the delay does not count.
+fn receive_rate(channel: &mut Channel, piece: usize) -> Result<f64> {
+    let mut buffer = vec![0; piece];
+    channel.recv(&mut buffer)?;
+    let start = Instant::now();
+    (1..PIECES).try_for_each(|_| channel.recv(&mut buffer))?;
+    Ok(((PIECES - 1) * piece) as f64 / start.elapsed().as_secs_f64().max(1e-9))
+}
+
+/// The bits of all values, one after the other.
+fn join(values: &[BitVec]) -> BitVec {
+    let mut bits = BitVec::zeros(values.iter().map(BitVec::len).sum());
+    values.iter().flat_map(BitVec::iter).enumerate().for_each(|(i, bit)| bits.set(i, bit));
+    bits
+}
+
+/// The converse of [`join`].
+fn split(bits: &BitVec, widths: &[u32]) -> Vec<BitVec> {
+    let mut start = 0;
+    let value = |&width: &u32| {
+        let mut value = BitVec::zeros(width as usize);
+        (0..width as usize).for_each(|i| value.set(i, bits.get(start + i)));
+        start += width as usize;
+        value
+    };
+    widths.iter().map(value).collect()
+}
+
+/// Refuses more threads than rows: a row is not divided.
+fn refuse_idle(threads: usize, rows: usize) -> Result<()> {
+    if threads > rows.max(1) {
+        return Err(Error::Parameter {
+            name: "threads",
+            what: format!(
+                "{threads} for {rows} rows, and each thread takes rows of its own; give fewer threads"
+            ),
+        });
+    }
+    Ok(())
+}
+
+impl Session {
+    /// Evaluates `job` on our `rows` of inputs, and tells `observer` how far it is; returns the outputs if we learn
+    /// them, and what passed.
+    ///
+    /// A malicious session takes malicious jobs only. Errors before anything is sent if there are more threads than rows.
+    pub fn evaluate(
+        &self,
+        job: &Job<'_>,
+        rows: &[Vec<BitVec>],
+        observer: &dyn Observer,
+    ) -> Result<(Option<Rows>, Stats)> {
+        self.allow_level(job.security)?;
+        self.allow(protocol_name(job.security))?;
+        refuse_idle(self.asked_threads(), rows.len())?;
+        let base = self.base()?;
+        self.run(job.agreement(rows.len(), &*base), |opened| {
+            job.run(opened.channels(), &*base, rows, observer)
+        })
+    }
+
+    /// Does what does not hang on inputs of one evaluation of `job` by cut-and-choose, and writes our state, sealed with `key`, to
+    /// `out`: an empty file that the caller gives its name only after success. Returns what passed, too.
+    pub fn prepare_evaluation(
+        &self,
+        job: &Job<'_>,
+        key: &FileKey,
+        out: &mut (impl Write + Seek),
+    ) -> Result<(StateHeader, Stats)> {
+        self.allow_halves(job)?;
+        let base = self.base()?;
+        let agreement = job.agreement_on(Mode::Offline, 1).with("base-ot", base.name());
+        self.run(agreement, |opened| {
+            let peer = opened.peer();
+            job.prepare(opened.channel(), &*base, peer, key, out)
+        })
+    }
+
+    /// Uses up a state of [`prepare_evaluation`](Self::prepare_evaluation) for our `row` of inputs; returns the outputs if we learn
+    /// them, and what passed. Errors, and leaves the state as it was, if the peer's key is not the one that the state was made with.
+    pub fn finish_evaluation(
+        &self,
+        job: &Job<'_>,
+        state: State,
+        row: &[BitVec],
+    ) -> Result<(Option<Rows>, Stats)> {
+        self.allow_halves(job)?;
+        let (outputs, stats) = self.run(job.agreement_on(Mode::Online, 1), |opened| {
+            state.require_peer(opened.peer())?;
+            job.finish(opened.channel(), state, row)
+        })?;
+        Ok((outputs.map(|row| vec![row]), stats))
+    }
+
+    fn allow_halves(&self, job: &Job<'_>) -> Result<()> {
+        if job.security != Security::Malicious {
+            return Err(Error::Parameter {
+                name: "security",
+                what: "an evaluation in two halves is a mode of wmk17, against a malicious peer".into(),
+            });
+        }
+        refuse_idle(self.asked_threads(), 1)?;
+        self.allow(protocol_name(job.security))
+    }
+
+    /// Evaluates the function `name` once: our side's fields as text (`0x…` or decimal, separated by commas), the
+    /// outputs to both sides as hex.
+    ///
+    /// Errors if there is no such function or the text does not fit it, and as [`evaluate`](Self::evaluate).
+    pub fn evaluate_named(&self, name: &str, role: Owner, input: &str) -> Result<Vec<String>> {
+        use tacit_2pc::circuit::{named, value};
+        let unknown = || Error::Usage(format!("there is no function {name}"));
+        let function: Function = named::find(name).ok_or_else(unknown)?;
+        let prepared = Prepared::from_function(&function)?;
+        let fields = semi_honest::fields(&function, role);
+        let row = value::parse(fields, input).map_err(|e| Error::Input(e.to_string()))?;
+        let security = self.asked_security();
+        let (output_to, options) = (OutputTo::Both, Options::default());
+        let job = Job { function: &prepared, role, output_to, security, options };
+        let (outputs, _) = self.evaluate(&job, &[row], &())?;
+        let first = outputs.unwrap_or_default().into_iter().next().unwrap_or_default();
+        Ok(function
+            .outputs
+            .iter()
+            .zip(&first)
+            .map(|(field, bits)| value::format(field, bits, value::Format::Hex))
+            .collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Step as Told;
+    use super::*;
+    use std::sync::Mutex;
+    use tacit_2pc::circuit::value;
+    use tacit_net::{Traffic, memory};
+
+    fn prepared(name: &str) -> Prepared {
+        Prepared::from_function(&named::find(name).unwrap()).unwrap()
+    }
+
+    fn job(function: &Prepared, role: Owner, output_to: OutputTo, security: Security) -> Job<'_> {
+        Job { function, role, output_to, security, options: Options::default() }
+    }
+
+    #[test]
+    fn what_is_agreed_on_names_the_function_in_full_and_no_file() {
+        let base = tacit_ot::base::default();
+        let terms = |function: &Prepared| {
+            let job = job(function, Owner::Garbler, OutputTo::Both, Security::Malicious);
+            job.agreement(3, &*base).parameters().clone()
+        };
+        let (short, full, other) =
+            (terms(&prepared("add")), terms(&prepared("add32")), terms(&prepared("sub32")));
+        assert_eq!(short, full);
+        assert_eq!((&*full["function"], &*other["function"], &*full["rows"]), ("add32", "sub32", "3"));
+        let differing: Vec<&String> = full.keys().filter(|name| full[*name] != other[*name]).collect();
+        assert_eq!(differing, ["function", "wiring"]);
+        let circuit = named::find("add32").unwrap().circuit;
+        let file =
+            |name: &str| Prepared::from_function(&Function::from_circuit(name, circuit.clone())).unwrap();
+        assert_eq!(terms(&file("ours.txt")), terms(&file("/home/b/theirs.txt")));
+        assert_eq!(terms(&file("ours.txt"))["function"], "a circuit file");
+        assert_eq!(terms(&file("ours.txt"))["wiring"], full["wiring"]);
+        assert_eq!(full["wiring"].len(), 32);
+    }
+
+    #[test]
+    fn who_learns_what_follows_from_the_output_rule() {
+        let function = prepared("add8");
+        for (to, garbler, evaluator) in [
+            (OutputTo::Garbler, true, false),
+            (OutputTo::Evaluator, false, true),
+            (OutputTo::Both, true, true),
+        ] {
+            let job = job(&function, Owner::Evaluator, to, Security::Malicious);
+            assert_eq!((job.tells(Owner::Garbler), job.tells(Owner::Evaluator)), (garbler, evaluator));
+            assert_eq!(job.learns(job.peer()).contains("the outputs"), garbler, "{to:?}");
+            let words = job.learns_by_role();
+            assert_eq!(words.contains("as garbler nothing"), !garbler, "{words}");
+            assert_eq!(words.contains("as evaluator nothing"), !evaluator, "{words}");
+        }
+    }
+
+    /// Keeps what it is told: the bytes that pass and those expected, and the steps.
+    #[derive(Default)]
+    struct Witness {
+        opened: Mutex<Option<(Traffic, u64)>>,
+        steps: Mutex<Vec<Told>>,
+    }
+
+    impl Observer for Witness {
+        fn opened(&self, traffic: &Traffic, expected: u64) {
+            *self.opened.lock().unwrap() = Some((traffic.clone(), expected));
+        }
+
+        fn step(&self, step: &Told) {
+            self.steps.lock().unwrap().push(*step);
+        }
+    }
+
+    #[test]
+    fn an_observer_hears_of_setup_and_of_every_row_and_what_will_pass_is_foreseen() {
+        let function = prepared("checked-add16");
+        let fields = |role| semi_honest::fields(&named::find("checked-add16").unwrap(), role).to_vec();
+        let (garbler, evaluator) = (fields(Owner::Garbler), fields(Owner::Evaluator));
+        let row = |fields: &[value::Field], text: &str| value::parse(fields, text).unwrap();
+        let ours = ["1", "65535", "30000"].map(|text| row(&garbler, text));
+        let theirs = ["2", "1", "30000"].map(|text| row(&evaluator, text));
+        for security in [Security::SemiHonest, Security::Malicious] {
+            let witnesses = [Witness::default(), Witness::default()];
+            let run = |role, rows: &[Vec<BitVec>], channel: &mut Channel, witness: &Witness| {
+                let base = crate::ot::base_ot(None, security).unwrap();
+                let job = job(&function, role, OutputTo::Both, security);
+                job.run(std::slice::from_mut(channel), &*base, rows, witness).unwrap().unwrap()
+            };
+            let (at_garbler, at_evaluator) = memory::run(
+                |channel| run(Owner::Garbler, &ours, channel, &witnesses[0]),
+                |channel| run(Owner::Evaluator, &theirs, channel, &witnesses[1]),
+            );
+            assert!(at_garbler == at_evaluator);
+            let number =
+                |bits: &BitVec| bits.iter().enumerate().map(|(i, bit)| u32::from(bit) << i).sum::<u32>();
+            let outputs: Vec<Vec<u32>> =
+                at_garbler.iter().map(|row| row.iter().map(number).collect()).collect();
+            assert_eq!(outputs, [[3, 0], [0, 1], [60000, 0]]);
+            for witness in witnesses {
+                let (opened, steps) =
+                    (witness.opened.into_inner().unwrap(), witness.steps.into_inner().unwrap());
+                assert_eq!(steps[0].phase, "setting up");
+                let rows: Vec<&Told> = steps.iter().filter(|step| step.phase == "evaluating").collect();
+                assert_eq!((rows[0].done, rows[0].total, rows[0].unit), (0, 3, "rows"));
+                assert_eq!(rows.last().unwrap().done, 3);
+                assert!(steps.windows(2).all(|pair| pair[0].fraction <= pair[1].fraction));
+                let (traffic, expected) = opened.unwrap();
+                let ratio = traffic.bytes() as f64 / expected as f64;
+                assert!((0.5..1.05).contains(&ratio), "{security:?}: {} of {expected}", traffic.bytes());
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Oblivious transfers whose messages are files: no connection, any number of senders to one public key.
+//!
+//! A step is a function from messages and keys to messages. What is kept on the disk, and marked there before a
+//! message leaves, is the caller's: see [`tacit_store::nisc`].
+
+use crate::Result;
+use tacit_crypto::{BitVec, Block, Prg};
+use tacit_ot::silent::bcgikrs19::Code;
+use tacit_ot::silent::nisc::{self, ReceiverKey, SenderKey, SenderOutput};
+use zeroize::Zeroizing;
+
+pub use tacit_ot::silent::nisc::{Params, ReceiverOutput};
+
+/// Transfers under one public key. The receiver chooses the parameters; a sender takes them from the key.
+#[derive(Clone, Copy, Debug)]
+pub struct Job {
+    /// How many transfers, by which code, and against which senders.
+    pub params: Params,
+}
+
+/// What a run would take, all messages of one sender together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cost {
+    /// Bytes of the public key, which serves all senders.
+    pub public_key: u64,
+    /// Bytes of a sender's answer.
+    pub answer: u64,
+    /// Bytes of a question, for chosen transfers.
+    pub question: u64,
+    /// Bytes of its reply.
+    pub reply: u64,
+}
+
+impl Job {
+    /// Bytes that a party holds at most: with the linear code 64 a transfer, else 75, and the results.
+    pub fn memory(&self) -> u64 {
+        let working = match self.params.code {
+            Code::Linear => 64,
+            Code::QuasiCyclic => 75,
+        };
+        (16 << 20) + self.params.count as u64 * (working + 32)
+    }
+
+    /// Bytes of every message.
+    pub fn estimate(&self) -> Cost {
+        let [public_key, answer, question, reply] = self.params.message_bytes();
+        Cost { public_key, answer, question, reply }
+    }
+
+    /// What a sender learns of the receiver.
+    pub fn sender_learns(&self) -> String {
+        let count = self.params.count;
+        super::learned(
+            self.params.security,
+            &format!("that the receiver takes {count} OTs, and nothing of its choices"),
+        )
+    }
+
+    /// What the receiver learns of a sender.
+    pub fn receiver_learns(&self) -> String {
+        super::learned(self.params.security, "one message of each pair, and nothing of the other")
+    }
+
+    /// The receiver's key pair.
+    pub fn keys(&self, prg: &mut Prg) -> Result<(ReceiverKey, Vec<u8>)> {
+        Ok(ReceiverKey::generate(self.params, b"", prg)?)
+    }
+}
+
+/// A sender's answer to `public`, and its secret key for that receiver.
+pub fn answer(public: &[u8], prg: &mut Prg) -> Result<(SenderKey, Vec<u8>)> {
+    Ok(SenderKey::answer(public, b"", prg)?)
+}
+
+/// The sender's random transfers.
+pub fn expand(key: &SenderKey, public: &[u8]) -> Result<SenderOutput> {
+    Ok(key.expand(public, b"")?)
+}
+
+/// The receiver's question for `choices`. A key takes one question.
+pub fn ask(key: &ReceiverKey, choices: &BitVec) -> Result<Vec<u8>> {
+    Ok(key.ask(&key.expand_in()?, choices)?)
+}
+
+/// The sender's reply to a `question`. A key takes one reply.
+pub fn reply(key: &SenderKey, public: &[u8], question: &[u8], messages: &[[Block; 2]]) -> Result<Vec<u8>> {
+    Ok(nisc::reply(expand(key, public)?, question, messages)?)
+}
+
+/// The messages that the receiver chose.
+pub fn open(
+    output: &ReceiverOutput,
+    choices: &BitVec,
+    question: &[u8],
+    reply: &[u8],
+) -> Result<Zeroizing<Vec<Block>>> {
+    Ok(Zeroizing::new(nisc::open(output, choices, question, reply)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tacit_ot::Security;
+
+    #[test]
+    fn every_message_is_as_long_as_foreseen_and_opens_what_was_chosen() {
+        for code in [Code::Linear, Code::QuasiCyclic] {
+            for security in [Security::Malicious, Security::SemiHonest] {
+                let job = Job { params: Params { code, security, count: 300 } };
+                let mut prg = Prg::from_os();
+                let (key, public) = job.keys(&mut prg).unwrap();
+                let (sender, answered) = answer(&public, &mut prg).unwrap();
+                let choices = BitVec::random(300, &mut prg);
+                let question = ask(&key, &choices).unwrap();
+                let messages: Vec<[Block; 2]> =
+                    (0..300).map(|i| [Block::new(2 * i), Block::new(2 * i + 1)]).collect();
+                let replied = reply(&sender, &public, &question, &messages).unwrap();
+                let output = key.expand_out(&answered).unwrap();
+                let opened = open(&output, &choices, &question, &replied).unwrap();
+                for ((pair, choice), opened) in messages.iter().zip(choices.iter()).zip(opened.iter()) {
+                    assert_eq!(pair[usize::from(choice)], *opened);
+                }
+                let sizes = [&public, &answered, &question, &replied].map(|message| message.len() as u64);
+                let Cost { public_key, answer, question, reply } = job.estimate();
+                assert_eq!(sizes, [public_key, answer, question, reply], "{code:?}, {security:?}");
+            }
+        }
+        let semi = Params { code: Code::Linear, security: Security::SemiHonest, count: 7 };
+        assert!(Job { params: semi }.sender_learns().contains("nothing is promised"));
+        assert!(Job { params: semi }.receiver_learns().contains("one message of each pair"));
+    }
+}

@@ -1,0 +1,380 @@
+//! The intersection of two parties' sets of keys.
+
+use super::{Course, Observer, Phase};
+use crate::plan::{Candidate, Link, Machine};
+use crate::{Result, plan};
+use tacit_crypto::Prg;
+use tacit_data::records::KeySpec;
+use tacit_net::{Agreement, Channel};
+use tacit_ot::{BaseOt, Security};
+use tacit_psi::okvs::paxos::Shape;
+pub use tacit_psi::paxos::{Learns, MAX_ELEMENTS, Outcome};
+use tacit_psi::{paxos, vole_psi};
+
+/// By which protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Protocol {
+    /// Key-value store and OT extension.
+    #[default]
+    Paxos,
+    /// Key-value store and vector oblivious linear evaluation: the fastest, on newer assumptions.
+    Vole,
+}
+
+impl Protocol {
+    /// The short name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Protocol::Paxos => paxos::NAME,
+            Protocol::Vole => vole_psi::NAME,
+        }
+    }
+
+    /// log2 of the hash calls that the two bounds of [`Tested`] are for: some that somebody might make, and more.
+    const fn effort(self) -> [u32; 2] {
+        match self {
+            Protocol::Paxos => [80, 128],
+            Protocol::Vole => [60, 80],
+        }
+    }
+}
+
+/// What of the intersection is revealed to those who get a result.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
+pub enum Reveal {
+    /// Which of its own keys the other side has too.
+    #[default]
+    Rows,
+}
+
+impl Reveal {
+    /// The short name, which both sides compare.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Reveal::Rows => "rows",
+        }
+    }
+
+    /// What a side that gets this result learns of the other's keys.
+    const fn words(self) -> &'static str {
+        match self {
+            Reveal::Rows => "which of its own keys are among them",
+        }
+    }
+}
+
+/// How many keys a cheating peer can have tested against ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tested {
+    /// With as many hash calls as somebody might make: 2^80, of VOLE-PSI 2^60.
+    pub likely: u64,
+    /// With 2^128, which nobody makes; of VOLE-PSI with 2^80.
+    pub most: u64,
+    protocol: Protocol,
+}
+
+impl Tested {
+    /// In words.
+    pub fn words(&self) -> String {
+        let Tested { likely, most, protocol } = self;
+        match protocol {
+            Protocol::Paxos => format!("{likely} with 2^80 hash calls, and never more than {most}"),
+            Protocol::Vole => format!("{likely} with 2^60 hash calls, and {most} with 2^80"),
+        }
+    }
+}
+
+/// An intersection: by which protocol, who learns what of it, against which peer, and what makes a key.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The protocol; both sides must say the same.
+    pub protocol: Protocol,
+    /// Who gets a result; the peer says the converse.
+    pub learns: Learns,
+    /// What the result reveals; both sides must say the same.
+    pub reveal: Reveal,
+    /// Against which peer; both sides must say the same.
+    pub security: Security,
+    /// What makes a row's key; without it keys are byte strings. Both sides' must fit.
+    pub key: Option<KeySpec>,
+    /// The most keys that the peer may have, if the caller says so.
+    pub most_peer_keys: Option<u64>,
+}
+
+impl Job {
+    /// An intersection of byte strings whose rows are revealed, by the default protocol.
+    pub fn new(learns: Learns, security: Security) -> Self {
+        Job {
+            protocol: Protocol::default(),
+            learns,
+            reveal: Reveal::Rows,
+            security,
+            key: None,
+            most_peer_keys: None,
+        }
+    }
+
+    /// What both parties must agree on before they start.
+    pub fn agreement(&self, base: &dyn BaseOt) -> Agreement {
+        let (ours, theirs) = match self.learns {
+            Learns::Me => ("result me", "result peer"),
+            Learns::Peer => ("result peer", "result me"),
+            Learns::Both => ("result both", "result both"),
+        };
+        let agreement = Agreement::new("psi", ours, theirs)
+            .with("protocol", self.protocol.name())
+            .with("base-ot", base.name())
+            .with("reveal", self.reveal.name());
+        let Some(key) = &self.key else { return agreement.with("key", "bytes") };
+        let normalisation = key.normalisation;
+        agreement
+            .with("key columns", key.columns.len())
+            .with("case-fold", normalisation.case_fold)
+            .with("nfc", normalisation.nfc)
+            .with("trim", normalisation.trim)
+            // Last of all, so that what a user can change is named first.
+            .with("version of keys", key.agreement())
+    }
+
+    /// Bytes that a party with `own` distinct keys holds at most if the peer has `peer` of them.
+    ///
+    /// A sender's tags pass by the receiver in pieces; but a sender holds a row of the code for each slot of the
+    /// receiver's store. Bytes a key are from the peaks of runs of 2^10 and 2^19 keys, of one side and of both,
+    /// and 16 for a table that has just grown.
+    pub fn memory(&self, own: u64, peer: u64) -> u64 {
+        let (base, receiving, row) = match self.security {
+            Security::Malicious => (18 << 20, 395, 96),
+            Security::SemiHonest => (16 << 20, 295, 64),
+        };
+        let sending = 165;
+        let receiver = receiving * own;
+        let sender = |peer: u64| {
+            let keys = usize::try_from(peer).unwrap_or(usize::MAX).min(MAX_ELEMENTS);
+            let slots = Shape::for_keys(keys).map_or(0, |shape| shape.slots() as u64);
+            sending * own + row * slots
+        };
+        base + match self.learns {
+            Learns::Me => receiver,
+            Learns::Peer => sender(peer),
+            // The smaller set's owner receives.
+            Learns::Both => receiver.max(sender(peer.min(own))),
+        }
+    }
+
+    /// The most keys that the peer may have beside our `own`: those asked for, but no more than `available` bytes
+    /// of memory, if that is known, have room for.
+    pub fn most_peer_keys(&self, own: u64, available: Option<u64>) -> u64 {
+        let asked = self.most_peer_keys.unwrap_or(u64::MAX).min(MAX_ELEMENTS as u64);
+        let Some(available) = available else { return asked };
+        // What is needed never falls as the peer's set grows.
+        let (mut fits, mut too_many) = (0, asked + 1);
+        while too_many - fits > 1 {
+            let middle = fits.midpoint(too_many);
+            if self.memory(own, middle) <= available { fits = middle } else { too_many = middle }
+        }
+        fits
+    }
+
+    /// What a run with `keys` on each side would cost, by every protocol that serves, the fastest first.
+    ///
+    /// An error if the sets are larger than a protocol takes.
+    pub fn estimate(&self, keys: u64, link: &Link, machine: &Machine) -> Result<Vec<Candidate>> {
+        match self.protocol {
+            Protocol::Vole => Ok(vec![plan::vole_psi(keys, self.security, link, machine)?]),
+            Protocol::Paxos => plan::psi(keys, self.security, link, machine),
+        }
+    }
+
+    /// How many keys the peer of a run that gave `outcome` can have tested against `own` of ours if it cheated;
+    /// `None` where it got no result, and where nothing is promised of a peer that deviates.
+    pub fn tested(&self, outcome: &Outcome, own: u64) -> Result<Option<Tested>> {
+        if self.security != Security::Malicious || self.learns == Learns::Me {
+            return Ok(None);
+        }
+        self.bound(outcome, own).map(Some)
+    }
+
+    fn bound(&self, outcome: &Outcome, own: u64) -> Result<Tested> {
+        let own = usize::try_from(own).unwrap_or(usize::MAX);
+        let within = |effort: u32| match self.protocol {
+            Protocol::Paxos => outcome.tested_at_most(own, effort.into()),
+            Protocol::Vole => vole_psi::tested_at_most(outcome, own, effort.into()),
+        };
+        let [likely, most] = self.protocol.effort().map(within);
+        Ok(Tested { likely: likely?, most: most?, protocol: self.protocol })
+    }
+
+    /// What the other side will learn if it announces as many keys as we have, `keys`.
+    pub fn will_learn(&self, keys: u64) -> Result<String> {
+        let tested = match self.security {
+            Security::Malicious => {
+                let cheats = Outcome { matches: None, peer_elements: keys, peer_received: true };
+                let words = self.bound(&cheats, keys)?.words();
+                format!(". If it announces {keys} keys and cheats, it can test {words}")
+            }
+            Security::SemiHonest => String::new(),
+        };
+        Ok(self.learns(keys, &tested))
+    }
+
+    /// What the other side learned of our `keys` in a run that gave `outcome`.
+    pub fn has_learned(&self, keys: u64, outcome: &Outcome) -> Result<String> {
+        let announced = outcome.peer_elements;
+        let tested = match self.tested(outcome, keys)? {
+            None => String::new(),
+            Some(Tested { most, .. }) if most == announced => {
+                format!(". It can have tested no more than the {announced} keys that it announced")
+            }
+            Some(tested) => format!(
+                ". It announced {announced} keys; if it cheated, it can have tested {}",
+                tested.words()
+            ),
+        };
+        Ok(self.learns(keys, &tested))
+    }
+
+    /// `tested` is about a peer that cheats.
+    fn learns(&self, keys: u64, tested: &str) -> String {
+        let what = match self.learns {
+            Learns::Me => format!("that we have {keys} distinct keys; nothing else"),
+            Learns::Peer | Learns::Both => {
+                let result = self.reveal.words();
+                format!("that we have {keys} distinct keys, and {result}; nothing else{tested}")
+            }
+        };
+        super::learned(self.security, &what)
+    }
+
+    /// Intersects our `elements` (byte strings, each once) with the peer's, which may be as many as `most_peer_keys`.
+    ///
+    /// Errors as [`tacit_psi::paxos::run`]; nothing is returned unless every check passed.
+    pub fn run<E: AsRef<[u8]>>(
+        &self,
+        channels: &mut [Channel],
+        base: &dyn BaseOt,
+        elements: &[E],
+        most_peer_keys: u64,
+        observer: &dyn Observer,
+    ) -> Result<Outcome> {
+        let course = Course::begin(self.phases(), channels, 0, observer);
+        let channel = super::first(channels)?;
+        let options = paxos::Options {
+            learns: self.learns,
+            security: self.security,
+            max_peer_elements: most_peer_keys,
+            base,
+        };
+        let mut told = |phase: paxos::Phase, done, total| course.at(phase as usize, done, total);
+        let run = match self.protocol {
+            Protocol::Paxos => paxos::run,
+            Protocol::Vole => vole_psi::run,
+        };
+        Ok(run(channel, &mut Prg::from_os(), elements, &options, &mut told)?)
+    }
+
+    /// The phases in the order of [`paxos::Phase`], with their shares of the time of 2^20 keys over loopback.
+    const fn phases(&self) -> &'static [Phase] {
+        match self.protocol {
+            Protocol::Paxos => &[
+                ("setting up", "", 0.03),
+                ("encoding", "keys", 0.25),
+                ("transferring", "slots", 0.45),
+                ("tagging", "keys", 0.15),
+                ("comparing", "tags", 0.12),
+            ],
+            Protocol::Vole => &[
+                ("setting up", "", 0.05),
+                ("encoding", "keys", 0.3),
+                ("transferring", "slots", 0.4),
+                ("tagging", "keys", 0.15),
+                ("comparing", "tags", 0.1),
+            ],
+        }
+    }
+
+    /// Who gets a result, in a word.
+    pub const fn result_name(&self) -> &'static str {
+        match self.learns {
+            Learns::Me => "me",
+            Learns::Peer => "peer",
+            Learns::Both => "both",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEARNS: [Learns; 3] = [Learns::Me, Learns::Peer, Learns::Both];
+
+    /// The search for the largest set that fits rests on it.
+    #[test]
+    fn more_keys_never_need_less_memory() {
+        for security in [Security::Malicious, Security::SemiHonest] {
+            for learns in LEARNS {
+                let job = Job::new(learns, security);
+                let mut last = 0;
+                for keys in (0..24).flat_map(|log| [1u64 << log, (1 << log) + (1 << log) / 2]) {
+                    let needed = job.memory(100_000, keys);
+                    assert!(needed >= last, "{learns:?}, {keys}");
+                    assert!(needed <= job.memory(100_001, keys));
+                    last = needed;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_peer_may_have_what_memory_has_room_for() {
+        let job = |asked, learns| Job { most_peer_keys: asked, ..Job::new(learns, Security::Malicious) };
+        let most = |asked, learns, available| job(asked, learns).most_peer_keys(1000, available);
+        for learns in LEARNS {
+            assert_eq!(most(None, learns, None), MAX_ELEMENTS as u64);
+            assert_eq!(most(Some(77), learns, None), 77);
+            assert_eq!(most(Some(77), learns, Some(1 << 40)), 77);
+            assert_eq!(most(Some(u64::MAX), learns, Some(1 << 40)), MAX_ELEMENTS as u64);
+            assert_eq!(most(None, learns, Some(1 << 20)), 0);
+        }
+        // A sender holds rows for the peer's store; a receiver holds nothing of the peer's.
+        let limited = most(None, Learns::Peer, Some(100 << 20));
+        assert!((100_000..1_000_000).contains(&limited), "{limited}");
+        assert!(job(None, Learns::Peer).memory(1000, limited) <= 100 << 20);
+        assert!(job(None, Learns::Peer).memory(1000, limited + 1) > 100 << 20);
+        assert_eq!(most(Some(10), Learns::Peer, Some(100 << 20)), 10);
+        assert_eq!(most(Some(10_000_000), Learns::Peer, Some(100 << 20)), limited);
+        assert_eq!(most(None, Learns::Me, Some(100 << 20)), MAX_ELEMENTS as u64);
+    }
+
+    /// What is said before a run and after it: nothing of a result to a side that gets none, a bound where there is
+    /// one, and no promise where there is none.
+    #[test]
+    fn what_the_other_side_learns_is_said_for_the_result_and_the_level() {
+        let outcome = |received| Outcome { matches: None, peer_elements: 500, peer_received: received };
+        for protocol in [Protocol::Paxos, Protocol::Vole] {
+            for learns in LEARNS {
+                let job = Job { protocol, ..Job::new(learns, Security::Malicious) };
+                let gets = learns != Learns::Me;
+                let before = job.will_learn(700).unwrap();
+                let after = job.has_learned(700, &outcome(true)).unwrap();
+                let tested = job.tested(&outcome(true), 700).unwrap();
+                assert_eq!(tested.is_some(), gets);
+                for words in [&before, &after] {
+                    assert!(words.contains("700 distinct keys"), "{words}");
+                    assert_eq!(words.contains("which of its own keys"), gets, "{words}");
+                }
+                if let Some(tested) = tested {
+                    assert!(500 < tested.likely && tested.likely <= tested.most, "{tested:?}");
+                    assert!(after.contains("announced 500") && after.contains(&tested.words()), "{after}");
+                }
+                let job = Job { security: Security::SemiHonest, ..job };
+                assert!(job.tested(&outcome(true), 700).unwrap().is_none());
+                let words = job.has_learned(700, &outcome(true)).unwrap();
+                assert!(words.contains("nothing is promised") && !words.contains("2^"), "{words}");
+            }
+        }
+        let job = Job::new(Learns::Both, Security::Malicious);
+        assert!(job.has_learned(700, &outcome(false)).unwrap().contains("no more than the 500 keys"));
+    }
+}
