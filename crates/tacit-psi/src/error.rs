@@ -85,7 +85,7 @@ pub enum TagsError {
         /// What was tried.
         what: &'static str,
         /// What the operating system said.
-        source: io::Error,
+        source: std::io::Error,
     },
     /// The file is something else.
     #[error("not a file of tags; its publisher makes one with tacit tags publish")]
