@@ -267,7 +267,9 @@ impl Link for End {
         let mut state = self.shared.lock()?;
         let deadline = state.now + timeout;
         loop {
-            if state.is_ready(me, interest) {
+            // Of two parties whose deadlines pass at one moment, both are late, whoever wakes first and leaves.
+            let late = state.asleep[me].is_some() && state.now >= deadline;
+            if !late && state.is_ready(me, interest) {
                 state.asleep[me] = None;
                 return Ok(true);
             }
