@@ -368,9 +368,7 @@ impl Strangers {
     /// Counts a stranger and returns what was wrong with it, on a line.
     fn count(&mut self, error: &Error) -> String {
         let (flaw, what) = match error {
-            Error::WrongPeer { found, .. } => {
-                (Flaw::Key, format!("another key, {found} (is --peer the right file?)"))
-            }
+            Error::WrongPeer { found, .. } => (Flaw::Key, format!("another key, {found}")),
             Error::Refused { .. } => {
                 (Flaw::Refused, "it refused our key (has the peer our public key file?)".to_owned())
             }

@@ -31,8 +31,8 @@ pub enum Error {
     },
     /// The peer announced a larger set than this side allows.
     #[error(
-        "the peer announced a set of {announced} elements where at most {allowed} are allowed; if that many are right, \
-         raise --max-peer-rows, or free memory for them"
+        "the peer announced a set of {announced} elements where at most {allowed} are allowed; if that many are \
+         right, allow them"
     )]
     PeerSetTooLarge {
         /// Elements announced.
