@@ -18,7 +18,7 @@ pub fn duel<A: Send, B: Send>(
     cheater: impl FnOnce(&mut Channel) -> A + Send,
     honest: impl FnOnce(&mut Channel) -> B + Send,
 ) -> (A, B) {
-    let limits = Limits { read: DEADLINE, idle: DEADLINE, ..Limits::default() };
+    let limits = Limits { idle: DEADLINE, ..Limits::default() };
     let (mine, (theirs, took)) = Network::new(seed).with_limits(limits).run(cheater, |channel| {
         let start = Instant::now();
         (honest(channel), start.elapsed())
