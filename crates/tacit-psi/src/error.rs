@@ -13,6 +13,9 @@ pub enum Error {
     /// An oblivious transfer underneath failed, or caught the peer cheating.
     #[error(transparent)]
     Ot(#[from] tacit_ot::Error),
+    /// The garbled circuit on top failed.
+    #[error(transparent)]
+    Computation(#[from] tacit_2pc::Error),
     /// The peer deviated from the protocol.
     #[error("{protocol}: the peer cheated: {what}")]
     Cheated {
@@ -54,6 +57,9 @@ pub enum Error {
     /// The key-value store had no solution, which happens with probability below 2^-51.
     #[error("the key-value store has no solution for this session's hash functions: start a new session")]
     Unsolvable,
+    /// The elements have no places in a cuckoo table, which happens with probability below 2^-43.
+    #[error("the elements have no places in this session's table: start a new session")]
+    Unplaceable,
     /// The client asks for more queries than the publication's terms leave it.
     #[error(
         "{asked} queries where the publisher's terms leave {left}; ask for less, or for a new publication"
