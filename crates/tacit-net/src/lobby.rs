@@ -14,10 +14,10 @@
 
 use crate::emulate::Pace;
 use crate::handshake::{self, Agreement, Hello, Purpose};
-use crate::session::{Options, Prepared, Protection, later, prepare};
+use crate::setup::{Listener, Options, Prepared, Protection, later, prepare};
 use crate::tcp::{SharedPace, poll_until};
 use crate::waiting::{Event, Vigil};
-use crate::{Channel, Error, Listener, Party, Result, SessionId};
+use crate::{Channel, Error, Party, Result, SessionId};
 use rustix::event::{PollFd, PollFlags};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{ErrorKind, PipeReader, PipeWriter, Read, Write};

@@ -53,9 +53,13 @@ fn machine(context: &Context) -> Result<()> {
     text += &format!("processor   {} ({threads} threads)\n", cpu_name());
     text += &format!("features    {}\n", list(names(&have)));
     text += &format!("missing     {}\n", list(names(&lack)));
-    text += &format!("kernels     {} of {}; TACIT_SIMD chooses another", backend.name(), list(levels));
+    text += &format!(
+        "kernels     {} of {}; TACIT_SIMD=LEVEL,-FEATURE,… chooses another",
+        backend.name(),
+        levels.join(" | ")
+    );
     for (kernel, which) in backend.kernels() {
-        text += &format!("\n  {kernel:<10}{which}");
+        text += &format!("\n  {kernel:<12}{which}");
     }
     context.result(&object, &text)
 }
