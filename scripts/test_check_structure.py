@@ -86,6 +86,12 @@ class House(unittest.TestCase):
                 found = check_structure.check(Path(folder), floors=FLOORS, own=own)
                 self.assertEqual(len(found["constants have one value"]), faults)
 
+    def test_a_fault_that_is_mended_leaves_the_list(self):
+        found = {"circles": ["a: a circle of b", "c: a circle of d"], "lengths": []}
+        known = check_structure.without_open(found, ["a: ", "e: "])
+        self.assertEqual(known["circles"], ["c: a circle of d"])
+        self.assertEqual(known["what is listed as open is"], ["e:  is mended: take it off the list"])
+
 
 if __name__ == "__main__":
     result = unittest.main(exit=False, verbosity=0).result

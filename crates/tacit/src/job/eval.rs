@@ -3,6 +3,7 @@
 use super::{Course, Observer, Phase};
 use crate::ot::{AnyReceiver, AnySender, Protocol, Tuning, in_parallel, protocol};
 use crate::plan::{self, EvalCandidate, EvalRequest, Link, Machine};
+pub use crate::security::protocol_name;
 use crate::{Error, Result, Security};
 use std::io::{Read, Seek, Write};
 use std::path::Path;
@@ -17,14 +18,6 @@ use tacit_net::{Agreement, Channel, LinkModel};
 use tacit_ot::BaseOt;
 use tacit_ot::extension::kos::{KosReceiver, KosSender, Setup};
 use tacit_store::sealed::FileKey;
-
-/// The protocol that runs for a security: Yao's with half-gates, or cut-and-choose with input recovery.
-pub const fn protocol_name(security: Security) -> &'static str {
-    match security {
-        Security::SemiHonest => "yao",
-        Security::Malicious => "wmk17",
-    }
-}
 
 /// The largest circuit file that is read.
 const MAX_FILE: u64 = 1 << 31;

@@ -2,7 +2,7 @@
 
 use super::{Candidate, Link, Machine, SETUP_BYTES, SETUP_POINTS, names};
 use crate::Security;
-use crate::job::eval::protocol_name;
+use crate::security::protocol_name;
 use std::time::Duration;
 use tacit_2pc::cut_and_choose::Copies;
 use tacit_2pc::cut_and_choose::probe::ProbeMatrix;
