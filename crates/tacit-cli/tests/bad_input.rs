@@ -295,7 +295,7 @@ fn different_parameters() {
         (
             &["--key", "email"],
             &["--key", "email", "--security", "semi-honest", "--protocol", "vole"],
-            "--protocol: vole there, paxos here; --security: semi-honest there, malicious here;",
+            "--protocol: vole there, auto here; --security: semi-honest there, malicious here;",
         ),
         (&["--key", "email"], &["--key", "email", "--base-ot", "mr19"], "--base-ot: mr19 there, mrr21 here"),
         (&["--key", "email"], &["--key", "email", "--result", "me"], "--result me there, --result both here"),

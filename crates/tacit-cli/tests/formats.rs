@@ -233,7 +233,8 @@ fn seeds_have_the_layout_of_the_page() {
 #[test]
 fn messages_of_nisc_have_the_layout_of_the_page() {
     let bench = Bench::with_keys();
-    bench.run(&["nisc", "keygen", "--count", "9", "--out", "n.key"]).success();
+    let said = json(&bench.run(&["--json", "nisc", "keygen", "--count", "9", "--out", "n.key"]));
+    fields("tacit nisc", &said, &["step", "count", "out", "senders_learn", "answer_bytes"]);
     let answer = ["nisc", "answer", "--public", "n.pub", "--key", "s.key", "--out", "a"];
     bench.run(&[&answer[..], &["--identity", "alice.key"]].concat()).success();
     let signed = bytes(&bench, "a");
@@ -297,7 +298,18 @@ fn every_paragraph_on_results_is_tried() {
         .filter_map(|paragraph| paragraph.strip_prefix("`tacit "))
         .filter_map(|rest| rest.split('`').next())
         .collect();
-    let tried =
-        ["psi", "tags publish", "ot", "ot deal", "ot pool info", "eval", "keygen", "bench", "man DIR"];
-    assert_eq!(commands, BTreeSet::from(tried), "bench is tried in bench.rs, man in manual.rs");
+    let tried = [
+        "psi",
+        "tags publish",
+        "ot",
+        "ot deal",
+        "ot pool info",
+        "nisc",
+        "eval",
+        "fingerprint",
+        "bench",
+        "man DIR",
+    ];
+    let elsewhere = "bench is tried in bench.rs, man in manual.rs, fingerprint in errors.rs";
+    assert_eq!(commands, BTreeSet::from(tried), "{elsewhere}");
 }
