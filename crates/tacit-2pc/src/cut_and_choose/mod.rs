@@ -59,6 +59,8 @@
 //!   against the check copies and opens, or refuses. So P1 takes no value whose label P2 did not hold, and a P2 that recovered x
 //!   answers as one that did not. Outputs for P1 alone are masked by further random input bits of P1's.
 
+#[cfg(test)]
+mod digests;
 mod function;
 pub mod offline;
 pub mod probe;

@@ -41,7 +41,7 @@ impl Outcome {
     }
 }
 
-fn prepared(name: &str) -> (Circuit, Prepared) {
+pub(super) fn prepared(name: &str) -> (Circuit, Prepared) {
     let function = named::find(name).unwrap();
     (function.circuit.clone(), Prepared::from_function(&function).unwrap())
 }
@@ -215,8 +215,8 @@ fn tables_may_come_before_the_opening() {
 }
 
 /// A P1 that sends all tables before it takes P2's opening, or none.
-struct Hasty {
-    early: bool,
+pub(super) struct Hasty {
+    pub(super) early: bool,
 }
 
 impl Script for Hasty {
@@ -600,7 +600,7 @@ fn run_split(
     }
 }
 
-fn key() -> FileKey {
+pub(super) fn key() -> FileKey {
     FileKey::from_bytes(&[7; 32]).unwrap()
 }
 
