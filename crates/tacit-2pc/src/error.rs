@@ -15,7 +15,7 @@ pub enum Error {
     Ot(#[from] tacit_ot::Error),
     /// A state prepared offline is not usable.
     #[error(transparent)]
-    State(#[from] crate::cut_and_choose::StateError),
+    State(#[from] crate::wmk17::StateError),
     /// The peer runs something else: another function, other sizes, another output rule, or the same role.
     #[error("{protocol}: the peer disagrees on {what}")]
     Mismatch {
