@@ -3,6 +3,7 @@
 //! How many tables go before P2's opening follows from the machine's pace; here either all go or none. To
 //! take the baseline anew: the test's message holds all lines of `tests/wmk17.digests`.
 
+use super::deviation::scripted;
 use super::tests::{Hasty, key, prepared};
 use super::*;
 use tacit_crypto::Block;
@@ -40,7 +41,9 @@ fn single(name: &str, job: &Job<'_>, early: bool) -> String {
         &format!("wmk17 {name} {} {:?} {order}", job.copies.name(), job.output_to),
         |channel| {
             let (mut prg, mut script) = (prg(1), Hasty { early });
-            Ok(bytes(garbler(channel, &mut prg).scripted(channel, job, &x, &mut prg, &mut script).unwrap()))
+            let mut garbler = garbler(channel, &mut prg);
+            let output = scripted(&mut script, || garbler.run(channel, job, &x, &mut prg));
+            Ok(bytes(output.unwrap()))
         },
         |channel| {
             let mut prg = prg(2);

@@ -59,6 +59,7 @@
 //!   against the check copies and opens, or refuses. So P1 takes no value whose label P2 did not hold, and a P2 that recovered x
 //!   answers as one that did not. Outputs for P1 alone are masked by further random input bits of P1's.
 
+mod deviation;
 #[cfg(test)]
 mod digests;
 mod function;
@@ -67,7 +68,6 @@ pub mod probe;
 mod protocol;
 mod recovery;
 mod schedule;
-mod script;
 mod secrets;
 #[cfg(test)]
 mod tests;

@@ -25,7 +25,7 @@ use super::protocol::{
     TokenHashes, Tokens, usage, zeros,
 };
 use super::recovery::{Trapdoor, point};
-use super::script::{Honest, Script};
+
 use super::secrets::Seeds;
 use super::{Copies, Job};
 use crate::semi_honest::{OutputTo, Owner};
@@ -315,21 +315,7 @@ impl<C: CotSender> Garbler<C> {
         out: &mut W,
         prg: &mut Prg,
     ) -> Result<Header> {
-        self.scripted_state(channel, job, peer, key, out, prg, &mut Honest)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "a run's, and a file's")]
-    pub(super) fn scripted_state<W: Write + Seek, S: Script>(
-        &mut self,
-        channel: &mut Channel,
-        job: &Job<'_>,
-        peer: Option<[u8; 32]>,
-        key: &FileKey,
-        out: &mut W,
-        prg: &mut Prg,
-        script: &mut S,
-    ) -> Result<Header> {
-        let (terms, state, tokens) = self.offline(channel, job, prg, script)?;
+        let (terms, state, tokens) = self.offline(channel, job, prg)?;
         let mut saving = Saving::new(out, key, Header::new(Owner::Garbler, job, &terms, peer, prg))?;
         saving.garbler(&terms, &state, &tokens)?;
         saving.finish()
@@ -347,22 +333,8 @@ impl<C: CotReceiver> Evaluator<C> {
         out: &mut W,
         prg: &mut Prg,
     ) -> Result<Header> {
-        self.scripted_state(channel, job, peer, key, out, prg, &mut Honest)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "a run's, and a file's")]
-    pub(super) fn scripted_state<W: Write + Seek, S: Script>(
-        &mut self,
-        channel: &mut Channel,
-        job: &Job<'_>,
-        peer: Option<[u8; 32]>,
-        key: &FileKey,
-        out: &mut W,
-        prg: &mut Prg,
-        script: &mut S,
-    ) -> Result<Header> {
         let mut keep = Evaluating { job, peer, key, salt: prg.fork(), out: Some(out), saving: None };
-        let received = self.offline(channel, job, prg, &mut keep, script)?;
+        let received = self.offline(channel, job, prg, &mut keep)?;
         let Some(mut saving) = keep.saving else { return usage("a state that was begun") };
         saving.received(&received)?;
         saving.finish()
@@ -426,22 +398,11 @@ impl State {
     /// Errors: before anything is sent, [`StateError::OtherJob`] if the state was made for another job, and usage if the input has
     /// another length; [`Error::Mismatch`] if the peer's state is not the one made with this; else as [`Garbler::run`].
     pub fn run(
-        self,
-        channel: &mut Channel,
-        job: &Job<'_>,
-        input: &BitVec,
-        prg: &mut Prg,
-    ) -> Result<Option<BitVec>> {
-        self.scripted(channel, job, input, prg, &mut Honest)
-    }
-
-    pub(super) fn scripted<S: Script>(
         mut self,
         channel: &mut Channel,
         job: &Job<'_>,
         input: &BitVec,
         prg: &mut Prg,
-        script: &mut S,
     ) -> Result<Option<BitVec>> {
         let Header { role, output_to, copies, id, job: digest, .. } = self.header;
         let other = |what| Err(StateError::OtherJob { what }.into());
@@ -461,12 +422,12 @@ impl State {
             let (state, tokens) = self.garbler(&terms)?;
             Announced::send(channel, role, id, OTHER)?.confirm(channel)?;
             self.use_up()?;
-            return state.online(channel, &terms, &tokens, input, prg, script);
+            return state.online(channel, &terms, &tokens, input, prg);
         }
         let (state, hashes) = self.evaluator(&terms)?;
         Announced::send(channel, role, id, OTHER)?.confirm(channel)?;
         self.use_up()?;
-        state.online(channel, &terms, input, prg, hashes, &mut self, script)
+        state.online(channel, &terms, input, prg, hashes, &mut self)
     }
 
     /// Marks the state as used and forgets its keys' salt; only when this has returned may anything that hangs on it be sent.

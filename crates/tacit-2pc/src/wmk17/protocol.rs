@@ -1,10 +1,10 @@
 //! The protocol of figures 3 and 4, step by step; see the [module](super) for what it is.
 
+use super::deviation::deviate;
 use super::function::{Function, Walk, compute, pieces, slots_of};
 use super::probe::ProbeMatrix;
 use super::recovery::{Elements, Trapdoor, point, sanitize};
 use super::schedule::{Work, note};
-use super::script::{Honest, Script};
 use super::secrets::{Digest, Hidden, Messages, Oracle, Seeds, Start, differences, encryption};
 use super::transfer::{Decoder, Encoder, Hashes, by_copy, by_gate, column_length, split, tables_of};
 use super::{Copies, Job, PROTOCOL};
@@ -84,13 +84,7 @@ enum Mode {
 
 impl<'a> Terms<'a> {
     /// Tells the peer what is to be computed; what it says itself is compared later.
-    fn announce<S: Script>(
-        channel: &mut Channel,
-        role: Owner,
-        job: &Job<'a>,
-        mode: Mode,
-        script: &mut S,
-    ) -> Result<(Self, Announced)> {
+    fn announce(channel: &mut Channel, role: Owner, job: &Job<'a>, mode: Mode) -> Result<(Self, Announced)> {
         let mut transcript = Transcript::new("tacit wmk17 v2");
         transcript.append("session", &channel.session_id().0);
         transcript.append_u64("instance", channel.next_instance());
@@ -103,7 +97,7 @@ impl<'a> Terms<'a> {
         transcript.challenge_bytes("oracle", &mut key);
         let what = "the function, its sizes, the owners of its inputs, who learns the outputs, or the copies";
         let mut terms = Self::with_key(job, key);
-        script.terms(&mut terms.matrix, &mut terms.opening_checks);
+        deviate(|script| script.terms(&mut terms.matrix, &mut terms.opening_checks));
         Ok((terms, Announced::send(channel, role, digest, what)?))
     }
 
@@ -175,7 +169,7 @@ impl Announced {
 #[cfg(test)]
 pub(super) fn agree_only(channel: &mut Channel, garbler: bool, job: &Job<'_>) -> Result<()> {
     let role = if garbler { Owner::Garbler } else { Owner::Evaluator };
-    Terms::announce(channel, role, job, Mode::Single, &mut Honest)?.1.confirm(channel)
+    Terms::announce(channel, role, job, Mode::Single)?.1.confirm(channel)
 }
 
 /// The start points of some copies; one re-keying a garbled circuit.
@@ -284,7 +278,7 @@ impl Drop for Tokens {
 }
 
 impl Tokens {
-    fn random<S: Script>(terms: &Terms<'_>, prg: &mut Prg, script: &mut S) -> Self {
+    fn random(terms: &Terms<'_>, prg: &mut Prg) -> Self {
         let delta = prg.block();
         let mut pairs = |linked: bool| -> Zeroizing<Vec<[Block; 2]>> {
             let pair = |_| {
@@ -294,7 +288,7 @@ impl Tokens {
             Zeroizing::new((0..terms.outputs).map(pair).collect())
         };
         let mut tokens = Tokens { delta, tables: pairs(true), returned: pairs(false) };
-        script.tokens(&mut tokens.tables);
+        deviate(|script| script.tokens(&mut tokens.tables));
         tokens
     }
 
@@ -324,72 +318,58 @@ impl<C: CotSender> Garbler<C> {
         input: &BitVec,
         prg: &mut Prg,
     ) -> Result<Option<BitVec>> {
-        self.scripted(channel, job, input, prg, &mut Honest)
-    }
-
-    pub(super) fn scripted<S: Script>(
-        &mut self,
-        channel: &mut Channel,
-        job: &Job<'_>,
-        input: &BitVec,
-        prg: &mut Prg,
-        script: &mut S,
-    ) -> Result<Option<BitVec>> {
         if input.len() != slots_of(job.function, Owner::Garbler).len() {
             return usage("as many input bits as the function takes from the garbler");
         }
         begin(&mut self.spent)?;
-        let result = self.single(channel, job, input, prg, script)?;
+        let result = self.single(channel, job, input, prg)?;
         self.spent = false;
         Ok(result)
     }
 
     /// One execution from nothing to the output.
-    fn single<S: Script>(
+    fn single(
         &mut self,
         channel: &mut Channel,
         job: &Job<'_>,
         input: &BitVec,
         prg: &mut Prg,
-        script: &mut S,
     ) -> Result<Option<BitVec>> {
-        let (terms, announced) = Terms::announce(channel, Owner::Garbler, job, Mode::Single, script)?;
+        let (terms, announced) = Terms::announce(channel, Owner::Garbler, job, Mode::Single)?;
         let terms = &terms;
         let GarblerStart { state, asked, labels, mut circuits } =
-            self.prepare(channel, terms, &announced, terms.matrix.encoded(), prg, script)?;
+            self.prepare(channel, terms, &announced, terms.matrix.encoded(), prg)?;
         let masked = with_mask(terms, input, prg);
-        state.send_input(channel, &masked, script)?;
-        state.send_labels(channel, &asked, &labels, script)?;
+        state.send_input(channel, &masked)?;
+        state.send_labels(channel, &asked, &labels)?;
         drop(labels);
-        let tokens = Tokens::random(terms, prg, script);
-        state.send_token_hashes(channel, terms, &tokens, script)?;
-        let tables = state.commit(channel, terms, &mut circuits, &tokens, script)?;
-        circuits.send_early(channel, terms, script)?;
+        let tokens = Tokens::random(terms, prg);
+        state.send_token_hashes(channel, terms, &tokens)?;
+        let tables = state.commit(channel, terms, &mut circuits, &tokens)?;
+        circuits.send_early(channel, terms)?;
         let offset = state.recv_opening(channel, terms, masked.len())?;
         channel.send(&[COMMITMENTS])?;
-        state.send_commitments(channel, terms, &masked, offset, script)?;
-        circuits.send(channel, terms, script)?;
+        state.send_commitments(channel, terms, &masked, offset)?;
+        circuits.send(channel, terms)?;
         send_tables(channel, tables)?;
-        state.reveal(channel, terms, &tokens, script)?;
-        state.take_output(channel, terms, &masked, &tokens, script)
+        state.reveal(channel, terms, &tokens)?;
+        state.take_output(channel, terms, &masked, &tokens)
     }
 
     /// Everything that does not hang on inputs: what is left is one use of the state.
-    pub(super) fn offline<'a, S: Script>(
+    pub(super) fn offline<'a>(
         &mut self,
         channel: &mut Channel,
         job: &Job<'a>,
         prg: &mut Prg,
-        script: &mut S,
     ) -> Result<(Terms<'a>, GarblerState, Tokens)> {
         begin(&mut self.spent)?;
-        let (terms, announced) = Terms::announce(channel, Owner::Garbler, job, Mode::Offline, script)?;
-        let GarblerStart { state, mut circuits, .. } =
-            self.prepare(channel, &terms, &announced, 0, prg, script)?;
-        let tokens = Tokens::random(&terms, prg, script);
-        state.send_token_hashes(channel, &terms, &tokens, script)?;
-        let tables = state.commit(channel, &terms, &mut circuits, &tokens, script)?;
-        circuits.send(channel, &terms, script)?;
+        let (terms, announced) = Terms::announce(channel, Owner::Garbler, job, Mode::Offline)?;
+        let GarblerStart { state, mut circuits, .. } = self.prepare(channel, &terms, &announced, 0, prg)?;
+        let tokens = Tokens::random(&terms, prg);
+        state.send_token_hashes(channel, &terms, &tokens)?;
+        let tables = state.commit(channel, &terms, &mut circuits, &tokens)?;
+        circuits.send(channel, &terms)?;
         send_tables(channel, tables)?;
         self.spent = false;
         Ok((terms, state, tokens))
@@ -398,14 +378,13 @@ impl<C: CotSender> Garbler<C> {
     /// Everything before inputs: h and g_1, all OTs, and step 1. Of the choices of step 2 `asked` come with the rest.
     ///
     /// P1's seeds, and with them its circuits, hang on nothing that P2 says; so they are made while P2's messages are on their way.
-    fn prepare<'f, S: Script>(
+    fn prepare<'f>(
         &mut self,
         channel: &mut Channel,
         terms: &Terms<'f>,
         announced: &Announced,
         asked: usize,
         prg: &mut Prg,
-        script: &mut S,
     ) -> Result<GarblerStart<'f>> {
         let total = terms.copies.total;
         channel.flush()?;
@@ -416,8 +395,8 @@ impl<C: CotSender> Garbler<C> {
         let keys = Zeroizing::new(pairs.iter().map(|pair| pair[1]).collect());
         let seeds = Seeds::new(pairs.iter().map(|pair| pair[0]).collect());
         let labels = peer_labels(terms, &seeds);
-        let mut circuits = Circuits::new(terms, &seeds, start, &labels, script);
-        circuits.make_ahead(channel, terms, script)?;
+        let mut circuits = Circuits::new(terms, &seeds, start, &labels);
+        circuits.make_ahead(channel, terms)?;
         let cot = self.ot.ready(channel)?;
         announced.confirm(channel)?;
         let mut public = [[0u8; POINT_BYTES]; 2];
@@ -426,7 +405,7 @@ impl<C: CotSender> Garbler<C> {
         let (Some(h), Some(g1)) = (point(&public[0]), point(&public[1])) else {
             return cheated("h or g_1 is no group element");
         };
-        circuits.make_ahead(channel, terms, script)?;
+        circuits.make_ahead(channel, terms)?;
         let mut cots = zeros(SEEDS + total + terms.matrix.encoded());
         let mut passed = Recording::new(channel);
         channel.record(&mut passed, |channel| cot.extend(channel, &mut cots))?;
@@ -443,7 +422,7 @@ impl<C: CotSender> Garbler<C> {
         let mut rows = zeros(terms.committed() + terms.opening_checks);
         reverse.extend(channel, &mut rows)?;
         // Step 1: key_j for choice 1, an evaluation copy, and seed_j for choice 0.
-        script.keys(&mut pairs);
+        deviate(|script| script.keys(&mut pairs));
         for (j, (pad, pair)) in pads.iter_mut().zip(pairs.iter()).enumerate() {
             let swap = (pad[0] ^ pad[1]) & Block::mask(corrections.get(j));
             pad[0] ^= swap ^ pair[0];
@@ -511,34 +490,27 @@ impl GarblerState {
     }
 
     /// P1's second half of a run whose circuits are at P2's already.
-    pub(super) fn online<S: Script>(
+    pub(super) fn online(
         &self,
         channel: &mut Channel,
         terms: &Terms<'_>,
         tokens: &Tokens,
         input: &BitVec,
         prg: &mut Prg,
-        script: &mut S,
     ) -> Result<Option<BitVec>> {
         let masked = with_mask(terms, input, prg);
-        self.send_input(channel, &masked, script)?;
+        self.send_input(channel, &masked)?;
         channel.flush()?;
         let asked = recv_bits(channel, terms.matrix.encoded())?;
-        self.send_labels(channel, &asked, &peer_labels(terms, &self.seeds), script)?;
+        self.send_labels(channel, &asked, &peer_labels(terms, &self.seeds))?;
         let offset = self.recv_opening(channel, terms, masked.len())?;
-        self.send_commitments(channel, terms, &masked, offset, script)?;
-        self.reveal(channel, terms, tokens, script)?;
-        self.take_output(channel, terms, &masked, tokens, script)
+        self.send_commitments(channel, terms, &masked, offset)?;
+        self.reveal(channel, terms, tokens)?;
+        self.take_output(channel, terms, &masked, tokens)
     }
 
     /// Step 2: transfers the labels of P2's encoded input, by the difference of its bits to the random choices.
-    fn send_labels<S: Script>(
-        &self,
-        channel: &mut Channel,
-        corrections: &BitVec,
-        labels: &[Block],
-        script: &mut S,
-    ) -> Result<()> {
+    fn send_labels(&self, channel: &mut Channel, corrections: &BitVec, labels: &[Block]) -> Result<()> {
         let lanes = self.seeds.len();
         let deltas = self.seeds.deltas();
         let mut message = zeros(2 * lanes);
@@ -549,7 +521,7 @@ impl GarblerState {
                 .zip(row)
                 .zip(deltas.iter())
                 .for_each(|((one, label), delta)| *one = *label ^ *delta);
-            script.evaluator_labels(i, zero, one);
+            deviate(|script| script.evaluator_labels(i, zero, one));
             let [mut pad, mut other] = self.pads[i];
             let swap = (pad ^ other) & Block::mask(corrections.get(i));
             (pad, other) = (pad ^ swap, other ^ swap);
@@ -561,7 +533,7 @@ impl GarblerState {
     }
 
     /// Step 3: puts the input `x` into F_cOT, and sends R encrypted.
-    fn send_input<S: Script>(&self, channel: &mut Channel, x: &BitVec, script: &mut S) -> Result<()> {
+    fn send_input(&self, channel: &mut Channel, x: &BitVec) -> Result<()> {
         let (lanes, n) = (self.seeds.len(), x.len());
         // The rows hold random choices; their difference to x goes to P2.
         let mut correction = BitVec::from_lsbs(&self.rows[..n]);
@@ -576,7 +548,7 @@ impl GarblerState {
             masks.fill(rows);
             for (i, row) in (first..).zip(rows.chunks_exact_mut(lanes)) {
                 row.iter_mut().for_each(|r| *r ^= received[i]);
-                script.masked_input(i, row);
+                deviate(|script| script.masked_input(i, row));
             }
             cipher.xor(rows);
             channel.send_blocks(rows)?;
@@ -600,13 +572,12 @@ impl GarblerState {
     }
 
     /// Step 4: commitments to (R, A) of both values, ordered by the labels' colours, and the openings of x.
-    fn send_commitments<S: Script>(
+    fn send_commitments(
         &self,
         channel: &mut Channel,
         terms: &Terms<'_>,
         x: &BitVec,
         offset: Block,
-        script: &mut S,
     ) -> Result<()> {
         let (lanes, n) = (self.seeds.len(), x.len());
         let deltas = self.seeds.deltas();
@@ -633,7 +604,7 @@ impl GarblerState {
                 for j in 0..lanes {
                     pairs[j] = committed_pairs(a[j], deltas[j], r[j], &m[row]);
                 }
-                script.committed(i, &mut pairs);
+                deviate(|script| script.committed(i, &mut pairs));
                 for (j, pair) in pairs.iter().enumerate() {
                     pair.iter().for_each(|(r, a)| Oracle::label(&mut messages, j, i, *r, *a));
                 }
@@ -643,7 +614,7 @@ impl GarblerState {
                 for j in 0..lanes {
                     open[j] = a[j] ^ (deltas[j] & Block::mask(x.get(i)));
                 }
-                script.opened(i, &deltas, open);
+                deviate(|script| script.opened(i, &deltas, open));
             }
             cipher.xor(opened);
             channel.send_blocks(opened)?;
@@ -652,17 +623,11 @@ impl GarblerState {
     }
 
     /// Step 5: {H(Δ_{i,b})}.
-    fn send_token_hashes<S: Script>(
-        &self,
-        channel: &mut Channel,
-        terms: &Terms<'_>,
-        tokens: &Tokens,
-        script: &mut S,
-    ) -> Result<()> {
+    fn send_token_hashes(&self, channel: &mut Channel, terms: &Terms<'_>, tokens: &Tokens) -> Result<()> {
         for &kind in terms.kinds() {
             let mut hashes = terms.oracle.tokens(kind, 0, tokens.of(kind));
             if matches!(kind, Hidden::Returned) {
-                script.returned_hashes(&mut hashes);
+                deviate(|script| script.returned_hashes(&mut hashes));
             }
             channel.send(hashes.as_flattened().as_flattened())?;
         }
@@ -673,16 +638,15 @@ impl GarblerState {
     /// they are going to be sent, encrypted, by kind.
     ///
     /// P2's work on tables takes P1's time, however it is arranged. Bound to all of them, P1 has nothing left to choose by what it sees.
-    fn commit<'f, S: Script>(
+    fn commit<'f>(
         &self,
         channel: &mut Channel,
         terms: &Terms<'f>,
         circuits: &mut Circuits<'f>,
         tokens: &Tokens,
-        script: &mut S,
     ) -> Result<Vec<Blocks>> {
-        let (mut hashes, z) = circuits.finish(channel, terms, self, script)?;
-        script.table_hashes(&mut hashes);
+        let (mut hashes, z) = circuits.finish(channel, terms, self)?;
+        deviate(|script| script.table_hashes(&mut hashes));
         channel.send(hashes.as_flattened())?;
         let lanes = self.seeds.len();
         let deltas = self.seeds.deltas();
@@ -695,9 +659,9 @@ impl GarblerState {
             for j in 0..lanes {
                 (0..terms.outputs).for_each(|i| column[i] = z[i * lanes + j]);
                 output_table(starts[j], kind, deltas[j], &column, tokens.of(kind), &mut table);
-                script.output_table(j, kind, &mut table);
+                deviate(|script| script.output_table(j, kind, &mut table));
                 let mut commitment = terms.oracle.tables(kind, j, &table);
-                script.table_commitment(j, &mut commitment);
+                deviate(|script| script.table_commitment(j, &mut commitment));
                 channel.send(&commitment)?;
                 cipher.xor_one(j, &mut table);
                 columns[column_length(terms.outputs) * j..][..2 * terms.outputs].copy_from_slice(&table);
@@ -710,13 +674,7 @@ impl GarblerState {
     }
 
     /// Step 7: on h_1, reveals Δ and the tokens, and offers every seed to one who knew Δ before.
-    fn reveal<S: Script>(
-        &self,
-        channel: &mut Channel,
-        terms: &Terms<'_>,
-        tokens: &Tokens,
-        script: &mut S,
-    ) -> Result<()> {
+    fn reveal(&self, channel: &mut Channel, terms: &Terms<'_>, tokens: &Tokens) -> Result<()> {
         // While P2 evaluates: what does not hang on h_1.
         let elements = Elements::new(&self.seeds, &self.h, &self.g1);
         let mut h1 = [0u8; POINT_BYTES];
@@ -724,25 +682,24 @@ impl GarblerState {
         let Some(h1) = point(&h1) else { return cheated("h_1 is no group element") };
         let mut delta = tokens.delta;
         let mut zero_tokens: Blocks = Zeroizing::new(tokens.tables.iter().map(|pair| pair[0]).collect());
-        script.revealed(&mut delta, &mut zero_tokens);
+        deviate(|script| script.revealed(&mut delta, &mut zero_tokens));
         channel.send_block(delta)?;
         channel.send_blocks(&zero_tokens)?;
         let mut c = elements.c.clone();
         let mut sealed = elements.seal(&terms.oracle, &self.all(), &self.seeds, &h1, tokens.delta);
-        script.recovery(&mut c, &mut sealed);
+        deviate(|script| script.recovery(&mut c, &mut sealed));
         channel.send(c.as_flattened())?;
         channel.send_blocks(&sealed)?;
         Ok(channel.flush()?)
     }
 
     /// P1's outputs: P2 commits to their tokens, P1 reveals all tokens, P2 checks them and opens.
-    fn take_output<S: Script>(
+    fn take_output(
         &self,
         channel: &mut Channel,
         terms: &Terms<'_>,
         masked: &BitVec,
         tokens: &Tokens,
-        script: &mut S,
     ) -> Result<Option<BitVec>> {
         if !terms.output_to.garbler() {
             return Ok(None);
@@ -750,7 +707,7 @@ impl GarblerState {
         let mut commitment = [0u8; 32];
         channel.recv(&mut commitment)?;
         let mut revealed = tokens.returned.clone();
-        script.revealed_returned(&mut revealed);
+        deviate(|script| script.revealed_returned(&mut revealed));
         channel.send_blocks(revealed.as_flattened())?;
         let mut verdict = [0u8; 1];
         channel.recv(&mut verdict)?;
@@ -785,15 +742,8 @@ struct Garbling {
 }
 
 impl Garbling {
-    /// Of the copies with these seeds and start points, from the zero-labels of P2's encoded input. `hidden` sees the
-    /// zero-labels of each of P1's inputs before they are set.
-    fn new(
-        terms: &Terms<'_>,
-        seeds: &Seeds,
-        starts: &[Block],
-        peer: &[Block],
-        mut hidden: impl FnMut(usize, &mut [Block]),
-    ) -> Self {
+    /// Of the copies with these seeds and start points, from the zero-labels of P2's encoded input.
+    fn new(terms: &Terms<'_>, seeds: &Seeds, starts: &[Block], peer: &[Block]) -> Self {
         let (lanes, n) = (seeds.len(), terms.committed());
         let deltas = seeds.deltas();
         let copies: Vec<Copy> =
@@ -811,7 +761,7 @@ impl Garbling {
             let a = &mut a[..ROWS.min(n - first) * lanes];
             labels.fill(a);
             for (i, row) in (first..).zip(a.chunks_exact_mut(lanes)) {
-                hidden(i, row);
+                deviate(|script| script.garbled_input(i, &deltas, row));
                 match terms.own.get(i) {
                     Some(&slot) => garbler.set_zero_labels(slot, row),
                     None => masks[(i - terms.own.len()) * lanes..][..lanes].copy_from_slice(row),
@@ -869,16 +819,10 @@ enum Pass {
 
 impl<'f> Circuits<'f> {
     /// Of all copies, from their seeds and start point and the zero-labels of P2's encoded input.
-    fn new<S: Script>(
-        terms: &Terms<'f>,
-        seeds: &Seeds,
-        start: Block,
-        peer: &[Block],
-        script: &mut S,
-    ) -> Self {
+    fn new(terms: &Terms<'f>, seeds: &Seeds, start: Block, peer: &[Block]) -> Self {
         let copies = terms.copies;
         Circuits {
-            garbling: Self::garbling(terms, seeds, start, peer, script),
+            garbling: Self::garbling(terms, seeds, start, peer),
             walk: terms.function.walk(),
             encoder: copies.coded().then(|| Encoder::new(copies.total, copies.evaluated)),
             hashes: Hashes::of_circuits(&terms.oracle, 0..copies.total),
@@ -891,35 +835,20 @@ impl<'f> Circuits<'f> {
         }
     }
 
-    fn garbling<S: Script>(
-        terms: &Terms<'_>,
-        seeds: &Seeds,
-        start: Block,
-        peer: &[Block],
-        script: &mut S,
-    ) -> Garbling {
-        let deltas = seeds.deltas();
+    fn garbling(terms: &Terms<'_>, seeds: &Seeds, start: Block, peer: &[Block]) -> Garbling {
         let starts = starts(start, &(0..seeds.len()).collect::<Vec<_>>());
-        Garbling::new(terms, seeds, &starts, peer, |i, row: &mut [Block]| {
-            script.garbled_input(i, &deltas, row);
-        })
+        Garbling::new(terms, seeds, &starts, peer)
     }
 
     /// Garbles the next piece into `message`: its tables, or their combinations, and hashes what is to be committed to. `false` after
     /// the last.
-    fn make<S: Script>(
-        &mut self,
-        terms: &Terms<'_>,
-        message: &mut Vec<Block>,
-        pass: Pass,
-        script: &mut S,
-    ) -> bool {
+    fn make(&mut self, terms: &Terms<'_>, message: &mut Vec<Block>, pass: Pass) -> bool {
         let Some(piece) = self.walk.next_piece(PIECE) else { return false };
         let lanes = terms.copies.total;
         self.gates += piece.ands as u64;
         let garbled = if self.encoder.is_some() { &mut self.room } else { &mut *message };
         self.garbling.garble(piece, garbled);
-        script.tables(lanes, garbled);
+        deviate(|script| script.tables(lanes, garbled));
         let columns = match pass {
             Pass::Committing => self.hashes.rows(garbled),
             Pass::Again if self.encoder.is_none() => return true,
@@ -932,15 +861,15 @@ impl<'f> Circuits<'f> {
             let length = combinations.len() / terms.copies.evaluated;
             message.clear();
             combinations.chunks_exact(length).for_each(|c| message.extend_from_slice(tables_of(c)));
-            script.combination(message);
+            deviate(|script| script.combination(message));
         }
         true
     }
 
     /// Makes the next piece of those to commit to, and keeps it if there is room. `false` after the last.
-    fn make_held<S: Script>(&mut self, terms: &Terms<'_>, script: &mut S) -> bool {
+    fn make_held(&mut self, terms: &Terms<'_>) -> bool {
         let mut message = std::mem::take(&mut self.spare);
-        if !self.make(terms, &mut message, Pass::Committing, script) {
+        if !self.make(terms, &mut message, Pass::Committing) {
             return false;
         }
         match &mut self.made {
@@ -954,23 +883,17 @@ impl<'f> Circuits<'f> {
     }
 
     /// Makes pieces until something comes from P2.
-    fn make_ahead<S: Script>(
-        &mut self,
-        channel: &mut Channel,
-        terms: &Terms<'_>,
-        script: &mut S,
-    ) -> Result<()> {
-        while !channel.has_come(1)? && self.make_held(terms, script) {}
+    fn make_ahead(&mut self, channel: &mut Channel, terms: &Terms<'_>) -> Result<()> {
+        while !channel.has_come(1)? && self.make_held(terms) {}
         Ok(())
     }
 
     /// Makes what is left, and goes back to the first piece. Returns the hashes of the copies' tables, and the zero-labels of the outputs.
-    fn finish<S: Script>(
+    fn finish(
         &mut self,
         channel: &mut Channel,
         terms: &Terms<'f>,
         state: &GarblerState,
-        script: &mut S,
     ) -> Result<(Vec<Digest>, Blocks)> {
         loop {
             while self.told + BEAT <= self.gates {
@@ -978,47 +901,42 @@ impl<'f> Circuits<'f> {
                 channel.send(&[TABLES])?;
                 channel.flush()?;
             }
-            if !self.make_held(terms, script) {
+            if !self.make_held(terms) {
                 break;
             }
         }
         let z = self.garbling.outputs(terms, self.walk.outputs());
         if self.made.is_none() {
             let peer = peer_labels(terms, &state.seeds);
-            self.garbling = Self::garbling(terms, &state.seeds, state.start, &peer, script);
+            self.garbling = Self::garbling(terms, &state.seeds, state.start, &peer);
             self.walk = terms.function.walk();
         }
         Ok((self.hashes.finish(), z))
     }
 
     /// The next piece's message, held or made anew; `None` after the last.
-    fn next<S: Script>(&mut self, terms: &Terms<'_>, script: &mut S) -> Option<Vec<Block>> {
+    fn next(&mut self, terms: &Terms<'_>) -> Option<Vec<Block>> {
         let mut message = match &mut self.made {
             Some(made) => made.pop_front()?,
             None => {
                 let mut message = std::mem::take(&mut self.spare);
-                self.make(terms, &mut message, Pass::Again, script).then_some(message)?
+                self.make(terms, &mut message, Pass::Again).then_some(message)?
             }
         };
-        script.sent(&mut message);
+        deviate(|script| script.sent(&mut message));
         Some(message)
     }
 
     /// Step 5: sends tables until P2's opening is here, which they do not hang on.
-    fn send_early<S: Script>(
-        &mut self,
-        channel: &mut Channel,
-        terms: &Terms<'_>,
-        script: &mut S,
-    ) -> Result<()> {
+    fn send_early(&mut self, channel: &mut Channel, terms: &Terms<'_>) -> Result<()> {
         let mut sent = 0;
         loop {
             let mut more = sent < EARLY && !channel.has_come(OPENING)?;
-            script.early(&mut more);
+            deviate(|script| script.early(&mut more));
             if !more {
                 return Ok(());
             }
-            let Some(message) = self.next(terms, script) else { return Ok(()) };
+            let Some(message) = self.next(terms) else { return Ok(()) };
             sent += message.len();
             channel.send(&[TABLES])?;
             channel.send_blocks(&message)?;
@@ -1027,8 +945,8 @@ impl<'f> Circuits<'f> {
     }
 
     /// Step 5: sends what is left of the tables.
-    fn send<S: Script>(mut self, channel: &mut Channel, terms: &Terms<'_>, script: &mut S) -> Result<()> {
-        while let Some(message) = self.next(terms, script) {
+    fn send(mut self, channel: &mut Channel, terms: &Terms<'_>) -> Result<()> {
+        while let Some(message) = self.next(terms) {
             channel.send_blocks(&message)?;
             self.spare = message;
         }
@@ -1137,38 +1055,26 @@ impl<C: CotReceiver> Evaluator<C> {
         input: &BitVec,
         prg: &mut Prg,
     ) -> Result<Option<BitVec>> {
-        self.scripted(channel, job, input, prg, &mut Honest)
-    }
-
-    pub(super) fn scripted<S: Script>(
-        &mut self,
-        channel: &mut Channel,
-        job: &Job<'_>,
-        input: &BitVec,
-        prg: &mut Prg,
-        script: &mut S,
-    ) -> Result<Option<BitVec>> {
         if input.len() != slots_of(job.function, Owner::Evaluator).len() {
             return usage("as many input bits as the function takes from the evaluator");
         }
         begin(&mut self.spent)?;
-        let result = self.single(channel, job, input, prg, script)?;
+        let result = self.single(channel, job, input, prg)?;
         self.spent = false;
         Ok(result)
     }
 
-    fn single<S: Script>(
+    fn single(
         &mut self,
         channel: &mut Channel,
         job: &Job<'_>,
         input: &BitVec,
         prg: &mut Prg,
-        script: &mut S,
     ) -> Result<Option<BitVec>> {
-        let (terms, announced) = Terms::announce(channel, Owner::Evaluator, job, Mode::Single, script)?;
+        let (terms, announced) = Terms::announce(channel, Owner::Evaluator, job, Mode::Single)?;
         let terms = &terms;
-        let (mut state, encoded) = self.prepare(channel, terms, &announced, Some(input), prg, script)?;
-        let r = state.receive_input(channel, terms, script)?;
+        let (mut state, encoded) = self.prepare(channel, terms, &announced, Some(input), prg)?;
+        let r = state.receive_input(channel, terms)?;
         let expected = peer_labels(terms, &state.seeds);
         let mut evaluation = state.evaluation(terms);
         state.receive_labels(channel, terms, &encoded, &expected, &mut evaluation)?;
@@ -1195,22 +1101,21 @@ impl<C: CotReceiver> Evaluator<C> {
             Ok(())
         })?;
         let received = Received { hashes, commitments: state.checked_only(known), z };
-        state.finish(channel, terms, input, &r, received, decoding.decoded, prg, script)
+        state.finish(channel, terms, input, &r, received, decoding.decoded, prg)
     }
 
     /// Everything that does not hang on inputs: circuits are checked, and what evaluation needs goes to `keep`. The caller
     /// adds what is returned.
-    pub(super) fn offline<S: Script>(
+    pub(super) fn offline(
         &mut self,
         channel: &mut Channel,
         job: &Job<'_>,
         prg: &mut Prg,
         keep: &mut dyn Keep,
-        script: &mut S,
     ) -> Result<Received> {
         begin(&mut self.spent)?;
-        let (terms, announced) = Terms::announce(channel, Owner::Evaluator, job, Mode::Offline, script)?;
-        let (mut state, _) = self.prepare(channel, &terms, &announced, None, prg, script)?;
+        let (terms, announced) = Terms::announce(channel, Owner::Evaluator, job, Mode::Offline)?;
+        let (mut state, _) = self.prepare(channel, &terms, &announced, None, prg)?;
         let hashes = state.receive_token_hashes(channel, &terms)?;
         keep.state(&terms, &state, &hashes)?;
         let (mut circuits, known) = state.circuits(channel, &terms, &peer_labels(&terms, &state.seeds))?;
@@ -1230,14 +1135,13 @@ impl<C: CotReceiver> Evaluator<C> {
 
     /// Everything before P1's input; the counterpart of the garbler's. Where P2's input is known, its choices go with the rest; its
     /// encoding is returned.
-    fn prepare<S: Script>(
+    fn prepare(
         &mut self,
         channel: &mut Channel,
         terms: &Terms<'_>,
         announced: &Announced,
         input: Option<&BitVec>,
         prg: &mut Prg,
-        script: &mut S,
     ) -> Result<(EvaluatorState, BitVec)> {
         let (total, m) = (terms.copies.total, terms.matrix.encoded());
         let trapdoor = Trapdoor::new(prg);
@@ -1247,7 +1151,7 @@ impl<C: CotReceiver> Evaluator<C> {
         channel.flush()?;
         // While P1 makes its base OTs.
         let mut set = terms.copies.draw(prg);
-        script.evaluated(&mut set);
+        deviate(|script| script.evaluated(&mut set));
         let encoded = input.map_or_else(BitVec::default, |input| terms.matrix.encode(input, prg));
         terms.function.slots();
         // What goes out before P1's terms are known hangs on choices that P1 does not know.
@@ -1328,7 +1232,7 @@ impl Evaluation {
 
 impl EvaluatorState {
     /// P2's second half of a run whose circuits were checked before: `kept` gives what [`Keep`] was given.
-    pub(super) fn online<S: Script>(
+    pub(super) fn online(
         mut self,
         channel: &mut Channel,
         terms: &Terms<'_>,
@@ -1336,12 +1240,11 @@ impl EvaluatorState {
         prg: &mut Prg,
         hashes: TokenHashes,
         kept: &mut dyn Kept,
-        script: &mut S,
     ) -> Result<Option<BitVec>> {
         let encoded = terms.matrix.encode(input, prg);
         send_choices(channel, &self.choices, &encoded)?;
         channel.flush()?;
-        let r = self.receive_input(channel, terms, script)?;
+        let r = self.receive_input(channel, terms)?;
         let expected = peer_labels(terms, &self.seeds);
         let mut evaluation = self.evaluation(terms);
         self.receive_labels(channel, terms, &encoded, &expected, &mut evaluation)?;
@@ -1367,7 +1270,7 @@ impl EvaluatorState {
             }
         }
         let received = kept.received(terms, hashes, self.checked.len())?;
-        self.finish(channel, terms, input, &r, received, decoding.decoded, prg, script)
+        self.finish(channel, terms, input, &r, received, decoding.decoded, prg)
     }
 
     fn evaluation(&self, terms: &Terms<'_>) -> Evaluation {
@@ -1386,8 +1289,7 @@ impl EvaluatorState {
         peer: &[Block],
     ) -> Result<(Incoming<'f>, Commitments)> {
         let oracle = &terms.oracle;
-        let mut garbling =
-            Garbling::new(terms, &self.seeds, &starts(self.start, &self.checked), peer, |_, _| ());
+        let mut garbling = Garbling::new(terms, &self.seeds, &starts(self.start, &self.checked), peer);
         let mut checked = Hashes::of_circuits(oracle, self.checked.iter().copied());
         let (mut walk, mut garbled) = (terms.function.walk(), Vec::new());
         let (mut gates, mut told) = (0, 0);
@@ -1483,12 +1385,7 @@ impl EvaluatorState {
     }
 
     /// Step 3; returns R of the evaluation copies.
-    fn receive_input<S: Script>(
-        &mut self,
-        channel: &mut Channel,
-        terms: &Terms<'_>,
-        script: &mut S,
-    ) -> Result<Blocks> {
+    fn receive_input(&mut self, channel: &mut Channel, terms: &Terms<'_>) -> Result<Blocks> {
         let (total, n, active) = (self.total(), terms.committed(), self.evaluated.len());
         // P1's choices are x once P2 has moved its rows.
         let correction = recv_bits(channel, n)?;
@@ -1507,7 +1404,7 @@ impl EvaluatorState {
         }
         // Open.
         let (mut offset, mut rows) = (self.offset, Zeroizing::new(self.rows[n..].to_vec()));
-        script.opening(&mut offset, &mut rows);
+        deviate(|script| script.opening(&mut offset, &mut rows));
         channel.send_block(offset)?;
         channel.send(&terms.oracle.opening(&rows))?;
         channel.flush()?;
@@ -1624,7 +1521,7 @@ impl EvaluatorState {
     }
 
     /// The end of step 6, and steps 7 to 9.
-    fn finish<S: Script>(
+    fn finish(
         &mut self,
         channel: &mut Channel,
         terms: &Terms<'_>,
@@ -1633,17 +1530,16 @@ impl EvaluatorState {
         received: Received,
         decoded: Decoded,
         prg: &mut Prg,
-        script: &mut S,
     ) -> Result<Option<BitVec>> {
         let verdict = decoded.verdict();
         let (mut known, mut omega) = (verdict.known.into(), verdict.omega);
-        script.omega(&mut known, &mut omega);
+        deviate(|script| script.omega(&mut known, &mut omega));
         // Step 7
         let h1 = self.trapdoor.blind(&terms.oracle, known, omega);
         channel.send(&h1.encode()[0])?;
         channel.flush()?;
         let seeds = self.check_recovery(channel, terms, &received, &h1)?;
-        script.decrypted(&seeds);
+        deviate(|script| script.decrypted(&seeds));
         // Step 8, all of it always: the time of P2's answer, of its next row or of its leaving must not tell whether copies disagreed,
         // which may depend on y.
         let (x, recovered) = self.recover(terms, r, seeds);
@@ -1654,7 +1550,7 @@ impl EvaluatorState {
         }
         self.check((verdict.sure & (recovered | !verdict.known)).into());
         if terms.output_to.garbler() {
-            self.return_output(channel, terms, &received, &decoded, &z, prg, script)?;
+            self.return_output(channel, terms, &received, &decoded, &z, prg)?;
         }
         // Step 9
         if self.failed {
@@ -1767,7 +1663,7 @@ impl EvaluatorState {
     }
 
     /// P1's outputs: commits to their tokens, checks that P1's are sound, and opens.
-    fn return_output<S: Script>(
+    fn return_output(
         &mut self,
         channel: &mut Channel,
         terms: &Terms<'_>,
@@ -1775,12 +1671,11 @@ impl EvaluatorState {
         decoded: &Decoded,
         z: &[u8],
         prg: &mut Prg,
-        script: &mut S,
     ) -> Result<()> {
         // The tokens of a copy that computed z; a good one is among the evaluation copies.
         let (mut returned, found) = decoded.tokens_of(z);
         self.check(found.into());
-        script.returned(&mut returned);
+        deviate(|script| script.returned(&mut returned));
         let mut opening = Zeroizing::new([0u8; 32]);
         prg.fill_bytes(&mut opening[..]);
         channel.send(&terms.oracle.returned(&opening, &returned))?;

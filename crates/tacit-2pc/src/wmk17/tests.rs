@@ -1,6 +1,6 @@
 //! Honest runs, and scripted cheaters for every step of figures 3 and 4. Seeds are fixed: counts repeat.
 
-use super::script::{Honest, Script};
+use super::deviation::{Script, scripted};
 use super::secrets::Hidden;
 use super::*;
 use crate::circuit::{Circuit, evaluate, named};
@@ -22,6 +22,12 @@ use tacit_ot::extension::kos;
 use tacit_store::sealed::{FileError, FileKey};
 
 const FUNCTION: &str = "add8";
+
+/// Follows the protocol.
+#[derive(Default)]
+struct Honest;
+
+impl Script for Honest {}
 
 struct Outcome {
     garbler: Result<Option<BitVec>>,
@@ -51,21 +57,21 @@ fn run(
     x: &BitVec,
     y: &BitVec,
     seed: u64,
-    one: &mut (impl Script + Send),
-    two: &mut (impl Script + Send),
+    one: &mut (impl Script + Default + Send + 'static),
+    two: &mut (impl Script + Default + Send + 'static),
 ) -> Outcome {
     let prg = |role: u64| Prg::from_seed(Block::from_halves(seed, role));
     let ((garbler, view), evaluator) = memory::run(
         |channel| {
             let (mut prg, base) = (prg(1), tacit_ot::base::default());
             let mut garbler = Garbler::setup(channel, &*base, &mut prg).unwrap();
-            let result = garbler.scripted(channel, job, x, &mut prg, one);
+            let result = scripted(one, || garbler.run(channel, job, x, &mut prg));
             (result, (channel.stats().bytes_received, channel.stats().messages_received))
         },
         |channel| {
             let (mut prg, base) = (prg(2), tacit_ot::base::default());
             let mut evaluator = Evaluator::setup(channel, &*base, &mut prg).unwrap();
-            evaluator.scripted(channel, job, y, &mut prg, two)
+            scripted(two, || evaluator.run(channel, job, y, &mut prg))
         },
     );
     Outcome { garbler, evaluator, view }
@@ -215,6 +221,7 @@ fn tables_may_come_before_the_opening() {
 }
 
 /// A P1 that sends all tables before it takes P2's opening, or none.
+#[derive(Default)]
 pub(super) struct Hasty {
     pub(super) early: bool,
 }
@@ -270,8 +277,11 @@ fn parties_that_disagree_find_out_before_inputs_are_used() {
 }
 
 /// What a cheating P1 spoils.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
 enum Fault {
+    /// Nothing.
+    #[default]
+    Nothing,
     /// Step 1: another key or seed goes into the OT than the one used.
     Key,
     Seed,
@@ -310,6 +320,7 @@ enum Fault {
 }
 
 /// A P1 that spoils one thing in the copies below `copies`.
+#[derive(Default)]
 struct Cheater {
     fault: Fault,
     copies: usize,
@@ -324,7 +335,7 @@ struct Cheater {
 
 impl Cheater {
     fn new(fault: Fault, copies: usize) -> Self {
-        Cheater { fault, copies, wires: Vec::new(), flipped: false, early: false, matrix: None }
+        Cheater { fault, copies, ..Cheater::default() }
     }
 }
 
@@ -554,8 +565,8 @@ fn run_split(
     x: &BitVec,
     y: &BitVec,
     seed: u64,
-    one: &mut (impl Script + Send),
-    two: &mut (impl Script + Send),
+    one: &mut (impl Script + Default + Send + 'static),
+    two: &mut (impl Script + Default + Send + 'static),
 ) -> Option<BitVec> {
     let dir = tempfile::tempdir().unwrap();
     let (p1, p2) = (dir.path().join("1"), dir.path().join("2"));
@@ -565,13 +576,13 @@ fn run_split(
             let (mut prg, base) = (prg(1), tacit_ot::base::default());
             let mut out = File::create(&p1).unwrap();
             let mut garbler = Garbler::setup(channel, &*base, &mut prg).unwrap();
-            garbler.scripted_state(channel, job, None, &key(), &mut out, &mut prg, one).unwrap()
+            scripted(one, || garbler.prepare_state(channel, job, None, &key(), &mut out, &mut prg)).unwrap()
         },
         |channel| {
             let (mut prg, base) = (prg(2), tacit_ot::base::default());
             let mut out = File::create(&p2).unwrap();
             let mut evaluator = Evaluator::setup(channel, &*base, &mut prg).unwrap();
-            evaluator.scripted_state(channel, job, None, &key(), &mut out, &mut prg, two)
+            scripted(two, || evaluator.prepare_state(channel, job, None, &key(), &mut out, &mut prg))
         },
     );
     match found {
@@ -580,8 +591,8 @@ fn run_split(
         Err(other) => panic!("{other}"),
     }
     let (garbler, evaluator) = memory::run(
-        |channel| State::open(&p1, &key()).unwrap().scripted(channel, job, x, &mut prg(3), one),
-        |channel| State::open(&p2, &key()).unwrap().scripted(channel, job, y, &mut prg(4), two),
+        |channel| scripted(one, || State::open(&p1, &key()).unwrap().run(channel, job, x, &mut prg(3))),
+        |channel| scripted(two, || State::open(&p2, &key()).unwrap().run(channel, job, y, &mut prg(4))),
     );
     for path in [&p1, &p2] {
         assert!(matches!(State::open(path, &key()), Err(Error::State(StateError::Used))));
@@ -952,12 +963,12 @@ fn over_ferret_nothing_changes() {
                 let (mut prg, base) = (Prg::from_seed(Block::new(1)), tacit_ot::base::default());
                 let ferret = ferret_setup::senders(channel, &*base, &mut prg, config, 1).unwrap().remove(0);
                 let mut cheater = Cheater { wires: (0..40).collect(), ..Cheater::new(fault, 3) };
-                Garbler::new(ferret).scripted(channel, &job, &byte(11), &mut prg, &mut cheater)
+                scripted(&mut cheater, || Garbler::new(ferret).run(channel, &job, &byte(11), &mut prg))
             },
             |channel| {
                 let (mut prg, base) = (Prg::from_seed(Block::new(2)), tacit_ot::base::default());
                 let ferret = ferret_setup::receivers(channel, &*base, &mut prg, config, 1).unwrap().remove(0);
-                Evaluator::new(ferret).scripted(channel, &job, &byte(6), &mut prg, &mut watch)
+                scripted(&mut watch, || Evaluator::new(ferret).run(channel, &job, &byte(6), &mut prg))
             },
         );
         assert_eq!((garbler.is_ok(), watch.recovers), (right, recovers), "{fault:?}");
@@ -1345,14 +1356,7 @@ fn sets(copies: Copies) -> Vec<BitVec> {
 #[test]
 fn the_evaluators_pace_tells_nothing() {
     let (_, prepared) = prepared(FUNCTION);
-    let faults = [
-        None,
-        Some(Fault::Flipped),
-        Some(Fault::T),
-        Some(Fault::OtherTables),
-        Some(Fault::NoElement),
-        Some(Fault::R),
-    ];
+    let faults = [Fault::Nothing, Fault::Flipped, Fault::T, Fault::OtherTables, Fault::NoElement, Fault::R];
     for copies in Copies::ALL {
         for (fault, output_to) in
             faults.into_iter().flat_map(|f| [(f, OutputTo::Evaluator), (f, OutputTo::Both)])
@@ -1364,13 +1368,13 @@ fn the_evaluators_pace_tells_nothing() {
                     |channel| {
                         let (mut prg, base) = (Prg::from_seed(Block::new(1)), tacit_ot::base::default());
                         let mut garbler = Garbler::setup(channel, &*base, &mut prg).unwrap();
-                        let mut cheater = Cheater::new(fault.unwrap_or(Fault::Selective), 3);
-                        let _ = garbler.scripted(channel, &job, &byte(9), &mut prg, &mut cheater);
+                        let mut cheater = Cheater::new(fault, 3);
+                        let _ = scripted(&mut cheater, || garbler.run(channel, &job, &byte(9), &mut prg));
                     },
                     |channel| {
                         let (mut prg, base) = (Prg::from_seed(Block::new(2)), tacit_ot::base::default());
                         let mut evaluator = Evaluator::setup(channel, &*base, &mut prg).unwrap();
-                        let _ = evaluator.scripted(channel, &job, &byte(y), &mut prg, &mut watch);
+                        let _ = scripted(&mut watch, || evaluator.run(channel, &job, &byte(y), &mut prg));
                     },
                 );
                 pace
@@ -1408,9 +1412,10 @@ fn the_evaluators_pace_tells_nothing_offline_and_online() {
                     let (mut prg, base) = (Prg::from_seed(Block::new(2)), tacit_ot::base::default());
                     let mut evaluator = Evaluator::setup(channel, &*base, &mut prg).unwrap();
                     let mut out = File::create(&p2).unwrap();
-                    evaluator
-                        .scripted_state(channel, &job, None, &key(), &mut out, &mut prg, &mut watch)
-                        .unwrap()
+                    scripted(&mut watch, || {
+                        evaluator.prepare_state(channel, &job, None, &key(), &mut out, &mut prg)
+                    })
+                    .unwrap()
                 },
             );
             let (one, two, online) = paced(
