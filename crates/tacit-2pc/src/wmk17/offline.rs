@@ -20,11 +20,11 @@
 //! with AES-256-GCM under keys of this file alone, bound to the header and their number; the last one is marked.
 
 use super::function::slots_of;
-use super::protocol::{
-    Announced, Blocks, Evaluator, EvaluatorState, Garbler, GarblerState, Keep, Kept, Received, Terms,
-    TokenHashes, Tokens, usage, zeros,
-};
-use super::recovery::{Trapdoor, point};
+use super::outputs::{Received, TokenHashes, Tokens};
+use super::protocol::{Evaluator, Garbler, Keep, Kept};
+use super::state::{EvaluatorState, GarblerState};
+use super::terms::{Announced, Blocks, Terms, usage, zeros};
+use super::trapdoor::{Trapdoor, point};
 
 use super::secrets::Seeds;
 use super::{Copies, Job};

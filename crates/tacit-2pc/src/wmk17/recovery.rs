@@ -1,106 +1,115 @@
-//! Input recovery (step 7): who knows Δ decrypts every seed, who does not learns nothing.
+//! Steps 7 and 8: P1 reveals Δ and the tokens; of a P1 that two evaluated copies convict, P2 recovers the input. With the
+//! check of step 9 (d).
 
+use super::decoding::bits;
+use super::deviation::deviate;
+use super::function::compute;
+use super::garbler_input::committing_labels;
+use super::outputs::{Received, Tokens};
 use super::schedule::{Work, note};
-use super::secrets::{Oracle, Seeds};
-use tacit_crypto::group::{DecodeError, Encoding, POINT_BYTES, Points, Scalars, Table};
-use tacit_crypto::{BitVec, Block, Prg};
+use super::secrets::{Hidden, Seeds};
+use super::state::{EvaluatorState, GarblerState};
+use super::terms::{Blocks, Terms, cheated, zeros};
+use super::trapdoor::{Elements, point, sanitize};
+use crate::Result;
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+use tacit_crypto::group::{Encoding, POINT_BYTES, Points};
+use tacit_crypto::hash::Mitccrh;
+use tacit_crypto::{BitVec, Block};
+use tacit_net::Channel;
 use zeroize::Zeroizing;
 
-/// P2's secrets ω and r, with what it sends of them.
-pub(super) struct Trapdoor {
-    pub(super) h: Points,
-    pub(super) g1: Points,
-    pub(super) scalars: Zeroizing<[[u8; 32]; 2]>,
-}
-
-impl Trapdoor {
-    pub(super) fn new(prg: &mut Prg) -> Self {
-        let drawn = Scalars::random(2, prg).to_bytes();
-        Self::from_scalars(Zeroizing::new([drawn[0], drawn[1]]))
-    }
-
-    pub(super) fn from_scalars(scalars: Zeroizing<[[u8; 32]; 2]>) -> Self {
-        let of = |i: usize| Points::mul_base(&Scalars::from_bytes(&[scalars[i]]));
-        Trapdoor { h: of(0), g1: of(1), scalars }
-    }
-
-    fn r(&self) -> Scalars {
-        Scalars::from_bytes(&[self.scalars[1]])
-    }
-
-    /// h and g_1, which depend on nothing else and are sent first of all.
-    pub(super) fn public(&self) -> [Encoding; 2] {
-        [self.h.encode()[0], self.g1.encode()[0]]
-    }
-
-    /// h_1 = h^r·Ω, Ω being the element of `omega` if it is `known`, else the identity; the same work for both.
-    pub(super) fn blind(&self, oracle: &Oracle, known: bool, omega: Block) -> Points {
-        note(Work::Group, 3);
-        let element = oracle.element(omega);
-        let chosen = Points::select(&Points::identity(1), &element, &BitVec::from_bools(&[known]));
-        self.h.mul_same(&self.r()).add(&chosen)
-    }
-
-    /// seed'_j of every evaluation copy from C_j, [sanitized](sanitize), and Enc_{D_j}(seed_j).
-    pub(super) fn decrypt(
-        &self,
-        oracle: &Oracle,
-        copies: &[usize],
-        c: &[Encoding],
-        sealed: &[Block],
-    ) -> Vec<Block> {
-        note(Work::Group, 2 * copies.len());
-        let c = Points::decode(c.as_flattened()).unwrap_or_else(|_| Points::identity(c.len()));
-        let d = Zeroizing::new(c.mul_same(&self.r()).encode());
-        copies.iter().zip(d.iter()).zip(sealed).map(|((&j, d), sealed)| *sealed ^ oracle.pad(j, d)).collect()
+impl GarblerState {
+    /// Step 7: on h_1, reveals Δ and the tokens, and offers every seed to one who knew Δ before.
+    pub(super) fn reveal(&self, channel: &mut Channel, terms: &Terms<'_>, tokens: &Tokens) -> Result<()> {
+        // While P2 evaluates: what does not hang on h_1.
+        let elements = Elements::new(&self.seeds, &self.h, &self.g1);
+        let mut h1 = [0u8; POINT_BYTES];
+        channel.recv(&mut h1)?;
+        let Some(h1) = point(&h1) else { return cheated("h_1 is no group element") };
+        let mut delta = tokens.delta;
+        let mut zero_tokens: Blocks = Zeroizing::new(tokens.tables.iter().map(|pair| pair[0]).collect());
+        deviate(|script| script.revealed(&mut delta, &mut zero_tokens));
+        channel.send_block(delta)?;
+        channel.send_blocks(&zero_tokens)?;
+        let mut c = elements.c.clone();
+        let mut sealed = elements.seal(&terms.oracle, &self.all(), &self.seeds, &h1, tokens.delta);
+        deviate(|script| script.recovery(&mut c, &mut sealed));
+        channel.send(c.as_flattened())?;
+        channel.send_blocks(&sealed)?;
+        Ok(channel.flush()?)
     }
 }
 
-/// C_j and the part of D_j that does not hang on h_1, of some copies.
-pub(super) struct Elements {
-    pub(super) c: Vec<Encoding>,
-    left: Points,
-    t: Scalars,
-}
-
-impl Elements {
-    /// C_j = g^{s_j}·h^{t_j} and g_1^{s_j}.
-    pub(super) fn new(seeds: &Seeds, h: &Points, g1: &Points) -> Self {
-        note(Work::Group, 3 * seeds.len());
-        let (s, t) = seeds.scalars();
-        let c = Points::mul_base(&s).add(&Table::new(h, t.len()).mul(&t));
-        Elements { c: c.encode(), left: Table::new(g1, s.len()).mul(&s), t }
-    }
-
-    /// Enc_{D_j}(seed_j) with D_j = g_1^{s_j}·(h_1/Δ)^{t_j}.
-    pub(super) fn seal(
-        &self,
-        oracle: &Oracle,
-        copies: &[usize],
-        seeds: &Seeds,
+impl EvaluatorState {
+    /// Step 7 and the checks of step 9 (c) and (d); returns seed'_j of the evaluation copies.
+    pub(super) fn check_recovery(
+        &mut self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        received: &Received,
         h1: &Points,
-        delta: Block,
-    ) -> Vec<Block> {
-        note(Work::Group, 2 * copies.len());
-        let quotient = h1.sub(&oracle.element(delta));
-        let d = self.left.add(&Table::new(&quotient, self.t.len()).mul(&self.t));
-        let d = Zeroizing::new(d.encode());
-        copies.iter().zip(d.iter()).zip(seeds.all()).map(|((&j, d), seed)| *seed ^ oracle.pad(j, d)).collect()
+    ) -> Result<Blocks> {
+        let total = self.total();
+        let elements = Elements::new(&self.seeds, &self.trapdoor.h, &self.trapdoor.g1);
+        let delta = channel.recv_block()?;
+        let mut zero_tokens = vec![Block::ZERO; terms.outputs];
+        channel.recv_blocks(&mut zero_tokens)?;
+        let mut c: Vec<Encoding> = vec![[0; POINT_BYTES]; total];
+        channel.recv(c.as_flattened_mut())?;
+        let mut sealed = vec![Block::ZERO; total];
+        channel.recv_blocks(&mut sealed)?;
+        // The tokens are those that were hashed, and all differ by Δ.
+        let tokens: Vec<[Block; 2]> = zero_tokens.iter().map(|&zero| [zero, zero ^ delta]).collect();
+        self.check_tokens(terms, Hidden::Tables, &tokens, &received.hashes[0]);
+        self.check_tables(terms, Hidden::Tables, &tokens, &received.z, &received.commitments[0]);
+        // Step 9 (d)
+        let expected = elements.seal(&terms.oracle, &self.checked, &self.seeds, h1, delta);
+        let copies = self.checked.clone();
+        self.check_digests(elements.c.iter().zip(copies.iter().map(|&j| &c[j])));
+        let wrong = expected.iter().zip(&copies).fold(Block::ZERO, |wrong, (e, &j)| wrong | (*e ^ sealed[j]));
+        self.check(wrong == Block::ZERO);
+        let sound = sanitize(&mut c);
+        let sound = self.evaluated.iter().fold(true, |all, &j| all & sound[j]);
+        self.check(sound);
+        let c: Vec<Encoding> = self.evaluated.iter().map(|&j| c[j]).collect();
+        let sealed: Vec<Block> = self.evaluated.iter().map(|&j| sealed[j]).collect();
+        Ok(Zeroizing::new(self.trapdoor.decrypt(&terms.oracle, &self.evaluated, &c, &sealed)))
     }
-}
 
-/// Decodes one point; `None` where the encoding is not canonical.
-pub(super) fn point(encoding: &Encoding) -> Option<Points> {
-    Points::decode(encoding).ok()
-}
-
-/// Puts the identity in place of encodings that are not canonical; the flags tell which were. All copies' are looked at, also those of which
-/// no point is needed, so that what is done hangs on P1's message alone.
-pub(super) fn sanitize(encodings: &mut [Encoding]) -> Vec<bool> {
-    let mut sound = vec![true; encodings.len()];
-    while let Err(DecodeError::Invalid(i)) = Points::decode(encodings.as_flattened()) {
-        note(Work::Group, encodings.len());
-        (sound[i], encodings[i]) = (false, [0; POINT_BYTES]);
+    /// Step 8: P1's committed bits, and whether the decrypted seeds explain R by exactly one input. The same steps whatever they explain.
+    pub(super) fn recover(&self, terms: &Terms<'_>, r: &[Block], seeds: Blocks) -> (BitVec, Choice) {
+        let (n, active) = (terms.committed(), self.evaluated.len());
+        let mut prf = zeros(n * active);
+        Seeds::new(seeds.to_vec()).masks().fill(&mut prf);
+        let m = committing_labels(&Mitccrh::new(self.labels), 0, self.offset, &self.rows[..n]);
+        let (mut found, mut x) = (Zeroizing::new(vec![0u8; n]), Zeroizing::new(vec![0u8; n]));
+        let (mut any, mut several) = (Choice::from(0), Choice::from(0));
+        for e in 0..active {
+            let (mut valid, mut other) = (Choice::from(1), 0);
+            for i in 0..n {
+                let label = r[i * active + e] ^ prf[i * active + e];
+                let one = label.ct_eq(&m[i][1]);
+                valid &= one | label.ct_eq(&m[i][0]);
+                x[i] = one.unwrap_u8();
+                other |= x[i] ^ found[i];
+            }
+            several |= valid & any & !other.ct_eq(&0);
+            found.iter_mut().zip(x.iter()).for_each(|(found, x)| found.conditional_assign(x, valid));
+            any |= valid;
+        }
+        (bits(&found), any & !several)
     }
-    sound
+
+    /// f(x, y) in the clear, under the mask if P1 alone learns it.
+    pub(super) fn compute(&self, terms: &Terms<'_>, x: &BitVec, y: &BitVec) -> BitVec {
+        let own = terms.own.iter().copied().zip(x.iter());
+        let bits: Vec<(u32, bool)> = own.chain(terms.peer.iter().copied().zip(y.iter())).collect();
+        note(Work::Compute, bits.len());
+        let mut z = compute(terms.function, &bits);
+        for i in 0..terms.masks() {
+            z.set(i, z.get(i) ^ x.get(terms.own.len() + i));
+        }
+        z
+    }
 }

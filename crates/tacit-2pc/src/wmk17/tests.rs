@@ -261,8 +261,8 @@ fn parties_that_disagree_find_out_before_inputs_are_used() {
     let job = |prepared, output_to| Job::new(prepared, output_to);
     let start = |a: Job<'_>, b: Job<'_>, both_garble: bool| {
         memory::run(
-            |channel| protocol::agree_only(channel, true, &a).map(|_| ()),
-            |channel| protocol::agree_only(channel, both_garble, &b).map(|_| ()),
+            |channel| terms::agree_only(channel, true, &a).map(|_| ()),
+            |channel| terms::agree_only(channel, both_garble, &b).map(|_| ()),
         )
     };
     let refused = |result: (Result<()>, Result<()>)| {
@@ -717,7 +717,7 @@ fn states_that_do_not_fit_are_refused_unused() {
     }
     // A step that a peer in the other mode does not expect.
     let (a, b) = memory::run(
-        |channel| protocol::agree_only(channel, true, &job),
+        |channel| terms::agree_only(channel, true, &job),
         |channel| {
             State::open(&one[1], &key())
                 .unwrap()
