@@ -63,8 +63,6 @@ mod circuits;
 mod commitments;
 mod decoding;
 mod deviation;
-#[cfg(test)]
-mod digests;
 mod evaluator_input;
 mod function;
 mod garbler_input;

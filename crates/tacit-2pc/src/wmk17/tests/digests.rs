@@ -3,13 +3,11 @@
 //! How many tables go before P2's opening follows from the machine's pace; here either all go or none. To
 //! take the baseline anew: the test's message holds all lines of `tests/wmk17.digests`.
 
-use super::deviation::scripted;
-use super::tests::{Hasty, key, prepared};
+use super::scripts::Hasty;
 use super::*;
-use tacit_crypto::Block;
 use tacit_net::Channel;
 
-#[path = "../../../tacit-ot/tests/common/wire.rs"]
+#[path = "../../../../tacit-ot/tests/common/wire.rs"]
 mod wire;
 
 fn prg(seed: u128) -> Prg {
@@ -109,6 +107,6 @@ fn wire_files_and_outputs_are_as_recorded() {
     for copies in [Copies::STANDARD, Copies::CODED] {
         lines += &single("sha1", &Job { copies, ..Job::new(&sha1, OutputTo::Evaluator) }, false);
     }
-    let recorded = include_str!("../../tests/wmk17.digests");
+    let recorded = include_str!("../../../tests/wmk17.digests");
     assert!(lines == recorded, "the wire, the files or the outputs changed; all lines now:\n{lines}");
 }
