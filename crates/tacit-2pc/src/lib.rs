@@ -12,4 +12,4 @@ pub mod garble;
 pub mod semi_honest;
 pub mod wmk17;
 
-pub use error::{Error, Result};
+pub use error::{Error, Result, StateError};

@@ -67,7 +67,7 @@ mod evaluator_input;
 mod function;
 mod garbler_input;
 mod garbling;
-pub mod offline;
+mod offline;
 mod outputs;
 pub mod probe;
 mod protocol;
@@ -84,7 +84,7 @@ mod transfer;
 mod trapdoor;
 
 pub use function::{Function, Streamed, Walk};
-pub use offline::{Header as StateHeader, State, StateError};
+pub use offline::{Header as StateHeader, State};
 pub use protocol::{Evaluator, Garbler};
 
 use crate::semi_honest::{OutputTo, Owner};

@@ -12,7 +12,7 @@ use super::deviation::{Script, scripted};
 use super::*;
 use crate::circuit::{Circuit, evaluate, named};
 use crate::semi_honest::Prepared;
-use crate::{Error, Result};
+use crate::{Error, Result, StateError};
 use tacit_crypto::Block;
 use tacit_net::memory;
 use tacit_store::sealed::FileKey;

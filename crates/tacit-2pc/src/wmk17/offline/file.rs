@@ -1,12 +1,4 @@
-//! The offline/online mode: what does not hang on inputs is done ahead and kept in a sealed file, which serves one run.
-//!
-//! **Offline**, the parties run everything up to the circuits: base OTs and OT extensions, step 1, and steps 5 and 6 for
-//! circuits whose input labels follow from the seeds alone; P2 checks the circuits and opens T (the paper's section 4.2, "Pushing
-//! computation offline"). P1 keeps its seeds, tokens and random OTs; P2 its half of them and the evaluation copies' tables.
-//! **Online** come steps 2 to 4 and 7 to 9: no OT, no garbling, the bytes of inputs only.
-//!
-//! That P2 sees circuits before it chooses its input costs the proof a programmable ideal cipher (as MITCCRH is modelled
-//! anyway): P2 knows no label before it has chosen, so what the cipher gives for the labels that it is going to hold is still open.
+//! The files between the two halves of a run.
 //!
 //! **Once and never again.** [`State::run`] compares with the peer that both states were made together, then overwrites the
 //! salt of the file's keys and forces that to the disk, and only then sends anything that hangs on the state. A crash at any moment
@@ -19,17 +11,18 @@
 //! length, digest of the job, id of the state, salt, check of the key, hash of the peer's key or zeros, 4 zero bytes, BLAKE3 of all that. Then chunks of 65,536 bytes sealed
 //! with AES-256-GCM under keys of this file alone, bound to the header and their number; the last one is marked.
 
-use super::function::slots_of;
-use super::outputs::{Received, TokenHashes, Tokens};
-use super::protocol::{Evaluator, Garbler, Keep, Kept};
-use super::state::{EvaluatorState, GarblerState};
-use super::terms::{Announced, Blocks, Terms, usage, zeros};
-use super::trapdoor::{Trapdoor, point};
+use super::{Keep, Kept};
+use crate::wmk17::function::slots_of;
+use crate::wmk17::outputs::{Received, TokenHashes, Tokens};
+use crate::wmk17::protocol::{Evaluator, Garbler};
+use crate::wmk17::state::{EvaluatorState, GarblerState};
+use crate::wmk17::terms::{Announced, Blocks, Terms, usage, zeros};
+use crate::wmk17::trapdoor::{Trapdoor, point};
 
-use super::secrets::Seeds;
-use super::{Copies, Job};
 use crate::semi_honest::{OutputTo, Owner};
-use crate::{Error, Result};
+use crate::wmk17::secrets::Seeds;
+use crate::wmk17::{Copies, Job};
+use crate::{Error, Result, StateError};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 use subtle::ConstantTimeEq;
@@ -59,37 +52,6 @@ const PURPOSE: Purpose = Purpose {
     mac: "tacit 1 prepared state: authentication",
     check: "tacit 1 prepared state: check of the key",
 };
-
-/// What can be wrong with a prepared state.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StateError {
-    /// The file cannot be used.
-    #[error(transparent)]
-    File(#[from] FileError),
-    /// The state has served.
-    #[error(
-        "the state was used before, perhaps in a run that was cut short or failed a check; make a new one on both sides with tacit eval --offline"
-    )]
-    Used,
-    /// The state belongs to another computation.
-    #[error("the state was made for another {what}; name the right one, or make a new one on both sides")]
-    OtherJob {
-        /// What differs.
-        what: &'static str,
-    },
-    /// The state was made with another peer.
-    #[error(
-        "the state was made with another peer, or with one that proved no key; call that peer, or make a new state with this one"
-    )]
-    OtherPeer,
-}
-
-impl From<FileError> for Error {
-    fn from(error: FileError) -> Self {
-        Error::State(error.into())
-    }
-}
 
 /// What a state says about itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
