@@ -34,7 +34,8 @@ fn documented(command: &str) -> BTreeSet<String> {
     paragraph.split('`').skip(1).step_by(2).filter(|text| word(text)).map(str::to_owned).collect()
 }
 
-/// Every field of the result stands in the paragraph about `command`, and `fields` of the paragraph in the result.
+/// Every field of the result stands in the paragraph about `command`, and `fields` of the paragraph in the
+/// result.
 fn fields(command: &str, result: &Value, fields: &[&str]) {
     let page = documented(command);
     for name in result.as_object().unwrap().keys().filter(|name| *name != "name") {

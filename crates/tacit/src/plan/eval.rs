@@ -2,7 +2,7 @@
 
 use super::{Candidate, Link, Machine, SETUP_BYTES, SETUP_POINTS, names};
 use crate::Security;
-use crate::job::eval::protocol_name;
+use crate::security::protocol_name;
 use std::time::Duration;
 use tacit_2pc::semi_honest::{OutputTo, Owner, Prepared, ROWS_AT_ONCE};
 use tacit_2pc::wmk17::Copies;
