@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tacit_2pc::circuit::bristol;
 use tacit_2pc::circuit::named::{self, Function};
-use tacit_2pc::cut_and_choose::{self, Copies, Evaluator, Garbler, State, StateHeader};
 use tacit_2pc::semi_honest::{self, OutputTo, Owner, Prepared};
+use tacit_2pc::wmk17::{self, Copies, Evaluator, Garbler, State, StateHeader};
 use tacit_crypto::{BitVec, Prg};
 use tacit_net::{Agreement, Channel, LinkModel};
 use tacit_ot::BaseOt;
@@ -352,8 +352,8 @@ impl Job<'_> {
         Ok(Box::new(move |_| Ok(receiver)))
     }
 
-    fn with_copies(&self, copies: Copies) -> cut_and_choose::Job<'_> {
-        cut_and_choose::Job { copies, ..cut_and_choose::Job::new(self.function, self.output_to) }
+    fn with_copies(&self, copies: Copies) -> wmk17::Job<'_> {
+        wmk17::Job { copies, ..wmk17::Job::new(self.function, self.output_to) }
     }
 
     /// P1 set up, and the job with the copies that the evaluator chose.
@@ -362,7 +362,7 @@ impl Job<'_> {
         channel: &mut Channel,
         base: &dyn BaseOt,
         prg: &mut Prg,
-    ) -> Result<(Garbler<AnySender>, cut_and_choose::Job<'_>)> {
+    ) -> Result<(Garbler<AnySender>, wmk17::Job<'_>)> {
         if self.options.copies.is_none() {
             let piece = vec![0; self.probe()];
             (0..PIECES).try_for_each(|_| channel.send(&piece))?;
@@ -393,7 +393,7 @@ impl Job<'_> {
         channel: &mut Channel,
         base: &dyn BaseOt,
         prg: &mut Prg,
-    ) -> Result<(Evaluator<AnyReceiver>, cut_and_choose::Job<'_>)> {
+    ) -> Result<(Evaluator<AnyReceiver>, wmk17::Job<'_>)> {
         let rate = match self.options.copies {
             Some(_) => 0.0,
             None => receive_rate(channel, self.probe())?,
