@@ -9,7 +9,11 @@
 pub mod circuit;
 mod error;
 pub mod garble;
+mod parties;
+mod prepared;
 pub mod semi_honest;
 pub mod wmk17;
 
 pub use error::{Error, Result, StateError};
+pub use parties::{OutputTo, Owner};
+pub use prepared::Prepared;

@@ -17,17 +17,13 @@
 //! garbler learns outputs. Bytes: 32 an AND gate, 16 an input bit of the garbler's, the OT's, 1 bit an input bit of the
 //! evaluator's, 1 bit or 16 bytes an output bit.
 
-use crate::circuit::value::Field;
-use crate::circuit::{
-    Circuit, FIRST_INPUT, Order, Piece, Plan, Program, ProgramPlan, Shape,
-    named::{Function, full_name},
-};
+use crate::circuit::{Order, Piece, Program, ProgramPlan, Shape};
 use crate::garble::{
     Copy, Evaluate, Garble, GarblingScheme, HalfGates, HalfGatesEvaluator, HalfGatesGarbler, instance_start,
     output,
 };
-use crate::{Error, Result};
-use std::sync::OnceLock;
+use crate::parties::slots_of;
+use crate::{Error, OutputTo, Owner, Prepared, Result};
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
@@ -49,105 +45,8 @@ const LABELS_HELD: usize = 1 << 20;
 /// Ciphertext blocks of a piece: enough to fill a message, few enough to stay in the nearest caches.
 const PIECE_BLOCKS: usize = 1 << 12;
 
-/// Which party an input belongs to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Owner {
-    /// The party that garbles.
-    Garbler,
-    /// The party that evaluates.
-    Evaluator,
-}
-
-/// Who learns the outputs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OutputTo {
-    /// The garbler alone.
-    Garbler,
-    /// The evaluator alone.
-    Evaluator,
-    /// Both.
-    Both,
-}
-
-impl OutputTo {
-    /// Whether the garbler learns the outputs.
-    pub fn garbler(self) -> bool {
-        self != OutputTo::Evaluator
-    }
-
-    /// Whether the evaluator learns the outputs.
-    pub fn evaluator(self) -> bool {
-        self != OutputTo::Garbler
-    }
-}
-
-/// A circuit made ready to be run by two parties, any number of times.
-pub struct Prepared {
-    name: Option<String>,
-    circuit: Circuit,
-    owners: Vec<Owner>,
-    digest: [u8; 32],
-    layered: OnceLock<Plan>,
-    sequential: OnceLock<Plan>,
-}
-
-impl Prepared {
-    /// Prepares `circuit`, whose input `i` belongs to `owners[i]`.
-    ///
-    /// Errors unless there is one owner an input.
-    pub fn new(circuit: Circuit, owners: Vec<Owner>) -> Result<Self> {
-        if owners.len() != circuit.shape().inputs.len() {
-            return usage("one owner an input");
-        }
-        let digest = circuit.digest();
-        let (layered, sequential) = (OnceLock::new(), OnceLock::new());
-        Ok(Prepared { name: None, circuit, owners, digest, layered, sequential })
-    }
-
-    /// Prepares a named function.
-    pub fn from_function(function: &Function) -> Result<Self> {
-        let prepared = Self::new(function.circuit.clone(), function.owners())?;
-        Ok(Prepared { name: full_name(&function.name), ..prepared })
-    }
-
-    /// The full name of a built-in function; `None` for a circuit of another source.
-    pub fn name(&self) -> Option<&str> {
-        self.name.as_deref()
-    }
-
-    /// The circuit.
-    pub fn circuit(&self) -> &Circuit {
-        &self.circuit
-    }
-
-    /// [`Circuit::digest`], computed once.
-    pub fn digest(&self) -> [u8; 32] {
-        self.digest
-    }
-
-    /// Who owns each input.
-    pub fn owners(&self) -> &[Owner] {
-        &self.owners
-    }
-
-    /// The plan for `rows` side by side: layered for one, since only one circuit's gates can fill the vectors.
-    pub fn plan(&self, rows: usize) -> &Plan {
-        if rows == 1 {
-            self.layered.get_or_init(|| Plan::new(&self.circuit, Order::Layered))
-        } else {
-            self.sequential.get_or_init(|| Plan::new(&self.circuit, Order::Sequential))
-        }
-    }
-}
-
 fn usage<T>(what: &'static str) -> Result<T> {
     Err(Error::Usage { protocol: PROTOCOL, what })
-}
-
-/// Slots of the input bits that belong to `owner`, in order.
-fn slots_of(shape: &Shape, owners: &[Owner], owner: Owner) -> Vec<u32> {
-    let all = (0..shape.inputs.len()).filter(|&i| owners[i] == owner).flat_map(|i| shape.input_range(i));
-    all.map(|bit| FIRST_INPUT + bit as u32).collect()
 }
 
 /// One party's input bits of every row, row after row. Errors unless each row has that party's inputs in their widths.
@@ -246,13 +145,13 @@ pub fn garble(
     output_to: OutputTo,
     prg: &mut Prg,
 ) -> Result<Option<Vec<Vec<BitVec>>>> {
-    let shape = function.circuit.shape();
-    let mine = Zeroizing::new(flatten(shape, &function.owners, Owner::Garbler, inputs)?);
+    let shape = function.circuit().shape();
+    let mine = Zeroizing::new(flatten(shape, function.owners(), Owner::Garbler, inputs)?);
     let rows = inputs.len();
-    let terms = Terms { function: &function.digest, shape, owners: &function.owners, output_to, rows };
+    let terms = Terms { function: &function.digest(), shape, owners: function.owners(), output_to, rows };
     agree(channel, Owner::Garbler, &terms)?;
-    let my_slots = slots_of(shape, &function.owners, Owner::Garbler);
-    let their_slots = slots_of(shape, &function.owners, Owner::Evaluator);
+    let my_slots = slots_of(shape, function.owners(), Owner::Garbler);
+    let their_slots = slots_of(shape, function.owners(), Owner::Evaluator);
     let theirs = evaluator_zero_labels(channel, cot, their_slots.len() * rows)?;
     let session = prg.block();
     channel.send_block(session)?;
@@ -286,13 +185,13 @@ pub fn evaluate(
     inputs: &[Vec<BitVec>],
     output_to: OutputTo,
 ) -> Result<Option<Vec<Vec<BitVec>>>> {
-    let shape = function.circuit.shape();
-    let mine = Zeroizing::new(flatten(shape, &function.owners, Owner::Evaluator, inputs)?);
+    let shape = function.circuit().shape();
+    let mine = Zeroizing::new(flatten(shape, function.owners(), Owner::Evaluator, inputs)?);
     let rows = inputs.len();
-    let terms = Terms { function: &function.digest, shape, owners: &function.owners, output_to, rows };
+    let terms = Terms { function: &function.digest(), shape, owners: function.owners(), output_to, rows };
     agree(channel, Owner::Evaluator, &terms)?;
-    let my_slots = slots_of(shape, &function.owners, Owner::Evaluator);
-    let their_slots = slots_of(shape, &function.owners, Owner::Garbler);
+    let my_slots = slots_of(shape, function.owners(), Owner::Evaluator);
+    let their_slots = slots_of(shape, function.owners(), Owner::Garbler);
     let labels = evaluator_labels(channel, cot, &mine)?;
     let session = channel.recv_block()?;
     let mut results = Vec::new();
@@ -621,16 +520,8 @@ fn rows_of(shape: &Shape, bits: &BitVec, lanes: usize) -> Vec<Vec<BitVec>> {
 
 /// Bytes that [`garble`] sends for `rows` rows, without the OT's: what a dry run prints.
 pub fn garbler_bytes(function: &Prepared, rows: usize, output_to: OutputTo) -> u64 {
-    let shape = function.circuit.shape();
-    let own = slots_of(shape, &function.owners, Owner::Garbler).len() as u64;
+    let shape = function.circuit().shape();
+    let own = slots_of(shape, function.owners(), Owner::Garbler).len() as u64;
     let outputs = if output_to.evaluator() { (shape.output_bits() as u64).div_ceil(8) } else { 0 };
     49 + 16 + rows as u64 * (32 * function.plan(1).ands() + 16 * own + outputs)
-}
-
-/// The fields of a function's party, for parsing its inputs.
-pub fn fields(function: &Function, owner: Owner) -> &[Field] {
-    match owner {
-        Owner::Garbler => &function.garbler,
-        Owner::Evaluator => &function.evaluator,
-    }
 }

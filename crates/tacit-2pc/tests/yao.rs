@@ -1,14 +1,13 @@
 //! Yao's protocol over a real OT: what the parties learn equals the plain function; disagreement and bad labels are
 //! refused.
 
-use tacit_2pc::Error;
 use tacit_2pc::circuit::{
     Builder, Circuit, Integer, Program, Repeat, Shape, Uint, evaluate, evaluate_words, named,
 };
 use tacit_2pc::semi_honest::{
-    OutputTo, Owner, Prepared, evaluate as yao_evaluate, evaluate_program, garble as yao_garble,
-    garble_program, garbler_bytes,
+    evaluate as yao_evaluate, evaluate_program, garble as yao_garble, garble_program, garbler_bytes,
 };
+use tacit_2pc::{Error, OutputTo, Owner, Prepared};
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::{Channel, memory};
 use tacit_ot::CotSender;

@@ -8,7 +8,8 @@ mod wire;
 
 use common::{Dealer, prg};
 use tacit_2pc::circuit::{Builder, Integer, Repeat, Shape, Uint, named};
-use tacit_2pc::semi_honest::{self, OutputTo, Owner, Prepared};
+use tacit_2pc::semi_honest;
+use tacit_2pc::{OutputTo, Owner, Prepared};
 use tacit_crypto::BitVec;
 use tacit_ot::extension::iknp::{IknpReceiver, IknpSender};
 

@@ -12,8 +12,9 @@ use tacit::sealed::FileKey;
 use tacit::two_pc::circuit::named::Function;
 use tacit::two_pc::circuit::value::Field;
 use tacit::two_pc::circuit::{Bit, Builder, Uint};
-use tacit::two_pc::semi_honest::{self, OutputTo, Owner, Prepared};
+use tacit::two_pc::semi_honest;
 use tacit::two_pc::wmk17::{Copies, State};
+use tacit::two_pc::{OutputTo, Owner, Prepared};
 use tacit::{Error, Result, Security, ot};
 use tacit_console::options::Security as SecurityArg;
 use tacit_console::options::{OutputArg, output_to};
@@ -202,7 +203,7 @@ struct Bench<'a> {
 impl Bench<'_> {
     /// Random values of this side's fields, row by row.
     fn inputs(&self) -> Vec<Vec<BitVec>> {
-        let (fields, mut prg) = (semi_honest::fields(self.function, self.job.role), Prg::from_os());
+        let (fields, mut prg) = (self.function.fields(self.job.role), Prg::from_os());
         let mut row = || fields.iter().map(|f| BitVec::random(f.bits() as usize, &mut prg)).collect();
         (0..self.rows).map(|_| row()).collect()
     }

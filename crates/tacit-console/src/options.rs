@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use tacit::ot::Kind;
-use tacit::two_pc::semi_honest::OutputTo;
+use tacit::two_pc::OutputTo;
 
 /// `--security`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

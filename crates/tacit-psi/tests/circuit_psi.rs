@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 use tacit_2pc::circuit::{Builder, Uint};
-use tacit_2pc::semi_honest::{self, OutputTo, Owner, Prepared};
+use tacit_2pc::semi_honest;
+use tacit_2pc::{OutputTo, Owner, Prepared};
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::{Channel, Party, memory};
 use tacit_ot::extension::{IknpReceiver, IknpSender};

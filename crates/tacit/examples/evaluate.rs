@@ -1,7 +1,7 @@
 //! The millionaires' problem in two threads, over TLS on this machine: `cargo run --example evaluate`.
 
 use tacit::net::Identity;
-use tacit::two_pc::semi_honest::Owner;
+use tacit::two_pc::Owner;
 use tacit::{Result, Security, Session};
 
 fn main() -> Result<()> {

@@ -1,100 +1,10 @@
 //! [`Builder`]: circuits written in Rust, with constants folded and equal gates shared.
 
 use super::component::{Call, Component, Pattern};
-use super::{Circuit, FIRST_INPUT, Gate, InvalidCircuit, Shape, Uint, Wire, ZERO};
+use super::{Bit, Circuit, FIRST_INPUT, Gate, InvalidCircuit, Shape, Uint, Wire, Wires, ZERO};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
-
-/// A bit of a circuit under construction: a constant, a wire or a wire's negation.
-///
-/// Copying it costs nothing; it belongs to the builder that made it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Bit {
-    /// Twice the wire, plus one if negated.
-    literal: u32,
-    /// Which use of the wire is meant, where regions give wires back.
-    generation: u32,
-}
-
-impl Bit {
-    /// The constant zero.
-    pub const ZERO: Bit = Bit { literal: 0, generation: 0 };
-    /// The constant one.
-    pub const ONE: Bit = Bit { literal: 1, generation: 0 };
-
-    /// A constant.
-    pub const fn constant(value: bool) -> Bit {
-        if value { Bit::ONE } else { Bit::ZERO }
-    }
-
-    /// The value, where it is known while the circuit is built.
-    pub fn known(self) -> Option<bool> {
-        (self.wire() == ZERO).then_some(self.literal & 1 == 1)
-    }
-
-    fn wire(self) -> Wire {
-        self.literal >> 1
-    }
-
-    pub(super) fn literal(self) -> u32 {
-        self.literal
-    }
-
-    fn negated(self) -> bool {
-        self.literal & 1 == 1
-    }
-
-    fn plain(self) -> Bit {
-        Bit { literal: self.literal & !1, ..self }
-    }
-
-    fn negate_if(self, negate: bool) -> Bit {
-        Bit { literal: self.literal ^ negate as u32, ..self }
-    }
-}
-
-impl core::ops::Not for Bit {
-    type Output = Bit;
-    fn not(self) -> Bit {
-        self.negate_if(true)
-    }
-}
-
-/// Values made of bits: what a [`Builder::region`] may return.
-pub trait Wires {
-    /// Calls `visit` on every bit.
-    fn visit(&self, visit: &mut dyn FnMut(Bit));
-}
-
-impl Wires for Bit {
-    fn visit(&self, visit: &mut dyn FnMut(Bit)) {
-        visit(*self);
-    }
-}
-
-impl Wires for () {
-    fn visit(&self, _visit: &mut dyn FnMut(Bit)) {}
-}
-
-impl<T: Wires> Wires for Vec<T> {
-    fn visit(&self, visit: &mut dyn FnMut(Bit)) {
-        self.iter().for_each(|x| x.visit(visit));
-    }
-}
-
-impl<T: Wires, const N: usize> Wires for [T; N] {
-    fn visit(&self, visit: &mut dyn FnMut(Bit)) {
-        self.iter().for_each(|x| x.visit(visit));
-    }
-}
-
-impl<A: Wires, B: Wires> Wires for (A, B) {
-    fn visit(&self, visit: &mut dyn FnMut(Bit)) {
-        self.0.visit(visit);
-        self.1.visit(visit);
-    }
-}
 
 /// A gate's kind and operands, packed: two wires with their generations.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -399,7 +309,7 @@ impl Builder {
             Some(known) => known.clone(),
             None => {
                 // A body whose gates are no circuit cannot be: builders make nothing else.
-                let made = Component::new(&pattern, &mut body).ok();
+                let made = Self::component_of(&pattern, &mut body).ok();
                 let made = made.filter(|c| c.gates().len() <= REMEMBERED_IN_COMPONENTS).map(Arc::new);
                 let size = pattern.bits.len() + made.as_ref().map_or(0, |c| c.gates().len());
                 if self.component_sizes + size > REMEMBERED_IN_COMPONENTS {
@@ -415,6 +325,32 @@ impl Builder {
             Some(component) => self.place(component, &wires),
             None => body(self, arguments),
         }
+    }
+
+    /// What `body` makes of arguments of this pattern.
+    fn component_of(
+        pattern: &Pattern,
+        body: impl FnOnce(&mut Builder, &[Uint]) -> Vec<Uint>,
+    ) -> Result<Component, InvalidCircuit> {
+        let mut builder = Builder::whole();
+        builder.input(pattern.wires as u32);
+        let mut bits = pattern.bits.iter().map(|&literal| builder.bit_of(literal));
+        let arguments: Vec<Uint> = pattern
+            .widths
+            .iter()
+            .map(|&width| Uint::from_bits(bits.by_ref().take(width).collect()))
+            .collect();
+        let results = body(&mut builder, &arguments);
+        let first = FIRST_INPUT + pattern.wires as u32;
+        let literals: Vec<Vec<u32>> =
+            results.iter().map(|result| result.bits().iter().map(|bit| bit.literal).collect()).collect();
+        let mut made: Vec<Wire> =
+            literals.iter().flatten().map(|literal| literal >> 1).filter(|&wire| wire >= first).collect();
+        made.sort_unstable();
+        made.dedup();
+        let shape = Shape { inputs: vec![pattern.wires as u32], outputs: vec![made.len() as u32] };
+        let circuit = Circuit::new(shape, builder.into_gates(), made.clone())?.pruned();
+        Ok(Component::new(pattern.wires, &circuit, &made, literals))
     }
 
     /// The pattern of `arguments`, and their distinct wires' bits. Negations become gates before, lest every combination of signs have a

@@ -3,7 +3,8 @@
 //! A component's gates follow from its name and the pattern of its arguments alone (which bits are
 //! constants, which repeat), so both parties place the same ones.
 
-use super::{Builder, Circuit, FIRST_INPUT, Gate, InvalidCircuit, Order, Planner, Shape, Uint, Window, Wire};
+use super::plan::Planned;
+use super::{Circuit, FIRST_INPUT, Gate, Order, Planner, Window, Wire};
 use std::sync::OnceLock;
 
 /// What a component follows from. Its wires are the constants, then its arguments' distinct wires, then its gates' results; a literal
@@ -30,52 +31,27 @@ pub(super) struct Component {
     planned: OnceLock<Planned>,
 }
 
-/// A component in slots of its own: constants, arguments, then the others.
-#[derive(Debug)]
-pub(super) struct Planned {
-    pub(super) window: Window,
-    /// The slots of the outputs.
-    pub(super) outputs: Vec<u32>,
-    /// The slots that are free again at the end.
-    pub(super) temporary: Vec<u32>,
-}
-
 impl Component {
-    /// What `body` makes of arguments of this pattern.
+    /// Over so many arguments the gates of `circuit`, whose outputs are all the wires past the arguments that `made` names, in
+    /// order; `results` are literals over the builder's wires, which the circuit's take the place of.
     pub(super) fn new(
-        pattern: &Pattern,
-        body: impl FnOnce(&mut Builder, &[Uint]) -> Vec<Uint>,
-    ) -> Result<Component, InvalidCircuit> {
-        let mut builder = Builder::whole();
-        builder.input(pattern.wires as u32);
-        let mut bits = pattern.bits.iter().map(|&literal| builder.bit_of(literal));
-        let arguments: Vec<Uint> = pattern
-            .widths
-            .iter()
-            .map(|&width| Uint::from_bits(bits.by_ref().take(width).collect()))
-            .collect();
-        let results = body(&mut builder, &arguments);
-        let first = FIRST_INPUT + pattern.wires as u32;
-        let mut literals: Vec<Vec<u32>> =
-            results.iter().map(|result| result.bits().iter().map(|bit| bit.literal()).collect()).collect();
-        let mut made: Vec<Wire> =
-            literals.iter().flatten().map(|literal| literal >> 1).filter(|&wire| wire >= first).collect();
-        made.sort_unstable();
-        made.dedup();
-        let shape = Shape { inputs: vec![pattern.wires as u32], outputs: vec![made.len() as u32] };
-        let circuit = Circuit::new(shape, builder.into_gates(), made.clone())?.pruned();
-        for literal in literals.iter_mut().flatten() {
+        arguments: usize,
+        circuit: &Circuit,
+        made: &[Wire],
+        mut results: Vec<Vec<u32>>,
+    ) -> Component {
+        for literal in results.iter_mut().flatten() {
             if let Ok(output) = made.binary_search(&(*literal >> 1)) {
                 *literal = circuit.outputs()[output] << 1 | (*literal & 1);
             }
         }
-        Ok(Component {
-            arguments: pattern.wires,
+        Component {
+            arguments,
             gates: circuit.gates().to_vec(),
             outputs: circuit.outputs().to_vec(),
-            results: literals,
+            results,
             planned: OnceLock::new(),
-        })
+        }
     }
 
     pub(super) fn gates(&self) -> &[Gate] {

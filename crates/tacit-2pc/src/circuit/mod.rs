@@ -3,6 +3,8 @@
 //! Gates are XOR, AND and INV. Wire 0 always carries the constant zero and wire 1 the constant one; the inputs follow,
 //! so a circuit's first input bit is wire [`FIRST_INPUT`].
 
+mod arithmetic;
+mod bit;
 pub mod bristol;
 mod builder;
 mod component;
@@ -14,8 +16,10 @@ mod plan;
 mod program;
 pub mod value;
 
-pub use builder::{Bit, Builder, Wires};
-pub use integer::{Int, Integer, Modulus, Uint};
+pub use arithmetic::Modulus;
+pub use bit::{Bit, Wires};
+pub use builder::Builder;
+pub use integer::{Int, Integer, Uint};
 pub use plain::{PlainMemory, evaluate, evaluate_words};
 pub use plan::{Op, Order, Piece, Place, Plan, Planner, Step, Window};
 pub use program::{Program, ProgramPlan, Repeat, iterate};

@@ -3,7 +3,7 @@
 use super::library::{aes, checked, keccak, modexp, search, sha1, sha2, sort};
 use super::value::Field;
 use super::{Builder, Circuit, Uint};
-use crate::semi_honest::Owner;
+use crate::parties::Owner;
 
 /// A function of two parties: a circuit, whose inputs are the garbler's fields and then the evaluator's.
 #[derive(Clone, Debug)]
@@ -36,6 +36,14 @@ impl Function {
             evaluator: evaluator.to_vec(),
             outputs: circuit.shape().outputs.iter().map(|&w| Field::number("output", w)).collect(),
             circuit,
+        }
+    }
+
+    /// The inputs of one party.
+    pub fn fields(&self, owner: Owner) -> &[Field] {
+        match owner {
+            Owner::Garbler => &self.garbler,
+            Owner::Evaluator => &self.evaluator,
         }
     }
 

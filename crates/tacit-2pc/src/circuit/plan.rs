@@ -6,7 +6,6 @@
 //! place ([`Order::Sequential`]), which keeps fewer values alive and suits many copies executed side by side.
 //! An inverter becomes an XOR with the constant one, which garbling gives for free.
 
-use super::component::Planned;
 use super::{Circuit, FIRST_INPUT, Gate, ONE, Wire, ZERO};
 
 pub use tacit_crypto::simd::halfgates::{Op, Step};
@@ -499,4 +498,14 @@ impl Plan {
     pub fn pieces(&self, ands: usize) -> impl Iterator<Item = Piece<'_>> {
         self.windows.iter().flat_map(move |window| window.pieces(ands))
     }
+}
+
+/// A component in slots of its own: constants, arguments, then the others.
+#[derive(Debug)]
+pub(super) struct Planned {
+    pub(super) window: Window,
+    /// The slots of the outputs.
+    pub(super) outputs: Vec<u32>,
+    /// The slots that are free again at the end.
+    pub(super) temporary: Vec<u32>,
 }

@@ -3,7 +3,7 @@
 use super::deviation::deviate;
 use super::function::Walk;
 use super::garbler_input::OPENING;
-use super::garbling::{Garbling, peer_labels, starts};
+use super::garbling::{Evaluation, Garbling, peer_labels, starts};
 use super::secrets::{Digest, Seeds};
 use super::state::{EvaluatorState, GarblerState};
 use super::terms::{Blocks, PIECE, Terms, cheated};
@@ -304,6 +304,27 @@ impl Incoming<'_> {
             held += self.tables.len();
             early.push(kept);
         }
+    }
+
+    /// Step 6: evaluates the pieces that came before P1's labels, and then the others as they come.
+    pub(super) fn evaluate(
+        &mut self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        state: &EvaluatorState,
+        early: Vec<Vec<Block>>,
+        evaluation: &mut Evaluation,
+    ) -> Result<()> {
+        let mut walk = terms.function.walk();
+        for tables in &early {
+            walk.next_piece(PIECE).into_iter().for_each(|piece| evaluation.piece(piece, tables));
+        }
+        drop((walk, early));
+        let mut tables = Vec::new();
+        while let Some(piece) = self.receive(channel, terms, state, &mut tables)? {
+            evaluation.piece(piece, &tables);
+        }
+        Ok(())
     }
 
     /// The end of step 5 for the circuits: compares them with what was committed to. Returns the outputs' slots, and their zero-labels in

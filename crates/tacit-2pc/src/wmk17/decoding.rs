@@ -1,5 +1,6 @@
 //! Step 6: what the evaluation copies' output labels tell.
 
+use super::circuits::Commitments;
 use super::garbling::starts;
 use super::outputs::{TokenHashes, first_gid};
 use super::schedule::{Work, note};
@@ -7,9 +8,11 @@ use super::secrets::Hidden;
 use super::state::EvaluatorState;
 use super::terms::{Blocks, ROWS, Terms, zeros};
 use super::transfer::{column_length, tables_of};
+use crate::Result;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use tacit_crypto::hash::Mitccrh;
 use tacit_crypto::{BitVec, Block};
+use tacit_net::Channel;
 use zeroize::Zeroizing;
 
 /// Looks the evaluation copies' output labels up.
@@ -25,6 +28,23 @@ impl EvaluatorState {
     pub(super) fn decoding(&self, terms: &Terms<'_>, z: Blocks) -> Decoding {
         let decoded = Decoded::new(self.evaluated.len(), terms.outputs);
         Decoding { starts: starts(self.start, &self.evaluated), z, labels: zeros(ROWS), decoded }
+    }
+
+    /// Step 6: opens T of the evaluation copies as it comes, and looks up what their output labels `z` tell.
+    pub(super) fn decode(
+        &mut self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        known: &Commitments,
+        hashes: &TokenHashes,
+        z: Blocks,
+    ) -> Result<Decoded> {
+        let mut decoding = self.decoding(terms, z);
+        self.receive_tables(channel, terms, known, |k, first, columns| {
+            decoding.take(terms, hashes, k, first, columns);
+            Ok(())
+        })?;
+        Ok(decoding.decoded)
     }
 }
 

@@ -1,8 +1,7 @@
 //! What is computed: a prepared circuit or a program, as windows of a plan.
 
 use crate::circuit::{FIRST_INPUT, Order, Piece, Place, Program, ProgramPlan, Shape};
-use crate::semi_honest::{Owner, Prepared};
-use crate::{Error, Result};
+use crate::{Error, Owner, Prepared, Result};
 use tacit_crypto::BitVec;
 use tacit_crypto::transcript::Transcript;
 use zeroize::Zeroizing;
@@ -156,9 +155,7 @@ pub(super) fn pieces(
 
 /// Slots of the input bits that belong to `owner`, in order.
 pub(super) fn slots_of(function: &dyn Function, owner: Owner) -> Vec<u32> {
-    let (shape, owners) = (function.shape(), function.owners());
-    let all = (0..shape.inputs.len()).filter(|&i| owners[i] == owner).flat_map(|i| shape.input_range(i));
-    all.map(|bit| FIRST_INPUT + bit as u32).collect()
+    crate::parties::slots_of(&function.shape(), function.owners(), owner)
 }
 
 /// The function in the clear, on the bits that stand in `inputs` by slot.

@@ -87,7 +87,7 @@ pub use function::{Function, Streamed, Walk};
 pub use offline::{Header as StateHeader, State};
 pub use protocol::{Evaluator, Garbler};
 
-use crate::semi_honest::{OutputTo, Owner};
+use crate::{OutputTo, Owner};
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{BitVec, Prg};
 

@@ -20,11 +20,30 @@ use zeroize::Zeroizing;
 
 /// An OT extension that is set up, or about to be.
 pub(super) struct Ot<C> {
-    pub(super) cot: Option<C>,
-    pub(super) setup: Option<Setup<C>>,
+    cot: Option<C>,
+    setup: Option<Setup<C>>,
+    spent: bool,
 }
 
 impl<C> Ot<C> {
+    pub(super) fn ready_made(cot: C) -> Self {
+        Ot { cot: Some(cot), setup: None, spent: false }
+    }
+
+    pub(super) fn begun(setup: Setup<C>) -> Self {
+        Ot { cot: None, setup: Some(setup), spent: false }
+    }
+
+    /// A run, or what is done of it ahead; after one that failed there is no other.
+    pub(super) fn once<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if std::mem::replace(&mut self.spent, true) {
+            return usage("an earlier run failed: set up again");
+        }
+        let result = run(self)?;
+        self.spent = false;
+        Ok(result)
+    }
+
     fn ready(&mut self, channel: &mut Channel) -> Result<&mut C> {
         if let Some(setup) = self.setup.take() {
             self.cot = Some(setup(channel)?);

@@ -18,8 +18,9 @@ use tacit::job::eval::{self, Job, Options, Rows, memory, protocol_name};
 use tacit::net::Stats;
 use tacit::two_pc::circuit::named;
 use tacit::two_pc::circuit::value::{self, Field, Format};
-use tacit::two_pc::semi_honest::{self, Owner, Prepared};
+use tacit::two_pc::semi_honest;
 use tacit::two_pc::wmk17::Copies;
+use tacit::two_pc::{Owner, Prepared};
 use tacit::{Blame, Error, Result, ot, security_name};
 use tacit_console::options::{OutputArg, output_to};
 use zeroize::Zeroizing;
@@ -206,7 +207,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
             "--output has nothing to hold: --output-to gives the outputs to the peer alone; leave one of the two out".into(),
         ));
     }
-    let fields = args.format.fields(semi_honest::fields(&function, role));
+    let fields = args.format.fields(function.fields(role));
     let table = args.batch.then(|| batch::Table::read(&args, &fields)).transpose()?;
     let rows = match &table {
         Some(table) => table.rows(),

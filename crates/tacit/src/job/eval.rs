@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tacit_2pc::circuit::bristol;
 use tacit_2pc::circuit::named::{self, Function};
-use tacit_2pc::semi_honest::{self, OutputTo, Owner, Prepared};
+use tacit_2pc::semi_honest;
 use tacit_2pc::wmk17::{self, Copies, Evaluator, Garbler, State, StateHeader};
+use tacit_2pc::{OutputTo, Owner, Prepared};
 use tacit_crypto::{BitVec, Prg};
 use tacit_net::{Agreement, Channel, LinkModel};
 use tacit_ot::BaseOt;
@@ -569,7 +570,7 @@ mod tests {
     #[test]
     fn an_observer_hears_of_setup_and_of_every_row_and_what_will_pass_is_foreseen() {
         let function = prepared("checked-add16");
-        let fields = |role| semi_honest::fields(&named::find("checked-add16").unwrap(), role).to_vec();
+        let fields = |role| named::find("checked-add16").unwrap().fields(role).to_vec();
         let (garbler, evaluator) = (fields(Owner::Garbler), fields(Owner::Evaluator));
         let row = |fields: &[value::Field], text: &str| value::parse(fields, text).unwrap();
         let ours = ["1", "65535", "30000"].map(|text| row(&garbler, text));

@@ -4,9 +4,10 @@ use super::{Candidate, Link, Machine, SETUP_BYTES, SETUP_POINTS, names};
 use crate::Security;
 use crate::security::protocol_name;
 use std::time::Duration;
-use tacit_2pc::semi_honest::{OutputTo, Owner, Prepared, ROWS_AT_ONCE};
+use tacit_2pc::semi_honest::ROWS_AT_ONCE;
 use tacit_2pc::wmk17::Copies;
 use tacit_2pc::wmk17::probe::ProbeMatrix;
+use tacit_2pc::{OutputTo, Owner, Prepared};
 use tacit_ot::extension::{iknp, kos};
 
 /// What is to be evaluated, as far as its cost goes.
@@ -252,7 +253,6 @@ mod tests {
     use super::*;
     use crate::job::eval::{Job, Options};
     use tacit_2pc::circuit::named;
-    use tacit_2pc::semi_honest::fields;
     use tacit_crypto::BitVec;
     use tacit_net::{Channel, memory};
 
@@ -263,7 +263,7 @@ mod tests {
         let base = crate::ot::base_ot(None, request.security).unwrap();
         let side = |role, channel: &mut Channel| {
             let row: Vec<BitVec> =
-                fields(&function, role).iter().map(|f| BitVec::zeros(f.bits() as usize)).collect();
+                function.fields(role).iter().map(|f| BitVec::zeros(f.bits() as usize)).collect();
             let options = Options { copies: request.copies, ot: None };
             let EvalRequest { output_to, security, .. } = *request;
             let job = Job { function: &prepared, role, output_to, security, options };

@@ -1,7 +1,7 @@
 //! Modular exponentiation: moduli by width, and a program for widths whose circuit would be too large to hold.
 
-use crate::circuit::integer::{Integer, constant_bits};
-use crate::circuit::{Bit, Builder, Modulus, Program, Shape, Uint};
+use crate::circuit::arithmetic::constant_bits;
+use crate::circuit::{Bit, Builder, Integer, Modulus, Program, Shape, Uint};
 
 /// c of the largest prime 2^n − c of widths past 64 bits.
 const BELOW_POWER: [(u32, u32); 10] = [

@@ -19,10 +19,9 @@ use crate::wmk17::state::{EvaluatorState, GarblerState};
 use crate::wmk17::terms::{Announced, Blocks, Terms, usage, zeros};
 use crate::wmk17::trapdoor::{Trapdoor, point};
 
-use crate::semi_honest::{OutputTo, Owner};
 use crate::wmk17::secrets::Seeds;
 use crate::wmk17::{Copies, Job};
-use crate::{Error, Result, StateError};
+use crate::{Error, OutputTo, Owner, Result, StateError};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 use subtle::ConstantTimeEq;

@@ -18,13 +18,12 @@ use super::function::pieces;
 use super::garbler_input::with_mask;
 use super::garbling::peer_labels;
 use super::outputs::{Received, TokenHashes, Tokens, send_tables};
-use super::protocol::{CAUGHT, Evaluator, Garbler, begin};
+use super::protocol::{CAUGHT, Evaluator, Garbler};
 use super::setup::GarblerStart;
 use super::state::{EvaluatorState, GarblerState};
 use super::terms::{Mode, PIECE, ROWS, Terms, cheated, recv_bits, zeros};
 use super::transfer::column_length;
-use crate::Result;
-use crate::semi_honest::Owner;
+use crate::{Owner, Result};
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
 use tacit_ot::{CotReceiver, CotSender};
@@ -37,17 +36,17 @@ impl<C: CotSender> Garbler<C> {
         job: &Job<'a>,
         prg: &mut Prg,
     ) -> Result<(Terms<'a>, GarblerState, Tokens)> {
-        begin(&mut self.spent)?;
-        let (terms, announced) = Terms::announce(channel, Owner::Garbler, job, Mode::Offline)?;
-        let GarblerStart { state, mut circuits, .. } =
-            self.ot.prepare_garbler(channel, &terms, &announced, 0, prg)?;
-        let tokens = Tokens::random(&terms, prg);
-        state.send_token_hashes(channel, &terms, &tokens)?;
-        let tables = state.commit(channel, &terms, &mut circuits, &tokens)?;
-        circuits.send(channel, &terms)?;
-        send_tables(channel, tables)?;
-        self.spent = false;
-        Ok((terms, state, tokens))
+        self.ot.once(|ot| {
+            let (terms, announced) = Terms::announce(channel, Owner::Garbler, job, Mode::Offline)?;
+            let GarblerStart { state, mut circuits, .. } =
+                ot.prepare_garbler(channel, &terms, &announced, 0, prg)?;
+            let tokens = Tokens::random(&terms, prg);
+            state.send_token_hashes(channel, &terms, &tokens)?;
+            let tables = state.commit(channel, &terms, &mut circuits, &tokens)?;
+            circuits.send(channel, &terms)?;
+            send_tables(channel, tables)?;
+            Ok((terms, state, tokens))
+        })
     }
 }
 
@@ -83,24 +82,25 @@ impl<C: CotReceiver> Evaluator<C> {
         prg: &mut Prg,
         keep: &mut dyn Keep,
     ) -> Result<Received> {
-        begin(&mut self.spent)?;
-        let (terms, announced) = Terms::announce(channel, Owner::Evaluator, job, Mode::Offline)?;
-        let (mut state, _) = self.ot.prepare_evaluator(channel, &terms, &announced, None, prg)?;
-        let hashes = state.receive_token_hashes(channel, &terms)?;
-        keep.state(&terms, &state, &hashes)?;
-        let (mut circuits, known) = state.circuits(channel, &terms, &peer_labels(&terms, &state.seeds))?;
-        let mut tables = Vec::new();
-        while circuits.receive(channel, &terms, &state, &mut tables)?.is_some() {
-            keep.tables(&tables)?;
-        }
-        let (_, z) = circuits.finish(&terms, &mut state, &known);
-        state.receive_tables(channel, &terms, &known, |_, _, columns| keep.tables(columns))?;
-        // No input is known that an abort could tell of.
-        if state.failed {
-            return cheated(CAUGHT);
-        }
-        self.spent = false;
-        Ok(Received { hashes, commitments: state.checked_only(known), z })
+        self.ot.once(|ot| {
+            let (terms, announced) = Terms::announce(channel, Owner::Evaluator, job, Mode::Offline)?;
+            let (mut state, _) = ot.prepare_evaluator(channel, &terms, &announced, None, prg)?;
+            let hashes = state.receive_token_hashes(channel, &terms)?;
+            keep.state(&terms, &state, &hashes)?;
+            let (mut circuits, known) =
+                state.circuits(channel, &terms, &peer_labels(&terms, &state.seeds))?;
+            let mut tables = Vec::new();
+            while circuits.receive(channel, &terms, &state, &mut tables)?.is_some() {
+                keep.tables(&tables)?;
+            }
+            let (_, z) = circuits.finish(&terms, &mut state, &known);
+            state.receive_tables(channel, &terms, &known, |_, _, columns| keep.tables(columns))?;
+            // No input is known that an abort could tell of.
+            if state.failed {
+                return cheated(CAUGHT);
+            }
+            Ok(Received { hashes, commitments: state.checked_only(known), z })
+        })
     }
 }
 
@@ -144,7 +144,7 @@ impl EvaluatorState {
             }
         }
         let received = kept.received(terms, hashes, self.checked.len())?;
-        self.finish(channel, terms, input, &r, received, decoding.decoded, prg)
+        self.conclude(channel, terms, input, &r, received, decoding.decoded, prg)
     }
 }
 

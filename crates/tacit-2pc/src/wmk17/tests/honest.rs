@@ -206,7 +206,7 @@ fn every_choice_of_copies_is_sound() {
 /// A program too long to hold: streamed by both sides, checks included.
 #[test]
 fn a_program_streams_through_all_copies() {
-    use crate::semi_honest::Owner;
+    use crate::Owner;
     let rounds: u64 = if cfg!(feature = "long-tests") { 8000 } else { 100 };
     let make = move || {
         let shape = Shape { inputs: vec![32, 32], outputs: vec![32, 32] };

@@ -8,8 +8,8 @@ use serde_json::json;
 use std::path::Path;
 use std::time::Instant;
 use tacit::job::eval::{Job, protocol_name};
+use tacit::two_pc::Owner;
 use tacit::two_pc::circuit::named;
-use tacit::two_pc::semi_honest::Owner;
 use tacit::two_pc::wmk17::State;
 use tacit::{Error, Result, security_name};
 

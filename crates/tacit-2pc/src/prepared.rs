@@ -1,0 +1,65 @@
+//! Circuits made ready for two parties.
+
+use crate::circuit::named::{Function, full_name};
+use crate::circuit::{Circuit, Order, Plan};
+use crate::{Error, Owner, Result};
+use std::sync::OnceLock;
+
+/// A circuit made ready to be run by two parties, any number of times.
+pub struct Prepared {
+    name: Option<String>,
+    circuit: Circuit,
+    owners: Vec<Owner>,
+    digest: [u8; 32],
+    layered: OnceLock<Plan>,
+    sequential: OnceLock<Plan>,
+}
+
+impl Prepared {
+    /// Prepares `circuit`, whose input `i` belongs to `owners[i]`.
+    ///
+    /// Errors unless there is one owner an input.
+    pub fn new(circuit: Circuit, owners: Vec<Owner>) -> Result<Self> {
+        if owners.len() != circuit.shape().inputs.len() {
+            return Err(Error::Usage { protocol: "circuit", what: "one owner an input" });
+        }
+        let digest = circuit.digest();
+        let (layered, sequential) = (OnceLock::new(), OnceLock::new());
+        Ok(Prepared { name: None, circuit, owners, digest, layered, sequential })
+    }
+
+    /// Prepares a named function.
+    pub fn from_function(function: &Function) -> Result<Self> {
+        let prepared = Self::new(function.circuit.clone(), function.owners())?;
+        Ok(Prepared { name: full_name(&function.name), ..prepared })
+    }
+
+    /// The full name of a built-in function; `None` for a circuit of another source.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// The circuit.
+    pub fn circuit(&self) -> &Circuit {
+        &self.circuit
+    }
+
+    /// [`Circuit::digest`], computed once.
+    pub fn digest(&self) -> [u8; 32] {
+        self.digest
+    }
+
+    /// Who owns each input.
+    pub fn owners(&self) -> &[Owner] {
+        &self.owners
+    }
+
+    /// The plan for `rows` side by side: layered for one, since only one circuit's gates can fill the vectors.
+    pub fn plan(&self, rows: usize) -> &Plan {
+        if rows == 1 {
+            self.layered.get_or_init(|| Plan::new(&self.circuit, Order::Layered))
+        } else {
+            self.sequential.get_or_init(|| Plan::new(&self.circuit, Order::Sequential))
+        }
+    }
+}
