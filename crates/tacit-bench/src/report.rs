@@ -158,8 +158,11 @@ impl Question {
     }
 }
 
-/// The plots of all questions that the results answer.
+/// The plots of all questions that the results answer. Figures of papers have their own tables: their sizes, links and
+/// parameters are the papers', and no line goes through them.
 fn questions(records: &[Record]) -> Result<Vec<Plot>> {
+    let records: Vec<&Record> = records.iter().filter(|r| !r.more.contains_key("table")).collect();
+    let records = records.as_slice();
     let mut plots = by_bandwidth(records)?;
     plots.extend(overview(records)?);
     plots.extend(and_gate(records)?);
@@ -248,7 +251,7 @@ fn who(r: &Record) -> String {
 }
 
 /// Time of one transfer against the link's rate, a plot for each count and delay that was measured.
-fn by_bandwidth(records: &[Record]) -> Result<Vec<Plot>> {
+fn by_bandwidth(records: &[&Record]) -> Result<Vec<Plot>> {
     let points = records.iter().filter(|r| r.name == "ot").filter_map(|r| {
         let link: LinkModel = r.link.parse().ok()?;
         let delay = link.delay().as_secs_f64() * 1e3;
@@ -264,9 +267,9 @@ fn by_bandwidth(records: &[Record]) -> Result<Vec<Plot>> {
 }
 
 /// Time of each job by its size over loopback: of each security the protocol that is fastest at its largest size.
-fn overview(records: &[Record]) -> Result<Vec<Plot>> {
+fn overview(records: &[&Record]) -> Result<Vec<Plot>> {
     let mut lines: BTreeMap<(&str, &str, String), Vec<&Record>> = BTreeMap::new();
-    for r in records.iter().filter(|r| is_job(r) && r.link == "loopback") {
+    for &r in records.iter().filter(|r| is_job(r) && r.name != "base-ot" && r.link == "loopback") {
         lines.entry((&r.name, &r.security, line(r))).or_default().push(r);
     }
     let mut best: BTreeMap<(&str, &str), (f64, String, Vec<&Record>)> = BTreeMap::new();
@@ -293,7 +296,7 @@ fn overview(records: &[Record]) -> Result<Vec<Plot>> {
 }
 
 /// What an AND gate costs, by how many there are.
-fn and_gate(records: &[Record]) -> Result<Vec<Plot>> {
+fn and_gate(records: &[&Record]) -> Result<Vec<Plot>> {
     let points = records.iter().filter(|r| r.name == "eval").map(|r| Point {
         group: r.link.clone(),
         line: line(r),
@@ -307,7 +310,7 @@ fn and_gate(records: &[Record]) -> Result<Vec<Plot>> {
 
 /// Of each kind of this job the latest result over loopback, cut into setup, offline and online; those with one part
 /// alone have nothing to show.
-fn phases(records: &[Record], job: &str) -> Result<Option<Plot>> {
+fn phases(records: &[&Record], job: &str) -> Result<Option<Plot>> {
     const PARTS: [&str; 3] = ["setup, once for all runs", "offline, before an input is needed", "online"];
     let parts = |r: &Record| vec![r.setup_ms, r.offline_ms, r.online_ms];
     let several = |r: &Record| {
@@ -357,7 +360,9 @@ mod tests {
             ns_per_item: 10.0 + i as f64,
             ..Record::default()
         };
-        record.more.insert("table".into(), json!("t-1"));
+        if i % 17 == 16 {
+            record.more.insert("table".into(), json!("t-1"));
+        }
         record.more.insert("paper".into(), json!(100.0));
         record.more.insert("ours".into(), json!(25.0));
         record.more.insert("row".into(), json!("<script>"));
@@ -423,7 +428,7 @@ mod tests {
             let names: BTreeSet<&str> = plots.iter().map(|plot| plot.name.as_str()).collect();
             assert_eq!(names.len(), plots.len(), "two plots of one name");
             let has = |name: &str| names.contains(name);
-            assert_eq!(has("ratios"), count > 0);
+            assert_eq!(has("ratios"), count == 1000);
             assert_eq!(has("phases-ot"), count > 0);
             assert_eq!(
                 has("time-by-bandwidth") && has("cost-by-size") && has("memory-by-size-ot"),
@@ -484,14 +489,7 @@ mod tests {
         let (plots, html) = made(&records);
         let first = &html[..html.find("Where we are behind").unwrap()];
         assert_eq!(first.matches("<table class=\"paper\">").count(), 3);
-        for text in [
-            "<b>4 of 5</b>",
-            "<caption>ROTed</caption>",
-            "<caption>unknown</caption>",
-            "m-1",
-            "50/40",
-            "1 of 2",
-        ] {
+        for text in ["<b>4 of 5</b>", "<th>ROTed</th>", "<th>unknown</th>", "m-1", "50/40", "1 of 2"] {
             assert!(first.contains(text), "{text}");
         }
         let least_median_most = "<td class=\"behind\">0.25</td><td>1.13</td><td>2.00</td>";

@@ -11,14 +11,15 @@ body{font:16px/1.45 system-ui,sans-serif;background:var(--bg);color:var(--fg);ma
 h1{font-size:1.5rem;margin:.8rem 0 0}h2{font-size:1.2rem;margin:1.2rem 0 .3rem}p{margin:.3rem 0 .6rem}\
 .verdict b{font-size:1.15em}.verdict span,small,.about{font-size:.8rem}\
 .first,.plots{display:grid;gap:.5rem 1.5rem;grid-template-columns:minmax(0,1fr);align-items:start}\
-@media(min-width:55rem){.first{grid-template-columns:minmax(0,1.15fr) minmax(0,1fr)}\
+@media(min-width:55rem){.first{grid-template-columns:minmax(0,1.4fr) minmax(0,1fr)}\
 .plots{grid-template-columns:minmax(0,1fr) minmax(0,1fr)}}\
 figure{margin:.5rem 0;break-inside:avoid}.wide{overflow-x:auto}\
 table{border-collapse:collapse;font-size:.85rem;line-height:1.3;font-variant-numeric:tabular-nums}\
-caption{text-align:left;font-weight:600;padding:.4rem 0 .1rem}\
 th,td{padding:.2rem .5rem;border-bottom:1px solid var(--grid);text-align:right;white-space:nowrap;vertical-align:top}\
 th:first-child,td:first-child{text-align:left;padding-left:0}\
-.paper{width:100%;break-inside:avoid}.paper td:first-child{white-space:normal;width:100%}\
+.paper{width:100%;break-inside:avoid;line-height:1.2}.paper th{padding-top:.35rem}.paper td{padding:.12rem .4rem}.paper small{font-size:.75rem}.paper th:first-child,.paper td:first-child{white-space:normal;width:100%}\
+@media(max-width:40rem){.first figure{order:-1}.paper tr{display:grid;grid-template-columns:1.4fr 1fr 1fr 1fr}\
+.paper th:first-child,.paper td:first-child{grid-column:1/-1;width:auto;border:0;padding-bottom:0}}\
 .figures td:nth-last-child(n+6){text-align:left;white-space:normal}\
 .figures th:nth-last-child(n+6){text-align:left}\
 .behind{font-weight:700}.behind::after{content:\" \\25B2\"}.behind::after,.behind{color:var(--bad)}\

@@ -40,7 +40,8 @@ impl Table<'_> {
         match paper::about(self.name) {
             Some((title, _)) => {
                 let (paper, table) = title.split_once(", table ").unwrap_or((title, ""));
-                (paper.to_owned(), format!("table {table}"))
+                let (_, what) = table.split_once(": ").unwrap_or(("", table));
+                (paper.to_owned(), what.to_owned())
             }
             None => (self.name.split("-table").next().unwrap_or_default().to_owned(), String::new()),
         }
@@ -119,8 +120,8 @@ impl<'a> Machine<'a> {
             .tables()
             .map(|t| (t.name.to_owned(), t.figures.iter().map(Figure::ratio).collect()))
             .collect();
-        let title = format!("Every figure of the papers against ours, {}", self.name);
-        let label = "times better than the paper (the paper's figure over ours)";
+        let title = format!("All ratios, {}", self.name);
+        let label = "times better than the paper";
         let svg = draw::dots(&title, label, ["ours is better, or equal", "the paper's is better"], &rows)?;
         // The numbers stand in the papers' own tables.
         Ok(Plot { name, svg, head: None, numbers: Vec::new() })
@@ -144,7 +145,7 @@ impl<'a> Machine<'a> {
         for (paper, tables) in &self.papers {
             let _ = write!(
                 html,
-                "<table class=\"paper\"><caption>{}</caption><thead><tr><th>table</th><th>ahead</th><th>least</th>\
+                "<table class=\"paper\"><thead><tr><th>{}</th><th>ahead</th><th>least</th>\
                  <th>median</th><th>most</th></tr></thead><tbody>",
                 escape(paper)
             );
@@ -170,7 +171,7 @@ impl<'a> Machine<'a> {
             let (paper, what) = table.title();
             let _ = write!(
                 html,
-                "<details><summary><b>{}</b> {} {}</summary>",
+                "<details><summary><b>{}</b> {}: {}</summary>",
                 escape(table.name),
                 escape(&paper),
                 escape(&what)
