@@ -241,6 +241,7 @@ pub fn lines(title: &str, x_label: &str, y_label: &str, series: &[Series]) -> Re
             .margin_right(22)
             .margin_top(8)
             .x_label_area_size(46)
+            .margin_left(4)
             .y_label_area_size(66)
             .build_cartesian_2d(Decades::over(points().map(|p| p.0)), Decades::over(points().map(|p| p.1)))?;
         chart
