@@ -1,5 +1,7 @@
 //! What can go wrong in two-party computation.
 
+use tacit_store::sealed::FileError;
+
 /// The result of a protocol.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -15,7 +17,7 @@ pub enum Error {
     Ot(#[from] tacit_ot::Error),
     /// A state prepared offline is not usable.
     #[error(transparent)]
-    State(#[from] crate::cut_and_choose::StateError),
+    State(#[from] StateError),
     /// The peer runs something else: another function, other sizes, another output rule, or the same role.
     #[error("{protocol}: the peer disagrees on {what}")]
     Mismatch {
@@ -40,4 +42,35 @@ pub enum Error {
         /// What does not fit.
         what: &'static str,
     },
+}
+
+/// What can be wrong with a prepared state.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StateError {
+    /// The file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The state has served.
+    #[error(
+        "the state was used before, perhaps in a run that was cut short or failed a check; make a new one on both sides with tacit eval --offline"
+    )]
+    Used,
+    /// The state belongs to another computation.
+    #[error("the state was made for another {what}; name the right one, or make a new one on both sides")]
+    OtherJob {
+        /// What differs.
+        what: &'static str,
+    },
+    /// The state was made with another peer.
+    #[error(
+        "the state was made with another peer, or with one that proved no key; call that peer, or make a new state with this one"
+    )]
+    OtherPeer,
+}
+
+impl From<FileError> for Error {
+    fn from(error: FileError) -> Self {
+        Error::State(error.into())
+    }
 }

@@ -690,8 +690,8 @@ fn signed_value(x: u128, width: u32) -> i128 {
     signed(x, width as usize)
 }
 
-/// Every function that says when its result is not the true one, against plain Rust: all pairs of bytes, and edge and
-/// random values of the machine's other widths.
+/// Every function that says when its result is not the true one, against plain Rust: all pairs of bytes, and
+/// edge and random values of the machine's other widths.
 #[test]
 fn overflow_and_division_by_zero_are_those_of_plain_rust() {
     macro_rules! against {

@@ -363,9 +363,7 @@ fn measured(words: &[String]) -> Result<Record> {
         .output()
         .map_err(|e| fault(e.to_string()))?;
     if !out.status.success() {
-        return Err(fault(
-            String::from_utf8_lossy(&out.stderr).trim_start_matches("error: ").trim().to_owned(),
-        ));
+        return Err(fault(tacit_console::fault::said(&String::from_utf8_lossy(&out.stderr))));
     }
     serde_json::from_slice(&out.stdout).map_err(|e| fault(e.to_string()))
 }
@@ -431,7 +429,7 @@ impl Peer {
         }
         let status = child.wait().map_err(|e| fault(e.to_string()))?;
         if !status.success() {
-            return Err(fault(err.trim_start_matches("error: ").to_owned()));
+            return Err(fault(tacit_console::fault::said(&err)));
         }
         serde_json::from_str(&out).map_err(|e| fault(e.to_string()))
     }

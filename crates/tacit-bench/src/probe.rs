@@ -6,7 +6,7 @@ use super::record::check_memory;
 use crate::Context;
 use std::time::Instant;
 use tacit::crypto::{Block, Prg};
-use tacit::two_pc::cut_and_choose::probe::ProbeMatrix;
+use tacit::two_pc::wmk17::probe::ProbeMatrix;
 use tacit::{Result, Security};
 
 /// The labels of an input from those of its ρ-probe encoding.

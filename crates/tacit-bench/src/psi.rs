@@ -4,7 +4,7 @@ use super::measure::{Runs, by_lane, measure_phases};
 use super::{Common, Subject};
 use crate::Context;
 use tacit::crypto::{Block, Prg};
-use tacit::job::psi::Job;
+use tacit::job::psi::{Job, Protocol};
 use tacit::net::Agreement;
 use tacit::psi::paxos::{self, Learns, MAX_ELEMENTS, Phase};
 use tacit::psi::vole_psi;
@@ -33,7 +33,8 @@ pub struct Args {
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     let vole = match args.protocol.as_str() {
-        "auto" | paxos::NAME => false,
+        "auto" => Protocol::Auto.settled(2 * args.count) == Protocol::Vole,
+        paxos::NAME => false,
         vole_psi::NAME => true,
         other => {
             return Err(Error::Usage(format!(

@@ -9,8 +9,8 @@ use tacit::job::eval::protocol_name;
 use tacit::net::Agreement;
 use tacit::two_pc::circuit::library::modexp::{ModExp, largest_prime};
 use tacit::two_pc::circuit::{Builder, Program, Shape, Uint, iterate};
-use tacit::two_pc::cut_and_choose::{Evaluator, Garbler, Job, Streamed};
 use tacit::two_pc::semi_honest::{self, OutputTo, Owner};
+use tacit::two_pc::wmk17::{Evaluator, Garbler, Job, Streamed};
 use tacit::{Error, Result, Security, ot};
 
 /// A long program, planned while it runs.

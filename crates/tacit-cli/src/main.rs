@@ -68,6 +68,10 @@ fn run(more: &[String]) -> Result<()> {
         })?);
     }
     arguments.extend_from_slice(more);
+    // Before anything is understood, a fault is told in the form asked for.
+    if arguments.iter().skip(1).take_while(|word| *word != "--").any(|word| word == "--json") {
+        fault::as_json();
+    }
     let mut command = Cli::command();
     command.build();
     let merged = config::merge(&command, arguments)?;
@@ -84,6 +88,10 @@ fn obey(command: &clap::Command, arguments: &[String]) -> Result<()> {
         Ok(parsed) => parsed,
         Err(error) => return usage(&error),
     };
+    if cli.json {
+        fault::as_json();
+    }
+    fault::set_options(options_of(command, &matches));
     if cli.overwrite {
         output::allow_overwrite();
     }
@@ -108,6 +116,16 @@ fn obey(command: &clap::Command, arguments: &[String]) -> Result<()> {
         kernels.join(", ")
     ));
     cmd::run(cli.command, &context)
+}
+
+/// The long options of the subcommand that `matches` name.
+fn options_of(command: &clap::Command, matches: &clap::ArgMatches) -> Vec<String> {
+    let (mut command, mut matches) = (command, matches);
+    while let Some((name, below)) = matches.subcommand() {
+        let Some(found) = command.find_subcommand(name) else { break };
+        (command, matches) = (found, below);
+    }
+    command.get_arguments().filter_map(|arg| arg.get_long().map(str::to_owned)).collect()
 }
 
 /// Help and version are what was asked for; anything else is one line.

@@ -34,7 +34,8 @@ fn documented(command: &str) -> BTreeSet<String> {
     paragraph.split('`').skip(1).step_by(2).filter(|text| word(text)).map(str::to_owned).collect()
 }
 
-/// Every field of the result stands in the paragraph about `command`, and `fields` of the paragraph in the result.
+/// Every field of the result stands in the paragraph about `command`, and `fields` of the paragraph in the
+/// result.
 fn fields(command: &str, result: &Value, fields: &[&str]) {
     let page = documented(command);
     for name in result.as_object().unwrap().keys().filter(|name| *name != "name") {
@@ -232,7 +233,8 @@ fn seeds_have_the_layout_of_the_page() {
 #[test]
 fn messages_of_nisc_have_the_layout_of_the_page() {
     let bench = Bench::with_keys();
-    bench.run(&["nisc", "keygen", "--count", "9", "--out", "n.key"]).success();
+    let said = json(&bench.run(&["--json", "nisc", "keygen", "--count", "9", "--out", "n.key"]));
+    fields("tacit nisc", &said, &["step", "count", "out", "senders_learn", "answer_bytes"]);
     let answer = ["nisc", "answer", "--public", "n.pub", "--key", "s.key", "--out", "a"];
     bench.run(&[&answer[..], &["--identity", "alice.key"]].concat()).success();
     let signed = bytes(&bench, "a");
@@ -296,7 +298,18 @@ fn every_paragraph_on_results_is_tried() {
         .filter_map(|paragraph| paragraph.strip_prefix("`tacit "))
         .filter_map(|rest| rest.split('`').next())
         .collect();
-    let tried =
-        ["psi", "tags publish", "ot", "ot deal", "ot pool info", "eval", "keygen", "bench", "man DIR"];
-    assert_eq!(commands, BTreeSet::from(tried), "bench is tried in bench.rs, man in manual.rs");
+    let tried = [
+        "psi",
+        "tags publish",
+        "ot",
+        "ot deal",
+        "ot pool info",
+        "nisc",
+        "eval",
+        "fingerprint",
+        "bench",
+        "man DIR",
+    ];
+    let elsewhere = "bench is tried in bench.rs, man in manual.rs, fingerprint in errors.rs";
+    assert_eq!(commands, BTreeSet::from(tried), "{elsewhere}");
 }

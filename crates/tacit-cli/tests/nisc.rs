@@ -242,7 +242,7 @@ fn with_a_peer_named_only_its_messages_are_taken() {
     let answer = |who, public: &str, key, out| {
         by(who, from_bob, &["answer", "--public", public, "--key", key, "--out", out])
     };
-    answer(alice, "eve.pub", "k", "a").fails_with(4, &["eve.pub", "somebody else than --peer"]);
+    answer(alice, "eve.pub", "k", "a").fails_with(4, &["eve.pub", "somebody else than the peer", "--peer"]);
     by("", "", &["keygen", "--count", "5", "--out", "nobody.key"]).success();
     answer(alice, "nobody.pub", "k", "a").fails_with(4, &["nobody.pub", "not signed", "--identity"]);
     assert!(!bench.exists("k") && !bench.exists("a"));
@@ -258,7 +258,7 @@ fn with_a_peer_named_only_its_messages_are_taken() {
     let expand = |answer: &str| {
         by("", from_alice, &["expand", "--key", "bob.key", "--answer", answer, "--out", "r.npz"])
     };
-    expand("eves").fails_with(4, &["eves", "somebody else than --peer"]);
+    expand("eves").fails_with(4, &["eves", "somebody else than the peer", "--peer"]);
     let mut damaged = good.clone();
     damaged[106 + 1000] ^= 1;
     bench.write("damaged", &damaged);

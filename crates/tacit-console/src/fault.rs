@@ -1,8 +1,12 @@
-//! One line for every fault, an exit code for each kind, and nothing left behind.
+//! One line for every fault, in words or as JSON, an exit code for each kind, and nothing left behind.
 
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use tacit::{Blame, Error};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use tacit::net::{self, Difference};
+use tacit::pool::PoolError;
+use tacit::{Blame, Error, psi};
 
 /// Exit code of a run that a signal ended: 128 + SIGINT, as shells have it.
 const INTERRUPTED: i32 = 130;
@@ -49,11 +53,45 @@ fn remove_unfinished() {
     }
 }
 
+/// Whether errors are JSON: the command line's `--json`, which holds for the whole process.
+static JSON: AtomicBool = AtomicBool::new(false);
+
+/// The long options of the subcommand that runs, without their dashes.
+static OPTIONS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// From now on an error is one JSON object.
+pub fn as_json() {
+    JSON.store(true, Ordering::Relaxed);
+}
+
+/// Errors may name these options, whose names are without dashes: those of the subcommand that runs.
+pub fn set_options(options: Vec<String>) {
+    *OPTIONS.lock().unwrap_or_else(PoisonError::into_inner) = options;
+}
+
 /// Ends the process after printing the fault on one line.
 pub fn exit_with(error: &Error) -> ! {
     remove_unfinished();
-    eprintln!("error: {}", one_line(&error.to_string()));
+    let options = OPTIONS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let explained = Explained { error, options: &options };
+    say(&explained.message(), explained.object());
     std::process::exit(exit_code(error));
+}
+
+/// One line on standard error: the message, or with `--json` the object.
+fn say(message: &str, object: Value) {
+    match JSON.load(Ordering::Relaxed) {
+        true => eprintln!("{object}"),
+        false => eprintln!("error: {message}"),
+    }
+}
+
+/// What another run of this command, whose standard error was `err`, gave as its fault, in words or as JSON.
+pub fn said(err: &str) -> String {
+    let last = err.lines().last().unwrap_or_default();
+    let object: Option<Value> = serde_json::from_str(last).ok();
+    let message = object.as_ref().and_then(|object| object["error"]["message"].as_str());
+    message.unwrap_or_else(|| last.trim_start_matches("error: ")).trim().to_owned()
 }
 
 /// The exit codes of the command's contract.
@@ -63,6 +101,116 @@ pub fn exit_code(error: &Error) -> i32 {
         Blame::Input => 3,
         Blame::Peer => 4,
         Blame::Other => 1,
+    }
+}
+
+/// Who can mend the fault, in a word.
+fn blame_name(error: &Error) -> &'static str {
+    match error.blame() {
+        Blame::Usage => "usage",
+        Blame::Input => "input",
+        Blame::Peer => "peer",
+        Blame::Other => "other",
+    }
+}
+
+/// Settings of the handshake whose option is called otherwise.
+const OTHER_NAMES: [(&str, &str); 5] = [
+    ("channels", "threads"),
+    ("key columns", "key"),
+    ("case-fold", "no-case-fold"),
+    ("nfc", "no-nfc"),
+    ("trim", "no-trim"),
+];
+
+/// An error of the library, which knows no options, for a user who has some.
+struct Explained<'a> {
+    error: &'a Error,
+    options: &'a [String],
+}
+
+impl Explained<'_> {
+    /// Cause and remedy on one line, with the options that set what is wrong.
+    fn message(&self) -> String {
+        let text = match self.error {
+            Error::Parameter { name, what } => format!("{}: {what}", self.dashed(name)),
+            Error::Net(net::Error::Mismatch { .. }) => {
+                net::Error::Mismatch { differences: self.differences() }.to_string()
+            }
+            Error::Net(net::Error::Role { ours, wanted, theirs }) => {
+                let [ours, wanted, theirs] = [ours, wanted, theirs].map(|role| self.role(role));
+                net::Error::Role { ours, wanted, theirs }.to_string()
+            }
+            other => other.to_string(),
+        };
+        let remedy = self.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));
+        one_line(&(text + &remedy))
+    }
+
+    /// The error as `--json` has it.
+    fn object(&self) -> Value {
+        let mut object = json!({
+            "code": exit_code(self.error),
+            "blame": blame_name(self.error),
+            "message": self.message(),
+        });
+        let differences = self.differences();
+        if !differences.is_empty() {
+            let told = |Difference { setting, ours, theirs }| json!({ "setting": setting, "here": ours, "there": theirs });
+            object["differences"] = differences.into_iter().map(told).collect();
+        }
+        json!({ "error": object })
+    }
+
+    fn has(&self, option: &str) -> bool {
+        self.options.iter().any(|known| known == option)
+    }
+
+    /// A setting as its option, where the subcommand has one for it.
+    fn dashed(&self, setting: &str) -> String {
+        if self.has(setting) {
+            return format!("--{setting}");
+        }
+        let other = OTHER_NAMES.iter().find(|(name, option)| *name == setting && self.has(option));
+        other.map_or_else(|| setting.to_owned(), |(_, option)| format!("{setting} (--{option})"))
+    }
+
+    /// A role as the option that gives it.
+    fn role(&self, role: &str) -> String {
+        match role.split_once(' ') {
+            Some(("result", _)) if self.has("result") => format!("--{role}"),
+            None if self.has("role") => format!("--role {role}"),
+            _ => role.to_owned(),
+        }
+    }
+
+    fn differences(&self) -> Vec<Difference> {
+        let Error::Net(net::Error::Mismatch { differences }) = self.error else { return Vec::new() };
+        let dashed = |one: &Difference| Difference { setting: self.dashed(&one.setting), ..one.clone() };
+        differences.iter().map(dashed).collect()
+    }
+
+    /// The options that help, where the error is not about one.
+    fn remedy(&self) -> Option<String> {
+        let remedy = match self.error {
+            Error::Parameter { name: "insecure-plaintext", .. } => {
+                "give --identity and --peer, or add --i-understand"
+            }
+            Error::Psi(psi::Error::PeerSetTooLarge { .. }) => "raise --max-peer-rows, or free memory",
+            Error::Net(net::Error::WrongPeer { .. }) => "see --peer",
+            Error::Net(net::Error::NoPeer { callers, .. }) if callers.contains("another key") => {
+                "is --peer the right file?"
+            }
+            Error::Net(net::Error::Unreachable { .. }) => "is the peer started with --listen?",
+            Error::Ot(error) => match PoolError::of(error) {
+                Some(PoolError::Position { ours, theirs }) => {
+                    return Some(format!("tacit ot pool skip FILE --to {}", ours.max(theirs)));
+                }
+                _ => return None,
+            },
+            _ => return None,
+        };
+        Some(remedy.to_owned())
     }
 }
 
@@ -85,6 +233,12 @@ pub fn one_line(text: &str) -> String {
     format!("{start}…{end}")
 }
 
+/// Ends the process for a reason that is no [`Error`].
+fn end(code: i32, blame: &str, message: &str) -> ! {
+    say(message, json!({ "error": { "code": code, "blame": blame, "message": message } }));
+    std::process::exit(code);
+}
+
 /// What is wrong with a command line, on one line without the usage behind it.
 pub fn cause(error: &clap::Error) -> String {
     let text = error.render().to_string();
@@ -100,15 +254,82 @@ pub fn install_hooks() {
         // The payload may have been formatted from data, so only the place is shown.
         let place = info.location().map_or_else(String::new, |l| format!(" at {}:{}", l.file(), l.line()));
         remove_unfinished();
-        eprintln!(
-            "error: internal fault{place}; nothing was written; please report it with the command you ran"
+        end(
+            1,
+            "other",
+            &format!("internal fault{place}; nothing was written; please report it with the command you ran"),
         );
-        std::process::exit(1);
     }));
     // A second handler cannot be set by anyone else, so the only failure is a system without signals.
     let _ = ctrlc::set_handler(|| {
         remove_unfinished();
-        eprintln!("error: interrupted; nothing was written; run the command again on both sides");
-        std::process::exit(INTERRUPTED);
+        end(
+            INTERRUPTED,
+            "interrupted",
+            "interrupted; nothing was written; run the command again on both sides",
+        );
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn explained(error: &Error, options: &[&str]) -> (String, Value) {
+        let options: Vec<String> = options.iter().map(ToString::to_string).collect();
+        let explained = Explained { error, options: &options };
+        (explained.message(), explained.object())
+    }
+
+    #[test]
+    fn an_error_of_each_blame_has_its_code_and_its_object() {
+        let io = || std::io::Error::other("no room");
+        for (error, code, blame) in [
+            (Error::Usage("a".into()), 2, "usage"),
+            (Error::Parameter { name: "set", what: "a".into() }, 2, "usage"),
+            (Error::Input("a".into()), 3, "input"),
+            (Error::file(Path::new("f"), "cannot be read", io()), 3, "input"),
+            (Error::Peer("a".into()), 4, "peer"),
+            (Error::Net(net::Error::Closed), 4, "peer"),
+            (Error::Other("a".into()), 1, "other"),
+        ] {
+            let (message, object) = explained(&error, &[]);
+            assert_eq!((exit_code(&error), object["error"]["code"].as_i64()), (code, Some(code.into())));
+            assert_eq!(object["error"]["blame"], blame);
+            assert_eq!(object["error"]["message"], message);
+            assert!(object["error"].get("differences").is_none());
+            // Another run of the command reads it again.
+            let [words, object] = [format!("error: {message}"), object.to_string()];
+            for line in [words, object] {
+                assert_eq!(said(&format!("waiting for bob\n{line}\n")), message);
+            }
+        }
+    }
+
+    #[test]
+    fn parameters_and_settings_are_called_as_the_options_that_set_them() {
+        let error = Error::Parameter { name: "set", what: "goes with ferret".into() };
+        assert_eq!(explained(&error, &["set"]).0, "--set: goes with ferret");
+        assert_eq!(explained(&error, &[]).0, "set: goes with ferret");
+        let one =
+            |setting: &str| Difference { setting: setting.into(), ours: Some("1".into()), theirs: None };
+        let differences = vec![one("count"), one("channels"), one("version of keys")];
+        let error = Error::Net(net::Error::Mismatch { differences });
+        let (message, object) = explained(&error, &["count", "threads"]);
+        assert!(message.contains("settings: --count: not given there, 1 here;"), "{message}");
+        assert!(message.contains("; channels (--threads): not given there, 1 here;"), "{message}");
+        assert!(message.contains("; version of keys: not given there, 1 here;"), "{message}");
+        let first = json!({ "setting": "--count", "here": "1", "there": null });
+        assert_eq!(object["error"]["differences"][0], first);
+        let role = |ours: &str, wanted: &str, theirs: &str| {
+            let [ours, wanted, theirs] = [ours, wanted, theirs].map(str::to_owned);
+            Error::Net(net::Error::Role { ours, wanted, theirs })
+        };
+        let (message, _) = explained(&role("result me", "result peer", "result me"), &["result"]);
+        assert!(message.contains("--result me there, --result me here; start the peer as --result peer"));
+        let (message, _) = explained(&role("sender", "receiver", "sender"), &["role"]);
+        assert!(
+            message.contains("--role sender there, --role sender here; start the peer as --role receiver")
+        );
+    }
 }

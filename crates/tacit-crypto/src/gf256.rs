@@ -34,11 +34,11 @@ pub fn inverse(a: u8) -> u8 {
 /// A matrix that takes rows of blocks to rows of blocks, byte by byte. Its entries may be secret.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Matrix {
-    pub(crate) rows: usize,
-    pub(crate) columns: usize,
-    pub(crate) entries: Vec<u8>,
+    rows: usize,
+    columns: usize,
+    entries: Vec<u8>,
     /// Of every entry its products with 0 … 15, then with the multiples of 16.
-    pub(crate) tables: Vec<[u8; 32]>,
+    tables: Vec<[u8; 32]>,
 }
 
 impl core::fmt::Debug for Matrix {
@@ -62,6 +62,12 @@ impl Matrix {
     /// `out` = self · `input`: as many rows of blocks as the matrix has, from as many as it has columns, of one length, one
     /// after the other. Panics when the lengths do not fit.
     pub fn apply(&self, input: &[Block], out: &mut [Block]) {
-        simd::gf256::apply(Backend::active(), self, input, out);
+        self.apply_on(Backend::active(), input, out);
+    }
+
+    /// [`apply`](Self::apply) on `backend`.
+    pub(crate) fn apply_on(&self, backend: Backend, input: &[Block], out: &mut [Block]) {
+        let Matrix { rows, columns, ref entries, ref tables } = *self;
+        simd::gf256::apply(backend, simd::gf256::Table { rows, columns, entries, tables }, input, out);
     }
 }

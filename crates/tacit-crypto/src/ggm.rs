@@ -8,23 +8,12 @@
 //! the `period` blocks at `i * period`; its left child stays at `i`, its right child goes to `i + n` where `n` is the
 //! number of nodes: the path's bit of level `m` is bit `m - 1` of the leaf's index.
 
-use crate::simd::{self, Backend};
+pub use crate::simd::ggm::{Children, Fix};
+use crate::simd::{self, Backend, ggm::view};
 use crate::{Block, aes::Aes128};
 
 /// Trees side by side in one line.
 pub const LANES: usize = simd::ggm::LANES;
-
-/// What the holder of punctured trees replaces when it reads a level: nodes on the path count as zero, and their
-/// siblings, whose values came from the peer, take those. Compared against every index, so that no address depends on
-/// the path.
-pub struct Fix<'a> {
-    /// Each tree's index of the punctured node at this level; `period` of them.
-    pub path: &'a [u64],
-    /// Each tree's value of the punctured node's sibling.
-    pub sibling: &'a [Block],
-    /// The highest bit of an index at this level: n / 2.
-    pub top_bit: u64,
-}
 
 /// Expands a level of `n` nodes in place: `nodes[..n * period]` to `nodes[..2 * n * period]`.
 ///
@@ -57,21 +46,7 @@ pub fn expand_level_on(
         "half-tree level out of bounds"
     );
     let view = fix.map(|f| view(f, period));
-    simd::ggm::level(backend, cipher, nodes, n, period, view.as_ref(), sums);
-}
-
-/// What becomes of the children that [`expand_last`] makes.
-pub enum Children<'a> {
-    /// Leaves ready as correlated OTs, see [`finish_leaves`], which take the place of their parents, the right ones after the left ones: with these values of
-    /// the left and of the right child of each path's node, where there are paths, whose lowest bits stay.
-    Leaves(Option<&'a [[Block; LANES]; 2]>),
-    /// Nothing is written but each tree's XOR of its left children, and with `moments` also their [`moments`], where there is a power of two of them.
-    Summed {
-        /// Each tree's XOR of the left children.
-        sums: &'a mut [Block; LANES],
-        /// Each tree's moment of the left children.
-        moments: Option<&'a mut [Block; LANES]>,
-    },
+    simd::ggm::level(backend, cipher.round_keys(), nodes, n, period, view.as_ref(), sums);
 }
 
 /// Expands a last level, `n` nodes of each of four trees: those of `from`, every `stride`-th line of it, or the first `n` lines of `nodes`.
@@ -102,7 +77,7 @@ pub fn expand_last_on(
     let given = !matches!(children, Children::Leaves(None));
     assert!(fix.is_none() || given, "a path's leaves take values");
     let view = fix.map(|f| view(f, LANES));
-    simd::ggm::lines(backend, cipher, from, nodes, n, view.as_ref(), children);
+    simd::ggm::lines(backend, cipher.round_keys(), from, nodes, n, view.as_ref(), children);
 }
 
 /// Expands the nodes of 32 trees, the first 32 blocks, by as many levels as there are `fixes`: node i of a tree is the block at 32·i.
@@ -116,7 +91,7 @@ pub fn expand_subtrees(cipher: &Aes128, nodes: &mut [Block], fixes: &[Option<Fix
 /// [`expand_subtrees`] on a backend of the caller's choice.
 #[doc(hidden)]
 pub fn expand_subtrees_on(backend: Backend, cipher: &Aes128, nodes: &mut [Block], fixes: &[Option<Fix<'_>>]) {
-    simd::ggm::subtrees(backend, cipher, nodes, fixes);
+    simd::ggm::subtrees(backend, cipher.round_keys(), nodes, fixes);
 }
 
 /// `out[p]` = Σ (n + i)·node `i` of tree `p` over a level of `n` nodes, a power of two, in GF(2^128), where the number n + i stands
@@ -173,11 +148,6 @@ pub fn finish_leaves_on(
 pub fn ccr_keyed(cipher: &Aes128, x: Block) -> Block {
     let s = crate::hash::sigma(x);
     cipher.encrypt(s) ^ s
-}
-
-pub(crate) fn view<'a>(fix: &Fix<'a>, period: usize) -> simd::ggm::FixView<'a> {
-    assert!(fix.path.len() == period && fix.sibling.len() == period, "one fix a tree");
-    simd::ggm::FixView { path: fix.path, sibling: fix.sibling, top_bit: fix.top_bit }
 }
 
 /// Expands a level of a plain GGM tree in place: the left child of node `i`, CCR under `left`, stays at `i`, the right

@@ -1,16 +1,11 @@
 //! Correlation-robust hash functions from AES (Guo–Katz–Wang–Yu, 2019/074 and 2019/1168).
 
+pub use crate::simd::aes::sigma;
 use crate::simd::{self, Backend};
 use crate::{Block, aes::Aes128};
 use std::sync::LazyLock;
 
 static PI: LazyLock<Aes128> = LazyLock::new(|| Aes128::new(Block::ZERO));
-
-/// σ(x_L‖x_R) = (x_L ⊕ x_R)‖x_L, the linear orthomorphism; x_L is the high half.
-#[inline(always)]
-pub fn sigma(x: Block) -> Block {
-    Block::from_halves(x.high(), x.high() ^ x.low())
-}
 
 /// CCR(x) = π(σ(x)) ⊕ σ(x), circular correlation robust in the ideal-permutation model.
 pub fn ccr(x: Block) -> Block {

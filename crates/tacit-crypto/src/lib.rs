@@ -11,11 +11,6 @@
 
 extern crate alloc;
 
-#[allow(unsafe_code)]
-#[cfg(not(feature = "std"))]
-#[path = "simd/pod.rs"]
-mod pod;
-
 #[cfg(feature = "std")]
 pub mod accumulate;
 #[cfg(feature = "std")]
@@ -45,7 +40,6 @@ pub mod lpn;
 pub mod prg;
 pub mod ring;
 #[allow(unsafe_code)]
-#[cfg(feature = "std")]
 pub mod simd;
 #[cfg(feature = "std")]
 pub mod text;

@@ -4,7 +4,7 @@ mod common;
 
 use common::{SIZES, blocks, hex};
 use proptest::prelude::*;
-use tacit_crypto::simd::{self, Backend, Level, SelectError};
+use tacit_crypto::simd::{self, Backend, Feature, Level, SelectError};
 use tacit_crypto::{Block, Prg, aes::Aes128, gf128, hash::Mitccrh, transpose};
 
 #[test]
@@ -22,6 +22,65 @@ fn selection_follows_the_name_or_says_why_not() {
         }
     }
     assert!(Backend::available().contains(&Backend::active()));
+}
+
+/// The switches, one by one and together, choose the code that they say.
+#[test]
+fn a_feature_can_be_done_without() {
+    let kernel = |value: &str, name: &str| {
+        let all = simd::select(value).unwrap().kernels();
+        all.into_iter().find(|(kernel, _)| *kernel == name).map(|(_, which)| which).unwrap()
+    };
+    for feature in Feature::ALL {
+        let without = simd::select(&format!("-{}", feature.name())).unwrap();
+        assert!(without.level() <= Backend::best().level());
+        if feature.is_detected() && *feature != Feature::Avx512ifma {
+            assert!(without != Backend::best() || Backend::best().level() == Level::Portable);
+        }
+    }
+    assert_eq!(kernel("-aes", "aes"), "fixsliced AES");
+    assert_eq!(simd::select("-sse2,-avx512ifma"), Ok(Backend::PORTABLE));
+    if Backend::detect(Level::Avx2).is_some() {
+        assert_eq!(simd::select("avx2,-vaes").unwrap().name(), "avx2,-vaes");
+        assert_eq!((kernel("avx2,-vaes", "aes"), kernel("-avx2", "aes")), ("AES-NI", "AES-NI"));
+        assert_eq!(kernel("avx2, -vpclmulqdq", "gf128"), "PCLMULQDQ");
+        assert_eq!(kernel("avx2,-vaes", "transpose"), "AVX2 unpack");
+    }
+    if Backend::detect(Level::Avx512).is_some() {
+        assert_eq!(kernel("-gfni", "aes"), "VAES-256");
+        assert_eq!(kernel("-gfni", "gf256"), "AVX2 shuffles");
+        assert_eq!(kernel("-avx512ifma", "ristretto"), "curve25519-dalek");
+        assert_eq!(kernel("-avx512ifma", "aes"), "VAES-512");
+        assert_eq!(
+            simd::select("avx512,-vaes"),
+            Err(SelectError::Unavailable { wanted: Level::Avx512, best: Level::Avx2 })
+        );
+    }
+    for value in ["-avx1024", "avx2,aesni", "vaes", "-"] {
+        assert_eq!(simd::select(value), Err(SelectError::Unknown(value.into())));
+    }
+    for backend in Backend::available() {
+        assert_eq!(simd::select(backend.name()).map(Backend::kernels), Ok(backend.kernels()));
+    }
+}
+
+/// The variable itself, read by a process of its own.
+#[test]
+fn the_environment_chooses() {
+    const CHILD: &str = "TACIT_TEST_PRINT_BACKEND";
+    if std::env::var_os(CHILD).is_some() {
+        return println!("active: {}", Backend::active().name());
+    }
+    for backend in Backend::available() {
+        let child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "the_environment_chooses", "--nocapture"])
+            .env(CHILD, "1")
+            .env("TACIT_SIMD", backend.name())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&child.stdout);
+        assert!(said.contains(&format!("active: {}\n", backend.name())), "{said}");
+    }
 }
 
 #[test]

@@ -129,7 +129,7 @@ pub enum Error {
     },
     /// The peer proved another identity than the one pinned.
     #[error(
-        "the peer's key is {found}, not the pinned {expected}: the wrong peer, the wrong --peer file, or somebody in between"
+        "the peer's key is {found}, not the pinned {expected}: the wrong peer, the wrong file of its key, or somebody in between"
     )]
     WrongPeer {
         /// Fingerprint of the pinned key.
@@ -157,7 +157,7 @@ pub enum Error {
         callers: String,
     },
     /// Nobody listens at the address.
-    #[error("nobody answered at {address} within {after:?} ({reason}); is the peer started with --listen?")]
+    #[error("nobody answered at {address} within {after:?} ({reason})")]
     Unreachable {
         /// Where.
         address: String,

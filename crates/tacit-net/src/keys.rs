@@ -42,6 +42,15 @@ impl PublicKey {
         PublicKey::parse(&text).map_err(|reason| key_error(path, reason))
     }
 
+    /// The public key that a key file stands for: a public file's own, or a private file's public half.
+    pub fn of_file(path: &Path) -> Result<Self> {
+        let text = read(path, "make one with tacit keygen")?;
+        match text.split_whitespace().next() {
+            Some(PRIVATE_LABEL) => Ok(Identity::load(path)?.public()),
+            _ => PublicKey::parse(&text).map_err(|reason| key_error(path, reason)),
+        }
+    }
+
     fn parse(text: &str) -> std::result::Result<Self, &'static str> {
         let mut words = text.split_whitespace();
         match words.next() {
@@ -170,7 +179,7 @@ impl Identity {
         let mut words = text.split_whitespace();
         let seed = match words.next() {
             Some(PUBLIC_LABEL) => {
-                return Err(key_error(path, "this is a public key; --identity wants the private .key file"));
+                return Err(key_error(path, "this is a public key, where the private .key file is wanted"));
             }
             Some(PRIVATE_LABEL) => words.next().and_then(decode),
             _ => return Err(key_error(path, "not a Tacit private key; make one with tacit keygen")),

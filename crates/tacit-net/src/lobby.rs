@@ -14,10 +14,10 @@
 
 use crate::emulate::Pace;
 use crate::handshake::{self, Agreement, Hello, Purpose};
-use crate::session::{Options, Prepared, Protection, later, prepare};
+use crate::setup::{Listener, Options, Prepared, Protection, later, prepare};
 use crate::tcp::{SharedPace, poll_until};
 use crate::waiting::{Event, Vigil};
-use crate::{Channel, Error, Listener, Party, Result, SessionId};
+use crate::{Channel, Error, Party, Result, SessionId};
 use rustix::event::{PollFd, PollFlags};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{ErrorKind, PipeReader, PipeWriter, Read, Write};
@@ -368,9 +368,7 @@ impl Strangers {
     /// Counts a stranger and returns what was wrong with it, on a line.
     fn count(&mut self, error: &Error) -> String {
         let (flaw, what) = match error {
-            Error::WrongPeer { found, .. } => {
-                (Flaw::Key, format!("another key, {found} (is --peer the right file?)"))
-            }
+            Error::WrongPeer { found, .. } => (Flaw::Key, format!("another key, {found}")),
             Error::Refused { .. } => {
                 (Flaw::Refused, "it refused our key (has the peer our public key file?)".to_owned())
             }

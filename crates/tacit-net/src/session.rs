@@ -1,78 +1,17 @@
 //! [`Session`]: two parties joined by one or more connections.
 
 use crate::address::resolve;
-use crate::emulate::{LinkModel, Pace};
-use crate::handshake::{self, Agreement};
-use crate::link::Link;
+use crate::emulate::Pace;
+use crate::handshake;
 use crate::lobby::Lobby;
-use crate::tcp::{ShapedLink, SharedPace, TcpLink};
-use crate::tls::{Negotiated, Tls};
-use crate::waiting::{Event, Observer, Vigil};
-use crate::{Channel, Error, Limits, Party, Result, SessionId, Stats};
-use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use crate::setup::{Listener, Options, Prepared, later, left, prepare};
+use crate::tcp::SharedPace;
+use crate::tls::Negotiated;
+use crate::waiting::{Event, Vigil};
+use crate::{Channel, Error, Party, Result, SessionId, Stats};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-
-/// How the bytes between the parties are protected.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Protection {
-    /// Not at all. For loopback and for measurements.
-    Plaintext,
-    /// TLS 1.3 with both sides authenticated.
-    Tls(Tls),
-}
-
-impl Protection {
-    /// How the peer proves who it is, for people.
-    pub(crate) fn proof(&self) -> String {
-        match self {
-            Protection::Plaintext => "no TLS".to_owned(),
-            Protection::Tls(tls) => tls.proof(),
-        }
-    }
-}
-
-/// How to set up a session.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// What both parties must agree on.
-    pub agreement: Agreement,
-    /// How the bytes are protected.
-    pub protection: Protection,
-    /// Deadlines and bounds.
-    pub limits: Limits,
-    /// Connections of the session, 1 to 256; both sides must say the same.
-    pub channels: usize,
-    /// The link to emulate; both sides must say the same.
-    pub link: LinkModel,
-    /// Whom to tell while this party waits for the other, and when they have met.
-    pub observer: Observer,
-}
-
-impl Options {
-    /// One channel with the default limits over the link as it is.
-    pub fn new(agreement: Agreement, protection: Protection) -> Self {
-        Options {
-            agreement,
-            protection,
-            limits: Limits::default(),
-            channels: 1,
-            link: LinkModel::LOOPBACK,
-            observer: Observer::default(),
-        }
-    }
-
-    fn terms(&self) -> Result<Agreement> {
-        if !(1..=256).contains(&self.channels) {
-            return Err(Error::Usage(format!("{} channels: a session has 1 to 256", self.channels)));
-        }
-        let terms = self.agreement.clone().with("channels", self.channels).with("link", self.link);
-        terms.fits()?;
-        Ok(terms)
-    }
-}
 
 /// Two parties joined by one or more authenticated channels of one session.
 ///
@@ -149,49 +88,7 @@ impl Session {
     }
 }
 
-/// A port that waits for its peer.
-pub struct Listener {
-    socket: TcpListener,
-    address: String,
-}
-
 impl Listener {
-    /// Listens at `address`, such as `127.0.0.1:7000` or `[::]:7000`; port 0 picks a free one.
-    pub fn bind(address: &str) -> Result<Self> {
-        Self::bind_at(address, &resolve(address, Duration::ZERO, &mut |_| ())?)
-    }
-
-    fn bind_at(address: &str, targets: &[SocketAddr]) -> Result<Self> {
-        let socket = TcpListener::bind(targets).map_err(|error| match error.kind() {
-            ErrorKind::AddrInUse => Error::AddressInUse { address: address.to_owned() },
-            ErrorKind::PermissionDenied => Error::Address {
-                address: address.to_owned(),
-                reason: "no permission to listen there; use a port above 1023".to_owned(),
-            },
-            ErrorKind::AddrNotAvailable => Error::Address {
-                address: address.to_owned(),
-                reason: "no interface of this machine has that address".to_owned(),
-            },
-            _ => Error::Io(error),
-        })?;
-        socket.set_nonblocking(true)?;
-        Ok(Listener { socket, address: address.to_owned() })
-    }
-
-    /// Where it really listens.
-    pub fn local_addr(&self) -> Result<SocketAddr> {
-        Ok(self.socket.local_addr()?)
-    }
-
-    /// The address as it was given.
-    pub(crate) fn address(&self) -> &str {
-        &self.address
-    }
-
-    pub(crate) fn socket(&self) -> &TcpListener {
-        &self.socket
-    }
-
     /// Waits for the peer and opens a session with it, for at most [`Limits::accept`].
     ///
     /// Only the peer can end the waiting: connections of others are closed and counted, up to 64 of them are
@@ -263,15 +160,6 @@ fn vigil(
 }
 
 /// When `patience` from `start` is over; a time beyond what the clock can hold is years away.
-pub(crate) fn later(start: Instant, patience: Duration) -> Instant {
-    const YEARS: Duration = Duration::from_secs(1 << 30);
-    start + patience.min(YEARS)
-}
-
-fn left(deadline: Instant) -> Duration {
-    deadline.saturating_duration_since(Instant::now())
-}
-
 /// The side that connects, and tries again.
 struct Caller<'a> {
     address: &'a str,
@@ -371,35 +259,4 @@ impl Pause {
         std::thread::sleep(self.0);
         self.0 = (self.0 * 2).min(Duration::from_millis(200));
     }
-}
-
-/// A connection that is ready for the handshake, with what binds it to its protection.
-pub(crate) struct Prepared {
-    pub(crate) channel: Channel,
-    pub(crate) binding: Vec<u8>,
-    pub(crate) tls: Option<Negotiated>,
-}
-
-pub(crate) fn prepare(
-    stream: TcpStream,
-    party: Party,
-    options: &Options,
-    pace: &SharedPace,
-    deadline: Instant,
-) -> Result<Prepared> {
-    let link: Box<dyn Link> = match options.link.is_unshaped() {
-        true => Box::new(TcpLink::new(stream)?),
-        false => Box::new(ShapedLink::new(stream, options.link, pace.clone())?),
-    };
-    let (link, binding, tls): (Box<dyn Link>, _, _) = match &options.protection {
-        Protection::Plaintext => (link, Vec::new(), None),
-        Protection::Tls(tls) => {
-            let link = tls.open(link, party, deadline)?;
-            let (binding, negotiated) = (link.exporter()?, link.negotiated()?);
-            (Box::new(link), binding, Some(negotiated))
-        }
-    };
-    let patience = left(deadline);
-    let limits = Limits { read: patience, idle: patience, ..options.limits };
-    Ok(Prepared { channel: Channel::with_limits(link, party, SessionId([0; 32]), limits), binding, tls })
 }

@@ -133,6 +133,30 @@ pub trait CotReceiver {
     }
 }
 
+impl<C: CotSender + ?Sized> CotSender for &mut C {
+    fn delta(&self) -> Block {
+        (**self).delta()
+    }
+    fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
+        (**self).extend(channel, out)
+    }
+    fn extend_each(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<()> {
+        (**self).extend_each(channel, n, each)
+    }
+}
+
+impl<C: CotReceiver + ?Sized> CotReceiver for &mut C {
+    fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
+        (**self).extend(channel, out)
+    }
+    fn is_answered(&self) -> bool {
+        (**self).is_answered()
+    }
+    fn extend_each(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<()> {
+        (**self).extend_each(channel, n, each)
+    }
+}
+
 fn in_pieces(n: usize, mut extend: impl FnMut(&mut [Block]) -> Result<()>) -> Result<()> {
     const PIECE: usize = 1 << 20;
     let mut rows = Zeroizing::new(vec![Block::ZERO; n.min(PIECE)]);

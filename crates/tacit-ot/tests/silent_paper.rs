@@ -63,7 +63,7 @@ fn another_configuration_is_a_clear_error() {
             memory::run(|ch| sender(ch, all[a]).map(|_| ()), |ch| receiver(ch, all[b]).map(|_| ()));
         let error = left.unwrap_err();
         assert!(
-            matches!(error, Error::Malformed { .. }) && error.to_string().contains("configuration"),
+            matches!(error, Error::Malformed { .. }) && error.to_string().contains("parameters"),
             "{error}"
         );
         assert!(right.is_err());

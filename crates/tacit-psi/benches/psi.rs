@@ -1,5 +1,7 @@
-//! Whole intersections, set-up and checks included, between two processes over loopback TCP:
-//! `cargo bench -p tacit-psi --bench psi -- [--protocol paxos|vole] [--count N] [--security malicious|semi-honest] [--both] [--repeat R]`.
+//! Whole intersections, set-up and checks included, between two processes over loopback TCP; `--reveal count`,
+//! `sum` and `shares` are semi-honest whatever `--security` says:
+//! `cargo bench -p tacit-psi --bench psi -- [--protocol paxos|vole] [--count N] [--security malicious|semi-honest]
+//! [--both] [--reveal rows|payload|count|sum|shares] [--repeat R]`.
 //!
 //! Prints, for each repetition of the party that learns the result, wall time from connected channel to result, time to the end of each
 //! phase, bytes, rounds, and both processes' highest memory use. The parties share half of their elements.
@@ -11,8 +13,9 @@ use tacit_crypto::Prg;
 use tacit_net::tcp::TcpLink;
 use tacit_net::{Channel, Party, SessionId};
 use tacit_ot::{Security, base};
-use tacit_psi::paxos::{self, Learns, Options, Phase};
-use tacit_psi::vole_psi;
+use tacit_psi::paxos::{self, Learns, Options, Phase, Progress};
+use tacit_psi::payload::{Duplicates, Side, Table};
+use tacit_psi::{circuit, payload, vole_psi};
 
 const CHILD: &str = "TACIT_PSI_BENCH_CHILD";
 
@@ -21,12 +24,14 @@ struct Job {
     count: u64,
     security: Security,
     both: bool,
+    reveal: String,
     repeat: usize,
 }
 
 impl Job {
     fn from_arguments() -> Self {
-        let mut job = Job { vole: true, count: 0, security: Security::Malicious, both: false, repeat: 5 };
+        let (security, reveal) = (Security::Malicious, "rows".to_owned());
+        let mut job = Job { vole: true, count: 0, security, both: false, reveal, repeat: 5 };
         let mut arguments = std::env::args().skip(1);
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().expect("a value");
@@ -48,8 +53,15 @@ impl Job {
                     };
                 }
                 "--both" => job.both = true,
+                "--reveal" => job.reveal = value(),
                 _ => {}
             }
+        }
+        match job.reveal.as_str() {
+            "rows" | "payload" => {}
+            "count" | "sum" => job.security = Security::SemiHonest,
+            "shares" => (job.security, job.both) = (Security::SemiHonest, true),
+            other => panic!("nothing is called {other}"),
         }
         job
     }
@@ -72,8 +84,9 @@ fn parent(job: &Job) {
     let security = if job.security == Security::Malicious { "malicious" } else { "semi-honest" };
     let protocol = if job.vole { vole_psi::NAME } else { paxos::NAME };
     println!(
-        "{protocol}, {} elements a side, {security}{}",
+        "{protocol}, {} elements a side, {}, {security}{}",
         job.count,
+        job.reveal,
         if job.both { ", both learn" } else { "" }
     );
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -116,11 +129,10 @@ fn party(job: &Job, stream: TcpStream, party: Party) {
                 _ => ends.push((phase, now)),
             }
         };
-        let run = if job.vole { vole_psi::run } else { paxos::run };
-        let outcome = run(&mut channel, &mut Prg::from_os(), &elements, &options, &mut progress).unwrap();
+        let common = reveal(job, &mut channel, &elements, &options, &mut progress);
         let wall = begin.elapsed().as_secs_f64() * 1e3;
-        if let Some(matches) = outcome.matches {
-            assert_eq!(matches.len() as u64, job.count - job.count / 2);
+        if let Some(common) = common {
+            assert_eq!(common, job.count - job.count / 2);
         }
         let stats = channel.stats().since(&before);
         let phases: Vec<String> = ends.iter().map(|(phase, at)| format!("{phase:?} {at:.1}")).collect();
@@ -144,6 +156,54 @@ fn party(job: &Job, stream: TcpStream, party: Party) {
         walls[walls.len() - 1],
         peak_kib() / 1024
     );
+}
+
+/// Runs once; returns the number of common elements, or a sum that equals it, where this side learns it.
+fn reveal(
+    job: &Job,
+    channel: &mut Channel,
+    elements: &[[u8; 32]],
+    options: &Options<'_>,
+    progress: &mut Progress<'_>,
+) -> Option<u64> {
+    let prg = &mut Prg::from_os();
+    match job.reveal.as_str() {
+        "payload" => {
+            let mut table = Table::new(["amount"]).unwrap();
+            let side = if options.learns == Learns::Me {
+                Side::Asks(&["amount"])
+            } else {
+                (0..elements.len() as u32).for_each(|i| table.push(i, [Some(&b"12345678"[..])]).unwrap());
+                Side::Gives(&table, Duplicates::Refuse)
+            };
+            let gained = payload::run(channel, prg, elements, side, options, progress).unwrap();
+            gained.received.map(|received| received.matches.len() as u64)
+        }
+        "count" | "sum" => {
+            let mut column = circuit::Column::new(elements.len());
+            (0..elements.len() as u32).for_each(|i| column.add(i, Some(1)).unwrap());
+            let reveal = match (job.reveal.as_str(), channel.party()) {
+                ("count", _) => circuit::Reveal::Count,
+                (_, Party::First) => circuit::Reveal::Sum(circuit::Of::Mine(&column)),
+                _ => circuit::Reveal::Sum(circuit::Of::Peers),
+            };
+            let outcome = circuit::aggregate(channel, prg, elements, reveal, 10, options, progress).unwrap();
+            outcome.result.map(|result| match result {
+                circuit::Aggregate::Count(count) => count,
+                circuit::Aggregate::Sum(sum) => sum as u64,
+                other => panic!("{other:?}"),
+            })
+        }
+        "shares" => {
+            circuit::shares(channel, prg, elements, None, options, progress).unwrap();
+            None
+        }
+        _ => {
+            let run = if job.vole { vole_psi::run } else { paxos::run };
+            let outcome = run(channel, prg, elements, options, progress).unwrap();
+            outcome.matches.map(|matches| matches.len() as u64)
+        }
+    }
 }
 
 /// CPU time of this process, from /proc, in steps of 10 ms; 0 where there is none.

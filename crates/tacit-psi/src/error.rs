@@ -13,6 +13,9 @@ pub enum Error {
     /// An oblivious transfer underneath failed, or caught the peer cheating.
     #[error(transparent)]
     Ot(#[from] tacit_ot::Error),
+    /// The garbled circuit on top failed.
+    #[error(transparent)]
+    Computation(#[from] tacit_2pc::Error),
     /// The peer deviated from the protocol.
     #[error("{protocol}: the peer cheated: {what}")]
     Cheated {
@@ -31,8 +34,8 @@ pub enum Error {
     },
     /// The peer announced a larger set than this side allows.
     #[error(
-        "the peer announced a set of {announced} elements where at most {allowed} are allowed; if that many are right, \
-         raise --max-peer-rows, or free memory for them"
+        "the peer announced a set of {announced} elements where at most {allowed} are allowed; if that many are \
+         right, allow them"
     )]
     PeerSetTooLarge {
         /// Elements announced.
@@ -54,6 +57,9 @@ pub enum Error {
     /// The key-value store had no solution, which happens with probability below 2^-51.
     #[error("the key-value store has no solution for this session's hash functions: start a new session")]
     Unsolvable,
+    /// The elements have no places in a cuckoo table, which happens with probability below 2^-43.
+    #[error("the elements have no places in this session's table: start a new session")]
+    Unplaceable,
     /// The client asks for more queries than the publication's terms leave it.
     #[error(
         "{asked} queries where the publisher's terms leave {left}; ask for less, or for a new publication"
@@ -66,11 +72,55 @@ pub enum Error {
     },
     /// A file of tags is not usable.
     #[error(transparent)]
-    Tags(#[from] crate::oprf::tags::TagsError),
+    Tags(#[from] TagsError),
     /// A publisher's private file is not usable.
     #[error(transparent)]
     File(#[from] tacit_store::sealed::FileError),
     /// The caller asked for something that cannot be done.
     #[error("{0}")]
     Usage(&'static str),
+}
+
+/// What can be wrong with a file of tags.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TagsError {
+    /// The operating system refused an operation.
+    #[error("the file of tags cannot be {what}: {source}")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// The file is something else.
+    #[error("not a file of tags; its publisher makes one with tacit tags publish")]
+    Other,
+    /// The file is of another version of the format.
+    #[error(
+        "the file of tags is of version {found}, and this release reads version {known} alone; have it made \
+         again with the same release"
+    )]
+    Version {
+        /// The file's version.
+        found: u32,
+        /// The version that is read.
+        known: u32,
+    },
+    /// The file is shorter or longer than its index says.
+    #[error(
+        "the file of tags has {found} bytes instead of {expected}: it was cut or added to; fetch it again"
+    )]
+    Length {
+        /// The file's length.
+        found: u64,
+        /// The length that belongs to the index.
+        expected: u64,
+    },
+    /// A part of the file is not what its publisher wrote.
+    #[error("the file of tags is damaged ({what}); fetch it again")]
+    Damaged {
+        /// Which part.
+        what: &'static str,
+    },
 }

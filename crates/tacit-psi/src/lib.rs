@@ -2,11 +2,14 @@
 //!
 //! - [`okvs`]: key-value stores.
 //! - [`paxos`]: the PaXoS intersection protocol.
-//! - [`vole_psi`]: intersection from VOLE, faster and smaller.
+//! - [`vole_psi`]: intersection from VOLE, faster and smaller; on top of it [`payload`], matches with the
+//!   peer's columns, and [`circuit`], counts, sums and shares of what is common.
 //! - [`oprf`]: a small set against a file of tags of a large one.
 #![forbid(unsafe_code)]
 
 mod bch;
+pub mod cuckoo;
+mod equality;
 mod error;
 pub mod okvs;
 pub mod oprf;
@@ -14,3 +17,4 @@ pub mod paxos;
 pub mod vole_psi;
 
 pub use error::{Error, Result};
+pub use vole_psi::{circuit, payload};

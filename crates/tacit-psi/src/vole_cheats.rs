@@ -4,6 +4,7 @@
 use super::*;
 use crate::okvs::clustered;
 use tacit_net::memory;
+use tacit_net::testing::duel;
 use tacit_ot::base;
 
 type Set = Vec<[u8; 8]>;
@@ -48,7 +49,8 @@ fn cheating_receiver(
     theirs: &Set,
     store: impl FnOnce(clustered::Shape, &[Block], &[Block]) -> Vec<Block> + Send,
 ) -> (Vec<u32>, Result<Outcome>) {
-    memory::run(
+    duel(
+        0,
         |channel| {
             scripted(channel, elements, claimed, Learns::Me, |mut party| {
                 let mut vole = party.receiver_setup().unwrap();
@@ -265,7 +267,8 @@ fn a_coin_that_is_not_the_one_committed_to_is_caught() {
 fn against_prover(tamper: impl FnOnce(&mut u64, &mut Vec<(u32, Proof)>) + Send) -> Result<Outcome> {
     // The smaller set's owner receives.
     let (mine, theirs) = (set(0..40), set(20..90));
-    let (_, sender) = memory::run(
+    let (_, sender) = duel(
+        0,
         |channel| {
             scripted(channel, &mine, 40, Learns::Both, |mut party| {
                 assert!(party.receives);

@@ -54,6 +54,10 @@
 //! Tags are sorted and cut to prefixes and rests, where the paper sends them in the order of X; the proofs
 //! are new; the coins enter Ho's key and not its input; H gives a store's key beside its value.
 
+pub mod circuit;
+pub mod payload;
+mod tags;
+
 use crate::okvs::Store;
 use crate::okvs::clustered::{Binned, Shape};
 use crate::paxos::{self, Hello, Proof, ascending};
@@ -64,6 +68,7 @@ use tacit_crypto::{BitVec, Block, Buffer, Prg, RHO, gf128, hash, transcript::Tra
 use tacit_net::{Channel, Party};
 use tacit_ot::vole::{Gf128Receiver, Gf128Sender, gf128::run_size};
 use tacit_ot::{Security, VoleReceiver, VoleSender};
+use tags::{FEW_TAGS, Tags};
 use zeroize::Zeroizing;
 
 /// The protocol's short name.
@@ -77,10 +82,6 @@ const CHUNK: usize = 4096;
 const SHORT: usize = 64;
 /// Bytes of Ho's input: H's key and value, and the store's.
 const TAG_INPUT: usize = 48;
-/// Bits of the first pass of sorting: as many places are written to by turns.
-const COARSE_BITS: u32 = 10;
-/// So many tags of one prefix are looked through one by one.
-const FEW: usize = 8;
 
 /// Everything that follows from the two sets' sizes and the security asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -213,8 +214,9 @@ pub fn run<E: AsRef<[u8]>>(
     Ok(Outcome { matches, peer_elements, peer_received })
 }
 
-/// How many elements the peer of a malicious run with `own` of ours can have tested if it cheated, with 2^`log2_queries`
-/// hash calls: [`Parameters::encodable`] of a receiver, [`Parameters::testable`] of a sender.
+/// How many elements the peer of a malicious run with `own` of ours can have tested if it cheated, with
+/// 2^`log2_queries` hash calls: [`Parameters::encodable`] of a receiver, [`Parameters::testable`] of a
+/// sender.
 pub fn tested_at_most(outcome: &Outcome, own: usize, log2_queries: f64) -> Result<u64> {
     let peer = outcome.peer_elements as usize;
     if own == 0 || peer == 0 {
@@ -225,6 +227,24 @@ pub fn tested_at_most(outcome: &Outcome, own: usize, log2_queries: f64) -> Resul
     } else {
         Parameters::new(own, peer, Security::Malicious)?.testable(log2_queries)
     })
+}
+
+/// What the oblivious function serves; its hash functions bind it.
+#[derive(Clone, Copy)]
+struct Purpose<'t> {
+    /// The transcript's domain.
+    domain: &'static str,
+    /// What the parties agreed on beyond their announcements.
+    terms: &'t [u8],
+    /// Whether the second half of Ho's output is kept beside the tag: as proof, or as key.
+    second_half: bool,
+}
+
+impl Purpose<'_> {
+    /// The intersection itself.
+    fn rows(learns: Learns) -> Self {
+        Purpose { domain: "tacit-psi vole v1", terms: &[], second_half: learns == Learns::Both }
+    }
 }
 
 /// The key of H, and what Ho's will follow from.
@@ -251,8 +271,12 @@ impl Seeds {
         receives: bool,
         [receiver, sender]: [&Hello; 2],
         parameters: &Parameters,
+        purpose: &Purpose<'_>,
     ) -> Result<Self> {
-        let mut transcript = Transcript::new("tacit-psi vole v1");
+        let mut transcript = Transcript::new(purpose.domain);
+        if !purpose.terms.is_empty() {
+            transcript.append("terms", purpose.terms);
+        }
         transcript.append("session", &channel.session_id().0);
         transcript.append_u64("instance", channel.next_instance());
         transcript.append_u64("first receives", (receives == (channel.party() == Party::First)) as u64);
@@ -328,8 +352,24 @@ impl Seeds {
         elements: &[E],
         progress: &mut Progress<'_>,
     ) -> Result<Binned> {
+        let mut digests = shape.binned(elements.len());
+        self.hash_each(elements, progress, &mut |first, keys, values| {
+            if digests.push(shape, keys, values, first as u32) {
+                return Ok(());
+            }
+            Err(if has_repeats(elements) { Error::DuplicateElement } else { Error::Unsolvable })
+        })?;
+        Ok(digests)
+    }
+
+    /// Hands `each` H of all elements, some at a time.
+    fn hash_each<E: AsRef<[u8]>>(
+        &self,
+        elements: &[E],
+        progress: &mut Progress<'_>,
+        each: &mut Hashed<'_>,
+    ) -> Result<()> {
         let count = elements.len();
-        let mut digests = shape.binned(count);
         let mut messages = Zeroizing::new(vec![[0; SHORT]; STEP]);
         let mut hashes = Zeroizing::new(vec![[0; 32]; STEP]);
         let [mut keys, mut values] = [(); 2].map(|()| Zeroizing::new(vec![Block::ZERO; STEP]));
@@ -362,13 +402,10 @@ impl Seeds {
                     (keys[*i], values[*i]) = halves(hash);
                 }
             }
-            if !digests.push(shape, &keys[..chunk.len()], &values[..chunk.len()], start as u32) {
-                let repeated = has_repeats(elements);
-                return Err(if repeated { Error::DuplicateElement } else { Error::Unsolvable });
-            }
+            each(start, &keys[..chunk.len()], &values[..chunk.len()])?;
         }
         progress(Phase::Encode, count as u64, count as u64);
-        Ok(digests)
+        Ok(())
     }
 }
 
@@ -378,6 +415,9 @@ fn has_repeats<E: AsRef<[u8]>>(elements: &[E]) -> bool {
     sorted.sort_unstable();
     sorted.windows(2).any(|pair| pair[0] == pair[1])
 }
+
+/// Takes H of a few elements: the first one's index, what stands for them in the store, and their values.
+type Hashed<'h> = dyn FnMut(usize, &[Block], &[Block]) -> Result<()> + 'h;
 
 fn halves(hash: &[u8; 32]) -> (Block, Block) {
     let half = |at: usize| {
@@ -391,84 +431,22 @@ fn halves(hash: &[u8; 32]) -> (Block, Block) {
 /// Ho, which gives a tag and a proof.
 struct TagHash(Zeroizing<[u8; 32]>);
 
-/// A party's tags in ascending order, each with its element, and proofs in the order of elements.
-struct Tags {
-    tags: Buffer,
-    elements: Zeroizing<Vec<u32>>,
-    proofs: Zeroizing<Vec<Proof>>,
-    /// Where each prefix starts, and the last one ends.
-    starts: Zeroizing<Vec<u32>>,
-}
-
-impl Tags {
-    /// Sorts tags, `elements[i]` that of `tags[i]`: by the first bits of the prefix in one pass, then within
-    /// the first-level cache by the others, then each prefix's few.
-    fn sort(tags: &[Block], elements: &[u32], proofs: Zeroizing<Vec<Proof>>, prefix_bits: u32) -> Self {
-        let coarse_bits = prefix_bits.min(COARSE_BITS);
-        let fine_bits = prefix_bits - coarse_bits;
-        let prefix = |tag: u128, bits: u32| (tag >> 1 >> (127 - bits)) as usize;
-        let mut next = Zeroizing::new(vec![0u32; (1 << coarse_bits) + 1]);
-        tags.iter().for_each(|tag| next[prefix(tag.to_u128(), coarse_bits) + 1] += 1);
-        (1..next.len()).for_each(|i| next[i] += next[i - 1]);
-        let coarse = next.clone();
-        let mut sorted = Buffer::zeros(tags.len());
-        let mut of = Zeroizing::new(vec![0u32; tags.len()]);
-        for (tag, element) in tags.iter().zip(elements) {
-            let at = &mut next[prefix(tag.to_u128(), coarse_bits)];
-            (sorted[*at as usize], of[*at as usize]) = (*tag, *element);
-            *at += 1;
+impl TagHash {
+    /// Ho of a few elements, at most [`STEP`], from H's keys and values and the store's sums.
+    fn outputs<'h>(
+        &self,
+        [keys, values, sums]: [&[Block]; 3],
+        messages: &mut [[u8; SHORT]],
+        hashes: &'h mut [[u8; 32]],
+    ) -> &'h [[u8; 32]] {
+        let (messages, hashes) = (&mut messages[..keys.len()], &mut hashes[..keys.len()]);
+        for (((message, key), value), sum) in messages.iter_mut().zip(keys).zip(values).zip(sums) {
+            message[..16].copy_from_slice(&key.to_bytes());
+            message[16..32].copy_from_slice(&value.to_bytes());
+            message[32..TAG_INPUT].copy_from_slice(&sum.to_bytes());
         }
-        let mut starts = Zeroizing::new(vec![0u32; (1 << prefix_bits) + 1]);
-        let mut few: Zeroizing<Vec<(Block, u32)>> = Zeroizing::new(Vec::new());
-        let mut next = Zeroizing::new(vec![0u32; (1 << fine_bits) + 1]);
-        for (bucket, pair) in coarse.windows(2).enumerate() {
-            let range = pair[0] as usize..pair[1] as usize;
-            let (tags, elements) = (&mut sorted[range.clone()], &mut of[range]);
-            few.clear();
-            few.extend(tags.iter().copied().zip(elements.iter().copied()));
-            let fine = |tag: Block| prefix(tag.to_u128(), prefix_bits) & ((1 << fine_bits) - 1);
-            next.fill(0);
-            few.iter().for_each(|(tag, _)| next[fine(*tag) + 1] += 1);
-            (1..next.len()).for_each(|i| next[i] += next[i - 1]);
-            let starts = &mut starts[bucket << fine_bits..][..1 << fine_bits];
-            starts.iter_mut().zip(next.iter()).for_each(|(start, next)| *start = pair[0] + next);
-            for (tag, element) in few.iter() {
-                let at = &mut next[fine(*tag)];
-                (tags[*at as usize], elements[*at as usize]) = (*tag, *element);
-                *at += 1;
-            }
-            // Each prefix's end is by now where `next` stands.
-            let mut start = 0;
-            for end in next[..1 << fine_bits].iter().map(|end| *end as usize) {
-                sort_few(&mut tags[start..end], &mut elements[start..end], &mut few);
-                start = end;
-            }
-        }
-        if let Some(last) = starts.last_mut() {
-            *last = tags.len() as u32;
-        }
-        Tags { tags: sorted, elements: of, proofs, starts }
-    }
-}
-
-/// Sorts the tags of one prefix with their elements; `scratch` is for many.
-fn sort_few(tags: &mut [Block], elements: &mut [u32], scratch: &mut Vec<(Block, u32)>) {
-    if tags.len() > FEW {
-        scratch.clear();
-        scratch.extend(tags.iter().copied().zip(elements.iter().copied()));
-        scratch.sort_unstable_by_key(|(tag, _)| tag.to_u128());
-        for ((tag, element), sorted) in tags.iter_mut().zip(elements).zip(scratch.iter()) {
-            (*tag, *element) = *sorted;
-        }
-        return;
-    }
-    for i in 1..tags.len() {
-        let mut at = i;
-        while at > 0 && tags[at - 1].to_u128() > tags[at].to_u128() {
-            tags.swap(at - 1, at);
-            elements.swap(at - 1, at);
-            at -= 1;
-        }
+        hash::blake3_keyed(&self.0, TAG_INPUT, messages, hashes);
+        hashes
     }
 }
 
@@ -480,6 +458,7 @@ struct Run<'r, 'a, E> {
     options: &'r Options<'a>,
     receives: bool,
     parameters: Parameters,
+    second_half: bool,
     seeds: Seeds,
     progress: &'r mut Progress<'a>,
 }
@@ -495,11 +474,28 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         [mine, theirs]: [Hello; 2],
     ) -> Result<Self> {
         let receives = options.learns.receives(channel.party(), &[&mine, &theirs]);
+        let purpose = Purpose::rows(options.learns);
+        Self::start_for(channel, prg, elements, options, progress, [mine, theirs], receives, purpose)
+    }
+
+    /// The same for any purpose, where `receives` says who has the receiver's part.
+    #[allow(clippy::too_many_arguments)] // The parts of a run, each of its own kind.
+    fn start_for(
+        channel: &'r mut Channel,
+        prg: &'r mut Prg,
+        elements: &'r [E],
+        options: &'r Options<'a>,
+        progress: &'r mut Progress<'a>,
+        [mine, theirs]: [Hello; 2],
+        receives: bool,
+        purpose: Purpose<'_>,
+    ) -> Result<Self> {
         let [receiver, sender] = if receives { [mine, theirs] } else { [theirs, mine] };
         let parameters =
             Parameters::new(receiver.elements as usize, sender.elements as usize, options.security)?;
-        let seeds = Seeds::agree(channel, prg, receives, [&receiver, &sender], &parameters)?;
-        Ok(Run { channel, prg, elements, options, receives, parameters, seeds, progress })
+        let seeds = Seeds::agree(channel, prg, receives, [&receiver, &sender], &parameters, &purpose)?;
+        let second_half = purpose.second_half;
+        Ok(Run { channel, prg, elements, options, receives, parameters, second_half, seeds, progress })
     }
 
     fn run(mut self) -> Result<Vec<u32>> {
@@ -567,22 +563,40 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
     /// Steps 2 and 3 of the sender: k for every slot, and as far as the store's bins are whole when the peer
     /// is at work, k(x) + H(x)·Δ for their elements.
     fn send(&mut self) -> Result<(Binned, Sums)> {
-        (self.progress)(Phase::Setup, 0, 1);
-        let Run { channel, prg, options, .. } = self;
-        let mut vole = Gf128Sender::setup(channel, options.base, prg, options.security)?;
-        (self.progress)(Phase::Setup, 1, 1);
+        let mut vole = self.sender_setup()?;
         let shape = self.parameters.shape;
         let digests = self.seeds.digests(&shape, self.elements, self.progress)?;
-        let (slots, size) = (shape.slots(), run_size(shape.slots()));
+        let mut sums = Sums { delta: Some(vole.delta()), ..Sums::of_slots(Buffer::zeros(shape.slots())) };
+        self.fetch(&mut vole, &mut sums, &mut |sums, start| sums.decode(&shape, &digests, start))?;
+        Ok((digests, sums))
+    }
+
+    /// Step 2 of the sender, up to the first correlation.
+    fn sender_setup(&mut self) -> Result<Gf128Sender> {
+        (self.progress)(Phase::Setup, 0, 1);
+        let Run { channel, prg, options, .. } = self;
+        let vole = Gf128Sender::setup(channel, options.base, prg, options.security)?;
+        (self.progress)(Phase::Setup, 1, 1);
+        Ok(vole)
+    }
+
+    /// k for all slots of the receiver's store; calls `meanwhile` with the slots that are done when the
+    /// peer is at work.
+    fn fetch(
+        &mut self,
+        vole: &mut Gf128Sender,
+        sums: &mut Sums,
+        meanwhile: &mut dyn FnMut(&mut Sums, usize),
+    ) -> Result<()> {
+        let (slots, size) = (sums.slots.len(), run_size(sums.slots.len()));
         // A large buffer's pages are given as they are written, run by run, so the peer pays for what it
         // makes us hold.
-        let mut sums = Sums { delta: Some(vole.delta()), ..Sums::of_slots(Buffer::zeros(slots)) };
         let mut masked = vec![Block::ZERO; CHUNK.min(size)];
         for start in (0..slots).step_by(size) {
             let end = slots.min(start + size);
             vole.extend(self.channel, &mut sums.slots[start..end])?;
             // The peer has as much to do again.
-            sums.decode(&shape, &digests, start);
+            meanwhile(sums, start);
             for part in sums.slots[start..end].chunks_mut(CHUNK) {
                 let masked = &mut masked[..part.len()];
                 self.channel.recv_blocks(masked)?;
@@ -590,7 +604,7 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
             }
             (self.progress)(Phase::Transfer, end as u64, slots as u64);
         }
-        Ok((digests, sums))
+        Ok(())
     }
 
     /// The tags of all elements from their sums; and what is left of the run.
@@ -599,7 +613,7 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         let (parameters, progress) = (self.parameters, self.progress);
         let (shape, count) = (parameters.shape, self.elements.len());
         let shift = 128 - parameters.tag_bits();
-        let with_proof = self.options.learns == Learns::Both;
+        let with_proof = self.second_half;
         let mut proofs = Zeroizing::new(vec![[0; size_of::<Proof>()]; if with_proof { count } else { 0 }]);
         let mut tags = Buffer::zeros(count);
         let mut elements = Zeroizing::new(Vec::with_capacity(count));
@@ -614,13 +628,7 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
             for (((keys, values), sums), of) in
                 parts.zip(sum.chunks(STEP)).zip(digests.elements()[at].chunks(STEP))
             {
-                let (messages, hashes) = (&mut messages[..keys.len()], &mut hashes[..keys.len()]);
-                for (((message, key), value), sum) in messages.iter_mut().zip(keys).zip(values).zip(sums) {
-                    message[..16].copy_from_slice(&key.to_bytes());
-                    message[16..32].copy_from_slice(&value.to_bytes());
-                    message[32..TAG_INPUT].copy_from_slice(&sum.to_bytes());
-                }
-                hash::blake3_keyed(&hash.0, TAG_INPUT, messages, hashes);
+                let hashes = hash.outputs([keys, values, sums], &mut messages, &mut hashes);
                 let tags = &mut tags[elements.len()..][..of.len()];
                 for ((tag, hash), element) in tags.iter_mut().zip(hashes.iter()).zip(of) {
                     let (first, proof) = halves(hash);
@@ -768,7 +776,7 @@ impl Finish<'_, '_> {
                 last = Some(tag);
                 let tags = &mine.tags[own.clone()];
                 let at = match tags.len() {
-                    0..=FEW => tags.iter().position(|own| own.to_u128() == tag),
+                    0..=FEW_TAGS => tags.iter().position(|own| own.to_u128() == tag),
                     _ => tags.binary_search_by_key(&tag, |own| own.to_u128()).ok(),
                 };
                 if let Some(at) = at {

@@ -108,7 +108,7 @@ pub enum PoolError {
     #[error(
         "the two sides' pools stand at different positions, ours at {ours}, the peer's at {theirs}: \
          one side crashed, or put back an old copy, which a cheating peer would not have told; \
-         the one behind skips: tacit ot pool skip FILE --to {}", ours.max(theirs)
+         the one behind has to skip to {}", ours.max(theirs)
     )]
     Position {
         /// Our position.

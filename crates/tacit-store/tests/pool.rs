@@ -274,7 +274,7 @@ fn pools_that_differ_are_told_apart() {
     let (s, r) = greet(&sender, &receiver);
     let s = refusal(s);
     assert!(
-        matches!(s, PoolError::Position { ours: 0, theirs: 40 }) && s.to_string().contains("--to 40"),
+        matches!(s, PoolError::Position { ours: 0, theirs: 40 }) && s.to_string().contains("skip to 40"),
         "{s}"
     );
     assert!(matches!(refusal(r), PoolError::Position { ours: 40, theirs: 0 }));
@@ -548,7 +548,7 @@ fn who_notices_an_old_copy() {
     let [s, r] = [refusal(s), refusal(r)];
     assert!(matches!(s, PoolError::Position { ours: 0, theirs: 40 }), "{s}");
     assert!(
-        s.to_string().contains("a cheating peer would not have told") && r.to_string().contains("--to 40")
+        s.to_string().contains("a cheating peer would not have told") && r.to_string().contains("skip to 40")
     );
     let id = Pool::open(&sender, &key(1)).unwrap().header().id;
     let (again, _) = memory::run(

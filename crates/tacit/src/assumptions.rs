@@ -25,6 +25,29 @@ pub const ABOVE_OT: &[Declaration] = &[
         note: "",
     },
     Declaration {
+        name: "payload",
+        job: Job::Intersection,
+        security: Security::Malicious,
+        assumptions: &[Assumption::DualLpn, Assumption::IdealCipher, Assumption::RandomOracle],
+        needs_base_ot: true,
+        instead: "",
+        note: "the peer's columns of matching rows, on vole",
+    },
+    Declaration {
+        name: "circuit",
+        job: Job::Intersection,
+        security: Security::SemiHonest,
+        assumptions: &[
+            Assumption::Lpn,
+            Assumption::DualLpn,
+            Assumption::IdealCipher,
+            Assumption::RandomOracle,
+        ],
+        needs_base_ot: true,
+        instead: "",
+        note: "counts, sums, means and shares, on vole",
+    },
+    Declaration {
         name: "oprf",
         job: Job::Intersection,
         security: Security::Malicious,
@@ -79,7 +102,8 @@ mod tests {
 
     #[test]
     fn what_falls_is_refused_with_the_reason() {
-        for name in ["roted", "iknp", "kos", "ferret", "silent", "paxos", "vole", "yao"] {
+        for name in ["roted", "iknp", "kos", "ferret", "silent", "paxos", "vole", "payload", "circuit", "yao"]
+        {
             require_post_quantum(name).unwrap();
         }
         for (name, instead) in

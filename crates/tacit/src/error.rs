@@ -91,9 +91,14 @@ impl Error {
         match self {
             Error::Ot(error) => error.is_failed_check(),
             Error::Psi(tacit_psi::Error::Ot(error)) => error.is_failed_check(),
-            Error::TwoPc(tacit_2pc::Error::Ot(error)) => error.is_failed_check(),
+            Error::TwoPc(tacit_2pc::Error::Ot(error))
+            | Error::Psi(tacit_psi::Error::Computation(tacit_2pc::Error::Ot(error))) => {
+                error.is_failed_check()
+            }
+            Error::TwoPc(error) | Error::Psi(tacit_psi::Error::Computation(error)) => {
+                matches!(error, tacit_2pc::Error::Cheated { .. })
+            }
             Error::Psi(error) => matches!(error, tacit_psi::Error::Cheated { .. }),
-            Error::TwoPc(error) => matches!(error, tacit_2pc::Error::Cheated { .. }),
             _ => false,
         }
     }
@@ -141,12 +146,13 @@ fn psi(error: &tacit_psi::Error) -> Blame {
     match error {
         tacit_psi::Error::Net(error) => net(error),
         tacit_psi::Error::Ot(error) => ot(error),
+        tacit_psi::Error::Computation(error) => two_pc(error),
         tacit_psi::Error::Usage(_) => Blame::Usage,
         tacit_psi::Error::TooManyElements { .. }
         | tacit_psi::Error::DuplicateElement
         | tacit_psi::Error::Tags(_)
         | tacit_psi::Error::File(_) => Blame::Input,
-        tacit_psi::Error::Unsolvable => Blame::Other,
+        tacit_psi::Error::Unsolvable | tacit_psi::Error::Unplaceable => Blame::Other,
         _ => Blame::Peer,
     }
 }

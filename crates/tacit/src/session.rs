@@ -1,14 +1,18 @@
 //! [`Session`]: who the peer is, how to reach it, and how much to trust it.
 
+mod eval;
+
 use crate::job::psi::{self, Learns, Outcome};
-use crate::job::{self, Ran};
+use crate::job::{self, Ran, ot, pool};
 use crate::{Error, Result, security_name};
+use std::io::{Seek, Write};
 use std::path::Path;
 use std::time::Instant;
 use tacit_net::{
     Agreement, Channel, Identity, Limits, LinkModel, Observer, Options, Protection, PublicKey, Stats, Tls,
 };
 use tacit_ot::{BaseOt, Security};
+use tacit_store::pool::{Header, PoolKey};
 
 #[derive(Clone, Debug)]
 enum Endpoint {
@@ -76,10 +80,9 @@ impl Session {
     pub fn plaintext(self) -> Result<Self> {
         let (Endpoint::Listen(address) | Endpoint::Connect(address)) = &self.endpoint;
         if !tacit_net::is_loopback(address, self.limits.connect)? {
-            return Err(Error::Usage(format!(
-                "--insecure-plaintext with {address}, which is beyond this machine: use --identity and --peer, \
-                 or add --i-understand"
-            )));
+            let what =
+                format!("{address} is beyond this machine, where anybody may read and change what passes");
+            return Err(Error::Parameter { name: "insecure-plaintext", what });
         }
         Ok(self.plaintext_anywhere())
     }
@@ -195,12 +198,42 @@ impl Session {
         most_peer_keys: u64,
         observer: &dyn job::Observer,
     ) -> Result<Ran<Outcome>> {
-        self.allow(job.protocol.name())?;
+        for protocol in job.protocol.candidates() {
+            self.allow(protocol)?;
+        }
         self.allow_level(job.security)?;
         let base = self.base()?;
         self.timed(job.agreement(&*base), |opened| {
             job.run(opened.channels(), &*base, elements, most_peer_keys, observer)
         })
+    }
+
+    /// Runs `job`, out of `source`, and hands what it makes to `sink`.
+    pub fn run_ot(
+        &self,
+        job: &ot::Job,
+        source: ot::Source<'_>,
+        sink: &mut dyn ot::Sink,
+        observer: &dyn job::Observer,
+    ) -> Result<Ran<()>> {
+        self.allow_level(job.security)?;
+        let base = self.base()?;
+        self.timed(job.agreement(&*base), |opened| job.run(opened.channels(), &*base, source, sink, observer))
+    }
+
+    /// Makes our half of the pool, sealed with `key`, and writes it to `out`: an empty file that the caller gives its
+    /// name only after success.
+    pub fn make_pool(
+        &self,
+        job: &pool::Job<'_>,
+        key: &PoolKey,
+        out: &mut (impl Write + Seek),
+        observer: &dyn job::Observer,
+    ) -> Result<Ran<Header>> {
+        self.allow(job.protocol.name)?;
+        self.allow_level(job.protocol.security)?;
+        let base = self.base()?;
+        self.timed(job.agreement(&*base), |opened| job.run(opened.channels(), &*base, key, out, observer))
     }
 
     /// Refuses a job that protects less than the session promises.

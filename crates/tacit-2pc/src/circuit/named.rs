@@ -440,7 +440,8 @@ fn entry(name: &str) -> Option<(&'static Entry, u32)> {
     (smallest..=entry.limit).contains(&size).then_some((entry, size))
 }
 
-/// What the function called `name` is called in full: with its size, where it takes one. `None` if there is none.
+/// What the function called `name` is called in full: with its size, where it takes one. `None` if there is
+/// none.
 pub fn full_name(name: &str) -> Option<String> {
     let (entry, size) = entry(name)?;
     Some(match entry.size {

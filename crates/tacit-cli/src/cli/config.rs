@@ -35,7 +35,8 @@ struct Origin {
 }
 
 impl Merged {
-    /// Says of a fault that the caller can mend where in the file stands what it names, if it names something of it.
+    /// Says of a fault that the caller can mend where in the file stands what it names, if it names something
+    /// of it.
     pub fn place(&self, error: Error) -> Error {
         if error.blame() != Blame::Usage {
             return error;
@@ -161,6 +162,10 @@ impl File<'_> {
     ) -> Result<()> {
         for (key, value) in table {
             let name: &str = key.get_ref().as_ref();
+            // A subcommand may be called as an option below it is: `tags`, and `--tags` of `tags query`.
+            if matches!(value.get_ref(), DeValue::Table(_)) {
+                continue;
+            }
             let Some(arg) = command.get_arguments().find(|a| a.get_long() == Some(name)) else { continue };
             let alternatives =
                 ALTERNATIVES.iter().filter(|set| set.contains(&name)).flat_map(|set| set.iter());
@@ -317,7 +322,8 @@ mod tests {
         possible.into_iter().chain(candidates).find(taken).map(|text| format!("\"{text}\""))
     }
 
-    /// Every long option of every subcommand is a key of the same name, in that subcommand's table and at the top.
+    /// Every long option of every subcommand is a key of the same name, in that subcommand's table and at the
+    /// top.
     #[test]
     fn every_long_option_is_a_key() {
         let mut command = crate::Cli::command();
@@ -336,10 +342,7 @@ mod tests {
                 };
                 let value = value_for(arg).unwrap_or_else(|| panic!("{words:?} --{name} takes none"));
                 let table = if words.is_empty() { String::new() } else { format!("[{}]\n", words.join(".")) };
-                let mut places = vec![format!("{table}{name} = {value}\n")];
-                // Another subcommand's option of that name may take other values, and then the top is no place.
-                places.push(format!("{name} = {value}\n"));
-                for text in places {
+                for text in [format!("{table}{name} = {value}\n"), format!("{name} = {value}\n")] {
                     std::fs::write(&file, &text).unwrap();
                     let line = [&["tacit".to_owned()][..], &words, std::slice::from_ref(&config)].concat();
                     let merged = merge(&command, line).unwrap_or_else(|e| panic!("{words:?}: {text}: {e}"));

@@ -1,9 +1,12 @@
-//! What every subcommand shares: the configuration file, the peer's options, plans, and whom a run waits for.
+//! What every subcommand shares: the configuration file, the peer's options, plans, shares and messages in
+//! files, and whom a run waits for.
 
 pub mod config;
 pub mod files;
+pub mod messages;
 pub mod peer;
 pub mod plan;
+pub mod share;
 pub mod verbose;
 pub mod waiting;
 

@@ -7,15 +7,9 @@ use tacit::net::{Limits, LinkModel, Observer, PublicKey};
 use tacit::{Error, Result, Session};
 pub use tacit_console::options::Security;
 
-/// What the other side learns, said for the level of security: `what` holds of a semi-honest peer alone if no
-/// other was asked for.
+/// What the other side learns, said for the level of security.
 pub fn learned(security: Security, what: &str) -> String {
-    match security {
-        Security::Malicious => what.to_owned(),
-        Security::SemiHonest => {
-            format!("{what}, if it keeps to the protocol; if it deviates, nothing is promised")
-        }
-    }
+    tacit::job::learned(security.into(), what)
 }
 
 /// How to reach the peer, and who it must be.

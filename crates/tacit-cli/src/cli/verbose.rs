@@ -1,5 +1,5 @@
-//! What `--verbose` tells on standard error: how the handshake went and what it settled. Nothing of it is secret. What
-//! each phase of a job took is told by its progress.
+//! What `--verbose` tells on standard error: how the handshake went and what it settled. Nothing of it is
+//! secret. What each phase of a job took is told by its progress.
 
 use crate::cli::fault::one_line;
 use tacit::net::Event;

@@ -1,19 +1,18 @@
 //! `tacit ot deal`, `tacit ot expand` and `tacit ot --seed`: silent OT with a trusted dealer.
 
-use super::nisc::{CodeArg, read_from, write_all};
-use super::ot::{Role, Share};
 use crate::cli::Context;
+use crate::cli::messages::{CodeArg, read_from, write_all};
 use crate::cli::output::Output;
-use crate::cli::peer::PeerArgs;
+use crate::cli::share::Share;
 use serde_json::json;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use tacit::crypto::{BitVec, Prg};
-use tacit::net::Channel;
-use tacit::ot::{AnyReceiver, AnySender, Kind, Sent};
+use tacit::job::ot::{self as job, Role, Sink, Source};
+use tacit::ot::{Kind, Sent};
 use tacit::sealed::Locked;
 use tacit::{Error, Result};
-use tacit_ot::silent::dealer::{self, DealtReceiver, DealtSender, Params, ReceiverSeed, SenderSeed};
+use tacit_ot::silent::dealer::{self, Params, ReceiverSeed, SenderSeed};
 use zeroize::Zeroizing;
 
 pub const AFTER: &str = "\
@@ -76,15 +75,10 @@ pub fn deal(args: &DealArgs, context: &Context) -> Result<()> {
     context.result(&object, &text)
 }
 
-enum Half {
-    Sender(SenderSeed),
-    Receiver(ReceiverSeed),
-}
-
 /// A seed from its file, which no other process can use meanwhile.
 pub struct Seed {
     mark: Mark,
-    half: Half,
+    half: job::Seed,
 }
 
 /// What marks a seed as used.
@@ -107,21 +101,22 @@ impl Seed {
         let locked = Locked::open(file).map_err(|e| named(&e))?;
         let bytes = read_from(file, &*locked)?;
         let half = match role {
-            Some(Role::Sender) => SenderSeed::from_bytes(&bytes).map(Half::Sender),
-            Some(Role::Receiver) => ReceiverSeed::from_bytes(&bytes).map(Half::Receiver),
+            Some(Role::Sender) => SenderSeed::from_bytes(&bytes).map(job::Seed::Sender),
+            Some(Role::Receiver) => ReceiverSeed::from_bytes(&bytes).map(job::Seed::Receiver),
             None => SenderSeed::from_bytes(&bytes)
-                .map(Half::Sender)
-                .or_else(|_| ReceiverSeed::from_bytes(&bytes).map(Half::Receiver)),
+                .map(job::Seed::Sender)
+                .or_else(|_| ReceiverSeed::from_bytes(&bytes).map(job::Seed::Receiver)),
         };
         let half = half.map_err(|e| named(&e))?;
         Ok(Seed { mark: Mark { path: file.to_owned(), file: locked, left: dealer::used(&bytes) }, half })
     }
 
     /// The seed that `tacit ot --seed` names, for `wanted` transfers.
-    pub fn open(file: &Path, role: Role, peer: &PeerArgs, wanted: u64) -> Result<Self> {
+    pub fn open(file: &Path, role: Role, threads: usize, wanted: u64) -> Result<Self> {
         let seed = Seed::load(file, Some(role))?;
-        if peer.threads() != 1 {
-            return Err(Error::Usage("--seed is expanded by one thread; leave --threads out".into()));
+        if threads != 1 {
+            let what = "a seed is expanded by one thread; leave it out".into();
+            return Err(Error::Parameter { name: "threads", what });
         }
         let holds = seed.params().count as u64;
         if wanted > holds {
@@ -133,30 +128,16 @@ impl Seed {
 
     fn params(&self) -> Params {
         match &self.half {
-            Half::Sender(seed) => seed.params(),
-            Half::Receiver(seed) => seed.params(),
+            job::Seed::Sender(seed) => seed.params(),
+            job::Seed::Receiver(seed) => seed.params(),
         }
     }
 
-    /// The sender's source of correlations.
-    pub fn sender(self, channel: &mut Channel) -> Result<AnySender> {
-        let Half::Sender(seed) = self.half else { return Err(other_role()) };
-        let sender = DealtSender::setup(channel, seed)?;
-        self.mark.used()?;
-        Ok(AnySender::new(sender))
+    /// The source of correlations that it is.
+    pub fn source(self) -> Source<'static> {
+        let mark = self.mark;
+        Source::Seed(self.half, Box::new(move || mark.used()))
     }
-
-    /// The receiver's source of correlations.
-    pub fn receiver(self, channel: &mut Channel) -> Result<AnyReceiver> {
-        let Half::Receiver(seed) = self.half else { return Err(other_role()) };
-        let receiver = DealtReceiver::setup(channel, seed)?;
-        self.mark.used()?;
-        Ok(AnyReceiver::new(receiver))
-    }
-}
-
-fn other_role() -> Error {
-    Error::Usage("the seed is for the other role".into())
 }
 
 /// Runs `tacit ot expand`.
@@ -165,13 +146,13 @@ pub fn expand(args: &ExpandArgs, context: &Context) -> Result<()> {
     let count = seed.params().count as u64;
     let out = Output::create_archive(&args.out)?;
     let role = match seed.half {
-        Half::Sender(_) => Role::Sender,
-        Half::Receiver(_) => Role::Receiver,
+        job::Seed::Sender(_) => Role::Sender,
+        job::Seed::Receiver(_) => Role::Receiver,
     };
     let mut share = Share::new(out, Kind::Cot, count, role)?;
     match &seed.half {
-        Half::Sender(seed) => share.sent(Sent::Cot(seed.delta(), &Zeroizing::new(seed.expand())))?,
-        Half::Receiver(seed) => {
+        job::Seed::Sender(seed) => share.sent(Sent::Cot(seed.delta(), &Zeroizing::new(seed.expand())))?,
+        job::Seed::Receiver(seed) => {
             let w = Zeroizing::new(seed.expand());
             share.received(&BitVec::from_lsbs(&w), &w)?;
         }

@@ -1,6 +1,7 @@
 //! `tacit demo`: the main job on one machine, from keys to a checked result.
 
 use crate::cli::Context;
+use crate::cli::fault;
 use crate::cli::output::{Output, name};
 use crate::cli::progress::{Mode, style};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
@@ -243,9 +244,7 @@ fn follow(err: impl Read, bar: &ProgressBar, name: &'static str) -> String {
                 bar.set_position(done.parse().unwrap_or(0));
             }
             _ => {
-                if let Some(cause) = line.strip_prefix("error: ") {
-                    error = cause.to_owned();
-                }
+                error = fault::said(&line);
             }
         }
     }

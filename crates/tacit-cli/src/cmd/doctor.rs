@@ -37,6 +37,7 @@ fn machine(context: &Context) -> Result<()> {
     let kernels: Map<String, Value> =
         backend.kernels().iter().map(|(kernel, which)| (kernel.to_string(), json!(which))).collect();
     let object = json!({
+        "name": "doctor",
         "version": env!("CARGO_PKG_VERSION"),
         "commit": crate::cmd::COMMIT,
         "cpu": cpu_name(),
@@ -52,9 +53,13 @@ fn machine(context: &Context) -> Result<()> {
     text += &format!("processor   {} ({threads} threads)\n", cpu_name());
     text += &format!("features    {}\n", list(names(&have)));
     text += &format!("missing     {}\n", list(names(&lack)));
-    text += &format!("kernels     {} of {}; TACIT_SIMD chooses another", backend.name(), list(levels));
+    text += &format!(
+        "kernels     {} of {}; TACIT_SIMD=LEVEL,-FEATURE,… chooses another",
+        backend.name(),
+        levels.join(" | ")
+    );
     for (kernel, which) in backend.kernels() {
-        text += &format!("\n  {kernel:<10}{which}");
+        text += &format!("\n  {kernel:<12}{which}");
     }
     context.result(&object, &text)
 }
@@ -73,6 +78,7 @@ fn link(peer: &PeerArgs, context: &Context) -> Result<()> {
     let (delay, to_peer, from_peer) = measure_link(opened.channel())?;
     let ms = delay.as_secs_f64() * 1e3;
     let object = json!({
+        "name": "doctor link",
         "round_trip_ms": ms,
         "one_way_ms": ms / 2.0,
         "megabits_to_peer": to_peer,

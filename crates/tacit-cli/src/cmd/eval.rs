@@ -18,8 +18,8 @@ use tacit::job::eval::{self, Job, Options, Rows, memory, protocol_name};
 use tacit::net::Stats;
 use tacit::two_pc::circuit::named;
 use tacit::two_pc::circuit::value::{self, Field, Format};
-use tacit::two_pc::cut_and_choose::Copies;
 use tacit::two_pc::semi_honest::{self, Owner, Prepared};
+use tacit::two_pc::wmk17::Copies;
 use tacit::{Blame, Error, Result, ot, security_name};
 use tacit_console::options::{OutputArg, output_to};
 use zeroize::Zeroizing;
@@ -38,8 +38,9 @@ Examples:
       --input 0x2b7e151628aed2a6abf7158809cf4f3c
   tacit eval --list
 
-Values are 0x… hex, most significant digit first, or decimal integers; several are separated by commas. Negative ones
-are for functions of signed numbers (--list), or any with --format signed. Outputs are hex unless --format says more.
+Values are 0x… hex, most significant digit first, or decimal integers; several are separated by commas.
+Negative ones are for functions of signed numbers (--list), or any with --format signed. Outputs are hex
+unless --format says more.
 A batch reads a CSV file whose first line names the columns, one evaluation a row. --columns says which of them hold the
 inputs, in the function's order: one column for each input, or for each value of all inputs. Both sides' files have the same
 number of rows. --output holds our rows with the outputs behind them.

@@ -28,7 +28,8 @@ pub struct Args {
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     let (key, public) = make(&args.out, &args.comment)?;
-    let object = json!({ "private": args.out, "public": public, "fingerprint": key.fingerprint() });
+    let object =
+        json!({ "name": "keygen", "private": args.out, "public": public, "fingerprint": key.fingerprint() });
     let text = format!(
         "{} is the private key: keep it\n{} is the public key: give it to the peer\nfingerprint {}",
         name(&args.out),

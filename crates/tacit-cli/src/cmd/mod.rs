@@ -5,6 +5,7 @@ mod deal;
 mod demo;
 mod doctor;
 mod eval;
+mod fingerprint;
 mod keygen;
 mod man;
 mod nisc;
@@ -26,6 +27,8 @@ pub const COMMIT: &str = env!("TACIT_COMMIT");
 pub enum Command {
     /// Makes a key pair that names one party
     Keygen(keygen::Args),
+    /// Shows the fingerprint of a key file
+    Fingerprint(fingerprint::Args),
     /// Private set intersection of two files: who is in both
     Psi(psi::Args),
     /// A file of tags of a large set: published once, queried by those who have small ones
@@ -52,6 +55,7 @@ pub enum Command {
 pub fn run(command: Command, context: &Context) -> Result<()> {
     match command {
         Command::Keygen(args) => keygen::run(args, context),
+        Command::Fingerprint(args) => fingerprint::run(args, context),
         Command::Psi(args) => psi::run(args, context),
         Command::Tags(args) => tags::run(args, context),
         Command::Ot(args) => ot::run(*args, context),

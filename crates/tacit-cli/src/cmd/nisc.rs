@@ -1,19 +1,20 @@
 //! `tacit nisc`: oblivious transfers whose messages are files.
 
 use crate::cli::Context;
+use crate::cli::messages::{CodeArg, read_from, write_all};
 use crate::cli::output::{Output, open as open_file, write_fault};
 use crate::cli::peer::Security;
 use serde_json::{Value, json};
 use std::fmt::Display;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use tacit::crypto::{BitVec, Block, Prg};
 use tacit::data::npz::{self, Array, Element, Writer};
+use tacit::job::nisc::{self, Job, Params, ReceiverOutput};
 use tacit::net::{Identity, PublicKey};
 use tacit::sealed::Locked;
 use tacit::{Error, Result};
-use tacit_ot::silent::bcgikrs19::Code;
-use tacit_ot::silent::nisc::{self, Params, ReceiverKey, ReceiverOutput, SenderKey};
+use tacit_ot::silent::nisc::{ReceiverKey, SenderKey};
 use tacit_ot::silent::signed::{self, Whose};
 use tacit_store::nisc::ReceiverFile;
 use zeroize::Zeroizing;
@@ -36,27 +37,6 @@ An answer that fails its check tells its sender bits of the receiver's key, so t
 and all its senders need a new one. Anybody can bring that about, and anybody can pass a public key off as
 Bob's, unless messages are signed: with --identity a message carries its author's signature, and with --peer
 no other's is taken.";
-
-/// No message is larger: 2^24 OTs of 32 bytes and a header.
-const LARGEST_FILE: u64 = 1 << 30;
-
-/// `--code`, as the command line has it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub(super) enum CodeArg {
-    /// Linear time: the fastest
-    Linear,
-    /// The paper's
-    QuasiCyclic,
-}
-
-impl From<CodeArg> for Code {
-    fn from(code: CodeArg) -> Self {
-        match code {
-            CodeArg::Linear => Code::Linear,
-            CodeArg::QuasiCyclic => Code::QuasiCyclic,
-        }
-    }
-}
 
 /// By whom the message that is written is signed.
 #[derive(clap::Args)]
@@ -94,7 +74,10 @@ impl Trusted {
 
 fn unsigned(path: &Path, whose: Whose<'_>) -> Result<Zeroizing<Vec<u8>>> {
     let bytes = read(path)?;
-    let message = signed::open(&bytes, whose).map_err(|e| Error::Peer(format!("{}: {e}", path.display())))?;
+    let remedy =
+        if matches!(whose, Whose::Peer(_)) { "; see --peer, and --identity of its author" } else { "" };
+    let message =
+        signed::open(&bytes, whose).map_err(|e| Error::Peer(format!("{}: {e}{remedy}", path.display())))?;
     Ok(Zeroizing::new(message.to_vec()))
 }
 
@@ -223,7 +206,8 @@ enum Step {
 pub fn run(args: Args, context: &Context) -> Result<()> {
     let (object, text) = match args.step {
         Step::Keygen { count, code, security, out, author } => {
-            keygen(Params { code: code.into(), security: security.into(), count }, &out, &author)?
+            let params = Params { code: code.into(), security: security.into(), count };
+            keygen(Job { params }, &out, &author)?
         }
         Step::Answer { public, key, out, author, trusted } => {
             answer(&trusted.read(&public)?, &key, &out, &author)?
@@ -249,24 +233,30 @@ fn told(step: &str, count: usize, out: &Path, text: String) -> Told {
     (json!({ "name": "nisc", "step": step, "count": count, "out": out }), text)
 }
 
-fn keygen(params: Params, out: &Path, author: &Author) -> Result<Told> {
-    let count = params.count;
+fn keygen(job: Job, out: &Path, author: &Author) -> Result<Told> {
+    let count = job.params.count;
+    crate::cmd::check_memory(&format!("{count} OTs"), job.memory(), "make them under several keys")?;
     let public_path = out.with_extension("pub");
     if public_path == out {
         return Err(Error::Usage("the secret key's name must not end in .pub".into()));
     }
-    let (key, public) = ReceiverKey::generate(params, b"", &mut Prg::from_os())?;
+    let (key, public) = job.keys(&mut Prg::from_os())?;
     write_all(&[(out, &key.to_bytes())], &[(&public_path, &author.sign(&public)?)])?;
+    let learns = job.sender_learns();
     let text = format!(
-        "{} is the secret key: keep it\n{} is the public key for {count} OTs with any number of senders",
+        "{} is the secret key: keep it\n{} is the public key for {count} OTs with any number of senders\n\
+         a sender learns {learns}",
         out.display(),
         public_path.display()
     );
-    Ok(told("keygen", count, out, text))
+    let (mut object, text) = told("keygen", count, out, text);
+    object["senders_learn"] = json!(learns);
+    object["answer_bytes"] = json!(job.estimate().answer);
+    Ok((object, text))
 }
 
 fn answer(public: &[u8], key: &Path, out: &Path, author: &Author) -> Result<Told> {
-    let (secret, answer) = SenderKey::answer(public, b"", &mut Prg::from_os())?;
+    let (secret, answer) = nisc::answer(public, &mut Prg::from_os())?;
     write_all(&[(key, &secret.to_bytes())], &[(out, &author.sign(&answer)?)])?;
     let text = format!("{} goes to the receiver; keep {} secret", out.display(), key.display());
     Ok(told("answer", secret.params().count, out, text))
@@ -290,7 +280,7 @@ fn expand(
         n
     } else {
         let public = trusted.read(public.ok_or_else(|| Error::Usage("give --answer or --public".into()))?)?;
-        let output = sender(key)?.expand(&public, b"")?;
+        let output = nisc::expand(&sender(key)?, &public)?;
         let n = output.messages().len() as u64;
         for (i, name) in ["m0", "m1"].into_iter().enumerate() {
             let bytes = output.messages().iter().flat_map(|pair| pair[i].to_bytes()).collect();
@@ -313,7 +303,7 @@ fn expand(
 fn ask(key: &Path, choices: &Path, out: &Path, author: &Author) -> Result<Told> {
     let secret = receiver(key)?;
     let choices = read_choices(choices, secret.params().count)?;
-    let question = secret.ask(&secret.expand_in()?, &choices)?;
+    let question = nisc::ask(&secret, &choices)?;
     let why =
         "this key asked before; another question under it would tell how the choices differ; make a new key";
     write_once(out, &question, author, key, ReceiverKey::LEN, why)?;
@@ -329,8 +319,7 @@ fn reply(
 ) -> Result<Told> {
     let secret = sender(key)?;
     let messages = read_messages(messages)?;
-    let output = secret.expand(public, b"")?;
-    let reply = nisc::reply(output, question, &messages)?;
+    let reply = nisc::reply(&secret, public, question, &messages)?;
     let why = "this key replied before; another reply under it would open both messages; answer the public key anew";
     write_once(out, &reply, author, key, SenderKey::LEN, why)?;
     Ok(told("reply", messages.len(), out, format!("{} goes to the receiver", out.display())))
@@ -339,7 +328,7 @@ fn reply(
 fn open(key: &Path, choices: &Path, [answer, question, reply]: [&[u8]; 3], out: &Path) -> Result<Told> {
     let choices = read_choices(choices, receiver(key)?.params().count)?;
     let output = checked(key, answer)?;
-    let messages = Zeroizing::new(nisc::open(&output, &choices, question, reply)?);
+    let messages = nisc::open(&output, &choices, question, reply)?;
     let mut text = Zeroizing::new(String::with_capacity(33 * messages.len()));
     for message in messages.iter() {
         text.push_str(&message.to_hex());
@@ -403,32 +392,6 @@ fn secret<K>(path: &Path, len: usize, key: impl Fn(&[u8]) -> tacit_ot::Result<K>
 
 fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>> {
     read_from(path, open_file(path)?)
-}
-
-/// All of `file`, whose name is `path`.
-pub(super) fn read_from(path: &Path, file: impl Read) -> Result<Zeroizing<Vec<u8>>> {
-    let mut bytes = Zeroizing::new(Vec::new());
-    let mut file = file.take(LARGEST_FILE + 1);
-    file.read_to_end(&mut bytes).map_err(|e| Error::file(path, "cannot be read", e))?;
-    if bytes.len() as u64 > LARGEST_FILE {
-        return Err(Error::Input(format!("{}: larger than any message of this command", path.display())));
-    }
-    Ok(bytes)
-}
-
-/// Writes files of which either all are there in the end or, if one finds no place, none; no secret replaces
-/// another file.
-pub(super) fn write_all(secrets: &[(&Path, &[u8])], others: &[(&Path, &[u8])]) -> Result<()> {
-    let mut outs = Vec::new();
-    let secrets = secrets.iter().map(|file| (Output::create_secret(file.0), file));
-    for (out, (path, bytes)) in secrets.chain(others.iter().map(|file| (Output::create(file.0), file))) {
-        let mut out = out?;
-        out.reserve(bytes.len() as u64)?;
-        out.write_all(bytes).map_err(|e| write_fault(path, e))?;
-        out.settle()?;
-        outs.push(out);
-    }
-    outs.into_iter().try_for_each(Output::commit)
 }
 
 fn read_choices(path: &Path, count: usize) -> Result<BitVec> {

@@ -3,16 +3,16 @@
 use crate::cli::Context;
 use crate::cli::output::Output;
 use crate::cli::peer::{PeerArgs, Security};
-use crate::cmd::ot::Role;
 use clap::Subcommand;
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
-use tacit::crypto::Prg;
-use tacit::net::{Agreement, Identity, LinkModel};
-use tacit::ot::{Kind, Tuning};
-use tacit::pool::{self, Fuse, Pool, PoolError, PoolKey};
+use tacit::job::Ran;
+use tacit::job::pool::Job;
+use tacit::net::{Identity, LinkModel};
+use tacit::ot::Tuning;
+use tacit::pool::{Fuse, Pool, PoolError, PoolKey};
 use tacit::{Error, Result, ot, security_name};
+use tacit_console::options::Role;
 
 pub const AFTER: &str = "\
 Examples:
@@ -144,7 +144,8 @@ pub fn open(
         )));
     }
     if peer.threads() != 1 {
-        return Err(Error::Usage("--pool is read by one thread; leave --threads out".into()));
+        let what = "a pool is read by one thread; leave it out".into();
+        return Err(Error::Parameter { name: "threads", what });
     }
     if wanted > pool.left() {
         let fault = PoolError::Exhausted { wanted, left: pool.left() };
@@ -211,39 +212,19 @@ fn make(args: MakeArgs, context: &Context) -> Result<()> {
     session.allow(protocol.name)?;
     let base = session.base()?;
     let mut out = Output::create_secret(&args.file)?;
-    out.reserve(pool::file_length(args.count))?;
-    let (role, peer) =
-        if args.role == Role::Sender { ("sender", "receiver") } else { ("receiver", "sender") };
-    let agreement = Agreement::new("ot pool", role, peer)
-        .with("protocol", protocol.name)
-        .with("base-ot", base.name())
-        .with("kind", Kind::Cot.name())
-        .with("count", args.count)
-        .with("set", args.set.as_deref().unwrap_or("any"))
-        .with("code", tuning.silent.code.name());
+    let (role, set, count) = (args.role.into(), args.set.as_deref(), args.count);
+    let job = Job { role, protocol, tuning, set, count };
+    out.reserve(job.file_length())?;
+    crate::cmd::check_memory("making the pool", job.memory(), "make it smaller")?;
     let progress = context.progress("pool", args.count, "OT");
-    let ((header, wall), stats) = session.run(agreement, |opened| {
-        let start = Instant::now();
-        let mut prg = Prg::from_os();
-        let channel = opened.channel();
-        let (security, count) = (protocol.security, args.count);
-        let set = &mut |done| progress.set(done);
-        let header = match args.role {
-            Role::Sender => {
-                let mut cots = protocol.senders_with(channel, &*base, &mut prg, 1, tuning)?;
-                let source = cots.first_mut().ok_or_else(|| Error::Other("no source of OTs".into()))?;
-                pool::make_sender(channel, &mut prg, source, security, count, &key, &mut out, set)
-            }
-            Role::Receiver => {
-                let mut cots = protocol.receivers_with(channel, &*base, &mut prg, 1, tuning)?;
-                let source = cots.first_mut().ok_or_else(|| Error::Other("no source of OTs".into()))?;
-                pool::make_receiver(channel, &mut prg, source, security, count, &key, &mut out, set)
-            }
-        };
-        Ok((header.map_err(|e| named(&args.file, e))?, start.elapsed()))
-    })?;
+    let Ran { result: header, wall, stats } =
+        session.make_pool(&job, &key, &mut out, &progress).map_err(|e| match e {
+            Error::Ot(e) => named(&args.file, e),
+            other => other,
+        })?;
     progress.finish();
     out.commit()?;
+    let role = job.role.name();
     let object = json!({
         "name": "ot pool make",
         "file": args.file,
@@ -257,14 +238,17 @@ fn make(args: MakeArgs, context: &Context) -> Result<()> {
         "bytes_sent": stats.bytes_sent,
         "bytes_received": stats.bytes_received,
         "rounds": stats.rounds,
+        "other_side_learned": job.learns(),
     });
     let text = format!(
-        "pool {} of {} correlations by {} in {:.3} s; the {role}'s half is in {}",
+        "pool {} of {} correlations by {} in {:.3} s; the {role}'s half is in {}\n\
+         the other side learned {}",
         header.short_id(),
         header.count,
         protocol.name,
         wall.as_secs_f64(),
-        args.file.display()
+        args.file.display(),
+        job.learns(),
     );
     context.result(&object, &text)
 }
@@ -272,8 +256,9 @@ fn make(args: MakeArgs, context: &Context) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tacit::crypto::Block;
+    use tacit::crypto::{Block, Prg};
     use tacit::net::{Channel, memory};
+    use tacit::pool;
     use tacit_ot::CotReceiver;
 
     struct Zeros;

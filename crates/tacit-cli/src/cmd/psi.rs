@@ -52,7 +52,7 @@ impl From<Gets> for Learns {
 /// `--protocol`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Protocol {
-    /// The planner's choice: paxos
+    /// By the sets' sizes: vole from 10,000 keys on both sides together, paxos below
     Auto,
     /// Key-value store and OT extension
     Paxos,
@@ -63,7 +63,7 @@ pub enum Protocol {
 impl From<Protocol> for job::Protocol {
     fn from(protocol: Protocol) -> Self {
         match protocol {
-            Protocol::Auto => job::Protocol::default(),
+            Protocol::Auto => job::Protocol::Auto,
             Protocol::Paxos => job::Protocol::Paxos,
             Protocol::Vole => job::Protocol::Vole,
         }
@@ -146,7 +146,9 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     if let Some(name) = &args.base_ot {
         session = session.base_ot(name);
     }
-    session.allow(job.protocol.name())?;
+    for protocol in job.protocol.candidates() {
+        session.allow(protocol)?;
+    }
     session.base()?;
     let mut output = args.output.as_deref().map(Output::create).transpose()?;
     let table = Table::read(&args, &job, context)?;
@@ -242,13 +244,15 @@ fn report(
     let keys = &table.keys;
     let distinct = table.count();
     let matches = outcome.matches.as_ref().map(Vec::len);
-    let (protocol, security) = (job.protocol.name(), security_name(job.security));
     let announced = outcome.peer_elements;
+    let (protocol, why) = job.picked(distinct, announced);
+    let (protocol, security) = (protocol.name(), security_name(job.security));
     let bound = job.tested(outcome, distinct)?.map(|tested| tested.most);
     let other_learns = job.has_learned(distinct, outcome)?;
     let mut object = json!({
         "name": "psi",
         "protocol": protocol,
+        "protocol_why": why,
         "security": security,
         "result": job.result_name(),
         "reveal": job.reveal.name(),
@@ -280,7 +284,7 @@ fn report(
     text += &format!(
         "our file: {} rows, {distinct} distinct keys, {} rows with the key of an earlier row, {} rows without a key\n\
          the peer: {announced} distinct keys, of at most {most_peer_keys} allowed\n\
-         {:.3} s, {} bytes sent, {} received, {} rounds; {protocol} ({security})\n\
+         {:.3} s, {} bytes sent, {} received, {} rounds; {protocol} ({security}){}\n\
          the other side learned {other_learns}",
         keys.rows(),
         keys.duplicate_rows(),
@@ -289,6 +293,7 @@ fn report(
         stats.bytes_sent,
         stats.bytes_received,
         stats.rounds,
+        why.map_or_else(String::new, |why| format!(", {why}")),
     );
     context.result(&object, &text)
 }

@@ -30,9 +30,11 @@ impl Said {
 
     /// The one line of the error; fails the test if there is none or more than one, or a sign of a panic.
     pub fn error_line(&self) -> &str {
-        let lines: Vec<&str> = self.err.lines().filter(|l| l.starts_with("error: ")).collect();
+        // In words, or as an object with `--json`.
+        let is_error = |line: &&str| line.starts_with("error: ") || line.starts_with("{\"error\":");
+        let lines: Vec<&str> = self.err.lines().filter(is_error).collect();
         assert_eq!(lines.len(), 1, "one line of error wanted: {self:?}");
-        let after = self.err.lines().skip_while(|l| !l.starts_with("error: ")).count();
+        let after = self.err.lines().skip_while(|line| !is_error(line)).count();
         assert_eq!(after, 1, "nothing may follow the error: {self:?}");
         assert!(!self.err.contains("panicked") && !self.err.contains("internal fault"), "a panic: {self:?}");
         lines[0]

@@ -9,16 +9,15 @@
 //! The transform is negacyclic, of Cooley–Tukey and Gentleman–Sande butterflies. The transform domain's order is
 //! the transposed bit-reversed one (16 rows of N/16 lanes), which is part of the wire format.
 
-pub(crate) mod kernel;
 mod noise;
 mod params;
 #[cfg(test)]
 mod tests;
 
 pub use noise::{Noise, RandomBlocks, XofBlocks};
-pub use params::{RING_256_7681, RING_512_13313, RING_1024_12289};
+pub use params::{Poly, RING_256_7681, RING_512_13313, RING_1024_12289, Ring};
 
-use kernel::Kernels;
+use crate::simd::ntt_portable::Kernels;
 use zeroize::Zeroize;
 
 /// Runs `$body` with `$k` bound to the kernels in use.
@@ -34,37 +33,12 @@ macro_rules! dispatch {
         }
         #[cfg(not(all(feature = "std", target_arch = "x86_64")))]
         {
-            let $k = crate::ring::kernel::Portable;
+            let $k = crate::simd::ntt_portable::Portable;
             $body
         }
     }};
 }
 use dispatch;
-
-/// N coefficients of 16 bits; what range they keep is said where a polynomial is taken or given.
-///
-/// `Debug` does not show them: most polynomials are secret.
-#[derive(Clone, PartialEq, Eq)]
-#[repr(C, align(64))]
-pub struct Poly<const N: usize>(pub [i16; N]);
-
-impl<const N: usize> Poly<N> {
-    /// The polynomial zero.
-    pub const ZERO: Self = Poly([0; N]);
-}
-
-impl<const N: usize> core::fmt::Debug for Poly<N> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("Poly([secret])")
-    }
-}
-
-impl<const N: usize> Zeroize for Poly<N> {
-    fn zeroize(&mut self) {
-        // Eight-byte writes, because each is volatile: a quarter of the writes that the coefficients would take.
-        bytemuck::cast_slice_mut::<i16, u64>(&mut self.0).zeroize();
-    }
-}
 
 /// K polynomials of N coefficients: an element of a module of rank K.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -80,19 +54,6 @@ impl<const N: usize, const K: usize> Zeroize for Vector<N, K> {
     fn zeroize(&mut self) {
         self.0.iter_mut().for_each(Zeroize::zeroize);
     }
-}
-
-/// Z_q\[X\]/(X^N + 1) with N = 256, 512 or 1024 and the prime q ≡ 1 mod 2N that goes with it: 7681, 13313 or 12289.
-///
-/// `transform[k]` for k < N/16 is the twiddle of block k of the wide layers; beyond, the lanes of the narrow layers,
-/// row by row. `…_q` holds each twiddle times q^-1 modulo 2^16.
-pub struct Ring<const N: usize> {
-    pub(crate) scale: (i16, i16),
-    pub(crate) scale_product: (i16, i16),
-    pub(crate) twiddle: [i16; N],
-    pub(crate) twiddle_q: [i16; N],
-    pub(crate) untwiddle: [i16; N],
-    pub(crate) untwiddle_q: [i16; N],
 }
 
 /// A received polynomial has a coefficient outside [0, q), or the wrong length.

@@ -1,8 +1,8 @@
 //! Small polynomials: discrete Gaussian by a cumulative table, and centred binomial.
 
-use super::kernel::{GAUSSIAN, Kernels};
 use super::{Poly, dispatch};
 use crate::Block;
+use crate::simd::ntt_portable::{GAUSSIAN, Kernels};
 use zeroize::Zeroize;
 
 /// A stream of secret random blocks: a [`Prg`](crate::Prg), or [`XofBlocks`] where there is no operating system.

@@ -1,6 +1,44 @@
-//! The rings in use, with their tables computed at compile time.
+//! Polynomials, and the rings in use, with their tables computed at compile time.
 
-use super::Ring;
+use zeroize::Zeroize;
+
+/// N coefficients of 16 bits; what range they keep is said where a polynomial is taken or given.
+///
+/// `Debug` does not show them: most polynomials are secret.
+#[derive(Clone, PartialEq, Eq)]
+#[repr(C, align(64))]
+pub struct Poly<const N: usize>(pub [i16; N]);
+
+impl<const N: usize> Poly<N> {
+    /// The polynomial zero.
+    pub const ZERO: Self = Poly([0; N]);
+}
+
+impl<const N: usize> core::fmt::Debug for Poly<N> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Poly([secret])")
+    }
+}
+
+impl<const N: usize> Zeroize for Poly<N> {
+    fn zeroize(&mut self) {
+        // Eight-byte writes, because each is volatile: a quarter of the writes that the coefficients would take.
+        bytemuck::cast_slice_mut::<i16, u64>(&mut self.0).zeroize();
+    }
+}
+
+/// Z_q\[X\]/(X^N + 1) with N = 256, 512 or 1024 and the prime q ≡ 1 mod 2N that goes with it: 7681, 13313 or 12289.
+///
+/// `transform[k]` for k < N/16 is the twiddle of block k of the wide layers; beyond, the lanes of the narrow layers,
+/// row by row. `…_q` holds each twiddle times q^-1 modulo 2^16.
+pub struct Ring<const N: usize> {
+    pub(crate) scale: (i16, i16),
+    pub(crate) scale_product: (i16, i16),
+    pub(crate) twiddle: [i16; N],
+    pub(crate) twiddle_q: [i16; N],
+    pub(crate) untwiddle: [i16; N],
+    pub(crate) untwiddle_q: [i16; N],
+}
 
 /// Z_7681\[X\]/(X^256 + 1).
 pub static RING_256_7681: Ring<256> = Ring::new();

@@ -1,13 +1,17 @@
 //! AES-128 kernels: one key over many blocks, a key a block, and the hashes in one pass.
 
-use super::{Backend, dispatch};
+#[cfg(target_arch = "x86_64")]
+use super::aes_x86 as x86;
+use super::{Backend, aes_portable as portable, dispatch};
 use crate::Block;
+
+pub use super::aes_portable::sigma;
 
 macro_rules! kernels {
     ($($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?;)*) => {$(
         $(#[$doc])*
         pub fn $name(backend: Backend, $($arg: $type),*) $(-> $result)? {
-            dispatch!(backend, aes_portable, aes_x86, $name($($arg),*))
+            dispatch!(backend, $name($($arg),*))
         }
     )*};
 }
@@ -27,7 +31,7 @@ kernels! {
 /// CCR of each block of `input`; panics when the lengths differ.
 pub fn ccr(backend: Backend, round_keys: &[Block; 11], input: &[Block], out: &mut [Block]) {
     assert_eq!(input.len(), out.len(), "one output an input");
-    dispatch!(backend, aes_portable, aes_x86, ccr(round_keys, input, out))
+    dispatch!(backend, ccr(round_keys, input, out))
 }
 
 /// TCCR of each block, in place, tweaks counting up from `first` as 128-bit numbers.
@@ -38,14 +42,14 @@ pub fn tccr(backend: Backend, round_keys: &[Block; 11], blocks: &mut [Block], fi
     let (before, after) = blocks.split_at_mut(split);
     let carried = Block::new(first.wrapping_add(until_carry));
     for (run, first) in [(before, Block::new(first)), (after, carried)] {
-        dispatch!(backend, aes_portable, aes_x86, tccr(round_keys, run, first))
+        dispatch!(backend, tccr(round_keys, run, first))
     }
 }
 
 /// AES of `blocks[i]` under `keys[i]`, in place; panics when the lengths differ.
 pub fn rekeyed(backend: Backend, keys: &[Block], blocks: &mut [Block]) {
     assert_eq!(keys.len(), blocks.len(), "one key a block");
-    dispatch!(backend, aes_portable, aes_x86, rekeyed(keys, blocks))
+    dispatch!(backend, rekeyed(keys, blocks))
 }
 
 /// MITCCRH in place, `per_gid` blocks under each gid, gids counting up from `first_gid`; the last group may be short.
@@ -53,10 +57,10 @@ pub fn mitccrh(backend: Backend, start: Block, first_gid: u64, per_gid: usize, b
     assert!(per_gid > 0, "at least one block a gid");
     let whole = blocks.len() / per_gid;
     let (groups, rest) = blocks.split_at_mut(whole * per_gid);
-    dispatch!(backend, aes_portable, aes_x86, mitccrh_in_place(start, first_gid, per_gid, groups));
+    dispatch!(backend, mitccrh_in_place(start, first_gid, per_gid, groups));
     if !rest.is_empty() {
         let (gid, count) = (first_gid.wrapping_add(whole as u64), rest.len());
-        dispatch!(backend, aes_portable, aes_x86, mitccrh_in_place(start, gid, count, rest));
+        dispatch!(backend, mitccrh_in_place(start, gid, count, rest));
     }
 }
 
@@ -64,7 +68,7 @@ pub fn mitccrh(backend: Backend, start: Block, first_gid: u64, per_gid: usize, b
 pub fn mitccrh_list(backend: Backend, start: Block, gids: &[u64], per_gid: usize, blocks: &mut [Block]) {
     assert!(per_gid > 0, "at least one block a gid");
     assert_eq!(Some(blocks.len()), gids.len().checked_mul(per_gid), "as many blocks as the gids hash");
-    dispatch!(backend, aes_portable, aes_x86, mitccrh_list(start, gids, per_gid, blocks))
+    dispatch!(backend, mitccrh_list(start, gids, per_gid, blocks))
 }
 
 /// MITCCRH of `v[i]` and `v[i] ⊕ delta` under gid `first_gid + i` into `out[i]`; panics when the lengths differ.
@@ -77,11 +81,11 @@ pub fn cot_sender(
     out: &mut [[Block; 2]],
 ) {
     assert_eq!(v.len(), out.len(), "one pair a block");
-    dispatch!(backend, aes_portable, aes_x86, cot_sender(start, first_gid, delta, v, out))
+    dispatch!(backend, cot_sender(start, first_gid, delta, v, out))
 }
 
 /// MITCCRH of `w[i]` under gid `first_gid + i` into `out[i]`; panics when the lengths differ.
 pub fn cot_receiver(backend: Backend, start: Block, first_gid: u64, w: &[Block], out: &mut [Block]) {
     assert_eq!(w.len(), out.len(), "one output an input");
-    dispatch!(backend, aes_portable, aes_x86, cot_receiver(start, first_gid, w, out))
+    dispatch!(backend, cot_receiver(start, first_gid, w, out))
 }

@@ -405,7 +405,8 @@ pub(super) fn cot_receiver(start: Block, first_gid: u64, w: &[Block], out: &mut 
     mitccrh(start, gid, w.len(), 1, |g, _| w[g], |g, _, y| out[g] = y);
 }
 
+/// σ(x_L‖x_R) = (x_L ⊕ x_R)‖x_L, the linear orthomorphism; x_L is the high half.
 #[inline(always)]
-fn sigma(x: Block) -> Block {
-    crate::hash::sigma(x)
+pub fn sigma(x: Block) -> Block {
+    Block::from_halves(x.high(), x.high() ^ x.low())
 }

@@ -1,20 +1,24 @@
 //! GF(2^128) kernels.
 
-use super::{Backend, dispatch};
+#[cfg(target_arch = "x86_64")]
+use super::gf128_x86 as x86;
+use super::{Backend, dispatch, gf128_portable as portable};
 use crate::Block;
+
+pub use portable::reduce;
 
 /// How many powers are found one by one before the rest follows from them in vectors.
 const FIRST_POWERS: usize = 16;
 
 /// The product of `a` and `b`.
 pub fn mul(backend: Backend, a: Block, b: Block) -> Block {
-    dispatch!(backend, gf128_portable, gf128_x86, mul(a, b))
+    dispatch!(backend, mul(a, b))
 }
 
 /// Σ a\[i\]·b\[i\] unreduced: the sums over the low, the crossed and the high halves. Panics when the lengths differ.
 pub fn accumulate(backend: Backend, a: &[Block], b: &[Block]) -> [Block; 3] {
     assert_eq!(a.len(), b.len(), "inner product of different lengths");
-    dispatch!(backend, gf128_portable, gf128_x86, accumulate(a, b))
+    dispatch!(backend, accumulate(a, b))
 }
 
 /// Adds Σ weights\[j\]·columns[i * stride + j] to `sums[i]`, unreduced, for every `i`. Panics when a column is too short.
@@ -25,25 +29,25 @@ pub fn accumulate_columns(
     weights: &[Block],
     sums: &mut [[Block; 3]],
 ) {
-    assert!(columns_fit(columns.len(), stride, weights.len(), sums.len()), "columns too short");
-    dispatch!(backend, gf128_portable, gf128_x86, accumulate_columns(columns, stride, weights, sums))
+    assert!(portable::columns_fit(columns.len(), stride, weights.len(), sums.len()), "columns too short");
+    dispatch!(backend, accumulate_columns(columns, stride, weights, sums))
 }
 
 /// Multiplies every block by `factor`.
 pub fn scale(backend: Backend, blocks: &mut [Block], factor: Block) {
-    dispatch!(backend, gf128_portable, gf128_x86, scale(blocks, factor))
+    dispatch!(backend, scale(blocks, factor))
 }
 
 /// Adds `input[i] * factor` to `out[i]`; panics when the lengths differ.
 pub fn multiply_add(backend: Backend, out: &mut [Block], input: &[Block], factor: Block) {
     assert_eq!(out.len(), input.len(), "one output an input");
-    dispatch!(backend, gf128_portable, gf128_x86, multiply_add(out, input, factor))
+    dispatch!(backend, multiply_add(out, input, factor))
 }
 
 /// Multiplies every block by the factor at its place; panics when the lengths differ.
 pub fn multiply_each(backend: Backend, blocks: &mut [Block], factors: &[Block]) {
     assert_eq!(blocks.len(), factors.len(), "one factor a block");
-    dispatch!(backend, gf128_portable, gf128_x86, multiply_each(blocks, factors))
+    dispatch!(backend, multiply_each(blocks, factors))
 }
 
 /// `out[q] = Π variables[i]` over the bits i of q; panics unless there is a place for each product.
@@ -56,7 +60,7 @@ pub fn monomials(backend: Backend, variables: &[Block], out: &mut [Block]) {
             (0..known).for_each(|q| out[known + q] = mul(backend, out[q], x));
         } else {
             let out = &mut out[..2 * known];
-            dispatch!(backend, gf128_portable, gf128_x86, progress(out, known, x))
+            dispatch!(backend, progress(out, known, x))
         }
     }
 }
@@ -69,22 +73,6 @@ pub fn powers(backend: Backend, base: Block, out: &mut [Block]) {
         *slot = power;
     }
     if out.len() > FIRST_POWERS {
-        dispatch!(backend, gf128_portable, gf128_x86, progress(out, FIRST_POWERS, power))
+        dispatch!(backend, progress(out, FIRST_POWERS, power))
     }
-}
-
-/// Whether `count` columns of `len` blocks, `stride` apart, lie within `total` blocks.
-pub(super) fn columns_fit(total: usize, stride: usize, len: usize, count: usize) -> bool {
-    let Some(last) = count.checked_sub(1) else { return true };
-    last.checked_mul(stride).and_then(|start| start.checked_add(len)).is_some_and(|end| end <= total)
-}
-
-/// The element that unreduced sums stand for.
-pub fn reduce([low, middle, high]: [Block; 3]) -> Block {
-    let low = low.to_u128() ^ middle.to_u128() << 64;
-    let high = high.to_u128() ^ middle.to_u128() >> 64;
-    // x^128 = x^7 + x^2 + x + 1; what the shifts push out is folded in once more.
-    let over = high >> 127 ^ high >> 126 ^ high >> 121;
-    let fold = |x: u128| x ^ x << 1 ^ x << 2 ^ x << 7;
-    Block::new(low ^ fold(high) ^ fold(over))
 }

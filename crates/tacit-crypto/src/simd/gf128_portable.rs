@@ -55,7 +55,7 @@ pub(super) fn accumulate_columns(
 }
 
 pub(super) fn mul(a: Block, b: Block) -> Block {
-    super::gf128::reduce(product(a, b).map(Block::new))
+    reduce(product(a, b).map(Block::new))
 }
 
 pub(super) fn scale(blocks: &mut [Block], factor: Block) {
@@ -80,4 +80,20 @@ pub(super) fn progress(out: &mut [Block], known: usize, step: Block) {
     for i in known..out.len() {
         out[i] = mul(out[i - known], step);
     }
+}
+
+/// Whether `count` columns of `len` blocks, `stride` apart, lie within `total` blocks.
+pub(super) fn columns_fit(total: usize, stride: usize, len: usize, count: usize) -> bool {
+    let Some(last) = count.checked_sub(1) else { return true };
+    last.checked_mul(stride).and_then(|start| start.checked_add(len)).is_some_and(|end| end <= total)
+}
+
+/// The element that unreduced sums stand for.
+pub fn reduce([low, middle, high]: [Block; 3]) -> Block {
+    let low = low.to_u128() ^ middle.to_u128() << 64;
+    let high = high.to_u128() ^ middle.to_u128() >> 64;
+    // x^128 = x^7 + x^2 + x + 1; what the shifts push out is folded in once more.
+    let over = high >> 127 ^ high >> 126 ^ high >> 121;
+    let fold = |x: u128| x ^ x << 1 ^ x << 2 ^ x << 7;
+    Block::new(low ^ fold(high) ^ fold(over))
 }

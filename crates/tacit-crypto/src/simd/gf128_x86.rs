@@ -206,7 +206,7 @@ macro_rules! entry_points {
             ) {
                 let len = weights.len();
                 assert!(
-                    super::super::gf128::columns_fit(columns.len(), stride, len, sums.len()),
+                    super::super::gf128_portable::columns_fit(columns.len(), stride, len, sums.len()),
                     "columns too short"
                 );
                 let (columns, weights) = (columns.as_ptr(), weights.as_ptr());

@@ -4,15 +4,23 @@ use super::Backend;
 #[cfg(target_arch = "x86_64")]
 use super::Level;
 use crate::Block;
-use crate::gf256::Matrix;
 
 /// Bytes of every row that are worked on at a time.
 const STRIP: usize = 256;
 
+/// A matrix that [`apply`] multiplies by: its shape, its entries row by row, and of every entry its products with
+/// 0 … 15, then with the multiples of 16.
+#[derive(Clone, Copy)]
+pub struct Table<'a> {
+    pub rows: usize,
+    pub columns: usize,
+    pub entries: &'a [u8],
+    pub tables: &'a [[u8; 32]],
+}
+
 /// `out` = `matrix`·`input`, on rows of blocks of one length. Panics when the lengths do not fit.
-pub fn apply(backend: Backend, matrix: &Matrix, input: &[Block], out: &mut [Block]) {
-    let Matrix { rows, columns, entries, tables } = matrix;
-    let (rows, columns) = (*rows, *columns);
+pub fn apply(backend: Backend, matrix: Table<'_>, input: &[Block], out: &mut [Block]) {
+    let Table { rows, columns, entries, tables } = matrix;
     let length = out.len().checked_div(rows).unwrap_or(0);
     assert_eq!((length * columns, length * rows), (input.len(), out.len()), "rows of a length");
     assert_eq!((rows * columns, rows * columns), (entries.len(), tables.len()), "an entry and a table each");
@@ -186,7 +194,7 @@ mod x86 {
 mod tests {
     use super::*;
     use crate::Prg;
-    use crate::gf256::{inverse, mul};
+    use crate::gf256::{Matrix, inverse, mul};
 
     #[test]
     fn every_backend_gives_the_product() {
@@ -207,7 +215,7 @@ mod tests {
             let matrix = Matrix::new(rows, entries.clone());
             for backend in Backend::available() {
                 let mut out = vec![Block::ONES; rows * length];
-                apply(backend, &matrix, &input, &mut out);
+                matrix.apply_on(backend, &input, &mut out);
                 assert!(Block::as_bytes(&out) == expected, "{}: {rows}, {columns}, {length}", backend.name());
             }
         }

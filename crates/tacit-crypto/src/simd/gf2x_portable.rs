@@ -1,6 +1,6 @@
 //! The additive FFT one butterfly at a time.
 
-use super::gf2x::{Coset, Factor, LOW, Parts, Twiddles, UNITS};
+use super::gf2x_tables::{Coset, Factor, LOW, Parts, Twiddles, UNITS};
 use crate::Block;
 
 const BYTES: u128 = 0x0101_0101_0101_0101_0101_0101_0101_0101;

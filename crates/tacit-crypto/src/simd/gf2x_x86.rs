@@ -1,6 +1,6 @@
 //! The additive FFT by products of bytes: two levels a pass, the last four within registers.
 
-use super::gf2x::{BOTTOM, Coset, Factor, LOW, Parts, SPREAD, Twiddles, UNITS};
+use super::gf2x_tables::{BOTTOM, Coset, Factor, LOW, Parts, SPREAD, Twiddles, UNITS};
 use super::x86::{V128, V256, V512, Vector};
 use crate::Block;
 

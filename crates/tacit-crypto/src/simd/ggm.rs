@@ -1,8 +1,8 @@
 //! One level of many half-trees (correlated GGM): left = CCR(parent), right = parent ⊕ left.
 
+use super::pages::Buffer;
 use super::{Backend, Level};
-use crate::ggm::{Children, Fix, view};
-use crate::{Block, Buffer, aes::Aes128};
+use crate::Block;
 
 /// Lanes of one node: the blocks of four trees that stand side by side.
 pub(crate) const LANES: usize = 4;
@@ -10,11 +10,42 @@ const CHUNK: usize = 64;
 
 type Line = [Block; LANES];
 
-/// The two nodes of each tree whose stored value must be replaced before use; see [`crate::ggm::Fix`].
+/// The two nodes of each tree whose stored value must be replaced before use; see [`Fix`].
 pub(crate) struct FixView<'a> {
     pub path: &'a [u64],
     pub sibling: &'a [Block],
     pub top_bit: u64,
+}
+
+/// What the holder of punctured trees replaces when it reads a level: nodes on the path count as zero, and their
+/// siblings, whose values came from the peer, take those. Compared against every index, so that no address depends on
+/// the path.
+pub struct Fix<'a> {
+    /// Each tree's index of the punctured node at this level; `period` of them.
+    pub path: &'a [u64],
+    /// Each tree's value of the punctured node's sibling.
+    pub sibling: &'a [Block],
+    /// The highest bit of an index at this level: n / 2.
+    pub top_bit: u64,
+}
+
+/// What becomes of the children that `expand_last` makes.
+pub enum Children<'a> {
+    /// Leaves ready as correlated OTs, see `finish_leaves`, which take the place of their parents, the right ones after the left ones: with these values of
+    /// the left and of the right child of each path's node, where there are paths, whose lowest bits stay.
+    Leaves(Option<&'a [[Block; LANES]; 2]>),
+    /// Nothing is written but each tree's XOR of its left children, and with `moments` also their `moments`, where there is a power of two of them.
+    Summed {
+        /// Each tree's XOR of the left children.
+        sums: &'a mut [Block; LANES],
+        /// Each tree's moment of the left children.
+        moments: Option<&'a mut [Block; LANES]>,
+    },
+}
+
+pub(crate) fn view<'a>(fix: &Fix<'a>, period: usize) -> FixView<'a> {
+    assert!(fix.path.len() == period && fix.sibling.len() == period, "one fix a tree");
+    FixView { path: fix.path, sibling: fix.sibling, top_bit: fix.top_bit }
 }
 
 /// Trees whose nodes stand side by side in groups.
@@ -23,7 +54,7 @@ const PERIOD: usize = 32;
 /// Expands `n` lines on `backend`, those of `from` or the first ones of `nodes`.
 pub(crate) fn lines(
     backend: Backend,
-    cipher: &Aes128,
+    cipher: &[Block; 11],
     from: Option<(&[Block], usize)>,
     nodes: &mut [Block],
     n: usize,
@@ -53,7 +84,7 @@ pub(crate) fn lines(
 /// Portable twin.
 fn lines_portable(
     backend: Backend,
-    cipher: &Aes128,
+    cipher: &[Block; 11],
     from: Option<(&[Block], usize)>,
     nodes: &mut [Block],
     n: usize,
@@ -69,7 +100,7 @@ fn lines_portable(
         replace(&mut parents, n, LANES, fix, None);
     }
     let mut lefts = Buffer::zeros(n * LANES);
-    super::aes::ccr(backend, cipher.round_keys(), &parents, &mut lefts);
+    super::aes::ccr(backend, cipher, &parents, &mut lefts);
     match children {
         Children::Summed { sums, moments } => {
             *sums = [Block::ZERO; LANES];
@@ -110,7 +141,12 @@ fn replace_siblings(nodes: &mut [Block], period: usize, fix: &FixView<'_>) {
 }
 
 /// Expands the nodes of 32 trees by several levels on `backend`.
-pub(crate) fn subtrees(backend: Backend, cipher: &Aes128, nodes: &mut [Block], fixes: &[Option<Fix<'_>>]) {
+pub(crate) fn subtrees(
+    backend: Backend,
+    cipher: &[Block; 11],
+    nodes: &mut [Block],
+    fixes: &[Option<Fix<'_>>],
+) {
     assert!(nodes.len() >= PERIOD << fixes.len(), "half-tree level out of bounds");
     for (level, fix) in fixes.iter().enumerate() {
         let (n, view) = (1 << level, fix.as_ref().map(|fix| view(fix, PERIOD)));
@@ -125,7 +161,7 @@ pub(crate) fn subtrees(backend: Backend, cipher: &Aes128, nodes: &mut [Block], f
             replace_siblings(&mut parents, PERIOD, view);
         }
         let mut lefts = Buffer::zeros(n * PERIOD);
-        super::aes::ccr(backend, cipher.round_keys(), &parents, &mut lefts);
+        super::aes::ccr(backend, cipher, &parents, &mut lefts);
         write(&parents, &lefts, nodes);
     }
 }
@@ -133,7 +169,7 @@ pub(crate) fn subtrees(backend: Backend, cipher: &Aes128, nodes: &mut [Block], f
 /// Expands a level on `backend`.
 pub(crate) fn level(
     backend: Backend,
-    cipher: &Aes128,
+    cipher: &[Block; 11],
     nodes: &mut [Block],
     n: usize,
     period: usize,
@@ -207,7 +243,7 @@ fn double(a: Block) -> Block {
 /// Portable twin; the hash itself runs on `backend`. `nodes[..n * period]` holds the level, `nodes[..2 * n * period]` gets the next one.
 fn level_portable(
     backend: Backend,
-    cipher: &Aes128,
+    cipher: &[Block; 11],
     nodes: &mut [Block],
     n: usize,
     period: usize,
@@ -222,7 +258,7 @@ fn level_portable(
     let mut hashed = [Block::ZERO; CHUNK];
     for (c, (parents, rights)) in left.chunks_mut(CHUNK).zip(right.chunks_mut(CHUNK)).enumerate() {
         let hashed = &mut hashed[..parents.len()];
-        super::aes::ccr(backend, cipher.round_keys(), parents, hashed);
+        super::aes::ccr(backend, cipher, parents, hashed);
         for (j, ((p, r), l)) in parents.iter_mut().zip(rights).zip(hashed.iter()).enumerate() {
             sums[(c * CHUNK + j) % period] ^= *l;
             *r = *p ^ *l;
@@ -280,7 +316,7 @@ mod x86 {
 
     /// Safe entry of the AVX-512 kernel. Serves periods of 4 blocks (with `n` a multiple of 8) and of 32 blocks.
     pub(crate) fn level(
-        cipher: &Aes128,
+        cipher: &[Block; 11],
         nodes: &mut [Block],
         n: usize,
         period: usize,
@@ -333,7 +369,7 @@ mod x86 {
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,vaes")]
     unsafe fn level_g<const G: usize>(
-        cipher: &Aes128,
+        cipher: &[Block; 11],
         nodes: &mut [Block],
         n: usize,
         fix: Option<&FixView<'_>>,
@@ -401,7 +437,7 @@ mod x86 {
 
     /// Entry of the AVX-512 kernel for lines, of which there are a multiple of eight. Safe for what [`super::lines`] has checked.
     pub(super) fn lines(
-        cipher: &Aes128,
+        cipher: &[Block; 11],
         from: Option<(&[Block], usize)>,
         nodes: &mut [Block],
         n: usize,
@@ -430,7 +466,7 @@ mod x86 {
     }
 
     struct Work<'a> {
-        cipher: &'a Aes128,
+        cipher: &'a [Block; 11],
         from: Option<(&'a [Block], usize)>,
         n: usize,
         fix: Option<&'a FixView<'a>>,
@@ -442,8 +478,8 @@ mod x86 {
     /// The round keys, each four times.
     #[target_feature(enable = "avx512f")]
     #[inline]
-    fn four_times(cipher: &Aes128) -> [__m512i; 11] {
-        core::array::from_fn(|i| _mm512_broadcast_i32x4(block128(cipher.round_keys()[i])))
+    fn four_times(cipher: &[Block; 11]) -> [__m512i; 11] {
+        core::array::from_fn(|i| _mm512_broadcast_i32x4(block128(cipher[i])))
     }
 
     /// σ(p), which is hashed.
@@ -550,7 +586,7 @@ mod x86 {
     }
 
     /// Safe entry of the AVX-512 kernel for a level of 32 trees without sums.
-    pub(crate) fn subtrees(cipher: &Aes128, nodes: &mut [Block], n: usize, fix: Option<&FixView<'_>>) {
+    pub(crate) fn subtrees(cipher: &[Block; 11], nodes: &mut [Block], n: usize, fix: Option<&FixView<'_>>) {
         assert!(nodes.len() >= 2 * n * PERIOD);
         check_fix(fix, PERIOD);
         // SAFETY: the caller has the AVX-512 level detected; the asserts bound every line and every entry of the fix.
@@ -566,7 +602,7 @@ mod x86 {
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,vaes")]
     unsafe fn subtrees_of<const FIXED: bool>(
-        cipher: &Aes128,
+        cipher: &[Block; 11],
         nodes: &mut [Block],
         n: usize,
         fix: &FixView<'_>,

@@ -5,73 +5,12 @@
 //! operand's labels under the key S ⊕ 2g and the second's under S ⊕ (2g + 1). With one copy the AND gates of a call fill the
 //! vectors, and must be independent; with several the copies do, gate by gate.
 
-use super::{Backend, dispatch};
+#[cfg(target_arch = "x86_64")]
+use super::halfgates_x86 as x86;
+use super::{Backend, dispatch, halfgates_portable as portable};
 use crate::Block;
 
-/// One operation on slots: `out = a ⊕ b` or `out = a ∧ b`. `out` is never one of `a` and `b`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Op {
-    /// Slot of the first operand.
-    pub a: u32,
-    /// Slot of the second operand.
-    pub b: u32,
-    /// Slot of the result.
-    pub out: u32,
-}
-
-/// A run of XORs, each of which may read the ones before, then a run of ANDs independent of each other.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Step {
-    /// Number of XORs.
-    pub xors: u32,
-    /// Number of ANDs.
-    pub ands: u32,
-}
-
-/// Steps with their operations, one step after the other.
-#[derive(Clone, Copy)]
-pub struct Gates<'a> {
-    /// The steps.
-    pub steps: &'a [Step],
-    /// Their operations.
-    pub ops: &'a [Op],
-    /// The number of the first AND gate.
-    pub first: u64,
-}
-
-impl<'a> Gates<'a> {
-    /// AND gates among them.
-    fn ands(&self) -> usize {
-        self.steps.iter().map(|step| step.ands as usize).sum()
-    }
-
-    /// The XORs and the ANDs of each step.
-    #[inline(always)]
-    pub(super) fn runs(&self) -> impl Iterator<Item = (&'a [Op], &'a [Op])> + use<'a> {
-        let mut ops = self.ops;
-        self.steps.iter().map(move |step| {
-            let (xors, rest) = ops.split_at(step.xors as usize);
-            let (ands, rest) = rest.split_at(step.ands as usize);
-            ops = rest;
-            (xors, ands)
-        })
-    }
-
-    /// Panics unless the labels are whole slots, all slots have labels, and no result is an operand.
-    ///
-    /// Inlined into each kernel, whose vectors it fills: gate by gate it took a sixth of evaluating.
-    #[inline(always)]
-    pub(super) fn check(&self, lanes: usize, labels: &[Block]) {
-        assert!(lanes > 0 && labels.len().is_multiple_of(lanes), "a label for every slot and copy");
-        let (mut most, mut same) = (0, false);
-        for op in self.ops {
-            most = op.a.max(op.b).max(op.out).max(most);
-            same |= (op.out == op.a) | (op.out == op.b);
-        }
-        let slots = labels.len() / lanes;
-        assert!(self.ops.is_empty() || ((most as usize) < slots && !same), "slots without labels");
-    }
-}
+pub use super::gates::{Gates, Op, Step};
 
 /// Garbles `gates`: from the operands' zero-labels to the results', and the two ciphertexts an AND gate and copy, gate by gate.
 ///
@@ -89,7 +28,7 @@ pub fn garble(
         deltas.len() == lanes && tables.len() == gates.ands() * lanes,
         "a Δ a copy, a table a gate and copy"
     );
-    dispatch!(backend, halfgates_portable, halfgates_x86, garble(gates, starts, deltas, labels, tables))
+    dispatch!(backend, garble(gates, starts, deltas, labels, tables))
 }
 
 /// Evaluates `gates`: from the operands' labels and the ciphertexts to the results' labels.
@@ -103,7 +42,7 @@ pub fn evaluate(
     tables: &[[Block; 2]],
 ) {
     assert!(tables.len() == gates.ands() * starts.len(), "a table a gate and copy");
-    dispatch!(backend, halfgates_portable, halfgates_x86, evaluate(gates, starts, labels, tables))
+    dispatch!(backend, evaluate(gates, starts, labels, tables))
 }
 
 /// Adds to row r of `out` row `picks[r]` of `rows`; rows have `lanes` labels.
@@ -112,7 +51,7 @@ pub fn evaluate(
 pub fn xor_picked(backend: Backend, lanes: usize, rows: &[Block], picks: &[u8], out: &mut [Block]) {
     let most = picks.iter().max().map_or(0, |&pick| usize::from(pick) + 1);
     assert!(out.len() == picks.len() * lanes && most * lanes <= rows.len(), "a row for every pick");
-    dispatch!(backend, halfgates_portable, halfgates_x86, xor_picked(lanes, rows, picks, out))
+    dispatch!(backend, xor_picked(lanes, rows, picks, out))
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! Half-gates in plain Rust.
 
-use super::aes_portable::rekeyed;
-use super::halfgates::{Gates, Op};
+use super::aes_portable::{rekeyed, sigma};
+use super::gates::{Gates, Op};
 use crate::Block;
-use crate::hash::sigma;
 use zeroize::Zeroize;
 
 /// Gates handled at once.

@@ -1,6 +1,6 @@
 //! Half-gates with AES-NI and VAES: key schedules, hashes and ciphertexts in one pass.
 
-use super::halfgates::{Gates, Op};
+use super::gates::{Gates, Op};
 use super::x86::{V128, V256, V512, Vector, next_words};
 use crate::Block;
 

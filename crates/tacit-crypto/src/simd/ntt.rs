@@ -1,8 +1,8 @@
 //! The ring's kernels for AVX2 and AVX-512: the loops of [`crate::ring`] compiled for wider vectors, with the 16×16
 //! transpose and the rejection of candidates written out.
 
+use super::ntt_portable::{self as kernel, Arch, Portable, kernels};
 use super::{Backend, Level};
-use crate::ring::kernel::{self, Arch, Portable, kernels};
 use crate::ring::{Poly, Ring};
 use core::arch::x86_64::*;
 

@@ -8,7 +8,7 @@
 // Limbs of several elements are walked side by side by index.
 #![allow(clippy::needless_range_loop)]
 
-use super::{Backend, Level};
+use super::Backend;
 use core::arch::x86_64::*;
 use std::sync::OnceLock;
 use zeroize::Zeroize;
@@ -49,10 +49,7 @@ pub struct Ifma(());
 impl Ifma {
     /// The proof, where `backend` is of 512 bits and the processor has IFMA.
     pub fn detect(backend: Backend) -> Option<Self> {
-        let found = std::arch::is_x86_feature_detected!("avx512f")
-            && std::arch::is_x86_feature_detected!("avx512dq")
-            && std::arch::is_x86_feature_detected!("avx512ifma");
-        (found && backend.level() == Level::Avx512).then_some(Ifma(()))
+        backend.ifma().then_some(Ifma(()))
     }
 }
 

@@ -1,8 +1,10 @@
 //! The 128×128 bit transpose, over tiles at any distance from one another.
 
 #[cfg(target_arch = "x86_64")]
-use super::transpose_x86;
-use super::{Backend, transpose_portable};
+use super::Level;
+#[cfg(target_arch = "x86_64")]
+use super::transpose_x86 as x86;
+use super::{Backend, transpose_portable as portable};
 use crate::Block;
 
 /// Transposes `count` tiles of 128×128 bits.
@@ -17,26 +19,18 @@ pub fn tiles(
     to: [usize; 2],
     count: usize,
 ) {
-    assert!(fits(input.len(), from, count), "input too short for its tiles");
-    assert!(fits(out.len(), to, count), "output too short for its tiles");
+    assert!(portable::fits(input.len(), from, count), "input too short for its tiles");
+    assert!(portable::fits(out.len(), to, count), "output too short for its tiles");
     match backend.level() {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: a backend of this level exists only where all its features were detected.
-        super::Level::Avx512 => unsafe { transpose_x86::wide512::tiles(input, from, out, to, count) },
+        Level::Avx512 => unsafe { x86::wide512::tiles(input, from, out, to, count) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        super::Level::Avx2 => unsafe { transpose_x86::wide256::tiles(input, from, out, to, count) },
+        Level::Avx2 => unsafe { x86::wide256::tiles(input, from, out, to, count) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        super::Level::AesNi => unsafe { transpose_x86::wide128::tiles(input, from, out, to, count) },
-        _ => transpose_portable::tiles(input, from, out, to, count),
+        Level::AesNi => unsafe { x86::wide128::tiles(input, from, out, to, count) },
+        _ => portable::tiles(input, from, out, to, count),
     }
-}
-
-/// Whether `count` tiles lie within `len` blocks.
-pub(super) fn fits(len: usize, [stride, step]: [usize; 2], count: usize) -> bool {
-    let Some(last_tile) = count.checked_sub(1) else { return true };
-    let last =
-        127usize.checked_mul(stride).zip(last_tile.checked_mul(step)).and_then(|(a, b)| a.checked_add(b));
-    last.is_some_and(|last| last < len)
 }

@@ -45,3 +45,11 @@ pub(super) fn tiles(
         }
     }
 }
+
+/// Whether `count` tiles lie within `len` blocks.
+pub(super) fn fits(len: usize, [stride, step]: [usize; 2], count: usize) -> bool {
+    let Some(last_tile) = count.checked_sub(1) else { return true };
+    let last =
+        127usize.checked_mul(stride).zip(last_tile.checked_mul(step)).and_then(|(a, b)| a.checked_add(b));
+    last.is_some_and(|last| last < len)
+}

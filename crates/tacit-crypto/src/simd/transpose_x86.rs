@@ -7,8 +7,8 @@ use core::arch::x86_64::*;
 
 /// Panics unless `count` tiles at these strides and steps lie within the slices.
 fn check(input: &[Block], from: [usize; 2], out: &[Block], to: [usize; 2], count: usize) {
-    assert!(super::transpose::fits(input.len(), from, count), "input too short for its tiles");
-    assert!(super::transpose::fits(out.len(), to, count), "output too short for its tiles");
+    assert!(super::transpose_portable::fits(input.len(), from, count), "input too short for its tiles");
+    assert!(super::transpose_portable::fits(out.len(), to, count), "output too short for its tiles");
 }
 
 macro_rules! unpacking {

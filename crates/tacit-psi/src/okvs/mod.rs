@@ -73,7 +73,7 @@ pub trait Store<V: Zeroize> {
     fn decode(&self, table: &[V], keys: &[Block], out: &mut [V]) -> Result<()>;
 }
 
-fn has_duplicates(keys: &[Block]) -> bool {
+pub(crate) fn has_duplicates(keys: &[Block]) -> bool {
     let mut sorted: Vec<u128> = keys.iter().map(|key| key.to_u128()).collect();
     sorted.sort_unstable();
     let found = sorted.windows(2).any(|pair| pair[0] == pair[1]);

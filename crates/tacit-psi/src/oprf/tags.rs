@@ -16,6 +16,7 @@
 //! key's whole lifetime.
 
 use super::rfc9497::{Mode, Output, ServerKey, Suite};
+pub use crate::error::TagsError;
 use crate::{Error, Result};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::num::NonZeroUsize;
@@ -39,50 +40,6 @@ const ENTRY: usize = 56;
 const DIGEST: usize = 32;
 /// Elements evaluated at a time.
 const STEP: usize = 1024;
-
-/// What can be wrong with a file of tags.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TagsError {
-    /// The operating system refused an operation.
-    #[error("the file of tags cannot be {what}: {source}")]
-    Io {
-        /// What was tried.
-        what: &'static str,
-        /// What the operating system said.
-        source: io::Error,
-    },
-    /// The file is something else.
-    #[error("not a file of tags; its publisher makes one with tacit tags publish")]
-    Other,
-    /// The file is of another version of the format.
-    #[error(
-        "the file of tags is of version {found}, and this release reads version {known} alone; have it made \
-         again with the same release"
-    )]
-    Version {
-        /// The file's version.
-        found: u32,
-        /// The version that is read.
-        known: u32,
-    },
-    /// The file is shorter or longer than its index says.
-    #[error(
-        "the file of tags has {found} bytes instead of {expected}: it was cut or added to; fetch it again"
-    )]
-    Length {
-        /// The file's length.
-        found: u64,
-        /// The length that belongs to the index.
-        expected: u64,
-    },
-    /// A part of the file is not what its publisher wrote.
-    #[error("the file of tags is damaged ({what}); fetch it again")]
-    Damaged {
-        /// Which part.
-        what: &'static str,
-    },
-}
 
 fn fault(what: &'static str) -> impl Fn(io::Error) -> TagsError {
     move |source| match source.kind() {

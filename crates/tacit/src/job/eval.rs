@@ -3,28 +3,21 @@
 use super::{Course, Observer, Phase};
 use crate::ot::{AnyReceiver, AnySender, Protocol, Tuning, in_parallel, protocol};
 use crate::plan::{self, EvalCandidate, EvalRequest, Link, Machine};
-use crate::{Error, Result, Security, Session};
+pub use crate::security::protocol_name;
+use crate::{Error, Result, Security};
 use std::io::{Read, Seek, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tacit_2pc::circuit::bristol;
 use tacit_2pc::circuit::named::{self, Function};
-use tacit_2pc::cut_and_choose::{self, Copies, Evaluator, Garbler, State, StateHeader};
 use tacit_2pc::semi_honest::{self, OutputTo, Owner, Prepared};
+use tacit_2pc::wmk17::{self, Copies, Evaluator, Garbler, State, StateHeader};
 use tacit_crypto::{BitVec, Prg};
-use tacit_net::{Agreement, Channel, LinkModel, Stats};
+use tacit_net::{Agreement, Channel, LinkModel};
 use tacit_ot::BaseOt;
 use tacit_ot::extension::kos::{KosReceiver, KosSender, Setup};
 use tacit_store::sealed::FileKey;
-
-/// The protocol that runs for a security: Yao's with half-gates, or cut-and-choose with input recovery.
-pub const fn protocol_name(security: Security) -> &'static str {
-    match security {
-        Security::SemiHonest => "yao",
-        Security::Malicious => "wmk17",
-    }
-}
 
 /// The largest circuit file that is read.
 const MAX_FILE: u64 = 1 << 31;
@@ -124,7 +117,7 @@ pub type Tell<'a> = dyn FnMut(Step) + 'a;
 
 /// Whether an evaluation goes from nothing to the output, or is one half of it.
 #[derive(Clone, Copy)]
-enum Mode {
+pub(crate) enum Mode {
     Whole,
     Offline,
     Online,
@@ -133,13 +126,13 @@ enum Mode {
 impl Job<'_> {
     /// What both parties must agree on before they start.
     ///
-    /// A built-in function stands there by its full name, a circuit of another source by its gates alone, which are
-    /// compared in any case: what each side calls its file is its own affair.
+    /// A built-in function stands there by its full name, a circuit of another source by its gates alone,
+    /// which are compared in any case: what each side calls its file is its own affair.
     pub fn agreement(&self, rows: usize, base: &dyn BaseOt) -> Agreement {
         self.agreement_on(Mode::Whole, rows).with("base-ot", base.name())
     }
 
-    fn agreement_on(&self, mode: Mode, rows: usize) -> Agreement {
+    pub(crate) fn agreement_on(&self, mode: Mode, rows: usize) -> Agreement {
         let circuit = self.function.circuit();
         let digest: String = circuit.digest()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
         let (ours, theirs) = match self.role {
@@ -183,7 +176,8 @@ impl Job<'_> {
         plan::eval(&request, link, machine)
     }
 
-    /// Bytes that pass, both directions together and at most: of the copies that the link may decide on, the most.
+    /// Bytes that pass, both directions together and at most: of the copies that the link may decide on, the
+    /// most.
     fn bytes(&self, rows: u64, threads: usize) -> u64 {
         let ways = self.estimate(rows, threads, &LinkModel::LOOPBACK.into(), &Machine::REFERENCE);
         let ours = ways.iter().filter(|way| way.candidate.protocol == protocol_name(self.security));
@@ -223,8 +217,8 @@ impl Job<'_> {
         }
     }
 
-    /// Runs this side on `channels`, each with its share of the rows, base OTs included. Returns the outputs of every
-    /// row if this side learns them, and tells the `observer` how far it is.
+    /// Runs this side on `channels`, each with its share of the rows, base OTs included. Returns the outputs
+    /// of every row if this side learns them, and tells the `observer` how far it is.
     ///
     /// An error if there are channels without a row.
     pub fn run(
@@ -358,8 +352,8 @@ impl Job<'_> {
         Ok(Box::new(move |_| Ok(receiver)))
     }
 
-    fn with_copies(&self, copies: Copies) -> cut_and_choose::Job<'_> {
-        cut_and_choose::Job { copies, ..cut_and_choose::Job::new(self.function, self.output_to) }
+    fn with_copies(&self, copies: Copies) -> wmk17::Job<'_> {
+        wmk17::Job { copies, ..wmk17::Job::new(self.function, self.output_to) }
     }
 
     /// P1 set up, and the job with the copies that the evaluator chose.
@@ -368,7 +362,7 @@ impl Job<'_> {
         channel: &mut Channel,
         base: &dyn BaseOt,
         prg: &mut Prg,
-    ) -> Result<(Garbler<AnySender>, cut_and_choose::Job<'_>)> {
+    ) -> Result<(Garbler<AnySender>, wmk17::Job<'_>)> {
         if self.options.copies.is_none() {
             let piece = vec![0; self.probe()];
             (0..PIECES).try_for_each(|_| channel.send(&piece))?;
@@ -399,7 +393,7 @@ impl Job<'_> {
         channel: &mut Channel,
         base: &dyn BaseOt,
         prg: &mut Prg,
-    ) -> Result<(Evaluator<AnyReceiver>, cut_and_choose::Job<'_>)> {
+    ) -> Result<(Evaluator<AnyReceiver>, wmk17::Job<'_>)> {
         let rate = match self.options.copies {
             Some(_) => 0.0,
             None => receive_rate(channel, self.probe())?,
@@ -488,7 +482,7 @@ fn split(bits: &BitVec, widths: &[u32]) -> Vec<BitVec> {
 }
 
 /// Refuses more threads than rows: a row is not divided.
-fn refuse_idle(threads: usize, rows: usize) -> Result<()> {
+pub(crate) fn refuse_idle(threads: usize, rows: usize) -> Result<()> {
     if threads > rows.max(1) {
         return Err(Error::Parameter {
             name: "threads",
@@ -498,95 +492,6 @@ fn refuse_idle(threads: usize, rows: usize) -> Result<()> {
         });
     }
     Ok(())
-}
-
-impl Session {
-    /// Evaluates `job` on our `rows` of inputs, and tells `observer` how far it is; returns the outputs if we learn
-    /// them, and what passed.
-    ///
-    /// A malicious session takes malicious jobs only. Errors before anything is sent if there are more threads than rows.
-    pub fn evaluate(
-        &self,
-        job: &Job<'_>,
-        rows: &[Vec<BitVec>],
-        observer: &dyn Observer,
-    ) -> Result<(Option<Rows>, Stats)> {
-        self.allow_level(job.security)?;
-        self.allow(protocol_name(job.security))?;
-        refuse_idle(self.asked_threads(), rows.len())?;
-        let base = self.base()?;
-        self.run(job.agreement(rows.len(), &*base), |opened| {
-            job.run(opened.channels(), &*base, rows, observer)
-        })
-    }
-
-    /// Does what does not hang on inputs of one evaluation of `job` by cut-and-choose, and writes our state, sealed with `key`, to
-    /// `out`: an empty file that the caller gives its name only after success. Returns what passed, too.
-    pub fn prepare_evaluation(
-        &self,
-        job: &Job<'_>,
-        key: &FileKey,
-        out: &mut (impl Write + Seek),
-    ) -> Result<(StateHeader, Stats)> {
-        self.allow_halves(job)?;
-        let base = self.base()?;
-        let agreement = job.agreement_on(Mode::Offline, 1).with("base-ot", base.name());
-        self.run(agreement, |opened| {
-            let peer = opened.peer();
-            job.prepare(opened.channel(), &*base, peer, key, out)
-        })
-    }
-
-    /// Uses up a state of [`prepare_evaluation`](Self::prepare_evaluation) for our `row` of inputs; returns the outputs if we learn
-    /// them, and what passed. Errors, and leaves the state as it was, if the peer's key is not the one that the state was made with.
-    pub fn finish_evaluation(
-        &self,
-        job: &Job<'_>,
-        state: State,
-        row: &[BitVec],
-    ) -> Result<(Option<Rows>, Stats)> {
-        self.allow_halves(job)?;
-        let (outputs, stats) = self.run(job.agreement_on(Mode::Online, 1), |opened| {
-            state.require_peer(opened.peer())?;
-            job.finish(opened.channel(), state, row)
-        })?;
-        Ok((outputs.map(|row| vec![row]), stats))
-    }
-
-    fn allow_halves(&self, job: &Job<'_>) -> Result<()> {
-        if job.security != Security::Malicious {
-            return Err(Error::Parameter {
-                name: "security",
-                what: "an evaluation in two halves is a mode of wmk17, against a malicious peer".into(),
-            });
-        }
-        refuse_idle(self.asked_threads(), 1)?;
-        self.allow(protocol_name(job.security))
-    }
-
-    /// Evaluates the function `name` once: our side's fields as text (`0x…` or decimal, separated by commas), the
-    /// outputs to both sides as hex.
-    ///
-    /// Errors if there is no such function or the text does not fit it, and as [`evaluate`](Self::evaluate).
-    pub fn evaluate_named(&self, name: &str, role: Owner, input: &str) -> Result<Vec<String>> {
-        use tacit_2pc::circuit::{named, value};
-        let unknown = || Error::Usage(format!("there is no function {name}"));
-        let function: Function = named::find(name).ok_or_else(unknown)?;
-        let prepared = Prepared::from_function(&function)?;
-        let fields = semi_honest::fields(&function, role);
-        let row = value::parse(fields, input).map_err(|e| Error::Input(e.to_string()))?;
-        let security = self.asked_security();
-        let (output_to, options) = (OutputTo::Both, Options::default());
-        let job = Job { function: &prepared, role, output_to, security, options };
-        let (outputs, _) = self.evaluate(&job, &[row], &())?;
-        let first = outputs.unwrap_or_default().into_iter().next().unwrap_or_default();
-        Ok(function
-            .outputs
-            .iter()
-            .zip(&first)
-            .map(|(field, bits)| value::format(field, bits, value::Format::Hex))
-            .collect())
-    }
 }
 
 #[cfg(test)]

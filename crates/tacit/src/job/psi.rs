@@ -2,7 +2,7 @@
 
 use super::{Course, Observer, Phase};
 use crate::plan::{Candidate, Link, Machine};
-use crate::{Result, plan};
+use crate::{Error, Result, plan};
 use tacit_crypto::Prg;
 use tacit_data::records::KeySpec;
 use tacit_net::{Agreement, Channel};
@@ -14,17 +14,42 @@ use tacit_psi::{paxos, vole_psi};
 /// By which protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Protocol {
-    /// Key-value store and OT extension.
+    /// As the sets' sizes want it: [`settled`](Protocol::settled) once both are known.
     #[default]
+    Auto,
+    /// Key-value store and OT extension.
     Paxos,
     /// Key-value store and vector oblivious linear evaluation: the fastest, on newer assumptions.
     Vole,
 }
 
+/// From so many keys on, both sets together, VOLE-PSI is faster than PaXoS over every link: its set-up sends 1.1 MB,
+/// as PaXoS does for 4,800 keys a side, and its set-up computes for 6 ms, which PaXoS takes for 3,000.
+pub const KEYS_FOR_VOLE: u64 = 10_000;
+
 impl Protocol {
+    /// The protocol that runs with so many keys on both sides together.
+    pub const fn settled(self, keys: u64) -> Protocol {
+        match self {
+            Protocol::Auto if keys >= KEYS_FOR_VOLE => Protocol::Vole,
+            Protocol::Auto => Protocol::Paxos,
+            named => named,
+        }
+    }
+
+    /// The names of all that may run.
+    pub const fn candidates(self) -> &'static [&'static str] {
+        match self {
+            Protocol::Auto => &[vole_psi::NAME, paxos::NAME],
+            Protocol::Paxos => &[paxos::NAME],
+            Protocol::Vole => &[vole_psi::NAME],
+        }
+    }
+
     /// The short name.
     pub const fn name(self) -> &'static str {
         match self {
+            Protocol::Auto => "auto",
             Protocol::Paxos => paxos::NAME,
             Protocol::Vole => vole_psi::NAME,
         }
@@ -33,8 +58,28 @@ impl Protocol {
     /// log2 of the hash calls that the two bounds of [`Tested`] are for: some that somebody might make, and more.
     const fn effort(self) -> [u32; 2] {
         match self {
-            Protocol::Paxos => [80, 128],
+            Protocol::Auto | Protocol::Paxos => [80, 128],
             Protocol::Vole => [60, 80],
+        }
+    }
+
+    /// The phases in the order of [`paxos::Phase`], with their shares of the time of 2^17 and 2^19 keys in memory.
+    const fn phases(self) -> &'static [Phase] {
+        match self {
+            Protocol::Auto | Protocol::Paxos => &[
+                ("setting up", "", 0.02),
+                ("encoding", "keys", 0.45),
+                ("transferring", "slots", 0.25),
+                ("tagging", "keys", 0.26),
+                ("comparing", "tags", 0.02),
+            ],
+            Protocol::Vole => &[
+                ("setting up", "", 0.02),
+                ("encoding", "keys", 0.72),
+                ("transferring", "slots", 0.05),
+                ("tagging", "keys", 0.18),
+                ("comparing", "tags", 0.03),
+            ],
         }
     }
 }
@@ -79,7 +124,9 @@ impl Tested {
     pub fn words(&self) -> String {
         let Tested { likely, most, protocol } = self;
         match protocol {
-            Protocol::Paxos => format!("{likely} with 2^80 hash calls, and never more than {most}"),
+            Protocol::Auto | Protocol::Paxos => {
+                format!("{likely} with 2^80 hash calls, and never more than {most}")
+            }
             Protocol::Vole => format!("{likely} with 2^60 hash calls, and {most} with 2^80"),
         }
     }
@@ -176,14 +223,34 @@ impl Job {
         fits
     }
 
-    /// What a run with `keys` on each side would cost, by every protocol that serves, the fastest first.
+    /// What a run with `keys` on each side would cost, by every protocol that serves, the one that would run first.
     ///
     /// An error if the sets are larger than a protocol takes.
     pub fn estimate(&self, keys: u64, link: &Link, machine: &Machine) -> Result<Vec<Candidate>> {
-        match self.protocol {
-            Protocol::Vole => Ok(vec![plan::vole_psi(keys, self.security, link, machine)?]),
-            Protocol::Paxos => plan::psi(keys, self.security, link, machine),
+        let vole = || Ok(vec![plan::vole_psi(keys, self.security, link, machine)?]);
+        let paxos = || plan::psi(keys, self.security, link, machine);
+        match (self.protocol, self.protocol.settled(keys.saturating_mul(2))) {
+            (Protocol::Vole, _) => vole(),
+            (Protocol::Paxos, _) => paxos(),
+            (Protocol::Auto, Protocol::Vole) => Ok([vole()?, paxos()?].concat()),
+            (Protocol::Auto, _) => Ok([paxos()?, vole()?].concat()),
         }
+    }
+
+    /// The protocol of a run with so many keys of ours and of the peer's, and why where it was not named.
+    pub fn picked(&self, own: u64, peer: u64) -> (Protocol, Option<String>) {
+        let keys = own.saturating_add(peer);
+        let picked = self.protocol.settled(keys);
+        let why = match (self.protocol, picked) {
+            (Protocol::Auto, Protocol::Vole) => {
+                format!("picked for {keys} keys on both sides: it is the fastest from {KEYS_FOR_VOLE} on")
+            }
+            (Protocol::Auto, _) => {
+                format!("picked for {keys} keys on both sides: vole is the fastest from {KEYS_FOR_VOLE} on")
+            }
+            _ => return (picked, None),
+        };
+        (picked, Some(why))
     }
 
     /// How many keys the peer of a run that gave `outcome` can have tested against `own` of ours if it cheated;
@@ -196,13 +263,14 @@ impl Job {
     }
 
     fn bound(&self, outcome: &Outcome, own: u64) -> Result<Tested> {
+        let (protocol, _) = self.picked(own, outcome.peer_elements);
         let own = usize::try_from(own).unwrap_or(usize::MAX);
-        let within = |effort: u32| match self.protocol {
-            Protocol::Paxos => outcome.tested_at_most(own, effort.into()),
+        let within = |effort: u32| match protocol {
+            Protocol::Auto | Protocol::Paxos => outcome.tested_at_most(own, effort.into()),
             Protocol::Vole => vole_psi::tested_at_most(outcome, own, effort.into()),
         };
-        let [likely, most] = self.protocol.effort().map(within);
-        Ok(Tested { likely: likely?, most: most?, protocol: self.protocol })
+        let [likely, most] = protocol.effort().map(within);
+        Ok(Tested { likely: likely?, most: most?, protocol })
     }
 
     /// What the other side will learn if it announces as many keys as we have, `keys`.
@@ -257,7 +325,16 @@ impl Job {
         most_peer_keys: u64,
         observer: &dyn Observer,
     ) -> Result<Outcome> {
-        let course = Course::begin(self.phases(), channels, 0, observer);
+        // Only lengths are told here, which every protocol announces anyway.
+        let mut announced = None;
+        if self.protocol == Protocol::Auto {
+            let channel = super::first(channels)?;
+            channel.send_u64(elements.len() as u64)?;
+            channel.flush()?;
+            announced = Some(channel.recv_u64()?);
+        }
+        let (protocol, _) = self.picked(elements.len() as u64, announced.unwrap_or(0));
+        let course = Course::begin(protocol.phases(), channels, 0, observer);
         let channel = super::first(channels)?;
         let options = paxos::Options {
             learns: self.learns,
@@ -266,30 +343,17 @@ impl Job {
             base,
         };
         let mut told = |phase: paxos::Phase, done, total| course.at(phase as usize, done, total);
-        let run = match self.protocol {
-            Protocol::Paxos => paxos::run,
+        let run = match protocol {
+            Protocol::Auto | Protocol::Paxos => paxos::run,
             Protocol::Vole => vole_psi::run,
         };
-        Ok(run(channel, &mut Prg::from_os(), elements, &options, &mut told)?)
-    }
-
-    /// The phases in the order of [`paxos::Phase`], with their shares of the time of 2^20 keys over loopback.
-    const fn phases(&self) -> &'static [Phase] {
-        match self.protocol {
-            Protocol::Paxos => &[
-                ("setting up", "", 0.03),
-                ("encoding", "keys", 0.25),
-                ("transferring", "slots", 0.45),
-                ("tagging", "keys", 0.15),
-                ("comparing", "tags", 0.12),
-            ],
-            Protocol::Vole => &[
-                ("setting up", "", 0.05),
-                ("encoding", "keys", 0.3),
-                ("transferring", "slots", 0.4),
-                ("tagging", "keys", 0.15),
-                ("comparing", "tags", 0.1),
-            ],
+        let outcome = run(channel, &mut Prg::from_os(), elements, &options, &mut told)?;
+        match announced.filter(|keys| *keys != outcome.peer_elements) {
+            None => Ok(outcome),
+            Some(keys) => Err(Error::Peer(format!(
+                "the peer announced {keys} keys when the protocol was picked, and {} when it ran",
+                outcome.peer_elements
+            ))),
         }
     }
 
@@ -352,7 +416,7 @@ mod tests {
     #[test]
     fn what_the_other_side_learns_is_said_for_the_result_and_the_level() {
         let outcome = |received| Outcome { matches: None, peer_elements: 500, peer_received: received };
-        for protocol in [Protocol::Paxos, Protocol::Vole] {
+        for protocol in [Protocol::Auto, Protocol::Paxos, Protocol::Vole] {
             for learns in LEARNS {
                 let job = Job { protocol, ..Job::new(learns, Security::Malicious) };
                 let gets = learns != Learns::Me;

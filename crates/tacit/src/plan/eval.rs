@@ -2,11 +2,11 @@
 
 use super::{Candidate, Link, Machine, SETUP_BYTES, SETUP_POINTS, names};
 use crate::Security;
-use crate::job::eval::protocol_name;
+use crate::security::protocol_name;
 use std::time::Duration;
-use tacit_2pc::cut_and_choose::Copies;
-use tacit_2pc::cut_and_choose::probe::ProbeMatrix;
 use tacit_2pc::semi_honest::{OutputTo, Owner, Prepared, ROWS_AT_ONCE};
+use tacit_2pc::wmk17::Copies;
+use tacit_2pc::wmk17::probe::ProbeMatrix;
 use tacit_ot::extension::{iknp, kos};
 
 /// What is to be evaluated, as far as its cost goes.
@@ -157,7 +157,7 @@ impl Cost {
         }
     }
 
-    /// The messages of the table in [`tacit_2pc::cut_and_choose`], row after row.
+    /// The messages of the table in [`tacit_2pc::wmk17`], row after row.
     fn wmk17(request: &EvalRequest, copies: Copies) -> Cost {
         let EvalRequest { ands, inputs, outputs, rows, output_to, .. } = *request;
         let (total, sent) = (copies.total() as u64, copies.tables() as u64);

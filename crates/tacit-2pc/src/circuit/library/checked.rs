@@ -1,6 +1,6 @@
-//! Integer arithmetic that says when its result is not the true one: each function returns the result modulo 2^n, and
-//! behind it a bit for each thing that can go wrong. What results are then is what plain Rust's `overflowing_…` gives;
-//! division by zero is [`div_rem`](Builder::div_rem)'s.
+//! Integer arithmetic that says when its result is not the true one: each function returns the result modulo
+//! 2^n, and behind it a bit for each thing that can go wrong. What results are then is what plain Rust's
+//! `overflowing_…` gives; division by zero is [`div_rem`](Builder::div_rem)'s.
 
 use crate::circuit::{Bit, Builder, Int, Integer, Uint};
 
@@ -10,7 +10,8 @@ pub fn add<I: Integer>(b: &mut Builder, x: &I, y: &I) -> (I, Bit) {
     narrowed(b, &sum, x.width())
 }
 
-/// `x − y` modulo 2^n, and whether it overflowed, which of unsigned numbers is that y is the larger: n AND gates.
+/// `x − y` modulo 2^n, and whether it overflowed, which of unsigned numbers is that y is the larger: n AND
+/// gates.
 pub fn sub<I: Integer>(b: &mut Builder, x: &I, y: &I) -> (I, Bit) {
     let width = x.width() + 1;
     let difference = b.sub(&x.resize(width), &y.resize(width));
@@ -30,8 +31,8 @@ pub fn div_rem<I: Integer>(b: &mut Builder, x: &I, y: &I) -> (I, I, Bit) {
     (quotient, remainder, !divisor)
 }
 
-/// Of signed numbers whether the quotient `q` of `x / y` overflowed: only the lowest number by −1 does, and then two
-/// negative numbers have a negative quotient.
+/// Of signed numbers whether the quotient `q` of `x / y` overflowed: only the lowest number by −1 does, and
+/// then two negative numbers have a negative quotient.
 pub fn quotient_overflow(b: &mut Builder, x: &Int, y: &Int, q: &Int) -> Bit {
     let sign = |v: &Int| v.bits().last().copied().unwrap_or(Bit::ZERO);
     let both = b.and(sign(x), sign(y));

@@ -1,4 +1,5 @@
-//! Functions written with the builder: ciphers, hashes, sorting, search, arithmetic that says when it overflows.
+//! Functions written with the builder: ciphers, hashes, sorting, search, arithmetic that says when it
+//! overflows.
 //!
 //! Ciphers and hashes read byte strings as numbers whose first byte is the most significant, as their standards write
 //! them.

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::Instant;
 use tacit::job::eval::{Job, protocol_name};
 use tacit::two_pc::circuit::named;
-use tacit::two_pc::cut_and_choose::State;
 use tacit::two_pc::semi_honest::Owner;
+use tacit::two_pc::wmk17::State;
 use tacit::{Error, Result, security_name};
 
 /// A fault of a state with the file's name in front.

@@ -57,9 +57,7 @@ pub fn open<'a>(bytes: &'a [u8], whose: Whose<'_>) -> Result<&'a [u8]> {
     let Some(rest) = bytes.strip_prefix(&MAGIC) else {
         return match whose {
             Whose::Anybody => Ok(bytes),
-            Whose::Peer(_) => {
-                Err(malformed("the message is not signed; let the peer give --identity, or leave --peer out"))
-            }
+            Whose::Peer(_) => Err(malformed("the message is not signed, and its author's key is asked for")),
         };
     };
     let cut = rest.split_first().and_then(|(version, rest)| {
@@ -78,7 +76,7 @@ pub fn open<'a>(bytes: &'a [u8], whose: Whose<'_>) -> Result<&'a [u8]> {
     }
     match whose {
         Whose::Peer(peer) if *peer != author => {
-            Err(malformed("somebody else than --peer has signed the message; ask the peer for its own"))
+            Err(malformed("somebody else than the peer has signed the message; ask the peer for its own"))
         }
         _ => Ok(message),
     }

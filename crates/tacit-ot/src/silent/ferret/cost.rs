@@ -20,10 +20,11 @@ const ONE_LANE: [(f64, f64); 6] =
     [(0.28, 13.0), (0.5, 13.4), (1.0, 13.7), (2.0, 13.9), (8.0, 15.5), (15.5, 23.6)];
 const FOUR_LANES: [(f64, f64); 6] =
     [(1.1, 8.4), (2.0, 8.0), (4.0, 7.4), (8.0, 7.4), (32.0, 15.5), (62.0, 20.5)];
-/// ns a correlation of KOS, and a leaf of a tree that is only expanded.
-const KOS_NS: f64 = 13.0;
+/// ns a correlation of the short KOS that sets a Ferret up (a long one takes less), and a leaf of a tree that is only
+/// expanded.
+const SETUP_COT_NS: f64 = 13.0;
 const LEAF_NS: f64 = 3.0;
-const KOS_BYTES: f64 = 15.94;
+const SETUP_COT_BYTES: f64 = 15.94;
 /// Round trips in which the parties exchange the seeds of a Ferret.
 const SEEDS_TRIPS: f64 = 1.0;
 /// ns a sample of uniform noise by the size of an iteration's samples over the cache: placing the noise, which weighs less
@@ -143,7 +144,7 @@ impl Cost {
             Security::SemiHonest => 0.5,
             Security::Malicious => 1.5,
         };
-        Cost { ns: n * KOS_NS, alone: 0.0, awaited: n * KOS_BYTES, streamed: 0.0, trips }
+        Cost { ns: n * SETUP_COT_NS, alone: 0.0, awaited: n * SETUP_COT_BYTES, streamed: 0.0, trips }
     }
 
     /// `n` correlations for a setup or for silent OT: KOS takes one message there.

@@ -59,20 +59,32 @@
 //!   against the check copies and opens, or refuses. So P1 takes no value whose label P2 did not hold, and a P2 that recovered x
 //!   answers as one that did not. Outputs for P1 alone are masked by further random input bits of P1's.
 
+mod circuits;
+mod commitments;
+mod decoding;
+mod deviation;
+mod evaluator_input;
 mod function;
-pub mod offline;
+mod garbler_input;
+mod garbling;
+mod offline;
+mod outputs;
 pub mod probe;
 mod protocol;
 mod recovery;
+mod returned;
 mod schedule;
-mod script;
 mod secrets;
+mod setup;
+mod state;
+mod terms;
 #[cfg(test)]
 mod tests;
 mod transfer;
+mod trapdoor;
 
 pub use function::{Function, Streamed, Walk};
-pub use offline::{Header as StateHeader, State, StateError};
+pub use offline::{Header as StateHeader, State};
 pub use protocol::{Evaluator, Garbler};
 
 use crate::semi_honest::{OutputTo, Owner};

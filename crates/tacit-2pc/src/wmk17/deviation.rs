@@ -1,11 +1,16 @@
-//! Where a party may leave the protocol: the tests' cheaters implement this, everybody else is [`Honest`].
+//! Where the tests' cheaters leave the protocol.
+//!
+//! At the steps of figures 3 and 4 a party lets [`deviate`] change what it is about to use or to send. Outside
+//! the crate's own tests that does nothing, and no signature knows of it. In a test, the script that
+//! [`scripted`] puts at the side of the party on this thread makes its change.
 
 use super::probe::ProbeMatrix;
 use super::secrets::Hidden;
 use tacit_crypto::group::Encoding;
 use tacit_crypto::{BitVec, Block};
 
-/// Changes to what a party computes, at the steps of figures 3 and 4. Lanes are the garbled copies.
+/// Changes to what a party computes, at the steps of figures 3 and 4; none, where a script says nothing. Lanes are the
+/// garbled copies.
 pub(super) trait Script {
     /// Step 1: the pairs (key_j, seed_j) that go into the OT.
     fn keys(&mut self, _pairs: &mut [[Block; 2]]) {}
@@ -58,7 +63,39 @@ pub(super) trait Script {
     fn returned(&mut self, _tokens: &mut [Block]) {}
 }
 
-/// Nothing changes.
-pub(super) struct Honest;
+/// Lets the script of the party on this thread make its change: none but in tests.
+#[cfg(not(test))]
+#[inline(always)]
+pub(super) fn deviate(_change: impl FnOnce(&mut dyn Script)) {}
 
-impl Script for Honest {}
+#[cfg(test)]
+pub(super) use thread::{deviate, scripted};
+
+#[cfg(test)]
+mod thread {
+    use super::Script;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    thread_local! {
+        static SCRIPT: RefCell<Option<Rc<RefCell<dyn Script>>>> = const { RefCell::new(None) };
+    }
+
+    /// Lets the script of the party on this thread, if it has one, make its change.
+    pub fn deviate(change: impl FnOnce(&mut dyn Script)) {
+        if let Some(script) = SCRIPT.with_borrow(Clone::clone) {
+            change(&mut *script.borrow_mut());
+        }
+    }
+
+    /// Runs a party on this thread with `script` at its side, which has noted what it saw when this returns.
+    pub fn scripted<S: Script + Default + 'static, T>(script: &mut S, party: impl FnOnce() -> T) -> T {
+        let shared = Rc::new(RefCell::new(std::mem::take(script)));
+        let before = SCRIPT.replace(Some(shared.clone()));
+        assert!(before.is_none(), "one script a party");
+        let result = party();
+        SCRIPT.set(None);
+        *script = shared.take();
+        result
+    }
+}

@@ -1,9 +1,9 @@
 //! The ring's inner loops, once for all vector widths.
 //!
-//! Every function is inlined into its caller: plain for [`Portable`], and in `simd::ntt` into functions compiled for
+//! Every function is inlined into its caller: plain for [`Portable`], and in `ntt` into functions compiled for
 //! wider vectors, so that all backends run the same arithmetic. `W` is the number of 16-bit lanes to take at once.
 
-use super::Ring;
+use crate::ring::{Poly, Ring};
 
 /// What a backend writes out: the transpose, and the butterflies of one twiddle, whose broadcast the compiler would
 /// widen past 16 bits.
@@ -49,8 +49,6 @@ pub(crate) trait Kernels: Copy {
     fn binomial2<const N: usize>(self, random: &[u16], out: &mut [i16; N]);
     fn cumulative<const N: usize>(self, table: &[i32; GAUSSIAN], random: &[i32], out: &mut [i16; N]);
 }
-
-use super::Poly;
 
 /// (a·b)·2^-16 modulo q, at most q/2 + |a·b|/2^16 in size; `b_q` = b·q^-1 modulo 2^16.
 #[inline(always)]
@@ -494,7 +492,7 @@ impl Arch for Portable {
 /// The methods of [`Kernels`] by the functions above, through `$run!`, which wraps each call.
 macro_rules! kernels {
     ($type:ident, $width:literal, $transpose:ident, $reject:path, $run:ident) => {
-        impl $crate::ring::kernel::Kernels for $type {
+        impl $crate::simd::ntt_portable::Kernels for $type {
             $run!(forward(ring: &Ring<N>, x: &mut [i16; N]) => kernel::forward::<N, $width, $transpose>);
             $run!(inverse(ring: &Ring<N>, x: &mut [i16; N], scale: (i16, i16)) => kernel::inverse::<N, $width, $transpose>);
             $run!(dot(ring: &Ring<N>, a: &[Poly<N>], b: &[Poly<N>], out: &mut [i16; N]) => kernel::dot::<N>);
@@ -522,5 +520,5 @@ macro_rules! plain {
     };
 }
 
-use crate::ring::kernel;
+use crate::simd::ntt_portable as kernel;
 kernels!(Portable, 8, Portable, kernel::reject, plain);

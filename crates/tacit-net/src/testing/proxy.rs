@@ -1,13 +1,4 @@
-//! Faults on purpose: a proxy between two parties that damages what passes, for the tests of every crate.
-//!
-//! ```
-//! use tacit_net::testing::{Direction, Harm, Proxy, Rule};
-//! let server = std::net::TcpListener::bind("127.0.0.1:0")?;
-//! let rule = Rule { direction: Direction::ToListener, offset: 100, harm: Harm::Flip(1) };
-//! let proxy = Proxy::start(server.local_addr()?, vec![rule])?;
-//! println!("connect to {} instead", proxy.address());
-//! # Ok::<(), std::io::Error>(())
-//! ```
+//! A proxy between two parties that damages what passes.
 
 use std::io::{ErrorKind, Read, Result, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -1,12 +1,4 @@
-//! The offline/online mode: what does not hang on inputs is done ahead and kept in a sealed file, which serves one run.
-//!
-//! **Offline**, the parties run everything up to the circuits: base OTs and OT extensions, step 1, and steps 5 and 6 for
-//! circuits whose input labels follow from the seeds alone; P2 checks the circuits and opens T (the paper's section 4.2, "Pushing
-//! computation offline"). P1 keeps its seeds, tokens and random OTs; P2 its half of them and the evaluation copies' tables.
-//! **Online** come steps 2 to 4 and 7 to 9: no OT, no garbling, the bytes of inputs only.
-//!
-//! That P2 sees circuits before it chooses its input costs the proof a programmable ideal cipher (as MITCCRH is modelled
-//! anyway): P2 knows no label before it has chosen, so what the cipher gives for the labels that it is going to hold is still open.
+//! The files between the two halves of a run.
 //!
 //! **Once and never again.** [`State::run`] compares with the peer that both states were made together, then overwrites the
 //! salt of the file's keys and forces that to the disk, and only then sends anything that hangs on the state. A crash at any moment
@@ -19,17 +11,18 @@
 //! length, digest of the job, id of the state, salt, check of the key, hash of the peer's key or zeros, 4 zero bytes, BLAKE3 of all that. Then chunks of 65,536 bytes sealed
 //! with AES-256-GCM under keys of this file alone, bound to the header and their number; the last one is marked.
 
-use super::function::slots_of;
-use super::protocol::{
-    Announced, Blocks, Evaluator, EvaluatorState, Garbler, GarblerState, Keep, Kept, Received, Terms,
-    TokenHashes, Tokens, usage, zeros,
-};
-use super::recovery::{Trapdoor, point};
-use super::script::{Honest, Script};
-use super::secrets::Seeds;
-use super::{Copies, Job};
+use super::{Keep, Kept};
+use crate::wmk17::function::slots_of;
+use crate::wmk17::outputs::{Received, TokenHashes, Tokens};
+use crate::wmk17::protocol::{Evaluator, Garbler};
+use crate::wmk17::state::{EvaluatorState, GarblerState};
+use crate::wmk17::terms::{Announced, Blocks, Terms, usage, zeros};
+use crate::wmk17::trapdoor::{Trapdoor, point};
+
 use crate::semi_honest::{OutputTo, Owner};
-use crate::{Error, Result};
+use crate::wmk17::secrets::Seeds;
+use crate::wmk17::{Copies, Job};
+use crate::{Error, Result, StateError};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 use subtle::ConstantTimeEq;
@@ -59,37 +52,6 @@ const PURPOSE: Purpose = Purpose {
     mac: "tacit 1 prepared state: authentication",
     check: "tacit 1 prepared state: check of the key",
 };
-
-/// What can be wrong with a prepared state.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StateError {
-    /// The file cannot be used.
-    #[error(transparent)]
-    File(#[from] FileError),
-    /// The state has served.
-    #[error(
-        "the state was used before, perhaps in a run that was cut short or failed a check; make a new one on both sides with tacit eval --offline"
-    )]
-    Used,
-    /// The state belongs to another computation.
-    #[error("the state was made for another {what}; name the right one, or make a new one on both sides")]
-    OtherJob {
-        /// What differs.
-        what: &'static str,
-    },
-    /// The state was made with another peer.
-    #[error(
-        "the state was made with another peer, or with one that proved no key; call that peer, or make a new state with this one"
-    )]
-    OtherPeer,
-}
-
-impl From<FileError> for Error {
-    fn from(error: FileError) -> Self {
-        Error::State(error.into())
-    }
-}
 
 /// What a state says about itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -315,21 +277,7 @@ impl<C: CotSender> Garbler<C> {
         out: &mut W,
         prg: &mut Prg,
     ) -> Result<Header> {
-        self.scripted_state(channel, job, peer, key, out, prg, &mut Honest)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "a run's, and a file's")]
-    pub(super) fn scripted_state<W: Write + Seek, S: Script>(
-        &mut self,
-        channel: &mut Channel,
-        job: &Job<'_>,
-        peer: Option<[u8; 32]>,
-        key: &FileKey,
-        out: &mut W,
-        prg: &mut Prg,
-        script: &mut S,
-    ) -> Result<Header> {
-        let (terms, state, tokens) = self.offline(channel, job, prg, script)?;
+        let (terms, state, tokens) = self.offline(channel, job, prg)?;
         let mut saving = Saving::new(out, key, Header::new(Owner::Garbler, job, &terms, peer, prg))?;
         saving.garbler(&terms, &state, &tokens)?;
         saving.finish()
@@ -347,22 +295,8 @@ impl<C: CotReceiver> Evaluator<C> {
         out: &mut W,
         prg: &mut Prg,
     ) -> Result<Header> {
-        self.scripted_state(channel, job, peer, key, out, prg, &mut Honest)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "a run's, and a file's")]
-    pub(super) fn scripted_state<W: Write + Seek, S: Script>(
-        &mut self,
-        channel: &mut Channel,
-        job: &Job<'_>,
-        peer: Option<[u8; 32]>,
-        key: &FileKey,
-        out: &mut W,
-        prg: &mut Prg,
-        script: &mut S,
-    ) -> Result<Header> {
         let mut keep = Evaluating { job, peer, key, salt: prg.fork(), out: Some(out), saving: None };
-        let received = self.offline(channel, job, prg, &mut keep, script)?;
+        let received = self.offline(channel, job, prg, &mut keep)?;
         let Some(mut saving) = keep.saving else { return usage("a state that was begun") };
         saving.received(&received)?;
         saving.finish()
@@ -426,22 +360,11 @@ impl State {
     /// Errors: before anything is sent, [`StateError::OtherJob`] if the state was made for another job, and usage if the input has
     /// another length; [`Error::Mismatch`] if the peer's state is not the one made with this; else as [`Garbler::run`].
     pub fn run(
-        self,
-        channel: &mut Channel,
-        job: &Job<'_>,
-        input: &BitVec,
-        prg: &mut Prg,
-    ) -> Result<Option<BitVec>> {
-        self.scripted(channel, job, input, prg, &mut Honest)
-    }
-
-    pub(super) fn scripted<S: Script>(
         mut self,
         channel: &mut Channel,
         job: &Job<'_>,
         input: &BitVec,
         prg: &mut Prg,
-        script: &mut S,
     ) -> Result<Option<BitVec>> {
         let Header { role, output_to, copies, id, job: digest, .. } = self.header;
         let other = |what| Err(StateError::OtherJob { what }.into());
@@ -461,12 +384,12 @@ impl State {
             let (state, tokens) = self.garbler(&terms)?;
             Announced::send(channel, role, id, OTHER)?.confirm(channel)?;
             self.use_up()?;
-            return state.online(channel, &terms, &tokens, input, prg, script);
+            return state.online(channel, &terms, &tokens, input, prg);
         }
         let (state, hashes) = self.evaluator(&terms)?;
         Announced::send(channel, role, id, OTHER)?.confirm(channel)?;
         self.use_up()?;
-        state.online(channel, &terms, input, prg, hashes, &mut self, script)
+        state.online(channel, &terms, input, prg, hashes, &mut self)
     }
 
     /// Marks the state as used and forgets its keys' salt; only when this has returned may anything that hangs on it be sent.

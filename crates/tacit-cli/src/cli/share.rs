@@ -1,0 +1,86 @@
+//! A side's share of transfers, in a NumPy archive.
+
+use crate::cli::output::{Output, write_fault};
+use std::path::PathBuf;
+use tacit::Result;
+use tacit::crypto::{BitVec, Block};
+use tacit::data::npz::{self, Array, Element, Writer};
+use tacit::job::ot::{Role, Sink};
+use tacit::ot::{Kind, Sent};
+use zeroize::Zeroizing;
+
+/// The share's file while it is being written.
+pub struct Share {
+    writer: Writer<Output>,
+    target: PathBuf,
+    delta_written: bool,
+}
+
+/// Indices of the arrays, in the order in which [`Share::new`] lays them out.
+const FIRST: usize = 0;
+const SECOND: usize = 1;
+
+impl Share {
+    /// Lays out the share of `n` transfers of `kind`, for which there must be room.
+    pub fn new(mut out: Output, kind: Kind, n: u64, role: Role) -> Result<Self> {
+        let blocks = |name| Array::new(name, Element::U64, &[n, 2]);
+        let choices = Array::new("u", Element::U8, &[n]);
+        let correlated = kind == Kind::Cot;
+        let arrays = match (role, correlated) {
+            (Role::Sender, true) => [Array::new("delta", Element::U64, &[2]), blocks("v")],
+            (Role::Sender, false) => [blocks("m0"), blocks("m1")],
+            (Role::Receiver, true) => [choices, blocks("w")],
+            (Role::Receiver, false) => [choices, blocks("m")],
+        };
+        out.reserve(npz::length(&arrays))?;
+        let target = out.target().to_owned();
+        let writer = Writer::new(out, &arrays).map_err(|e| write_fault(&target, e))?;
+        Ok(Share { writer, target, delta_written: false })
+    }
+
+    fn append(&mut self, array: usize, bytes: &[u8]) -> Result<()> {
+        self.writer.append(array, bytes).map_err(|e| write_fault(&self.target, e))
+    }
+
+    /// Puts the whole share in its place.
+    pub fn finish(self) -> Result<()> {
+        self.settle()?.commit()
+    }
+
+    /// The whole share on the disk, but not yet in its place.
+    pub fn settle(self) -> Result<Output> {
+        let mut out = self.writer.finish().map_err(|e| write_fault(&self.target, e))?;
+        out.settle()?;
+        Ok(out)
+    }
+}
+
+impl Sink for Share {
+    fn sent(&mut self, part: Sent<'_>) -> Result<()> {
+        match part {
+            Sent::Cot(delta, v) => {
+                if !self.delta_written {
+                    self.delta_written = true;
+                    self.append(FIRST, &delta.to_bytes())?;
+                }
+                self.append(SECOND, Block::as_bytes(v))
+            }
+            Sent::Pairs(pairs) => {
+                for pieces in pairs.chunks(4096) {
+                    for (side, array) in [FIRST, SECOND].into_iter().enumerate() {
+                        let messages: Zeroizing<Vec<Block>> =
+                            Zeroizing::new(pieces.iter().map(|pair| pair[side]).collect());
+                        self.append(array, Block::as_bytes(&messages))?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn received(&mut self, choices: &BitVec, messages: &[Block]) -> Result<()> {
+        let bytes: Zeroizing<Vec<u8>> = Zeroizing::new(choices.iter().map(u8::from).collect());
+        self.append(FIRST, &bytes)?;
+        self.append(SECOND, Block::as_bytes(messages))
+    }
+}

@@ -1,0 +1,28 @@
+//! `tacit fingerprint`: the fingerprint of a key file, to compare with what the peer says.
+
+use crate::cli::Context;
+use serde_json::json;
+use std::path::PathBuf;
+use tacit::Result;
+use tacit::net::PublicKey;
+
+const AFTER: &str = "\
+Examples:
+  tacit fingerprint bob.pub         the key that Bob gave us: read it to him over the telephone
+  tacit fingerprint alice.key       our own, which its public half has too";
+
+/// Shows the fingerprint of a key file, private or public.
+#[derive(clap::Args)]
+#[command(after_help = AFTER)]
+pub struct Args {
+    /// A file of `tacit keygen`: FILE.key or FILE.pub
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args, context: &Context) -> Result<()> {
+    let fingerprint = PublicKey::of_file(&args.file)?.fingerprint();
+    let object = json!({ "name": "fingerprint", "file": args.file, "fingerprint": fingerprint });
+    context.result(&object, &fingerprint)
+}

@@ -1,0 +1,576 @@
+//! Matches with the peer's columns: [VOLE-PSI](super) whose sender seals chosen cells of each row under a key
+//! that only a holder of the row's element can compute.
+//!
+//! - Source: steps and bounds of [VOLE-PSI](super); labelled intersection by masking with a second output of
+//!   the oblivious function is folklore.
+//! - Realises, with the protocol's own security: the *asking* side learns which of its elements the *giving*
+//!   side has, and the asked columns of their rows; the giver learns neither. Both learn the sizes of the
+//!   sets, the columns' names and widths and the number of rows a key. The giver sends no column but those
+//!   that its own [`Table`] names: any other request ends both sides before a secret moves.
+//! - Rounds: those of VOLE-PSI and one more for the request and its answer. Bytes: for each element of the
+//!   giver's 16, and for each of its rows 1 and 4 a column and the columns' widths.
+//!
+//! # Steps
+//!
+//! 1. The asker sends the names of the columns, the giver the width of each and the number of rows a key.
+//!    Salt, hash functions and commitment bind both messages.
+//! 2. VOLE-PSI up to the tags, with the asker as receiver. Ho(x, …) gives 256 bits: half of it is the tag,
+//!    the other half the row's key, so that neither tells anything of the other.
+//! 3. Behind its tags, and in their order, the giver sends for each element a ciphertext of one length: the
+//!    rows' cells, each filled up to its column's width, under a stream that BLAKE3 makes of the key, and a
+//!    mark of 16 bytes that authenticates it under a key from the same stream.
+//! 4. The asker opens those at the positions of its matches.
+//!
+//! # What a cheater can do
+//!
+//! - A giver may put any cells into its own rows, as it may put any rows into its file.
+//! - A giver may send a ciphertext that does not open. The asker then takes the row for *no match*, says how
+//!   many there were ([`Received::unopened`]) and goes on: the same as if the giver had not had the row. An
+//!   abort there would tell the giver that the asker has this very element, so the count must not reach the
+//!   giver either.
+//! - An asker may have encoded more elements than it announced, up to
+//!   [`Parameters::encodable`](super::Parameters::encodable), and gets the cells of those too.
+//! - Without the key a ciphertext is noise: for rows that are no matches the asker learns lengths alone,
+//!   which are equal.
+
+use super::{Hello, Outcome, Parameters, Proof, Purpose, Run, Sums, Tags};
+use crate::paxos::{Learns, MAX_ELEMENTS, Options, Progress};
+use crate::{Error, Result};
+use subtle::ConstantTimeEq;
+use tacit_crypto::Prg;
+use tacit_net::Channel;
+use tacit_ot::{Security, VoleReceiver};
+use zeroize::Zeroizing;
+
+/// The protocol's short name.
+pub const NAME: &str = "payload";
+const MAGIC: [u8; 16] = *b"tacit-psi give-1";
+const DOMAIN: &str = "tacit-psi payload v1";
+/// Columns that a request names, at most.
+pub const MAX_COLUMNS: usize = 1024;
+/// Bytes of a request, at most: each name with two bytes in front.
+pub const MAX_REQUEST: usize = 1 << 16;
+/// Bytes that are sent for one element, at most.
+pub const MAX_SEALED: usize = 1 << 20;
+/// Bytes of a ciphertext's mark.
+const MARK: usize = 16;
+/// Widths are multiples of this, so that they tell less of the longest cell.
+const WIDTH_STEP: usize = 8;
+/// Bytes sent, or received, at a time, about.
+const PIECE: usize = 1 << 16;
+
+/// What happens where several rows to give have one key.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Duplicates {
+    /// It is an error.
+    Refuse,
+    /// The first row is given.
+    First,
+    /// All rows are given: the greatest number of rows a key is announced, and every ciphertext has room
+    /// for as many.
+    All,
+}
+
+/// The rows that a side gives, in the columns that it names and no others.
+pub struct Table {
+    columns: Vec<String>,
+    /// The least width of each column.
+    widths: Vec<usize>,
+    /// The element of each row.
+    elements: Vec<u32>,
+    /// Each row's cells: where one starts and its length; none for a null.
+    cells: Vec<Option<(usize, u32)>>,
+    bytes: Zeroizing<Vec<u8>>,
+}
+
+impl Table {
+    /// A table with these columns and no rows. [`Error::Usage`] where a name stands twice.
+    pub fn new<S: Into<String>>(columns: impl IntoIterator<Item = S>) -> Result<Self> {
+        let columns: Vec<String> = columns.into_iter().map(Into::into).collect();
+        if columns.iter().enumerate().any(|(i, name)| columns[..i].contains(name)) {
+            return Err(Error::Usage("a column to give is named twice: name it once"));
+        }
+        let widths = vec![0; columns.len()];
+        Ok(Table {
+            columns,
+            widths,
+            elements: Vec::new(),
+            cells: Vec::new(),
+            bytes: Zeroizing::new(Vec::new()),
+        })
+    }
+
+    /// Adds a row of element `element`, an index into the set; `cells` in the columns' order, `None` for a
+    /// null. [`Error::Usage`] unless there is one cell a column.
+    pub fn push<'c>(
+        &mut self,
+        element: u32,
+        cells: impl IntoIterator<Item = Option<&'c [u8]>>,
+    ) -> Result<()> {
+        let before = self.cells.len();
+        for cell in cells {
+            let start = self.bytes.len();
+            self.cells.push(match cell {
+                Some(cell) => {
+                    let length = u32::try_from(cell.len()).ok().filter(|length| *length < MAX_SEALED as u32);
+                    let length = length.ok_or(Error::Usage("a cell to give is longer than a mebibyte"))?;
+                    self.bytes.extend_from_slice(cell);
+                    Some((start, length))
+                }
+                None => None,
+            });
+        }
+        if self.cells.len() - before != self.columns.len() {
+            self.cells.truncate(before);
+            return Err(Error::Usage("a row to give has one cell for each column"));
+        }
+        self.elements.push(element);
+        Ok(())
+    }
+
+    /// Makes a column at least so many bytes wide, so that its width tells nothing of its cells.
+    pub fn widen(&mut self, column: &str, width: usize) -> Result<()> {
+        let at = self.columns.iter().position(|name| name == column);
+        let at = at.ok_or(Error::Usage("no column to give has this name"))?;
+        self.widths[at] = self.widths[at].max(width);
+        Ok(())
+    }
+
+    /// The given rows of each of `count` elements.
+    fn rows(&self, count: usize, duplicates: Duplicates) -> Result<Vec<Vec<u32>>> {
+        let mut rows = vec![Vec::new(); count];
+        for (row, element) in self.elements.iter().enumerate() {
+            let of = rows.get_mut(*element as usize);
+            let of = of.ok_or(Error::Usage("a row to give is of an element that the set does not have"))?;
+            match duplicates {
+                Duplicates::Refuse if !of.is_empty() => {
+                    return Err(Error::Usage(
+                        "two rows to give have one key: remove one, or say --duplicates first or all",
+                    ));
+                }
+                Duplicates::First if !of.is_empty() => {}
+                _ => of.push(row as u32),
+            }
+        }
+        Ok(rows)
+    }
+
+    fn cell(&self, row: u32, column: usize) -> Option<&[u8]> {
+        let (start, length) = self.cells[row as usize * self.columns.len() + column]?;
+        Some(&self.bytes[start..start + length as usize])
+    }
+}
+
+/// This side's part.
+#[derive(Clone, Copy)]
+pub enum Side<'t> {
+    /// Gets the columns of these names.
+    Asks(&'t [&'t str]),
+    /// Gives what it is asked for, if the table has it.
+    Gives(&'t Table, Duplicates),
+}
+
+/// A matching element and the peer's rows of it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Match {
+    /// The element, an index into this side's set.
+    pub element: u32,
+    /// The peer's rows, one unless it gives all of a key; cells in the order asked for, `None` for a null.
+    pub rows: Vec<Vec<Option<Vec<u8>>>>,
+}
+
+impl core::fmt::Debug for Match {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Match([secret])")
+    }
+}
+
+/// What a run gave to the side that asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Received {
+    /// Matches by ascending element.
+    pub matches: Vec<Match>,
+    /// Elements whose tag was among the peer's and whose cells did not open: the peer cheated. They count
+    /// as no matches. The peer must not learn this number, for it can make it depend on single elements.
+    pub unopened: u64,
+}
+
+/// What a run gave.
+pub struct Gained {
+    /// What this side received, if it asked.
+    pub received: Option<Received>,
+    /// Elements of the peer's set, as announced.
+    pub peer_elements: u64,
+}
+
+impl Gained {
+    /// As [`tested_at_most`](super::tested_at_most): how many of this side's `own` elements a cheating peer
+    /// can have tested.
+    pub fn tested_at_most(&self, own: usize, log2_queries: f64) -> Result<u64> {
+        let peer_received = self.received.is_none();
+        let outcome = Outcome { matches: None, peer_elements: self.peer_elements, peer_received };
+        super::tested_at_most(&outcome, own, log2_queries)
+    }
+}
+
+/// How the cells of a key are laid out, the same for all keys.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Layout {
+    widths: Vec<usize>,
+    rows: usize,
+}
+
+impl Layout {
+    /// Bytes of a row: whether there is one, and each cell's length and bytes.
+    fn row(&self) -> usize {
+        1 + self.widths.iter().map(|width| 4 + width).sum::<usize>()
+    }
+
+    /// Bytes of a ciphertext with its mark.
+    fn sealed(&self) -> usize {
+        self.rows * self.row() + MARK
+    }
+
+    fn is_too_large(&self) -> bool {
+        let row = self.widths.iter().try_fold(1usize, |sum, width| sum.checked_add(width.checked_add(4)?));
+        let sealed = row.and_then(|row| row.checked_mul(self.rows));
+        sealed.is_none_or(|sealed| sealed > MAX_SEALED - MARK)
+    }
+
+    /// Writes the cells of `rows` into `out`, zeros behind each.
+    fn fill(&self, table: &Table, columns: &[usize], rows: &[u32], out: &mut [u8]) {
+        out.fill(0);
+        for (row, out) in rows.iter().zip(out.chunks_exact_mut(self.row())) {
+            out[0] = 1;
+            let mut at = 1;
+            for (column, width) in columns.iter().zip(&self.widths) {
+                if let Some(cell) = table.cell(*row, *column) {
+                    // One more than the length, as zero stands for a null.
+                    out[at..at + 4].copy_from_slice(&(cell.len() as u32 + 1).to_le_bytes());
+                    out[at + 4..at + 4 + cell.len()].copy_from_slice(cell);
+                }
+                at += 4 + width;
+            }
+        }
+    }
+
+    /// Reads what [`fill`](Self::fill) wrote; `None` where it did not.
+    fn read(&self, plain: &[u8]) -> Option<Vec<Vec<Option<Vec<u8>>>>> {
+        let mut rows = Vec::new();
+        let mut ended = false;
+        for bytes in plain.chunks_exact(self.row()) {
+            match bytes[0] {
+                1 if !ended => {}
+                0 if bytes.iter().all(|byte| *byte == 0) => {
+                    ended = true;
+                    continue;
+                }
+                _ => return None,
+            }
+            let mut cells = Vec::with_capacity(self.widths.len());
+            let mut rest = &bytes[1..];
+            for width in &self.widths {
+                let (length, after) = rest.split_first_chunk::<4>()?;
+                let (cell, after) = after.split_at_checked(*width)?;
+                rest = after;
+                let length = u32::from_le_bytes(*length) as usize;
+                let (cell, filling) = cell.split_at_checked(length.saturating_sub(1))?;
+                if filling.iter().any(|byte| *byte != 0) {
+                    return None;
+                }
+                cells.push((length > 0).then(|| cell.to_vec()));
+            }
+            rows.push(cells);
+        }
+        Some(rows)
+    }
+}
+
+/// Makes streams and marks from rows' keys.
+struct Sealer(blake3::Hasher);
+
+impl Sealer {
+    fn new() -> Self {
+        Sealer(blake3::Hasher::new_derive_key("tacit-psi payload v1 stream"))
+    }
+
+    /// The key of a row's mark, and its stream of bytes.
+    fn stream(&self, key: &Proof) -> (Zeroizing<[u8; 32]>, blake3::OutputReader) {
+        let mut stream = self.0.clone().update(key).finalize_xof();
+        let mut marking = Zeroizing::new([0; 32]);
+        stream.fill(&mut marking[..]);
+        (marking, stream)
+    }
+
+    fn mask(stream: &mut blake3::OutputReader, text: &mut [u8]) {
+        let mut pad = Zeroizing::new([0; 64]);
+        for text in text.chunks_mut(64) {
+            stream.fill(&mut pad[..]);
+            text.iter_mut().zip(pad.iter()).for_each(|(byte, pad)| *byte ^= pad);
+        }
+    }
+
+    fn mark(marking: &[u8; 32], text: &[u8]) -> [u8; MARK] {
+        let mut mark = [0; MARK];
+        mark.copy_from_slice(&blake3::keyed_hash(marking, text).as_bytes()[..MARK]);
+        mark
+    }
+
+    /// Seals all but the last bytes of `sealed` in place, and puts the mark there.
+    fn seal(&self, key: &Proof, sealed: &mut [u8]) {
+        let (marking, mut stream) = self.stream(key);
+        let (text, mark) = sealed.split_at_mut(sealed.len() - MARK);
+        Self::mask(&mut stream, text);
+        mark.copy_from_slice(&Self::mark(&marking, text));
+    }
+
+    /// Opens in place; `None` where the mark does not fit.
+    fn open<'s>(&self, key: &Proof, sealed: &'s mut [u8]) -> Option<&'s [u8]> {
+        let (marking, mut stream) = self.stream(key);
+        let (text, mark) = sealed.split_at_mut(sealed.len() - MARK);
+        if !bool::from(Self::mark(&marking, text).ct_eq(mark)) {
+            return None;
+        }
+        Self::mask(&mut stream, text);
+        Some(text)
+    }
+}
+
+/// Intersects `elements` with the peer's set; the side that asks gets the asked columns of the matching rows.
+///
+/// `options.learns` is [`Learns::Me`] for the side that asks and [`Learns::Peer`] for the side that gives.
+/// Errors: the caller's (as of [`run`](super::run); a payload that goes to both; duplicates that were not
+/// asked for; rows that take more than [`MAX_SEALED`] bytes a key), disagreement of the parties' options, a
+/// request for a column that is not given, the peer's cheating, or the link's.
+pub fn run<E: AsRef<[u8]>>(
+    channel: &mut Channel,
+    prg: &mut Prg,
+    elements: &[E],
+    side: Side<'_>,
+    options: &Options<'_>,
+    progress: &mut Progress<'_>,
+) -> Result<Gained> {
+    if options.security == Security::Malicious && options.base.security() != Security::Malicious {
+        return Err(Error::Usage("malicious security needs a malicious base OT"));
+    }
+    let fits = match side {
+        Side::Asks(_) => options.learns == Learns::Me,
+        Side::Gives(..) => options.learns == Learns::Peer,
+    };
+    if !fits {
+        return Err(Error::Usage("columns of matches go to one side, which asks; the other gives"));
+    }
+    if elements.len() > MAX_ELEMENTS {
+        return Err(Error::TooManyElements { count: elements.len() as u64, allowed: MAX_ELEMENTS as u64 });
+    }
+    // What this side alone can have wrong comes before the first message.
+    let request = match side {
+        Side::Asks(columns) => encode_request(columns)?,
+        Side::Gives(..) => Vec::new(),
+    };
+    let given = match side {
+        Side::Asks(_) => Vec::new(),
+        Side::Gives(table, duplicates) => table.rows(elements.len(), duplicates)?,
+    };
+    let mine = Hello::new(MAGIC, elements.len(), options);
+    let theirs = mine.exchange(channel, NAME, options)?;
+    let peer_elements = theirs.elements;
+    let agreed = match side {
+        Side::Asks(columns) => ask(channel, &request, columns.len())?,
+        Side::Gives(table, _) => answer(channel, table, &given)?,
+    };
+    if elements.is_empty() || peer_elements == 0 {
+        let nothing = Received { matches: Vec::new(), unopened: 0 };
+        let received = matches!(side, Side::Asks(_)).then_some(nothing);
+        return Ok(Gained { received, peer_elements });
+    }
+    let purpose = Purpose { domain: DOMAIN, terms: &agreed.terms, second_half: true };
+    let receives = options.learns == Learns::Me;
+    let mut party =
+        Run::start_for(channel, prg, elements, options, progress, [mine, theirs], receives, purpose)?;
+    let received = match side {
+        Side::Asks(_) => {
+            let mut vole = party.receiver_setup()?;
+            let (digests, store) = party.store()?;
+            let slots = party.transfer(store, |channel, u, w| Ok(vole.extend(channel, u, w)?))?;
+            drop(vole);
+            let (mut rest, tags) = party.tags(digests, Sums::of_slots(slots))?;
+            let found = rest.compare(&tags)?;
+            Some(open(rest.channel, &agreed.layout, rest.parameters, &tags, &found)?)
+        }
+        Side::Gives(table, _) => {
+            let (digests, sums) = party.send()?;
+            let (mut rest, tags) = party.tags(digests, sums)?;
+            rest.send_tags(&tags)?;
+            seal(rest.channel, table, &agreed, &given, &tags)?;
+            None
+        }
+    };
+    Ok(Gained { received, peer_elements })
+}
+
+/// What both sides know after step 1.
+struct Agreed {
+    layout: Layout,
+    /// The table's column for each one asked; the giver's alone.
+    columns: Vec<usize>,
+    /// Both messages, for the hash functions to bind.
+    terms: Vec<u8>,
+}
+
+fn encode_request(columns: &[&str]) -> Result<Vec<u8>> {
+    if columns.is_empty() {
+        return Err(Error::Usage("no column is asked for: name one, or ask for rows"));
+    }
+    let mut request = Vec::new();
+    for (i, name) in columns.iter().enumerate() {
+        if columns[..i].contains(name) {
+            return Err(Error::Usage("a column is asked for twice: name it once"));
+        }
+        let length = u16::try_from(name.len()).map_err(|_| Error::Usage("a column's name is too long"))?;
+        request.extend_from_slice(&length.to_le_bytes());
+        request.extend_from_slice(name.as_bytes());
+    }
+    if columns.len() > MAX_COLUMNS || request.len() > MAX_REQUEST {
+        return Err(Error::Usage("too many columns are asked for: at most 1,024, with 64 KiB of names"));
+    }
+    Ok(request)
+}
+
+fn malformed<T>(what: &'static str) -> Result<T> {
+    Err(Error::Cheated { protocol: NAME, what })
+}
+
+/// The names in a request.
+fn decode_request(mut request: &[u8]) -> Result<Vec<&str>> {
+    let mut names = Vec::new();
+    while !request.is_empty() {
+        let name = request.split_first_chunk::<2>().and_then(|(length, rest)| {
+            let (name, rest) = rest.split_at_checked(u16::from_le_bytes(*length) as usize)?;
+            Some((std::str::from_utf8(name).ok()?, rest))
+        });
+        let Some((name, rest)) = name else { return malformed("the request names no columns") };
+        if names.contains(&name) || names.len() == MAX_COLUMNS {
+            return malformed("the request names a column twice, or too many of them");
+        }
+        names.push(name);
+        request = rest;
+    }
+    if names.is_empty() { malformed("the request names no columns") } else { Ok(names) }
+}
+
+const NOT_GIVEN: Error = Error::Disagreement {
+    protocol: NAME,
+    what: "a column is asked for that the other side does not give; it names what it gives by --give",
+};
+
+/// Step 1 of the asker.
+fn ask(channel: &mut Channel, request: &[u8], columns: usize) -> Result<Agreed> {
+    channel.send_sized(request)?;
+    channel.flush()?;
+    let answer = channel.recv_sized(8 + 8 * MAX_COLUMNS)?;
+    let number = |bytes: &[u8; 8]| usize::try_from(u64::from_le_bytes(*bytes)).unwrap_or(usize::MAX);
+    let (numbers, rest) = answer.as_chunks::<8>();
+    let Some((rows, widths)) = numbers.split_first().filter(|_| rest.is_empty()) else {
+        return Err(NOT_GIVEN);
+    };
+    let layout = Layout { widths: widths.iter().map(number).collect(), rows: number(rows) };
+    if layout.widths.is_empty() && layout.rows == 0 {
+        return Err(Error::Disagreement {
+            protocol: NAME,
+            what: "the columns asked for take more than a mebibyte a key",
+        });
+    }
+    if layout.widths.len() != columns || layout.rows == 0 || layout.is_too_large() {
+        return malformed("it announced other columns than it was asked for, or rows without measure");
+    }
+    Ok(Agreed { layout, columns: Vec::new(), terms: [request, &answer].concat() })
+}
+
+/// Step 1 of the giver.
+fn answer(channel: &mut Channel, table: &Table, given: &[Vec<u32>]) -> Result<Agreed> {
+    let request = channel.recv_sized(MAX_REQUEST)?;
+    let names = decode_request(&request)?;
+    let place = |name: &&str| table.columns.iter().position(|own| own == name);
+    let Some(columns) = names.iter().map(place).collect::<Option<Vec<_>>>() else {
+        channel.send_sized(&[])?;
+        channel.flush()?;
+        return Err(NOT_GIVEN);
+    };
+    let width = |column: &usize| {
+        let longest =
+            given.iter().flatten().filter_map(|row| table.cell(*row, *column)).map(<[u8]>::len).max();
+        longest.unwrap_or(0).max(table.widths[*column]).next_multiple_of(WIDTH_STEP)
+    };
+    let rows = given.iter().map(Vec::len).max().unwrap_or(0).max(1);
+    let layout = Layout { widths: columns.iter().map(width).collect(), rows };
+    if layout.is_too_large() {
+        channel.send_sized(&0u64.to_le_bytes())?;
+        channel.flush()?;
+        return Err(Error::Usage(
+            "the cells to give take more than a mebibyte a key: give fewer columns or rows",
+        ));
+    }
+    let numbers = [layout.rows].into_iter().chain(layout.widths.iter().copied());
+    let answer: Vec<u8> = numbers.flat_map(|number| (number as u64).to_le_bytes()).collect();
+    channel.send_sized(&answer)?;
+    channel.flush()?;
+    Ok(Agreed { layout, columns, terms: [&request[..], &answer].concat() })
+}
+
+/// Step 3: the ciphertexts in the tags' order.
+fn seal(
+    channel: &mut Channel,
+    table: &Table,
+    agreed: &Agreed,
+    given: &[Vec<u32>],
+    tags: &Tags,
+) -> Result<()> {
+    let sealer = Sealer::new();
+    let length = agreed.layout.sealed();
+    let mut sealed = Zeroizing::new(vec![0; length]);
+    for element in tags.elements.iter() {
+        let element = *element as usize;
+        agreed.layout.fill(table, &agreed.columns, &given[element], &mut sealed[..length - MARK]);
+        sealer.seal(&tags.proofs[element], &mut sealed);
+        channel.send(&sealed)?;
+    }
+    Ok(channel.flush()?)
+}
+
+/// Step 4: opens the ciphertexts at the positions `found`, each with its element, which ascend.
+fn open(
+    channel: &mut Channel,
+    layout: &Layout,
+    parameters: Parameters,
+    tags: &Tags,
+    found: &[(u32, u32)],
+) -> Result<Received> {
+    let sealer = Sealer::new();
+    let length = layout.sealed();
+    let at_once = (PIECE / length).max(1);
+    let mut piece = Zeroizing::new(vec![0; at_once.min(parameters.sender) * length]);
+    let mut received = Received { matches: Vec::new(), unopened: 0 };
+    let mut found = found.iter().peekable();
+    for first in (0..parameters.sender).step_by(at_once) {
+        let here = at_once.min(parameters.sender - first);
+        let piece = &mut piece[..here * length];
+        channel.recv(piece)?;
+        while let Some((position, element)) =
+            found.next_if(|(position, _)| (*position as usize) < first + here)
+        {
+            let sealed = &mut piece[(*position as usize - first) * length..][..length];
+            // A text that authenticates and is no rows is the giver's doing as well.
+            match sealer.open(&tags.proofs[*element as usize], sealed).and_then(|plain| layout.read(plain)) {
+                Some(rows) => received.matches.push(Match { element: *element, rows }),
+                None => received.unopened += 1,
+            }
+        }
+    }
+    received.matches.sort_unstable_by_key(|found| found.element);
+    Ok(received)
+}
+
+#[cfg(test)]
+#[path = "payload_cheats.rs"]
+mod cheats;

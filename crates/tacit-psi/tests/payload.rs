@@ -1,0 +1,270 @@
+//! Matches with the peer's columns against a plain join.
+
+use std::collections::HashMap;
+use tacit_crypto::{Block, Prg};
+use tacit_net::{Channel, memory};
+use tacit_ot::{Security, base};
+use tacit_psi::paxos::{Learns, Options};
+use tacit_psi::payload::{self, Duplicates, MAX_COLUMNS, MAX_SEALED, Match, Received, Side, Table};
+use tacit_psi::{Error, Result};
+
+type Set = Vec<[u8; 8]>;
+type Cells = Vec<Option<Vec<u8>>>;
+
+fn party(
+    channel: &mut Channel,
+    set: &[[u8; 8]],
+    side: Side<'_>,
+    security: Security,
+) -> Result<(Option<Received>, u64)> {
+    let base = base::default();
+    let learns = if matches!(side, Side::Asks(_)) { Learns::Me } else { Learns::Peer };
+    let options = Options { learns, security, max_peer_elements: 1 << 20, base: &*base };
+    let gained = payload::run(channel, &mut Prg::from_os(), set, side, &options, &mut |_, _, _| ())?;
+    assert!(gained.tested_at_most(set.len(), 60.0)? >= gained.peer_elements);
+    Ok((gained.received, gained.peer_elements))
+}
+
+/// Elements of `range` in an order drawn from `seed`.
+fn shuffled(range: std::ops::Range<u64>, seed: u128) -> Set {
+    let (mut set, mut prg): (Vec<_>, _) =
+        (range.map(u64::to_le_bytes).collect(), Prg::from_seed(Block::new(seed)));
+    for i in (1..set.len()).rev() {
+        set.swap(i, prg.below(i as u64 + 1) as usize);
+    }
+    set
+}
+
+const COLUMNS: [&str; 3] = ["name", "note", "größe"];
+
+/// Rows of elements in three columns: nulls, empty cells, and lengths up to `longest`; `many` rows of some.
+fn rows(set: &Set, longest: u64, many: bool) -> Vec<(u32, Cells)> {
+    let mut prg = Prg::from_seed(Block::new(longest.into()));
+    let mut rows = Vec::new();
+    for element in 0..set.len() as u32 {
+        for _ in 0..if many { prg.below(4) } else { 1 } {
+            let cells = (0..COLUMNS.len()).map(|_| {
+                let mut cell = vec![0; prg.below(longest + 1) as usize];
+                prg.fill_bytes(&mut cell);
+                (prg.below(5) > 0).then_some(cell)
+            });
+            rows.push((element, cells.collect()));
+        }
+    }
+    rows
+}
+
+fn table(rows: &[(u32, Cells)]) -> Table {
+    let mut table = Table::new(COLUMNS).unwrap();
+    for (element, cells) in rows {
+        table.push(*element, cells.iter().map(Option::as_deref)).unwrap();
+    }
+    table
+}
+
+/// What the asker must get: the rows of common elements in the columns asked for.
+fn plain(
+    mine: &Set,
+    theirs: &Set,
+    rows: &[(u32, Cells)],
+    asked: &[&str],
+    duplicates: Duplicates,
+) -> Vec<Match> {
+    let mut by_element: HashMap<[u8; 8], Vec<Cells>> =
+        theirs.iter().map(|element| (*element, Vec::new())).collect();
+    for (element, cells) in rows {
+        let rows = by_element.get_mut(&theirs[*element as usize]).unwrap();
+        if duplicates == Duplicates::All || rows.is_empty() {
+            let column = |name: &&str| COLUMNS.iter().position(|own| own == name).unwrap();
+            rows.push(asked.iter().map(|name| cells[column(name)].clone()).collect());
+        }
+    }
+    let of = |(element, key): (u32, &[u8; 8])| Some(Match { element, rows: by_element.get(key)?.clone() });
+    (0..).zip(mine).filter_map(of).collect()
+}
+
+#[track_caller]
+fn check(mine: &Set, theirs: &Set, rows: &[(u32, Cells)], asked: &[&str], how: (Duplicates, Security, bool)) {
+    let (duplicates, security, asks_first) = how;
+    let table = table(rows);
+    let asker = |channel: &mut Channel| party(channel, mine, Side::Asks(asked), security).unwrap();
+    let giver =
+        |channel: &mut Channel| party(channel, theirs, Side::Gives(&table, duplicates), security).unwrap();
+    let (asker, giver) = if asks_first {
+        memory::run(asker, giver)
+    } else {
+        let (giver, asker) = memory::run(giver, asker);
+        (asker, giver)
+    };
+    let received = asker.0.unwrap();
+    assert!(
+        received.matches == plain(mine, theirs, rows, asked, duplicates),
+        "{} × {}",
+        mine.len(),
+        theirs.len()
+    );
+    assert_eq!(received.unopened, 0);
+    assert!(giver.0.is_none());
+    assert_eq!((asker.1, giver.1), (theirs.len() as u64, mine.len() as u64));
+}
+
+#[test]
+fn sets_of_all_shapes() {
+    let cases = [
+        (0..0, 0..0),
+        (0..0, 0..5),
+        (0..5, 0..0),
+        (0..1, 0..1),
+        (0..1, 1..2),
+        (0..3, 0..3),
+        (0..2, 0..3),
+        (0..1, 0..1000),
+        (0..1000, 999..1000),
+        (0..6789, 3000..10_890),
+    ];
+    for (i, (a, b)) in cases.into_iter().enumerate() {
+        let (a, b) = (shuffled(a, i as u128), shuffled(b, 100 + i as u128));
+        let rows = rows(&b, 20, false);
+        for security in [Security::Malicious, Security::SemiHonest] {
+            let how = (Duplicates::Refuse, security, i % 2 == 0);
+            check(&a, &b, &rows, &["größe", "name"], how);
+        }
+    }
+}
+
+#[test]
+fn sizes_around_powers_of_two() {
+    for (i, (n, m)) in [(63, 65), (64, 64), (1025, 1023), (65_535, 65_537)].into_iter().enumerate() {
+        let (a, b) = (shuffled(0..n, 1), shuffled(n / 2..n / 2 + m, 2));
+        check(&a, &b, &rows(&b, 9, false), &["note"], (Duplicates::First, Security::Malicious, i % 2 == 0));
+    }
+}
+
+#[test]
+fn duplicates_are_refused_or_given_as_asked() {
+    let (a, b) = (shuffled(0..60, 1), shuffled(20..90, 2));
+    let rows = rows(&b, 40, true);
+    for duplicates in [Duplicates::First, Duplicates::All] {
+        check(&a, &b, &rows, &COLUMNS, (duplicates, Security::Malicious, true));
+    }
+    let (mut channel, _peer) = memory::pair();
+    let table = table(&rows);
+    let side = Side::Gives(&table, Duplicates::Refuse);
+    let refused = party(&mut channel, &b, side, Security::Malicious);
+    assert!(matches!(refused, Err(Error::Usage(what)) if what.contains("--duplicates")));
+}
+
+/// A request for a column that is not given ends both sides, before anything but its name has passed.
+#[test]
+fn columns_that_are_not_given_end_the_run_early() {
+    let (a, b) = (shuffled(0..60, 1), shuffled(20..90, 2));
+    let table = table(&rows(&b, 40, false));
+    for asked in [&["iban"][..], &["name", "iban"], &["Name"], &[""]] {
+        let (asker, giver) = memory::run(
+            |channel| {
+                (party(channel, &a, Side::Asks(asked), Security::Malicious).map(|_| ()), channel.stats())
+            },
+            |channel| {
+                let side = Side::Gives(&table, Duplicates::Refuse);
+                (party(channel, &b, side, Security::Malicious).map(|_| ()), channel.stats())
+            },
+        );
+        for (result, stats) in [asker, giver] {
+            assert!(matches!(result, Err(Error::Disagreement { protocol: payload::NAME, .. })), "{result:?}");
+            assert!(stats.bytes_sent < 120, "{} bytes were sent", stats.bytes_sent);
+        }
+    }
+}
+
+/// For one pair of sizes and widths both views have the same numbers of bytes, messages and rounds,
+/// whatever the sets and the cells are.
+#[test]
+fn views_depend_on_sizes_and_widths_alone() {
+    let views = |common: u64, cell: u8| {
+        let (a, b) = (shuffled(0..900, 1), shuffled(900 - common..1700 - common, 2));
+        let mut table = Table::new(["x"]).unwrap();
+        for element in 0..b.len() as u32 {
+            // Of eight bytes at most, of which at least one.
+            let length = 1 + (element as usize * cell as usize) % 8;
+            table.push(element, [(element % 3 > 0 || cell > 3).then_some(&[cell; 8][..length])]).unwrap();
+        }
+        let stats = |channel: &Channel| {
+            let stats = channel.stats();
+            [stats.bytes_sent, stats.messages_sent, stats.rounds]
+        };
+        memory::run(
+            |channel| {
+                party(channel, &a, Side::Asks(&["x"]), Security::Malicious).unwrap();
+                stats(channel)
+            },
+            |channel| {
+                party(channel, &b, Side::Gives(&table, Duplicates::Refuse), Security::Malicious).unwrap();
+                stats(channel)
+            },
+        )
+    };
+    assert_eq!(views(0, 1), views(700, 5));
+}
+
+#[test]
+fn widths_hide_the_longest_cell_where_they_are_asked_to() {
+    let bytes = |longest: usize, width: usize| {
+        let (a, b) = (shuffled(0..50, 1), shuffled(0..50, 2));
+        let mut table = Table::new(["x"]).unwrap();
+        (0..50).for_each(|element| table.push(element, [Some(&vec![7; longest][..])]).unwrap());
+        table.widen("x", width).unwrap();
+        assert!(matches!(table.widen("y", 9), Err(Error::Usage(_))));
+        let (_, sent) = memory::run(
+            |channel| party(channel, &a, Side::Asks(&["x"]), Security::SemiHonest).unwrap().1,
+            |channel| {
+                party(channel, &b, Side::Gives(&table, Duplicates::Refuse), Security::SemiHonest).unwrap();
+                channel.stats().bytes_sent
+            },
+        );
+        sent
+    };
+    assert_eq!(bytes(1, 0), bytes(8, 0));
+    assert_eq!(bytes(9, 0) - bytes(8, 0), 8 * 50);
+    assert_eq!(bytes(1, 100), bytes(100, 0));
+}
+
+#[test]
+fn usage_errors_come_before_the_first_message() {
+    let set = shuffled(0..4, 1);
+    let fails = |side: Side<'_>, learns| {
+        let (mut channel, _peer) = memory::pair();
+        let base = base::default();
+        let options = Options { learns, security: Security::Malicious, max_peer_elements: 9, base: &*base };
+        let run = payload::run(&mut channel, &mut Prg::from_os(), &set, side, &options, &mut |_, _, _| ());
+        assert_eq!(channel.stats().bytes_sent, 0);
+        matches!(run, Err(Error::Usage(_)))
+    };
+    let mut table = Table::new(COLUMNS).unwrap();
+    assert!(matches!(table.push(0, [None, None]), Err(Error::Usage(_))));
+    assert!(matches!(table.push(0, [None, Some(&vec![0; MAX_SEALED][..]), None]), Err(Error::Usage(_))));
+    assert!(fails(Side::Gives(&table, Duplicates::Refuse), Learns::Me));
+    assert!(fails(Side::Gives(&table, Duplicates::Refuse), Learns::Both));
+    table.push(4, [None, None, None]).unwrap();
+    assert!(fails(Side::Gives(&table, Duplicates::Refuse), Learns::Peer), "a row of no element");
+    assert!(Table::new(["a", "b", "a"]).is_err());
+    assert!(fails(Side::Asks(&["a"]), Learns::Peer));
+    assert!(fails(Side::Asks(&[]), Learns::Me));
+    assert!(fails(Side::Asks(&["a", "a"]), Learns::Me));
+    let names: Vec<String> = (0..=MAX_COLUMNS).map(|i| i.to_string()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    assert!(fails(Side::Asks(&names), Learns::Me));
+    assert!(fails(Side::Asks(&[&"x".repeat(1 << 17)]), Learns::Me));
+}
+
+#[test]
+fn too_much_to_give_is_named_on_both_sides() {
+    let set = shuffled(0..4, 1);
+    let mut table = Table::new(["x"]).unwrap();
+    table.push(0, [Some(&vec![0; MAX_SEALED - 9][..])]).unwrap();
+    let (asker, giver) = memory::run(
+        |channel| party(channel, &set, Side::Asks(&["x"]), Security::Malicious),
+        |channel| party(channel, &set, Side::Gives(&table, Duplicates::First), Security::Malicious),
+    );
+    assert!(matches!(asker, Err(Error::Disagreement { what, .. }) if what.contains("mebibyte")));
+    assert!(matches!(giver, Err(Error::Usage(what)) if what.contains("mebibyte")));
+}

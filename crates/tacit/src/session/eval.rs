@@ -1,0 +1,102 @@
+//! Evaluations of a [`Session`].
+
+use super::Session;
+use crate::job::Observer;
+use crate::job::eval::{Job, Mode, Options, Rows, protocol_name, refuse_idle};
+use crate::{Error, Result, Security};
+use std::io::{Seek, Write};
+use tacit_2pc::circuit::named::Function;
+use tacit_2pc::semi_honest::{self, OutputTo, Owner, Prepared};
+use tacit_2pc::wmk17::{State, StateHeader};
+use tacit_crypto::BitVec;
+use tacit_net::Stats;
+use tacit_store::sealed::FileKey;
+
+impl Session {
+    /// Evaluates `job` on our `rows` of inputs, and tells `observer` how far it is; returns the outputs if we learn
+    /// them, and what passed.
+    ///
+    /// A malicious session takes malicious jobs only. Errors before anything is sent if there are more threads than rows.
+    pub fn evaluate(
+        &self,
+        job: &Job<'_>,
+        rows: &[Vec<BitVec>],
+        observer: &dyn Observer,
+    ) -> Result<(Option<Rows>, Stats)> {
+        self.allow_level(job.security)?;
+        self.allow(protocol_name(job.security))?;
+        refuse_idle(self.asked_threads(), rows.len())?;
+        let base = self.base()?;
+        self.run(job.agreement(rows.len(), &*base), |opened| {
+            job.run(opened.channels(), &*base, rows, observer)
+        })
+    }
+
+    /// Does what does not hang on inputs of one evaluation of `job` by cut-and-choose, and writes our state, sealed with `key`, to
+    /// `out`: an empty file that the caller gives its name only after success. Returns what passed, too.
+    pub fn prepare_evaluation(
+        &self,
+        job: &Job<'_>,
+        key: &FileKey,
+        out: &mut (impl Write + Seek),
+    ) -> Result<(StateHeader, Stats)> {
+        self.allow_halves(job)?;
+        let base = self.base()?;
+        let agreement = job.agreement_on(Mode::Offline, 1).with("base-ot", base.name());
+        self.run(agreement, |opened| {
+            let peer = opened.peer();
+            job.prepare(opened.channel(), &*base, peer, key, out)
+        })
+    }
+
+    /// Uses up a state of [`prepare_evaluation`](Self::prepare_evaluation) for our `row` of inputs; returns the outputs if we learn
+    /// them, and what passed. Errors, and leaves the state as it was, if the peer's key is not the one that the state was made with.
+    pub fn finish_evaluation(
+        &self,
+        job: &Job<'_>,
+        state: State,
+        row: &[BitVec],
+    ) -> Result<(Option<Rows>, Stats)> {
+        self.allow_halves(job)?;
+        let (outputs, stats) = self.run(job.agreement_on(Mode::Online, 1), |opened| {
+            state.require_peer(opened.peer())?;
+            job.finish(opened.channel(), state, row)
+        })?;
+        Ok((outputs.map(|row| vec![row]), stats))
+    }
+
+    fn allow_halves(&self, job: &Job<'_>) -> Result<()> {
+        if job.security != Security::Malicious {
+            return Err(Error::Parameter {
+                name: "security",
+                what: "an evaluation in two halves is a mode of wmk17, against a malicious peer".into(),
+            });
+        }
+        refuse_idle(self.asked_threads(), 1)?;
+        self.allow(protocol_name(job.security))
+    }
+
+    /// Evaluates the function `name` once: our side's fields as text (`0x…` or decimal, separated by commas), the
+    /// outputs to both sides as hex.
+    ///
+    /// Errors if there is no such function or the text does not fit it, and as [`evaluate`](Self::evaluate).
+    pub fn evaluate_named(&self, name: &str, role: Owner, input: &str) -> Result<Vec<String>> {
+        use tacit_2pc::circuit::{named, value};
+        let unknown = || Error::Usage(format!("there is no function {name}"));
+        let function: Function = named::find(name).ok_or_else(unknown)?;
+        let prepared = Prepared::from_function(&function)?;
+        let fields = semi_honest::fields(&function, role);
+        let row = value::parse(fields, input).map_err(|e| Error::Input(e.to_string()))?;
+        let security = self.asked_security();
+        let (output_to, options) = (OutputTo::Both, Options::default());
+        let job = Job { function: &prepared, role, output_to, security, options };
+        let (outputs, _) = self.evaluate(&job, &[row], &())?;
+        let first = outputs.unwrap_or_default().into_iter().next().unwrap_or_default();
+        Ok(function
+            .outputs
+            .iter()
+            .zip(&first)
+            .map(|(field, bits)| value::format(field, bits, value::Format::Hex))
+            .collect())
+    }
+}
