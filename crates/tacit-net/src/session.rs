@@ -89,7 +89,7 @@ impl Session {
 }
 
 impl Listener {
-    /// Waits for the peer and opens a session with it, for at most [`Limits::accept`].
+    /// Waits for the peer and opens a session with it, for at most [`Limits::accept`](crate::Limits::accept).
     ///
     /// Only the peer can end the waiting: connections of others are closed and counted, up to 64 of them are
     /// received at once, and the peer is served beside them. A peer of other settings, another role or another

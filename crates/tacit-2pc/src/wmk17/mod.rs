@@ -35,7 +35,7 @@
 //! instead of all of them; P2 regarbles its check copies and solves for the others. [`Copies::CODED`] is the
 //! same with 22 of 44.
 //!
-//! [`offline`] does what does not hang on inputs ahead, and keeps it in a file.
+//! `offline` does ahead what does not depend on inputs, and keeps it in a file.
 //!
 //! Deviations from the figures, and why:
 //! - Labels follow free-XOR: A_{j,i,1} = A_{j,i,0} ⊕ δ_j with δ_j from seed_j; likewise B.
