@@ -1,6 +1,6 @@
 //! Pictures as SVG, by `plotters`: lines and dots on logarithmic axes, and shares.
 //!
-//! The library writes plain colours; [`STYLE`] turns them into those of a dark page where the reader has one. Text stays
+//! The library writes plain colours; [`COLOUR_STYLE`] turns them into those of a dark page where the reader has one. Text stays
 //! text, which needs no font of this machine.
 
 use plotters::coord::CoordTranslate;
@@ -30,14 +30,12 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(0x8A, 0x6D, 0x00),
     RGBColor(0x4D, 0x4D, 0x4D),
 ];
-const AHEAD: usize = 0;
-const BEHIND: usize = 1;
 const BACKGROUND: RGBColor = RGBColor(0xFF, 0xFF, 0xFF);
-const TEXT: RGBColor = RGBColor(0x1A, 0x1A, 0x1A);
+const INK: RGBColor = RGBColor(0x1A, 0x1A, 0x1A);
 const GRID: RGBColor = RGBColor(0xDD, 0xDD, 0xDD);
 
 /// Colours on light and dark paper, told apart by most colour-blind readers; the page and every single file carry them.
-pub const STYLE: &str = "\
+pub const COLOUR_STYLE: &str = "\
 svg{width:100%;max-width:640px;height:auto;background:var(--bg)}\
 :root,svg{--bg:#fff;--fg:#1a1a1a;--grid:#ddd;--c0:#0072b2;--c1:#d55e00;--c2:#009e73;--c3:#cc79a7;--c4:#8a6d00;--c5:#4d4d4d}\
 @media screen and (prefers-color-scheme:dark){:root,svg{--bg:#15181c;--fg:#e8e8e8;--grid:#3a3f45;--c0:#56b4e9;--c1:#ff8c42;\
@@ -85,9 +83,26 @@ pub fn short(value: f64) -> String {
     format!("{text}{suffix}")
 }
 
+/// Text that is safe between tags and in attributes.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// A picture as a file of its own, which carries the colours.
 pub fn alone(svg: &str) -> String {
-    svg.replacen(">\n", &format!("><style>{STYLE}</style>\n"), 1)
+    svg.replacen(">\n", &format!("><style>{COLOUR_STYLE}</style>\n"), 1)
 }
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -96,7 +111,7 @@ type Drawn = std::result::Result<(), DrawingAreaErrorKind<std::io::Error>>;
 fn font(bold: bool) -> TextStyle<'static> {
     // The library takes a font's height for its size.
     let style = if bold { FontStyle::Bold } else { FontStyle::Normal };
-    FontDesc::new(FontFamily::SansSerif, FONT * 1.24, style).color(&TEXT)
+    FontDesc::new(FontFamily::SansSerif, FONT * 1.24, style).color(&INK)
 }
 
 fn text<'a>(
@@ -166,7 +181,7 @@ fn picture(
         root.present()
     })();
     drawn.map_err(|e| Error::Other(format!("a plot cannot be drawn: {e}")))?;
-    let label = super::page::escape(&title.join(" "));
+    let label = escape(&title.join(" "));
     Ok(svg.replacen("<svg ", &format!("<svg role=\"img\" aria-label=\"{label}\" "), 1))
 }
 
@@ -267,10 +282,10 @@ pub fn lines(title: &str, x_label: &str, y_label: &str, series: &[Series]) -> Re
 
 /// Bars as long as the picture is wide, each cut into the named parts by their shares, its name above it.
 pub fn shares(title: &str, parts: &[&str], bars: &[Bar]) -> Result<String> {
-    const BAR: u32 = 38;
-    picture(title, BAR * bars.len() as u32 + 6, parts, |area| {
+    const BAR_HEIGHT: u32 = 38;
+    picture(title, BAR_HEIGHT * bars.len() as u32 + 6, parts, |area| {
         for (row, bar) in bars.iter().enumerate() {
-            let y = (row as u32 * BAR) as i32;
+            let y = (row as u32 * BAR_HEIGHT) as i32;
             area.draw(&text(&clip(&bar.name, (WIDTH - 16) / LETTER), (8, y + 9), HPos::Left, false))?;
             let whole: f64 = bar.parts.iter().sum();
             let mut from = 0.0;
@@ -324,7 +339,7 @@ pub fn dots(
             .x_desc(plain(x_label))
             .draw()?;
         let plot = chart.plotting_area();
-        plot.draw(&PathElement::new([(1.0, 0.0), (1.0, height)], TEXT.stroke_width(2)))?;
+        plot.draw(&PathElement::new([(1.0, 0.0), (1.0, height)], INK.stroke_width(2)))?;
         for (row, (name, values)) in rows.iter().enumerate() {
             let y = row as f64 + 0.5;
             let (low, at) = (plot.get_x_range().start, plot.map_coordinate(&(plot.get_x_range().start, y)).1);
@@ -333,7 +348,7 @@ pub fn dots(
             let name = clip(name, LEFT / LETTER);
             area.draw(&text(&name, (LEFT as i32 - 8, at - top), HPos::Right, false))?;
             for value in values.iter().copied().filter(|v| *v > 0.0 && v.is_finite()) {
-                marker(plot, (value, y), if value >= 1.0 { AHEAD } else { BEHIND })?;
+                marker(plot, (value, y), usize::from(value < 1.0))?;
             }
         }
         Ok(())
@@ -370,9 +385,15 @@ mod tests {
         let mut seen = std::collections::BTreeSet::new();
         for (index, RGBColor(r, g, b)) in COLOURS.into_iter().enumerate() {
             let colour = format!("#{r:02X}{g:02X}{b:02X}");
-            assert!(STYLE.contains(&format!("[fill=\"{colour}\"]{{fill:var(--c{index})}}")), "{colour}");
-            assert!(STYLE.contains(&format!("[stroke=\"{colour}\"]{{stroke:var(--c{index})}}")), "{colour}");
-            assert_eq!(STYLE.matches(&format!("--c{index}:#")).count(), 2);
+            assert!(
+                COLOUR_STYLE.contains(&format!("[fill=\"{colour}\"]{{fill:var(--c{index})}}")),
+                "{colour}"
+            );
+            assert!(
+                COLOUR_STYLE.contains(&format!("[stroke=\"{colour}\"]{{stroke:var(--c{index})}}")),
+                "{colour}"
+            );
+            assert_eq!(COLOUR_STYLE.matches(&format!("--c{index}:#")).count(), 2);
             let mut svg = String::new();
             let area = SVGBackend::with_string(&mut svg, (20, 20)).into_drawing_area();
             marker(&area, (10, 10), index).unwrap();

@@ -1,11 +1,12 @@
 //! The page: what the report says, as HTML without scripts that loads nothing.
 
+use super::draw::{self, escape};
 use super::papers::Machine;
-use super::{Plot, draw, who};
+use super::{Plot, who};
 use crate::record::Record;
 use std::fmt::Write as _;
 
-const STYLE: &str = "\
+const PAGE_STYLE: &str = "\
 :root{color-scheme:light dark}\
 body{font:16px/1.45 system-ui,sans-serif;background:var(--bg);color:var(--fg);max-width:75rem;margin:0 auto;padding:0 1rem 2rem}\
 h1{font-size:1.5rem;margin:.8rem 0 0}h2{font-size:1.2rem;margin:1.2rem 0 .3rem}p{margin:.3rem 0 .6rem}\
@@ -27,30 +28,13 @@ th:first-child,td:first-child{text-align:left;padding-left:0}\
 summary{cursor:pointer;padding:.2rem 0}\
 @media print{body{max-width:none;font-size:12px}section{break-inside:auto}tr{break-inside:avoid}}";
 
-/// Text that is safe between tags and in attributes.
-pub fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c if c.is_control() => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
 /// The whole page: the papers first (with the plot of each machine's ratios), then a plot a question, then all results.
 pub fn page(records: &[Record], machines: &[(Machine<'_>, Plot)], plots: &[Plot]) -> String {
     let mut html = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/>\
-         <title>Tacit: measured</title><style>{}{STYLE}</style></head><body><h1>Tacit: measured</h1>",
-        draw::STYLE
+         <title>Tacit: measured</title><style>{}{PAGE_STYLE}</style></head><body><h1>Tacit: measured</h1>",
+        draw::COLOUR_STYLE
     );
     let list = |field: fn(&Record) -> &str| {
         let mut values: Vec<&str> = records.iter().map(field).filter(|v| !v.is_empty()).collect();

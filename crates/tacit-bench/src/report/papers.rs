@@ -1,8 +1,7 @@
 //! Our figures beside the papers': what the report begins with.
 
 use super::Plot;
-use super::draw::{self, short};
-use super::page::escape;
+use super::draw::{self, escape, short};
 use crate::paper;
 use crate::record::Record;
 use std::collections::BTreeSet;
@@ -67,17 +66,14 @@ pub fn machines(records: &[Record]) -> Vec<Machine<'_>> {
             continue;
         }
         let text = |field: &str| record.more.get(field).and_then(|v| v.as_str()).unwrap_or_default();
+        let Some(table) = record.more.get("table").and_then(|v| v.as_str()) else { continue };
         let figure = Figure { record, row: text("row"), unit: text("unit"), paper, ours };
         let name = match record.machine.as_str() {
             "" => "a machine without a name",
             name => name,
         };
         let tables = entry(&mut machines, |m| m.0 == name, || (name, Vec::new()));
-        let table = entry(
-            &mut tables.1,
-            |t| t.name == text("table"),
-            || Table { name: text("table"), figures: Vec::new() },
-        );
+        let table = entry(&mut tables.1, |t| t.name == table, || Table { name: table, figures: Vec::new() });
         match table.figures.iter_mut().find(|f| (f.row, f.unit) == (figure.row, figure.unit)) {
             Some(known) => *known = figure,
             None => table.figures.push(figure),
