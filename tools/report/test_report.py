@@ -37,8 +37,13 @@ const found = {
   width: document.documentElement.scrollWidth, window: innerWidth, text: Math.min(99, ...text), outside,
   background: getComputedStyle(document.body).backgroundColor, colour: getComputedStyle(document.body).color,
   svgBackground: [...document.querySelectorAll('svg')].map(s => getComputedStyle(s).backgroundColor),
-  points: [...document.querySelectorAll('circle')].map(c => [c.dataset.x, c.dataset.y, box(c).width > 0]),
-  rows: document.querySelectorAll('tbody tr').length, errors: document.querySelectorAll('parsererror').length,
+  points: [...document.querySelectorAll('figure[id*="-by-"] .numbers tbody tr')]
+    .map(row => [row.cells[1].textContent, row.cells[2].textContent]),
+  markers: [...document.querySelectorAll('figure[id*="-by-"]')].map(f =>
+    [...f.querySelectorAll('svg circle, svg polygon, svg rect')].filter(m => box(m).width > 0).length
+    - f.querySelectorAll('.numbers tbody tr').length),
+  first: [...document.querySelectorAll('.first')].map(f => box(f).bottom),
+  rows: document.querySelectorAll('#all tbody tr').length, errors: document.querySelectorAll('parsererror').length,
 };
 document.body.innerHTML = '<pre id="found"></pre>';
 document.getElementById('found').textContent = JSON.stringify(found);
@@ -47,12 +52,13 @@ document.getElementById('found').textContent = JSON.stringify(found);
 
 def result(i):
     """A made-up result; a thousand of them have every plot."""
+    paper = {"table": f"table-{i % 20}", "row": f"row {i} with <b>marks</b> & more", "paper": 100.0, "ours": 50.0, "unit": "ms"}
     return {
         "name": "ot", "protocol": ["kos", "iknp", "ferret"][i % 3], "security": "malicious", "kind": "cot",
         "count": 1000 * 10 ** (i % 4), "threads": 1, "link": LINKS[i // 12 % 4], "repeat": 3, "setup_ms": 2.0,
         "offline_ms": 1.0 + i, "online_ms": 3.0, "wall_ms": 4.0 + i, "wall_ms_min": 3.0, "wall_ms_max": 5.0 + i,
-        "ns_per_item": 10.5 + i, "kernels": "avx2", "commit": "c", "machine": "m",
-        "table": f"table-{i % 2}", "row": f"row {i} with <b>marks</b> & more", "paper": 100.0, "ours": 50.0, "unit": "ms",
+        "ns_per_item": 10.5 + i, "bytes_sent": 1000 + i, "peak_rss_bytes": 8 << 20, "kernels": "avx2", "commit": "c", "machine": "m",
+        **(paper if i % 10 == 9 else {}),
     }  # fmt: skip
 
 
@@ -116,13 +122,24 @@ class Report(unittest.TestCase):
             self.assertEqual(set(seen["svgBackground"]), {seen["background"]})
 
     def test_points_carry_the_numbers(self):
+        def number(text):
+            return float(text.rstrip("kMG")) * {"k": 1e3, "M": 1e6, "G": 1e9}.get(text[-1], 1)
+
         seen = self.see(1000, DESKTOP)
-        self.assertTrue(seen["points"] and all(visible for _, _, visible in seen["points"]))
+        self.assertTrue(seen["points"])
+        # Each point has a marker that is seen (and each line one more, in the names below).
+        self.assertTrue(all(more > 0 for more in seen["markers"]), seen["markers"])
         results = [result(i) for i in range(1000)]
-        known = {(r["link"].split("/")[0], str(r["ns_per_item"])) for r in results}
-        known |= {(str(r["count"]), f"{r['wall_ms']:g}") for r in results}
-        for x, y, _ in seen["points"]:
-            self.assertIn((x, y), known)
+        known = {(float(r["link"].split("/")[0]), r["ns_per_item"]) for r in results if r["link"] != "loopback"}
+        known |= {(float(r["count"]), figure) for r in results for figure in (r["wall_ms"], r["bytes_sent"], 8.0)}
+        for x, y in seen["points"]:
+            close = [k for k in known if k[0] == number(x) and abs(k[1] - number(y)) <= 0.006 * k[1]]
+            self.assertTrue(close, (x, y))
+
+    def test_the_answer_stands_on_the_first_screen(self):
+        first = self.see(1000, DESKTOP)["first"]
+        self.assertEqual(len(first), 1)
+        self.assertLessEqual(first[0], DESKTOP[1])
 
 
 if __name__ == "__main__":

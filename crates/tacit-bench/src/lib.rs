@@ -17,7 +17,6 @@ mod net;
 mod ot;
 mod paper;
 mod planner;
-mod plot;
 mod probe;
 mod psi;
 mod record;

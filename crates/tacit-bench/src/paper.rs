@@ -110,6 +110,12 @@ fn tables() -> impl Iterator<Item = &'static Table> {
         .filter(|table| is_there(table.needs.0, table.needs.1))
 }
 
+/// Title and note of the table of this name.
+pub fn about(name: &str) -> Option<(&'static str, &'static str)> {
+    let all = [ot_extension::TABLES, roted::TABLES, wmk17::TABLES].into_iter().flatten();
+    all.into_iter().find(|table| table.name == name).map(|table| (table.title, table.note))
+}
+
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     let Some(name) = &args.name else {
