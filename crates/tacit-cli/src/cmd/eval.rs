@@ -18,7 +18,6 @@ use tacit::job::eval::{self, Job, Options, Rows, memory, protocol_name};
 use tacit::net::Stats;
 use tacit::two_pc::circuit::named;
 use tacit::two_pc::circuit::value::{self, Field, Format};
-use tacit::two_pc::semi_honest;
 use tacit::two_pc::wmk17::Copies;
 use tacit::two_pc::{Owner, Prepared};
 use tacit::{Blame, Error, Result, ot, security_name};

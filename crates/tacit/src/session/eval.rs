@@ -6,7 +6,6 @@ use crate::job::eval::{Job, Mode, Options, Rows, protocol_name, refuse_idle};
 use crate::{Error, Result, Security};
 use std::io::{Seek, Write};
 use tacit_2pc::circuit::named::Function;
-use tacit_2pc::semi_honest;
 use tacit_2pc::wmk17::{State, StateHeader};
 use tacit_2pc::{OutputTo, Owner, Prepared};
 use tacit_crypto::BitVec;
