@@ -52,7 +52,9 @@
 //! # Deviations
 //!
 //! Tags are sorted and cut to prefixes and rests, where the paper sends them in the order of X; the proofs
-//! are new; the coins enter Ho's key and not its input; H gives a store's key beside its value.
+//! are new; the coins enter Ho's key and not its input; H gives a store's key beside its value, and Ho takes
+//! this key for the element. Where two elements have one key, and not one value, k(x) is the same and H(x)·Δ
+//! is not, as Δ is never zero, so that Ho's inputs differ as the elements do.
 
 pub mod circuit;
 pub mod payload;
@@ -73,15 +75,15 @@ use zeroize::Zeroizing;
 
 /// The protocol's short name.
 pub const NAME: &str = "vole";
-const MAGIC: [u8; 16] = *b"tacit-psi vole-1";
+const MAGIC: [u8; 16] = *b"tacit-psi vole-2";
 /// Elements hashed, or tags sent, at a time.
 const STEP: usize = 1024;
 /// Slots received at a time.
 const CHUNK: usize = 4096;
 /// Bytes of an element that the vectorised hash takes.
 const SHORT: usize = 64;
-/// Bytes of Ho's input: H's key and value, and the store's.
-const TAG_INPUT: usize = 48;
+/// Bytes of Ho's input: H's key and the store's sum.
+const TAG_INPUT: usize = 32;
 
 /// Everything that follows from the two sets' sizes and the security asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -243,7 +245,7 @@ struct Purpose<'t> {
 impl Purpose<'_> {
     /// The intersection itself.
     fn rows(learns: Learns) -> Self {
-        Purpose { domain: "tacit-psi vole v1", terms: &[], second_half: learns == Learns::Both }
+        Purpose { domain: "tacit-psi vole v2", terms: &[], second_half: learns == Learns::Both }
     }
 }
 
@@ -432,18 +434,17 @@ fn halves(hash: &[u8; 32]) -> (Block, Block) {
 struct TagHash(Zeroizing<[u8; 32]>);
 
 impl TagHash {
-    /// Ho of a few elements, at most [`STEP`], from H's keys and values and the store's sums.
+    /// Ho of a few elements, at most [`STEP`], from H's keys and the store's sums.
     fn outputs<'h>(
         &self,
-        [keys, values, sums]: [&[Block]; 3],
+        [keys, sums]: [&[Block]; 2],
         messages: &mut [[u8; SHORT]],
         hashes: &'h mut [[u8; 32]],
     ) -> &'h [[u8; 32]] {
         let (messages, hashes) = (&mut messages[..keys.len()], &mut hashes[..keys.len()]);
-        for (((message, key), value), sum) in messages.iter_mut().zip(keys).zip(values).zip(sums) {
+        for ((message, key), sum) in messages.iter_mut().zip(keys).zip(sums) {
             message[..16].copy_from_slice(&key.to_bytes());
-            message[16..32].copy_from_slice(&value.to_bytes());
-            message[32..TAG_INPUT].copy_from_slice(&sum.to_bytes());
+            message[16..TAG_INPUT].copy_from_slice(&sum.to_bytes());
         }
         hash::blake3_keyed(&self.0, TAG_INPUT, messages, hashes);
         hashes
@@ -623,12 +624,9 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
             progress(Phase::Tags, elements.len() as u64, count as u64);
             let sum = sums.of_bin(&shape, &digests, bin);
             let at = digests.bin(bin);
-            let parts =
-                digests.keys()[at.clone()].chunks(STEP).zip(digests.values()[at.clone()].chunks(STEP));
-            for (((keys, values), sums), of) in
-                parts.zip(sum.chunks(STEP)).zip(digests.elements()[at].chunks(STEP))
-            {
-                let hashes = hash.outputs([keys, values, sums], &mut messages, &mut hashes);
+            let parts = digests.keys()[at.clone()].chunks(STEP).zip(sum.chunks(STEP));
+            for ((keys, sums), of) in parts.zip(digests.elements()[at].chunks(STEP)) {
+                let hashes = hash.outputs([keys, sums], &mut messages, &mut hashes);
                 let tags = &mut tags[elements.len()..][..of.len()];
                 for ((tag, hash), element) in tags.iter_mut().zip(hashes.iter()).zip(of) {
                     let (first, proof) = halves(hash);

@@ -67,8 +67,8 @@ use zeroize::Zeroizing;
 
 /// The protocol's short name.
 pub const NAME: &str = "circuit";
-const MAGIC: [u8; 16] = *b"tacit-psi circ-1";
-const DOMAIN: &str = "tacit-psi circuit v1";
+const MAGIC: [u8; 16] = *b"tacit-psi circ-2";
+const DOMAIN: &str = "tacit-psi circuit v2";
 /// The most elements a set may have.
 pub const MAX_ELEMENTS: usize = 1 << 22;
 /// The most rows that a column may add up: with numbers of 64 bits their sum is below 2^95.
@@ -569,7 +569,7 @@ fn both_halves(
         if let Some(delta) = sums.delta {
             gf128::multiply_add(decoded, values, delta);
         }
-        for hash in hash.outputs([keys, values, decoded], &mut messages, &mut hashes) {
+        for hash in hash.outputs([keys, decoded], &mut messages, &mut hashes) {
             let (first, second) = halves(hash);
             out[0].push(first);
             out[1].push(second);

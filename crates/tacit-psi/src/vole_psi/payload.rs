@@ -44,8 +44,8 @@ use zeroize::Zeroizing;
 
 /// The protocol's short name.
 pub const NAME: &str = "payload";
-const MAGIC: [u8; 16] = *b"tacit-psi give-1";
-const DOMAIN: &str = "tacit-psi payload v1";
+const MAGIC: [u8; 16] = *b"tacit-psi give-2";
+const DOMAIN: &str = "tacit-psi payload v2";
 /// Columns that a request names, at most.
 pub const MAX_COLUMNS: usize = 1024;
 /// Bytes of a request, at most: each name with two bytes in front.
