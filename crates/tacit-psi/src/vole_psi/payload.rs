@@ -33,13 +33,13 @@
 //! - Without the key a ciphertext is noise: for rows that are no matches the asker learns lengths alone,
 //!   which are equal.
 
-use super::{Hello, Outcome, Parameters, Proof, Purpose, Run, Sums, Tags};
+use super::{Hello, Outcome, Parameters, Proof, Purpose, Run, Tags};
 use crate::paxos::{Learns, MAX_ELEMENTS, Options, Progress};
 use crate::{Error, Result};
 use subtle::ConstantTimeEq;
 use tacit_crypto::Prg;
 use tacit_net::Channel;
-use tacit_ot::{Security, VoleReceiver};
+use tacit_ot::Security;
 use zeroize::Zeroizing;
 
 /// The protocol's short name.
@@ -390,17 +390,14 @@ pub fn run<E: AsRef<[u8]>>(
         Run::start_for(channel, prg, elements, options, progress, [mine, theirs], receives, purpose)?;
     let received = match side {
         Side::Asks(_) => {
-            let mut vole = party.receiver_setup()?;
-            let (digests, store) = party.store()?;
-            let slots = party.transfer(store, |channel, u, w| Ok(vole.extend(channel, u, w)?))?;
-            drop(vole);
-            let (mut rest, tags) = party.tags(digests, Sums::of_slots(slots))?;
+            let sums = party.receive()?;
+            let (mut rest, tags) = party.tags(sums)?;
             let found = rest.compare(&tags)?;
             Some(open(rest.channel, &agreed.layout, rest.parameters, &tags, &found)?)
         }
         Side::Gives(table, _) => {
-            let (digests, sums) = party.send()?;
-            let (mut rest, tags) = party.tags(digests, sums)?;
+            let sums = party.send()?;
+            let (mut rest, tags) = party.tags(sums)?;
             rest.send_tags(&tags)?;
             seal(rest.channel, table, &agreed, &given, &tags)?;
             None

@@ -75,8 +75,8 @@ fn against_giver(
             let mut party =
                 Run::start_for(channel, &mut prg, &theirs, &options, progress, [hello, peer], false, purpose)
                     .unwrap();
-            let (digests, sums) = party.send().unwrap();
-            let (rest, tags) = party.tags(digests, sums).unwrap();
+            let sums = party.send().unwrap();
+            let (rest, tags) = party.tags(sums).unwrap();
             let (table, sealer) = (table(&theirs), Sealer::new());
             let seal = |element: u32| {
                 let mut sealed = vec![0; honest.sealed()];
@@ -325,10 +325,8 @@ fn an_asker_opens_nothing_but_its_matches() {
             let (progress, hellos) = (&mut |_, _, _| (), [hello, peer]);
             let mut party =
                 Run::start_for(channel, &mut prg, &mine, &options, progress, hellos, true, purpose).unwrap();
-            let mut vole = party.receiver_setup().unwrap();
-            let (digests, store) = party.store().unwrap();
-            let sums = party.transfer(store, |channel, u, w| Ok(vole.extend(channel, u, w)?)).unwrap();
-            let (mut rest, tags) = party.tags(digests, Sums::of_slots(sums)).unwrap();
+            let sums = party.receive().unwrap();
+            let (mut rest, tags) = party.tags(sums).unwrap();
             let found = rest.compare(&tags).unwrap();
             let (sealer, mut opened) = (Sealer::new(), Vec::new());
             for position in 0..theirs.len() as u32 {
