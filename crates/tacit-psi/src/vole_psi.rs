@@ -68,9 +68,10 @@ pub use crate::paxos::{Learns, MAX_ELEMENTS, Options, Outcome, Phase, Progress};
 use crate::{Error, Result};
 use runs::{Filling, Last, Masking, Summing, Whole};
 use tacit_crypto::commit::{Commitment, Opening, commit, verify};
-use tacit_crypto::{BitVec, Block, Buffer, Prg, RHO, gf128, hash, transcript::Transcript};
+use tacit_crypto::{BitVec, Block, Buffer, Indices, Prg, RHO, gf128, hash, transcript::Transcript};
 use tacit_net::{Channel, Party};
-use tacit_ot::vole::{Gf128Receiver, Gf128Sender, gf128::run_size};
+use tacit_ot::vole::gf128::{self as gf128_vole, run_size};
+use tacit_ot::vole::{Gf128Receiver, Gf128Sender};
 use tacit_ot::{Security, VoleReceiver, VoleSender};
 use tags::{FEW_TAGS, Tags};
 use zeroize::Zeroizing;
@@ -84,6 +85,8 @@ const STEP: usize = 1024;
 const CHUNK: usize = 4096;
 /// Bytes of an element that the vectorised hash takes.
 const SHORT: usize = 64;
+/// Bytes at work for each key of a bin that is solved.
+const SOLVING: usize = 64;
 /// Bytes of Ho's input: H's key and the store's sum.
 const TAG_INPUT: usize = 32;
 
@@ -140,6 +143,21 @@ impl Parameters {
 
     fn bitmap_bits(&self) -> usize {
         self.sender + (1 << self.prefix_bits())
+    }
+
+    /// Bytes that the receiver, and the sender, holds at most beside its elements and what the process takes
+    /// anyway: `docs/notes/psi.md` has the table of buffers.
+    pub fn memory(&self) -> [u64; 2] {
+        let (block, slots) = (size_of::<Block>(), self.shape.slots());
+        let run = gf128_vole::memory(slots) + 2 * run_size(slots) * block;
+        let bins = 2 * self.shape.bin_slots() * block + SOLVING * self.shape.room(self.receiver);
+        [self.receiver, self.sender].map(|count| {
+            let room = self.shape.bins() * self.shape.room(count);
+            let summing = 2 * block * room + run + bins;
+            // Tags, and the same sorted with their elements, where each prefix starts, and proofs.
+            let sorting = block * room + (2 * block + 3 * size_of::<u32>()) * count;
+            (size_of::<u32>() * room + summing.max(sorting)) as u64
+        })
     }
 
     /// log2 of an upper bound on the probability that an honest run errs or fails by chance. At most -40.
@@ -753,8 +771,9 @@ impl Finish<'_, '_> {
 
 /// How many tags there are up to the end of each prefix, from a bitmap of `bits` bits with a one for each of
 /// `count` tags and a zero for the end of each prefix; `None` where it is no such bitmap.
-fn ends_of_prefixes(bitmap: &[u8], bits: usize, count: usize) -> Option<Vec<u32>> {
-    let mut ends = Vec::with_capacity(bits - count);
+fn ends_of_prefixes(bitmap: &[u8], bits: usize, count: usize) -> Option<Indices> {
+    let mut ends = Indices::zeros(bits - count);
+    let mut found = 0;
     for (at, bytes) in bitmap.chunks(8).enumerate() {
         let mut word = [0; 8];
         word[..bytes.len()].copy_from_slice(bytes);
@@ -763,17 +782,14 @@ fn ends_of_prefixes(bitmap: &[u8], bits: usize, count: usize) -> Option<Vec<u32>
         if bits - first < 64 {
             zeros &= (1 << (bits - first)) - 1;
         }
-        // A peer pays for no more than there are prefixes.
-        if ends.len() + zeros.count_ones() as usize > bits - count {
-            return None;
-        }
         while zeros != 0 {
             let bit = first + zeros.trailing_zeros() as usize;
-            ends.push((bit - ends.len()) as u32);
+            *ends.get_mut(found)? = (bit - found) as u32;
+            found += 1;
             zeros &= zeros - 1;
         }
     }
-    (ends.last() == Some(&(count as u32))).then_some(ends).filter(|ends| ends.len() == bits - count)
+    (found == ends.len() && ends.last() == Some(&(count as u32))).then_some(ends)
 }
 
 #[cfg(test)]

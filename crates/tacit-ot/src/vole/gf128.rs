@@ -46,6 +46,11 @@ pub fn run_size(count: usize) -> usize {
     count.div_ceil(count.div_ceil(LARGEST_RUN).max(1)).max(1)
 }
 
+/// Bytes that a party holds while it serves a request of `count`, beside what it fills.
+pub fn memory(count: usize) -> usize {
+    2 * Noise::of_field(FIELD, run_size(count)).positions() * size_of::<Block>()
+}
+
 /// Base correlations that a request of `count` takes, run by run.
 pub fn base_cots(count: usize, security: Security) -> impl Iterator<Item = usize> {
     runs(count).map(move |run| hashed::cots(security, Noise::of_field(FIELD, run), BITS).iter().sum())

@@ -33,7 +33,7 @@
 use super::{MAX_KEYS, Store, unsolvable};
 use crate::{Error, Result};
 use std::ops::Range;
-use tacit_crypto::{Block, Buffer, Prg, gf128, hash};
+use tacit_crypto::{Block, Buffer, Indices, Prg, gf128, hash};
 use zeroize::Zeroizing;
 
 /// Keys of a bin, on average, at most; more keys take more bins.
@@ -190,17 +190,22 @@ impl Shape {
         (order, starts)
     }
 
-    /// Room for `count` keys that are hashes under the session's salt, in the bins of this shape.
-    pub fn binned(&self, count: usize) -> Binned {
+    /// The most keys that a bin gets of `count` keys that are hashes under the session's salt.
+    pub fn room(&self, count: usize) -> usize {
         let bits = ROOM_BITS + self.bins.next_power_of_two().ilog2() as u64;
-        let room = match self.bins() {
+        match self.bins() {
             1 => count,
             bins => count.min(fullest(count as u64, bins as u64, bits) as usize),
-        };
+        }
+    }
+
+    /// Room for `count` keys that are hashes under the session's salt, in the bins of this shape.
+    pub fn binned(&self, count: usize) -> Binned {
+        let room = self.room(count);
         Binned {
             keys: Buffer::zeros(self.bins() * room),
             values: Buffer::zeros(self.bins() * room),
-            elements: Zeroizing::new(vec![0; self.bins() * room]),
+            elements: Indices::zeros(self.bins() * room),
             lens: vec![0; self.bins()],
             room,
         }
@@ -287,7 +292,7 @@ impl Shape {
 pub struct Binned {
     keys: Buffer,
     values: Buffer,
-    elements: Zeroizing<Vec<u32>>,
+    elements: Indices,
     /// Keys that each bin has.
     lens: Vec<usize>,
     /// Keys that each bin has room for.

@@ -2,7 +2,7 @@
 
 use crate::okvs::clustered::Binned;
 use crate::paxos::Proof;
-use tacit_crypto::{Block, Buffer};
+use tacit_crypto::{Block, Buffer, Indices};
 use zeroize::Zeroizing;
 
 /// Bits of the first pass of sorting: as many places are written to by turns.
@@ -13,10 +13,10 @@ pub(super) const FEW_TAGS: usize = 8;
 /// A party's tags in ascending order, each with its element, and proofs in the order of elements.
 pub(super) struct Tags {
     pub(super) tags: Buffer,
-    pub(super) elements: Zeroizing<Vec<u32>>,
+    pub(super) elements: Indices,
     pub(super) proofs: Zeroizing<Vec<Proof>>,
     /// Where each prefix starts, and the last one ends.
-    pub(super) starts: Zeroizing<Vec<u32>>,
+    pub(super) starts: Indices,
 }
 
 impl Tags {
@@ -34,7 +34,7 @@ impl Tags {
         (1..next.len()).for_each(|i| next[i] += next[i - 1]);
         let coarse = next.clone();
         let mut sorted = Buffer::zeros(count);
-        let mut of = Zeroizing::new(vec![0u32; count]);
+        let mut of = Indices::zeros(count);
         for at in places() {
             for (tag, element) in binned.keys()[at.clone()].iter().zip(&binned.elements()[at]) {
                 let at = &mut next[prefix(tag.to_u128(), coarse_bits)];
@@ -43,7 +43,7 @@ impl Tags {
             }
         }
         drop(binned);
-        let mut starts = Zeroizing::new(vec![0u32; (1 << prefix_bits) + 1]);
+        let mut starts = Indices::zeros((1 << prefix_bits) + 1);
         let mut few: Zeroizing<Vec<(Block, u32)>> = Zeroizing::new(Vec::new());
         let mut next = Zeroizing::new(vec![0u32; (1 << fine_bits) + 1]);
         for (bucket, pair) in coarse.windows(2).enumerate() {
