@@ -731,7 +731,8 @@ impl Finish<'_, '_> {
         let (shift, prefix_bits) = (self.rest_shift(), self.parameters.prefix_bits());
         let unused = 128 - 8 * length as u32;
         let mut message = vec![0; STEP * length + size_of::<u128>()];
-        let mut found = Vec::new();
+        // Asked for at once, and touched as matches are found.
+        let mut found = Vec::with_capacity(count.min(mine.tags.len()));
         let (mut position, mut last, mut ascend) = (0, None, true);
         for (prefix, (end, own)) in ends.iter().zip(mine.starts.windows(2)).enumerate() {
             let (own, of) = (own[0] as usize..own[1] as usize, &mine.elements);

@@ -39,7 +39,7 @@ const FIELD: usize = usize::MAX;
 const BITS: usize = 128;
 /// The most correlations of one run; larger requests are cut into equal ones, for memory's sake. About 70
 /// bytes each are at work.
-pub const LARGEST_RUN: usize = 3 << 18;
+pub const LARGEST_RUN: usize = 11 << 16;
 
 /// The runs that a request of `count` is cut into: this many correlations each, the last one fewer.
 pub fn run_size(count: usize) -> usize {
