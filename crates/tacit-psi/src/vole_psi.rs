@@ -59,6 +59,7 @@
 pub mod circuit;
 pub mod payload;
 mod runs;
+mod sealing;
 mod tags;
 
 use crate::okvs::Store;

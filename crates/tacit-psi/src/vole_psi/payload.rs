@@ -18,7 +18,7 @@
 //!    the other half the row's key, so that neither tells anything of the other.
 //! 3. Behind its tags, and in their order, the giver sends for each element a ciphertext of one length: the
 //!    rows' cells, each filled up to its column's width, under a stream that BLAKE3 makes of the key, and a
-//!    mark of 16 bytes that authenticates it under a key from the same stream.
+//!    mark of 16 bytes that authenticates it under the stream's first block (`sealing`).
 //! 4. The asker opens those at the positions of its matches.
 //!
 //! # What a cheater can do
@@ -33,10 +33,10 @@
 //! - Without the key a ciphertext is noise: for rows that are no matches the asker learns lengths alone,
 //!   which are equal.
 
+use super::sealing::{MARK, SIDE_BY_SIDE, Sealer};
 use super::{Hello, Outcome, Parameters, Proof, Purpose, Run, Tags};
 use crate::paxos::{Learns, MAX_ELEMENTS, Options, Progress};
 use crate::{Error, Result};
-use subtle::ConstantTimeEq;
 use tacit_crypto::Prg;
 use tacit_net::Channel;
 use tacit_ot::Security;
@@ -52,8 +52,6 @@ pub const MAX_COLUMNS: usize = 1024;
 pub const MAX_REQUEST: usize = 1 << 16;
 /// Bytes that are sent for one element, at most.
 pub const MAX_SEALED: usize = 1 << 20;
-/// Bytes of a ciphertext's mark.
-const MARK: usize = 16;
 /// Widths are multiples of this, so that they tell less of the longest cell.
 const WIDTH_STEP: usize = 8;
 /// Bytes sent, or received, at a time, about.
@@ -137,27 +135,57 @@ impl Table {
     }
 
     /// The given rows of each of `count` elements.
-    fn rows(&self, count: usize, duplicates: Duplicates) -> Result<Vec<Vec<u32>>> {
-        let mut rows = vec![Vec::new(); count];
-        for (row, element) in self.elements.iter().enumerate() {
-            let of = rows.get_mut(*element as usize);
+    fn rows(&self, count: usize, duplicates: Duplicates) -> Result<Given> {
+        let mut starts = vec![0u32; count + 1];
+        for element in &self.elements {
+            let of = starts.get_mut(*element as usize + 1);
             let of = of.ok_or(Error::Usage("a row to give is of an element that the set does not have"))?;
             match duplicates {
-                Duplicates::Refuse if !of.is_empty() => {
+                Duplicates::Refuse if *of > 0 => {
                     return Err(Error::Usage(
                         "two rows to give have one key: remove one, or say --duplicates first or all",
                     ));
                 }
-                Duplicates::First if !of.is_empty() => {}
-                _ => of.push(row as u32),
+                Duplicates::First => *of = 1,
+                _ => *of += 1,
             }
         }
-        Ok(rows)
+        (1..=count).for_each(|element| starts[element] += starts[element - 1]);
+        let mut rows = vec![0; starts[count] as usize];
+        let mut next = starts.clone();
+        for (row, element) in (0u32..).zip(&self.elements) {
+            let element = *element as usize;
+            if next[element] < starts[element + 1] {
+                rows[next[element] as usize] = row;
+                next[element] += 1;
+            }
+        }
+        Ok(Given { starts, rows })
     }
 
     fn cell(&self, row: u32, column: usize) -> Option<&[u8]> {
         let (start, length) = self.cells[row as usize * self.columns.len() + column]?;
         Some(&self.bytes[start..start + length as usize])
+    }
+}
+
+/// The rows that are given of each element.
+#[derive(Default)]
+struct Given {
+    /// Where each element's rows start, and the last one's end.
+    starts: Vec<u32>,
+    rows: Vec<u32>,
+}
+
+impl Given {
+    fn of(&self, element: u32) -> &[u32] {
+        let element = element as usize;
+        &self.rows[self.starts[element] as usize..self.starts[element + 1] as usize]
+    }
+
+    /// The most rows of an element.
+    fn most(&self) -> usize {
+        self.starts.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max().unwrap_or(0)
     }
 }
 
@@ -286,56 +314,6 @@ impl Layout {
     }
 }
 
-/// Makes streams and marks from rows' keys.
-struct Sealer(blake3::Hasher);
-
-impl Sealer {
-    fn new() -> Self {
-        Sealer(blake3::Hasher::new_derive_key("tacit-psi payload v1 stream"))
-    }
-
-    /// The key of a row's mark, and its stream of bytes.
-    fn stream(&self, key: &Proof) -> (Zeroizing<[u8; 32]>, blake3::OutputReader) {
-        let mut stream = self.0.clone().update(key).finalize_xof();
-        let mut marking = Zeroizing::new([0; 32]);
-        stream.fill(&mut marking[..]);
-        (marking, stream)
-    }
-
-    fn mask(stream: &mut blake3::OutputReader, text: &mut [u8]) {
-        let mut pad = Zeroizing::new([0; 64]);
-        for text in text.chunks_mut(64) {
-            stream.fill(&mut pad[..]);
-            text.iter_mut().zip(pad.iter()).for_each(|(byte, pad)| *byte ^= pad);
-        }
-    }
-
-    fn mark(marking: &[u8; 32], text: &[u8]) -> [u8; MARK] {
-        let mut mark = [0; MARK];
-        mark.copy_from_slice(&blake3::keyed_hash(marking, text).as_bytes()[..MARK]);
-        mark
-    }
-
-    /// Seals all but the last bytes of `sealed` in place, and puts the mark there.
-    fn seal(&self, key: &Proof, sealed: &mut [u8]) {
-        let (marking, mut stream) = self.stream(key);
-        let (text, mark) = sealed.split_at_mut(sealed.len() - MARK);
-        Self::mask(&mut stream, text);
-        mark.copy_from_slice(&Self::mark(&marking, text));
-    }
-
-    /// Opens in place; `None` where the mark does not fit.
-    fn open<'s>(&self, key: &Proof, sealed: &'s mut [u8]) -> Option<&'s [u8]> {
-        let (marking, mut stream) = self.stream(key);
-        let (text, mark) = sealed.split_at_mut(sealed.len() - MARK);
-        if !bool::from(Self::mark(&marking, text).ct_eq(mark)) {
-            return None;
-        }
-        Self::mask(&mut stream, text);
-        Some(text)
-    }
-}
-
 /// Intersects `elements` with the peer's set; the side that asks gets the asked columns of the matching rows.
 ///
 /// `options.learns` is [`Learns::Me`] for the side that asks and [`Learns::Peer`] for the side that gives.
@@ -369,7 +347,7 @@ pub fn run<E: AsRef<[u8]>>(
         Side::Gives(..) => Vec::new(),
     };
     let given = match side {
-        Side::Asks(_) => Vec::new(),
+        Side::Asks(_) => Given::default(),
         Side::Gives(table, duplicates) => table.rows(elements.len(), duplicates)?,
     };
     let mine = Hello::new(MAGIC, elements.len(), options);
@@ -485,7 +463,7 @@ fn ask(channel: &mut Channel, request: &[u8], columns: usize) -> Result<Agreed> 
 }
 
 /// Step 1 of the giver.
-fn answer(channel: &mut Channel, table: &Table, given: &[Vec<u32>]) -> Result<Agreed> {
+fn answer(channel: &mut Channel, table: &Table, given: &Given) -> Result<Agreed> {
     let request = channel.recv_sized(MAX_REQUEST)?;
     let names = decode_request(&request)?;
     let place = |name: &&str| table.columns.iter().position(|own| own == name);
@@ -495,11 +473,10 @@ fn answer(channel: &mut Channel, table: &Table, given: &[Vec<u32>]) -> Result<Ag
         return Err(NOT_GIVEN);
     };
     let width = |column: &usize| {
-        let longest =
-            given.iter().flatten().filter_map(|row| table.cell(*row, *column)).map(<[u8]>::len).max();
+        let longest = given.rows.iter().filter_map(|row| table.cell(*row, *column)).map(<[u8]>::len).max();
         longest.unwrap_or(0).max(table.widths[*column]).next_multiple_of(WIDTH_STEP)
     };
-    let rows = given.iter().map(Vec::len).max().unwrap_or(0).max(1);
+    let rows = given.most().max(1);
     let layout = Layout { widths: columns.iter().map(width).collect(), rows };
     if layout.is_too_large() {
         channel.send_sized(&0u64.to_le_bytes())?;
@@ -516,21 +493,21 @@ fn answer(channel: &mut Channel, table: &Table, given: &[Vec<u32>]) -> Result<Ag
 }
 
 /// Step 3: the ciphertexts in the tags' order.
-fn seal(
-    channel: &mut Channel,
-    table: &Table,
-    agreed: &Agreed,
-    given: &[Vec<u32>],
-    tags: &Tags,
-) -> Result<()> {
+fn seal(channel: &mut Channel, table: &Table, agreed: &Agreed, given: &Given, tags: &Tags) -> Result<()> {
     let sealer = Sealer::new();
     let length = agreed.layout.sealed();
-    let mut sealed = Zeroizing::new(vec![0; length]);
-    for element in tags.elements.iter() {
-        let element = *element as usize;
-        agreed.layout.fill(table, &agreed.columns, &given[element], &mut sealed[..length - MARK]);
-        sealer.seal(&tags.proofs[element], &mut sealed);
-        channel.send(&sealed)?;
+    let at_once = (PIECE / length).clamp(1, SIDE_BY_SIDE);
+    let mut piece = Zeroizing::new(vec![0; at_once * length]);
+    let mut keys = Zeroizing::new(Vec::with_capacity(at_once));
+    for elements in tags.elements.chunks(at_once) {
+        keys.clear();
+        keys.extend(elements.iter().map(|element| tags.proofs[*element as usize]));
+        let piece = &mut piece[..elements.len() * length];
+        for (element, sealed) in elements.iter().zip(piece.chunks_exact_mut(length)) {
+            agreed.layout.fill(table, &agreed.columns, given.of(*element), &mut sealed[..length - MARK]);
+        }
+        sealer.seal(&keys, &mut piece.chunks_exact_mut(length).collect::<Vec<_>>());
+        channel.send(piece)?;
     }
     Ok(channel.flush()?)
 }
@@ -541,24 +518,29 @@ fn open(
     layout: &Layout,
     parameters: Parameters,
     tags: &Tags,
-    found: &[(u32, u32)],
+    mut found: &[(u32, u32)],
 ) -> Result<Received> {
     let sealer = Sealer::new();
     let length = layout.sealed();
-    let at_once = (PIECE / length).max(1);
+    let at_once = (PIECE / length).clamp(1, SIDE_BY_SIDE);
     let mut piece = Zeroizing::new(vec![0; at_once.min(parameters.sender) * length]);
     let mut received = Received { matches: Vec::new(), unopened: 0 };
-    let mut found = found.iter().peekable();
     for first in (0..parameters.sender).step_by(at_once) {
         let here = at_once.min(parameters.sender - first);
         let piece = &mut piece[..here * length];
         channel.recv(piece)?;
-        while let Some((position, element)) =
-            found.next_if(|(position, _)| (*position as usize) < first + here)
-        {
-            let sealed = &mut piece[(*position as usize - first) * length..][..length];
+        let (now, later) =
+            found.split_at(found.partition_point(|(position, _)| (*position as usize) < first + here));
+        found = later;
+        let keys: Vec<Proof> = now.iter().map(|(_, element)| tags.proofs[*element as usize]).collect();
+        let keys = Zeroizing::new(keys);
+        let mut at = now.iter().map(|(position, _)| *position as usize - first).peekable();
+        let sealed = piece.chunks_exact_mut(length).enumerate();
+        let mut texts: Vec<_> = sealed.filter_map(|(i, text)| at.next_if_eq(&i).map(|_| text)).collect();
+        let fits = sealer.open(&keys, &mut texts);
+        for (((_, element), text), fits) in now.iter().zip(texts).zip(fits) {
             // A text that authenticates and is no rows is the giver's doing as well.
-            match sealer.open(&tags.proofs[*element as usize], sealed).and_then(|plain| layout.read(plain)) {
+            match fits.then(|| layout.read(&text[..length - MARK])).flatten() {
                 Some(rows) => received.matches.push(Match { element: *element, rows }),
                 None => received.unopened += 1,
             }

@@ -83,7 +83,7 @@ fn against_giver(
                 let text = honest.sealed() - MARK;
                 honest.fill(&table, &[0], &[element], &mut sealed[..text]);
                 let element = element as usize;
-                sealer.seal(&tags.proofs[element], &mut sealed);
+                sealer.seal(&tags.proofs[element..][..1], &mut [&mut sealed]);
                 sealed
             };
             let sealed = tags.elements.iter().map(|element| seal(*element)).collect();
@@ -114,7 +114,7 @@ impl Sending<'_, '_> {
         let sealed = &mut self.sealed[position];
         sealed[..text.len()].copy_from_slice(text);
         let element = element as usize;
-        Sealer::new().seal(&self.tags.proofs[element], sealed);
+        Sealer::new().seal(&self.tags.proofs[element..][..1], &mut [sealed]);
     }
 }
 
@@ -334,7 +334,7 @@ fn an_asker_opens_nothing_but_its_matches() {
                 rest.channel.recv(&mut sealed).unwrap();
                 for element in 0..mine.len() {
                     let mut sealed = sealed.clone();
-                    if sealer.open(&tags.proofs[element], &mut sealed).is_some() {
+                    if sealer.open(&tags.proofs[element..][..1], &mut [&mut sealed])[0] {
                         opened.push((position, element as u32));
                     }
                 }
