@@ -34,23 +34,31 @@ from ._number import (
     Function,
     Number,
     Type,
-    bool_ as bool,
     function,
     i8,
     i16,
     i32,
     i64,
     int_,
-    max_ as max,
-    min_ as min,
     sort,
-    sum_ as sum,
     u8,
     u16,
     u32,
     u64,
     uint,
     where,
+)
+from ._number import (
+    bool_ as bool,
+)
+from ._number import (
+    max_ as max,
+)
+from ._number import (
+    min_ as min,
+)
+from ._number import (
+    sum_ as sum,
 )
 from .errors import (
     Cheated,
@@ -90,10 +98,10 @@ __all__ = [
     "fingerprint",
     "function",
     "functions",
+    "i8",
     "i16",
     "i32",
     "i64",
-    "i8",
     "int_",
     "intersect",
     "keygen",
@@ -102,10 +110,10 @@ __all__ = [
     "ot",
     "sort",
     "sum",
+    "u8",
     "u16",
     "u32",
     "u64",
-    "u8",
     "uint",
     "vole",
     "where",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Union
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import _tacit
 from ._number import Function
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
-Path = Union[str, "os.PathLike[str]"]
+Path: TypeAlias = "str | os.PathLike[str]"
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Progress:
 
 
 #: Who hears how a job goes on: a function, or ``True`` for a bar by tqdm where that is installed.
-Listener = Union[Callable[[Progress], None], bool, None]
+Listener: TypeAlias = Callable[[Progress], None] | bool | None
 
 
 class _Bar:
@@ -45,11 +45,13 @@ class _Bar:
 
     def __init__(self) -> None:
         try:
-            from tqdm.auto import tqdm
+            from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
         except ImportError:
             self._bar = None
             return
-        self._bar = tqdm(total=100, unit="%", bar_format="{desc} {percentage:3.0f}%|{bar}| {elapsed}{postfix}")
+        self._bar = tqdm(
+            total=100, unit="%", bar_format="{desc} {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
+        )
 
     def __call__(self, progress: Progress) -> None:
         if self._bar is not None:
@@ -156,7 +158,8 @@ class Intersection(_Passed):
         rows = self._stream()
         if not self._values:
             raise UsageError("these are rows of a table: hand this object to your library of tables")
-        return rows.strings()
+        values: list[str] = rows.strings()
+        return values
 
 
 @dataclass(frozen=True)
@@ -182,12 +185,13 @@ class Transfers(_Passed):
     _arrays: dict[str, Any] = field(repr=False)
 
     def __getitem__(self, name: str) -> NDArray[numpy.generic]:
-        return self._arrays[name]
+        array: NDArray[numpy.generic] = self._arrays[name]
+        return array
 
     def __getattr__(self, name: str) -> NDArray[numpy.generic]:
         if name.startswith("_") or name not in self._arrays:
             raise AttributeError(name)
-        return self._arrays[name]
+        return self[name]
 
     def names(self) -> list[str]:
         """The names of the arrays."""
@@ -214,14 +218,18 @@ def _passed(raw: Mapping[str, Any]) -> dict[str, Any]:
     return {name: raw[name] for name in _PASSED}
 
 
-def _keys(table: Any, on: str | Sequence[str] | None, nfc: bool, trim: bool, case_fold: bool) -> tuple[Any, bool]:
+def _keys(
+    table: Any, on: str | Sequence[str] | None, nfc: bool, trim: bool, case_fold: bool
+) -> tuple[Any, bool]:
     names = [on] if isinstance(on, str) else None if on is None else list(on)
     if hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__"):
         if names is None:
             raise UsageError('on: name the column (or the columns) that make the key, such as on="email"')
         return _tacit.Keys(table, names, nfc=nfc, trim=trim, case_fold=case_fold), False
     if isinstance(table, (str, os.PathLike)):
-        raise UsageError("a path: read the file by pandas, Polars, DuckDB or pyarrow, and give what they return")
+        raise UsageError(
+            "a path: read the file by pandas, Polars, DuckDB or pyarrow, and give what they return"
+        )
     if isinstance(table, Iterable):
         values = list(table)
         if names is not None:
@@ -336,7 +344,9 @@ class Session:
                 raise UsageError('inputs: give our parameters by name, such as {"ours": 5}')
             return self._traced(function, dict(inputs), role, output_to, progress)
         if role is None:
-            raise UsageError('role: a function by its name needs one, "garbler" on one side, "evaluator" on the other')
+            raise UsageError(
+                'role: a function by its name needs one, "garbler" on one side, "evaluator" on the other'
+            )
         text = inputs if isinstance(inputs, str) else str(inputs)
         if isinstance(inputs, Sequence) and not isinstance(inputs, str):
             text = ",".join(str(int(value)) for value in inputs)
@@ -371,7 +381,9 @@ class Session:
         if unknown:
             raise UsageError(f"{function.name} has no parameter {unknown[0]}; it has {', '.join(names)}")
         if not inputs or len(inputs) == len(names):
-            raise UsageError(f"inputs: each side gives some of the parameters {', '.join(names)}, none gives all")
+            raise UsageError(
+                f"inputs: each side gives some of the parameters {', '.join(names)}, none gives all"
+            )
         # Both sides see it alike: who owns the first parameter garbles.
         ours = "garbler" if names[0] in inputs else "evaluator"
         if role is not None and role != ours:
@@ -480,6 +492,7 @@ def check(
 ) -> Check:
     """What an intersection would see of a table, without a peer.
 
+    >>> import tacit
     >>> tacit.check(["Ann ", "ann", ""])
     Check(rows=3, keys=1, rows_without_key=1, duplicate_rows=1)
     """

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, Union, get_type_hints, overload
+from typing import Any, NoReturn, TypeAlias, get_type_hints
 
 from . import _tacit
 from .errors import OutOfRange, SecretBranch, UsageError
@@ -203,10 +203,11 @@ class Number:
             raise OutOfRange(f"a result does not fit {self.type!r} ({_place()})")
         return Number(value, self.type, self._run)
 
-    def _binary(self, op: str, other: Any, swapped: bool = False) -> Any:
+    def _binary(self, op: str, other: Any, swapped: bool = False) -> Number:
         right = self._other(other)
         if right is None:
-            return NotImplemented
+            # What an operator returns for operands that it does not know, as Python wants it.
+            return NotImplemented  # type: ignore[no-any-return]
         left: Number = self
         if swapped:
             left, right = right, left
@@ -282,10 +283,10 @@ class Number:
     def __ge__(self, other: Any) -> Number:
         return self._binary("le", other, True)
 
-    def __eq__(self, other: Any) -> Number:  # type: ignore[override]
+    def __eq__(self, other: object) -> Number:  # type: ignore[override]
         return self._binary("eq", other)
 
-    def __ne__(self, other: Any) -> Number:  # type: ignore[override]
+    def __ne__(self, other: object) -> Number:  # type: ignore[override]
         equal = self._binary("eq", other)
         return equal if equal is NotImplemented else ~equal
 
@@ -360,7 +361,7 @@ _CLEARLY: dict[str, Callable[[int, int], int]] = {
 
 _ARITHMETIC = frozenset(["add", "sub", "mul", "floordiv", "mod"])
 
-Value = Union[Number, int]
+Value: TypeAlias = Number | int
 
 
 def _typed(values: Sequence[Value]) -> list[Number]:
@@ -386,7 +387,9 @@ def where(condition: Number, then: Any, otherwise: Any) -> Any:
             raise UsageError(f"where takes lists of one length ({_place()})")
         return [where(condition, a, b) for a, b in zip(then, otherwise)]
     if isinstance(then, int) and isinstance(otherwise, int):
-        raise UsageError(f"where: say of what type {then} and {otherwise} are, such as tacit.u32({then}) ({_place()})")
+        raise UsageError(
+            f"where: say of what type {then} and {otherwise} are, such as tacit.u32({then}) ({_place()})"
+        )
     a, b = _typed([then, otherwise])
     run = condition._run
     if run.tracer is None:
@@ -453,7 +456,9 @@ class _Parameter:
             if isinstance(item, float) or not hasattr(item, "__index__"):
                 raise UsageError(f"{self.name} takes whole numbers, not {type(item).__name__}")
             if not self.of.low <= int(item) <= self.of.high:
-                raise OutOfRange(f"{self.name}: a number does not fit {self.of!r} ({self.of.low} to {self.of.high})")
+                raise OutOfRange(
+                    f"{self.name}: a number does not fit {self.of!r} ({self.of.low} to {self.of.high})"
+                )
         return [int(item) for item in items]
 
     @property
@@ -492,7 +497,7 @@ class Function:
             self.parameters.append(_parameter(parameter.name, hints.get(parameter.name)))
         if not self.parameters:
             raise UsageError(f"{self.name} has no parameters")
-        self._circuits: dict[frozenset[str], Any] = {}
+        self._circuits: dict[frozenset[str], tuple[Any, Any]] = {}
 
     def __repr__(self) -> str:
         shown = ", ".join(
@@ -570,7 +575,9 @@ def _flatten(result: Any, name: str) -> Iterator[Number]:
         for item in result.values():
             yield from _flatten(item, name)
     else:
-        raise UsageError(f"{name} returns {type(result).__name__}; a function returns numbers, or lists or dicts of them")
+        raise UsageError(
+            f"{name} returns {type(result).__name__}; a function returns numbers, or lists or dicts of them"
+        )
 
 
 def _rebuild(shape: Any, values: Iterator[int]) -> Any:

@@ -1,11 +1,11 @@
 from collections.abc import Callable
 from os import PathLike
-from typing import Any
+from typing import Any, TypeAlias
 
 __version__: str
 
-Path = str | PathLike[str]
-Told = Callable[..., None] | None
+Path: TypeAlias = str | PathLike[str]
+Told: TypeAlias = Callable[..., None] | None
 
 class Peer:
     def __init__(

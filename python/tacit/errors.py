@@ -49,7 +49,11 @@ class Mismatch(PeerError):
     such setting.
     """
 
-    differences: list[tuple[str, str | None, str | None]] = []
+    differences: list[tuple[str, str | None, str | None]]
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        self.differences = []
 
 
 class OutOfRange(Error, ArithmeticError):

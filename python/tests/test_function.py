@@ -226,7 +226,13 @@ def test_code_that_branches_on_a_secret_names_its_line() -> None:
     def halved(a: tacit.u8, b: tacit.u8):
         return a / b
 
-    lines = {branch: "if a > b:", index: "return [b, b][a]", count: "range(a)", ordered: "sorted", halved: "a / b"}
+    lines = {
+        branch: "if a > b:",
+        index: "return [b, b][a]",
+        count: "range(a)",
+        ordered: "sorted",
+        halved: "a / b",
+    }
     for body, line in lines.items():
         function = tacit.function(body)
         for call in [lambda: function(1, 2), lambda: function.circuit(["a"])]:
@@ -255,7 +261,11 @@ def test_wrong_functions_and_inputs_are_named() -> None:
         tacit.function(untyped)
     with pytest.raises(tacit.UsageError, match="named parameters only"):
         tacit.function(starred)
-    for body, says in [(mixed, r"x\.to\(tacit\.u8\)"), (wordy, "returns str"), (conditions, r"\.to\(tacit\.u32\)")]:
+    for body, says in [
+        (mixed, r"x\.to\(tacit\.u8\)"),
+        (wordy, "returns str"),
+        (conditions, r"\.to\(tacit\.u32\)"),
+    ]:
         with pytest.raises(tacit.UsageError, match=says):
             tacit.function(body)(1, 2)
     function = tacit.function(mixed)
@@ -283,7 +293,9 @@ def test_functions_by_name_are_there_too() -> None:
     with party(code, address=address) as peer:
         assert tacit.evaluate("add16", 7, role="garbler", connect=address).result == 12
         assert peer.end() == [12]
-    code = "tell(tacit.evaluate('signed-sub16', 9, role='evaluator', listen=address, output_to='peer').result)"
+    code = (
+        "tell(tacit.evaluate('signed-sub16', 9, role='evaluator', listen=address, output_to='peer').result)"
+    )
     with party(code, address=address) as peer:
         call = dict(role="garbler", connect=address, output_to="me")
         assert tacit.evaluate("signed-sub16", 7, **call).rows[0][0] == -2

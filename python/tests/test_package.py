@@ -141,7 +141,9 @@ def test_the_interpreter_goes_on_while_a_job_computes() -> None:
     thread = threading.Thread(target=tick)
     thread.start()
     keys = [str(i) for i in range(400_000)]
-    with party("tacit.intersect([str(i) for i in range(400_000)], listen=address, result='peer')", address=address):
+    with party(
+        "tacit.intersect([str(i) for i in range(400_000)], listen=address, result='peer')", address=address
+    ):
         start = time.monotonic()
         tacit.intersect(keys, connect=address)
         end = time.monotonic()
@@ -213,4 +215,4 @@ def test_the_import_is_quick() -> None:
     least = min(seconds("import tacit") for _ in range(5)) - min(seconds("pass") for _ in range(5))
     assert least < 0.1
     loaded = "import sys, tacit; sys.exit(any(name in sys.modules for name in ['numpy', 'tqdm', 'pyarrow', 'pandas']))"
-    assert subprocess.run([sys.executable, "-c", loaded]).returncode == 0
+    assert subprocess.run([sys.executable, "-c", loaded], check=False).returncode == 0

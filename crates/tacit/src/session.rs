@@ -9,7 +9,8 @@ use std::io::{Seek, Write};
 use std::path::Path;
 use std::time::Instant;
 use tacit_net::{
-    Agreement, Cancel, Channel, Identity, Limits, LinkModel, Observer, Options, Protection, PublicKey, Stats, Tls,
+    Agreement, Cancel, Channel, Identity, Limits, LinkModel, Observer, Options, Protection, PublicKey, Stats,
+    Tls,
 };
 use tacit_ot::{BaseOt, Security};
 use tacit_store::pool::{Header, PoolKey};
@@ -276,7 +277,8 @@ impl Session {
         agreement: Agreement,
         job: impl FnOnce(&mut tacit_net::Session) -> Result<T>,
     ) -> Result<(T, Stats)> {
-        let ended = |error| if self.cancel.is_cancelled() { tacit_net::Error::Cancelled.into() } else { error };
+        let ended =
+            |error| if self.cancel.is_cancelled() { tacit_net::Error::Cancelled.into() } else { error };
         self.run_to_the_end(agreement, job).map_err(ended)
     }
 
