@@ -32,7 +32,7 @@ FLOORS = [
     ["tacit"],
     ["tacit-console"],
     ["tacit-bench"],
-    ["tacit-cli"],
+    ["tacit-cli", "tacit-py"],
 ]
 
 # Where the kernels live, and the plain types of their crate that they may name.

@@ -60,6 +60,9 @@ pub enum Error {
     /// The peer closed the connection before the protocol ended.
     #[error("the peer closed the connection before the protocol ended; its own output says why")]
     Closed,
+    /// The session was ended on this side, by [`Cancel`](crate::Cancel).
+    #[error("cancelled on this side")]
+    Cancelled,
     /// The connection broke off without a goodbye.
     #[error("the connection to the peer broke off {during}: its process ended or the network failed")]
     Lost {
@@ -230,7 +233,7 @@ impl Error {
             | Error::Unreachable { .. }
             | Error::Unresolved { .. }
             | Error::Broken => Fault::Link,
-            Error::AddressInUse { .. } | Error::Key { .. } | Error::Io(_) => Fault::Local,
+            Error::Cancelled | Error::AddressInUse { .. } | Error::Key { .. } | Error::Io(_) => Fault::Local,
             Error::Address { .. } | Error::Usage(_) => Fault::Usage,
         }
     }

@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod cancel;
 mod channel;
 pub mod emulate;
 mod error;
@@ -31,6 +32,7 @@ pub mod testing;
 mod tls;
 mod waiting;
 
+pub use cancel::Cancel;
 pub use channel::{Channel, Limits, MAX_FRAME, Party, Recording, SessionId, Stats, Traffic};
 pub use emulate::LinkModel;
 pub use error::{Difference, Error, Fault, Result};

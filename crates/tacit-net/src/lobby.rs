@@ -178,6 +178,7 @@ impl<'a> Lobby<'a> {
     /// The next guest, or `None` at the `end`. What a peer says that ends the waiting is an error.
     fn next(&mut self, end: Option<Instant>, mut vigil: Option<&mut Vigil>) -> Result<Option<Guest>> {
         loop {
+            self.desk.options.cancel.check()?;
             while let Ok(Report { number, outcome }) = self.reported.try_recv() {
                 let Some(at) = self.places.iter().position(|place| place.number == number) else { continue };
                 let Some(place) = self.places.remove(at) else { continue };
@@ -200,7 +201,7 @@ impl<'a> Lobby<'a> {
             }
             let deadlines = self.places.iter().map(|place| place.deadline).chain(end);
             let pause = deadlines.map(|at| at.saturating_duration_since(now)).fold(pause, Duration::min);
-            self.sleep(pause)?;
+            self.sleep(self.desk.options.cancel.pause(pause))?;
         }
     }
 

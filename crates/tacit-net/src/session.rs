@@ -204,6 +204,9 @@ impl<'a> Caller<'a> {
                 .and_then(|mut prepared| greet(&mut prepared).map(|greeted| (prepared, greeted)));
             let error = match outcome {
                 Err(error @ (Error::Lost { .. } | Error::Closed)) => error,
+                Err(error) if self.options.cancel.is_cancelled() => {
+                    return Err(self.options.cancel.cause(error));
+                }
                 Err(error @ Error::Timeout { .. }) => return Err(lost.unwrap_or(error)),
                 outcome => return outcome,
             };
@@ -219,6 +222,7 @@ impl<'a> Caller<'a> {
     fn dial(&mut self) -> Result<TcpStream> {
         let mut pause = Pause::default();
         loop {
+            self.options.cancel.check()?;
             let mut reason = "no time left".to_owned();
             for target in &self.targets {
                 let patience = self.left().clamp(Duration::from_millis(1), ATTEMPT);

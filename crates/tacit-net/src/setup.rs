@@ -1,6 +1,7 @@
 //! What a session is set up from: options, a port to listen at, and connections that are ready for the handshake.
 
 use crate::address::resolve;
+use crate::cancel::Cancel;
 use crate::emulate::LinkModel;
 use crate::handshake::Agreement;
 use crate::link::Link;
@@ -47,6 +48,8 @@ pub struct Options {
     pub link: LinkModel,
     /// Whom to tell while this party waits for the other, and when they have met.
     pub observer: Observer,
+    /// What ends the session from another thread; nothing unless said otherwise.
+    pub cancel: Cancel,
 }
 
 impl Options {
@@ -59,6 +62,7 @@ impl Options {
             channels: 1,
             link: LinkModel::LOOPBACK,
             observer: Observer::default(),
+            cancel: Cancel::default(),
         }
     }
 
@@ -139,9 +143,10 @@ pub(crate) fn prepare(
     pace: &SharedPace,
     deadline: Instant,
 ) -> Result<Prepared> {
+    let link = TcpLink::watched(stream, &options.cancel)?;
     let link: Box<dyn Link> = match options.link.is_unshaped() {
-        true => Box::new(TcpLink::new(stream)?),
-        false => Box::new(ShapedLink::new(stream, options.link, pace.clone())?),
+        true => Box::new(link),
+        false => Box::new(ShapedLink::new(link, options.link, pace.clone())?),
     };
     let (link, binding, tls): (Box<dyn Link>, _, _) = match &options.protection {
         Protection::Plaintext => (link, Vec::new(), None),

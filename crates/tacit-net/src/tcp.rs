@@ -1,5 +1,6 @@
 //! TCP, plain or shaped.
 
+use crate::cancel::Cancel;
 use crate::emulate::{LinkModel, Pace};
 use crate::link::{Arrival, Interest, Link, cut, total};
 use crate::{Error, Result};
@@ -36,7 +37,7 @@ pub(crate) fn poll_until(fds: &mut [PollFd<'_>], timeout: Duration) -> Result<bo
 
 /// A TCP connection. The operating system sizes its buffers: it does so better than fixed sizes would.
 pub struct TcpLink {
-    stream: TcpStream,
+    stream: Arc<TcpStream>,
     sent: u64,
     received: u64,
 }
@@ -46,7 +47,14 @@ impl TcpLink {
     pub fn new(stream: TcpStream) -> Result<Self> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
-        Ok(TcpLink { stream, sent: 0, received: 0 })
+        Ok(TcpLink { stream: Arc::new(stream), sent: 0, received: 0 })
+    }
+
+    /// As [`new`](Self::new), for as long as `cancel` lets it.
+    pub(crate) fn watched(stream: TcpStream, cancel: &Cancel) -> Result<Self> {
+        let link = Self::new(stream)?;
+        cancel.watch(&link.stream)?;
+        Ok(link)
     }
 }
 
@@ -64,14 +72,14 @@ fn attempt(mut call: impl FnMut() -> std::io::Result<usize>) -> std::io::Result<
 
 impl Link for TcpLink {
     fn try_write(&mut self, slices: &[IoSlice<'_>]) -> Result<usize> {
-        let written = attempt(|| self.stream.write_vectored(slices));
+        let written = attempt(|| (&*self.stream).write_vectored(slices));
         let n = written.map_err(|error| Error::socket(error, "while we were sending"))?.unwrap_or(0);
         self.sent += n as u64;
         Ok(n)
     }
 
     fn try_read(&mut self, slices: &mut [IoSliceMut<'_>]) -> Result<Arrival> {
-        let read = attempt(|| self.stream.read_vectored(slices));
+        let read = attempt(|| (&*self.stream).read_vectored(slices));
         Ok(match read.map_err(|error| Error::socket(error, "while we were receiving"))? {
             None => Arrival::Nothing,
             Some(0) => Arrival::End,
@@ -83,7 +91,7 @@ impl Link for TcpLink {
     }
 
     fn wait(&mut self, interest: Interest, timeout: Duration) -> Result<bool> {
-        await_fd(&self.stream, interest, timeout)
+        await_fd(&*self.stream, interest, timeout)
     }
 
     fn wire_bytes(&self) -> (u64, u64) {
@@ -165,9 +173,8 @@ impl Queue {
 }
 
 impl ShapedLink {
-    /// Shapes what `stream` sends over the link of `pace`; the peer shapes its direction.
-    pub(crate) fn new(stream: TcpStream, model: LinkModel, pace: SharedPace) -> Result<Self> {
-        let tcp = TcpLink::new(stream)?;
+    /// Shapes what `tcp` sends over the link of `pace`; the peer shapes its direction.
+    pub(crate) fn new(tcp: TcpLink, model: LinkModel, pace: SharedPace) -> Result<Self> {
         let writer = tcp.stream.try_clone()?;
         let queue = Arc::new(Queue::default());
         let theirs = queue.clone();

@@ -9,7 +9,8 @@ use std::io::{Seek, Write};
 use std::path::Path;
 use std::time::Instant;
 use tacit_net::{
-    Agreement, Channel, Identity, Limits, LinkModel, Observer, Options, Protection, PublicKey, Stats, Tls,
+    Agreement, Cancel, Channel, Identity, Limits, LinkModel, Observer, Options, Protection, PublicKey, Stats,
+    Tls,
 };
 use tacit_ot::{BaseOt, Security};
 use tacit_store::pool::{Header, PoolKey};
@@ -33,6 +34,7 @@ pub struct Session {
     link: LinkModel,
     limits: Limits,
     observer: Observer,
+    cancel: Cancel,
 }
 
 impl Session {
@@ -57,6 +59,7 @@ impl Session {
             link: LinkModel::LOOPBACK,
             limits: Limits::default(),
             observer: Observer::default(),
+            cancel: Cancel::default(),
         }
     }
 
@@ -137,6 +140,13 @@ impl Session {
     /// Whom to tell while this side waits for the other: nobody unless said otherwise.
     pub fn observer(mut self, observer: Observer) -> Self {
         self.observer = observer;
+        self
+    }
+
+    /// What ends the session's jobs from another thread: nothing unless said otherwise. A job that was ended
+    /// returns [`tacit_net::Error::Cancelled`].
+    pub fn cancel(mut self, cancel: Cancel) -> Self {
+        self.cancel = cancel;
         self
     }
 
@@ -267,6 +277,16 @@ impl Session {
         agreement: Agreement,
         job: impl FnOnce(&mut tacit_net::Session) -> Result<T>,
     ) -> Result<(T, Stats)> {
+        let ended =
+            |error| if self.cancel.is_cancelled() { tacit_net::Error::Cancelled.into() } else { error };
+        self.run_to_the_end(agreement, job).map_err(ended)
+    }
+
+    fn run_to_the_end<T>(
+        &self,
+        agreement: Agreement,
+        job: impl FnOnce(&mut tacit_net::Session) -> Result<T>,
+    ) -> Result<(T, Stats)> {
         let mut opened = self.open(agreement)?;
         if opened.tls().is_none() {
             opened.channels().iter_mut().for_each(Channel::audit);
@@ -289,6 +309,7 @@ impl Session {
         options.channels = self.threads;
         options.link = self.link;
         options.observer = self.observer.clone();
+        options.cancel = self.cancel.clone();
         Ok(match &self.endpoint {
             Endpoint::Listen(address) => tacit_net::listen(address, &options)?,
             Endpoint::Connect(address) => tacit_net::connect(address, &options)?,

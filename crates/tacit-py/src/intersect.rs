@@ -1,0 +1,243 @@
+//! Intersections of tables: keys out of Arrow columns, and the rows that match.
+
+use crate::{fault, peer::Peer};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BooleanArray, LargeStringArray, RecordBatch, RecordBatchIterator};
+use arrow_schema::{DataType, SchemaRef};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict};
+use pyo3_arrow::PyTable;
+use pyo3_arrow::ffi::to_stream_pycapsule;
+use std::sync::Arc;
+use tacit::job::psi::{Job, Learns, MAX_ELEMENTS, Protocol};
+use tacit_data::records::{KeyHasher, KeySet, KeySpec, Normalisation};
+
+/// A table, and the keys of its rows.
+#[pyclass(frozen)]
+pub struct Keys {
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+    spec: KeySpec,
+    set: Arc<KeySet>,
+}
+
+/// Rows of a table, as an Arrow stream.
+#[pyclass(frozen)]
+pub struct Rows {
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+}
+
+/// The cells of a key's column as text, or why it cannot be a key.
+fn texts(name: &str, column: &ArrayRef) -> Result<ArrayRef, String> {
+    let kind = match column.data_type() {
+        DataType::Dictionary(_, values) => values.as_ref(),
+        kind => kind,
+    };
+    match kind {
+        DataType::LargeUtf8 => {}
+        DataType::Utf8 | DataType::Utf8View | DataType::Boolean | DataType::Null => {}
+        DataType::Date32 | DataType::Date64 | DataType::Decimal128(..) | DataType::Decimal256(..) => {}
+        kind if kind.is_integer() => {}
+        kind if kind.is_floating() => {
+            return Err(format!(
+                "column {name} holds floating-point numbers, which two systems rarely write alike; \
+                 make it text or an integer"
+            ));
+        }
+        kind => return Err(format!("column {name} has the type {kind}, which is no key; make it text")),
+    }
+    arrow_cast::cast(column, &DataType::LargeUtf8).map_err(|error| format!("column {name}: {error}"))
+}
+
+#[pymethods]
+impl Keys {
+    /// The keys of a table in the columns `on`.
+    #[new]
+    #[pyo3(signature = (table, on, *, nfc=true, trim=true, case_fold=true))]
+    fn new(
+        py: Python<'_>,
+        table: PyTable,
+        on: Vec<String>,
+        nfc: bool,
+        trim: bool,
+        case_fold: bool,
+    ) -> PyResult<Self> {
+        let (batches, schema) = table.into_inner();
+        if on.is_empty() {
+            return Err(fault::usage(py, "on: name at least one column"));
+        }
+        let mut places = Vec::new();
+        for name in &on {
+            let place = schema.index_of(name).map_err(|_| {
+                let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+                fault::usage(py, format!("there is no column {name}; the table has {}", names.join(", ")))
+            })?;
+            places.push(place);
+        }
+        let normalisation = Normalisation { nfc, trim, case_fold };
+        let set = py.detach(|| {
+            let (mut set, mut hasher) = (KeySet::new(), KeyHasher::new(normalisation));
+            for batch in &batches {
+                let columns: Vec<ArrayRef> = on
+                    .iter()
+                    .zip(&places)
+                    .map(|(name, &place)| texts(name, batch.column(place)))
+                    .collect::<Result<_, _>>()?;
+                let columns: Vec<_> = columns.iter().map(|column| column.as_string::<i64>()).collect();
+                for row in 0..batch.num_rows() {
+                    let null = columns.iter().any(|column| column.is_null(row));
+                    let parts = columns.iter().map(|column| column.value(row));
+                    let element = if null { None } else { hasher.hash(parts) };
+                    set.push(element).map_err(|error| error.to_string())?;
+                }
+            }
+            Ok::<_, String>(set)
+        });
+        let set = set.map_err(|what| fault::input(py, what))?;
+        Ok(Keys { schema, batches, spec: KeySpec { columns: on, normalisation }, set: Arc::new(set) })
+    }
+
+    /// Rows read.
+    #[getter]
+    fn rows(&self) -> u64 {
+        self.set.rows()
+    }
+
+    /// Distinct keys.
+    #[getter]
+    fn distinct(&self) -> usize {
+        self.set.elements().len()
+    }
+
+    /// Rows without a key.
+    #[getter]
+    fn without_key(&self) -> u64 {
+        self.set.rows_without_key()
+    }
+
+    /// Rows whose key an earlier row has.
+    #[getter]
+    fn duplicates(&self) -> u64 {
+        self.set.duplicate_rows()
+    }
+}
+
+impl Keys {
+    /// The rows whose keys are among `matches`.
+    fn matching(&self, matches: &[u32]) -> Result<Rows, String> {
+        let mut hit = vec![false; self.set.elements().len()];
+        for &at in matches {
+            if let Some(flag) = hit.get_mut(at as usize) {
+                *flag = true;
+            }
+        }
+        let mut first = 0;
+        let mut batches = Vec::new();
+        for batch in &self.batches {
+            let rows = batch.num_rows() as u64;
+            let wanted = |row| self.set.element_of(row).is_some_and(|at| hit[at]);
+            let mask: BooleanArray = (first..first + rows).map(|row| Some(wanted(row))).collect();
+            first += rows;
+            let kept = arrow_select::filter::filter_record_batch(batch, &mask).map_err(|e| e.to_string())?;
+            if kept.num_rows() > 0 {
+                batches.push(kept);
+            }
+        }
+        Ok(Rows { schema: self.schema.clone(), batches })
+    }
+}
+
+#[pymethods]
+impl Rows {
+    /// A table of one column, `value`.
+    #[staticmethod]
+    fn of_strings(values: Vec<String>) -> PyResult<Self> {
+        let column = Arc::new(LargeStringArray::from_iter_values(values)) as ArrayRef;
+        let batch = RecordBatch::try_from_iter([("value", column)])
+            .map_err(|error| fault::internal(&error.to_string()))?;
+        Ok(Rows { schema: batch.schema(), batches: vec![batch] })
+    }
+
+    /// The cells of a table of one column of strings.
+    fn strings(&self) -> Vec<String> {
+        let columns = self.batches.iter().filter_map(|batch| batch.columns().first()?.as_string_opt::<i64>());
+        columns.flat_map(|column| column.iter().flatten().map(str::to_owned)).collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    /// The names of the columns.
+    #[getter]
+    fn column_names(&self) -> Vec<String> {
+        self.schema.fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    /// The Arrow stream, without a copy.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyCapsule>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let batches = self.batches.clone().into_iter().map(Ok);
+        let reader = RecordBatchIterator::new(batches, self.schema.clone());
+        let arrays = pyo3_arrow::ffi::ArrayIterator::new(
+            reader
+                .map(|batch| batch.map(|batch| Arc::new(arrow_array::StructArray::from(batch)) as ArrayRef)),
+            Arc::new(arrow_schema::Field::new_struct("", self.schema.fields().clone(), false)),
+        );
+        Ok(to_stream_pycapsule(py, Box::new(arrays), requested_schema)?)
+    }
+}
+
+/// Runs an intersection; returns what it gave as a dictionary.
+#[pyfunction]
+#[pyo3(signature = (peer, keys, *, result="me", protocol="auto", max_peer_keys=None, progress=None))]
+pub fn intersect<'py>(
+    py: Python<'py>,
+    peer: &Peer,
+    keys: &Keys,
+    result: &str,
+    protocol: &str,
+    max_peer_keys: Option<u64>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let learns = match result {
+        "me" => Learns::Me,
+        "peer" => Learns::Peer,
+        "both" => Learns::Both,
+        _ => return Err(fault::usage(py, "result is \"me\", \"peer\" or \"both\"")),
+    };
+    let protocols = [Protocol::Auto, Protocol::Paxos, Protocol::Vole];
+    let Some(protocol) = protocols.into_iter().find(|one| one.name() == protocol) else {
+        let names = protocols.map(Protocol::name).join(", ");
+        return Err(fault::usage(py, format!("protocol is one of {names}")));
+    };
+    let job = Job {
+        protocol,
+        key: Some(keys.spec.clone()),
+        most_peer_keys: max_peer_keys,
+        ..Job::new(learns, peer.security)
+    };
+    let (ours, set) = (job.clone(), keys.set.clone());
+    let ran = peer.run(py, progress, move |session, desk| {
+        let most = ours.most_peer_keys.unwrap_or(MAX_ELEMENTS as u64);
+        session.run_psi(&ours, set.elements(), most, desk)
+    })?;
+    let outcome = &ran.result;
+    let dict = fault::passed(py, &ran.stats, Some(ran.wall.as_secs_f64()))?;
+    let own = keys.set.elements().len() as u64;
+    dict.set_item("protocol", job.picked(own, outcome.peer_elements).0.name())?;
+    dict.set_item("peer_keys", outcome.peer_elements)?;
+    let learned = job.has_learned(own, outcome).map_err(|error| fault::raise(py, &error))?;
+    dict.set_item("peer_learned", learned)?;
+    if let Some(matches) = &outcome.matches {
+        dict.set_item("matches", matches.len())?;
+        let rows = py.detach(|| keys.matching(matches)).map_err(|what| fault::input(py, what))?;
+        dict.set_item("rows", Py::new(py, rows)?)?;
+    }
+    Ok(dict)
+}

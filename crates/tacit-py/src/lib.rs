@@ -1,0 +1,33 @@
+//! The Python package's native half: jobs run on threads of their own while the interpreter's lock is free.
+//!
+//! Names here are those of `tacit._tacit`, which `python/tacit` wraps: what a user sees is documented there.
+
+mod course;
+mod evaluate;
+mod fault;
+mod function;
+mod intersect;
+mod peer;
+mod transfer;
+
+use pyo3::prelude::*;
+
+/// The native half of the package `tacit`.
+#[pymodule]
+fn _tacit(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<peer::Peer>()?;
+    module.add_class::<intersect::Keys>()?;
+    module.add_class::<intersect::Rows>()?;
+    module.add_class::<function::Circuit>()?;
+    module.add_class::<function::Tracer>()?;
+    module.add_class::<function::Wires>()?;
+    module.add_function(wrap_pyfunction!(peer::keygen, module)?)?;
+    module.add_function(wrap_pyfunction!(peer::fingerprint, module)?)?;
+    module.add_function(wrap_pyfunction!(intersect::intersect, module)?)?;
+    module.add_function(wrap_pyfunction!(evaluate::evaluate, module)?)?;
+    module.add_function(wrap_pyfunction!(evaluate::functions, module)?)?;
+    module.add_function(wrap_pyfunction!(transfer::ot, module)?)?;
+    module.add_function(wrap_pyfunction!(transfer::vole, module)?)?;
+    Ok(())
+}

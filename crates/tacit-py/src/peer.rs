@@ -1,0 +1,119 @@
+//! How to reach the peer, and how much to trust it.
+
+use crate::course::{Desk, Listener};
+use crate::fault;
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::time::Duration;
+use tacit::{Security, Session};
+use tacit_net::{Cancel, Identity, Limits, LinkModel, Observer, PublicKey};
+
+/// Everything that says who the peer is; each job opens a connection of its own.
+#[pyclass(frozen)]
+pub struct Peer {
+    session: Session,
+    pub security: Security,
+}
+
+#[pymethods]
+impl Peer {
+    #[new]
+    #[pyo3(signature = (*, listen=None, connect=None, identity=None, peer=None, security="malicious", threads=1,
+        post_quantum=false, base_ot=None, timeout=None, wait=None, link=None))]
+    fn new(
+        py: Python<'_>,
+        listen: Option<&str>,
+        connect: Option<&str>,
+        identity: Option<PathBuf>,
+        peer: Option<PathBuf>,
+        security: &str,
+        threads: usize,
+        post_quantum: bool,
+        base_ot: Option<&str>,
+        timeout: Option<f64>,
+        wait: Option<f64>,
+        link: Option<&str>,
+    ) -> PyResult<Self> {
+        let session = match (listen, connect) {
+            (Some(address), None) => Session::listen(address),
+            (None, Some(address)) => Session::connect(address),
+            _ => return Err(fault::usage(py, "one of listen and connect is needed, and only one")),
+        };
+        let security = match security {
+            "malicious" => Security::Malicious,
+            "semi-honest" => Security::SemiHonest,
+            _ => return Err(fault::usage(py, "security is \"malicious\" or \"semi-honest\"")),
+        };
+        let mut limits = Limits::default();
+        let seconds = |value: f64| {
+            Duration::try_from_secs_f64(value).map_err(|_| fault::usage(py, "a time is a number of seconds"))
+        };
+        if let Some(timeout) = timeout {
+            limits.idle = seconds(timeout)?;
+        }
+        if let Some(wait) = wait {
+            limits.connect = seconds(wait)?;
+            limits.accept = Some(limits.connect);
+        }
+        let mut session = session.security(security).threads(threads).limits(limits);
+        if let Some(name) = base_ot {
+            session = session.base_ot(name);
+        }
+        if post_quantum {
+            session = session.post_quantum();
+        }
+        if let Some(link) = link {
+            let model = link.parse::<LinkModel>().map_err(|error| fault::usage(py, error.to_string()))?;
+            session = session.link(model);
+        }
+        let session = match (identity, peer) {
+            (Some(identity), Some(peer)) => session.keys(&identity, &peer),
+            (None, None) => session.plaintext(),
+            _ => {
+                return Err(fault::usage(
+                    py,
+                    "identity and peer go together: our private key, and the peer's public",
+                ));
+            }
+        };
+        Ok(Peer { session: session.map_err(|error| fault::raise(py, &error))?, security })
+    }
+}
+
+impl Peer {
+    /// The session for one job, and what ends it.
+    pub fn session(&self, desk: &Desk) -> (Session, Cancel) {
+        let (cancel, theirs) = (Cancel::armed(), desk.clone());
+        let observer = Observer::new(move |event| theirs.note(event));
+        (self.session.clone().cancel(cancel.clone()).observer(observer), cancel)
+    }
+
+    /// Runs `job` over the session.
+    pub fn run<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        progress: Option<Py<PyAny>>,
+        job: impl FnOnce(&Session, &Desk) -> tacit::Result<T> + Send + 'static,
+    ) -> PyResult<T> {
+        let (listener, desk) = (Listener::new(py, progress)?, Desk::default());
+        let (session, cancel) = self.session(&desk);
+        crate::course::run(py, &listener, &desk, &cancel, move |desk| job(&session, desk))
+    }
+}
+
+/// Makes a key pair; returns the paths of both files, and the fingerprint of the public key.
+#[pyfunction]
+#[pyo3(signature = (path, comment=String::new()))]
+pub fn keygen(py: Python<'_>, path: PathBuf, comment: String) -> PyResult<(PathBuf, PathBuf, String)> {
+    let raised = |error: tacit_net::Error| fault::raise(py, &error.into());
+    let identity = Identity::generate().map_err(raised)?;
+    let public = identity.save(&path, &comment).map_err(raised)?;
+    Ok((path, public, identity.public().fingerprint()))
+}
+
+/// The fingerprint of a public key file.
+#[pyfunction]
+pub fn fingerprint(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    let key = PublicKey::load(&path).map_err(|error| fault::raise(py, &error.into()))?;
+    Ok(key.fingerprint())
+}

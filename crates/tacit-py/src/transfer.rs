@@ -1,0 +1,161 @@
+//! Correlations as NumPy arrays.
+
+use crate::{fault, peer::Peer};
+use numpy::{PyArray1, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use tacit::job::ot::{Job, Role, Sink, Source};
+use tacit::ot::{Kind, Sent};
+use tacit::plan::Choice;
+use tacit_crypto::{BitVec, Block, Prg};
+use tacit_net::Agreement;
+use tacit_ot::vole::gf128::{Gf128Receiver, Gf128Sender};
+use tacit_ot::{VoleReceiver, VoleSender};
+
+/// What a run makes, as it will lie in the arrays: blocks are two words, the low one first.
+#[derive(Default)]
+struct Kept {
+    delta: Option<Block>,
+    first: Vec<u64>,
+    second: Vec<u64>,
+    choices: Vec<u8>,
+}
+
+fn words(block: Block) -> [u64; 2] {
+    let number = block.to_u128();
+    [number as u64, (number >> 64) as u64]
+}
+
+impl Sink for Kept {
+    fn sent(&mut self, part: Sent<'_>) -> tacit::Result<()> {
+        match part {
+            Sent::Cot(delta, v) => {
+                self.delta = Some(delta);
+                self.first.extend(v.iter().flat_map(|&block| words(block)));
+            }
+            Sent::Pairs(pairs) => {
+                self.first.extend(pairs.iter().flat_map(|pair| words(pair[0])));
+                self.second.extend(pairs.iter().flat_map(|pair| words(pair[1])));
+            }
+        }
+        Ok(())
+    }
+
+    fn received(&mut self, choices: &BitVec, messages: &[Block]) -> tacit::Result<()> {
+        self.choices.extend(choices.iter().map(u8::from));
+        self.first.extend(messages.iter().flat_map(|&block| words(block)));
+        Ok(())
+    }
+}
+
+/// An array of blocks, `[n, 2]`, that takes the vector over.
+fn blocks<'py>(py: Python<'py>, words: Vec<u64>) -> PyResult<Bound<'py, PyAny>> {
+    let rows = words.len() / 2;
+    Ok(PyArray1::from_vec(py, words).reshape([rows, 2])?.into_any())
+}
+
+/// Oblivious transfers; returns the arrays by the names that the command's archives have.
+#[pyfunction]
+#[pyo3(signature = (peer, role, count, *, kind="rot", protocol=None, progress=None))]
+pub fn ot<'py>(
+    py: Python<'py>,
+    peer: &Peer,
+    role: &str,
+    count: u64,
+    kind: &str,
+    protocol: Option<String>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let role = match role {
+        "sender" => Role::Sender,
+        "receiver" => Role::Receiver,
+        _ => return Err(fault::usage(py, "role is \"sender\" or \"receiver\"")),
+    };
+    let kind = match kind {
+        "cot" => Kind::Cot,
+        "rot" => Kind::Rot,
+        _ => return Err(fault::usage(py, "kind is \"cot\" (correlated) or \"rot\" (random)")),
+    };
+    let security = peer.security;
+    let (kept, stats, name) = peer.run(py, progress, move |session, desk| {
+        let choice = Choice { protocol: protocol.as_deref(), ..Choice::default() };
+        let pick = session.choose_ot(kind, count, choice)?;
+        let name = pick.protocol.name;
+        let job = Job::new(role, kind, count, pick, security);
+        let mut kept = Kept::default();
+        let ran = session.run_ot(&job, Source::Protocol, &mut kept, desk)?;
+        Ok((kept, ran.stats, name))
+    })?;
+    let dict = fault::passed(py, &stats, None)?;
+    dict.set_item("protocol", name)?;
+    match (role, kind) {
+        (Role::Sender, Kind::Cot) => {
+            dict.set_item("delta", PyArray1::from_slice(py, &words(kept.delta.unwrap_or(Block::ZERO))))?;
+            dict.set_item("v", blocks(py, kept.first)?)?;
+        }
+        (Role::Sender, _) => {
+            dict.set_item("m0", blocks(py, kept.first)?)?;
+            dict.set_item("m1", blocks(py, kept.second)?)?;
+        }
+        (Role::Receiver, kind) => {
+            dict.set_item("u", PyArray1::from_vec(py, kept.choices))?;
+            dict.set_item(if kind == Kind::Cot { "w" } else { "m" }, blocks(py, kept.first)?)?;
+        }
+    }
+    Ok(dict)
+}
+
+/// Vector oblivious linear evaluation over GF(2^128): w = v + u·Δ; the sender holds Δ and v, the receiver u and w.
+#[pyfunction]
+#[pyo3(signature = (peer, role, count, *, progress=None))]
+pub fn vole<'py>(
+    py: Python<'py>,
+    peer: &Peer,
+    role: &str,
+    count: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let sends = match role {
+        "sender" => true,
+        "receiver" => false,
+        _ => return Err(fault::usage(py, "role is \"sender\" or \"receiver\"")),
+    };
+    if count > MOST_VOLE {
+        return Err(fault::usage(py, format!("count: at most {MOST_VOLE} at a time")));
+    }
+    let security = peer.security;
+    let ((delta, first, second), stats) = peer.run(py, progress, move |session, _| {
+        let base = session.base()?;
+        let (ours, theirs) = if sends { ("sender", "receiver") } else { ("receiver", "sender") };
+        let agreement = Agreement::new("vole", ours, theirs)
+            .with("field", "GF(2^128)")
+            .with("base-ot", base.name())
+            .with("count", count);
+        session.run(agreement, |opened| {
+            let (channel, mut prg) = (opened.channel(), Prg::from_os());
+            let mut first = vec![Block::ZERO; count];
+            if sends {
+                let mut sender = Gf128Sender::setup(channel, &*base, &mut prg, security)?;
+                sender.extend(channel, &mut first)?;
+                return Ok((Some(sender.delta()), first, Vec::new()));
+            }
+            let mut second = vec![Block::ZERO; count];
+            let mut receiver = Gf128Receiver::setup(channel, &*base, &mut prg, security)?;
+            receiver.extend(channel, &mut first, &mut second)?;
+            Ok((None, first, second))
+        })
+    })?;
+    let array = |values: Vec<Block>| blocks(py, values.into_iter().flat_map(words).collect());
+    let dict = fault::passed(py, &stats, None)?;
+    if let Some(delta) = delta {
+        dict.set_item("delta", PyArray1::from_slice(py, &words(delta)))?;
+        dict.set_item("v", array(first)?)?;
+    } else {
+        dict.set_item("u", array(first)?)?;
+        dict.set_item("w", array(second)?)?;
+    }
+    Ok(dict)
+}
+
+/// Values of one call of [`vole`].
+const MOST_VOLE: usize = 1 << 24;

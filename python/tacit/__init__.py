@@ -1,0 +1,120 @@
+"""Two parties compute on data that neither may see.
+
+>>> import tacit
+>>> tacit.__version__.count(".")
+2
+
+The jobs: :func:`intersect` (which rows do we share), :func:`evaluate` (a function of both sides' numbers),
+:func:`ot` and :func:`vole` (correlations for protocols of your own). Both sides call the same job with the same
+settings, one with ``listen="0.0.0.0:7700"``, the other with ``connect="host:7700"``; :func:`keygen` makes the keys
+by which they know each other. :class:`Session` keeps the settings for several jobs.
+"""
+
+from __future__ import annotations
+
+from . import _tacit
+from ._jobs import (
+    Evaluation,
+    Intersection,
+    KeyPair,
+    Progress,
+    Session,
+    Transfers,
+    check,
+    evaluate,
+    fingerprint,
+    functions,
+    intersect,
+    keygen,
+    ot,
+    vole,
+)
+from ._number import (
+    Array,
+    Function,
+    Number,
+    Type,
+    function,
+    i8,
+    i16,
+    i32,
+    i64,
+    int_,
+    sort,
+    u8,
+    u16,
+    u32,
+    u64,
+    uint,
+    where,
+)
+from ._number import (
+    bool_ as bool,
+)
+from ._number import (
+    max_ as max,
+)
+from ._number import (
+    min_ as min,
+)
+from ._number import (
+    sum_ as sum,
+)
+from .errors import (
+    Cheated,
+    Error,
+    InputError,
+    Mismatch,
+    OutOfRange,
+    PeerError,
+    SecretBranch,
+    UsageError,
+)
+
+__version__: str = _tacit.__version__
+
+__all__ = [
+    "Array",
+    "Cheated",
+    "Error",
+    "Evaluation",
+    "Function",
+    "InputError",
+    "Intersection",
+    "KeyPair",
+    "Mismatch",
+    "Number",
+    "OutOfRange",
+    "PeerError",
+    "Progress",
+    "SecretBranch",
+    "Session",
+    "Transfers",
+    "Type",
+    "UsageError",
+    "bool",
+    "check",
+    "evaluate",
+    "fingerprint",
+    "function",
+    "functions",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "int_",
+    "intersect",
+    "keygen",
+    "max",
+    "min",
+    "ot",
+    "sort",
+    "sum",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "uint",
+    "vole",
+    "where",
+]

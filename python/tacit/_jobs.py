@@ -1,0 +1,570 @@
+"""The jobs that two parties do together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from . import _tacit
+from ._number import Function
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+Path: TypeAlias = "str | os.PathLike[str]"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a job is."""
+
+    #: What it does at the moment, such as ``encoding``.
+    phase: str
+    #: How much of the phase is done, in `unit`.
+    done: int
+    #: How much there is; 0 where that is not known.
+    total: int
+    #: What is counted, such as ``keys``.
+    unit: str
+    #: The share of the whole job, from 0 to 0.99: a job that still runs is not done.
+    fraction: float
+    #: Bytes that have passed in both directions.
+    bytes: int
+
+
+#: Who hears how a job goes on: a function, or ``True`` for a bar by tqdm where that is installed.
+Listener: TypeAlias = Callable[[Progress], None] | bool | None
+
+
+class _Bar:
+    """A bar by tqdm, in terminals and in notebooks."""
+
+    def __init__(self) -> None:
+        try:
+            from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
+        except ImportError:
+            self._bar = None
+            return
+        self._bar = tqdm(
+            total=100, unit="%", bar_format="{desc} {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
+        )
+
+    def __call__(self, progress: Progress) -> None:
+        if self._bar is not None:
+            self._bar.set_description(progress.phase, refresh=False)
+            self._bar.set_postfix_str(f"{progress.bytes / 1e6:.1f} MB", refresh=False)
+            self._bar.update(round(progress.fraction * 100) - self._bar.n)
+
+    def close(self, ended: bool) -> None:
+        if self._bar is not None:
+            if ended:
+                self._bar.update(100 - self._bar.n)
+            self._bar.close()
+
+
+class _Told:
+    """Hands what the native half says to a listener, and ends its bar."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._bar = _Bar() if listener is True else None
+        told = self._bar if self._bar is not None else listener
+        self.call: Callable[..., None] | None = None
+        if callable(told):
+            self.call = lambda *step: told(Progress(*step))
+
+    def __enter__(self) -> Callable[..., None] | None:
+        return self.call
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if self._bar is not None:
+            self._bar.close(kind is None)
+
+
+@dataclass(frozen=True)
+class KeyPair:
+    """Where the two files of a key lie, and how the public one is recognised."""
+
+    private: str
+    public: str
+    fingerprint: str
+
+
+def keygen(path: Path, comment: str = "") -> KeyPair:
+    """Makes a key pair that names one party: `path` (private, mode 600), and beside it the ``.pub`` for the peer.
+
+    Tell the peer the fingerprint over another way than the file. Errors if a file is there already.
+    """
+    return KeyPair(*(str(part) for part in _tacit.keygen(path, comment)))
+
+
+def fingerprint(path: Path) -> str:
+    """The fingerprint of a public key file."""
+    return _tacit.fingerprint(path)
+
+
+def functions() -> dict[str, str]:
+    """The functions that :func:`evaluate` knows by name, and what they do."""
+    return {name: about for name, _, about in _tacit.functions()}
+
+
+@dataclass(frozen=True)
+class _Passed:
+    """What a job took: bytes, rounds of messages, and seconds from handshake to result."""
+
+    bytes_sent: int
+    bytes_received: int
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Intersection(_Passed):
+    """What an intersection gave.
+
+    It is an Arrow stream itself, of our matching rows: ``polars.DataFrame(result)``,
+    ``pyarrow.table(result)``, ``duckdb.sql("from result")``, ``pandas.DataFrame.from_arrow(result)``
+    take it without a copy.
+    """
+
+    seconds: float
+    #: The protocol that ran.
+    protocol: str
+    #: How many distinct keys the peer announced.
+    peer_keys: int
+    #: What the peer learned of us, in words.
+    peer_learned: str
+    #: How many of our distinct keys the peer has too; ``None`` if only the peer gets a result.
+    matches: int | None = None
+    #: Our rows whose keys match, as an object with ``__arrow_c_stream__``; ``None`` as above.
+    rows: Any = field(default=None, repr=False)
+    _values: bool = field(default=False, repr=False)
+
+    def __len__(self) -> int:
+        return len(self._stream())
+
+    def _stream(self) -> Any:
+        if self.rows is None:
+            raise UsageError("only the peer gets a result of this intersection")
+        return self.rows
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._stream().__arrow_c_stream__(requested_schema)
+
+    def to_list(self) -> list[str]:
+        """The matching strings, if a list of strings was intersected; a table's rows are an Arrow stream."""
+        rows = self._stream()
+        if not self._values:
+            raise UsageError("these are rows of a table: hand this object to your library of tables")
+        values: list[str] = rows.strings()
+        return values
+
+
+@dataclass(frozen=True)
+class Evaluation(_Passed):
+    """What the evaluation of a function gave."""
+
+    #: The result as the function shapes it; of a function by name a number, or a list of them. ``None`` if only
+    #: the peer gets one.
+    result: Any
+    #: The same for every row where several were evaluated.
+    rows: list[Any] = field(default_factory=list, repr=False)
+
+
+@dataclass(frozen=True)
+class Transfers(_Passed):
+    """Correlations as NumPy arrays: blocks of 128 bits are rows of two ``uint64``, the low half first.
+
+    All of it is secret.
+    """
+
+    #: The protocol that made them; ``None`` for VOLE.
+    protocol: str | None
+    _arrays: dict[str, Any] = field(repr=False)
+
+    def __getitem__(self, name: str) -> NDArray[numpy.generic]:
+        array: NDArray[numpy.generic] = self._arrays[name]
+        return array
+
+    def __getattr__(self, name: str) -> NDArray[numpy.generic]:
+        if name.startswith("_") or name not in self._arrays:
+            raise AttributeError(name)
+        return self[name]
+
+    def names(self) -> list[str]:
+        """The names of the arrays."""
+        return list(self._arrays)
+
+
+@dataclass(frozen=True)
+class Check:
+    """What an intersection would see of a table."""
+
+    rows: int
+    #: Distinct keys: what would be intersected.
+    keys: int
+    #: Rows whose key is empty or null; they never match.
+    rows_without_key: int
+    #: Rows whose key an earlier row has.
+    duplicate_rows: int
+
+
+_PASSED = ("bytes_sent", "bytes_received", "rounds")
+
+
+def _passed(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: raw[name] for name in _PASSED}
+
+
+def _keys(
+    table: Any, on: str | Sequence[str] | None, nfc: bool, trim: bool, case_fold: bool
+) -> tuple[Any, bool]:
+    names = [on] if isinstance(on, str) else None if on is None else list(on)
+    if hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__"):
+        if names is None:
+            raise UsageError('on: name the column (or the columns) that make the key, such as on="email"')
+        return _tacit.Keys(table, names, nfc=nfc, trim=trim, case_fold=case_fold), False
+    if isinstance(table, (str, os.PathLike)):
+        raise UsageError(
+            "a path: read the file by pandas, Polars, DuckDB or pyarrow, and give what they return"
+        )
+    if isinstance(table, Iterable):
+        values = list(table)
+        if names is not None:
+            raise UsageError("on: a list of strings has no columns")
+        if all(isinstance(value, str) for value in values):
+            native = _tacit.Rows.of_strings(values)
+            return _tacit.Keys(native, ["value"], nfc=nfc, trim=trim, case_fold=case_fold), True
+    raise UsageError(
+        f"a {type(table).__name__} is no table: give something with __arrow_c_stream__ (pandas 2.2 or later, "
+        "Polars, DuckDB, pyarrow) or a list of strings"
+    )
+
+
+class Session:
+    """How to reach the peer, whom to accept, and how much to trust it: for several jobs.
+
+    Each job opens a connection of its own, so both sides do the same jobs in the same order.
+
+    Parameters
+    ----------
+    listen, connect:
+        The address; one side listens (``"0.0.0.0:7700"``), the other connects (``"host:7700"``).
+    identity, peer:
+        Our private key file and the peer's public one, from :func:`keygen`. Without both there is no TLS, which is
+        refused for addresses beyond this machine.
+    security:
+        ``"malicious"`` (a peer that cheats is caught) or ``"semi-honest"``.
+    threads:
+        Computing threads, each with a connection of its own. Both sides must say the same.
+    post_quantum:
+        Refuses what falls to a quantum computer.
+    timeout:
+        Seconds in which no byte may move; 120.
+    wait:
+        Seconds to wait for the peer; 600 where it listens, 30 where it connects.
+    link:
+        Emulates a slower link, such as ``"100/5"``: 100 Mbit/s, 5 ms one way.
+    """
+
+    def __init__(
+        self,
+        *,
+        listen: str | None = None,
+        connect: str | None = None,
+        identity: Path | None = None,
+        peer: Path | None = None,
+        security: Literal["malicious", "semi-honest"] = "malicious",
+        threads: int = 1,
+        post_quantum: bool = False,
+        base_ot: str | None = None,
+        timeout: float | None = None,
+        wait: float | None = None,
+        link: str | None = None,
+    ) -> None:
+        self._peer = _tacit.Peer(
+            listen=listen,
+            connect=connect,
+            identity=identity,
+            peer=peer,
+            security=security,
+            threads=threads,
+            post_quantum=post_quantum,
+            base_ot=base_ot,
+            timeout=timeout,
+            wait=wait,
+            link=link,
+        )
+
+    def intersect(
+        self,
+        table: Any,
+        on: str | Sequence[str] | None = None,
+        *,
+        result: Literal["me", "peer", "both"] = "me",
+        protocol: str = "auto",
+        max_peer_keys: int | None = None,
+        nfc: bool = True,
+        trim: bool = True,
+        case_fold: bool = True,
+        progress: Listener = None,
+    ) -> Intersection:
+        """As :func:`tacit.intersect`, with this session's peer."""
+        keys, values = _keys(table, on, nfc, trim, case_fold)
+        with _Told(progress) as told:
+            raw = _tacit.intersect(
+                self._peer, keys, result=result, protocol=protocol, max_peer_keys=max_peer_keys, progress=told
+            )
+        return Intersection(
+            **_passed(raw),
+            seconds=raw["seconds"],
+            protocol=raw["protocol"],
+            peer_keys=raw["peer_keys"],
+            peer_learned=raw["peer_learned"],
+            matches=raw.get("matches"),
+            rows=raw.get("rows"),
+            _values=values,
+        )
+
+    def evaluate(
+        self,
+        function: Function | str,
+        inputs: Mapping[str, Any] | int | str | Sequence[int],
+        *,
+        role: Literal["garbler", "evaluator"] | None = None,
+        output_to: Literal["me", "peer", "both"] = "both",
+        signed: bool = False,
+        progress: Listener = None,
+    ) -> Evaluation:
+        """As :func:`tacit.evaluate`, with this session's peer."""
+        if isinstance(function, Function):
+            if not isinstance(inputs, Mapping):
+                raise UsageError('inputs: give our parameters by name, such as {"ours": 5}')
+            return self._traced(function, dict(inputs), role, output_to, progress)
+        if role is None:
+            raise UsageError(
+                'role: a function by its name needs one, "garbler" on one side, "evaluator" on the other'
+            )
+        text = inputs if isinstance(inputs, str) else str(inputs)
+        if isinstance(inputs, Sequence) and not isinstance(inputs, str):
+            text = ",".join(str(int(value)) for value in inputs)
+        raw = self._evaluate(function, role, [text], output_to, signed, progress)
+        outputs = raw["outputs"]
+        if outputs is None:
+            return Evaluation(**_passed(raw), result=None)
+        values: list[Any] = [
+            [int(part) for part in one.split(",")] if "," in one else int(one) for one in outputs[0]
+        ]
+        return Evaluation(**_passed(raw), result=values[0] if len(values) == 1 else values, rows=[values])
+
+    def _evaluate(
+        self, function: Any, role: str, rows: list[str], output_to: str, signed: bool, progress: Listener
+    ) -> dict[str, Any]:
+        other = {"garbler": "evaluator", "evaluator": "garbler"}
+        if role not in other:
+            raise UsageError('role is "garbler" or "evaluator"')
+        sides = {"me": role, "peer": other[role], "both": "both"}
+        if output_to not in sides:
+            raise UsageError('output_to is "me", "peer" or "both"')
+        with _Told(progress) as told:
+            return _tacit.evaluate(
+                self._peer, function, role, rows, output_to=sides[output_to], signed=signed, progress=told
+            )
+
+    def _traced(
+        self, function: Function, inputs: dict[str, Any], role: str | None, output_to: str, progress: Listener
+    ) -> Evaluation:
+        names = [parameter.name for parameter in function.parameters]
+        unknown = sorted(set(inputs) - set(names))
+        if unknown:
+            raise UsageError(f"{function.name} has no parameter {unknown[0]}; it has {', '.join(names)}")
+        if not inputs or len(inputs) == len(names):
+            raise UsageError(
+                f"inputs: each side gives some of the parameters {', '.join(names)}, none gives all"
+            )
+        # Both sides see it alike: who owns the first parameter garbles.
+        ours = "garbler" if names[0] in inputs else "evaluator"
+        if role is not None and role != ours:
+            raise UsageError(f"role: who gives {names[0]} is the garbler")
+        garbler = [name for name in names if (name in inputs) == (ours == "garbler")]
+        circuit, shape = function.circuit(garbler)
+        raw = self._evaluate(circuit, ours, [function._text(inputs)], output_to, False, progress)
+        if raw["outputs"] is None:
+            return Evaluation(**_passed(raw), result=None)
+        result = function._result(shape, raw["outputs"][0])
+        return Evaluation(**_passed(raw), result=result, rows=[result])
+
+    def ot(
+        self,
+        n: int,
+        *,
+        role: Literal["sender", "receiver"],
+        kind: Literal["cot", "rot"] = "rot",
+        protocol: str | None = None,
+        progress: Listener = None,
+    ) -> Transfers:
+        """As :func:`tacit.ot`, with this session's peer."""
+        with _Told(progress) as told:
+            raw = _tacit.ot(self._peer, role, n, kind=kind, protocol=protocol, progress=told)
+        return _transfers(raw)
+
+    def vole(self, n: int, *, role: Literal["sender", "receiver"], progress: Listener = None) -> Transfers:
+        """As :func:`tacit.vole`, with this session's peer."""
+        with _Told(progress) as told:
+            raw = _tacit.vole(self._peer, role, n, progress=told)
+        return _transfers(raw)
+
+
+def _transfers(raw: dict[str, Any]) -> Transfers:
+    arrays = {name: value for name, value in raw.items() if name not in (*_PASSED, "protocol")}
+    return Transfers(**_passed(raw), protocol=raw.get("protocol"), _arrays=arrays)
+
+
+def intersect(
+    table: Any,
+    on: str | Sequence[str] | None = None,
+    *,
+    result: Literal["me", "peer", "both"] = "me",
+    protocol: str = "auto",
+    max_peer_keys: int | None = None,
+    nfc: bool = True,
+    trim: bool = True,
+    case_fold: bool = True,
+    progress: Listener = None,
+    **session: Any,
+) -> Intersection:
+    """Which of our rows have a key that the peer has too.
+
+    The peer learns how many distinct keys we have, and what `result` gives it; a peer that cheats is caught
+    (``security="malicious"``, the default).
+
+    Parameters
+    ----------
+    table:
+        Anything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` (pandas, Polars, DuckDB, pyarrow), or a list
+        of strings.
+    on:
+        The column, or the columns in the order that both sides agree on, that make the key. Nulls and empty text
+        make no key; floating-point columns are refused.
+    result:
+        Who gets a result: ``"me"``, ``"peer"`` (the peer then says ``"me"``) or ``"both"``.
+    protocol:
+        ``"auto"``, ``"paxos"`` or ``"vole"``.
+    max_peer_keys:
+        The most keys that the peer may announce.
+    nfc, trim, case_fold:
+        How text is normalised before it is compared; both sides must say the same.
+    progress:
+        A function that hears of :class:`Progress`, or ``True`` for a bar.
+    session:
+        How to reach the peer: the parameters of :class:`Session`.
+
+    >>> import tacit, threading
+    >>> theirs = threading.Thread(target=tacit.intersect, args=(["ann", "bob"],),
+    ...     kwargs=dict(listen="127.0.0.1:7713", result="peer"))
+    >>> theirs.start()
+    >>> tacit.intersect(["bob", "cleo"], connect="127.0.0.1:7713").to_list()
+    ['bob']
+    >>> theirs.join()
+    """
+    return Session(**session).intersect(
+        table,
+        on,
+        result=result,
+        protocol=protocol,
+        max_peer_keys=max_peer_keys,
+        nfc=nfc,
+        trim=trim,
+        case_fold=case_fold,
+        progress=progress,
+    )
+
+
+def check(
+    table: Any,
+    on: str | Sequence[str] | None = None,
+    *,
+    nfc: bool = True,
+    trim: bool = True,
+    case_fold: bool = True,
+) -> Check:
+    """What an intersection would see of a table, without a peer.
+
+    >>> import tacit
+    >>> tacit.check(["Ann ", "ann", ""])
+    Check(rows=3, keys=1, rows_without_key=1, duplicate_rows=1)
+    """
+    keys, _ = _keys(table, on, nfc, trim, case_fold)
+    return Check(keys.rows, keys.distinct, keys.without_key, keys.duplicates)
+
+
+def evaluate(
+    function: Function | str,
+    inputs: Mapping[str, Any] | int | str | Sequence[int],
+    *,
+    role: Literal["garbler", "evaluator"] | None = None,
+    output_to: Literal["me", "peer", "both"] = "both",
+    signed: bool = False,
+    progress: Listener = None,
+    **session: Any,
+) -> Evaluation:
+    """A function of both sides' numbers, of which each side learns the result and nothing else.
+
+    Parameters
+    ----------
+    function:
+        One made by :func:`tacit.function`; or the name of one of :func:`functions`, or a file of a circuit.
+    inputs:
+        Our inputs: of a Python function by the names of our parameters, the peer giving the others; of a named
+        one a number, or several.
+    role:
+        Of a function by name ``"garbler"`` or ``"evaluator"``, one of each.
+    output_to:
+        Who learns the result.
+    signed:
+        Whether the outputs of a function by name are read in two's complement.
+    session:
+        How to reach the peer: the parameters of :class:`Session`.
+
+    >>> import tacit, threading
+    >>> @tacit.function
+    ... def richer(ours: tacit.u64, theirs: tacit.u64):
+    ...     return ours > theirs
+    >>> them = threading.Thread(target=tacit.evaluate, args=(richer, {"theirs": 80_000}),
+    ...     kwargs=dict(listen="127.0.0.1:7714"))
+    >>> them.start()
+    >>> tacit.evaluate(richer, {"ours": 95_000}, connect="127.0.0.1:7714").result
+    True
+    >>> them.join()
+    """
+    return Session(**session).evaluate(
+        function, inputs, role=role, output_to=output_to, signed=signed, progress=progress
+    )
+
+
+def ot(
+    n: int,
+    *,
+    role: Literal["sender", "receiver"],
+    kind: Literal["cot", "rot"] = "rot",
+    protocol: str | None = None,
+    progress: Listener = None,
+    **session: Any,
+) -> Transfers:
+    """`n` oblivious transfers as NumPy arrays.
+
+    Random ones (``"rot"``): the sender has ``m0`` and ``m1`` (``uint64[n, 2]``), the receiver bits ``u``
+    (``uint8[n]``) and ``m``, which is the message of that bit. Correlated ones (``"cot"``): the sender has ``delta``
+    and ``v``, the receiver ``u`` and ``w``, with w = v ⊕ u·delta.
+    """
+    return Session(**session).ot(n, role=role, kind=kind, protocol=protocol, progress=progress)
+
+
+def vole(
+    n: int, *, role: Literal["sender", "receiver"], progress: Listener = None, **session: Any
+) -> Transfers:
+    """`n` correlations over GF(2^128): the sender has ``delta`` and ``v``, the receiver ``u`` and ``w``, with
+    w = v + u·delta (all ``uint64[n, 2]``, bits of the polynomial basis, lowest first)."""
+    return Session(**session).vole(n, role=role, progress=progress)

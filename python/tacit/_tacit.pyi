@@ -1,0 +1,105 @@
+from collections.abc import Callable
+from os import PathLike
+from typing import Any, TypeAlias
+
+__version__: str
+
+Path: TypeAlias = str | PathLike[str]
+Told: TypeAlias = Callable[..., None] | None
+
+class Peer:
+    def __init__(
+        self,
+        *,
+        listen: str | None = None,
+        connect: str | None = None,
+        identity: Path | None = None,
+        peer: Path | None = None,
+        security: str = "malicious",
+        threads: int = 1,
+        post_quantum: bool = False,
+        base_ot: str | None = None,
+        timeout: float | None = None,
+        wait: float | None = None,
+        link: str | None = None,
+    ) -> None: ...
+
+class Keys:
+    def __init__(
+        self, table: Any, on: list[str], *, nfc: bool = True, trim: bool = True, case_fold: bool = True
+    ) -> None: ...
+    rows: int
+    distinct: int
+    without_key: int
+    duplicates: int
+
+class Rows:
+    column_names: list[str]
+    @staticmethod
+    def of_strings(values: list[str]) -> Rows: ...
+    def strings(self) -> list[str]: ...
+    def __len__(self) -> int: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+class Wires:
+    def known(self) -> int | None: ...
+
+class Tracer:
+    def __init__(self) -> None: ...
+    def input(self, width: int, signed: bool) -> Wires: ...
+    @staticmethod
+    def constant(value: int, width: int, signed: bool) -> Wires: ...
+    def binary(self, op: str, x: Wires, y: Wires) -> tuple[Wires, Wires]: ...
+    def invert(self, x: Wires) -> Wires: ...
+    def mux(self, choice: Wires, then: Wires, otherwise: Wires) -> Wires: ...
+    def convert(self, x: Wires, width: int, signed: bool) -> tuple[Wires, Wires]: ...
+    def shift(self, x: Wires, by: int) -> Wires: ...
+    def sort(self, values: list[Wires]) -> list[Wires]: ...
+    def finish(
+        self,
+        name: str,
+        inputs: list[tuple[int, bool]],
+        garbler: int,
+        outputs: list[Wires],
+        failures: list[Wires],
+    ) -> Circuit: ...
+
+class Circuit:
+    and_gates: int
+    gates: int
+    depth: int
+    digest: str
+    def run(self, garbler: str, evaluator: str) -> list[str]: ...
+
+def keygen(path: Path, comment: str = "") -> tuple[str, str, str]: ...
+def fingerprint(path: Path) -> str: ...
+def functions() -> list[tuple[str, int | None, str]]: ...
+def intersect(
+    peer: Peer,
+    keys: Keys,
+    *,
+    result: str = "me",
+    protocol: str = "auto",
+    max_peer_keys: int | None = None,
+    progress: Told = None,
+) -> dict[str, Any]: ...
+def evaluate(
+    peer: Peer,
+    function: str | Circuit,
+    role: str,
+    rows: list[str],
+    *,
+    output_to: str = "both",
+    signed: bool = False,
+    progress: Told = None,
+) -> dict[str, Any]: ...
+def ot(
+    peer: Peer,
+    role: str,
+    count: int,
+    *,
+    kind: str = "rot",
+    protocol: str | None = None,
+    progress: Told = None,
+) -> dict[str, Any]: ...
+def vole(peer: Peer, role: str, count: int, *, progress: Told = None) -> dict[str, Any]: ...

@@ -1,0 +1,302 @@
+"""Functions in Python: in the clear, in a circuit, and between two parties they are the same."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import random
+
+import pytest
+from parties import free_address, party
+
+import tacit
+
+SEED = 20260
+
+SIGNED, UNSIGNED = [tacit.i8, tacit.i16, tacit.int_(5)], [tacit.u8, tacit.u16, tacit.uint(5)]
+OPERATIONS = [
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.floordiv,
+    operator.mod,
+    operator.and_,
+    operator.or_,
+    operator.xor,
+    operator.lt,
+    operator.le,
+    operator.gt,
+    operator.ge,
+    operator.eq,
+    operator.ne,
+    min,
+    max,
+]
+
+
+def outcome(call):
+    """A value, or that there is none."""
+    try:
+        return call()
+    except (ZeroDivisionError, tacit.OutOfRange):
+        return None
+
+
+def by_circuit(function: tacit.Function, *values: int):
+    """The result by gates: the first parameter is the garbler's."""
+    circuit, shape = function.circuit([function.parameters[0].name])
+    outputs = circuit.run(str(values[0]), ",".join(map(str, values[1:])))
+    return outcome(lambda: function._result(shape, outputs))
+
+
+def interesting(kind: tacit.Type, rng: random.Random) -> list[int]:
+    edges = [kind.low, kind.low + 1, -1, 0, 1, 2, 7, kind.high - 1, kind.high]
+    return sorted({value for value in edges if kind.low <= value <= kind.high}) + [
+        rng.randint(kind.low, kind.high) for _ in range(6)
+    ]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("kind", SIGNED + UNSIGNED, ids=repr)
+def test_every_operation_is_pythons_or_fails_alike(kind: tacit.Type, operation) -> None:
+    rng = random.Random(SEED)
+    ours = {min: tacit.min, max: tacit.max}.get(operation, operation)
+
+    def body(a, b):
+        return ours(a, b)
+
+    body.__annotations__ = {"a": kind, "b": kind}
+    function = tacit.function(body)
+    for a, b in itertools.product(interesting(kind, rng), repeat=2):
+        plain = outcome(lambda: operation(a, b))
+        if plain is not None and not isinstance(plain, bool) and not kind.low <= plain <= kind.high:
+            plain = None
+        if operation is operator.mod and plain is not None and not kind.low <= a // b <= kind.high:
+            plain = None
+        assert outcome(lambda: function(a, b)) == plain, (a, b)
+        assert by_circuit(function, a, b) == plain, (a, b)
+
+
+@pytest.mark.parametrize("kind", [tacit.i8, tacit.u8, tacit.int_(5)], ids=repr)
+def test_shifts_signs_and_conversions_fail_alike(kind: tacit.Type) -> None:
+    rng = random.Random(SEED)
+    bodies = {
+        "up": (lambda a, b: (a << 2) + b * 0, lambda a: a << 2),
+        "far": (lambda a, b: (a << 70) + b * 0, lambda a: a << 70),
+        "down": (lambda a, b: (a >> 1) + b * 0, lambda a: a >> 1),
+        "gone": (lambda a, b: (a >> 70) + b * 0, lambda a: a >> 70),
+        "minus": (lambda a, b: -a + b * 0, lambda a: -a),
+        "size": (lambda a, b: abs(a) + b * 0, abs),
+    }
+    for body, plain in bodies.values():
+
+        def traced(a, b, body=body):
+            return body(a, b)
+
+        traced = _typed(traced, kind)
+        for a in interesting(kind, rng):
+            value = plain(a)
+            expected = value if kind.low <= value <= kind.high else None
+            assert outcome(lambda: traced(a, 0)) == expected
+            assert by_circuit(traced, a, 0) == expected
+    for other in [tacit.i8, tacit.u8, tacit.i16, tacit.u16, tacit.uint(3), tacit.int_(3), tacit.bool]:
+
+        def convert(a, b, other=other):
+            return a.to(other), b
+
+        convert = _typed(convert, kind)
+        for a in interesting(kind, rng):
+            fits = other.low <= a <= other.high
+            value = bool(a) if other == tacit.bool else a
+            assert outcome(lambda: convert(a, 0)) == ((value, 0) if fits else None)
+            assert by_circuit(convert, a, 0) == ((value, 0) if fits else None)
+
+
+def _typed(body, kind: tacit.Type) -> tacit.Function:
+    """A function of two numbers of `kind`, whatever else `body` has by default."""
+
+    def two(a, b):
+        return body(a, b)
+
+    two.__annotations__ = {"a": kind, "b": kind}
+    return tacit.function(two)
+
+
+@tacit.function
+def statistics(ours: tacit.i16[4], theirs: tacit.i16[4], limit: tacit.i16):
+    """Lists, sorting, sums, conditions and a dictionary as the result."""
+    everything = ours + theirs
+    ordered = tacit.sort(everything)
+    above = [value > limit for value in everything]
+    return {
+        "median": (ordered[3] + ordered[4]) // 2,
+        "total": tacit.sum(everything),
+        "above": tacit.sum(above),
+        "largest": tacit.max(everything),
+        "capped": [tacit.where(value > limit, limit, value) for value in ours],
+        "any": (ours[0] == theirs[0]) | ~(ours[1] < theirs[1]),
+    }
+
+
+def test_lists_and_shapes_come_back_as_they_were_written() -> None:
+    rng = random.Random(SEED)
+    for _ in range(20):
+        ours, theirs = ([rng.randint(-4000, 4000) for _ in range(4)] for _ in range(2))
+        limit = rng.randint(-1000, 1000)
+        both = sorted(ours + theirs)
+        expected = {
+            "median": (both[3] + both[4]) // 2,
+            "total": sum(both),
+            "above": sum(value > limit for value in both),
+            "largest": max(both),
+            "capped": [min(value, limit) for value in ours],
+            "any": ours[0] == theirs[0] or not ours[1] < theirs[1],
+        }
+        assert statistics(ours, theirs, limit) == expected
+        circuit, shape = statistics.circuit(["ours"])
+        text = ",".join(map(str, [*theirs, limit]))
+        outputs = circuit.run(",".join(map(str, ours)), text)
+        assert statistics._result(shape, outputs) == expected
+
+
+@pytest.mark.parametrize("security", ["malicious", "semi-honest"])
+def test_two_parties_get_what_the_clear_run_gives(security: str) -> None:
+    address = free_address()
+    code = """
+    @tacit.function
+    def gap(ours: tacit.i32[2], theirs: tacit.i32, floor: tacit.i32):
+        best = tacit.max(ours)
+        return {"gap": best - theirs, "fits": best - theirs >= floor, "ratio": best // theirs}
+    tell(tacit.evaluate(gap, {"theirs": -7, "floor": 5}, listen=address, security=security).result)
+    """
+
+    @tacit.function
+    def gap(ours: tacit.i32[2], theirs: tacit.i32, floor: tacit.i32):
+        best = tacit.max(ours)
+        return {"gap": best - theirs, "fits": best - theirs >= floor, "ratio": best // theirs}
+
+    with party(code, address=address, security=security) as peer:
+        result = tacit.evaluate(gap, {"ours": [3, 20]}, connect=address, security=security).result
+        assert peer.end() == [result]
+    assert result == gap([3, 20], -7, 5) == {"gap": 27, "fits": True, "ratio": -3}
+
+
+def test_what_does_not_fit_tells_nothing_but_that() -> None:
+    address = free_address()
+    code = """
+    @tacit.function
+    def add(ours: tacit.u8, theirs: tacit.u8):
+        return ours + theirs
+    try:
+        tacit.evaluate(add, {"theirs": 200}, listen=address)
+    except tacit.OutOfRange as error:
+        tell(str(error))
+    """
+
+    @tacit.function
+    def add(ours: tacit.u8, theirs: tacit.u8):
+        return ours + theirs
+
+    with party(code, address=address) as peer:
+        with pytest.raises(tacit.OutOfRange, match="neither side learned"):
+            tacit.evaluate(add, {"ours": 100}, connect=address)
+        assert "neither side" in peer.end()[0]
+    circuit, _ = add.circuit(["ours"])
+    # Every output but the flag is zero, whatever the sum.
+    assert circuit.run("100", "200") == circuit.run("255", "255") == ["0", "1"]
+    with pytest.raises(tacit.OutOfRange, match=r"test_function\.py, line \d+: return ours \+ theirs"):
+        add(100, 200)
+
+
+def test_code_that_branches_on_a_secret_names_its_line() -> None:
+    def branch(a: tacit.u8, b: tacit.u8):
+        if a > b:
+            return a
+        return b
+
+    def index(a: tacit.u8, b: tacit.u8):
+        return [b, b][a]
+
+    def count(a: tacit.u8, b: tacit.u8):
+        return sum(b for _ in range(a))
+
+    def ordered(a: tacit.u8, b: tacit.u8):
+        return sorted([a, b])[0]
+
+    def halved(a: tacit.u8, b: tacit.u8):
+        return a / b
+
+    lines = {
+        branch: "if a > b:",
+        index: "return [b, b][a]",
+        count: "range(a)",
+        ordered: "sorted",
+        halved: "a / b",
+    }
+    for body, line in lines.items():
+        function = tacit.function(body)
+        for call in [lambda: function(1, 2), lambda: function.circuit(["a"])]:
+            with pytest.raises(tacit.SecretBranch) as caught:
+                call()
+            assert "test_function.py, line" in str(caught.value) and line in str(caught.value)
+
+
+def test_wrong_functions_and_inputs_are_named() -> None:
+    def untyped(a, b):
+        return a
+
+    def starred(*a: tacit.u8):
+        return a
+
+    def mixed(a: tacit.u8, b: tacit.u16):
+        return a + b
+
+    def wordy(a: tacit.u8, b: tacit.u8):
+        return "a"
+
+    def conditions(a: tacit.u8, b: tacit.u8):
+        return (a < b) + (b < a)
+
+    with pytest.raises(tacit.UsageError, match="parameter a needs a type"):
+        tacit.function(untyped)
+    with pytest.raises(tacit.UsageError, match="named parameters only"):
+        tacit.function(starred)
+    for body, says in [
+        (mixed, r"x\.to\(tacit\.u8\)"),
+        (wordy, "returns str"),
+        (conditions, r"\.to\(tacit\.u32\)"),
+    ]:
+        with pytest.raises(tacit.UsageError, match=says):
+            tacit.function(body)(1, 2)
+    function = tacit.function(mixed)
+    session = tacit.Session(connect="127.0.0.1:9")
+    for inputs, says in [
+        ({"c": 1}, "no parameter c; it has a, b"),
+        ({}, "each side gives some"),
+        ({"a": 1, "b": 2}, "each side gives some"),
+        (7, "by name"),
+    ]:
+        with pytest.raises(tacit.UsageError, match=says):
+            session.evaluate(function, inputs)
+    with pytest.raises(tacit.OutOfRange, match="does not fit u8"):
+        function(256, 1)
+    with pytest.raises(tacit.UsageError, match="whole numbers"):
+        function(1.5, 1)
+    with pytest.raises(tacit.UsageError, match="role"):
+        session.evaluate("add32", 5)
+
+
+def test_functions_by_name_are_there_too() -> None:
+    assert "millionaires" in tacit.functions()
+    address = free_address()
+    code = "tell(tacit.evaluate('add16', 5, role='evaluator', listen=address).result)"
+    with party(code, address=address) as peer:
+        assert tacit.evaluate("add16", 7, role="garbler", connect=address).result == 12
+        assert peer.end() == [12]
+    code = (
+        "tell(tacit.evaluate('signed-sub16', 9, role='evaluator', listen=address, output_to='peer').result)"
+    )
+    with party(code, address=address) as peer:
+        call = dict(role="garbler", connect=address, output_to="me")
+        assert tacit.evaluate("signed-sub16", 7, **call).rows[0][0] == -2
+        assert peer.end() == [None]

@@ -1,0 +1,219 @@
+"""Intersections with the libraries of tables that people use."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import time
+
+import duckdb
+import pandas
+import polars
+import pyarrow
+import pytest
+from parties import free_address, party
+
+import tacit
+
+OURS = ["Ann@x.org ", "bob@x.org", None, "", "cleo@x.org", "bob@x.org"]
+THEIRS = ["ann@x.org", "CLEO@x.org", "dora@x.org"]
+
+PEER = """
+result = tacit.intersect(keys, listen=address, result="peer")
+tell([result.peer_keys, result.matches, result.peer_learned])
+"""
+
+
+def tables() -> dict[str, object]:
+    columns = {"mail": OURS, "row": list(range(len(OURS)))}
+    frame = polars.DataFrame(columns)
+    return {
+        "pandas": pandas.DataFrame(columns),
+        "polars": frame,
+        "pyarrow": pyarrow.table(columns),
+        "batches": pyarrow.RecordBatchReader.from_batches(
+            pyarrow.table(columns).schema, pyarrow.table(columns).to_batches(max_chunksize=2)
+        ),
+        "duckdb": duckdb.sql("select * from frame"),
+    }
+
+
+@pytest.mark.parametrize("kind", list(tables()))
+def test_rows_of_any_table_go_in_and_come_out(kind: str) -> None:
+    address = free_address()
+    with party(PEER, keys=THEIRS, address=address) as peer:
+        result = tacit.intersect(tables()[kind], on="mail", connect=address)
+        ((keys, matches, learned),) = peer.end()
+    assert (keys, matches) == (3, None)
+    assert learned.startswith("that we have 3 distinct keys, and which of its own keys are among them")
+    assert (result.matches, result.peer_keys, len(result)) == (2, 3, 2)
+    assert polars.DataFrame(result)["row"].to_list() == [0, 4]
+    assert pyarrow.table(result)["mail"].to_pylist() == ["Ann@x.org ", "cleo@x.org"]
+    assert duckdb.sql("select sum(row) from result").fetchall() == [(4,)]
+    assert list(pandas.DataFrame.from_arrow(result)["row"]) == [0, 4]
+
+
+def test_a_list_of_strings_needs_no_library() -> None:
+    address = free_address()
+    with party(PEER, keys=THEIRS, address=address) as peer:
+        result = tacit.intersect(["ann@x.org", "zoe@x.org"], connect=address)
+        peer.end()
+    assert result.to_list() == ["ann@x.org"]
+
+
+def test_both_may_learn_and_a_side_without_a_result_says_so() -> None:
+    address = free_address()
+    code = """
+    result = tacit.intersect(keys, listen=address, result="both")
+    tell(result.to_list())
+    """
+    with party(code, keys=THEIRS, address=address) as peer:
+        result = tacit.intersect(["cleo@x.org"], connect=address, result="both")
+        assert peer.end() == [["CLEO@x.org"]]
+    assert result.to_list() == ["cleo@x.org"]
+    with party("tell(tacit.intersect(['a'], listen=address).matches)", address=address) as peer:
+        nothing = tacit.intersect(["a"], connect=address, result="peer")
+        assert peer.end() == [1]
+    assert nothing.matches is None
+    with pytest.raises(tacit.UsageError, match="only the peer gets a result"):
+        len(nothing)
+
+
+def test_columns_of_every_exact_type_are_keys_and_floats_are_none() -> None:
+    table = pyarrow.table(
+        {
+            "whole": pyarrow.array([1, 2**62, None], pyarrow.int64()),
+            "day": [datetime.date(2024, 2, 29), datetime.date(1999, 1, 1), None],
+            "price": [decimal.Decimal("1.10"), decimal.Decimal("2.00"), None],
+            "kind": pyarrow.array(["a", "b", "a"]).dictionary_encode(),
+            "yes": [True, False, None],
+            "number": [1.0, 2.0, 3.0],
+        }
+    )
+    for name in ["whole", "day", "price", "yes"]:
+        assert tacit.check(table, on=name).keys == 2, name
+        assert tacit.check(table, on=name).rows_without_key == 1
+    assert tacit.check(table, on="kind").duplicate_rows == 1
+    assert tacit.check(table, on=["kind", "whole"]).keys == 2
+    with pytest.raises(tacit.InputError, match="floating-point"):
+        tacit.check(table, on="number")
+
+
+def test_what_the_command_takes_and_what_python_takes_are_the_same_keys() -> None:
+    """A whole number, a date and text match what a CSV file says of them."""
+    address = free_address()
+    table = pyarrow.table({"n": [7, 8], "d": [datetime.date(2024, 2, 29), datetime.date(2024, 3, 1)]})
+    code = """
+    import polars
+    table = polars.DataFrame({"a": ["7", "9"], "b": ["2024-02-29", "2024-03-01"]})
+    tell(len(tacit.intersect(table, on=["a", "b"], listen=address)))
+    """
+    with party(code, address=address) as peer:
+        tacit.intersect(table, on=["n", "d"], connect=address, result="peer")
+        assert peer.end() == [1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (dict(table=[1, 2]), "no table"),
+        (dict(table="people.csv"), "read the file"),
+        (dict(table=["a"], on="x"), "no columns"),
+        (dict(table=polars.DataFrame({"a": ["x"]})), "on: name the column"),
+        (dict(table=polars.DataFrame({"a": ["x"]}), on="b"), "no column b; the table has a"),
+        (dict(table=["a"], result="all"), "result is"),
+        (dict(table=["a"], protocol="magic"), "protocol is one of"),
+    ],
+)
+def test_wrong_uses_are_named_before_anything_is_sent(arguments: dict[str, object], says: str) -> None:
+    with pytest.raises(tacit.UsageError, match=says) as caught:
+        tacit.intersect(**arguments, connect="127.0.0.1:9")
+    assert "--" not in str(caught.value)
+
+
+def test_a_session_needs_one_address_and_both_keys() -> None:
+    for wrong in [{}, {"listen": "127.0.0.1:0", "connect": "127.0.0.1:1"}]:
+        with pytest.raises(tacit.UsageError, match="one of listen and connect"):
+            tacit.Session(**wrong)
+    with pytest.raises(tacit.UsageError, match="beyond this machine"):
+        tacit.Session(connect="192.0.2.1:7700")
+    with pytest.raises(tacit.UsageError, match="go together"):
+        tacit.Session(connect="127.0.0.1:1", identity="a.key")
+
+
+def test_keys_name_both_parties(tmp_path) -> None:
+    ours, theirs, other = (tacit.keygen(tmp_path / f"{name}.key") for name in ["ours", "theirs", "other"])
+    assert tacit.fingerprint(ours.public) == ours.fingerprint
+    with pytest.raises(tacit.InputError, match="exists already"):
+        tacit.keygen(tmp_path / "ours.key")
+    address = free_address()
+    code = "tell(len(tacit.intersect(['a', 'b'], listen=address, identity=key, peer=peer)))"
+    with party(code, address=address, key=theirs.private, peer=ours.public) as peer:
+        tacit.intersect(["b"], connect=address, identity=ours.private, peer=theirs.public, result="peer")
+        assert peer.end() == [1]
+    with party(code, address=address, key=theirs.private, peer=ours.public):
+        with pytest.raises(tacit.PeerError, match="fingerprint|key"):
+            tacit.intersect(["b"], connect=address, identity=ours.private, peer=other.public, result="peer")
+
+
+def test_differences_are_named_on_both_sides() -> None:
+    address = free_address()
+    code = """
+    try:
+        tacit.intersect(["a"], listen=address, result="peer", case_fold=False, protocol="paxos")
+    except tacit.Mismatch as error:
+        tell(error.differences)
+    """
+    with party(code, address=address) as peer:
+        with pytest.raises(tacit.Mismatch, match="paxos there, auto here") as caught:
+            tacit.intersect(["a"], connect=address)
+        theirs = peer.end()[0]
+    ours = caught.value.differences
+    assert ("protocol", "auto", "paxos") in ours
+    assert sorted((name, b, a) for name, a, b in ours) == sorted(tuple(one) for one in theirs)
+    assert caught.value.blame == "peer"
+
+
+def test_progress_is_told_and_never_done_before_the_end() -> None:
+    address = free_address()
+    keys = [str(i) for i in range(200_000)]
+    steps: list[tacit.Progress] = []
+    with party(
+        "tacit.intersect([str(i) for i in range(200_000)], listen=address, result='peer')", address=address
+    ):
+        tacit.intersect(keys, connect=address, progress=steps.append)
+    assert len(steps) >= 2
+    fractions = [step.fraction for step in steps]
+    assert fractions == sorted(fractions) and fractions[-1] <= 0.99
+    assert steps[-1].bytes > 0 and all(step.phase for step in steps)
+
+
+def test_a_listener_that_raises_ends_the_job() -> None:
+    address = free_address()
+
+    def refuse(_: tacit.Progress) -> None:
+        raise RuntimeError("enough")
+
+    code = """
+    try:
+        tacit.intersect([str(i) for i in range(300_000)], listen=address, result="peer")
+    except tacit.PeerError as error:
+        tell("closed" in str(error) or "broke off" in str(error))
+    """
+    with party(code, address=address) as peer:
+        with pytest.raises(RuntimeError, match="enough"):
+            tacit.intersect([str(i) for i in range(300_000)], connect=address, progress=refuse)
+        assert peer.end() == [True]
+
+
+def test_meeting_and_waiting_go_to_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    address = free_address()
+    caplog.set_level("DEBUG", logger="tacit")
+    with party("tacit.intersect(['a'], listen=address, result='peer')", address=address):
+        tacit.intersect(["a"], connect=address)
+    assert any("met the peer" in message for message in caplog.messages)
+    start = time.monotonic()
+    with pytest.raises(tacit.PeerError, match="nobody"):
+        tacit.intersect(["a"], connect=free_address(), wait=0.6)
+    assert time.monotonic() - start < 5
+    assert any("waiting for the peer" in message for message in caplog.messages)

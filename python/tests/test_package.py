@@ -1,0 +1,218 @@
+"""Correlations, interruptions, leaks, and the package as a whole."""
+
+from __future__ import annotations
+
+import doctest
+import gc
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tracemalloc
+from pathlib import Path
+
+import numpy
+import pytest
+from parties import free_address, party
+
+import tacit
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("kind", ["rot", "cot"])
+def test_transfers_are_arrays_that_fit(kind: str, tmp_path) -> None:
+    address, file = free_address(), str(tmp_path / "sender.npz")
+    code = """
+    import numpy
+    made = tacit.ot(5000, role="sender", kind=kind, listen=address)
+    numpy.savez(file, **{name: made[name] for name in made.names()})
+    """
+    with party(code, address=address, kind=kind, file=file) as peer:
+        made = tacit.ot(5000, role="receiver", kind=kind, connect=address)
+        peer.end()
+    theirs = numpy.load(file)
+    chosen = made.u[:, None] == 1
+    if kind == "rot":
+        assert (numpy.where(chosen, theirs["m1"], theirs["m0"]) == made.m).all()
+    else:
+        assert (numpy.where(chosen, theirs["v"] ^ theirs["delta"], theirs["v"]) == made.w).all()
+    assert made.u.dtype == numpy.uint8 and 2000 < made.u.sum() < 3000
+    with pytest.raises(AttributeError):
+        made.nothing
+
+
+def multiply(a: int, b: int) -> int:
+    """In GF(2^128) modulo x^128 + x^7 + x^2 + x + 1."""
+    product = 0
+    for bit in range(128):
+        if b >> bit & 1:
+            product ^= a << bit
+    for bit in reversed(range(128, 256)):
+        if product >> bit & 1:
+            product ^= (1 << bit) ^ (0x87 << (bit - 128))
+    return product
+
+
+def test_vole_holds_in_the_field(tmp_path) -> None:
+    address, file = free_address(), str(tmp_path / "sender.npz")
+    code = """
+    import numpy
+    made = tacit.vole(3000, role="sender", listen=address)
+    numpy.savez(file, v=made.v, delta=made.delta)
+    """
+    with party(code, address=address, file=file) as peer:
+        made = tacit.vole(3000, role="receiver", connect=address)
+        peer.end()
+    theirs = numpy.load(file)
+
+    def number(words):
+        return int(words[0]) | int(words[1]) << 64
+
+    delta = number(theirs["delta"])
+    for i in [0, 1, 1500, 2999]:
+        assert number(made.w[i]) == number(theirs["v"][i]) ^ multiply(number(made.u[i]), delta)
+
+
+WAITS = """
+import sys, time, tacit
+print("ready", flush=True)
+try:
+    tacit.intersect(["a"], **{how})
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.parametrize("how", ["listening", "connecting"])
+def test_an_interruption_is_heard_at_once(how: str) -> None:
+    address = free_address()
+    arguments = {"listen" if how == "listening" else "connect": address, "wait": 60}
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAITS.format(how=arguments)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    start = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.readline() == "interrupted\n"
+    assert time.monotonic() - start < 1, "0.2 s, and room for a busy machine"
+    assert process.wait(10) == 0
+    process.stdout.close()
+
+
+def test_an_interruption_in_the_middle_tells_the_peer() -> None:
+    """Over a slow link: the child is interrupted while a million keys pass, and its peer sees a clear end."""
+    address = free_address()
+    code = """
+    import os, signal, threading, time
+    keys = [str(i) for i in range(300_000)]
+    steps = []
+    def interrupt():
+        while not steps:
+            time.sleep(0.01)
+        tell(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+    threading.Thread(target=interrupt).start()
+    try:
+        tacit.intersect(keys, listen=address, link="20/5", progress=steps.append)
+    except KeyboardInterrupt:
+        tell(time.monotonic())
+    """
+    with party(code, address=address) as peer:
+        with pytest.raises(tacit.PeerError, match="closed the connection|broke off"):
+            tacit.intersect([str(i) for i in range(300_000)], connect=address, result="peer", link="20/5")
+        asked, ended = peer.end()
+    assert ended - asked < 1
+
+
+def test_the_interpreter_goes_on_while_a_job_computes() -> None:
+    address = free_address()
+    ticks, stop = [], threading.Event()
+
+    def tick() -> None:
+        while not stop.wait(0.01):
+            ticks.append(time.monotonic())
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    keys = [str(i) for i in range(400_000)]
+    with party(
+        "tacit.intersect([str(i) for i in range(400_000)], listen=address, result='peer')", address=address
+    ):
+        start = time.monotonic()
+        tacit.intersect(keys, connect=address)
+        end = time.monotonic()
+    stop.set()
+    thread.join()
+    during = [at for at in ticks if start < at < end]
+    assert len(during) > (end - start) / 0.01 / 10, "the lock is free most of the time"
+
+
+def resident() -> int:
+    """Bytes that the process has in memory."""
+    text = Path("/proc/self/status").read_text()
+    found = re.search(r"VmRSS:\s+(\d+) kB", text)
+    assert found
+    return int(found[1]) * 1024
+
+
+def test_a_hundred_runs_leave_nothing_behind() -> None:
+    code = """
+    for _ in range(110):
+        tacit.intersect([str(i) for i in range(500)], listen=address, result="peer")
+    """
+    address = free_address()
+    keys = [str(i) for i in range(250, 750)]
+    with party(code, address=address) as peer:
+        for _ in range(10):
+            tacit.intersect(keys, connect=address)
+        gc.collect()
+        tracemalloc.start()
+        before, memory, files = tracemalloc.take_snapshot(), resident(), len(os.listdir("/proc/self/fd"))
+        for _ in range(100):
+            assert len(tacit.intersect(keys, connect=address)) == 250
+        gc.collect()
+        after = tracemalloc.take_snapshot()
+        tracemalloc.stop()
+        peer.end()
+    ours = [one for one in after.compare_to(before, "filename") if "tacit" in one.traceback[0].filename]
+    assert sum(one.size_diff for one in ours) < 50_000
+    assert resident() - memory < 20 << 20
+    assert len(os.listdir("/proc/self/fd")) <= files + 2
+    assert threading.active_count() < 5
+
+
+def test_every_example_of_the_docstrings_runs() -> None:
+    import tacit._jobs
+    import tacit._number
+
+    for module in [tacit, tacit._jobs, tacit._number]:
+        result = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
+        assert result.failed == 0
+    assert doctest.testmod(tacit._jobs).attempted > 5
+
+
+def test_everything_public_is_documented_and_errors_know_no_options() -> None:
+    for name in tacit.__all__:
+        thing = getattr(tacit, name)
+        if callable(thing):
+            assert (thing.__doc__ or "").strip(), name
+    sources = "".join(path.read_text() for path in (ROOT / "python/tacit").glob("*.py"))
+    assert not re.search(r"[\"' ]--[a-z]", sources)
+
+
+def test_the_import_is_quick() -> None:
+    def seconds(code: str) -> float:
+        start = time.monotonic()
+        subprocess.run([sys.executable, "-c", code], check=True)
+        return time.monotonic() - start
+
+    least = min(seconds("import tacit") for _ in range(5)) - min(seconds("pass") for _ in range(5))
+    assert least < 0.1
+    loaded = "import sys, tacit; sys.exit(any(name in sys.modules for name in ['numpy', 'tqdm', 'pyarrow', 'pandas']))"
+    assert subprocess.run([sys.executable, "-c", loaded], check=False).returncode == 0
