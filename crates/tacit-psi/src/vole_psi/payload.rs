@@ -33,7 +33,7 @@
 //! - Without the key a ciphertext is noise: for rows that are no matches the asker learns lengths alone,
 //!   which are equal.
 
-use super::sealing::{MARK, SIDE_BY_SIDE, Sealer};
+use super::sealing::{MARK, Sealer, TEXTS_AT_ONCE};
 use super::{Hello, Outcome, Parameters, Proof, Purpose, Run, Tags};
 use crate::paxos::{Learns, MAX_ELEMENTS, Options, Progress};
 use crate::{Error, Result};
@@ -496,7 +496,7 @@ fn answer(channel: &mut Channel, table: &Table, given: &Given) -> Result<Agreed>
 fn seal(channel: &mut Channel, table: &Table, agreed: &Agreed, given: &Given, tags: &Tags) -> Result<()> {
     let sealer = Sealer::new();
     let length = agreed.layout.sealed();
-    let at_once = (PIECE / length).clamp(1, SIDE_BY_SIDE);
+    let at_once = (PIECE / length).clamp(1, TEXTS_AT_ONCE);
     let mut piece = Zeroizing::new(vec![0; at_once * length]);
     let mut keys = Zeroizing::new(Vec::with_capacity(at_once));
     for elements in tags.elements.chunks(at_once) {
@@ -522,7 +522,7 @@ fn open(
 ) -> Result<Received> {
     let sealer = Sealer::new();
     let length = layout.sealed();
-    let at_once = (PIECE / length).clamp(1, SIDE_BY_SIDE);
+    let at_once = (PIECE / length).clamp(1, TEXTS_AT_ONCE);
     let mut piece = Zeroizing::new(vec![0; at_once.min(parameters.sender) * length]);
     let mut received = Received { matches: Vec::new(), unopened: 0 };
     for first in (0..parameters.sender).step_by(at_once) {

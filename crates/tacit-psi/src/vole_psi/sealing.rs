@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 /// Bytes of a mark.
 pub(super) const MARK: usize = 16;
 /// Texts that are worth sealing side by side: more, and their hashes leave the first-level cache.
-pub(super) const SIDE_BY_SIDE: usize = 128;
+pub(super) const TEXTS_AT_ONCE: usize = 128;
 /// Bytes of a block of the stream.
 const PAD: usize = 32;
 /// Bytes of the stream's input: the key, and the block's number.
