@@ -4,7 +4,7 @@
 //! after it hide the text. The mark is the one-time authenticator s + Σ cᵢ·r^(m+1−i) over GF(2^128) of the
 //! hidden text's m blocks of 16 bytes, the last one filled up with zeros: all texts of a run have one
 //! length, so that this is no ambiguity. Who has not seen the key forges a mark with 2^-112 at most in texts
-//! of a mebibyte. A key seals one text.
+//! of a mebibyte. A key seals one text in each kind of stream.
 
 use crate::paxos::Proof;
 use subtle::ConstantTimeEq;
@@ -32,8 +32,9 @@ struct Streams {
 }
 
 impl Sealer {
-    pub(super) fn new() -> Self {
-        Sealer { key: blake3::derive_key("tacit-psi payload v2 stream", &[]) }
+    /// Of streams that are called `name`: another one for each text that is sealed under one key.
+    pub(super) fn new(name: &str) -> Self {
+        Sealer { key: blake3::derive_key(name, &[]) }
     }
 
     /// Seals all but the last bytes of each text in place, and puts the mark there.
@@ -124,7 +125,7 @@ mod tests {
     #[test]
     fn sealed_texts_are_those_of_the_definition_and_open_again() {
         let mut prg = Prg::from_seed(Block::new(5));
-        let sealer = Sealer::new();
+        let sealer = Sealer::new("sealing test");
         for (count, length) in [(1, 0), (3, 1), (40, 13), (17, 32), (5, 33), (130, 100)] {
             let mut keys = vec![[0; 16]; count];
             prg.fill_bytes(keys.as_flattened_mut());
