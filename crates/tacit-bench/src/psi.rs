@@ -158,7 +158,8 @@ fn vole_memory(count: u64, reveal: Reveal) -> Result<u64> {
     let each = if reveal.is_computed() { 500 } else { 64 };
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     let parameters = vole_psi::Parameters::new(count, count, tacit::Security::Malicious)?;
-    let own = parameters.memory().into_iter().max().unwrap_or(0);
+    let learns = if reveal == Reveal::Rows { Learns::Me } else { Learns::Both };
+    let own = parameters.memory(learns).into_iter().max().unwrap_or(0);
     Ok((32 << 20) + own + each * count as u64)
 }
 

@@ -147,16 +147,17 @@ impl Parameters {
     }
 
     /// Bytes that the receiver, and the sender, holds at most beside its elements and what the process takes
-    /// anyway: `docs/notes/psi.md` has the table of buffers.
-    pub fn memory(&self) -> [u64; 2] {
+    /// anyway; payload counts as where both learn: `docs/notes/psi.md` has the table of buffers.
+    pub fn memory(&self, learns: Learns) -> [u64; 2] {
+        let proof = if learns == Learns::Both { size_of::<Proof>() } else { 0 };
         let (block, slots) = (size_of::<Block>(), self.shape.slots());
         let run = gf128_vole::memory(slots) + 2 * run_size(slots) * block;
         let bins = 2 * self.shape.bin_slots() * block + SOLVING * self.shape.room(self.receiver);
         [self.receiver, self.sender].map(|count| {
             let room = self.shape.bins() * self.shape.room(count);
             let summing = 2 * block * room + run + bins;
-            // Tags, and the same sorted with their elements, where each prefix starts, and proofs.
-            let sorting = block * room + (2 * block + 3 * size_of::<u32>()) * count;
+            // Tags, and the same sorted with their elements, and where each prefix starts.
+            let sorting = block * room + (block + proof + 3 * size_of::<u32>()) * count;
             (size_of::<u32>() * room + summing.max(sorting)) as u64
         })
     }
