@@ -452,6 +452,26 @@ pub fn vole_psi(count: u64, security: Security, link: &Link, machine: &Machine) 
     })
 }
 
+/// A number over the common keys of two sets of `count` each: [`vole_psi`] and what circuit PSI does beside it.
+/// An error if the sets are larger than it takes.
+pub fn circuit_psi(count: u64, link: &Link, machine: &Machine) -> Result<Candidate> {
+    // A sum at 2^16 on the reference machine over loopback: 0.24 s and 15.8 MB; at 2^20 4.3 s and 217 MB.
+    const ELEMENT_AES: f64 = 6_000.0;
+    const ELEMENT_BYTES: f64 = 205.0;
+    const TRIPS: u64 = 12;
+    let oblivious = vole_psi(count, Security::SemiHonest, link, machine)?;
+    let bytes = count as f64 * ELEMENT_BYTES;
+    let nanoseconds = count as f64 * ELEMENT_AES * machine.aes
+        + bytes * 8e3 / link.megabits
+        + TRIPS as f64 * link.round_trip.as_secs_f64() * 1e9;
+    Ok(Candidate {
+        time: oblivious.time + Duration::from_secs_f64((nanoseconds / 1e9).min(1e15)),
+        bytes: oblivious.bytes + bytes as u64,
+        rounds: oblivious.rounds + TRIPS,
+        ..oblivious
+    })
+}
+
 /// What the protocol called `name` rests on, by its own declaration.
 pub fn names(name: &str) -> Vec<&'static str> {
     let declarations = assumptions::declarations();

@@ -208,14 +208,34 @@ impl Session {
         most_peer_keys: u64,
         observer: &dyn job::Observer,
     ) -> Result<Ran<Outcome>> {
+        let base = self.allow_psi(job)?;
+        self.timed(job.agreement(&*base), |opened| {
+            job.run(opened.channels(), &*base, elements, most_peer_keys, observer)
+        })
+    }
+
+    /// As [`run_psi`](Self::run_psi) for every kind of result, with what we give: see [`psi::Job::run_with`].
+    pub fn run_psi_with<E: AsRef<[u8]>>(
+        &self,
+        job: &psi::Job,
+        elements: &[E],
+        gift: psi::Gift<'_>,
+        most_peer_keys: u64,
+        observer: &dyn job::Observer,
+    ) -> Result<Ran<psi::Revealed>> {
+        let base = self.allow_psi(job)?;
+        self.timed(job.agreement(&*base), |opened| {
+            job.run_with(opened.channels(), &*base, elements, gift, most_peer_keys, observer)
+        })
+    }
+
+    fn allow_psi(&self, job: &psi::Job) -> Result<Box<dyn BaseOt + Send + Sync>> {
+        job.check()?;
         for protocol in job.protocol.candidates() {
             self.allow(protocol)?;
         }
         self.allow_level(job.security)?;
-        let base = self.base()?;
-        self.timed(job.agreement(&*base), |opened| {
-            job.run(opened.channels(), &*base, elements, most_peer_keys, observer)
-        })
+        self.base()
     }
 
     /// Runs `job`, out of `source`, and hands what it makes to `sink`.
