@@ -452,6 +452,29 @@ pub fn vole_psi(count: u64, security: Security, link: &Link, machine: &Machine) 
     })
 }
 
+/// Queries of `count` keys to a published file of tags, whatever its size.
+pub fn oprf(count: u64, link: &Link, machine: &Machine) -> Candidate {
+    // A blinded point there and an evaluated one back, and one proof for all.
+    const QUERY_BYTES: f64 = 64.0;
+    const FIXED_BYTES: f64 = 400.0;
+    // Of both sides, one after the other: hashing to the group, blinding, evaluating, unblinding, and the proof.
+    const QUERY_POINTS: f64 = 8.0;
+    const TRIPS: u64 = 2;
+    let bytes = FIXED_BYTES + count as f64 * QUERY_BYTES;
+    let nanoseconds = count as f64 * QUERY_POINTS * machine.point
+        + bytes * 8e3 / link.megabits
+        + TRIPS as f64 * link.round_trip.as_secs_f64() * 1e9;
+    Candidate {
+        protocol: tacit_psi::oprf::NAME,
+        variant: String::new(),
+        security: Security::Malicious,
+        time: Duration::from_secs_f64((nanoseconds / 1e9).min(1e15)),
+        bytes: bytes as u64,
+        rounds: TRIPS,
+        assumptions: names(tacit_psi::oprf::NAME),
+    }
+}
+
 /// A number over the common keys of two sets of `count` each: [`vole_psi`] and what circuit PSI does beside it.
 /// An error if the sets are larger than it takes.
 pub fn circuit_psi(count: u64, link: &Link, machine: &Machine) -> Result<Candidate> {

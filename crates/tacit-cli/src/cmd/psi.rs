@@ -4,6 +4,7 @@ use crate::cli::Context;
 use crate::cli::output::{Output, name};
 use crate::cli::peer::{PeerArgs, Security};
 use crate::cmd::available_memory;
+use crate::cmd::tags::{self, QueryArgs, TableArgs};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tacit::data::csv::{Delimiter, EmptyKeys, Options, Source};
@@ -71,14 +72,18 @@ pub enum Protocol {
     Paxos,
     /// Key-value store and vector oblivious linear evaluation: the fastest, on newer assumptions
     Vole,
+    /// Queries to a file of tags that the other side published: needs --tags
+    Oprf,
 }
 
-impl From<Protocol> for job::Protocol {
-    fn from(protocol: Protocol) -> Self {
-        match protocol {
-            Protocol::Auto => job::Protocol::Auto,
-            Protocol::Paxos => job::Protocol::Paxos,
-            Protocol::Vole => job::Protocol::Vole,
+impl Protocol {
+    /// The job's protocol; queries to a published file are a job of their own.
+    fn of_job(self) -> Option<job::Protocol> {
+        match self {
+            Protocol::Auto => Some(job::Protocol::Auto),
+            Protocol::Paxos => Some(job::Protocol::Paxos),
+            Protocol::Vole => Some(job::Protocol::Vole),
+            Protocol::Oprf => None,
         }
     }
 }
@@ -157,6 +162,10 @@ pub struct Args {
     /// Against which peer to protect; both sides must say the same
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
+    /// The file of tags that the other side published (`tacit tags publish`) and now serves: our file alone is
+    /// worked through, whatever the size of the other one
+    #[arg(long, value_name = "FILE.tags")]
+    tags: Option<PathBuf>,
     /// The base OT: mrr21 (default), mr19, csw20 or roted (post-quantum); both
     /// sides must say the same
     #[arg(long, value_name = "NAME")]
@@ -205,6 +214,9 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     }
     let job = args.job();
     job.check()?;
+    if args.tags.is_some() || args.protocol == Protocol::Oprf {
+        return published(args, context);
+    }
     if args.output.is_some() && job.reveal.is_aggregate() {
         let what = format!("has nothing to hold: {} reveals no row; leave it out", job.reveal.name());
         return Err(Error::Parameter { name: "output", what });
@@ -250,7 +262,7 @@ impl Args {
         let normalisation =
             Normalisation { nfc: !self.no_nfc, trim: !self.no_trim, case_fold: !self.no_case_fold };
         Job {
-            protocol: self.protocol.into(),
+            protocol: self.protocol.of_job().unwrap_or_default(),
             key: Some(KeySpec { columns: self.key.clone(), normalisation }),
             most_peer_keys: self.max_peer_rows,
             reveal: self.reveal.clone(),
@@ -258,6 +270,43 @@ impl Args {
             min_matches: self.min_matches,
             ..Job::new(self.result.into(), self.security.into())
         }
+    }
+}
+
+/// The small side of an unbalanced intersection: queries to a published file.
+fn published(args: Args, context: &Context) -> Result<()> {
+    let refuse = |name, what: &str| Err(Error::Parameter { name, what: what.to_owned() });
+    let Some(tags) = args.tags else {
+        return refuse("protocol", "oprf asks a file that the other side published: name it with --tags");
+    };
+    match args.protocol {
+        Protocol::Auto | Protocol::Oprf => {}
+        Protocol::Paxos | Protocol::Vole => {
+            return refuse("protocol", "a published file is asked by oprf; leave one of the two out");
+        }
+    }
+    if args.result != Gets::Me || args.reveal != Reveal::Rows {
+        return refuse(
+            "tags",
+            "who asks a published file gets its own matching rows, and nobody else a result",
+        );
+    }
+    if args.base_ot.is_some() {
+        return refuse("base-ot", "queries to a published file take no oblivious transfer; leave it out");
+    }
+    let table = TableArgs {
+        input: args.input,
+        key: args.key,
+        no_nfc: args.no_nfc,
+        no_trim: args.no_trim,
+        no_case_fold: args.no_case_fold,
+        delimiter: args.delimiter,
+        refuse_empty_keys: args.refuse_empty_keys,
+    };
+    let query = QueryArgs { table, tags, output: args.output, peer: args.peer };
+    match args.dry_run {
+        true => tags::dry_query(&query, context),
+        false => tags::query(&query, context),
     }
 }
 

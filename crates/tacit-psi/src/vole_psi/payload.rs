@@ -144,9 +144,7 @@ impl Table {
             let of = of.ok_or(Error::Usage("a row to give is of an element that the set does not have"))?;
             match duplicates {
                 Duplicates::Refuse if !of.is_empty() => {
-                    return Err(Error::Usage(
-                        "two rows to give have one key: remove one, or say --duplicates first or all",
-                    ));
+                    return Err(Error::DuplicateRow);
                 }
                 Duplicates::First if !of.is_empty() => {}
                 _ => of.push(row as u32),
@@ -459,10 +457,8 @@ fn decode_request(mut request: &[u8]) -> Result<Vec<&str>> {
     if names.is_empty() { malformed("the request names no columns") } else { Ok(names) }
 }
 
-const NOT_GIVEN: Error = Error::Disagreement {
-    protocol: NAME,
-    what: "a column is asked for that the other side does not give; it names what it gives by --give",
-};
+const NOT_GIVEN: Error =
+    Error::Disagreement { protocol: NAME, what: "a column is asked for that the other side does not give" };
 
 /// Step 1 of the asker.
 fn ask(channel: &mut Channel, request: &[u8], columns: usize) -> Result<Agreed> {
