@@ -245,13 +245,13 @@ fn what_cannot_be_revealed_is_refused_before_connecting() {
         (&["--security", "semi-honest", "--reveal", "sum"], &["--reveal", "sum:COL"]),
         (
             &["--security", "semi-honest", "--reveal", "sum:amount", "--give", "id"],
-            &["--give", "adds up amount"],
+            &["--give", "sum is of amount"],
         ),
         (
             &["--security", "semi-honest", "--reveal", "count", "--output", "o.csv"],
             &["--output", "reveals no row"],
         ),
-        (&["--reveal", "everything"], &["rows, payload, count, sum, mean"]),
+        (&["--reveal", "everything"], &["rows, payload, count, sum, mean, max, min, over"]),
     ];
     for (wrong, words) in cases {
         let fixed = [
@@ -323,4 +323,45 @@ fn a_dry_run_says_cost_and_what_is_learned() {
     let text = said.success();
     assert!(text.contains("the sum of amount") && text.contains("fewer than 7"), "{text}");
     assert!(text.contains("pads its set"), "{text}");
+}
+
+#[test]
+fn statistics_are_computed_on_shares_of_the_intersection() {
+    for (shop, insurer) in [(0..300, 250..500), (0..60, 1000..1010), (3..4, 3..4), (0..0, 0..9)] {
+        let (bench, plain) = bench(shop, insurer);
+        let mut largest: BTreeMap<&String, i64> = BTreeMap::new();
+        for row in &plain.rows {
+            if let Ok(amount) = row[2].parse::<i64>() {
+                let of = largest.entry(&row[1]).or_insert(amount);
+                *of = amount.max(*of);
+            }
+        }
+        let counted = largest.len();
+        let limit = largest.values().sum::<i64>() / counted.max(1) as i64;
+        let over = format!("over:{limit}:amount");
+        let above = largest.values().filter(|amount| **amount > limit).count() as i64;
+        let cases = [
+            ("max:amount", plain.amounts().into_iter().max()),
+            ("min:amount", plain.amounts().into_iter().min()),
+            (&over, (counted > 0).then_some(above)),
+        ];
+        for (kind, expected) in cases {
+            let name = kind.split(':').next().unwrap();
+            for (least, opens) in [(counted, true), (counted + 1, false)] {
+                let least = least.to_string();
+                let both = with(&["--reveal", kind, "--result", "both", "--min-matches", &least]);
+                let (a, b) = run(&bench, &[&both[..], &["--give", "amount"]].concat(), &both);
+                for said in [a, b] {
+                    let told = object(&said);
+                    assert_eq!(told["withheld"], !opens, "{kind} {told}");
+                    let expected = if opens { expected } else { None };
+                    assert_eq!(told[name].as_i64(), expected, "{kind} {told}");
+                }
+            }
+        }
+    }
+    let (bench, _) = bench(0..30, 0..30);
+    let kind = with(&["--reveal", "max:amount"]);
+    let (a, b) = run(&bench, &[&kind[..], &["--give", "amount", "--result", "peer"]].concat(), &kind);
+    assert!(object(&a).get("max").is_none() && object(&b)["max"].is_i64());
 }

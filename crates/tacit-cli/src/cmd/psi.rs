@@ -11,7 +11,8 @@ use tacit::data::csv::{Delimiter, EmptyKeys, Options, Source};
 use tacit::data::records::{KeySet, KeySpec, Normalisation};
 use tacit::job::Ran;
 use tacit::job::psi::{
-    self as job, Aggregate, Column, Duplicates, Gift, Job, Learns, Reveal, Revealed, Table as Given,
+    self as job, Aggregate, Column, Duplicates, Found, Gift, Job, Learns, Reveal, Revealed, Statistic,
+    Table as Given,
 };
 use tacit::{Error, Result, security_name};
 
@@ -36,7 +37,9 @@ What is revealed (--reveal; both sides say the same, columns apart):
   count           how many keys are common, and nothing of which they are
   sum:COL         the sum of COL over the rows of common keys; the column's owner adds --give COL
   mean:COL        the same with the number of rows that it adds up: both are shown, and the mean
-count, sum and mean are for --security semi-honest; --min-matches N withholds them unless N keys
+  max:COL, min:COL, over:N:COL  the largest or smallest number of a common key, or how many have one
+                  above N; up to 4,096 keys a side
+All but rows and payload are for --security semi-honest; --min-matches N withholds them unless N keys
 count. Two ways to abuse them remain: padding one's file with keys known to be the other's, and
 running twice with files that differ in one key.
 
@@ -121,6 +124,13 @@ fn reveal(text: &str) -> std::result::Result<Reveal, String> {
         }
         "sum" => Reveal::Sum(one()),
         "mean" => Reveal::Mean(one()),
+        "max" => Reveal::Of(Statistic::Max, one()),
+        "min" => Reveal::Of(Statistic::Min, one()),
+        "over" => {
+            let (limit, column) = columns.split_once(':').ok_or("write over:N:COL")?;
+            let limit = limit.parse().map_err(|_| "over:N:COL takes a whole number of 64 bits first")?;
+            Reveal::Of(Statistic::Over(limit), column.to_owned())
+        }
         "rows" | "count" if !columns.is_empty() => return Err(format!("{kind} takes no column")),
         "rows" => Reveal::Rows,
         "count" => Reveal::Count,
@@ -144,13 +154,13 @@ pub struct Args {
     /// Who learns the matches
     #[arg(long, value_enum, default_value = "me")]
     result: Gets,
-    /// What the result reveals: rows, payload[:COL,..], count, sum:COL or mean:COL
+    /// What the result reveals: rows, payload[:COL,..], count, sum:COL, mean:COL, max:COL, min:COL or over:N:COL
     #[arg(long, value_name = "KIND", default_value = "rows", value_parser = reveal)]
     reveal: Reveal,
     /// Our columns that go into the result: those that the other side may ask for, or the one that is added up
     #[arg(long, value_name = "COL", value_delimiter = ',', num_args = 1)]
     give: Vec<String>,
-    /// Withholds a count, sum or mean unless so many common keys count; both sides must say the same
+    /// Withholds a number over all common keys unless so many common keys count; both sides must say the same
     #[arg(long, value_name = "N", default_value_t = 0)]
     min_matches: u64,
     /// What happens where several rows to give have one key
@@ -367,16 +377,23 @@ impl Table {
             })?;
             if row == self.keys.rows() { Ok(()) } else { Err(self.source.changed().into()) }
         };
+        if let Reveal::Of(statistic, _) = job.reveal {
+            let mut numbers = vec![statistic.absent(); self.keys.elements().len()];
+            each(&mut |element, line, cells| {
+                if let Some(number) = number(args, line, cells)? {
+                    if number == statistic.absent() {
+                        return Err(not_a_number(args, line));
+                    }
+                    let of = &mut numbers[element as usize];
+                    *of = statistic.of_rows(*of, number);
+                }
+                Ok(())
+            })?;
+            return Ok(Owned::Numbers(numbers));
+        }
         if job.reveal.is_aggregate() {
             let mut column = Column::new(self.keys.elements().len());
-            each(&mut |element, line, cells| {
-                let cell = cells.first().map_or("", |cell| cell.trim());
-                let number = match cell {
-                    "" => None,
-                    cell => Some(cell.parse::<i64>().map_err(|_| not_a_number(args, line))?),
-                };
-                Ok(column.add(element, number)?)
-            })?;
+            each(&mut |element, line, cells| Ok(column.add(element, number(args, line, cells)?)?))?;
             return Ok(Owned::Column(column));
         }
         let mut given = Given::new(job.give.iter().map(|name| name.trim()))?;
@@ -425,6 +442,7 @@ impl Table {
 enum Owned {
     None,
     Column(Column),
+    Numbers(Vec<i64>),
     Table(Given, Duplicates),
 }
 
@@ -433,8 +451,17 @@ impl Owned {
         match self {
             Owned::None => Gift::None,
             Owned::Column(column) => Gift::Column(column),
+            Owned::Numbers(numbers) => Gift::Numbers(numbers),
             Owned::Table(table, duplicates) => Gift::Table(table, *duplicates),
         }
+    }
+}
+
+/// The number in the one cell of a row; nothing where it is empty.
+fn number(args: &Args, line: u64, cells: &[&str]) -> Result<Option<i64>> {
+    match cells.first().map_or("", |cell| cell.trim()) {
+        "" => Ok(None),
+        cell => cell.parse().map(Some).map_err(|_| not_a_number(args, line)),
     }
 }
 
@@ -468,6 +495,19 @@ impl Number {
                 let mean = mean.map_or("no mean".to_owned(), |mean| format!("mean {mean}"));
                 (fields, format!("{mean}: sum {sum} of {rows} rows\n"))
             }
+        };
+        Number { fields, text }
+    }
+
+    fn of_statistic(found: Found, job: &Job) -> Self {
+        let name = job.reveal.name();
+        let (fields, text) = match found {
+            Found::Withheld => {
+                let least = job.min_matches;
+                (vec![("withheld", json!(true))], format!("withheld: fewer than {least} common keys count\n"))
+            }
+            Found::Nothing => (vec![(name, json!(null))], "no common key has a number\n".to_owned()),
+            Found::Number(number) => (vec![(name, json!(number))], format!("{name} {number}\n")),
         };
         Number { fields, text }
     }
@@ -528,6 +568,11 @@ fn report(
         (Some(matches), _) => {
             object["matches"] = json!(matches);
             format!("{matches} matches\n")
+        }
+        (None, Revealed::Statistic(Some(found), _)) => {
+            let told = Number::of_statistic(*found, job);
+            told.put_into(&mut object);
+            told.text
         }
         (None, Revealed::Aggregate(job::AggregateOutcome { result: Some(found), .. })) => {
             let told = Number::of(found, job);

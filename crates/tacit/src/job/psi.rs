@@ -1,16 +1,19 @@
 //! The intersection of two parties' sets of keys.
 
 mod reveal;
+mod shared;
 
 pub use circuit::Outcome as AggregateOutcome;
 pub use reveal::{Aggregate, Column, Duplicates, Gift, Match, Reveal, Revealed, Table};
+pub use shared::{Found, MAX_SHARED, Place, Statistic, Then};
 
 use super::{Course, Observer, Phase};
 use crate::plan::{Candidate, Link, Machine};
 use crate::{Error, Result, plan};
-use tacit_crypto::Prg;
+use tacit_2pc::circuit::Builder;
+use tacit_crypto::{BitVec, Prg};
 use tacit_data::records::KeySpec;
-use tacit_net::{Agreement, Channel};
+use tacit_net::{Agreement, Channel, Party};
 use tacit_ot::{BaseOt, Security};
 use tacit_psi::okvs::paxos::Shape;
 pub use tacit_psi::paxos::{Learns, MAX_ELEMENTS, Outcome};
@@ -136,6 +139,8 @@ pub struct Job {
 
 /// Bytes a key that a number over all common keys takes.
 const AGGREGATE: u64 = 520;
+/// And that a statistic takes, whose circuit is held whole.
+const SHARED: u64 = 200_000;
 
 impl Job {
     /// An intersection of byte strings whose rows are revealed, by the default protocol.
@@ -161,8 +166,8 @@ impl Job {
         };
         // Whose column a sum is of, is the converse on the other side, as who gets it is.
         let (gives, takes) = match (&self.reveal, self.give.is_empty()) {
-            (Reveal::Sum(_) | Reveal::Mean(_), false) => (" and gives the column", " and gives no column"),
-            (Reveal::Sum(_) | Reveal::Mean(_), true) => (" and gives no column", " and gives the column"),
+            (reveal, false) if reveal.column().is_some() => (" and gives the column", " and gives no column"),
+            (reveal, true) if reveal.column().is_some() => (" and gives no column", " and gives the column"),
             _ => ("", ""),
         };
         let agreement = Agreement::new("psi", format!("{ours}{gives}"), format!("{theirs}{takes}"))
@@ -189,7 +194,8 @@ impl Job {
     pub fn memory(&self, own: u64, peer: u64) -> u64 {
         if self.reveal.is_aggregate() {
             // The peak of a sum of 2^20 keys a side, by the larger set: both sides hold bins.
-            return (16 << 20) + AGGREGATE * own.max(peer);
+            let each = if matches!(self.reveal, Reveal::Of(..)) { SHARED } else { AGGREGATE };
+            return (16 << 20) + each * own.max(peer);
         }
         let (base, receiving, row) = match self.security {
             Security::Malicious => (18 << 20, 395, 96),
@@ -212,8 +218,11 @@ impl Job {
 
     /// The most keys that a side may have.
     pub fn max_keys(&self) -> u64 {
-        let most = if self.reveal.is_aggregate() { circuit::MAX_ELEMENTS } else { MAX_ELEMENTS };
-        most as u64
+        match &self.reveal {
+            Reveal::Rows | Reveal::Payload(_) => MAX_ELEMENTS as u64,
+            Reveal::Of(..) => MAX_SHARED,
+            _ => circuit::MAX_ELEMENTS as u64,
+        }
     }
 
     /// The most keys that the peer may have beside our `own`: those asked for, but no more than `available` bytes
@@ -352,7 +361,7 @@ impl Job {
     pub fn run<E: AsRef<[u8]>>(
         &self,
         channels: &mut [Channel],
-        base: &dyn BaseOt,
+        base: &(dyn BaseOt + Send + Sync),
         elements: &[E],
         most_peer_keys: u64,
         observer: &dyn Observer,
@@ -371,7 +380,7 @@ impl Job {
     pub fn run_with<E: AsRef<[u8]>>(
         &self,
         channels: &mut [Channel],
-        base: &dyn BaseOt,
+        base: &(dyn BaseOt + Send + Sync),
         elements: &[E],
         gift: Gift<'_>,
         most_peer_keys: u64,
@@ -387,7 +396,8 @@ impl Job {
         if self.reveal == Reveal::Rows {
             return self.rows(channels, elements, &options, observer).map(Revealed::Rows);
         }
-        let phases = if self.reveal.is_aggregate() { Reveal::PHASES } else { Protocol::Vole.phases() };
+        let phases: &[Phase] =
+            if self.reveal.is_aggregate() { Reveal::PHASES } else { Protocol::Vole.phases() };
         let course = Course::begin(phases, channels, 0, observer);
         let channel = super::first(channels)?;
         let mut told = |phase: paxos::Phase, done, total| course.at(phase as usize, done, total);
@@ -397,10 +407,50 @@ impl Job {
             let side = reveal::side(&asked, gift);
             return Ok(Revealed::Payload(payload::run(channel, prg, elements, side, &options, &mut told)?));
         }
+        if let Reveal::Of(statistic, _) = self.reveal {
+            let numbers = match gift {
+                Gift::Numbers(numbers) => Some(numbers),
+                _ => None,
+            };
+            let ours = numbers.is_some();
+            let owner = usize::from(ours != (channel.party() == Party::First));
+            let then =
+                |b: &mut Builder, places: &[Place]| statistic.compute(b, places, owner, self.min_matches);
+            let (outputs, keys) = shared::run(channels, base, elements, numbers, &then, &options, observer)?;
+            let found = outputs.and_then(|outputs| Statistic::read(&outputs));
+            return Ok(Revealed::Statistic(found, keys));
+        }
         let part = reveal::part(&self.reveal, gift)?;
         let outcome =
             circuit::aggregate(channel, prg, elements, part, self.min_matches, &options, &mut told)?;
         Ok(Revealed::Aggregate(outcome))
+    }
+
+    /// Shares the intersection, and opens what `then` makes of it, a function of your own, to those who get the result: for
+    /// each place whether it holds a common key, and both sides' numbers of that key (ours are `numbers`, one an element, if
+    /// we give some). Returns the outputs if that is us, and the peer's distinct keys.
+    ///
+    /// Semi-honest, up to [`MAX_SHARED`] keys a side; [`agreement`](Self::agreement) does not name the function, which both
+    /// sides compare by its circuit. Errors as [`circuit::shares`], and where the functions differ.
+    pub fn run_shared<E: AsRef<[u8]>>(
+        &self,
+        channels: &mut [Channel],
+        base: &(dyn BaseOt + Send + Sync),
+        elements: &[E],
+        numbers: Option<&[i64]>,
+        then: &Then<'_>,
+        observer: &dyn Observer,
+    ) -> Result<(Option<Vec<BitVec>>, u64)> {
+        let options = paxos::Options {
+            learns: self.learns,
+            security: self.security,
+            max_peer_elements: MAX_SHARED,
+            base,
+        };
+        if elements.len() as u64 > MAX_SHARED {
+            return Err(Error::Input(format!("at most {MAX_SHARED} keys a side go into a circuit")));
+        }
+        shared::run(channels, base, elements, numbers, then, &options, observer)
     }
 
     fn rows<E: AsRef<[u8]>>(

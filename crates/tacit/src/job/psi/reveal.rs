@@ -1,5 +1,6 @@
 //! What of an intersection is revealed, and what a side gives for it.
 
+use super::shared::{Found, Statistic};
 use crate::job::Phase;
 use crate::{Error, Result};
 use tacit_ot::Security;
@@ -26,11 +27,13 @@ pub enum Reveal {
     Sum(String),
     /// The sum of a column, and how many rows it adds up.
     Mean(String),
+    /// A statistic of a column's numbers of common keys, computed on shares of the intersection.
+    Of(Statistic, String),
 }
 
 impl Reveal {
     /// The names of the kinds, as a user writes them.
-    pub const NAMES: [&'static str; 5] = ["rows", "payload", "count", "sum", "mean"];
+    pub const NAMES: [&'static str; 8] = ["rows", "payload", "count", "sum", "mean", "max", "min", "over"];
 
     /// The short name of the kind.
     pub const fn name(&self) -> &'static str {
@@ -40,6 +43,9 @@ impl Reveal {
             Reveal::Count => Self::NAMES[2],
             Reveal::Sum(_) => Self::NAMES[3],
             Reveal::Mean(_) => Self::NAMES[4],
+            Reveal::Of(Statistic::Max, _) => Self::NAMES[5],
+            Reveal::Of(Statistic::Min, _) => Self::NAMES[6],
+            Reveal::Of(Statistic::Over(_), _) => Self::NAMES[7],
         }
     }
 
@@ -47,13 +53,24 @@ impl Reveal {
     pub fn terms(&self) -> String {
         match self {
             Reveal::Rows | Reveal::Payload(_) | Reveal::Count => self.name().to_owned(),
-            Reveal::Sum(column) | Reveal::Mean(column) => format!("{}:{column}", self.name()),
+            Reveal::Of(Statistic::Over(limit), column) => format!("{}:{limit}:{column}", self.name()),
+            Reveal::Sum(column) | Reveal::Mean(column) | Reveal::Of(_, column) => {
+                format!("{}:{column}", self.name())
+            }
         }
     }
 
     /// Whether the result is a number over all common keys, and tells of none which it is.
     pub const fn is_aggregate(&self) -> bool {
-        matches!(self, Reveal::Count | Reveal::Sum(_) | Reveal::Mean(_))
+        matches!(self, Reveal::Count | Reveal::Sum(_) | Reveal::Mean(_) | Reveal::Of(..))
+    }
+
+    /// The column that numbers are taken from.
+    pub fn column(&self) -> Option<&str> {
+        match self {
+            Reveal::Sum(column) | Reveal::Mean(column) | Reveal::Of(_, column) => Some(column),
+            Reveal::Rows | Reveal::Payload(_) | Reveal::Count => None,
+        }
     }
 
     /// What a side that gets this result learns of the other's keys.
@@ -78,6 +95,15 @@ impl Reveal {
                 "the sum of {} over the rows of common keys, and how many rows that is{withheld}",
                 tacit_net::shown(column)
             ),
+            Reveal::Of(statistic, column) => {
+                let column = tacit_net::shown(column);
+                let what = match statistic {
+                    Statistic::Max => format!("the largest {column} of a common key"),
+                    Statistic::Min => format!("the smallest {column} of a common key"),
+                    Statistic::Over(limit) => format!("how many common keys have a {column} above {limit}"),
+                };
+                format!("{what}{withheld}")
+            }
         }
     }
 
@@ -123,7 +149,7 @@ impl Reveal {
         }
         if min_matches > 0 && !self.is_aggregate() {
             let what = format!(
-                "cannot hold for {kind}: whoever gets them sees the matches first; it goes with count, sum and mean"
+                "cannot hold for {kind}: whoever gets them sees the matches first; it goes with numbers over all common keys"
             );
             return refuse("min-matches", what);
         }
@@ -131,13 +157,11 @@ impl Reveal {
             Reveal::Rows | Reveal::Count if !give.is_empty() => {
                 refuse("give", format!("{kind} shows no column; leave it out"))
             }
-            Reveal::Sum(column) | Reveal::Mean(column) => match give {
-                _ if column.is_empty() => {
-                    refuse("reveal", format!("name the column that is added up: {kind}:COL"))
-                }
+            Reveal::Sum(column) | Reveal::Mean(column) | Reveal::Of(_, column) => match give {
+                _ if column.is_empty() => refuse("reveal", format!("name the column of numbers: {kind}:COL")),
                 [] => Ok(()),
                 [own] if own == column => Ok(()),
-                _ => refuse("give", format!("{kind} adds up {column}, so name this one column or none")),
+                _ => refuse("give", format!("{kind} is of {column}, so name this one column or none")),
             },
             Reveal::Payload(asked) => match (learns, asked.is_empty(), give.is_empty()) {
                 (Learns::Both, ..) => refuse(
@@ -172,6 +196,8 @@ pub enum Gift<'a> {
     None,
     /// The numbers that are added up, of each key.
     Column(&'a Column),
+    /// The number that a statistic has of each key, [`Statistic::absent`] where there is none.
+    Numbers(&'a [i64]),
     /// Rows of which columns may be given, and what happens where several have one key.
     Table(&'a Table, Duplicates),
 }
@@ -184,6 +210,8 @@ pub enum Revealed {
     Payload(Gained),
     /// A number, or that it is withheld; nothing to a side that gets no result.
     Aggregate(circuit::Outcome),
+    /// A statistic, to a side that gets the result, and the peer's distinct keys.
+    Statistic(Option<Found>, u64),
 }
 
 impl Revealed {
@@ -193,6 +221,7 @@ impl Revealed {
             Revealed::Rows(outcome) => outcome.peer_elements,
             Revealed::Payload(gained) => gained.peer_elements,
             Revealed::Aggregate(outcome) => outcome.peer_elements,
+            Revealed::Statistic(_, keys) => *keys,
         }
     }
 
@@ -209,8 +238,8 @@ impl Revealed {
                 peer_elements: gained.peer_elements,
                 peer_received,
             },
-            Revealed::Aggregate(outcome) => {
-                Outcome { matches: None, peer_elements: outcome.peer_elements, peer_received }
+            Revealed::Aggregate(_) | Revealed::Statistic(..) => {
+                Outcome { matches: None, peer_elements: self.peer_keys(), peer_received }
             }
         }
     }
@@ -226,7 +255,7 @@ pub(super) fn part<'c>(reveal: &Reveal, gift: Gift<'c>) -> Result<circuit::Revea
         Reveal::Count => circuit::Reveal::Count,
         Reveal::Sum(_) => circuit::Reveal::Sum(of),
         Reveal::Mean(_) => circuit::Reveal::Mean(of),
-        Reveal::Rows | Reveal::Payload(_) => {
+        Reveal::Rows | Reveal::Payload(_) | Reveal::Of(..) => {
             return Err(Error::Other("no number is revealed of rows".into()));
         }
     })
