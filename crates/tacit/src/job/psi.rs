@@ -138,9 +138,9 @@ pub struct Job {
 }
 
 /// Bytes a key that a number over all common keys takes.
-const AGGREGATE: u64 = 520;
+const AGGREGATE: u64 = 440;
 /// And that a statistic takes, whose circuit is held whole.
-const SHARED: u64 = 200_000;
+const SHARED_KEY: u64 = 100_000;
 
 impl Job {
     /// An intersection of byte strings whose rows are revealed, by the default protocol.
@@ -194,7 +194,8 @@ impl Job {
     pub fn memory(&self, own: u64, peer: u64) -> u64 {
         if self.reveal.is_aggregate() {
             // The peak of a sum of 2^20 keys a side, by the larger set: both sides hold bins.
-            let each = if matches!(self.reveal, Reveal::Of(..)) { SHARED } else { AGGREGATE };
+            let each =
+                if matches!(self.reveal, Reveal::Of(..) | Reveal::Shares) { SHARED_KEY } else { AGGREGATE };
             return (16 << 20) + each * own.max(peer);
         }
         let (base, receiving, row) = match self.security {
@@ -220,7 +221,7 @@ impl Job {
     pub fn max_keys(&self) -> u64 {
         match &self.reveal {
             Reveal::Rows | Reveal::Payload(_) => MAX_ELEMENTS as u64,
-            Reveal::Of(..) => MAX_SHARED,
+            Reveal::Of(..) | Reveal::Shares => MAX_SHARED,
             _ => circuit::MAX_ELEMENTS as u64,
         }
     }
@@ -447,6 +448,11 @@ impl Job {
             max_peer_elements: MAX_SHARED,
             base,
         };
+        self.check()?;
+        if self.reveal != Reveal::Shares {
+            let what = "a function of one's own takes shares".to_owned();
+            return Err(Error::Parameter { name: "reveal", what });
+        }
         if elements.len() as u64 > MAX_SHARED {
             return Err(Error::Input(format!("at most {MAX_SHARED} keys a side go into a circuit")));
         }

@@ -29,6 +29,8 @@ pub enum Reveal {
     Mean(String),
     /// A statistic of a column's numbers of common keys, computed on shares of the intersection.
     Of(Statistic, String),
+    /// Nothing by itself: shares of the intersection go into a function of the caller's.
+    Shares,
 }
 
 impl Reveal {
@@ -46,13 +48,14 @@ impl Reveal {
             Reveal::Of(Statistic::Max, _) => Self::NAMES[5],
             Reveal::Of(Statistic::Min, _) => Self::NAMES[6],
             Reveal::Of(Statistic::Over(_), _) => Self::NAMES[7],
+            Reveal::Shares => "shares",
         }
     }
 
     /// What both sides must say alike: the kind, and the column that is added up.
     pub fn terms(&self) -> String {
         match self {
-            Reveal::Rows | Reveal::Payload(_) | Reveal::Count => self.name().to_owned(),
+            Reveal::Rows | Reveal::Payload(_) | Reveal::Count | Reveal::Shares => self.name().to_owned(),
             Reveal::Of(Statistic::Over(limit), column) => format!("{}:{limit}:{column}", self.name()),
             Reveal::Sum(column) | Reveal::Mean(column) | Reveal::Of(_, column) => {
                 format!("{}:{column}", self.name())
@@ -62,14 +65,14 @@ impl Reveal {
 
     /// Whether the result is a number over all common keys, and tells of none which it is.
     pub const fn is_aggregate(&self) -> bool {
-        matches!(self, Reveal::Count | Reveal::Sum(_) | Reveal::Mean(_) | Reveal::Of(..))
+        matches!(self, Reveal::Count | Reveal::Sum(_) | Reveal::Mean(_) | Reveal::Of(..) | Reveal::Shares)
     }
 
     /// The column that numbers are taken from.
     pub fn column(&self) -> Option<&str> {
         match self {
             Reveal::Sum(column) | Reveal::Mean(column) | Reveal::Of(_, column) => Some(column),
-            Reveal::Rows | Reveal::Payload(_) | Reveal::Count => None,
+            Reveal::Rows | Reveal::Payload(_) | Reveal::Count | Reveal::Shares => None,
         }
     }
 
@@ -87,6 +90,7 @@ impl Reveal {
                     .to_owned()
             }
             Reveal::Payload(_) => "which columns of its rows we asked for".to_owned(),
+            Reveal::Shares => "what the function that both sides agreed on makes of the common keys".to_owned(),
             Reveal::Count => format!("how many of its own keys are among them{withheld}"),
             Reveal::Sum(column) => {
                 format!("the sum of {} over the rows of common keys{withheld}", tacit_net::shown(column))
@@ -255,8 +259,8 @@ pub(super) fn part<'c>(reveal: &Reveal, gift: Gift<'c>) -> Result<circuit::Revea
         Reveal::Count => circuit::Reveal::Count,
         Reveal::Sum(_) => circuit::Reveal::Sum(of),
         Reveal::Mean(_) => circuit::Reveal::Mean(of),
-        Reveal::Rows | Reveal::Payload(_) | Reveal::Of(..) => {
-            return Err(Error::Other("no number is revealed of rows".into()));
+        Reveal::Rows | Reveal::Payload(_) | Reveal::Of(..) | Reveal::Shares => {
+            return Err(Error::Other("this result has a run of its own".into()));
         }
     })
 }

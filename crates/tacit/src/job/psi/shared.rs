@@ -12,7 +12,7 @@ use tacit_ot::{BaseOt, Security};
 use tacit_psi::paxos::{self, Learns};
 use tacit_psi::vole_psi::circuit::{self, Shares};
 
-/// The most keys that a side may have: the circuit of all bins is held in memory, some 200 kB a key.
+/// The most keys that a side may have: the circuit of all bins is held in memory, some 90 kB a key.
 pub const MAX_SHARED: u64 = 1 << 12;
 
 /// Bits of a number of a key.
