@@ -407,8 +407,8 @@ pub fn shares<E: AsRef<[u8]>>(
 fn check(elements: usize, options: &Options<'_>) -> Result<()> {
     if options.security != Security::SemiHonest {
         return Err(Error::Usage(
-            "counts, sums, means and shares are for peers that keep to the protocol: both sides say \
-             --security semi-honest, or reveal rows",
+            "counts, sums, means and shares are for peers that keep to the protocol: both sides choose \
+             semi-honest security, or reveal rows",
         ));
     }
     if elements > MAX_ELEMENTS {

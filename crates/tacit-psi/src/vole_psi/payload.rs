@@ -152,9 +152,7 @@ impl Table {
             let of = of.ok_or(Error::Usage("a row to give is of an element that the set does not have"))?;
             match duplicates {
                 Duplicates::Refuse if *of > 0 => {
-                    return Err(Error::Usage(
-                        "two rows to give have one key: remove one, or say --duplicates first or all",
-                    ));
+                    return Err(Error::DuplicateRow);
                 }
                 Duplicates::First => *of = 1,
                 _ => *of += 1,
@@ -514,10 +512,8 @@ fn decode_request(mut request: &[u8]) -> Result<Vec<&str>> {
     if names.is_empty() { malformed("the request names no columns") } else { Ok(names) }
 }
 
-const NOT_GIVEN: Error = Error::Disagreement {
-    protocol: NAME,
-    what: "a column is asked for that the other side does not give; it names what it gives by --give",
-};
+const NOT_GIVEN: Error =
+    Error::Disagreement { protocol: NAME, what: "a column is asked for that the other side does not give" };
 
 /// The peer's answer to `request`: how it lays out its rows; and both messages.
 fn take_answer(channel: &mut Channel, request: &[u8]) -> Result<(Layout, Vec<u8>)> {
