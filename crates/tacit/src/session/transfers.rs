@@ -75,8 +75,8 @@ impl Sink for ReceivedCots {
 }
 
 impl Session {
-    /// Makes `count` correlated OTs as their sender, by the protocol that is fastest on the link at the session's
-    /// security. The peer calls [`receive_cots`](Self::receive_cots) with the same `count`.
+    /// Makes `count` correlated OTs as their sender, by the protocol that is fastest on the link at the
+    /// session's security. The peer calls [`receive_cots`](Self::receive_cots) with the same `count`.
     ///
     /// All of them stand in memory, 16 bytes each; [`run_ot`](Self::run_ot) hands out pieces of larger runs.
     /// Errors if `count` is more than memory can hold, or as `run_ot`.
