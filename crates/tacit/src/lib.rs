@@ -1,7 +1,7 @@
 //! Two parties compute on data that neither may see.
 //!
-//! A [`Session`] says how to reach the peer, whom to accept and how much to trust it. With one at hand on each
-//! side, three lines do each of the three things that one comes for.
+//! A [`Session`] says how to reach the peer, whom to accept and how much to trust it. With one at hand on
+//! each side, three lines do each of the three things that one comes for.
 //!
 //! # An intersection
 //!
@@ -50,8 +50,8 @@
 //!
 //! # Correlated OTs
 //!
-//! [`Session::send_cots`] and [`Session::receive_cots`] keep them in memory; [`Session::run_ot`] hands out the
-//! pieces of a run of any size, of every kind and protocol of [`mod@ot`].
+//! [`Session::send_cots`] and [`Session::receive_cots`] keep them in memory; [`Session::run_ot`] hands out
+//! the pieces of a run of any size, of every kind and protocol of [`mod@ot`].
 //!
 //! ```
 //! # use tacit::{ReceivedCots, Result, SentCots, Session};
@@ -74,11 +74,12 @@
 //!
 //! # The rest
 //!
-//! - [`mod@job`]: what two parties do together, each with its parameters, its cost and what it tells the other
-//!   side.
+//! - [`mod@job`]: what two parties do together, each with its parameters, its cost and what it tells the
+//!   other side.
 //! - [`link`] and [`plan`]: a link's delay and bandwidth, and what each protocol would cost on it.
 //! - [`data`]: tables and their keys, NumPy archives.
-//! - [`psi`], [`net`], [`crypto`]: the floors below, for set intersection, channels and links, blocks and kernels.
+//! - [`psi`], [`net`], [`crypto`]: the floors below, for set intersection, channels and links, blocks and
+//!   kernels.
 #![forbid(unsafe_code)]
 
 pub mod assumptions;
