@@ -192,6 +192,27 @@ fn columns_of_matching_rows_come_with_our_own() {
 }
 
 #[test]
+fn both_sides_may_get_columns_of_the_other() {
+    let (bench, plain) = bench(11..20, 15..40);
+    let shop = ["--reveal", "payload:city", "--give", "amount", "--result", "both", "--output", "s.csv"];
+    let insurer = ["--reveal", "payload:amount", "--give", "city", "--result", "both", "--output", "i.csv"];
+    let (a, b) = run(&bench, &shop, &insurer);
+    for said in [a, b] {
+        let told = object(&said);
+        assert_eq!(told["matches"], plain.common.len());
+        assert_eq!(told["output_rows"], plain.rows.len());
+    }
+    let (ours, theirs) = (csv_of(&bench.read("s.csv")), csv_of(&bench.read("i.csv")));
+    assert_eq!((ours[0].last().unwrap(), theirs[0].last().unwrap()), (&"city".into(), &"amount".into()));
+    let amounts: BTreeMap<String, String> =
+        plain.rows.iter().map(|row| (row[1].clone(), row[2].clone())).collect();
+    for row in &theirs[1..] {
+        assert_eq!(row[3], amounts[&row[0].to_lowercase()]);
+    }
+    assert!(ours[1..].iter().all(|row| row[3].starts_with("City, ")));
+}
+
+#[test]
 fn rows_of_one_key_are_refused_or_given_as_asked() {
     let (bench, plain) = bench(0..31, 5..40);
     // The shop gives: customers 10, 20 and 30 have three orders each.
@@ -235,7 +256,7 @@ fn what_cannot_be_revealed_is_refused_before_connecting() {
         (&["--reveal", "sum:amount", "--give", "amount"], &["--security", "keep to the protocol"]),
         (&["--min-matches", "5"], &["--min-matches", "rows"]),
         (&["--reveal", "payload:city", "--min-matches", "5"], &["--min-matches", "payload"]),
-        (&["--reveal", "payload:city", "--result", "both"], &["--result", "one side"]),
+        (&["--reveal", "payload:city", "--result", "both"], &["--give", "where both get columns"]),
         (&["--reveal", "payload"], &["--reveal", "payload:COL,COL"]),
         (&["--reveal", "payload", "--result", "peer"], &["--give", "may have"]),
         (&["--reveal", "payload:x", "--result", "peer", "--give", "id"], &["--reveal", "payload alone"]),

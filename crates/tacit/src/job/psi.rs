@@ -188,9 +188,9 @@ impl Job {
 
     /// Bytes that a party with `own` distinct keys holds at most if the peer has `peer` of them.
     ///
-    /// A sender's tags pass by the receiver in pieces; but a sender holds a row of the code for each slot of the
-    /// receiver's store. Bytes a key are from the peaks of runs of 2^10 and 2^19 keys, of one side and of both,
-    /// and 16 for a table that has just grown.
+    /// Of PaXoS bytes a key are from the peaks of runs of 2^10 and 2^19 keys, of one side and of both, and 16 for a
+    /// table that has just grown: a sender holds a row of the code for each slot of the receiver's store. VOLE-PSI
+    /// holds a run of it at a time ([`vole_psi::Parameters::memory`] adds all its buffers up).
     pub fn memory(&self, own: u64, peer: u64) -> u64 {
         if self.reveal.is_aggregate() {
             // The peak of a sum of 2^20 keys a side, by the larger set: both sides hold bins.
@@ -198,22 +198,45 @@ impl Job {
                 if matches!(self.reveal, Reveal::Of(..) | Reveal::Shares) { SHARED_KEY } else { AGGREGATE };
             return (16 << 20) + each * own.max(peer);
         }
-        let (base, receiving, row) = match self.security {
-            Security::Malicious => (18 << 20, 395, 96),
-            Security::SemiHonest => (16 << 20, 295, 64),
+        let base = 18 << 20;
+        let paxos = || {
+            let (receiving, row) = match self.security {
+                Security::Malicious => (395, 96),
+                Security::SemiHonest => (295, 64),
+            };
+            let sending = 165;
+            let receiver = receiving * own;
+            let sender = |peer: u64| {
+                let keys = usize::try_from(peer).unwrap_or(usize::MAX).min(MAX_ELEMENTS);
+                let slots = Shape::for_keys(keys).map_or(0, |shape| shape.slots() as u64);
+                sending * own + row * slots
+            };
+            match self.learns {
+                Learns::Me => receiver,
+                Learns::Peer => sender(peer),
+                // The smaller set's owner receives.
+                Learns::Both => receiver.max(sender(peer.min(own))),
+            }
         };
-        let sending = 165;
-        let receiver = receiving * own;
-        let sender = |peer: u64| {
-            let keys = usize::try_from(peer).unwrap_or(usize::MAX).min(MAX_ELEMENTS);
-            let slots = Shape::for_keys(keys).map_or(0, |shape| shape.slots() as u64);
-            sending * own + row * slots
+        // Peaks of runs of 2^16 to 2^24 keys: 32 bytes of a key are the caller's element; a run of the receiver's
+        // store is what both hold at most, whatever the sets' sizes.
+        let vole = || {
+            let proofs =
+                if matches!(self.reveal, Reveal::Payload(_)) || self.learns == Learns::Both { 16 } else { 0 };
+            let receivers = match self.learns {
+                Learns::Me => own,
+                Learns::Peer => peer,
+                Learns::Both => own.max(peer),
+            };
+            (72 + proofs) * own + 170u64.saturating_mul(receivers).min(90 << 20)
         };
-        base + match self.learns {
-            Learns::Me => receiver,
-            Learns::Peer => sender(peer),
-            // The smaller set's owner receives.
-            Learns::Both => receiver.max(sender(peer.min(own))),
+        base + match self.protocol {
+            Protocol::Paxos => paxos(),
+            Protocol::Vole => vole(),
+            Protocol::Auto if self.reveal != Reveal::Rows => vole(),
+            // PaXoS runs for as many keys as it is picked for, and what it takes of those is little.
+            Protocol::Auto if own.saturating_add(peer) < KEYS_FOR_VOLE => paxos().max(vole()),
+            Protocol::Auto => vole(),
         }
     }
 
@@ -341,10 +364,9 @@ impl Job {
     fn learns(&self, keys: u64, tested: &str) -> String {
         let what = match self.learns {
             Learns::Me => match &self.reveal {
-                Reveal::Payload(_) => {
-                    let asked = self.reveal.words(0);
-                    format!("that we have {keys} distinct keys, and {asked}; nothing else")
-                }
+                Reveal::Payload(_) => format!(
+                    "that we have {keys} distinct keys, and which columns of its rows we asked for; nothing else"
+                ),
                 _ => format!("that we have {keys} distinct keys; nothing else"),
             },
             Learns::Peer | Learns::Both => {

@@ -84,13 +84,16 @@ impl Reveal {
         };
         match self {
             Reveal::Rows => "which of its own keys are among them".to_owned(),
-            Reveal::Payload(columns) if columns.is_empty() => {
-                "which of its own keys are among them, with the columns of ours that it asks for and that we give, \
-                 and of all our rows how wide those columns are and the most rows a key"
-                    .to_owned()
+            Reveal::Payload(columns) => {
+                let asked = if columns.is_empty() { "" } else { ", which columns of its rows we asked for" };
+                format!(
+                    "which of its own keys are among them{asked}, with the columns of ours that it asks for and \
+                     that we give, and of all our rows how wide those columns are and the most rows a key"
+                )
             }
-            Reveal::Payload(_) => "which columns of its rows we asked for".to_owned(),
-            Reveal::Shares => "what the function that both sides agreed on makes of the common keys".to_owned(),
+            Reveal::Shares => {
+                "what the function that both sides agreed on makes of the common keys".to_owned()
+            }
             Reveal::Count => format!("how many of its own keys are among them{withheld}"),
             Reveal::Sum(column) => {
                 format!("the sum of {} over the rows of common keys{withheld}", tacit_net::shown(column))
@@ -168,12 +171,16 @@ impl Reveal {
                 _ => refuse("give", format!("{kind} is of {column}, so name this one column or none")),
             },
             Reveal::Payload(asked) => match (learns, asked.is_empty(), give.is_empty()) {
-                (Learns::Both, ..) => refuse(
-                    "result",
-                    "columns go to one side, which asks for them; the other side gives: run twice for both"
-                        .into(),
+                (Learns::Me, false, true) | (Learns::Peer, true, false) | (Learns::Both, false, false) => {
+                    Ok(())
+                }
+                (Learns::Both, true, _) => refuse(
+                    "reveal",
+                    "where both get columns, each names those that it asks for: payload:COL,COL".into(),
                 ),
-                (Learns::Me, false, true) | (Learns::Peer, true, false) => Ok(()),
+                (Learns::Both, ..) => {
+                    refuse("give", "where both get columns, each names those that the other may have".into())
+                }
                 (Learns::Me, true, _) => refuse(
                     "reveal",
                     "name the columns that the other side shall give: payload:COL,COL".into(),
@@ -265,10 +272,11 @@ pub(super) fn part<'c>(reveal: &Reveal, gift: Gift<'c>) -> Result<circuit::Revea
     })
 }
 
-/// The payload's part: what we ask for, or what we give.
+/// The payload's part: what we ask for, what we give, or both.
 pub(super) fn side<'t>(asked: &'t [&'t str], gift: Gift<'t>) -> Side<'t> {
     match gift {
-        Gift::Table(table, duplicates) => Side::Gives(table, duplicates),
+        Gift::Table(table, duplicates) if asked.is_empty() => Side::Gives(table, duplicates),
+        Gift::Table(table, duplicates) => Side::Exchanges(asked, table, duplicates),
         _ => Side::Asks(asked),
     }
 }
