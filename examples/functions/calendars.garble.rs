@@ -13,7 +13,7 @@ pub fn main(mine: [bool; SLOTS], yours: [bool; SLOTS]) -> Meeting {
     let mut found = Meeting::Never;
     let mut open = true;
     for slot in 0usize..23usize {
-        let both = mine[slot] & yours[slot] & mine[slot + 1usize] & yours[slot + 1usize];
+        let both = (mine[slot] & yours[slot]) & (mine[slot + 1usize] & yours[slot + 1usize]);
         if both & open {
             found = Meeting::At(slot);
             open = false;

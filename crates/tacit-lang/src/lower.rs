@@ -591,32 +591,55 @@ impl<'a> Lower<'a> {
         }))
     }
 
+    /// Operators of two numbers of one width n. Bits that only repeat the sign, or are zero, cost nothing: what is
+    /// cast to a wider type before it is multiplied is multiplied in the width that it had.
     fn arithmetic<I: Integer>(&mut self, op: Op, x: &I, y: &I) -> Vec<Bit> {
+        let n = x.width();
+        let k = significant(x).max(significant(y));
+        let (short_x, short_y) = (x.resize(k), y.resize(k));
         let b = &mut self.builder;
         let (result, overflow) = match op {
-            Op::BitAnd => return b.and_bits(x, y).bits().to_vec(),
-            Op::BitXor => return b.xor_bits(x, y).bits().to_vec(),
-            Op::BitOr => return b.or_bits(x, y).bits().to_vec(),
-            Op::LessThan => return vec![b.lt(x, y)],
-            Op::GreaterThan => return vec![b.lt(y, x)],
-            Op::Eq => return vec![b.eq(x, y)],
-            Op::NotEq => return vec![!b.eq(x, y)],
-            Op::Add => checked::add(b, x, y),
-            Op::Sub => checked::sub(b, x, y),
-            Op::Mul => checked::mul(b, x, y),
+            Op::BitAnd => (b.and_bits(x, y), Bit::ZERO),
+            Op::BitXor => (b.xor_bits(x, y), Bit::ZERO),
+            Op::BitOr => (b.or_bits(x, y), Bit::ZERO),
+            Op::LessThan => return vec![b.lt(&short_x, &short_y)],
+            Op::GreaterThan => return vec![b.lt(&short_y, &short_x)],
+            Op::Eq => return vec![b.eq(&short_x, &short_y)],
+            Op::NotEq => return vec![!b.eq(&short_x, &short_y)],
+            Op::Add => {
+                let sum = b.add_wide(&short_x, &short_y);
+                fitted(b, &sum, n)
+            }
+            Op::Sub if I::SIGNED => {
+                let difference = b.sub(&x.resize(k + 1), &y.resize(k + 1));
+                fitted(b, &difference, n)
+            }
+            Op::Sub => {
+                let (difference, borrow) = checked::sub(b, &short_x, &short_y);
+                let mut bits = difference.bits().to_vec();
+                bits.resize(n, borrow);
+                (I::from_bits(bits), borrow)
+            }
+            Op::Mul => {
+                let product = b.mul_wide(&short_x, &short_y);
+                fitted(b, &product, n)
+            }
             Op::Div | Op::Mod => {
-                let (quotient, remainder, by_zero) = checked::div_rem(b, x, y);
-                let overflow = match I::SIGNED {
+                // One bit more, lest the lowest number by -1 overflow where it need not.
+                let k = if I::SIGNED { n.min(k + 1) } else { k };
+                let (x, y) = (x.resize(k), y.resize(k));
+                let (quotient, remainder, by_zero) = checked::div_rem(b, &x, &y);
+                let overflow = match I::SIGNED && k == n {
                     true => {
                         let int = |v: &I| Int::from_bits(v.bits().to_vec());
-                        checked::quotient_overflow(b, &int(x), &int(y), &int(&quotient))
+                        checked::quotient_overflow(b, &int(&x), &int(&y), &int(&quotient))
                     }
                     false => Bit::ZERO,
                 };
                 // Of a division by zero there is no quotient that could overflow.
                 let overflow = b.and(overflow, !by_zero);
                 self.fault(BY_ZERO, by_zero);
-                (if op == Op::Div { quotient } else { remainder }, overflow)
+                (if op == Op::Div { quotient } else { remainder }.resize(n), overflow)
             }
             // These are lowered before.
             Op::ShiftLeft | Op::ShiftRight | Op::ShortCircuitAnd | Op::ShortCircuitOr => {
@@ -654,6 +677,26 @@ fn places(count: usize) -> usize {
 /// The number that known bits make; `None` if one is unknown.
 fn number(bits: &[Bit]) -> Option<usize> {
     bits.iter().enumerate().try_fold(0, |n, (i, bit)| Some(n | usize::from(bit.known()?) << i))
+}
+
+/// The fewest bits that hold every value of `x`: those above repeat the sign, or are zero.
+fn significant<I: Integer>(x: &I) -> usize {
+    let bits = x.bits();
+    let idle = |fill: Bit| bits.iter().rev().take_while(|&&bit| bit == fill).count();
+    match (I::SIGNED, bits.last()) {
+        (true, Some(&sign)) => bits.len() + 1 - idle(sign),
+        _ => (bits.len() - idle(Bit::ZERO)).max(1),
+    }
+}
+
+/// `exact` in `width` bits, and whether it does not fit.
+fn fitted<I: Integer>(b: &mut Builder, exact: &I, width: usize) -> (I, Bit) {
+    let result = exact.resize(width);
+    let same = result.resize(exact.width().max(width));
+    let above = same.bits().iter().zip(exact.bits()).skip(width);
+    let lost: Vec<Bit> = above.map(|(&same, &bit)| b.xor(same, bit)).collect();
+    let overflow = b.any(&lost);
+    (result, overflow)
 }
 
 fn resized(x: &[Bit], width: usize, signed: bool) -> Vec<Bit> {
