@@ -76,6 +76,11 @@ impl Program {
         &self.output
     }
 
+    /// Bytes of a result as a literal, at most.
+    pub fn longest(&self) -> usize {
+        literal::longest(&self.output)
+    }
+
     /// Reads literals for all parameters of `owner`, separated by commas.
     pub fn parse(&self, owner: Owner, text: &str) -> Result<Vec<BitVec>, LiteralError> {
         let types: Vec<(&str, &Type)> =

@@ -338,3 +338,21 @@ pub(crate) fn format(ty: &Type, bit: &dyn Fn(usize) -> bool, at: usize) -> Strin
         }
     }
 }
+
+/// Bytes of what [`format`] writes, at most.
+pub(crate) fn longest(ty: &Type) -> usize {
+    let list = |types: &mut dyn Iterator<Item = &Type>| types.map(|ty| longest(ty) + 2).sum::<usize>();
+    match ty {
+        Type::Bool => 5,
+        Type::Number { .. } => 20,
+        Type::Array(each, count) => 2 + count * (longest(each) + 2),
+        Type::Tuple(types) => 2 + list(&mut types.iter()),
+        Type::Struct(name, fields) => {
+            name.len() + 4 + fields.iter().map(|(name, ty)| name.len() + 4 + longest(ty)).sum::<usize>()
+        }
+        Type::Enum(name, variants) => {
+            let each = variants.iter().map(|(variant, types)| variant.len() + 2 + list(&mut types.iter()));
+            name.len() + 3 + each.max().unwrap_or(0)
+        }
+    }
+}

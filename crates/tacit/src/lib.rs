@@ -43,6 +43,7 @@ pub use session::Session;
 pub use tacit_2pc as two_pc;
 pub use tacit_crypto as crypto;
 pub use tacit_data as data;
+pub use tacit_lang as lang;
 pub use tacit_net as net;
 pub use tacit_ot::Security;
 pub use tacit_psi as psi;
