@@ -1,6 +1,7 @@
 //! The example programs by every protocol, against their values worked out by hand or in plain Rust.
 
 use std::path::Path;
+use tacit::crypto::BitVec;
 use tacit::job::eval::{Job, Options, load_program};
 use tacit::lang::Program;
 use tacit::net::memory;
@@ -17,7 +18,13 @@ fn by_all(name: &str, ours: &str, theirs: &str) -> Vec<String> {
 fn by(program: &Program, security: Security, ours: &str, theirs: &str) -> String {
     let prepared = Prepared::from_function(program.function()).unwrap().from_source(program.digest());
     let side = |role, text: &str, channel: &mut tacit::net::Channel| {
-        let job = Job { function: &prepared, role, output_to: OutputTo::Both, security, options: Options::default() };
+        let job = Job {
+            function: &prepared,
+            role,
+            output_to: OutputTo::Both,
+            security,
+            options: Options::default(),
+        };
         let base = ot::base_ot(None, security).unwrap();
         let row = program.parse(role, text).unwrap();
         let rows = job.run_marked(channel, &*base, &[row], &mut |_| {}).unwrap().unwrap();
@@ -44,8 +51,18 @@ fn all_give(name: &str, ours: &str, theirs: &str, expected: &str) {
 fn the_winner_of_the_auction_pays_the_second_price() {
     let seller = |reserve, offers| format!("Seller {{ reserve: {reserve}, offers: {offers} }}");
     let house = |offers| format!("House {{ offers: {offers} }}");
-    all_give("auction", &seller(100, "[120, 90, 0, 0]"), &house("[110, 150, 30, 0]"), "Outcome::Sold(5, 120)");
-    all_give("auction", &seller(130, "[120, 90, 0, 0]"), &house("[110, 150, 30, 0]"), "Outcome::Sold(5, 130)");
+    all_give(
+        "auction",
+        &seller(100, "[120, 90, 0, 0]"),
+        &house("[110, 150, 30, 0]"),
+        "Outcome::Sold(5, 120)",
+    );
+    all_give(
+        "auction",
+        &seller(130, "[120, 90, 0, 0]"),
+        &house("[110, 150, 30, 0]"),
+        "Outcome::Sold(5, 130)",
+    );
     all_give("auction", &seller(151, "[120, 90, 0, 0]"), &house("[110, 150, 30, 0]"), "Outcome::Unsold");
     // Of equal offers the earlier wins, and pays what the other offered.
     all_give("auction", &seller(0, "[7, 0, 0, 0]"), &house("[7, 0, 0, 0]"), "Outcome::Sold(0, 7)");
@@ -65,7 +82,9 @@ fn the_salary_gap_is_of_the_means_and_nobody_has_none() {
 fn the_credit_rule_asks_for_everything_at_once() {
     let rule = "Rule { least_income: 2000, most_debts: 150, years: (1, 3) }";
     let applicant = |income, debts, work, defaulted| {
-        format!("Applicant {{ income: {income}, debts: {debts}, work: Work::{work}, defaulted: {defaulted} }}")
+        format!(
+            "Applicant {{ income: {income}, debts: {debts}, work: Work::{work}, defaulted: {defaulted} }}"
+        )
     };
     for (applicant, granted) in [
         (applicant(2000, 3000, "Employed(1)", false), Some(1000)),
@@ -77,7 +96,8 @@ fn the_credit_rule_asks_for_everything_at_once() {
         (applicant(9000, 0, "None", false), None),
         (applicant(9000, 0, "Employed(9)", true), None),
     ] {
-        let expected = granted.map_or("Decision::Refused".to_owned(), |limit| format!("Decision::Granted({limit})"));
+        let expected =
+            granted.map_or("Decision::Refused".to_owned(), |limit| format!("Decision::Granted({limit})"));
         all_give("credit_rule", rule, &applicant, &expected);
     }
 }
@@ -118,11 +138,48 @@ fn the_nearest_place_is_the_first_of_equals() {
 #[test]
 fn the_votes_of_both_stations_are_counted_and_others_are_not() {
     let ballots = |votes: [i32; 10]| {
-        let ballot = |vote| if vote < 0 { "Ballot::Blank".to_owned() } else { format!("Ballot::For({vote})") };
+        let ballot =
+            |vote| if vote < 0 { "Ballot::Blank".to_owned() } else { format!("Ballot::For({vote})") };
         format!("[{}]", votes.map(ballot).join(", "))
     };
     let (first, second) = ([0, 1, 2, 2, 2, -1, 9, 255, 1, 0], [2, 2, -1, -1, 3, 1, 1, 1, 0, 2]);
     let count = |candidate| first.iter().chain(&second).filter(|&&vote| vote == candidate).count();
     let expected = format!("[{}, {}, {}]", count(0), count(1), count(2));
     all_give("votes", &ballots(first), &ballots(second), &expected);
+}
+
+#[test]
+fn a_circuit_that_another_writer_wrote_gives_what_plain_evaluation_gives_by_every_protocol() {
+    // The language's own compiler writes Bristol Fashion: highest bits first, and its notes of faults before the
+    // result.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("theirs.txt");
+    let source = "pub fn main(x: u16, y: u16) -> u16 { if x > y { x / y + 3u16 } else { x ^ (y << 3u8) } }";
+    garble_lang::compile_to_bristol(source, &file).unwrap();
+    let function = tacit::job::eval::load(file.to_str().unwrap()).unwrap();
+    let prepared = Prepared::from_function(&function).unwrap();
+    let bits = |n: u16| BitVec::from_bools(&(0..16).rev().map(|i| n >> i & 1 == 1).collect::<Vec<_>>());
+    for (x, y) in [(1000, 7), (7, 1000), (65535, 1), (5, 5)] {
+        let expected = if x > y { x / y + 3 } else { x ^ y << 3 };
+        let inputs = [bits(x), bits(y)];
+        let plain = tacit::two_pc::circuit::evaluate(&function.circuit, &inputs);
+        for security in [Security::SemiHonest, Security::Malicious] {
+            let side = |role, input: &BitVec, channel: &mut tacit::net::Channel| {
+                let options = Options::default();
+                let job = Job { function: &prepared, role, output_to: OutputTo::Both, security, options };
+                let base = ot::base_ot(None, security).unwrap();
+                job.run_marked(channel, &*base, &[vec![input.clone()]], &mut |_| {})
+                    .unwrap()
+                    .unwrap()
+                    .remove(0)
+            };
+            let (garbler, evaluator) = memory::run(
+                |channel| side(Owner::Garbler, &inputs[0], channel),
+                |channel| side(Owner::Evaluator, &inputs[1], channel),
+            );
+            assert!(garbler == plain && evaluator == plain, "{security:?} {x} {y}");
+        }
+        let all: Vec<bool> = plain.iter().flat_map(BitVec::iter).collect();
+        assert_eq!(all[all.len() - 16..], bits(expected).iter().collect::<Vec<_>>(), "{x} {y}");
+    }
 }

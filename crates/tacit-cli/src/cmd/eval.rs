@@ -3,7 +3,8 @@
 mod batch;
 mod dry_run;
 mod halves;
-mod program;
+pub mod program;
+mod total;
 
 use crate::cli::Context;
 use crate::cli::output::{Output, name};
@@ -24,6 +25,7 @@ use tacit::two_pc::wmk17::Copies;
 use tacit::two_pc::{Owner, Prepared};
 use tacit::{Blame, Error, Result, ot, security_name};
 use tacit_console::options::{OutputArg, output_to};
+use total::Total;
 use zeroize::Zeroizing;
 
 const AFTER: &str = "\
@@ -34,6 +36,8 @@ Examples:
       --role evaluator --input 4000000
   tacit eval add32 --batch --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub --role garbler \\
       --input salaries.csv --columns salary --output totals.csv --security semi-honest
+  tacit eval bid.garble.rs --batch --aggregate sum --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub \\
+      --role garbler --input bids.csv --columns bid
   tacit eval circuit.txt --dry-run --rows 1000 --link wan
   tacit eval aes128 --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub --role garbler --offline aes.state
   tacit eval aes128 --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub --role garbler --online aes.state \
@@ -80,6 +84,15 @@ impl FormatArg {
             FormatArg::Hex | FormatArg::Decimal => fields.to_vec(),
         }
     }
+}
+
+/// `--aggregate`, as the command line has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum AggregateArg {
+    /// The sum
+    Sum,
+    /// How many are not zero
+    Count,
 }
 
 /// What our inputs are, and so how they are read.
@@ -170,6 +183,10 @@ pub struct Args {
     /// Writes the CSV file's rows with the outputs behind them to this file
     #[arg(long, value_name = "FILE", requires = "batch")]
     output: Option<PathBuf>,
+    /// Of all rows only the sum of the results is shown, or how many of them are true or not zero; both sides must say
+    /// the same
+    #[arg(long, value_enum, requires = "batch", conflicts_with_all = ["output", "dry_run"])]
+    aggregate: Option<AggregateArg>,
     /// What separates the fields of the CSV file: one character, or auto for the most frequent of , ; | and tab
     #[arg(long, value_name = "CHAR", default_value = "auto", value_parser = delimiter, requires = "batch")]
     delimiter: Delimiter,
@@ -259,7 +276,18 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         Some(table) => table.rows(),
         None => &[single(inputs, args.input.as_deref())?][..],
     };
-    refuse_memory(&function, job.memory(rows.len(), args.peer.threads()))?;
+    let total = match (args.aggregate, &table) {
+        (Some(which), Some(table)) => Some(Total::new(which, &function, &form, table)?),
+        _ => None,
+    };
+    let (function, form, job, rows) = match &total {
+        Some(total) => {
+            let job = Job { function: &total.prepared, ..job };
+            (&total.function, &total.form, job, &total.rows[..])
+        }
+        None => (&function, &form, job, rows),
+    };
+    refuse_memory(function, job.memory(rows.len(), args.peer.threads()))?;
     if args.peer.threads() > rows.len().max(1) {
         return Err(Error::Usage(format!(
             "--threads {}: each thread takes rows of its own, and there are {}; give fewer threads",
@@ -269,7 +297,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     }
     let mut output = args.output.as_deref().map(Output::create).transpose()?;
     if let (Some(table), Some(output)) = (&table, &mut output) {
-        output.reserve(table.length(&form))?;
+        output.reserve(table.length(form))?;
     }
     let state = args.online.as_deref().map(|path| halves::open(&args, path, role)).transpose()?;
     let session = args.peer.session(args.security, context)?;
@@ -287,10 +315,10 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     };
     let wall = start.elapsed();
     if let (Some(table), Some(mut output), Some(outputs)) = (&table, output, &outputs) {
-        table.write(&form, outputs, &mut output)?;
+        table.write(form, outputs, &mut output)?;
         output.commit()?;
     }
-    report(&args, context, &function, &form, &job, rows.len(), outputs.as_ref(), wall, &stats)
+    report(&args, context, function, form, &job, rows.len(), outputs.as_ref(), wall, &stats)
 }
 
 /// Refuses a function that needs more memory than there is, by the sizes that its file declares.
