@@ -29,13 +29,13 @@ pub struct Error {
 }
 
 /// So many faults are shown; the others are counted.
-const SHOWN: usize = 5;
+const FAULTS_SHOWN: usize = 5;
 
 impl core::fmt::Display for Error {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let shown: Vec<String> = self.faults.iter().take(SHOWN).map(Fault::to_string).collect();
+        let shown: Vec<String> = self.faults.iter().take(FAULTS_SHOWN).map(Fault::to_string).collect();
         f.write_str(&shown.join("; "))?;
-        match self.faults.len().saturating_sub(SHOWN) {
+        match self.faults.len().saturating_sub(FAULTS_SHOWN) {
             0 => Ok(()),
             more => write!(f, "; and {more} more faults"),
         }

@@ -16,12 +16,12 @@ pub(crate) type Value = Rc<Vec<Bit>>;
 
 /// What can go wrong in a run, in the order of the flags.
 pub(crate) const FAULTS: [&str; 3] = ["overflow", "division by zero", "index out of bounds"];
-const OVERFLOW: usize = 0;
-const BY_ZERO: usize = 1;
-const BOUNDS: usize = 2;
+const AT_OVERFLOW: usize = 0;
+const AT_BY_ZERO: usize = 1;
+const AT_BOUNDS: usize = 2;
 
 /// Gates of a circuit, at most.
-const MAX_GATES: u64 = 1 << 25;
+const PROGRAM_GATES: u64 = 1 << 25;
 /// Steps of the lowering, at most: expressions, and 16 bits moved.
 const MAX_STEPS: u64 = 1 << 28;
 /// How deep functions may call each other.
@@ -81,8 +81,8 @@ impl<'a> Lower<'a> {
     /// Counts a step that moves so many bits; refuses what is too large.
     pub fn step(&mut self, meta: MetaInfo, bits: usize) -> Result<(), Error> {
         self.steps += 1 + bits as u64 / 16;
-        if self.builder.gates_made() > MAX_GATES {
-            return Err(Error::at(meta, format!("the program has more than {MAX_GATES} gates here")));
+        if self.builder.gates_made() > PROGRAM_GATES {
+            return Err(Error::at(meta, format!("the program has more than {PROGRAM_GATES} gates here")));
         }
         if self.steps > MAX_STEPS {
             return Err(Error::at(
@@ -300,7 +300,7 @@ impl<'a> Lower<'a> {
 
     fn check_bounds(&mut self, index: &[Bit], count: usize) {
         let inside = self.less(index, count as i128, false);
-        self.fault(BOUNDS, !inside);
+        self.fault(AT_BOUNDS, !inside);
     }
 
     /// Runs `body` as a branch: what it assigns and what goes wrong in it is given back apart.
@@ -412,7 +412,7 @@ impl<'a> Lower<'a> {
                 let x = Int::from_bits(self.expression(x)?.to_vec());
                 let zero = Int::constant(0, x.width());
                 let (negated, overflow) = checked::sub(&mut self.builder, &zero, &x);
-                self.fault(OVERFLOW, overflow);
+                self.fault(AT_OVERFLOW, overflow);
                 Ok(Rc::new(negated.bits().to_vec()))
             }
             ExprEnum::Op(op, x, y) => self.operation(*op, x, y, meta),
@@ -638,7 +638,7 @@ impl<'a> Lower<'a> {
                 };
                 // Of a division by zero there is no quotient that could overflow.
                 let overflow = b.and(overflow, !by_zero);
-                self.fault(BY_ZERO, by_zero);
+                self.fault(AT_BY_ZERO, by_zero);
                 (if op == Op::Div { quotient } else { remainder }.resize(n), overflow)
             }
             // These are lowered before.
@@ -646,7 +646,7 @@ impl<'a> Lower<'a> {
                 return x.bits().to_vec();
             }
         };
-        self.fault(OVERFLOW, overflow);
+        self.fault(AT_OVERFLOW, overflow);
         result.bits().to_vec()
     }
 
@@ -654,7 +654,7 @@ impl<'a> Lower<'a> {
     fn shift(&mut self, op: Op, x: &[Bit], by: &[Bit], signed: bool) -> Vec<Bit> {
         let places = x.len().trailing_zeros() as usize;
         let beyond = self.builder.any(&by[places.min(by.len())..]);
-        self.fault(OVERFLOW, beyond);
+        self.fault(AT_OVERFLOW, beyond);
         let by = Uint::from_bits(by[..places.min(by.len())].to_vec());
         let b = &mut self.builder;
         match (op, signed) {

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Bits of a value, at most.
-pub(crate) const MAX_BITS: usize = 1 << 22;
+pub(crate) const VALUE_BITS: usize = 1 << 22;
 /// How deep types may be nested.
 const MAX_DEPTH: usize = 64;
 /// Parts of a type, at most.
@@ -105,11 +105,11 @@ impl<'a> Types<'a> {
         self.parts.set(0);
         let found = Rc::new(self.within(ty, meta, 0)?);
         match checked_bits(&found) {
-            Some(bits) if bits <= MAX_BITS => {
+            Some(bits) if bits <= VALUE_BITS => {
                 self.known.borrow_mut().insert(ty.clone(), found.clone());
                 Ok(found)
             }
-            _ => Err(Error::at(meta, format!("a value of type {ty} has more than {MAX_BITS} bits"))),
+            _ => Err(Error::at(meta, format!("a value of type {ty} has more than {VALUE_BITS} bits"))),
         }
     }
 
@@ -163,8 +163,8 @@ impl<'a> Types<'a> {
     /// The value of the constant `name`, which gives an array its size.
     pub fn size_called(&self, name: &str, meta: MetaInfo) -> Result<usize, Error> {
         match self.sizes.get(name) {
-            Some(&size) if size <= MAX_BITS as u64 => Ok(size as usize),
-            Some(_) => Err(Error::at(meta, format!("{name} is more than {MAX_BITS}"))),
+            Some(&size) if size <= VALUE_BITS as u64 => Ok(size as usize),
+            Some(_) => Err(Error::at(meta, format!("{name} is more than {VALUE_BITS}"))),
             None => Err(Error::at(meta, format!("{name} is no constant of type usize"))),
         }
     }
@@ -182,7 +182,7 @@ fn checked_bits(ty: &Type) -> Option<usize> {
     match ty {
         Type::Bool => Some(1),
         Type::Number { width, .. } => Some(*width),
-        Type::Array(each, count) => checked_bits(each)?.checked_mul(*count).filter(|_| *count <= MAX_BITS),
+        Type::Array(each, count) => checked_bits(each)?.checked_mul(*count).filter(|_| *count <= VALUE_BITS),
         Type::Tuple(types) => sum(&mut types.iter()),
         Type::Struct(_, fields) => sum(&mut fields.iter().map(|(_, ty)| ty)),
         Type::Enum(_, variants) => {

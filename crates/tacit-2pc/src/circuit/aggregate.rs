@@ -14,7 +14,7 @@ pub enum Aggregate {
 }
 
 /// Gates of all rows together, at most.
-const MAX_GATES: u64 = 1 << 26;
+const ROWS_GATES: u64 = 1 << 26;
 
 /// Why there is no such function.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -45,9 +45,9 @@ impl Function {
             return fault("a sum or a count over no rows".to_owned());
         }
         let gates = (self.circuit.gates().len() as u64).saturating_mul(rows as u64);
-        if gates > MAX_GATES {
+        if gates > ROWS_GATES {
             return fault(format!(
-                "{rows} rows have {gates} gates together, more than {MAX_GATES}; give fewer rows"
+                "{rows} rows have {gates} gates together, more than {ROWS_GATES}; give fewer rows"
             ));
         }
         let mut builder = Builder::new();

@@ -5,11 +5,11 @@ use super::{FIRST_INPUT, Gate, ONE, Wire, ZERO};
 use std::fmt::Write;
 
 /// Gates of a circuit that is drawn, at most: more of them nobody reads.
-pub const MOST_GATES: usize = 300;
+pub const DRAWN_GATES: usize = 300;
 
 /// Width of a column, height of a row, and the picture's border, in pixels.
 const COLUMN: usize = 84;
-const ROW: usize = 30;
+const ROW_HEIGHT: usize = 30;
 const BORDER: usize = 20;
 /// Room for the names of inputs and outputs.
 const NAMES: usize = 130;
@@ -32,17 +32,17 @@ enum Shape {
 }
 
 /// An SVG of the circuit: inputs at the left, each gate in the column behind its operands', outputs at the
-/// right. AND gates, which cost, are filled. `None` for more than [`MOST_GATES`] gates.
+/// right. AND gates, which cost, are filled. `None` for more than [`DRAWN_GATES`] gates.
 pub fn svg(function: &Function) -> Option<String> {
     let circuit = &function.circuit;
-    if circuit.gates().len() > MOST_GATES || circuit.shape().input_bits() > MOST_GATES {
+    if circuit.gates().len() > DRAWN_GATES || circuit.shape().input_bits() > DRAWN_GATES {
         return None;
     }
     let mut nodes = nodes(function);
     settle(&mut nodes);
     let columns = nodes.iter().map(|node| node.column).max().unwrap_or(0) + 1;
     let rows = nodes.iter().map(|node| node.row as usize).max().unwrap_or(0) + 1;
-    let (width, height) = (2 * (BORDER + NAMES) + columns * COLUMN, 2 * BORDER + rows * ROW);
+    let (width, height) = (2 * (BORDER + NAMES) + columns * COLUMN, 2 * BORDER + rows * ROW_HEIGHT);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
          height=\"{height}\" font-family=\"sans-serif\" font-size=\"11\">\n\
@@ -50,7 +50,7 @@ pub fn svg(function: &Function) -> Option<String> {
     );
     let place = |node: &Node| {
         let x = BORDER + NAMES + node.column * COLUMN;
-        (x as f64, BORDER as f64 + (node.row + 0.5) * ROW as f64)
+        (x as f64, BORDER as f64 + (node.row + 0.5) * ROW_HEIGHT as f64)
     };
     // Writing to a string does not fail.
     for node in &nodes {

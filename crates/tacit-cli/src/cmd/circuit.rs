@@ -64,7 +64,7 @@ struct Named {
     #[arg(value_name = "CIRCUIT|NAME|PROGRAM")]
     function: String,
     #[command(flatten)]
-    program: program::Args,
+    program: program::ProgramArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -111,7 +111,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
                     tacit::net::shown(&function.name),
                     function.circuit.gates().len(),
                     function.circuit.shape().input_bits(),
-                    draw::MOST_GATES
+                    draw::DRAWN_GATES
                 ))
             })?;
             give(&function, &text, output, context)

@@ -164,7 +164,7 @@ pub struct Args {
     #[arg(value_name = "CIRCUIT|NAME|PROGRAM", required_unless_present = "list")]
     function: Option<String>,
     #[command(flatten)]
-    program: program::Args,
+    program: program::ProgramArgs,
     /// Shows the functions there are
     #[arg(long)]
     list: bool,

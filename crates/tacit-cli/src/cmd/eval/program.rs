@@ -11,7 +11,7 @@ use tacit::{Error, Result};
 
 /// What a program leaves open.
 #[derive(clap::Args)]
-pub struct Args {
+pub struct ProgramArgs {
     /// Of a program: the function to evaluate; main unless given
     #[arg(long = "function", value_name = "FN")]
     entry: Option<String>,
@@ -30,7 +30,7 @@ fn constant(text: &str) -> std::result::Result<(String, String), String> {
     }
 }
 
-impl Args {
+impl ProgramArgs {
     /// The program in the file `name`, if it is called as one.
     pub fn load(&self, name: &str) -> Result<Option<Program>> {
         if !name.ends_with(PROGRAM) {
