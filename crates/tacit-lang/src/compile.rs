@@ -121,7 +121,8 @@ pub fn compile(source: &str, options: &Options) -> Result<Program, Error> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK);
         let run = thread.spawn_scoped(scope, || {
-            let program = garble_lang::check(source).map_err(Error::found)?;
+            // The scanner counts a line's first token to the line before, unless a blank stands before it.
+            let program = garble_lang::check(&source.replace('\n', "\n ")).map_err(Error::found)?;
             lower(&program, source, options)
         });
         let thread = run.map_err(|e| Error::whole(format!("no thread to compile on: {e}")))?;

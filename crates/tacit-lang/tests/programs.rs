@@ -214,9 +214,9 @@ fn casts_shifts_ranges_and_calls_agree() {
 fn errors_are_one_line_each_and_name_the_line() {
     for (source, parts) in [
         ("pub fn main(x: u8, y: u8) -> u8 {\n  x + z\n}", &["line 2: ", "z"][..]),
-        ("pub fn main(x: u8, y: u8) -> u8 {\n  x +\n}", &["line 2: ", "expression"]),
+        ("pub fn main(x: u8, y: u8) -> u8 {\n  x +\n}", &["line 3: ", "expression"]),
         ("pub fn main(x: u8, y: u8) -> u8 {\n  x ~ y\n}", &["line 2: "]),
-        ("pub fn main(x: u8, y: u8) -> u8 {\n  f(x)\n}\nfn f(x: u8) -> u16 {\n  x\n}", &["line 5: ", "u16"]),
+        ("pub fn main(x: u8, y: u8) -> u8 {\n  f(x)\n}\nfn f(x: u8) -> u16 {\nx\n}", &["line 5: ", "u16"]),
         ("pub fn other(x: u8) -> u8 { x }", &["no function main", "other"]),
         (
             "const N: usize = A::N;\npub fn main(x: [u8; N], y: u8) -> u8 { y }",
@@ -225,7 +225,7 @@ fn errors_are_one_line_each_and_name_the_line() {
         ("pub fn main(x: [u8; 4000000000], y: u8) -> u8 { y }", &["line 1: ", "bits"]),
         (
             "struct A { a: B, b: B } struct B { a: C, b: C } struct C { a: [[u64; 60000]; 60000] }\npub fn main(x: A) -> u8 { 1u8 }",
-            &["bits"],
+            &["line 2: ", "bits"],
         ),
         (
             "pub fn main(x: u8, y: u8) -> u8 {\n  let mut n = x;\n  for i in 0u64..1000000000u64 { n = n ^ y; }\n  n\n}",
