@@ -329,8 +329,54 @@ impl Source {
                 *flag = true;
             }
         }
+        self.copy_rows(keys, &[], target, output, |at, row, writer| {
+            if !wanted[at] {
+                return Ok(0);
+            }
+            writer.write(row)?;
+            Ok(1)
+        })
+    }
+
+    /// Copies the rows for whose element `more` has something to `output`, which is called `target`, once for
+    /// each of the rows of cells that it has, which go behind our own; `names` go behind the header, with
+    /// `prefix` in front of each that the table has already. Returns the number of rows written.
+    pub fn write_joined<'m>(
+        &self,
+        keys: &KeySet,
+        names: &[String],
+        prefix: &str,
+        more: impl Fn(usize) -> &'m [Vec<String>],
+        target: &Path,
+        output: &mut impl Write,
+    ) -> Result<u64> {
+        let taken = |name: &str| self.header.iter().any(|taken| taken.trim() == name);
+        let named = |name: &String| if taken(name) { format!("{prefix}{name}") } else { name.clone() };
+        let names: Vec<String> = names.iter().map(named).collect();
+        self.copy_rows(keys, &names, target, output, |at, row, writer| {
+            let rows = more(at);
+            for cells in rows {
+                let mut joined = row.clone();
+                cells.iter().for_each(|cell| joined.push_field(cell));
+                writer.write(&joined)?;
+            }
+            Ok(rows.len() as u64)
+        })
+    }
+
+    /// Hands each row with a key to `copy`, which returns how many it wrote, under the header with `names` behind it.
+    fn copy_rows<W: Write>(
+        &self,
+        keys: &KeySet,
+        names: &[String],
+        target: &Path,
+        output: &mut W,
+        mut copy: impl FnMut(usize, &::csv::StringRecord, &mut TableWriter<'_, W>) -> Result<u64>,
+    ) -> Result<u64> {
         let mut writer = TableWriter::new(target, output, self.form)?;
-        writer.write(&self.header)?;
+        let mut header = self.header.clone();
+        names.iter().for_each(|name| header.push_field(name));
+        writer.write(&header)?;
         let (mut row_number, mut written) = (0, 0);
         self.each_row(|row, element| {
             let at = keys.element_of(row_number);
@@ -338,9 +384,8 @@ impl Source {
                 return Err(Error::Changed(self.path.clone()));
             }
             row_number += 1;
-            if at.is_some_and(|at| wanted[at]) {
-                written += 1;
-                writer.write(row)?;
+            if let Some(at) = at {
+                written += copy(at, row, &mut writer)?;
             }
             Ok(())
         })?;
@@ -372,6 +417,11 @@ impl Source {
             file.consume(BYTE_ORDER_MARK.len());
         }
         Ok(::csv::ReaderBuilder::new().delimiter(self.form.delimiter).from_reader(file))
+    }
+
+    /// That the file is not the one that was read before.
+    pub fn changed(&self) -> Error {
+        Error::Changed(self.path.clone())
     }
 
     /// Where the columns of these names stand. Errors name a column that is missing or there twice.

@@ -147,7 +147,7 @@ fn psi(error: &tacit_psi::Error) -> Blame {
         tacit_psi::Error::Net(error) => net(error),
         tacit_psi::Error::Ot(error) => ot(error),
         tacit_psi::Error::Computation(error) => two_pc(error),
-        tacit_psi::Error::Usage(_) => Blame::Usage,
+        tacit_psi::Error::Usage(_) | tacit_psi::Error::DuplicateRow => Blame::Usage,
         tacit_psi::Error::TooManyElements { .. }
         | tacit_psi::Error::DuplicateElement
         | tacit_psi::Error::Tags(_)
