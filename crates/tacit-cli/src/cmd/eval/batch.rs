@@ -139,7 +139,9 @@ impl<'a> Layout<'a> {
                 Inputs::Numbers(fields) => self.numbers(&fields[input], cells, at, columns)?,
                 Inputs::Literals(program, role) => {
                     let text = match &program.parameters(role)[input].1 {
-                        Type::Struct(name, parts) if columns > 1 => structure(name, parts, &cells[at..]),
+                        Type::Struct(name, parts) if columns > 1 => {
+                            structure(name, parts, self.given.get(at..at + columns), &cells[at..])
+                        }
                         _ => Zeroizing::new(cells[at].to_owned()),
                     };
                     program
@@ -172,8 +174,14 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// The literal of a struct whose fields stand in a column each, in order.
-fn structure(name: &str, parts: &[(String, Type)], cells: &[&str]) -> Zeroizing<String> {
+/// The literal of a struct whose fields stand in a column each: those called as the fields are, or else by place,
+/// the fields in the order of their names.
+fn structure(
+    name: &str,
+    parts: &[(String, Type)],
+    given: Option<&[String]>,
+    cells: &[&str],
+) -> Zeroizing<String> {
     let mut text = Zeroizing::new(String::with_capacity(
         name.len()
             + parts.iter().zip(cells).map(|((part, _), cell)| part.len() + cell.len() + 4).sum::<usize>()
@@ -181,7 +189,11 @@ fn structure(name: &str, parts: &[(String, Type)], cells: &[&str]) -> Zeroizing<
     ));
     text.push_str(name);
     text.push_str(" {");
-    for ((part, _), cell) in parts.iter().zip(cells) {
+    let called =
+        |part: &String| given.and_then(|given| given.iter().position(|column| column.trim() == part));
+    let all_called = parts.iter().all(|(part, _)| called(part).is_some());
+    for (place, (part, _)) in parts.iter().enumerate() {
+        let cell = cells[if all_called { called(part).unwrap_or(place) } else { place }];
         for piece in [" ", part, ": ", cell, ","] {
             text.push_str(piece);
         }
