@@ -71,6 +71,13 @@ pub enum Error {
     Other(String),
 }
 
+/// A circuit of the caller's own that does not stand.
+impl From<tacit_2pc::circuit::InvalidCircuit> for Error {
+    fn from(fault: tacit_2pc::circuit::InvalidCircuit) -> Self {
+        Error::Input(fault.to_string())
+    }
+}
+
 impl Error {
     /// Whose fault it is.
     pub fn blame(&self) -> Blame {

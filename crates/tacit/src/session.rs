@@ -1,6 +1,9 @@
 //! [`Session`]: who the peer is, how to reach it, and how much to trust it.
 
 mod eval;
+mod transfers;
+
+pub use transfers::{ReceivedCots, SentCots};
 
 use crate::job::psi::{self, Learns, Outcome};
 use crate::job::{self, Ran, ot, pool};
