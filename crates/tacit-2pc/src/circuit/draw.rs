@@ -8,7 +8,7 @@ use std::fmt::Write;
 pub const DRAWN_GATES: usize = 300;
 
 /// Width of a column, height of a row, and the picture's border, in pixels.
-const COLUMN: usize = 84;
+const COLUMN_WIDTH: usize = 84;
 const ROW_HEIGHT: usize = 30;
 const BORDER: usize = 20;
 /// Room for the names of inputs and outputs.
@@ -42,14 +42,14 @@ pub fn svg(function: &Function) -> Option<String> {
     settle(&mut nodes);
     let columns = nodes.iter().map(|node| node.column).max().unwrap_or(0) + 1;
     let rows = nodes.iter().map(|node| node.row as usize).max().unwrap_or(0) + 1;
-    let (width, height) = (2 * (BORDER + NAMES) + columns * COLUMN, 2 * BORDER + rows * ROW_HEIGHT);
+    let (width, height) = (2 * (BORDER + NAMES) + columns * COLUMN_WIDTH, 2 * BORDER + rows * ROW_HEIGHT);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
          height=\"{height}\" font-family=\"sans-serif\" font-size=\"11\">\n\
          <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n"
     );
     let place = |node: &Node| {
-        let x = BORDER + NAMES + node.column * COLUMN;
+        let x = BORDER + NAMES + node.column * COLUMN_WIDTH;
         (x as f64, BORDER as f64 + (node.row + 0.5) * ROW_HEIGHT as f64)
     };
     // Writing to a string does not fail.
