@@ -28,6 +28,7 @@ FLOORS = [
     ["tacit-ot"],
     ["tacit-store"],
     ["tacit-2pc"],
+    ["tacit-lang"],
     ["tacit-psi"],
     ["tacit"],
     ["tacit-console"],

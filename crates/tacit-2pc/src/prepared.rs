@@ -11,6 +11,7 @@ pub struct Prepared {
     circuit: Circuit,
     owners: Vec<Owner>,
     digest: [u8; 32],
+    source: Option<[u8; 32]>,
     layered: OnceLock<Plan>,
     sequential: OnceLock<Plan>,
 }
@@ -25,13 +26,23 @@ impl Prepared {
         }
         let digest = circuit.digest();
         let (layered, sequential) = (OnceLock::new(), OnceLock::new());
-        Ok(Prepared { name: None, circuit, owners, digest, layered, sequential })
+        Ok(Prepared { name: None, circuit, owners, digest, source: None, layered, sequential })
     }
 
     /// Prepares a named function.
     pub fn from_function(function: &Function) -> Result<Self> {
         let prepared = Self::new(function.circuit.clone(), function.owners())?;
         Ok(Prepared { name: full_name(&function.name), ..prepared })
+    }
+
+    /// The same function, compiled from a program of this digest: what both parties compare besides the circuit.
+    pub fn from_source(self, digest: [u8; 32]) -> Self {
+        Prepared { name: None, source: Some(digest), ..self }
+    }
+
+    /// The digest of the program that it was compiled from; `None` for what was none.
+    pub fn source(&self) -> Option<[u8; 32]> {
+        self.source
     }
 
     /// The full name of a built-in function; `None` for a circuit of another source.

@@ -98,6 +98,7 @@ pub use session::{ReceivedCots, SentCots, Session};
 pub use tacit_2pc as two_pc;
 pub use tacit_crypto as crypto;
 pub use tacit_data as data;
+pub use tacit_lang as lang;
 pub use tacit_net as net;
 pub use tacit_ot::Security;
 pub use tacit_psi as psi;

@@ -3,11 +3,13 @@
 //! Gates are XOR, AND and INV. Wire 0 always carries the constant zero and wire 1 the constant one; the inputs follow,
 //! so a circuit's first input bit is wire [`FIRST_INPUT`].
 
+mod aggregate;
 mod arithmetic;
 mod bit;
 pub mod bristol;
 mod builder;
 mod component;
+pub mod draw;
 mod integer;
 pub mod library;
 pub mod named;
@@ -16,6 +18,7 @@ mod plan;
 mod program;
 pub mod value;
 
+pub use aggregate::{Aggregate, NotAggregated};
 pub use arithmetic::Modulus;
 pub use bit::{Bit, Wires};
 pub use builder::Builder;

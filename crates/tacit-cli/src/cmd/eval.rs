@@ -3,6 +3,8 @@
 mod batch;
 mod dry_run;
 mod halves;
+pub mod program;
+mod total;
 
 use crate::cli::Context;
 use crate::cli::output::{Output, name};
@@ -15,6 +17,7 @@ use std::time::{Duration, Instant};
 use tacit::crypto::BitVec;
 use tacit::data::csv::Delimiter;
 use tacit::job::eval::{self, Job, Options, Rows, memory, protocol_name};
+use tacit::lang::Program;
 use tacit::net::Stats;
 use tacit::two_pc::circuit::named;
 use tacit::two_pc::circuit::value::{self, Field, Format};
@@ -22,6 +25,7 @@ use tacit::two_pc::wmk17::Copies;
 use tacit::two_pc::{Owner, Prepared};
 use tacit::{Blame, Error, Result, ot, security_name};
 use tacit_console::options::{OutputArg, output_to};
+use total::Total;
 use zeroize::Zeroizing;
 
 const AFTER: &str = "\
@@ -32,15 +36,19 @@ Examples:
       --role evaluator --input 4000000
   tacit eval add32 --batch --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub --role garbler \\
       --input salaries.csv --columns salary --output totals.csv --security semi-honest
+  tacit eval bid.garble.rs --batch --aggregate sum --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub \\
+      --role garbler --input bids.csv --columns bid
   tacit eval circuit.txt --dry-run --rows 1000 --link wan
   tacit eval aes128 --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub --role garbler --offline aes.state
   tacit eval aes128 --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub --role garbler --online aes.state \
       --input 0x2b7e151628aed2a6abf7158809cf4f3c
+  tacit eval auction.garble.rs --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub --role garbler \
+      --input 'Seller { reserve: 100, offers: [120, 90, 0, 0] }'
   tacit eval --list
 
 Values are 0x… hex, most significant digit first, or decimal integers; several are separated by commas.
 Negative ones are for functions of signed numbers (--list), or any with --format signed. Outputs are hex
-unless --format says more.
+unless --format says more. A program's values are literals of its language, in and out.
 A batch reads a CSV file whose first line names the columns, one evaluation a row. --columns says which of them hold the
 inputs, in the function's order: one column for each input, or for each value of all inputs. Both sides' files have the same
 number of rows. --output holds our rows with the outputs behind them.
@@ -78,17 +86,52 @@ impl FormatArg {
     }
 }
 
+/// `--aggregate`, as the command line has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum AggregateArg {
+    /// The sum
+    Sum,
+    /// How many are not zero
+    Count,
+}
+
+/// What our inputs are, and so how they are read.
+#[derive(Clone, Copy)]
+pub enum Inputs<'a> {
+    /// Numbers of these fields.
+    Numbers(&'a [Field]),
+    /// Literals of a program's parameters, of this side.
+    Literals(&'a Program, Owner),
+}
+
 /// How outputs are written.
 pub struct Form {
     fields: Vec<Field>,
     format: Format,
+    program: Option<Program>,
 }
 
 impl Form {
-    fn new(function: &named::Function, format: FormatArg) -> Self {
+    fn new(function: &named::Function, format: FormatArg, program: Option<Program>) -> Self {
         let fields = format.fields(&function.outputs);
         let format = if format == FormatArg::Hex { Format::Hex } else { Format::Decimal };
-        Form { fields, format }
+        Form { fields, format, program }
+    }
+
+    /// The names of what [`row`](Self::row) writes.
+    fn names(&self) -> Vec<&'static str> {
+        let written = if self.program.is_some() { 1 } else { self.fields.len() };
+        self.fields[..written].iter().map(|field| field.name).collect()
+    }
+
+    /// Bytes of what [`row`](Self::row) writes, at most.
+    fn longest(&self) -> u64 {
+        // A value is hex with 0x in front or a decimal with its sign, and a separator; a cell of several is quoted.
+        let cell = |field: &Field| 3 + u64::from(field.count) * (4 + u64::from(field.width).div_ceil(3));
+        match &self.program {
+            Some(program) => program.longest() as u64 + 64,
+            None => self.fields.iter().map(cell).sum(),
+        }
     }
 
     /// A row of outputs as text, field by field.
@@ -97,6 +140,9 @@ impl Form {
     }
 
     fn written(&self, row: &[BitVec], format: Format) -> Vec<String> {
+        if let Some(program) = &self.program {
+            return vec![program::shown(program, row)];
+        }
         self.fields.iter().zip(row).map(|(field, bits)| value::format(field, bits, format)).collect()
     }
 
@@ -114,9 +160,11 @@ impl Form {
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// The name of a function (see --list), or a Bristol file; both sides must say the same
-    #[arg(value_name = "CIRCUIT|NAME", required_unless_present = "list")]
+    /// The name of a function (see --list), a Bristol file, or a program (FILE.garble.rs); both sides must say the same
+    #[arg(value_name = "CIRCUIT|NAME|PROGRAM", required_unless_present = "list")]
     function: Option<String>,
+    #[command(flatten)]
+    program: program::ProgramArgs,
     /// Shows the functions there are
     #[arg(long)]
     list: bool,
@@ -135,6 +183,10 @@ pub struct Args {
     /// Writes the CSV file's rows with the outputs behind them to this file
     #[arg(long, value_name = "FILE", requires = "batch")]
     output: Option<PathBuf>,
+    /// Of all rows only the sum of the results is shown, or how many of them are true or not zero; both sides must say
+    /// the same
+    #[arg(long, value_enum, requires = "batch", conflicts_with_all = ["output", "dry_run"])]
+    aggregate: Option<AggregateArg>,
     /// What separates the fields of the CSV file: one character, or auto for the most frequent of , ; | and tab
     #[arg(long, value_name = "CHAR", default_value = "auto", value_parser = delimiter, requires = "batch")]
     delimiter: Delimiter,
@@ -177,10 +229,18 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     if args.list {
         return list(context);
     }
-    let function = load(args.function.as_deref().unwrap_or_default())?;
-    let form = Form::new(&function, args.format);
+    let name = args.function.as_deref().unwrap_or_default();
+    let program = args.program.load(name)?;
+    let function = match &program {
+        Some(program) => program::function(name, program),
+        None => load(name)?,
+    };
+    let form = Form::new(&function, args.format, program);
     check_memory(&args, &function)?;
-    let prepared = Prepared::from_function(&function)?;
+    let prepared = match &form.program {
+        Some(program) => Prepared::from_function(&function)?.from_source(program.digest()),
+        None => Prepared::from_function(&function)?,
+    };
     if args.pool_key.is_some() && args.offline.is_none() && args.online.is_none() {
         return Err(Error::Usage("--pool-key seals a file: add --offline FILE or --online FILE".into()));
     }
@@ -207,12 +267,27 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         ));
     }
     let fields = args.format.fields(function.fields(role));
-    let table = args.batch.then(|| batch::Table::read(&args, &fields)).transpose()?;
+    let inputs = match &form.program {
+        Some(program) => Inputs::Literals(program, role),
+        None => Inputs::Numbers(&fields),
+    };
+    let table = args.batch.then(|| batch::Table::read(&args, inputs)).transpose()?;
     let rows = match &table {
         Some(table) => table.rows(),
-        None => &[single(&fields, args.input.as_deref())?][..],
+        None => &[single(inputs, args.input.as_deref())?][..],
     };
-    refuse_memory(&function, job.memory(rows.len(), args.peer.threads()))?;
+    let total = match (args.aggregate, &table) {
+        (Some(which), Some(table)) => Some(Total::new(which, &function, &form, table)?),
+        _ => None,
+    };
+    let (function, form, job, rows) = match &total {
+        Some(total) => {
+            let job = Job { function: &total.prepared, ..job };
+            (&total.function, &total.form, job, &total.rows[..])
+        }
+        None => (&function, &form, job, rows),
+    };
+    refuse_memory(function, job.memory(rows.len(), args.peer.threads()))?;
     if args.peer.threads() > rows.len().max(1) {
         return Err(Error::Usage(format!(
             "--threads {}: each thread takes rows of its own, and there are {}; give fewer threads",
@@ -222,7 +297,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     }
     let mut output = args.output.as_deref().map(Output::create).transpose()?;
     if let (Some(table), Some(output)) = (&table, &mut output) {
-        output.reserve(table.length(&form.fields))?;
+        output.reserve(table.length(form))?;
     }
     let state = args.online.as_deref().map(|path| halves::open(&args, path, role)).transpose()?;
     let session = args.peer.session(args.security, context)?;
@@ -240,10 +315,10 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     };
     let wall = start.elapsed();
     if let (Some(table), Some(mut output), Some(outputs)) = (&table, output, &outputs) {
-        table.write(&form, outputs, &mut output)?;
+        table.write(form, outputs, &mut output)?;
         output.commit()?;
     }
-    report(&args, context, &function, &form, &job, rows.len(), outputs.as_ref(), wall, &stats)
+    report(&args, context, function, form, &job, rows.len(), outputs.as_ref(), wall, &stats)
 }
 
 /// Refuses a function that needs more memory than there is, by the sizes that its file declares.
@@ -305,7 +380,7 @@ fn report(
         "rows": rows,
         "outputs": shown(Format::Hex),
         "decimals": shown(Format::Decimal),
-        "output_names": form.fields.iter().map(|field| field.name).collect::<Vec<_>>(),
+        "output_names": form.names(),
         "flags": flags.into_iter().collect::<BTreeMap<_, _>>(),
         "wall_ms": wall.as_secs_f64() * 1e3,
         "bytes_sent": stats.bytes_sent,
@@ -334,7 +409,7 @@ fn load(name: &str) -> Result<named::Function> {
 }
 
 /// Our one row of inputs.
-fn single(fields: &[Field], given: Option<&str>) -> Result<Vec<BitVec>> {
+fn single(inputs: Inputs<'_>, given: Option<&str>) -> Result<Vec<BitVec>> {
     let text = Zeroizing::new(match given {
         None => String::new(),
         Some(value) => match value.strip_prefix('@') {
@@ -343,7 +418,14 @@ fn single(fields: &[Field], given: Option<&str>) -> Result<Vec<BitVec>> {
                 .map_err(|e| Error::file(Path::new(path), "reading the input", e))?,
         },
     });
-    value::parse(fields, &text).map_err(|e| Error::Input(format!("--input: {e}")))
+    match inputs {
+        Inputs::Numbers(fields) => {
+            value::parse(fields, &text).map_err(|e| Error::Input(format!("--input: {e}")))
+        }
+        Inputs::Literals(program, role) => {
+            program.parse(role, &text).map_err(|e| Error::Input(format!("--input: {e}")))
+        }
+    }
 }
 
 fn list(context: &Context) -> Result<()> {

@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+mod circuit;
 mod completions;
 mod deal;
 mod demo;
@@ -39,6 +40,8 @@ pub enum Command {
     Nisc(nisc::Args),
     /// Evaluates a circuit, or a function by name, on both parties' inputs
     Eval(eval::Args),
+    /// What a function is made of: numbers, a Bristol file, a picture
+    Circuit(circuit::Args),
     /// Intersects two generated files in two processes and checks the result
     Demo(demo::Args),
     /// Measures a protocol between two processes on this machine
@@ -61,6 +64,7 @@ pub fn run(command: Command, context: &Context) -> Result<()> {
         Command::Ot(args) => ot::run(*args, context),
         Command::Nisc(args) => nisc::run(args, context),
         Command::Eval(args) => eval::run(args, context),
+        Command::Circuit(args) => circuit::run(args, context),
         Command::Demo(args) => demo::run(args, context),
         Command::Bench(args) => {
             let context = tacit_bench::Context { console: *context, commit: COMMIT, again: crate::run };

@@ -35,15 +35,33 @@ pub fn load(name: &str) -> Result<Function> {
             tacit_net::shown(name)
         )));
     }
-    let fault = |e| Error::file(path, "reading the circuit", e);
+    let text = text_of(path, "reading the circuit")?;
+    let circuit = bristol::read(&text).map_err(|e| Error::Input(format!("{name}: {e}")))?;
+    Ok(Function::from_circuit(name, circuit))
+}
+
+fn text_of(path: &Path, what: &'static str) -> Result<String> {
+    let fault = |e| Error::file(path, what, e);
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(fault)?;
     file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(fault)?;
     if text.len() as u64 > MAX_FILE {
-        return Err(Error::Input(format!("{name}: larger than {MAX_FILE} bytes")));
+        return Err(Error::Input(format!(
+            "{}: larger than {MAX_FILE} bytes",
+            tacit_net::shown(&path.to_string_lossy())
+        )));
     }
-    let circuit = bristol::read(&text).map_err(|e| Error::Input(format!("{name}: {e}")))?;
-    Ok(Function::from_circuit(name, circuit))
+    Ok(text)
+}
+
+/// How files of programs end.
+pub const PROGRAM: &str = ".garble.rs";
+
+/// The program in that file. An error names the file and the lines.
+pub fn load_program(path: &Path, options: &tacit_lang::Options) -> Result<tacit_lang::Program> {
+    let source = text_of(path, "reading the program")?;
+    let fault = |e| Error::Input(format!("{}, {e}", tacit_net::shown(&path.to_string_lossy())));
+    tacit_lang::compile(&source, options).map_err(fault)
 }
 
 /// Bytes that a party holds, at most, to evaluate a circuit of so many gates with so many bits of inputs and outputs, from the peaks of
@@ -135,15 +153,21 @@ impl Job<'_> {
 
     pub(crate) fn agreement_on(&self, mode: Mode, rows: usize) -> Agreement {
         let circuit = self.function.circuit();
-        let digest: String = circuit.digest()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = hex(&circuit.digest()[..16]);
         let (ours, theirs) = match self.role {
             Owner::Garbler => ("garbler", "evaluator"),
             Owner::Evaluator => ("evaluator", "garbler"),
         };
         let widths = |widths: &[u32]| widths.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-        Agreement::new("eval", ours, theirs)
+        let source = self.function.source().map(|digest| hex(&digest[..16]));
+        let agreement = Agreement::new("eval", ours, theirs);
+        let (agreement, kind) = match source {
+            Some(digest) => (agreement.with("program", digest), "a program"),
+            None => (agreement, "a circuit file"),
+        };
+        agreement
             .with("protocol", protocol_name(self.security))
-            .with("function", self.function.name().unwrap_or("a circuit file"))
+            .with("function", self.function.name().unwrap_or(kind))
             .with("input widths", widths(&circuit.shape().inputs))
             .with("output widths", widths(&circuit.shape().outputs))
             // Behind the widths in the order of names, so that a difference of these is said first.
@@ -446,6 +470,11 @@ impl Job<'_> {
         let outputs = state.run(channel, &job, &join(row), &mut Prg::from_os())?;
         Ok(outputs.map(|bits| split(&bits, &self.function.circuit().shape().outputs)))
     }
+}
+
+/// Bytes as text.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The OT extension that takes its challenges from a hash: for the few OTs of a function messages count, not bytes.

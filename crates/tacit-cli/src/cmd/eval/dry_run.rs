@@ -41,12 +41,18 @@ pub fn run(args: &Args, function: &named::Function, job: &Job<'_>, context: &Con
             "assumptions": candidate.assumptions,
         })
     });
-    let object = json!({
+    let hex = |digest: [u8; 32]| digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let (circuit, source) = (hex(job.function.digest()), job.function.source().map(hex));
+    let shape = job.function.circuit().shape();
+    let mut object = json!({
         "name": "eval",
         "function": function.name,
         "protocol": best.protocol,
         "rows": args.rows,
         "threads": threads,
+        "circuit_digest": circuit,
+        "inputs": shape.inputs,
+        "outputs": shape.outputs,
         "gates": gates.gates,
         "and": gates.and,
         "xor": gates.xor,
@@ -62,9 +68,14 @@ pub fn run(args: &Args, function: &named::Function, job: &Job<'_>, context: &Con
         "candidates": listed.collect::<Vec<_>>(),
         "other_side_learns": &learns,
     });
+    let mut digests = String::new();
+    if let Some(source) = source {
+        digests = format!("program {}, circuit {}\n", &source[..32], &circuit[..32]);
+        object["source_digest"] = json!(source);
+    }
     let Gates { gates, and, and_depth, width, .. } = gates;
     let text = format!(
-        "{}: {gates} gates, {and} of them AND, AND depth {and_depth}, at most {width} AND gates at one depth\n\
+        "{digests}{}: {gates} gates, {and} of them AND, AND depth {and_depth}, at most {width} AND gates at one depth\n\
          {} rows by {}: the garbler sends {garbler_bytes} bytes, the evaluator {evaluator_bytes}, in {} rounds\n\
          about {:.3} s over {} link {link}, connecting apart",
         function.name,

@@ -1,0 +1,159 @@
+//! A sum or a count over many rows of a function, inside one circuit.
+
+use super::named::Function;
+use super::value::{Field, Kind};
+use super::{Bit, Builder, Circuit, Gate, Int, Integer, ONE, Uint, ZERO};
+
+/// What is made of the first output of all rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Aggregate {
+    /// Their sum, in as many bits more as it may need.
+    Sum,
+    /// How many of them are not zero.
+    Count,
+}
+
+/// Gates of all rows together, at most.
+const ROWS_GATES: u64 = 1 << 26;
+
+/// Why there is no such function.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct NotAggregated(String);
+
+impl Function {
+    /// The function of `rows` rows that gives of each first output the aggregate alone; flags say whether they are
+    /// set in any row. Inputs are the garbler's of every row, then the evaluator's of every row. `signed` overrides
+    /// how the first output is read, where its field does not say.
+    ///
+    /// Errors if the first output is a list, if there are no rows, or too many gates.
+    pub fn over_rows(
+        &self,
+        rows: usize,
+        aggregate: Aggregate,
+        signed: bool,
+    ) -> Result<Function, NotAggregated> {
+        let fault = |what: String| Err(NotAggregated(what));
+        let Some(first) = self.outputs.first().filter(|field| field.count == 1) else {
+            return fault("a sum or a count is of functions whose first output is one number".to_owned());
+        };
+        let signed = signed || first.kind == Kind::Signed;
+        if self.outputs[1..].iter().any(|field| field.kind != Kind::Flag) {
+            return fault("a sum or a count is of functions with one output, flags apart".to_owned());
+        }
+        if rows == 0 {
+            return fault("a sum or a count over no rows".to_owned());
+        }
+        let gates = (self.circuit.gates().len() as u64).saturating_mul(rows as u64);
+        if gates > ROWS_GATES {
+            return fault(format!(
+                "{rows} rows have {gates} gates together, more than {ROWS_GATES}; give fewer rows"
+            ));
+        }
+        let mut builder = Builder::new();
+        let repeated = |fields: &[Field]| (0..rows).flat_map(|_| fields.to_vec()).collect::<Vec<Field>>();
+        let (garbler, evaluator) = (repeated(&self.garbler), repeated(&self.evaluator));
+        let inputs: Vec<Uint> =
+            garbler.iter().chain(&evaluator).map(|field| builder.input(field.bits())).collect();
+        let (ours, theirs) = inputs.split_at(garbler.len());
+        let (mut values, mut flags) = (Vec::with_capacity(rows), vec![Bit::ZERO; self.outputs.len() - 1]);
+        for row in 0..rows {
+            let of = |all: &[Uint], each: usize| all[row * each..(row + 1) * each].to_vec();
+            let inputs = [of(ours, self.garbler.len()), of(theirs, self.evaluator.len())].concat();
+            let mut outputs = replay(&mut builder, &self.circuit, &inputs).into_iter();
+            values.extend(outputs.next());
+            for (flag, set) in flags.iter_mut().zip(outputs) {
+                let set = builder.any(set.bits());
+                *flag = builder.or(*flag, set);
+            }
+        }
+        let more = (usize::BITS - rows.leading_zeros()) as usize;
+        let (name, total, kind) = match aggregate {
+            Aggregate::Count => {
+                let set: Vec<Bit> = values.iter().map(|value| builder.any(value.bits())).collect();
+                ("count", builder.count_ones(&set), Kind::Unsigned)
+            }
+            Aggregate::Sum if signed => {
+                let terms: Vec<Int> =
+                    values.iter().map(|value| value.as_int().resize(first.width as usize + more)).collect();
+                ("sum", builder.sum(&terms, first.width as usize + more).as_uint(), Kind::Signed)
+            }
+            Aggregate::Sum => ("sum", builder.sum(&values, first.width as usize + more), Kind::Unsigned),
+        };
+        let width = total.bits().len() as u32;
+        let outputs: Vec<Uint> =
+            std::iter::once(total).chain(flags.into_iter().map(|flag| Uint::from_bits(vec![flag]))).collect();
+        let circuit = builder.finish(&outputs).map_err(|e| NotAggregated(e.to_string()))?;
+        let head = Field { name, width, count: 1, kind };
+        let outputs = std::iter::once(head).chain(self.outputs[1..].iter().copied()).collect();
+        let name = format!("{name} of {} over {rows} rows", self.name);
+        Ok(Function { name, about: "an aggregate", circuit, garbler, evaluator, outputs })
+    }
+}
+
+/// The circuit's gates again on these inputs: constants are folded and equal gates shared.
+fn replay(builder: &mut Builder, circuit: &Circuit, inputs: &[Uint]) -> Vec<Uint> {
+    let mut bits = Vec::with_capacity(circuit.wires());
+    bits.extend([Bit::ZERO, Bit::ONE]);
+    debug_assert_eq!((ZERO, ONE), (0, 1));
+    bits.extend(inputs.iter().flat_map(|input| input.bits().iter().copied()));
+    for gate in circuit.gates() {
+        let (a, b) = gate.operands();
+        let (a, b) = (bits[a as usize], bits[b as usize]);
+        bits.push(match gate {
+            Gate::And { .. } => builder.and(a, b),
+            Gate::Xor { .. } => builder.xor(a, b),
+            Gate::Inv { .. } => !a,
+        });
+    }
+    let mut wires = circuit.outputs().iter().map(|&wire| bits[wire as usize]);
+    let output = |&width: &u32| Uint::from_bits(wires.by_ref().take(width as usize).collect());
+    circuit.shape().outputs.iter().map(output).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::circuit::{evaluate, named, value};
+    use tacit_crypto::BitVec;
+
+    fn run(name: &str, rows: &[[i64; 2]], aggregate: Aggregate) -> Vec<i64> {
+        let function = named::find(name).unwrap();
+        let all = function.over_rows(rows.len(), aggregate, false).unwrap();
+        let of = |fields: &[Field], side: usize| -> Vec<BitVec> {
+            rows.iter().flat_map(|row| value::parse(fields, &row[side].to_string()).unwrap()).collect()
+        };
+        let inputs = [of(&function.garbler, 0), of(&function.evaluator, 1)].concat();
+        let outputs = evaluate(&all.circuit, &inputs);
+        let text = |(field, bits)| value::format(field, bits, value::Format::Decimal).parse().unwrap();
+        all.outputs.iter().zip(&outputs).map(text).collect()
+    }
+
+    #[test]
+    fn sums_and_counts_are_those_of_the_rows() {
+        let rows = [[250, 250], [3, 200], [255, 255], [0, 0], [1, 2]];
+        let wrapped: i64 = rows.iter().map(|[x, y]| (x + y) & 255).sum();
+        assert_eq!(run("add8", &rows, Aggregate::Sum), [wrapped]);
+        assert_eq!(run("checked-add8", &rows, Aggregate::Sum), [wrapped, 1]);
+        assert_eq!(run("checked-add8", &rows[3..], Aggregate::Sum), [3, 0]);
+        assert_eq!(run("millionaires8", &rows, Aggregate::Count), [0]);
+        assert_eq!(run("lt8", &rows, Aggregate::Count), [2]);
+        assert_eq!(run("sub8", &rows, Aggregate::Count), [2]);
+        for count in 1..=9 {
+            let rows = vec![[-128, -128]; count];
+            assert_eq!(run("signed-min8", &rows, Aggregate::Sum), [-128 * count as i64], "{count}");
+            let rows = vec![[255, 1]; count];
+            assert_eq!(run("max8", &rows, Aggregate::Sum), [255 * count as i64], "{count}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_or_too_much_is_refused() {
+        let refused = |name: &str, rows| {
+            named::find(name).unwrap().over_rows(rows, Aggregate::Sum, false).unwrap_err().to_string()
+        };
+        assert!(refused("sort16", 2).contains("one number"));
+        assert!(refused("add8", 0).contains("no rows"));
+        assert!(refused("sha256", 1 << 20).contains("fewer rows"));
+    }
+}

@@ -1,0 +1,307 @@
+//! From a text to a function of two parties.
+
+use crate::constants;
+use crate::error::Error;
+use crate::literal::{self, LiteralError};
+use crate::lower::{FAULTS, Lower};
+use crate::types::{Type, Types};
+use garble_lang::TypedProgram;
+use garble_lang::ast;
+use garble_lang::ast::ConstExprEnum;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+use tacit_2pc::Owner;
+use tacit_2pc::circuit::named::Function;
+use tacit_2pc::circuit::value::Field;
+use tacit_2pc::circuit::{Bit, Builder, Uint};
+use tacit_crypto::BitVec;
+use tacit_crypto::transcript::Transcript;
+
+/// Bytes of a program, at most.
+const MAX_SOURCE: usize = 1 << 20;
+/// How deep brackets may be nested: the language's parser calls itself for each.
+const MAX_NESTING: usize = 48;
+/// What the language's parser may need for a program that nests so deep, and our lowering behind it.
+const STACK: usize = 256 << 20;
+
+/// What a program leaves open.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The function to evaluate.
+    pub entry: String,
+    /// Parameters that are the garbler's; `None`: the first half, rounded up.
+    pub garbler: Option<usize>,
+    /// What constants of the form `PARTY::NAME` are worth, as literals.
+    pub constants: BTreeMap<String, String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { entry: "main".to_owned(), garbler: None, constants: BTreeMap::new() }
+    }
+}
+
+/// A compiled program.
+#[derive(Clone, Debug)]
+pub struct Program {
+    function: Function,
+    parameters: Vec<(String, Type)>,
+    output: Type,
+    digest: [u8; 32],
+}
+
+impl Program {
+    /// The circuit, and whose its inputs are.
+    pub fn function(&self) -> &Function {
+        &self.function
+    }
+
+    /// A hash of the source (lines ended as they may be), the function's name, the constants, and whose each
+    /// parameter is.
+    pub fn digest(&self) -> [u8; 32] {
+        self.digest
+    }
+
+    /// The parameters of one party, with their types.
+    pub fn parameters(&self, owner: Owner) -> &[(String, Type)] {
+        let (garbler, evaluator) = self.parameters.split_at(self.function.garbler.len());
+        match owner {
+            Owner::Garbler => garbler,
+            Owner::Evaluator => evaluator,
+        }
+    }
+
+    /// The type of the result.
+    pub fn output(&self) -> &Type {
+        &self.output
+    }
+
+    /// Bytes of a result as a literal, at most.
+    pub fn longest(&self) -> usize {
+        literal::longest(&self.output)
+    }
+
+    /// Reads literals for all parameters of `owner`, separated by commas.
+    pub fn parse(&self, owner: Owner, text: &str) -> Result<Vec<BitVec>, LiteralError> {
+        let types: Vec<(&str, &Type)> =
+            self.parameters(owner).iter().map(|(name, ty)| (name.as_str(), ty)).collect();
+        literal::parse(&types, text)
+    }
+
+    /// Reads one literal of `owner`'s parameter `index`. Panics if there is no such parameter.
+    pub fn parse_one(&self, owner: Owner, index: usize, text: &str) -> Result<BitVec, LiteralError> {
+        let (name, ty) = &self.parameters(owner)[index];
+        Ok(literal::parse(&[(name, ty)], text)?.swap_remove(0))
+    }
+
+    /// The result as a literal; the faults are [`faults`](Self::faults)'.
+    ///
+    /// Panics if `outputs` are not the circuit's.
+    pub fn format(&self, outputs: &[BitVec]) -> String {
+        literal::format(&self.output, &|at| outputs[0].get(at), 0)
+    }
+
+    /// What went wrong, of what can: overflow, division by zero, index out of bounds.
+    pub fn faults(&self, outputs: &[BitVec]) -> Vec<&'static str> {
+        let flags = self.function.outputs.iter().zip(outputs).skip(1);
+        flags.filter(|(_, bits)| bits.iter().any(|bit| bit)).map(|(field, _)| field.name).collect()
+    }
+}
+
+/// Compiles a program. Errors name the line of the source.
+///
+/// Time and memory are bounded whatever the program says: of gates, steps, bits of a value and depth there is a
+/// most, and what passes it is an error.
+pub fn compile(source: &str, options: &Options) -> Result<Program, Error> {
+    if source.len() > MAX_SOURCE {
+        return Err(Error::whole(format!("the program has more than {MAX_SOURCE} bytes")));
+    }
+    check_nesting(source)?;
+    // On a stack of its own: both parser and lowering follow the program's nesting.
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK);
+        let run = thread.spawn_scoped(scope, || {
+            // The scanner counts a line's first token to the line before, unless a blank stands before it.
+            let program = garble_lang::check(&source.replace('\n', "\n ")).map_err(Error::found)?;
+            lower(&program, source, options)
+        });
+        let thread = run.map_err(|e| Error::whole(format!("no thread to compile on: {e}")))?;
+        thread.join().unwrap_or_else(|_| {
+            Err(Error::whole("the Garble compiler failed at this program; please report it with the program"))
+        })
+    })
+}
+
+/// Refuses what the parser could not follow.
+fn check_nesting(source: &str) -> Result<(), Error> {
+    let mut depth = 0usize;
+    for (number, line) in source.lines().enumerate() {
+        // A bracket in a comment counts too: that only makes the bound stricter.
+        let mut chain = 0;
+        for c in line.chars() {
+            match c {
+                '(' | '[' | '{' => depth += 1,
+                ')' | ']' | '}' => depth = depth.saturating_sub(1),
+                '!' | '-' => chain += 1,
+                _ => chain = 0,
+            }
+            if depth > MAX_NESTING || chain > 1 << 10 {
+                let line = Some(number + 1);
+                let what = format!("brackets are nested deeper than {MAX_NESTING}");
+                return Err(Error { faults: vec![crate::error::Fault { line, what }] });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn lower(program: &TypedProgram, source: &str, options: &Options) -> Result<Program, Error> {
+    let Some(entry) = program.fn_defs.get(&options.entry) else {
+        let mut names: Vec<&str> =
+            program.fn_defs.values().filter(|f| f.is_pub).map(|f| f.identifier.as_str()).collect();
+        names.sort_unstable();
+        let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        return Err(Error::whole(format!("there is no function {}; public ones: {there}", options.entry)));
+    };
+    let mut types = Types::new(program);
+    let constants = constants_of(program, &mut types, options)?;
+    let parameters = entry
+        .params
+        .iter()
+        .map(|param| Ok((param.name.clone(), Type::clone(&*types.resolve(&param.ty, entry.meta)?))))
+        .collect::<Result<Vec<_>, Error>>()?;
+    let output = Type::clone(&*types.resolve(&entry.ty, entry.meta)?);
+    let garbler = options.garbler.unwrap_or(parameters.len().div_ceil(2));
+    if garbler > parameters.len() {
+        return Err(Error::at(
+            entry.meta,
+            format!("{} has {} parameters, and {garbler} are the garbler's", options.entry, parameters.len()),
+        ));
+    }
+    if output.bits() == 0 || parameters.iter().any(|(_, ty)| ty.bits() == 0) {
+        return Err(Error::at(entry.meta, "a parameter or the result has no bits"));
+    }
+    let mut builder = Builder::new();
+    let inputs: Vec<Uint> = parameters.iter().map(|(_, ty)| builder.input(ty.bits() as u32)).collect();
+    let mut lowering = Lower::new(program, types, builder, constants);
+    for ((name, _), input) in parameters.iter().zip(&inputs) {
+        lowering.bind(name, Rc::new(input.bits().to_vec()));
+    }
+    let result = lowering.block(&entry.body)?;
+    if result.len() != output.bits() {
+        return Err(Error::at(entry.meta, format!("{} does not end with its result", options.entry)));
+    }
+    let (builder, faults) = lowering.end();
+    let mut outputs = vec![Uint::from_bits(result.to_vec())];
+    let mut fields = vec![Field::number("result", output.bits() as u32)];
+    for (name, flag) in FAULTS.into_iter().zip(faults) {
+        // What cannot happen has no flag.
+        if flag.known() != Some(false) {
+            outputs.push(Uint::from_bits(vec![flag]));
+            fields.push(Field::flag(name));
+        }
+    }
+    let circuit = builder.finish(&outputs).map_err(|e| Error::whole(format!("no circuit: {e}")))?;
+    let input = |(_, ty): &(String, Type)| Field::number("input", ty.bits() as u32);
+    let function = Function {
+        name: options.entry.clone(),
+        about: "a program",
+        circuit,
+        garbler: parameters[..garbler].iter().map(input).collect(),
+        evaluator: parameters[garbler..].iter().map(input).collect(),
+        outputs: fields,
+    };
+    Ok(Program { function, parameters, output, digest: digest(source, garbler, options) })
+}
+
+fn digest(source: &str, garbler: usize, options: &Options) -> [u8; 32] {
+    let mut transcript = Transcript::new("tacit program v1");
+    transcript.append("source", source.replace("\r\n", "\n").as_bytes());
+    transcript.append("entry", options.entry.as_bytes());
+    transcript.append_u64("garbler's parameters", garbler as u64);
+    transcript.append_u64("constants", options.constants.len() as u64);
+    for (name, value) in &options.constants {
+        transcript.append("name", name.as_bytes());
+        transcript.append("value", value.trim().as_bytes());
+    }
+    let mut digest = [0; 32];
+    transcript.challenge_bytes("digest", &mut digest);
+    digest
+}
+
+/// The bits of every constant; the sizes among them go into `types`.
+fn constants_of(
+    program: &TypedProgram,
+    types: &mut Types<'_>,
+    options: &Options,
+) -> Result<BTreeMap<String, Rc<Vec<Bit>>>, Error> {
+    let mut bits: BTreeMap<String, Rc<Vec<Bit>>> = BTreeMap::new();
+    let mut numbers: HashMap<String, i128> = HashMap::new();
+    let mut wanted: Vec<_> = program
+        .const_deps
+        .iter()
+        .flat_map(|(party, each)| {
+            each.iter().map(move |(name, (ty, meta))| (format!("{party}::{name}"), ty, *meta))
+        })
+        .collect();
+    wanted.sort_by(|a, b| a.0.cmp(&b.0));
+    if let Some(name) = options.constants.keys().find(|name| !wanted.iter().any(|(known, ..)| known == *name))
+    {
+        return Err(Error::whole(format!("the program has no constant {name}")));
+    }
+    for (name, ty, meta) in wanted {
+        let Some(text) = options.constants.get(&name) else {
+            return Err(Error::at(
+                meta,
+                format!("the constant {name} has no value: give --constant {name}=…"),
+            ));
+        };
+        let ty = types.resolve(ty, meta)?;
+        let value = literal::parse(&[(&name, &ty)], text).map_err(|e| Error::at(meta, e.to_string()))?;
+        if let Some(number) = number_of(&ty, &value[0]) {
+            numbers.insert(name.clone(), number);
+        }
+        bits.insert(name, Rc::new(value[0].iter().map(Bit::constant).collect()));
+    }
+    let mut lines: Vec<_> = program.const_defs.iter().collect();
+    lines.sort_by_key(|(_, line)| line.meta);
+    for (name, line) in lines {
+        let ty = types.resolve(&line.ty, line.meta)?;
+        let value: Rc<Vec<Bit>> = match &line.value.0 {
+            ConstExprEnum::True => Rc::new(vec![Bit::ONE]),
+            ConstExprEnum::False => Rc::new(vec![Bit::ZERO]),
+            ConstExprEnum::ExternalValue { party, identifier } => {
+                let key = format!("{party}::{identifier}");
+                bits.get(&key).cloned().ok_or_else(|| Error::at(line.meta, format!("{key} has no value")))?
+            }
+            ConstExprEnum::ConstExprIdent(other) if bits.contains_key(other) => bits[other].clone(),
+            _ => {
+                let number = constants::value(&line.value, &numbers)?;
+                let Type::Number { width, signed, name: of } = &*ty else {
+                    return Err(Error::at(line.meta, format!("{name} is no number")));
+                };
+                let low = if *signed { -(1i128 << (width - 1)) } else { 0 };
+                if number < low || number > low + ((1i128 << width) - 1) {
+                    return Err(Error::at(line.meta, format!("{name} is {number}, which does not fit {of}")));
+                }
+                Rc::new((0..*width).map(|i| Bit::constant(number >> i & 1 == 1)).collect())
+            }
+        };
+        let plain =
+            BitVec::from_bools(&value.iter().map(|bit| bit.known() == Some(true)).collect::<Vec<_>>());
+        if let Some(number) = number_of(&ty, &plain) {
+            numbers.insert(name.clone(), number);
+            if line.ty == ast::Type::Unsigned(garble_lang::token::UnsignedNumType::Usize) {
+                types.sizes.insert(name.clone(), number as u64);
+            }
+        }
+        bits.insert(name.clone(), value);
+    }
+    Ok(bits)
+}
+
+fn number_of(ty: &Type, bits: &BitVec) -> Option<i128> {
+    let Type::Number { width, signed, .. } = ty else { return None };
+    let value: i128 = bits.iter().enumerate().map(|(i, bit)| i128::from(bit) << i).sum();
+    Some(if *signed && bits.get(width - 1) { value - (1 << width) } else { value })
+}
