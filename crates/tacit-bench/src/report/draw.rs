@@ -114,12 +114,7 @@ fn font(bold: bool) -> TextStyle<'static> {
     FontDesc::new(FontFamily::SansSerif, FONT * 1.24, style).color(&INK)
 }
 
-fn text<'a>(
-    text: &'a str,
-    at: (i32, i32),
-    horizontal: HPos,
-    bold: bool,
-) -> Text<'static, (i32, i32), String> {
+fn text(text: &str, at: (i32, i32), horizontal: HPos, bold: bool) -> Text<'static, (i32, i32), String> {
     let style = font(bold).pos(Pos::new(horizontal, VPos::Center));
     Text::new(plain(text), at, style)
 }
