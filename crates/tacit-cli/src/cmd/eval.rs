@@ -7,7 +7,7 @@ mod halves;
 use crate::cli::Context;
 use crate::cli::output::{Output, name};
 use crate::cli::peer::{PeerArgs, Security, learned};
-use crate::cmd::psi::delimiter;
+use crate::cli::table::delimiter;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

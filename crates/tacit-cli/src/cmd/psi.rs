@@ -3,10 +3,11 @@
 use crate::cli::Context;
 use crate::cli::output::{Output, name};
 use crate::cli::peer::{PeerArgs, Security};
+use crate::cli::table::Dialect;
 use crate::cmd::available_memory;
 use serde_json::json;
 use std::path::PathBuf;
-use tacit::data::csv::{Delimiter, EmptyKeys, Options, Source};
+use tacit::data::csv::Source;
 use tacit::data::records::{KeySet, KeySpec, Normalisation};
 use tacit::job::Ran;
 use tacit::job::psi::{self as job, Job, Learns, MAX_ELEMENTS, Outcome};
@@ -74,7 +75,7 @@ impl From<Protocol> for job::Protocol {
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// Our CSV file, UTF-8, whose first line names the columns
+    /// Our CSV file, UTF-8, packed by gzip or zstd or plain; - for standard input
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
     /// The column, or several, that make a row's key; repeat it or separate by commas
@@ -109,27 +110,13 @@ pub struct Args {
     /// Compares keys in upper and lower case as they are; both sides must do so
     #[arg(long)]
     no_case_fold: bool,
-    /// What separates the fields of our file: one character, or auto for the most frequent of , ; | and tab
-    #[arg(long, value_name = "CHAR", default_value = "auto", value_parser = delimiter)]
-    delimiter: Delimiter,
-    /// Refuses a row with an empty key column, where otherwise it matches nothing
-    #[arg(long)]
-    refuse_empty_keys: bool,
+    #[command(flatten)]
+    table: Dialect,
     /// Reads our file and prints what the run would cost on the --link given with a peer's file of the same size; starts nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
     peer: PeerArgs,
-}
-
-/// Reads `--delimiter`.
-pub fn delimiter(text: &str) -> std::result::Result<Delimiter, String> {
-    match (text, text.as_bytes()) {
-        ("auto", _) => Ok(Delimiter::Auto),
-        ("tab" | "\\t", _) => Ok(Delimiter::Byte(b'\t')),
-        (_, [byte]) if byte.is_ascii() && *byte != b'"' => Ok(Delimiter::Byte(*byte)),
-        _ => Err("give auto, tab or one ASCII character".into()),
-    }
 }
 
 /// Runs the subcommand.
@@ -208,10 +195,8 @@ struct Table {
 
 impl Table {
     fn read(args: &Args, job: &Job, context: &Context) -> Result<Self> {
-        let empty_keys = if args.refuse_empty_keys { EmptyKeys::Refuse } else { EmptyKeys::Skip };
-        let options = Options { delimiter: args.delimiter, empty_keys };
         let spec = job.key.clone().ok_or_else(|| Error::Usage("--key names no column".into()))?;
-        let source = Source::open(&args.input, spec, options)?;
+        let source = Source::open(&args.input, spec, args.table.options())?;
         let progress = context.progress("reading", source.bytes(), "B");
         let keys = source.read_keys(|done| progress.set(done))?;
         progress.finish();

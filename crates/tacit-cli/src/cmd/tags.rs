@@ -3,6 +3,7 @@
 use crate::cli::Context;
 use crate::cli::output::{self, Output};
 use crate::cli::peer::{PeerArgs, Security};
+use crate::cli::table::Dialect;
 use clap::Subcommand;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -10,7 +11,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tacit::crypto::Prg;
-use tacit::data::csv::{Delimiter, EmptyKeys, Options, Source};
+use tacit::data::csv::Source;
 use tacit::data::records::{KeySet, KeySpec, Normalisation};
 use tacit::net::{Agreement, Identity};
 use tacit::psi::oprf;
@@ -65,7 +66,7 @@ enum TagsCommand {
 /// Our table, and what makes a row's key.
 #[derive(clap::Args)]
 struct TableArgs {
-    /// Our CSV file, UTF-8 with a header
+    /// Our CSV file, UTF-8, packed by gzip or zstd or plain; - for standard input
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
     /// The column, or several, that make a row's key; repeat it or separate by commas
@@ -80,12 +81,8 @@ struct TableArgs {
     /// Compares keys in upper and lower case as they are; publisher and clients alike
     #[arg(long)]
     no_case_fold: bool,
-    /// What separates the fields of our file: one character, or auto for the most frequent of , ; | and tab
-    #[arg(long, value_name = "CHAR", default_value = "auto", value_parser = super::psi::delimiter)]
-    delimiter: Delimiter,
-    /// Refuses a row with an empty key column, where otherwise it matches nothing
-    #[arg(long)]
-    refuse_empty_keys: bool,
+    #[command(flatten)]
+    table: Dialect,
 }
 
 /// What the private file is sealed with.
@@ -224,9 +221,7 @@ impl TableArgs {
         let normalisation =
             Normalisation { nfc: !self.no_nfc, trim: !self.no_trim, case_fold: !self.no_case_fold };
         let spec = KeySpec { columns: self.key.clone(), normalisation };
-        let empty_keys = if self.refuse_empty_keys { EmptyKeys::Refuse } else { EmptyKeys::Skip };
-        let options = Options { delimiter: self.delimiter, empty_keys };
-        let source = Source::open(&self.input, spec.clone(), options)?;
+        let source = Source::open(&self.input, spec.clone(), self.table.options())?;
         let progress = context.progress("reading", source.bytes(), "B");
         let keys = source.read_keys(|done| progress.set(done))?;
         progress.finish();

@@ -24,7 +24,8 @@ impl Table {
             Error::Usage("--batch reads its rows from a CSV file: give --input FILE.csv".into())
         })?;
         let path = Path::new(given.strip_prefix('@').unwrap_or(given));
-        let options = Options { delimiter: args.delimiter, empty_keys: EmptyKeys::Refuse };
+        let options =
+            Options { delimiter: args.delimiter, empty_keys: EmptyKeys::Refuse, ..Options::default() };
         let source = Source::open_table(path, options)?;
         let columns: Vec<usize> = match (fields, &args.columns[..]) {
             // A party without inputs needs its file for the number of rows alone.

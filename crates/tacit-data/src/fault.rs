@@ -1,0 +1,142 @@
+//! What can be wrong with a table.
+
+use std::path::{Path, PathBuf};
+use tacit_crypto::text::shown;
+
+/// The result of reading or writing a table.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What is wrong with a table. Names the file, and the line where there is one; never shows a row's content,
+/// nor a column's name that the caller did not give: of a file without a header, the first row would be
+/// shown.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no such file.
+    #[error("{}: there is no such file", name(.0))]
+    NotFound(PathBuf),
+    /// The path is a folder or a disk.
+    #[error("{}: neither a file nor a pipe; name a file", name(.0))]
+    NotAFile(PathBuf),
+    /// The operating system refuses to read it.
+    #[error("{}: cannot be read: {source}", name(.path))]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
+    /// Not even a header.
+    #[error("{}: the file is empty; its first line must name the columns, or be data with --no-header", name(.0))]
+    Empty(PathBuf),
+    /// A key column that the table does not have.
+    #[error(
+        "{}: none of the {columns} columns is named `{}` in the first line, {}",
+        name(.path), shown(.column), remedy(*.near)
+    )]
+    UnknownColumn {
+        /// The file.
+        path: PathBuf,
+        /// The column asked for.
+        column: String,
+        /// How many columns there are.
+        columns: usize,
+        /// Whether a column has this name but for upper and lower case.
+        near: bool,
+    },
+    /// Two columns bear the name of a key column.
+    #[error(
+        "{}: the column `{}` stands there more than once; rename one of them",
+        name(.path), shown(.column)
+    )]
+    AmbiguousColumn {
+        /// The file.
+        path: PathBuf,
+        /// The column asked for.
+        column: String,
+    },
+    /// A column's number that the table does not have, where no line names the columns.
+    #[error(
+        "{}: no column has the number `{}`; the file has {columns}, counted from 1",
+        name(.path), shown(.column)
+    )]
+    NoSuchNumber {
+        /// The file.
+        path: PathBuf,
+        /// The column asked for.
+        column: String,
+        /// How many columns there are.
+        columns: usize,
+    },
+    /// No key column was named.
+    #[error("{}: no key column was named", name(.0))]
+    NoKey(PathBuf),
+    /// A row has too many or too few fields.
+    #[error(
+        "{}, line {line}: {found} fields where the first line has {expected}; check quotes and delimiter",
+        name(.path)
+    )]
+    UnequalRow {
+        /// The file.
+        path: PathBuf,
+        /// The line where the row starts, from 1.
+        line: u64,
+        /// Fields of the header.
+        expected: u64,
+        /// Fields of the row.
+        found: u64,
+    },
+    /// Bytes that are not UTF-8.
+    #[error("{}, line {line}: not valid UTF-8; save the file as UTF-8", name(.path))]
+    InvalidUtf8 {
+        /// The file.
+        path: PathBuf,
+        /// The line where the row starts, from 1.
+        line: u64,
+    },
+    /// The file is UTF-16.
+    #[error("{}: the file is UTF-16; save it as UTF-8", name(.0))]
+    Utf16(PathBuf),
+    /// A row without a key, where the caller refuses those.
+    #[error("{}, line {line}: a key column is empty", name(.path))]
+    EmptyKey {
+        /// The file.
+        path: PathBuf,
+        /// The line where the row starts, from 1.
+        line: u64,
+    },
+    /// More rows than an intersection can take.
+    #[error("{}: too many rows", name(.path))]
+    TooManyRows {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is not the one that was read before.
+    #[error("{}: the file changed while the protocol ran; run again", name(.0))]
+    Changed(PathBuf),
+    /// The output cannot be written.
+    #[error("{}: cannot be written: {source}", name(.path))]
+    Unwritable {
+        /// The output file.
+        path: PathBuf,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
+}
+
+/// How a file is called in an error.
+pub(crate) fn name(path: &Path) -> String {
+    if path == Path::new("-") {
+        return "standard input".into();
+    }
+    shown(&path.to_string_lossy())
+}
+
+/// What to do about a column that is not there.
+fn remedy(near: bool) -> &'static str {
+    if near {
+        "but one is, written in other upper and lower case; name it as it stands there"
+    } else {
+        "which must hold the columns' names and not data; see `--key` and `--delimiter` in `tacit help psi`"
+    }
+}
