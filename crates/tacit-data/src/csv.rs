@@ -98,9 +98,14 @@ impl std::fmt::Debug for Source {
 impl Source {
     /// Opens the table at `path`, reads its header and finds the key's columns.
     pub fn open(path: &Path, spec: KeySpec, options: Options) -> Result<Self> {
-        let mut source = Self::open_table(path, options)?;
+        Self::with_key(Input::open(path)?, spec, options)
+    }
+
+    /// Reads the header of a table and finds the key's columns.
+    pub(crate) fn with_key(input: Input, spec: KeySpec, options: Options) -> Result<Self> {
+        let mut source = Self::from_input(input, options)?;
         if spec.columns.is_empty() {
-            return Err(Error::NoKey(path.to_owned()));
+            return Err(Error::NoKey(source.path().to_owned()));
         }
         source.key_columns = source.positions(&spec.columns)?;
         source.spec = spec;
@@ -114,7 +119,7 @@ impl Source {
     }
 
     /// Reads the header of a table.
-    pub(crate) fn from_input(input: Input, options: Options) -> Result<Self> {
+    fn from_input(input: Input, options: Options) -> Result<Self> {
         let path = input.path().to_owned();
         let mut reader = input.reader()?;
         let start = reader.fill_buf().map_err(|source| Error::Unreadable { path: path.clone(), source })?;

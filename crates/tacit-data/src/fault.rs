@@ -105,6 +105,71 @@ pub enum Error {
         /// The line where the row starts, from 1.
         line: u64,
     },
+    /// A row without a key in a file that has no lines, where the caller refuses those.
+    #[error("{}, row {row}: a key column is empty", name(.path))]
+    EmptyKeyInRow {
+        /// The file.
+        path: PathBuf,
+        /// The row, from 1.
+        row: u64,
+    },
+    /// A key column that a file of columns does not have.
+    #[error(
+        "{}: none of the {columns} columns is named `{}`; name it as the file does, in upper and lower case too",
+        name(.path), shown(.column)
+    )]
+    NoColumn {
+        /// The file.
+        path: PathBuf,
+        /// The column asked for.
+        column: String,
+        /// How many columns there are.
+        columns: usize,
+    },
+    /// A key column whose cells have more than one text, or none.
+    #[error(
+        "{}: the column `{}` holds {}, which is no key; make it text, integers, dates or decimals",
+        name(.path), shown(.column), shown(.found)
+    )]
+    KeyType {
+        /// The file.
+        path: PathBuf,
+        /// The column asked for.
+        column: String,
+        /// The type of its cells.
+        found: String,
+    },
+    /// A file of columns that is cut short, damaged, or beyond what can be read.
+    #[error("{}: not a whole {format} file that can be read: {}", name(.path), shown(.what))]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The format that its first bytes name.
+        format: &'static str,
+        /// What its reader says.
+        what: String,
+    },
+    /// A file of columns within gzip or zstd.
+    #[error("{}: a {format} file that is packed once more; unpack it first", name(.path))]
+    PackedColumns {
+        /// The file.
+        path: PathBuf,
+        /// The format within.
+        format: &'static str,
+    },
+    /// An output whose name asks for another kind of file than the input is.
+    #[error(
+        "{}: its name says {theirs}, but the input is {ours} and is not turned into that; name it otherwise",
+        name(.path)
+    )]
+    OtherFormat {
+        /// The output file.
+        path: PathBuf,
+        /// What its name says.
+        theirs: &'static str,
+        /// What the input is.
+        ours: &'static str,
+    },
     /// More rows than an intersection can take.
     #[error("{}: too many rows", name(.path))]
     TooManyRows {

@@ -5,6 +5,8 @@
 //! Gzip and zstd are known by their first bytes, whatever the file is called.
 
 use crate::fault::{Error, Result};
+use bytes::Bytes;
+use parquet::file::reader::{ChunkReader, Length};
 use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -179,6 +181,89 @@ impl Input {
                 Box::new(BufReader::with_capacity(BUFFER, Unpacked { inner, packing: "zstd" }))
             }
         })
+    }
+}
+
+impl Input {
+    /// What it holds, as it is packed, for a reader that goes to and fro.
+    pub(crate) fn stored(&self) -> Result<Stored> {
+        let unreadable = |source| Error::Unreadable { path: self.path.clone(), source };
+        self.done.store(0, Ordering::Relaxed);
+        let (file, key, bytes) = match &self.place {
+            Place::File => {
+                let file = File::open(&self.path).map_err(unreadable)?;
+                let bytes = file.metadata().map_err(unreadable)?.len();
+                (file, None, bytes)
+            }
+            Place::Kept(kept) => {
+                (kept.file.try_clone().map_err(unreadable)?, Some(kept.key.clone()), kept.bytes)
+            }
+        };
+        Ok(Stored { file, key, bytes, at: 0, done: self.done.clone() })
+    }
+}
+
+/// The bytes of an input, at any place. Knows its own place: clones share that of the file below.
+pub(crate) struct Stored {
+    file: File,
+    key: Option<Zeroizing<[u8; 32]>>,
+    bytes: u64,
+    at: u64,
+    done: Arc<AtomicU64>,
+}
+
+impl Stored {
+    fn from(&self, at: u64) -> io::Result<Self> {
+        let file = self.file.try_clone()?;
+        Ok(Stored { file, key: self.key.clone(), bytes: self.bytes, at, done: self.done.clone() })
+    }
+}
+
+impl Read for Stored {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.seek(SeekFrom::Start(self.at))?;
+        let read = self.file.read(buffer)?;
+        if let Some(key) = &self.key {
+            mask(key, self.at, &mut buffer[..read]);
+        }
+        self.at += read as u64;
+        self.done.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+impl Seek for Stored {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let place = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::End(by) => self.bytes.checked_add_signed(by),
+            SeekFrom::Current(by) => self.at.checked_add_signed(by),
+        };
+        self.at = place.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.at)
+    }
+}
+
+impl Length for Stored {
+    fn len(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl ChunkReader for Stored {
+    type T = BufReader<Stored>;
+
+    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
+        Ok(BufReader::new(self.from(start)?))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
+        let mut bytes = Vec::new();
+        let read = self.from(start)?.take(length as u64).read_to_end(&mut bytes)?;
+        if read != length {
+            return Err(parquet::errors::ParquetError::EOF("the file ends too early".into()));
+        }
+        Ok(bytes.into())
     }
 }
 

@@ -7,8 +7,8 @@ use crate::cli::table::Dialect;
 use crate::cmd::available_memory;
 use serde_json::json;
 use std::path::PathBuf;
-use tacit::data::csv::Source;
 use tacit::data::records::{KeySet, KeySpec, Normalisation};
+use tacit::data::table::Source;
 use tacit::job::Ran;
 use tacit::job::psi::{self as job, Job, Learns, MAX_ELEMENTS, Outcome};
 use tacit::{Error, Result, security_name};
@@ -75,7 +75,7 @@ impl From<Protocol> for job::Protocol {
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// Our CSV file, UTF-8, packed by gzip or zstd or plain; - for standard input
+    /// Our table: CSV (plain or packed by gzip or zstd), Parquet or Arrow; - for standard input
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
     /// The column, or several, that make a row's key; repeat it or separate by commas
@@ -197,6 +197,9 @@ impl Table {
     fn read(args: &Args, job: &Job, context: &Context) -> Result<Self> {
         let spec = job.key.clone().ok_or_else(|| Error::Usage("--key names no column".into()))?;
         let source = Source::open(&args.input, spec, args.table.options())?;
+        if let Some(target) = &args.output {
+            source.admits(target)?;
+        }
         let progress = context.progress("reading", source.bytes(), "B");
         let keys = source.read_keys(|done| progress.set(done))?;
         progress.finish();

@@ -11,8 +11,8 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tacit::crypto::Prg;
-use tacit::data::csv::Source;
 use tacit::data::records::{KeySet, KeySpec, Normalisation};
+use tacit::data::table::Source;
 use tacit::net::{Agreement, Identity};
 use tacit::psi::oprf;
 use tacit::psi::oprf::private::{self, Private};
@@ -66,7 +66,7 @@ enum TagsCommand {
 /// Our table, and what makes a row's key.
 #[derive(clap::Args)]
 struct TableArgs {
-    /// Our CSV file, UTF-8, packed by gzip or zstd or plain; - for standard input
+    /// Our table: CSV (plain or packed by gzip or zstd), Parquet or Arrow; - for standard input
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
     /// The column, or several, that make a row's key; repeat it or separate by commas
@@ -446,6 +446,9 @@ fn query(args: &QueryArgs, context: &Context) -> Result<()> {
     let mut file = open_tags(&args.tags)?;
     let (publication, digest) = (file.publication().clone(), *file.digest());
     let table = args.table.read(context)?;
+    if let Some(target) = &args.output {
+        table.source.admits(target)?;
+    }
     let spec = table.spec.agreement();
     if spec != publication.terms.key {
         return Err(Error::Usage(format!(
