@@ -49,6 +49,8 @@ fn work(record: &Record) -> Vec<(Limit, f64)> {
         }
         // Of 1.29 slots, the code over two positions each: two permutations of rows that lie far apart.
         ("psi", "vole") => vec![(Limit::Gather(64 << 20), 2.0 * 2.0 * 1.29)],
+        // Blinded, and the blind taken off.
+        ("psi", "oprf") => vec![(Limit::PointMultiply, 2.0)],
         _ => Vec::new(),
     }
 }
@@ -131,6 +133,7 @@ mod tests {
             ("lpn", "ferret"),
             ("psi", "paxos"),
             ("psi", "vole"),
+            ("psi", "oprf"),
             ("net", "tcp"),
             ("net", "tls"),
         ];

@@ -318,3 +318,39 @@ fn the_tables_of_papers_are_listed_and_measured() {
     let both = (row["cpu_ms_local"].as_f64().unwrap() + row["cpu_ms_peer"].as_f64().unwrap()) / 1024.0;
     assert!((row["ours"].as_f64().unwrap() - both).abs() < 1e-9);
 }
+
+/// Every kind of result of an intersection, checked by the benchmark itself, and queries against a file of tags.
+#[test]
+fn intersections_of_every_kind_are_measured() {
+    let bench = Bench::new();
+    let psi = |more: &[&str]| {
+        let words = ["--json", "--quiet", "bench", "psi", "--in-process", "--repeat", "1", "--count", "301"];
+        bench.run(&[&words[..], more].concat())
+    };
+    for (reveal, kind) in [
+        ("rows", "set"),
+        ("payload", "payload"),
+        ("count", "count"),
+        ("sum", "sum"),
+        ("mean", "mean"),
+        ("shares", "shares"),
+    ] {
+        let said = psi(&["--protocol", "vole", "--reveal", reveal, "--security", "semi-honest"]);
+        let result = results(said.success()).remove(0);
+        assert_eq!((result["kind"].as_str(), result["count"].as_u64()), (Some(kind), Some(301)), "{result}");
+    }
+    let result = results(psi(&["--protocol", "oprf", "--tags", "5000"]).success()).remove(0);
+    assert_eq!(result["kind"], "set in 5000 tags");
+    // 64 bytes a query, and little else.
+    let bytes = result["bytes_sent"].as_u64().unwrap() + result["bytes_received"].as_u64().unwrap();
+    assert!((301 * 64..301 * 64 + 1000).contains(&bytes), "{bytes}");
+    for (more, said) in [
+        (&["--reveal", "sum"][..], "--security semi-honest"),
+        (&["--protocol", "paxos", "--reveal", "payload"], "vole"),
+        (&["--protocol", "oprf", "--reveal", "count"], "vole"),
+        (&["--protocol", "oprf", "--security", "semi-honest"], "malicious"),
+        (&["--protocol", "oprf", "--tags", "100"], "--tags"),
+    ] {
+        psi(more).fails_with(2, &[said]);
+    }
+}

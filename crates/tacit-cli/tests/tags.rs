@@ -179,3 +179,37 @@ fn a_server_in_use_is_said_to_be() {
     let _ = first.kill();
     let _ = first.wait();
 }
+
+#[test]
+fn an_intersection_asks_a_published_file_where_there_is_one() {
+    let bench = ready(0..500, 480..520);
+    publish(&bench, &[]).success();
+    let address = format!("127.0.0.1:{}", free_port());
+    let serve =
+        ["--json", "tags", "serve", "--listen", &address, "--identity", "alice.key", "--peer", "bob.pub"];
+    let serve = [&serve[..], PRIVATE, &["--connect-timeout", "20"]].concat();
+    let ask = ["--json", "psi", "--connect", &address, "--identity", "bob.key", "--peer", "alice.pub"];
+    let mine = ["--tags", "large.tags", "--input", "small.csv", "--key", "email", "--output", "both.csv"];
+    let (_, asked) = bench.run_both(&serve, &[&ask[..], &mine].concat());
+    let asked = asked.success();
+    assert_eq!((field(asked, "matches"), field(asked, "protocol")), ("20".into(), "oprf".into()));
+    assert!(asked.contains("a published file of tags is there"), "{asked}");
+    assert_eq!(bench.read("both.csv").lines().count(), 21);
+    // What it would cost, without a peer; the published file's size plays no part.
+    let said = bench.run(&[&ask[..], &mine[..6], &["--dry-run"]].concat());
+    assert_eq!(
+        (field(said.success(), "protocol"), field(said.success(), "count")),
+        ("oprf".into(), "40".into())
+    );
+    let wrong: [(&[&str], &[&str]); 5] = [
+        (&["--protocol", "oprf"], &["--protocol", "--tags"]),
+        (&["--tags", "large.tags", "--protocol", "vole"], &["--protocol", "leave one"]),
+        (&["--tags", "large.tags", "--result", "both"], &["--tags", "nobody else"]),
+        (&["--tags", "large.tags", "--post-quantum"], &["post-quantum"]),
+        (&["--tags", "large.tags", "--base-ot", "mrr21"], &["--base-ot", "no oblivious transfer"]),
+    ];
+    let fixed = [&ask[1..], &["--input", "small.csv", "--key", "email"]].concat();
+    for (options, words) in wrong {
+        bench.run(&[&fixed[..], options].concat()).fails_with(2, words);
+    }
+}

@@ -197,6 +197,7 @@ impl Explained<'_> {
                 "give --identity and --peer, or add --i-understand"
             }
             Error::Psi(psi::Error::PeerSetTooLarge { .. }) => "raise --max-peer-rows, or free memory",
+            Error::Psi(psi::Error::DuplicateRow) => "see --duplicates",
             Error::Net(net::Error::WrongPeer { .. }) => "see --peer",
             Error::Net(net::Error::NoPeer { callers, .. }) if callers.contains("another key") => {
                 "is --peer the right file?"

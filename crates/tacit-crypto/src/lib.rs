@@ -35,6 +35,8 @@ pub mod group;
 #[cfg(feature = "std")]
 pub mod hash;
 #[cfg(feature = "std")]
+mod indices;
+#[cfg(feature = "std")]
 pub mod lpn;
 #[cfg(feature = "std")]
 pub mod prg;
@@ -51,6 +53,8 @@ pub mod transpose;
 #[cfg(feature = "std")]
 pub use bits::BitVec;
 pub use block::Block;
+#[cfg(feature = "std")]
+pub use indices::Indices;
 #[cfg(feature = "std")]
 pub use prg::Prg;
 #[cfg(feature = "std")]

@@ -128,6 +128,11 @@ impl Source {
         self.format
     }
 
+    /// That only a CSV file will do.
+    pub(crate) fn csv_alone(&self) -> Error {
+        Error::CsvAlone { path: self.input.path().to_owned(), format: self.format.name() }
+    }
+
     /// Reads all keys. `progress` is told now and then how many of the file's bytes have been read, about.
     pub fn read_keys(&self, mut progress: impl FnMut(u64)) -> Result<KeySet> {
         let mut keys = KeySet::new();

@@ -264,11 +264,55 @@ impl Source {
                 *flag = true;
             }
         }
+        self.copy_rows(keys, &[], target, output, |at, row, writer| {
+            if !wanted[at] {
+                return Ok(0);
+            }
+            writer.write(row)?;
+            Ok(1)
+        })
+    }
+
+    /// Copies the rows for whose element `more` has something to `output`, which is called `target`, once for
+    /// each of the rows of cells that it has, which go behind our own; `names` go behind the header, with
+    /// `prefix` in front of each that the table has already. Returns the number of rows written.
+    pub fn write_joined<'m>(
+        &self,
+        keys: &KeySet,
+        names: &[String],
+        prefix: &str,
+        more: impl Fn(usize) -> &'m [Vec<String>],
+        target: &Path,
+        output: &mut impl Write,
+    ) -> Result<u64> {
+        let taken = |name: &str| self.header.iter().any(|taken| taken.trim() == name);
+        let named = |name: &String| if taken(name) { format!("{prefix}{name}") } else { name.clone() };
+        let names: Vec<String> = names.iter().map(named).collect();
+        self.copy_rows(keys, &names, target, output, |at, row, writer| {
+            let rows = more(at);
+            rows.iter().try_for_each(|cells| writer.extended(row, cells))?;
+            Ok(rows.len() as u64)
+        })
+    }
+
+    /// Hands each row with a key, as it is written, to `copy`, which returns how many it wrote, under the header
+    /// with `names` behind it.
+    fn copy_rows<W: Write>(
+        &self,
+        keys: &KeySet,
+        names: &[String],
+        target: &Path,
+        output: &mut W,
+        mut copy: impl FnMut(usize, &[u8], &mut TableWriter<'_, W>) -> Result<u64>,
+    ) -> Result<u64> {
         let mut writer = TableWriter::new(target, output, self)?;
         if self.options.header == Header::Names {
             let mut first = self.rows(Keep::Rows)?;
             self.next(&mut first)?;
-            writer.write(&first.raw())?;
+            match names {
+                [] => writer.write(&first.raw())?,
+                names => writer.extended(&first.raw(), names)?,
+            }
         }
         let (mut row_number, mut written) = (0, 0);
         self.each_row(Keep::Rows, |rows, element| {
@@ -278,9 +322,8 @@ impl Source {
             }
             row_number += 1;
             let raw = rows.raw();
-            if at.is_some_and(|at| wanted[at]) {
-                written += 1;
-                writer.write(&raw)?;
+            if let Some(at) = at {
+                written += copy(at, &raw, &mut writer)?;
             }
             Ok(())
         })?;
@@ -291,7 +334,8 @@ impl Source {
         Ok(written)
     }
 
-    fn changed(&self) -> Error {
+    /// That the file is not the one that was read before.
+    pub fn changed(&self) -> Error {
         Error::Changed(self.path().to_owned())
     }
 
@@ -520,6 +564,17 @@ impl<'a, W: Write> TableWriter<'a, W> {
 
     /// A row as it stood in its file, and more fields.
     fn extended(&mut self, row: &[u8], more: &[String]) -> Result<()> {
+        // A cell may be the peer's: it must not end a field or a row of ours.
+        let special = |byte: u8| {
+            Some(byte) == self.options.escape
+                || self.options.quote == Quote::None
+                    && (byte == self.form.delimiter || matches!(byte, b'\r' | b'\n'))
+        };
+        if more.iter().any(|cell| cell.bytes().any(special)) {
+            let what = "a cell to be added holds a separator or an escape, which this dialect cannot hold";
+            let source = std::io::Error::other(what);
+            return Err(Error::Unwritable { path: self.target.to_owned(), source });
+        }
         let (body, end) = self.ended(row);
         let mut builder = ::csv::WriterBuilder::new();
         builder.delimiter(self.form.delimiter).escape(self.options.escape.unwrap_or(b'\\'));

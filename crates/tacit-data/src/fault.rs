@@ -170,6 +170,14 @@ pub enum Error {
         /// What the input is.
         ours: &'static str,
     },
+    /// What only a CSV file can be used for.
+    #[error("{}: columns are given and added in CSV files alone, and this is {format}", name(.path))]
+    CsvAlone {
+        /// The file.
+        path: PathBuf,
+        /// The format that it has.
+        format: &'static str,
+    },
     /// More rows than an intersection can take.
     #[error("{}: too many rows", name(.path))]
     TooManyRows {

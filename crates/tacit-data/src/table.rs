@@ -43,6 +43,14 @@ impl Source {
         }
     }
 
+    /// The table as a CSV file, which alone has columns to give and room for more. Errors: another format.
+    pub fn csv(&self) -> Result<&csv::Source> {
+        match self {
+            Source::Csv(source) => Ok(source),
+            Source::Columns(source) => Err(source.csv_alone()),
+        }
+    }
+
     /// The file's size in bytes when it was opened, as it is packed.
     pub fn bytes(&self) -> u64 {
         match self {

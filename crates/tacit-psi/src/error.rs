@@ -54,6 +54,9 @@ pub enum Error {
     /// The caller's own set holds an element twice.
     #[error("the set holds an element twice: remove duplicates first")]
     DuplicateElement,
+    /// Two of the caller's rows to give have one key.
+    #[error("two rows to give have one key: remove one, or choose that the first or all are given")]
+    DuplicateRow,
     /// The key-value store had no solution, which happens with probability below 2^-51.
     #[error("the key-value store has no solution for this session's hash functions: start a new session")]
     Unsolvable,

@@ -60,8 +60,11 @@ fn cheating_receiver(
                 // One bin, so the digests lie side by side.
                 assert_eq!(shape.bins(), 1);
                 slots.copy_from_slice(&store(shape, digests.keys(), digests.values()));
-                let slots = party.transfer(slots, |channel, u, w| Ok(vole.extend(channel, u, w)?)).unwrap();
-                let (mut rest, tags) = party.tags(digests, Sums::of_slots(slots)).unwrap();
+                let mut slots = Whole::new(slots);
+                let last = party.transfer(&mut vole, &mut slots).unwrap();
+                let mut sums = Summing::new(shape, digests, None);
+                sums.take(&slots.ends_with(last));
+                let (mut rest, tags) = party.tags(sums).unwrap();
                 ascending(rest.compare(&tags).unwrap().into_iter().map(|(_, element)| element))
             })
         },
@@ -181,8 +184,8 @@ fn against_sender(tamper: impl FnOnce(&mut Vec<u128>) + Send) -> Result<Outcome>
         |channel| honest(channel, &mine, Learns::Me),
         |channel| {
             scripted(channel, &theirs, 30, Learns::Peer, |mut party| {
-                let (digests, sums) = party.send().unwrap();
-                let (rest, tags) = party.tags(digests, sums).unwrap();
+                let sums = party.send().unwrap();
+                let (rest, tags) = party.tags(sums).unwrap();
                 let mut sent: Vec<u128> = tags.tags.iter().map(|tag| tag.to_u128()).collect();
                 tamper(&mut sent);
                 // The honest message's form without its refusals.
@@ -247,11 +250,11 @@ fn a_coin_that_is_not_the_one_committed_to_is_caught() {
             |channel| honest(channel, &set(0..20), Learns::Me),
             |channel| {
                 scripted(channel, &set(10..30), 20, Learns::Peer, |mut party| {
-                    let (digests, sums) = party.send().unwrap();
+                    let sums = party.send().unwrap();
                     if let Coin::Mine(coin, _) = &mut party.seeds.coin {
                         coin[3] ^= wrong as u8;
                     }
-                    let (mut rest, tags) = party.tags(digests, sums).unwrap();
+                    let (mut rest, tags) = party.tags(sums).unwrap();
                     let _ = rest.send_tags(&tags);
                 })
             },
@@ -272,10 +275,8 @@ fn against_prover(tamper: impl FnOnce(&mut u64, &mut Vec<(u32, Proof)>) + Send) 
         |channel| {
             scripted(channel, &mine, 40, Learns::Both, |mut party| {
                 assert!(party.receives);
-                let mut vole = party.receiver_setup().unwrap();
-                let (digests, store) = party.store().unwrap();
-                let slots = party.transfer(store, |channel, u, w| Ok(vole.extend(channel, u, w)?)).unwrap();
-                let (mut rest, tags) = party.tags(digests, Sums::of_slots(slots)).unwrap();
+                let sums = party.receive().unwrap();
+                let (mut rest, tags) = party.tags(sums).unwrap();
                 let found = rest.compare(&tags).unwrap();
                 let proof = |(position, element): &(u32, u32)| (*position, tags.proofs[*element as usize]);
                 let mut proofs: Vec<(u32, Proof)> = found.iter().map(proof).collect();

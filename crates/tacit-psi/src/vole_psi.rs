@@ -52,10 +52,14 @@
 //! # Deviations
 //!
 //! Tags are sorted and cut to prefixes and rests, where the paper sends them in the order of X; the proofs
-//! are new; the coins enter Ho's key and not its input; H gives a store's key beside its value.
+//! are new; the coins enter Ho's key and not its input; H gives a store's key beside its value, and Ho takes
+//! this key for the element. Where two elements have one key, and not one value, k(x) is the same and H(x)·Δ
+//! is not, as Δ is never zero, so that Ho's inputs differ as the elements do.
 
 pub mod circuit;
 pub mod payload;
+mod runs;
+mod sealing;
 mod tags;
 
 use crate::okvs::Store;
@@ -63,25 +67,29 @@ use crate::okvs::clustered::{Binned, Shape};
 use crate::paxos::{self, Hello, Proof, ascending};
 pub use crate::paxos::{Learns, MAX_ELEMENTS, Options, Outcome, Phase, Progress};
 use crate::{Error, Result};
+use runs::{Filling, Last, Masking, Summing, Whole};
 use tacit_crypto::commit::{Commitment, Opening, commit, verify};
-use tacit_crypto::{BitVec, Block, Buffer, Prg, RHO, gf128, hash, transcript::Transcript};
+use tacit_crypto::{BitVec, Block, Buffer, Indices, Prg, RHO, gf128, hash, transcript::Transcript};
 use tacit_net::{Channel, Party};
-use tacit_ot::vole::{Gf128Receiver, Gf128Sender, gf128::run_size};
+use tacit_ot::vole::gf128::{self as gf128_vole, run_size};
+use tacit_ot::vole::{Gf128Receiver, Gf128Sender};
 use tacit_ot::{Security, VoleReceiver, VoleSender};
 use tags::{FEW_TAGS, Tags};
 use zeroize::Zeroizing;
 
 /// The protocol's short name.
 pub const NAME: &str = "vole";
-const MAGIC: [u8; 16] = *b"tacit-psi vole-1";
+const MAGIC: [u8; 16] = *b"tacit-psi vole-2";
 /// Elements hashed, or tags sent, at a time.
 const STEP: usize = 1024;
 /// Slots received at a time.
 const CHUNK: usize = 4096;
 /// Bytes of an element that the vectorised hash takes.
 const SHORT: usize = 64;
-/// Bytes of Ho's input: H's key and value, and the store's.
-const TAG_INPUT: usize = 48;
+/// Bytes at work for each key of a bin that is solved.
+const SOLVING: usize = 64;
+/// Bytes of Ho's input: H's key and the store's sum.
+const TAG_INPUT: usize = 32;
 
 /// Everything that follows from the two sets' sizes and the security asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -136,6 +144,22 @@ impl Parameters {
 
     fn bitmap_bits(&self) -> usize {
         self.sender + (1 << self.prefix_bits())
+    }
+
+    /// Bytes that the receiver, and the sender, holds at most beside its elements and what the process takes
+    /// anyway; payload counts as where both learn: `docs/notes/psi.md` has the table of buffers.
+    pub fn memory(&self, learns: Learns) -> [u64; 2] {
+        let proof = if learns == Learns::Both { size_of::<Proof>() } else { 0 };
+        let (block, slots) = (size_of::<Block>(), self.shape.slots());
+        let run = gf128_vole::memory(slots) + 2 * run_size(slots) * block;
+        let bins = 2 * self.shape.bin_slots() * block + SOLVING * self.shape.room(self.receiver);
+        [self.receiver, self.sender].map(|count| {
+            let room = self.shape.bins() * self.shape.room(count);
+            let summing = 2 * block * room + run + bins;
+            // Tags, and the same sorted with their elements, and where each prefix starts.
+            let sorting = block * room + (block + proof + 3 * size_of::<u32>()) * count;
+            (size_of::<u32>() * room + summing.max(sorting)) as u64
+        })
     }
 
     /// log2 of an upper bound on the probability that an honest run errs or fails by chance. At most -40.
@@ -243,7 +267,7 @@ struct Purpose<'t> {
 impl Purpose<'_> {
     /// The intersection itself.
     fn rows(learns: Learns) -> Self {
-        Purpose { domain: "tacit-psi vole v1", terms: &[], second_half: learns == Learns::Both }
+        Purpose { domain: "tacit-psi vole v2", terms: &[], second_half: learns == Learns::Both }
     }
 }
 
@@ -432,18 +456,17 @@ fn halves(hash: &[u8; 32]) -> (Block, Block) {
 struct TagHash(Zeroizing<[u8; 32]>);
 
 impl TagHash {
-    /// Ho of a few elements, at most [`STEP`], from H's keys and values and the store's sums.
+    /// Ho of a few elements, at most [`STEP`], from H's keys and the store's sums.
     fn outputs<'h>(
         &self,
-        [keys, values, sums]: [&[Block]; 3],
+        [keys, sums]: [&[Block]; 2],
         messages: &mut [[u8; SHORT]],
         hashes: &'h mut [[u8; 32]],
     ) -> &'h [[u8; 32]] {
         let (messages, hashes) = (&mut messages[..keys.len()], &mut hashes[..keys.len()]);
-        for (((message, key), value), sum) in messages.iter_mut().zip(keys).zip(values).zip(sums) {
+        for ((message, key), sum) in messages.iter_mut().zip(keys).zip(sums) {
             message[..16].copy_from_slice(&key.to_bytes());
-            message[16..32].copy_from_slice(&value.to_bytes());
-            message[32..TAG_INPUT].copy_from_slice(&sum.to_bytes());
+            message[16..TAG_INPUT].copy_from_slice(&sum.to_bytes());
         }
         hash::blake3_keyed(&self.0, TAG_INPUT, messages, hashes);
         hashes
@@ -501,19 +524,16 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
     fn run(mut self) -> Result<Vec<u32>> {
         let both = self.options.learns == Learns::Both;
         if self.receives {
-            let mut vole = self.receiver_setup()?;
-            let (digests, store) = self.store()?;
-            let slots = self.transfer(store, |channel, u, w| Ok(vole.extend(channel, u, w)?))?;
-            drop(vole);
-            let (mut rest, tags) = self.tags(digests, Sums::of_slots(slots))?;
+            let sums = self.receive()?;
+            let (mut rest, tags) = self.tags(sums)?;
             let found = rest.compare(&tags)?;
             if both {
                 paxos::send_proofs(rest.channel, &found, &tags.proofs)?;
             }
             Ok(ascending(found.into_iter().map(|(_, element)| element)))
         } else {
-            let (digests, sums) = self.send()?;
-            let (mut rest, tags) = self.tags(digests, sums)?;
+            let sums = self.send()?;
+            let (mut rest, tags) = self.tags(sums)?;
             rest.send_tags(&tags)?;
             if !both {
                 return Ok(Vec::new());
@@ -523,13 +543,14 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         }
     }
 
-    /// Step 3: H of the elements, and the store P.
-    fn store(&mut self) -> Result<(Binned, Buffer)> {
+    /// Steps 2 and 3 of the receiver: w(y) for the elements, but for those of the last run's bins.
+    fn receive(&mut self) -> Result<Summing> {
+        let mut vole = self.receiver_setup()?;
         let shape = self.parameters.shape;
         let digests = self.seeds.digests(&shape, self.elements, self.progress)?;
-        let mut store = Buffer::zeros(shape.slots());
-        shape.encode_binned(&digests, self.prg, &mut store)?;
-        Ok((digests, store))
+        let mut filling = Filling::new(Summing::new(shape, digests, None));
+        let last = self.transfer(&mut vole, &mut filling)?;
+        Ok(filling.ends_with(last))
     }
 
     /// Step 2 of the receiver, up to the first correlation.
@@ -540,35 +561,43 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         Ok(vole)
     }
 
-    /// Sends P + u and turns the store into w, run by run.
+    /// Sends P + u and hands on w, run by run, but for the last run's.
     fn transfer(
         &mut self,
-        mut store: Buffer,
-        mut extend: impl FnMut(&mut Channel, &mut [Block], &mut [Block]) -> Result<()>,
-    ) -> Result<Buffer> {
-        let (slots, size) = (store.len(), run_size(store.len()));
+        vole: &mut dyn VoleReceiver<Block, Block>,
+        store: &mut dyn Masking,
+    ) -> Result<Last> {
+        let slots = self.parameters.shape.slots();
+        let size = run_size(slots);
         let [mut u, mut w] = [Buffer::zeros(size), Buffer::zeros(size)];
-        for (run, part) in store.chunks_mut(size).enumerate() {
-            let (u, w) = (&mut u[..part.len()], &mut w[..part.len()]);
-            extend(self.channel, u, w)?;
-            part.iter_mut().zip(u.iter()).for_each(|(p, u)| *p ^= *u);
-            self.channel.send_blocks(part)?;
+        let mut start = 0;
+        loop {
+            let len = size.min(slots - start);
+            let masked = &mut u[..len];
+            vole.extend(self.channel, masked, &mut w[..len])?;
+            for part in masked.chunks_mut(CHUNK) {
+                store.mask(self.prg, part)?;
+                self.channel.send_blocks(part)?;
+            }
             self.channel.flush()?;
-            part.copy_from_slice(w);
-            (self.progress)(Phase::Transfer, (run * size + part.len()) as u64, slots as u64);
+            start += len;
+            (self.progress)(Phase::Transfer, start as u64, slots as u64);
+            if start == slots {
+                return Ok(Last::new(w, len));
+            }
+            // The peer has as much to do with what it was sent.
+            store.take(&w[..len]);
         }
-        Ok(store)
     }
 
-    /// Steps 2 and 3 of the sender: k for every slot, and as far as the store's bins are whole when the peer
-    /// is at work, k(x) + H(x)·Δ for their elements.
-    fn send(&mut self) -> Result<(Binned, Sums)> {
+    /// Steps 2 and 3 of the sender: k(x) + H(x)·Δ for the elements, but for those of the last run's bins.
+    fn send(&mut self) -> Result<Summing> {
         let mut vole = self.sender_setup()?;
         let shape = self.parameters.shape;
         let digests = self.seeds.digests(&shape, self.elements, self.progress)?;
-        let mut sums = Sums { delta: Some(vole.delta()), ..Sums::of_slots(Buffer::zeros(shape.slots())) };
-        self.fetch(&mut vole, &mut sums, &mut |sums, start| sums.decode(&shape, &digests, start))?;
-        Ok((digests, sums))
+        let mut sums = Summing::new(shape, digests, Some(vole.delta()));
+        let last = self.fetch(&mut vole, &mut |slots| sums.take(slots))?;
+        Ok(sums.ends_with(last))
     }
 
     /// Step 2 of the sender, up to the first correlation.
@@ -580,57 +609,56 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         Ok(vole)
     }
 
-    /// k for all slots of the receiver's store; calls `meanwhile` with the slots that are done when the
-    /// peer is at work.
+    /// Hands on k for the slots of the receiver's store, run by run while the peer is at work on the next,
+    /// but for the last run's.
     fn fetch(
         &mut self,
-        vole: &mut Gf128Sender,
-        sums: &mut Sums,
-        meanwhile: &mut dyn FnMut(&mut Sums, usize),
-    ) -> Result<()> {
-        let (slots, size) = (sums.slots.len(), run_size(sums.slots.len()));
-        // A large buffer's pages are given as they are written, run by run, so the peer pays for what it
-        // makes us hold.
+        vole: &mut dyn VoleSender<Block>,
+        meanwhile: &mut dyn FnMut(&[Block]),
+    ) -> Result<Last> {
+        let slots = self.parameters.shape.slots();
+        let (size, delta) = (run_size(slots), vole.delta());
         let mut masked = vec![Block::ZERO; CHUNK.min(size)];
+        let mut last = Last::new(Buffer::zeros(0), 0);
+        let mut spare = Buffer::zeros(size);
         for start in (0..slots).step_by(size) {
-            let end = slots.min(start + size);
-            vole.extend(self.channel, &mut sums.slots[start..end])?;
+            let len = size.min(slots - start);
+            let mut run = Last::new(spare, len);
+            vole.extend(self.channel, run.slots_mut())?;
             // The peer has as much to do again.
-            meanwhile(sums, start);
-            for part in sums.slots[start..end].chunks_mut(CHUNK) {
+            meanwhile(last.slots());
+            for part in run.slots_mut().chunks_mut(CHUNK) {
                 let masked = &mut masked[..part.len()];
                 self.channel.recv_blocks(masked)?;
-                gf128::multiply_add(part, masked, vole.delta());
+                gf128::multiply_add(part, masked, delta);
             }
-            (self.progress)(Phase::Transfer, end as u64, slots as u64);
+            spare = std::mem::replace(&mut last, run).into_buffer(if start + len < slots { size } else { 0 });
+            (self.progress)(Phase::Transfer, (start + len) as u64, slots as u64);
         }
-        Ok(())
+        Ok(last)
     }
 
     /// The tags of all elements from their sums; and what is left of the run.
-    fn tags(self, digests: Binned, mut sums: Sums) -> Result<(Finish<'r, 'a>, Tags)> {
+    fn tags(self, sums: Summing) -> Result<(Finish<'r, 'a>, Tags)> {
         let hash = self.seeds.exchange_coins(self.channel, self.prg)?;
+        let mut digests = sums.finish();
         let (parameters, progress) = (self.parameters, self.progress);
-        let (shape, count) = (parameters.shape, self.elements.len());
+        let (bins, count) = (parameters.shape.bins(), self.elements.len());
         let shift = 128 - parameters.tag_bits();
         let with_proof = self.second_half;
         let mut proofs = Zeroizing::new(vec![[0; size_of::<Proof>()]; if with_proof { count } else { 0 }]);
-        let mut tags = Buffer::zeros(count);
-        let mut elements = Zeroizing::new(Vec::with_capacity(count));
         let mut messages = Zeroizing::new(vec![[0; SHORT]; STEP]);
         let mut hashes = Zeroizing::new(vec![[0; 32]; STEP]);
-        for bin in 0..shape.bins() {
-            progress(Phase::Tags, elements.len() as u64, count as u64);
-            let sum = sums.of_bin(&shape, &digests, bin);
-            let at = digests.bin(bin);
-            let parts =
-                digests.keys()[at.clone()].chunks(STEP).zip(digests.values()[at.clone()].chunks(STEP));
-            for (((keys, values), sums), of) in
-                parts.zip(sum.chunks(STEP)).zip(digests.elements()[at].chunks(STEP))
+        let mut done = 0;
+        for bin in 0..bins {
+            progress(Phase::Tags, done, count as u64);
+            let (keys, sums, elements) = digests.bin_mut(bin);
+            done += keys.len() as u64;
+            // A tag takes its key's place.
+            for ((keys, sums), of) in keys.chunks_mut(STEP).zip(sums.chunks(STEP)).zip(elements.chunks(STEP))
             {
-                let hashes = hash.outputs([keys, values, sums], &mut messages, &mut hashes);
-                let tags = &mut tags[elements.len()..][..of.len()];
-                for ((tag, hash), element) in tags.iter_mut().zip(hashes.iter()).zip(of) {
+                let hashes = hash.outputs([keys, sums], &mut messages, &mut hashes);
+                for ((tag, hash), element) in keys.iter_mut().zip(hashes.iter()).zip(of) {
                     let (first, proof) = halves(hash);
                     // The first bits, bits past the tag's length zero.
                     *tag = Block::new(first.to_u128() >> shift << shift);
@@ -638,62 +666,12 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
                         proofs[*element as usize] = proof.to_bytes();
                     }
                 }
-                elements.extend_from_slice(of);
             }
         }
-        drop((digests, sums));
-        let tags = Tags::sort(&tags, &elements, proofs, parameters.prefix_bits());
+        digests.drop_values();
+        let tags = Tags::sort(digests, bins, proofs, parameters.prefix_bits());
         progress(Phase::Tags, count as u64, count as u64);
         Ok((Finish { channel: self.channel, parameters, progress }, tags))
-    }
-}
-
-/// The store's slots as a party holds them, w or k, and what they give to its elements.
-struct Sums {
-    slots: Buffer,
-    /// The sender's, with which H(x)·Δ is added.
-    delta: Option<Block>,
-    /// The sums of the first bins, and those of the one after them.
-    early: Vec<Buffer>,
-    last: Buffer,
-}
-
-impl Sums {
-    fn of_slots(slots: Buffer) -> Self {
-        Sums { slots, delta: None, early: Vec::new(), last: Buffer::zeros(0) }
-    }
-
-    /// Decodes the bins that lie before slot `end` and have not been.
-    fn decode(&mut self, shape: &Shape, digests: &Binned, end: usize) {
-        while self.early.len() < shape.bins() && shape.bin_range(self.early.len()).end <= end {
-            let bin = self.early.len();
-            let mut sums = Buffer::zeros(digests.bin(bin).len());
-            self.decode_bin(shape, digests, bin, &mut sums);
-            self.early.push(sums);
-        }
-    }
-
-    fn decode_bin(&self, shape: &Shape, digests: &Binned, bin: usize, sums: &mut [Block]) {
-        let at = digests.bin(bin);
-        shape.decode_bin(&self.slots[shape.bin_range(bin)], &digests.keys()[at.clone()], sums);
-        if let Some(delta) = self.delta {
-            gf128::multiply_add(sums, &digests.values()[at], delta);
-        }
-    }
-
-    /// The sums of a bin's elements.
-    fn of_bin(&mut self, shape: &Shape, digests: &Binned, bin: usize) -> &[Block] {
-        if bin < self.early.len() {
-            return &self.early[bin];
-        }
-        let len = digests.bin(bin).len();
-        let mut last = std::mem::replace(&mut self.last, Buffer::zeros(0));
-        if last.len() < len {
-            last = Buffer::zeros(len);
-        }
-        self.decode_bin(shape, digests, bin, &mut last[..len]);
-        self.last = last;
-        &self.last[..len]
     }
 }
 
@@ -755,7 +733,8 @@ impl Finish<'_, '_> {
         let (shift, prefix_bits) = (self.rest_shift(), self.parameters.prefix_bits());
         let unused = 128 - 8 * length as u32;
         let mut message = vec![0; STEP * length + size_of::<u128>()];
-        let mut found = Vec::new();
+        // Asked for at once, and touched as matches are found.
+        let mut found = Vec::with_capacity(count.min(mine.tags.len()));
         let (mut position, mut last, mut ascend) = (0, None, true);
         for (prefix, (end, own)) in ends.iter().zip(mine.starts.windows(2)).enumerate() {
             let (own, of) = (own[0] as usize..own[1] as usize, &mine.elements);
@@ -795,8 +774,9 @@ impl Finish<'_, '_> {
 
 /// How many tags there are up to the end of each prefix, from a bitmap of `bits` bits with a one for each of
 /// `count` tags and a zero for the end of each prefix; `None` where it is no such bitmap.
-fn ends_of_prefixes(bitmap: &[u8], bits: usize, count: usize) -> Option<Vec<u32>> {
-    let mut ends = Vec::with_capacity(bits - count);
+fn ends_of_prefixes(bitmap: &[u8], bits: usize, count: usize) -> Option<Indices> {
+    let mut ends = Indices::zeros(bits - count);
+    let mut found = 0;
     for (at, bytes) in bitmap.chunks(8).enumerate() {
         let mut word = [0; 8];
         word[..bytes.len()].copy_from_slice(bytes);
@@ -805,17 +785,14 @@ fn ends_of_prefixes(bitmap: &[u8], bits: usize, count: usize) -> Option<Vec<u32>
         if bits - first < 64 {
             zeros &= (1 << (bits - first)) - 1;
         }
-        // A peer pays for no more than there are prefixes.
-        if ends.len() + zeros.count_ones() as usize > bits - count {
-            return None;
-        }
         while zeros != 0 {
             let bit = first + zeros.trailing_zeros() as usize;
-            ends.push((bit - ends.len()) as u32);
+            *ends.get_mut(found)? = (bit - found) as u32;
+            found += 1;
             zeros &= zeros - 1;
         }
     }
-    (ends.last() == Some(&(count as u32))).then_some(ends).filter(|ends| ends.len() == bits - count)
+    (found == ends.len() && ends.last() == Some(&(count as u32))).then_some(ends)
 }
 
 #[cfg(test)]

@@ -324,7 +324,7 @@ fn malicious_security_names_the_option_to_change() {
         &options,
         &mut |_, _, _| (),
     );
-    assert!(matches!(run, Err(Error::Usage(what)) if what.contains("--security semi-honest")));
+    assert!(matches!(run, Err(Error::Usage(what)) if what.contains("semi-honest security")));
 }
 
 #[test]

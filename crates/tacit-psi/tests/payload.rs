@@ -18,7 +18,11 @@ fn party(
     security: Security,
 ) -> Result<(Option<Received>, u64)> {
     let base = base::default();
-    let learns = if matches!(side, Side::Asks(_)) { Learns::Me } else { Learns::Peer };
+    let learns = match side {
+        Side::Asks(_) => Learns::Me,
+        Side::Gives(..) => Learns::Peer,
+        Side::Exchanges(..) => Learns::Both,
+    };
     let options = Options { learns, security, max_peer_elements: 1 << 20, base: &*base };
     let gained = payload::run(channel, &mut Prg::from_os(), set, side, &options, &mut |_, _, _| ())?;
     assert!(gained.tested_at_most(set.len(), 60.0)? >= gained.peer_elements);
@@ -140,6 +144,97 @@ fn sizes_around_powers_of_two() {
     }
 }
 
+/// Both ask and give, with columns, widths and treatment of duplicates of their own.
+#[test]
+fn both_sides_get_what_they_ask_for() {
+    let cases = [
+        (0..0, 0..5),
+        (0..5, 0..0),
+        (0..1, 0..1),
+        (0..1, 1..2),
+        (0..2, 0..3),
+        (0..3, 0..2),
+        (0..1000, 999..1003),
+    ];
+    let larger =
+        [(0..1023, 500..1525), (0..1025, 500..1523), (0..6789, 3000..10_890), (3000..10_890, 0..6789)];
+    for (i, (a, b)) in cases.into_iter().chain(larger).enumerate() {
+        let sets = [shuffled(a, i as u128), shuffled(b, 100 + i as u128)];
+        let given = [rows(&sets[0], 20, true), rows(&sets[1], 9, i % 2 == 0)];
+        let tables = given.each_ref().map(|given| table(given));
+        let asked = [&["note", "name"][..], &["größe"]];
+        let many = [Duplicates::All, Duplicates::First];
+        for security in [Security::Malicious, Security::SemiHonest] {
+            let side = |channel: &mut Channel, me: usize| {
+                let side = Side::Exchanges(asked[me], &tables[me], many[me]);
+                party(channel, &sets[me], side, security).unwrap()
+            };
+            let (first, second) = memory::run(|channel| side(channel, 0), |channel| side(channel, 1));
+            for (me, (received, peer)) in [first, second].into_iter().enumerate() {
+                let other = 1 - me;
+                let received = received.unwrap();
+                let expected = plain(&sets[me], &sets[other], &given[other], asked[me], many[other]);
+                assert!(received.matches == expected, "case {i}, side {me}");
+                assert_eq!((received.unopened, peer), (0, sets[other].len() as u64));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_exchange_ends_early_where_one_side_asks_for_what_is_not_given() {
+    let (a, b) = (shuffled(0..60, 1), shuffled(20..90, 2));
+    let tables = [table(&rows(&a, 40, false)), table(&rows(&b, 40, false))];
+    for asked in [[&["iban"][..], &["name"]], [&["name"], &["iban"]], [&["iban"], &["iban"]]] {
+        let run = |channel: &mut Channel, me: usize, set: &Set| {
+            let side = Side::Exchanges(asked[me], &tables[me], Duplicates::Refuse);
+            (party(channel, set, side, Security::Malicious).map(|_| ()), channel.stats().bytes_sent)
+        };
+        let (one, other) = memory::run(|channel| run(channel, 0, &a), |channel| run(channel, 1, &b));
+        for (result, sent) in [one, other] {
+            assert!(matches!(result, Err(Error::Disagreement { protocol: payload::NAME, .. })), "{result:?}");
+            assert!(sent < 150, "{sent} bytes were sent");
+        }
+    }
+    // One asks and gives, the other only gives: they do not agree on who learns.
+    let (exchanges, gives) = memory::run(
+        |channel| {
+            let side = Side::Exchanges(&["name"], &tables[0], Duplicates::Refuse);
+            party(channel, &a, side, Security::Malicious).map(|_| ())
+        },
+        |channel| {
+            party(channel, &b, Side::Gives(&tables[1], Duplicates::Refuse), Security::Malicious).map(|_| ())
+        },
+    );
+    for result in [exchanges, gives] {
+        assert!(matches!(result, Err(Error::Disagreement { .. })), "{result:?}");
+    }
+}
+
+/// What goes back is as long as matches are many, which both sides learn.
+#[test]
+fn views_of_an_exchange_depend_on_sizes_widths_and_matches_alone() {
+    let views = |from: u64, cell: u8| {
+        let sets = [shuffled(from..from + 500, 1), shuffled(from + 400..from + 1200, 2)];
+        let tables = sets.each_ref().map(|set| {
+            let mut table = Table::new(["x"]).unwrap();
+            for element in 0..set.len() as u32 {
+                let length = 1 + (element as usize * cell as usize) % 8;
+                table.push(element, [(element % 3 > 0 || cell > 3).then_some(&[cell; 8][..length])]).unwrap();
+            }
+            table
+        });
+        let run = |channel: &mut Channel, me: usize| {
+            let side = Side::Exchanges(&["x"], &tables[me], Duplicates::Refuse);
+            party(channel, &sets[me], side, Security::Malicious).unwrap();
+            let stats = channel.stats();
+            [stats.bytes_sent, stats.messages_sent, stats.rounds]
+        };
+        memory::run(|channel| run(channel, 0), |channel| run(channel, 1))
+    };
+    assert_eq!(views(0, 1), views(7000, 5));
+}
+
 #[test]
 fn duplicates_are_refused_or_given_as_asked() {
     let (a, b) = (shuffled(0..60, 1), shuffled(20..90, 2));
@@ -151,7 +246,7 @@ fn duplicates_are_refused_or_given_as_asked() {
     let table = table(&rows);
     let side = Side::Gives(&table, Duplicates::Refuse);
     let refused = party(&mut channel, &b, side, Security::Malicious);
-    assert!(matches!(refused, Err(Error::Usage(what)) if what.contains("--duplicates")));
+    assert!(matches!(refused, Err(Error::DuplicateRow)), "{refused:?}");
 }
 
 /// A request for a column that is not given ends both sides, before anything but its name has passed.
@@ -244,6 +339,8 @@ fn usage_errors_come_before_the_first_message() {
     assert!(matches!(table.push(0, [None, Some(&vec![0; MAX_SEALED][..]), None]), Err(Error::Usage(_))));
     assert!(fails(Side::Gives(&table, Duplicates::Refuse), Learns::Me));
     assert!(fails(Side::Gives(&table, Duplicates::Refuse), Learns::Both));
+    assert!(fails(Side::Exchanges(&["a"], &table, Duplicates::Refuse), Learns::Me));
+    assert!(fails(Side::Exchanges(&[], &table, Duplicates::Refuse), Learns::Both));
     table.push(4, [None, None, None]).unwrap();
     assert!(fails(Side::Gives(&table, Duplicates::Refuse), Learns::Peer), "a row of no element");
     assert!(Table::new(["a", "b", "a"]).is_err());

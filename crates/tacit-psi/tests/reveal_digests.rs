@@ -59,6 +59,26 @@ fn given(security: Security, duplicates: Duplicates, sizes: [u64; 2]) -> String 
     wire::line(&name, asks, gives)
 }
 
+fn exchanged(security: Security, sizes: [u64; 2]) -> String {
+    let side = |channel: &mut Channel| {
+        let (set, mut prg) = party(channel, sizes);
+        let mut table = Table::new(["a", "b"]).expect("two names");
+        for element in 0..set.len() as u32 {
+            table.push(element, [None, Some(&[element as u8, 7][..])]).expect("two cells");
+        }
+        let options = options(Learns::Both, security, &Dealer(1));
+        let side = Side::Exchanges(&["b"], &table, Duplicates::Refuse);
+        let gained = payload::run(channel, &mut prg, &set, side, &options, &mut |_, _, _| ());
+        let received = gained.expect("both are honest").received.expect("both ask");
+        let rows = |found: &payload::Match| {
+            let cells = found.rows.iter().flatten().flat_map(|cell| cell.clone().unwrap_or_default());
+            found.element.to_le_bytes().into_iter().chain(cells).collect::<Vec<u8>>()
+        };
+        Ok(received.matches.iter().flat_map(rows).collect())
+    };
+    wire::line(&format!("payload {security:?} both ways {}x{}", sizes[0], sizes[1]), side, side)
+}
+
 fn aggregated(name: &str, learns: [Learns; 2], min_matches: u64, sizes: [u64; 2]) -> String {
     let side = |channel: &mut Channel| {
         let (set, mut prg) = party(channel, sizes);
@@ -116,6 +136,7 @@ fn wire_and_outputs_are_as_recorded() {
         for duplicates in [Duplicates::Refuse, Duplicates::All] {
             lines += &given(security, duplicates, [300, 200]);
         }
+        lines += &exchanged(security, [300, 200]);
     }
     let both = [Learns::Both; 2];
     for name in ["count", "sum", "mean"] {

@@ -71,6 +71,13 @@ pub enum Error {
     Other(String),
 }
 
+/// A circuit of the caller's own that does not stand.
+impl From<tacit_2pc::circuit::InvalidCircuit> for Error {
+    fn from(fault: tacit_2pc::circuit::InvalidCircuit) -> Self {
+        Error::Input(fault.to_string())
+    }
+}
+
 impl Error {
     /// Whose fault it is.
     pub fn blame(&self) -> Blame {
@@ -147,7 +154,7 @@ fn psi(error: &tacit_psi::Error) -> Blame {
         tacit_psi::Error::Net(error) => net(error),
         tacit_psi::Error::Ot(error) => ot(error),
         tacit_psi::Error::Computation(error) => two_pc(error),
-        tacit_psi::Error::Usage(_) => Blame::Usage,
+        tacit_psi::Error::Usage(_) | tacit_psi::Error::DuplicateRow => Blame::Usage,
         tacit_psi::Error::TooManyElements { .. }
         | tacit_psi::Error::DuplicateElement
         | tacit_psi::Error::Tags(_)

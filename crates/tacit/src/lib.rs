@@ -1,30 +1,85 @@
 //! Two parties compute on data that neither may see.
 //!
-//! - [`Session`]: how to reach the peer, whom to accept, how much to trust it; [`Session::intersect`] is the main job.
-//! - [`mod@job`]: what two parties do together, each with its parameters, its cost and what it tells the other side.
-//! - [`job::eval`]: functions of both parties' inputs, by name or from circuit files; [`Session::evaluate_named`] is the
-//!   short way.
-//! - [`mod@ot`]: the table of OT protocols, and runs of any size over any number of threads.
-//! - [`link`]: a link's delay and bandwidth, measured.
-//! - [`plan`]: what each protocol would cost on a link, and which is the fastest.
-//! - [`data`]: tables and their keys, NumPy archives.
-//! - [`psi`], [`net`], [`crypto`]: the floors below, for set intersection, channels and links, blocks and kernels.
+//! A [`Session`] says how to reach the peer, whom to accept and how much to trust it. With one at hand on
+//! each side, three lines do each of the three things that one comes for.
+//!
+//! # An intersection
+//!
+//! [`Session::intersect`] tells which elements both sides have; [`job::psi`] has every other result.
 //!
 //! ```
-//! use tacit::{Result, Session, job::psi::Learns};
-//!
-//! # fn main() -> Result<()> {
-//! // Plaintext is refused for any address but this machine's own; `Session::keys` turns on TLS.
-//! let peer = std::thread::spawn(|| {
-//!     Session::listen("127.0.0.1:7708").plaintext()?.intersect(&["ann", "bob"], Learns::Peer)
-//! });
-//! let session = Session::connect("127.0.0.1:7708").plaintext()?;
-//! let outcome = session.intersect(&["bob", "cleo"], Learns::Me)?;
-//! assert_eq!(outcome.matches, Some(vec![0]));
-//! assert_eq!(peer.join().unwrap()?.peer_elements, 2);
-//! # Ok(())
+//! # use tacit::{Result, Session, job::psi::Learns};
+//! # fn run(session: Session) -> Result<Vec<String>> {
+//! let mine = ["bob", "cleo"];
+//! let outcome = session.intersect(&mine, Learns::Me)?;
+//! let shared = outcome.matches.unwrap_or_default().into_iter().map(|at| mine[at as usize].to_owned());
+//! # Ok(shared.collect())
 //! # }
+//! # // Plaintext is refused for any address but this machine's own; `Session::keys` turns on TLS.
+//! # let peer = std::thread::spawn(|| {
+//! #     Session::listen("127.0.0.1:7708").plaintext()?.intersect(&["ann", "bob"], Learns::Peer)
+//! # });
+//! # assert_eq!(run(Session::connect("127.0.0.1:7708").plaintext()?)?, ["bob"]);
+//! # assert_eq!(peer.join().unwrap()?.peer_elements, 2);
+//! # Ok::<(), tacit::Error>(())
 //! ```
+//!
+//! # A circuit of one's own
+//!
+//! [`Session::evaluate_function`] evaluates what a [`Builder`](two_pc::circuit::Builder) made on both sides'
+//! secret inputs; [`Session::evaluate_named`] takes a function that is there already.
+//!
+//! ```
+//! # use tacit::two_pc::{Owner, circuit::{Builder, named::Function}};
+//! # use tacit::{Result, Session};
+//! # fn run(session: Session, side: Owner, mine: &str) -> Result<Vec<String>> {
+//! # let mut b = Builder::new();
+//! let (theirs, ours) = (b.input(32), b.input(32));
+//! let product = b.mul(&theirs, &ours);
+//! session.evaluate_function(&Function::from_circuit("product", b.finish(&[product])?), side, mine)
+//! # }
+//! # let here = |session: Session| session.security(tacit::Security::SemiHonest);
+//! # let peer = std::thread::spawn(move || {
+//! #     run(here(Session::listen("127.0.0.1:7709").plaintext()?), Owner::Garbler, "6")
+//! # });
+//! # let product = run(here(Session::connect("127.0.0.1:7709").plaintext()?), Owner::Evaluator, "7")?;
+//! # assert_eq!(product, ["0x0000002a"]);
+//! # assert_eq!(peer.join().unwrap()?, product);
+//! # Ok::<(), tacit::Error>(())
+//! ```
+//!
+//! # Correlated OTs
+//!
+//! [`Session::send_cots`] and [`Session::receive_cots`] keep them in memory; [`Session::run_ot`] hands out
+//! the pieces of a run of any size, of every kind and protocol of [`mod@ot`].
+//!
+//! ```
+//! # use tacit::{ReceivedCots, Result, SentCots, Session};
+//! # fn sender(session: Session) -> Result<SentCots> {
+//! let sent = session.send_cots(1_000)?; // the peer: session.receive_cots(1_000)?
+//! let (delta, v) = (sent.delta, &sent.v);
+//! let first_pair = [v[0], v[0] ^ delta]; // the peer holds one of them, and we cannot tell which
+//! # let _ = first_pair;
+//! # Ok(sent)
+//! # }
+//! # let peer = std::thread::spawn(|| Session::listen("127.0.0.1:7710").plaintext()?.receive_cots(1_000));
+//! # let sent = sender(Session::connect("127.0.0.1:7710").plaintext()?)?;
+//! # let ReceivedCots { w, .. } = &peer.join().unwrap()?;
+//! # assert_eq!((sent.v.len(), w.len()), (1_000, 1_000));
+//! # let correct = |i: usize| w[i] == if w[i].lsb() { sent.v[i] ^ sent.delta } else { sent.v[i] };
+//! # assert!((0..1_000).all(correct));
+//! # assert!(w.iter().any(|w| w.lsb()) && w.iter().any(|w| !w.lsb()));
+//! # Ok::<(), tacit::Error>(())
+//! ```
+//!
+//! # The rest
+//!
+//! - [`mod@job`]: what two parties do together, each with its parameters, its cost and what it tells the
+//!   other side.
+//! - [`link`] and [`plan`]: a link's delay and bandwidth, and what each protocol would cost on it.
+//! - [`data`]: tables and their keys, NumPy archives.
+//! - [`psi`], [`net`], [`crypto`]: the floors below, for set intersection, channels and links, blocks and
+//!   kernels.
 #![forbid(unsafe_code)]
 
 pub mod assumptions;
@@ -39,7 +94,7 @@ mod session;
 
 pub use error::{Blame, Error, Result};
 pub use security::security_name;
-pub use session::Session;
+pub use session::{ReceivedCots, SentCots, Session};
 pub use tacit_2pc as two_pc;
 pub use tacit_crypto as crypto;
 pub use tacit_data as data;

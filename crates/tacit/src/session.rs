@@ -1,6 +1,9 @@
 //! [`Session`]: who the peer is, how to reach it, and how much to trust it.
 
 mod eval;
+mod transfers;
+
+pub use transfers::{ReceivedCots, SentCots};
 
 use crate::job::psi::{self, Learns, Outcome};
 use crate::job::{self, Ran, ot, pool};
@@ -8,6 +11,7 @@ use crate::{Error, Result, security_name};
 use std::io::{Seek, Write};
 use std::path::Path;
 use std::time::Instant;
+use tacit_crypto::BitVec;
 use tacit_net::{
     Agreement, Cancel, Channel, Identity, Limits, LinkModel, Observer, Options, Protection, PublicKey, Stats,
     Tls,
@@ -208,14 +212,50 @@ impl Session {
         most_peer_keys: u64,
         observer: &dyn job::Observer,
     ) -> Result<Ran<Outcome>> {
+        let base = self.allow_psi(job)?;
+        self.timed(job.agreement(&*base), |opened| {
+            job.run(opened.channels(), &*base, elements, most_peer_keys, observer)
+        })
+    }
+
+    /// As [`run_psi`](Self::run_psi) for every kind of result, with what we give: see [`psi::Job::run_with`].
+    pub fn run_psi_with<E: AsRef<[u8]>>(
+        &self,
+        job: &psi::Job,
+        elements: &[E],
+        gift: psi::Gift<'_>,
+        most_peer_keys: u64,
+        observer: &dyn job::Observer,
+    ) -> Result<Ran<psi::Revealed>> {
+        let base = self.allow_psi(job)?;
+        self.timed(job.agreement(&*base), |opened| {
+            job.run_with(opened.channels(), &*base, elements, gift, most_peer_keys, observer)
+        })
+    }
+
+    /// Shares the intersection, and opens what `then` makes of it: see [`psi::Job::run_shared`]. Returns the outputs if we get
+    /// them, and the peer's distinct keys.
+    pub fn run_shared<E: AsRef<[u8]>>(
+        &self,
+        job: &psi::Job,
+        elements: &[E],
+        numbers: Option<&[i64]>,
+        then: &psi::Then<'_>,
+    ) -> Result<(Option<Vec<BitVec>>, u64)> {
+        let base = self.allow_psi(job)?;
+        let run = |opened: &mut tacit_net::Session| {
+            job.run_shared(opened.channels(), &*base, elements, numbers, then, &())
+        };
+        Ok(self.run(job.agreement(&*base), run)?.0)
+    }
+
+    fn allow_psi(&self, job: &psi::Job) -> Result<Box<dyn BaseOt + Send + Sync>> {
+        job.check()?;
         for protocol in job.protocol.candidates() {
             self.allow(protocol)?;
         }
         self.allow_level(job.security)?;
-        let base = self.base()?;
-        self.timed(job.agreement(&*base), |opened| {
-            job.run(opened.channels(), &*base, elements, most_peer_keys, observer)
-        })
+        self.base()
     }
 
     /// Runs `job`, out of `source`, and hands what it makes to `sink`.

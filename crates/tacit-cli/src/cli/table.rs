@@ -3,7 +3,7 @@
 use tacit::data::csv::{Delimiter, EmptyKeys, Header, Options, Quote};
 
 /// How our table is written.
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone, Copy)]
 pub struct Dialect {
     /// What separates the fields of our file: one character, or auto for the most frequent of , ; | and tab
     #[arg(long, value_name = "CHAR", default_value = "auto", value_parser = delimiter)]

@@ -5,12 +5,16 @@ use crate::cli::output::{Output, name};
 use crate::cli::peer::{PeerArgs, Security};
 use crate::cli::table::Dialect;
 use crate::cmd::available_memory;
+use crate::cmd::tags::{self, QueryArgs, TableArgs};
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tacit::data::records::{KeySet, KeySpec, Normalisation};
 use tacit::data::table::Source;
 use tacit::job::Ran;
-use tacit::job::psi::{self as job, Job, Learns, MAX_ELEMENTS, Outcome};
+use tacit::job::psi::{
+    self as job, Aggregate, Column, Duplicates, Found, Gift, Job, Learns, Reveal, Revealed, Statistic,
+    Table as Given,
+};
 use tacit::{Error, Result, security_name};
 
 const AFTER: &str = "\
@@ -26,6 +30,19 @@ which of its own keys we have; nothing else. A cheating one that gets the result
 keys than it announces, up to a bound that --dry-run and the result name. With --security
 semi-honest all this holds for a peer that keeps to the protocol; if it deviates, nothing does.
 Keys must be as many and in the same order on both sides; their names may differ.
+
+What is revealed (--reveal; both sides say the same, columns apart):
+  rows            which of our own rows have a key that the other side has (the default)
+  payload:COL,..  the same, with these columns of the other side's rows; the side that gives
+                  says --reveal payload --give COL,.. and gives no other column
+  count           how many keys are common, and nothing of which they are
+  sum:COL         the sum of COL over the rows of common keys; the column's owner adds --give COL
+  mean:COL        the same with the number of rows that it adds up: both are shown, and the mean
+  max:COL, min:COL, over:N:COL  the largest or smallest number of a common key, or how many have one
+                  above N; up to 4,096 keys a side
+All but rows and payload are for --security semi-honest; --min-matches N withholds them unless N keys
+count. Two ways to abuse them remain: padding one's file with keys known to be the other's, and
+running twice with files that differ in one key.
 
 --output - writes to standard output; the result in words then goes to standard error.";
 
@@ -59,16 +76,67 @@ pub enum Protocol {
     Paxos,
     /// Key-value store and vector oblivious linear evaluation: the fastest, on newer assumptions
     Vole,
+    /// Queries to a file of tags that the other side published: needs --tags
+    Oprf,
 }
 
-impl From<Protocol> for job::Protocol {
-    fn from(protocol: Protocol) -> Self {
-        match protocol {
-            Protocol::Auto => job::Protocol::Auto,
-            Protocol::Paxos => job::Protocol::Paxos,
-            Protocol::Vole => job::Protocol::Vole,
+impl Protocol {
+    /// The job's protocol; queries to a published file are a job of their own.
+    fn of_job(self) -> Option<job::Protocol> {
+        match self {
+            Protocol::Auto => Some(job::Protocol::Auto),
+            Protocol::Paxos => Some(job::Protocol::Paxos),
+            Protocol::Vole => Some(job::Protocol::Vole),
+            Protocol::Oprf => None,
         }
     }
+}
+
+/// `--duplicates`, as the command line has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Several {
+    /// The run ends before anything is sent
+    Refuse,
+    /// The first row is given
+    First,
+    /// All are given; the other side learns how many rows the most frequent key has
+    All,
+}
+
+impl From<Several> for Duplicates {
+    fn from(several: Several) -> Self {
+        match several {
+            Several::Refuse => Duplicates::Refuse,
+            Several::First => Duplicates::First,
+            Several::All => Duplicates::All,
+        }
+    }
+}
+
+/// Reads `--reveal`.
+fn reveal(text: &str) -> std::result::Result<Reveal, String> {
+    let (kind, columns) = text.split_once(':').unwrap_or((text, ""));
+    let one = || columns.to_owned();
+    Ok(match kind {
+        "payload" => {
+            let columns: Vec<String> =
+                columns.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+            Reveal::Payload(columns)
+        }
+        "sum" => Reveal::Sum(one()),
+        "mean" => Reveal::Mean(one()),
+        "max" => Reveal::Of(Statistic::Max, one()),
+        "min" => Reveal::Of(Statistic::Min, one()),
+        "over" => {
+            let (limit, column) = columns.split_once(':').ok_or("write over:N:COL")?;
+            let limit = limit.parse().map_err(|_| "over:N:COL takes a whole number of 64 bits first")?;
+            Reveal::Of(Statistic::Over(limit), column.to_owned())
+        }
+        "rows" | "count" if !columns.is_empty() => return Err(format!("{kind} takes no column")),
+        "rows" => Reveal::Rows,
+        "count" => Reveal::Count,
+        _ => return Err(format!("give one of {}", Reveal::NAMES.join(", "))),
+    })
 }
 
 /// Private set intersection of two files: who is in both.
@@ -87,12 +155,28 @@ pub struct Args {
     /// Who learns the matches
     #[arg(long, value_enum, default_value = "me")]
     result: Gets,
+    /// What the result reveals: rows, payload[:COL,..], count, sum:COL, mean:COL, max:COL, min:COL or over:N:COL
+    #[arg(long, value_name = "KIND", default_value = "rows", value_parser = reveal)]
+    reveal: Reveal,
+    /// Our columns that go into the result: those that the other side may ask for, or the one that is added up
+    #[arg(long, value_name = "COL", value_delimiter = ',', num_args = 1)]
+    give: Vec<String>,
+    /// Withholds a number over all common keys unless so many common keys count; both sides must say the same
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    min_matches: u64,
+    /// What happens where several rows to give have one key
+    #[arg(long, value_enum, default_value = "refuse")]
+    duplicates: Several,
     /// The protocol; both sides must say the same
     #[arg(long, value_enum, default_value = "auto")]
     protocol: Protocol,
     /// Against which peer to protect; both sides must say the same
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
+    /// The file of tags that the other side published (`tacit tags publish`) and now serves: our file alone is
+    /// worked through, whatever the size of the other one
+    #[arg(long, value_name = "FILE.tags")]
+    tags: Option<PathBuf>,
     /// The base OT: mrr21 (default), mr19, csw20 or roted (post-quantum); both
     /// sides must say the same
     #[arg(long, value_name = "NAME")]
@@ -126,6 +210,14 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         return Err(Error::Parameter { name: "output", what });
     }
     let job = args.job();
+    job.check()?;
+    if args.tags.is_some() || args.protocol == Protocol::Oprf {
+        return published(args, context);
+    }
+    if args.output.is_some() && job.reveal.is_aggregate() {
+        let what = format!("has nothing to hold: {} reveals no row; leave it out", job.reveal.name());
+        return Err(Error::Parameter { name: "output", what });
+    }
     if args.dry_run {
         return dry_run(&args, &job, context);
     }
@@ -149,13 +241,14 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let most = job.most_peer_keys(keys, available_memory());
 
     let progress = context.progress("waiting", 0, "keys");
-    let ran = session.run_psi(&job, table.keys.elements(), most, &progress)?;
+    let gift = table.gift(&args, &job)?;
+    let ran = session.run_psi_with(&job, table.keys.elements(), gift.borrowed(), most, &progress)?;
     progress.finish();
 
     let mut rows = None;
-    if let (Some(mut output), Some(matches)) = (output, &ran.result.matches) {
+    if let Some(mut output) = output {
         let target = output.target().to_owned();
-        rows = Some(table.source.write_matches(&table.keys, matches, &target, &mut output)?);
+        rows = table.write(&job, &ran.result, &target, &mut output)?;
         output.commit()?;
     }
     report(&args, &job, context, &table, &ran, most, rows)
@@ -166,11 +259,50 @@ impl Args {
         let normalisation =
             Normalisation { nfc: !self.no_nfc, trim: !self.no_trim, case_fold: !self.no_case_fold };
         Job {
-            protocol: self.protocol.into(),
+            protocol: self.protocol.of_job().unwrap_or_default(),
             key: Some(KeySpec { columns: self.key.clone(), normalisation }),
             most_peer_keys: self.max_peer_rows,
+            reveal: self.reveal.clone(),
+            give: self.give.clone(),
+            min_matches: self.min_matches,
             ..Job::new(self.result.into(), self.security.into())
         }
+    }
+}
+
+/// The small side of an unbalanced intersection: queries to a published file.
+fn published(args: Args, context: &Context) -> Result<()> {
+    let refuse = |name, what: &str| Err(Error::Parameter { name, what: what.to_owned() });
+    let Some(tags) = args.tags else {
+        return refuse("protocol", "oprf asks a file that the other side published: name it with --tags");
+    };
+    match args.protocol {
+        Protocol::Auto | Protocol::Oprf => {}
+        Protocol::Paxos | Protocol::Vole => {
+            return refuse("protocol", "a published file is asked by oprf; leave one of the two out");
+        }
+    }
+    if args.result != Gets::Me || args.reveal != Reveal::Rows {
+        return refuse(
+            "tags",
+            "who asks a published file gets its own matching rows, and nobody else a result",
+        );
+    }
+    if args.base_ot.is_some() {
+        return refuse("base-ot", "queries to a published file take no oblivious transfer; leave it out");
+    }
+    let table = TableArgs {
+        input: args.input,
+        key: args.key,
+        no_nfc: args.no_nfc,
+        no_trim: args.no_trim,
+        no_case_fold: args.no_case_fold,
+        table: args.table,
+    };
+    let query = QueryArgs { table, tags, output: args.output, peer: args.peer };
+    match args.dry_run {
+        true => tags::dry_query(&query, context),
+        false => tags::query(&query, context),
     }
 }
 
@@ -180,6 +312,9 @@ fn dry_run(args: &Args, job: &Job, context: &Context) -> Result<()> {
     let link = args.peer.link().into();
     let candidates = job.estimate(keys, &link, &tacit::plan::Machine::measure())?;
     crate::cli::plan::show(context, "psi", keys, &link, &candidates, None, &job.will_learn(keys)?)?;
+    if let (false, Some(warning)) = (context.json, job.reveal.warning()) {
+        context.result(&json!(null), &format!("note: {warning}"))?;
+    }
     if !context.json {
         let most = job.most_peer_keys(keys, available_memory());
         context.result(&json!(null), &format!("the other side may have at most {most} distinct keys"))?;
@@ -199,18 +334,93 @@ impl Table {
         let source = Source::open(&args.input, spec, args.table.options())?;
         if let Some(target) = &args.output {
             source.admits(target)?;
+            if matches!(job.reveal, job::Reveal::Payload(_)) {
+                source.csv()?;
+            }
         }
         let progress = context.progress("reading", source.bytes(), "B");
         let keys = source.read_keys(|done| progress.set(done))?;
         progress.finish();
-        if keys.elements().len() > MAX_ELEMENTS {
+        let most = job.max_keys();
+        if keys.elements().len() as u64 > most {
             return Err(Error::Input(format!(
-                "{}: {} distinct keys, more than the {MAX_ELEMENTS} that a run can take; split the file",
+                "{}: {} distinct keys, more than the {most} that a run can take; split the file",
                 name(&args.input),
                 keys.elements().len()
             )));
         }
         Ok(Table { source, keys })
+    }
+
+    /// What we give, out of our columns.
+    fn gift(&self, args: &Args, job: &Job) -> Result<Owned> {
+        if job.give.is_empty() {
+            return Ok(Owned::None);
+        }
+        let source = self.source.csv()?;
+        let positions = source.positions(&job.give)?;
+        let mut row = 0;
+        let mut each = |take: &mut dyn FnMut(u32, u64, &[&str]) -> Result<()>| -> Result<()> {
+            source.read_columns(&positions, |line, cells| {
+                let element = self.keys.element_of(row);
+                row += 1;
+                element.map_or(Ok(()), |element| take(element as u32, line, cells))
+            })?;
+            if row == self.keys.rows() { Ok(()) } else { Err(source.changed().into()) }
+        };
+        if let Reveal::Of(statistic, _) = job.reveal {
+            let mut numbers = vec![statistic.absent(); self.keys.elements().len()];
+            each(&mut |element, line, cells| {
+                if let Some(number) = number(args, line, cells)? {
+                    if number == statistic.absent() {
+                        return Err(not_a_number(args, line));
+                    }
+                    let of = &mut numbers[element as usize];
+                    *of = statistic.of_rows(*of, number);
+                }
+                Ok(())
+            })?;
+            return Ok(Owned::Numbers(numbers));
+        }
+        if job.reveal.is_aggregate() {
+            let mut column = Column::new(self.keys.elements().len());
+            each(&mut |element, line, cells| Ok(column.add(element, number(args, line, cells)?)?))?;
+            return Ok(Owned::Column(column));
+        }
+        let mut given = Given::new(job.give.iter().map(|name| name.trim()))?;
+        each(&mut |element, _, cells| {
+            // An empty cell is a null: the file cannot tell the two apart.
+            let cells = cells.iter().map(|cell| (!cell.is_empty()).then_some(cell.as_bytes()));
+            Ok(given.push(element, cells)?)
+        })?;
+        Ok(Owned::Table(given, args.duplicates.into()))
+    }
+
+    /// Writes our matching rows, with the columns of the peer's where it gave some; returns how many, or nothing
+    /// if we get no rows.
+    fn write(&self, job: &Job, result: &Revealed, target: &Path, output: &mut Output) -> Result<Option<u64>> {
+        Ok(match (result, &job.reveal) {
+            (Revealed::Rows(outcome), _) => match &outcome.matches {
+                Some(matches) => Some(self.source.write_matches(&self.keys, matches, target, output)?),
+                None => None,
+            },
+            (Revealed::Payload(gained), Reveal::Payload(columns)) => match &gained.received {
+                Some(received) => {
+                    let text = |cell: &Option<Vec<u8>>| {
+                        cell.as_ref().map_or(String::new(), |cell| String::from_utf8_lossy(cell).into_owned())
+                    };
+                    let mut more = vec![Vec::new(); self.keys.elements().len()];
+                    for found in &received.matches {
+                        more[found.element as usize] =
+                            found.rows.iter().map(|row| row.iter().map(text).collect()).collect();
+                    }
+                    let of = |at: usize| more[at].as_slice();
+                    Some(self.source.csv()?.write_joined(&self.keys, columns, "peer_", of, target, output)?)
+                }
+                None => None,
+            },
+            _ => None,
+        })
     }
 
     /// Its distinct keys.
@@ -219,16 +429,104 @@ impl Table {
     }
 }
 
+/// What we give.
+enum Owned {
+    None,
+    Column(Column),
+    Numbers(Vec<i64>),
+    Table(Given, Duplicates),
+}
+
+impl Owned {
+    fn borrowed(&self) -> Gift<'_> {
+        match self {
+            Owned::None => Gift::None,
+            Owned::Column(column) => Gift::Column(column),
+            Owned::Numbers(numbers) => Gift::Numbers(numbers),
+            Owned::Table(table, duplicates) => Gift::Table(table, *duplicates),
+        }
+    }
+}
+
+/// The number in the one cell of a row; nothing where it is empty.
+fn number(args: &Args, line: u64, cells: &[&str]) -> Result<Option<i64>> {
+    match cells.first().map_or("", |cell| cell.trim()) {
+        "" => Ok(None),
+        cell => cell.parse().map(Some).map_err(|_| not_a_number(args, line)),
+    }
+}
+
+/// A cell that cannot be added up; its content stays unsaid.
+fn not_a_number(args: &Args, line: u64) -> Error {
+    Error::Input(format!(
+        "{}, line {line}: the column to add up holds something other than a whole number of 64 bits; \
+         write amounts in their smallest unit, and leave a cell empty where there is none",
+        name(&args.input)
+    ))
+}
+
+/// A count, a sum or a mean, for people and for programs.
+struct Number {
+    fields: Vec<(&'static str, serde_json::Value)>,
+    text: String,
+}
+
+impl Number {
+    fn of(found: &Aggregate, job: &Job) -> Self {
+        let (fields, text) = match found {
+            Aggregate::Withheld => {
+                let least = job.min_matches;
+                (vec![("withheld", json!(true))], format!("withheld: fewer than {least} common keys count\n"))
+            }
+            Aggregate::Count(count) => (vec![("count", json!(count))], format!("{count} keys in common\n")),
+            Aggregate::Sum(sum) => (vec![("sum", big(*sum))], format!("sum {sum}\n")),
+            Aggregate::Mean { sum, rows } => {
+                let mean = (*rows > 0).then(|| *sum as f64 / *rows as f64);
+                let fields = vec![("sum", big(*sum)), ("rows", json!(rows)), ("mean", json!(mean))];
+                let mean = mean.map_or("no mean".to_owned(), |mean| format!("mean {mean}"));
+                (fields, format!("{mean}: sum {sum} of {rows} rows\n"))
+            }
+        };
+        Number { fields, text }
+    }
+
+    fn of_statistic(found: Found, job: &Job) -> Self {
+        let name = job.reveal.name();
+        let (fields, text) = match found {
+            Found::Withheld => {
+                let least = job.min_matches;
+                (vec![("withheld", json!(true))], format!("withheld: fewer than {least} common keys count\n"))
+            }
+            Found::Nothing => (vec![(name, json!(null))], "no common key has a number\n".to_owned()),
+            Found::Number(number) => (vec![(name, json!(number))], format!("{name} {number}\n")),
+        };
+        Number { fields, text }
+    }
+
+    fn put_into(&self, object: &mut serde_json::Value) {
+        object["withheld"] = json!(false);
+        for (name, value) in &self.fields {
+            object[*name] = value.clone();
+        }
+    }
+}
+
+/// A number of up to 96 bits: text where JSON's numbers end.
+fn big(number: i128) -> serde_json::Value {
+    i64::try_from(number).map_or_else(|_| json!(number.to_string()), |number| json!(number))
+}
+
 fn report(
     args: &Args,
     job: &Job,
     context: &Context,
     table: &Table,
-    ran: &Ran<Outcome>,
+    ran: &Ran<Revealed>,
     most_peer_keys: u64,
     rows: Option<u64>,
 ) -> Result<()> {
-    let Ran { result: outcome, wall, stats } = ran;
+    let Ran { result, wall, stats } = ran;
+    let outcome = &result.outcome(job.learns);
     let keys = &table.keys;
     let distinct = table.count();
     let matches = outcome.matches.as_ref().map(Vec::len);
@@ -257,13 +555,30 @@ fn report(
         "rounds": stats.rounds,
         "other_side_learned": other_learns,
     });
-    let mut text = match matches {
-        Some(matches) => {
+    let mut text = match (matches, result) {
+        (Some(matches), _) => {
             object["matches"] = json!(matches);
             format!("{matches} matches\n")
         }
-        None => "the peer has the result\n".to_owned(),
+        (None, Revealed::Statistic(Some(found), _)) => {
+            let told = Number::of_statistic(*found, job);
+            told.put_into(&mut object);
+            told.text
+        }
+        (None, Revealed::Aggregate(job::AggregateOutcome { result: Some(found), .. })) => {
+            let told = Number::of(found, job);
+            told.put_into(&mut object);
+            told.text
+        }
+        _ => "the peer has the result\n".to_owned(),
     };
+    if job.reveal.is_aggregate() {
+        object["min_matches"] = json!(job.min_matches);
+    }
+    if let Some(warning) = job.reveal.warning() {
+        object["warning"] = json!(warning);
+        text += &format!("note: {warning}\n");
+    }
     if let (Some(path), Some(rows)) = (&args.output, rows) {
         object["output"] = json!(path);
         object["output_rows"] = json!(rows);

@@ -65,24 +65,24 @@ enum TagsCommand {
 
 /// Our table, and what makes a row's key.
 #[derive(clap::Args)]
-struct TableArgs {
+pub(super) struct TableArgs {
     /// Our table: CSV (plain or packed by gzip or zstd), Parquet or Arrow; - for standard input
     #[arg(long, value_name = "FILE")]
-    input: PathBuf,
+    pub(super) input: PathBuf,
     /// The column, or several, that make a row's key; repeat it or separate by commas
     #[arg(long, value_name = "COL", required = true, value_delimiter = ',', num_args = 1)]
-    key: Vec<String>,
+    pub(super) key: Vec<String>,
     /// Compares keys without Unicode normalisation (NFC); publisher and clients alike
     #[arg(long)]
-    no_nfc: bool,
+    pub(super) no_nfc: bool,
     /// Compares keys with the white space at their ends; publisher and clients alike
     #[arg(long)]
-    no_trim: bool,
+    pub(super) no_trim: bool,
     /// Compares keys in upper and lower case as they are; publisher and clients alike
     #[arg(long)]
-    no_case_fold: bool,
+    pub(super) no_case_fold: bool,
     #[command(flatten)]
-    table: Dialect,
+    pub(super) table: Dialect,
 }
 
 /// What the private file is sealed with.
@@ -172,17 +172,17 @@ struct ServeArgs {
 
 /// Names our table, the file of tags and the server.
 #[derive(clap::Args)]
-struct QueryArgs {
+pub(super) struct QueryArgs {
     #[command(flatten)]
-    table: TableArgs,
+    pub(super) table: TableArgs,
     /// The publisher's file of tags
     #[arg(long, value_name = "FILE.tags")]
-    tags: PathBuf,
+    pub(super) tags: PathBuf,
     /// Writes our matching rows, with all their columns, to this file
     #[arg(long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    pub(super) output: Option<PathBuf>,
     #[command(flatten)]
-    peer: PeerArgs,
+    pub(super) peer: PeerArgs,
 }
 
 /// Runs the subcommand.
@@ -441,7 +441,27 @@ fn serve(args: &ServeArgs, context: &Context) -> Result<()> {
     context.result(&object, &text)
 }
 
-fn query(args: &QueryArgs, context: &Context) -> Result<()> {
+/// What the queries of [`query`] would cost; starts nothing.
+pub(super) fn dry_query(args: &QueryArgs, context: &Context) -> Result<()> {
+    session(&args.peer, context)?;
+    let file = open_tags(&args.tags)?;
+    let table = args.table.read(context)?;
+    let asked = table.keys.elements().len() as u64;
+    let link = args.peer.link().into();
+    let candidates = [tacit::plan::oprf(asked, &link, &tacit::plan::Machine::measure())];
+    let learns = format!("that we made {asked} queries; nothing else");
+    crate::cli::plan::show(context, "psi", asked, &link, &candidates, None, &learns)?;
+    if !context.json {
+        let (count, left) = (file.publication().count, file.publication().terms.per_client);
+        let text =
+            format!("the published file holds {count} keys; a client has {left} queries over its lifetime");
+        context.result(&json!(null), &text)?;
+    }
+    Ok(())
+}
+
+/// Intersects our file with a published one.
+pub(super) fn query(args: &QueryArgs, context: &Context) -> Result<()> {
     let session = session(&args.peer, context)?;
     let mut file = open_tags(&args.tags)?;
     let (publication, digest) = (file.publication().clone(), *file.digest());
@@ -493,7 +513,10 @@ fn query(args: &QueryArgs, context: &Context) -> Result<()> {
     let mut object = json!({
         "name": "tags query",
         "protocol": oprf::NAME,
+        "protocol_why": "a published file of tags is there: only our side's keys cost time and bytes",
         "security": "malicious",
+        "result": "me",
+        "reveal": "rows",
         "own_rows": keys.rows(),
         "own_keys": asked,
         "duplicates": keys.duplicate_rows(),

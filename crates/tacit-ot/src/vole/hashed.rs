@@ -12,7 +12,7 @@ use crate::silent::tree::spcot::{ReceiverTrees, Trees};
 use crate::{Result, Security};
 use tacit_crypto::ggm::{LANES, ccr_keyed_into};
 use tacit_crypto::transcript::Transcript;
-use tacit_crypto::{Block, Prg};
+use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
 use zeroize::Zeroizing;
 
@@ -92,37 +92,50 @@ impl Run {
         sums
     }
 
-    /// The receiver's leaves into `noise` and the values `y` of its trees into `sparse`, where they are noisy. In `z` stand
-    /// the sender's corrections less this party's shares of y·Δ.
+    /// The receiver's leaves into `noise`, and which of them are noisy. In `z` stand the sender's corrections less this
+    /// party's shares of y·Δ.
     pub(super) fn punctured_leaves(
         &mut self,
         trees: &ReceiverTrees,
         z: &mut [Block],
-        y: &[Block],
         noise: &mut [Block],
-        sparse: &mut [Block],
-    ) {
+    ) -> BitVec {
         let Run { layout, expander, leaf, .. } = self;
         let tile_len = layout.tile_len();
+        let mut noisy = BitVec::zeros(layout.positions());
         for group in 0..layout.shape.groups() {
             let leaf = leaf.cipher(group);
             trees.expand(expander, group, &mut |tile, leaves| {
                 let (leaves, place) = (&leaves[..tile_len], &mut noise[tile * tile_len..][..tile_len]);
                 ccr_keyed_into(&leaf, leaves, place);
                 // The lowest bit of a half-tree's leaf tells the noisy one.
+                noisy.set_lsbs(tile * tile_len, leaves);
                 for (place, leaf) in place.iter_mut().zip(leaves) {
                     *place &= !Block::mask(leaf.lsb());
                 }
-                let lanes = tile * LANES..(tile + 1) * LANES;
-                add_lanes(&mut z[lanes.clone()], place);
-                let (z, y) = (&z[lanes.clone()], &y[lanes]);
-                let sparse = &mut sparse[tile * tile_len..][..tile_len];
-                for (i, leaf) in leaves.iter().enumerate() {
-                    let on = Block::mask(leaf.lsb());
-                    place[i] ^= z[i % LANES] & on;
-                    sparse[i] = y[i % LANES] & on;
+                let z = &mut z[tile * LANES..][..LANES];
+                add_lanes(z, place);
+                for (place, leaves) in place.chunks_exact_mut(LANES).zip(leaves.chunks_exact(LANES)) {
+                    for ((place, leaf), z) in place.iter_mut().zip(leaves).zip(z.iter()) {
+                        *place ^= *z & Block::mask(leaf.lsb());
+                    }
                 }
             });
+        }
+        noisy
+    }
+
+    /// Positions from `start` on, a multiple of 64, of the vector that has the values `y` of the trees at the `noisy`
+    /// positions, and zeros.
+    pub(super) fn sparse(&self, noisy: &BitVec, y: &[Block], start: usize, out: &mut [Block]) {
+        let words = noisy.blocks().iter().flat_map(|block| [block.low(), block.high()]);
+        let rows = out.chunks_exact_mut(64).flat_map(|out| out.chunks_exact_mut(LANES));
+        let bits = words.skip(start / 64).flat_map(|word| (0..64).step_by(LANES).map(move |at| word >> at));
+        for (row, (out, bits)) in rows.zip(bits).enumerate() {
+            let tile = (start + row * LANES) / self.layout.tile_len();
+            for ((lane, out), y) in out.iter_mut().enumerate().zip(&y[tile * LANES..]) {
+                *out = *y & Block::mask(bits >> lane & 1 == 1);
+            }
         }
     }
 

@@ -228,7 +228,8 @@ impl SubfieldReceiver {
         }
         let (mut noise, mut sparse) = (Buffer::zeros(layout.positions()), Buffer::zeros(layout.positions()));
         let coordinates = Zeroizing::new(y.iter().map(|y| Block::new((*y).into())).collect::<Vec<_>>());
-        run.punctured_leaves(&trees, &mut corrections, &coordinates, &mut noise, &mut sparse);
+        let noisy = run.punctured_leaves(&trees, &mut corrections, &mut noise);
+        run.sparse(&noisy, &coordinates, 0, &mut sparse);
         if security == Security::Malicious {
             let values = y.iter().map(|y| field.embed(*y));
             run.check(channel, NAME, &mut self.prg, &trees, values, &noise, check)?;

@@ -33,7 +33,7 @@
 use super::{MAX_KEYS, Store, unsolvable};
 use crate::{Error, Result};
 use std::ops::Range;
-use tacit_crypto::{Block, Buffer, Prg, gf128, hash};
+use tacit_crypto::{Block, Buffer, Indices, Prg, gf128, hash};
 use zeroize::Zeroizing;
 
 /// Keys of a bin, on average, at most; more keys take more bins.
@@ -130,7 +130,8 @@ impl Shape {
         self.dense as usize
     }
 
-    fn bin_slots(&self) -> usize {
+    /// Slots of a bin.
+    pub fn bin_slots(&self) -> usize {
         3 * self.third() + self.dense()
     }
 
@@ -189,39 +190,25 @@ impl Shape {
         (order, starts)
     }
 
-    /// Room for `count` keys that are hashes under the session's salt, in the bins of this shape.
-    pub fn binned(&self, count: usize) -> Binned {
+    /// The most keys that a bin gets of `count` keys that are hashes under the session's salt.
+    pub fn room(&self, count: usize) -> usize {
         let bits = ROOM_BITS + self.bins.next_power_of_two().ilog2() as u64;
-        let room = match self.bins() {
+        match self.bins() {
             1 => count,
             bins => count.min(fullest(count as u64, bins as u64, bits) as usize),
-        };
-        Binned {
-            keys: Buffer::zeros(self.bins() * room),
-            values: Buffer::zeros(self.bins() * room),
-            elements: Zeroizing::new(vec![0; self.bins() * room]),
-            lens: vec![0; self.bins()],
-            room,
         }
     }
 
-    /// As [`encode_into`](Store::encode_into), of keys and values that lie bin by bin already.
-    pub fn encode_binned(&self, binned: &Binned, prg: &mut Prg, table: &mut [Block]) -> Result<()> {
-        if binned.len() != self.keys || table.len() != self.slots() {
-            return Err(Error::Usage(
-                "the keys' number, or the table's length, does not fit the store's shape",
-            ));
+    /// Room for `count` keys that are hashes under the session's salt, in the bins of this shape.
+    pub fn binned(&self, count: usize) -> Binned {
+        let room = self.room(count);
+        Binned {
+            keys: Buffer::zeros(self.bins() * room),
+            values: Buffer::zeros(self.bins() * room),
+            elements: Indices::zeros(self.bins() * room),
+            lens: vec![0; self.bins()],
+            room,
         }
-        prg.fill_blocks(table);
-        let solved = self.solve_bins(table, &|bin, scratch, table| {
-            let at = binned.bin(bin);
-            scratch.solve(self, &binned.keys[at.clone()], &binned.values[at], table)
-        });
-        if solved {
-            return Ok(());
-        }
-        let keys = (0..self.bins()).flat_map(|bin| binned.keys[binned.bin(bin)].iter().copied());
-        Err(unsolvable(&Zeroizing::new(keys.collect::<Vec<_>>())))
     }
 
     /// Solves every bin by `solve`, on the shape's threads.
@@ -247,11 +234,6 @@ impl Shape {
             // A worker that panicked has solved nothing; the scope waits for the others.
             workers.into_iter().all(|worker| worker.join().unwrap_or(false))
         })
-    }
-
-    /// The slots of a bin within the table.
-    pub fn bin_range(&self, bin: usize) -> Range<usize> {
-        bin * self.bin_slots()..(bin + 1) * self.bin_slots()
     }
 
     /// What the `slots` of one bin give to keys that pick it. Panics where lengths do not fit.
@@ -304,10 +286,13 @@ impl Shape {
 }
 
 /// Keys with their values and elements, each in the bin that it picks.
+///
+/// What follows from keys and values bin by bin takes their place: the sums of a table's slots that of the
+/// values, and whatever the caller makes of both that of the keys.
 pub struct Binned {
     keys: Buffer,
     values: Buffer,
-    elements: Zeroizing<Vec<u32>>,
+    elements: Indices,
     /// Keys that each bin has.
     lens: Vec<usize>,
     /// Keys that each bin has room for.
@@ -357,9 +342,35 @@ impl Binned {
         &self.keys
     }
 
-    /// Values, where [`bin`](Self::bin) says.
+    /// Values, or what took their place, where [`bin`](Self::bin) says.
     pub fn values(&self) -> &[Block] {
         &self.values
+    }
+
+    /// Puts in the place of a bin's values what the bin's `slots` give to its keys; with `factor`, plus the
+    /// values times it. Panics where the slots are not as many as `shape` says.
+    pub fn sum_bin(&mut self, shape: &Shape, bin: usize, slots: &[Block], factor: Option<Block>) {
+        let at = self.bin(bin);
+        let mut sums = Zeroizing::new([Block::ZERO; BATCH]);
+        for (keys, values) in self.keys[at.clone()].chunks(BATCH).zip(self.values[at].chunks_mut(BATCH)) {
+            let sums = &mut sums[..keys.len()];
+            shape.decode_bin(slots, keys, sums);
+            if let Some(factor) = factor {
+                gf128::multiply_add(sums, values, factor);
+            }
+            values.copy_from_slice(sums);
+        }
+    }
+
+    /// A bin's keys, to put something in their place; what stands in the place of its values; its elements.
+    pub fn bin_mut(&mut self, bin: usize) -> (&mut [Block], &[Block], &[u32]) {
+        let at = self.bin(bin);
+        (&mut self.keys[at.clone()], &self.values[at.clone()], &self.elements[at])
+    }
+
+    /// Gives the memory of values back.
+    pub fn drop_values(&mut self) {
+        self.values = Buffer::zeros(0);
     }
 
     /// Elements, where [`bin`](Self::bin) says.
@@ -440,6 +451,34 @@ impl Store<Block> for Shape {
             }
         });
         Ok(())
+    }
+}
+
+/// Makes a store's table bin by bin; its memory serves all bins.
+#[derive(Default)]
+pub struct BinEncoder(Scratch);
+
+impl BinEncoder {
+    /// The part of the table that holds a bin's keys and values, into `table`, as
+    /// [`encode_into`](Store::encode_into) makes it of all: bins one after the other are the table. Errors as
+    /// there; `table` has no meaning then.
+    pub fn encode_bin(
+        &mut self,
+        shape: &Shape,
+        binned: &Binned,
+        bin: usize,
+        prg: &mut Prg,
+        table: &mut [Block],
+    ) -> Result<()> {
+        if binned.len() != shape.keys || table.len() != shape.bin_slots() {
+            return Err(Error::Usage(
+                "the keys' number, or the table's length, does not fit the store's shape",
+            ));
+        }
+        prg.fill_blocks(table);
+        let at = binned.bin(bin);
+        let keys = &binned.keys[at.clone()];
+        if self.0.solve(shape, keys, &binned.values[at], table) { Ok(()) } else { Err(unsolvable(keys)) }
     }
 }
 

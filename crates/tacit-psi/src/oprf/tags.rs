@@ -236,40 +236,47 @@ pub fn publish<E: AsRef<[u8]> + Sync, W: Write + Seek>(
     prg: &mut Prg,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Published> {
+    publish_among(out, elements, 0, terms, threads, prg, progress)
+}
+
+/// As [`publish`], among `decoys` random tags, which belong to no element and which nobody without the key
+/// can tell from the others: clients see the sum of both numbers alone. A decoy takes no time.
+pub fn publish_among<E: AsRef<[u8]> + Sync, W: Write + Seek>(
+    out: &mut W,
+    elements: &[E],
+    decoys: u64,
+    terms: Terms,
+    threads: NonZeroUsize,
+    prg: &mut Prg,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Published> {
     let key = ServerKey::generate(prg);
     let mut id = [0; 32];
     prg.fill_bytes(&mut id);
-    let publication = Publication::new(id, *key.public(), elements.len() as u64, terms)?;
-    publish_with(out, elements, publication, key, threads, progress)
-}
-
-fn publish_with<E: AsRef<[u8]> + Sync, W: Write + Seek>(
-    out: &mut W,
-    elements: &[E],
-    mut publication: Publication,
-    key: ServerKey,
-    threads: NonZeroUsize,
-    progress: &mut dyn FnMut(u64),
-) -> Result<Published> {
-    let mut tags = evaluate(elements, &publication, &key, threads, progress)?;
+    let count = (elements.len() as u64).saturating_add(decoys);
+    let mut publication = Publication::new(id, *key.public(), count, terms)?;
+    let (count, shift) = (publication.count as usize, 128 - publication.bits);
+    let mut tags = Vec::new();
+    tags.try_reserve_exact(count)
+        .map_err(|_| Error::Usage("not enough memory for the tags of a set of this size"))?;
+    tags.resize(elements.len(), 0);
+    evaluate(elements, &mut tags, &publication, &key, threads, progress)?;
+    tags.resize_with(count, || prg.block().to_u128() >> shift);
     tags.sort_unstable();
     let digest = write(out, &mut publication, &tags).map_err(fault("written"))?;
     Ok(Published { publication, digest, key })
 }
 
-/// The tags of all elements, in no useful order.
+/// The tags of all elements, in their order.
 fn evaluate<E: AsRef<[u8]> + Sync>(
     elements: &[E],
+    tags: &mut [u128],
     publication: &Publication,
     key: &ServerKey,
     threads: NonZeroUsize,
     progress: &mut dyn FnMut(u64),
-) -> Result<Vec<u128>> {
+) -> Result<()> {
     let suite = Suite::new(Mode::Verifiable);
-    let mut tags = Vec::new();
-    tags.try_reserve_exact(elements.len())
-        .map_err(|_| Error::Usage("not enough memory for the tags of a set of this size"))?;
-    tags.resize(elements.len(), 0);
     let piece = STEP * threads.get();
     for (round, (elements, tags)) in elements.chunks(piece).zip(tags.chunks_mut(piece)).enumerate() {
         let work = |elements: &[E], tags: &mut [u128]| -> Result<()> {
@@ -292,7 +299,7 @@ fn evaluate<E: AsRef<[u8]> + Sync>(
         }
         progress((round * piece + elements.len()) as u64);
     }
-    Ok(tags)
+    Ok(())
 }
 
 /// Writes sorted tags; returns the digest.

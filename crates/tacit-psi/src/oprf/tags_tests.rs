@@ -61,6 +61,26 @@ fn what_was_published_is_found_and_nothing_else() {
     }
 }
 
+/// Decoys count as elements, so that tags are long enough for all, and hide none of the set's.
+#[test]
+fn elements_are_found_among_decoys() {
+    let elements: Vec<_> = (0..300u32).map(u32::to_le_bytes).collect();
+    let (mut out, mut prg) = (Cursor::new(Vec::new()), Prg::from_os());
+    let published = publish_among(&mut out, &elements, 5000, terms(9), ONE, &mut prg, &mut |_| ()).unwrap();
+    assert_eq!((published.publication.count, published.publication.bits), (5300, tag_bits(5300, 9)));
+    let mut file = TagFile::open(out).unwrap();
+    assert_eq!(file.check().unwrap(), 5300);
+    let asked: Vec<_> = (200..400u32).map(u32::to_le_bytes).collect();
+    let inputs: Vec<_> = asked.iter().map(|e| published.publication.input(e)).collect();
+    let suite = Suite::new(Mode::Verifiable);
+    let tags = published.publication.tags(&suite.apply(&published.key, &inputs, b"").unwrap());
+    let found: Vec<bool> = (200..400).map(|element| element < 300).collect();
+    assert_eq!(file.contains(&tags).unwrap(), found);
+    let many =
+        publish_among(&mut Cursor::new(vec![]), &["x"], u64::MAX, terms(9), ONE, &mut prg, &mut |_| ());
+    assert!(matches!(many, Err(Error::TooManyElements { .. })), "{many:?}");
+}
+
 #[test]
 fn several_threads_publish_the_same_tags() {
     let elements: Vec<_> = (0..5000u32).map(u32::to_le_bytes).collect();
@@ -68,7 +88,9 @@ fn several_threads_publish_the_same_tags() {
     let publication = Publication::new([5; 32], *key.public(), 5000, terms(9)).unwrap();
     let made = [1, 3].map(|threads| {
         let threads = NonZeroUsize::new(threads).unwrap();
-        evaluate(&elements, &publication, &key, threads, &mut |_| ()).unwrap()
+        let mut tags = vec![0; elements.len()];
+        evaluate(&elements, &mut tags, &publication, &key, threads, &mut |_| ()).unwrap();
+        tags
     });
     assert_eq!(made[0], made[1]);
 }

@@ -46,7 +46,8 @@
 //! with one element more, gets this element's number by the difference. The least number of matches counts
 //! elements that add something; it protects against neither. Limit whom you run with and how often.
 
-use super::{Hello, Purpose, Run, SHORT, STEP, Seeds, Sums, TagHash, halves};
+use super::runs::Masking;
+use super::{Hello, Purpose, Run, SHORT, STEP, Seeds, TagHash, Whole, halves};
 use crate::cuckoo::{self, FUNCTIONS, Table, places};
 use crate::equality;
 use crate::okvs::clustered::Shape;
@@ -58,17 +59,17 @@ use tacit_2pc::semi_honest;
 use tacit_2pc::{OutputTo, Owner, Prepared};
 use tacit_crypto::{BitVec, Block, Buffer, Prg, RHO, gf128, hash};
 use tacit_net::{Channel, LinkModel, Party};
+use tacit_ot::VoleSender;
 use tacit_ot::convert::CotToRot;
 use tacit_ot::extension::{IknpReceiver, IknpSender};
 use tacit_ot::silent::ferret::{self, cost::CACHE, setup};
 use tacit_ot::{BaseOt, CotReceiver, CotSender, RotReceiver, RotSender, Security};
-use tacit_ot::{VoleReceiver, VoleSender};
 use zeroize::Zeroizing;
 
 /// The protocol's short name.
 pub const NAME: &str = "circuit";
-const MAGIC: [u8; 16] = *b"tacit-psi circ-1";
-const DOMAIN: &str = "tacit-psi circuit v1";
+const MAGIC: [u8; 16] = *b"tacit-psi circ-2";
+const DOMAIN: &str = "tacit-psi circuit v2";
 /// The most elements a set may have.
 pub const MAX_ELEMENTS: usize = 1 << 22;
 /// The most rows that a column may add up: with numbers of 64 bits their sum is below 2^95.
@@ -406,8 +407,8 @@ pub fn shares<E: AsRef<[u8]>>(
 fn check(elements: usize, options: &Options<'_>) -> Result<()> {
     if options.security != Security::SemiHonest {
         return Err(Error::Usage(
-            "counts, sums, means and shares are for peers that keep to the protocol: both sides say \
-             --security semi-honest, or reveal rows",
+            "counts, sums, means and shares are for peers that keep to the protocol: both sides choose \
+             semi-honest security, or reveal rows",
         ));
     }
     if elements > MAX_ELEMENTS {
@@ -547,12 +548,12 @@ impl Digests {
     }
 }
 
-/// Ho of all elements, by halves.
+/// Ho of all elements, by halves, from w of the store's slots, or k and the sender's Δ.
 fn both_halves(
     hash: &TagHash,
     shape: Shape,
     digests: &Digests,
-    sums: &Sums,
+    (slots, delta): (&[Block], Option<Block>),
     progress: &mut Progress<'_>,
 ) -> Result<[Zeroizing<Vec<Block>>; 2]> {
     let count = digests.keys.len();
@@ -565,11 +566,11 @@ fn both_halves(
             progress(Phase::Tags, (step * STEP) as u64, count as u64);
         }
         let decoded = &mut decoded[..keys.len()];
-        shape.decode(&sums.slots, keys, decoded)?;
-        if let Some(delta) = sums.delta {
+        shape.decode(slots, keys, decoded)?;
+        if let Some(delta) = delta {
             gf128::multiply_add(decoded, values, delta);
         }
-        for hash in hash.outputs([keys, values, decoded], &mut messages, &mut hashes) {
+        for hash in hash.outputs([keys, decoded], &mut messages, &mut hashes) {
             let (first, second) = halves(hash);
             out[0].push(first);
             out[1].push(second);
@@ -620,11 +621,14 @@ fn hold_table<'r, 'a, E: AsRef<[u8]>>(mut run: Run<'r, 'a, E>, gives: bool) -> R
     let (keys, values) = (&digests.keys, |i: usize| digests.values[i]);
     let mut store = Buffer::zeros(run.parameters.shape.slots());
     run.parameters.shape.encode_into(keys, &values, run.prg, &mut store)?;
-    let slots = run.transfer(store, |channel, u, w| Ok(vole.extend(channel, u, w)?))?;
+    let mut store = Whole::new(store);
+    let last = run.transfer(&mut vole, &mut store)?;
+    let slots = store.ends_with(last);
     let other = run.parameters.sender;
     let Run { channel, prg, options, parameters, seeds, progress, .. } = run;
     let hash = seeds.exchange_coins(channel, prg)?;
-    let outputs = both_halves(&hash, parameters.shape, &digests, &Sums::of_slots(slots), progress)?;
+    let outputs = both_halves(&hash, parameters.shape, &digests, (&slots, None), progress)?;
+    drop(slots);
 
     // Step 3.
     let hints = Shape::for_keys(FUNCTIONS * other)?;
@@ -674,13 +678,14 @@ fn offer<'r, 'a, E: AsRef<[u8]>>(
     let count = FUNCTIONS * run.elements.len();
     let pick = |i: usize| ((i / FUNCTIONS) as u32, (i % FUNCTIONS) as u8);
     let digests = run.seeds.in_bins(&plain, (0..count).map(pick));
-    let slots = Buffer::zeros(run.parameters.shape.slots());
-    let mut sums = Sums { delta: Some(vole.delta()), ..Sums::of_slots(slots) };
-    run.fetch(&mut vole, &mut sums, &mut |_, _| ())?;
+    let delta = vole.delta();
+    let mut slots = Whole::new(Buffer::zeros(run.parameters.shape.slots()));
+    let last = run.fetch(&mut vole, &mut |k| slots.take(k))?;
+    let slots = slots.ends_with(last);
     let Run { channel, prg, options, parameters, seeds, progress, .. } = run;
     let hash = seeds.exchange_coins(channel, prg)?;
-    let outputs = both_halves(&hash, parameters.shape, &digests, &sums, progress)?;
-    drop(sums);
+    let outputs = both_halves(&hash, parameters.shape, &digests, (&slots, Some(delta)), progress)?;
+    drop(slots);
 
     // Step 3.
     let mut draw = || {

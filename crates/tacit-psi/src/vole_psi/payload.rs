@@ -18,8 +18,12 @@
 //!    the other half the row's key, so that neither tells anything of the other.
 //! 3. Behind its tags, and in their order, the giver sends for each element a ciphertext of one length: the
 //!    rows' cells, each filled up to its column's width, under a stream that BLAKE3 makes of the key, and a
-//!    mark of 16 bytes that authenticates it under a key from the same stream.
+//!    mark of 16 bytes that authenticates it under the stream's first block (`sealing`).
 //! 4. The asker opens those at the positions of its matches.
+//! 5. Where both ask and give ([`Side::Exchanges`]), the receiver sends back the positions of what it opened,
+//!    and its own rows of these elements, sealed under a second stream of the same keys. Their marks are the
+//!    proofs that it has the elements: the sender ends the run where one does not fit. Requests and answers
+//!    go both ways at once, and all four messages are bound.
 //!
 //! # What a cheater can do
 //!
@@ -28,32 +32,36 @@
 //!   many there were ([`Received::unopened`]) and goes on: the same as if the giver had not had the row. An
 //!   abort there would tell the giver that the asker has this very element, so the count must not reach the
 //!   giver either.
+//! - Where both ask and give, a receiver may keep matches to itself, as in an intersection that both learn, and
+//!   so get rows for which it gives none; it cannot make the sender take an element for common that it has
+//!   not itself. A row of the sender's that does not open is no match there, and none goes back for it.
 //! - An asker may have encoded more elements than it announced, up to
 //!   [`Parameters::encodable`](super::Parameters::encodable), and gets the cells of those too.
 //! - Without the key a ciphertext is noise: for rows that are no matches the asker learns lengths alone,
 //!   which are equal.
 
-use super::{Hello, Outcome, Parameters, Proof, Purpose, Run, Sums, Tags};
+use super::sealing::{MARK, Sealer, TEXTS_AT_ONCE};
+use super::{Hello, Outcome, Parameters, Proof, Purpose, Run, Tags};
 use crate::paxos::{Learns, MAX_ELEMENTS, Options, Progress};
 use crate::{Error, Result};
-use subtle::ConstantTimeEq;
 use tacit_crypto::Prg;
-use tacit_net::Channel;
-use tacit_ot::{Security, VoleReceiver};
+use tacit_net::{Channel, Party};
+use tacit_ot::Security;
 use zeroize::Zeroizing;
 
 /// The protocol's short name.
 pub const NAME: &str = "payload";
-const MAGIC: [u8; 16] = *b"tacit-psi give-1";
-const DOMAIN: &str = "tacit-psi payload v1";
+const MAGIC: [u8; 16] = *b"tacit-psi give-2";
+const DOMAIN: &str = "tacit-psi payload v2";
+/// What the streams of rows that go with tags are made of, and those of rows that go back.
+const STREAM: &str = "tacit-psi payload v2 stream";
+const STREAM_BACK: &str = "tacit-psi payload v2 stream back";
 /// Columns that a request names, at most.
 pub const MAX_COLUMNS: usize = 1024;
 /// Bytes of a request, at most: each name with two bytes in front.
 pub const MAX_REQUEST: usize = 1 << 16;
 /// Bytes that are sent for one element, at most.
 pub const MAX_SEALED: usize = 1 << 20;
-/// Bytes of a ciphertext's mark.
-const MARK: usize = 16;
 /// Widths are multiples of this, so that they tell less of the longest cell.
 const WIDTH_STEP: usize = 8;
 /// Bytes sent, or received, at a time, about.
@@ -137,27 +145,55 @@ impl Table {
     }
 
     /// The given rows of each of `count` elements.
-    fn rows(&self, count: usize, duplicates: Duplicates) -> Result<Vec<Vec<u32>>> {
-        let mut rows = vec![Vec::new(); count];
-        for (row, element) in self.elements.iter().enumerate() {
-            let of = rows.get_mut(*element as usize);
+    fn rows(&self, count: usize, duplicates: Duplicates) -> Result<Given> {
+        let mut starts = vec![0u32; count + 1];
+        for element in &self.elements {
+            let of = starts.get_mut(*element as usize + 1);
             let of = of.ok_or(Error::Usage("a row to give is of an element that the set does not have"))?;
             match duplicates {
-                Duplicates::Refuse if !of.is_empty() => {
-                    return Err(Error::Usage(
-                        "two rows to give have one key: remove one, or say --duplicates first or all",
-                    ));
+                Duplicates::Refuse if *of > 0 => {
+                    return Err(Error::DuplicateRow);
                 }
-                Duplicates::First if !of.is_empty() => {}
-                _ => of.push(row as u32),
+                Duplicates::First => *of = 1,
+                _ => *of += 1,
             }
         }
-        Ok(rows)
+        (1..=count).for_each(|element| starts[element] += starts[element - 1]);
+        let mut rows = vec![0; starts[count] as usize];
+        let mut next = starts.clone();
+        for (row, element) in (0u32..).zip(&self.elements) {
+            let element = *element as usize;
+            if next[element] < starts[element + 1] {
+                rows[next[element] as usize] = row;
+                next[element] += 1;
+            }
+        }
+        Ok(Given { starts, rows })
     }
 
     fn cell(&self, row: u32, column: usize) -> Option<&[u8]> {
         let (start, length) = self.cells[row as usize * self.columns.len() + column]?;
         Some(&self.bytes[start..start + length as usize])
+    }
+}
+
+/// The rows that are given of each element.
+#[derive(Default)]
+struct Given {
+    /// Where each element's rows start, and the last one's end.
+    starts: Vec<u32>,
+    rows: Vec<u32>,
+}
+
+impl Given {
+    fn of(&self, element: u32) -> &[u32] {
+        let element = element as usize;
+        &self.rows[self.starts[element] as usize..self.starts[element + 1] as usize]
+    }
+
+    /// The most rows of an element.
+    fn most(&self) -> usize {
+        self.starts.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max().unwrap_or(0)
     }
 }
 
@@ -168,6 +204,26 @@ pub enum Side<'t> {
     Asks(&'t [&'t str]),
     /// Gives what it is asked for, if the table has it.
     Gives(&'t Table, Duplicates),
+    /// Both, as the other side does, too: gets the columns of these names, and gives of the table.
+    Exchanges(&'t [&'t str], &'t Table, Duplicates),
+}
+
+impl<'t> Side<'t> {
+    fn asks(&self) -> Option<&'t [&'t str]> {
+        match self {
+            Side::Asks(columns) | Side::Exchanges(columns, ..) => Some(columns),
+            Side::Gives(..) => None,
+        }
+    }
+
+    fn gives(&self) -> Option<(&'t Table, Duplicates)> {
+        match self {
+            Side::Gives(table, duplicates) | Side::Exchanges(_, table, duplicates) => {
+                Some((table, *duplicates))
+            }
+            Side::Asks(_) => None,
+        }
+    }
 }
 
 /// A matching element and the peer's rows of it.
@@ -201,14 +257,16 @@ pub struct Gained {
     pub received: Option<Received>,
     /// Elements of the peer's set, as announced.
     pub peer_elements: u64,
+    /// Whether the peer had the receiver's part.
+    peer_receives: bool,
 }
 
 impl Gained {
     /// As [`tested_at_most`](super::tested_at_most): how many of this side's `own` elements a cheating peer
     /// can have tested.
     pub fn tested_at_most(&self, own: usize, log2_queries: f64) -> Result<u64> {
-        let peer_received = self.received.is_none();
-        let outcome = Outcome { matches: None, peer_elements: self.peer_elements, peer_received };
+        let (peer_elements, peer_received) = (self.peer_elements, self.peer_receives);
+        let outcome = Outcome { matches: None, peer_elements, peer_received };
         super::tested_at_most(&outcome, own, log2_queries)
     }
 }
@@ -286,60 +344,11 @@ impl Layout {
     }
 }
 
-/// Makes streams and marks from rows' keys.
-struct Sealer(blake3::Hasher);
-
-impl Sealer {
-    fn new() -> Self {
-        Sealer(blake3::Hasher::new_derive_key("tacit-psi payload v1 stream"))
-    }
-
-    /// The key of a row's mark, and its stream of bytes.
-    fn stream(&self, key: &Proof) -> (Zeroizing<[u8; 32]>, blake3::OutputReader) {
-        let mut stream = self.0.clone().update(key).finalize_xof();
-        let mut marking = Zeroizing::new([0; 32]);
-        stream.fill(&mut marking[..]);
-        (marking, stream)
-    }
-
-    fn mask(stream: &mut blake3::OutputReader, text: &mut [u8]) {
-        let mut pad = Zeroizing::new([0; 64]);
-        for text in text.chunks_mut(64) {
-            stream.fill(&mut pad[..]);
-            text.iter_mut().zip(pad.iter()).for_each(|(byte, pad)| *byte ^= pad);
-        }
-    }
-
-    fn mark(marking: &[u8; 32], text: &[u8]) -> [u8; MARK] {
-        let mut mark = [0; MARK];
-        mark.copy_from_slice(&blake3::keyed_hash(marking, text).as_bytes()[..MARK]);
-        mark
-    }
-
-    /// Seals all but the last bytes of `sealed` in place, and puts the mark there.
-    fn seal(&self, key: &Proof, sealed: &mut [u8]) {
-        let (marking, mut stream) = self.stream(key);
-        let (text, mark) = sealed.split_at_mut(sealed.len() - MARK);
-        Self::mask(&mut stream, text);
-        mark.copy_from_slice(&Self::mark(&marking, text));
-    }
-
-    /// Opens in place; `None` where the mark does not fit.
-    fn open<'s>(&self, key: &Proof, sealed: &'s mut [u8]) -> Option<&'s [u8]> {
-        let (marking, mut stream) = self.stream(key);
-        let (text, mark) = sealed.split_at_mut(sealed.len() - MARK);
-        if !bool::from(Self::mark(&marking, text).ct_eq(mark)) {
-            return None;
-        }
-        Self::mask(&mut stream, text);
-        Some(text)
-    }
-}
-
 /// Intersects `elements` with the peer's set; the side that asks gets the asked columns of the matching rows.
 ///
-/// `options.learns` is [`Learns::Me`] for the side that asks and [`Learns::Peer`] for the side that gives.
-/// Errors: the caller's (as of [`run`](super::run); a payload that goes to both; duplicates that were not
+/// `options.learns` is [`Learns::Me`] for the side that asks, [`Learns::Peer`] for the side that gives and
+/// [`Learns::Both`] where each does both.
+/// Errors: the caller's (as of [`run`](super::run); duplicates that were not
 /// asked for; rows that take more than [`MAX_SEALED`] bytes a key), disagreement of the parties' options, a
 /// request for a column that is not given, the peer's cheating, or the link's.
 pub fn run<E: AsRef<[u8]>>(
@@ -353,69 +362,113 @@ pub fn run<E: AsRef<[u8]>>(
     if options.security == Security::Malicious && options.base.security() != Security::Malicious {
         return Err(Error::Usage("malicious security needs a malicious base OT"));
     }
-    let fits = match side {
-        Side::Asks(_) => options.learns == Learns::Me,
-        Side::Gives(..) => options.learns == Learns::Peer,
+    let learns = match side {
+        Side::Asks(_) => Learns::Me,
+        Side::Gives(..) => Learns::Peer,
+        Side::Exchanges(..) => Learns::Both,
     };
-    if !fits {
-        return Err(Error::Usage("columns of matches go to one side, which asks; the other gives"));
+    if options.learns != learns {
+        return Err(Error::Usage("columns of matches go to the side that asks for them, and to no other"));
     }
     if elements.len() > MAX_ELEMENTS {
         return Err(Error::TooManyElements { count: elements.len() as u64, allowed: MAX_ELEMENTS as u64 });
     }
     // What this side alone can have wrong comes before the first message.
-    let request = match side {
-        Side::Asks(columns) => encode_request(columns)?,
-        Side::Gives(..) => Vec::new(),
-    };
-    let given = match side {
-        Side::Asks(_) => Vec::new(),
-        Side::Gives(table, duplicates) => table.rows(elements.len(), duplicates)?,
+    let request = side.asks().map(encode_request).transpose()?;
+    let given = match side.gives() {
+        Some((table, duplicates)) => Some(Giving { table, rows: table.rows(elements.len(), duplicates)? }),
+        None => None,
     };
     let mine = Hello::new(MAGIC, elements.len(), options);
     let theirs = mine.exchange(channel, NAME, options)?;
     let peer_elements = theirs.elements;
-    let agreed = match side {
-        Side::Asks(columns) => ask(channel, &request, columns.len())?,
-        Side::Gives(table, _) => answer(channel, table, &given)?,
-    };
+    let agreed = agree(channel, request.as_deref(), given)?;
     if elements.is_empty() || peer_elements == 0 {
-        let nothing = Received { matches: Vec::new(), unopened: 0 };
-        let received = matches!(side, Side::Asks(_)).then_some(nothing);
-        return Ok(Gained { received, peer_elements });
+        let received = agreed.gets.map(|_| Received { matches: Vec::new(), unopened: 0 });
+        return Ok(Gained { received, peer_elements, peer_receives: false });
     }
     let purpose = Purpose { domain: DOMAIN, terms: &agreed.terms, second_half: true };
-    let receives = options.learns == Learns::Me;
+    let receives = options.learns.receives(channel.party(), &[&mine, &theirs]);
     let mut party =
         Run::start_for(channel, prg, elements, options, progress, [mine, theirs], receives, purpose)?;
-    let received = match side {
-        Side::Asks(_) => {
-            let mut vole = party.receiver_setup()?;
-            let (digests, store) = party.store()?;
-            let slots = party.transfer(store, |channel, u, w| Ok(vole.extend(channel, u, w)?))?;
-            drop(vole);
-            let (mut rest, tags) = party.tags(digests, Sums::of_slots(slots))?;
-            let found = rest.compare(&tags)?;
-            Some(open(rest.channel, &agreed.layout, rest.parameters, &tags, &found)?)
+    let received = if receives {
+        let sums = party.receive()?;
+        let (mut rest, tags) = party.tags(sums)?;
+        let found = rest.compare(&tags)?;
+        let layout = agreed.gets.as_ref().ok_or(NOT_GIVEN)?;
+        let (received, opened) = open(rest.channel, layout, rest.parameters, &tags, &found)?;
+        if let Some(gives) = &agreed.gives {
+            gives.prove(rest.channel, &tags, &opened)?;
         }
-        Side::Gives(table, _) => {
-            let (digests, sums) = party.send()?;
-            let (mut rest, tags) = party.tags(digests, sums)?;
-            rest.send_tags(&tags)?;
-            seal(rest.channel, table, &agreed, &given, &tags)?;
-            None
+        Some(received)
+    } else {
+        let sums = party.send()?;
+        let (mut rest, tags) = party.tags(sums)?;
+        rest.send_tags(&tags)?;
+        if let Some(gives) = &agreed.gives {
+            gives.seal(rest.channel, &Sealer::new(STREAM), &tags, tags.elements.iter().copied())?;
+            rest.channel.flush()?;
+        }
+        match &agreed.gets {
+            Some(layout) => Some(open_proven(rest.channel, layout, rest.parameters, &tags)?),
+            None => None,
         }
     };
-    Ok(Gained { received, peer_elements })
+    Ok(Gained { received, peer_elements, peer_receives: !receives })
+}
+
+/// What this side may give.
+struct Giving<'t> {
+    table: &'t Table,
+    rows: Given,
+}
+
+/// What this side gives of it.
+struct Gives<'t> {
+    of: Giving<'t>,
+    layout: Layout,
+    /// The table's column for each one asked.
+    columns: Vec<usize>,
 }
 
 /// What both sides know after step 1.
-struct Agreed {
-    layout: Layout,
-    /// The table's column for each one asked; the giver's alone.
-    columns: Vec<usize>,
-    /// Both messages, for the hash functions to bind.
+struct Agreed<'t> {
+    gets: Option<Layout>,
+    gives: Option<Gives<'t>>,
+    /// All requests and answers, for the hash functions to bind.
     terms: Vec<u8>,
+}
+
+/// Step 1 of a side that asks by `request`, gives, or both.
+fn agree<'t>(
+    channel: &mut Channel,
+    request: Option<&[u8]>,
+    giving: Option<Giving<'t>>,
+) -> Result<Agreed<'t>> {
+    if let Some(request) = request {
+        channel.send_sized(request)?;
+        channel.flush()?;
+    }
+    let answered = giving.map(|giving| answer(channel, giving)).transpose();
+    // A side that has refused hears the other's answer, too, so that neither finds the link cut.
+    let gets = match (request, &answered) {
+        (None, _) | (_, Err(Error::Net(_) | Error::Cheated { .. })) => None,
+        (Some(request), _) => Some(take_answer(channel, request)),
+    };
+    let (gives, gets) = (answered?, gets.transpose()?);
+    Ok(match (gets, gives) {
+        (Some((layout, gets)), Some((gives, given))) => {
+            let first = channel.party() == Party::First;
+            let [one, other] = if first { [&gets, &given] } else { [&given, &gets] };
+            let terms = [&(one.len() as u64).to_le_bytes()[..], one, other].concat();
+            Agreed { gets: Some(layout), gives: Some(gives), terms }
+        }
+        (gets, gives) => {
+            let (gets, asked) = gets.unzip();
+            let (gives, given) = gives.unzip();
+            Agreed { gets, gives, terms: asked.or(given).unwrap_or_default() }
+        }
+    })
 }
 
 fn encode_request(columns: &[&str]) -> Result<Vec<u8>> {
@@ -459,15 +512,12 @@ fn decode_request(mut request: &[u8]) -> Result<Vec<&str>> {
     if names.is_empty() { malformed("the request names no columns") } else { Ok(names) }
 }
 
-const NOT_GIVEN: Error = Error::Disagreement {
-    protocol: NAME,
-    what: "a column is asked for that the other side does not give; it names what it gives by --give",
-};
+const NOT_GIVEN: Error =
+    Error::Disagreement { protocol: NAME, what: "a column is asked for that the other side does not give" };
 
-/// Step 1 of the asker.
-fn ask(channel: &mut Channel, request: &[u8], columns: usize) -> Result<Agreed> {
-    channel.send_sized(request)?;
-    channel.flush()?;
+/// The peer's answer to `request`: how it lays out its rows; and both messages.
+fn take_answer(channel: &mut Channel, request: &[u8]) -> Result<(Layout, Vec<u8>)> {
+    let columns = decode_request(request)?.len();
     let answer = channel.recv_sized(8 + 8 * MAX_COLUMNS)?;
     let number = |bytes: &[u8; 8]| usize::try_from(u64::from_le_bytes(*bytes)).unwrap_or(usize::MAX);
     let (numbers, rest) = answer.as_chunks::<8>();
@@ -484,13 +534,14 @@ fn ask(channel: &mut Channel, request: &[u8], columns: usize) -> Result<Agreed> 
     if layout.widths.len() != columns || layout.rows == 0 || layout.is_too_large() {
         return malformed("it announced other columns than it was asked for, or rows without measure");
     }
-    Ok(Agreed { layout, columns: Vec::new(), terms: [request, &answer].concat() })
+    Ok((layout, [request, &answer].concat()))
 }
 
-/// Step 1 of the giver.
-fn answer(channel: &mut Channel, table: &Table, given: &[Vec<u32>]) -> Result<Agreed> {
+/// Answers the peer's request; and both messages.
+fn answer<'t>(channel: &mut Channel, of: Giving<'t>) -> Result<(Gives<'t>, Vec<u8>)> {
     let request = channel.recv_sized(MAX_REQUEST)?;
     let names = decode_request(&request)?;
+    let Giving { table, rows: given } = &of;
     let place = |name: &&str| table.columns.iter().position(|own| own == name);
     let Some(columns) = names.iter().map(place).collect::<Option<Vec<_>>>() else {
         channel.send_sized(&[])?;
@@ -498,11 +549,10 @@ fn answer(channel: &mut Channel, table: &Table, given: &[Vec<u32>]) -> Result<Ag
         return Err(NOT_GIVEN);
     };
     let width = |column: &usize| {
-        let longest =
-            given.iter().flatten().filter_map(|row| table.cell(*row, *column)).map(<[u8]>::len).max();
+        let longest = given.rows.iter().filter_map(|row| table.cell(*row, *column)).map(<[u8]>::len).max();
         longest.unwrap_or(0).max(table.widths[*column]).next_multiple_of(WIDTH_STEP)
     };
-    let rows = given.iter().map(Vec::len).max().unwrap_or(0).max(1);
+    let rows = given.most().max(1);
     let layout = Layout { widths: columns.iter().map(width).collect(), rows };
     if layout.is_too_large() {
         channel.send_sized(&0u64.to_le_bytes())?;
@@ -515,60 +565,140 @@ fn answer(channel: &mut Channel, table: &Table, given: &[Vec<u32>]) -> Result<Ag
     let answer: Vec<u8> = numbers.flat_map(|number| (number as u64).to_le_bytes()).collect();
     channel.send_sized(&answer)?;
     channel.flush()?;
-    Ok(Agreed { layout, columns, terms: [&request[..], &answer].concat() })
+    let terms = [&request[..], &answer].concat();
+    Ok((Gives { of, layout, columns }, terms))
 }
 
-/// Step 3: the ciphertexts in the tags' order.
-fn seal(
-    channel: &mut Channel,
-    table: &Table,
-    agreed: &Agreed,
-    given: &[Vec<u32>],
-    tags: &Tags,
-) -> Result<()> {
-    let sealer = Sealer::new();
-    let length = agreed.layout.sealed();
-    let mut sealed = Zeroizing::new(vec![0; length]);
-    for element in tags.elements.iter() {
-        let element = *element as usize;
-        agreed.layout.fill(table, &agreed.columns, &given[element], &mut sealed[..length - MARK]);
-        sealer.seal(&tags.proofs[element], &mut sealed);
-        channel.send(&sealed)?;
+impl Gives<'_> {
+    /// Step 3: the ciphertexts of `elements`.
+    fn seal(
+        &self,
+        channel: &mut Channel,
+        sealer: &Sealer,
+        tags: &Tags,
+        elements: impl Iterator<Item = u32>,
+    ) -> Result<()> {
+        let length = self.layout.sealed();
+        let at_once = at_once(length);
+        let mut piece = Zeroizing::new(vec![0; at_once * length]);
+        let mut keys = Zeroizing::new(Vec::with_capacity(at_once));
+        let mut elements = elements.peekable();
+        while elements.peek().is_some() {
+            keys.clear();
+            for (element, sealed) in elements.by_ref().take(at_once).zip(piece.chunks_exact_mut(length)) {
+                keys.push(tags.proofs[element as usize]);
+                let rows = self.of.rows.of(element);
+                self.layout.fill(self.of.table, &self.columns, rows, &mut sealed[..length - MARK]);
+            }
+            let piece = &mut piece[..keys.len() * length];
+            sealer.seal(&keys, &mut piece.chunks_exact_mut(length).collect::<Vec<_>>());
+            channel.send(piece)?;
+        }
+        Ok(())
     }
-    Ok(channel.flush()?)
+
+    /// Step 5: where the tags of `opened` stand, and their elements' rows, whose marks are proofs.
+    fn prove(&self, channel: &mut Channel, tags: &Tags, opened: &[(u32, u32)]) -> Result<()> {
+        channel.send_u64(opened.len() as u64)?;
+        for (position, _) in opened {
+            channel.send(&position.to_le_bytes())?;
+        }
+        self.seal(channel, &Sealer::new(STREAM_BACK), tags, opened.iter().map(|(_, element)| *element))?;
+        Ok(channel.flush()?)
+    }
 }
 
-/// Step 4: opens the ciphertexts at the positions `found`, each with its element, which ascend.
+/// Texts of a length that are sent, or received, at a time.
+fn at_once(length: usize) -> usize {
+    (PIECE / length).clamp(1, TEXTS_AT_ONCE)
+}
+
+/// Step 5 of the side that had sent tags.
+fn open_proven(
+    channel: &mut Channel,
+    layout: &Layout,
+    parameters: Parameters,
+    tags: &Tags,
+) -> Result<Received> {
+    let most = parameters.sender.min(parameters.encodable(128.0) as usize) as u64;
+    let count = channel.recv_u64()?;
+    if count > most {
+        return malformed("more matches than tags");
+    }
+    let mut elements = Zeroizing::new(Vec::with_capacity(count as usize));
+    let mut next = 0;
+    for _ in 0..count {
+        let mut position = [0; 4];
+        channel.recv(&mut position)?;
+        let position = u32::from_le_bytes(position);
+        let Some(element) = tags.elements.get(position as usize).filter(|_| position >= next) else {
+            return malformed("positions of matches do not ascend");
+        };
+        next = position + 1;
+        elements.push(*element);
+    }
+    let (sealer, length) = (Sealer::new(STREAM_BACK), layout.sealed());
+    let at_once = at_once(length);
+    let mut piece = Zeroizing::new(vec![0; at_once.min(elements.len()) * length]);
+    let mut received = Received { matches: Vec::new(), unopened: 0 };
+    for elements in elements.chunks(at_once) {
+        let piece = &mut piece[..elements.len() * length];
+        channel.recv(piece)?;
+        let keys = elements.iter().map(|element| tags.proofs[*element as usize]).collect::<Vec<_>>();
+        let mut texts: Vec<_> = piece.chunks_exact_mut(length).collect();
+        let fits = sealer.open(&Zeroizing::new(keys), &mut texts);
+        for ((element, text), fits) in elements.iter().zip(texts).zip(fits) {
+            // The other side knows what it sent, so an end here tells it nothing.
+            let Some(rows) = fits.then(|| layout.read(&text[..length - MARK])).flatten() else {
+                return malformed("a match without proof, or with cells that are no rows");
+            };
+            received.matches.push(Match { element: *element, rows });
+        }
+    }
+    received.matches.sort_unstable_by_key(|found| found.element);
+    Ok(received)
+}
+
+/// Step 4: opens the ciphertexts at the positions `found`, each with its element, which ascend; and those of
+/// `found` that opened.
 fn open(
     channel: &mut Channel,
     layout: &Layout,
     parameters: Parameters,
     tags: &Tags,
-    found: &[(u32, u32)],
-) -> Result<Received> {
-    let sealer = Sealer::new();
+    mut found: &[(u32, u32)],
+) -> Result<(Received, Vec<(u32, u32)>)> {
+    let sealer = Sealer::new(STREAM);
     let length = layout.sealed();
-    let at_once = (PIECE / length).max(1);
+    let at_once = at_once(length);
     let mut piece = Zeroizing::new(vec![0; at_once.min(parameters.sender) * length]);
-    let mut received = Received { matches: Vec::new(), unopened: 0 };
-    let mut found = found.iter().peekable();
+    let (mut received, mut opened) = (Received { matches: Vec::new(), unopened: 0 }, Vec::new());
     for first in (0..parameters.sender).step_by(at_once) {
         let here = at_once.min(parameters.sender - first);
         let piece = &mut piece[..here * length];
         channel.recv(piece)?;
-        while let Some((position, element)) =
-            found.next_if(|(position, _)| (*position as usize) < first + here)
-        {
-            let sealed = &mut piece[(*position as usize - first) * length..][..length];
+        let (now, later) =
+            found.split_at(found.partition_point(|(position, _)| (*position as usize) < first + here));
+        found = later;
+        let keys: Vec<Proof> = now.iter().map(|(_, element)| tags.proofs[*element as usize]).collect();
+        let keys = Zeroizing::new(keys);
+        let mut at = now.iter().map(|(position, _)| *position as usize - first).peekable();
+        let sealed = piece.chunks_exact_mut(length).enumerate();
+        let mut texts: Vec<_> = sealed.filter_map(|(i, text)| at.next_if_eq(&i).map(|_| text)).collect();
+        let fits = sealer.open(&keys, &mut texts);
+        for ((match_at, text), fits) in now.iter().zip(texts).zip(fits) {
             // A text that authenticates and is no rows is the giver's doing as well.
-            match sealer.open(&tags.proofs[*element as usize], sealed).and_then(|plain| layout.read(plain)) {
-                Some(rows) => received.matches.push(Match { element: *element, rows }),
+            match fits.then(|| layout.read(&text[..length - MARK])).flatten() {
+                Some(rows) => {
+                    received.matches.push(Match { element: match_at.1, rows });
+                    opened.push(*match_at);
+                }
                 None => received.unopened += 1,
             }
         }
     }
     received.matches.sort_unstable_by_key(|found| found.element);
-    Ok(received)
+    Ok((received, opened))
 }
 
 #[cfg(test)]

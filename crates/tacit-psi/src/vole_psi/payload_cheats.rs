@@ -75,15 +75,15 @@ fn against_giver(
             let mut party =
                 Run::start_for(channel, &mut prg, &theirs, &options, progress, [hello, peer], false, purpose)
                     .unwrap();
-            let (digests, sums) = party.send().unwrap();
-            let (rest, tags) = party.tags(digests, sums).unwrap();
-            let (table, sealer) = (table(&theirs), Sealer::new());
+            let sums = party.send().unwrap();
+            let (rest, tags) = party.tags(sums).unwrap();
+            let (table, sealer) = (table(&theirs), Sealer::new(STREAM));
             let seal = |element: u32| {
                 let mut sealed = vec![0; honest.sealed()];
                 let text = honest.sealed() - MARK;
                 honest.fill(&table, &[0], &[element], &mut sealed[..text]);
                 let element = element as usize;
-                sealer.seal(&tags.proofs[element], &mut sealed);
+                sealer.seal(&tags.proofs[element..][..1], &mut [&mut sealed]);
                 sealed
             };
             let sealed = tags.elements.iter().map(|element| seal(*element)).collect();
@@ -114,7 +114,7 @@ impl Sending<'_, '_> {
         let sealed = &mut self.sealed[position];
         sealed[..text.len()].copy_from_slice(text);
         let element = element as usize;
-        Sealer::new().seal(&self.tags.proofs[element], sealed);
+        Sealer::new(STREAM).seal(&self.tags.proofs[element..][..1], &mut [sealed]);
     }
 }
 
@@ -320,23 +320,23 @@ fn an_asker_opens_nothing_but_its_matches() {
             let mut prg = Prg::from_os();
             let hello = Hello::new(MAGIC, mine.len(), &options);
             let peer = hello.exchange(channel, NAME, &options).unwrap();
-            let agreed = ask(channel, &encode_request(&["name"]).unwrap(), 1).unwrap();
+            let request = encode_request(&["name"]).unwrap();
+            let agreed = agree(channel, Some(&request), None).unwrap();
+            let layout = agreed.gets.unwrap();
             let purpose = Purpose { domain: DOMAIN, terms: &agreed.terms, second_half: true };
             let (progress, hellos) = (&mut |_, _, _| (), [hello, peer]);
             let mut party =
                 Run::start_for(channel, &mut prg, &mine, &options, progress, hellos, true, purpose).unwrap();
-            let mut vole = party.receiver_setup().unwrap();
-            let (digests, store) = party.store().unwrap();
-            let sums = party.transfer(store, |channel, u, w| Ok(vole.extend(channel, u, w)?)).unwrap();
-            let (mut rest, tags) = party.tags(digests, Sums::of_slots(sums)).unwrap();
+            let sums = party.receive().unwrap();
+            let (mut rest, tags) = party.tags(sums).unwrap();
             let found = rest.compare(&tags).unwrap();
-            let (sealer, mut opened) = (Sealer::new(), Vec::new());
+            let (sealer, mut opened) = (Sealer::new(STREAM), Vec::new());
             for position in 0..theirs.len() as u32 {
-                let mut sealed = vec![0; agreed.layout.sealed()];
+                let mut sealed = vec![0; layout.sealed()];
                 rest.channel.recv(&mut sealed).unwrap();
                 for element in 0..mine.len() {
                     let mut sealed = sealed.clone();
-                    if sealer.open(&tags.proofs[element], &mut sealed).is_some() {
+                    if sealer.open(&tags.proofs[element..][..1], &mut [&mut sealed])[0] {
                         opened.push((position, element as u32));
                     }
                 }
@@ -354,4 +354,122 @@ fn an_asker_opens_nothing_but_its_matches() {
         },
     );
     assert_eq!(opened, 10);
+}
+
+/// A receiver of elements 0 to 39 in an exchange with an honest side of 30 to 89, about to send rows back.
+struct Returning {
+    positions: Vec<u32>,
+    sealed: Vec<Vec<u8>>,
+    /// A position whose element it does not have.
+    foreign: u32,
+    length: usize,
+}
+
+/// What the honest side makes of what `script` sends back.
+fn against_exchanger(script: impl FnOnce(&mut u64, &mut Returning) + Send) -> Result<Received> {
+    let (mine, theirs) = (set(0..40), set(30..90));
+    let (learns, security) = (Learns::Both, Security::Malicious);
+    let (_, received) = tacit_net::testing::duel(
+        0,
+        |channel| {
+            let base = base::default();
+            let options = Options { learns, security, max_peer_elements: 1 << 20, base: &*base };
+            let mut prg = Prg::from_os();
+            let hello = Hello::new(MAGIC, mine.len(), &options);
+            let peer = hello.exchange(channel, NAME, &options).unwrap();
+            let table = table(&mine);
+            let rows = table.rows(mine.len(), Duplicates::Refuse).unwrap();
+            let request = encode_request(&["name"]).unwrap();
+            let agreed = agree(channel, Some(&request), Some(Giving { table: &table, rows })).unwrap();
+            let gives = agreed.gives.unwrap();
+            let purpose = Purpose { domain: DOMAIN, terms: &agreed.terms, second_half: true };
+            let progress = &mut |_, _, _| ();
+            let mut party =
+                Run::start_for(channel, &mut prg, &mine, &options, progress, [hello, peer], true, purpose)
+                    .unwrap();
+            let sums = party.receive().unwrap();
+            let (mut rest, tags) = party.tags(sums).unwrap();
+            let found = rest.compare(&tags).unwrap();
+            let (layout, parameters) = (agreed.gets.unwrap(), rest.parameters);
+            let (received, opened) = open(rest.channel, &layout, parameters, &tags, &found).unwrap();
+            assert_eq!(received.matches.len(), 10);
+            let length = gives.layout.sealed();
+            let seal = |(_, element): &(u32, u32)| {
+                let mut sealed = vec![0; length];
+                let rows = gives.of.rows.of(*element);
+                gives.layout.fill(&table, &gives.columns, rows, &mut sealed[..length - MARK]);
+                let key = &tags.proofs[*element as usize..][..1];
+                Sealer::new(STREAM_BACK).seal(key, &mut [&mut sealed]);
+                sealed
+            };
+            let positions: Vec<u32> = opened.iter().map(|(position, _)| *position).collect();
+            let foreign = (0..60).find(|position| !positions.contains(position)).unwrap();
+            let sealed = opened.iter().map(seal).collect();
+            let (mut returning, mut count) = (Returning { positions, sealed, foreign, length }, 10);
+            script(&mut count, &mut returning);
+            rest.channel.send_u64(count).unwrap();
+            for position in &returning.positions {
+                rest.channel.send(&position.to_le_bytes()).unwrap();
+            }
+            returning.sealed.iter().for_each(|sealed| rest.channel.send(sealed).unwrap());
+            rest.channel.flush().unwrap();
+        },
+        |channel| {
+            let base = base::default();
+            let options = Options { learns, security, max_peer_elements: 1 << 20, base: &*base };
+            let table = table(&theirs);
+            let side = Side::Exchanges(&["city", "name"], &table, Duplicates::Refuse);
+            let gained = run(channel, &mut Prg::from_os(), &theirs, side, &options, &mut |_, _, _| ())?;
+            Ok(gained.received.unwrap())
+        },
+    );
+    received
+}
+
+/// Of a hundred tries to pass an element that the receiver does not have for common, or other cells under a
+/// mark, none succeeds: the bound is 2^-128 a try for cells of one block.
+#[test]
+fn a_receiver_cannot_return_rows_of_elements_that_it_does_not_have() {
+    let honest = against_exchanger(|_, _| ()).unwrap();
+    let elements: Vec<u32> = honest.matches.iter().map(|found| found.element).collect();
+    assert_eq!(elements, (0..10).collect::<Vec<u32>>());
+    assert_eq!(honest.matches[3].rows[0][1].as_deref(), Some(&b"name 33"[..]));
+    let mut caught = 0;
+    let tries: [fn(&mut u64, &mut Returning); 10] = [
+        |_, back| back.positions[0] = back.foreign,
+        |_, back| back.sealed[4][0] ^= 1,
+        |_, back| *back.sealed[9].last_mut().unwrap() ^= 0x80,
+        |_, back| back.sealed.swap(2, 3),
+        |_, back| back.sealed[1] = vec![0; back.length],
+        |_, back| back.positions[1] = back.positions[0],
+        |_, back| back.positions.swap(0, 1),
+        |_, back| back.positions[9] = u32::MAX,
+        |count, _| *count = 61,
+        |count, _| *count = u64::MAX,
+    ];
+    for attempt in tries {
+        for _ in 0..10 {
+            let result = against_exchanger(|count, back| {
+                attempt(count, back);
+                // A foreign position moves where the order wants it.
+                if back.positions[0] == back.foreign {
+                    let mut pairs: Vec<_> = back.positions.drain(..).zip(back.sealed.drain(..)).collect();
+                    pairs.sort_by_key(|(position, _)| *position);
+                    (back.positions, back.sealed) = pairs.into_iter().unzip();
+                }
+            });
+            assert!(matches!(result, Err(Error::Cheated { protocol: NAME, .. })), "{result:?}");
+            caught += 1;
+        }
+    }
+    assert_eq!(caught, 100);
+    // What the docs say it can do: keep matches to itself.
+    let withheld = against_exchanger(|count, back| {
+        *count = 4;
+        back.positions.truncate(4);
+        back.sealed.truncate(4);
+    });
+    assert_eq!(withheld.unwrap().matches.len(), 4);
+    let cut = against_exchanger(|_, back| back.sealed.truncate(3));
+    assert!(matches!(cut, Err(Error::Net(_))), "{cut:?}");
 }

@@ -1,7 +1,8 @@
 //! Tags in ascending order.
 
+use crate::okvs::clustered::Binned;
 use crate::paxos::Proof;
-use tacit_crypto::{Block, Buffer};
+use tacit_crypto::{Block, Buffer, Indices};
 use zeroize::Zeroizing;
 
 /// Bits of the first pass of sorting: as many places are written to by turns.
@@ -12,36 +13,37 @@ pub(super) const FEW_TAGS: usize = 8;
 /// A party's tags in ascending order, each with its element, and proofs in the order of elements.
 pub(super) struct Tags {
     pub(super) tags: Buffer,
-    pub(super) elements: Zeroizing<Vec<u32>>,
+    pub(super) elements: Indices,
     pub(super) proofs: Zeroizing<Vec<Proof>>,
     /// Where each prefix starts, and the last one ends.
-    pub(super) starts: Zeroizing<Vec<u32>>,
+    pub(super) starts: Indices,
 }
 
 impl Tags {
-    /// Sorts tags, `elements[i]` that of `tags[i]`: by the first bits of the prefix in one pass, then within
-    /// the first-level cache by the others, then each prefix's few.
-    pub(super) fn sort(
-        tags: &[Block],
-        elements: &[u32],
-        proofs: Zeroizing<Vec<Proof>>,
-        prefix_bits: u32,
-    ) -> Self {
+    /// Sorts tags that stand in the place of the keys of `binned`: by the first bits of the prefix in one
+    /// pass, then within the first-level cache by the others, then each prefix's few.
+    pub(super) fn sort(binned: Binned, bins: usize, proofs: Zeroizing<Vec<Proof>>, prefix_bits: u32) -> Self {
+        let count = binned.len();
         let coarse_bits = prefix_bits.min(COARSE_BITS);
         let fine_bits = prefix_bits - coarse_bits;
         let prefix = |tag: u128, bits: u32| (tag >> 1 >> (127 - bits)) as usize;
         let mut next = Zeroizing::new(vec![0u32; (1 << coarse_bits) + 1]);
-        tags.iter().for_each(|tag| next[prefix(tag.to_u128(), coarse_bits) + 1] += 1);
+        let places = || (0..bins).map(|bin| binned.bin(bin));
+        let tags = places().flat_map(|at| &binned.keys()[at]);
+        tags.for_each(|tag| next[prefix(tag.to_u128(), coarse_bits) + 1] += 1);
         (1..next.len()).for_each(|i| next[i] += next[i - 1]);
         let coarse = next.clone();
-        let mut sorted = Buffer::zeros(tags.len());
-        let mut of = Zeroizing::new(vec![0u32; tags.len()]);
-        for (tag, element) in tags.iter().zip(elements) {
-            let at = &mut next[prefix(tag.to_u128(), coarse_bits)];
-            (sorted[*at as usize], of[*at as usize]) = (*tag, *element);
-            *at += 1;
+        let mut sorted = Buffer::zeros(count);
+        let mut of = Indices::zeros(count);
+        for at in places() {
+            for (tag, element) in binned.keys()[at.clone()].iter().zip(&binned.elements()[at]) {
+                let at = &mut next[prefix(tag.to_u128(), coarse_bits)];
+                (sorted[*at as usize], of[*at as usize]) = (*tag, *element);
+                *at += 1;
+            }
         }
-        let mut starts = Zeroizing::new(vec![0u32; (1 << prefix_bits) + 1]);
+        drop(binned);
+        let mut starts = Indices::zeros((1 << prefix_bits) + 1);
         let mut few: Zeroizing<Vec<(Block, u32)>> = Zeroizing::new(Vec::new());
         let mut next = Zeroizing::new(vec![0u32; (1 << fine_bits) + 1]);
         for (bucket, pair) in coarse.windows(2).enumerate() {
@@ -68,7 +70,7 @@ impl Tags {
             }
         }
         if let Some(last) = starts.last_mut() {
-            *last = tags.len() as u32;
+            *last = count as u32;
         }
         Tags { tags: sorted, elements: of, proofs, starts }
     }

@@ -1,14 +1,23 @@
 //! The intersection of two parties' sets of keys.
 
+mod reveal;
+mod shared;
+
+pub use circuit::Outcome as AggregateOutcome;
+pub use reveal::{Aggregate, Column, Duplicates, Gift, Match, Reveal, Revealed, Table};
+pub use shared::{Found, MAX_SHARED, Place, Statistic, Then};
+
 use super::{Course, Observer, Phase};
 use crate::plan::{Candidate, Link, Machine};
 use crate::{Error, Result, plan};
-use tacit_crypto::Prg;
+use tacit_2pc::circuit::Builder;
+use tacit_crypto::{BitVec, Prg};
 use tacit_data::records::KeySpec;
-use tacit_net::{Agreement, Channel};
+use tacit_net::{Agreement, Channel, Party};
 use tacit_ot::{BaseOt, Security};
 use tacit_psi::okvs::paxos::Shape;
 pub use tacit_psi::paxos::{Learns, MAX_ELEMENTS, Outcome};
+use tacit_psi::vole_psi::{circuit, payload};
 use tacit_psi::{paxos, vole_psi};
 
 /// By which protocol.
@@ -84,31 +93,6 @@ impl Protocol {
     }
 }
 
-/// What of the intersection is revealed to those who get a result.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-#[non_exhaustive]
-pub enum Reveal {
-    /// Which of its own keys the other side has too.
-    #[default]
-    Rows,
-}
-
-impl Reveal {
-    /// The short name, which both sides compare.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Reveal::Rows => "rows",
-        }
-    }
-
-    /// What a side that gets this result learns of the other's keys.
-    const fn words(self) -> &'static str {
-        match self {
-            Reveal::Rows => "which of its own keys are among them",
-        }
-    }
-}
-
 /// How many keys a cheating peer can have tested against ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tested {
@@ -141,6 +125,10 @@ pub struct Job {
     pub learns: Learns,
     /// What the result reveals; both sides must say the same.
     pub reveal: Reveal,
+    /// Our columns that go into the result: to a peer that asks for them, or into a sum.
+    pub give: Vec<String>,
+    /// A number over all common keys is withheld unless so many count; both sides must say the same.
+    pub min_matches: u64,
     /// Against which peer; both sides must say the same.
     pub security: Security,
     /// What makes a row's key; without it keys are byte strings. Both sides' must fit.
@@ -149,6 +137,11 @@ pub struct Job {
     pub most_peer_keys: Option<u64>,
 }
 
+/// Bytes a key that a number over all common keys takes.
+const AGGREGATE: u64 = 440;
+/// And that a statistic takes, whose circuit is held whole.
+const SHARED_KEY: u64 = 100_000;
+
 impl Job {
     /// An intersection of byte strings whose rows are revealed, by the default protocol.
     pub fn new(learns: Learns, security: Security) -> Self {
@@ -156,6 +149,8 @@ impl Job {
             protocol: Protocol::default(),
             learns,
             reveal: Reveal::Rows,
+            give: Vec::new(),
+            min_matches: 0,
             security,
             key: None,
             most_peer_keys: None,
@@ -169,10 +164,17 @@ impl Job {
             Learns::Peer => ("result peer", "result me"),
             Learns::Both => ("result both", "result both"),
         };
-        let agreement = Agreement::new("psi", ours, theirs)
+        // Whose column a sum is of, is the converse on the other side, as who gets it is.
+        let (gives, takes) = match (&self.reveal, self.give.is_empty()) {
+            (reveal, false) if reveal.column().is_some() => (" and gives the column", " and gives no column"),
+            (reveal, true) if reveal.column().is_some() => (" and gives no column", " and gives the column"),
+            _ => ("", ""),
+        };
+        let agreement = Agreement::new("psi", format!("{ours}{gives}"), format!("{theirs}{takes}"))
             .with("protocol", self.protocol.name())
             .with("base-ot", base.name())
-            .with("reveal", self.reveal.name());
+            .with("reveal", self.reveal.terms())
+            .with("min-matches", self.min_matches);
         let Some(key) = &self.key else { return agreement.with("key", "bytes") };
         let normalisation = key.normalisation;
         agreement
@@ -190,6 +192,12 @@ impl Job {
     /// receiver's store. Bytes a key are from the peaks of runs of 2^10 and 2^19 keys, of one side and of both,
     /// and 16 for a table that has just grown.
     pub fn memory(&self, own: u64, peer: u64) -> u64 {
+        if self.reveal.is_aggregate() {
+            // The peak of a sum of 2^20 keys a side, by the larger set: both sides hold bins.
+            let each =
+                if matches!(self.reveal, Reveal::Of(..) | Reveal::Shares) { SHARED_KEY } else { AGGREGATE };
+            return (16 << 20) + each * own.max(peer);
+        }
         let (base, receiving, row) = match self.security {
             Security::Malicious => (18 << 20, 395, 96),
             Security::SemiHonest => (16 << 20, 295, 64),
@@ -209,10 +217,19 @@ impl Job {
         }
     }
 
+    /// The most keys that a side may have.
+    pub fn max_keys(&self) -> u64 {
+        match &self.reveal {
+            Reveal::Rows | Reveal::Payload(_) => MAX_ELEMENTS as u64,
+            Reveal::Of(..) | Reveal::Shares => MAX_SHARED,
+            _ => circuit::MAX_ELEMENTS as u64,
+        }
+    }
+
     /// The most keys that the peer may have beside our `own`: those asked for, but no more than `available` bytes
     /// of memory, if that is known, have room for.
     pub fn most_peer_keys(&self, own: u64, available: Option<u64>) -> u64 {
-        let asked = self.most_peer_keys.unwrap_or(u64::MAX).min(MAX_ELEMENTS as u64);
+        let asked = self.most_peer_keys.unwrap_or(u64::MAX).min(self.max_keys());
         let Some(available) = available else { return asked };
         // What is needed never falls as the peer's set grows.
         let (mut fits, mut too_many) = (0, asked + 1);
@@ -227,9 +244,13 @@ impl Job {
     ///
     /// An error if the sets are larger than a protocol takes.
     pub fn estimate(&self, keys: u64, link: &Link, machine: &Machine) -> Result<Vec<Candidate>> {
+        if self.reveal.is_aggregate() {
+            return Ok(vec![plan::circuit_psi(keys, link, machine)?]);
+        }
         let vole = || Ok(vec![plan::vole_psi(keys, self.security, link, machine)?]);
         let paxos = || plan::psi(keys, self.security, link, machine);
         match (self.protocol, self.protocol.settled(keys.saturating_mul(2))) {
+            _ if self.reveal != Reveal::Rows => vole(),
             (Protocol::Vole, _) => vole(),
             (Protocol::Paxos, _) => paxos(),
             (Protocol::Auto, Protocol::Vole) => Ok([vole()?, paxos()?].concat()),
@@ -240,6 +261,10 @@ impl Job {
     /// The protocol of a run with so many keys of ours and of the peer's, and why where it was not named.
     pub fn picked(&self, own: u64, peer: u64) -> (Protocol, Option<String>) {
         let keys = own.saturating_add(peer);
+        if self.protocol == Protocol::Auto && self.reveal != Reveal::Rows {
+            let why = format!("picked for {}, which no other reveals", self.reveal.name());
+            return (Protocol::Vole, Some(why));
+        }
         let picked = self.protocol.settled(keys);
         let why = match (self.protocol, picked) {
             (Protocol::Auto, Protocol::Vole) => {
@@ -271,6 +296,16 @@ impl Job {
         };
         let [likely, most] = protocol.effort().map(within);
         Ok(Tested { likely: likely?, most: most?, protocol })
+    }
+
+    /// An error where the parameters do not go together.
+    pub fn check(&self) -> Result<()> {
+        self.reveal.check(self.learns, self.security, &self.give, self.min_matches)?;
+        if self.protocol == Protocol::Paxos && self.reveal != Reveal::Rows {
+            let what = format!("paxos reveals rows alone, vole {} too", self.reveal.name());
+            return Err(Error::Parameter { name: "protocol", what });
+        }
+        Ok(())
     }
 
     /// What the other side will learn if it announces as many keys as we have, `keys`.
@@ -305,24 +340,130 @@ impl Job {
     /// `tested` is about a peer that cheats.
     fn learns(&self, keys: u64, tested: &str) -> String {
         let what = match self.learns {
-            Learns::Me => format!("that we have {keys} distinct keys; nothing else"),
+            Learns::Me => match &self.reveal {
+                Reveal::Payload(_) => {
+                    let asked = self.reveal.words(0);
+                    format!("that we have {keys} distinct keys, and {asked}; nothing else")
+                }
+                _ => format!("that we have {keys} distinct keys; nothing else"),
+            },
             Learns::Peer | Learns::Both => {
-                let result = self.reveal.words();
+                let result = self.reveal.words(self.min_matches);
                 format!("that we have {keys} distinct keys, and {result}; nothing else{tested}")
             }
         };
         super::learned(self.security, &what)
     }
 
-    /// Intersects our `elements` (byte strings, each once) with the peer's, which may be as many as `most_peer_keys`.
+    /// Intersects our `elements` (byte strings, each once) with the peer's, which may be as many as `most_peer_keys`:
+    /// rows are revealed.
     ///
-    /// Errors as [`tacit_psi::paxos::run`]; nothing is returned unless every check passed.
+    /// Errors as [`run_with`](Self::run_with), and where the job reveals something else.
     pub fn run<E: AsRef<[u8]>>(
         &self,
         channels: &mut [Channel],
-        base: &dyn BaseOt,
+        base: &(dyn BaseOt + Send + Sync),
         elements: &[E],
         most_peer_keys: u64,
+        observer: &dyn Observer,
+    ) -> Result<Outcome> {
+        match self.run_with(channels, base, elements, Gift::None, most_peer_keys, observer)? {
+            Revealed::Rows(outcome) => Ok(outcome),
+            _ => Err(Error::Parameter { name: "reveal", what: "this call gives rows; use run_with".into() }),
+        }
+    }
+
+    /// As [`run`](Self::run) for every kind of result: `gift` is what we give, a [`Gift::Column`] where the column
+    /// that is added up is ours, a [`Gift::Table`] where the peer asks for our columns.
+    ///
+    /// Errors as [`check`](Self::check), [`tacit_psi::paxos::run`], [`payload::run`] and [`circuit::aggregate`]; nothing is
+    /// returned unless every check passed.
+    pub fn run_with<E: AsRef<[u8]>>(
+        &self,
+        channels: &mut [Channel],
+        base: &(dyn BaseOt + Send + Sync),
+        elements: &[E],
+        gift: Gift<'_>,
+        most_peer_keys: u64,
+        observer: &dyn Observer,
+    ) -> Result<Revealed> {
+        self.check()?;
+        let options = paxos::Options {
+            learns: self.learns,
+            security: self.security,
+            max_peer_elements: most_peer_keys,
+            base,
+        };
+        if self.reveal == Reveal::Rows {
+            return self.rows(channels, elements, &options, observer).map(Revealed::Rows);
+        }
+        let phases: &[Phase] =
+            if self.reveal.is_aggregate() { Reveal::PHASES } else { Protocol::Vole.phases() };
+        let course = Course::begin(phases, channels, 0, observer);
+        let channel = super::first(channels)?;
+        let mut told = |phase: paxos::Phase, done, total| course.at(phase as usize, done, total);
+        let prg = &mut Prg::from_os();
+        if let Reveal::Payload(columns) = &self.reveal {
+            let asked: Vec<&str> = columns.iter().map(String::as_str).collect();
+            let side = reveal::side(&asked, gift);
+            return Ok(Revealed::Payload(payload::run(channel, prg, elements, side, &options, &mut told)?));
+        }
+        if let Reveal::Of(statistic, _) = self.reveal {
+            let numbers = match gift {
+                Gift::Numbers(numbers) => Some(numbers),
+                _ => None,
+            };
+            let ours = numbers.is_some();
+            let owner = usize::from(ours != (channel.party() == Party::First));
+            let then =
+                |b: &mut Builder, places: &[Place]| statistic.compute(b, places, owner, self.min_matches);
+            let (outputs, keys) = shared::run(channels, base, elements, numbers, &then, &options, observer)?;
+            let found = outputs.and_then(|outputs| Statistic::read(&outputs));
+            return Ok(Revealed::Statistic(found, keys));
+        }
+        let part = reveal::part(&self.reveal, gift)?;
+        let outcome =
+            circuit::aggregate(channel, prg, elements, part, self.min_matches, &options, &mut told)?;
+        Ok(Revealed::Aggregate(outcome))
+    }
+
+    /// Shares the intersection, and opens what `then` makes of it, a function of your own, to those who get the result: for
+    /// each place whether it holds a common key, and both sides' numbers of that key (ours are `numbers`, one an element, if
+    /// we give some). Returns the outputs if that is us, and the peer's distinct keys.
+    ///
+    /// Semi-honest, up to [`MAX_SHARED`] keys a side; [`agreement`](Self::agreement) does not name the function, which both
+    /// sides compare by its circuit. Errors as [`circuit::shares`], and where the functions differ.
+    pub fn run_shared<E: AsRef<[u8]>>(
+        &self,
+        channels: &mut [Channel],
+        base: &(dyn BaseOt + Send + Sync),
+        elements: &[E],
+        numbers: Option<&[i64]>,
+        then: &Then<'_>,
+        observer: &dyn Observer,
+    ) -> Result<(Option<Vec<BitVec>>, u64)> {
+        let options = paxos::Options {
+            learns: self.learns,
+            security: self.security,
+            max_peer_elements: MAX_SHARED,
+            base,
+        };
+        self.check()?;
+        if self.reveal != Reveal::Shares {
+            let what = "a function of one's own takes shares".to_owned();
+            return Err(Error::Parameter { name: "reveal", what });
+        }
+        if elements.len() as u64 > MAX_SHARED {
+            return Err(Error::Input(format!("at most {MAX_SHARED} keys a side go into a circuit")));
+        }
+        shared::run(channels, base, elements, numbers, then, &options, observer)
+    }
+
+    fn rows<E: AsRef<[u8]>>(
+        &self,
+        channels: &mut [Channel],
+        elements: &[E],
+        options: &paxos::Options<'_>,
         observer: &dyn Observer,
     ) -> Result<Outcome> {
         // Only lengths are told here, which every protocol announces anyway.
@@ -336,18 +477,12 @@ impl Job {
         let (protocol, _) = self.picked(elements.len() as u64, announced.unwrap_or(0));
         let course = Course::begin(protocol.phases(), channels, 0, observer);
         let channel = super::first(channels)?;
-        let options = paxos::Options {
-            learns: self.learns,
-            security: self.security,
-            max_peer_elements: most_peer_keys,
-            base,
-        };
         let mut told = |phase: paxos::Phase, done, total| course.at(phase as usize, done, total);
         let run = match protocol {
             Protocol::Auto | Protocol::Paxos => paxos::run,
             Protocol::Vole => vole_psi::run,
         };
-        let outcome = run(channel, &mut Prg::from_os(), elements, &options, &mut told)?;
+        let outcome = run(channel, &mut Prg::from_os(), elements, options, &mut told)?;
         match announced.filter(|keys| *keys != outcome.peer_elements) {
             None => Ok(outcome),
             Some(keys) => Err(Error::Peer(format!(

@@ -5,7 +5,8 @@ use crate::job::Observer;
 use crate::job::eval::{Job, Mode, Options, Rows, protocol_name, refuse_idle};
 use crate::{Error, Result, Security};
 use std::io::{Seek, Write};
-use tacit_2pc::circuit::named::Function;
+use tacit_2pc::circuit::named::{self, Function};
+use tacit_2pc::circuit::value;
 use tacit_2pc::wmk17::{State, StateHeader};
 use tacit_2pc::{OutputTo, Owner, Prepared};
 use tacit_crypto::BitVec;
@@ -81,10 +82,14 @@ impl Session {
     ///
     /// Errors if there is no such function or the text does not fit it, and as [`evaluate`](Self::evaluate).
     pub fn evaluate_named(&self, name: &str, role: Owner, input: &str) -> Result<Vec<String>> {
-        use tacit_2pc::circuit::{named, value};
         let unknown = || Error::Usage(format!("there is no function {name}"));
-        let function: Function = named::find(name).ok_or_else(unknown)?;
-        let prepared = Prepared::from_function(&function)?;
+        self.evaluate_function(&named::find(name).ok_or_else(unknown)?, role, input)
+    }
+
+    /// As [`evaluate_named`](Self::evaluate_named), for a function of the caller's own, such as
+    /// [`Function::from_circuit`] makes of a circuit. Both sides must give the same circuit.
+    pub fn evaluate_function(&self, function: &Function, role: Owner, input: &str) -> Result<Vec<String>> {
+        let prepared = Prepared::from_function(function)?;
         let fields = function.fields(role);
         let row = value::parse(fields, input).map_err(|e| Error::Input(e.to_string()))?;
         let security = self.asked_security();

@@ -51,105 +51,95 @@ impl ScaledAccumulate {
         self.outputs
     }
 
-    /// The first results of the `W` vectors that follow each other in `inputs`, into `out`, all of them
-    /// equally long.
+    /// The first results of `input`, into `out`.
     ///
-    /// `scratch` is as long as `inputs`; both hold secrets of no use afterwards. Panics when a length is
-    /// wrong or too many results are asked for.
-    pub fn encode<const W: usize>(
-        &self,
-        inputs: &mut [Block],
-        scratch: &mut [Block],
-        out: [&mut [Block]; W],
-    ) {
-        let n = 2 * self.outputs;
-        let count = out.first().map_or(0, |out| out.len());
-        let fits = inputs.len() == n * W && scratch.len() == n * W;
-        assert!(fits && out.iter().all(|out| out.len() == count) && count <= self.outputs, "code shapes");
-        let mut planes = Zeroizing::new([[Block::ZERO; PIECE]; W]);
-        let mut rows = Zeroizing::new([[Block::ZERO; W]; PIECE]);
-
-        // Rows of W, so that the permutations fetch one line for all vectors.
+    /// `scratch` is as long as `input`; both hold secrets of no use afterwards. Panics when a length is wrong
+    /// or too many results are asked for.
+    pub fn encode(&self, input: &mut [Block], scratch: &mut [Block], out: &mut [Block]) {
+        self.check(input, scratch, out);
+        let pieces = input.chunks(PIECE).zip(scratch.chunks_mut(PIECE));
         let mut stage = Stage::new(&self.factors[0]);
-        for (i, row) in scratch.as_chunks_mut::<W>().0.chunks_mut(PIECE).enumerate() {
-            for (plane, input) in planes.iter_mut().zip(inputs.chunks_exact(n)) {
-                plane[..row.len()].copy_from_slice(&input[i * PIECE..][..row.len()]);
-            }
-            stage.accumulate(&mut planes, row);
+        for (input, sums) in pieces {
+            sums.copy_from_slice(input);
+            stage.accumulate(sums);
         }
+        self.finish(scratch, input, out);
+    }
 
+    /// As [`encode`](Self::encode), of an input that `fill` makes piece by piece: its entries from a multiple
+    /// of 64 on, a multiple of 64 of them.
+    pub fn encode_from(
+        &self,
+        mut fill: impl FnMut(usize, &mut [Block]),
+        scratch: &mut [Block],
+        other: &mut [Block],
+        out: &mut [Block],
+    ) {
+        self.check(scratch, other, out);
+        let mut stage = Stage::new(&self.factors[0]);
+        for (i, sums) in scratch.chunks_mut(PIECE).enumerate() {
+            fill(i * PIECE, sums);
+            stage.accumulate(sums);
+        }
+        self.finish(scratch, other, out);
+    }
+
+    fn check(&self, one: &[Block], other: &[Block], out: &[Block]) {
+        let n = 2 * self.outputs;
+        assert!(one.len() == n && other.len() == n && out.len() <= self.outputs, "code shapes");
+    }
+
+    /// What follows the first accumulation.
+    fn finish(&self, first: &[Block], second: &mut [Block], out: &mut [Block]) {
         let mut stage = Stage::new(&self.factors[1]);
-        for (i, row) in inputs.as_chunks_mut::<W>().0.chunks_mut(PIECE).enumerate() {
-            let rows = &mut rows[..row.len()];
-            self.permutations[0].gather(i * PIECE, scratch.as_chunks::<W>().0, rows, |to, from| *to = from);
-            split(rows, &mut planes);
-            stage.accumulate(&mut planes, row);
+        for (i, sums) in second.chunks_mut(PIECE).enumerate() {
+            self.permutations[0].gather(i * PIECE, first, sums, |to, from| *to = from);
+            stage.accumulate(sums);
         }
 
-        let second = inputs.as_chunks::<W>().0;
         let mut stage = Stage::new(&self.factors[2]);
-        let mut diagonals: [Prg; W] = core::array::from_fn(|_| self.diagonal.clone());
-        let mut upper = Zeroizing::new([[Block::ZERO; PIECE]; W]);
-        for start in (0..count).step_by(PIECE) {
-            let wanted = PIECE.min(count - start);
-            let whole = wanted.next_multiple_of(SIGMA);
-            let rows = &mut rows[..whole];
-            for (half, at) in [(&mut upper, start), (&mut planes, self.outputs + start)] {
-                self.permutations[1].gather(at, second, rows, |to, from| *to = from);
-                split(rows, half);
-            }
-            stage.scale(&mut planes, whole);
-            for (w, diagonal) in diagonals.iter_mut().enumerate() {
-                add_diagonal(diagonal, &planes[w][..whole], &mut upper[w][..whole]);
-                out[w][start..start + wanted].copy_from_slice(&upper[w][..wanted]);
-            }
+        let mut diagonal = self.diagonal.clone();
+        let [mut upper, mut lower] = [(); 2].map(|()| Zeroizing::new([Block::ZERO; PIECE]));
+        for (i, out) in out.chunks_mut(PIECE).enumerate() {
+            let whole = out.len().next_multiple_of(SIGMA);
+            let (upper, lower) = (&mut upper[..whole], &mut lower[..whole]);
+            self.permutations[1].gather(i * PIECE, second, upper, |to, from| *to = from);
+            self.permutations[1].gather(self.outputs + i * PIECE, second, lower, |to, from| *to = from);
+            stage.scale(lower);
+            add_diagonal(&mut diagonal, lower, upper);
+            out.copy_from_slice(&upper[..out.len()]);
         }
     }
 }
 
-/// One pass of factors, with the sums so far.
-struct Stage<const W: usize> {
+/// One pass of factors, with the sum so far.
+struct Stage {
     factors: Prg,
     drawn: [Block; PIECE],
-    sums: Zeroizing<[Block; W]>,
+    sum: Zeroizing<Block>,
 }
 
-impl<const W: usize> Stage<W> {
+impl Stage {
     fn new(factors: &Prg) -> Self {
-        Stage {
-            factors: factors.clone(),
-            drawn: [Block::ZERO; PIECE],
-            sums: Zeroizing::new([Block::ZERO; W]),
-        }
+        Stage { factors: factors.clone(), drawn: [Block::ZERO; PIECE], sum: Zeroizing::new(Block::ZERO) }
     }
 
-    /// Multiplies the next `len` entries of every plane.
-    fn scale(&mut self, planes: &mut [[Block; PIECE]; W], len: usize) {
-        self.factors.fill_blocks(&mut self.drawn[..len]);
-        for plane in planes {
-            gf128::multiply_each(&mut plane[..len], &self.drawn[..len]);
-        }
+    /// Multiplies the next entries.
+    fn scale(&mut self, entries: &mut [Block]) {
+        let drawn = &mut self.drawn[..entries.len()];
+        self.factors.fill_blocks(drawn);
+        gf128::multiply_each(entries, drawn);
     }
 
-    /// Multiplies, accumulates and writes rows.
-    fn accumulate(&mut self, planes: &mut [[Block; PIECE]; W], rows: &mut [[Block; W]]) {
-        self.scale(planes, rows.len());
-        let mut sums = *self.sums;
-        for (i, row) in rows.iter_mut().enumerate() {
-            for (sum, plane) in sums.iter_mut().zip(planes.iter()) {
-                *sum ^= plane[i];
-            }
-            *row = sums;
+    /// Multiplies the next entries and accumulates.
+    fn accumulate(&mut self, entries: &mut [Block]) {
+        self.scale(entries);
+        let mut sum = *self.sum;
+        for entry in entries {
+            sum ^= *entry;
+            *entry = sum;
         }
-        *self.sums = sums;
-    }
-}
-
-fn split<const W: usize>(rows: &[[Block; W]], planes: &mut [[Block; PIECE]; W]) {
-    for (w, plane) in planes.iter_mut().enumerate() {
-        for (to, row) in plane.iter_mut().zip(rows) {
-            *to = row[w];
-        }
+        *self.sum = sum;
     }
 }
 
@@ -160,7 +150,7 @@ mod tests {
 
     fn encode(code: &ScaledAccumulate, input: &[Block]) -> Vec<Block> {
         let mut out = vec![Block::ZERO; code.output_len()];
-        code.encode(&mut input.to_vec(), &mut input.to_vec(), [&mut out]);
+        code.encode(&mut input.to_vec(), &mut input.to_vec(), &mut out);
         out
     }
 
@@ -201,22 +191,22 @@ mod tests {
     }
 
     #[test]
-    fn encoding_is_the_matrix_product_for_one_vector_and_for_two() {
+    fn encoding_is_the_matrix_product() {
         let mut prg = Prg::from_seed(Block::new(12));
         for n in [64, 192, 704, 2 * PIECE, 11 << 8] {
             let code = ScaledAccumulate::new(prg.block(), n);
-            let mut inputs = [vec![Block::ZERO; n], vec![Block::ZERO; n]];
-            inputs.iter_mut().for_each(|input| prg.fill_blocks(input));
-            let expected = inputs.each_ref().map(|input| naive(&code, input));
-            assert!(encode(&code, &inputs[0]) == expected[0], "length {n}");
+            let mut input = vec![Block::ZERO; n];
+            prg.fill_blocks(&mut input);
+            let expected = naive(&code, &input);
+            assert!(encode(&code, &input) == expected, "length {n}");
             for count in [n / 2, 7] {
-                let mut out = [vec![Block::ZERO; count], vec![Block::ZERO; count]];
-                let [one, two] = &mut out;
-                code.encode(&mut inputs.concat(), &mut vec![Block::ONES; 2 * n], [one, two]);
-                assert!(
-                    out[0][..] == expected[0][..count] && out[1][..] == expected[1][..count],
-                    "length {n}"
-                );
+                let [mut out, mut filled] = [vec![Block::ZERO; count], vec![Block::ZERO; count]];
+                let [mut scratch, mut other] = [vec![Block::ONES; n], vec![Block::ONES; n]];
+                code.encode(&mut input.clone(), &mut scratch, &mut out);
+                let fill =
+                    |at: usize, piece: &mut [Block]| piece.copy_from_slice(&input[at..][..piece.len()]);
+                code.encode_from(fill, &mut scratch, &mut other, &mut filled);
+                assert!(out == expected[..count] && filled == expected[..count], "length {n}");
             }
         }
     }

@@ -1,0 +1,367 @@
+//! What `tacit psi --reveal` gives, between two real processes, against plain joins written here.
+
+mod common;
+
+use common::{Bench, Said, free_port};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A shop's orders `id,email,amount`: three rows for every tenth customer, and some cells without a number.
+fn orders(numbers: impl IntoIterator<Item = u32>) -> String {
+    let mut out = "id,email,amount\n".to_owned();
+    for number in numbers {
+        for copy in 0..if number % 10 == 0 { 3 } else { 1 } {
+            let amount = match number % 7 {
+                3 => String::new(),
+                _ => (i64::from(number) * 1001 - 40_000 * i64::from(copy)).to_string(),
+            };
+            out += &format!("{number}-{copy},user{number}@example.com,{amount}\n");
+        }
+    }
+    out
+}
+
+/// An insurer's customers `mail,city,note`.
+fn customers(numbers: impl IntoIterator<Item = u32>) -> String {
+    let row = |n: u32| format!("USER{n}@Example.com,\"City, {}\",{}\n", n % 13, "x".repeat(n as usize % 5));
+    "mail,city,note\n".to_owned() + &numbers.into_iter().map(row).collect::<String>()
+}
+
+/// The rows of a table, by a reader of its own: quotes and commas alone.
+fn csv_of(text: &str) -> Vec<Vec<String>> {
+    text.lines()
+        .map(|line| {
+            let (mut cells, mut quoted) = (vec![String::new()], false);
+            for character in line.chars() {
+                match character {
+                    '"' => quoted = !quoted,
+                    ',' if !quoted => cells.push(String::new()),
+                    other => cells.last_mut().unwrap().push(other),
+                }
+            }
+            cells
+        })
+        .collect()
+}
+
+/// Both sides, the shop listening; `shop` and `insurer` are their options beside file and key.
+fn run(bench: &Bench, shop: &[&str], insurer: &[&str]) -> (Said, Said) {
+    let address = format!("127.0.0.1:{}", free_port());
+    let fixed = |how, input, key| {
+        vec!["--json", "psi", how, &address, "--insecure-plaintext", "--input", input, "--key", key]
+    };
+    let (mut a, mut b) = (fixed("--listen", "shop.csv", "email"), fixed("--connect", "insurer.csv", "mail"));
+    a.extend(shop);
+    b.extend(insurer);
+    let said = bench.run_both(&a, &b);
+    assert!(bench.leftovers().is_empty());
+    said
+}
+
+fn object(said: &Said) -> Value {
+    serde_json::from_str(said.success().trim()).unwrap()
+}
+
+/// Files of both sides and what a plain join says: common keys, and the shop's rows of those.
+fn bench(shop: impl IntoIterator<Item = u32>, insurer: impl IntoIterator<Item = u32>) -> (Bench, Plain) {
+    let bench = Bench::new();
+    let (shop, insurer) = (orders(shop), customers(insurer));
+    bench.write("shop.csv", &shop);
+    bench.write("insurer.csv", &insurer);
+    let keys = |table: &str, column: usize| -> BTreeSet<String> {
+        csv_of(table).into_iter().skip(1).map(|row| row[column].to_lowercase()).collect()
+    };
+    let common: BTreeSet<String> = keys(&shop, 1).intersection(&keys(&insurer, 0)).cloned().collect();
+    let rows = csv_of(&shop).into_iter().skip(1).filter(|row| common.contains(&row[1])).collect();
+    (bench, Plain { common, rows })
+}
+
+struct Plain {
+    common: BTreeSet<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Plain {
+    fn amounts(&self) -> Vec<i64> {
+        self.rows.iter().filter_map(|row| row[2].parse().ok()).collect()
+    }
+}
+
+const SEMI: [&str; 2] = ["--security", "semi-honest"];
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&SEMI[..], more].concat()
+}
+
+#[test]
+fn counts_sums_and_means_are_those_of_a_plain_join() {
+    let sizes = [(0..0, 0..5), (3..4, 3..4), (0..2, 1..9), (0..700, 500..1100), (0..33, 40..70)];
+    for (shop, insurer) in sizes {
+        let (bench, plain) = bench(shop, insurer);
+        let amounts = plain.amounts();
+        let sum: i64 = amounts.iter().sum();
+        for (result, converse) in [("both", "both"), ("me", "peer"), ("peer", "me")] {
+            let sides = |kind: &'static str| {
+                let shop = with(&["--reveal", kind, "--result", result]);
+                let insurer = with(&["--reveal", kind, "--result", converse]);
+                (shop, insurer)
+            };
+            let (shop, insurer) = sides("count");
+            let (a, b) = run(&bench, &shop, &insurer);
+            let (shop, insurer) = sides("sum:amount");
+            let (c, d) = run(&bench, &[&shop[..], &["--give", "amount"]].concat(), &insurer);
+            let (shop, insurer) = sides("mean:amount");
+            let (e, f) = run(&bench, &[&shop[..], &["--give", "amount"]].concat(), &insurer);
+            for (said, gets) in [(a, result), (b, converse)] {
+                let told = object(&said);
+                let gets = gets != "peer";
+                assert_eq!(told["count"], if gets { Value::from(plain.common.len()) } else { Value::Null });
+                assert!(told.get("matches").is_none() && told.get("output").is_none());
+                assert_eq!(told["reveal"], "count");
+            }
+            for (said, gets) in [(c, result), (d, converse)] {
+                let told = object(&said);
+                assert_eq!(told["sum"], if gets != "peer" { Value::from(sum) } else { Value::Null });
+                assert!(told.get("count").is_none() && told.get("rows").is_none());
+            }
+            for (said, gets) in [(e, result), (f, converse)] {
+                let told = object(&said);
+                if gets == "peer" {
+                    assert!(told.get("sum").is_none() && told.get("mean").is_none());
+                    continue;
+                }
+                assert_eq!((&told["sum"], &told["rows"]), (&sum.into(), &amounts.len().into()));
+                let mean = (!amounts.is_empty()).then(|| sum as f64 / amounts.len() as f64);
+                assert_eq!(told["mean"].as_f64(), mean);
+                assert!(told["warning"].as_str().unwrap().contains("pads its set"), "{told}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_number_is_withheld_below_the_least_number_of_matches() {
+    let (bench, plain) = bench(0..60, 40..90);
+    let common = plain.common.len();
+    let counted: BTreeSet<&String> =
+        plain.rows.iter().filter(|row| !row[2].is_empty()).map(|row| &row[1]).collect();
+    for (kind, give, counts) in [("count", None, common), ("sum:amount", Some("amount"), counted.len())] {
+        for (least, opens) in [(counts, true), (counts + 1, false)] {
+            let least = least.to_string();
+            let both = with(&["--reveal", kind, "--result", "both", "--min-matches", &least]);
+            let shop: Vec<&str> =
+                both.iter().copied().chain(give.iter().flat_map(|c| ["--give", c])).collect();
+            let (a, b) = run(&bench, &shop, &both);
+            for said in [a, b] {
+                let told = object(&said);
+                assert_eq!(told["withheld"], !opens, "{told}");
+                let value = &told[kind.split(':').next().unwrap()];
+                assert_eq!(value.is_null(), !opens, "{told}");
+                assert_eq!(told["min_matches"].to_string(), least);
+            }
+        }
+    }
+}
+
+#[test]
+fn columns_of_matching_rows_come_with_our_own() {
+    let (bench, plain) = bench(0..200, 150..260);
+    for security in ["malicious", "semi-honest"] {
+        let common = ["--security", security, "--reveal"];
+        let shop = [&common[..], &["payload:city,note", "--output", "both.csv", "--overwrite"]].concat();
+        let insurer = [&common[..], &["payload", "--give", "note,city", "--result", "peer"]].concat();
+        let (a, b) = run(&bench, &shop, &insurer);
+        let (told, theirs) = (object(&a), object(&b));
+        assert_eq!(told["matches"], plain.common.len());
+        assert_eq!(told["output_rows"], plain.rows.len());
+        assert!(theirs.get("matches").is_none());
+        assert!(theirs["other_side_learned"].as_str().unwrap().contains("columns of ours"), "{theirs}");
+        assert!(told["other_side_learned"].as_str().unwrap().contains("which columns"), "{told}");
+        let bounded = security == "malicious";
+        assert_eq!(theirs["peer_keys_tested_at_most"].is_u64(), bounded);
+        let insurer: BTreeMap<String, Vec<String>> = csv_of(&bench.read("insurer.csv"))
+            .into_iter()
+            .map(|row| (row[0].to_lowercase(), row[1..].to_vec()))
+            .collect();
+        let expected: Vec<Vec<String>> =
+            plain.rows.iter().map(|row| [&row[..], &insurer[&row[1]]].concat()).collect();
+        let written = csv_of(&bench.read("both.csv"));
+        assert_eq!(written[0], ["id", "email", "amount", "city", "note"]);
+        assert_eq!(written[1..], expected);
+    }
+}
+
+#[test]
+fn rows_of_one_key_are_refused_or_given_as_asked() {
+    let (bench, plain) = bench(0..31, 5..40);
+    // The shop gives: customers 10, 20 and 30 have three orders each.
+    let insurer = ["--reveal", "payload:id,email", "--output", "got.csv", "--overwrite"];
+    let gives = |how| ["--reveal", "payload", "--give", "id,email", "--result", "peer", "--duplicates", how];
+    let (a, _) = run(&bench, &gives("refuse"), &[&insurer[..], &["--connect-timeout", "3"]].concat());
+    a.fails_with(2, &["have one key", "--duplicates"]);
+    assert!(!bench.exists("got.csv"));
+    for (how, wanted) in [("first", plain.common.len()), ("all", plain.rows.len())] {
+        let (_, b) = run(&bench, &gives(how), &insurer);
+        assert_eq!(object(&b)["output_rows"], wanted, "{how}");
+        let written = csv_of(&bench.read("got.csv"));
+        assert_eq!(written[0], ["mail", "city", "note", "id", "email"]);
+        let ids: BTreeSet<&str> = written[1..].iter().map(|row| row[3].as_str()).collect();
+        let all: BTreeSet<&str> = plain.rows.iter().map(|row| row[0].as_str()).collect();
+        let first: BTreeSet<&str> = all.iter().copied().filter(|id| id.ends_with("-0")).collect();
+        assert_eq!(ids, if how == "all" { all } else { first });
+    }
+}
+
+#[test]
+fn a_name_that_both_tables_have_is_told_apart() {
+    let bench = Bench::new();
+    bench.write("shop.csv", "email,city\na@x,Rome\n");
+    bench.write("insurer.csv", "mail,city\nA@x,Oslo\n");
+    let (a, _) = run(
+        &bench,
+        &["--reveal", "payload:city", "--output", "out.csv"],
+        &["--reveal", "payload", "--give", "city", "--result", "peer"],
+    );
+    object(&a);
+    assert_eq!(bench.read("out.csv"), "email,city,peer_city\na@x,Rome,Oslo\n");
+}
+
+#[test]
+fn what_cannot_be_revealed_is_refused_before_connecting() {
+    let (bench, _) = bench(0..5, 0..5);
+    let address = "127.0.0.1:9";
+    let cases: [(&[&str], &[&str]); 15] = [
+        (&["--reveal", "count"], &["--security", "semi-honest on both sides"]),
+        (&["--reveal", "sum:amount", "--give", "amount"], &["--security", "keep to the protocol"]),
+        (&["--min-matches", "5"], &["--min-matches", "rows"]),
+        (&["--reveal", "payload:city", "--min-matches", "5"], &["--min-matches", "payload"]),
+        (&["--reveal", "payload:city", "--result", "both"], &["--result", "one side"]),
+        (&["--reveal", "payload"], &["--reveal", "payload:COL,COL"]),
+        (&["--reveal", "payload", "--result", "peer"], &["--give", "may have"]),
+        (&["--reveal", "payload:x", "--result", "peer", "--give", "id"], &["--reveal", "payload alone"]),
+        (&["--reveal", "payload:x", "--give", "id"], &["--give", "asks"]),
+        (&["--give", "id"], &["--give", "rows shows no column"]),
+        (&["--reveal", "payload:city", "--protocol", "paxos"], &["--protocol", "rows alone"]),
+        (&["--security", "semi-honest", "--reveal", "sum"], &["--reveal", "sum:COL"]),
+        (
+            &["--security", "semi-honest", "--reveal", "sum:amount", "--give", "id"],
+            &["--give", "sum is of amount"],
+        ),
+        (
+            &["--security", "semi-honest", "--reveal", "count", "--output", "o.csv"],
+            &["--output", "reveals no row"],
+        ),
+        (&["--reveal", "everything"], &["rows, payload, count, sum, mean, max, min, over"]),
+    ];
+    for (wrong, words) in cases {
+        let fixed = [
+            "psi",
+            "--connect",
+            address,
+            "--insecure-plaintext",
+            "--input",
+            "shop.csv",
+            "--key",
+            "email",
+            "--connect-timeout",
+            "1",
+        ];
+        bench.run(&[&fixed[..], wrong].concat()).fails_with(2, words);
+    }
+}
+
+#[test]
+fn a_cell_that_is_no_number_is_named_by_its_line_and_not_shown() {
+    let bench = Bench::new();
+    bench.write("shop.csv", "email,amount\na@x,1\nb@x,12.50secret\n");
+    bench.write("insurer.csv", "mail\na@x\n");
+    let shop = with(&["--reveal", "sum:amount", "--give", "amount"]);
+    let insurer = with(&["--reveal", "sum:amount", "--result", "peer", "--connect-timeout", "3"]);
+    let (a, _) = run(&bench, &shop, &insurer);
+    a.fails_with(3, &["shop.csv, line 3", "whole number", "smallest unit"]);
+    assert!(!a.err.contains("12.50") && !a.err.contains("secret"));
+}
+
+#[test]
+fn a_column_that_is_not_given_ends_both_sides_before_secrets_move() {
+    let (bench, _) = bench(0..50, 0..50);
+    let shop = ["--reveal", "payload:city,salary", "--output", "out.csv"];
+    let insurer = ["--reveal", "payload", "--give", "city,note", "--result", "peer"];
+    let (a, b) = run(&bench, &shop, &insurer);
+    assert_eq!((a.code, b.code), (4, 4), "{a:?} {b:?}");
+    assert!(a.error_line().contains("column") && b.error_line().contains("column"), "{a:?} {b:?}");
+    assert!(!bench.exists("out.csv"));
+}
+
+#[test]
+fn differences_in_what_is_revealed_are_named_with_both_values() {
+    let (bench, _) = bench(0..50, 0..50);
+    let sum = with(&["--reveal", "sum:amount", "--result", "both"]);
+    let count = with(&["--reveal", "count", "--result", "both"]);
+    let (a, b) = run(&bench, &sum, &[&sum[..], &["--min-matches", "3"]].concat());
+    // Nobody gives the column: the roles do not fit.
+    for said in [a, b] {
+        said.fails_with(4, &["gives"]);
+    }
+    let shop = [&sum[..], &["--give", "amount"]].concat();
+    let (a, b) = run(&bench, &shop, &[&sum[..], &["--min-matches", "3"]].concat());
+    a.fails_with(4, &["--min-matches", "3 there, 0 here"]);
+    b.fails_with(4, &["--min-matches", "0 there, 3 here"]);
+    let (a, b) = run(&bench, &count, &with(&["--result", "both"]));
+    a.fails_with(4, &["--reveal", "rows there, count here"]);
+    b.fails_with(4, &["--reveal", "count there, rows here"]);
+}
+
+#[test]
+fn a_dry_run_says_cost_and_what_is_learned() {
+    let (bench, _) = bench(0..50, 0..50);
+    let fixed =
+        ["psi", "--insecure-plaintext", "--listen", "127.0.0.1:0", "--input", "shop.csv", "--key", "email"];
+    let kind =
+        with(&["--reveal", "mean:amount", "--give", "amount", "--result", "both", "--min-matches", "7"]);
+    let said = bench.run(&[&fixed[..], &kind, &["--dry-run"]].concat());
+    let text = said.success();
+    assert!(text.contains("the sum of amount") && text.contains("fewer than 7"), "{text}");
+    assert!(text.contains("pads its set"), "{text}");
+}
+
+#[test]
+fn statistics_are_computed_on_shares_of_the_intersection() {
+    for (shop, insurer) in [(0..300, 250..500), (0..60, 1000..1010), (3..4, 3..4), (0..0, 0..9)] {
+        let (bench, plain) = bench(shop, insurer);
+        let mut largest: BTreeMap<&String, i64> = BTreeMap::new();
+        for row in &plain.rows {
+            if let Ok(amount) = row[2].parse::<i64>() {
+                let of = largest.entry(&row[1]).or_insert(amount);
+                *of = amount.max(*of);
+            }
+        }
+        let counted = largest.len();
+        let limit = largest.values().sum::<i64>() / counted.max(1) as i64;
+        let over = format!("over:{limit}:amount");
+        let above = largest.values().filter(|amount| **amount > limit).count() as i64;
+        let cases = [
+            ("max:amount", plain.amounts().into_iter().max()),
+            ("min:amount", plain.amounts().into_iter().min()),
+            (&over, (counted > 0).then_some(above)),
+        ];
+        for (kind, expected) in cases {
+            let name = kind.split(':').next().unwrap();
+            for (least, opens) in [(counted, true), (counted + 1, false)] {
+                let least = least.to_string();
+                let both = with(&["--reveal", kind, "--result", "both", "--min-matches", &least]);
+                let (a, b) = run(&bench, &[&both[..], &["--give", "amount"]].concat(), &both);
+                for said in [a, b] {
+                    let told = object(&said);
+                    assert_eq!(told["withheld"], !opens, "{kind} {told}");
+                    let expected = if opens { expected } else { None };
+                    assert_eq!(told[name].as_i64(), expected, "{kind} {told}");
+                }
+            }
+        }
+    }
+    let (bench, _) = bench(0..30, 0..30);
+    let kind = with(&["--reveal", "max:amount"]);
+    let (a, b) = run(&bench, &[&kind[..], &["--give", "amount", "--result", "peer"]].concat(), &kind);
+    assert!(object(&a).get("max").is_none() && object(&b)["max"].is_i64());
+}

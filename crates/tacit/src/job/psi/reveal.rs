@@ -1,0 +1,274 @@
+//! What of an intersection is revealed, and what a side gives for it.
+
+use super::shared::{Found, Statistic};
+use crate::job::Phase;
+use crate::{Error, Result};
+use tacit_ot::Security;
+use tacit_psi::paxos::{Learns, Outcome};
+use tacit_psi::vole_psi::circuit::{self, Of};
+pub use tacit_psi::vole_psi::circuit::{Aggregate, Column};
+pub use tacit_psi::vole_psi::payload::{Duplicates, Match, Table};
+use tacit_psi::vole_psi::payload::{Gained, Side};
+
+/// What of the intersection is revealed to those who get a result.
+///
+/// A column that is named is the peer's unless [`Job::give`](super::Job::give) names it too.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
+pub enum Reveal {
+    /// Which of its own keys the other side has too.
+    #[default]
+    Rows,
+    /// The same, with these columns of the other side's rows; the side that gives names none here.
+    Payload(Vec<String>),
+    /// How many keys are common.
+    Count,
+    /// The sum of a column of one side over its rows with a common key.
+    Sum(String),
+    /// The sum of a column, and how many rows it adds up.
+    Mean(String),
+    /// A statistic of a column's numbers of common keys, computed on shares of the intersection.
+    Of(Statistic, String),
+    /// Nothing by itself: shares of the intersection go into a function of the caller's.
+    Shares,
+}
+
+impl Reveal {
+    /// The names of the kinds, as a user writes them.
+    pub const NAMES: [&'static str; 8] = ["rows", "payload", "count", "sum", "mean", "max", "min", "over"];
+
+    /// The short name of the kind.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Reveal::Rows => Self::NAMES[0],
+            Reveal::Payload(_) => Self::NAMES[1],
+            Reveal::Count => Self::NAMES[2],
+            Reveal::Sum(_) => Self::NAMES[3],
+            Reveal::Mean(_) => Self::NAMES[4],
+            Reveal::Of(Statistic::Max, _) => Self::NAMES[5],
+            Reveal::Of(Statistic::Min, _) => Self::NAMES[6],
+            Reveal::Of(Statistic::Over(_), _) => Self::NAMES[7],
+            Reveal::Shares => "shares",
+        }
+    }
+
+    /// What both sides must say alike: the kind, and the column that is added up.
+    pub fn terms(&self) -> String {
+        match self {
+            Reveal::Rows | Reveal::Payload(_) | Reveal::Count | Reveal::Shares => self.name().to_owned(),
+            Reveal::Of(Statistic::Over(limit), column) => format!("{}:{limit}:{column}", self.name()),
+            Reveal::Sum(column) | Reveal::Mean(column) | Reveal::Of(_, column) => {
+                format!("{}:{column}", self.name())
+            }
+        }
+    }
+
+    /// Whether the result is a number over all common keys, and tells of none which it is.
+    pub const fn is_aggregate(&self) -> bool {
+        matches!(self, Reveal::Count | Reveal::Sum(_) | Reveal::Mean(_) | Reveal::Of(..) | Reveal::Shares)
+    }
+
+    /// The column that numbers are taken from.
+    pub fn column(&self) -> Option<&str> {
+        match self {
+            Reveal::Sum(column) | Reveal::Mean(column) | Reveal::Of(_, column) => Some(column),
+            Reveal::Rows | Reveal::Payload(_) | Reveal::Count | Reveal::Shares => None,
+        }
+    }
+
+    /// What a side that gets this result learns of the other's keys.
+    pub(super) fn words(&self, min_matches: u64) -> String {
+        let withheld = match min_matches {
+            0 => String::new(),
+            least => format!(", or that fewer than {least} keys count"),
+        };
+        match self {
+            Reveal::Rows => "which of its own keys are among them".to_owned(),
+            Reveal::Payload(columns) if columns.is_empty() => {
+                "which of its own keys are among them, with the columns of ours that it asks for and that we give, \
+                 and of all our rows how wide those columns are and the most rows a key"
+                    .to_owned()
+            }
+            Reveal::Payload(_) => "which columns of its rows we asked for".to_owned(),
+            Reveal::Shares => "what the function that both sides agreed on makes of the common keys".to_owned(),
+            Reveal::Count => format!("how many of its own keys are among them{withheld}"),
+            Reveal::Sum(column) => {
+                format!("the sum of {} over the rows of common keys{withheld}", tacit_net::shown(column))
+            }
+            Reveal::Mean(column) => format!(
+                "the sum of {} over the rows of common keys, and how many rows that is{withheld}",
+                tacit_net::shown(column)
+            ),
+            Reveal::Of(statistic, column) => {
+                let column = tacit_net::shown(column);
+                let what = match statistic {
+                    Statistic::Max => format!("the largest {column} of a common key"),
+                    Statistic::Min => format!("the smallest {column} of a common key"),
+                    Statistic::Over(limit) => format!("how many common keys have a {column} above {limit}"),
+                };
+                format!("{what}{withheld}")
+            }
+        }
+    }
+
+    /// How a result of this kind can be abused, whatever the protocol does; nothing for those that tell single rows.
+    pub const fn warning(&self) -> Option<&'static str> {
+        match self.is_aggregate() {
+            true => Some(
+                "a number over all common keys protects against neither of two ways to learn more: a side that pads its \
+                 set with keys that it knows the other to have, so that the least number of matches is reached with one \
+                 unknown key; and a second run with one key more, whose difference is that key's part. Limit whom you \
+                 run with, and how often",
+            ),
+            false => None,
+        }
+    }
+
+    /// The phases with their shares of the time, measured at 2^16 and 2^20 keys.
+    pub(super) const PHASES: &'static [Phase] = &[
+        ("setting up", "", 0.02),
+        ("encoding", "keys", 0.08),
+        ("transferring", "slots", 0.01),
+        ("tagging", "keys", 0.04),
+        ("comparing", "bins", 0.85),
+    ];
+
+    /// An error where the kind does not go with the other parameters.
+    pub(super) fn check(
+        &self,
+        learns: Learns,
+        security: Security,
+        give: &[String],
+        min_matches: u64,
+    ) -> Result<()> {
+        let refuse = |name, what: String| Err(Error::Parameter { name, what });
+        let kind = self.name();
+        if self.is_aggregate() && security == Security::Malicious {
+            return refuse(
+                "security",
+                format!(
+                    "{kind} is for peers that keep to the protocol: say semi-honest on both sides, or reveal rows"
+                ),
+            );
+        }
+        if min_matches > 0 && !self.is_aggregate() {
+            let what = format!(
+                "cannot hold for {kind}: whoever gets them sees the matches first; it goes with numbers over all common keys"
+            );
+            return refuse("min-matches", what);
+        }
+        match self {
+            Reveal::Rows | Reveal::Count if !give.is_empty() => {
+                refuse("give", format!("{kind} shows no column; leave it out"))
+            }
+            Reveal::Sum(column) | Reveal::Mean(column) | Reveal::Of(_, column) => match give {
+                _ if column.is_empty() => refuse("reveal", format!("name the column of numbers: {kind}:COL")),
+                [] => Ok(()),
+                [own] if own == column => Ok(()),
+                _ => refuse("give", format!("{kind} is of {column}, so name this one column or none")),
+            },
+            Reveal::Payload(asked) => match (learns, asked.is_empty(), give.is_empty()) {
+                (Learns::Both, ..) => refuse(
+                    "result",
+                    "columns go to one side, which asks for them; the other side gives: run twice for both"
+                        .into(),
+                ),
+                (Learns::Me, false, true) | (Learns::Peer, true, false) => Ok(()),
+                (Learns::Me, true, _) => refuse(
+                    "reveal",
+                    "name the columns that the other side shall give: payload:COL,COL".into(),
+                ),
+                (Learns::Me, ..) => {
+                    refuse("give", "who gets the result asks for columns and gives none; leave it out".into())
+                }
+                (Learns::Peer, _, true) => {
+                    refuse("give", "name the columns that the other side may have".into())
+                }
+                (Learns::Peer, ..) => {
+                    refuse("reveal", "who gives says payload alone, and which columns with give".into())
+                }
+            },
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a side puts in beside its keys.
+#[derive(Clone, Copy)]
+pub enum Gift<'a> {
+    /// Nothing.
+    None,
+    /// The numbers that are added up, of each key.
+    Column(&'a Column),
+    /// The number that a statistic has of each key, [`Statistic::absent`] where there is none.
+    Numbers(&'a [i64]),
+    /// Rows of which columns may be given, and what happens where several have one key.
+    Table(&'a Table, Duplicates),
+}
+
+/// What an intersection gave.
+pub enum Revealed {
+    /// The matches.
+    Rows(Outcome),
+    /// The matches with the peer's cells, to the side that asked.
+    Payload(Gained),
+    /// A number, or that it is withheld; nothing to a side that gets no result.
+    Aggregate(circuit::Outcome),
+    /// A statistic, to a side that gets the result, and the peer's distinct keys.
+    Statistic(Option<Found>, u64),
+}
+
+impl Revealed {
+    /// The peer's distinct keys, as announced.
+    pub fn peer_keys(&self) -> u64 {
+        match self {
+            Revealed::Rows(outcome) => outcome.peer_elements,
+            Revealed::Payload(gained) => gained.peer_elements,
+            Revealed::Aggregate(outcome) => outcome.peer_elements,
+            Revealed::Statistic(_, keys) => *keys,
+        }
+    }
+
+    /// The same as an outcome: what bounds hold of, and what was matched.
+    pub fn outcome(&self, learns: Learns) -> Outcome {
+        let peer_received = learns != Learns::Me;
+        match self {
+            Revealed::Rows(outcome) => outcome.clone(),
+            Revealed::Payload(gained) => Outcome {
+                matches: gained
+                    .received
+                    .as_ref()
+                    .map(|received| received.matches.iter().map(|found| found.element).collect()),
+                peer_elements: gained.peer_elements,
+                peer_received,
+            },
+            Revealed::Aggregate(_) | Revealed::Statistic(..) => {
+                Outcome { matches: None, peer_elements: self.peer_keys(), peer_received }
+            }
+        }
+    }
+}
+
+/// The circuit's part for `reveal`, with our numbers where the column is ours.
+pub(super) fn part<'c>(reveal: &Reveal, gift: Gift<'c>) -> Result<circuit::Reveal<'c>> {
+    let of = match gift {
+        Gift::Column(column) => Of::Mine(column),
+        _ => Of::Peers,
+    };
+    Ok(match reveal {
+        Reveal::Count => circuit::Reveal::Count,
+        Reveal::Sum(_) => circuit::Reveal::Sum(of),
+        Reveal::Mean(_) => circuit::Reveal::Mean(of),
+        Reveal::Rows | Reveal::Payload(_) | Reveal::Of(..) | Reveal::Shares => {
+            return Err(Error::Other("this result has a run of its own".into()));
+        }
+    })
+}
+
+/// The payload's part: what we ask for, or what we give.
+pub(super) fn side<'t>(asked: &'t [&'t str], gift: Gift<'t>) -> Side<'t> {
+    match gift {
+        Gift::Table(table, duplicates) => Side::Gives(table, duplicates),
+        _ => Side::Asks(asked),
+    }
+}

@@ -1,0 +1,258 @@
+//! A function of the intersection that nobody sees: shares of it go into a circuit in the same session.
+
+use crate::job::{Course, Observer, Phase, eval};
+use crate::{Error, Result};
+use tacit_2pc::circuit::named::Function;
+use tacit_2pc::circuit::value::Field;
+use tacit_2pc::circuit::{Bit, Builder, Circuit, Int, Integer, Uint, evaluate};
+use tacit_2pc::{OutputTo, Owner, Prepared};
+use tacit_crypto::{BitVec, Block, Prg};
+use tacit_net::{Channel, Party};
+use tacit_ot::{BaseOt, Security};
+use tacit_psi::paxos::{self, Learns};
+use tacit_psi::vole_psi::circuit::{self, Shares};
+
+/// The most keys that a side may have: the circuit of all bins is held in memory, some 90 kB a key.
+pub const MAX_SHARED: u64 = 1 << 12;
+
+/// Bits of a number of a key.
+const BITS: usize = 64;
+
+/// A place of the intersection inside the circuit: whether there is a common key, and both parties' numbers of it,
+/// of the one that listens first. Without a common key, and of a party that gives no numbers, they are zero.
+#[derive(Clone)]
+pub struct Place {
+    /// Whether it holds a common key.
+    pub common: Bit,
+    /// The numbers of that key.
+    pub numbers: [Int; 2],
+}
+
+/// What is computed of the places; both parties must compute the same. Builds a circuit's outputs.
+pub type Then<'f> = dyn Fn(&mut Builder, &[Place]) -> Vec<Uint> + 'f;
+
+pub(super) const PHASES: &[Phase] = &[
+    ("setting up", "", 0.05),
+    ("encoding", "keys", 0.1),
+    ("transferring", "slots", 0.05),
+    ("tagging", "keys", 0.05),
+    ("comparing", "bins", 0.25),
+    ("evaluating", "rows", 0.5),
+];
+
+/// The circuit of `then` over so many places, of which each party has a share: its inputs.
+fn build(places: usize, then: &Then<'_>) -> Result<Circuit> {
+    let mut b = Builder::new();
+    let width = (places * (1 + 2 * BITS)) as u32;
+    let sides = if places == 0 { Vec::new() } else { vec![b.input(width), b.input(width)] };
+    let mut all = Vec::with_capacity(places);
+    for at in 0..places {
+        let from = at * (1 + 2 * BITS);
+        let part = |range: std::ops::Range<usize>| sides.iter().map(move |side| side.slice(range.clone()));
+        let mut opened = |range: std::ops::Range<usize>| {
+            let parts: Vec<Uint> = part(range).collect();
+            b.xor_bits(&parts[0], &parts[1])
+        };
+        let (common, first, second) = (
+            opened(from..from + 1),
+            opened(from + 1..from + 1 + BITS),
+            opened(from + 1 + BITS..from + 1 + 2 * BITS),
+        );
+        let common = common.bits()[0];
+        let mut known =
+            |number: Uint| Int::from_bits(number.bits().iter().map(|&bit| b.and(bit, common)).collect());
+        all.push(Place { common, numbers: [known(first), known(second)] });
+    }
+    let outputs = then(&mut b, &all);
+    b.finish(&outputs).map_err(|error| Error::Usage(error.to_string()))
+}
+
+/// Our shares as the circuit's input.
+fn input(shares: &Shares, me: Party) -> BitVec {
+    let mut bits = BitVec::zeros(shares.bins() * (1 + 2 * BITS));
+    // Who holds the table is settled by the sizes; the circuit's order of numbers is the parties'.
+    let holds = shares.elements.is_some();
+    let table_is_first = holds == (me == Party::First);
+    for bin in 0..shares.bins() {
+        let [member, table, other] = shares.inputs(bin, BITS);
+        let [first, second] = if table_is_first { [table, other] } else { [other, table] };
+        let from = bin * (1 + 2 * BITS);
+        let all = member.iter().chain(first.iter()).chain(second.iter());
+        all.enumerate().for_each(|(i, bit)| bits.set(from + i, bit));
+    }
+    bits
+}
+
+/// Shares the intersection of `elements`, each with its one of `numbers` if we give some, and opens what `then` makes of it
+/// to whom `options.learns` names. Returns the outputs if that is us, and the peer's distinct keys.
+///
+/// Against parties that keep to the protocol. Errors as [`circuit::shares`] and [`eval::Job::run`], and where the two
+/// sides' functions differ.
+pub(super) fn run<E: AsRef<[u8]>>(
+    channels: &mut [Channel],
+    base: &(dyn BaseOt + Send + Sync),
+    elements: &[E],
+    numbers: Option<&[i64]>,
+    then: &Then<'_>,
+    options: &paxos::Options<'_>,
+    observer: &dyn Observer,
+) -> Result<(Option<Vec<BitVec>>, u64)> {
+    let course = Course::begin(PHASES, channels, 0, observer);
+    let channel = crate::job::first(channels)?;
+    let me = channel.party();
+    // The peer's announcement tells its size before any share is made, and is bounded by it.
+    let blocks: Option<Vec<Block>> =
+        numbers.map(|numbers| numbers.iter().map(|&number| Block::new(u128::from(number as u64))).collect());
+    let mut told = |phase: paxos::Phase, done, total| course.at(phase as usize, done, total);
+    let both = paxos::Options { learns: Learns::Both, ..*options };
+    let shares =
+        circuit::shares(channel, &mut Prg::from_os(), elements, blocks.as_deref(), &both, &mut told)?;
+    let learns_here = options.learns != Learns::Peer;
+    let Some(shares) = shares else {
+        // One of the sets is empty, which both sides know: so is the intersection.
+        let outputs = evaluate(&build(0, then)?, &[]);
+        return Ok((learns_here.then_some(outputs), 0));
+    };
+    let circuit = build(shares.bins(), then)?;
+    let ours = circuit.digest();
+    channel.send(&ours)?;
+    channel.flush()?;
+    let mut theirs = [0; 32];
+    channel.recv(&mut theirs)?;
+    if ours != theirs {
+        return Err(Error::Peer(
+            "the two sides compute different functions of the intersection; start both with the same".into(),
+        ));
+    }
+    let side = Field::number("shares", circuit.shape().inputs[0]);
+    let outputs = circuit.shape().outputs.iter().map(|&width| Field::number("output", width)).collect();
+    let function = Function {
+        name: "a function of the intersection".into(),
+        about: "a function of the intersection",
+        circuit,
+        garbler: vec![side],
+        evaluator: vec![side],
+        outputs,
+    };
+    let prepared = Prepared::from_function(&function)?;
+    let role = if me == Party::First { Owner::Garbler } else { Owner::Evaluator };
+    let output_to = match (options.learns, role) {
+        (Learns::Both, _) => OutputTo::Both,
+        (Learns::Me, Owner::Garbler) | (Learns::Peer, Owner::Evaluator) => OutputTo::Garbler,
+        _ => OutputTo::Evaluator,
+    };
+    let job = eval::Job {
+        function: &prepared,
+        role,
+        output_to,
+        security: Security::SemiHonest,
+        options: eval::Options::default(),
+    };
+    course.at(PHASES.len() - 1, 0, 1);
+    let rows = job.run_marked(channel, base, &[vec![input(&shares, me)]], &mut |_| ())?;
+    Ok((rows.and_then(|rows| rows.into_iter().next()), shares.peer_elements))
+}
+
+/// What is known of the numbers of common keys without any code of the caller's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Statistic {
+    /// The largest.
+    Max,
+    /// The smallest.
+    Min,
+    /// How many keys have one that is larger than this.
+    Over(i64),
+}
+
+impl Statistic {
+    /// What stands for a key without a number, which then does not count: no cell may hold it.
+    pub const fn absent(self) -> i64 {
+        match self {
+            Statistic::Max | Statistic::Over(_) => i64::MIN,
+            Statistic::Min => i64::MAX,
+        }
+    }
+
+    /// The number of a key out of those of two of its rows.
+    pub fn of_rows(self, a: i64, b: i64) -> i64 {
+        match self {
+            Statistic::Max | Statistic::Over(_) => a.max(b),
+            Statistic::Min => a.min(b),
+        }
+    }
+
+    /// Whether `min_matches` keys count, whether any does, and the number, all of it zero unless the first.
+    pub(super) fn compute(
+        self,
+        b: &mut Builder,
+        places: &[Place],
+        owner: usize,
+        min_matches: u64,
+    ) -> Vec<Uint> {
+        let absent = Int::constant(self.absent().into(), BITS);
+        let mut counted = Vec::with_capacity(places.len());
+        let mut numbers = Vec::with_capacity(places.len());
+        for place in places {
+            let number = &place.numbers[owner];
+            let missing = b.eq(number, &absent);
+            let counts = b.and(place.common, !missing);
+            counted.push(counts);
+            numbers.push(b.mux(counts, number, &absent));
+        }
+        let matches = b.count_ones(&counted);
+        let least = Uint::constant(i128::from(min_matches), matches.bits().len().max(BITS + 1));
+        let enough = {
+            let matches = matches.resize(least.bits().len());
+            b.le(&least, &matches)
+        };
+        let any = b.any(&counted);
+        let value = match self {
+            Statistic::Over(limit) => {
+                let limit = Int::constant(limit.into(), BITS);
+                let over: Vec<Bit> = numbers.iter().map(|number| b.lt(&limit, number)).collect();
+                b.count_ones(&over).resize(BITS)
+            }
+            Statistic::Max => fold(b, numbers, &absent, Builder::max).as_uint(),
+            Statistic::Min => fold(b, numbers, &absent, Builder::min).as_uint(),
+        };
+        let any = b.and(any, enough);
+        let value = value.bits().iter().map(|&bit| b.and(bit, any)).collect();
+        vec![Uint::from_bits(vec![enough]), Uint::from_bits(vec![any]), Uint::from_bits(value)]
+    }
+
+    /// Reads what [`compute`](Self::compute) opened.
+    pub(super) fn read(outputs: &[BitVec]) -> Option<Found> {
+        let [enough, any, value] = outputs else { return None };
+        let number = value.iter().enumerate().fold(0u64, |sum, (i, bit)| sum | (u64::from(bit) << i));
+        Some(match (enough.get(0), any.get(0)) {
+            (false, _) => Found::Withheld,
+            (true, false) => Found::Nothing,
+            (true, true) => Found::Number(number as i64),
+        })
+    }
+}
+
+/// A statistic of the common keys' numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// Fewer keys count than the least number.
+    Withheld,
+    /// No common key has a number.
+    Nothing,
+    /// It.
+    Number(i64),
+}
+
+/// A tree of `op`, so that little hangs on one another.
+fn fold(b: &mut Builder, mut values: Vec<Int>, none: &Int, op: fn(&mut Builder, &Int, &Int) -> Int) -> Int {
+    while values.len() > 1 {
+        values = values
+            .chunks(2)
+            .map(|pair| match pair {
+                [x, y] => op(b, x, y),
+                _ => pair[0].clone(),
+            })
+            .collect();
+    }
+    values.pop().unwrap_or_else(|| none.clone())
+}
