@@ -2,138 +2,21 @@
 //!
 //! A file is read twice: once for its keys, and after the intersection once more to copy the rows that matched. Rows are never held
 //! in memory, so ten million of them cost what [`KeySet`] costs. The second pass hashes the keys again and refuses a file that
-//! changed in between. The output holds the matching rows of this party's own file with all their columns as they
+//! changed in between. The output holds the matching rows of this party's own file, byte for byte as they
 //! were written there, in the file's order, every duplicate included. A writer that has got an error holds a part of it: who wants
 //! it whole or not at all writes beside its place first.
 //!
-//! A file is UTF-8 (a byte order mark is tolerated), its first line names the columns, and every row has as many fields.
+//! A file is UTF-8 (a byte order mark is tolerated), its first line names the columns unless [`Header::None`] says that it
+//! is data, and every row has as many fields. It may be packed by gzip or zstd, and it may be a stream: see
+//! [`input`](crate::input).
 
+pub use crate::fault::{Error, Result};
+use crate::input::{BUFFER, Input, Packer, Packing};
 use crate::records::{KeyHasher, KeySet, KeySpec, Normalisation};
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
-use tacit_crypto::text::shown;
-
-/// The result of reading or writing a table.
-pub type Result<T> = std::result::Result<T, Error>;
-
-/// What is wrong with a table. Names the file, and the line where there is one; never shows a row's content,
-/// nor a column's name that the caller did not give: of a file without a header, the first row would be
-/// shown.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// There is no such file.
-    #[error("{}: there is no such file", name(.0))]
-    NotFound(PathBuf),
-    /// The path is a directory, a pipe or a device.
-    #[error("{}: not a regular file; the table is read twice, so a pipe will not do", name(.0))]
-    NotAFile(PathBuf),
-    /// The operating system refuses to read it.
-    #[error("{}: cannot be read: {source}", name(.path))]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The operating system's reason.
-        source: std::io::Error,
-    },
-    /// Not even a header.
-    #[error("{}: the file is empty; its first line must name the columns", name(.0))]
-    Empty(PathBuf),
-    /// A key column that the table does not have.
-    #[error(
-        "{}: none of the {columns} columns is named `{}` in the first line, {}",
-        name(.path), shown(.column), remedy(*.near)
-    )]
-    UnknownColumn {
-        /// The file.
-        path: PathBuf,
-        /// The column asked for.
-        column: String,
-        /// How many columns there are.
-        columns: usize,
-        /// Whether a column has this name but for upper and lower case.
-        near: bool,
-    },
-    /// Two columns bear the name of a key column.
-    #[error(
-        "{}: the column `{}` stands there more than once; rename one of them",
-        name(.path), shown(.column)
-    )]
-    AmbiguousColumn {
-        /// The file.
-        path: PathBuf,
-        /// The column asked for.
-        column: String,
-    },
-    /// No key column was named.
-    #[error("{}: no key column was named", name(.0))]
-    NoKey(PathBuf),
-    /// A row has too many or too few fields.
-    #[error(
-        "{}, line {line}: {found} fields where the header has {expected}; check quotes and delimiter",
-        name(.path)
-    )]
-    UnequalRow {
-        /// The file.
-        path: PathBuf,
-        /// The line where the row starts, from 1.
-        line: u64,
-        /// Fields of the header.
-        expected: u64,
-        /// Fields of the row.
-        found: u64,
-    },
-    /// Bytes that are not UTF-8.
-    #[error("{}, line {line}: not valid UTF-8; save the file as UTF-8", name(.path))]
-    InvalidUtf8 {
-        /// The file.
-        path: PathBuf,
-        /// The line where the row starts, from 1.
-        line: u64,
-    },
-    /// The file is UTF-16.
-    #[error("{}: the file is UTF-16; save it as UTF-8", name(.0))]
-    Utf16(PathBuf),
-    /// A row without a key, where the caller refuses those.
-    #[error("{}, line {line}: a key column is empty", name(.path))]
-    EmptyKey {
-        /// The file.
-        path: PathBuf,
-        /// The line where the row starts, from 1.
-        line: u64,
-    },
-    /// More rows than an intersection can take.
-    #[error("{}: too many rows", name(.path))]
-    TooManyRows {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file is not the one that was read before.
-    #[error("{}: the file changed while the protocol ran; run again", name(.0))]
-    Changed(PathBuf),
-    /// The output cannot be written.
-    #[error("{}: cannot be written: {source}", name(.path))]
-    Unwritable {
-        /// The output file.
-        path: PathBuf,
-        /// The operating system's reason.
-        source: std::io::Error,
-    },
-}
-
-fn name(path: &Path) -> String {
-    shown(&path.to_string_lossy())
-}
-
-/// What to do about a column that is not there.
-fn remedy(near: bool) -> &'static str {
-    if near {
-        "but one is, written in other upper and lower case; name it as it stands there"
-    } else {
-        "which must hold the columns' names and not data; see `--key` and `--delimiter` in `tacit help psi`"
-    }
-}
+use std::cell::RefCell;
+use std::io::{BufRead, Read, Write};
+use std::path::Path;
+use std::rc::Rc;
 
 /// What separates fields.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -155,75 +38,113 @@ pub enum EmptyKeys {
     Refuse,
 }
 
+/// What stands in the first line.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Header {
+    /// The names of the columns.
+    #[default]
+    Names,
+    /// Data: columns are named by their numbers, from 1.
+    None,
+}
+
+/// What encloses a field that holds a delimiter or a line's end.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Quote {
+    /// The double quote, doubled where it stands for itself.
+    #[default]
+    Double,
+    /// This byte, doubled where it stands for itself.
+    Byte(u8),
+    /// Nothing: quotes are part of a field.
+    None,
+}
+
 /// How a table is read.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Options {
     /// What separates fields.
     pub delimiter: Delimiter,
+    /// What encloses fields.
+    pub quote: Quote,
+    /// What stands before a quote within quotes, if quotes are not doubled there.
+    pub escape: Option<u8>,
+    /// What stands in the first line.
+    pub header: Header,
     /// What happens to rows without a key.
     pub empty_keys: EmptyKeys,
 }
 
 /// A CSV file whose header has been read and whose key columns are there.
 pub struct Source {
-    path: PathBuf,
+    input: Input,
     spec: KeySpec,
     options: Options,
     form: Form,
     header: ::csv::StringRecord,
     key_columns: Vec<usize>,
-    bytes: u64,
 }
 
 impl std::fmt::Debug for Source {
     /// Without the header, which is data where a file has none.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Source").field("path", &self.path).field("bytes", &self.bytes).finish_non_exhaustive()
+        f.debug_struct("Source")
+            .field("path", &self.path())
+            .field("bytes", &self.bytes())
+            .finish_non_exhaustive()
     }
 }
 
 impl Source {
     /// Opens the table at `path`, reads its header and finds the key's columns.
     pub fn open(path: &Path, spec: KeySpec, options: Options) -> Result<Self> {
-        let mut source = Self::open_table(path, options)?;
+        Self::with_key(Input::open(path)?, spec, options)
+    }
+
+    /// Reads the header of a table and finds the key's columns.
+    pub(crate) fn with_key(input: Input, spec: KeySpec, options: Options) -> Result<Self> {
+        let mut source = Self::from_input(input, options)?;
         if spec.columns.is_empty() {
-            return Err(Error::NoKey(path.to_owned()));
+            return Err(Error::NoKey(source.path().to_owned()));
         }
         source.key_columns = source.positions(&spec.columns)?;
         source.spec = spec;
         Ok(source)
     }
 
-    /// Opens the table at `path` and reads its header, for use without a key: see [`read_columns`](Self::read_columns).
+    /// Opens the table at `path`, `-` being standard input, and reads its header, for use without a key: see
+    /// [`read_columns`](Self::read_columns).
     pub fn open_table(path: &Path, options: Options) -> Result<Self> {
-        let unreadable = |source| Error::Unreadable { path: path.to_owned(), source };
-        let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Error::NotFound(path.to_owned()),
-            _ => unreadable(error),
-        })?;
-        if !metadata.is_file() {
-            return Err(Error::NotAFile(path.to_owned()));
-        }
-        let mut file = BufReader::with_capacity(BUFFER, File::open(path).map_err(unreadable)?);
-        let start = file.fill_buf().map_err(unreadable)?;
+        Self::from_input(Input::open(path)?, options)
+    }
+
+    /// Reads the header of a table.
+    fn from_input(input: Input, options: Options) -> Result<Self> {
+        let path = input.path().to_owned();
+        let mut reader = input.reader()?;
+        let start = reader.fill_buf().map_err(|source| Error::Unreadable { path: path.clone(), source })?;
         if start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff]) {
-            return Err(Error::Utf16(path.to_owned()));
+            return Err(Error::Utf16(path));
         }
-        let form = Form::of(start, options.delimiter);
+        let form = Form::of(start, options);
+        drop(reader);
         let mut source = Source {
-            path: path.to_owned(),
+            input,
             spec: KeySpec { columns: Vec::new(), normalisation: Normalisation::default() },
             options,
             form,
             header: ::csv::StringRecord::new(),
             key_columns: Vec::new(),
-            bytes: metadata.len(),
         };
-        let mut reader = source.reader()?;
-        source.header = reader.headers().map_err(|error| source.explain(error))?.clone();
-        if source.header.iter().all(str::is_empty) {
-            return Err(Error::Empty(path.to_owned()));
+        let mut rows = source.rows(Keep::Nothing)?;
+        let found = source.next(&mut rows)?;
+        if !found || rows.row.iter().all(str::is_empty) && options.header == Header::Names {
+            return Err(Error::Empty(path));
         }
+        source.header = match options.header {
+            Header::Names => rows.row,
+            Header::None => (1..=rows.row.len()).map(|number| number.to_string()).collect(),
+        };
         Ok(source)
     }
 
@@ -237,24 +158,34 @@ impl Source {
         self.form.delimiter
     }
 
-    /// The file's size in bytes when it was opened.
+    /// The file's size in bytes when it was opened, as it is packed.
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.input.bytes()
+    }
+
+    /// How the file is packed.
+    pub fn packing(&self) -> Packing {
+        self.input.packing()
+    }
+
+    fn path(&self) -> &Path {
+        self.input.path()
     }
 
     /// Reads all keys. `progress` is told now and then how many of the file's bytes have been read.
     pub fn read_keys(&self, mut progress: impl FnMut(u64)) -> Result<KeySet> {
         let mut keys = KeySet::new();
-        self.each_row(|row, element| {
+        self.each_row(Keep::Nothing, |row, element| {
             if element.is_none() && self.options.empty_keys == EmptyKeys::Refuse {
-                return Err(Error::EmptyKey { path: self.path.clone(), line: line_of(row.position()) });
+                let line = line_of(row.row.position());
+                return Err(Error::EmptyKey { path: self.path().to_owned(), line });
             }
             if keys.rows().is_multiple_of(8192) {
-                progress(row.position().map_or(0, |at| at.byte()));
+                progress(self.input.done());
             }
-            keys.push(element).map_err(|_| Error::TooManyRows { path: self.path.clone() })
+            keys.push(element).map_err(|_| Error::TooManyRows { path: self.path().to_owned() })
         })?;
-        progress(self.bytes);
+        progress(self.bytes());
         Ok(keys)
     }
 
@@ -264,13 +195,13 @@ impl Source {
         columns: &[usize],
         mut visit: impl FnMut(u64, &[&str]) -> std::result::Result<(), E>,
     ) -> std::result::Result<Contents, E> {
-        let mut reader = self.reader()?;
-        let mut row = ::csv::StringRecord::new();
+        let mut rows = self.data(Keep::Nothing)?;
         let mut contents = Contents::start();
-        while reader.read_record(&mut row).map_err(|error| self.explain(error))? {
-            contents.add(&row);
-            let fields: Vec<&str> = columns.iter().map(|&column| row.get(column).unwrap_or("")).collect();
-            visit(line_of(row.position()), &fields)?;
+        while self.next(&mut rows)? {
+            contents.add(&rows.row);
+            let fields: Vec<&str> =
+                columns.iter().map(|&column| rows.row.get(column).unwrap_or("")).collect();
+            visit(line_of(rows.row.position()), &fields)?;
         }
         Ok(contents)
     }
@@ -288,28 +219,32 @@ impl Source {
         target: &Path,
         output: &mut impl Write,
     ) -> Result<()> {
-        let mut header = self.header.clone();
+        let mut header: Vec<String> = Vec::new();
         for name in names {
             let numbered = (2..).map(|n| format!("{name}_{n}"));
             let mut names = std::iter::once((*name).to_owned()).chain(numbered);
-            header.extend(names.find(|name| !header.iter().any(|taken| taken.trim() == name)));
+            let taken = |name: &str| {
+                self.header.iter().chain(header.iter().map(String::as_str)).any(|t| t.trim() == name)
+            };
+            header.extend(names.find(|name| !taken(name)));
         }
-        let mut writer = TableWriter::new(target, output, self.form)?;
-        writer.write(&header)?;
-        let mut reader = self.reader()?;
-        let mut row = ::csv::StringRecord::new();
+        let mut writer = TableWriter::new(target, output, self)?;
+        let mut rows = self.rows(Keep::Rows)?;
+        if self.options.header == Header::Names {
+            self.next(&mut rows)?;
+            writer.extended(&rows.raw(), &header)?;
+        }
         let mut again = Contents::start();
-        while reader.read_record(&mut row).map_err(|error| self.explain(error))? {
+        while self.next(&mut rows)? {
             if again.rows == contents.rows {
-                return Err(Error::Changed(self.path.clone()));
+                return Err(self.changed());
             }
             let more = extend(again.rows);
-            again.add(&row);
-            row.extend(more);
-            writer.write(&row)?;
+            again.add(&rows.row);
+            writer.extended(&rows.raw(), &more)?;
         }
         if again.digest() != contents.digest() {
-            return Err(Error::Changed(self.path.clone()));
+            return Err(self.changed());
         }
         writer.finish()
     }
@@ -355,73 +290,103 @@ impl Source {
         let names: Vec<String> = names.iter().map(named).collect();
         self.copy_rows(keys, &names, target, output, |at, row, writer| {
             let rows = more(at);
-            for cells in rows {
-                let mut joined = row.clone();
-                cells.iter().for_each(|cell| joined.push_field(cell));
-                writer.write(&joined)?;
-            }
+            rows.iter().try_for_each(|cells| writer.extended(row, cells))?;
             Ok(rows.len() as u64)
         })
     }
 
-    /// Hands each row with a key to `copy`, which returns how many it wrote, under the header with `names` behind it.
+    /// Hands each row with a key, as it is written, to `copy`, which returns how many it wrote, under the header
+    /// with `names` behind it.
     fn copy_rows<W: Write>(
         &self,
         keys: &KeySet,
         names: &[String],
         target: &Path,
         output: &mut W,
-        mut copy: impl FnMut(usize, &::csv::StringRecord, &mut TableWriter<'_, W>) -> Result<u64>,
+        mut copy: impl FnMut(usize, &[u8], &mut TableWriter<'_, W>) -> Result<u64>,
     ) -> Result<u64> {
-        let mut writer = TableWriter::new(target, output, self.form)?;
-        let mut header = self.header.clone();
-        names.iter().for_each(|name| header.push_field(name));
-        writer.write(&header)?;
+        let mut writer = TableWriter::new(target, output, self)?;
+        if self.options.header == Header::Names {
+            let mut first = self.rows(Keep::Rows)?;
+            self.next(&mut first)?;
+            match names {
+                [] => writer.write(&first.raw())?,
+                names => writer.extended(&first.raw(), names)?,
+            }
+        }
         let (mut row_number, mut written) = (0, 0);
-        self.each_row(|row, element| {
+        self.each_row(Keep::Rows, |rows, element| {
             let at = keys.element_of(row_number);
             if row_number >= keys.rows() || element.as_ref() != at.map(|at| &keys.elements()[at]) {
-                return Err(Error::Changed(self.path.clone()));
+                return Err(self.changed());
             }
             row_number += 1;
+            let raw = rows.raw();
             if let Some(at) = at {
-                written += copy(at, row, &mut writer)?;
+                written += copy(at, &raw, &mut writer)?;
             }
             Ok(())
         })?;
         if row_number != keys.rows() {
-            return Err(Error::Changed(self.path.clone()));
+            return Err(self.changed());
         }
         writer.finish()?;
         Ok(written)
     }
 
+    /// That the file is not the one that was read before.
+    pub fn changed(&self) -> Error {
+        Error::Changed(self.path().to_owned())
+    }
+
     fn each_row(
         &self,
-        mut visit: impl FnMut(&::csv::StringRecord, Option<crate::records::Element>) -> Result<()>,
+        keep: Keep,
+        mut visit: impl FnMut(&mut Rows, Option<crate::records::Element>) -> Result<()>,
     ) -> Result<()> {
-        let mut reader = self.reader()?;
+        let mut rows = self.data(keep)?;
         let mut hasher = KeyHasher::new(self.spec.normalisation);
-        let mut row = ::csv::StringRecord::new();
-        while reader.read_record(&mut row).map_err(|error| self.explain(error))? {
-            let element = hasher.hash(self.key_columns.iter().map(|&column| row.get(column).unwrap_or("")));
-            visit(&row, element)?;
+        while self.next(&mut rows)? {
+            let parts = self.key_columns.iter().map(|&column| rows.row.get(column).unwrap_or(""));
+            let element = hasher.hash(parts);
+            visit(&mut rows, element)?;
         }
         Ok(())
     }
 
-    fn reader(&self) -> Result<::csv::Reader<impl Read + use<>>> {
-        let unreadable = |source| Error::Unreadable { path: self.path.clone(), source };
-        let mut file = BufReader::with_capacity(BUFFER, File::open(&self.path).map_err(unreadable)?);
+    /// The rows behind the header.
+    fn data(&self, keep: Keep) -> Result<Rows> {
+        let mut rows = self.rows(keep)?;
+        if self.options.header == Header::Names {
+            self.next(&mut rows)?;
+            rows.raw();
+        }
+        Ok(rows)
+    }
+
+    /// Every row, the header among them.
+    fn rows(&self, keep: Keep) -> Result<Rows> {
+        let mut file = self.input.reader()?;
+        let unreadable = |source| Error::Unreadable { path: self.path().to_owned(), source };
         if file.fill_buf().map_err(unreadable)?.starts_with(BYTE_ORDER_MARK) {
             file.consume(BYTE_ORDER_MARK.len());
         }
-        Ok(::csv::ReaderBuilder::new().delimiter(self.form.delimiter).from_reader(file))
+        let kept = (keep == Keep::Rows).then(Rc::default);
+        let tee = Tee { inner: file, kept: kept.clone() };
+        let mut builder = ::csv::ReaderBuilder::new();
+        builder.has_headers(false).buffer_capacity(BUFFER).delimiter(self.form.delimiter);
+        builder.escape(self.options.escape).double_quote(self.options.escape.is_none());
+        match self.options.quote {
+            Quote::Double => {}
+            Quote::Byte(quote) => drop(builder.quote(quote)),
+            Quote::None => drop(builder.quoting(false)),
+        }
+        Ok(Rows { reader: builder.from_reader(tee), kept, row: ::csv::StringRecord::new() })
     }
 
-    /// That the file is not the one that was read before.
-    pub fn changed(&self) -> Error {
-        Error::Changed(self.path.clone())
+    /// Goes on to the next row; `false` if there is none.
+    fn next(&self, rows: &mut Rows) -> Result<bool> {
+        rows.reader.read_record(&mut rows.row).map_err(|error| self.explain(error))
     }
 
     /// Where the columns of these names stand. Errors name a column that is missing or there twice.
@@ -435,17 +400,22 @@ impl Source {
                 .map(|(i, _)| i);
             match (found.next(), found.next()) {
                 (Some(at), None) => Ok(at),
+                (None, _) if self.options.header == Header::None => Err(Error::NoSuchNumber {
+                    path: self.path().to_owned(),
+                    column: column.clone(),
+                    columns: self.header.len(),
+                }),
                 (None, _) => {
                     let lower = |name: &str| name.trim().to_lowercase();
                     Err(Error::UnknownColumn {
-                        path: self.path.clone(),
+                        path: self.path().to_owned(),
                         column: column.clone(),
                         columns: self.header.len(),
                         near: self.header.iter().any(|name| lower(name) == lower(column)),
                     })
                 }
                 (Some(_), Some(_)) => {
-                    Err(Error::AmbiguousColumn { path: self.path.clone(), column: column.clone() })
+                    Err(Error::AmbiguousColumn { path: self.path().to_owned(), column: column.clone() })
                 }
             }
         };
@@ -453,7 +423,7 @@ impl Source {
     }
 
     fn explain(&self, error: ::csv::Error) -> Error {
-        let path = self.path.clone();
+        let path = self.path().to_owned();
         match error.kind() {
             ::csv::ErrorKind::Utf8 { pos, .. } => Error::InvalidUtf8 { path, line: line_of(pos.as_ref()) },
             ::csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
@@ -495,37 +465,162 @@ impl Contents {
     }
 }
 
+/// Whether a reader keeps rows as they are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    Nothing,
+    Rows,
+}
+
+/// A table's rows, one after another.
+struct Rows {
+    reader: ::csv::Reader<Tee>,
+    kept: Option<Rc<RefCell<Kept>>>,
+    row: ::csv::StringRecord,
+}
+
+impl Rows {
+    /// The row as it is written in the file, its end included; empty if it was not kept.
+    fn raw(&mut self) -> Vec<u8> {
+        let Some(kept) = &self.kept else { return Vec::new() };
+        let from = self.row.position().map_or(0, |at| at.byte());
+        kept.borrow_mut().take(from, self.reader.position().byte())
+    }
+}
+
+/// Hands on what it reads, and keeps the bytes that the row of now may hold.
+struct Tee {
+    inner: Box<dyn BufRead>,
+    kept: Option<Rc<RefCell<Kept>>>,
+}
+
+impl Read for Tee {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        if let Some(kept) = &self.kept {
+            kept.borrow_mut().add(&buffer[..read]);
+        }
+        Ok(read)
+    }
+}
+
+/// A window of a file's bytes.
+#[derive(Default)]
+struct Kept {
+    bytes: Vec<u8>,
+    /// Where the window begins, in the file.
+    start: u64,
+    /// How many bytes of the window are no longer wanted.
+    used: usize,
+}
+
+impl Kept {
+    fn add(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..self.used);
+        self.start += self.used as u64;
+        self.used = 0;
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The row in this range, without what is left there of the row before it and of empty lines; nothing before
+    /// the range's end will be asked for again.
+    fn take(&mut self, from: u64, to: u64) -> Vec<u8> {
+        let place = |at: u64| usize::try_from(at - self.start).map_or(0, |at| at.min(self.bytes.len()));
+        let (from, to) = (place(from), place(to));
+        self.used = to;
+        let row = &self.bytes[from..to];
+        let start = row.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(row.len());
+        row[start..].to_vec()
+    }
+}
+
 /// Rows on their way to a file.
 struct TableWriter<'a, W: Write> {
-    writer: ::csv::Writer<&'a mut W>,
+    output: std::io::BufWriter<Packer<'a, W>>,
     target: &'a Path,
+    options: Options,
+    form: Form,
 }
 
 impl<'a, W: Write> TableWriter<'a, W> {
-    fn new(target: &'a Path, output: &'a mut W, form: Form) -> Result<Self> {
+    fn new(target: &'a Path, output: &'a mut W, source: &Source) -> Result<Self> {
+        let fault = |source| Error::Unwritable { path: target.to_owned(), source };
+        let packing = Packing::by_name(target).unwrap_or(source.packing());
+        let mut output = std::io::BufWriter::with_capacity(BUFFER, packing.pack(output).map_err(fault)?);
+        let form = source.form;
         if form.byte_order_mark {
-            let fault = |source| Error::Unwritable { path: target.to_owned(), source };
             output.write_all(BYTE_ORDER_MARK).map_err(fault)?;
         }
-        let mut builder = ::csv::WriterBuilder::new();
-        builder.delimiter(form.delimiter).buffer_capacity(BUFFER);
-        if form.crlf {
-            builder.terminator(::csv::Terminator::CRLF);
+        Ok(TableWriter { output, target, options: source.options, form })
+    }
+
+    /// A row as it stood in its file. Of a row that ended with a CR alone its reader had not seen the LF yet; the
+    /// last row may have no end at all.
+    fn write(&mut self, row: &[u8]) -> Result<()> {
+        let (body, end) = self.ended(row);
+        self.put(body)?;
+        self.put(end)
+    }
+
+    /// A row as it stood in its file, and more fields.
+    fn extended(&mut self, row: &[u8], more: &[String]) -> Result<()> {
+        // A cell may be the peer's: it must not end a field or a row of ours.
+        let special = |byte: u8| {
+            Some(byte) == self.options.escape
+                || self.options.quote == Quote::None
+                    && (byte == self.form.delimiter || matches!(byte, b'\r' | b'\n'))
+        };
+        if more.iter().any(|cell| cell.bytes().any(special)) {
+            let what = "a cell to be added holds a separator or an escape, which this dialect cannot hold";
+            let source = std::io::Error::other(what);
+            return Err(Error::Unwritable { path: self.target.to_owned(), source });
         }
-        Ok(TableWriter { writer: builder.from_writer(output), target })
-    }
-
-    fn write(&mut self, row: &::csv::StringRecord) -> Result<()> {
+        let (body, end) = self.ended(row);
+        let mut builder = ::csv::WriterBuilder::new();
+        builder.delimiter(self.form.delimiter).escape(self.options.escape.unwrap_or(b'\\'));
+        builder.double_quote(self.options.escape.is_none());
+        match self.options.quote {
+            Quote::Double => {}
+            Quote::Byte(quote) => drop(builder.quote(quote)),
+            Quote::None => drop(builder.quote_style(::csv::QuoteStyle::Never)),
+        }
+        // A first field that stands for the row's own, so that delimiters and quotes come out right.
+        let mut tail = builder.from_writer(Vec::new());
         let fault = |error| Error::Unwritable { path: self.target.to_owned(), source: into_io(error) };
-        self.writer.write_record(row).map_err(fault)
+        tail.write_record(std::iter::once("x").chain(more.iter().map(String::as_str))).map_err(fault)?;
+        let unfinished = |_| std::io::Error::from(std::io::ErrorKind::WriteZero);
+        let tail = tail.into_inner().map_err(unfinished);
+        let tail = tail.map_err(|source| Error::Unwritable { path: self.target.to_owned(), source })?;
+        self.put(body)?;
+        self.put(tail.strip_suffix(b"\n").and_then(|tail| tail.get(1..)).unwrap_or(&[]))?;
+        self.put(end)
     }
 
-    fn finish(mut self) -> Result<()> {
-        self.writer.flush().map_err(|source| Error::Unwritable { path: self.target.to_owned(), source })
+    fn ended<'r>(&self, row: &'r [u8]) -> (&'r [u8], &'static [u8]) {
+        if let Some(body) = row.strip_suffix(b"\r\n") {
+            (body, b"\r\n")
+        } else if let Some(body) = row.strip_suffix(b"\n") {
+            (body, b"\n")
+        } else if let Some(body) = row.strip_suffix(b"\r") {
+            (body, if self.form.end == b"\r" { b"\r" } else { b"\r\n" })
+        } else {
+            (row, self.form.end)
+        }
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        let fault = |source| Error::Unwritable { path: self.target.to_owned(), source };
+        self.output.write_all(bytes).map_err(fault)
+    }
+
+    fn finish(self) -> Result<()> {
+        let target = self.target;
+        let fault = |source| Error::Unwritable { path: target.to_owned(), source };
+        let packer = self.output.into_inner().map_err(|error| fault(error.into_error()))?;
+        packer.finish().map_err(fault)
     }
 }
 
-const BUFFER: usize = 1 << 17;
 const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 
 /// How a file is written, apart from what stands in it; an output is written alike.
@@ -533,19 +628,24 @@ const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 struct Form {
     delimiter: u8,
     byte_order_mark: bool,
-    /// Whether rows end with CRLF and not LF.
-    crlf: bool,
+    /// What ends the first row.
+    end: &'static [u8],
 }
 
 impl Form {
-    /// What the `start` of a file shows, its first line; a delimiter that was `given` counts more.
-    fn of(start: &[u8], given: Delimiter) -> Self {
+    /// What the `start` of a file shows, its first line; a delimiter that was given counts more.
+    fn of(start: &[u8], options: Options) -> Self {
+        let quote = match options.quote {
+            Quote::Double => Some(b'"'),
+            Quote::Byte(quote) => Some(quote),
+            Quote::None => None,
+        };
         let mut quoted = false;
         let mut counts = [(b',', 0u32), (b';', 0), (b'\t', 0), (b'|', 0)];
         let mut end = start.len();
         for (at, &byte) in start.iter().enumerate() {
             match byte {
-                b'"' => quoted = !quoted,
+                byte if Some(byte) == quote => quoted = !quoted,
                 b'\n' | b'\r' if !quoted => {
                     end = at;
                     break;
@@ -554,15 +654,19 @@ impl Form {
                 _ => counts.iter_mut().filter(|(delimiter, _)| *delimiter == byte).for_each(|(_, n)| *n += 1),
             }
         }
-        let delimiter = match given {
+        let delimiter = match options.delimiter {
             Delimiter::Byte(byte) => byte,
             // The first of the most frequent ones: comma wins a draw.
             Delimiter::Auto => {
                 counts.iter().rev().max_by_key(|(_, n)| *n).map_or(b',', |(delimiter, _)| *delimiter)
             }
         };
-        let byte_order_mark = start.starts_with(BYTE_ORDER_MARK);
-        Form { delimiter, byte_order_mark, crlf: start[end..].starts_with(b"\r\n") }
+        let end: &[u8] = match &start[end..] {
+            [b'\r', b'\n', ..] => b"\r\n",
+            [b'\r', ..] => b"\r",
+            _ => b"\n",
+        };
+        Form { delimiter, byte_order_mark: start.starts_with(BYTE_ORDER_MARK), end }
     }
 }
 

@@ -1,11 +1,17 @@
 //! Data as users have it, without a protocol and without a socket.
 //!
 //! - [`records`], [`csv`]: tables of records, their keys, and the files they come from.
+//! - [`table`], [`columnar`]: tables of every format, Parquet and Arrow among them.
+//! - [`input`]: files and streams, packed or not, that can be read twice.
 //! - [`generate`]: realistic test data from a seed.
 //! - [`npz`]: NumPy archives, written as a stream.
 #![forbid(unsafe_code)]
 
+pub mod columnar;
 pub mod csv;
+mod fault;
 pub mod generate;
+pub mod input;
 pub mod npz;
 pub mod records;
+pub mod table;

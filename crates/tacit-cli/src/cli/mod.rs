@@ -7,6 +7,7 @@ pub mod messages;
 pub mod peer;
 pub mod plan;
 pub mod share;
+pub mod table;
 pub mod verbose;
 pub mod waiting;
 

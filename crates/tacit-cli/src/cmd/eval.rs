@@ -9,7 +9,7 @@ mod total;
 use crate::cli::Context;
 use crate::cli::output::{Output, name};
 use crate::cli::peer::{PeerArgs, Security, learned};
-use crate::cmd::psi::delimiter;
+use crate::cli::table::delimiter;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -3,12 +3,13 @@
 use crate::cli::Context;
 use crate::cli::output::{Output, name};
 use crate::cli::peer::{PeerArgs, Security};
+use crate::cli::table::Dialect;
 use crate::cmd::available_memory;
 use crate::cmd::tags::{self, QueryArgs, TableArgs};
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use tacit::data::csv::{Delimiter, EmptyKeys, Options, Source};
 use tacit::data::records::{KeySet, KeySpec, Normalisation};
+use tacit::data::table::Source;
 use tacit::job::Ran;
 use tacit::job::psi::{
     self as job, Aggregate, Column, Duplicates, Found, Gift, Job, Learns, Reveal, Revealed, Statistic,
@@ -142,7 +143,7 @@ fn reveal(text: &str) -> std::result::Result<Reveal, String> {
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// Our CSV file, UTF-8, whose first line names the columns
+    /// Our table: CSV (plain or packed by gzip or zstd), Parquet or Arrow; - for standard input
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
     /// The column, or several, that make a row's key; repeat it or separate by commas
@@ -193,27 +194,13 @@ pub struct Args {
     /// Compares keys in upper and lower case as they are; both sides must do so
     #[arg(long)]
     no_case_fold: bool,
-    /// What separates the fields of our file: one character, or auto for the most frequent of , ; | and tab
-    #[arg(long, value_name = "CHAR", default_value = "auto", value_parser = delimiter)]
-    delimiter: Delimiter,
-    /// Refuses a row with an empty key column, where otherwise it matches nothing
-    #[arg(long)]
-    refuse_empty_keys: bool,
+    #[command(flatten)]
+    table: Dialect,
     /// Reads our file and prints what the run would cost on the --link given with a peer's file of the same size; starts nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
     peer: PeerArgs,
-}
-
-/// Reads `--delimiter`.
-pub fn delimiter(text: &str) -> std::result::Result<Delimiter, String> {
-    match (text, text.as_bytes()) {
-        ("auto", _) => Ok(Delimiter::Auto),
-        ("tab" | "\\t", _) => Ok(Delimiter::Byte(b'\t')),
-        (_, [byte]) if byte.is_ascii() && *byte != b'"' => Ok(Delimiter::Byte(*byte)),
-        _ => Err("give auto, tab or one ASCII character".into()),
-    }
 }
 
 /// Runs the subcommand.
@@ -310,8 +297,7 @@ fn published(args: Args, context: &Context) -> Result<()> {
         no_nfc: args.no_nfc,
         no_trim: args.no_trim,
         no_case_fold: args.no_case_fold,
-        delimiter: args.delimiter,
-        refuse_empty_keys: args.refuse_empty_keys,
+        table: args.table,
     };
     let query = QueryArgs { table, tags, output: args.output, peer: args.peer };
     match args.dry_run {
@@ -344,10 +330,14 @@ struct Table {
 
 impl Table {
     fn read(args: &Args, job: &Job, context: &Context) -> Result<Self> {
-        let empty_keys = if args.refuse_empty_keys { EmptyKeys::Refuse } else { EmptyKeys::Skip };
-        let options = Options { delimiter: args.delimiter, empty_keys };
         let spec = job.key.clone().ok_or_else(|| Error::Usage("--key names no column".into()))?;
-        let source = Source::open(&args.input, spec, options)?;
+        let source = Source::open(&args.input, spec, args.table.options())?;
+        if let Some(target) = &args.output {
+            source.admits(target)?;
+            if matches!(job.reveal, job::Reveal::Payload(_)) {
+                source.csv()?;
+            }
+        }
         let progress = context.progress("reading", source.bytes(), "B");
         let keys = source.read_keys(|done| progress.set(done))?;
         progress.finish();
@@ -367,15 +357,16 @@ impl Table {
         if job.give.is_empty() {
             return Ok(Owned::None);
         }
-        let positions = self.source.positions(&job.give)?;
+        let source = self.source.csv()?;
+        let positions = source.positions(&job.give)?;
         let mut row = 0;
-        let mut each = |take: &mut dyn FnMut(u32, u64, &[&str]) -> Result<()>| -> Result<()> {
-            self.source.read_columns(&positions, |line, cells| {
+        let mut each = |take: &mut Take<'_>| -> Result<()> {
+            source.read_columns(&positions, |line, cells| {
                 let element = self.keys.element_of(row);
                 row += 1;
                 element.map_or(Ok(()), |element| take(element as u32, line, cells))
             })?;
-            if row == self.keys.rows() { Ok(()) } else { Err(self.source.changed().into()) }
+            if row == self.keys.rows() { Ok(()) } else { Err(source.changed().into()) }
         };
         if let Reveal::Of(statistic, _) = job.reveal {
             let mut numbers = vec![statistic.absent(); self.keys.elements().len()];
@@ -424,7 +415,7 @@ impl Table {
                             found.rows.iter().map(|row| row.iter().map(text).collect()).collect();
                     }
                     let of = |at: usize| more[at].as_slice();
-                    Some(self.source.write_joined(&self.keys, columns, "peer_", of, target, output)?)
+                    Some(self.source.csv()?.write_joined(&self.keys, columns, "peer_", of, target, output)?)
                 }
                 None => None,
             },
@@ -437,6 +428,9 @@ impl Table {
         self.keys.elements().len() as u64
     }
 }
+
+/// Takes a row with a key: its element, its line, and the cells of our columns.
+type Take<'a> = dyn FnMut(u32, u64, &[&str]) -> Result<()> + 'a;
 
 /// What we give.
 enum Owned {

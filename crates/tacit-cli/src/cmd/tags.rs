@@ -3,6 +3,7 @@
 use crate::cli::Context;
 use crate::cli::output::{self, Output};
 use crate::cli::peer::{PeerArgs, Security};
+use crate::cli::table::Dialect;
 use clap::Subcommand;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -10,8 +11,8 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tacit::crypto::Prg;
-use tacit::data::csv::{Delimiter, EmptyKeys, Options, Source};
 use tacit::data::records::{KeySet, KeySpec, Normalisation};
+use tacit::data::table::Source;
 use tacit::net::{Agreement, Identity};
 use tacit::psi::oprf;
 use tacit::psi::oprf::private::{self, Private};
@@ -65,7 +66,7 @@ enum TagsCommand {
 /// Our table, and what makes a row's key.
 #[derive(clap::Args)]
 pub(super) struct TableArgs {
-    /// Our CSV file, UTF-8 with a header
+    /// Our table: CSV (plain or packed by gzip or zstd), Parquet or Arrow; - for standard input
     #[arg(long, value_name = "FILE")]
     pub(super) input: PathBuf,
     /// The column, or several, that make a row's key; repeat it or separate by commas
@@ -80,12 +81,8 @@ pub(super) struct TableArgs {
     /// Compares keys in upper and lower case as they are; publisher and clients alike
     #[arg(long)]
     pub(super) no_case_fold: bool,
-    /// What separates the fields of our file: one character, or auto for the most frequent of , ; | and tab
-    #[arg(long, value_name = "CHAR", default_value = "auto", value_parser = super::psi::delimiter)]
-    pub(super) delimiter: Delimiter,
-    /// Refuses a row with an empty key column, where otherwise it matches nothing
-    #[arg(long)]
-    pub(super) refuse_empty_keys: bool,
+    #[command(flatten)]
+    pub(super) table: Dialect,
 }
 
 /// What the private file is sealed with.
@@ -224,9 +221,7 @@ impl TableArgs {
         let normalisation =
             Normalisation { nfc: !self.no_nfc, trim: !self.no_trim, case_fold: !self.no_case_fold };
         let spec = KeySpec { columns: self.key.clone(), normalisation };
-        let empty_keys = if self.refuse_empty_keys { EmptyKeys::Refuse } else { EmptyKeys::Skip };
-        let options = Options { delimiter: self.delimiter, empty_keys };
-        let source = Source::open(&self.input, spec.clone(), options)?;
+        let source = Source::open(&self.input, spec.clone(), self.table.options())?;
         let progress = context.progress("reading", source.bytes(), "B");
         let keys = source.read_keys(|done| progress.set(done))?;
         progress.finish();
@@ -471,6 +466,9 @@ pub(super) fn query(args: &QueryArgs, context: &Context) -> Result<()> {
     let mut file = open_tags(&args.tags)?;
     let (publication, digest) = (file.publication().clone(), *file.digest());
     let table = args.table.read(context)?;
+    if let Some(target) = &args.output {
+        table.source.admits(target)?;
+    }
     let spec = table.spec.agreement();
     if spec != publication.terms.key {
         return Err(Error::Usage(format!(

@@ -26,7 +26,8 @@ impl Table {
             Error::Usage("--batch reads its rows from a CSV file: give --input FILE.csv".into())
         })?;
         let path = Path::new(given.strip_prefix('@').unwrap_or(given));
-        let options = Options { delimiter: args.delimiter, empty_keys: EmptyKeys::Refuse };
+        let options =
+            Options { delimiter: args.delimiter, empty_keys: EmptyKeys::Refuse, ..Options::default() };
         let source = Source::open_table(path, options)?;
         let none = match inputs {
             Inputs::Numbers(fields) => fields.is_empty(),

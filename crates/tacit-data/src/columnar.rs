@@ -1,0 +1,388 @@
+//! Tables in Parquet and Arrow IPC files: reading keys, writing the matching rows.
+//!
+//! Of the key's columns alone the cells are read, a row group and a batch at a time; rows that match go out with every
+//! column's type, order and nulls as they were. A cell becomes a key's text without loss: integers in decimal, dates
+//! as `2024-01-31`, booleans as `true` and `false`, decimals without zeros that say nothing (`1.50` is `1.5`), text as it
+//! is; a null is no key. Floats are refused, as their text depends on who writes it, and so is every other type.
+
+use crate::csv::EmptyKeys;
+use crate::fault::{Error, Result};
+use crate::input::{Input, Packing};
+use crate::records::{Element, KeyHasher, KeySet, KeySpec};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_writer::ArrowWriter;
+use parquet::file::properties::WriterProperties;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+
+/// Rows that are looked at together.
+const BATCH: usize = 8192;
+
+/// A file format of columns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// Apache Parquet.
+    Parquet,
+    /// Apache Arrow's file format, which Feather is another name of.
+    ArrowFile,
+}
+
+impl Format {
+    /// What the first bytes of a file show.
+    pub(crate) fn of(start: &[u8]) -> Option<Self> {
+        if start.starts_with(b"PAR1") {
+            Some(Format::Parquet)
+        } else if start.starts_with(b"ARROW1") {
+            Some(Format::ArrowFile)
+        } else {
+            None
+        }
+    }
+
+    /// What a file of this name holds.
+    pub fn by_name(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "parquet" | "pq" => Some(Format::Parquet),
+            "arrow" | "feather" | "ipc" => Some(Format::ArrowFile),
+            _ => None,
+        }
+    }
+
+    /// As errors call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Parquet => "Parquet",
+            Format::ArrowFile => "Arrow",
+        }
+    }
+}
+
+/// A file of columns whose schema has been read and whose key columns are there.
+pub struct Source {
+    input: Input,
+    format: Format,
+    schema: SchemaRef,
+    properties: WriterProperties,
+    spec: KeySpec,
+    key_columns: Vec<usize>,
+    empty_keys: EmptyKeys,
+}
+
+type Batches = Box<dyn Iterator<Item = std::result::Result<RecordBatch, ArrowError>>>;
+
+impl Source {
+    /// Reads the schema of `input`, whose first bytes say that it has this format, and finds the key's columns.
+    pub(crate) fn from_input(
+        input: Input,
+        format: Format,
+        spec: KeySpec,
+        empty_keys: EmptyKeys,
+    ) -> Result<Self> {
+        let path = input.path().to_owned();
+        if input.packing() != Packing::Plain {
+            return Err(Error::PackedColumns { path, format: format.name() });
+        }
+        let damaged = |what: String| Error::Damaged { path: path.clone(), format: format.name(), what };
+        let (schema, properties) = match format {
+            Format::Parquet => {
+                let builder = ParquetRecordBatchReaderBuilder::try_new(input.stored()?);
+                let builder = builder.map_err(|error| damaged(error.to_string()))?;
+                let first = builder.metadata().row_groups().first().and_then(|group| group.columns().first());
+                let mut properties = WriterProperties::builder();
+                if let Some(column) = first {
+                    properties = properties.set_compression(column.compression());
+                }
+                (builder.schema().clone(), properties.build())
+            }
+            Format::ArrowFile => {
+                let reader = arrow_ipc::reader::FileReader::try_new(BufReader::new(input.stored()?), None);
+                let reader = reader.map_err(|error| damaged(error.to_string()))?;
+                (reader.schema(), WriterProperties::default())
+            }
+        };
+        if spec.columns.is_empty() {
+            return Err(Error::NoKey(path));
+        }
+        let mut key_columns = Vec::new();
+        for column in &spec.columns {
+            let at = position(&path, &schema, column)?;
+            if !is_key(schema.field(at).data_type()) {
+                let found = schema.field(at).data_type().to_string();
+                return Err(Error::KeyType { path, column: column.clone(), found });
+            }
+            key_columns.push(at);
+        }
+        Ok(Source { input, format, schema, properties, spec, key_columns, empty_keys })
+    }
+
+    /// The file's size in bytes when it was opened.
+    pub fn bytes(&self) -> u64 {
+        self.input.bytes()
+    }
+
+    /// The file's format.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// That only a CSV file will do.
+    pub(crate) fn csv_alone(&self) -> Error {
+        Error::CsvAlone { path: self.input.path().to_owned(), format: self.format.name() }
+    }
+
+    /// Reads all keys. `progress` is told now and then how many of the file's bytes have been read, about.
+    pub fn read_keys(&self, mut progress: impl FnMut(u64)) -> Result<KeySet> {
+        let mut keys = KeySet::new();
+        let mut wanted = self.key_columns.clone();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let place = |at: &usize| wanted.binary_search(at).unwrap_or(0);
+        let places: Vec<usize> = self.key_columns.iter().map(place).collect();
+        let mut hasher = KeyHasher::new(self.spec.normalisation);
+        for batch in self.batches(Some(wanted.clone()))? {
+            let batch = batch.map_err(|error| self.damaged(&error))?;
+            for element in self.elements(&mut hasher, &batch, &places)? {
+                if element.is_none() && self.empty_keys == EmptyKeys::Refuse {
+                    let row = keys.rows().saturating_add(1);
+                    return Err(Error::EmptyKeyInRow { path: self.input.path().to_owned(), row });
+                }
+                let path = || self.input.path().to_owned();
+                keys.push(element).map_err(|_| Error::TooManyRows { path: path() })?;
+            }
+            progress(self.input.done().min(self.bytes()));
+        }
+        progress(self.bytes());
+        Ok(keys)
+    }
+
+    /// Writes the rows whose elements are in `matches` (indices into `keys.elements()`) to `output`, which is called
+    /// `target`, in the format that its name says or else in this file's. Returns the number of rows.
+    pub fn write_matches(
+        &self,
+        keys: &KeySet,
+        matches: &[u32],
+        target: &Path,
+        output: &mut (impl Write + Send),
+    ) -> Result<u64> {
+        let mut wanted = vec![false; keys.elements().len()];
+        for at in matches {
+            if let Some(flag) = wanted.get_mut(*at as usize) {
+                *flag = true;
+            }
+        }
+        let fault = |what: &dyn std::fmt::Display| Error::Unwritable {
+            path: target.to_owned(),
+            source: std::io::Error::other(what.to_string()),
+        };
+        let format = Format::by_name(target).unwrap_or(self.format);
+        let mut writer = Writer::new(format, output, self).map_err(|error| fault(&error))?;
+        let changed = || Error::Changed(self.input.path().to_owned());
+        let mut hasher = KeyHasher::new(self.spec.normalisation);
+        let (mut row, mut written) = (0, 0);
+        for batch in self.batches(None)? {
+            let batch = batch.map_err(|error| self.damaged(&error))?;
+            if batch.schema().fields() != self.schema.fields() {
+                return Err(changed());
+            }
+            let mut chosen = Vec::with_capacity(batch.num_rows());
+            for element in self.elements(&mut hasher, &batch, &self.key_columns)? {
+                let at = keys.element_of(row);
+                if row >= keys.rows() || element.as_ref() != at.map(|at| &keys.elements()[at]) {
+                    return Err(changed());
+                }
+                row += 1;
+                chosen.push(at.is_some_and(|at| wanted[at]));
+            }
+            let count = chosen.iter().filter(|chosen| **chosen).count();
+            if count > 0 {
+                let rows = arrow_select::filter::filter_record_batch(&batch, &BooleanArray::from(chosen));
+                rows.and_then(|rows| writer.write(&rows)).map_err(|error| fault(&error))?;
+                written += count as u64;
+            }
+        }
+        if row != keys.rows() {
+            return Err(changed());
+        }
+        writer.finish().map_err(|error| fault(&error))?;
+        Ok(written)
+    }
+
+    /// The file's batches, of all columns or of these, each of at most [`BATCH`] rows.
+    fn batches(&self, columns: Option<Vec<usize>>) -> Result<Batches> {
+        let stored = self.input.stored()?;
+        Ok(match self.format {
+            Format::Parquet => {
+                let builder = ParquetRecordBatchReaderBuilder::try_new(stored)
+                    .map_err(|error| self.damaged(&error))?
+                    .with_batch_size(BATCH);
+                let mask = match columns {
+                    Some(columns) => ProjectionMask::roots(builder.parquet_schema(), columns),
+                    None => ProjectionMask::all(),
+                };
+                Box::new(builder.with_projection(mask).build().map_err(|error| self.damaged(&error))?)
+            }
+            Format::ArrowFile => {
+                let reader = arrow_ipc::reader::FileReader::try_new(BufReader::new(stored), columns)
+                    .map_err(|error| self.damaged(&error))?;
+                Box::new(reader.flat_map(|batch| {
+                    let pieces: Vec<_> = match batch {
+                        Ok(batch) => (0..batch.num_rows())
+                            .step_by(BATCH)
+                            .map(|from| Ok(batch.slice(from, BATCH.min(batch.num_rows() - from))))
+                            .collect(),
+                        Err(error) => vec![Err(error)],
+                    };
+                    pieces
+                }))
+            }
+        })
+    }
+
+    /// The elements of a batch's rows, whose key stands in the columns `places`.
+    fn elements(
+        &self,
+        hasher: &mut KeyHasher,
+        batch: &RecordBatch,
+        places: &[usize],
+    ) -> Result<Vec<Option<Element>>> {
+        let texts: Vec<Texts> = places
+            .iter()
+            .map(|at| match batch.columns().get(*at) {
+                Some(column) => Texts::of(column).map_err(|error| self.damaged(&error)),
+                None => Err(Error::Changed(self.input.path().to_owned())),
+            })
+            .collect::<Result<_>>()?;
+        Ok((0..batch.num_rows()).map(|row| hasher.hash(texts.iter().map(|texts| texts.get(row)))).collect())
+    }
+
+    fn damaged(&self, error: &dyn std::fmt::Display) -> Error {
+        Error::Damaged {
+            path: self.input.path().to_owned(),
+            format: self.format.name(),
+            what: error.to_string(),
+        }
+    }
+}
+
+/// Where the column of this name stands.
+fn position(path: &Path, schema: &SchemaRef, column: &str) -> Result<usize> {
+    let names = || schema.fields().iter().map(|field| field.name().trim());
+    let mut found = names().enumerate().filter(|(_, name)| *name == column.trim()).map(|(at, _)| at);
+    match (found.next(), found.next()) {
+        (Some(at), None) => Ok(at),
+        (Some(_), Some(_)) => {
+            Err(Error::AmbiguousColumn { path: path.to_owned(), column: column.to_owned() })
+        }
+        (None, _) => Err(Error::NoColumn {
+            path: path.to_owned(),
+            column: column.to_owned(),
+            columns: schema.fields().len(),
+        }),
+    }
+}
+
+/// Whether cells of this type have one text only.
+fn is_key(data: &DataType) -> bool {
+    match data {
+        DataType::Dictionary(_, values) => is_key(values),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+        DataType::Boolean | DataType::Null | DataType::Date32 | DataType::Date64 => true,
+        DataType::Decimal32(..)
+        | DataType::Decimal64(..)
+        | DataType::Decimal128(..)
+        | DataType::Decimal256(..) => true,
+        other => other.is_integer(),
+    }
+}
+
+/// A column's cells as text.
+struct Texts {
+    cells: StringArray,
+    decimal: bool,
+}
+
+impl Texts {
+    fn of(column: &ArrayRef) -> std::result::Result<Self, ArrowError> {
+        let mut column = column.clone();
+        if let DataType::Dictionary(_, values) = column.data_type() {
+            column = arrow_cast::cast(&column, values)?;
+        }
+        // Of a date in milliseconds the text would have a time.
+        if column.data_type() == &DataType::Date64 {
+            column = arrow_cast::cast(&column, &DataType::Date32)?;
+        }
+        let decimal = column.data_type().is_decimal();
+        let cells = arrow_cast::cast(&column, &DataType::Utf8)?;
+        let cells = cells.as_any().downcast_ref::<StringArray>().cloned();
+        let cells = cells.ok_or_else(|| ArrowError::CastError("a key column is not text".into()))?;
+        Ok(Texts { cells, decimal })
+    }
+
+    /// A null is the empty text, which is no key.
+    fn get(&self, row: usize) -> &str {
+        if self.cells.is_null(row) {
+            return "";
+        }
+        let text = self.cells.value(row);
+        if !self.decimal || !text.contains('.') {
+            return text;
+        }
+        match text.trim_end_matches('0').trim_end_matches('.') {
+            "-0" => "0",
+            text => text,
+        }
+    }
+}
+
+/// Batches on their way to a file.
+enum Writer<'a, W: Write + Send> {
+    Parquet(Box<ArrowWriter<&'a mut W>>),
+    ArrowFile(Box<arrow_ipc::writer::FileWriter<&'a mut W>>),
+}
+
+impl<'a, W: Write + Send> Writer<'a, W> {
+    fn new(format: Format, output: &'a mut W, source: &Source) -> std::result::Result<Self, ArrowError> {
+        let schema = &source.schema;
+        Ok(match format {
+            Format::Parquet => Writer::Parquet(Box::new(ArrowWriter::try_new(
+                output,
+                schema.clone(),
+                Some(source.properties.clone()),
+            )?)),
+            Format::ArrowFile => {
+                Writer::ArrowFile(Box::new(arrow_ipc::writer::FileWriter::try_new(output, schema)?))
+            }
+        })
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> std::result::Result<(), ArrowError> {
+        match self {
+            Writer::Parquet(writer) => Ok(writer.write(batch)?),
+            Writer::ArrowFile(writer) => writer.write(batch),
+        }
+    }
+
+    fn finish(self) -> std::result::Result<(), ArrowError> {
+        match self {
+            Writer::Parquet(mut writer) => {
+                writer.finish()?;
+                Ok(writer.inner_mut().flush()?)
+            }
+            Writer::ArrowFile(mut writer) => {
+                writer.finish()?;
+                Ok(writer.get_mut().flush()?)
+            }
+        }
+    }
+}
+
+/// The first bytes of an input, unpacked.
+pub(crate) fn format_of(input: &Input) -> Result<Option<Format>> {
+    let mut reader = input.reader()?;
+    let start = reader.fill_buf();
+    let start = start.map_err(|source| Error::Unreadable { path: input.path().to_owned(), source })?;
+    Ok(Format::of(start))
+}

@@ -1,0 +1,215 @@
+//! What can be wrong with a table.
+
+use std::path::{Path, PathBuf};
+use tacit_crypto::text::shown;
+
+/// The result of reading or writing a table.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What is wrong with a table. Names the file, and the line where there is one; never shows a row's content,
+/// nor a column's name that the caller did not give: of a file without a header, the first row would be
+/// shown.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no such file.
+    #[error("{}: there is no such file", name(.0))]
+    NotFound(PathBuf),
+    /// The path is a folder or a disk.
+    #[error("{}: neither a file nor a pipe; name a file", name(.0))]
+    NotAFile(PathBuf),
+    /// The operating system refuses to read it.
+    #[error("{}: cannot be read: {source}", name(.path))]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
+    /// Not even a header.
+    #[error("{}: the file is empty; its first line must name the columns, or be data with --no-header", name(.0))]
+    Empty(PathBuf),
+    /// A key column that the table does not have.
+    #[error(
+        "{}: none of the {columns} columns is named `{}` in the first line, {}",
+        name(.path), shown(.column), remedy(*.near)
+    )]
+    UnknownColumn {
+        /// The file.
+        path: PathBuf,
+        /// The column asked for.
+        column: String,
+        /// How many columns there are.
+        columns: usize,
+        /// Whether a column has this name but for upper and lower case.
+        near: bool,
+    },
+    /// Two columns bear the name of a key column.
+    #[error(
+        "{}: the column `{}` stands there more than once; rename one of them",
+        name(.path), shown(.column)
+    )]
+    AmbiguousColumn {
+        /// The file.
+        path: PathBuf,
+        /// The column asked for.
+        column: String,
+    },
+    /// A column's number that the table does not have, where no line names the columns.
+    #[error(
+        "{}: no column has the number `{}`; the file has {columns}, counted from 1",
+        name(.path), shown(.column)
+    )]
+    NoSuchNumber {
+        /// The file.
+        path: PathBuf,
+        /// The column asked for.
+        column: String,
+        /// How many columns there are.
+        columns: usize,
+    },
+    /// No key column was named.
+    #[error("{}: no key column was named", name(.0))]
+    NoKey(PathBuf),
+    /// A row has too many or too few fields.
+    #[error(
+        "{}, line {line}: {found} fields where the first line has {expected}; check quotes and delimiter",
+        name(.path)
+    )]
+    UnequalRow {
+        /// The file.
+        path: PathBuf,
+        /// The line where the row starts, from 1.
+        line: u64,
+        /// Fields of the header.
+        expected: u64,
+        /// Fields of the row.
+        found: u64,
+    },
+    /// Bytes that are not UTF-8.
+    #[error("{}, line {line}: not valid UTF-8; save the file as UTF-8", name(.path))]
+    InvalidUtf8 {
+        /// The file.
+        path: PathBuf,
+        /// The line where the row starts, from 1.
+        line: u64,
+    },
+    /// The file is UTF-16.
+    #[error("{}: the file is UTF-16; save it as UTF-8", name(.0))]
+    Utf16(PathBuf),
+    /// A row without a key, where the caller refuses those.
+    #[error("{}, line {line}: a key column is empty", name(.path))]
+    EmptyKey {
+        /// The file.
+        path: PathBuf,
+        /// The line where the row starts, from 1.
+        line: u64,
+    },
+    /// A row without a key in a file that has no lines, where the caller refuses those.
+    #[error("{}, row {row}: a key column is empty", name(.path))]
+    EmptyKeyInRow {
+        /// The file.
+        path: PathBuf,
+        /// The row, from 1.
+        row: u64,
+    },
+    /// A key column that a file of columns does not have.
+    #[error(
+        "{}: none of the {columns} columns is named `{}`; name it as the file does, in upper and lower case too",
+        name(.path), shown(.column)
+    )]
+    NoColumn {
+        /// The file.
+        path: PathBuf,
+        /// The column asked for.
+        column: String,
+        /// How many columns there are.
+        columns: usize,
+    },
+    /// A key column whose cells have more than one text, or none.
+    #[error(
+        "{}: the column `{}` holds {}, which is no key; make it text, integers, dates or decimals",
+        name(.path), shown(.column), shown(.found)
+    )]
+    KeyType {
+        /// The file.
+        path: PathBuf,
+        /// The column asked for.
+        column: String,
+        /// The type of its cells.
+        found: String,
+    },
+    /// A file of columns that is cut short, damaged, or beyond what can be read.
+    #[error("{}: not a whole {format} file that can be read: {}", name(.path), shown(.what))]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The format that its first bytes name.
+        format: &'static str,
+        /// What its reader says.
+        what: String,
+    },
+    /// A file of columns within gzip or zstd.
+    #[error("{}: a {format} file that is packed once more; unpack it first", name(.path))]
+    PackedColumns {
+        /// The file.
+        path: PathBuf,
+        /// The format within.
+        format: &'static str,
+    },
+    /// An output whose name asks for another kind of file than the input is.
+    #[error(
+        "{}: its name says {theirs}, but the input is {ours} and is not turned into that; name it otherwise",
+        name(.path)
+    )]
+    OtherFormat {
+        /// The output file.
+        path: PathBuf,
+        /// What its name says.
+        theirs: &'static str,
+        /// What the input is.
+        ours: &'static str,
+    },
+    /// What only a CSV file can be used for.
+    #[error("{}: columns are given and added in CSV files alone, and this is {format}", name(.path))]
+    CsvAlone {
+        /// The file.
+        path: PathBuf,
+        /// The format that it has.
+        format: &'static str,
+    },
+    /// More rows than an intersection can take.
+    #[error("{}: too many rows", name(.path))]
+    TooManyRows {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is not the one that was read before.
+    #[error("{}: the file changed while the protocol ran; run again", name(.0))]
+    Changed(PathBuf),
+    /// The output cannot be written.
+    #[error("{}: cannot be written: {source}", name(.path))]
+    Unwritable {
+        /// The output file.
+        path: PathBuf,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
+}
+
+/// How a file is called in an error.
+pub(crate) fn name(path: &Path) -> String {
+    if path == Path::new("-") {
+        return "standard input".into();
+    }
+    shown(&path.to_string_lossy())
+}
+
+/// What to do about a column that is not there.
+fn remedy(near: bool) -> &'static str {
+    if near {
+        "but one is, written in other upper and lower case; name it as it stands there"
+    } else {
+        "which must hold the columns' names and not data; see `--key` and `--delimiter` in `tacit help psi`"
+    }
+}

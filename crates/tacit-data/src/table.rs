@@ -1,0 +1,84 @@
+//! A table in whatever file it comes: CSV, Parquet or Arrow, which its first bytes tell.
+
+use crate::columnar::{self, Format};
+use crate::csv::{self, Options};
+use crate::fault::{Error, Result};
+use crate::input::{Input, Packing};
+use crate::records::{KeySet, KeySpec};
+use std::io::Write;
+use std::path::Path;
+
+/// A table whose columns are known and whose key columns are there.
+pub enum Source {
+    /// In rows.
+    Csv(Box<csv::Source>),
+    /// In columns.
+    Columns(Box<columnar::Source>),
+}
+
+impl Source {
+    /// Opens the table at `path`, `-` being standard input, and finds the key's columns. How fields are separated and
+    /// enclosed holds for CSV alone.
+    pub fn open(path: &Path, spec: KeySpec, options: Options) -> Result<Self> {
+        let input = Input::open(path)?;
+        Ok(match columnar::format_of(&input)? {
+            Some(format) => {
+                let source = columnar::Source::from_input(input, format, spec, options.empty_keys)?;
+                Source::Columns(Box::new(source))
+            }
+            None => Source::Csv(Box::new(csv::Source::with_key(input, spec, options)?)),
+        })
+    }
+
+    /// Whether rows of this table can go to a file of this name: CSV and files of columns are not turned into one
+    /// another.
+    pub fn admits(&self, target: &Path) -> Result<()> {
+        let (ours, other) = match self {
+            Source::Csv(_) => ("CSV", Format::by_name(target).map(Format::name)),
+            Source::Columns(source) => (source.format().name(), Packing::by_name(target).map(|_| "CSV")),
+        };
+        match other {
+            None => Ok(()),
+            Some(theirs) => Err(Error::OtherFormat { path: target.to_owned(), theirs, ours }),
+        }
+    }
+
+    /// The table as a CSV file, which alone has columns to give and room for more. Errors: another format.
+    pub fn csv(&self) -> Result<&csv::Source> {
+        match self {
+            Source::Csv(source) => Ok(source),
+            Source::Columns(source) => Err(source.csv_alone()),
+        }
+    }
+
+    /// The file's size in bytes when it was opened, as it is packed.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Source::Csv(source) => source.bytes(),
+            Source::Columns(source) => source.bytes(),
+        }
+    }
+
+    /// Reads all keys. `progress` is told now and then how many of the file's bytes have been read.
+    pub fn read_keys(&self, progress: impl FnMut(u64)) -> Result<KeySet> {
+        match self {
+            Source::Csv(source) => source.read_keys(progress),
+            Source::Columns(source) => source.read_keys(progress),
+        }
+    }
+
+    /// Writes the rows whose elements are in `matches` (indices into `keys.elements()`) to `output`, which is called
+    /// `target`. Returns the number of rows.
+    pub fn write_matches(
+        &self,
+        keys: &KeySet,
+        matches: &[u32],
+        target: &Path,
+        output: &mut (impl Write + Send),
+    ) -> Result<u64> {
+        match self {
+            Source::Csv(source) => source.write_matches(keys, matches, target, output),
+            Source::Columns(source) => source.write_matches(keys, matches, target, output),
+        }
+    }
+}
