@@ -30,6 +30,8 @@ const OUTPUTS: &[(&str, &str, Kind)] = &[
     ("tags query", "output", Kind::Result),
     ("eval", "output", Kind::Result),
     ("eval", "offline", Kind::Secret),
+    ("circuit export", "output", Kind::Result),
+    ("circuit draw", "output", Kind::Result),
     ("demo", "dir", Kind::Folder),
     ("man", "dir", Kind::Folder),
     ("bench report", "output", Kind::Result),
@@ -37,7 +39,13 @@ const OUTPUTS: &[(&str, &str, Kind)] = &[
 ];
 
 /// Options whose value is not a path by type, but may name a file to read.
-const MAY_NAME_A_FILE: &[(&str, &str)] = &[("eval", "function"), ("eval", "input")];
+const MAY_NAME_A_FILE: &[(&str, &str)] = &[
+    ("eval", "function"),
+    ("eval", "input"),
+    ("circuit stats", "function"),
+    ("circuit export", "function"),
+    ("circuit draw", "function"),
+];
 
 /// Refuses, before anything is done, a command line whose outputs would replace a file of the same command
 /// line, or what stands at their place, or that cannot be written. True if an output goes to standard output.
@@ -129,6 +137,7 @@ mod tests {
         "seal-key",
         "private", // of a publication that is made already
         "tags",
+        "tags-in", // which the benchmark hands to its other process
         "input",
         "pool",
         "seed",
