@@ -57,13 +57,9 @@ impl ScaledAccumulate {
     /// or too many results are asked for.
     pub fn encode(&self, input: &mut [Block], scratch: &mut [Block], out: &mut [Block]) {
         self.check(input, scratch, out);
-        let pieces = input.chunks(PIECE).zip(scratch.chunks_mut(PIECE));
         let mut stage = Stage::new(&self.factors[0]);
-        for (input, sums) in pieces {
-            sums.copy_from_slice(input);
-            stage.accumulate(sums);
-        }
-        self.finish(scratch, input, out);
+        input.chunks_mut(PIECE).for_each(|sums| stage.accumulate(sums));
+        self.finish(input, scratch, out);
     }
 
     /// As [`encode`](Self::encode), of an input that `fill` makes piece by piece: its entries from a multiple
