@@ -590,14 +590,14 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         }
     }
 
-    /// Steps 2 and 3 of the sender: k(x) + H(x)·Δ for the elements, but for those of the last run's bins.
+    /// Steps 2 and 3 of the sender: k(x) + H(x)·Δ for the elements.
     fn send(&mut self) -> Result<Summing> {
-        let mut vole = self.sender_setup()?;
+        let vole = self.sender_setup()?;
         let shape = self.parameters.shape;
         let digests = self.seeds.digests(&shape, self.elements, self.progress)?;
         let mut sums = Summing::new(shape, digests, Some(vole.delta()));
-        let last = self.fetch(&mut vole, &mut |slots| sums.take(slots))?;
-        Ok(sums.ends_with(last))
+        self.fetch(vole, &mut |slots| sums.take(slots))?;
+        Ok(sums)
     }
 
     /// Step 2 of the sender, up to the first correlation.
@@ -609,33 +609,32 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         Ok(vole)
     }
 
-    /// Hands on k for the slots of the receiver's store, run by run while the peer is at work on the next,
-    /// but for the last run's.
-    fn fetch(
-        &mut self,
-        vole: &mut dyn VoleSender<Block>,
-        meanwhile: &mut dyn FnMut(&[Block]),
-    ) -> Result<Last> {
+    /// Hands on k for the slots of the receiver's store as they come.
+    fn fetch(&mut self, vole: Gf128Sender, take: &mut dyn FnMut(&[Block])) -> Result<()> {
         let slots = self.parameters.shape.slots();
         let (size, delta) = (run_size(slots), vole.delta());
         let mut masked = vec![Block::ZERO; CHUNK.min(size)];
-        let mut last = Last::new(Buffer::zeros(0), 0);
-        let mut spare = Buffer::zeros(size);
+        let mut k = Buffer::zeros(size);
+        let mut vole = Some(vole);
         for start in (0..slots).step_by(size) {
-            let len = size.min(slots - start);
-            let mut run = Last::new(spare, len);
-            vole.extend(self.channel, run.slots_mut())?;
-            // The peer has as much to do again.
-            meanwhile(last.slots());
-            for part in run.slots_mut().chunks_mut(CHUNK) {
+            let k = &mut k[..size.min(slots - start)];
+            if let Some(vole) = &mut vole {
+                vole.extend(self.channel, k)?;
+            }
+            let done = start + k.len();
+            if done == slots {
+                // Its memory is wiped while the peer is at work.
+                vole = None;
+            }
+            for part in k.chunks_mut(CHUNK) {
                 let masked = &mut masked[..part.len()];
                 self.channel.recv_blocks(masked)?;
                 gf128::multiply_add(part, masked, delta);
+                take(part);
             }
-            spare = std::mem::replace(&mut last, run).into_buffer(if start + len < slots { size } else { 0 });
-            (self.progress)(Phase::Transfer, (start + len) as u64, slots as u64);
+            (self.progress)(Phase::Transfer, done as u64, slots as u64);
         }
-        Ok(last)
+        Ok(())
     }
 
     /// The tags of all elements from their sums; and what is left of the run.
