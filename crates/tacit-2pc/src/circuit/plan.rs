@@ -67,12 +67,12 @@ impl Window {
     }
 
     /// Whether no piece is left from `place` on.
-    pub fn is_past(&self, place: Place) -> bool {
+    pub(crate) fn is_past(&self, place: Place) -> bool {
         place.step >= self.steps.len()
     }
 
     /// The next of [`pieces`](Self::pieces), from `place` on, which moves past it; `None` at the window's end.
-    pub fn next_piece(&self, place: &mut Place, ands: usize) -> Option<Piece<'_>> {
+    pub(crate) fn next_piece(&self, place: &mut Place, ands: usize) -> Option<Piece<'_>> {
         let (steps, ops) = (self.steps.get(place.step..)?, self.ops.get(place.op..)?);
         if steps.is_empty() {
             return None;
