@@ -1,0 +1,164 @@
+//! The first phase: triples and masks for so many gates, whatever the function.
+
+use super::bits::{Share, Shares};
+use super::buckets;
+use super::dependent::Dependent;
+use super::deviation::deviate;
+use super::leaky::Maker;
+use super::opening::{MacHash, Openings};
+use super::session::{Demand, Oracle, Session};
+use super::{Result, cheated};
+use crate::{OutputTo, Owner, Prepared};
+use subtle::ConstantTimeEq;
+use tacit_crypto::commit::{Commitment, Opening, commit, verify};
+use tacit_crypto::hash::Mitccrh;
+use tacit_crypto::{Block, Prg};
+use tacit_net::Channel;
+use tacit_ot::{CotReceiver, CotSender};
+use zeroize::{Zeroize, Zeroizing};
+
+/// What both parties need for one AND gate.
+#[derive(Clone, Copy, Default)]
+pub(super) struct GateStock {
+    /// A triple: the third is the product of the others.
+    pub(super) triple: [Share; 3],
+    /// The mask of the gate's result.
+    pub(super) mask: Share,
+}
+
+impl zeroize::DefaultIsZeroes for GateStock {}
+
+/// One party's side of a preparation that serves one run of one function of its size.
+pub struct Independent {
+    pub(super) role: Owner,
+    pub(super) delta: Block,
+    pub(super) oracle: Oracle,
+    pub(super) demand: Demand,
+    pub(super) gates: Zeroizing<Vec<GateStock>>,
+    /// MACs of the masks of the own inputs, keys of those of the peer's.
+    pub(super) inputs: Shares,
+    pub(super) prg: Prg,
+}
+
+impl Drop for Independent {
+    fn drop(&mut self) {
+        self.delta.zeroize();
+    }
+}
+
+impl Independent {
+    /// The second phase: binds the preparation to `function`, the same on both sides, and to who learns the outputs.
+    ///
+    /// Errors: `Usage` when the function needs other numbers than were prepared; `Mismatch` when the peer has another
+    /// function or rule; `Cheated` when a check failed; those of the link.
+    pub fn dependent<'a>(
+        self,
+        channel: &mut Channel,
+        function: &'a Prepared,
+        output_to: OutputTo,
+    ) -> Result<Dependent<'a>> {
+        Dependent::make(self, channel, function, output_to)
+    }
+}
+
+pub(super) fn make<S: CotSender, R: CotReceiver>(
+    session: &mut Session<S, R>,
+    channel: &mut Channel,
+    demand: Demand,
+    oracle: Oracle,
+) -> Result<Independent> {
+    let garbler = session.role == Owner::Garbler;
+    let delta = session.sender.delta();
+    if !delta.lsb() {
+        return super::usage("correlated OT whose Δ has lowest bit 0 serves no authenticated bits");
+    }
+    let [own, peer] = [garbler, !garbler].map(|garbler| {
+        let label = if garbler { "hash of the garbler's keys" } else { "hash of the evaluator's keys" };
+        Mitccrh::new(oracle.block(label))
+    });
+    let mut maker = Maker { garbler, delta, own, peer, made: 0 };
+    let mut openings = Openings::new(&oracle, "buckets", garbler, delta);
+    let mut gates = Zeroizing::new(Vec::with_capacity(demand.ands));
+    for (number, wanted) in buckets::windows(demand.ands).enumerate() {
+        let n = wanted.max(buckets::LEAST);
+        let size = deviate_size(buckets::size(n));
+        let triples = n * size;
+        let total = 3 * triples + wanted;
+        let Session { sender, receiver, prg, .. } = session;
+        let mut bits = Shares::make(channel, sender, receiver, garbler, total, total)?;
+        deviate(|script| script.bits(&mut bits.macs));
+        let mut alike = MacHash::new(&oracle, &format!("triples {number}"), true);
+        maker.make(channel, &mut bits, triples, &mut alike)?;
+        let mut shifts = agree_alike(channel, &oracle, garbler, number, alike.digest(), prg)?;
+        let shifts: Vec<usize> = (1..size).map(|_| buckets::shift(&mut shifts, n)).collect();
+        buckets::combine(channel, &mut openings, &bits, n, &shifts, |j, triple| {
+            if j < wanted {
+                gates.push(GateStock { triple, mask: bits.get(3 * triples + j) });
+            }
+        })?;
+    }
+    let (own, peer) = match garbler {
+        true => (demand.garbler_inputs, demand.evaluator_inputs),
+        false => (demand.evaluator_inputs, demand.garbler_inputs),
+    };
+    let Session { sender, receiver, prg, role, .. } = session;
+    let inputs = Shares::make(channel, sender, receiver, garbler, own, peer)?;
+    openings.check(channel)?;
+    Ok(Independent { role: *role, delta, oracle, demand, gates, inputs, prg: prg.fork() })
+}
+
+/// The bucket size; in tests of what it is worth, another.
+fn deviate_size(mut size: usize) -> usize {
+    deviate(|script| script.bucket_size(&mut size));
+    size
+}
+
+/// Compares what must be alike, and draws randomness that neither party chose, after all that it is for was fixed.
+///
+/// The garbler commits to its digest and its part of the randomness before it sees the evaluator's, so a party that cheated
+/// learns what the other's was only when both are shown, and then cannot change its own.
+fn agree_alike(
+    channel: &mut Channel,
+    oracle: &Oracle,
+    garbler: bool,
+    number: usize,
+    digest: [u8; 32],
+    prg: &mut Prg,
+) -> Result<Prg> {
+    let mut context = [0u8; 32];
+    let mut transcript = oracle.transcript("equality");
+    transcript.append_u64("window", number as u64);
+    transcript.challenge_bytes("context", &mut context);
+    let mut mine = [0u8; 64];
+    mine[..32].copy_from_slice(&digest);
+    prg.fill_bytes(&mut mine[32..]);
+    let mut theirs = [0u8; 64];
+    let alike = |theirs: &[u8; 64]| bool::from(theirs[..32].ct_eq(&digest));
+    const UNLIKE: &str = "a triple is wrong, or a bit of it was guessed";
+    if garbler {
+        let (commitment, opening) = commit(&context, &mine, prg);
+        channel.send(&commitment.0)?;
+        channel.recv(&mut theirs)?;
+        if !alike(&theirs) {
+            return cheated(UNLIKE);
+        }
+        channel.send(&mine)?;
+        channel.send(&opening.0)?;
+    } else {
+        let (mut commitment, mut opening) = (Commitment([0; 32]), Opening([0; 32]));
+        channel.recv(&mut commitment.0)?;
+        channel.send(&mine)?;
+        channel.recv(&mut theirs)?;
+        channel.recv(&mut opening.0)?;
+        if !verify(&context, &theirs, &commitment, &opening) {
+            return cheated("a commitment is opened to something else");
+        }
+        if !alike(&theirs) {
+            return cheated(UNLIKE);
+        }
+    }
+    let (of_garbler, of_evaluator) = if garbler { (&mine, &theirs) } else { (&theirs, &mine) };
+    transcript.append("garbler", of_garbler);
+    transcript.append("evaluator", of_evaluator);
+    Ok(transcript.challenge_prg("shifts"))
+}

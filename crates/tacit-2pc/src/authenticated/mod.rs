@@ -1,0 +1,58 @@
+//! Authenticated garbling: malicious two-party computation from one garbled circuit.
+//!
+//! - **Source**: Katz, Ranellucci, Rosulek and Wang, "Optimizing Authenticated Garbling for Faster Secure
+//!   Two-Party Computation" (2018/578), after Wang, Ranellucci and Katz (2017/030). What differs from the papers
+//!   is listed, with the argument for it, in `docs/notes/authenticated.md`.
+//! - **Realises** secure evaluation of a circuit against malicious parties, with abort, in the hybrid model of
+//!   correlated OT: the parties get what the circuit says of the inputs they chose, or a party stops.
+//! - **Assumptions**: those of the correlated OT; MITCCRH circular correlation robust (ideal cipher); BLAKE3 a
+//!   random oracle. Statistical error 2^-40 a session ([`buckets`]), 2^-126 a guessed MAC.
+//! - **Masks**: each wire's value is hidden by a mask λ = λ_A ⊕ λ_B of which each party holds one share, with a MAC
+//!   under the other's Δ. The evaluator sees masked values Λ = value ⊕ λ alone.
+//! - **Phases**: [`Session::independent`] needs the number of gates, [`Independent::dependent`] the function,
+//!   [`Dependent::online`] the inputs. Each takes the one before by value, so nothing serves twice.
+//! - **Bytes** of both directions an AND gate: 32 for each triple of a bucket (3 from 396,313 gates on, 4 from 4,283 on, else 5),
+//!   32 for the table, about 2 for bits, and the correlated OT's for 3·B + 1 correlations each way.
+//! - **Memory**: 128 bytes a gate from the first phase on, and for a window of at most 409,600 gates, while it is
+//!   made, 96 bytes a triple.
+//! - **Abort** tells nothing of an input: all that comes before inputs are used is independent of them, and what fails
+//!   later depends on masked values alone, which are uniform for the party that cheated.
+
+mod bits;
+pub mod buckets;
+mod dependent;
+mod deviation;
+mod evaluator;
+mod garbler;
+mod independent;
+mod leaky;
+mod online;
+mod opening;
+mod session;
+#[cfg(test)]
+mod tests;
+
+pub use dependent::Dependent;
+pub use independent::Independent;
+pub use session::{Demand, Session};
+
+use crate::Error;
+use crate::Result;
+
+pub(crate) const PROTOCOL: &str = "authenticated";
+/// Name and version in every hash of this protocol.
+const DOMAIN: &str = "tacit authenticated v1";
+/// AND gates whose tables go in one message: few enough to stay in the nearest caches.
+const PIECE: usize = 1 << 11;
+
+fn cheated<T>(what: &'static str) -> Result<T> {
+    Err(Error::Cheated { protocol: PROTOCOL, what })
+}
+
+fn usage<T>(what: &'static str) -> Result<T> {
+    Err(Error::Usage { protocol: PROTOCOL, what })
+}
+
+fn mismatch<T>(what: &'static str) -> Result<T> {
+    Err(Error::Mismatch { protocol: PROTOCOL, what })
+}
