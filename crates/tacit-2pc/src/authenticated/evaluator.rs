@@ -2,7 +2,7 @@
 
 use super::bits::zeros;
 use super::dependent::Dependent;
-use super::deviation::deviate;
+use super::deviation::{deviate, passes};
 use super::online::{EVALUATORS_MASKS, GARBLERS_MASKS, check_share};
 use super::opening::{MacHash, receive_bits, see, send_bits, show};
 use super::{PIECE, cheated};
@@ -84,7 +84,7 @@ pub(super) fn run(run: Dependent<'_>, channel: &mut Channel, input: &BitVec) -> 
     channel.send(&digest)?;
     // Step 4
     channel.recv(&mut digest)?;
-    if !bool::from(macs.digest().ct_eq(&digest)) {
+    if !passes(macs.digest().ct_eq(&digest)) {
         return cheated("a garbled gate is wrong");
     }
     // Step 5

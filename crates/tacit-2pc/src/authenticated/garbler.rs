@@ -2,7 +2,7 @@
 
 use super::bits::zeros;
 use super::dependent::Dependent;
-use super::deviation::deviate;
+use super::deviation::{deviate, passes};
 use super::online::{EVALUATORS_MASKS, GARBLERS_MASKS, Masked, check_share};
 use super::opening::{MacHash, receive_bits, see, send_bits, show};
 use super::{PIECE, cheated};
@@ -73,7 +73,7 @@ pub(super) fn run(mut run: Dependent<'_>, channel: &mut Channel, input: &BitVec)
         hash.update(&held[..n]);
         macs.update(&opened[..n]);
     }
-    if !bool::from(hash.digest().ct_eq(&digest)) {
+    if !passes(hash.digest().ct_eq(&digest)) {
         return cheated("masked values come without their labels");
     }
     // Steps 4 and 5

@@ -3,7 +3,7 @@
 use super::bits::{Share, Shares};
 use super::buckets;
 use super::dependent::Dependent;
-use super::deviation::deviate;
+use super::deviation::{deviate, passes};
 use super::leaky::Maker;
 use super::opening::{MacHash, Openings};
 use super::session::{Demand, Oracle, Session};
@@ -133,7 +133,7 @@ fn agree_alike(
     mine[..32].copy_from_slice(&digest);
     prg.fill_bytes(&mut mine[32..]);
     let mut theirs = [0u8; 64];
-    let alike = |theirs: &[u8; 64]| bool::from(theirs[..32].ct_eq(&digest));
+    let alike = |theirs: &[u8; 64]| passes(theirs[..32].ct_eq(&digest));
     const UNLIKE: &str = "a triple is wrong, or a bit of it was guessed";
     if garbler {
         let (commitment, opening) = commit(&context, &mine, prg);

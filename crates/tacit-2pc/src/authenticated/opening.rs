@@ -5,7 +5,7 @@
 //! peer's Δ. Nothing that depends on an input is sent before the hashes were compared.
 
 use super::bits::{Shares, zeros};
-use super::deviation::deviate;
+use super::deviation::{deviate, passes};
 use super::session::Oracle;
 use super::{Result, cheated};
 use subtle::ConstantTimeEq;
@@ -101,7 +101,7 @@ impl Openings {
         channel.send(&mine)?;
         let mut theirs = [0u8; 32];
         channel.recv(&mut theirs)?;
-        if !bool::from(theirs.ct_eq(&self.peer.digest())) {
+        if !passes(theirs.ct_eq(&self.peer.digest())) {
             return cheated("a MAC of an opened bit is wrong");
         }
         Ok(())
@@ -142,7 +142,7 @@ pub(super) fn see(
     expected(&mut macs, &bits, delta);
     let mut hash = MacHash::new(oracle, label, peer_garbles);
     hash.update(&macs);
-    if !bool::from(digest.ct_eq(&hash.digest())) {
+    if !passes(digest.ct_eq(&hash.digest())) {
         return cheated("a MAC of an output's mask is wrong");
     }
     Ok(bits)

@@ -1,5 +1,8 @@
 //! Honest runs, and a scripted cheater for every step, on both sides.
 
+mod bounds;
+mod cheats;
+mod digests;
 mod honest;
 
 use super::deviation::{Script, scripted};
