@@ -89,6 +89,12 @@ def main():
         arguments += ["--features", ",".join(long_features())]
 
     passed, failed = cargo_test(arguments, env)
+    # What the scripts below try is the command that was just built; they would build it with other features.
+    command = ROOT / "target" / "debug" / "tacit"
+    if command.exists() and not options.crates:
+        env.setdefault("TACIT", str(command))
+    if options.long:
+        env["TACIT_WHEEL"] = "1"
     # What the tools check does not depend on the kernels.
     if not options.portable and (not options.crates or "tacit-ot" in options.crates):
         kinds = ["test", "long"] if options.long else ["test"]

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""The Python package: built, installed into an environment of its own, tested against real libraries of tables, and
-checked by mypy and ruff; its notebook is executed and its wheel looked into.
+"""The Python package: built, tested against real libraries of tables, and checked by mypy and ruff; its notebook is
+executed. With TACIT_WHEEL=1, as in the long tests, its wheel is built, looked into, installed and tested; else
+the module is built with the features of the other tests, which have compiled most of it.
 
 Ends with `N passed, N failed`. Without a network to fetch what the tests need it says so and runs nothing.
 """
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -16,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv-py"
 BIN = VENV / "bin"
 DIST = ROOT / "target" / "wheels"
+ENVIRONMENT = dict(os.environ)
 REQUIREMENTS = ROOT / "python" / "requirements-test.txt"
 
 
@@ -33,6 +36,15 @@ def wheel():
     if not run("the wheel", [*build, "--out", DIST]):
         return None
     return next(DIST.glob("tacit-*.whl"), None)
+
+
+def in_place():
+    """Builds the module beside the package's sources."""
+    if not run("the module", [os.environ.get("CARGO", "cargo"), "build", "--quiet", "--workspace", "--lib", "--tests"]):
+        return False
+    shutil.copyfile(ROOT / "target" / "debug" / "lib_tacit.so", ROOT / "python" / "tacit" / "_tacit.abi3.so")
+    ENVIRONMENT["PYTHONPATH"] = str(ROOT / "python")
+    return True
 
 
 def contents(path):
@@ -62,19 +74,22 @@ def main():
         passed, failed = passed + bool(success), failed + (not success)
         return success
 
-    made = wheel()
-    if count(made is not None):
-        count(contents(made))
+    if os.environ.get("TACIT_WHEEL"):
+        made = wheel()
         pip = [BIN / "python", "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall"]
-        if count(run("the installation", [*pip, "--disable-pip-version-check", made])):
-            tests = subprocess.run(
-                [str(BIN / "python"), "-m", "pytest", *sys.argv[1:]], cwd=ROOT, stdout=subprocess.PIPE, text=True
-            )
-            print(tests.stdout, end="", flush=True)
-            good, bad = (re.search(rf"(\d+) {word}", tests.stdout) for word in ("passed", "failed"))
-            errors = re.search(r"(\d+) error", tests.stdout)
-            passed += int(good[1]) if good else 0
-            failed += sum(int(found[1]) for found in (bad, errors) if found) or int(tests.returncode != 0)
+        ready = count(made is not None) and count(contents(made))
+        ready = ready and count(run("the installation", [*pip, "--disable-pip-version-check", made]))
+    else:
+        ready = count(in_place())
+    if ready:
+        tests = subprocess.run(
+            [str(BIN / "python"), "-m", "pytest", *sys.argv[1:]], cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
+        )
+        print(tests.stdout, end="", flush=True)
+        good, bad = (re.search(rf"(\d+) {word}", tests.stdout) for word in ("passed", "failed"))
+        errors = re.search(r"(\d+) error", tests.stdout)
+        passed += int(good[1]) if good else 0
+        failed += sum(int(found[1]) for found in (bad, errors) if found) or int(tests.returncode != 0)
     count(run("mypy", [BIN / "mypy", "--no-error-summary"]))
     count(run("ruff check", [BIN / "ruff", "check", "--quiet", "python"]))
     count(run("ruff format", [BIN / "ruff", "format", "--quiet", "--check", "python"]))
