@@ -14,7 +14,7 @@
 use super::bits::{Share, Shares, zeros};
 use super::opening::Openings;
 use crate::Result;
-use tacit_crypto::Prg;
+use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
 
 /// Statistical security in bits of a session.
@@ -45,39 +45,57 @@ pub(super) fn shift(prg: &mut Prg, buckets: usize) -> usize {
     prg.below(buckets as u64) as usize
 }
 
-/// Combines rows of triples, which stand one after the other as all x, all y, all z, and hands (x, y, z) of bucket
-/// after bucket to `each`.
+/// Buckets whose differences cross at a time.
+const BATCH: usize = 1 << 15;
+
+/// Combines rows of triples, which stand one after the other as all x, all y, all z, and writes the first of the buckets'
+/// sums, x, y and z, to `out`. All buckets are opened.
 pub(super) fn combine(
     channel: &mut Channel,
     openings: &mut Openings,
     triples: &Shares,
     buckets: usize,
     shifts: &[usize],
-    mut each: impl FnMut(usize, [Share; 3]),
+    out: &mut [[Block; 6]],
 ) -> Result<()> {
     let size = shifts.len() + 1;
     let of = |part: usize, row: usize, place: usize| triples.get((part * size + row) * buckets + place);
     let turned = |j: usize, shift: usize| if j + shift < buckets { j + shift } else { j + shift - buckets };
-    let n = shifts.len() * buckets;
-    let mut differences = Shares { macs: zeros(n), keys: zeros(n) };
-    for (i, &shift) in shifts.iter().enumerate() {
-        for j in 0..buckets {
-            let share = of(1, 0, j).xor(of(1, i + 1, turned(j, shift)));
-            differences.macs[i * buckets + j] = share.mac;
-            differences.keys[i * buckets + j] = share.key;
+    let batch = |i: usize| i * BATCH..buckets.min((i + 1) * BATCH);
+    let batches = buckets.div_ceil(BATCH);
+    let room = shifts.len() * BATCH.min(buckets);
+    let (mut macs, mut keys, mut last) = (zeros(room), zeros(room), zeros(room));
+    let mut shown = BitVec::default();
+    // Each batch's shares are on their way while the batch before is summed up.
+    for i in 0..=batches {
+        let mine = std::mem::take(&mut shown);
+        std::mem::swap(&mut keys, &mut last);
+        if i < batches {
+            let pairs = macs.iter_mut().zip(keys.iter_mut());
+            let differences = batch(i).flat_map(|j| {
+                let first = of(1, 0, j);
+                shifts.iter().enumerate().map(move |(i, &shift)| first.xor(of(1, i + 1, turned(j, shift))))
+            });
+            pairs.zip(differences).for_each(|((mac, key), share)| (*mac, *key) = (share.mac, share.key));
+            shown = openings.offer(channel, &macs[..shifts.len() * batch(i).len()])?;
         }
-    }
-    let opened = openings.open(channel, differences)?;
-    for j in 0..buckets {
-        let mut sum = [of(0, 0, j), of(1, 0, j), of(2, 0, j)];
-        for (i, &shift) in shifts.iter().enumerate() {
-            let place = turned(j, shift);
-            let x = of(0, i + 1, place);
-            sum[0] = sum[0].xor(x);
-            let mask = opened.mask(i * buckets + j);
-            sum[2] = sum[2].xor(of(2, i + 1, place)).xor(x.and(mask));
+        if i > 0 {
+            let range = batch(i - 1);
+            let opened = openings.take(channel, mine, &mut last[..shifts.len() * range.len()])?;
+            let used = range.start.min(out.len())..range.end.min(out.len());
+            for ((at, j), out) in range.enumerate().zip(&mut out[used]) {
+                let mut sum = [of(0, 0, j), of(1, 0, j), of(2, 0, j)];
+                for (i, &shift) in shifts.iter().enumerate() {
+                    let place = turned(j, shift);
+                    let x = of(0, i + 1, place);
+                    sum[0] = sum[0].xor(x);
+                    let mask = Block::mask(opened.get(at * shifts.len() + i));
+                    sum[2] = sum[2].xor(of(2, i + 1, place)).xor(x.and(mask));
+                }
+                let [x, y, z] = sum.map(Share::blocks);
+                *out = [x[0], x[1], y[0], y[1], z[0], z[1]];
+            }
         }
-        each(j, sum);
     }
     Ok(())
 }

@@ -2,19 +2,17 @@
 
 use super::bits::{Share, Shares, zeros};
 use super::deviation::deviate;
-use super::independent::{GateStock, Independent};
+use super::independent::{Gate, Independent};
 use super::online;
 use super::opening::Openings;
 use super::session::{Demand, Oracle};
 use super::{PIECE, mismatch, usage};
+use crate::circuit::Piece;
 use crate::parties::slots_of;
 use crate::{OutputTo, Owner, Prepared, Result};
-use tacit_crypto::{BitVec, Block, Prg};
+use tacit_crypto::{BitVec, Block, Buffer, Prg};
 use tacit_net::Channel;
 use zeroize::{Zeroize, Zeroizing};
-
-/// The masks of an AND gate: of its first operand, of its second, and λ_1·λ_2 ⊕ the result's.
-pub(super) type GateMasks = [Share; 3];
 
 /// One party's side of a run that lacks only the inputs.
 pub struct Dependent<'a> {
@@ -23,10 +21,10 @@ pub struct Dependent<'a> {
     pub(super) oracle: Oracle,
     pub(super) function: &'a Prepared,
     pub(super) output_to: OutputTo,
-    /// In the order of the plan.
-    pub(super) gates: Zeroizing<Vec<GateMasks>>,
-    /// Of the own inputs MACs, of the peer's keys.
-    pub(super) inputs: Shares,
+    /// [`Gate`]s with masks, in the order of the plan.
+    pub(super) gates: Buffer,
+    /// As the first phase left them.
+    pub(super) masks: Shares,
     pub(super) outputs: Zeroizing<Vec<Share>>,
     pub(super) prg: Prg,
 }
@@ -49,23 +47,15 @@ impl<'a> Dependent<'a> {
         }
         let Independent { role, delta, .. } = independent;
         let oracle = agree(channel, &independent.oracle, function, output_to)?;
-        let garbler = role == Owner::Garbler;
-        let mut openings = Openings::new(&oracle, "products of masks", garbler, delta);
-        let mut stock = std::mem::take(&mut independent.gates);
-        let inputs = std::mem::replace(&mut independent.inputs, Shares { macs: zeros(0), keys: zeros(0) });
-        let mut masks = WireMasks::new(function, role, &inputs);
-        let mut gates = Zeroizing::new(Vec::with_capacity(stock.len()));
-        let mut left = stock.iter_mut();
-        // Gates whose differences are opened together: as many as gather, since the masks of wires take no message.
-        for piece in function.plan(1).pieces(PIECE) {
-            masks.follow(piece, &mut left, &mut gates);
-        }
-        let outputs = function.plan(1).outputs().iter().map(|&slot| masks.wires[slot as usize]).collect();
+        let mut openings = Openings::new(&oracle, "products of masks", role == Owner::Garbler, delta);
+        let mut gates = std::mem::replace(&mut independent.gates, zeros(0));
+        let masks = std::mem::replace(&mut independent.masks, Shares::zeros(0, 0));
+        let wires = multiply(channel, &mut openings, &independent, function, &mut gates, &masks)?;
+        let outputs = function.plan(1).outputs().iter().map(|&slot| wires[slot as usize]).collect();
         let outputs = Zeroizing::new(outputs);
-        multiply(channel, &mut openings, &stock, &mut gates)?;
         openings.check(channel)?;
         let prg = independent.prg.fork();
-        Ok(Dependent { role, delta, oracle, function, output_to, gates, inputs, outputs, prg })
+        Ok(Dependent { role, delta, oracle, function, output_to, gates, masks, outputs, prg })
     }
 
     /// The last phase: runs on `input`, this party's input bits. Returns the outputs if this party learns them.
@@ -95,76 +85,116 @@ fn agree(channel: &mut Channel, oracle: &Oracle, function: &Prepared, output_to:
     Ok(oracle.bound_to(&mut transcript))
 }
 
-/// The masks of the wires in a plan's slots. Constants have none.
-struct WireMasks {
-    wires: Zeroizing<Vec<Share>>,
+/// The masks of the inputs, in a plan's slots. Constants have none, and an input's is its owner's alone.
+fn input_masks(function: &Prepared, role: Owner, masks: &Shares) -> Zeroizing<Vec<Share>> {
+    let plan = function.plan(1);
+    let mut wires = Zeroizing::new(vec![Share::default(); plan.slots()]);
+    let (shape, ands) = (function.circuit().shape(), plan.ands() as usize);
+    let peer = if role == Owner::Garbler { Owner::Evaluator } else { Owner::Garbler };
+    let own_slots = slots_of(shape, function.owners(), role);
+    for (&slot, &mac) in own_slots.iter().zip(&masks.macs[ands..]) {
+        wires[slot as usize].mac = mac;
+    }
+    let peer_slots = slots_of(shape, function.owners(), peer);
+    for (&slot, &key) in peer_slots.iter().zip(&masks.keys[ands..]) {
+        wires[slot as usize].key = key;
+    }
+    wires
 }
 
-impl WireMasks {
-    fn new(function: &Prepared, role: Owner, inputs: &Shares) -> Self {
-        let plan = function.plan(1);
-        let mut wires = Zeroizing::new(vec![Share::default(); plan.slots()]);
-        let shape = function.circuit().shape();
-        let peer = if role == Owner::Garbler { Owner::Evaluator } else { Owner::Garbler };
-        // An input's mask is its owner's alone.
-        let own_slots = slots_of(shape, function.owners(), role);
-        for (&slot, &mac) in own_slots.iter().zip(inputs.macs.iter()) {
-            wires[slot as usize].mac = mac;
-        }
-        let peer_slots = slots_of(shape, function.owners(), peer);
-        for (&slot, &key) in peer_slots.iter().zip(inputs.keys.iter()) {
-            wires[slot as usize].key = key;
-        }
-        WireMasks { wires }
-    }
-
-    /// Follows a piece: each AND gate takes its mask from the stock, which is all that is put into `gates` for the product.
-    fn follow<'s>(
-        &mut self,
-        piece: crate::circuit::Piece<'_>,
-        stock: &mut impl Iterator<Item = &'s mut GateStock>,
-        gates: &mut Vec<GateMasks>,
-    ) {
-        for step in piece.one_by_one() {
-            let (xors, ands) = step.ops.split_at(step.ops.len() - step.ands);
-            for op in xors {
-                self.wires[op.out as usize] = self.wires[op.a as usize].xor(self.wires[op.b as usize]);
-            }
-            for (op, stock) in ands.iter().zip(stock.by_ref()) {
-                gates.push([self.wires[op.a as usize], self.wires[op.b as usize], stock.mask]);
-                self.wires[op.out as usize] = stock.mask;
-            }
-        }
-    }
+/// AND gates of the largest piece, which one step may be.
+pub(super) fn largest_piece(function: &Prepared) -> usize {
+    function.plan(1).pieces(PIECE).map(|piece| piece.ands).max().unwrap_or(0)
 }
 
-/// Beaver's products: with d = a ⊕ λ_1 and e = b ⊕ λ_2 open, λ_1·λ_2 = c ⊕ e·a ⊕ d·λ_2.
+/// Gates whose differences cross at a time, at least.
+const BATCH: usize = 1 << 15;
+
+/// Beaver's products of the masks of AND gates' operands, by the triples that `gates` holds; returns the masks of all wires.
+///
+/// With d = a ⊕ λ_1 and e = b ⊕ λ_2 open, λ_1·λ_2 = c ⊕ e·λ_1 ⊕ d·λ_2 ⊕ d·e.
 fn multiply(
     channel: &mut Channel,
     openings: &mut Openings,
-    stock: &[GateStock],
-    gates: &mut [GateMasks],
-) -> Result<()> {
-    /// Gates a message: bounds what is held beside the gates.
-    const TOGETHER: usize = 1 << 17;
-    for (stock, gates) in stock.chunks(TOGETHER).zip(gates.chunks_mut(TOGETHER)) {
-        let n = 2 * gates.len();
-        let mut differences = Shares { macs: zeros(n), keys: zeros(n) };
-        let both = differences.macs.iter_mut().zip(differences.keys.iter_mut());
-        let shares = gates
-            .iter()
-            .zip(stock)
-            .flat_map(|(gate, stock)| [gate[0].xor(stock.triple[0]), gate[1].xor(stock.triple[1])]);
-        for ((mac, key), share) in both.zip(shares) {
-            (*mac, *key) = (share.mac, share.key);
+    of: &Independent,
+    function: &Prepared,
+    gates: &mut [Block],
+    masks: &Shares,
+) -> Result<Zeroizing<Vec<Share>>> {
+    let (garbler, delta, plan) = (of.role == Owner::Garbler, of.delta, function.plan(1));
+    let mut wires = input_masks(function, of.role, masks);
+    let (gates, _) = gates.as_chunks_mut::<6>();
+    let room = 2 * BATCH.max(largest_piece(function)).min(gates.len());
+    let (mut macs, mut keys, mut last) = (zeros(room), zeros(room), zeros(room));
+    let (mut shown, mut waiting, mut begun) = (BitVec::default(), 0..0, 0);
+    let mut pieces = plan.pieces(PIECE).peekable();
+    // Each batch's shares are on their way while the gates behind it are followed.
+    while begun < gates.len() || !waiting.is_empty() {
+        let (mine, before) = (std::mem::take(&mut shown), waiting);
+        std::mem::swap(&mut keys, &mut last);
+        waiting = begun..begun;
+        while let Some(piece) = pieces.next_if(|piece| waiting.len() + piece.ands <= room / 2) {
+            let here = (&mut macs[2 * waiting.len()..], &mut keys[2 * waiting.len()..]);
+            begun += piece.ands;
+            follow(&mut wires, piece, masks, waiting.end, &mut gates[waiting.end..begun], here);
+            waiting.end = begun;
         }
-        let opened = openings.open(channel, differences)?;
-        for (i, (gate, stock)) in gates.iter_mut().zip(stock).enumerate() {
-            let (d, e) = (opened.mask(2 * i), opened.mask(2 * i + 1));
-            let [a, _, c] = stock.triple;
-            gate[2] = gate[2].xor(c).xor(a.and(e)).xor(gate[1].and(d));
+        if !waiting.is_empty() {
+            shown = openings.offer(channel, &macs[..2 * waiting.len()])?;
+        }
+        if !before.is_empty() {
+            let opened = openings.take(channel, mine, &mut last[..2 * before.len()])?;
+            for (i, gate) in gates[before].iter_mut().enumerate() {
+                let [d, e] = [2 * i, 2 * i + 1].map(|i| Block::mask(opened.get(i)));
+                let [first, second, product] = shares(gate);
+                let sum = product.xor(first.and(e)).xor(second.and(d)).plus(d & e, garbler, delta);
+                gate[4..].copy_from_slice(&sum.blocks());
+            }
         }
     }
+    // XOR gates behind the last AND gate.
+    for piece in pieces {
+        follow(&mut wires, piece, masks, begun, &mut [], (&mut [], &mut []));
+    }
     deviate(|script| script.gate_masks(gates));
-    Ok(())
+    Ok(wires)
+}
+
+/// What a gate holds of three bits.
+#[inline(always)]
+pub(super) fn shares(gate: &Gate) -> [Share; 3] {
+    let [a, b, c, d, e, f] = *gate;
+    [[a, b], [c, d], [e, f]].map(|blocks| Share::of(&blocks))
+}
+
+/// Follows a piece, the first of whose AND gates is number `first`: each gives its result its mask and takes its operands' masks; the
+/// differences of those to the triple go to `macs` and `keys`, two a gate.
+fn follow(
+    wires: &mut [Share],
+    piece: Piece<'_>,
+    masks: &Shares,
+    first: usize,
+    gates: &mut [Gate],
+    (macs, keys): (&mut [Block], &mut [Block]),
+) {
+    let pairs = macs.as_chunks_mut::<2>().0.iter_mut().zip(keys.as_chunks_mut::<2>().0);
+    let mut left = gates.iter_mut().zip(pairs).zip(first..);
+    for step in piece.one_by_one() {
+        let (xors, ands) = step.ops.split_at(step.ops.len() - step.ands);
+        for op in xors {
+            wires[op.out as usize] = wires[op.a as usize].xor(wires[op.b as usize]);
+        }
+        for (op, ((gate, (macs, keys)), number)) in ands.iter().zip(left.by_ref()) {
+            let [a, b, c] = shares(gate);
+            let operands = [wires[op.a as usize], wires[op.b as usize]];
+            let differences = [a.xor(operands[0]), b.xor(operands[1])];
+            *macs = differences.map(|share| share.mac);
+            *keys = differences.map(|share| share.key);
+            let mask = masks.get(number);
+            let product = c.xor(mask);
+            let [first, second] = operands;
+            *gate = [first.mac, first.key, second.mac, second.key, product.mac, product.key];
+            wires[op.out as usize] = mask;
+        }
+    }
 }

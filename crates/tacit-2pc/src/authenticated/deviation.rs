@@ -3,17 +3,19 @@
 //! At its steps a party lets [`deviate`] change what it is about to use or to send. Outside the crate's own tests that does
 //! nothing, and no signature knows of it.
 
-use super::dependent::GateMasks;
+use super::independent::Gate;
 use tacit_crypto::{BitVec, Block};
 
 /// Changes to what a party computes; none, where a script says nothing.
 pub(super) trait Script {
     /// The size of a window's buckets, which both parties of a test change alike.
     fn bucket_size(&mut self, _size: &mut usize) {}
-    /// The MACs of the own authenticated bits of a window: x, y and z of its triples, then masks.
+    /// The MACs of the own authenticated bits of a window: x, y and z of its triples.
     fn bits(&mut self, _macs: &mut [Block]) {}
-    /// Some triples' messages G, and the own part of the sums S, before G is sent.
-    fn leaky(&mut self, _delta: Block, _messages: &mut [Block], _sums: &mut [Block]) {}
+    /// The MACs of the own shares of the masks: of gates' results, then of inputs.
+    fn masks(&mut self, _macs: &mut [Block]) {}
+    /// Some triples' messages G, and the own part of the sums S, before G is sent: two triples a block.
+    fn leaky(&mut self, _messages: &mut [Block], _sums: &mut [Block]) {}
     /// The own shares of d of some triples.
     fn products(&mut self, _bits: &mut BitVec) {}
     /// Own shares that are opened.
@@ -21,7 +23,7 @@ pub(super) trait Script {
     /// The hash of the own MACs of what was opened.
     fn mac_digest(&mut self, _digest: &mut [u8; 32]) {}
     /// The masks of all gates before anything is garbled or evaluated.
-    fn gate_masks(&mut self, _gates: &mut [GateMasks]) {}
+    fn gate_masks(&mut self, _gates: &mut [Gate]) {}
     /// Own shares of outputs' masks and the hash of their MACs.
     fn shown(&mut self, _bits: &mut BitVec, _digest: &mut [u8; 32]) {}
 

@@ -1,7 +1,7 @@
 //! The evaluator's part of the last phase.
 
 use super::bits::zeros;
-use super::dependent::Dependent;
+use super::dependent::{Dependent, largest_piece, shares};
 use super::deviation::{deviate, passes};
 use super::online::{EVALUATORS_MASKS, GARBLERS_MASKS, check_share};
 use super::opening::{MacHash, receive_bits, see, send_bits, show};
@@ -35,37 +35,36 @@ pub(super) fn run(run: Dependent<'_>, channel: &mut Channel, input: &BitVec) -> 
         *label = label.with_lsb(bit);
         evaluator.set_labels(slot, &[*label]);
     }
-    let mut results = BitVec::zeros(run.gates.len());
+    let gates = run.gates.as_chunks::<6>().0;
+    let mut results = BitVec::zeros(gates.len());
     let mut hash = MacHash::new(&run.oracle, "labels", false);
     let mut macs = MacHash::new(&run.oracle, "gates", true);
-    let (mut tables, mut held, mut opened) = (Vec::new(), zeros(PIECE), zeros(PIECE));
+    let wide = largest_piece(run.function);
+    let (mut tables, mut held, mut opened) = (zeros(2 * wide), zeros(wide), zeros(wide));
     let mut first = 0;
     for piece in plan.pieces(PIECE) {
         let n = piece.ands;
-        tables.resize(2 * n, Block::ZERO);
-        let wide = n.max(held.len());
-        held.resize(wide, Block::ZERO);
-        opened.resize(wide, Block::ZERO);
-        channel.recv_blocks(&mut tables)?;
+        let tables = &mut tables[..2 * n];
+        channel.recv_blocks(tables)?;
         let colours = receive_bits(channel, n)?;
         let mut at = 0;
         for step in piece.one_by_one() {
             let ops = &step.ops[step.ops.len() - step.ands..];
             let rows = &mut tables[2 * at..2 * (at + step.ands)];
             for (i, rows) in rows.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-                let masks = &run.gates[first + at + i];
+                let masks = shares(&gates[first + at + i]);
                 rows[0] ^= masks[1].mac;
                 rows[1] ^= masks[0].mac;
             }
             evaluator.evaluate(step, rows);
             for op in ops {
-                let masks = &run.gates[first + at];
+                let masks = shares(&gates[first + at]);
                 let label = evaluator.labels(op.out)[0] ^ masks[2].mac;
                 let result = label.lsb() ^ colours.get(at);
                 held[at] = label.with_lsb(result);
                 evaluator.set_labels(op.out, &held[at..=at]);
                 let [a, b] = [op.a, op.b].map(|slot| Block::mask(evaluator.labels(slot)[0].lsb()));
-                let share = check_share(masks, a, b);
+                let share = check_share(&masks, a, b);
                 // The garbler's share of what must be zero is this party's.
                 let share_bit = share.mac ^ (a & b) ^ Block::mask(result);
                 opened[at] = share.key ^ (run.delta & Block::mask(share_bit.lsb()));

@@ -1,7 +1,7 @@
 //! The garbler's part of the last phase.
 
 use super::bits::zeros;
-use super::dependent::Dependent;
+use super::dependent::{Dependent, largest_piece, shares};
 use super::deviation::{deviate, passes};
 use super::online::{EVALUATORS_MASKS, GARBLERS_MASKS, Masked, check_share};
 use super::opening::{MacHash, receive_bits, see, send_bits, show};
@@ -37,36 +37,35 @@ pub(super) fn run(mut run: Dependent<'_>, channel: &mut Channel, input: &BitVec)
     }
     deviate(|script| script.input_labels(&mut labels));
     channel.send_blocks(&labels)?;
-    let mut zero_labels = zeros(run.gates.len());
-    let (mut done, mut tables) = (0, Vec::new());
+    let gates = run.gates.as_chunks::<6>().0;
+    let mut zero_labels = zeros(gates.len());
+    let wide = largest_piece(run.function);
+    let (mut done, mut tables) = (0, zeros(2 * wide));
     for piece in plan.pieces(PIECE) {
-        let range = done..done + piece.ands;
+        let (range, tables) = (done..done + piece.ands, &mut tables[..2 * piece.ands]);
         done = range.end;
-        let colours =
-            garble_piece(&run, &mut garbler, piece, range.start, &mut tables, &mut zero_labels[range]);
+        let colours = garble_piece(&run, &mut garbler, piece, range.start, tables, &mut zero_labels[range]);
         let mut colours = colours;
-        deviate(|script| script.tables(delta, &mut tables, &mut colours));
-        channel.send_blocks(&tables)?;
+        deviate(|script| script.tables(delta, tables, &mut colours));
+        channel.send_blocks(tables)?;
         send_bits(channel, &colours)?;
     }
     channel.flush()?;
     // Step 3
-    let results = receive_bits(channel, run.gates.len())?;
+    let results = receive_bits(channel, gates.len())?;
     let mut digest = [0u8; 32];
     channel.recv(&mut digest)?;
     let mut hash = MacHash::new(&run.oracle, "labels", false);
     let mut macs = MacHash::new(&run.oracle, "gates", true);
-    let (mut held, mut opened) = (zeros(PIECE), zeros(PIECE));
+    let (mut held, mut opened) = (zeros(wide), zeros(wide));
     let mut values = results.iter();
-    let mut gates = run.gates.iter().zip(zero_labels.iter());
+    let mut stock = gates.iter().zip(zero_labels.iter());
     for piece in plan.pieces(PIECE) {
-        let (mut n, wide) = (0, piece.ands.max(held.len()));
-        held.resize(wide, Block::ZERO);
-        opened.resize(wide, Block::ZERO);
+        let mut n = 0;
         masked.follow(piece, &mut values, |[first, second, result]| {
-            if let Some((masks, zero)) = gates.next() {
+            if let Some((masks, zero)) = stock.next() {
                 held[n] = *zero ^ (delta & Block::mask(result));
-                opened[n] = check_share(masks, Block::mask(first), Block::mask(second)).mac;
+                opened[n] = check_share(&shares(masks), Block::mask(first), Block::mask(second)).mac;
                 n += 1;
             }
         });
@@ -99,18 +98,18 @@ fn garble_piece(
     garbler: &mut HalfGatesGarbler,
     piece: Piece<'_>,
     first: usize,
-    tables: &mut Vec<Block>,
+    tables: &mut [Block],
     zero_labels: &mut [Block],
 ) -> BitVec {
-    tables.resize(2 * piece.ands, Block::ZERO);
     let mut colours = BitVec::zeros(piece.ands);
+    let gates = run.gates.as_chunks::<6>().0;
     let mut at = 0;
     for step in piece.one_by_one() {
         let rows = &mut tables[2 * at..2 * (at + step.ands)];
         garbler.garble(step, rows);
         let ops = &step.ops[step.ops.len() - step.ands..];
         for (op, rows) in ops.iter().zip(rows.as_chunks_mut::<2>().0) {
-            let masks = &run.gates[first + at];
+            let masks = shares(&gates[first + at]);
             rows[0] ^= masks[1].times_delta(run.delta);
             rows[1] ^= masks[0].times_delta(run.delta);
             let label = garbler.zero_labels(op.out)[0] ^ masks[2].times_delta(run.delta);

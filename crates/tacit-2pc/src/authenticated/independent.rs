@@ -1,6 +1,6 @@
 //! The first phase: triples and masks for so many gates, whatever the function.
 
-use super::bits::{Share, Shares};
+use super::bits::{Shares, zeros};
 use super::buckets;
 use super::dependent::Dependent;
 use super::deviation::{deviate, passes};
@@ -12,21 +12,14 @@ use crate::{OutputTo, Owner, Prepared};
 use subtle::ConstantTimeEq;
 use tacit_crypto::commit::{Commitment, Opening, commit, verify};
 use tacit_crypto::hash::Mitccrh;
-use tacit_crypto::{Block, Prg};
+use tacit_crypto::{Block, Buffer, Prg};
 use tacit_net::Channel;
 use tacit_ot::{CotReceiver, CotSender};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroize;
 
-/// What both parties need for one AND gate.
-#[derive(Clone, Copy, Default)]
-pub(super) struct GateStock {
-    /// A triple: the third is the product of the others.
-    pub(super) triple: [Share; 3],
-    /// The mask of the gate's result.
-    pub(super) mask: Share,
-}
-
-impl zeroize::DefaultIsZeroes for GateStock {}
+/// What a party holds for one AND gate, MACs before keys: of a triple, whose third is the product of the others; later, of the
+/// masks of the operands, and of their product's sum with the result's.
+pub(super) type Gate = [Block; 6];
 
 /// One party's side of a preparation that serves one run of one function of its size.
 pub struct Independent {
@@ -34,9 +27,10 @@ pub struct Independent {
     pub(super) delta: Block,
     pub(super) oracle: Oracle,
     pub(super) demand: Demand,
-    pub(super) gates: Zeroizing<Vec<GateStock>>,
-    /// MACs of the masks of the own inputs, keys of those of the peer's.
-    pub(super) inputs: Shares,
+    /// [`Gate`]s, with triples.
+    pub(super) gates: Buffer,
+    /// The masks: of the gates' results, and behind them of the own inputs MACs, of the peer's keys.
+    pub(super) masks: Shares,
     pub(super) prg: Prg,
 }
 
@@ -78,33 +72,38 @@ pub(super) fn make<S: CotSender, R: CotReceiver>(
     });
     let mut maker = Maker { garbler, delta, own, peer, made: 0 };
     let mut openings = Openings::new(&oracle, "buckets", garbler, delta);
-    let mut gates = Zeroizing::new(Vec::with_capacity(demand.ands));
-    for (number, wanted) in buckets::windows(demand.ands).enumerate() {
+    let mut gates = zeros(size_of::<Gate>() / size_of::<Block>() * demand.ands);
+    let mut left = gates.as_chunks_mut::<6>().0;
+    let Session { sender, receiver, prg, role, .. } = session;
+    let windows = buckets::windows(demand.ands).map(|wanted| {
         let n = wanted.max(buckets::LEAST);
-        let size = deviate_size(buckets::size(n));
+        (wanted, n, deviate_size(buckets::size(n)))
+    });
+    let windows: Vec<_> = windows.collect();
+    // Smaller windows have larger buckets.
+    let room = 3 * windows.iter().map(|(_, n, size)| n * size).max().unwrap_or(0);
+    let mut bits = Shares::zeros(room, room);
+    for (number, (wanted, n, size)) in windows.into_iter().enumerate() {
         let triples = n * size;
-        let total = 3 * triples + wanted;
-        let Session { sender, receiver, prg, .. } = session;
-        let mut bits = Shares::make(channel, sender, receiver, garbler, total, total)?;
+        bits.make(channel, (sender, receiver), garbler, [3 * triples; 2])?;
         deviate(|script| script.bits(&mut bits.macs));
         let mut alike = MacHash::new(&oracle, &format!("triples {number}"), true);
         maker.make(channel, &mut bits, triples, &mut alike)?;
         let mut shifts = agree_alike(channel, &oracle, garbler, number, alike.digest(), prg)?;
         let shifts: Vec<usize> = (1..size).map(|_| buckets::shift(&mut shifts, n)).collect();
-        buckets::combine(channel, &mut openings, &bits, n, &shifts, |j, triple| {
-            if j < wanted {
-                gates.push(GateStock { triple, mask: bits.get(3 * triples + j) });
-            }
-        })?;
+        let (window, rest) = left.split_at_mut(wanted);
+        left = rest;
+        buckets::combine(channel, &mut openings, &bits, n, &shifts, window)?;
     }
-    let (own, peer) = match garbler {
-        true => (demand.garbler_inputs, demand.evaluator_inputs),
-        false => (demand.evaluator_inputs, demand.garbler_inputs),
-    };
-    let Session { sender, receiver, prg, role, .. } = session;
-    let inputs = Shares::make(channel, sender, receiver, garbler, own, peer)?;
+    drop(bits);
+    let inputs = [demand.garbler_inputs, demand.evaluator_inputs];
+    let [own, peer] =
+        if garbler { inputs } else { [inputs[1], inputs[0]] }.map(|inputs| demand.ands + inputs);
+    let mut masks = Shares::zeros(own, peer);
+    masks.make(channel, (sender, receiver), garbler, [own, peer])?;
+    deviate(|script| script.masks(&mut masks.macs));
     openings.check(channel)?;
-    Ok(Independent { role: *role, delta, oracle, demand, gates, inputs, prg: prg.fork() })
+    Ok(Independent { role: *role, delta, oracle, demand, gates, masks, prg: prg.fork() })
 }
 
 /// The bucket size; in tests of what it is worth, another.

@@ -11,10 +11,10 @@
 //!   under the other's Δ. The evaluator sees masked values Λ = value ⊕ λ alone.
 //! - **Phases**: [`Session::independent`] needs the number of gates, [`Independent::dependent`] the function,
 //!   [`Dependent::online`] the inputs. Each takes the one before by value, so nothing serves twice.
-//! - **Bytes** of both directions an AND gate: 32 for each triple of a bucket (3 from 396,313 gates on, 4 from 4,283 on, else 5),
-//!   32 for the table, about 2 for bits, and the correlated OT's for 3·B + 1 correlations each way.
+//! - **Bytes** of both directions an AND gate: 16 for each triple of a bucket (3 from 396,313 gates on, 4 from 4,283 on,
+//!   else 5), 32 for the table, about 2 for bits, and the correlated OT's for 3·B + 1 correlations each way.
 //! - **Memory**: 128 bytes a gate from the first phase on, and for a window of at most 409,600 gates, while it is
-//!   made, 96 bytes a triple.
+//!   made, 104 bytes a triple.
 //! - **Abort** tells nothing of an input: all that comes before inputs are used is independent of them, and what fails
 //!   later depends on masked values alone, which are uniform for the party that cheated.
 

@@ -8,13 +8,13 @@
 //!    the evaluator knows the MACs: of a wrong table it sees a wrong hash.
 //! 5. Masks of outputs are shown with their MACs, by the garbler with step 4, by the evaluator after it.
 
-use super::bits::{Blocks, Share, zeros};
+use super::bits::{Share, zeros};
 use super::dependent::Dependent;
 use super::{evaluator, garbler, usage};
 use crate::circuit::{ONE, Piece};
 use crate::parties::slots_of;
 use crate::{Owner, Result};
-use tacit_crypto::{BitVec, Block};
+use tacit_crypto::{BitVec, Block, Buffer};
 use tacit_net::Channel;
 
 pub(super) const GARBLERS_MASKS: &str = "the garbler's masks of outputs";
@@ -39,7 +39,7 @@ impl Dependent<'_> {
 
     /// The own inputs, masked.
     pub(super) fn masked(&self, input: &BitVec) -> BitVec {
-        let mut masked = BitVec::from_lsbs(&self.inputs.macs);
+        let mut masked = BitVec::from_lsbs(&self.masks.macs[self.function.plan(1).ands() as usize..]);
         masked.xor_assign(input);
         masked
     }
@@ -50,14 +50,14 @@ impl Dependent<'_> {
     }
 
     /// MACs of the own shares of the outputs' masks.
-    pub(super) fn output_macs(&self) -> Blocks {
+    pub(super) fn output_macs(&self) -> Buffer {
         let mut macs = zeros(self.outputs.len());
         macs.iter_mut().zip(self.outputs.iter()).for_each(|(mac, share)| *mac = share.mac);
         macs
     }
 
     /// Keys of the peer's shares of the outputs' masks.
-    pub(super) fn output_keys(&self) -> Blocks {
+    pub(super) fn output_keys(&self) -> Buffer {
         let mut keys = zeros(self.outputs.len());
         keys.iter_mut().zip(self.outputs.iter()).for_each(|(key, share)| *key = share.key);
         keys

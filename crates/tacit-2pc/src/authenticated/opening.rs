@@ -4,26 +4,13 @@
 //! what it must be (key ⊕ share·Δ), so the hash tells it nothing, and a wrong share needs a MAC that differs by the
 //! peer's Δ. Nothing that depends on an input is sent before the hashes were compared.
 
-use super::bits::{Shares, zeros};
+use super::bits::{with_masks, zeros};
 use super::deviation::{deviate, passes};
 use super::session::Oracle;
 use super::{Result, cheated};
 use subtle::ConstantTimeEq;
 use tacit_crypto::{BitVec, Block};
 use tacit_net::Channel;
-
-/// Bits that both parties know.
-pub(super) struct Opened {
-    bits: BitVec,
-}
-
-impl Opened {
-    /// All ones where bit `i` is 1.
-    #[inline(always)]
-    pub(super) fn mask(&self, i: usize) -> Block {
-        Block::mask(self.bits.get(i))
-    }
-}
 
 /// A running hash of MACs, bound to a run, to what is opened and to who opens.
 pub(super) struct MacHash(blake3::Hasher);
@@ -56,7 +43,7 @@ pub(super) fn receive_bits(channel: &mut Channel, n: usize) -> Result<BitVec> {
 
 /// The MACs that the peer must hold of shares `bits`, under `keys`; the lowest bits are the shares.
 pub(super) fn expected(keys: &mut [Block], bits: &BitVec, delta: Block) {
-    keys.iter_mut().enumerate().for_each(|(i, key)| *key ^= delta & Block::mask(bits.get(i)));
+    with_masks(keys, bits, |key, bit| *key ^= delta & bit);
 }
 
 /// Openings whose MACs are still to be compared.
@@ -79,19 +66,29 @@ impl Openings {
         Openings { delta, own, peer }
     }
 
-    /// Opens bits to both parties, provisionally.
-    pub(super) fn open(&mut self, channel: &mut Channel, mut shares: Shares) -> Result<Opened> {
-        let n = shares.macs.len();
-        let mut mine = BitVec::from_lsbs(&shares.macs);
+    /// Shows the own shares, whose MACs are given.
+    pub(super) fn offer(&mut self, channel: &mut Channel, macs: &[Block]) -> Result<BitVec> {
+        let mut mine = BitVec::from_lsbs(macs);
         deviate(|script| script.opened(&mut mine));
         send_bits(channel, &mine)?;
-        self.own.update(&shares.macs);
         channel.flush()?;
-        let mut bits = receive_bits(channel, n)?;
-        expected(&mut shares.keys, &bits, self.delta);
-        self.peer.update(&shares.keys);
-        bits.xor_assign(&mine);
-        Ok(Opened { bits })
+        self.own.update(macs);
+        Ok(mine)
+    }
+
+    /// The bits themselves, provisionally, from the own shares `mine` and those that the peer shows, whose `keys` are
+    /// used up.
+    pub(super) fn take(
+        &mut self,
+        channel: &mut Channel,
+        mut mine: BitVec,
+        keys: &mut [Block],
+    ) -> Result<BitVec> {
+        let theirs = receive_bits(channel, keys.len())?;
+        expected(keys, &theirs, self.delta);
+        self.peer.update(keys);
+        mine.xor_assign(&theirs);
+        Ok(mine)
     }
 
     /// Compares the MACs of all that was opened.

@@ -43,7 +43,7 @@ fn every_window_serves_as_many_gates_as_it_is_for() {
 }
 
 #[test]
-fn a_gate_costs_at_most_145_bytes_with_everything_included() {
+fn a_gate_costs_at_most_100_bytes_with_everything_included() {
     let mut builder = Builder::new();
     let (x, y): (Uint, Uint) = (builder.input(32), builder.input(32));
     let value = (0..412).fold(x, |value, _| builder.mul(&value, &y));
@@ -73,5 +73,5 @@ fn a_gate_costs_at_most_145_bytes_with_everything_included() {
     );
     assert_eq!((&one, &two), (&outputs, &outputs));
     let bytes = (sent + back) as f64 / ands as f64;
-    assert!((120.0..=145.0).contains(&bytes), "{bytes:.1} bytes a gate");
+    assert!((85.0..=100.0).contains(&bytes), "{bytes:.1} bytes a gate");
 }

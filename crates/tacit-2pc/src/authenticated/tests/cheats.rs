@@ -27,13 +27,13 @@ const TRIPLES: usize = buckets::LEAST * 5;
 cheat!(WrongX, bits(macs: &mut [Block]), |macs: &mut [Block]| macs[7] ^= Block::ONE);
 cheat!(WrongY, bits(macs: &mut [Block]), |macs: &mut [Block]| macs[TRIPLES + 7] ^= Block::ONE);
 cheat!(WrongZ, bits(macs: &mut [Block]), |macs: &mut [Block]| macs[2 * TRIPLES + 7] ^= Block::ONE);
-cheat!(WrongMask, bits(macs: &mut [Block]), |macs: &mut [Block]| macs[3 * TRIPLES + 1] ^= Block::ONE);
+cheat!(WrongMask, masks(macs: &mut [Block]), |macs: &mut [Block]| macs[1] ^= Block::ONE);
 cheat!(WrongMac, bits(macs: &mut [Block]), |macs: &mut [Block]| macs[TRIPLES + 7] ^= Block::new(2));
 cheat!(WrongProduct, products(bits: &mut BitVec), |bits| flip(bits, 11));
 cheat!(WrongOpening, opened(bits: &mut BitVec), |bits| flip(bits, 0));
 cheat!(WrongDigest, mac_digest(digest: &mut [u8; 32]), |digest: &mut [u8; 32]| digest[5] ^= 1);
-cheat!(WrongGateMask, gate_masks(gates: &mut [super::super::dependent::GateMasks]),
-    |gates: &mut [super::super::dependent::GateMasks]| gates[0][2].mac ^= Block::ONE);
+cheat!(WrongGateMask, gate_masks(gates: &mut [super::super::independent::Gate]),
+    |gates: &mut [super::super::independent::Gate]| gates[0][4] ^= Block::ONE);
 cheat!(WrongOutput, shown(bits: &mut BitVec, _digest: &mut [u8; 32]), |bits, _| flip(bits, 3));
 cheat!(WrongOutputMac, shown(_bits: &mut BitVec, digest: &mut [u8; 32]),
     |_, digest: &mut [u8; 32]| digest[0] ^= 1);
@@ -120,7 +120,7 @@ struct Guess {
 }
 
 impl Script for Guess {
-    fn leaky(&mut self, _delta: Block, messages: &mut [Block], sums: &mut [Block]) {
+    fn leaky(&mut self, messages: &mut [Block], sums: &mut [Block]) {
         for i in 0..self.guesses {
             messages[i] ^= Block::new(0xABC << 40);
             sums[i] ^= Block::new(0xABC << 40) & Block::mask(self.ones);
