@@ -1,5 +1,5 @@
 //! Authenticated garbling, single executions with everything included: `cargo bench -p tacit-2pc --bench
-//! authenticated`.
+//! authenticated`, behind which names of functions may stand (`-- sha256`; `products` for the large ones).
 //!
 //! Two threads over TCP on the loopback address, one a party; base OTs and all setup inside the time; the evaluator
 //! learns the output. Prints the median and the range of the runs and the bytes of both directions, the parts of the time, and the
@@ -12,8 +12,8 @@ use tacit_2pc::circuit::{Builder, Uint, named};
 use tacit_2pc::{OutputTo, Owner, Prepared};
 use tacit_crypto::{BitVec, Prg};
 use tacit_net::{Channel, LinkModel, Party, SessionId, memory, tcp::TcpLink};
+use tacit_ot::silent::ferret::Config;
 use tacit_ot::silent::ferret::cost::CACHE;
-use tacit_ot::silent::ferret::{self, Config};
 use tacit_ot::{Security, base};
 
 const RUNS: usize = 9;
@@ -37,18 +37,10 @@ fn party(
     start: Instant,
 ) -> ([Duration; 4], u64) {
     let (mut prg, base) = (Prg::from_os(), base::default());
-    let (sender, receiver);
-    if role == Owner::Garbler {
-        sender = ferret::setup::senders(channel, &*base, &mut prg, config, 1).unwrap().remove(0);
-        receiver = ferret::setup::receivers(channel, &*base, &mut prg, config, 1).unwrap().remove(0);
-    } else {
-        receiver = ferret::setup::receivers(channel, &*base, &mut prg, config, 1).unwrap().remove(0);
-        sender = ferret::setup::senders(channel, &*base, &mut prg, config, 1).unwrap().remove(0);
-    }
+    let mut session = Session::setup(channel, role, &*base, config, &mut prg).unwrap();
     let setup = start.elapsed();
     let demand = Demand::of(function);
     let input = BitVec::random(demand.inputs(role), &mut prg);
-    let mut session = Session::new(role, sender, receiver, &mut prg);
     let independent = session.independent(channel, demand).unwrap();
     let triples = start.elapsed();
     let dependent = independent.dependent(channel, function, OutputTo::Evaluator).unwrap();
@@ -59,7 +51,8 @@ fn party(
 
 fn measure(name: &str, function: &Prepared) -> Duration {
     let ands = function.plan(1).ands();
-    let config = Config::choose(13 * ands, Security::Malicious, &LinkModel::LOOPBACK, CACHE);
+    let config =
+        Config::choose(Demand::of(function).correlations(), Security::Malicious, &LinkModel::LOOPBACK, CACHE);
     let mut runs: Vec<([Duration; 4], u64)> = (0..RUNS)
         .map(|_| {
             let (first, second) = channels();
@@ -102,8 +95,13 @@ fn products(rounds: usize) -> Prepared {
 }
 
 fn main() {
-    for name in ["add32", "aes128", "sha1", "sha256"] {
+    let only: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    let wanted = |name: &str| only.is_empty() || only.iter().any(|arg| arg == name);
+    for name in ["add32", "aes128", "sha1", "sha256"].into_iter().filter(|name| wanted(name)) {
         measure(name, &Prepared::from_function(&named::find(name).unwrap()).unwrap());
+    }
+    if !wanted("products") {
+        return;
     }
     let (small, large) = (products(412), products(824));
     let difference = large.plan(1).ands() - small.plan(1).ands();

@@ -1,17 +1,21 @@
 //! Buckets: several leaky triples make one of which nothing leaks.
 //!
 //! Of each leaky triple (x, y, z) a cheater may have learnt x, at the price of being caught with chance 1/2. The triples
-//! stand in B rows of ℓ. Bucket j takes from row i the triple j + s_i mod ℓ; s_0 = 0, the other shifts are drawn by both
-//! parties once all triples are checked. The sum of a bucket's x is unknown unless all its triples leaked. With k_i leaked
-//! triples in row i, the expected number of buckets full of them is ∏k_i / ℓ^(B−1), as each choice of one leaked triple
-//! a row meets in a bucket with chance ℓ^-(B−1); nothing is caught with chance 2^-Σk_i, and k·2^-k ≤ 1/2. So a
-//! window is broken with chance at most 2^-B·ℓ^-(B−1).
+//! stand in B rows of ℓ. Bucket j takes from row i the triple j + s_i mod ℓ; s_0 = 0, each other shift is drawn by both
+//! parties once the triples of its row are checked. The sum of a bucket's x is unknown unless all its triples leaked. Let F_i
+//! be the number of buckets of which all triples of rows 0 to i leaked. With k_i leaked triples in row i, chosen however
+//! the rows before went, the expected F_i is F_{i−1}·k_i / ℓ, as each pair of a bucket and a leaked triple meets with chance 1/ℓ,
+//! and nothing is caught with chance 2^-k_i; F_0 = k_0, and k·2^-k ≤ 1/2. So a window is broken, all its rows
+//! passed, with chance at most 2^-B·ℓ^-(B−1).
+//!
+//! Rows are made and added up a few at a time, so that their memory serves again.
 //!
 //! A cheater that wins in no window of a session and goes on must have passed each with at least B leaked triples, with
 //! chance 2^-3 at most: over any number of windows the chance grows by a factor below 8/7, which
 //! [`size`] takes into account.
 
-use super::bits::{Share, Shares, zeros};
+use super::bits::{Shares, zeros};
+use super::independent::Gate;
 use super::opening::Openings;
 use crate::Result;
 use tacit_crypto::{BitVec, Block, Prg};
@@ -48,52 +52,67 @@ pub(super) fn shift(prg: &mut Prg, buckets: usize) -> usize {
 /// Buckets whose differences cross at a time.
 const BATCH: usize = 1 << 15;
 
-/// Combines rows of triples, which stand one after the other as all x, all y, all z, and writes the first of the buckets'
-/// sums, x, y and z, to `out`. All buckets are opened.
+/// Rows of a window that are made at a time.
+pub(super) fn rows_at_once(buckets: usize) -> usize {
+    /// Triples, to stay in the second-level cache.
+    const TOGETHER: usize = 1 << 15;
+    (TOGETHER / buckets).max(1)
+}
+
+/// Adds rows of triples, which stand one after the other as all x, all y, all z, to the buckets' sums: x, y and z. The first
+/// row of a window is where the sums begin, and has no shift.
 pub(super) fn combine(
     channel: &mut Channel,
     openings: &mut Openings,
     triples: &Shares,
-    buckets: usize,
+    rows: usize,
     shifts: &[usize],
-    out: &mut [[Block; 6]],
+    sums: &mut [Gate],
 ) -> Result<()> {
-    let size = shifts.len() + 1;
-    let of = |part: usize, row: usize, place: usize| triples.get((part * size + row) * buckets + place);
+    let buckets = sums.len();
+    let of = |part: usize, row: usize, place: usize| triples.get((part * rows + row) * buckets + place);
+    let first = rows - shifts.len();
+    if first > 0 {
+        for (j, sum) in sums.iter_mut().enumerate() {
+            let [x, y, z] = [0, 1, 2].map(|part| of(part, 0, j).blocks());
+            *sum = [x[0], x[1], y[0], y[1], z[0], z[1]];
+        }
+    }
     let turned = |j: usize, shift: usize| if j + shift < buckets { j + shift } else { j + shift - buckets };
     let batch = |i: usize| i * BATCH..buckets.min((i + 1) * BATCH);
-    let batches = buckets.div_ceil(BATCH);
+    let batches = if shifts.is_empty() { 0 } else { buckets.div_ceil(BATCH) };
     let room = shifts.len() * BATCH.min(buckets);
     let (mut macs, mut keys, mut last) = (zeros(room), zeros(room), zeros(room));
     let mut shown = BitVec::default();
-    // Each batch's shares are on their way while the batch before is summed up.
-    for i in 0..=batches {
+    // Each batch's shares are on their way while the batch before is added up.
+    for i in 0..batches + usize::from(batches > 0) {
         let mine = std::mem::take(&mut shown);
         std::mem::swap(&mut keys, &mut last);
         if i < batches {
-            let pairs = macs.iter_mut().zip(keys.iter_mut());
-            let differences = batch(i).flat_map(|j| {
-                let first = of(1, 0, j);
-                shifts.iter().enumerate().map(move |(i, &shift)| first.xor(of(1, i + 1, turned(j, shift))))
-            });
-            pairs.zip(differences).for_each(|((mac, key), share)| (*mac, *key) = (share.mac, share.key));
-            shown = openings.offer(channel, &macs[..shifts.len() * batch(i).len()])?;
+            let len = batch(i).len();
+            for (row, &shift) in shifts.iter().enumerate() {
+                let places = macs[row * len..].iter_mut().zip(&mut keys[row * len..]);
+                for ((mac, key), (j, sum)) in places.zip(batch(i).zip(&sums[batch(i)])) {
+                    let y = of(1, first + row, turned(j, shift));
+                    (*mac, *key) = (sum[2] ^ y.mac, sum[3] ^ y.key);
+                }
+            }
+            shown = openings.offer(channel, &macs[..shifts.len() * len])?;
         }
         if i > 0 {
             let range = batch(i - 1);
             let opened = openings.take(channel, mine, &mut last[..shifts.len() * range.len()])?;
-            let used = range.start.min(out.len())..range.end.min(out.len());
-            for ((at, j), out) in range.enumerate().zip(&mut out[used]) {
-                let mut sum = [of(0, 0, j), of(1, 0, j), of(2, 0, j)];
-                for (i, &shift) in shifts.iter().enumerate() {
+            for (row, &shift) in shifts.iter().enumerate() {
+                for (i, j) in range.clone().enumerate() {
                     let place = turned(j, shift);
-                    let x = of(0, i + 1, place);
-                    sum[0] = sum[0].xor(x);
-                    let mask = Block::mask(opened.get(at * shifts.len() + i));
-                    sum[2] = sum[2].xor(of(2, i + 1, place)).xor(x.and(mask));
+                    let [x, z] = [0, 2].map(|part| of(part, first + row, place));
+                    let mask = Block::mask(opened.get(row * range.len() + i));
+                    let sum = &mut sums[j];
+                    sum[0] ^= x.mac;
+                    sum[1] ^= x.key;
+                    sum[4] ^= z.mac ^ (x.mac & mask);
+                    sum[5] ^= z.key ^ (x.key & mask);
                 }
-                let [x, y, z] = sum.map(Share::blocks);
-                *out = [x[0], x[1], y[0], y[1], z[0], z[1]];
             }
         }
     }

@@ -58,6 +58,11 @@ impl<'a> Dependent<'a> {
         Ok(Dependent { role, delta, oracle, function, output_to, gates, masks, outputs, prg })
     }
 
+    /// The gates.
+    pub(super) fn gates(&self) -> &[Gate] {
+        &self.gates.as_chunks::<6>().0[..self.function.plan(1).ands() as usize]
+    }
+
     /// The last phase: runs on `input`, this party's input bits. Returns the outputs if this party learns them.
     ///
     /// Errors: `Usage` for another number of bits; `Cheated` when a check failed; those of the link.
@@ -123,7 +128,7 @@ fn multiply(
 ) -> Result<Zeroizing<Vec<Share>>> {
     let (garbler, delta, plan) = (of.role == Owner::Garbler, of.delta, function.plan(1));
     let mut wires = input_masks(function, of.role, masks);
-    let (gates, _) = gates.as_chunks_mut::<6>();
+    let gates = &mut gates.as_chunks_mut::<6>().0[..plan.ands() as usize];
     let room = 2 * BATCH.max(largest_piece(function)).min(gates.len());
     let (mut macs, mut keys, mut last) = (zeros(room), zeros(room), zeros(room));
     let (mut shown, mut waiting, mut begun) = (BitVec::default(), 0..0, 0);

@@ -35,7 +35,7 @@ pub(super) fn run(run: Dependent<'_>, channel: &mut Channel, input: &BitVec) -> 
         *label = label.with_lsb(bit);
         evaluator.set_labels(slot, &[*label]);
     }
-    let gates = run.gates.as_chunks::<6>().0;
+    let gates = run.gates();
     let mut results = BitVec::zeros(gates.len());
     let mut hash = MacHash::new(&run.oracle, "labels", false);
     let mut macs = MacHash::new(&run.oracle, "gates", true);

@@ -37,7 +37,7 @@ pub(super) fn run(mut run: Dependent<'_>, channel: &mut Channel, input: &BitVec)
     }
     deviate(|script| script.input_labels(&mut labels));
     channel.send_blocks(&labels)?;
-    let gates = run.gates.as_chunks::<6>().0;
+    let gates = run.gates();
     let mut zero_labels = zeros(gates.len());
     let wide = largest_piece(run.function);
     let (mut done, mut tables) = (0, zeros(2 * wide));
@@ -102,7 +102,7 @@ fn garble_piece(
     zero_labels: &mut [Block],
 ) -> BitVec {
     let mut colours = BitVec::zeros(piece.ands);
-    let gates = run.gates.as_chunks::<6>().0;
+    let gates = run.gates();
     let mut at = 0;
     for step in piece.one_by_one() {
         let rows = &mut tables[2 * at..2 * (at + step.ands)];

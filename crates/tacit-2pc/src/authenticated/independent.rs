@@ -72,28 +72,28 @@ pub(super) fn make<S: CotSender, R: CotReceiver>(
     });
     let mut maker = Maker { garbler, delta, own, peer, made: 0 };
     let mut openings = Openings::new(&oracle, "buckets", garbler, delta);
-    let mut gates = zeros(size_of::<Gate>() / size_of::<Block>() * demand.ands);
-    let mut left = gates.as_chunks_mut::<6>().0;
     let Session { sender, receiver, prg, role, .. } = session;
-    let windows = buckets::windows(demand.ands).map(|wanted| {
-        let n = wanted.max(buckets::LEAST);
-        (wanted, n, deviate_size(buckets::size(n)))
-    });
-    let windows: Vec<_> = windows.collect();
-    // Smaller windows have larger buckets.
-    let room = 3 * windows.iter().map(|(_, n, size)| n * size).max().unwrap_or(0);
-    let mut bits = Shares::zeros(room, room);
-    for (number, (wanted, n, size)) in windows.into_iter().enumerate() {
-        let triples = n * size;
-        bits.make(channel, (sender, receiver), garbler, [3 * triples; 2])?;
-        deviate(|script| script.bits(&mut bits.macs));
-        let mut alike = MacHash::new(&oracle, &format!("triples {number}"), true);
-        maker.make(channel, &mut bits, triples, &mut alike)?;
-        let mut shifts = agree_alike(channel, &oracle, garbler, number, alike.digest(), prg)?;
-        let shifts: Vec<usize> = (1..size).map(|_| buckets::shift(&mut shifts, n)).collect();
-        let (window, rest) = left.split_at_mut(wanted);
+    let windows: Vec<usize> = buckets::windows(demand.ands).map(|gates| gates.max(buckets::LEAST)).collect();
+    let mut gates = zeros(size_of::<Gate>() / size_of::<Block>() * windows.iter().sum::<usize>());
+    let mut left = gates.as_chunks_mut::<6>().0;
+    let room = windows.iter().map(|&n| 3 * n * buckets::rows_at_once(n)).max().unwrap_or(0);
+    let (mut bits, mut checks) = (Shares::zeros(room, room), 0);
+    for n in windows {
+        let size = deviate_size(buckets::size(n));
+        let (sums, rest) = left.split_at_mut(n);
         left = rest;
-        buckets::combine(channel, &mut openings, &bits, n, &shifts, window)?;
+        for row in (0..size).step_by(buckets::rows_at_once(n)) {
+            let rows = buckets::rows_at_once(n).min(size - row);
+            bits.make(channel, (sender, receiver), garbler, [3 * rows * n; 2])?;
+            deviate(|script| script.bits(&mut bits.macs));
+            let mut alike = MacHash::new(&oracle, &format!("triples {checks}"), true);
+            maker.make(channel, &mut bits, rows * n, &mut alike)?;
+            let mut shifts = agree_alike(channel, &oracle, garbler, checks, alike.digest(), prg)?;
+            checks += 1;
+            let shifted = rows - usize::from(row == 0);
+            let shifts: Vec<usize> = (0..shifted).map(|_| buckets::shift(&mut shifts, n)).collect();
+            buckets::combine(channel, &mut openings, &bits, rows, &shifts, sums)?;
+        }
     }
     drop(bits);
     let inputs = [demand.garbler_inputs, demand.evaluator_inputs];
@@ -126,7 +126,7 @@ fn agree_alike(
 ) -> Result<Prg> {
     let mut context = [0u8; 32];
     let mut transcript = oracle.transcript("equality");
-    transcript.append_u64("window", number as u64);
+    transcript.append_u64("check", number as u64);
     transcript.challenge_bytes("context", &mut context);
     let mut mine = [0u8; 64];
     mine[..32].copy_from_slice(&digest);

@@ -29,6 +29,7 @@ mod leaky;
 mod online;
 mod opening;
 mod session;
+mod setup;
 #[cfg(test)]
 mod tests;
 

@@ -1,7 +1,7 @@
 //! A session: two parties, one Δ each, and correlated OT both ways.
 
 use super::independent::{self, Independent};
-use super::{DOMAIN, mismatch, usage};
+use super::{DOMAIN, buckets, mismatch, usage};
 use crate::{OutputTo, Owner, Prepared, Result};
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{BitVec, Block, Prg};
@@ -66,6 +66,15 @@ impl Demand {
             garbler_inputs: bits(Owner::Garbler),
             evaluator_inputs: bits(Owner::Evaluator),
         }
+    }
+
+    /// Correlations of either direction that a preparation takes, at most.
+    pub fn correlations(&self) -> u64 {
+        let triples: usize = buckets::windows(self.ands)
+            .map(|gates| gates.max(buckets::LEAST))
+            .map(|n| n * buckets::size(n))
+            .sum();
+        (3 * triples + self.ands + self.garbler_inputs.max(self.evaluator_inputs)) as u64
     }
 
     /// Input bits of `owner`'s.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::circuit::{Builder, Uint};
-use tacit_ot::silent::ferret::{self, Config, Lanes, Params};
+use tacit_ot::silent::ferret::{Config, Lanes, Params};
 
 #[test]
 fn a_window_is_broken_with_chance_of_at_most_two_to_the_minus_forty() {
@@ -55,15 +55,7 @@ fn a_gate_costs_at_most_100_bytes_with_everything_included() {
     let config = Config { params: Params::B, lanes: Lanes::Four, security: tacit_ot::Security::Malicious };
     let party = |channel: &mut Channel, role: Owner, input: &BitVec| {
         let (mut prg, base) = (Prg::from_os(), tacit_ot::base::default());
-        let (sender, receiver);
-        if role == Owner::Garbler {
-            sender = ferret::setup::senders(channel, &*base, &mut prg, config, 1).unwrap().remove(0);
-            receiver = ferret::setup::receivers(channel, &*base, &mut prg, config, 1).unwrap().remove(0);
-        } else {
-            receiver = ferret::setup::receivers(channel, &*base, &mut prg, config, 1).unwrap().remove(0);
-            sender = ferret::setup::senders(channel, &*base, &mut prg, config, 1).unwrap().remove(0);
-        }
-        let mut session = Session::new(role, sender, receiver, &mut prg);
+        let mut session = Session::setup(channel, role, &*base, config, &mut prg).unwrap();
         let output = session.run(channel, &function, OutputTo::Both, input).unwrap().unwrap();
         (output, channel.stats().bytes_sent)
     };
