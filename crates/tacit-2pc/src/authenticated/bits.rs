@@ -77,6 +77,18 @@ impl Share {
     }
 }
 
+/// What a party holds for one AND gate, MACs before keys: of a triple, whose third is the product of the others; later, of the
+/// masks of the operands, and of their product's sum with the result's.
+pub(super) type Gate = [Block; BLOCKS];
+pub(super) const BLOCKS: usize = 6;
+
+/// What a gate holds of three bits.
+#[inline(always)]
+pub(super) fn shares(gate: &Gate) -> [Share; 3] {
+    let [a, b, c, d, e, f] = *gate;
+    [[a, b], [c, d], [e, f]].map(|blocks| Share::of(&blocks))
+}
+
 /// One party's parts of many authenticated bits: MACs and keys apart, as correlated OT makes them.
 pub(super) struct Shares {
     pub(super) macs: Buffer,

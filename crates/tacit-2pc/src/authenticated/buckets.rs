@@ -14,8 +14,7 @@
 //! chance 2^-3 at most: over any number of windows the chance grows by a factor below 8/7, which
 //! [`size`] takes into account.
 
-use super::bits::{Shares, zeros};
-use super::independent::Gate;
+use super::bits::{Gate, Shares, zeros};
 use super::opening::Openings;
 use crate::Result;
 use tacit_crypto::{BitVec, Block, Prg};
@@ -55,8 +54,8 @@ const BATCH: usize = 1 << 15;
 /// Rows of a window that are made at a time.
 pub(super) fn rows_at_once(buckets: usize) -> usize {
     /// Triples, to stay in the second-level cache.
-    const TOGETHER: usize = 1 << 15;
-    (TOGETHER / buckets).max(1)
+    const TRIPLES: usize = 1 << 15;
+    (TRIPLES / buckets).max(1)
 }
 
 /// Adds rows of triples, which stand one after the other as all x, all y, all z, to the buckets' sums: x, y and z. The first

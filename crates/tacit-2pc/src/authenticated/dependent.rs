@@ -1,11 +1,11 @@
 //! The second phase: masks for every wire of a function, and of every AND gate's product of masks.
 
-use super::bits::{Share, Shares, zeros};
+use super::bits::{Gate, Share, Shares, shares, zeros};
+use super::demand::Demand;
 use super::deviation::deviate;
-use super::independent::{Gate, Independent};
-use super::online;
+use super::independent::Independent;
 use super::opening::Openings;
-use super::session::{Demand, Oracle};
+use super::oracle::Oracle;
 use super::{PIECE, mismatch, usage};
 use crate::circuit::Piece;
 use crate::parties::slots_of;
@@ -35,8 +35,23 @@ impl Drop for Dependent<'_> {
     }
 }
 
+impl Independent {
+    /// The second phase: binds the preparation to `function`, the same on both sides, and to who learns the outputs.
+    ///
+    /// Errors: `Usage` when the function needs other numbers than were prepared; `Mismatch` when the peer has another
+    /// function or rule; `Cheated` when a check failed; those of the link.
+    pub fn dependent<'a>(
+        self,
+        channel: &mut Channel,
+        function: &'a Prepared,
+        output_to: OutputTo,
+    ) -> Result<Dependent<'a>> {
+        Dependent::make(self, channel, function, output_to)
+    }
+}
+
 impl<'a> Dependent<'a> {
-    pub(super) fn make(
+    fn make(
         mut independent: Independent,
         channel: &mut Channel,
         function: &'a Prepared,
@@ -61,13 +76,6 @@ impl<'a> Dependent<'a> {
     /// The gates.
     pub(super) fn gates(&self) -> &[Gate] {
         &self.gates.as_chunks::<6>().0[..self.function.plan(1).ands() as usize]
-    }
-
-    /// The last phase: runs on `input`, this party's input bits. Returns the outputs if this party learns them.
-    ///
-    /// Errors: `Usage` for another number of bits; `Cheated` when a check failed; those of the link.
-    pub fn online(self, channel: &mut Channel, input: &BitVec) -> Result<Option<BitVec>> {
-        online::run(self, channel, input)
     }
 }
 
@@ -163,13 +171,6 @@ fn multiply(
     }
     deviate(|script| script.gate_masks(gates));
     Ok(wires)
-}
-
-/// What a gate holds of three bits.
-#[inline(always)]
-pub(super) fn shares(gate: &Gate) -> [Share; 3] {
-    let [a, b, c, d, e, f] = *gate;
-    [[a, b], [c, d], [e, f]].map(|blocks| Share::of(&blocks))
 }
 
 /// Follows a piece, the first of whose AND gates is number `first`: each gives its result its mask and takes its operands' masks; the

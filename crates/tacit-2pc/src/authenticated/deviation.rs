@@ -3,7 +3,7 @@
 //! At its steps a party lets [`deviate`] change what it is about to use or to send. Outside the crate's own tests that does
 //! nothing, and no signature knows of it.
 
-use super::independent::Gate;
+use super::bits::Gate;
 use tacit_crypto::{BitVec, Block};
 
 /// Changes to what a party computes; none, where a script says nothing.
@@ -16,6 +16,12 @@ pub(super) trait Script {
     fn masks(&mut self, _macs: &mut [Block]) {}
     /// Some triples' messages G, and the own part of the sums S, before G is sent: two triples a block.
     fn leaky(&mut self, _messages: &mut [Block], _sums: &mut [Block]) {}
+    /// Δ, as the triples are made with it.
+    fn triples_delta(&mut self, _delta: &mut Block) {}
+    /// The hash of what must be alike on both sides of triples.
+    fn alike(&mut self, _digest: &mut [u8; 32]) {}
+    /// What the garbler opens its commitment to: that hash, and its random bytes.
+    fn opened_commitment(&mut self, _message: &mut [u8; 64]) {}
     /// The own shares of d of some triples.
     fn products(&mut self, _bits: &mut BitVec) {}
     /// Own shares that are opened.

@@ -1,9 +1,9 @@
 //! The evaluator's part of the last phase.
 
-use super::bits::zeros;
-use super::dependent::{Dependent, largest_piece, shares};
+use super::bits::{shares, zeros};
+use super::dependent::{Dependent, largest_piece};
 use super::deviation::{deviate, passes};
-use super::online::{EVALUATORS_MASKS, GARBLERS_MASKS, check_share};
+use super::masked::{EVALUATORS_MASKS, GARBLERS_MASKS, check_share};
 use super::opening::{MacHash, receive_bits, see, send_bits, show};
 use super::{PIECE, cheated};
 use crate::circuit::ONE;

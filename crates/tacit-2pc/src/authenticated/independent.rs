@@ -1,14 +1,14 @@
 //! The first phase: triples and masks for so many gates, whatever the function.
 
-use super::bits::{Shares, zeros};
+use super::bits::{BLOCKS, Shares, zeros};
 use super::buckets;
-use super::dependent::Dependent;
+use super::demand::Demand;
 use super::deviation::{deviate, passes};
 use super::leaky::Maker;
 use super::opening::{MacHash, Openings};
-use super::session::{Demand, Oracle, Session};
+use super::oracle::Oracle;
 use super::{Result, cheated};
-use crate::{OutputTo, Owner, Prepared};
+use crate::Owner;
 use subtle::ConstantTimeEq;
 use tacit_crypto::commit::{Commitment, Opening, commit, verify};
 use tacit_crypto::hash::Mitccrh;
@@ -16,10 +16,6 @@ use tacit_crypto::{Block, Buffer, Prg};
 use tacit_net::Channel;
 use tacit_ot::{CotReceiver, CotSender};
 use zeroize::Zeroize;
-
-/// What a party holds for one AND gate, MACs before keys: of a triple, whose third is the product of the others; later, of the
-/// masks of the operands, and of their product's sum with the result's.
-pub(super) type Gate = [Block; 6];
 
 /// One party's side of a preparation that serves one run of one function of its size.
 pub struct Independent {
@@ -41,28 +37,38 @@ impl Drop for Independent {
 }
 
 impl Independent {
-    /// The second phase: binds the preparation to `function`, the same on both sides, and to who learns the outputs.
-    ///
-    /// Errors: `Usage` when the function needs other numbers than were prepared; `Mismatch` when the peer has another
-    /// function or rule; `Cheated` when a check failed; those of the link.
-    pub fn dependent<'a>(
-        self,
-        channel: &mut Channel,
-        function: &'a Prepared,
-        output_to: OutputTo,
-    ) -> Result<Dependent<'a>> {
-        Dependent::make(self, channel, function, output_to)
+    /// The part for row `number` of several alike, each of the demand `one`.
+    pub(super) fn row(&mut self, one: Demand, number: usize) -> Independent {
+        let part = |of: &[Block], start: usize, each: usize, ahead: usize, out: &mut [Block]| {
+            let from = start + number * each;
+            out[ahead..].copy_from_slice(&of[from..from + each]);
+        };
+        let mut gates = zeros(BLOCKS * one.ands);
+        part(&self.gates, 0, BLOCKS * one.ands, 0, &mut gates);
+        let other = if self.role == Owner::Garbler { Owner::Evaluator } else { Owner::Garbler };
+        let (own, peer) = (one.inputs(self.role), one.inputs(other));
+        let mut masks = Shares::zeros(one.ands + own, one.ands + peer);
+        let sides = [(&self.masks.macs, &mut masks.macs, own), (&self.masks.keys, &mut masks.keys, peer)];
+        for (of, out, inputs) in sides {
+            part(of, 0, one.ands, 0, &mut out[..one.ands]);
+            part(of, self.demand.ands, inputs, one.ands, out);
+        }
+        let (role, delta, oracle) = (self.role, self.delta, self.oracle.row(number));
+        Independent { role, delta, oracle, demand: one, gates, masks, prg: self.prg.fork() }
     }
 }
 
-pub(super) fn make<S: CotSender, R: CotReceiver>(
-    session: &mut Session<S, R>,
+/// Makes it, over correlated OT that this party sends and receives.
+pub(super) fn make(
     channel: &mut Channel,
+    role: Owner,
+    (sender, receiver): (&mut dyn CotSender, &mut dyn CotReceiver),
+    prg: &mut Prg,
     demand: Demand,
     oracle: Oracle,
 ) -> Result<Independent> {
-    let garbler = session.role == Owner::Garbler;
-    let delta = session.sender.delta();
+    let garbler = role == Owner::Garbler;
+    let delta = sender.delta();
     if !delta.lsb() {
         return super::usage("correlated OT whose Δ has lowest bit 0 serves no authenticated bits");
     }
@@ -70,11 +76,12 @@ pub(super) fn make<S: CotSender, R: CotReceiver>(
         let label = if garbler { "hash of the garbler's keys" } else { "hash of the evaluator's keys" };
         Mitccrh::new(oracle.block(label))
     });
-    let mut maker = Maker { garbler, delta, own, peer, made: 0 };
+    let mut triples_delta = delta;
+    deviate(|script| script.triples_delta(&mut triples_delta));
+    let mut maker = Maker { garbler, delta: triples_delta, own, peer, made: 0 };
     let mut openings = Openings::new(&oracle, "buckets", garbler, delta);
-    let Session { sender, receiver, prg, role, .. } = session;
     let windows: Vec<usize> = buckets::windows(demand.ands).map(|gates| gates.max(buckets::LEAST)).collect();
-    let mut gates = zeros(size_of::<Gate>() / size_of::<Block>() * windows.iter().sum::<usize>());
+    let mut gates = zeros(BLOCKS * windows.iter().sum::<usize>());
     let mut left = gates.as_chunks_mut::<6>().0;
     let room = windows.iter().map(|&n| 3 * n * buckets::rows_at_once(n)).max().unwrap_or(0);
     let (mut bits, mut checks) = (Shares::zeros(room, room), 0);
@@ -103,7 +110,7 @@ pub(super) fn make<S: CotSender, R: CotReceiver>(
     masks.make(channel, (sender, receiver), garbler, [own, peer])?;
     deviate(|script| script.masks(&mut masks.macs));
     openings.check(channel)?;
-    Ok(Independent { role: *role, delta, oracle, demand, gates, masks, prg: prg.fork() })
+    Ok(Independent { role, delta, oracle, demand, gates, masks, prg: prg.fork() })
 }
 
 /// The bucket size; in tests of what it is worth, another.
@@ -129,7 +136,9 @@ fn agree_alike(
     transcript.append_u64("check", number as u64);
     transcript.challenge_bytes("context", &mut context);
     let mut mine = [0u8; 64];
-    mine[..32].copy_from_slice(&digest);
+    let mut shown = digest;
+    deviate(|script| script.alike(&mut shown));
+    mine[..32].copy_from_slice(&shown);
     prg.fill_bytes(&mut mine[32..]);
     let mut theirs = [0u8; 64];
     let alike = |theirs: &[u8; 64]| passes(theirs[..32].ct_eq(&digest));
@@ -141,6 +150,7 @@ fn agree_alike(
         if !alike(&theirs) {
             return cheated(UNLIKE);
         }
+        deviate(|script| script.opened_commitment(&mut mine));
         channel.send(&mine)?;
         channel.send(&opening.0)?;
     } else {

@@ -20,22 +20,26 @@
 
 mod bits;
 pub mod buckets;
+mod demand;
 mod dependent;
 mod deviation;
 mod evaluator;
 mod garbler;
 mod independent;
 mod leaky;
+mod masked;
 mod online;
 mod opening;
+mod oracle;
 mod session;
 mod setup;
 #[cfg(test)]
 mod tests;
 
+pub use demand::Demand;
 pub use dependent::Dependent;
 pub use independent::Independent;
-pub use session::{Demand, Session};
+pub use session::Session;
 
 use crate::Error;
 use crate::Result;

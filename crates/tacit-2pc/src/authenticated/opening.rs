@@ -6,7 +6,7 @@
 
 use super::bits::{with_masks, zeros};
 use super::deviation::{deviate, passes};
-use super::session::Oracle;
+use super::oracle::Oracle;
 use super::{Result, cheated};
 use subtle::ConstantTimeEq;
 use tacit_crypto::{BitVec, Block};

@@ -1,100 +1,27 @@
 //! A session: two parties, one Δ each, and correlated OT both ways.
 
+use super::demand::Demand;
 use super::independent::{self, Independent};
+use super::oracle::Oracle;
 use super::{DOMAIN, buckets, mismatch, usage};
 use crate::{OutputTo, Owner, Prepared, Result};
 use tacit_crypto::transcript::Transcript;
-use tacit_crypto::{BitVec, Block, Prg};
+use tacit_crypto::{BitVec, Prg};
 use tacit_net::{Channel, Party};
 use tacit_ot::{CotReceiver, CotSender};
 
-/// What every hash of one preparation is bound to.
-#[derive(Clone)]
-pub(super) struct Oracle([u8; 32]);
-
-impl Oracle {
-    /// A hash for `label`, of what the garbler shows or the evaluator.
-    pub(super) fn hasher(&self, label: &str, garbler: bool) -> blake3::Hasher {
-        let mut transcript = self.transcript(label);
-        transcript.append_u64("garbler", garbler as u64);
-        let mut key = [0u8; 32];
-        transcript.challenge_bytes("key", &mut key);
-        blake3::Hasher::new_keyed(&key)
-    }
-
-    /// A transcript for `label`.
-    pub(super) fn transcript(&self, label: &str) -> Transcript {
-        let mut transcript = Transcript::new(DOMAIN);
-        transcript.append("run", &self.0);
-        transcript.append("step", label.as_bytes());
-        transcript
-    }
-
-    /// What later hashes are bound to once `transcript`, which began here, was compared.
-    pub(super) fn bound_to(&self, transcript: &mut Transcript) -> Oracle {
-        let mut oracle = Oracle([0; 32]);
-        transcript.challenge_bytes("oracle", &mut oracle.0);
-        oracle
-    }
-
-    /// A public block for `label`.
-    pub(super) fn block(&self, label: &str) -> Block {
-        self.transcript(label).challenge_block("block")
-    }
-}
-
-/// How much a preparation serves.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Demand {
-    /// AND gates.
-    pub ands: usize,
-    /// Input bits of the garbler's.
-    pub garbler_inputs: usize,
-    /// Input bits of the evaluator's.
-    pub evaluator_inputs: usize,
-}
-
-impl Demand {
-    /// What `function` needs.
-    pub fn of(function: &Prepared) -> Self {
-        let bits = |owner| -> usize {
-            let inputs = function.circuit().shape().inputs.iter().zip(function.owners());
-            inputs.filter(|(_, o)| **o == owner).map(|(&width, _)| width as usize).sum()
-        };
-        Demand {
-            ands: function.plan(1).ands() as usize,
-            garbler_inputs: bits(Owner::Garbler),
-            evaluator_inputs: bits(Owner::Evaluator),
-        }
-    }
-
-    /// Correlations of either direction that a preparation takes, at most.
-    pub fn correlations(&self) -> u64 {
-        let triples: usize = buckets::windows(self.ands)
-            .map(|gates| gates.max(buckets::LEAST))
-            .map(|n| n * buckets::size(n))
-            .sum();
-        (3 * triples + self.ands + self.garbler_inputs.max(self.evaluator_inputs)) as u64
-    }
-
-    /// Input bits of `owner`'s.
-    pub fn inputs(&self, owner: Owner) -> usize {
-        match owner {
-            Owner::Garbler => self.garbler_inputs,
-            Owner::Evaluator => self.evaluator_inputs,
-        }
-    }
-}
+/// Rows whose preparations are made at once, at most.
+const PREPARED_AT_ONCE: usize = 1 << 10;
 
 /// One party's side of a session, over correlated OT in both directions.
 ///
 /// `S` and `R` must be secure against malicious parties. This value is of no use after an error: a peer that cheated may have
 /// learnt a bit of what the correlated OT keeps.
 pub struct Session<S, R> {
-    pub(super) role: Owner,
-    pub(super) sender: S,
-    pub(super) receiver: R,
-    pub(super) prg: Prg,
+    role: Owner,
+    sender: S,
+    receiver: R,
+    prg: Prg,
     spent: bool,
 }
 
@@ -114,7 +41,8 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
             return usage("the session failed before; set up a new one");
         }
         let oracle = self.agree(channel, demand)?;
-        let made = independent::make(self, channel, demand, oracle)?;
+        let Session { role, sender, receiver, prg, .. } = self;
+        let made = independent::make(channel, *role, (sender, receiver), prg, demand, oracle)?;
         self.spent = false;
         Ok(made)
     }
@@ -130,16 +58,47 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         output_to: OutputTo,
         input: &BitVec,
     ) -> Result<Option<BitVec>> {
-        let demand = Demand::of(function);
-        if input.len() != demand.inputs(self.role) {
+        let outputs = self.run_rows(channel, function, output_to, std::slice::from_ref(input), || ())?;
+        Ok(outputs.and_then(|mut outputs| outputs.pop()))
+    }
+
+    /// Runs `function` on each of `rows`, this party's input bits of a run; both parties give as many. Returns the outputs of
+    /// each row if this party learns them.
+    ///
+    /// Preparations are made for as many rows at once as fill a window of triples: many small runs take fewer bytes than
+    /// alone. `each` hears of every row that is done.
+    ///
+    /// Errors as those of the three phases.
+    pub fn run_rows(
+        &mut self,
+        channel: &mut Channel,
+        function: &Prepared,
+        output_to: OutputTo,
+        rows: &[BitVec],
+        mut each: impl FnMut(),
+    ) -> Result<Option<Vec<BitVec>>> {
+        let one = Demand::of(function);
+        if rows.iter().any(|input| input.len() != one.inputs(self.role)) {
             return usage("as many input bits as the function takes from this party");
         }
-        let independent = self.independent(channel, demand)?;
-        // The Δ of a session whose peer was caught serves no more.
-        self.spent = true;
-        let output = independent.dependent(channel, function, output_to)?.online(channel, input)?;
-        self.spent = false;
-        Ok(output)
+        let together = (buckets::WINDOW / one.ands.max(1)).clamp(1, PREPARED_AT_ONCE);
+        let mut outputs = Vec::with_capacity(rows.len());
+        for rows in rows.chunks(together) {
+            let mut independent = self.independent(channel, one.times(rows.len()))?;
+            // The Δ of a session whose peer was caught serves no more.
+            self.spent = true;
+            for (number, input) in rows.iter().enumerate() {
+                let row = independent.row(one, number);
+                outputs.extend(row.dependent(channel, function, output_to)?.online(channel, input)?);
+                each();
+            }
+            self.spent = false;
+        }
+        let learns = match self.role {
+            Owner::Garbler => output_to.garbler(),
+            Owner::Evaluator => output_to.evaluator(),
+        };
+        Ok(learns.then_some(outputs))
     }
 
     /// Compares role, version and demand, and draws what hashes are bound to from both parties' random bytes.

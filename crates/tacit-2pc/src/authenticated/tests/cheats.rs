@@ -32,8 +32,8 @@ cheat!(WrongMac, bits(macs: &mut [Block]), |macs: &mut [Block]| macs[TRIPLES + 7
 cheat!(WrongProduct, products(bits: &mut BitVec), |bits| flip(bits, 11));
 cheat!(WrongOpening, opened(bits: &mut BitVec), |bits| flip(bits, 0));
 cheat!(WrongDigest, mac_digest(digest: &mut [u8; 32]), |digest: &mut [u8; 32]| digest[5] ^= 1);
-cheat!(WrongGateMask, gate_masks(gates: &mut [super::super::independent::Gate]),
-    |gates: &mut [super::super::independent::Gate]| gates[0][4] ^= Block::ONE);
+cheat!(WrongGateMask, gate_masks(gates: &mut [super::super::bits::Gate]),
+    |gates: &mut [super::super::bits::Gate]| gates[0][4] ^= Block::ONE);
 cheat!(WrongOutput, shown(bits: &mut BitVec, _digest: &mut [u8; 32]), |bits, _| flip(bits, 3));
 cheat!(WrongOutputMac, shown(_bits: &mut BitVec, digest: &mut [u8; 32]),
     |_, digest: &mut [u8; 32]| digest[0] ^= 1);
@@ -49,6 +49,10 @@ cheat!(WrongLabels, input_labels(labels: &mut [Block]),
 cheat!(WrongResult, results(results: &mut BitVec, _digest: &mut [u8; 32]), |results, _| flip(results, 2));
 cheat!(WrongLabelHash, results(_results: &mut BitVec, digest: &mut [u8; 32]),
     |_, digest: &mut [u8; 32]| digest[9] ^= 4);
+
+cheat!(WrongDelta, triples_delta(delta: &mut Block), |delta: &mut Block| *delta ^= Block::new(1 << 7));
+cheat!(WrongAlike, alike(digest: &mut [u8; 32]), |digest: &mut [u8; 32]| digest[3] ^= 2);
+cheat!(OtherOpening, opened_commitment(message: &mut [u8; 64]), |message: &mut [u8; 64]| message[40] ^= 1);
 
 /// Whether the honest party, against the one whose script this is, says that it was cheated.
 fn caught(by: Owner, script: impl Script + Send + 'static, seed: u64) -> bool {
@@ -79,13 +83,13 @@ macro_rules! always_caught {
 #[test]
 fn a_garbler_that_lies_before_the_inputs_is_caught() {
     always_caught!(Garbler: WrongX, WrongZ, WrongProduct, WrongOpening, WrongDigest);
-    always_caught!(Garbler: WrongY, WrongMac, WrongMask);
+    always_caught!(Garbler: WrongY, WrongMac, WrongMask, WrongDelta, WrongAlike, OtherOpening);
 }
 
 #[test]
 fn an_evaluator_that_lies_before_the_inputs_is_caught() {
     always_caught!(Evaluator: WrongX, WrongZ, WrongProduct, WrongOpening, WrongDigest);
-    always_caught!(Evaluator: WrongY, WrongMac, WrongMask);
+    always_caught!(Evaluator: WrongY, WrongMac, WrongMask, WrongDelta, WrongAlike);
 }
 
 #[test]
@@ -161,4 +165,18 @@ fn what_a_wrong_row_shows_depends_on_masks_and_not_on_inputs() {
             assert!(near(count, 0.5), "inputs {own} and {other}: stopped {count} times of {RUNS}");
         }
     }
+}
+
+#[test]
+fn a_garbler_whose_row_is_found_out_learns_no_output() {
+    let function = prepared("add8");
+    let (inputs, _) = example(&function, 3);
+    let mut stopped = 0;
+    for seed in 0..16 {
+        let scripts: [Scripts; 2] = [Some(Box::new(WrongRow)), None];
+        let [garbler, evaluator] = run(&function, OutputTo::Garbler, &inputs, seed, scripts);
+        stopped += u64::from(evaluator.is_err());
+        assert_eq!(garbler.is_err(), evaluator.is_err(), "seed {seed}");
+    }
+    assert!((1..16).contains(&stopped), "{stopped} of 16");
 }

@@ -4,6 +4,7 @@ mod bounds;
 mod cheats;
 mod digests;
 mod honest;
+mod misuse;
 
 use super::deviation::{Script, scripted};
 use super::*;
@@ -35,6 +36,11 @@ fn example(function: &Prepared, seed: u64) -> ([BitVec; 2], BitVec) {
 
 /// A session over KOS both ways.
 fn session(channel: &mut Channel, role: Owner, seed: u64) -> Session<KosSender, KosReceiver> {
+    session_as(channel, role, role, seed)
+}
+
+/// As [`session`], for a party that then takes another role.
+fn session_as(channel: &mut Channel, role: Owner, then: Owner, seed: u64) -> Session<KosSender, KosReceiver> {
     let mut prg = Prg::from_seed(Block::from_halves(seed, 1 + (role == Owner::Garbler) as u64));
     let base = tacit_ot::base::default();
     let (sender, receiver) = if role == Owner::Garbler {
@@ -44,7 +50,7 @@ fn session(channel: &mut Channel, role: Owner, seed: u64) -> Session<KosSender, 
         let receiver = KosReceiver::setup(channel, &*base, &mut prg).unwrap();
         (KosSender::setup(channel, &*base, &mut prg).unwrap(), receiver)
     };
-    Session::new(role, sender, receiver, &mut prg)
+    Session::new(then, sender, receiver, &mut prg)
 }
 
 type Outcome = [Result<Option<BitVec>>; 2];
