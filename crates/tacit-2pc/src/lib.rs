@@ -14,6 +14,9 @@ pub mod garble;
 mod parties;
 mod prepared;
 pub mod semi_honest;
+#[cfg(test)]
+#[path = "../../tacit-ot/tests/common/wire.rs"]
+mod wire;
 pub mod wmk17;
 
 pub use error::{Error, Result, StateError};

@@ -37,8 +37,17 @@ impl Drop for Independent {
 }
 
 impl Independent {
-    /// The part for row `number` of several alike, each of the demand `one`.
-    pub(super) fn row(&mut self, one: Demand, number: usize) -> Independent {
+    /// The parts for `count` rows alike, each of the demand `one`: the whole, where there is one.
+    pub(super) fn rows(self, one: Demand, count: usize) -> impl Iterator<Item = Independent> {
+        let mut whole = Some(self);
+        (0..count).map_while(move |number| match count {
+            1 => whole.take(),
+            _ => Some(whole.as_mut()?.row(one, number)),
+        })
+    }
+
+    /// The part for row `number` of several.
+    fn row(&mut self, one: Demand, number: usize) -> Independent {
         let part = |of: &[Block], start: usize, each: usize, ahead: usize, out: &mut [Block]| {
             let from = start + number * each;
             out[ahead..].copy_from_slice(&of[from..from + each]);

@@ -84,11 +84,10 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         let together = (buckets::WINDOW / one.ands.max(1)).clamp(1, PREPARED_AT_ONCE);
         let mut outputs = Vec::with_capacity(rows.len());
         for rows in rows.chunks(together) {
-            let mut independent = self.independent(channel, one.times(rows.len()))?;
+            let independent = self.independent(channel, one.times(rows.len()))?;
             // The Δ of a session whose peer was caught serves no more.
             self.spent = true;
-            for (number, input) in rows.iter().enumerate() {
-                let row = independent.row(one, number);
+            for (row, input) in independent.rows(one, rows.len()).zip(rows) {
                 outputs.extend(row.dependent(channel, function, output_to)?.online(channel, input)?);
                 each();
             }

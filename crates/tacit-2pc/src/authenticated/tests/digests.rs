@@ -3,10 +3,8 @@
 //! To take the baseline anew: the test's message holds all lines of `tests/authenticated.digests`.
 
 use super::*;
+use crate::wire;
 use tacit_ot::silent::ferret::{Config, Lanes, Params};
-
-#[path = "../../../../tacit-ot/tests/common/wire.rs"]
-mod wire;
 
 fn line(name: &str, output_to: OutputTo) -> String {
     let function = prepared(name);
