@@ -53,9 +53,9 @@ const BATCH: usize = 1 << 15;
 
 /// Rows of a window that are made at a time.
 pub(super) fn rows_at_once(buckets: usize) -> usize {
-    /// Triples, to stay in the second-level cache.
-    const TRIPLES: usize = 1 << 15;
-    (TRIPLES / buckets).max(1)
+    /// Triples: each check takes a round, and more than so many take time by their memory.
+    const TRIPLES: usize = 1 << 17;
+    (TRIPLES / buckets).clamp(1, MOST as usize)
 }
 
 /// Adds rows of triples, which stand one after the other as all x, all y, all z, to the buckets' sums: x, y and z. The first

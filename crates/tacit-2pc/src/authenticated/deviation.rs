@@ -8,8 +8,6 @@ use tacit_crypto::{BitVec, Block};
 
 /// Changes to what a party computes; none, where a script says nothing.
 pub(super) trait Script {
-    /// The size of a window's buckets, which both parties of a test change alike.
-    fn bucket_size(&mut self, _size: &mut usize) {}
     /// The MACs of the own authenticated bits of a window: x, y and z of its triples.
     fn bits(&mut self, _macs: &mut [Block]) {}
     /// The MACs of the own shares of the masks: of gates' results, then of inputs.

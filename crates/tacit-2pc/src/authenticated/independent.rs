@@ -95,7 +95,7 @@ pub(super) fn make(
     let room = windows.iter().map(|&n| 3 * n * buckets::rows_at_once(n)).max().unwrap_or(0);
     let (mut bits, mut checks) = (Shares::zeros(room, room), 0);
     for n in windows {
-        let size = deviate_size(buckets::size(n));
+        let size = buckets::size(n);
         let (sums, rest) = left.split_at_mut(n);
         left = rest;
         for row in (0..size).step_by(buckets::rows_at_once(n)) {
@@ -120,12 +120,6 @@ pub(super) fn make(
     deviate(|script| script.masks(&mut masks.macs));
     openings.check(channel)?;
     Ok(Independent { role, delta, oracle, demand, gates, masks, prg: prg.fork() })
-}
-
-/// The bucket size; in tests of what it is worth, another.
-fn deviate_size(mut size: usize) -> usize {
-    deviate(|script| script.bucket_size(&mut size));
-    size
 }
 
 /// Compares what must be alike, and draws randomness that neither party chose, after all that it is for was fixed.
