@@ -32,6 +32,18 @@ pub struct Piece<'a> {
     pub slots: usize,
 }
 
+impl<'a> Piece<'a> {
+    /// Its steps one by one, each a piece of its own.
+    pub fn one_by_one(self) -> impl Iterator<Item = Piece<'a>> {
+        let (slots, mut ops) = (self.slots, self.ops);
+        self.steps.iter().map(move |step| {
+            let (own, rest) = ops.split_at((step.xors + step.ands) as usize);
+            ops = rest;
+            Piece { steps: core::slice::from_ref(step), ops: own, ands: step.ands as usize, slots }
+        })
+    }
+}
+
 impl Window {
     /// Drops what it holds.
     pub fn clear(&mut self) {
