@@ -95,7 +95,7 @@ impl Keys {
             Ok::<_, String>(set)
         });
         let set = set.map_err(|what| fault::input(py, what))?;
-        Ok(Keys { schema, batches, spec: KeySpec { columns: on, normalisation }, set: Arc::new(set) })
+        Ok(Keys { schema, batches, spec: KeySpec::text(on, normalisation), set: Arc::new(set) })
     }
 
     /// Rows read.
