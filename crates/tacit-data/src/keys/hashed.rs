@@ -24,9 +24,9 @@ pub fn listed(text: &str, out: &mut String) -> Result<(), Reason> {
 
 /// Appends the hash of a normal form.
 pub fn of(normal: &str, out: &mut String) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
     for byte in Sha256::digest(normal.as_bytes()) {
-        out.push(DIGITS[usize::from(byte >> 4)].into());
-        out.push(DIGITS[usize::from(byte & 15)].into());
+        out.push(HEX_DIGITS[usize::from(byte >> 4)].into());
+        out.push(HEX_DIGITS[usize::from(byte & 15)].into());
     }
 }

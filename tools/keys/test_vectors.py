@@ -1,9 +1,9 @@
 """Runs the vectors of docs/keys.md through the second implementation.
 
-    python3 tools/keys/check.py [--phonenumbers]
+    python3 tools/keys/test_vectors.py [--phonenumbers]
 
 With --phonenumbers (PyPI's `phonenumbers` must be there) each region's example numbers, in three ways of writing, are
-compared with that library: the same E.164 form, or refused. Ends with 1 if anything differs.
+compared with that library: the same E.164 form, or refused. Ends with `N passed, N failed`.
 """
 
 import json
@@ -29,8 +29,7 @@ def vectors():
         got = outcome(case["type"], case["value"])
         if any(case.get(key) != got.get(key) for key in ("normal", "refused")):
             wrong.append(f"{case}: {got}")
-    print(f"{len(cases)} vectors, {len(wrong)} differ")
-    return wrong
+    return len(cases), wrong
 
 
 def telephones():
@@ -52,21 +51,27 @@ def telephones():
                 value = library.format_number(number, form)
                 got = outcome(f"phone:{region}", value)
                 if "refused" in got:
-                    refused += 1
                     # What has a calling code can always be read.
-                    if how != "national":
+                    if how == "national":
+                        refused += 1
+                    else:
                         wrong.append(f"{region} {value}: {got}")
                 elif got["normal"] == expected:
                     taken += 1
                 else:
                     wrong.append(f"{region} {value}: {got}, not {expected}")
-    print(f"{taken} telephone numbers alike, {refused} refused, {len(wrong)} differ")
-    return wrong
+    print(f"{taken} telephone numbers alike, {refused} refused")
+    return taken + refused + len(wrong), wrong
 
 
 def main():
-    wrong = vectors() + (telephones() if "--phonenumbers" in sys.argv[1:] else [])
-    print("\n".join(wrong), end="\n" if wrong else "")
+    tried, wrong = vectors()
+    if "--phonenumbers" in sys.argv[1:]:
+        more, differing = telephones()
+        tried, wrong = tried + more, wrong + differing
+    for line in wrong:
+        print(f"FAILED {line}")
+    print(f"{tried - len(wrong)} passed, {len(wrong)} failed")
     return 1 if wrong else 0
 
 
