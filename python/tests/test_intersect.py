@@ -99,7 +99,7 @@ def test_columns_of_every_exact_type_are_keys_and_floats_are_none() -> None:
         tacit.check(table, on="number")
 
 
-def test_columns_have_types():
+def test_columns_have_types() -> None:
     table = pyarrow.table(
         {
             "mail": ["Ann@Example.org", "ann@ex\u200bample.org", "no address", "bob@example.org"],
