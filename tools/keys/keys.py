@@ -248,10 +248,10 @@ def name(value):
         mark = unicodedata.category(c).startswith("M")
         if latin and 0x300 <= ord(c) <= 0x36F:
             continue
-        if not mark:
-            latin = "a" <= c <= "z" or 0xE0 <= ord(c) <= 0x24F
         if c in APOSTROPHES:
             continue
+        if not mark:
+            latin = "a" <= c <= "z" or 0xE0 <= ord(c) <= 0x24F
         if not mark and (c in WHITE or c in DASHES or c in PARTING):
             out += " "
         elif unicodedata.category(c) == "Cc":
@@ -314,7 +314,7 @@ def normalise(kind, value):
             raise Refused("clear" if seen else "empty")
         return seen.lower()
     if kind.endswith(":sha256"):
-        if HASH.fullmatch(value.strip(WHITE)):
+        if HASH.fullmatch(prelude(value)):
             raise Refused("hashed")
         return hashlib.sha256(clear(kind.removesuffix(":sha256"), value).encode()).hexdigest()
     return clear(kind, value)

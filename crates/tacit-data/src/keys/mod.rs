@@ -155,7 +155,7 @@ impl KeyType {
             (_, None) => Err(Reason::Clear),
             (Hashing::None, Some(kind)) => kind.normalise(steps, text, out),
             (Hashing::Ours, Some(kind)) => {
-                if hashed::is_hash(text.trim()) {
+                if hashed::is_hash(&prelude::prelude(text)) {
                     return Err(Reason::Hashed);
                 }
                 let mut clear = Zeroizing::new(String::new());

@@ -49,8 +49,9 @@ impl Normalisation {
 /// Appends the text in compatibility form, case-folded, with one space for each run of white space.
 pub fn compatible(text: &str, out: &mut String) {
     let folded = fold(&prelude(text));
+    let start = out.len();
     for word in prelude(&folded).split_whitespace() {
-        if !out.is_empty() {
+        if out.len() > start {
             out.push(' ');
         }
         out.push_str(word);
