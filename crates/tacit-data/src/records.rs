@@ -78,9 +78,13 @@ impl KeySpec {
         agreed.join(", ")
     }
 
-    /// The columns' labels, `-` where there is none, which both parties must have alike.
+    /// The columns' labels, which both parties must have alike; `(none)`, which is no label, where there is none.
     pub fn agreed_labels(&self) -> String {
-        let labels: Vec<&str> = self.labels.iter().map(|label| label.as_deref().unwrap_or("-")).collect();
+        const NO_LABEL: &str = "(none)";
+        if self.labels.iter().all(Option::is_none) {
+            return NO_LABEL.to_owned();
+        }
+        let labels: Vec<&str> = self.labels.iter().map(|label| label.as_deref().unwrap_or(NO_LABEL)).collect();
         labels.join(", ")
     }
 
