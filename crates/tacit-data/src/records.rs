@@ -84,7 +84,8 @@ impl KeySpec {
         if self.labels.iter().all(Option::is_none) {
             return NO_LABEL.to_owned();
         }
-        let labels: Vec<&str> = self.labels.iter().map(|label| label.as_deref().unwrap_or(NO_LABEL)).collect();
+        let labels: Vec<&str> =
+            self.labels.iter().map(|label| label.as_deref().unwrap_or(NO_LABEL)).collect();
         labels.join(", ")
     }
 
