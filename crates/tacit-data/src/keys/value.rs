@@ -42,7 +42,7 @@ pub fn date(text: &str, order: Order, out: &mut String) -> Result<(), Reason> {
         None => c,
     }));
     let day = without_midnight(&plain);
-    let part = |from: usize, to: usize| day.get(from..to).and_then(|digits| number(digits));
+    let part = |from: usize, to: usize| day.get(from..to).and_then(number);
     let (year, month, dom) = if is_shaped(day, b"9999-99-99") {
         (part(0, 4), part(5, 7), part(8, 10))
     } else if order == Order::YearMonthDay && is_shaped(day, b"99999999") {
