@@ -1,9 +1,9 @@
 //! Authenticated garbling, single executions with everything included: `cargo bench -p tacit-2pc --bench
 //! authenticated`, behind which names of functions may stand (`-- sha256`; `products` for the large ones).
 //!
-//! Two threads over TCP on the loopback address, one a party; base OTs and all setup inside the time; the evaluator
-//! learns the output. Prints the median and the range of the runs and the bytes of both directions, the parts of the time, and the
-//! marginal cost of an AND gate from circuits of two sizes.
+//! Two threads over TCP on the loopback address, one a party; base OTs and all setup inside the time; the
+//! evaluator learns the output. Prints the median and the range of the runs and the bytes of both directions,
+//! the parts of the time, and the marginal cost of an AND gate from circuits of two sizes.
 
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};

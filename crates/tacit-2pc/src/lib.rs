@@ -1,6 +1,7 @@
 //! Boolean circuits, garbling and two-party computation.
 //!
-//! - [`circuit`]: gates, Bristol files, a builder with integers, a library of functions, plans for fast execution.
+//! - [`circuit`]: gates, Bristol files, a builder with integers, a library of functions, plans for fast
+//!   execution.
 //! - [`garble`]: half-gates over a plan, many independent gates or many copies of one circuit at a time.
 //! - [`authenticated`]: authenticated garbling, secure against malicious parties with few bytes a gate.
 //! - [`wmk17`]: WMK17, secure against malicious parties.

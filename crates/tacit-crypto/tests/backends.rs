@@ -1,4 +1,5 @@
-//! Every kernel on every backend of this processor against the definitions, on random input and all edge sizes.
+//! Every kernel on every backend of this processor against the definitions, on random input and all edge
+//! sizes.
 
 mod common;
 

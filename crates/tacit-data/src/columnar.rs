@@ -1,9 +1,10 @@
 //! Tables in Parquet and Arrow IPC files: reading keys, writing the matching rows.
 //!
-//! Of the key's columns alone the cells are read, a row group and a batch at a time; rows that match go out with every
-//! column's type, order and nulls as they were. A cell becomes a key's text without loss: integers in decimal, dates
-//! as `2024-01-31`, booleans as `true` and `false`, decimals without zeros that say nothing (`1.50` is `1.5`), text as it
-//! is; a null is no key. Floats are refused, as their text depends on who writes it, and so is every other type.
+//! Of the key's columns alone the cells are read, a row group and a batch at a time; rows that match go out
+//! with every column's type, order and nulls as they were. A cell becomes a key's text without loss: integers
+//! in decimal, dates as `2024-01-31`, booleans as `true` and `false`, decimals without zeros that say nothing
+//! (`1.50` is `1.5`), text as it is; a null is no key. Floats are refused, as their text depends on who
+//! writes it, and so is every other type.
 
 use crate::csv::EmptyKeys;
 use crate::fault::{Error, Result};
@@ -74,7 +75,8 @@ pub struct Source {
 type Batches = Box<dyn Iterator<Item = std::result::Result<RecordBatch, ArrowError>>>;
 
 impl Source {
-    /// Reads the schema of `input`, whose first bytes say that it has this format, and finds the key's columns.
+    /// Reads the schema of `input`, whose first bytes say that it has this format, and finds the key's
+    /// columns.
     pub(crate) fn from_input(
         input: Input,
         format: Format,
@@ -159,8 +161,8 @@ impl Source {
         Ok(keys)
     }
 
-    /// Writes the rows whose elements are in `matches` (indices into `keys.elements()`) to `output`, which is called
-    /// `target`, in the format that its name says or else in this file's. Returns the number of rows.
+    /// Writes the rows whose elements are in `matches` (indices into `keys.elements()`) to `output`, which is
+    /// called `target`, in the format that its name says or else in this file's. Returns the number of rows.
     pub fn write_matches(
         &self,
         keys: &KeySet,

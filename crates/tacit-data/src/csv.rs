@@ -1,14 +1,15 @@
 //! Tables in CSV files: reading keys or columns, writing the matching rows, or every row with more columns.
 //!
-//! A file is read twice: once for its keys, and after the intersection once more to copy the rows that matched. Rows are never held
-//! in memory, so ten million of them cost what [`KeySet`] costs. The second pass hashes the keys again and refuses a file that
-//! changed in between. The output holds the matching rows of this party's own file, byte for byte as they
-//! were written there, in the file's order, every duplicate included. A writer that has got an error holds a part of it: who wants
-//! it whole or not at all writes beside its place first.
+//! A file is read twice: once for its keys, and after the intersection once more to copy the rows that
+//! matched. Rows are never held in memory, so ten million of them cost what [`KeySet`] costs. The second pass
+//! hashes the keys again and refuses a file that changed in between. The output holds the matching rows of
+//! this party's own file, byte for byte as they were written there, in the file's order, every duplicate
+//! included. A writer that has got an error holds a part of it: who wants it whole or not at all writes
+//! beside its place first.
 //!
-//! A file is UTF-8 (a byte order mark is tolerated), its first line names the columns unless [`Header::None`] says that it
-//! is data, and every row has as many fields. It may be packed by gzip or zstd, and it may be a stream: see
-//! [`input`](crate::input).
+//! A file is UTF-8 (a byte order mark is tolerated), its first line names the columns unless [`Header::None`]
+//! says that it is data, and every row has as many fields. It may be packed by gzip or zstd, and it may be a
+//! stream: see [`input`](crate::input).
 
 pub use crate::fault::{Error, Result};
 use crate::input::{BUFFER, Input, Packer, Packing};
@@ -22,7 +23,8 @@ use std::rc::Rc;
 /// What separates fields.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Delimiter {
-    /// Of comma, semicolon, tab and bar, the one most frequent in the header outside quotes; comma if there is none.
+    /// Of comma, semicolon, tab and bar, the one most frequent in the header outside quotes; comma if there
+    /// is none.
     #[default]
     Auto,
     /// This byte.
@@ -191,7 +193,8 @@ impl Source {
         Ok(keys)
     }
 
-    /// Reads the fields of every row at the positions `columns`, and hands them to `visit` with the line where the row starts.
+    /// Reads the fields of every row at the positions `columns`, and hands them to `visit` with the line
+    /// where the row starts.
     pub fn read_columns<E: From<Error>>(
         &self,
         columns: &[usize],
@@ -297,8 +300,8 @@ impl Source {
         })
     }
 
-    /// Hands each row with a key, as it is written, to `copy`, which returns how many it wrote, under the header
-    /// with `names` behind it.
+    /// Hands each row with a key, as it is written, to `copy`, which returns how many it wrote, under the
+    /// header with `names` behind it.
     fn copy_rows<W: Write>(
         &self,
         keys: &KeySet,
@@ -524,8 +527,8 @@ impl Kept {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The row in this range, without what is left there of the row before it and of empty lines; nothing before
-    /// the range's end will be asked for again.
+    /// The row in this range, without what is left there of the row before it and of empty lines; nothing
+    /// before the range's end will be asked for again.
     fn take(&mut self, from: u64, to: u64) -> Vec<u8> {
         let place = |at: u64| usize::try_from(at - self.start).map_or(0, |at| at.min(self.bytes.len()));
         let (from, to) = (place(from), place(to));
@@ -556,8 +559,8 @@ impl<'a, W: Write> TableWriter<'a, W> {
         Ok(TableWriter { output, target, options: source.options, form })
     }
 
-    /// A row as it stood in its file. Of a row that ended with a CR alone its reader had not seen the LF yet; the
-    /// last row may have no end at all.
+    /// A row as it stood in its file. Of a row that ended with a CR alone its reader had not seen the LF yet;
+    /// the last row may have no end at all.
     fn write(&mut self, row: &[u8]) -> Result<()> {
         let (body, end) = self.ended(row);
         self.put(body)?;

@@ -1,20 +1,21 @@
 //! Records and their keys: what it means that two rows are the same.
 //!
-//! A key is one or several columns, read in the order in which they are named (names may differ between the parties, order
-//! and number may not). Each part is normalised, and the parts are encoded injectively (each with its length in front), so
-//! that `("ab", "c")` and `("a", "bc")` are different keys. The encoding's BLAKE3 hash of 32 bytes is the [`Element`] that
-//! the protocols intersect.
+//! A key is one or several columns, read in the order in which they are named (names may differ between the
+//! parties, order and number may not). Each part is normalised, and the parts are encoded injectively (each
+//! with its length in front), so that `("ab", "c")` and `("a", "bc")` are different keys. The encoding's
+//! BLAKE3 hash of 32 bytes is the [`Element`] that the protocols intersect.
 //!
 //! **Normalisation**, each step of which can be switched off; both parties must switch alike:
 //!
-//! 1. `trim`: white space (Unicode `White_Space`, so the no-break space too) goes from both ends; inner space stays.
-//! 2. `case_fold`: Unicode's full default case folding, so that `STRASSE` = `straße`; no language's special rules (Turkish
-//!    dotted I). Accents stay: `é` ≠ `e`.
-//! 3. `nfc`: composed and decomposed forms become one (NFC). With case folding the text is decomposed before and
-//!    composed after it: Unicode's canonical caseless matching.
+//! 1. `trim`: white space (Unicode `White_Space`, so the no-break space too) goes from both ends; inner space
+//!    stays.
+//! 2. `case_fold`: Unicode's full default case folding, so that `STRASSE` = `straße`; no language's special
+//!    rules (Turkish dotted I). Accents stay: `é` ≠ `e`.
+//! 3. `nfc`: composed and decomposed forms become one (NFC). With case folding the text is decomposed before
+//!    and composed after it: Unicode's canonical caseless matching.
 //!
-//! That is the type `text`; [`crate::keys`] has the others. A row of whose key any part is empty after normalisation, or
-//! refused by its type, has no key: it matches nothing, and it is counted.
+//! That is the type `text`; [`crate::keys`] has the others. A row of whose key any part is empty after
+//! normalisation, or refused by its type, has no key: it matches nothing, and it is counted.
 
 pub use crate::keys::Normalisation;
 use crate::keys::{KeyType, Named, Reason, SPECIFICATION, Sample, Tally};
@@ -71,14 +72,15 @@ impl KeySpec {
         spec
     }
 
-    /// The columns' types, which both parties must have alike and in one order; where either side chooses, as a
-    /// telephone's region, without that.
+    /// The columns' types, which both parties must have alike and in one order; where either side chooses, as
+    /// a telephone's region, without that.
     pub fn agreed_types(&self) -> String {
         let agreed: Vec<String> = self.types.iter().map(KeyType::agreed).collect();
         agreed.join(", ")
     }
 
-    /// The columns' labels, which both parties must have alike; `(none)`, which is no label, where there is none.
+    /// The columns' labels, which both parties must have alike; `(none)`, which is no label, where there is
+    /// none.
     pub fn agreed_labels(&self) -> String {
         const NO_LABEL: &str = "(none)";
         if self.labels.iter().all(Option::is_none) {
@@ -171,7 +173,8 @@ impl KeyHasher {
         }
     }
 
-    /// The element of a row with these key parts, or `None` when a part is empty after normalisation or refused.
+    /// The element of a row with these key parts, or `None` when a part is empty after normalisation or
+    /// refused.
     pub fn hash<'a>(&mut self, parts: impl IntoIterator<Item = &'a str>) -> Option<Element> {
         self.row += 1;
         self.encoded.clear();
@@ -309,8 +312,8 @@ impl KeySet {
         self.rows.get(row).filter(|element| **element != NONE).map(|element| *element as usize)
     }
 
-    /// Where `element` is in the index, or the empty slot where it belongs. Elements are hashes of this party's own
-    /// keys, so their first bytes spread well.
+    /// Where `element` is in the index, or the empty slot where it belongs. Elements are hashes of this
+    /// party's own keys, so their first bytes spread well.
     fn slot(&self, element: &Element) -> usize {
         let mask = self.index.len() - 1;
         let mut slot = u64::from_le_bytes(*element.first_chunk().unwrap_or(&[0; 8])) as usize & mask;
@@ -332,7 +335,8 @@ impl KeySet {
     }
 }
 
-/// The intersection of two sets in the clear, for checking: indices of `mine` that `theirs` holds too, ascending.
+/// The intersection of two sets in the clear, for checking: indices of `mine` that `theirs` holds too,
+/// ascending.
 pub fn plain_join(mine: &[Element], theirs: &[Element]) -> Vec<u32> {
     let theirs: std::collections::HashSet<&Element> = theirs.iter().collect();
     (0u32..).zip(mine).filter(|(_, element)| theirs.contains(element)).map(|(at, _)| at).collect()

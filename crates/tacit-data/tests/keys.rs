@@ -99,7 +99,8 @@ proptest! {
         }
     }
 
-    /// A side with clear values and a side with their hashes have the same keys, and neither takes the other's.
+    /// A side with clear values and a side with their hashes have the same keys, and neither takes the
+    /// other's.
     #[test]
     fn a_hashed_list_is_the_hashes_of_the_clear_one(text in values()) {
         let kind = |name: &str| KeyType::named(name).unwrap();
@@ -155,7 +156,8 @@ fn what_is_refused_is_counted_by_column_and_reason_and_shown_only_on_request() {
     assert_eq!(spec(&["a", "b:text"]).agreement(), plain.agreement());
 }
 
-/// A bound that a debug build on a busy machine keeps and anything quadratic does not; `examples/keys.rs` measures.
+/// A bound that a debug build on a busy machine keeps and anything quadratic does not; `examples/keys.rs`
+/// measures.
 #[test]
 fn a_long_cell_takes_no_longer_than_its_length() {
     let start = Instant::now();

@@ -185,7 +185,8 @@ fn rows_without_key_are_counted_or_refused() {
     assert!(matches!(error, Error::EmptyKey { line: 3, .. }));
 }
 
-/// With a byte order mark or without, with CRLF or LF, in whatever way: the output is written as the input was.
+/// With a byte order mark or without, with CRLF or LF, in whatever way: the output is written as the input
+/// was.
 #[test]
 fn the_byte_order_mark_and_the_ends_of_rows_stay() {
     let folder = Folder::new();

@@ -1,8 +1,8 @@
 //! Authenticated bits: shares of a bit, each with a MAC under the peer's Δ.
 //!
-//! Of a bit b = b_A ⊕ b_B a party holds the MAC of its own share and the key of the peer's: M = K ⊕ share·Δ, Δ the key
-//! holder's. As correlated OT gives them, a key's lowest bit is 0 and Δ's is 1, so the lowest bit of a MAC is the share.
-//! All is linear: shares, MACs and keys of a sum are the sums.
+//! Of a bit b = b_A ⊕ b_B a party holds the MAC of its own share and the key of the peer's: M = K ⊕ share·Δ,
+//! Δ the key holder's. As correlated OT gives them, a key's lowest bit is 0 and Δ's is 1, so the lowest bit
+//! of a MAC is the share. All is linear: shares, MACs and keys of a sum are the sums.
 
 use crate::Result;
 use tacit_crypto::{BitVec, Block, Buffer};
@@ -60,8 +60,8 @@ impl Share {
         Share { mac: self.mac & mask, key: self.key & mask }
     }
 
-    /// The sum of the bit and a public one, all ones in `mask` or all zeros: the garbler's share changes, of which the
-    /// evaluator holds the key.
+    /// The sum of the bit and a public one, all ones in `mask` or all zeros: the garbler's share changes, of
+    /// which the evaluator holds the key.
     #[inline(always)]
     pub(super) fn plus(self, mask: Block, garbler: bool, delta: Block) -> Share {
         match garbler {
@@ -77,8 +77,8 @@ impl Share {
     }
 }
 
-/// What a party holds for one AND gate, MACs before keys: of a triple, whose third is the product of the others; later, of the
-/// masks of the operands, and of their product's sum with the result's.
+/// What a party holds for one AND gate, MACs before keys: of a triple, whose third is the product of the
+/// others; later, of the masks of the operands, and of their product's sum with the result's.
 pub(super) type Gate = [Block; BLOCKS];
 pub(super) const BLOCKS: usize = 6;
 
@@ -101,7 +101,8 @@ impl Shares {
         Shares { macs: zeros(own), keys: zeros(peer) }
     }
 
-    /// Makes the first `own` and the first `peer` of them anew. The party that `first` holds for receives first.
+    /// Makes the first `own` and the first `peer` of them anew. The party that `first` holds for receives
+    /// first.
     pub(super) fn make(
         &mut self,
         channel: &mut Channel,

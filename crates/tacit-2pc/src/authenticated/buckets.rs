@@ -1,18 +1,19 @@
 //! Buckets: several leaky triples make one of which nothing leaks.
 //!
-//! Of each leaky triple (x, y, z) a cheater may have learnt x, at the price of being caught with chance 1/2. The triples
-//! stand in B rows of ℓ. Bucket j takes from row i the triple j + s_i mod ℓ; s_0 = 0, each other shift is drawn by both
-//! parties once the triples of its row are checked. The sum of a bucket's x is unknown unless all its triples leaked. Let F_i
-//! be the number of buckets of which all triples of rows 0 to i leaked. With k_i leaked triples in row i, chosen however
-//! the rows before went, the expected F_i is F_{i−1}·k_i / ℓ, as each pair of a bucket and a leaked triple meets with chance 1/ℓ,
-//! and nothing is caught with chance 2^-k_i; F_0 = k_0, and k·2^-k ≤ 1/2. So a window is broken, all its rows
-//! passed, with chance at most 2^-B·ℓ^-(B−1).
+//! Of each leaky triple (x, y, z) a cheater may have learnt x, at the price of being caught with chance 1/2.
+//! The triples stand in B rows of ℓ. Bucket j takes from row i the triple j + s_i mod ℓ; s_0 = 0, each other
+//! shift is drawn by both parties once the triples of its row are checked. The sum of a bucket's x is unknown
+//! unless all its triples leaked. Let F_i be the number of buckets of which all triples of rows 0 to i
+//! leaked. With k_i leaked triples in row i, chosen however the rows before went, the expected F_i is
+//! F_{i−1}·k_i / ℓ, as each pair of a bucket and a leaked triple meets with chance 1/ℓ, and nothing is caught
+//! with chance 2^-k_i; F_0 = k_0, and k·2^-k ≤ 1/2. So a window is broken, all its rows passed, with chance
+//! at most 2^-B·ℓ^-(B−1).
 //!
 //! Rows are made and added up a few at a time, so that their memory serves again.
 //!
-//! A cheater that wins in no window of a session and goes on must have passed each with at least B leaked triples, with
-//! chance 2^-3 at most: over any number of windows the chance grows by a factor below 8/7, which
-//! [`size`] takes into account.
+//! A cheater that wins in no window of a session and goes on must have passed each with at least B leaked
+//! triples, with chance 2^-3 at most: over any number of windows the chance grows by a factor below 8/7,
+//! which [`size`] takes into account.
 
 use super::bits::{Gate, Shares, zeros};
 use super::opening::Openings;
@@ -29,7 +30,8 @@ pub const LEAST: usize = 446;
 /// Triples in a bucket, at most.
 const MOST: u32 = 5;
 
-/// Triples in each of `buckets` buckets, for [`STATISTICAL`] bits of a session; `buckets` is at least [`LEAST`].
+/// Triples in each of `buckets` buckets, for [`STATISTICAL`] bits of a session; `buckets` is at least
+/// [`LEAST`].
 pub fn size(buckets: usize) -> usize {
     let enough = |b: u32| {
         let chance = (buckets as u128).saturating_pow(b - 1).saturating_mul(7) >> (3 + STATISTICAL - b);
@@ -58,8 +60,8 @@ pub(super) fn rows_at_once(buckets: usize) -> usize {
     (TRIPLES / buckets).clamp(1, MOST as usize)
 }
 
-/// Adds rows of triples, which stand one after the other as all x, all y, all z, to the buckets' sums: x, y and z. The first
-/// row of a window is where the sums begin, and has no shift.
+/// Adds rows of triples, which stand one after the other as all x, all y, all z, to the buckets' sums: x, y
+/// and z. The first row of a window is where the sums begin, and has no shift.
 pub(super) fn combine(
     channel: &mut Channel,
     openings: &mut Openings,

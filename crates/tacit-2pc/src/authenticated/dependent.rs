@@ -36,10 +36,11 @@ impl Drop for Dependent<'_> {
 }
 
 impl Independent {
-    /// The second phase: binds the preparation to `function`, the same on both sides, and to who learns the outputs.
+    /// The second phase: binds the preparation to `function`, the same on both sides, and to who learns the
+    /// outputs.
     ///
-    /// Errors: `Usage` when the function needs other numbers than were prepared; `Mismatch` when the peer has another
-    /// function or rule; `Cheated` when a check failed; those of the link.
+    /// Errors: `Usage` when the function needs other numbers than were prepared; `Mismatch` when the peer has
+    /// another function or rule; `Cheated` when a check failed; those of the link.
     pub fn dependent<'a>(
         self,
         channel: &mut Channel,
@@ -123,7 +124,8 @@ pub(super) fn largest_piece(function: &Prepared) -> usize {
 /// Gates whose differences cross at a time, at least.
 const BATCH: usize = 1 << 15;
 
-/// Beaver's products of the masks of AND gates' operands, by the triples that `gates` holds; returns the masks of all wires.
+/// Beaver's products of the masks of AND gates' operands, by the triples that `gates` holds; returns the
+/// masks of all wires.
 ///
 /// With d = a ⊕ λ_1 and e = b ⊕ λ_2 open, λ_1·λ_2 = c ⊕ e·λ_1 ⊕ d·λ_2 ⊕ d·e.
 fn multiply(
@@ -173,8 +175,8 @@ fn multiply(
     Ok(wires)
 }
 
-/// Follows a piece, the first of whose AND gates is number `first`: each gives its result its mask and takes its operands' masks; the
-/// differences of those to the triple go to `macs` and `keys`, two a gate.
+/// Follows a piece, the first of whose AND gates is number `first`: each gives its result its mask and takes
+/// its operands' masks; the differences of those to the triple go to `macs` and `keys`, two a gate.
 fn follow(
     wires: &mut [Share],
     piece: Piece<'_>,

@@ -1,7 +1,7 @@
 //! Where the tests' cheaters leave the protocol.
 //!
-//! At its steps a party lets [`deviate`] change what it is about to use or to send. Outside the crate's own tests that does
-//! nothing, and no signature knows of it.
+//! At its steps a party lets [`deviate`] change what it is about to use or to send. Outside the crate's own
+//! tests that does nothing, and no signature knows of it.
 
 use super::bits::Gate;
 use tacit_crypto::{BitVec, Block};
@@ -46,7 +46,8 @@ pub(super) trait Script {
     fn results(&mut self, _results: &mut BitVec, _digest: &mut [u8; 32]) {}
 }
 
-/// Whether the party goes on after a check that came out as `right`: if it did, but for a cheater of the tests.
+/// Whether the party goes on after a check that came out as `right`: if it did, but for a cheater of the
+/// tests.
 pub(super) fn passes(right: subtle::Choice) -> bool {
     let mut right = bool::from(right);
     deviate(|script| script.checked(&mut right));

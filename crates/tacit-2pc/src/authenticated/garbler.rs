@@ -24,7 +24,8 @@ pub(super) fn run(mut run: Dependent<'_>, channel: &mut Channel, input: &BitVec)
     // Step 2
     let mut garbler = HalfGatesGarbler::new(&[Copy { delta, start: run.start() }]);
     garbler.reserve(plan.slots());
-    // Zero-labels have lowest bit 0, so that a label's lowest bit is the masked value: of the constant one as well.
+    // Zero-labels have lowest bit 0, so that a label's lowest bit is the masked value: of the constant one as
+    // well.
     garbler.set_zero_labels(ONE, &[delta ^ Block::ONE]);
     let slots: Vec<u32> = own.iter().chain(&peer).copied().collect();
     let mut labels = zeros(slots.len());
@@ -91,8 +92,8 @@ pub(super) fn run(mut run: Dependent<'_>, channel: &mut Channel, input: &BitVec)
     Ok(Some(run.unmask(BitVec::from_bools(&outputs), &shares)))
 }
 
-/// Garbles a piece, whose first AND gate has number `first`: step by step by the kernels, then the masks go into tables
-/// and results. Returns the bits that the results' labels are read with.
+/// Garbles a piece, whose first AND gate has number `first`: step by step by the kernels, then the masks go
+/// into tables and results. Returns the bits that the results' labels are read with.
 fn garble_piece(
     run: &Dependent<'_>,
     garbler: &mut HalfGatesGarbler,

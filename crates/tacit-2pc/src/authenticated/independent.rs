@@ -122,10 +122,11 @@ pub(super) fn make(
     Ok(Independent { role, delta, oracle, demand, gates, masks, prg: prg.fork() })
 }
 
-/// Compares what must be alike, and draws randomness that neither party chose, after all that it is for was fixed.
+/// Compares what must be alike, and draws randomness that neither party chose, after all that it is for was
+/// fixed.
 ///
-/// The garbler commits to its digest and its part of the randomness before it sees the evaluator's, so a party that cheated
-/// learns what the other's was only when both are shown, and then cannot change its own.
+/// The garbler commits to its digest and its part of the randomness before it sees the evaluator's, so a
+/// party that cheated learns what the other's was only when both are shown, and then cannot change its own.
 fn agree_alike(
     channel: &mut Channel,
     oracle: &Oracle,

@@ -1,15 +1,16 @@
-//! Leaky AND triples: authenticated x, y, z with z = x·y, of which a cheater may guess x (2018/578, section 3).
+//! Leaky AND triples: authenticated x, y, z with z = x·y, of which a cheater may guess x (2018/578, section
+//! 3).
 //!
-//! With C = y·Δ ⊕ K\[y\] ⊕ M\[y\] on either side, C_A ⊕ C_B = y·(Δ_A ⊕ Δ_B). A party sends
-//! G = H(K\[x\]) ⊕ H(K\[x\] ⊕ Δ) ⊕ C, from which the peer gets H(K\[x\]) ⊕ x·C with its own share x. Then
-//! S_A ⊕ S_B = (x·y ⊕ z)·(Δ_A ⊕ Δ_B), whose lowest bit d both show, and z becomes z ⊕ d. What is left after d·Δ is
-//! added must be the same on both sides; a party that sent another G passes only if it guesses the peer's x.
+//! With C = y·Δ ⊕ K\[y\] ⊕ M\[y\] on either side, C_A ⊕ C_B = y·(Δ_A ⊕ Δ_B). A party sends G = H(K\[x\]) ⊕
+//! H(K\[x\] ⊕ Δ) ⊕ C, from which the peer gets H(K\[x\]) ⊕ x·C with its own share x. Then S_A ⊕ S_B = (x·y ⊕
+//! z)·(Δ_A ⊕ Δ_B), whose lowest bit d both show, and z becomes z ⊕ d. What is left after d·Δ is added must be
+//! the same on both sides; a party that sent another G passes only if it guesses the peer's x.
 //!
-//! Of G, C and S only the lower halves are made, sent and compared, where the paper has whole blocks: all is linear in
-//! them, and who shows a wrong d has to guess 63 bits of Δ, once. Two halves stand in a block.
+//! Of G, C and S only the lower halves are made, sent and compared, where the paper has whole blocks: all is
+//! linear in them, and who shows a wrong d has to guess 63 bits of Δ, once. Two halves stand in a block.
 //!
-//! Here both Δ have lowest bit 1, where the paper has 1 and 0: every block under Δ_B enters with its lowest bit
-//! cleared, which is linear and turns Δ_B into one of lowest bit 0.
+//! Here both Δ have lowest bit 1, where the paper has 1 and 0: every block under Δ_B enters with its lowest
+//! bit cleared, which is linear and turns Δ_B into one of lowest bit 0.
 
 use super::bits::{Share, Shares, with_masks, zeros};
 use super::deviation::deviate;
@@ -66,8 +67,8 @@ impl Maker {
         if self.garbler { [!0, !1] } else { [!1, !0] }
     }
 
-    /// Makes `n` triples of the first 3·n of `bits`: all x, all y, all z. What must be alike on both sides goes into
-    /// `alike`.
+    /// Makes `n` triples of the first 3·n of `bits`: all x, all y, all z. What must be alike on both sides
+    /// goes into `alike`.
     ///
     /// Each batch's G are on their way while those of the batch before are used, and so are its d.
     pub(super) fn make(

@@ -15,8 +15,8 @@ const PREPARED_AT_ONCE: usize = 1 << 10;
 
 /// One party's side of a session, over correlated OT in both directions.
 ///
-/// `S` and `R` must be secure against malicious parties. This value is of no use after an error: a peer that cheated may have
-/// learnt a bit of what the correlated OT keeps.
+/// `S` and `R` must be secure against malicious parties. This value is of no use after an error: a peer that
+/// cheated may have learnt a bit of what the correlated OT keeps.
 pub struct Session<S, R> {
     role: Owner,
     sender: S,
@@ -26,16 +26,16 @@ pub struct Session<S, R> {
 }
 
 impl<S: CotSender, R: CotReceiver> Session<S, R> {
-    /// A session of the party `role` over correlated OT that it sends and receives. The peer takes the other role and the other
-    /// ends.
+    /// A session of the party `role` over correlated OT that it sends and receives. The peer takes the other
+    /// role and the other ends.
     pub fn new(role: Owner, sender: S, receiver: R, prg: &mut Prg) -> Self {
         Session { role, sender, receiver, prg: prg.fork(), spent: false }
     }
 
     /// Makes what one run of the size `demand` needs, whatever the function.
     ///
-    /// Errors: `Mismatch` when the peer has another role, version or demand; `Cheated` when a check failed; those of
-    /// the correlated OT and the link.
+    /// Errors: `Mismatch` when the peer has another role, version or demand; `Cheated` when a check failed;
+    /// those of the correlated OT and the link.
     pub fn independent(&mut self, channel: &mut Channel, demand: Demand) -> Result<Independent> {
         if std::mem::replace(&mut self.spent, true) {
             return usage("the session failed before; set up a new one");
@@ -47,8 +47,8 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         Ok(made)
     }
 
-    /// One run with everything in it: `input` are this party's input bits, input after input. Returns the outputs, one
-    /// after the other, if this party learns them.
+    /// One run with everything in it: `input` are this party's input bits, input after input. Returns the
+    /// outputs, one after the other, if this party learns them.
     ///
     /// Errors as those of the three phases.
     pub fn run(
@@ -62,11 +62,11 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         Ok(outputs.and_then(|mut outputs| outputs.pop()))
     }
 
-    /// Runs `function` on each of `rows`, this party's input bits of a run; both parties give as many. Returns the outputs of
-    /// each row if this party learns them.
+    /// Runs `function` on each of `rows`, this party's input bits of a run; both parties give as many.
+    /// Returns the outputs of each row if this party learns them.
     ///
-    /// Preparations are made for as many rows at once as fill a window of triples: many small runs take fewer bytes than
-    /// alone. `each` hears of every row that is done.
+    /// Preparations are made for as many rows at once as fill a window of triples: many small runs take fewer
+    /// bytes than alone. `each` hears of every row that is done.
     ///
     /// Errors as those of the three phases.
     pub fn run_rows(

@@ -1,8 +1,8 @@
 //! Correlated OT both ways from one base OT.
 //!
-//! The garbler receives in the base OT, from which KOS makes the first direction's correlations. The other direction's KOS
-//! takes its seeds from 128 of these, as random OTs: their choices, the evaluator's, become its Δ. Each KOS is the
-//! source of a Ferret of its direction.
+//! The garbler receives in the base OT, from which KOS makes the first direction's correlations. The other
+//! direction's KOS takes its seeds from 128 of these, as random OTs: their choices, the evaluator's, become
+//! its Δ. Each KOS is the source of a Ferret of its direction.
 
 use super::{DOMAIN, Session};
 use crate::{Owner, Result};
@@ -15,7 +15,8 @@ use tacit_ot::silent::ferret::{Config, FerretReceiver, FerretSender};
 use tacit_ot::{BaseOt, CotReceiver, CotSender, Security};
 
 impl Session<FerretSender, FerretReceiver> {
-    /// A session of the party `role` from a base OT against malicious parties, over Ferret with `config` both ways.
+    /// A session of the party `role` from a base OT against malicious parties, over Ferret with `config` both
+    /// ways.
     ///
     /// Errors: `Usage` for a base OT or a Ferret that protects less; those of the OTs and the link.
     pub fn setup(
@@ -54,7 +55,8 @@ impl Session<FerretSender, FerretReceiver> {
     }
 }
 
-/// What the seeds of the second KOS hang on: the session, which is in the hash that makes random OTs, and what passed.
+/// What the seeds of the second KOS hang on: the session, which is in the hash that makes random OTs, and
+/// what passed.
 fn before(channel: &Channel, passed: &Recording) -> [u8; 32] {
     let mut transcript = Transcript::new(DOMAIN);
     transcript.append("session", &channel.session_id().0);

@@ -266,8 +266,8 @@ unsafe fn rekeyed_step<V: Vector, G: Groups, const N: usize, const PER_KEY: usiz
     }
 }
 
-/// [`rekeyed_step`] of four vectors of groups, with the key schedule on transposed keys: one S-box step serves four keys, and the
-/// running sums need no shifts.
+/// [`rekeyed_step`] of four vectors of groups, with the key schedule on transposed keys: one S-box step
+/// serves four keys, and the running sums need no shifts.
 #[inline(always)]
 unsafe fn rekeyed_transposed<V: Vector, G: Groups, const PER_KEY: usize>(groups: &G, g: usize) {
     // SAFETY: passed on to the caller.
@@ -556,7 +556,8 @@ macro_rules! entry_points {
             #[target_feature(enable = $features)]
             pub fn ccr_in_place(round_keys: &[Block; 11], blocks: &mut [Block]) {
                 let pass = Ccr { input: blocks.as_mut_ptr(), out: blocks.as_mut_ptr() };
-                // SAFETY: this function's features are the vector's; each step reads its blocks before it writes them.
+                // SAFETY: this function's features are the vector's; each step reads its blocks before it
+                // writes them.
                 unsafe { drive::<$vector, _>(round_keys, &pass, blocks.len()) }
             }
 

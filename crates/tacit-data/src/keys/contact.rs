@@ -7,8 +7,8 @@ use unicode_normalization::UnicodeNormalization;
 /// Characters of a local part only within quotes, which nobody's customers have.
 const SPECIAL: &str = "\"(),:;<>[\\]";
 
-/// Appends the normal form of an address: in lower case, the domain in ASCII. With `gmail` the dots of Google's addresses
-/// and what stands behind a plus go, too.
+/// Appends the normal form of an address: in lower case, the domain in ASCII. With `gmail` the dots of
+/// Google's addresses and what stands behind a plus go, too.
 pub fn email(text: &str, gmail: bool, out: &mut String) -> Result<(), Reason> {
     let seen = prelude(text);
     if seen.is_empty() {

@@ -1,4 +1,5 @@
-//! Values that are compared by their SHA-256 hashes. Hashing hides nothing: whoever can guess values can hash them.
+//! Values that are compared by their SHA-256 hashes. Hashing hides nothing: whoever can guess values can hash
+//! them.
 
 use super::Reason;
 use super::prelude::prelude;

@@ -1,8 +1,8 @@
 //! Keys by their types: what makes two spellings the same key, step by step as `docs/keys.md` publishes it.
 //!
-//! A [`KeyType`] turns a cell into its normal form or refuses it with a [`Reason`]; what is refused is no key, is
-//! counted, and matches nothing. A normal form is its own normal form, but of types that hash, and no value is ever
-//! read as a floating-point number.
+//! A [`KeyType`] turns a cell into its normal form or refuses it with a [`Reason`]; what is refused is no
+//! key, is counted, and matches nothing. A normal form is its own normal form, but of types that hash, and no
+//! value is ever read as a floating-point number.
 
 mod contact;
 mod hashed;
@@ -260,8 +260,9 @@ pub struct Named {
 pub struct NoType(String);
 
 impl Named {
-    /// Reads `[LABEL=]COL[:TYPE]`. A label is made of letters, digits, `-` and `_`; an equals sign in front of a
-    /// column's name says that what follows is no label. The longest end that is a type's name is the type.
+    /// Reads `[LABEL=]COL[:TYPE]`. A label is made of letters, digits, `-` and `_`; an equals sign in front
+    /// of a column's name says that what follows is no label. The longest end that is a type's name is the
+    /// type.
     pub fn parse(text: &str) -> Result<Self, NoType> {
         let is_label = |label: &str| label.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
         let (label, rest) = match text.split_once('=') {

@@ -51,8 +51,8 @@ static REGIONS: LazyLock<Vec<Region>> = LazyLock::new(|| {
     include_str!("regions.csv").lines().skip(1).filter_map(region).collect()
 });
 
-/// For each calling code up to 999 the lengths of its national numbers, and the trunk prefix to cut off of one that was
-/// written behind the calling code; no lengths where there is no such code.
+/// For each calling code up to 999 the lengths of its national numbers, and the trunk prefix to cut off of
+/// one that was written behind the calling code; no lengths where there is no such code.
 static CODES: LazyLock<Vec<(u16, &'static str)>> = LazyLock::new(|| {
     let mut codes = vec![(0, ""); 1000];
     for region in REGIONS.iter() {

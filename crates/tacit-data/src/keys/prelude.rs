@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use unicode_normalization::UnicodeNormalization;
 
-/// The value in compatibility form, without invisible characters and without white space at its ends: full-width
-/// letters and digits become the usual ones, and what a spreadsheet or a web page slipped in goes.
+/// The value in compatibility form, without invisible characters and without white space at its ends:
+/// full-width letters and digits become the usual ones, and what a spreadsheet or a web page slipped in goes.
 pub fn prelude(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text.trim());

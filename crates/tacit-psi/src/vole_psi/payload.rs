@@ -32,9 +32,9 @@
 //!   many there were ([`Received::unopened`]) and goes on: the same as if the giver had not had the row. An
 //!   abort there would tell the giver that the asker has this very element, so the count must not reach the
 //!   giver either.
-//! - Where both ask and give, a receiver may keep matches to itself, as in an intersection that both learn, and
-//!   so get rows for which it gives none; it cannot make the sender take an element for common that it has
-//!   not itself. A row of the sender's that does not open is no match there, and none goes back for it.
+//! - Where both ask and give, a receiver may keep matches to itself, as in an intersection that both learn,
+//!   and so get rows for which it gives none; it cannot make the sender take an element for common that it
+//!   has not itself. A row of the sender's that does not open is no match there, and none goes back for it.
 //! - An asker may have encoded more elements than it announced, up to
 //!   [`Parameters::encodable`](super::Parameters::encodable), and gets the cells of those too.
 //! - Without the key a ciphertext is noise: for rows that are no matches the asker learns lengths alone,

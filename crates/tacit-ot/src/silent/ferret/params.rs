@@ -165,8 +165,8 @@ impl Config {
     }
 }
 
-/// An LPN parameter set with uniform noise: m·q samples, a secret of k bits, t noisy positions in m buckets, all of them
-/// for each lane.
+/// An LPN parameter set with uniform noise: m·q samples, a secret of k bits, t noisy positions in m buckets,
+/// all of them for each lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UniParams {
     /// The set's name on the command line.

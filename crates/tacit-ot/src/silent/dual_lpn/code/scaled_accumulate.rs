@@ -58,11 +58,11 @@ impl ScaledAccumulate {
         self.finish(first, second, [out]);
     }
 
-    /// As [`encode`](Self::encode), of two inputs at once: what is drawn serves both, and one access to memory fetches
-    /// an entry of each.
+    /// As [`encode`](Self::encode), of two inputs at once: what is drawn serves both, and one access to
+    /// memory fetches an entry of each.
     ///
-    /// `fill` makes the first input piece by piece, its entries from a multiple of 64 on, a multiple of 64 of them. The
-    /// second stands in the first half of `scratch`, which is twice as long as it, as `first` is.
+    /// `fill` makes the first input piece by piece, its entries from a multiple of 64 on, a multiple of 64 of
+    /// them. The second stands in the first half of `scratch`, which is twice as long as it, as `first` is.
     pub(crate) fn encode_both(
         &self,
         mut fill: impl FnMut(usize, &mut [Block]),
