@@ -138,8 +138,18 @@ class Intersection(_Passed):
     peer_learned: str
     #: How many of our distinct keys the peer has too; ``None`` if only the peer gets a result.
     matches: int | None = None
-    #: Our rows whose keys match, as an object with ``__arrow_c_stream__``; ``None`` as above.
+    #: Our rows whose keys match, as an object with ``__arrow_c_stream__``; ``None`` as above. With columns of the
+    #: peer's they stand behind ours as ``peer_COL``.
     rows: Any = field(default=None, repr=False)
+    #: What a count, a sum, the largest or the smallest number came to; the sum of a mean is in `total`. ``None`` where
+    #: there is none, where it is withheld, and where only the peer gets it.
+    value: int | float | None = None
+    #: Whether fewer keys than `min_matches` are common, so that nothing is told.
+    withheld: bool = False
+    #: The sum that a mean comes from.
+    total: int | None = None
+    #: How many rows a mean is of.
+    counted: int | None = None
     _values: bool = field(default=False, repr=False)
 
     def __len__(self) -> int:
@@ -305,6 +315,10 @@ class Session:
         on: str | Sequence[str] | Mapping[str, str] | None = None,
         *,
         result: Literal["me", "peer", "both"] = "me",
+        reveal: str = "rows",
+        give: str | Sequence[str] = (),
+        duplicates: Literal["refuse", "first", "all"] = "refuse",
+        min_matches: int = 0,
         protocol: str = "auto",
         max_peer_keys: int | None = None,
         nfc: bool = True,
@@ -316,8 +330,20 @@ class Session:
         keys, values = _keys(table, on, nfc, trim, case_fold)
         with _Told(progress) as told:
             raw = _tacit.intersect(
-                self._peer, keys, result=result, protocol=protocol, max_peer_keys=max_peer_keys, progress=told
+                self._peer,
+                keys,
+                result=result,
+                reveal=reveal,
+                give=[give] if isinstance(give, str) else list(give),
+                duplicates=duplicates,
+                min_matches=min_matches,
+                protocol=protocol,
+                max_peer_keys=max_peer_keys,
+                progress=told,
             )
+        value, counted, total = raw.get("value"), raw.get("counted"), None
+        if counted is not None:
+            value, total = (value / counted if counted else None), value
         return Intersection(
             **_passed(raw),
             seconds=raw["seconds"],
@@ -326,6 +352,10 @@ class Session:
             peer_learned=raw["peer_learned"],
             matches=raw.get("matches"),
             rows=raw.get("rows"),
+            value=value,
+            withheld=raw.get("withheld", False),
+            total=total,
+            counted=counted,
             _values=values,
         )
 
@@ -428,6 +458,10 @@ def intersect(
     on: str | Sequence[str] | Mapping[str, str] | None = None,
     *,
     result: Literal["me", "peer", "both"] = "me",
+    reveal: str = "rows",
+    give: str | Sequence[str] = (),
+    duplicates: Literal["refuse", "first", "all"] = "refuse",
+    min_matches: int = 0,
     protocol: str = "auto",
     max_peer_keys: int | None = None,
     nfc: bool = True,
@@ -436,7 +470,7 @@ def intersect(
     progress: Listener = None,
     **session: Any,
 ) -> Intersection:
-    """Which of our rows have a key that the peer has too.
+    """Which of our rows have a key that the peer has too, or a number over them.
 
     The peer learns how many distinct keys we have, and what `result` gives it; a peer that cheats is caught
     (``security="malicious"``, the default).
@@ -452,6 +486,16 @@ def intersect(
         and what is no key of its type make no key; floating-point columns are refused.
     result:
         Who gets a result: ``"me"``, ``"peer"`` (the peer then says ``"me"``) or ``"both"``.
+    reveal:
+        What is revealed, as the command's ``--reveal`` has it: ``"rows"``; ``"payload:COL,COL"`` for the same with
+        columns of the peer's rows (who gives them says ``"payload"``); ``"count"``, ``"sum:COL"``, ``"mean:COL"``,
+        ``"max:COL"``, ``"min:COL"`` or ``"over:N:COL"``, which need ``security="semi-honest"``.
+    give:
+        Our columns that the peer may have, or the one that numbers are taken from.
+    duplicates:
+        What happens where several of our rows to give have one key.
+    min_matches:
+        The fewest common keys of which a number is told; the protocol holds it.
     protocol:
         ``"auto"``, ``"paxos"`` or ``"vole"``.
     max_peer_keys:
@@ -475,6 +519,10 @@ def intersect(
         table,
         on,
         result=result,
+        reveal=reveal,
+        give=give,
+        duplicates=duplicates,
+        min_matches=min_matches,
         protocol=protocol,
         max_peer_keys=max_peer_keys,
         nfc=nfc,

@@ -231,3 +231,62 @@ def test_meeting_and_waiting_go_to_the_log(caplog: pytest.LogCaptureFixture) -> 
         tacit.intersect(["a"], connect=free_address(), wait=0.6)
     assert time.monotonic() - start < 5
     assert any("waiting for the peer" in message for message in caplog.messages)
+
+
+GIVES = """
+import polars
+table = polars.DataFrame({"mail": keys, "city": ["Oslo", None, "Rome", "Bern"], "amount": [5, 7, None, -2]})
+said = tacit.intersect(table, on="mail", listen=address, result="peer", **arguments)
+tell([said.value, said.matches])
+"""
+HELD = ["ann@x.org", "cleo@x.org", "dora@x.org", "Ann@x.org"]
+
+
+def reveal(ours: dict[str, object], theirs: dict[str, object]) -> tacit.Intersection:
+    address = free_address()
+    with party(GIVES, keys=HELD, address=address, arguments=theirs) as peer:
+        result = tacit.intersect(tables()["polars"], on="mail", connect=address, **ours)
+        assert peer.end() == [[None, None]]
+    return result
+
+
+def test_columns_of_the_peers_come_behind_ours() -> None:
+    result = reveal(
+        {"reveal": "payload:city,amount"},
+        {"reveal": "payload", "give": ["city", "amount"], "duplicates": "all"},
+    )
+    frame = polars.DataFrame(result)
+    assert result.matches == 2
+    rows = frame.select("row", "peer_city", "peer_amount").sort("row", "peer_amount").rows()
+    assert rows == [(0, "Bern", "-2"), (0, "Oslo", "5"), (4, None, "7")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "counted"),
+    [("count", 2, None), ("sum:amount", 10, None), ("mean:amount", 10 / 3, 3), ("max:amount", 7, None)],
+)
+def test_numbers_over_the_common_keys(kind: str, value: float, counted: int | None) -> None:
+    honest = {"reveal": kind, "security": "semi-honest"}
+    theirs = honest if kind == "count" else honest | {"give": "amount"}
+    result = reveal(honest, theirs)
+    assert (result.value, result.counted, result.withheld, result.rows) == (value, counted, False, None)
+    held = reveal(honest | {"min_matches": 3}, theirs | {"min_matches": 3})
+    assert (held.value, held.withheld) == (None, True)
+
+
+def test_what_cannot_be_revealed_is_said_at_once() -> None:
+    table = tables()["polars"]
+    wrong: list[tuple[dict[str, object], type[tacit.Error], str]] = [
+        ({"reveal": "everything"}, tacit.UsageError, "give one of rows"),
+        ({"reveal": "count"}, tacit.UsageError, "semi-honest"),
+        ({"reveal": "payload:city", "min_matches": 3}, tacit.UsageError, "numbers over all"),
+        ({"reveal": "payload", "result": "peer", "give": "none"}, tacit.InputError, "no column none"),
+        (
+            {"reveal": "sum:mail", "result": "peer", "give": "mail", "security": "semi-honest"},
+            tacit.InputError,
+            "whole ones",
+        ),
+    ]
+    for arguments, error, says in wrong:
+        with pytest.raises(error, match=says):
+            tacit.intersect(table, on="mail", connect="127.0.0.1:9", timeout=1, **arguments)

@@ -1,5 +1,6 @@
 //! Intersections of tables: keys out of Arrow columns, and the rows that match.
 
+use crate::reveal::{self, Given};
 use crate::{fault, peer::Peer};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, LargeStringArray, RecordBatch, RecordBatchIterator};
@@ -9,7 +10,7 @@ use pyo3::types::{PyCapsule, PyDict};
 use pyo3_arrow::PyTable;
 use pyo3_arrow::ffi::to_stream_pycapsule;
 use std::sync::Arc;
-use tacit::job::psi::{Job, Learns, MAX_ELEMENTS, Protocol};
+use tacit::job::psi::{Gained, Job, Learns, MAX_ELEMENTS, Protocol, Reveal, Revealed};
 use tacit_data::keys::KeyType;
 use tacit_data::records::{KeyHasher, KeySet, KeySpec, Normalisation};
 
@@ -205,12 +206,18 @@ impl Rows {
 
 /// Runs an intersection; returns what it gave as a dictionary.
 #[pyfunction]
-#[pyo3(signature = (peer, keys, *, result="me", protocol="auto", max_peer_keys=None, progress=None))]
+#[pyo3(signature = (peer, keys, *, result="me", reveal="rows", give=Vec::new(), duplicates="refuse", min_matches=0,
+    protocol="auto", max_peer_keys=None, progress=None))]
+#[allow(clippy::too_many_arguments)] // They are Python's keywords.
 pub fn intersect<'py>(
     py: Python<'py>,
     peer: &Peer,
     keys: &Keys,
     result: &str,
+    reveal: &str,
+    give: Vec<String>,
+    duplicates: &str,
+    min_matches: u64,
     protocol: &str,
     max_peer_keys: Option<u64>,
     progress: Option<Py<PyAny>>,
@@ -226,28 +233,44 @@ pub fn intersect<'py>(
         let names = protocols.map(Protocol::name).join(", ");
         return Err(fault::usage(py, format!("protocol is one of {names}")));
     };
+    let (kind, duplicates) = reveal::kinds(py, reveal, duplicates)?;
     let job = Job {
         protocol,
         key: Some(keys.spec.clone()),
         most_peer_keys: max_peer_keys,
+        reveal: kind,
+        give,
+        min_matches,
         ..Job::new(learns, peer.security)
     };
+    job.check().map_err(|error| fault::raise(py, &error))?;
+    let given = py
+        .detach(|| Given::read(&job.reveal, &job.give, duplicates, &keys.schema, &keys.batches, &keys.set))
+        .map_err(|what| fault::input(py, what))?;
     let (ours, set) = (job.clone(), keys.set.clone());
     let ran = peer.run(py, progress, move |session, desk| {
         let most = ours.most_peer_keys.unwrap_or(MAX_ELEMENTS as u64);
-        session.run_psi(&ours, set.elements(), most, desk)
+        session.run_psi_with(&ours, set.elements(), given.gift(), most, desk)
     })?;
-    let outcome = &ran.result;
+    let outcome = ran.result.outcome(learns);
     let dict = fault::passed(py, &ran.stats, Some(ran.wall.as_secs_f64()))?;
     let own = keys.set.elements().len() as u64;
     dict.set_item("protocol", job.picked(own, outcome.peer_elements).0.name())?;
     dict.set_item("peer_keys", outcome.peer_elements)?;
-    let learned = job.has_learned(own, outcome).map_err(|error| fault::raise(py, &error))?;
+    let learned = job.has_learned(own, &outcome).map_err(|error| fault::raise(py, &error))?;
     dict.set_item("peer_learned", learned)?;
+    reveal::put_number(py, &ran.result, &dict)?;
     if let Some(matches) = &outcome.matches {
         dict.set_item("matches", matches.len())?;
-        let rows = py.detach(|| keys.matching(matches)).map_err(|what| fault::input(py, what))?;
-        dict.set_item("rows", Py::new(py, rows)?)?;
+        let rows = py.detach(|| match (&ran.result, &job.reveal) {
+            (Revealed::Payload(Gained { received: Some(received), .. }), Reveal::Payload(asked)) => {
+                let Keys { schema, batches, set, .. } = keys;
+                let (schema, batches) = reveal::joined(schema, batches, set, asked, &received.matches)?;
+                Ok(Rows { schema, batches })
+            }
+            _ => keys.matching(matches),
+        });
+        dict.set_item("rows", Py::new(py, rows.map_err(|what| fault::input(py, what))?)?)?;
     }
     Ok(dict)
 }

@@ -8,6 +8,7 @@ mod fault;
 mod function;
 mod intersect;
 mod peer;
+mod reveal;
 mod transfer;
 
 use pyo3::prelude::*;

@@ -4,7 +4,7 @@ mod reveal;
 mod shared;
 
 pub use circuit::Outcome as AggregateOutcome;
-pub use reveal::{Aggregate, Column, Duplicates, Gift, Match, Reveal, Revealed, Table};
+pub use reveal::{Aggregate, Column, Duplicates, Gained, Gift, Match, Reveal, Revealed, Table};
 pub use shared::{Found, MAX_SHARED, Place, Statistic, Then};
 
 use super::{Course, Observer, Phase};

@@ -7,8 +7,9 @@ use tacit_ot::Security;
 use tacit_psi::paxos::{Learns, Outcome};
 use tacit_psi::vole_psi::circuit::{self, Of};
 pub use tacit_psi::vole_psi::circuit::{Aggregate, Column};
+pub use tacit_psi::vole_psi::payload::Gained;
+use tacit_psi::vole_psi::payload::Side;
 pub use tacit_psi::vole_psi::payload::{Duplicates, Match, Table};
-use tacit_psi::vole_psi::payload::{Gained, Side};
 
 /// What of the intersection is revealed to those who get a result.
 ///
@@ -36,6 +37,32 @@ pub enum Reveal {
 impl Reveal {
     /// The names of the kinds, as a user writes them.
     pub const NAMES: [&'static str; 8] = ["rows", "payload", "count", "sum", "mean", "max", "min", "over"];
+
+    /// Reads a kind as a user writes it: `rows`, `payload:COL,COL`, `count`, `sum:COL`, `mean:COL`, `max:COL`, `min:COL` or
+    /// `over:N:COL`; who gives a payload names no column here.
+    pub fn parse(text: &str) -> std::result::Result<Self, String> {
+        let (kind, columns) = text.split_once(':').unwrap_or((text, ""));
+        let one = || columns.to_owned();
+        Ok(match kind {
+            "payload" => {
+                let columns = columns.split(',').filter(|name| !name.is_empty());
+                Reveal::Payload(columns.map(str::to_owned).collect())
+            }
+            "sum" => Reveal::Sum(one()),
+            "mean" => Reveal::Mean(one()),
+            "max" => Reveal::Of(Statistic::Max, one()),
+            "min" => Reveal::Of(Statistic::Min, one()),
+            "over" => {
+                let (limit, column) = columns.split_once(':').ok_or("write over:N:COL")?;
+                let limit = limit.parse().map_err(|_| "over:N:COL takes a whole number of 64 bits first")?;
+                Reveal::Of(Statistic::Over(limit), column.to_owned())
+            }
+            "rows" | "count" if !columns.is_empty() => return Err(format!("{kind} takes no column")),
+            "rows" => Reveal::Rows,
+            "count" => Reveal::Count,
+            _ => return Err(format!("give one of {}", Self::NAMES.join(", "))),
+        })
+    }
 
     /// The short name of the kind.
     pub const fn name(&self) -> &'static str {

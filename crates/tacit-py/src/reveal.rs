@@ -1,0 +1,203 @@
+//! What an intersection reveals beside rows: what we give out of a table's columns, and what came of it.
+
+use crate::fault;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, LargeStringArray, RecordBatch, UInt64Array};
+use arrow_cast::CastOptions;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::Arc;
+use tacit::job::psi::{
+    Aggregate, AggregateOutcome, Column, Duplicates, Found, Gift, Match, Reveal, Revealed, Table,
+};
+use tacit_data::records::KeySet;
+
+/// What we give, of each of our keys.
+pub enum Given {
+    Nothing,
+    Column(Column),
+    Numbers(Vec<i64>),
+    Table(Table, Duplicates),
+}
+
+impl Given {
+    /// Out of the columns `names` of `batches`, whose rows have the keys of `set`.
+    pub fn read(
+        reveal: &Reveal,
+        names: &[String],
+        duplicates: Duplicates,
+        schema: &SchemaRef,
+        batches: &[RecordBatch],
+        set: &KeySet,
+    ) -> Result<Self, String> {
+        if names.is_empty() {
+            return Ok(Given::Nothing);
+        }
+        let place = |name: &String| {
+            schema.index_of(name).map_err(|_| format!("give: there is no column {name} in the table"))
+        };
+        let places = names.iter().map(place).collect::<Result<Vec<_>, _>>()?;
+        let mut row = 0;
+        let mut elements = |batch: &RecordBatch| {
+            let first = row;
+            row += batch.num_rows() as u64;
+            (first..row).map(|row| set.element_of(row)).collect::<Vec<_>>()
+        };
+        let keys = set.elements().len();
+        match reveal {
+            Reveal::Rows | Reveal::Payload(_) | Reveal::Count | Reveal::Shares => {
+                let mut given = Table::new(names.iter().map(String::as_str)).map_err(|e| e.to_string())?;
+                for batch in batches {
+                    let columns = places.iter().zip(names);
+                    let columns: Vec<ArrayRef> = columns
+                        .map(|(&place, name)| cast(name, batch.column(place), &DataType::LargeUtf8))
+                        .collect::<Result<_, _>>()?;
+                    let columns: Vec<_> = columns.iter().map(|column| column.as_string::<i64>()).collect();
+                    for (at, element) in elements(batch).into_iter().enumerate() {
+                        let Some(element) = element else { continue };
+                        let cells = columns
+                            .iter()
+                            .map(|column| column.is_valid(at).then(|| column.value(at).as_bytes()));
+                        given.push(element as u32, cells).map_err(|e| e.to_string())?;
+                    }
+                }
+                Ok(Given::Table(given, duplicates))
+            }
+            Reveal::Of(statistic, _) => {
+                let mut numbers = vec![statistic.absent(); keys];
+                for batch in batches {
+                    let column = whole(&names[0], batch.column(places[0]))?;
+                    let column = column.as_primitive::<Int64Type>();
+                    for (at, element) in elements(batch).into_iter().enumerate() {
+                        let Some(element) = element.filter(|_| column.is_valid(at)) else { continue };
+                        if column.value(at) == statistic.absent() {
+                            return Err(format!(
+                                "column {}: holds the number that stands for none",
+                                names[0]
+                            ));
+                        }
+                        numbers[element] = statistic.of_rows(numbers[element], column.value(at));
+                    }
+                }
+                Ok(Given::Numbers(numbers))
+            }
+            _ => {
+                let mut sums = Column::new(keys);
+                for batch in batches {
+                    let column = whole(&names[0], batch.column(places[0]))?;
+                    let column = column.as_primitive::<Int64Type>();
+                    for (at, element) in elements(batch).into_iter().enumerate() {
+                        let Some(element) = element else { continue };
+                        let number = column.is_valid(at).then(|| column.value(at));
+                        sums.add(element as u32, number).map_err(|e| e.to_string())?;
+                    }
+                }
+                Ok(Given::Column(sums))
+            }
+        }
+    }
+
+    pub fn gift(&self) -> Gift<'_> {
+        match self {
+            Given::Nothing => Gift::None,
+            Given::Column(column) => Gift::Column(column),
+            Given::Numbers(numbers) => Gift::Numbers(numbers),
+            Given::Table(table, duplicates) => Gift::Table(table, *duplicates),
+        }
+    }
+}
+
+/// A column of whole numbers of 64 bits: no cell is rounded or lost.
+fn whole(name: &str, column: &ArrayRef) -> Result<ArrayRef, String> {
+    if column.data_type().is_integer() || matches!(column.data_type(), DataType::Null) {
+        return cast(name, column, &DataType::Int64);
+    }
+    let kind = column.data_type();
+    Err(format!(
+        "column {name} has the type {kind}; numbers to add up are whole ones of 64 bits: take amounts in their \
+         smallest unit"
+    ))
+}
+
+fn cast(name: &str, column: &ArrayRef, kind: &DataType) -> Result<ArrayRef, String> {
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    arrow_cast::cast_with_options(column, kind, &options).map_err(|error| format!("column {name}: {error}"))
+}
+
+/// Our matching rows with the peer's columns `asked` behind them as `peer_COL`; a row of ours comes once for each of the
+/// peer's with its key.
+pub fn joined(
+    schema: &SchemaRef,
+    batches: &[RecordBatch],
+    set: &KeySet,
+    asked: &[String],
+    matches: &[Match],
+) -> Result<(SchemaRef, Vec<RecordBatch>), String> {
+    let mut theirs = vec![None; set.elements().len()];
+    for found in matches {
+        theirs[found.element as usize] = Some(&found.rows);
+    }
+    let mut fields = schema.fields().to_vec();
+    fields.extend(
+        asked.iter().map(|name| Arc::new(Field::new(format!("peer_{name}"), DataType::LargeUtf8, true))),
+    );
+    let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
+    let (mut first, mut out) = (0, Vec::new());
+    for batch in batches {
+        let (mut own, mut more) = (Vec::new(), vec![Vec::new(); asked.len()]);
+        for at in 0..batch.num_rows() as u64 {
+            let rows = set.element_of(first + at).and_then(|element| theirs[element]);
+            for row in rows.into_iter().flatten() {
+                own.push(at);
+                for (column, cell) in more.iter_mut().zip(row) {
+                    column.push(cell.as_ref().map(|cell| String::from_utf8_lossy(cell).into_owned()));
+                }
+            }
+        }
+        first += batch.num_rows() as u64;
+        if own.is_empty() {
+            continue;
+        }
+        let own = UInt64Array::from(own);
+        let mut columns =
+            arrow_select::take::take_arrays(batch.columns(), &own, None).map_err(|e| e.to_string())?;
+        columns.extend(more.into_iter().map(|cells| Arc::new(LargeStringArray::from(cells)) as ArrayRef));
+        out.push(RecordBatch::try_new(schema.clone(), columns).map_err(|e| e.to_string())?);
+    }
+    Ok((schema, out))
+}
+
+/// Puts what a number over all common keys came to into `dict`.
+pub fn put_number(py: Python<'_>, revealed: &Revealed, dict: &Bound<'_, PyDict>) -> PyResult<()> {
+    let (withheld, value, counted) = match revealed {
+        Revealed::Aggregate(AggregateOutcome { result: Some(found), .. }) => match found {
+            Aggregate::Withheld => (true, py.None(), None),
+            Aggregate::Count(count) => (false, count.into_pyobject(py)?.into_any().unbind(), None),
+            Aggregate::Sum(sum) => (false, sum.into_pyobject(py)?.into_any().unbind(), None),
+            Aggregate::Mean { sum, rows } => (false, sum.into_pyobject(py)?.into_any().unbind(), Some(*rows)),
+        },
+        Revealed::Statistic(Some(found), _) => match found {
+            Found::Withheld => (true, py.None(), None),
+            Found::Nothing => (false, py.None(), None),
+            Found::Number(number) => (false, number.into_pyobject(py)?.into_any().unbind(), None),
+        },
+        _ => return Ok(()),
+    };
+    dict.set_item("withheld", withheld)?;
+    dict.set_item("value", value)?;
+    dict.set_item("counted", counted)
+}
+
+/// Reads `reveal` and `duplicates`.
+pub fn kinds(py: Python<'_>, reveal: &str, duplicates: &str) -> PyResult<(Reveal, Duplicates)> {
+    let kind = Reveal::parse(reveal).map_err(|what| fault::usage(py, format!("reveal: {what}")))?;
+    let duplicates = match duplicates {
+        "refuse" => Duplicates::Refuse,
+        "first" => Duplicates::First,
+        "all" => Duplicates::All,
+        _ => return Err(fault::usage(py, "duplicates is \"refuse\", \"first\" or \"all\"")),
+    };
+    Ok((kind, duplicates))
+}
