@@ -1,4 +1,4 @@
-//! What normalising a key costs, type by type: `cargo run --release -p tacit-data --example keys`.
+//! What normalising a key costs, type by type: `cargo run -p tacit-data --example keys`.
 
 use std::time::Instant;
 use tacit_data::keys::KeyType;
