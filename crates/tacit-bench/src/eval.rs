@@ -7,6 +7,7 @@ use crate::Context;
 use tacit::crypto::{BitVec, Prg};
 use tacit::job::eval::{Job, Options, Step, load, memory, protocol_name};
 use tacit::net::{Agreement, Channel};
+use tacit::ot::{Choice, Pick};
 use tacit::plan::EvalRequest;
 use tacit::sealed::FileKey;
 use tacit::two_pc::circuit::named::Function;
@@ -210,7 +211,7 @@ impl Bench<'_> {
 
     fn yao(&self, channels: &mut [Channel], repeat: usize) -> Result<Side> {
         let base = ot::base_ot(None, Security::SemiHonest)?;
-        let cot = ot::protocol("auto", Security::SemiHonest)?;
+        let cot = auto(Security::SemiHonest)?;
         let (inputs, function, to) = (self.inputs(), self.job.function, self.job.output_to);
         match self.job.role {
             Owner::Garbler => measure(
@@ -280,6 +281,11 @@ impl Bench<'_> {
         let runs = Runs { repeat, fresh: false };
         measure_phases(channels, runs, by_lane(|_, _| Ok(())), |_, (), channel, ready| once(channel, ready))
     }
+}
+
+/// The OT extension that a computation takes unless another is named.
+pub(super) fn auto(security: Security) -> Result<Pick> {
+    ot::protocol("auto", security)?.pick(1 << 20, security, &Choice::default())
 }
 
 #[cfg(test)]
