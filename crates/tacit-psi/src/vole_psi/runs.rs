@@ -46,7 +46,7 @@ pub(super) struct Summing {
 
 impl Summing {
     pub(super) fn new(shape: Shape, digests: Binned, delta: Option<Block>) -> Self {
-        let head = Buffer::zeros(if shape.bins() > 1 { shape.bin_slots() } else { 0 });
+        let head = Buffer::zeros(shape.bin_slots());
         Summing { shape, digests, delta, done: 0, head, filled: 0, last: None }
     }
 
