@@ -24,7 +24,7 @@ const ROWS_NS: f64 = 20.0;
 const OWN_BIT_NS: f64 = 42.0;
 const PEER_BIT_NS: f64 = 60.0;
 const BIT_OUT_NS: f64 = 12.0;
-const TRIPS: f64 = 2.0;
+const YAO_TRIPS: f64 = 2.0;
 
 fn cost(request: &EvalRequest) -> Cost {
     let EvalRequest { ands, inputs, outputs, rows, output_to, .. } = *request;
@@ -45,7 +45,7 @@ fn cost(request: &EvalRequest) -> Cost {
         copies: None,
         ns: YAO_NS + each as f64 * row,
         bytes: [garbler as f64, evaluator as f64],
-        trips: TRIPS,
+        trips: YAO_TRIPS,
         early: [0.0; 2],
     }
 }
