@@ -4,6 +4,8 @@
 use super::measure::{Runs, Side, by_lane, measure, measure_phases};
 use super::{Common, Subject, record::check_memory};
 use crate::Context;
+use clap::builder::PossibleValuesParser;
+use tacit::catalogue;
 use tacit::crypto::{BitVec, Prg};
 use tacit::job::eval::{Job, Options, Step, load, memory, protocol_name};
 use tacit::net::{Agreement, Channel};
@@ -48,7 +50,7 @@ pub struct Args {
 #[derive(clap::Args)]
 pub struct Protocol {
     /// The protocol; auto takes what the security needs
-    #[arg(long, value_name = "P", default_value = "auto", value_parser = ["auto", "yao", "wmk17"])]
+    #[arg(long, value_name = "P", default_value = "auto", value_parser = names())]
     protocol: String,
     /// Against which peer to protect; without it, what the protocol gives
     #[arg(long, value_enum)]
@@ -56,18 +58,27 @@ pub struct Protocol {
 }
 
 impl Protocol {
-    /// The security of the protocol chosen: malicious means wmk17, semi-honest yao.
+    /// The security of the protocol chosen.
     pub fn choose(&self) -> Result<Security> {
         let asked = self.security.map(Security::from);
-        match (self.protocol.as_str(), asked) {
-            ("yao", Some(Security::Malicious)) => Err(Error::Usage(
-                "yao protects against a semi-honest peer only; take --protocol wmk17 or --security semi-honest"
-                    .into(),
-            )),
-            ("yao", _) | ("auto", Some(Security::SemiHonest)) => Ok(Security::SemiHonest),
-            _ => Ok(Security::Malicious),
+        let Some(entry) = catalogue::find(&self.protocol) else {
+            return Ok(asked.unwrap_or(Security::Malicious));
+        };
+        if asked == Some(Security::Malicious) && entry.security == Security::SemiHonest {
+            return Err(Error::Usage(format!(
+                "{} protects against a semi-honest peer only; take --protocol {} or --security semi-honest",
+                entry.name,
+                protocol_name(Security::Malicious)
+            )));
         }
+        Ok(entry.security)
     }
+}
+
+/// What `--protocol` takes.
+fn names() -> PossibleValuesParser {
+    let names = catalogue::computations().map(|entry| entry.name);
+    PossibleValuesParser::new(std::iter::once("auto").chain(names))
 }
 
 /// Most bits and AND gates of a made-up circuit.

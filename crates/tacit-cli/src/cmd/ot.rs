@@ -53,9 +53,7 @@ pub struct Args {
     /// How many transfers; both sides must say the same
     #[arg(long, value_name = "N", required = true, value_parser = clap::value_parser!(u64).range(0..=1 << 40))]
     count: Option<u64>,
-    /// The protocol: auto, iknp (semi-honest), kos, ferret, ferret-uni or silent (malicious, little traffic); both sides
-    /// must say the same
-    #[arg(long, value_name = "P", default_value = "auto")]
+    #[arg(long, value_name = "P", default_value = "auto", help = protocols())]
     protocol: String,
     /// The LPN set of ferret, a, b, c, d or e, or of ferret-uni, main, a, b or setup; without it, what suits
     /// count and link
@@ -94,6 +92,16 @@ pub struct Args {
     dry_run: bool,
     #[command(flatten)]
     peer: PeerArgs,
+}
+
+/// What `--protocol` takes, for the help.
+fn protocols() -> String {
+    let weaker = |entry: &tacit::catalogue::Entry| entry.security == tacit::Security::SemiHonest;
+    let word = |entry: &tacit::catalogue::Entry| {
+        format!("{}{}", entry.name, if weaker(entry) { " (semi-honest)" } else { "" })
+    };
+    let names: Vec<String> = ot::extensions().map(word).collect();
+    format!("The protocol: auto, {}; both sides must say the same", names.join(", "))
 }
 
 /// The help's end at full length: with what every protocol rests on.

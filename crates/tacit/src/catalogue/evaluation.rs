@@ -102,7 +102,7 @@ const BASE_SENDER: f64 = 36.0;
 /// Times fit circuits whose AND gates are many to a level, as most are.
 pub fn ways(request: &EvalRequest, link: &Link, machine: &Machine) -> Vec<EvalCandidate> {
     let mut all = Vec::new();
-    for entry in ENTRIES {
+    for entry in computations() {
         let enough = request.security == Security::SemiHonest || entry.security == Security::Malicious;
         if let (Runs::Computation(evaluation), true) = (entry.runs, enough) {
             let costs = (evaluation.ways)(request).into_iter();
@@ -113,11 +113,14 @@ pub fn ways(request: &EvalRequest, link: &Link, machine: &Machine) -> Vec<EvalCa
     all
 }
 
+/// Every protocol that evaluates functions.
+pub fn computations() -> impl Iterator<Item = &'static Entry> {
+    ENTRIES.iter().copied().filter(|entry| matches!(entry.runs, Runs::Computation(_)))
+}
+
 /// The protocol that evaluates functions at a level, where nothing else is asked for: the first that gives just that.
 pub fn protocol_name(security: Security) -> &'static str {
-    let evaluates =
-        |entry: &&&Entry| matches!(entry.runs, Runs::Computation(_)) && entry.security == security;
-    ENTRIES.iter().find(evaluates).map_or("none", |entry| entry.name)
+    computations().find(|entry| entry.security == security).map_or("none", |entry| entry.name)
 }
 
 impl Cost {

@@ -126,45 +126,33 @@ pub struct Choice<'a> {
     pub sets: Sets,
 }
 
+/// What a setup starts from.
+pub struct Start<'a> {
+    /// Over which the base OTs run.
+    pub channel: &'a mut Channel,
+    /// The base OT.
+    pub base: &'a dyn BaseOt,
+    /// Where randomness comes from.
+    pub prg: &'a mut Prg,
+}
+
 /// An OT extension with its parameters settled.
 pub trait Extension: Debug + Send + Sync {
-    /// Senders of one setup, with the same Δ, one for each of `streams` channels; the base OTs run over `channel`.
-    fn senders(
-        &self,
-        channel: &mut Channel,
-        base: &dyn BaseOt,
-        prg: &mut Prg,
-        streams: usize,
-    ) -> tacit_ot::Result<Vec<AnySender>>;
+    /// Senders of one setup, with the same Δ, one for each of `streams` channels; the base OTs run over the channel that is given.
+    fn senders(&self, at: Start<'_>, streams: usize) -> tacit_ot::Result<Vec<AnySender>>;
 
     /// The counterpart of [`senders`](Self::senders).
-    fn receivers(
-        &self,
-        channel: &mut Channel,
-        base: &dyn BaseOt,
-        prg: &mut Prg,
-        streams: usize,
-    ) -> tacit_ot::Result<Vec<AnyReceiver>>;
+    fn receivers(&self, at: Start<'_>, streams: usize) -> tacit_ot::Result<Vec<AnyReceiver>>;
 
     /// One sender for few OTs, whose messages count and not their bytes, as far as its setup goes without waiting.
-    fn begin_sender(
-        &self,
-        channel: &mut Channel,
-        base: &dyn BaseOt,
-        prg: &mut Prg,
-    ) -> tacit_ot::Result<Setup<AnySender>> {
-        let sender = self.senders(channel, base, prg, 1)?.remove(0);
+    fn begin_sender(&self, at: Start<'_>) -> tacit_ot::Result<Setup<AnySender>> {
+        let sender = self.senders(at, 1)?.remove(0);
         Ok(Box::new(move |_| Ok(sender)))
     }
 
     /// The counterpart of [`begin_sender`](Self::begin_sender).
-    fn begin_receiver(
-        &self,
-        channel: &mut Channel,
-        base: &dyn BaseOt,
-        prg: &mut Prg,
-    ) -> tacit_ot::Result<Setup<AnyReceiver>> {
-        let receiver = self.receivers(channel, base, prg, 1)?.remove(0);
+    fn begin_receiver(&self, at: Start<'_>) -> tacit_ot::Result<Setup<AnyReceiver>> {
+        let receiver = self.receivers(at, 1)?.remove(0);
         Ok(Box::new(move |_| Ok(receiver)))
     }
 
@@ -439,7 +427,7 @@ impl Pick {
         prg: &mut Prg,
         streams: usize,
     ) -> Result<Vec<AnySender>> {
-        Ok(self.parameters.senders(channel, base, prg, streams)?)
+        Ok(self.parameters.senders(Start { channel, base, prg }, streams)?)
     }
 
     /// `streams` receivers of one setup, one for each channel; the base OTs run over `channel`.
@@ -450,7 +438,7 @@ impl Pick {
         prg: &mut Prg,
         streams: usize,
     ) -> Result<Vec<AnyReceiver>> {
-        Ok(self.parameters.receivers(channel, base, prg, streams)?)
+        Ok(self.parameters.receivers(Start { channel, base, prg }, streams)?)
     }
 
     /// The protocol with its parameters, as it runs.
@@ -533,23 +521,11 @@ const NO_SETUP: tacit_ot::Error = tacit_ot::Error::Usage {
 };
 
 impl Extension for Ready {
-    fn senders(
-        &self,
-        _: &mut Channel,
-        _: &dyn BaseOt,
-        _: &mut Prg,
-        _: usize,
-    ) -> tacit_ot::Result<Vec<AnySender>> {
+    fn senders(&self, _: Start<'_>, _: usize) -> tacit_ot::Result<Vec<AnySender>> {
         Err(NO_SETUP)
     }
 
-    fn receivers(
-        &self,
-        _: &mut Channel,
-        _: &dyn BaseOt,
-        _: &mut Prg,
-        _: usize,
-    ) -> tacit_ot::Result<Vec<AnyReceiver>> {
+    fn receivers(&self, _: Start<'_>, _: usize) -> tacit_ot::Result<Vec<AnyReceiver>> {
         Err(NO_SETUP)
     }
 

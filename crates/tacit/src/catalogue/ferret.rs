@@ -2,16 +2,15 @@
 
 use super::Assumption::{IdealCipher, Lpn, RandomOracle};
 use super::extension::{
-    AnyReceiver, AnySender, Choice, Extension, Family, GATHERS, Kind, Work, with_security,
+    AnyReceiver, AnySender, Choice, Extension, Family, GATHERS, Kind, Start, Work, with_security,
 };
 use super::{Entry, Runs};
 use std::sync::Arc;
-use tacit_crypto::Prg;
-use tacit_net::{Agreement, Channel, LinkModel};
+use tacit_net::{Agreement, LinkModel};
 use tacit_ot::Security::Malicious;
 use tacit_ot::silent::ferret::cost::CACHE;
 use tacit_ot::silent::ferret::{Config, Lanes, Params, UniConfig, UniParams, setup};
-use tacit_ot::{BaseOt, Result, Security};
+use tacit_ot::{Result, Security};
 
 /// Yang, Weng, Lan, Zhang and Wang's, with regular noise.
 pub static FERRET: Entry = Entry {
@@ -97,24 +96,18 @@ struct Ferret {
 }
 
 impl Extension for Ferret {
-    fn senders(&self, c: &mut Channel, base: &dyn BaseOt, prg: &mut Prg, n: usize) -> Result<Vec<AnySender>> {
+    fn senders(&self, at: Start<'_>, streams: usize) -> Result<Vec<AnySender>> {
         let all = match self.up_front {
-            Some(ahead) => setup::senders_ahead(c, base, prg, self.config, n, ahead)?,
-            None => setup::senders(c, base, prg, self.config, n)?,
+            Some(ahead) => setup::senders_ahead(at.channel, at.base, at.prg, self.config, streams, ahead)?,
+            None => setup::senders(at.channel, at.base, at.prg, self.config, streams)?,
         };
         Ok(all.into_iter().map(AnySender::new).collect())
     }
 
-    fn receivers(
-        &self,
-        c: &mut Channel,
-        base: &dyn BaseOt,
-        prg: &mut Prg,
-        n: usize,
-    ) -> Result<Vec<AnyReceiver>> {
+    fn receivers(&self, at: Start<'_>, streams: usize) -> Result<Vec<AnyReceiver>> {
         let all = match self.up_front {
-            Some(ahead) => setup::receivers_ahead(c, base, prg, self.config, n, ahead)?,
-            None => setup::receivers(c, base, prg, self.config, n)?,
+            Some(ahead) => setup::receivers_ahead(at.channel, at.base, at.prg, self.config, streams, ahead)?,
+            None => setup::receivers(at.channel, at.base, at.prg, self.config, streams)?,
         };
         Ok(all.into_iter().map(AnyReceiver::new).collect())
     }
@@ -150,18 +143,18 @@ impl Extension for Ferret {
 struct FerretUni(UniConfig);
 
 impl Extension for FerretUni {
-    fn senders(&self, c: &mut Channel, base: &dyn BaseOt, prg: &mut Prg, n: usize) -> Result<Vec<AnySender>> {
-        Ok(setup::uni_senders(c, base, prg, self.0, n)?.into_iter().map(AnySender::new).collect())
+    fn senders(&self, at: Start<'_>, streams: usize) -> Result<Vec<AnySender>> {
+        Ok(setup::uni_senders(at.channel, at.base, at.prg, self.0, streams)?
+            .into_iter()
+            .map(AnySender::new)
+            .collect())
     }
 
-    fn receivers(
-        &self,
-        c: &mut Channel,
-        base: &dyn BaseOt,
-        prg: &mut Prg,
-        n: usize,
-    ) -> Result<Vec<AnyReceiver>> {
-        Ok(setup::uni_receivers(c, base, prg, self.0, n)?.into_iter().map(AnyReceiver::new).collect())
+    fn receivers(&self, at: Start<'_>, streams: usize) -> Result<Vec<AnyReceiver>> {
+        Ok(setup::uni_receivers(at.channel, at.base, at.prg, self.0, streams)?
+            .into_iter()
+            .map(AnyReceiver::new)
+            .collect())
     }
 
     fn protects(&self) -> Option<Security> {

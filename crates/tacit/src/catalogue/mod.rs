@@ -29,10 +29,10 @@ pub use cost::{Candidate, Link, Machine};
 #[cfg(test)]
 pub(crate) use cost::{SETUP_BYTES, SETUP_POINTS};
 pub(crate) use evaluation::ways as evaluations;
-pub use evaluation::{Cost, EvalCandidate, EvalRequest, Evaluation, protocol_name};
+pub use evaluation::{Cost, EvalCandidate, EvalRequest, Evaluation, computations, protocol_name};
 pub use extension::{
-    AnyReceiver, AnySender, Choice, Extension, Family, Kind, Pick, Sets, Work, check, extensions, names,
-    protocol,
+    AnyReceiver, AnySender, Choice, Extension, Family, Kind, Pick, Sets, Start, Work, check, extensions,
+    names, protocol,
 };
 pub(crate) use extension::{DEALT, POOL, check_names};
 pub use intersection::{Intersection, Phase, Sizes, Testing};

@@ -1,15 +1,13 @@
 //! IKNP, KOS and OOS: OT extension by matrices of columns, at a price of some 16 bytes an OT and little computing.
 
 use super::Assumption::{IdealCipher, RandomOracle};
-use super::extension::{AnyReceiver, AnySender, Extension, Family, Kind, PIECE, Work};
+use super::extension::{AnyReceiver, AnySender, Extension, Family, Kind, PIECE, Start, Work};
 use super::{Entry, Runs};
 use std::sync::Arc;
-use tacit_crypto::Prg;
-use tacit_net::Channel;
 use tacit_ot::Security::{Malicious, SemiHonest};
 use tacit_ot::extension::kos::Setup;
 use tacit_ot::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender, iknp, kos};
-use tacit_ot::{BaseOt, CotReceiver, CotSender, Result, Security};
+use tacit_ot::{CotReceiver, CotSender, Result, Security};
 
 /// Ishai, Kilian, Nissim and Petrank's.
 pub static IKNP: Entry = Entry {
@@ -86,18 +84,12 @@ pub(super) fn receivers<T: CotReceiver + Send + 'static>(
 struct Iknp;
 
 impl Extension for Iknp {
-    fn senders(&self, c: &mut Channel, base: &dyn BaseOt, prg: &mut Prg, n: usize) -> Result<Vec<AnySender>> {
-        senders(IknpSender::setup(c, base, prg)?, n, IknpSender::fork)
+    fn senders(&self, at: Start<'_>, streams: usize) -> Result<Vec<AnySender>> {
+        senders(IknpSender::setup(at.channel, at.base, at.prg)?, streams, IknpSender::fork)
     }
 
-    fn receivers(
-        &self,
-        c: &mut Channel,
-        base: &dyn BaseOt,
-        prg: &mut Prg,
-        n: usize,
-    ) -> Result<Vec<AnyReceiver>> {
-        receivers(IknpReceiver::setup(c, base, prg)?, n, IknpReceiver::fork)
+    fn receivers(&self, at: Start<'_>, streams: usize) -> Result<Vec<AnyReceiver>> {
+        receivers(IknpReceiver::setup(at.channel, at.base, at.prg)?, streams, IknpReceiver::fork)
     }
 
     fn protects(&self) -> Option<Security> {
@@ -113,32 +105,21 @@ impl Extension for Iknp {
 struct Kos;
 
 impl Extension for Kos {
-    fn senders(&self, c: &mut Channel, base: &dyn BaseOt, prg: &mut Prg, n: usize) -> Result<Vec<AnySender>> {
-        senders(KosSender::setup(c, base, prg)?, n, KosSender::fork)
+    fn senders(&self, at: Start<'_>, streams: usize) -> Result<Vec<AnySender>> {
+        senders(KosSender::setup(at.channel, at.base, at.prg)?, streams, KosSender::fork)
     }
 
-    fn receivers(
-        &self,
-        c: &mut Channel,
-        base: &dyn BaseOt,
-        prg: &mut Prg,
-        n: usize,
-    ) -> Result<Vec<AnyReceiver>> {
-        receivers(KosReceiver::setup(c, base, prg)?, n, KosReceiver::fork)
+    fn receivers(&self, at: Start<'_>, streams: usize) -> Result<Vec<AnyReceiver>> {
+        receivers(KosReceiver::setup(at.channel, at.base, at.prg)?, streams, KosReceiver::fork)
     }
 
-    fn begin_sender(&self, c: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Setup<AnySender>> {
-        let setup = KosSender::begin_by_hash(c, base, prg)?;
+    fn begin_sender(&self, at: Start<'_>) -> Result<Setup<AnySender>> {
+        let setup = KosSender::begin_by_hash(at.channel, at.base, at.prg)?;
         Ok(Box::new(move |channel| Ok(AnySender::new(setup(channel)?))))
     }
 
-    fn begin_receiver(
-        &self,
-        c: &mut Channel,
-        base: &dyn BaseOt,
-        prg: &mut Prg,
-    ) -> Result<Setup<AnyReceiver>> {
-        let setup = KosReceiver::begin_by_hash(c, base, prg)?;
+    fn begin_receiver(&self, at: Start<'_>) -> Result<Setup<AnyReceiver>> {
+        let setup = KosReceiver::begin_by_hash(at.channel, at.base, at.prg)?;
         Ok(Box::new(move |channel| Ok(AnyReceiver::new(setup(channel)?))))
     }
 

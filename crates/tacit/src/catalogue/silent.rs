@@ -2,18 +2,18 @@
 
 use super::Assumption::{DualLpn, IdealCipher, RandomOracle};
 use super::extension::{
-    AnyReceiver, AnySender, CHOSEN_PIECE, Choice, Extension, Family, GATHERS, Kind, Work, with_security,
+    AnyReceiver, AnySender, CHOSEN_PIECE, Choice, Extension, Family, GATHERS, Kind, Start, Work,
+    with_security,
 };
 use super::plain::{receivers, senders};
 use super::{Entry, Runs};
 use std::sync::Arc;
-use tacit_crypto::Prg;
-use tacit_net::{Agreement, Channel};
+use tacit_net::Agreement;
 use tacit_ot::Security::Malicious;
 use tacit_ot::extension::{iknp, kos};
 use tacit_ot::silent::bcgikrs19::{Code, Config, LARGEST_RUN, SilentReceiver, SilentSender};
 use tacit_ot::silent::ferret::cost::Cost;
-use tacit_ot::{BaseOt, Result, Security};
+use tacit_ot::{Result, Security};
 
 /// Boyle, Couteau, Gilboa, Ishai, Kohl, Rindal and Scholl's.
 pub static SILENT: Entry = Entry {
@@ -63,18 +63,12 @@ const SHORT_NS: f64 = 50.0;
 struct Silent(Config);
 
 impl Extension for Silent {
-    fn senders(&self, c: &mut Channel, base: &dyn BaseOt, prg: &mut Prg, n: usize) -> Result<Vec<AnySender>> {
-        senders(SilentSender::setup(c, base, prg, self.0)?, n, SilentSender::fork)
+    fn senders(&self, at: Start<'_>, streams: usize) -> Result<Vec<AnySender>> {
+        senders(SilentSender::setup(at.channel, at.base, at.prg, self.0)?, streams, SilentSender::fork)
     }
 
-    fn receivers(
-        &self,
-        c: &mut Channel,
-        base: &dyn BaseOt,
-        prg: &mut Prg,
-        n: usize,
-    ) -> Result<Vec<AnyReceiver>> {
-        receivers(SilentReceiver::setup(c, base, prg, self.0)?, n, SilentReceiver::fork)
+    fn receivers(&self, at: Start<'_>, streams: usize) -> Result<Vec<AnyReceiver>> {
+        receivers(SilentReceiver::setup(at.channel, at.base, at.prg, self.0)?, streams, SilentReceiver::fork)
     }
 
     fn protects(&self) -> Option<Security> {

@@ -1,8 +1,8 @@
 //! Functions of two parties: rows of inputs, spread over a session's channels.
 
 use super::{Course, Observer, Phase};
-use crate::catalogue::Entry;
 pub use crate::catalogue::protocol_name;
+use crate::catalogue::{Entry, Start};
 use crate::ot::{AnyReceiver, AnySender, Choice, Pick, in_parallel, protocol};
 use crate::plan::{self, EvalCandidate, EvalRequest, Link, Machine};
 use crate::{Error, Result, Security};
@@ -350,7 +350,7 @@ impl Job<'_> {
 
     /// A sender of correlated OT, as far as its setup goes without waiting.
     fn sender(&self, channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Setup<AnySender>> {
-        Ok(self.cot()?.extension().begin_sender(channel, base, prg)?)
+        Ok(self.cot()?.extension().begin_sender(Start { channel, base, prg })?)
     }
 
     /// The counterpart of [`sender`](Self::sender).
@@ -360,7 +360,7 @@ impl Job<'_> {
         base: &dyn BaseOt,
         prg: &mut Prg,
     ) -> Result<Setup<AnyReceiver>> {
-        Ok(self.cot()?.extension().begin_receiver(channel, base, prg)?)
+        Ok(self.cot()?.extension().begin_receiver(Start { channel, base, prg })?)
     }
 
     fn with_copies(&self, copies: Copies) -> wmk17::Job<'_> {
