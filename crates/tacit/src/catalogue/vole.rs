@@ -64,8 +64,8 @@ pub static CIRCUIT: Entry = Entry {
     ..VOLE
 };
 
-/// Fitted at 2^20 on the reference machine: 0.42 s, over loopback.
-const ELEMENT_AES: f64 = 690.0;
+/// Fitted at 2^20 on the reference machine: 0.33 s, over loopback.
+const ELEMENT_AES: f64 = 530.0;
 /// What the noise costs whatever the sets' sizes: 25 ms at 2^16, less what its elements take.
 const NOISE_AES: f64 = 1e7;
 
