@@ -1,8 +1,8 @@
 //! Garbling, evaluation and Yao's protocol: `cargo bench -p tacit-2pc --bench garbling`.
 //!
-//! Prints millions of AND gates a second, the median and the range of 15 runs. `TACIT_SIMD` picks the kernel. The
-//! protocol runs in two threads over TCP on the loopback address, the OT's setup apart. A word after `--` picks the lines
-//! that hold it of those without a protocol.
+//! Prints millions of AND gates a second, the median and the range of 15 runs. `TACIT_SIMD` picks the kernel.
+//! The protocol runs in two threads over TCP on the loopback address, the OT's setup apart. A word after `--`
+//! picks the lines that hold it of those without a protocol.
 
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};

@@ -1,11 +1,12 @@
 //! WMK17, single executions with everything included: `cargo bench -p tacit-2pc --bench wmk17`.
 //!
-//! Two threads over TCP on the loopback address, base OTs and all setup inside the time; P2 learns the output. Prints the
-//! median and the range of the runs and the bytes of both directions; then the marginal cost of an AND gate from
-//! circuits of two sizes; then the same functions with the coded transfers.
+//! Two threads over TCP on the loopback address, base OTs and all setup inside the time; P2 learns the
+//! output. Prints the median and the range of the runs and the bytes of both directions; then the marginal
+//! cost of an AND gate from circuits of two sizes; then the same functions with the coded transfers.
 //!
-//! With `-- links` instead: the functions over emulated links, in one execution and in two halves, and every choice of copies for
-//! SHA-256 over the slow one. With `-- singles`: single executions of 44 copies alone; with `-- singles slow`, over the slow link.
+//! With `-- links` instead: the functions over emulated links, in one execution and in two halves, and every
+//! choice of copies for SHA-256 over the slow one. With `-- singles`: single executions of 44 copies alone;
+//! with `-- singles slow`, over the slow link.
 
 use std::fs::File;
 use std::io::BufWriter;

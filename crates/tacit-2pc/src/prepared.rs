@@ -35,7 +35,8 @@ impl Prepared {
         Ok(Prepared { name: full_name(&function.name), ..prepared })
     }
 
-    /// The same function, compiled from a program of this digest: what both parties compare besides the circuit.
+    /// The same function, compiled from a program of this digest: what both parties compare besides the
+    /// circuit.
     pub fn from_source(self, digest: [u8; 32]) -> Self {
         Prepared { name: None, source: Some(digest), ..self }
     }
@@ -65,7 +66,8 @@ impl Prepared {
         &self.owners
     }
 
-    /// The plan for `rows` side by side: layered for one, since only one circuit's gates can fill the vectors.
+    /// The plan for `rows` side by side: layered for one, since only one circuit's gates can fill the
+    /// vectors.
     pub fn plan(&self, rows: usize) -> &Plan {
         if rows == 1 {
             self.layered.get_or_init(|| Plan::new(&self.circuit, Order::Layered))

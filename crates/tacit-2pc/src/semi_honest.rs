@@ -1,21 +1,22 @@
 //! Yao's protocol with half-gates, pipelined.
 //!
-//! Source: Yao 1986 as proved by Lindell and Pinkas (2004/175), with half-gates (2014/756). Realises secure evaluation of
-//! a circuit against semi-honest parties. Assumptions: the OT below, and those of [`HalfGates`].
+//! Source: Yao 1986 as proved by Lindell and Pinkas (2004/175), with half-gates (2014/756). Realises secure
+//! evaluation of a circuit against semi-honest parties. Assumptions: the OT below, and those of
+//! [`HalfGates`].
 //!
-//! The garbler's Δ is that of the correlated OT, so an input bit of the evaluator's costs one correlation and one bit: with
-//! w = v ⊕ u·Δ and the correction d = u ⊕ y, v ⊕ d·Δ is a zero-label whose label of y the evaluator already holds.
-//! Tables stream in pieces as they are made: garbler, link and evaluator work at the same time, and memory holds one
-//! piece. Many rows of one function run [`ROWS_AT_ONCE`] side by side.
+//! The garbler's Δ is that of the correlated OT, so an input bit of the evaluator's costs one correlation and
+//! one bit: with w = v ⊕ u·Δ and the correction d = u ⊕ y, v ⊕ d·Δ is a zero-label whose label of y the
+//! evaluator already holds. Tables stream in pieces as they are made: garbler, link and evaluator work at the
+//! same time, and memory holds one piece. Many rows of one function run [`ROWS_AT_ONCE`] side by side.
 //!
-//! Outputs to the evaluator are decoded by one bit each; outputs to the garbler come back as labels, of which an
-//! evaluator holds only the right one, so even then it cannot flip a bit unnoticed. Before anything secret is sent the
-//! parties compare a hash of the protocol, the session, the function, who owns which input, who learns outputs and the
-//! number of rows.
+//! Outputs to the evaluator are decoded by one bit each; outputs to the garbler come back as labels, of which
+//! an evaluator holds only the right one, so even then it cannot flip a bit unnoticed. Before anything secret
+//! is sent the parties compare a hash of the protocol, the session, the function, who owns which input, who
+//! learns outputs and the number of rows.
 //!
-//! Rounds: the comparison (both ways at once), the OT's own, the corrections, the tables, and the labels back if the
-//! garbler learns outputs. Bytes: 32 an AND gate, 16 an input bit of the garbler's, the OT's, 1 bit an input bit of the
-//! evaluator's, 1 bit or 16 bytes an output bit.
+//! Rounds: the comparison (both ways at once), the OT's own, the corrections, the tables, and the labels back
+//! if the garbler learns outputs. Bytes: 32 an AND gate, 16 an input bit of the garbler's, the OT's, 1 bit an
+//! input bit of the evaluator's, 1 bit or 16 bytes an output bit.
 
 use crate::circuit::{Order, Piece, Program, ProgramPlan, Shape};
 use crate::garble::{
@@ -38,8 +39,8 @@ pub const SECURITY: Security = Security::SemiHonest;
 /// Rows of one function that run side by side, at most.
 pub const ROWS_AT_ONCE: usize = 16;
 
-/// Output labels that an evaluator holds back for a garbler that learns the outputs: they go in one message as long as they
-/// are fewer, so that many rows cost no more rounds than one.
+/// Output labels that an evaluator holds back for a garbler that learns the outputs: they go in one message
+/// as long as they are fewer, so that many rows cost no more rounds than one.
 const LABELS_HELD: usize = 1 << 20;
 
 /// Ciphertext blocks of a piece: enough to fill a message, few enough to stay in the nearest caches.
@@ -49,7 +50,8 @@ fn usage<T>(what: &'static str) -> Result<T> {
     Err(Error::Usage { protocol: PROTOCOL, what })
 }
 
-/// One party's input bits of every row, row after row. Errors unless each row has that party's inputs in their widths.
+/// One party's input bits of every row, row after row. Errors unless each row has that party's inputs in
+/// their widths.
 fn flatten(shape: &Shape, owners: &[Owner], owner: Owner, rows: &[Vec<BitVec>]) -> Result<BitVec> {
     let widths: Vec<usize> = shape
         .inputs
@@ -135,8 +137,8 @@ fn agree(channel: &mut Channel, role: Owner, terms: &Terms<'_>) -> Result<()> {
 
 /// Garbles `rows` rows of a prepared function, one vector of this party's inputs a row, with the Δ of `cot`.
 ///
-/// Returns the outputs of each row if this party learns them. Errors if the peer runs anything else, and as `cheated`
-/// if it returns a label that is not one of an output's two.
+/// Returns the outputs of each row if this party learns them. Errors if the peer runs anything else, and as
+/// `cheated` if it returns a label that is not one of an output's two.
 pub fn garble(
     channel: &mut Channel,
     cot: &mut dyn CotSender,
@@ -218,7 +220,8 @@ pub fn evaluate(
     Ok(output_to.evaluator().then(|| results.into_iter().flatten().collect()))
 }
 
-/// Garbles a program as it is made: memory holds one window of it, however long it is. As [`garble`] with one row.
+/// Garbles a program as it is made: memory holds one window of it, however long it is. As [`garble`] with one
+/// row.
 pub fn garble_program<P: Program>(
     channel: &mut Channel,
     cot: &mut dyn CotSender,
@@ -419,8 +422,8 @@ fn receive_piece(
     Ok(())
 }
 
-/// Output labels for a garbler that learns the outputs: its zero-labels, or the evaluator's active ones. Within a group of rows
-/// they stand output by output, within an output row by row.
+/// Output labels for a garbler that learns the outputs: its zero-labels, or the evaluator's active ones.
+/// Within a group of rows they stand output by output, within an output row by row.
 #[derive(Default)]
 struct HeldLabels {
     labels: Zeroizing<Vec<Block>>,
@@ -472,8 +475,8 @@ impl HeldLabels {
     }
 }
 
-/// Sends the decoding bits to an evaluator that learns the outputs, and holds the zero-labels of a garbler that does. Both
-/// stand output by output, within an output row by row.
+/// Sends the decoding bits to an evaluator that learns the outputs, and holds the zero-labels of a garbler
+/// that does. Both stand output by output, within an output row by row.
 fn finish_garbler(
     channel: &mut Channel,
     garbler: &HalfGatesGarbler,

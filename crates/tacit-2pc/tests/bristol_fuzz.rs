@@ -1,5 +1,5 @@
-//! The Bristol reader on mutated and made-up files, guided by its answers: a file with an answer not seen before joins
-//! the corpus that later files are made from. 20,000 files, and 1,500,000 in the long tests.
+//! The Bristol reader on mutated and made-up files, guided by its answers: a file with an answer not seen
+//! before joins the corpus that later files are made from. 20,000 files, and 1,500,000 in the long tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tacit_2pc::circuit::bristol::{self, Format};

@@ -244,8 +244,8 @@ fn the_table_of_circuits_is_true() {
 fn sbox_has_32_and_gates_and_is_right_everywhere() {
     let circuit = build(&[8], |b, x| vec![Uint::from_bits(aes_circuit::sbox(b, x[0].bits()))]);
     assert_eq!(circuit.stats().and, 32);
-    // Through AES itself: with key zero, the first round key is zero, and RustCrypto has no bare S-box; so compare
-    // with the definition, inversion and an affine map.
+    // Through AES itself: with key zero, the first round key is zero, and RustCrypto has no bare S-box; so
+    // compare with the definition, inversion and an affine map.
     let mul = |mut a: u8, mut b: u8| {
         let mut p = 0;
         while b != 0 {

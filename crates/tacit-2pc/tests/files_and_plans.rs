@@ -12,7 +12,8 @@ fn inputs_of(circuit: &Circuit, prg: &mut Prg) -> Vec<[u64; 2]> {
     (0..circuit.shape().input_bits()).map(|_| [prg.u64(), prg.u64()]).collect()
 }
 
-/// Executes windows on plain words, checking that ANDs of a step are independent and that results miss operands.
+/// Executes windows on plain words, checking that ANDs of a step are independent and that results miss
+/// operands.
 struct Machine(Vec<[u64; 2]>);
 
 impl Machine {
@@ -232,7 +233,8 @@ fn mixing(count: u64) -> impl Program {
     })
 }
 
-/// Of (x, y, z) with inputs (a, b, c): the product and sum of a part, a negation, an old value, a constant, and parts of an input.
+/// Of (x, y, z) with inputs (a, b, c): the product and sum of a part, a negation, an old value, a constant,
+/// and parts of an input.
 fn turned(b: &mut Builder, state: &[Uint], inputs: &[Uint]) -> Vec<Uint> {
     let (x, y, z) = (&state[0], &state[1], &state[2]);
     let sum = b.region(|b| b.add(x, y));

@@ -276,7 +276,8 @@ fn a_hundred_million_gates_stream_in_bounded_memory() {
 
 #[test]
 fn colours_hide_the_values() {
-    // Over many garblings of one circuit on one input, each output's active lowest bit is one half of the time.
+    // Over many garblings of one circuit on one input, each output's active lowest bit is one half of the
+    // time.
     let circuit = named::find("add8").unwrap().circuit;
     let mut prg = Prg::from_seed(Block::new(7));
     let plan = Plan::new(&circuit, Order::Layered);

@@ -1,5 +1,5 @@
-//! Yao's protocol over a real OT: what the parties learn equals the plain function; disagreement and bad labels are
-//! refused.
+//! Yao's protocol over a real OT: what the parties learn equals the plain function; disagreement and bad
+//! labels are refused.
 
 use tacit_2pc::circuit::{
     Builder, Circuit, Integer, Program, Repeat, Shape, Uint, evaluate, evaluate_words, named,

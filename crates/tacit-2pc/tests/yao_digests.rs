@@ -1,5 +1,5 @@
-//! What Yao's protocol writes on the wire and returns, with fixed seeds, against a recorded baseline. To take it
-//! anew: the test's message holds all lines of `yao.digests`.
+//! What Yao's protocol writes on the wire and returns, with fixed seeds, against a recorded baseline. To take
+//! it anew: the test's message holds all lines of `yao.digests`.
 
 #[path = "../../tacit-ot/tests/common/mod.rs"]
 mod common;

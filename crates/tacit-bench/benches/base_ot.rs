@@ -1,7 +1,8 @@
 //! The base OTs, 128 at a time: `cargo bench -p tacit-bench --bench base_ot`.
 //!
-//! `cpu/…` runs both parties after each other in one thread, from message to message: both sides' work together.
-//! `wall/…` runs the two parties in two threads over an in-memory channel. `TACIT_SIMD` picks the kernel.
+//! `cpu/…` runs both parties after each other in one thread, from message to message: both sides' work
+//! together. `wall/…` runs the two parties in two threads over an in-memory channel. `TACIT_SIMD` picks the
+//! kernel.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tacit_bench::base::{self, pvw08};

@@ -1,8 +1,8 @@
-//! Tables 2 and 3 of the ROTed paper on this machine: µs an OT, both sides in one thread, no network, randomness inside
-//! the timed region. `cargo bench -p tacit-bench --bench roted_tables`
+//! Tables 2 and 3 of the ROTed paper on this machine: µs an OT, both sides in one thread, no network,
+//! randomness inside the timed region. `cargo bench -p tacit-bench --bench roted_tables`
 //!
-//! Each vector width runs in a process of its own, which `TACIT_SIMD` sets. Medians of batches of 128, the unit of
-//! an OT extension's base OTs; the paper times single transfers a thousand at a time.
+//! Each vector width runs in a process of its own, which `TACIT_SIMD` sets. Medians of batches of 128, the
+//! unit of an OT extension's base OTs; the paper times single transfers a thousand at a time.
 
 use std::process::Command;
 use std::time::Instant;

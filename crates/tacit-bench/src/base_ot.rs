@@ -17,8 +17,8 @@ pub struct Args {
     /// OTs in the batch
     #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     count: u32,
-    /// Makes random OT with uniform messages of it, by figure 2 of ROTed; where that is proved against a semi-honest peer only,
-    /// the result says so
+    /// Makes random OT with uniform messages of it, by figure 2 of ROTed; where that is proved against a
+    /// semi-honest peer only, the result says so
     #[arg(long)]
     uniform: bool,
     #[command(flatten)]

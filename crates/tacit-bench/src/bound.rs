@@ -1,7 +1,7 @@
 //! Which limit of the machine or the link binds a result, and how far from it the result is.
 //!
-//! A lower bound, not a model: of each protocol only the operations that no implementation of it can do without are
-//! counted, those of the busier side, and of all bounds the largest one counts alone.
+//! A lower bound, not a model: of each protocol only the operations that no implementation of it can do
+//! without are counted, those of the busier side, and of all bounds the largest one counts alone.
 
 use super::record::Record;
 use std::io::{Read, Write};
@@ -15,8 +15,8 @@ use tacit::{Error, Result};
 fn work(record: &Record) -> Vec<(Limit, f64)> {
     let hashed = if record.kind == "cot" { 0.0 } else { 1.0 };
     match (record.name.as_str(), record.protocol.as_str()) {
-        // 128 columns of one bit are a block; the receiver expands both seeds of each and hashes once, the sender
-        // expands one and hashes twice.
+        // 128 columns of one bit are a block; the receiver expands both seeds of each and hashes once, the
+        // sender expands one and hashes twice.
         ("ot", "iknp") => vec![(Limit::AesFixed, 2.0 + hashed)],
         ("ot", "kos") => vec![(Limit::AesFixed, 2.0 + hashed), (Limit::MultiplyAdd, 1.0)],
         // A leaf of the tree and the indices of the ten entries, which four rows share.

@@ -101,8 +101,8 @@ fn independent() -> Result<Circuit> {
     builder.finish(&[both]).map_err(|e| Error::Other(e.to_string()))
 }
 
-/// A garbler and an evaluator of the same copies, and the one piece of tables that passes between them, hot in the
-/// caches as in a protocol. The times do not depend on what the tables hold.
+/// A garbler and an evaluator of the same copies, and the one piece of tables that passes between them, hot
+/// in the caches as in a protocol. The times do not depend on what the tables hold.
 struct Bench<'a> {
     plan: &'a Plan,
     executions: u64,

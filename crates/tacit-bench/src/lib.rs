@@ -1,7 +1,8 @@
 //! `tacit bench`: figures that anybody can take again.
 //!
-//! Two processes on this machine, this one and a copy of it that it starts, run a job over loopback TCP, plain or under
-//! TLS, or over an emulated link. A warm-up is thrown away; the median of the repeats is the figure.
+//! Two processes on this machine, this one and a copy of it that it starts, run a job over loopback TCP,
+//! plain or under TLS, or over an emulated link. A warm-up is thrown away; the median of the repeats is the
+//! figure.
 #![forbid(unsafe_code)]
 
 pub mod base;
@@ -153,7 +154,8 @@ pub struct Common {
     /// Runs under TLS 1.3 instead of plain TCP
     #[arg(long)]
     tls: bool,
-    /// Runs both parties as threads of one process, over the same sockets; CPU time and memory are then of both together
+    /// Runs both parties as threads of one process, over the same sockets; CPU time and memory are then of
+    /// both together
     #[arg(long)]
     in_process: bool,
     #[arg(long, hide = true, value_name = "ADDR", requires = "peer_keys")]
@@ -349,7 +351,8 @@ fn show(context: &Context, r: &Record) -> Result<()> {
     context.result(&object, &text)
 }
 
-/// Runs `tacit bench` with these words as a process of its own, so that nothing of this one is measured, and reads its result.
+/// Runs `tacit bench` with these words as a process of its own, so that nothing of this one is measured, and
+/// reads its result.
 fn measured(words: &[String]) -> Result<Record> {
     let fault = |e: String| Error::Other(format!("cannot run `tacit bench {}`: {e}", words.join(" ")));
     let program = std::env::current_exe().map_err(|e| fault(e.to_string()))?;

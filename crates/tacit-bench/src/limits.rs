@@ -1,4 +1,5 @@
-//! `tacit bench limits`: what this machine can do at best, so that every other figure has something to stand beside.
+//! `tacit bench limits`: what this machine can do at best, so that every other figure has something to stand
+//! beside.
 
 use super::measure::{median, peak_rss};
 use super::record::{self, Record};

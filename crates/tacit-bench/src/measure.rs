@@ -46,8 +46,8 @@ pub struct Runs {
     pub fresh: bool,
 }
 
-/// Runs `setup`, one warm-up and `repeat` measured runs of `once` on every channel at the same time, each lane with a
-/// state of its own. Both sides start every run together.
+/// Runs `setup`, one warm-up and `repeat` measured runs of `once` on every channel at the same time, each
+/// lane with a state of its own. Both sides start every run together.
 pub fn measure<S: Send>(
     channels: &mut [Channel],
     repeat: usize,
@@ -65,9 +65,9 @@ pub fn by_lane<S: Send>(
     move |channels, _| in_parallel(channels, |lane, channel| setup(lane, channel))
 }
 
-/// As [`measure`], where `setup` makes all lanes' states, and `once` says when it first needs an input: what passed before is
-/// offline. A setup of a fresh run gets the last run's states, for their memory, which would otherwise be asked of the
-/// system again.
+/// As [`measure`], where `setup` makes all lanes' states, and `once` says when it first needs an input: what
+/// passed before is offline. A setup of a fresh run gets the last run's states, for their memory, which would
+/// otherwise be asked of the system again.
 pub fn measure_phases<S: Send>(
     channels: &mut [Channel],
     runs: Runs,
@@ -112,8 +112,9 @@ pub fn measure_phases<S: Send>(
     Ok(side)
 }
 
-/// Both sides arrive here before either goes on, and go on at the same moment: the first party says when, and waits for as
-/// long as its word is on the way. Otherwise the one that had ended first would begin by a link's delay later or earlier.
+/// Both sides arrive here before either goes on, and go on at the same moment: the first party says when, and
+/// waits for as long as its word is on the way. Otherwise the one that had ended first would begin by a
+/// link's delay later or earlier.
 fn meet(channels: &mut [Channel]) -> Result<()> {
     for channel in channels.iter_mut() {
         channel.send_u64(0)?;

@@ -1,4 +1,5 @@
-//! `tacit bench paper NAME`: a table of a paper measured again, at its sizes and over its links, our figure beside its own.
+//! `tacit bench paper NAME`: a table of a paper measured again, at its sizes and over its links, our figure
+//! beside its own.
 
 mod ot_extension;
 mod roted;
@@ -48,8 +49,8 @@ enum Figure {
     TotalAndBytes(u64),
     /// The runs without the setup, brought to this count.
     Scaled(u64),
-    /// Microseconds that one more of something takes: the slope of the line through the row's own size and these
-    /// command lines with theirs.
+    /// Microseconds that one more of something takes: the slope of the line through the row's own size and
+    /// these command lines with theirs.
     Slope { first: f64, points: Vec<(String, f64)> },
 }
 

@@ -1,4 +1,5 @@
-//! `tacit bench probe`: the labels of P2's input from those of its ρ-probe encoding, as WMK17 needs them once a copy.
+//! `tacit bench probe`: the labels of P2's input from those of its ρ-probe encoding, as WMK17 needs them once
+//! a copy.
 
 use super::Subject;
 use super::garble::{report_alone, timed};

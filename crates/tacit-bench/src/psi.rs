@@ -1,5 +1,5 @@
-//! `tacit bench psi`: the intersection of two generated sets, base OTs and checks included in every run, and what may be
-//! revealed of it.
+//! `tacit bench psi`: the intersection of two generated sets, base OTs and checks included in every run, and
+//! what may be revealed of it.
 
 mod tags;
 

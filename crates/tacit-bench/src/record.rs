@@ -110,7 +110,8 @@ pub fn read(path: &Path) -> Result<Vec<Record>> {
         .collect()
 }
 
-/// The machine's kind in one word: the processor's maker, name, family and model, and how many threads it has.
+/// The machine's kind in one word: the processor's maker, name, family and model, and how many threads it
+/// has.
 pub fn machine() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {
@@ -132,7 +133,8 @@ pub fn machine() -> String {
     parts.join("-")
 }
 
-/// Refuses a benchmark whose parties together would hold more than `needed` bytes where the system has fewer to give.
+/// Refuses a benchmark whose parties together would hold more than `needed` bytes where the system has fewer
+/// to give.
 pub fn check_memory(what: &str, needed: u64) -> Result<()> {
     tacit_console::machine::check_memory(
         &format!("{what} with both its parties"),

@@ -1,6 +1,7 @@
 //! `tacit bench report`: results as one HTML page, which needs no network and no scripts.
 //!
-//! Its first screen answers whether we are ahead of the papers, and where not; below stands one plot a question.
+//! Its first screen answers whether we are ahead of the papers, and where not; below stands one plot a
+//! question.
 
 mod draw;
 mod page;
@@ -106,8 +107,8 @@ struct Question {
 }
 
 impl Question {
-    /// The plots of these points: one a group, more where a group has more lines than one plot shows; the largest group
-    /// first. Of several points with one x the last counts; lines of one point are left out.
+    /// The plots of these points: one a group, more where a group has more lines than one plot shows; the
+    /// largest group first. Of several points with one x the last counts; lines of one point are left out.
     fn plots(&self, points: impl Iterator<Item = Point>) -> Result<Vec<Plot>> {
         let mut groups: BTreeMap<String, BTreeMap<String, Vec<(f64, f64)>>> = BTreeMap::new();
         for point in points {
@@ -158,8 +159,8 @@ impl Question {
     }
 }
 
-/// The plots of all questions that the results answer. Figures of papers have their own tables: their sizes, links and
-/// parameters are the papers', and no line goes through them.
+/// The plots of all questions that the results answer. Figures of papers have their own tables: their sizes,
+/// links and parameters are the papers', and no line goes through them.
 fn questions(records: &[Record]) -> Result<Vec<Plot>> {
     let records: Vec<&Record> = records.iter().filter(|r| !r.more.contains_key("table")).collect();
     let records = records.as_slice();
@@ -215,8 +216,8 @@ fn items(job: &str) -> &'static str {
     }
 }
 
-/// What a line of a plot is about: Ferret's set follows the link and the size, and the function of an evaluation is its
-/// size, so neither is named.
+/// What a line of a plot is about: Ferret's set follows the link and the size, and the function of an
+/// evaluation is its size, so neither is named.
 fn line(r: &Record) -> String {
     let mut plain = r.clone();
     if r.protocol.starts_with("ferret") && r.security != "none" {
@@ -266,7 +267,8 @@ fn by_bandwidth(records: &[&Record]) -> Result<Vec<Plot>> {
     Question { name, title: "Time of a transfer by the link", x: "Mbit/s", y: "ns a transfer" }.plots(points)
 }
 
-/// Time of each job by its size over loopback: of each security the protocol that is fastest at its largest size.
+/// Time of each job by its size over loopback: of each security the protocol that is fastest at its largest
+/// size.
 fn overview(records: &[&Record]) -> Result<Vec<Plot>> {
     let mut lines: BTreeMap<(&str, &str, String), Vec<&Record>> = BTreeMap::new();
     for &r in records.iter().filter(|r| is_job(r) && r.name != "base-ot" && r.link == "loopback") {
@@ -308,8 +310,8 @@ fn and_gate(records: &[&Record]) -> Result<Vec<Plot>> {
         .plots(points)
 }
 
-/// Of each kind of this job the latest result over loopback, cut into setup, offline and online; those with one part
-/// alone have nothing to show.
+/// Of each kind of this job the latest result over loopback, cut into setup, offline and online; those with
+/// one part alone have nothing to show.
 fn phases(records: &[&Record], job: &str) -> Result<Option<Plot>> {
     const PARTS: [&str; 3] = ["setup, once for all runs", "offline, before an input is needed", "online"];
     let parts = |r: &Record| vec![r.setup_ms, r.offline_ms, r.online_ms];

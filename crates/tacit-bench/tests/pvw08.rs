@@ -1,4 +1,5 @@
-//! PVW08: through its trait, against a naive second implementation, malformed messages, and the wire's digests.
+//! PVW08: through its trait, against a naive second implementation, malformed messages, and the wire's
+//! digests.
 
 #[path = "../../tacit-ot/tests/common/base.rs"]
 mod base;

@@ -1,4 +1,5 @@
-//! What a block-accumulate code is made of: a public permutation, and random blocks of 32×32 bits on the diagonal.
+//! What a block-accumulate code is made of: a public permutation, and random blocks of 32×32 bits on the
+//! diagonal.
 
 use crate::simd::Backend;
 use crate::simd::accumulate::{self as kernel, Feistel, Matrix};
@@ -7,7 +8,8 @@ use crate::{Block, Prg};
 /// Inputs and outputs of one diagonal block.
 pub const SIGMA: usize = kernel::SIGMA;
 
-/// A public pseudorandom permutation of a range: four rounds of a Feistel network over Z_a × Z_b with a·b its length.
+/// A public pseudorandom permutation of a range: four rounds of a Feistel network over Z_a × Z_b with a·b its
+/// length.
 #[derive(Clone, Debug)]
 pub struct Permutation(Feistel);
 
@@ -25,8 +27,8 @@ impl Permutation {
         kernel::images(Backend::active(), &self.0, first as u32, out);
     }
 
-    /// Calls `each` for every element of `out` with the element of `from` at its image, the first of `out` standing at
-    /// `first`. Panics when an image lies past the end of `from`.
+    /// Calls `each` for every element of `out` with the element of `from` at its image, the first of `out`
+    /// standing at `first`. Panics when an image lies past the end of `from`.
     ///
     /// Indices are found and lines asked for a batch ahead, so that many reads are on their way at once.
     pub fn gather<T: Copy>(&self, first: usize, from: &[T], out: &mut [T], mut each: impl FnMut(&mut T, T)) {
@@ -54,7 +56,8 @@ const BATCH: usize = 128;
 /// Matrices drawn together.
 const MATRICES: usize = 16;
 
-/// Adds to each 32 blocks of `out` the product of the next matrix of `prg` with the 32 blocks of `input` at their place.
+/// Adds to each 32 blocks of `out` the product of the next matrix of `prg` with the 32 blocks of `input` at
+/// their place.
 ///
 /// A matrix takes eight blocks of the stream. Panics unless both have the same multiple of 32 blocks.
 pub fn add_diagonal(prg: &mut Prg, input: &[Block], out: &mut [Block]) {

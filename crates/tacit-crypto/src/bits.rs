@@ -3,7 +3,8 @@
 use crate::{Block, Prg};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// A vector of bits, packed into blocks, bit `i` at bit `i % 128` of block `i / 128`. Bits past the end are zero.
+/// A vector of bits, packed into blocks, bit `i` at bit `i % 128` of block `i / 128`. Bits past the end are
+/// zero.
 #[derive(Clone, Default, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct BitVec {
     blocks: Vec<Block>,

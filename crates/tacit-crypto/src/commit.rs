@@ -31,7 +31,8 @@ pub fn verify(context: &[u8], message: &[u8], commitment: &Commitment, opening: 
     compute(context, message, opening).0.ct_eq(&commitment.0).into()
 }
 
-/// Injective: the context is framed by its length, the opening has a fixed one, and the message ends the input.
+/// Injective: the context is framed by its length, the opening has a fixed one, and the message ends the
+/// input.
 fn compute(context: &[u8], message: &[u8], opening: &Opening) -> Commitment {
     let mut hasher = blake3::Hasher::new_derive_key("tacit 2026 commitment v1");
     hasher.update(&(context.len() as u64).to_le_bytes());

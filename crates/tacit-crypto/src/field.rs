@@ -30,7 +30,8 @@ pub trait Field:
     const BITS: usize;
     /// The field's name, bound to transcripts.
     const NAME: &'static str;
-    /// The block's number mod p: nearly uniform for a uniform block (2^-67 off for 2^61 − 1, 2^-120 for 2^128 − 159).
+    /// The block's number mod p: nearly uniform for a uniform block (2^-67 off for 2^61 − 1, 2^-120 for 2^128
+    /// − 159).
     fn from_block(block: Block) -> Self;
     /// The element as a number below p.
     fn to_block(self) -> Block;

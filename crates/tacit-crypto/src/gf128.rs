@@ -89,8 +89,8 @@ impl Accumulator {
 
 /// The same weighted sum over each of many columns, piece by piece: Σ_j χ_j·column_i\[j\] for every column i.
 ///
-/// This is the column hash of the revised KOS15 check (2015/546, section 4): 128 columns, hashed in blocks of 128 bits
-/// under weights that all columns share.
+/// This is the column hash of the revised KOS15 check (2015/546, section 4): 128 columns, hashed in blocks of
+/// 128 bits under weights that all columns share.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct ColumnSums {
     sums: Vec<[Block; 3]>,

@@ -59,8 +59,8 @@ impl Matrix {
         Matrix { rows, columns, entries, tables }
     }
 
-    /// `out` = self · `input`: as many rows of blocks as the matrix has, from as many as it has columns, of one length, one
-    /// after the other. Panics when the lengths do not fit.
+    /// `out` = self · `input`: as many rows of blocks as the matrix has, from as many as it has columns, of
+    /// one length, one after the other. Panics when the lengths do not fit.
     pub fn apply(&self, input: &[Block], out: &mut [Block]) {
         self.apply_on(Backend::active(), input, out);
     }

@@ -1,13 +1,15 @@
-//! Products of polynomials over GF(2) with millions of coefficients, for 128 columns at once, one factor prepared.
+//! Products of polynomials over GF(2) with millions of coefficients, for 128 columns at once, one factor
+//! prepared.
 //!
-//! The columns stand side by side: coefficient k of all of them is one block. A block is four elements of GF(2^32), by
-//! which polynomials with binary coefficients multiply as by themselves, so the columns are never transposed nor packed. Both
-//! factors are evaluated at points of GF(2^32) by an additive FFT (Lin–Chung–Han, FOCS '14, in the Cantor basis of
-//! Gao–Mateer 2010, where the change of basis is XOR only), multiplied there, and interpolated.
+//! The columns stand side by side: coefficient k of all of them is one block. A block is four elements of
+//! GF(2^32), by which polynomials with binary coefficients multiply as by themselves, so the columns are
+//! never transposed nor packed. Both factors are evaluated at points of GF(2^32) by an additive FFT
+//! (Lin–Chung–Han, FOCS '14, in the Cantor basis of Gao–Mateer 2010, where the change of basis is XOR only),
+//! multiplied there, and interpolated.
 //!
-//! Coefficients are split into *units* of 2^16: in the novel basis the polynomial is one in s = x^65536 + x whose
-//! coefficients are units. Columns of units are transformed first, as many points as are needed and no more, then each
-//! unit for itself while it is in cache: forward, product, inverse.
+//! Coefficients are split into *units* of 2^16: in the novel basis the polynomial is one in s = x^65536 + x
+//! whose coefficients are units. Columns of units are transformed first, as many points as are needed and no
+//! more, then each unit for itself while it is in cache: forward, product, inverse.
 
 use crate::simd::Backend;
 use crate::simd::gf2x::{self as kernel, Coset, Factor, MAX_LOG, MIN_LOG, Twiddles};
@@ -33,9 +35,10 @@ struct Shape {
 }
 
 impl Prepared {
-    /// Prepares the factor with the coefficients `bits` *in the novel basis*, for products with up to `other_len`
-    /// coefficients. That basis has one polynomial of each degree with coefficients in GF(2), so a random factor may be
-    /// drawn in it as well as in powers of x. Panics when the product passes 2^31 coefficients.
+    /// Prepares the factor with the coefficients `bits` *in the novel basis*, for products with up to
+    /// `other_len` coefficients. That basis has one polynomial of each degree with coefficients in GF(2), so
+    /// a random factor may be drawn in it as well as in powers of x. Panics when the product passes 2^31
+    /// coefficients.
     pub fn new(bits: &BitVec, other_len: usize) -> Self {
         let len = (bits.len() + other_len).max(1);
         assert!(len <= 1 << 31, "product too long");
@@ -58,7 +61,8 @@ impl Prepared {
         false
     }
 
-    /// Multiplies the polynomials with the coefficients `data[..len]` in place; what follows them must be zero.
+    /// Multiplies the polynomials with the coefficients `data[..len]` in place; what follows them must be
+    /// zero.
     ///
     /// Panics unless `data` has [`len`](Self::len) blocks and the product fits.
     pub fn multiply(&self, data: &mut [Block], len: usize) {
@@ -83,7 +87,8 @@ impl Prepared {
     }
 }
 
-/// The values of the factor `bits` at all points: element e of block i of a unit is the value at its point 4 i + e.
+/// The values of the factor `bits` at all points: element e of block i of a unit is the value at its point 4
+/// i + e.
 fn evaluate_bits(bits: &BitVec, shape: &Shape, twiddles: &Twiddles) -> Buffer {
     let quarter = 1 << (shape.log - 2);
     let mut values = Buffer::zeros(shape.units * quarter);
@@ -132,7 +137,8 @@ impl Shape {
         self.columns_of(data, 1 << self.log, work);
     }
 
-    /// [`columns`](Self::columns), a unit being `stride` blocks: a multiple of [`CHUNK`] if there are several.
+    /// [`columns`](Self::columns), a unit being `stride` blocks: a multiple of [`CHUNK`] if there are
+    /// several.
     fn columns_of(&self, data: &mut [Block], stride: usize, work: impl Fn(&Self, &mut [Block])) {
         if self.units == 1 {
             return;
@@ -255,8 +261,8 @@ fn split_log(log: u32) -> u32 {
     (log - 1).checked_ilog2().map_or(0, |k| 1 << k)
 }
 
-/// From monomials to products of subspace polynomials, which are x^(2^2^k) + x at the levels that are split here.
-/// A coefficient is `unit` blocks.
+/// From monomials to products of subspace polynomials, which are x^(2^2^k) + x at the levels that are split
+/// here. A coefficient is `unit` blocks.
 fn to_novel(data: &mut [Block], unit: usize) {
     if let (1, Ok(small)) = (unit, <&mut [Block; 16]>::try_from(&mut *data)) {
         return to_novel_16(small);
@@ -273,7 +279,8 @@ fn to_novel(data: &mut [Block], unit: usize) {
     to_novel(data, unit << q_log);
 }
 
-/// Splits by the powers of x^q + x, `q` blocks being q coefficients; depth first, so that small blocks are done in cache.
+/// Splits by the powers of x^q + x, `q` blocks being q coefficients; depth first, so that small blocks are
+/// done in cache.
 fn to_powers(data: &mut [Block], q: usize, q_log: u32) {
     if data.len() > q {
         let half = data.len() / 2;

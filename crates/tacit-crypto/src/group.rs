@@ -1,8 +1,8 @@
 //! The Ristretto group (RFC 9496), in batches.
 //!
-//! A prime-order group in which no encoding is of small order and every point has exactly one encoding. Protocols
-//! work on batches ([`Points`], [`Scalars`]), so that a vector kernel can take eight points at a time.
-//! Everything but [`Points::decode`]'s verdict is constant-time, and batches are zeroised on drop.
+//! A prime-order group in which no encoding is of small order and every point has exactly one encoding.
+//! Protocols work on batches ([`Points`], [`Scalars`]), so that a vector kernel can take eight points at a
+//! time. Everything but [`Points::decode`]'s verdict is constant-time, and batches are zeroised on drop.
 //!
 //! ```
 //! use tacit_crypto::{Prg, group::{Points, Scalars, Table}};
@@ -84,7 +84,8 @@ impl Scalars {
     /// Inverses modulo the group's order, in constant time. Panics when a scalar is zero.
     pub fn invert(&self) -> Self {
         assert!(!self.any_zero(), "zero has no inverse");
-        // One inversion for all: products up to each scalar, and then back. dalek's own leaves the products in memory.
+        // One inversion for all: products up to each scalar, and then back. dalek's own leaves the products
+        // in memory.
         let mut product = Zeroizing::new(Scalar::ONE);
         let mut inverses = Scalars(Vec::with_capacity(self.len()));
         for scalar in &self.0 {
@@ -184,12 +185,14 @@ fn portable(points: impl IntoIterator<Item = RistrettoPoint>) -> Points {
 impl Points {
     /// Decodes `bytes.len() / 32` points; refuses every encoding that is not canonical.
     ///
-    /// The identity (32 zero bytes) is a valid encoding: a protocol that must not see it asks [`is_identity_encoding`].
+    /// The identity (32 zero bytes) is a valid encoding: a protocol that must not see it asks
+    /// [`is_identity_encoding`].
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         Self::decode_on(Backend::active(), bytes)
     }
 
-    /// [`decode`](Self::decode) by the kernel of `backend`, which all that is computed from the points then takes.
+    /// [`decode`](Self::decode) by the kernel of `backend`, which all that is computed from the points then
+    /// takes.
     pub fn decode_on(backend: Backend, bytes: &[u8]) -> Result<Self, DecodeError> {
         let (encodings, rest) = bytes.as_chunks::<POINT_BYTES>();
         if !rest.is_empty() {
@@ -213,7 +216,8 @@ impl Points {
         }
     }
 
-    /// Maps each 64 uniform bytes to a uniform point (RFC 9496, section 4.3.4), with no known discrete logarithm.
+    /// Maps each 64 uniform bytes to a uniform point (RFC 9496, section 4.3.4), with no known discrete
+    /// logarithm.
     pub fn from_uniform(bytes: &[[u8; UNIFORM_BYTES]]) -> Self {
         Self::from_uniform_on(Backend::active(), bytes)
     }
@@ -281,8 +285,8 @@ impl Points {
         }
     }
 
-    /// The sum of point `i` times scalar `i`, all of them public: not in constant time, and not erased. Panics when the
-    /// lengths differ.
+    /// The sum of point `i` times scalar `i`, all of them public: not in constant time, and not erased.
+    /// Panics when the lengths differ.
     pub fn combine_vartime(&self, scalars: &Scalars) -> Self {
         assert_eq!(self.len(), scalars.len(), "a batch of points times a batch of scalars of another length");
         match &self.0 {
@@ -333,7 +337,8 @@ impl Points {
         }
     }
 
-    /// Point `i` of `a` where bit `i` is 0, of `b` where it is 1, in constant time. Panics when the lengths differ.
+    /// Point `i` of `a` where bit `i` is 0, of `b` where it is 1, in constant time. Panics when the lengths
+    /// differ.
     pub fn select(a: &Self, b: &Self, bits: &BitVec) -> Self {
         assert_eq!(a.len(), bits.len(), "selection by another number of bits");
         let b = a.same_kernel(b);
@@ -385,7 +390,8 @@ fn ifma_points(batch: ristretto_ifma::Batch) -> Points {
     Points(Repr::Ifma(batch))
 }
 
-/// Multiplications from which a table pays: making it takes 1.0 ms and saves 15 µs each (EPYC Zen 4, see benches/group.rs).
+/// Multiplications from which a table pays: making it takes 1.0 ms and saves 15 µs each (EPYC Zen 4, see
+/// benches/group.rs).
 const PORTABLE_TABLE_USES: usize = 72;
 /// The same for the vector kernel, where a table takes 63 µs and a chunk of eight saves 44.
 #[cfg(target_arch = "x86_64")]
@@ -409,8 +415,8 @@ impl core::fmt::Debug for Table {
 }
 
 impl Table {
-    /// The table of the one *public* point (it is not zeroised) for about `uses` multiplications, which decide whether
-    /// multiples are made ahead at all. Panics unless `point` holds exactly one.
+    /// The table of the one *public* point (it is not zeroised) for about `uses` multiplications, which
+    /// decide whether multiples are made ahead at all. Panics unless `point` holds exactly one.
     pub fn new(point: &Points, uses: usize) -> Self {
         assert_eq!(point.len(), 1, "a table is of exactly one point");
         Table(match &point.0 {

@@ -15,7 +15,7 @@ pub fn ccr(x: Block) -> Block {
 }
 
 /// [`ccr`] of each block, in place.
-pub fn ccr_blocks(blocks: &mut [Block]) {
+pub(crate) fn ccr_blocks(blocks: &mut [Block]) {
     simd::aes::ccr_in_place(Backend::active(), PI.round_keys(), blocks);
 }
 
@@ -31,16 +31,19 @@ pub fn tccr(x: Block, tweak: Block) -> Block {
     out[0]
 }
 
-/// [`tccr`] of each block, in place; `blocks[j]` takes the tweak `first_tweak + j` (as a little-endian number).
-pub fn tccr_blocks(blocks: &mut [Block], first_tweak: u128) {
+/// [`tccr`] of each block, in place; `blocks[j]` takes the tweak `first_tweak + j` (as a little-endian
+/// number).
+pub(crate) fn tccr_blocks(blocks: &mut [Block], first_tweak: u128) {
     simd::aes::tccr(Backend::active(), PI.round_keys(), blocks, first_tweak);
 }
 
-/// MITCCRH(x, gid) = AES_{S ⊕ gid}(σ(x)) ⊕ σ(x): re-keyed, so that concrete security does not fall as instances add up.
+/// MITCCRH(x, gid) = AES_{S ⊕ gid}(σ(x)) ⊕ σ(x): re-keyed, so that concrete security does not fall as
+/// instances add up.
 ///
-/// `S` is fresh, public and random per session (per circuit in cut-and-choose); a `gid` never repeats under one `S`
-/// except for the inputs that one gate or one OT hashes together. The adversary's advantage grows in proportion to μ, the
-/// greatest number of unknown inputs under any one gid (2019/1168), so every doubling of μ costs about one bit.
+/// `S` is fresh, public and random per session (per circuit in cut-and-choose); a `gid` never repeats under
+/// one `S` except for the inputs that one gate or one OT hashes together. The adversary's advantage grows in
+/// proportion to μ, the greatest number of unknown inputs under any one gid (2019/1168), so every doubling of
+/// μ costs about one bit.
 #[derive(Clone)]
 pub struct Mitccrh {
     start: Block,
@@ -52,18 +55,12 @@ impl Mitccrh {
         Mitccrh { start }
     }
 
-    /// Hashes `blocks` in place, `per_gid` consecutive blocks under each gid, gids counting up from `first_gid`.
+    /// Hashes `blocks` in place, `per_gid` consecutive blocks under each gid, gids counting up from
+    /// `first_gid`.
     ///
     /// Quickest with 1, 2, 4 or 8 blocks a gid; the last gid may have fewer. Panics when `per_gid` is zero.
     pub fn hash_blocks(&self, first_gid: u64, per_gid: usize, blocks: &mut [Block]) {
         simd::aes::mitccrh(Backend::active(), self.start, first_gid, per_gid, blocks);
-    }
-
-    /// Hashes `blocks` in place, `per_gid` consecutive blocks under each gid of `gids`.
-    ///
-    /// Panics unless there are `gids.len() * per_gid` blocks.
-    pub fn hash_blocks_at(&self, gids: &[u64], per_gid: usize, blocks: &mut [Block]) {
-        simd::aes::mitccrh_list(Backend::active(), self.start, gids, per_gid, blocks);
     }
 
     /// Hashes one block under `gid`.
@@ -73,22 +70,22 @@ impl Mitccrh {
         out[0]
     }
 
-    /// The pads of random OTs, from the sender's side of correlated ones: `out[i]` gets the hashes of `v[i]` and of
-    /// `v[i] ⊕ delta`, both under gid `first_gid + i`.
+    /// The pads of random OTs, from the sender's side of correlated ones: `out[i]` gets the hashes of `v[i]`
+    /// and of `v[i] ⊕ delta`, both under gid `first_gid + i`.
     ///
     /// The peer knows one of the two, so μ = 1. Panics when the lengths differ.
     pub fn cot_to_rot_sender(&self, first_gid: u64, delta: Block, v: &[Block], out: &mut [[Block; 2]]) {
         simd::aes::cot_sender(Backend::active(), self.start, first_gid, delta, v, out);
     }
 
-    /// The pads of random OTs, from the receiver's side of correlated ones: `out[i]` gets the hash of `w[i]` under gid
-    /// `first_gid + i`. Panics when the lengths differ.
+    /// The pads of random OTs, from the receiver's side of correlated ones: `out[i]` gets the hash of `w[i]`
+    /// under gid `first_gid + i`. Panics when the lengths differ.
     pub fn cot_to_rot_receiver(&self, first_gid: u64, w: &[Block], out: &mut [Block]) {
         simd::aes::cot_receiver(Backend::active(), self.start, first_gid, w, out);
     }
 }
-/// BLAKE3's keyed hash of the first `len` bytes of each message, at most 64, behind which there are zeros; many messages
-/// side by side fill vectors.
+/// BLAKE3's keyed hash of the first `len` bytes of each message, at most 64, behind which there are zeros;
+/// many messages side by side fill vectors.
 ///
 /// Panics when there is not one result a message, or `len` is more than 64.
 pub fn blake3_keyed(key: &[u8; 32], len: usize, messages: &[[u8; 64]], out: &mut [[u8; 32]]) {

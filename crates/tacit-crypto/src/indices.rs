@@ -3,8 +3,8 @@
 use crate::{Block, Buffer};
 use core::ops::{Deref, DerefMut};
 
-/// Zeroed numbers of 32 bits in a [`Buffer`]: what is large goes back to the system when it is dropped, and none
-/// of it stays in the allocator. Wiped on drop.
+/// Zeroed numbers of 32 bits in a [`Buffer`]: what is large goes back to the system when it is dropped, and
+/// none of it stays in the allocator. Wiped on drop.
 pub struct Indices {
     blocks: Buffer,
     len: usize,

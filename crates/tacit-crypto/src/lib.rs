@@ -1,11 +1,12 @@
 //! The ground floor: what two-party protocols compute with.
 //!
 //! Blocks of 128 bits, fixed-key AES and the hash functions built on it, a counter-mode PRG, arithmetic in
-//! GF(2^128), the 128×n bit transpose, a prime-order group, transcripts and commitments. Every intrinsic and every
-//! `unsafe` of the workspace stands in [`simd`]; each kernel there has a portable twin that gives the same bytes.
+//! GF(2^128), the 128×n bit transpose, a prime-order group, transcripts and commitments. Every intrinsic and
+//! every `unsafe` of the workspace stands in [`simd`]; each kernel there has a portable twin that gives the
+//! same bytes.
 //!
-//! Without the feature `std` only [`block`], [`ring`] and what they need are built, for devices without an operating
-//! system.
+//! Without the feature `std` only [`block`], [`ring`] and what they need are built, for devices without an
+//! operating system.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![deny(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! A local linear code over GF(2): each output of a long vector adds ten entries of a short one.
 //!
-//! This is the map A of primal LPN, drawn from a public seed: row `i` has ten indices below k (with repetition), cut
-//! from AES in counter mode.
+//! This is the map A of primal LPN, drawn from a public seed: row `i` has ten indices below k (with
+//! repetition), cut from AES in counter mode.
 
 use crate::simd::lpn::{FAR, Indices, fold};
 use crate::simd::{self, Backend};
@@ -33,14 +33,15 @@ impl LocalCode {
 
     /// Adds rows `first_row …` of A·`secret` to `out`, in place: `out[j] ^= (A·secret)[first_row + j]`.
     ///
-    /// `lanes` secrets may be interleaved (1 or 4, entry by entry): `secret` has `k * lanes` blocks, `out` a multiple
-    /// of `lanes`, and every lane uses the same rows. Which addresses are read depends on public values alone.
+    /// `lanes` secrets may be interleaved (1 or 4, entry by entry): `secret` has `k * lanes` blocks, `out` a
+    /// multiple of `lanes`, and every lane uses the same rows. Which addresses are read depends on public
+    /// values alone.
     pub fn add_rows(&self, first_row: u64, secret: &[Block], lanes: usize, out: &mut [Block]) {
         self.rows_on(Backend::active(), first_row, secret, lanes, None, out);
     }
 
-    /// [`add_rows`](Self::add_rows) to `addend`, whatever `out` held: `out[j] = addend[j] ⊕ (A·secret)[first_row + j]`. Panics
-    /// when the lengths differ.
+    /// [`add_rows`](Self::add_rows) to `addend`, whatever `out` held:
+    /// `out[j] = addend[j] ⊕ (A·secret)[first_row + j]`. Panics when the lengths differ.
     pub fn rows_added_to(
         &self,
         first_row: u64,
@@ -52,7 +53,8 @@ impl LocalCode {
         self.rows_on(Backend::active(), first_row, secret, lanes, Some(addend), out);
     }
 
-    /// [`rows_added_to`](Self::rows_added_to), or [`add_rows`](Self::add_rows), on a backend of the caller's choice.
+    /// [`rows_added_to`](Self::rows_added_to), or [`add_rows`](Self::add_rows), on a backend of the caller's
+    /// choice.
     #[doc(hidden)]
     pub fn rows_on(
         &self,

@@ -11,8 +11,9 @@ enum Kind {
 
 /// A running hash of everything both parties have seen, from which public challenges are drawn.
 ///
-/// Every item is framed by its kind, its label's and its data's length, so that no two different histories hash alike:
-/// not even one in which a challenge was drawn and one in which data of the same label was absorbed.
+/// Every item is framed by its kind, its label's and its data's length, so that no two different histories
+/// hash alike: not even one in which a challenge was drawn and one in which data of the same label was
+/// absorbed.
 #[derive(Clone)]
 pub struct Transcript {
     hasher: blake3::Hasher,
@@ -51,7 +52,8 @@ impl Transcript {
         self.append(label, Block::as_bytes(blocks));
     }
 
-    /// Draws `out.len()` challenge bytes under `label`; the transcript then continues from a state that binds the draw.
+    /// Draws `out.len()` challenge bytes under `label`; the transcript then continues from a state that binds
+    /// the draw.
     pub fn challenge_bytes(&mut self, label: &str, out: &mut [u8]) {
         self.absorb(Kind::Drawn, label, out.len());
         self.hasher.finalize_xof().fill(out);

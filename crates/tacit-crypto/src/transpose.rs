@@ -8,17 +8,18 @@ const WIDE_TILES: usize = 8;
 
 /// Transposes 128 bit columns into rows.
 ///
-/// Column `i` is the `out.len()` bits that start at `columns[i * stride]`, packed lowest bit first (`stride` in
-/// blocks, `stride * 128 >= out.len()`). `out[j]` gets bit `j` of column `i` as its bit `i`. Panics when `columns` is
-/// too short.
+/// Column `i` is the `out.len()` bits that start at `columns[i * stride]`, packed lowest bit first (`stride`
+/// in blocks, `stride * 128 >= out.len()`). `out[j]` gets bit `j` of column `i` as its bit `i`. Panics when
+/// `columns` is too short.
 pub fn columns_to_rows(columns: &[Block], stride: usize, out: &mut [Block]) {
     columns_to_wide_rows(columns, stride, 1, out);
 }
 
 /// Transposes `128 * width` bit columns into rows of `width` blocks.
 ///
-/// Columns as in [`columns_to_rows`]; row `j` is `out[j * width..][..width]`, and column `i` is bit `i % 128` of block
-/// `i / 128` in it. Panics when `width` is zero, when `out` holds a broken row, or when `columns` is too short.
+/// Columns as in [`columns_to_rows`]; row `j` is `out[j * width..][..width]`, and column `i` is bit `i % 128`
+/// of block `i / 128` in it. Panics when `width` is zero, when `out` holds a broken row, or when `columns` is
+/// too short.
 pub fn columns_to_wide_rows(columns: &[Block], stride: usize, width: usize, out: &mut [Block]) {
     assert!(width > 0 && out.len().is_multiple_of(width), "whole rows");
     let rows = out.len() / width;
@@ -47,8 +48,8 @@ pub fn columns_to_wide_rows(columns: &[Block], stride: usize, width: usize, out:
 
 /// Transposes rows of 128 bits into 128 bit columns, the inverse of [`columns_to_rows`].
 ///
-/// Column `i` takes the `rows.len().div_ceil(128)` blocks from `columns[i * stride]` on; bits past `rows.len()` are
-/// zero, and blocks between the columns are left alone. Panics when `columns` is too short.
+/// Column `i` takes the `rows.len().div_ceil(128)` blocks from `columns[i * stride]` on; bits past
+/// `rows.len()` are zero, and blocks between the columns are left alone. Panics when `columns` is too short.
 pub fn rows_to_columns(rows: &[Block], columns: &mut [Block], stride: usize) {
     let blocks = rows.len().div_ceil(128);
     if blocks == 0 {

@@ -255,7 +255,8 @@ proptest! {
 
     #[test]
     fn decoding_any_bytes_gives_dalek_s_verdict(bytes: [[u8; 32]; 9], clear_top: bool, even: bool) {
-        // Random bytes are valid one time in sixteen at best, so the obvious reasons for refusal are taken away.
+        // Random bytes are valid one time in sixteen at best, so the obvious reasons for refusal are taken
+        // away.
         let mut bytes = bytes;
         for b in &mut bytes {
             b[31] &= if clear_top { 0x7f } else { 0xff };

@@ -1,4 +1,5 @@
-//! Half-tree levels and the local code on every backend of this machine against a naive reading of the definition.
+//! Half-tree levels and the local code on every backend of this machine against a naive reading of the
+//! definition.
 
 use proptest::prelude::*;
 use tacit_crypto::aes::Aes128;

@@ -1,9 +1,10 @@
 //! Tables in Parquet and Arrow IPC files: reading keys, writing the matching rows.
 //!
-//! Of the key's columns alone the cells are read, a row group and a batch at a time; rows that match go out with every
-//! column's type, order and nulls as they were. A cell becomes a key's text without loss: integers in decimal, dates
-//! as `2024-01-31`, booleans as `true` and `false`, decimals without zeros that say nothing (`1.50` is `1.5`), text as it
-//! is; a null is no key. Floats are refused, as their text depends on who writes it, and so is every other type.
+//! Of the key's columns alone the cells are read, a row group and a batch at a time; rows that match go out
+//! with every column's type, order and nulls as they were. A cell becomes a key's text without loss: integers
+//! in decimal, dates as `2024-01-31`, booleans as `true` and `false`, decimals without zeros that say nothing
+//! (`1.50` is `1.5`), text as it is; a null is no key. Floats are refused, as their text depends on who
+//! writes it, and so is every other type.
 
 use crate::csv::EmptyKeys;
 use crate::fault::{Error, Result};
@@ -74,7 +75,8 @@ pub struct Source {
 type Batches = Box<dyn Iterator<Item = std::result::Result<RecordBatch, ArrowError>>>;
 
 impl Source {
-    /// Reads the schema of `input`, whose first bytes say that it has this format, and finds the key's columns.
+    /// Reads the schema of `input`, whose first bytes say that it has this format, and finds the key's
+    /// columns.
     pub(crate) fn from_input(
         input: Input,
         format: Format,
@@ -141,7 +143,7 @@ impl Source {
         wanted.dedup();
         let place = |at: &usize| wanted.binary_search(at).unwrap_or(0);
         let places: Vec<usize> = self.key_columns.iter().map(place).collect();
-        let mut hasher = KeyHasher::new(self.spec.normalisation);
+        let mut hasher = KeyHasher::of(&self.spec);
         for batch in self.batches(Some(wanted.clone()))? {
             let batch = batch.map_err(|error| self.damaged(&error))?;
             for element in self.elements(&mut hasher, &batch, &places)? {
@@ -155,11 +157,12 @@ impl Source {
             progress(self.input.done().min(self.bytes()));
         }
         progress(self.bytes());
+        keys.set_tally(hasher.take_tally());
         Ok(keys)
     }
 
-    /// Writes the rows whose elements are in `matches` (indices into `keys.elements()`) to `output`, which is called
-    /// `target`, in the format that its name says or else in this file's. Returns the number of rows.
+    /// Writes the rows whose elements are in `matches` (indices into `keys.elements()`) to `output`, which is
+    /// called `target`, in the format that its name says or else in this file's. Returns the number of rows.
     pub fn write_matches(
         &self,
         keys: &KeySet,
@@ -180,7 +183,7 @@ impl Source {
         let format = Format::by_name(target).unwrap_or(self.format);
         let mut writer = Writer::new(format, output, self).map_err(|error| fault(&error))?;
         let changed = || Error::Changed(self.input.path().to_owned());
-        let mut hasher = KeyHasher::new(self.spec.normalisation);
+        let mut hasher = KeyHasher::of(&self.spec);
         let (mut row, mut written) = (0, 0);
         for batch in self.batches(None)? {
             let batch = batch.map_err(|error| self.damaged(&error))?;

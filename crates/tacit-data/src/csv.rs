@@ -1,17 +1,19 @@
 //! Tables in CSV files: reading keys or columns, writing the matching rows, or every row with more columns.
 //!
-//! A file is read twice: once for its keys, and after the intersection once more to copy the rows that matched. Rows are never held
-//! in memory, so ten million of them cost what [`KeySet`] costs. The second pass hashes the keys again and refuses a file that
-//! changed in between. The output holds the matching rows of this party's own file, byte for byte as they
-//! were written there, in the file's order, every duplicate included. A writer that has got an error holds a part of it: who wants
-//! it whole or not at all writes beside its place first.
+//! A file is read twice: once for its keys, and after the intersection once more to copy the rows that
+//! matched. Rows are never held in memory, so ten million of them cost what [`KeySet`] costs. The second pass
+//! hashes the keys again and refuses a file that changed in between. The output holds the matching rows of
+//! this party's own file, byte for byte as they were written there, in the file's order, every duplicate
+//! included. A writer that has got an error holds a part of it: who wants it whole or not at all writes
+//! beside its place first.
 //!
-//! A file is UTF-8 (a byte order mark is tolerated), its first line names the columns unless [`Header::None`] says that it
-//! is data, and every row has as many fields. It may be packed by gzip or zstd, and it may be a stream: see
-//! [`input`](crate::input).
+//! A file is UTF-8 (a byte order mark is tolerated), its first line names the columns unless [`Header::None`]
+//! says that it is data, and every row has as many fields. It may be packed by gzip or zstd, and it may be a
+//! stream: see [`input`](crate::input).
 
 pub use crate::fault::{Error, Result};
 use crate::input::{BUFFER, Input, Packer, Packing};
+use crate::keys::Tally;
 use crate::records::{KeyHasher, KeySet, KeySpec, Normalisation};
 use std::cell::RefCell;
 use std::io::{BufRead, Read, Write};
@@ -21,7 +23,8 @@ use std::rc::Rc;
 /// What separates fields.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Delimiter {
-    /// Of comma, semicolon, tab and bar, the one most frequent in the header outside quotes; comma if there is none.
+    /// Of comma, semicolon, tab and bar, the one most frequent in the header outside quotes; comma if there
+    /// is none.
     #[default]
     Auto,
     /// This byte.
@@ -130,7 +133,7 @@ impl Source {
         drop(reader);
         let mut source = Source {
             input,
-            spec: KeySpec { columns: Vec::new(), normalisation: Normalisation::default() },
+            spec: KeySpec::text(Vec::new(), Normalisation::default()),
             options,
             form,
             header: ::csv::StringRecord::new(),
@@ -175,7 +178,7 @@ impl Source {
     /// Reads all keys. `progress` is told now and then how many of the file's bytes have been read.
     pub fn read_keys(&self, mut progress: impl FnMut(u64)) -> Result<KeySet> {
         let mut keys = KeySet::new();
-        self.each_row(Keep::Nothing, |row, element| {
+        let tally = self.each_row(Keep::Nothing, |row, element| {
             if element.is_none() && self.options.empty_keys == EmptyKeys::Refuse {
                 let line = line_of(row.row.position());
                 return Err(Error::EmptyKey { path: self.path().to_owned(), line });
@@ -186,10 +189,12 @@ impl Source {
             keys.push(element).map_err(|_| Error::TooManyRows { path: self.path().to_owned() })
         })?;
         progress(self.bytes());
+        keys.set_tally(tally);
         Ok(keys)
     }
 
-    /// Reads the fields of every row at the positions `columns`, and hands them to `visit` with the line where the row starts.
+    /// Reads the fields of every row at the positions `columns`, and hands them to `visit` with the line
+    /// where the row starts.
     pub fn read_columns<E: From<Error>>(
         &self,
         columns: &[usize],
@@ -295,8 +300,8 @@ impl Source {
         })
     }
 
-    /// Hands each row with a key, as it is written, to `copy`, which returns how many it wrote, under the header
-    /// with `names` behind it.
+    /// Hands each row with a key, as it is written, to `copy`, which returns how many it wrote, under the
+    /// header with `names` behind it.
     fn copy_rows<W: Write>(
         &self,
         keys: &KeySet,
@@ -343,15 +348,15 @@ impl Source {
         &self,
         keep: Keep,
         mut visit: impl FnMut(&mut Rows, Option<crate::records::Element>) -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<Tally> {
         let mut rows = self.data(keep)?;
-        let mut hasher = KeyHasher::new(self.spec.normalisation);
+        let mut hasher = KeyHasher::of(&self.spec);
         while self.next(&mut rows)? {
             let parts = self.key_columns.iter().map(|&column| rows.row.get(column).unwrap_or(""));
             let element = hasher.hash(parts);
             visit(&mut rows, element)?;
         }
-        Ok(())
+        Ok(hasher.take_tally())
     }
 
     /// The rows behind the header.
@@ -522,8 +527,8 @@ impl Kept {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The row in this range, without what is left there of the row before it and of empty lines; nothing before
-    /// the range's end will be asked for again.
+    /// The row in this range, without what is left there of the row before it and of empty lines; nothing
+    /// before the range's end will be asked for again.
     fn take(&mut self, from: u64, to: u64) -> Vec<u8> {
         let place = |at: u64| usize::try_from(at - self.start).map_or(0, |at| at.min(self.bytes.len()));
         let (from, to) = (place(from), place(to));
@@ -554,8 +559,8 @@ impl<'a, W: Write> TableWriter<'a, W> {
         Ok(TableWriter { output, target, options: source.options, form })
     }
 
-    /// A row as it stood in its file. Of a row that ended with a CR alone its reader had not seen the LF yet; the
-    /// last row may have no end at all.
+    /// A row as it stood in its file. Of a row that ended with a CR alone its reader had not seen the LF yet;
+    /// the last row may have no end at all.
     fn write(&mut self, row: &[u8]) -> Result<()> {
         let (body, end) = self.ended(row);
         self.put(body)?;

@@ -1,8 +1,9 @@
 //! Realistic test data from a seed: two customer tables that share some people, written the way people write.
 //!
-//! Equal seeds and settings give equal bytes. The two tables hold different columns beside the shared ones, their rows
-//! are shuffled, and a share of the rows spells its key columns in another way (capitals, stray spaces, decomposed accents) that the
-//! default [`Normalisation`](crate::records::Normalisation) removes. All people are invented.
+//! Equal seeds and settings give equal bytes. The two tables hold different columns beside the shared ones,
+//! their rows are shuffled, and a share of the rows spells its key columns in another way (capitals, stray
+//! spaces, decomposed accents) that the default [`Normalisation`](crate::records::Normalisation) removes. All
+//! people are invented.
 
 use std::io::Write;
 use tacit_crypto::{Block, Prg};
@@ -24,7 +25,8 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// 100,000 people a table, 30,000 of them common, a quarter of the rows spelt otherwise, one in a hundred twice.
+    /// 100,000 people a table, 30,000 of them common, a quarter of the rows spelt otherwise, one in a hundred
+    /// twice.
     fn default() -> Self {
         Settings { people: [100_000; 2], common: 30_000, variants: 0.25, duplicates: 0.01, seed: 2026 }
     }
@@ -39,7 +41,8 @@ pub enum Side {
     Insurer,
 }
 
-/// Writes one of the two tables as CSV and returns its number of rows. `email` alone, and `email` with `birthdate`, name a person.
+/// Writes one of the two tables as CSV and returns its number of rows. `email` alone, and `email` with
+/// `birthdate`, name a person.
 pub fn write_table(settings: &Settings, side: Side, out: impl Write) -> std::io::Result<u64> {
     let [shop, insurer] = settings.people;
     if settings.common > shop.min(insurer) || shop.checked_add(insurer).is_none() {
@@ -102,7 +105,8 @@ struct Person {
 }
 
 impl Person {
-    /// Person `number` of this seed, the same in both tables; the number in the address makes it one person's.
+    /// Person `number` of this seed, the same in both tables; the number in the address makes it one
+    /// person's.
     fn new(seed: u64, number: u32) -> Self {
         let mut prg = Prg::from_seed(Block::from_halves(seed, 1 << 32 | number as u64));
         let mut draw = [0u8; 16];

@@ -1,8 +1,8 @@
 //! Where a table's bytes come from: a file or a stream, packed or not.
 //!
-//! A table is read twice, and a stream cannot be: what comes from standard input or a pipe is kept in a nameless file,
-//! encrypted under a key that only this process knows and that is gone with it. Memory holds one piece at a time.
-//! Gzip and zstd are known by their first bytes, whatever the file is called.
+//! A table is read twice, and a stream cannot be: what comes from standard input or a pipe is kept in a
+//! nameless file, encrypted under a key that only this process knows and that is gone with it. Memory holds
+//! one piece at a time. Gzip and zstd are known by their first bytes, whatever the file is called.
 
 use crate::fault::{Error, Result};
 use bytes::Bytes;
@@ -313,8 +313,8 @@ impl<R: Read> Read for Unpacked<R> {
     }
 }
 
-/// A stream's bytes in a nameless file, encrypted: piece `i` is XORed with what a generator gives from the key of
-/// this process and `i`. Nothing else has the key, so nothing else can make sense of the file.
+/// A stream's bytes in a nameless file, encrypted: piece `i` is XORed with what a generator gives from the
+/// key of this process and `i`. Nothing else has the key, so nothing else can make sense of the file.
 struct Kept {
     file: File,
     key: Zeroizing<[u8; 32]>,

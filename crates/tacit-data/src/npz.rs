@@ -1,8 +1,8 @@
 //! NumPy's `.npz`: a zip archive of `.npy` arrays, written as a stream.
 //!
-//! [`Writer`] lays every array out before the first element arrives (entries are stored, not compressed, so all sizes
-//! are known), so that several arrays grow side by side in constant memory. Archives past 4 GiB use zip64.
-//! Formats: NEP 1 (`.npy` version 1.0) and PKWARE's APPNOTE 6.3.
+//! [`Writer`] lays every array out before the first element arrives (entries are stored, not compressed, so
+//! all sizes are known), so that several arrays grow side by side in constant memory. Archives past 4 GiB use
+//! zip64. Formats: NEP 1 (`.npy` version 1.0) and PKWARE's APPNOTE 6.3.
 
 use std::io::{self, Seek, SeekFrom, Write};
 

@@ -17,8 +17,8 @@ pub enum Source {
 }
 
 impl Source {
-    /// Opens the table at `path`, `-` being standard input, and finds the key's columns. How fields are separated and
-    /// enclosed holds for CSV alone.
+    /// Opens the table at `path`, `-` being standard input, and finds the key's columns. How fields are
+    /// separated and enclosed holds for CSV alone.
     pub fn open(path: &Path, spec: KeySpec, options: Options) -> Result<Self> {
         let input = Input::open(path)?;
         Ok(match columnar::format_of(&input)? {
@@ -30,8 +30,8 @@ impl Source {
         })
     }
 
-    /// Whether rows of this table can go to a file of this name: CSV and files of columns are not turned into one
-    /// another.
+    /// Whether rows of this table can go to a file of this name: CSV and files of columns are not turned into
+    /// one another.
     pub fn admits(&self, target: &Path) -> Result<()> {
         let (ours, other) = match self {
             Source::Csv(_) => ("CSV", Format::by_name(target).map(Format::name)),
@@ -67,8 +67,8 @@ impl Source {
         }
     }
 
-    /// Writes the rows whose elements are in `matches` (indices into `keys.elements()`) to `output`, which is called
-    /// `target`. Returns the number of rows.
+    /// Writes the rows whose elements are in `matches` (indices into `keys.elements()`) to `output`, which is
+    /// called `target`. Returns the number of rows.
     pub fn write_matches(
         &self,
         keys: &KeySet,

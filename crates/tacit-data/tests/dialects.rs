@@ -1,4 +1,5 @@
-//! Tables of every dialect, packed or not, from files and pipes: the keys are found, and rows go out byte for byte.
+//! Tables of every dialect, packed or not, from files and pipes: the keys are found, and rows go out byte for
+//! byte.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -8,7 +9,7 @@ use tacit_data::input::Packing;
 use tacit_data::records::{KeyHasher, KeySet, KeySpec, Normalisation};
 
 fn spec(column: &str) -> KeySpec {
-    KeySpec { columns: vec![column.to_owned()], normalisation: Normalisation::default() }
+    KeySpec::text(vec![column.to_owned()], Normalisation::default())
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -48,8 +49,8 @@ impl Folder {
     }
 }
 
-/// What a table looks like is nobody's to change: quotes that were not needed, rows that end otherwise than the
-/// rest, and empty cells stay as they are.
+/// What a table looks like is nobody's to change: quotes that were not needed, rows that end otherwise than
+/// the rest, and empty cells stay as they are.
 #[test]
 fn rows_go_out_byte_for_byte() {
     let folder = Folder::new();

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-/// Ends the session that it is given to (as [`Options::cancel`](crate::Options::cancel)): waiting for the peer,
-/// connecting, and every send and receive of its channels, whose connections are closed.
+/// Ends the session that it is given to (as [`Options::cancel`](crate::Options::cancel)): waiting for the
+/// peer, connecting, and every send and receive of its channels, whose connections are closed.
 ///
 /// The peer is told by the end of its connection. Copies end the same session; one that was never
 /// [`armed`](Self::armed) ends nothing and costs nothing.

@@ -1,11 +1,11 @@
 //! [`Channel`]: framed, buffered, metered, with deadlines.
 //!
-//! On the link travel frames: one byte of kind, three of length (little-endian, at most [`MAX_FRAME`]), the payload.
-//! Frames are cut where buffers end and mean nothing to a protocol; they let a receiver notice bytes that were lost,
-//! added or made up, and tell an orderly end from a broken connection.
+//! On the link travel frames: one byte of kind, three of length (little-endian, at most [`MAX_FRAME`]), the
+//! payload. Frames are cut where buffers end and mean nothing to a protocol; they let a receiver notice bytes
+//! that were lost, added or made up, and tell an orderly end from a broken connection.
 //!
-//! One thread a party: while a write finds no room the channel takes in what the peer sends meanwhile, so two parties
-//! that both send first never lock each other, whatever the volume.
+//! One thread a party: while a write finds no room the channel takes in what the peer sends meanwhile, so two
+//! parties that both send first never lock each other, whatever the volume.
 
 use crate::error::printable;
 use crate::link::{Arrival, Interest, Link};
@@ -168,7 +168,8 @@ impl Inbox {
 
     fn append(&mut self, bytes: Box<[u8]>, end: usize) {
         self.held += end;
-        // A slow peer fills chunks by a few bytes each: join those, so that held memory stays near held bytes.
+        // A slow peer fills chunks by a few bytes each: join those, so that held memory stays near held
+        // bytes.
         if let Some(last) = self.chunks.back_mut()
             && last.bytes.len() - last.end >= end
         {
@@ -249,8 +250,8 @@ impl Recording {
 
 /// One ordered, reliable connection to the peer.
 ///
-/// Sends are buffered and leave at the latest when the party next receives, flushes or drops the channel. After an
-/// error the channel stays unusable.
+/// Sends are buffered and leave at the latest when the party next receives, flushes or drops the channel.
+/// After an error the channel stays unusable.
 pub struct Channel {
     link: Box<dyn Link>,
     party: Party,
@@ -314,7 +315,8 @@ impl Channel {
         self.party
     }
 
-    /// Numbers the protocol runs of this channel: 0, 1, 2, … Each run takes one number at its start, on both ends alike.
+    /// Numbers the protocol runs of this channel: 0, 1, 2, … Each run takes one number at its start, on both
+    /// ends alike.
     ///
     /// A hash that binds it, the session and the direction tells every two runs of one session apart.
     pub fn next_instance(&mut self) -> u64 {
@@ -336,13 +338,15 @@ impl Channel {
 
     /// Hashes what passes from here on, on both ends alike, until [`confirm`](Self::confirm).
     ///
-    /// For a channel without TLS, where damage on the way would otherwise show only if a protocol's own checks meet
-    /// it. It is no protection against a person: who can change bytes can change the confirmation too.
+    /// For a channel without TLS, where damage on the way would otherwise show only if a protocol's own
+    /// checks meet it. It is no protection against a person: who can change bytes can change the confirmation
+    /// too.
     pub fn audit(&mut self) {
         self.audit = Some(Box::default());
     }
 
-    /// Compares with the peer what was sent and what arrived since [`audit`](Self::audit); nothing without it.
+    /// Compares with the peer what was sent and what arrived since [`audit`](Self::audit); nothing without
+    /// it.
     pub fn confirm(&mut self) -> Result<()> {
         let Some(audit) = self.audit.take() else { return Ok(()) };
         self.send(audit.sent.finalize().as_bytes())?;
@@ -424,10 +428,11 @@ impl Channel {
         Ok(())
     }
 
-    /// Whether a receive of `bytes` bytes would find them here: takes in what has come without waiting for more, so that
-    /// a party can compute until its peer's message is there. Flushes first.
+    /// Whether a receive of `bytes` bytes would find them here: takes in what has come without waiting for
+    /// more, so that a party can compute until its peer's message is there. Flushes first.
     ///
-    /// Heads of frames count, so the last bytes may still be on their way; an end of the stream is left to the receive.
+    /// Heads of frames count, so the last bytes may still be on their way; an end of the stream is left to
+    /// the receive.
     pub fn has_come(&mut self, bytes: usize) -> Result<bool> {
         self.flush()?;
         self.guarded(|channel| {
@@ -446,8 +451,8 @@ impl Channel {
         })
     }
 
-    /// Hands everything buffered to the link and returns once the operating system has it: what follows is computed
-    /// while the bytes travel.
+    /// Hands everything buffered to the link and returns once the operating system has it: what follows is
+    /// computed while the bytes travel.
     pub fn flush(&mut self) -> Result<()> {
         if self.flushed && !self.broken {
             return Ok(());

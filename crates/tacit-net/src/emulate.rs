@@ -1,8 +1,9 @@
-//! Slower links than the one at hand, for tests and benchmarks: bandwidth and one-way delay, without privileges.
+//! Slower links than the one at hand, for tests and benchmarks: bandwidth and one-way delay, without
+//! privileges.
 //!
-//! Each end shapes what it sends. A byte leaves when all before it have passed at the given rate, and arrives one
-//! delay later; the rate counts the bytes of the stream, without the headers of TCP and IP. Nothing is lost or
-//! reordered, and the sender's queue stands for the buffers of its operating system.
+//! Each end shapes what it sends. A byte leaves when all before it have passed at the given rate, and arrives
+//! one delay later; the rate counts the bytes of the stream, without the headers of TCP and IP. Nothing is
+//! lost or reordered, and the sender's queue stands for the buffers of its operating system.
 
 use crate::{Error, Result};
 use std::fmt;
@@ -27,8 +28,8 @@ impl LinkModel {
     /// The link as it is.
     pub const LOOPBACK: LinkModel = LinkModel { megabits: f64::INFINITY, delay: Duration::ZERO };
 
-    /// A link of `megabits` (10^6 bits a second) and a one-way `delay`; an error unless the rate is above zero and
-    /// the delay at most a minute.
+    /// A link of `megabits` (10^6 bits a second) and a one-way `delay`; an error unless the rate is above
+    /// zero and the delay at most a minute.
     pub fn new(megabits: f64, delay: Duration) -> Result<Self> {
         if megabits.is_nan() || megabits < 1e-3 || delay > Duration::from_secs(60) {
             return Err(Error::Usage(format!(

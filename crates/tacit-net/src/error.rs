@@ -262,8 +262,8 @@ impl Error {
     }
 }
 
-/// A value in an error's line: as it is where it is one plain word or some, else quoted, escaped and cut, so that
-/// it cannot pass for what stands around it.
+/// A value in an error's line: as it is where it is one plain word or some, else quoted, escaped and cut, so
+/// that it cannot pass for what stands around it.
 pub(crate) fn quoted(value: &str) -> String {
     const LONGEST: usize = 200;
     let plain = |c: char| c.is_ascii_alphanumeric() || " -_.,/+:=".contains(c);

@@ -1,8 +1,8 @@
 //! Identity keys: Ed25519, one private file a party, one public line for the peer to pin, as with SSH.
 //!
 //! `NAME.key` holds `tacit-ed25519-private BASE64` and is readable by its owner alone; `NAME.pub` holds
-//! `tacit-ed25519 BASE64 COMMENT` and is meant to be passed on. Whoever pins a public key should have it over a way
-//! that cannot be tampered with, or compare [`PublicKey::fingerprint`] by telephone.
+//! `tacit-ed25519 BASE64 COMMENT` and is meant to be passed on. Whoever pins a public key should have it over
+//! a way that cannot be tampered with, or compare [`PublicKey::fingerprint`] by telephone.
 
 use crate::{Error, Result};
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
@@ -152,8 +152,8 @@ impl Identity {
         self.public
     }
 
-    /// Writes the private key to `path` (mode 600) and the public one beside it with the ending `.pub`; returns the
-    /// latter's path. Neither file may exist.
+    /// Writes the private key to `path` (mode 600) and the public one beside it with the ending `.pub`;
+    /// returns the latter's path. Neither file may exist.
     pub fn save(&self, path: &Path, comment: &str) -> Result<PathBuf> {
         let public = path.with_extension("pub");
         if public == path {
@@ -189,7 +189,8 @@ impl Identity {
         identity.ok_or_else(|| key_error(path, "the private key is damaged; restore it or make a new one"))
     }
 
-    /// A secret for the use that `context` names, which must be unique to it and constant (see BLAKE3's key derivation).
+    /// A secret for the use that `context` names, which must be unique to it and constant (see BLAKE3's key
+    /// derivation).
     pub fn derive(&self, context: &str) -> Zeroizing<[u8; 32]> {
         Zeroizing::new(blake3::derive_key(context, self.seed.as_slice()))
     }

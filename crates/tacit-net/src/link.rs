@@ -38,8 +38,8 @@ pub enum Arrival {
     End,
 }
 
-/// A duplex byte stream that never blocks but in [`wait`](Link::wait), so that one thread can send and receive at
-/// the same time and two parties that both send first never lock each other.
+/// A duplex byte stream that never blocks but in [`wait`](Link::wait), so that one thread can send and
+/// receive at the same time and two parties that both send first never lock each other.
 pub trait Link: Send {
     /// Takes bytes from the front of `slices`; returns how many, 0 when there is no room just now.
     fn try_write(&mut self, slices: &[IoSlice<'_>]) -> Result<usize>;

@@ -285,7 +285,8 @@ fn random_id() -> SessionId {
     SessionId(id)
 }
 
-/// Runs the two parties of a protocol in two threads and returns what each returned; a panic of either goes on.
+/// Runs the two parties of a protocol in two threads and returns what each returned; a panic of either goes
+/// on.
 pub fn run<A: Send, B: Send>(
     first: impl FnOnce(&mut Channel) -> A + Send,
     second: impl FnOnce(&mut Channel) -> B + Send,

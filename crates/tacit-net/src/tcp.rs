@@ -108,7 +108,7 @@ impl Link for TcpLink {
 pub(crate) type SharedPace = Arc<Mutex<Pace>>;
 
 /// A TCP connection whose outgoing bytes wait in a queue until the emulated link would have delivered them.
-pub struct ShapedLink {
+pub(crate) struct ShapedLink {
     tcp: TcpLink,
     model: LinkModel,
     pace: SharedPace,
@@ -137,7 +137,8 @@ impl Queue {
 
     /// Writes each piece when it is due, until the queue is finished and empty or the connection fails.
     fn pump(&self, mut stream: TcpStream) -> Result<()> {
-        // The kernel rounds sleeps up by 50 µs unless told not to; without this permission delays are a little long.
+        // The kernel rounds sleeps up by 50 µs unless told not to; without this permission delays are a
+        // little long.
         #[cfg(any(target_os = "linux", target_os = "android"))]
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         loop {

@@ -101,7 +101,8 @@ fn a_flood_is_bounded() {
     let limits = Limits { inbox: 1 << 20, ..Limits::default() };
     let (mut a, mut b) = memory::pair_over(LinkModel::LOOPBACK, limits, SessionId([0; 32]));
     b.set_limits(Limits::default());
-    // What the link holds by itself: sent whether or not anybody reads, so that the outcome is no matter of speed.
+    // What the link holds by itself: sent whether or not anybody reads, so that the outcome is no matter of
+    // speed.
     b.send(&vec![0; 8 << 20]).and_then(|()| b.flush()).unwrap();
     let error = a.send(&vec![0; 256 << 20]).unwrap_err();
     assert!(matches!(error, Error::Flooded { allowed: 1_048_576, .. }), "{error}");

@@ -1,7 +1,7 @@
 //! The link emulator against arithmetic: within 2 %, over memory and over TCP.
 //!
-//! A machine under load wakes threads late and never early, so each figure is the least of several attempts, more of
-//! them as long as all came late, and no attempt may be early.
+//! A machine under load wakes threads late and never early, so each figure is the least of several attempts,
+//! more of them as long as all came late, and no attempt may be early.
 
 use std::time::{Duration, Instant};
 use tacit_net::{
@@ -158,7 +158,8 @@ fn both_directions_have_the_full_rate() {
     let expected = model.transfer(SIZE + FRAME) + model.delay();
     for tcp in [false, true] {
         let shared = (0..ROUNDS).all(|_| {
-            // The peer starts one delay earlier, when its greeting leaves; what this side sends comes back last.
+            // The peer starts one delay earlier, when its greeting leaves; what this side sends comes back
+            // last.
             let (a, b) = channels(model, tcp);
             let start = Instant::now();
             memory::join(a, b, exchange, exchange);

@@ -79,7 +79,8 @@ fn tls() -> (Protection, Protection) {
 #[test]
 fn the_meter_equals_a_captured_socket() {
     let patience = Duration::from_secs(20);
-    // After the stats are read, a farewell frame of 4 bytes leaves; over TLS it and the close_notify are records.
+    // After the stats are read, a farewell frame of 4 bytes leaves; over TLS it and the close_notify are
+    // records.
     for ((first, second), farewell) in [((Protection::Plaintext, Protection::Plaintext), 4), (tls(), 26 + 24)]
     {
         let plain = matches!(first, Protection::Plaintext);
@@ -171,7 +172,8 @@ fn without_tls_every_harm_ends_in_time_and_in_order() {
     every_harm((Protection::Plaintext, Protection::Plaintext), |rule, run| {
         for outcome in [&run.first, &run.second] {
             match outcome {
-                // Plaintext promises no integrity: a byte changed inside a message is for the protocol to notice.
+                // Plaintext promises no integrity: a byte changed inside a message is for the protocol to
+                // notice.
                 Ok(_) => {}
                 Err(error) => assert!(error.is_peer_fault(), "{rule:?}: {error}"),
             }

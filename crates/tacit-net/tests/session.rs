@@ -307,7 +307,8 @@ fn loopback_is_told_from_the_rest() {
     }
 }
 
-/// Waiting for a peer, connecting to nobody, and waiting for bytes all end at once, and the peer sees the end.
+/// Waiting for a peer, connecting to nobody, and waiting for bytes all end at once, and the peer sees the
+/// end.
 #[test]
 fn a_cancelled_session_ends_its_waiting_and_tells_its_peer() {
     let soon = Duration::from_millis(100);

@@ -206,8 +206,8 @@ fn a_thousand_strangers_ten_at_once_and_then_the_peer() {
         assert!(took < SERVED, "Bob waited {took:?}");
         works(first, second);
         let counted = counted.lock().unwrap();
-        // Each stranger is told of; the last may still have been on their way. Without TLS, up to 64 channels of a
-        // session that nobody has wait for it to open.
+        // Each stranger is told of; the last may still have been on their way. Without TLS, up to 64 channels
+        // of a session that nobody has wait for it to open.
         let late = if matches!(parties.eve, Protection::Plaintext) { 90 } else { 20 };
         assert!((1000 - late..=1000).contains(&counted.0), "{} strangers were counted", counted.0);
         assert!(counted.1.iter().any(|what| what.contains("GET / HTTP")));

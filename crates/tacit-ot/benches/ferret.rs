@@ -1,8 +1,10 @@
 //! Ferret between two threads over memory: `cargo bench -p tacit-ot --bench ferret -- COUNT [SET …]`.
 //!
-//! `-- memory COUNT SET` prints the peak memory of both parties, in one process, instead, four lanes, streaming.
+//! `-- memory COUNT SET` prints the peak memory of both parties, in one process, instead, four lanes,
+//! streaming.
 //!
-//! `-- ratio COUNT SET …` prints malicious over semi-honest instead, four lanes: the median of pairs of runs that alternate.
+//! `-- ratio COUNT SET …` prints malicious over semi-honest instead, four lanes: the median of pairs of runs
+//! that alternate.
 //!
 //! Prints the median of five runs of each set, lanes and security, in ns a correlation; setup is apart.
 

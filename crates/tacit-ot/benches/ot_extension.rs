@@ -1,7 +1,7 @@
 //! OT extension over loopback TCP, two parties in two threads: `ot_extension [n] [repeats]`.
 //!
-//! Prints for each protocol the median wall time an OT over the repeats, the least and the largest, and each party's
-//! CPU time. Protocols alternate; setup is apart and buffers are pre-faulted.
+//! Prints for each protocol the median wall time an OT over the repeats, the least and the largest, and each
+//! party's CPU time. Protocols alternate; setup is apart and buffers are pre-faulted.
 
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;

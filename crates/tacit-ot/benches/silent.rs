@@ -1,5 +1,6 @@
-//! Silent random OT between two threads over memory, base OTs included: `cargo bench -p tacit-ot --bench silent -- COUNT
-//! [quasi-cyclic|linear] [malicious|semi-honest]`. Prints the median of five runs in ms and all bytes.
+//! Silent random OT between two threads over memory, base OTs included: `cargo bench -p tacit-ot --bench
+//! silent -- COUNT [quasi-cyclic|linear] [malicious|semi-honest]`. Prints the median of five runs in ms and
+//! all bytes.
 
 use std::time::Instant;
 use tacit_crypto::{Block, Prg};

@@ -14,8 +14,8 @@ fn primal(name: &str, noise: &str, [samples, k, t, lanes]: [usize; 4], claimed: 
     )
 }
 
-/// The least noise at `smallest` and at the largest run; what is in between has more of one or the other. Regular noise has
-/// blocks of 256 at least.
+/// The least noise at `smallest` and at the largest run; what is in between has more of one or the other.
+/// Regular noise has blocks of 256 at least.
 fn dual(name: &str, smallest: usize, t: usize, assumed: &str) -> impl Iterator<Item = String> {
     [smallest, 1 << 24].into_iter().map(move |n| {
         format!("{{\"name\": \"{name}, n = {n}\", \"N\": {}, \"n\": {n}, \"t\": {t}, {assumed}}}", 2 * n)

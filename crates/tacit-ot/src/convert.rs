@@ -1,12 +1,16 @@
 //! From one kind of OT to the next, once for all generators: correlated → random → chosen messages.
 //!
-//! - [`CotToRot`]: random OT from correlated OT, by hashing with MITCCRH (Guo, Katz, Weng, Yu, 2019/1168). No messages.
-//! - [`RotToOt`]: OT on blocks and on strings of any length from random OT (Beaver, CRYPTO '95): the receiver sends the
-//!   difference of its choices to the random ones, the sender its messages under the pads. 1 bit and two messages an OT.
-//! - [`Derandomised`]: correlated OT with chosen choice bits from correlated OT with random ones. 1 bit an OT.
+//! - [`CotToRot`]: random OT from correlated OT, by hashing with MITCCRH (Guo, Katz, Weng, Yu, 2019/1168). No
+//!   messages.
+//! - [`RotToOt`]: OT on blocks and on strings of any length from random OT (Beaver, CRYPTO '95): the receiver
+//!   sends the difference of its choices to the random ones, the sender its messages under the pads. 1 bit
+//!   and two messages an OT.
+//! - [`Derandomised`]: correlated OT with chosen choice bits from correlated OT with random ones. 1 bit an
+//!   OT.
 //!
-//! All are as secure as what they start from; MITCCRH is modelled in the ideal-cipher model. Every OT has a gid of its
-//! own: a malicious receiver of an OT extension can make rows of the sender equal, so two OTs must never share a hash.
+//! All are as secure as what they start from; MITCCRH is modelled in the ideal-cipher model. Every OT has a
+//! gid of its own: a malicious receiver of an OT extension can make rows of the sender equal, so two OTs must
+//! never share a hash.
 
 use crate::{
     ChosenCotReceiver, ChosenCotSender, CotReceiver, CotSender, Error, OtReceiver, OtSender, Result,
@@ -21,12 +25,13 @@ const CHUNK: usize = 1 << 18;
 
 /// Random OT from correlated OT.
 ///
-/// The sender's messages are H(gid, v) and H(gid, v ⊕ Δ). The hash's start point S is itself a hash: of the session's id, of
-/// the sender's end of the channel and of the run's number on it, which no two values of this type share (the channels of one
-/// session have ids of their own). Nothing is sent for it. The bound of 2019/1168 lets the adversary know S before all else and
-/// asks that S be random and S ⊕ gid not repeat over sessions; the id holds a random number of each party, so S is random if one
-/// of them is honest. A party that tries many numbers chooses among as many S as it can hash, too few to meet a key that
-/// was used before.
+/// The sender's messages are H(gid, v) and H(gid, v ⊕ Δ). The hash's start point S is itself a hash: of the
+/// session's id, of the sender's end of the channel and of the run's number on it, which no two values of
+/// this type share (the channels of one session have ids of their own). Nothing is sent for it. The bound of
+/// 2019/1168 lets the adversary know S before all else and asks that S be random and S ⊕ gid not repeat over
+/// sessions; the id holds a random number of each party, so S is random if one of them is honest. A party
+/// that tries many numbers chooses among as many S as it can hash, too few to meet a key that was used
+/// before.
 pub struct CotToRot<C> {
     cot: C,
     hash: Option<Mitccrh>,
@@ -89,8 +94,8 @@ impl<C: CotReceiver> RotReceiver for CotToRot<C> {
 
 /// Correlated OT with chosen choice bits from correlated OT with random ones.
 ///
-/// The receiver sends d = c ⊕ u and the sender takes v ⊕ d·(Δ ⊕ 1), the receiver w ⊕ d: the choice bit stays in the
-/// lowest bit.
+/// The receiver sends d = c ⊕ u and the sender takes v ⊕ d·(Δ ⊕ 1), the receiver w ⊕ d: the choice bit stays
+/// in the lowest bit.
 pub struct Derandomised<C>(C);
 
 impl<C> Derandomised<C> {
@@ -138,8 +143,8 @@ impl<C: CotReceiver> ChosenCotReceiver for Derandomised<C> {
     }
 }
 
-/// Random OTs swapped so that the receiver holds the message of its chosen bit: the sender's side. Also returns the bits that
-/// the receiver sent for it.
+/// Random OTs swapped so that the receiver holds the message of its chosen bit: the sender's side. Also
+/// returns the bits that the receiver sent for it.
 pub(crate) fn chosen_pairs(
     channel: &mut Channel,
     rot: &mut dyn RotSender,
@@ -179,7 +184,8 @@ pub(crate) fn chosen_messages(
 
 /// OT on the sender's messages from random OT.
 ///
-/// A transfer of any size uses 8 MiB of scratch: it goes in chunks of 262,144 OTs, each with its own extension.
+/// A transfer of any size uses 8 MiB of scratch: it goes in chunks of 262,144 OTs, each with its own
+/// extension.
 pub struct RotToOt<R>(R);
 
 impl<R> RotToOt<R> {
@@ -190,7 +196,8 @@ impl<R> RotToOt<R> {
 }
 
 impl<R: RotSender> RotToOt<R> {
-    /// Makes pads for up to [`CHUNK`] OTs in the order of the receiver's choices: `pads[j][b]` hides message `b`.
+    /// Makes pads for up to [`CHUNK`] OTs in the order of the receiver's choices: `pads[j][b]` hides message
+    /// `b`.
     fn pads(&mut self, channel: &mut Channel, pads: &mut [[Block; 2]]) -> Result<()> {
         self.0.extend(channel, pads)?;
         let mut bits = vec![0u8; pads.len().div_ceil(8)];
@@ -246,7 +253,8 @@ impl<R: RotReceiver> RotToOt<R> {
         Ok(())
     }
 
-    /// Receives the string of each choice; `lengths[j]` is the length of pair j, at most what the caller will hold.
+    /// Receives the string of each choice; `lengths[j]` is the length of pair j, at most what the caller will
+    /// hold.
     ///
     /// `choices.len() == lengths.len()`, or `Error::Usage`.
     pub fn receive_strings(

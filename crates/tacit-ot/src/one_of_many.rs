@@ -1,9 +1,9 @@
-//! Random 1-out-of-p OT for p = 2, 4, 16 and 256 by the paper's generator (BCGIKRS19, figure 4): subfield VOLE with u in the
-//! field of p elements, of which every OT takes one correlation.
+//! Random 1-out-of-p OT for p = 2, 4, 16 and 256 by the paper's generator (BCGIKRS19, figure 4): subfield
+//! VOLE with u in the field of p elements, of which every OT takes one correlation.
 //!
-//! The sender's message x is H(i, v + x·Δ), the receiver's H(i, w) that of its choice u. H is MITCCRH with one gid an OT, under
-//! which the receiver does not know p − 1 inputs. As secure as the VOLE, in the ideal-cipher model; traffic is that of the VOLE
-//! and 16 bytes at setup.
+//! The sender's message x is H(i, v + x·Δ), the receiver's H(i, w) that of its choice u. H is MITCCRH with
+//! one gid an OT, under which the receiver does not know p − 1 inputs. As secure as the VOLE, in the
+//! ideal-cipher model; traffic is that of the VOLE and 16 bytes at setup.
 
 use crate::silent::bcgikrs19::{Code, Config, SilentReceiver, SilentSender};
 use crate::vole::subfield::{Subfield, SubfieldReceiver, SubfieldSender};
@@ -93,7 +93,8 @@ impl OneOfManySender {
         self.core.field.size()
     }
 
-    /// Makes `out.len() / p` OTs of p random messages each. `Error::Usage` unless p divides; nothing is left on an error.
+    /// Makes `out.len() / p` OTs of p random messages each. `Error::Usage` unless p divides; nothing is left
+    /// on an error.
     pub fn send(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()> {
         let p = self.messages();
         if !out.len().is_multiple_of(p) {

@@ -22,7 +22,8 @@ pub enum Functionality {
     Standalone,
     /// A malicious sender may also guess choice bits, and is found out by the first wrong guess.
     SelectiveFailure,
-    /// A malicious sender chooses both its messages, a malicious receiver those it receives. Enough for OT extension.
+    /// A malicious sender chooses both its messages, a malicious receiver those it receives. Enough for OT
+    /// extension.
     Endemic,
     /// A malicious sender chooses both its messages; a receiver has no influence.
     SenderChosen,
@@ -45,10 +46,12 @@ pub enum Extraction {
     Late,
 }
 
-/// What is left of a batch of base OTs when this side has sent all that it has to send: it receives, and gives the messages.
-pub type Rest<T> = Box<dyn FnOnce(&mut Channel) -> Result<Zeroizing<Vec<T>>> + Send>;
+/// What is left of a batch of base OTs when this side has sent all that it has to send: it receives, and
+/// gives the messages.
+pub(crate) type Rest<T> = Box<dyn FnOnce(&mut Channel) -> Result<Zeroizing<Vec<T>>> + Send>;
 
-/// A base OT: a batch of random or chosen-choice OTs from public-key cryptography, with nothing set up before.
+/// A base OT: a batch of random or chosen-choice OTs from public-key cryptography, with nothing set up
+/// before.
 ///
 /// One value serves one batch of one session; both roles of a protocol stand in one type.
 pub trait BaseOt {
@@ -74,8 +77,9 @@ pub trait BaseOt {
         choices: &BitVec,
         out: &mut [Block],
     ) -> Result<()>;
-    /// Begins to send a batch of `n`: sends all that this side has to send. What is left only receives, so other messages and other
-    /// work can come between. Both sides call the halves, or both call [`send`](Self::send) and [`receive`](Self::receive).
+    /// Begins to send a batch of `n`: sends all that this side has to send. What is left only receives, so
+    /// other messages and other work can come between. Both sides call the halves, or both call
+    /// [`send`](Self::send) and [`receive`](Self::receive).
     ///
     /// A protocol whose messages do not cross runs as a whole here.
     fn begin_send(&self, channel: &mut Channel, prg: &mut Prg, n: usize) -> Result<Rest<[Block; 2]>> {
@@ -101,8 +105,8 @@ pub trait CotSender {
     fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()>;
     /// Makes `n` correlations and hands them to `each` in order, in pieces, while they are hot in cache.
     ///
-    /// What `each` sees is provisional: when an error is returned, the caller wipes what it made of it. Both sides
-    /// call this, or both call [`extend`](Self::extend).
+    /// What `each` sees is provisional: when an error is returned, the caller wipes what it made of it. Both
+    /// sides call this, or both call [`extend`](Self::extend).
     fn extend_each(&mut self, channel: &mut Channel, n: usize, each: &mut dyn FnMut(&[Block])) -> Result<()> {
         in_pieces(n, |piece| {
             self.extend(channel, piece)?;
@@ -114,8 +118,8 @@ pub trait CotSender {
 
 /// The receiver of random correlated OT.
 pub trait CotReceiver {
-    /// Makes `out.len()` correlations with random choices: `out[i] = v[i] ⊕ u[i]·Δ`, and the lowest bit of `out[i]`
-    /// is the choice bit u\[i\].
+    /// Makes `out.len()` correlations with random choices: `out[i] = v[i] ⊕ u[i]·Δ`, and the lowest bit of
+    /// `out[i]` is the choice bit u\[i\].
     ///
     /// Nothing is left in `out` when an error is returned.
     fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()>;
@@ -170,14 +174,15 @@ fn in_pieces(n: usize, mut extend: impl FnMut(&mut [Block]) -> Result<()>) -> Re
 pub trait ChosenCotSender {
     /// The correlation Δ, fixed for the life of the sender; its lowest bit is 1.
     fn delta(&self) -> Block;
-    /// Makes `out.len()` correlations. The lowest bit of every `out[i]` is 0. Nothing is left in `out` on an error.
+    /// Makes `out.len()` correlations. The lowest bit of every `out[i]` is 0. Nothing is left in `out` on an
+    /// error.
     fn extend_chosen(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<()>;
 }
 
 /// The receiver of correlated OT that chooses its bits.
 pub trait ChosenCotReceiver {
-    /// Makes `out.len()` correlations with the choice bits `choices`, which stand in the lowest bits of `out` again.
-    /// `choices.len() == out.len()`. Nothing is left in `out` on an error.
+    /// Makes `out.len()` correlations with the choice bits `choices`, which stand in the lowest bits of `out`
+    /// again. `choices.len() == out.len()`. Nothing is left in `out` on an error.
     fn extend_chosen(&mut self, channel: &mut Channel, choices: &BitVec, out: &mut [Block]) -> Result<()>;
 }
 
@@ -189,7 +194,8 @@ pub trait RotSender {
 
 /// The receiver of random OT.
 pub trait RotReceiver {
-    /// Makes `out.len()` random OTs with random choices, which are returned; `out[i]` is the sender's message of choice `i`.
+    /// Makes `out.len()` random OTs with random choices, which are returned; `out[i]` is the sender's message
+    /// of choice `i`.
     fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> Result<BitVec>;
 }
 

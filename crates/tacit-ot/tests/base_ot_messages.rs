@@ -1,5 +1,5 @@
-//! The base OTs from message to message: against a naive second implementation, malformed messages, cheaters, and
-//! the wire format's digests.
+//! The base OTs from message to message: against a naive second implementation, malformed messages, cheaters,
+//! and the wire format's digests.
 
 #[path = "common/base.rs"]
 mod base;
@@ -52,7 +52,8 @@ fn honest(run: &Run, protocol: &str, choices: &BitVec, seed: u128) -> Result<Hon
 use base::naive::{self, Oracle, encode, point, scalar, xor};
 use base::{Honest, assert_transferred, assert_unrelated, prg, run};
 
-/// The naive receiver of a protocol whose sender speaks first or at the same time: its message and its output.
+/// The naive receiver of a protocol whose sender speaks first or at the same time: its message and its
+/// output.
 fn naive_receive(name: &'static str, a: &[u8], choices: &BitVec, prg: &mut Prg) -> (Vec<u8>, Vec<Block>) {
     let (n, key) = (choices.len(), naive::run_key(name, choices.len()));
     let secrets: Vec<Scalar> = (0..n).map(|_| scalar(prg)).collect();
@@ -296,7 +297,8 @@ fn malformed_messages_are_errors_and_leave_no_output() {
 
 #[test]
 fn a_receiver_that_repeats_its_element_gets_unrelated_messages() {
-    // Copying OT 0's element (and its negative) to all OTs is what makes pads equal when a hash forgets the index.
+    // Copying OT 0's element (and its negative) to all OTs is what makes pads equal when a hash forgets the
+    // index.
     let n = 64;
     let choices = BitVec::zeros(n);
     for name in [co15::NAME, mr19::NAME, mrr21::NAME] {
@@ -372,7 +374,8 @@ fn csw20_catches_a_receiver_that_does_not_know_a_message_of_every_pair() {
 
 #[test]
 fn csw20_s_selective_failure_shows_the_guessed_bit_and_nothing_else() {
-    // The leak that the functionality allows: a wrong challenge at place j aborts exactly the receivers with c_j = 1.
+    // The leak that the functionality allows: a wrong challenge at place j aborts exactly the receivers with
+    // c_j = 1.
     let n = 80;
     let run = run(csw20::NAME, n);
     let mut aborts = 0;

@@ -1,4 +1,5 @@
-//! Ferret from nothing: base OT, KOS, a small set, the main one; its wire with fixed seeds; its streams; its memory.
+//! Ferret from nothing: base OT, KOS, a small set, the main one; its wire with fixed seeds; its streams; its
+//! memory.
 
 mod common;
 #[path = "common/wire.rs"]
@@ -91,7 +92,8 @@ fn wire_and_outputs_are_as_recorded() {
     assert!(lines == recorded, "the wire or the outputs changed; all lines now:\n{lines}");
 }
 
-/// What the unit tests leave out: semi-honest peers, the sets of the tables, ten iterations, and choice bits in bulk.
+/// What the unit tests leave out: semi-honest peers, the sets of the tables, ten iterations, and choice bits
+/// in bulk.
 #[test]
 fn every_set_and_security_at_every_size() {
     let small = [1, 1000, 1_000_001];

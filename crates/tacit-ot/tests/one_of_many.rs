@@ -67,7 +67,8 @@ fn a_million_subfield_correlations() {
     }
 }
 
-/// `count` OTs in requests of `request`, the last one of what is left; the sender is told what the receiver has.
+/// `count` OTs in requests of `request`, the last one of what is left; the sender is told what the receiver
+/// has.
 fn one_of(p: usize, security: Security, count: usize, request: usize) {
     let requests = || (0..count).step_by(request).map(|from| request.min(count - from));
     let (tell, told) = std::sync::mpsc::sync_channel::<(Vec<u8>, Vec<Block>)>(1);

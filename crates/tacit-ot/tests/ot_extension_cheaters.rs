@@ -1,5 +1,5 @@
-//! Scripted cheaters against KOS and OOS. The cheating receivers are written here from the protocols' descriptions, so
-//! their honest form is a second implementation of the receiver as well.
+//! Scripted cheaters against KOS and OOS. The cheating receivers are written here from the protocols'
+//! descriptions, so their honest form is a second implementation of the receiver as well.
 
 mod common;
 
@@ -28,8 +28,9 @@ fn hash(challenge: Block, column: &[Block]) -> Block {
     gf128::inner_product(&weights, column)
 }
 
-/// Sends columns u_i = PRG(k_i^0) ⊕ PRG(k_i^1) ⊕ word_i ⊕ error_i, and answers χ with x and the t_i, each corrected for
-/// the guess. `seeds`, `words` and `first` (the number of the first column that travels) say which protocol this is.
+/// Sends columns u_i = PRG(k_i^0) ⊕ PRG(k_i^1) ⊕ word_i ⊕ error_i, and answers χ with x and the t_i, each
+/// corrected for the guess. `seeds`, `words` and `first` (the number of the first column that travels) say
+/// which protocol this is.
 fn cheat(
     channel: &mut Channel,
     seeds: &[[Block; 2]],
@@ -76,8 +77,8 @@ fn asked(channel: &mut Channel, _: &[Block]) -> Result<Block> {
     Ok(channel.recv_block()?)
 }
 
-/// One run of KOS against a cheater, χ from the sender or by hash; whether the sender was satisfied. Checks what else must hold either
-/// way.
+/// One run of KOS against a cheater, χ from the sender or by hash; whether the sender was satisfied. Checks
+/// what else must hold either way.
 fn kos_run(seed: u128, wrong: &[Wrong], by_hash: bool) -> bool {
     let (mut a, mut b) = memory::pair();
     // Nothing passes for the dealer's OTs.
@@ -333,8 +334,9 @@ fn a_peer_that_leaves_leaves_nothing() {
     }
 }
 
-/// The choice bits stay hidden in what the receiver sends: equal seeds and different choices differ only under a pad
-/// that the sender lacks. Here: every Δ_i·u_i but one column's is what the sender can take off, and x is masked.
+/// The choice bits stay hidden in what the receiver sends: equal seeds and different choices differ only
+/// under a pad that the sender lacks. Here: every Δ_i·u_i but one column's is what the sender can take off,
+/// and x is masked.
 #[test]
 fn the_answer_is_masked() {
     let mut seen = Vec::new();

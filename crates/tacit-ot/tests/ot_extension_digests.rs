@@ -1,5 +1,6 @@
-//! What OT extension writes on the wire and returns, with fixed seeds, against a recorded baseline: a change of one byte
-//! of a protocol shows here. Frames are taken off first; where they are cut is the channel's business.
+//! What OT extension writes on the wire and returns, with fixed seeds, against a recorded baseline: a change
+//! of one byte of a protocol shows here. Frames are taken off first; where they are cut is the channel's
+//! business.
 
 mod common;
 #[path = "common/wire.rs"]

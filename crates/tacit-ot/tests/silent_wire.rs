@@ -1,5 +1,5 @@
-//! What comes over the wire of a malicious silent protocol is changed, taken from another session or played again: an
-//! error and no output, or outputs that are right all the same.
+//! What comes over the wire of a malicious silent protocol is changed, taken from another session or played
+//! again: an error and no output, or outputs that are right all the same.
 
 mod common;
 
@@ -396,8 +396,9 @@ fn a_flipped_bit_is_caught_or_does_no_harm() {
                     }
                 }
             }
-            // Two kinds of change do no harm half of the time: of a message of an OT that the receiver does not take
-            // (VOLE's trees and the short form's hang on such OTs), and of a column of KOS where Δ has a 0.
+            // Two kinds of change do no harm half of the time: of a message of an OT that the receiver does
+            // not take (VOLE's trees and the short form's hang on such OTs), and of a column of KOS where Δ
+            // has a 0.
             let of_ots = protocol.name.starts_with("vole") || protocol.name.ends_with("short form");
             let half = side == 1 || of_ots;
             let least = if half { places.len() / 4 } else { places.len() };

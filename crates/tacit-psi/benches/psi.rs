@@ -1,10 +1,11 @@
-//! Whole intersections, set-up and checks included, between two processes over loopback TCP; `--reveal count`,
-//! `sum` and `shares` are semi-honest whatever `--security` says:
-//! `cargo bench -p tacit-psi --bench psi -- [--protocol paxos|vole] [--count N] [--security malicious|semi-honest]
-//! [--both] [--reveal rows|payload|count|sum|shares] [--repeat R]`.
+//! Whole intersections, set-up and checks included, between two processes over loopback TCP;
+//! `--reveal count`, `sum` and `shares` are semi-honest whatever `--security` says: `cargo bench -p tacit-psi
+//! --bench psi -- [--protocol paxos|vole] [--count N] [--security malicious|semi-honest] [--both] [--reveal
+//! rows|payload|count|sum|shares] [--repeat R]`.
 //!
-//! Prints, for each repetition of the party that learns the result, wall time from connected channel to result, time to the end of each
-//! phase, bytes, rounds, and both processes' highest memory use. The parties share half of their elements.
+//! Prints, for each repetition of the party that learns the result, wall time from connected channel to
+//! result, time to the end of each phase, bytes, rounds, and both processes' highest memory use. The parties
+//! share half of their elements.
 
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! The clustered store's shapes and the bounds on their failure: `cargo run -p tacit-psi --example store_shapes`.
+//! The clustered store's shapes and the bounds on their failure:
+//! `cargo run -p tacit-psi --example store_shapes`.
 
 use tacit_psi::okvs::{Store, clustered::Shape};
 

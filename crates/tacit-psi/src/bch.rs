@@ -6,8 +6,8 @@ use tacit_ot::extension::code::MatrixCode;
 pub(crate) const LENGTH: usize = 512;
 /// Bits of a message.
 pub(crate) const DIMENSION: usize = 85;
-/// The primitive BCH code of length 511 with the zeros α, α², …, α^126 has a distance of at least 127 (BCH bound); a
-/// parity bit makes every weight even, so it is at least 128.
+/// The primitive BCH code of length 511 with the zeros α, α², …, α^126 has a distance of at least 127 (BCH
+/// bound); a parity bit makes every weight even, so it is at least 128.
 const ZEROS: usize = 126;
 const DISTANCE: usize = 128;
 
@@ -28,7 +28,8 @@ fn multiply(a: u16, b: u16) -> u16 {
     product
 }
 
-/// The generator polynomial's coefficients, lowest first: the product of x − α^r over the conjugates of all zeros.
+/// The generator polynomial's coefficients, lowest first: the product of x − α^r over the conjugates of all
+/// zeros.
 fn generator_polynomial() -> Vec<bool> {
     let mut is_zero = [false; LENGTH - 1];
     for zero in 1..=ZEROS {
@@ -73,7 +74,8 @@ mod tests {
     use tacit_crypto::{Block, Prg};
     use tacit_ot::extension::code::{LinearCode, encode_rows};
 
-    /// What the BCH bound needs: α has order 511, and the polynomial is binary, vanishes at α … α^126 and has degree 511 − 85.
+    /// What the BCH bound needs: α has order 511, and the polynomial is binary, vanishes at α … α^126 and has
+    /// degree 511 − 85.
     #[test]
     fn the_generator_has_the_zeros_of_the_bch_bound() {
         let mut powers = vec![1u16];

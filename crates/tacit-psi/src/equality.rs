@@ -240,8 +240,8 @@ mod tests {
         }
     }
 
-    /// Random strings of few bits are equal as often as their length says: what `circuit::failure_log2` counts
-    /// with, at lengths where it shows.
+    /// Random strings of few bits are equal as often as their length says: what `circuit::failure_log2`
+    /// counts with, at lengths where it shows.
     #[test]
     fn random_strings_are_equal_as_often_as_their_length_says() {
         let mut prg = Prg::from_seed(Block::new(6));

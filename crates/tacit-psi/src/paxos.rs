@@ -1,51 +1,56 @@
 //! PaXoS: private set intersection from a key-value store and 1-out-of-2^k OT extension.
 //!
-//! - Source: Pinkas, Rosulek, Trieu, Yanai (EUROCRYPT 2020, 2020/193), section 5; parameters at 2,048 elements as in ROTed,
-//!   section 6.2: a code [768, 231, ≥ 128] and a store of 2 × 2,549 + 60 slots.
-//! - Realises: private set intersection with abort. Both parties learn the size of the other's set; the result goes to one
-//!   party, or to both (below). Malicious: OOS with its consistency check over the code [768, 231]. Semi-honest: the same steps
-//!   over the shorter extended BCH code [512, 85, 128] with shorter tags.
+//! - Source: Pinkas, Rosulek, Trieu, Yanai (EUROCRYPT 2020, 2020/193), section 5; parameters at 2,048
+//!   elements as in ROTed, section 6.2: a code [768, 231, ≥ 128] and a store of 2 × 2,549 + 60 slots.
+//! - Realises: private set intersection with abort. Both parties learn the size of the other's set; the
+//!   result goes to one party, or to both (below). Malicious: OOS with its consistency check over the code
+//!   [768, 231]. Semi-honest: the same steps over the shorter extended BCH code [512, 85, 128] with shorter
+//!   tags.
 //! - Assumptions: those of the base OT and of OOS; BLAKE3 as a random oracle.
-//! - Rounds: both announcements at once; set-up of OOS; the receiver's rows, with their checks running beside them; the tags.
-//! - Bytes: 96 (64) a slot of the receiver's store, 32 (12 at 2^20) an element of the sender's, about 100 kB of set-up.
+//! - Rounds: both announcements at once; set-up of OOS; the receiver's rows, with their checks running beside
+//!   them; the tags.
+//! - Bytes: 96 (64) a slot of the receiver's store, 32 (12 at 2^20) an element of the sender's, about 100 kB
+//!   of set-up.
 //!
 //! # Steps
 //!
 //! The receiver has Y and learns the result; the sender has X.
 //!
-//! 1. The receiver draws the seed of the session's hash functions H1, H2 *after* the sender's announcement, so that a sender
-//!    cannot choose hash functions for which Y's store fails.
+//! 1. The receiver draws the seed of the session's hash functions H1, H2 *after* the sender's announcement,
+//!    so that a sender cannot choose hash functions for which Y's store fails.
 //! 2. The receiver solves a store D with D(y) = H1(y), and both run OOS on D's slots: t_i = q_i ⊕ C(d_i) ∧ Δ.
-//! 3. The sender, once all checks passed, sends its tags H2(x, q(x) ⊕ C(H1(x)) ∧ Δ), *sorted*: the order then says nothing of the order in
-//!    X. The receiver refuses tags that do not ascend strictly, so none counts twice.
+//! 3. The sender, once all checks passed, sends its tags H2(x, q(x) ⊕ C(H1(x)) ∧ Δ), *sorted*: the order then
+//!    says nothing of the order in X. The receiver refuses tags that do not ascend strictly, so none counts
+//!    twice.
 //! 4. The receiver outputs the y whose H2(y, t(y)) is among the tags.
 //!
 //! # Both sides learn the result
 //!
-//! Running the protocol twice would let a cheater use another set the second time, chosen by what the first run showed.
-//! Instead H2 gives a *proof* beside each tag, which stays at home; the receiver sends the proofs of the
-//! tags that it found, and the sender checks them against its own. A receiver that did not encode x cannot make the proof
-//! of x (128 bits), so the sender never gets a wrong match. There is no fairness, as in every protocol of this kind: the receiver learns
-//! first and may keep all or some of the matches to itself. The smaller set's owner receives, which also costs least.
+//! Running the protocol twice would let a cheater use another set the second time, chosen by what the first
+//! run showed. Instead H2 gives a *proof* beside each tag, which stays at home; the receiver sends the proofs
+//! of the tags that it found, and the sender checks them against its own. A receiver that did not encode x
+//! cannot make the proof of x (128 bits), so the sender never gets a wrong match. There is no fairness, as in
+//! every protocol of this kind: the receiver learns first and may keep all or some of the matches to itself.
+//! The smaller set's owner receives, which also costs least.
 //!
 //! # What a cheater can do at most
 //!
 //! - A receiver may encode more elements than it announced, as D has more slots than Y elements:
-//!   [`Parameters::encodable`] bounds them (for large sets 2.8 times as many with 2^80 hash calls, 3.8 times with 2^128).
-//!   The paper's functionality allows this too.
+//!   [`Parameters::encodable`] bounds them (for large sets 2.8 times as many with 2^80 hash calls, 3.8 times
+//!   with 2^128). The paper's functionality allows this too.
 //! - A sender may send noise in place of tags, which is the same as a smaller set.
 //! - Both may lie about nothing else: every other deviation ends in an error, but for 2^-40.
 //!
 //! # Statistical security
 //!
-//! [`Parameters::statistical_error_log2`] adds up every bad event: the store unsolvable, two elements with one key, H1(x) hit by
-//! chance, equal tags of different elements. Malicious tags have 256 bits, so that no cheater finds two
-//! elements for one tag; semi-honest ones have 40 + log2(|X|·max(|X|, |Y|)).
+//! [`Parameters::statistical_error_log2`] adds up every bad event: the store unsolvable, two elements with
+//! one key, H1(x) hit by chance, equal tags of different elements. Malicious tags have 256 bits, so that no
+//! cheater finds two elements for one tag; semi-honest ones have 40 + log2(|X|·max(|X|, |Y|)).
 //!
 //! # Deviations
 //!
-//! The store is smaller than the paper's above 4,096 elements (see [`okvs::paxos`](crate::okvs::paxos)); tags are sorted, where the paper permutes
-//! them; the proofs are new.
+//! The store is smaller than the paper's above 4,096 elements (see [`okvs::paxos`](crate::okvs::paxos)); tags
+//! are sorted, where the paper permutes them; the proofs are new.
 
 use crate::okvs::paxos::{Decoder, Shape};
 use crate::{Error, Result, bch};
@@ -125,7 +130,8 @@ pub type Progress<'a> = dyn FnMut(Phase, u64, u64) + 'a;
 /// What a run gave.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// Indices into this side's elements of those that the peer has too, ascending; `None` if only the peer learns them.
+    /// Indices into this side's elements of those that the peer has too, ascending; `None` if only the peer
+    /// learns them.
     pub matches: Option<Vec<u32>>,
     /// Elements of the peer's set, as announced.
     pub peer_elements: u64,
@@ -221,17 +227,18 @@ impl Parameters {
         events.iter().sum::<f64>().log2()
     }
 
-    /// How many elements a cheating receiver that makes 2^`log2_queries` hash calls can have encoded, but for 2^-40.
+    /// How many elements a cheating receiver that makes 2^`log2_queries` hash calls can have encoded, but for
+    /// 2^-40.
     ///
-    /// Of q random k-bit values of H1, some set of n' is met by one of 2^(m·k) stores with probability at most
-    /// C(q, n')·2^((m − n')·k) (2020/193, section 5). The least n' that makes this 2^-40, less one.
+    /// Of q random k-bit values of H1, some set of n' is met by one of 2^(m·k) stores with probability at
+    /// most C(q, n')·2^((m − n')·k) (2020/193, section 5). The least n' that makes this 2^-40, less one.
     pub fn encodable(&self, log2_queries: f64) -> u64 {
         encodable(self.shape.slots(), self.code_dimension(), log2_queries)
     }
 }
 
-/// How many of 2^`log2_queries` random values of `bits` bits some store of `slots` slots can hold, but for 2^-40: the least n' for which
-/// C(q, n')·2^((slots − n')·bits) is that small, less one.
+/// How many of 2^`log2_queries` random values of `bits` bits some store of `slots` slots can hold, but for
+/// 2^-40: the least n' for which C(q, n')·2^((slots − n')·bits) is that small, less one.
 pub(crate) fn encodable(slots: usize, bits: usize, log2_queries: f64) -> u64 {
     let (slots, k) = (slots as f64, bits as f64);
     // log2 C(q, n') ≤ n'·(log2 q + log2 e − log2 n').
@@ -251,9 +258,10 @@ pub(crate) fn encodable(slots: usize, bits: usize, log2_queries: f64) -> u64 {
 
 /// Intersects `elements` with the peer's set.
 ///
-/// Elements are byte strings of any lengths, each once, at most [`MAX_ELEMENTS`]; their order is not revealed. `prg` is seeded by the
-/// operating system. Errors: the caller's ([`Error::TooManyElements`], [`Error::DuplicateElement`]), disagreement
-/// of the parties' options, the peer's cheating, or the link's. Nothing is returned unless every check passed.
+/// Elements are byte strings of any lengths, each once, at most [`MAX_ELEMENTS`]; their order is not
+/// revealed. `prg` is seeded by the operating system. Errors: the caller's ([`Error::TooManyElements`],
+/// [`Error::DuplicateElement`]), disagreement of the parties' options, the peer's cheating, or the link's.
+/// Nothing is returned unless every check passed.
 pub fn run<E: AsRef<[u8]>>(
     channel: &mut Channel,
     prg: &mut Prg,
@@ -347,8 +355,8 @@ struct Seeds {
 }
 
 impl Seeds {
-    /// Step 1: the receiver draws a nonce now that the sender has announced itself; H1 and H2 bind it, the session and the
-    /// run within it, both announcements by role, and the parameters.
+    /// Step 1: the receiver draws a nonce now that the sender has announced itself; H1 and H2 bind it, the
+    /// session and the run within it, both announcements by role, and the parameters.
     fn agree(
         channel: &mut Channel,
         prg: &mut Prg,
@@ -407,8 +415,8 @@ impl Seeds {
     }
 }
 
-/// What stands for an element within a session: the store's key, and H1 with a few bits more than the code takes, so that no
-/// two elements have one digest.
+/// What stands for an element within a session: the store's key, and H1 with a few bits more than the code
+/// takes, so that no two elements have one digest.
 #[derive(Clone, Copy)]
 struct Digest {
     key: Block,
@@ -471,7 +479,8 @@ impl zeroize::Zeroize for Tag {
 /// What shows that the receiver knows the element behind a tag.
 pub(crate) type Proof = [u8; 16];
 
-/// A party's tags, sorted, each with the index of its element; proofs by that index, if both learn the result.
+/// A party's tags, sorted, each with the index of its element; proofs by that index, if both learn the
+/// result.
 struct Tags {
     sorted: Zeroizing<Vec<(Tag, u32)>>,
     proofs: Zeroizing<Vec<Proof>>,
@@ -535,7 +544,8 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         (self.progress)(Phase::Setup, 1, 1);
         let digests = self.digests();
 
-        // Step 2. Rows are reserved at once and touched as they arrive, so the peer pays for what it makes us hold.
+        // Step 2. Rows are reserved at once and touched as they arrive, so the peer pays for what it makes us
+        // hold.
         let slots = self.parameters.shape.slots();
         let mut rows = Zeroizing::new(reserve::<[Block; W]>(slots)?);
         while rows.len() < slots {
@@ -669,8 +679,8 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         Ok(())
     }
 
-    /// Receives the sender's tags and finds this side's among them: for each match, the tag's position in the message and
-    /// the index of the element.
+    /// Receives the sender's tags and finds this side's among them: for each match, the tag's position in the
+    /// message and the index of the element.
     fn compare(&mut self, mine: &Tags) -> Result<Vec<(u32, u32)>> {
         let (length, count) = (self.parameters.tag_bytes(), self.parameters.sender);
         let mut message = vec![0; STEP * length];
@@ -710,8 +720,8 @@ pub(crate) fn send_proofs(channel: &mut Channel, found: &[(u32, u32)], proofs: &
     Ok(channel.flush()?)
 }
 
-/// Receives the positions and proofs of the tags that the receiver found, at most `most` of them, and checks them all. `order` has the
-/// element of each tag sent. Returns the elements, ascending.
+/// Receives the positions and proofs of the tags that the receiver found, at most `most` of them, and checks
+/// them all. `order` has the element of each tag sent. Returns the elements, ascending.
 pub(crate) fn check_proofs(
     channel: &mut Channel,
     protocol: &'static str,

@@ -1,4 +1,5 @@
-//! Cheating parties: scripted deviations, each caught, or shown to change nothing but the cheater's own input.
+//! Cheating parties: scripted deviations, each caught, or shown to change nothing but the cheater's own
+//! input.
 
 use super::*;
 use std::io::{IoSlice, IoSliceMut};
@@ -125,7 +126,8 @@ fn run_with_wrong_columns(columns: usize, seed: u64) -> (Result<Vec<u32>>, Resul
                 let oos = OosReceiver::<2, 6>::setup(party.channel, party.options.base, code(), party.prg)?;
                 party.channel.flush()?;
                 {
-                    // A tile's columns follow each other: 210 slots are two blocks of 128 rows, and one is sacrificed.
+                    // A tile's columns follow each other: 210 slots are two blocks of 128 rows, and one is
+                    // sacrificed.
                     let mut wire = wire.lock().unwrap();
                     let (start, tile) = (wire.sent.len(), 3 * 16);
                     wire.flips = (0..columns)
@@ -170,7 +172,8 @@ fn a_receiver_with_inconsistent_columns_is_caught() {
     }
 }
 
-/// A receiver that encodes as many elements as its store has independent equations: it learns these and no more.
+/// A receiver that encodes as many elements as its store has independent equations: it learns these and no
+/// more.
 #[test]
 fn a_receiver_that_encodes_more_than_it_announced_gains_no_more_than_the_bound() {
     let (announced, wanted) = (set(0..50), set(0..800));

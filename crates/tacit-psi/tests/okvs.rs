@@ -87,8 +87,8 @@ fn lengths_are_checked() {
     assert!(matches!(Shape::for_keys(usize::MAX), Err(Error::TooManyElements { .. })));
 }
 
-/// The table must be uniform among the solutions: over many encodings of one set, every bit of every slot is balanced,
-/// and so is what an absent key decodes to.
+/// The table must be uniform among the solutions: over many encodings of one set, every bit of every slot is
+/// balanced, and so is what an absent key decodes to.
 #[test]
 fn free_slots_are_random() {
     let (n, runs) = (24, 2000);
@@ -121,8 +121,8 @@ fn ln_factorial(x: f64) -> f64 {
         + 1.0 / (1260.0 * x.powi(5))
 }
 
-/// log2 of Σ_{j even} C(n, j)·p_j²·(1 + side²/2^64)^j, with p_j ≤ j!·cosh(x)^s / (s·x)^j for the x that minimises it
-/// (p_j = j!·[x^j] cosh(x)^s / s^j, and all coefficients of cosh are ≥ 0).
+/// log2 of Σ_{j even} C(n, j)·p_j²·(1 + side²/2^64)^j, with p_j ≤ j!·cosh(x)^s / (s·x)^j for the x that
+/// minimises it (p_j = j!·[x^j] cosh(x)^s / s^j, and all coefficients of cosh are ≥ 0).
 fn log2_expected_dependencies(shape: Shape) -> f64 {
     let (n, s) = (shape.keys() as f64, shape.side() as f64);
     let skew = (s * s / 2f64.powi(64)).ln_1p();
@@ -155,8 +155,9 @@ fn failure_stays_below_two_to_the_minus_40() {
     }
 }
 
-/// The bound against the graph itself: the number of cycle-space elements of sampled graphs, 2^(edges − rank), averages below
-/// the bound. Counted from outside, by union–find over the same addresses that decoding reveals.
+/// The bound against the graph itself: the number of cycle-space elements of sampled graphs, 2^(edges −
+/// rank), averages below the bound. Counted from outside, by union–find over the same addresses that decoding
+/// reveals.
 #[test]
 fn sampled_graphs_obey_the_bound() {
     for (n, runs) in [(64, 4000), (2048, 400), (20_000, 60)] {

@@ -264,8 +264,8 @@ fn parameters_give_40_bits() {
     }
 }
 
-/// What a party holds grows with its elements alone, but for the runs' share: 400 MB and 1.6 GB are the aims, of
-/// which the elements take 134 and 537 MB.
+/// What a party holds grows with its elements alone, but for the runs' share: 400 MB and 1.6 GB are the aims,
+/// of which the elements take 134 and 537 MB.
 #[test]
 fn memory_is_linear_and_below_the_aims() {
     let held =

@@ -1,8 +1,10 @@
-//! A dudect-style check of what handles secrets (Reparaz, Balasch, Verbauwhede 2017): the times of a fixed input against
-//! those of random ones, the class drawn anew for each measurement, compared by Welch's t at many croppings.
+//! A dudect-style check of what handles secrets (Reparaz, Balasch, Verbauwhede 2017): the times of a fixed
+//! input against those of random ones, the class drawn anew for each measurement, compared by Welch's t at
+//! many croppings.
 //!
-//! `make constant-time`. Two controls stand beside the operations: one whose classes are the same input, which must pass,
-//! and one that returns early, which must fail. For a quiet machine and a nightly run, not a unit test.
+//! `make constant-time`. Two controls stand beside the operations: one whose classes are the same input,
+//! which must pass, and one that returns early, which must fail. For a quiet machine and a nightly run, not a
+//! unit test.
 
 use std::hint::black_box;
 use std::sync::atomic::{Ordering, fence};
@@ -16,7 +18,8 @@ const CALIBRATION: usize = 20_000;
 const THRESHOLDS: usize = 100;
 /// Runs in one measurement.
 const RUNS: usize = 8;
-/// dudect's. That of a single test, 4.5, lies below what the largest of 101 croppings reads for an operation without branches.
+/// dudect's. That of a single test, 4.5, lies below what the largest of 101 croppings reads for an operation
+/// without branches.
 const LIMIT: f64 = 10.0;
 
 /// A stream that gives the same blocks to every request.
@@ -54,8 +57,9 @@ fn welch([a, b]: [Moments; 2]) -> f64 {
 
 /// The largest t, in size, of `run` on `fixed` against `run` on what `draw` gives.
 ///
-/// Both classes go through the same steps on the same addresses: the random input is drawn, the class selects by a mask
-/// that reads both inputs whole, the operation runs once unmeasured on the random one, and a fence waits for all stores.
+/// Both classes go through the same steps on the same addresses: the random input is drawn, the class selects
+/// by a mask that reads both inputs whole, the operation runs once unmeasured on the random one, and a fence
+/// waits for all stores.
 fn check<const N: usize>(
     name: &str,
     prg: &mut Prg,

@@ -1,7 +1,8 @@
 //! Peak memory of one ROTed transfer, both ends: heap and stack, in bytes.
 //!
-//! The heap is counted by the `dhat` allocator. The stack is bracketed: the transfer runs in threads of shrinking
-//! stacks, each in a process of its own, until one overflows; the thread's guard and start-up count against us.
+//! The heap is counted by the `dhat` allocator. The stack is bracketed: the transfer runs in threads of
+//! shrinking stacks, each in a process of its own, until one overflows; the thread's guard and start-up count
+//! against us.
 
 use std::process::Command;
 use tacit_crypto::Block;

@@ -1,8 +1,8 @@
 //! The key exchange of Ding, Xie and Lin (2012/688) over modules: key pairs, shared values, reconciliation.
 //!
-//! With A the public matrix and all small values from the set's noise, the sender's p_S = Aᵀ·s_S + 2·e_S meets the
-//! receiver's p_R = A·s_R + 2·e_R: s_S·p_R and s_R·p_S differ by small even noise, and the sender's signal tells the
-//! receiver how to round to the same bits.
+//! With A the public matrix and all small values from the set's noise, the sender's p_S = Aᵀ·s_S + 2·e_S
+//! meets the receiver's p_R = A·s_R + 2·e_R: s_S·p_R and s_R·p_S differ by small even noise, and the sender's
+//! signal tells the receiver how to round to the same bits.
 
 use crate::{Error, Instance};
 use alloc::vec;
@@ -133,8 +133,8 @@ pub fn unpack<const N: usize, const K: usize>(
     Ok(())
 }
 
-/// Takes the receiver's own public value for slot `choice` (0 or 1) to p⁰: subtracts `offset` if the choice is 1,
-/// without a branch.
+/// Takes the receiver's own public value for slot `choice` (0 or 1) to p⁰: subtracts `offset` if the choice
+/// is 1, without a branch.
 pub fn hide_choice<const N: usize, const K: usize>(
     instance: &Instance<N, K>,
     public: &mut Vector<N, K>,

@@ -1,7 +1,8 @@
 //! ROTed: random oblivious transfer from (module) ring learning with errors, from message to message.
 //!
-//! The crate is `no_std` with `alloc` (turn the feature `std` off), holds no table over 8 KiB, and runs one transfer
-//! in some tens of KiB, so that small devices can take part; `tacit-ot` runs the same code over its channels.
+//! The crate is `no_std` with `alloc` (turn the feature `std` off), holds no table over 8 KiB, and runs one
+//! transfer in some tens of KiB, so that small devices can take part; `tacit-ot` runs the same code over its
+//! channels.
 //!
 //! - [`roted`]: the protocol, with the repair that its figure needs.
 //! - [`exchange`]: the key exchange under it, which BDGM19 shares.

@@ -1,19 +1,21 @@
-//! ROTed (Branco, Fiolhais, Goulão, Martins, Mateus, Sousa, TCHES 2021), figure 1 with its repair, in batches.
+//! ROTed (Branco, Fiolhais, Goulão, Martins, Mateus, Sousa, TCHES 2021), figure 1 with its repair, in
+//! batches.
 //!
-//! - **Realises** random OT: the sender ends with M_0, M_1, the receiver with b and M_b. In [`Mode::Random`] b is
-//!   uniform whatever the sender does; in [`Mode::Chosen`] the receiver brings b.
+//! - **Realises** random OT: the sender ends with M_0, M_1, the receiver with b and M_b. In [`Mode::Random`]
+//!   b is uniform whatever the sender does; in [`Mode::Chosen`] the receiver brings b.
 //! - **Security**: malicious, UC, static corruption, in the programmable random-oracle model under decisional
-//!   (module) RLWE. A malicious *receiver* may choose b itself: once a is in the clear, the simulator can only say
-//!   which slot such a receiver opens when it asks for the pad. Nothing above relies on b against the receiver.
+//!   (module) RLWE. A malicious *receiver* may choose b itself: once a is in the clear, the simulator can
+//!   only say which slot such a receiver opens when it asks for the pad. Nothing above relies on b against
+//!   the receiver.
 //! - **Rounds**: three messages. **Bytes** with the default set: 1,248 + 1,312 + 32 an OT, and 96 a batch.
 //!
 //! Deviations from the figure:
 //!
-//! - K_a and K_{1−a} are left out, and a travels in the clear, because by them a sender fixes b: it sends p_S = 0
-//!   and zero signals, or garbage in one slot. b = c ⊕ a leaves it no such hold.
+//! - K_a and K_{1−a} are left out, and a travels in the clear, because by them a sender fixes b: it sends p_S
+//!   = 0 and zero signals, or garbage in one slot. b = c ⊕ a leaves it no such hold.
 //! - e'_S is drawn afresh for each slot, so that the signals of the two slots have independent errors.
-//! - The parties share m, r, u and one commitment to all t over a batch; every oracle binds the index, and p_S, s_S
-//!   and t are fresh for every OT.
+//! - The parties share m, r, u and one commitment to all t over a batch; every oracle binds the index, and
+//!   p_S, s_S and t are fresh for every OT.
 //! - The pads hash the whole of sk, t, the index and (by way of their key) both first messages, hence u.
 //! - In [`Mode::Chosen`] a is left out and c is the receiver's choice: a protects b's uniformity only.
 
@@ -135,10 +137,11 @@ impl<const N: usize, const K: usize> Receiver<N, K> {
         Receiver { mode: choices.mode(), secrets, c, t, first }
     }
 
-    /// Takes the second message, fills `out` with M_b, appends the third message to `message`, and gives the bits b.
+    /// Takes the second message, fills `out` with M_b, appends the third message to `message`, and gives the
+    /// bits b.
     ///
-    /// Refuses a malformed message, and then leaves `out` and `message` as they were. Panics when `out` is not as long
-    /// as the batch.
+    /// Refuses a malformed message, and then leaves `out` and `message` as they were. Panics when `out` is
+    /// not as long as the batch.
     pub fn open(
         mut self,
         instance: &Instance<N, K>,
@@ -265,8 +268,8 @@ impl Sender {
 
     /// Takes the third message and fills `out` with M_0, M_1 of each transfer.
     ///
-    /// Refuses openings that do not match the commitment, and then leaves `out` as it was. Panics when `out` is not
-    /// as long as the batch.
+    /// Refuses openings that do not match the commitment, and then leaves `out` as it was. Panics when `out`
+    /// is not as long as the batch.
     pub fn finish<const N: usize, const K: usize>(
         self,
         instance: &Instance<N, K>,

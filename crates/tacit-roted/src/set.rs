@@ -43,8 +43,8 @@ impl<const N: usize, const K: usize> Set<N, K> {
     /// The expected number of key bits in which the sides of one honest exchange differ, which bounds the
     /// probability that their keys do.
     ///
-    /// The shared values differ by d = 2·(a sum of 2·N·K products of two noise samples and of two noise samples),
-    /// whose law is computed by convolution; the value itself is taken to be uniform.
+    /// The shared values differ by d = 2·(a sum of 2·N·K products of two noise samples and of two noise
+    /// samples), whose law is computed by convolution; the value itself is taken to be uniform.
     pub fn failure_probability(&self) -> f64 {
         let unit = law(self.noise);
         let sum = convolve(&power(&product_law(&unit), 2 * N * K), &power(&unit, 2));
@@ -55,7 +55,8 @@ impl<const N: usize, const K: usize> Set<N, K> {
 
     /// Pr[Mod2(x + d, σ) ≠ Mod2(x, σ)] for uniform x, σ = Sig(x), and even d.
     ///
-    /// After the shift by σ, x lies in ±q/4 or so, and the parity of x + d differs only if the sum wraps around q.
+    /// After the shift by σ, x lies in ±q/4 or so, and the parity of x + d differs only if the sum wraps
+    /// around q.
     fn bit_differs(&self, d: i64) -> f64 {
         let q = self.ring.modulus() as i64;
         let (half, quarter) = (q / 2, q / 4);

@@ -172,7 +172,8 @@ fn a_receiver_that_opens_other_strings_is_caught() {
 
 const RUNS: usize = 10_000;
 
-/// Receivers of `RUNS` transfers against a sender that `forge`s its second message from an honest one: counts b = 1.
+/// Receivers of `RUNS` transfers against a sender that `forge`s its second message from an honest one: counts
+/// b = 1.
 fn ones_against(forge: impl Fn(&Instance<256, 3>, &mut [u8], &mut XofBlocks)) -> u64 {
     let batch = 500;
     (0..RUNS / batch)
@@ -216,7 +217,8 @@ fn a_sender_of_one_good_slot_does_not_fix_b() {
 
 #[test]
 fn a_sender_that_spoils_a_slot_learns_nothing_from_the_third_message() {
-    // The third message is t_0, t_1, drawn before the sender spoke: it is the same whatever the second message was.
+    // The third message is t_0, t_1, drawn before the sender spoke: it is the same whatever the second
+    // message was.
     let [ours, theirs] = instances(&set::MODULE, 5);
     let third = |spoil: bool| {
         let (mut a, mut b) = (random(1), random(2));

@@ -12,7 +12,8 @@ fn log_delta(b: f64) -> f64 {
     ((PI * b).powf(1.0 / b) * b / (2.0 * PI * E)).ln() / (2.0 * (b - 1.0))
 }
 
-/// Least block size of the primal attack, as `tools/rlwe-security` computes it, with `known` coefficients given away.
+/// Least block size of the primal attack, as `tools/rlwe-security` computes it, with `known` coefficients
+/// given away.
 fn primal_block<const N: usize, const K: usize>(set: &Set<N, K>, known: usize) -> f64 {
     let law = set.noise.law();
     let variance: f64 = law.iter().enumerate().map(|(x, p)| 2.0 * (x * x) as f64 * *p as f64).sum();

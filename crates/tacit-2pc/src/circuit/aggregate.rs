@@ -22,9 +22,9 @@ const ROWS_GATES: u64 = 1 << 26;
 pub struct NotAggregated(String);
 
 impl Function {
-    /// The function of `rows` rows that gives of each first output the aggregate alone; flags say whether they are
-    /// set in any row. Inputs are the garbler's of every row, then the evaluator's of every row. `signed` overrides
-    /// how the first output is read, where its field does not say.
+    /// The function of `rows` rows that gives of each first output the aggregate alone; flags say whether
+    /// they are set in any row. Inputs are the garbler's of every row, then the evaluator's of every row.
+    /// `signed` overrides how the first output is read, where its field does not say.
     ///
     /// Errors if the first output is a list, if there are no rows, or too many gates.
     pub fn over_rows(

@@ -1,8 +1,9 @@
 //! Arithmetic of integers over a [`Builder`].
 //!
-//! Bits stand lowest first. AND counts, for n bits: addition and subtraction n−1 (n with carry), comparison n, equality
-//! n−1, multiplexer n, full multiplication at most 2n²−n (Karatsuba below that from 20 bits on), squaring about half
-//! of it, division n²+3n, Montgomery multiplication by a public modulus the product plus n²+2n.
+//! Bits stand lowest first. AND counts, for n bits: addition and subtraction n−1 (n with carry), comparison
+//! n, equality n−1, multiplexer n, full multiplication at most 2n²−n (Karatsuba below that from 20 bits on),
+//! squaring about half of it, division n²+3n, Montgomery multiplication by a public modulus the product plus
+//! n²+2n.
 
 use super::{Bit, Builder, Int, Integer, Uint};
 use std::collections::VecDeque;
@@ -63,7 +64,8 @@ pub(super) fn constant_bits(bits: &[bool]) -> Vec<Bit> {
 /// From this width on the three half-size products of Karatsuba need fewer AND gates than the school method.
 const KARATSUBA_FROM: usize = 20;
 
-/// Up to this width a stream's parts of long products are components: their plans are small, and wide enough to fill the vectors.
+/// Up to this width a stream's parts of long products are components: their plans are small, and wide enough
+/// to fill the vectors.
 const COMPONENT_UP_TO: usize = 96;
 
 /// Addition and comparison.
@@ -135,7 +137,7 @@ impl Builder {
     }
 
     /// `if negate { −x } else { x }`: n−1 AND gates.
-    pub fn negate_if<I: Integer>(&mut self, negate: Bit, x: &I) -> I {
+    pub(crate) fn negate_if<I: Integer>(&mut self, negate: Bit, x: &I) -> I {
         let flipped: Vec<Bit> = x.bits().iter().map(|&b| self.xor(b, negate)).collect();
         let zero = vec![Bit::ZERO; flipped.len()];
         I::from_bits(self.add_slices(&flipped, &zero, negate).0)
@@ -146,7 +148,8 @@ impl Builder {
         self.negate_if(x.sign(), x).as_uint()
     }
 
-    /// The sum of all `terms` modulo 2^width, column by column: fewer AND gates and less depth than adders in a row.
+    /// The sum of all `terms` modulo 2^width, column by column: fewer AND gates and less depth than adders in
+    /// a row.
     pub fn sum<I: Integer>(&mut self, terms: &[I], width: usize) -> I {
         let mut columns = vec![Vec::new(); width];
         for term in terms {
@@ -355,7 +358,8 @@ impl Builder {
         assert_eq!(x.width(), y.width(), "operands of different widths");
         let n = x.width();
         if n >= 2 * KARATSUBA_FROM {
-            // Low half in full, the two cross products modulo 2^(n−h); h ≥ n/2, so the high halves' product is gone.
+            // Low half in full, the two cross products modulo 2^(n−h); h ≥ n/2, so the high halves' product
+            // is gone.
             let h = n.div_ceil(2);
             let split =
                 |v: &I| (Uint::from_bits(v.bits()[..h].to_vec()), Uint::from_bits(v.bits()[h..].to_vec()));
@@ -415,8 +419,8 @@ impl Builder {
         self.sum_columns(columns)
     }
 
-    /// A part of a long product. In a stream the same gates serve all parts of a width, and what larger parts leave behind is given back
-    /// at once.
+    /// A part of a long product. In a stream the same gates serve all parts of a width, and what larger parts
+    /// leave behind is given back at once.
     fn part(&mut self, x: &[Bit], y: &[Bit]) -> Vec<Bit> {
         if !self.in_region() {
             return self.karatsuba(x, y);
@@ -463,8 +467,9 @@ impl Builder {
         [&joined[..h], &sum].concat()
     }
 
-    /// Quotient and remainder, rounded towards zero. Unsigned division by zero gives a quotient of all ones and the
-    /// dividend as remainder; signed division by zero likewise on the absolute values, with the signs put back.
+    /// Quotient and remainder, rounded towards zero. Unsigned division by zero gives a quotient of all ones
+    /// and the dividend as remainder; signed division by zero likewise on the absolute values, with the signs
+    /// put back.
     pub fn div_rem<I: Integer>(&mut self, x: &I, y: &I) -> (I, I) {
         assert_eq!(x.width(), y.width(), "operands of different widths");
         if !I::SIGNED {
@@ -513,7 +518,7 @@ impl Builder {
     }
 
     /// The remainder of `x / y`, with the sign of `x`; see [`div_rem`](Self::div_rem).
-    pub fn rem<I: Integer>(&mut self, x: &I, y: &I) -> I {
+    pub(crate) fn rem<I: Integer>(&mut self, x: &I, y: &I) -> I {
         self.div_rem(x, y).1
     }
 }
@@ -527,12 +532,13 @@ impl Builder {
     }
 
     /// `x · y` modulo a secret `modulus` (any number but zero), all of one width.
-    pub fn mod_mul(&mut self, x: &Uint, y: &Uint, modulus: &Uint) -> Uint {
+    pub(crate) fn mod_mul(&mut self, x: &Uint, y: &Uint, modulus: &Uint) -> Uint {
         let product = self.mul_wide(x, y);
         Uint::from_bits(self.div_rem_slices(product.bits(), modulus.bits()).1)
     }
 
-    /// `base^exponent` modulo a secret `modulus` of the base's width (not zero); square and multiply, always both.
+    /// `base^exponent` modulo a secret `modulus` of the base's width (not zero); square and multiply, always
+    /// both.
     pub fn mod_pow_secret(&mut self, base: &Uint, exponent: &Uint, modulus: &Uint) -> Uint {
         let one = Uint::constant(1, base.width());
         let mut power = self.rem(&one, modulus);
@@ -545,8 +551,8 @@ impl Builder {
         power
     }
 
-    /// `base^exponent` modulo a public odd modulus, by Montgomery's method; `base` is of the modulus's width and may
-    /// be any number of that width.
+    /// `base^exponent` modulo a public odd modulus, by Montgomery's method; `base` is of the modulus's width
+    /// and may be any number of that width.
     pub fn mod_pow(&mut self, base: &Uint, exponent: &Uint, modulus: &Modulus) -> Uint {
         let n = modulus.width();
         let square_of_r = Uint::from_bits(constant_bits(&modulus.power_of_two(2 * n)));
@@ -559,14 +565,14 @@ impl Builder {
     }
 
     /// One step of square and multiply in Montgomery form: `power² · base^bit`.
-    pub fn mod_pow_step(&mut self, power: &Uint, base: &Uint, bit: Bit, modulus: &Modulus) -> Uint {
+    pub(crate) fn mod_pow_step(&mut self, power: &Uint, base: &Uint, bit: Bit, modulus: &Modulus) -> Uint {
         let square = self.montgomery_mul(power, power, modulus);
         let times = self.montgomery_mul(&square, base, modulus);
         self.mux(bit, &times, &square)
     }
 
     /// `x · y · 2^−n` modulo the modulus; one factor must be below it.
-    pub fn montgomery_mul(&mut self, x: &Uint, y: &Uint, modulus: &Modulus) -> Uint {
+    pub(crate) fn montgomery_mul(&mut self, x: &Uint, y: &Uint, modulus: &Modulus) -> Uint {
         let product = self.product(x.bits(), y.bits());
         self.montgomery_reduce(&product, modulus)
     }
@@ -579,7 +585,8 @@ impl Builder {
         self.montgomery_end(&t, carry, modulus)
     }
 
-    /// Adds the multiple of N·2^row to `t` that makes bit `row` vanish; `carry` has the weight of bit n + row.
+    /// Adds the multiple of N·2^row to `t` that makes bit `row` vanish; `carry` has the weight of bit n +
+    /// row.
     pub(super) fn montgomery_row(&mut self, t: &mut [Bit], carry: &mut Bit, row: usize, modulus: &Modulus) {
         let n = modulus.width();
         let q = t[row];

@@ -1,9 +1,10 @@
 //! Bristol files: the old format and Bristol Fashion.
 //!
-//! Both begin with the number of gates and of wires. The old format then gives the widths of the two inputs and of the
-//! one output on one line; Bristol Fashion gives a line for the inputs and one for the outputs, each a count followed
-//! by widths. A gate is a line `inputs outputs wires… KIND`. The kinds read are XOR, AND, INV, XNOR, EQ (a constant),
-//! EQW (a copy) and MAND (several ANDs). Which format a file has is told from its third line of text.
+//! Both begin with the number of gates and of wires. The old format then gives the widths of the two inputs
+//! and of the one output on one line; Bristol Fashion gives a line for the inputs and one for the outputs,
+//! each a count followed by widths. A gate is a line `inputs outputs wires… KIND`. The kinds read are XOR,
+//! AND, INV, XNOR, EQ (a constant), EQW (a copy) and MAND (several ANDs). Which format a file has is told
+//! from its third line of text.
 
 use super::{Circuit, FIRST_INPUT, Gate, ONE, Shape, Wire, ZERO};
 use std::fmt::Write;
@@ -37,8 +38,8 @@ fn error<T>(line: usize, what: impl Into<String>) -> Result<T> {
     Err(BristolError { line, what: what.into() })
 }
 
-/// Reads a circuit in either format. Errors name the line; memory is bounded by the text's length and the declared
-/// inputs' (2^24 bits at most).
+/// Reads a circuit in either format. Errors name the line; memory is bounded by the text's length and the
+/// declared inputs' (2^24 bits at most).
 pub fn read(text: &str) -> Result<Circuit> {
     let mut lines = text.lines().enumerate().map(|(i, l)| (i + 1, l.trim())).filter(|(_, l)| !l.is_empty());
     let last_line = text.lines().count().max(1);
@@ -66,7 +67,8 @@ pub fn read(text: &str) -> Result<Circuit> {
     };
     let inputs = shape.input_bits() as u64;
     let outputs = shape.output_bits() as u64;
-    // Every wire past the inputs costs its gate some text; a copy of an input needs no more wires than inputs.
+    // Every wire past the inputs costs its gate some text; a copy of an input needs no more wires than
+    // inputs.
     if wires < inputs || wires - inputs > text.len() as u64 || gates > text.len() as u64 || outputs > wires {
         return error(line, "the numbers of gates and wires do not fit the file");
     }
@@ -248,8 +250,8 @@ impl Reader {
     }
 }
 
-/// Writes a circuit. The old format takes one or two inputs, and joins the outputs to one; `None` if there are more
-/// inputs.
+/// Writes a circuit. The old format takes one or two inputs, and joins the outputs to one; `None` if there
+/// are more inputs.
 pub fn write(circuit: &Circuit, format: Format) -> Option<String> {
     let shape = circuit.shape();
     if format == Format::Old && (shape.inputs.len() > 2 || shape.input_bits() == 0) {

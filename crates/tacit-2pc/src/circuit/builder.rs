@@ -48,7 +48,8 @@ impl Hasher for FoldHasher {
     }
 }
 
-/// Past so many remembered gates the memory of equal gates is cleared, so that a stream's builder stays small.
+/// Past so many remembered gates the memory of equal gates is cleared, so that a stream's builder stays
+/// small.
 const REMEMBERED: usize = 1 << 18;
 /// The same inside regions: few enough to stay in the nearest caches.
 const REMEMBERED_IN_REGIONS: usize = 1 << 12;
@@ -57,8 +58,8 @@ const REMEMBERED_IN_COMPONENTS: usize = 1 << 20;
 
 /// Builds circuits gate by gate.
 ///
-/// Constants are folded, equal gates are shared, and negations cost nothing. [`region`](Builder::region) gives wires
-/// back, so that a stream of any length needs wires only for what is alive.
+/// Constants are folded, equal gates are shared, and negations cost nothing. [`region`](Builder::region)
+/// gives wires back, so that a stream of any length needs wires only for what is alive.
 pub struct Builder {
     inputs: Vec<u32>,
     first_gate_wire: Option<u32>,
@@ -235,7 +236,7 @@ impl Builder {
     }
 
     /// The majority of three bits: one AND gate.
-    pub fn majority(&mut self, a: Bit, b: Bit, c: Bit) -> Bit {
+    pub(crate) fn majority(&mut self, a: Bit, b: Bit, c: Bit) -> Bit {
         let ac = self.xor(a, c);
         let bc = self.xor(b, c);
         let both = self.and(ac, bc);
@@ -263,8 +264,8 @@ impl Builder {
 
     /// Runs `body` and then gives back every wire it made that its result does not hold.
     ///
-    /// Bits made inside and not returned must not be used afterwards; doing so panics. This is what keeps a stream's
-    /// wires few: the size of a region bounds the memory, not the length of the stream.
+    /// Bits made inside and not returned must not be used afterwards; doing so panics. This is what keeps a
+    /// stream's wires few: the size of a region bounds the memory, not the length of the stream.
     pub fn region<T: Wires>(&mut self, body: impl FnOnce(&mut Self) -> T) -> T {
         if self.whole {
             return body(self);
@@ -293,8 +294,9 @@ impl Builder {
         result
     }
 
-    /// What `body` makes of `arguments`; in a region of a stream its gates are made and planned once and then placed wherever
-    /// `name` and the pattern of the arguments' bits recur. So they must follow from these alone.
+    /// What `body` makes of `arguments`; in a region of a stream its gates are made and planned once and then
+    /// placed wherever `name` and the pattern of the arguments' bits recur. So they must follow from these
+    /// alone.
     pub(super) fn component(
         &mut self,
         name: &'static str,
@@ -353,8 +355,8 @@ impl Builder {
         Ok(Component::new(pattern.wires, &circuit, &made, literals))
     }
 
-    /// The pattern of `arguments`, and their distinct wires' bits. Negations become gates before, lest every combination of signs have a
-    /// component of its own.
+    /// The pattern of `arguments`, and their distinct wires' bits. Negations become gates before, lest every
+    /// combination of signs have a component of its own.
     fn pattern(&mut self, name: &'static str, arguments: &[Uint]) -> (Pattern, Vec<Bit>) {
         let mut numbers: HashMap<u32, u32, BuildHasherDefault<FoldHasher>> = HashMap::default();
         let mut wires: Vec<Bit> = Vec::new();
@@ -407,15 +409,15 @@ impl Builder {
         self.depth > 0
     }
 
-    /// Gives back the wires of `value`, for values that a program replaces from step to step. Each bit must be a
-    /// value of its own: none may be used afterwards, nor held by a value that is still needed. Constants and inputs
-    /// stay.
+    /// Gives back the wires of `value`, for values that a program replaces from step to step. Each bit must
+    /// be a value of its own: none may be used afterwards, nor held by a value that is still needed.
+    /// Constants and inputs stay.
     pub fn discard<T: Wires>(&mut self, value: T) {
         self.discard_except(value, &());
     }
 
     /// As [`discard`](Self::discard), but keeps the wires that `kept` holds.
-    pub fn discard_except<T: Wires, K: Wires>(&mut self, value: T, kept: &K) {
+    pub(crate) fn discard_except<T: Wires, K: Wires>(&mut self, value: T, kept: &K) {
         if self.whole {
             return;
         }
@@ -461,7 +463,7 @@ impl Builder {
     }
 
     /// The wires that carry the bits of `values`; negations become gates.
-    pub fn output_wires<T: Wires>(&mut self, values: &T) -> Vec<Wire> {
+    pub(crate) fn output_wires<T: Wires>(&mut self, values: &T) -> Vec<Wire> {
         let mut bits = Vec::new();
         values.visit(&mut |bit| bits.push(bit));
         let mut inverted: HashMap<Bit, Wire> = HashMap::new();
@@ -498,11 +500,6 @@ impl Builder {
         let before = gates.len();
         gates.append(&mut self.gates);
         calls.extend(self.calls.drain(..).map(|call| Call { after: before + call.after, ..call }));
-    }
-
-    /// The widths of the inputs declared so far.
-    pub fn input_widths(&self) -> &[u32] {
-        &self.inputs
     }
 
     /// Ends a circuit with these outputs; gates that no output needs are left out.

@@ -7,8 +7,8 @@ use super::plan::Planned;
 use super::{Circuit, FIRST_INPUT, Gate, Order, Planner, Window, Wire};
 use std::sync::OnceLock;
 
-/// What a component follows from. Its wires are the constants, then its arguments' distinct wires, then its gates' results; a literal
-/// is twice a wire, plus one if negated.
+/// What a component follows from. Its wires are the constants, then its arguments' distinct wires, then its
+/// gates' results; a literal is twice a wire, plus one if negated.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Pattern {
     pub(super) name: &'static str,
@@ -32,8 +32,9 @@ pub(super) struct Component {
 }
 
 impl Component {
-    /// Over so many arguments the gates of `circuit`, whose outputs are all the wires past the arguments that `made` names, in
-    /// order; `results` are literals over the builder's wires, which the circuit's take the place of.
+    /// Over so many arguments the gates of `circuit`, whose outputs are all the wires past the arguments that
+    /// `made` names, in order; `results` are literals over the builder's wires, which the circuit's take the
+    /// place of.
     pub(super) fn new(
         arguments: usize,
         circuit: &Circuit,
@@ -66,7 +67,8 @@ impl Component {
         &self.results
     }
 
-    /// The plan, in the order asked for first: a component belongs to one builder, whose stream has one order.
+    /// The plan, in the order asked for first: a component belongs to one builder, whose stream has one
+    /// order.
     pub(super) fn planned(&self, order: Order) -> &Planned {
         self.planned.get_or_init(|| {
             let first = FIRST_INPUT + self.arguments as u32;

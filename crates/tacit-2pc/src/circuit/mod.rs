@@ -1,7 +1,7 @@
 //! Boolean circuits: as a graph ([`Circuit`]), and as a stream of gates over reused wires ([`Program`]).
 //!
-//! Gates are XOR, AND and INV. Wire 0 always carries the constant zero and wire 1 the constant one; the inputs follow,
-//! so a circuit's first input bit is wire [`FIRST_INPUT`].
+//! Gates are XOR, AND and INV. Wire 0 always carries the constant zero and wire 1 the constant one; the
+//! inputs follow, so a circuit's first input bit is wire [`FIRST_INPUT`].
 
 mod aggregate;
 mod arithmetic;
@@ -115,7 +115,7 @@ impl Shape {
     }
 
     /// The bits of input `index`, counted over all inputs one after the other.
-    pub fn input_range(&self, index: usize) -> core::ops::Range<usize> {
+    pub(crate) fn input_range(&self, index: usize) -> core::ops::Range<usize> {
         let start: usize = self.inputs[..index].iter().map(|&w| w as usize).sum();
         start..start + self.inputs[index] as usize
     }
@@ -251,7 +251,7 @@ impl Circuit {
     }
 
     /// The same circuit without the gates that no output depends on.
-    pub fn pruned(&self) -> Circuit {
+    pub(crate) fn pruned(&self) -> Circuit {
         let first = self.wires() - self.gates.len();
         let mut needed = vec![false; self.wires()];
         for &w in &self.outputs {
@@ -281,8 +281,8 @@ impl Circuit {
         Circuit { shape: self.shape.clone(), gates, outputs }
     }
 
-    /// The circuit as a stream: the same gates with wires reused once nothing reads them any more, and the wires of
-    /// the outputs at the end. Inputs keep their wires; output wires are never overwritten.
+    /// The circuit as a stream: the same gates with wires reused once nothing reads them any more, and the
+    /// wires of the outputs at the end. Inputs keep their wires; output wires are never overwritten.
     pub fn stream(&self) -> (Vec<Gate>, Vec<Wire>) {
         let first = self.wires() - self.gates.len();
         const NEVER: u32 = u32::MAX;

@@ -426,8 +426,8 @@ fn aes_body(b: &mut Builder, _: u32, inputs: &[Uint]) -> Vec<Uint> {
     vec![aes::encrypt(b, &inputs[0], &inputs[1])]
 }
 
-/// The names there are: each with the default size (none where the name takes none), the largest size, and what it
-/// computes. A size is written behind the name: `add64`, `sort1024`.
+/// The names there are: each with the default size (none where the name takes none), the largest size, and
+/// what it computes. A size is written behind the name: `add64`, `sort1024`.
 pub fn list() -> impl Iterator<Item = (&'static str, Option<u32>, u32, &'static str)> {
     REGISTER.iter().map(|e| (e.stem, e.size, e.limit, e.about))
 }
@@ -450,7 +450,7 @@ fn entry(name: &str) -> Option<(&'static Entry, u32)> {
 
 /// What the function called `name` is called in full: with its size, where it takes one. `None` if there is
 /// none.
-pub fn full_name(name: &str) -> Option<String> {
+pub(crate) fn full_name(name: &str) -> Option<String> {
     let (entry, size) = entry(name)?;
     Some(match entry.size {
         Some(_) => format!("{}{size}", entry.stem),
@@ -458,8 +458,8 @@ pub fn full_name(name: &str) -> Option<String> {
     })
 }
 
-/// The function called `name`, with its size behind the name where it takes one; `None` if there is none, or not in
-/// that size.
+/// The function called `name`, with its size behind the name where it takes one; `None` if there is none, or
+/// not in that size.
 pub fn find(name: &str) -> Option<Function> {
     let (entry, size) = entry(name)?;
     let (garbler, evaluator) = ((entry.garbler)(size), (entry.evaluator)(size));

@@ -16,7 +16,8 @@ impl<const W: usize> Drop for PlainMemory<W> {
 }
 
 impl<const W: usize> PlainMemory<W> {
-    /// Memory with the input bits in their places; bit `k` of `inputs[i][w]` is input bit `i` of instance `64·w + k`.
+    /// Memory with the input bits in their places; bit `k` of `inputs[i][w]` is input bit `i` of instance
+    /// `64·w + k`.
     pub fn new(inputs: &[[u64; W]]) -> Self {
         let mut wires = Vec::with_capacity(FIRST_INPUT as usize + inputs.len());
         wires.push([0; W]);

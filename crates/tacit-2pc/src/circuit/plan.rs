@@ -1,10 +1,10 @@
 //! Plans: a circuit ordered for fast execution, with its wires put into few slots.
 //!
-//! A [`Planner`] takes a stream of gates window by window and renames wires as a processor renames registers: each
-//! value gets a slot when it is made and gives it back after its last use. Within a window gates are ordered by AND
-//! depth ([`Order::Layered`]), so that all AND gates of a step are independent and fill vector registers; or left in
-//! place ([`Order::Sequential`]), which keeps fewer values alive and suits many copies executed side by side.
-//! An inverter becomes an XOR with the constant one, which garbling gives for free.
+//! A [`Planner`] takes a stream of gates window by window and renames wires as a processor renames registers:
+//! each value gets a slot when it is made and gives it back after its last use. Within a window gates are
+//! ordered by AND depth ([`Order::Layered`]), so that all AND gates of a step are independent and fill vector
+//! registers; or left in place ([`Order::Sequential`]), which keeps fewer values alive and suits many copies
+//! executed side by side. An inverter becomes an XOR with the constant one, which garbling gives for free.
 
 use super::{Circuit, FIRST_INPUT, Gate, ONE, Wire, ZERO};
 
@@ -30,6 +30,18 @@ pub struct Piece<'a> {
     pub ands: usize,
     /// Slots needed.
     pub slots: usize,
+}
+
+impl<'a> Piece<'a> {
+    /// Its steps one by one, each a piece of its own.
+    pub fn one_by_one(self) -> impl Iterator<Item = Piece<'a>> {
+        let (slots, mut ops) = (self.slots, self.ops);
+        self.steps.iter().map(move |step| {
+            let (own, rest) = ops.split_at((step.xors + step.ands) as usize);
+            ops = rest;
+            Piece { steps: core::slice::from_ref(step), ops: own, ands: step.ands as usize, slots }
+        })
+    }
 }
 
 impl Window {
@@ -67,12 +79,13 @@ impl Window {
     }
 
     /// Whether no piece is left from `place` on.
-    pub fn is_past(&self, place: Place) -> bool {
+    pub(crate) fn is_past(&self, place: Place) -> bool {
         place.step >= self.steps.len()
     }
 
-    /// The next of [`pieces`](Self::pieces), from `place` on, which moves past it; `None` at the window's end.
-    pub fn next_piece(&self, place: &mut Place, ands: usize) -> Option<Piece<'_>> {
+    /// The next of [`pieces`](Self::pieces), from `place` on, which moves past it; `None` at the window's
+    /// end.
+    pub(crate) fn next_piece(&self, place: &mut Place, ands: usize) -> Option<Piece<'_>> {
         let (steps, ops) = (self.steps.get(place.step..)?, self.ops.get(place.op..)?);
         if steps.is_empty() {
             return None;
@@ -216,7 +229,8 @@ impl Planner {
             self.values[node.a as usize].last_use = position as u32;
             self.values[node.b as usize].last_use = position as u32;
         }
-        // Values carried in that nothing reads and nobody keeps were overwritten: their slots are free at once.
+        // Values carried in that nothing reads and nobody keeps were overwritten: their slots are free at
+        // once.
         for v in 0..self.values.len() {
             let value = self.values[v];
             if value.slot != NONE && value.last_use == NONE && !value.kept {
@@ -231,8 +245,8 @@ impl Planner {
         out.slots = self.slots;
     }
 
-    /// Puts a planned component behind what `out` holds: from the slots of `arguments` to slots for the wires `outputs`, which no gate
-    /// before needs any more.
+    /// Puts a planned component behind what `out` holds: from the slots of `arguments` to slots for the wires
+    /// `outputs`, which no gate before needs any more.
     ///
     /// Panics if an argument was never written.
     pub(super) fn place(
@@ -338,8 +352,8 @@ impl Planner {
         }
     }
 
-    /// Sorts by (level, XOR before AND, depth); an AND of level l reads values of level l−1. XORs of equal depth stand together so
-    /// that few wait for the one just before.
+    /// Sorts by (level, XOR before AND, depth); an AND of level l reads values of level l−1. XORs of equal
+    /// depth stand together so that few wait for the one just before.
     fn sort_by_level(&mut self) {
         let Planner { values, nodes, sorted, .. } = self;
         let made = |node: &Node| values[node.out as usize];
@@ -385,7 +399,8 @@ impl Planner {
         self.sorted = sorted;
     }
 
-    /// Whether node `n` reads the result of one of the nodes of `batch`; layers are independent by construction.
+    /// Whether node `n` reads the result of one of the nodes of `batch`; layers are independent by
+    /// construction.
     fn reads_from(&self, n: u32, batch: &[u32]) -> bool {
         let node = self.nodes[n as usize];
         match (self.order, batch.first()) {
@@ -394,7 +409,8 @@ impl Planner {
                     != self.values[node.out as usize].level
             }
             (Order::Sequential, Some(&first)) => {
-                // Results are numbered in stream order, so a value at or past the batch's first result is its own.
+                // Results are numbered in stream order, so a value at or past the batch's first result is its
+                // own.
                 let from = self.nodes[first as usize].out;
                 node.a >= from || node.b >= from
             }

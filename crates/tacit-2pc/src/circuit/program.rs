@@ -33,8 +33,8 @@ pub trait Program {
     fn shape(&self) -> Shape;
     /// Emits the next gates into `builder`; returns the outputs once there is nothing more to do.
     ///
-    /// Intermediate values belong in [`Builder::region`]s, and values that the program replaces are given back by
-    /// [`Builder::discard`], so that wires are reused.
+    /// Intermediate values belong in [`Builder::region`]s, and values that the program replaces are given
+    /// back by [`Builder::discard`], so that wires are reused.
     fn step(&mut self, builder: &mut Builder, inputs: &[Uint]) -> Option<Vec<Uint>>;
 }
 
@@ -51,16 +51,18 @@ pub struct Repeat<F> {
 }
 
 impl<F: FnMut(&mut Builder, u64, &[Uint], &[Uint]) -> Vec<Uint>> Repeat<F> {
-    /// Repeats `body(builder, iteration, state, inputs)` from a state that equals the inputs; the outputs are the
-    /// last state, whose widths are `outputs`. Everything in a body's result must be made by that body or be an input.
+    /// Repeats `body(builder, iteration, state, inputs)` from a state that equals the inputs; the outputs are
+    /// the last state, whose widths are `outputs`. Everything in a body's result must be made by that body or
+    /// be an input.
     pub fn new(identity: impl Into<String>, shape: Shape, count: u64, body: F) -> Self {
         let identity = format!("{} repeated {count} times", identity.into());
         Repeat { identity, shape, count, done: 0, state: None, body, alike: false }
     }
 }
 
-/// Repeats `body(builder, state, inputs)` as [`Repeat::new`] does, where every iteration computes the same function of state and inputs:
-/// the body is run and planned once for all, which makes a stream several times as fast. It must draw on nothing that changes.
+/// Repeats `body(builder, state, inputs)` as [`Repeat::new`] does, where every iteration computes the same
+/// function of state and inputs: the body is run and planned once for all, which makes a stream several times
+/// as fast. It must draw on nothing that changes.
 pub fn iterate(
     identity: impl Into<String>,
     shape: Shape,
@@ -106,7 +108,8 @@ impl<F: FnMut(&mut Builder, u64, &[Uint], &[Uint]) -> Vec<Uint>> Program for Rep
 /// Gates gathered before a window is planned.
 const WINDOW: usize = 1 << 16;
 
-/// A window is handed out once it has so many operations: few enough to stay in the nearest caches where plans come ready-made.
+/// A window is handed out once it has so many operations: few enough to stay in the nearest caches where
+/// plans come ready-made.
 const OPS: usize = 1 << 14;
 
 /// A program's plan, made window by window as it is executed.
@@ -159,7 +162,8 @@ impl<P: Program> ProgramPlan<P> {
         &self.shape
     }
 
-    /// Runs as many of the program's steps as make at least `WINDOW` gates, of which `take` takes what it wants.
+    /// Runs as many of the program's steps as make at least `WINDOW` gates, of which `take` takes what it
+    /// wants.
     fn next_steps(&mut self, mut take: impl FnMut(&mut Builder, &mut Vec<Gate>, &mut Vec<Call>)) {
         (self.planned, self.placed) = (0, 0);
         self.gates.clear();
@@ -236,7 +240,8 @@ impl<P: Program> ProgramPlan<P> {
         self.program.identity()
     }
 
-    /// Runs the program in the clear on `64·W` instances; `inputs[bit][word]`, as [`evaluate_words`](super::evaluate_words).
+    /// Runs the program in the clear on `64·W` instances; `inputs[bit][word]`, as
+    /// [`evaluate_words`](super::evaluate_words).
     pub fn evaluate_words<const W: usize>(mut self, inputs: &[[u64; W]]) -> Vec<[u64; W]> {
         let mut memory = super::PlainMemory::new(inputs);
         while self.ending.is_none() {

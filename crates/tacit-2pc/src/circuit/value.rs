@@ -125,10 +125,11 @@ pub enum ValueError {
     },
 }
 
-/// Reads one party's fields from `text`: values separated by commas or white space, one field after the other.
+/// Reads one party's fields from `text`: values separated by commas or white space, one field after the
+/// other.
 ///
-/// A value is `0x…`, most significant digit first, or a decimal integer, negative where the field is signed. Leading
-/// zeros may be left out.
+/// A value is `0x…`, most significant digit first, or a decimal integer, negative where the field is signed.
+/// Leading zeros may be left out.
 pub fn parse(fields: &[Field], text: &str) -> Result<Vec<BitVec>, ValueError> {
     let tokens: Vec<&str> =
         text.split(|c: char| c == ',' || c.is_whitespace()).filter(|t| !t.is_empty()).collect();

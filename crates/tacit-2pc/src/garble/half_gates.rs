@@ -1,10 +1,11 @@
-//! Free-XOR and half-gates (Zahur, Rosulek and Evans, "Two halves make a whole", 2014/756), hashed with MITCCRH (Guo,
-//! Katz, Wang and Yu, 2019/1168).
+//! Free-XOR and half-gates (Zahur, Rosulek and Evans, "Two halves make a whole", 2014/756), hashed with
+//! MITCCRH (Guo, Katz, Wang and Yu, 2019/1168).
 //!
-//! Two ciphertexts an AND gate, nothing for XOR and INV. AND gate number g of a copy hashes under the keys S ⊕ 2g and
-//! S ⊕ (2g + 1), S the copy's start point: public, fresh and random, one a garbled circuit. Point and permute: Δ's lowest bit is
-//! 1, so the lowest bits of a wire's two labels differ and say which ciphertext applies without saying the value.
-//! Assumption: MITCCRH is circular correlation robust, with at most two unknown inputs under one key (ideal cipher).
+//! Two ciphertexts an AND gate, nothing for XOR and INV. AND gate number g of a copy hashes under the keys S
+//! ⊕ 2g and S ⊕ (2g + 1), S the copy's start point: public, fresh and random, one a garbled circuit. Point
+//! and permute: Δ's lowest bit is 1, so the lowest bits of a wire's two labels differ and say which
+//! ciphertext applies without saying the value. Assumption: MITCCRH is circular correlation robust, with at
+//! most two unknown inputs under one key (ideal cipher).
 
 use super::{Evaluate, Garble, GarblingScheme};
 use crate::circuit::{ONE, Piece, ZERO};
@@ -120,7 +121,8 @@ impl HalfGatesGarbler {
         &self.deltas
     }
 
-    /// Makes room for so many slots at once; otherwise it is doubled, and copied, as inputs are set slot by slot.
+    /// Makes room for so many slots at once; otherwise it is doubled, and copied, as inputs are set slot by
+    /// slot.
     pub fn reserve(&mut self, slots: usize) {
         self.machine.reserve(slots);
     }
@@ -169,7 +171,8 @@ impl HalfGatesEvaluator {
         HalfGatesEvaluator { machine }
     }
 
-    /// Makes room for so many slots at once; otherwise it is doubled, and copied, as inputs are set slot by slot.
+    /// Makes room for so many slots at once; otherwise it is doubled, and copied, as inputs are set slot by
+    /// slot.
     pub fn reserve(&mut self, slots: usize) {
         self.machine.reserve(slots);
     }

@@ -1,9 +1,9 @@
 //! Garbled circuits: schemes behind two traits, and half-gates.
 //!
-//! A scheme executes [`Piece`]s of a plan over wire labels. It works on `lanes` copies at once: the label of slot `s` in
-//! copy `l` stands at `s · lanes + l`, so one gate of many copies, or many independent gates of one copy, fill vector
-//! registers. Copies may be the ρ circuits of a cut-and-choose (each with its own Δ and start point) or many
-//! instances of one function in one session (one Δ, start points that never meet).
+//! A scheme executes [`Piece`]s of a plan over wire labels. It works on `lanes` copies at once: the label of
+//! slot `s` in copy `l` stands at `s · lanes + l`, so one gate of many copies, or many independent gates of
+//! one copy, fill vector registers. Copies may be the ρ circuits of a cut-and-choose (each with its own Δ and
+//! start point) or many instances of one function in one session (one Δ, start points that never meet).
 
 mod half_gates;
 pub mod output;
@@ -33,7 +33,8 @@ pub trait Garble {
     fn set_zero_labels(&mut self, slot: u32, labels: &[Block]);
     /// The zero-labels of `slot`, one a copy.
     fn zero_labels(&self, slot: u32) -> &[Block];
-    /// Garbles `piece`; the next AND gates' ciphertexts go to `tables`, gate by gate, within a gate copy by copy.
+    /// Garbles `piece`; the next AND gates' ciphertexts go to `tables`, gate by gate, within a gate copy by
+    /// copy.
     ///
     /// Panics unless `tables` has room for exactly the piece's gates.
     fn garble(&mut self, piece: Piece<'_>, tables: &mut [Block]);

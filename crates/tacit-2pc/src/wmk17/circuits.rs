@@ -14,8 +14,8 @@ use std::collections::VecDeque;
 use tacit_crypto::Block;
 use tacit_net::Channel;
 
-/// Blocks of tables that P1 holds from when it has committed to them until it sends them: 1 MiB, which stays in cache. If there are more it
-/// garbles anew: pages of fresh memory cost more.
+/// Blocks of tables that P1 holds from when it has committed to them until it sends them: 1 MiB, which stays
+/// in cache. If there are more it garbles anew: pages of fresh memory cost more.
 const HELD: usize = 1 << 16;
 /// AND gates after which P1, garbling what it is going to commit to, lets P2 know that it is there.
 const BEAT: u64 = 1 << 22;
@@ -34,7 +34,8 @@ pub(super) struct Circuits<'f> {
     /// Of a copy, gates made, and those after which P2 was told.
     gates: u64,
     told: u64,
-    /// Pieces that are made and not sent, and the blocks they take; nothing once they are too many to be held.
+    /// Pieces that are made and not sent, and the blocks they take; nothing once they are too many to be
+    /// held.
     made: Option<VecDeque<Vec<Block>>>,
     held: usize,
     /// Room for a piece whose combinations are sent, and for a message.
@@ -72,8 +73,8 @@ impl<'f> Circuits<'f> {
         Garbling::new(terms, seeds, &starts, peer)
     }
 
-    /// Garbles the next piece into `message`: its tables, or their combinations, and hashes what is to be committed to. `false` after
-    /// the last.
+    /// Garbles the next piece into `message`: its tables, or their combinations, and hashes what is to be
+    /// committed to. `false` after the last.
     fn make(&mut self, terms: &Terms<'_>, message: &mut Vec<Block>, pass: Pass) -> bool {
         let Some(piece) = self.walk.next_piece(PIECE) else { return false };
         let lanes = terms.copies.total;
@@ -120,7 +121,8 @@ impl<'f> Circuits<'f> {
         Ok(())
     }
 
-    /// Makes what is left, and goes back to the first piece. Returns the hashes of the copies' tables, and the zero-labels of the outputs.
+    /// Makes what is left, and goes back to the first piece. Returns the hashes of the copies' tables, and
+    /// the zero-labels of the outputs.
     pub(super) fn finish(
         &mut self,
         channel: &mut Channel,
@@ -211,8 +213,9 @@ enum Arriving {
 }
 
 impl EvaluatorState {
-    /// What P2 does while P1 makes its circuits, which it then commits to: garbles the check copies, of which `peer` are the zero-labels of
-    /// P2's encoded input, and hashes them. With the coded transfer they are garbled when the combinations come, which take them.
+    /// What P2 does while P1 makes its circuits, which it then commits to: garbles the check copies, of which
+    /// `peer` are the zero-labels of P2's encoded input, and hashes them. With the coded transfer they are
+    /// garbled when the combinations come, which take them.
     pub(super) fn circuits<'f>(
         &self,
         channel: &mut Channel,
@@ -255,8 +258,8 @@ impl EvaluatorState {
 }
 
 impl Incoming<'_> {
-    /// Steps 5 and 6 with the check of step 9 (b): the next piece, of which `kept` becomes the evaluation copies' tables; `None` after
-    /// the last.
+    /// Steps 5 and 6 with the check of step 9 (b): the next piece, of which `kept` becomes the evaluation
+    /// copies' tables; `None` after the last.
     pub(super) fn receive(
         &mut self,
         channel: &mut Channel,
@@ -282,7 +285,8 @@ impl Incoming<'_> {
         Ok(Some(piece))
     }
 
-    /// The pieces that P1 sent before it had P2's opening, the evaluation copies' tables of each. They wait for labels.
+    /// The pieces that P1 sent before it had P2's opening, the evaluation copies' tables of each. They wait
+    /// for labels.
     pub(super) fn receive_early(
         &mut self,
         channel: &mut Channel,
@@ -327,8 +331,8 @@ impl Incoming<'_> {
         Ok(())
     }
 
-    /// The end of step 5 for the circuits: compares them with what was committed to. Returns the outputs' slots, and their zero-labels in
-    /// the check copies.
+    /// The end of step 5 for the circuits: compares them with what was committed to. Returns the outputs'
+    /// slots, and their zero-labels in the check copies.
     pub(super) fn finish(
         self,
         terms: &Terms<'_>,

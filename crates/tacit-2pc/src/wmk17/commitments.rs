@@ -75,7 +75,8 @@ impl GarblerState {
 }
 
 impl EvaluatorState {
-    /// Step 4, with the check of step 9 (e): opens the evaluation copies' commitments, and recomputes those of the check copies.
+    /// Step 4, with the check of step 9 (e): opens the evaluation copies' commitments, and recomputes those
+    /// of the check copies.
     pub(super) fn check_commitments(
         &mut self,
         channel: &mut Channel,

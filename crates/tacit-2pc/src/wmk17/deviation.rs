@@ -1,7 +1,7 @@
 //! Where the tests' cheaters leave the protocol.
 //!
-//! At the steps of figures 3 and 4 a party lets [`deviate`] change what it is about to use or to send. Outside
-//! the crate's own tests that does nothing, and no signature knows of it. In a test, the script that
+//! At the steps of figures 3 and 4 a party lets [`deviate`] change what it is about to use or to send.
+//! Outside the crate's own tests that does nothing, and no signature knows of it. In a test, the script that
 //! [`scripted`] puts at the side of the party on this thread makes its change.
 
 use super::probe::ProbeMatrix;
@@ -9,8 +9,8 @@ use super::secrets::Hidden;
 use tacit_crypto::group::Encoding;
 use tacit_crypto::{BitVec, Block};
 
-/// Changes to what a party computes, at the steps of figures 3 and 4; none, where a script says nothing. Lanes are the
-/// garbled copies.
+/// Changes to what a party computes, at the steps of figures 3 and 4; none, where a script says nothing.
+/// Lanes are the garbled copies.
 pub(super) trait Script {
     /// Step 1: the pairs (key_j, seed_j) that go into the OT.
     fn keys(&mut self, _pairs: &mut [[Block; 2]]) {}
@@ -18,7 +18,8 @@ pub(super) trait Script {
     fn evaluator_labels(&mut self, _i: usize, _zero: &mut [Block], _one: &mut [Block]) {}
     /// Step 3: R of P1's input `i` in every copy.
     fn masked_input(&mut self, _i: usize, _r: &mut [Block]) {}
-    /// Step 4: the pairs (R, A) of P1's input `i` that the commitments of every copy hold, the label of colour 0 first.
+    /// Step 4: the pairs (R, A) of P1's input `i` that the commitments of every copy hold, the label of
+    /// colour 0 first.
     fn committed(&mut self, _i: usize, _pairs: &mut [[(Block, Block); 2]]) {}
     /// Step 4: the labels that are opened for P1's input `i`.
     fn opened(&mut self, _i: usize, _deltas: &[Block], _labels: &mut [Block]) {}

@@ -17,7 +17,8 @@ pub(super) fn send_choices(channel: &mut Channel, choices: &BitVec, encoded: &Bi
 }
 
 impl GarblerState {
-    /// Step 2: transfers the labels of P2's encoded input, by the difference of its bits to the random choices.
+    /// Step 2: transfers the labels of P2's encoded input, by the difference of its bits to the random
+    /// choices.
     pub(super) fn send_labels(
         &self,
         channel: &mut Channel,

@@ -6,7 +6,8 @@ use tacit_crypto::BitVec;
 use tacit_crypto::transcript::Transcript;
 use zeroize::Zeroizing;
 
-/// A function that can be walked through several times: garbled, evaluated and, after a fault, computed in the clear.
+/// A function that can be walked through several times: garbled, evaluated and, after a fault, computed in
+/// the clear.
 pub trait Function: Sync {
     /// What the parties compare before they start.
     fn identity(&self) -> [u8; 32];
@@ -14,7 +15,8 @@ pub trait Function: Sync {
     fn shape(&self) -> Shape;
     /// Who owns each input.
     fn owners(&self) -> &[Owner];
-    /// Slots to make room for before inputs are set; those of the inputs, where a walk's are not known before it.
+    /// Slots to make room for before inputs are set; those of the inputs, where a walk's are not known before
+    /// it.
     fn slots(&self) -> usize {
         FIRST_INPUT as usize + self.shape().input_bits()
     }

@@ -1,5 +1,5 @@
-//! Steps 5 and 6: the tokens Δ_{i,b} of the outputs, and the tables T that translate labels to them; with the check of
-//! step 9 (c).
+//! Steps 5 and 6: the tokens Δ_{i,b} of the outputs, and the tables T that translate labels to them; with the
+//! check of step 9 (c).
 
 use super::circuits::{Circuits, Commitments};
 use super::deviation::deviate;
@@ -94,10 +94,11 @@ impl GarblerState {
         Ok(())
     }
 
-    /// Step 5: commits to the garbled tables and the output tables of every copy, before any of them is sent. Returns the output tables as
-    /// they are going to be sent, encrypted, by kind.
+    /// Step 5: commits to the garbled tables and the output tables of every copy, before any of them is sent.
+    /// Returns the output tables as they are going to be sent, encrypted, by kind.
     ///
-    /// P2's work on tables takes P1's time, however it is arranged. Bound to all of them, P1 has nothing left to choose by what it sees.
+    /// P2's work on tables takes P1's time, however it is arranged. Bound to all of them, P1 has nothing left
+    /// to choose by what it sees.
     pub(super) fn commit<'f>(
         &self,
         channel: &mut Channel,
@@ -170,10 +171,11 @@ impl EvaluatorState {
         Ok(hashes)
     }
 
-    /// Step 6: opens T of the evaluation copies, so many outputs of all copies at a time; `each` is given them copy by copy, with the numbers
-    /// of the kind and of the first output.
+    /// Step 6: opens T of the evaluation copies, so many outputs of all copies at a time; `each` is given
+    /// them copy by copy, with the numbers of the kind and of the first output.
     ///
-    /// Nothing is done for one copy while another's table is still to come: P1 would see by P2's pace which copies are opened.
+    /// Nothing is done for one copy while another's table is still to come: P1 would see by P2's pace which
+    /// copies are opened.
     pub(super) fn receive_tables(
         &mut self,
         channel: &mut Channel,

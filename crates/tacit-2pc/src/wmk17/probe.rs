@@ -1,9 +1,10 @@
 //! ρ-probe-resistant encodings of P2's input, in chunks (section 4.1 of the paper).
 //!
-//! A chunk of k bits y is carried by w + k random bits y' = (a ‖ b) with y = M·a ⊕ b, M a random k × w matrix. The XOR of
-//! any i of the k rows of [M ‖ I] has weight at least i from the identity, so M has only to add ρ − i. [`width`] is the least w
-//! for which the union bound over all sets of rows leaves a bad matrix with a chance of at most 2^-ρ. The matrix of a size is fixed
-//! once for all by a public seed; nobody chooses it. `tools/probe-matrix` computes the same bound in exact arithmetic.
+//! A chunk of k bits y is carried by w + k random bits y' = (a ‖ b) with y = M·a ⊕ b, M a random k × w
+//! matrix. The XOR of any i of the k rows of [M ‖ I] has weight at least i from the identity, so M has only
+//! to add ρ − i. [`width`] is the least w for which the union bound over all sets of rows leaves a bad matrix
+//! with a chance of at most 2^-ρ. The matrix of a size is fixed once for all by a public seed; nobody chooses
+//! it. `tools/probe-matrix` computes the same bound in exact arithmetic.
 
 use std::sync::Arc;
 use tacit_crypto::simd::{Backend, halfgates};
@@ -12,7 +13,8 @@ use tacit_crypto::{BitVec, Block, Prg, RHO};
 /// The chunk size that the paper found to be the best, with as many random columns as rows.
 const CHUNK: usize = 232;
 
-/// The chance, at most, that a random matrix of `k` rows and `w` columns, beside the identity, is not ρ-probe resistant.
+/// The chance, at most, that a random matrix of `k` rows and `w` columns, beside the identity, is not ρ-probe
+/// resistant.
 pub fn failure(k: usize, w: usize) -> f64 {
     // below[t] = Pr[Bin(w, 1/2) ≤ t]
     let mut term = 0.5f64.powi(w as i32);

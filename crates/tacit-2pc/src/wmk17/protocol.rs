@@ -1,5 +1,6 @@
-//! The protocol of figures 3 and 4: a run of either party, in the order of its messages. Each step stands in a file of
-//! its own, with both parties' halves; see the [module](super) for what the protocol is and why steps overlap.
+//! The protocol of figures 3 and 4: a run of either party, in the order of its messages. Each step stands in
+//! a file of its own, with both parties' halves; see the [module](super) for what the protocol is and why
+//! steps overlap.
 
 use super::Job;
 use super::circuits::COMMITMENTS;
@@ -28,8 +29,8 @@ pub struct Garbler<C> {
 }
 
 impl Garbler<KosSender> {
-    /// Begins to set up KOS, by Fiat–Shamir, from a malicious base OT: one batch of 128, in which P1 receives, serves
-    /// every OT of every run. The first run ends it, with what else it has to do meanwhile.
+    /// Begins to set up KOS, by Fiat–Shamir, from a malicious base OT: one batch of 128, in which P1
+    /// receives, serves every OT of every run. The first run ends it, with what else it has to do meanwhile.
     pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Self> {
         Ok(Self::begun(KosSender::begin_by_hash(channel, base, prg)?))
     }
@@ -98,8 +99,8 @@ pub struct Evaluator<C> {
 }
 
 impl Evaluator<KosReceiver> {
-    /// Begins to set up KOS, by Fiat–Shamir, from a malicious base OT: one batch of 128, in which P2 sends, serves
-    /// every OT of every run. The first run ends it, with what else it has to do meanwhile.
+    /// Begins to set up KOS, by Fiat–Shamir, from a malicious base OT: one batch of 128, in which P2 sends,
+    /// serves every OT of every run. The first run ends it, with what else it has to do meanwhile.
     pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Self> {
         Ok(Self::begun(KosReceiver::begin_by_hash(channel, base, prg)?))
     }
@@ -118,7 +119,8 @@ impl<C: CotReceiver> Evaluator<C> {
 
     /// Runs `job` with P2's input bits; returns the outputs if P2 learns them.
     ///
-    /// Errors as `cheated`, without saying which, when any check failed; this value makes no run after an error.
+    /// Errors as `cheated`, without saying which, when any check failed; this value makes no run after an
+    /// error.
     pub fn run(
         &mut self,
         channel: &mut Channel,

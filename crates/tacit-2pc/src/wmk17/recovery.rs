@@ -1,5 +1,5 @@
-//! Steps 7 and 8: P1 reveals Δ and the tokens; of a P1 that two evaluated copies convict, P2 recovers the input. With the
-//! check of step 9 (d).
+//! Steps 7 and 8: P1 reveals Δ and the tokens; of a P1 that two evaluated copies convict, P2 recovers the
+//! input. With the check of step 9 (d).
 
 use super::decoding::bits;
 use super::deviation::deviate;
@@ -77,7 +77,8 @@ impl EvaluatorState {
         Ok(Zeroizing::new(self.trapdoor.decrypt(&terms.oracle, &self.evaluated, &c, &sealed)))
     }
 
-    /// Step 8: P1's committed bits, and whether the decrypted seeds explain R by exactly one input. The same steps whatever they explain.
+    /// Step 8: P1's committed bits, and whether the decrypted seeds explain R by exactly one input. The same
+    /// steps whatever they explain.
     pub(super) fn recover(&self, terms: &Terms<'_>, r: &[Block], seeds: Blocks) -> (BitVec, Choice) {
         let (n, active) = (terms.committed(), self.evaluated.len());
         let mut prf = zeros(n * active);

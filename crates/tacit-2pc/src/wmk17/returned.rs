@@ -1,4 +1,5 @@
-//! After step 8: P1's outputs. P2 commits to their tokens, P1 reveals all, P2 checks them and opens, or refuses.
+//! After step 8: P1's outputs. P2 commits to their tokens, P1 reveals all, P2 checks them and opens, or
+//! refuses.
 
 use super::decoding::Decoded;
 use super::deviation::deviate;

@@ -1,4 +1,5 @@
-//! What P2 does between its receives, which P1 can time: noted in tests, where it must be the same for all evaluation sets and inputs.
+//! What P2 does between its receives, which P1 can time: noted in tests, where it must be the same for all
+//! evaluation sets and inputs.
 
 /// A kind of work whose amount a party could be timed by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +38,8 @@ mod noted {
         static CLOCK: RefCell<Option<u64>> = const { RefCell::new(None) };
     }
 
-    /// Moves this thread's virtual time on. Each kind has a weight of its own, so that no two amounts of work are the same by chance.
+    /// Moves this thread's virtual time on. Each kind has a weight of its own, so that no two amounts of work
+    /// are the same by chance.
     pub fn note(work: Work, amount: usize) {
         let weight = [1, 1_009, 1_000_003, 2_000_029, 11, 100_000_007, 100_003][work as usize];
         CLOCK.with_borrow_mut(|clock| clock.iter_mut().for_each(|clock| *clock += weight * amount as u64));

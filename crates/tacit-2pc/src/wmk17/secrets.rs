@@ -170,7 +170,8 @@ pub(super) enum Start {
 
 pub(super) type Digest = [u8; 32];
 
-/// Messages of one block, to be hashed side by side; wiped at the end, since each row's overwrite those before.
+/// Messages of one block, to be hashed side by side; wiped at the end, since each row's overwrite those
+/// before.
 pub(super) struct Messages {
     blocks: Zeroizing<Vec<[u8; 64]>>,
     used: usize,
@@ -224,7 +225,8 @@ impl Oracle {
 
     /// Com(R, A): the commitment of step 4 to one label of P1's input `index` in `copy`.
     ///
-    /// A label that stays hidden differs from what P2 knows by δ_j, 127 bits: the commitment needs no randomness of its own.
+    /// A label that stays hidden differs from what P2 knows by δ_j, 127 bits: the commitment needs no
+    /// randomness of its own.
     ///
     /// Adds the message to `messages`, which [`digests`](Self::digests) hashes all together.
     pub(super) fn label(messages: &mut Messages, copy: usize, index: usize, r: Block, a: Block) {
@@ -239,8 +241,8 @@ impl Oracle {
         blake3_keyed(&self.key, messages.length, &messages.blocks[..used], out);
     }
 
-    /// H(Δ_{i,b}) of step 5 for `N` tokens of each output from output `first` on; `kind` tells the tokens of recovery from those of
-    /// P1's outputs.
+    /// H(Δ_{i,b}) of step 5 for `N` tokens of each output from output `first` on; `kind` tells the tokens of
+    /// recovery from those of P1's outputs.
     pub(super) fn tokens<const N: usize>(
         &self,
         kind: Hidden,
@@ -271,8 +273,8 @@ impl Oracle {
         *self.table_hasher(kind, copy).update(Block::as_bytes(tables)).finalize().as_bytes()
     }
 
-    /// A running hash of one copy's garbled tables. Its key is its own, so that tables begin with its input: then whole chunks lie side by
-    /// side.
+    /// A running hash of one copy's garbled tables. Its key is its own, so that tables begin with its input:
+    /// then whole chunks lie side by side.
     pub(super) fn circuit(&self, copy: usize) -> blake3::Hasher {
         blake3::Hasher::new_keyed(&self.hash(24, copy, 0, &[]))
     }

@@ -64,9 +64,11 @@ pub(super) struct GarblerStart<'f> {
 }
 
 impl<C: CotSender> Ot<C> {
-    /// P1: everything before inputs: h and g_1, all OTs, and step 1. Of the choices of step 2 `asked` come with the rest.
+    /// P1: everything before inputs: h and g_1, all OTs, and step 1. Of the choices of step 2 `asked` come
+    /// with the rest.
     ///
-    /// P1's seeds, and with them its circuits, hang on nothing that P2 says; so they are made while P2's messages are on their way.
+    /// P1's seeds, and with them its circuits, hang on nothing that P2 says; so they are made while P2's
+    /// messages are on their way.
     pub(super) fn prepare_garbler<'f>(
         &mut self,
         channel: &mut Channel,
@@ -125,8 +127,8 @@ impl<C: CotSender> Ot<C> {
 }
 
 impl<C: CotReceiver> Ot<C> {
-    /// Everything before P1's input; the counterpart of the garbler's. Where P2's input is known, its choices go with the rest; its
-    /// encoding is returned.
+    /// Everything before P1's input; the counterpart of the garbler's. Where P2's input is known, its choices
+    /// go with the rest; its encoding is returned.
     pub(super) fn prepare_evaluator(
         &mut self,
         channel: &mut Channel,

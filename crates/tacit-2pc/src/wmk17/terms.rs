@@ -17,7 +17,8 @@ pub(super) type Blocks = Zeroizing<Vec<Block>>;
 const OPENING_CHECKS: usize = KAPPA;
 /// Input rows worked on at a time.
 pub(super) const ROWS: usize = 128;
-/// AND gates in a piece, whose copies are hashed each for itself: whole chunks of the hash, as many as run side by side.
+/// AND gates in a piece, whose copies are hashed each for itself: whole chunks of the hash, as many as run
+/// side by side.
 pub(super) const PIECE: usize = 512;
 
 pub(super) fn zeros(n: usize) -> Blocks {

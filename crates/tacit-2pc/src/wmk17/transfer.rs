@@ -1,11 +1,12 @@
-//! Garbled tables over slow links: P2 regarbles its check copies anyway, so P1 sends only as many combinations of the copies'
-//! tables as copies are evaluated.
+//! Garbled tables over slow links: P2 regarbles its check copies anyway, so P1 sends only as many
+//! combinations of the copies' tables as copies are evaluated.
 //!
-//! Combination p is Σ_j α_j^p·table_j over GF(2^8), byte by byte, with distinct α_j, so any set of copies as large as the number of
-//! combinations follows from the others (Reed–Solomon). P1 has committed to each copy's tables by a hash before it sends any: P2
-//! compares it with what it garbled or recovered. A recovered table that misses its hash counts as a failed check,
-//! which shows at the end and depends on P1's messages and the evaluation set alone: so what is evaluated is what was hashed, and errors in
-//! the combinations, however they cancel, only make P2 fail. Merely treating that copy as invalid would not be enough: P1 could
+//! Combination p is Σ_j α_j^p·table_j over GF(2^8), byte by byte, with distinct α_j, so any set of copies as
+//! large as the number of combinations follows from the others (Reed–Solomon). P1 has committed to each
+//! copy's tables by a hash before it sends any: P2 compares it with what it garbled or recovered. A recovered
+//! table that misses its hash counts as a failed check, which shows at the end and depends on P1's messages
+//! and the evaluation set alone: so what is evaluated is what was hashed, and errors in the combinations,
+//! however they cancel, only make P2 fail. Merely treating that copy as invalid would not be enough: P1 could
 //! spoil the combinations so that, of a set, only a copy it prepared is recovered.
 
 use super::schedule::{Work, note};
@@ -69,8 +70,8 @@ impl Hashes {
     }
 }
 
-/// Blocks behind each column, zeros: with columns of 2^k bytes after each other, all copies' tables of a gate would fight for the same few
-/// lines of the cache.
+/// Blocks behind each column, zeros: with columns of 2^k bytes after each other, all copies' tables of a gate
+/// would fight for the same few lines of the cache.
 const PAD: usize = 4;
 
 /// Blocks of a column of so many pairs.
@@ -105,10 +106,11 @@ pub(super) fn by_gate(columns: &[Block], copies: usize, out: &mut [Block]) {
     }
 }
 
-/// Takes `first` and `second`, which are all lanes of a row together, out of rows of pairs: `first` to `out`, row after row, `second`
-/// to `rest`, which serves every row anew.
+/// Takes `first` and `second`, which are all lanes of a row together, out of rows of pairs: `first` to `out`,
+/// row after row, `second` to `rest`, which serves every row anew.
 ///
-/// Every line of a row is read, and as many are written, whichever lanes are in which set: which they are shows in no count.
+/// Every line of a row is read, and as many are written, whichever lanes are in which set: which they are
+/// shows in no count.
 pub(super) fn split(tables: &[Block], first: &[usize], second: &[usize], out: &mut [Block]) {
     note(Work::Move, tables.len());
     let (tables, out) = (tables.as_chunks::<2>().0, out.as_chunks_mut::<2>().0);
@@ -187,7 +189,8 @@ impl Decoder {
         }
     }
 
-    /// The evaluation copies' tables of a piece from the combinations, one after the other, and the check copies' tables.
+    /// The evaluation copies' tables of a piece from the combinations, one after the other, and the check
+    /// copies' tables.
     pub(super) fn piece(&mut self, combinations: &[Block], garbled: &[Block], out: &mut [Block]) {
         note(Work::Move, combinations.len() + garbled.len() + out.len());
         let active = self.evaluated.hashers.len();

@@ -33,7 +33,8 @@ impl Trapdoor {
         [self.h.encode()[0], self.g1.encode()[0]]
     }
 
-    /// h_1 = h^r·Ω, Ω being the element of `omega` if it is `known`, else the identity; the same work for both.
+    /// h_1 = h^r·Ω, Ω being the element of `omega` if it is `known`, else the identity; the same work for
+    /// both.
     pub(super) fn blind(&self, oracle: &Oracle, known: bool, omega: Block) -> Points {
         note(Work::Group, 3);
         let element = oracle.element(omega);
@@ -94,8 +95,8 @@ pub(super) fn point(encoding: &Encoding) -> Option<Points> {
     Points::decode(encoding).ok()
 }
 
-/// Puts the identity in place of encodings that are not canonical; the flags tell which were. All copies' are looked at, also those of which
-/// no point is needed, so that what is done hangs on P1's message alone.
+/// Puts the identity in place of encodings that are not canonical; the flags tell which were. All copies' are
+/// looked at, also those of which no point is needed, so that what is done hangs on P1's message alone.
 pub(super) fn sanitize(encodings: &mut [Encoding]) -> Vec<bool> {
     let mut sound = vec![true; encodings.len()];
     while let Err(DecodeError::Invalid(i)) = Points::decode(encodings.as_flattened()) {

@@ -29,8 +29,8 @@
 //! with random bits c and sends choice ⊕ c with its response. So a guess that was wrong tells nothing of a
 //! choice; one that was right tells that choice, undetected. Every view of every other bit is the same. This
 //! is what remains of any proof of decryption, since the receiver cannot test the slot that it must not open;
-//! to share each choice among ρ OTs would take it away for ρ times the cost. [`Roted`](tacit_ot::base::roted::Roted)
-//! has no such step and costs no more.
+//! to share each choice among ρ OTs would take it away for ρ times the cost.
+//! [`Roted`](tacit_ot::base::roted::Roted) has no such step and costs no more.
 //!
 //! Deviations: the encryptions of the proof are one-time pads. The original's order, in which the response
 //! comes first and the sender then opens H(ρ_0) and H(ρ_1), is not kept: it gives choice bits away

@@ -1,14 +1,16 @@
-//! OT from dual-mode encryption, decisional Diffie–Hellman form (Peikert–Vaikuntanathan–Waters, 2007/348, section 5), over
-//! Ristretto.
+//! OT from dual-mode encryption, decisional Diffie–Hellman form (Peikert–Vaikuntanathan–Waters, 2007/348,
+//! section 5), over Ristretto.
 //!
-//! Realises: random OT whose messages a malicious sender chooses. Security: malicious, static corruption, universally
-//! composable with a common reference string; against the receiver it is statistical (the string is of the messy kind).
-//! Assumptions: decisional Diffie–Hellman; the string (g_0, h_0, g_1, h_1) is hashed to the group from the [`Run`], for which
-//! the random oracle must be programmable. Rounds: two messages. Bytes: 64 an OT each way.
+//! Realises: random OT whose messages a malicious sender chooses. Security: malicious, static corruption,
+//! universally composable with a common reference string; against the receiver it is statistical (the string
+//! is of the messy kind). Assumptions: decisional Diffie–Hellman; the string (g_0, h_0, g_1, h_1) is hashed
+//! to the group from the [`Run`], for which the random oracle must be programmable. Rounds: two messages.
+//! Bytes: 64 an OT each way.
 //!
-//! Deviations: the sender's messages are random, so instead of a group element that hides an encoded message the
-//! key itself is hashed, which saves 64 bytes an OT and the encoding into the group; [`standard`](super::standard) gives chosen
-//! messages. Hashes bind the [`Run`], both messages, index and branch; the identity is refused.
+//! Deviations: the sender's messages are random, so instead of a group element that hides an encoded message
+//! the key itself is hashed, which saves 64 bytes an OT and the encoding into the group;
+//! [`standard`](super::standard) gives chosen messages. Hashes bind the [`Run`], both messages, index and
+//! branch; the identity is refused.
 
 use tacit_crypto::group::{POINT_BYTES, Points, Scalars, Table};
 use tacit_crypto::{BitVec, Block, Prg};

@@ -1,10 +1,12 @@
-//! ROTed's figure 1 as printed: INSECURE, for reproducing the paper's tables and for showing the attacks on it.
+//! ROTed's figure 1 as printed: INSECURE, for reproducing the paper's tables and for showing the attacks on
+//! it.
 //!
-//! A malicious sender fixes the receiver's bit (see the tests), and the paper's parameters are under 128 bits. There is
-//! no channel version, and no session can select it. [`roted`](tacit_ot::base::roted) is the protocol to use.
+//! A malicious sender fixes the receiver's bit (see the tests), and the paper's parameters are under 128
+//! bits. There is no channel version, and no session can select it. [`roted`](tacit_ot::base::roted) is the
+//! protocol to use.
 //!
-//! Source: Branco et al., TCHES 2021, figure 1. Realises nothing against a malicious sender. Rounds: three messages.
-//! Kept from the repaired protocol: the pads and oracles bind the session and the index.
+//! Source: Branco et al., TCHES 2021, figure 1. Realises nothing against a malicious sender. Rounds: three
+//! messages. Kept from the repaired protocol: the pads and oracles bind the session and the index.
 
 use tacit_crypto::ring::{Poly, Vector};
 use tacit_crypto::{Block, Prg};
@@ -107,7 +109,8 @@ impl<const N: usize, const K: usize> Receiver<N, K> {
         }
         let mut scratch = Scratch::new(instance);
         exchange::extract(instance, prg, &mut scratch, &self.secret, &peer, (signal, &mut sk));
-        // The figure's rules for b: where K_c stands, or c where it stands nowhere. This is what the sender plays on.
+        // The figure's rules for b: where K_c stands, or c where it stands nowhere. This is what the sender
+        // plays on.
         let k_c = confirm(instance, self.index, &sk);
         let b = match second.confirmations {
             [first, _] if first == k_c => 0,

@@ -1,8 +1,9 @@
 //! Standard 1-out-of-2 OT on chosen blocks from any base OT: the random messages pad the chosen ones.
 //!
-//! Realises: OT on chosen messages, with the base OT's security. It does not matter that the base OT may let parties
-//! bias random messages (Masny–Rindal, 2019/706, section 4): a sender chooses its messages anyway, and a receiver's influence on the
-//! pad of the message it gets hides nothing that it should not learn. Bytes: 32 an OT more; the sender's last message.
+//! Realises: OT on chosen messages, with the base OT's security. It does not matter that the base OT may let
+//! parties bias random messages (Masny–Rindal, 2019/706, section 4): a sender chooses its messages anyway,
+//! and a receiver's influence on the pad of the message it gets hides nothing that it should not learn.
+//! Bytes: 32 an OT more; the sender's last message.
 
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;

@@ -1,8 +1,8 @@
 //! `tacit bench psi --protocol oprf`: queries against a file of tags that was made beforehand.
 //!
-//! The first process makes the files and answers, its copy asks. Of the file's tags only those that are found are of
-//! elements; the others are decoys, as nobody without the key can tell the one from the other, and computing them takes
-//! minutes.
+//! The first process makes the files and answers, its copy asks. Of the file's tags only those that are found
+//! are of elements; the others are decoys, as nobody without the key can tell the one from the other, and
+//! computing them takes minutes.
 
 use super::{Args, Reveal, set};
 use crate::measure::{Runs, measure_phases};

@@ -1,7 +1,7 @@
 //! Pictures as SVG, by `plotters`: lines and dots on logarithmic axes, and shares.
 //!
-//! The library writes plain colours; [`COLOUR_STYLE`] turns them into those of a dark page where the reader has one. Text stays
-//! text, which needs no font of this machine.
+//! The library writes plain colours; [`COLOUR_STYLE`] turns them into those of a dark page where the reader
+//! has one. Text stays text, which needs no font of this machine.
 
 use plotters::coord::CoordTranslate;
 use plotters::coord::Shift;
@@ -34,7 +34,8 @@ const BACKGROUND: RGBColor = RGBColor(0xFF, 0xFF, 0xFF);
 const INK: RGBColor = RGBColor(0x1A, 0x1A, 0x1A);
 const GRID: RGBColor = RGBColor(0xDD, 0xDD, 0xDD);
 
-/// Colours on light and dark paper, told apart by most colour-blind readers; the page and every single file carry them.
+/// Colours on light and dark paper, told apart by most colour-blind readers; the page and every single file
+/// carry them.
 pub const COLOUR_STYLE: &str = "\
 svg{width:100%;max-width:640px;height:auto;background:var(--bg)}\
 :root,svg{--bg:#fff;--fg:#1a1a1a;--grid:#ddd;--c0:#0072b2;--c1:#d55e00;--c2:#009e73;--c3:#cc79a7;--c4:#8a6d00;--c5:#4d4d4d}\
@@ -304,8 +305,8 @@ pub fn shares(title: &str, parts: &[&str], bars: &[Bar]) -> Result<String> {
     })
 }
 
-/// A row of dots for each name on one logarithmic axis, with 1 marked: what lies right of it has another shape and colour than
-/// what lies left of it.
+/// A row of dots for each name on one logarithmic axis, with 1 marked: what lies right of it has another
+/// shape and colour than what lies left of it.
 pub fn dots(
     title: &str,
     x_label: &str,

@@ -28,7 +28,8 @@ th:first-child,td:first-child{text-align:left;padding-left:0}\
 summary{cursor:pointer;padding:.2rem 0}\
 @media print{body{max-width:none;font-size:12px}section{break-inside:auto}tr{break-inside:avoid}}";
 
-/// The whole page: the papers first (with the plot of each machine's ratios), then a plot a question, then all results.
+/// The whole page: the papers first (with the plot of each machine's ratios), then a plot a question, then
+/// all results.
 pub fn page(records: &[Record], machines: &[(Machine<'_>, Plot)], plots: &[Plot]) -> String {
     let mut html = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\

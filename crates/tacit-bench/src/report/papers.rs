@@ -55,7 +55,8 @@ pub struct Machine<'a> {
     papers: Vec<(String, Vec<Table<'a>>)>,
 }
 
-/// The machines that measured figures of papers, in the order of the results; of a figure measured twice the last counts.
+/// The machines that measured figures of papers, in the order of the results; of a figure measured twice the
+/// last counts.
 pub fn machines(records: &[Record]) -> Vec<Machine<'_>> {
     let number = |r: &Record, field: &str| r.more.get(field).and_then(|v| v.as_f64());
     let mut machines: Vec<(&str, Vec<Table<'_>>)> = Vec::new();

@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+mod check;
 mod circuit;
 mod completions;
 mod deal;
@@ -32,6 +33,8 @@ pub enum Command {
     Fingerprint(fingerprint::Args),
     /// Private set intersection of two files: who is in both
     Psi(psi::Args),
+    /// What a run would see in a file: rows, keys, and what is no key
+    Check(check::Args),
     /// A file of tags of a large set: published once, queried by those who have small ones
     Tags(tags::Args),
     /// Makes n oblivious transfers with the peer
@@ -60,6 +63,7 @@ pub fn run(command: Command, context: &Context) -> Result<()> {
         Command::Keygen(args) => keygen::run(args, context),
         Command::Fingerprint(args) => fingerprint::run(args, context),
         Command::Psi(args) => psi::run(args, context),
+        Command::Check(args) => check::run(args, context),
         Command::Tags(args) => tags::run(args, context),
         Command::Ot(args) => ot::run(*args, context),
         Command::Nisc(args) => nisc::run(args, context),

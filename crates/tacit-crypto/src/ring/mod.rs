@@ -1,13 +1,13 @@
 //! Polynomials modulo X^N + 1 over Z_q, for key exchange from (module) ring learning with errors.
 //!
-//! A ring is a [`Ring<N>`]: its modulus and the tables of its number-theoretic transform. Coefficients are 16-bit
-//! lanes, products are Montgomery's with R = 2^16, and every operation is written so that it runs straight down
-//! vectors of lanes: polynomials travel and are reconciled in *planes*, where bit or coefficient `16·…` of a lane
-//! stands in another plane. All of it is constant time in its data, but for [`Ring::unpack`] and
-//! [`Ring::uniform`], which read public values.
+//! A ring is a [`Ring<N>`]: its modulus and the tables of its number-theoretic transform. Coefficients are
+//! 16-bit lanes, products are Montgomery's with R = 2^16, and every operation is written so that it runs
+//! straight down vectors of lanes: polynomials travel and are reconciled in *planes*, where bit or
+//! coefficient `16·…` of a lane stands in another plane. All of it is constant time in its data, but for
+//! [`Ring::unpack`] and [`Ring::uniform`], which read public values.
 //!
-//! The transform is negacyclic, of Cooley–Tukey and Gentleman–Sande butterflies. The transform domain's order is
-//! the transposed bit-reversed one (16 rows of N/16 lanes), which is part of the wire format.
+//! The transform is negacyclic, of Cooley–Tukey and Gentleman–Sande butterflies. The transform domain's order
+//! is the transposed bit-reversed one (16 rows of N/16 lanes), which is part of the wire format.
 
 mod noise;
 mod params;
@@ -64,11 +64,6 @@ impl<const N: usize> Ring<N> {
     /// The modulus q.
     pub const fn modulus(&self) -> u32 {
         Self::Q as u32
-    }
-
-    /// Bits of a coefficient on the wire: ⌈log2 q⌉.
-    pub const fn coefficient_bits(&self) -> u32 {
-        Self::BITS
     }
 
     /// Bytes of a packed polynomial.
@@ -132,8 +127,8 @@ impl<const N: usize> Ring<N> {
         if dispatch!(k => k.unpack(self, bytes, &mut out.0)) { Ok(()) } else { Err(MalformedPoly) }
     }
 
-    /// Fills `out` with uniform values in [0, q), by rejection from the stream of `reader`: each candidate is the
-    /// low bits of two bytes. The time depends on the stream alone, which must be public.
+    /// Fills `out` with uniform values in [0, q), by rejection from the stream of `reader`: each candidate is
+    /// the low bits of two bytes. The time depends on the stream alone, which must be public.
     pub fn uniform(&self, reader: &mut blake3::OutputReader, out: &mut [Poly<N>]) {
         dispatch!(k => self.uniform_by(k, reader, out))
     }
@@ -162,8 +157,9 @@ impl<const N: usize> Ring<N> {
         }
     }
 
-    /// The sender's half of the reconciliation: Sig and Mod2 of `lanes`·16 coefficients of `poly` (|coefficient| < q
-    /// + 64). `coins` randomises Sig's interval, one bit a coefficient; bits stand in planes of `lanes` words.
+    /// The sender's half of the reconciliation: Sig and Mod2 of `lanes`·16 coefficients of `poly`
+    /// (|coefficient| < q + 64). `coins` randomises Sig's interval, one bit a coefficient; bits stand in
+    /// planes of `lanes` words.
     ///
     /// Panics unless the three slices have equal lengths, a multiple of 16 and at most N/16.
     pub fn signal(&self, poly: &Poly<N>, coins: &[u16], signal: &mut [u16], key: &mut [u16]) {

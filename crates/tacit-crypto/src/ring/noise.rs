@@ -5,7 +5,8 @@ use crate::Block;
 use crate::simd::ntt_portable::{GAUSSIAN, Kernels};
 use zeroize::Zeroize;
 
-/// A stream of secret random blocks: a [`Prg`](crate::Prg), or [`XofBlocks`] where there is no operating system.
+/// A stream of secret random blocks: a [`Prg`](crate::Prg), or [`XofBlocks`] where there is no operating
+/// system.
 pub trait RandomBlocks {
     /// Fills `out` with the next blocks of the stream.
     fn fill_blocks(&mut self, out: &mut [Block]);
@@ -18,8 +19,8 @@ impl RandomBlocks for crate::Prg {
     }
 }
 
-/// The stream of BLAKE3 in extended-output mode under a 256-bit seed: the same on every processor, and fast without AES
-/// instructions too, where a polynomial's randomness from AES costs thirty times as much.
+/// The stream of BLAKE3 in extended-output mode under a 256-bit seed: the same on every processor, and fast
+/// without AES instructions too, where a polynomial's randomness from AES costs thirty times as much.
 pub struct XofBlocks(blake3::OutputReader);
 
 impl XofBlocks {

@@ -22,15 +22,17 @@ impl<const N: usize> core::fmt::Debug for Poly<N> {
 
 impl<const N: usize> Zeroize for Poly<N> {
     fn zeroize(&mut self) {
-        // Eight-byte writes, because each is volatile: a quarter of the writes that the coefficients would take.
+        // Eight-byte writes, because each is volatile: a quarter of the writes that the coefficients would
+        // take.
         bytemuck::cast_slice_mut::<i16, u64>(&mut self.0).zeroize();
     }
 }
 
-/// Z_q\[X\]/(X^N + 1) with N = 256, 512 or 1024 and the prime q ≡ 1 mod 2N that goes with it: 7681, 13313 or 12289.
+/// Z_q\[X\]/(X^N + 1) with N = 256, 512 or 1024 and the prime q ≡ 1 mod 2N that goes with it: 7681, 13313 or
+/// 12289.
 ///
-/// `transform[k]` for k < N/16 is the twiddle of block k of the wide layers; beyond, the lanes of the narrow layers,
-/// row by row. `…_q` holds each twiddle times q^-1 modulo 2^16.
+/// `transform[k]` for k < N/16 is the twiddle of block k of the wide layers; beyond, the lanes of the narrow
+/// layers, row by row. `…_q` holds each twiddle times q^-1 modulo 2^16.
 pub struct Ring<const N: usize> {
     pub(crate) scale: (i16, i16),
     pub(crate) scale_product: (i16, i16),
@@ -57,7 +59,8 @@ const fn modulus(n: usize) -> u32 {
     }
 }
 
-// Constants of the type and not fields, so that the compiler sees 16-bit factors where it makes vector products.
+// Constants of the type and not fields, so that the compiler sees 16-bit factors where it makes vector
+// products.
 impl<const N: usize> Ring<N> {
     pub(crate) const Q: i16 = modulus(N) as i16;
     pub(crate) const Q_INVERSE: i16 = inverse_mod_2_16(Self::Q as u16) as i16;

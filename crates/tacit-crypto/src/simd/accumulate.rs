@@ -1,4 +1,5 @@
-//! Kernels of the block-accumulate code: a permutation computed on the fly, and products with blocks of 32×32 bits.
+//! Kernels of the block-accumulate code: a permutation computed on the fly, and products with blocks of 32×32
+//! bits.
 
 use super::{Backend, Level};
 use crate::Block;
@@ -8,7 +9,8 @@ pub(crate) const ROUNDS: usize = 4;
 /// Inputs and outputs of one matrix.
 pub(crate) const SIGMA: usize = 32;
 
-/// A 32×32 matrix over GF(2): bit j of byte r of word 4 o + g is the entry of output 8 o + r and input 8 g + j.
+/// A 32×32 matrix over GF(2): bit j of byte r of word 4 o + g is the entry of output 8 o + r and input 8 g +
+/// j.
 pub(crate) type Matrix = [u64; 16];
 
 /// A Feistel network over Z_a × Z_b with b = 2^`log_b`.
@@ -34,8 +36,8 @@ pub(crate) fn images(backend: Backend, feistel: &Feistel, first: u32, out: &mut 
 
 /// Asks for the lines of `table` at `indices`, which are read soon. Indices past its end do no harm.
 ///
-/// Into the second-level cache: the first level's queue of misses is too short to keep more reads on their way than the
-/// processor's window holds by itself.
+/// Into the second-level cache: the first level's queue of misses is too short to keep more reads on their
+/// way than the processor's window holds by itself.
 #[inline]
 pub(crate) fn prefetch<T>(table: &[T], indices: &[u32]) {
     #[cfg(target_arch = "x86_64")]
@@ -123,7 +125,8 @@ mod x86 {
         images_portable(feistel, first, out);
     }
 
-    /// Byte p of eight blocks, for the eight p from `first` on, the last block's first: a matrix to transpose.
+    /// Byte p of eight blocks, for the eight p from `first` on, the last block's first: a matrix to
+    /// transpose.
     const fn gather(first: usize) -> [u8; 64] {
         let mut order = [0; 64];
         let mut i = 0;
@@ -150,8 +153,8 @@ mod x86 {
     /// Byte k has bit 7 − k: as data of an affine map, it transposes the matrix.
     const TRANSPOSE: i64 = 0x0102_0408_1020_4080;
 
-    /// Eight inputs of a column are a byte's bits; data and matrix of the affine map are swapped, so that the matrix holds
-    /// the inputs and the data the rows.
+    /// Eight inputs of a column are a byte's bits; data and matrix of the affine map are swapped, so that the
+    /// matrix holds the inputs and the data the rows.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,gfni")]
     pub(super) unsafe fn add_product(matrix: &Matrix, input: &[Block; SIGMA], out: &mut [Block; SIGMA]) {
         // SAFETY: every load and store lies within 64-byte orders, 32 blocks of `input` or 32 of `out`.

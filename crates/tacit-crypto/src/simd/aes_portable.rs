@@ -1,8 +1,9 @@
 //! AES-128 in plain Rust: bitsliced, so that no table and no branch depends on a secret.
 //!
-//! Eight planes hold one bit of every byte each. Within a 64-bit word, the byte in row r and column c of block b has
-//! position 16r + 4c + b: ShiftRows rotates 16-bit fields, MixColumns rotates whole words. The S-box is the circuit of
-//! 113 gates by Boyar and Peralta (2009/191). Key schedules run in the same form, so every block may have its own key.
+//! Eight planes hold one bit of every byte each. Within a 64-bit word, the byte in row r and column c of
+//! block b has position 16r + 4c + b: ShiftRows rotates 16-bit fields, MixColumns rotates whole words. The
+//! S-box is the circuit of 113 gates by Boyar and Peralta (2009/191). Key schedules run in the same form, so
+//! every block may have its own key.
 
 use crate::Block;
 use core::cell::Cell;
@@ -273,7 +274,8 @@ impl Keys {
         Keys(round_keys.map(|key| slice(&[key; LANES])))
     }
 
-    /// Encrypts what `load` gives for each index below `count`, and hands `store` the index, the input and the output.
+    /// Encrypts what `load` gives for each index below `count`, and hands `store` the index, the input and
+    /// the output.
     fn run(&self, count: usize, load: impl Fn(usize) -> Block, mut store: impl FnMut(usize, Block, Block)) {
         for start in (0..count).step_by(LANES) {
             let used = LANES.min(count - start);
@@ -358,7 +360,8 @@ pub(super) fn rekeyed(keys: &[Block], blocks: &mut [Block]) {
     }
 }
 
-/// MITCCRH of `groups` groups of `per_gid` blocks: `load(group, j)` gives the blocks, `store(group, j, hash)` takes the hashes.
+/// MITCCRH of `groups` groups of `per_gid` blocks: `load(group, j)` gives the blocks, `store(group, j, hash)`
+/// takes the hashes.
 fn mitccrh(
     start: Block,
     gid: impl Fn(usize) -> u64,
@@ -386,12 +389,6 @@ pub(super) fn mitccrh_in_place(start: Block, first_gid: u64, per_gid: usize, blo
     let gid = |g| first_gid.wrapping_add(g as u64);
     let at = |g, j| &cells[g * per_gid + j];
     mitccrh(start, gid, groups, per_gid, |g, j| at(g, j).get(), |g, j, y| at(g, j).set(y));
-}
-
-pub(super) fn mitccrh_list(start: Block, gids: &[u64], per_gid: usize, blocks: &mut [Block]) {
-    let cells = Cell::from_mut(blocks).as_slice_of_cells();
-    let at = |g, j| &cells[g * per_gid + j];
-    mitccrh(start, |g| gids[g], gids.len(), per_gid, |g, j| at(g, j).get(), |g, j, y| at(g, j).set(y));
 }
 
 pub(super) fn cot_sender(start: Block, first_gid: u64, delta: Block, v: &[Block], out: &mut [[Block; 2]]) {

@@ -266,8 +266,8 @@ unsafe fn rekeyed_step<V: Vector, G: Groups, const N: usize, const PER_KEY: usiz
     }
 }
 
-/// [`rekeyed_step`] of four vectors of groups, with the key schedule on transposed keys: one S-box step serves four keys, and the
-/// running sums need no shifts.
+/// [`rekeyed_step`] of four vectors of groups, with the key schedule on transposed keys: one S-box step
+/// serves four keys, and the running sums need no shifts.
 #[inline(always)]
 unsafe fn rekeyed_transposed<V: Vector, G: Groups, const PER_KEY: usize>(groups: &G, g: usize) {
     // SAFETY: passed on to the caller.
@@ -418,25 +418,6 @@ impl Gids for CountingGids {
     }
 }
 
-struct ListedGids {
-    start: Block,
-    gids: *const u64,
-}
-
-impl Gids for ListedGids {
-    #[inline(always)]
-    unsafe fn keys<V: Vector>(&self, g: usize) -> V {
-        let mut gids = [Block::ZERO; 4];
-        // SAFETY: passed on to the caller; no vector has more than four lanes.
-        unsafe {
-            for (i, gid) in gids[..V::LANES].iter_mut().enumerate() {
-                *gid = Block::new(*self.gids.add(g + i) as u128);
-            }
-            V::load(gids.as_ptr()).xor(V::splat(self.start))
-        }
-    }
-}
-
 /// Group `g` is the blocks from `g * per_gid` on, hashed in place.
 struct InPlace<K> {
     keys: K,
@@ -575,7 +556,8 @@ macro_rules! entry_points {
             #[target_feature(enable = $features)]
             pub fn ccr_in_place(round_keys: &[Block; 11], blocks: &mut [Block]) {
                 let pass = Ccr { input: blocks.as_mut_ptr(), out: blocks.as_mut_ptr() };
-                // SAFETY: this function's features are the vector's; each step reads its blocks before it writes them.
+                // SAFETY: this function's features are the vector's; each step reads its blocks before it
+                // writes them.
                 unsafe { drive::<$vector, _>(round_keys, &pass, blocks.len()) }
             }
 
@@ -595,24 +577,16 @@ macro_rules! entry_points {
             }
 
             #[target_feature(enable = $features)]
-            pub fn mitccrh_in_place(start: Block, first_gid: u64, per_gid: usize, blocks: &mut [Block]) {
+            pub(crate) fn mitccrh_in_place(
+                start: Block,
+                first_gid: u64,
+                per_gid: usize,
+                blocks: &mut [Block],
+            ) {
                 let keys = CountingGids { start, first: first_gid };
                 let groups = InPlace { keys, blocks: blocks.as_mut_ptr(), per_gid };
                 // SAFETY: this function's features are the vector's; the groups lie within the slice.
                 unsafe { rekeyed_groups::<$vector, _>(&groups, blocks.len() / per_gid, per_gid) }
-            }
-
-            #[target_feature(enable = $features)]
-            pub fn mitccrh_list(start: Block, gids: &[u64], per_gid: usize, blocks: &mut [Block]) {
-                assert_eq!(
-                    Some(blocks.len()),
-                    gids.len().checked_mul(per_gid),
-                    "as many blocks as the gids hash"
-                );
-                let keys = ListedGids { start, gids: gids.as_ptr() };
-                let groups = InPlace { keys, blocks: blocks.as_mut_ptr(), per_gid };
-                // SAFETY: this function's features are the vector's; the groups fill the slice.
-                unsafe { rekeyed_groups::<$vector, _>(&groups, gids.len(), per_gid) }
             }
 
             #[target_feature(enable = $features)]

@@ -30,7 +30,7 @@ impl Level {
     }
 
     /// The level called `name`.
-    pub fn from_name(name: &str) -> Option<Level> {
+    pub(crate) fn from_name(name: &str) -> Option<Level> {
         Level::ALL.into_iter().find(|level| level.name() == name)
     }
 }
@@ -174,8 +174,8 @@ impl Backend {
         Features::detect().backend(level)
     }
 
-    /// Every backend of this processor that runs other code than the rest, slowest first: the levels, and before a
-    /// level that has more than it must, the level with the least.
+    /// Every backend of this processor that runs other code than the rest, slowest first: the levels, and
+    /// before a level that has more than it must, the level with the least.
     pub fn available() -> Vec<Backend> {
         let all = Features::detect();
         let least = all.without(Feature::Vaes).without(Feature::Avx512ifma);
@@ -198,7 +198,8 @@ impl Backend {
 
     /// The backend in use: the one that `TACIT_SIMD` names, or else the best; chosen once.
     ///
-    /// A value that cannot be followed is passed over here; a program that wants to say so asks [`select_from_env`].
+    /// A value that cannot be followed is passed over here; a program that wants to say so asks
+    /// [`select_from_env`].
     #[inline]
     pub fn active() -> Backend {
         static ACTIVE: OnceLock<Backend> = OnceLock::new();
@@ -221,7 +222,8 @@ impl Backend {
         self.ifma
     }
 
-    /// The value of `TACIT_SIMD` that chooses this backend, where the processor has all features of its level.
+    /// The value of `TACIT_SIMD` that chooses this backend, where the processor has all features of its
+    /// level.
     pub const fn name(self) -> &'static str {
         match self {
             Backend { level: Level::Avx2, vector_aes: false, .. } => "avx2,-vaes",
@@ -281,7 +283,8 @@ fn best_of(features: Features) -> Backend {
     Level::ALL.into_iter().rev().find_map(|level| features.backend(level)).unwrap_or(Backend::PORTABLE)
 }
 
-/// The backend that the environment variable `TACIT_SIMD` asks for, or the best one when it is unset or empty.
+/// The backend that the environment variable `TACIT_SIMD` asks for, or the best one when it is unset or
+/// empty.
 ///
 /// # Errors
 /// When the value names no level or feature, or a level that this processor lacks.
@@ -292,8 +295,8 @@ pub fn select_from_env() -> Result<Backend, SelectError> {
     }
 }
 
-/// The backend that `value` asks for: at most one level, and any number of features to do without, each after a
-/// minus, with commas between them (`avx512,-avx512ifma`). Without a level, the best one that is left.
+/// The backend that `value` asks for: at most one level, and any number of features to do without, each after
+/// a minus, with commas between them (`avx512,-avx512ifma`). Without a level, the best one that is left.
 ///
 /// # Errors
 /// As [`select_from_env`].

@@ -15,13 +15,15 @@ pub fn mul(backend: Backend, a: Block, b: Block) -> Block {
     dispatch!(backend, mul(a, b))
 }
 
-/// Σ a\[i\]·b\[i\] unreduced: the sums over the low, the crossed and the high halves. Panics when the lengths differ.
+/// Σ a\[i\]·b\[i\] unreduced: the sums over the low, the crossed and the high halves. Panics when the lengths
+/// differ.
 pub fn accumulate(backend: Backend, a: &[Block], b: &[Block]) -> [Block; 3] {
     assert_eq!(a.len(), b.len(), "inner product of different lengths");
     dispatch!(backend, accumulate(a, b))
 }
 
-/// Adds Σ weights\[j\]·columns[i * stride + j] to `sums[i]`, unreduced, for every `i`. Panics when a column is too short.
+/// Adds Σ weights\[j\]·columns[i * stride + j] to `sums[i]`, unreduced, for every `i`. Panics when a column
+/// is too short.
 pub fn accumulate_columns(
     backend: Backend,
     columns: &[Block],

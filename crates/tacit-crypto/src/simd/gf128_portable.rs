@@ -1,8 +1,8 @@
 //! Carry-less multiplication in plain Rust, constant time where integer multiplication is.
 //!
-//! An operand is cut into four parts of every fourth bit. In the integer product of two parts, up to 15 products of
-//! bits add up at a position before they would reach the next bit in use, so the lowest bit of each nibble is the
-//! carry-less sum; to stay at 15, the top four bits of one operand are handled apart.
+//! An operand is cut into four parts of every fourth bit. In the integer product of two parts, up to 15
+//! products of bits add up at a position before they would reach the next bit in use, so the lowest bit of
+//! each nibble is the carry-less sum; to stay at 15, the top four bits of one operand are handled apart.
 
 use crate::Block;
 

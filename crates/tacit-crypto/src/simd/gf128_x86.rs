@@ -8,8 +8,8 @@ const FOLD: Block = Block::new(0x87);
 
 /// Unreduced sums of products after Karatsuba: of the low halves, of the halves' sums, of the high halves.
 ///
-/// Carry-less multiplication is what bounds these kernels, so three products beat four although the operands' halves
-/// must be added first; for a factor in common that is done once.
+/// Carry-less multiplication is what bounds these kernels, so three products beat four although the operands'
+/// halves must be added first; for a factor in common that is done once.
 #[derive(Clone, Copy)]
 struct Sums<V> {
     low: V,
@@ -251,8 +251,8 @@ macro_rules! entry_points {
                 assert!(known >= 4, "a vector must not read what it writes");
                 let len = out.len().saturating_sub(known);
                 let out = out.as_mut_ptr();
-                // SAFETY: this function's features are the vector's; blocks are read `known` places before they are
-                // written, so a step reads only what is there already.
+                // SAFETY: this function's features are the vector's; blocks are read `known` places before
+                // they are written, so a step reads only what is there already.
                 unsafe { super::scale::<$vector, false>(out.add(known), out, len, step) }
             }
         }

@@ -1,4 +1,5 @@
-//! Products of matrices over GF(2^8) with rows of blocks: GFNI on 512 bits, shuffles of products with nibbles on 256.
+//! Products of matrices over GF(2^8) with rows of blocks: GFNI on 512 bits, shuffles of products with nibbles
+//! on 256.
 
 use super::Backend;
 #[cfg(target_arch = "x86_64")]
@@ -8,8 +9,8 @@ use crate::Block;
 /// Bytes of every row that are worked on at a time.
 const STRIP: usize = 256;
 
-/// A matrix that [`apply`] multiplies by: its shape, its entries row by row, and of every entry its products with
-/// 0 … 15, then with the multiples of 16.
+/// A matrix that [`apply`] multiplies by: its shape, its entries row by row, and of every entry its products
+/// with 0 … 15, then with the multiples of 16.
 #[derive(Clone, Copy)]
 pub struct Table<'a> {
     pub rows: usize,
@@ -32,7 +33,8 @@ pub fn apply(backend: Backend, matrix: Table<'_>, input: &[Block], out: &mut [Bl
     let whole = match backend.level() {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => {
-            // SAFETY: a backend of this level exists only where all its features were detected; the lengths were compared.
+            // SAFETY: a backend of this level exists only where all its features were detected; the lengths
+            // were compared.
             unsafe { x86::strips_512(columns, entries, bytes, input, out) }
         }
         #[cfg(target_arch = "x86_64")]
@@ -97,7 +99,8 @@ mod x86 {
     /// The whole strips of every row; returns where they end.
     ///
     /// # Safety
-    /// AVX-512 F and BW and GFNI; rows of `bytes` bytes, `columns` of them in `input` and of entries for each in `out`.
+    /// AVX-512 F and BW and GFNI; rows of `bytes` bytes, `columns` of them in `input` and of entries for each
+    /// in `out`.
     #[target_feature(enable = "avx512f,avx512bw,gfni")]
     pub(super) unsafe fn strips_512(
         columns: usize,

@@ -73,8 +73,8 @@ pub fn mul(x: u32, y: u32) -> u32 {
     u32::from_le_bytes([low[0], low[1], middle[0], middle[1]])
 }
 
-/// A factor as the four vectors with which coordinates, permuted by XOR of their indices with 0 to 3, are multiplied.
-/// It is linear in the factor.
+/// A factor as the four vectors with which coordinates, permuted by XOR of their indices with 0 to 3, are
+/// multiplied. It is linear in the factor.
 pub type Parts = [Block; 4];
 
 /// The parts of the element `t`.
@@ -89,7 +89,8 @@ fn add_parts(a: Parts, b: Parts) -> Parts {
     core::array::from_fn(|r| a[r] ^ b[r])
 }
 
-/// How many parts are not zero for a factor that the first `bits` + 1 basis elements span: of GF(2^8), GF(2^16) or all.
+/// How many parts are not zero for a factor that the first `bits` + 1 basis elements span: of GF(2^8),
+/// GF(2^16) or all.
 pub(super) fn rank(bits: u32) -> u32 {
     match bits {
         0..8 => 1,

@@ -83,7 +83,8 @@ unsafe fn two_levels<V: Vector, const R: usize, const FORWARD: bool>(
     block: usize,
     tables: Tables<'_>,
 ) {
-    // SAFETY: every access stays below 4 · 2^(log-2) points; vectors divide a quarter, which has 4 points or more.
+    // SAFETY: every access stays below 4 · 2^(log-2) points; vectors divide a quarter, which has 4 points or
+    // more.
     unsafe {
         let quarter = 1usize << (log - 2);
         let t = splat::<V>(&tables.at(level, 0, block));
@@ -132,7 +133,8 @@ unsafe fn one_level<V: Vector, const FORWARD: bool>(data: *mut Block, log: u32, 
     }
 }
 
-/// The last four levels of the blocks of 16 points from `m` on, as many as `V` has lanes; the first of them is `level`.
+/// The last four levels of the blocks of 16 points from `m` on, as many as `V` has lanes; the first of them
+/// is `level`.
 ///
 /// # Safety
 /// As [`two_levels`], with 16 · LANES points; `m` a multiple of LANES.
@@ -143,7 +145,8 @@ unsafe fn bottom<V: Vector, const R: usize, const FORWARD: bool>(
     m: usize,
     tables: Tables<'_>,
 ) {
-    // SAFETY: gathers and scatters touch 16 · LANES points; `m` and the lanes after it stay within a low table.
+    // SAFETY: gathers and scatters touch 16 · LANES points; `m` and the lanes after it stay within a low
+    // table.
     unsafe {
         let mut x = [V::zero(); 16];
         for (i, x) in x.iter_mut().enumerate() {
@@ -217,7 +220,8 @@ macro_rules! entry_points {
             fn transform<const FORWARD: bool>(data: &mut [Block], tables: Tables<'_>) {
                 let log = data.len().ilog2();
                 let data = data.as_mut_ptr();
-                // SAFETY: this function's features are the vector's; the slice has 2^log points, 2^6 at least.
+                // SAFETY: this function's features are the vector's; the slice has 2^log points, 2^6 at
+                // least.
                 unsafe {
                     if log % 2 == 0 {
                         return recurse::<FORWARD>(data, log, 0, 0, tables);
@@ -234,7 +238,8 @@ macro_rules! entry_points {
                 }
             }
 
-            /// Block `b` of `level`, depth first, so that small blocks are done while they are in the nearest cache.
+            /// Block `b` of `level`, depth first, so that small blocks are done while they are in the nearest
+            /// cache.
             #[target_feature(enable = $features)]
             unsafe fn recurse<const FORWARD: bool>(
                 data: *mut Block,
@@ -367,7 +372,7 @@ macro_rules! entry_points {
             }
 
             #[target_feature(enable = $features)]
-            pub fn add_product(left: &mut [Block], right: &[Block], t: &Factor) {
+            pub(crate) fn add_product(left: &mut [Block], right: &[Block], t: &Factor) {
                 // SAFETY: this function's features are the vector's.
                 unsafe {
                     match t.rank {

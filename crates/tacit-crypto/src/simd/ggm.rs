@@ -17,9 +17,9 @@ pub(crate) struct FixView<'a> {
     pub top_bit: u64,
 }
 
-/// What the holder of punctured trees replaces when it reads a level: nodes on the path count as zero, and their
-/// siblings, whose values came from the peer, take those. Compared against every index, so that no address depends on
-/// the path.
+/// What the holder of punctured trees replaces when it reads a level: nodes on the path count as zero, and
+/// their siblings, whose values came from the peer, take those. Compared against every index, so that no
+/// address depends on the path.
 pub struct Fix<'a> {
     /// Each tree's index of the punctured node at this level; `period` of them.
     pub path: &'a [u64],
@@ -31,10 +31,12 @@ pub struct Fix<'a> {
 
 /// What becomes of the children that `expand_last` makes.
 pub enum Children<'a> {
-    /// Leaves ready as correlated OTs, see `finish_leaves`, which take the place of their parents, the right ones after the left ones: with these values of
-    /// the left and of the right child of each path's node, where there are paths, whose lowest bits stay.
+    /// Leaves ready as correlated OTs, see `finish_leaves`, which take the place of their parents, the right
+    /// ones after the left ones: with these values of the left and of the right child of each path's node,
+    /// where there are paths, whose lowest bits stay.
     Leaves(Option<&'a [[Block; LANES]; 2]>),
-    /// Nothing is written but each tree's XOR of its left children, and with `moments` also their `moments`, where there is a power of two of them.
+    /// Nothing is written but each tree's XOR of its left children, and with `moments` also their `moments`,
+    /// where there is a power of two of them.
     Summed {
         /// Each tree's XOR of the left children.
         sums: &'a mut [Block; LANES],
@@ -209,8 +211,8 @@ pub(crate) fn moments(backend: Backend, nodes: &[Block], n: usize, period: usize
     moments_portable(nodes, n, period, out);
 }
 
-/// Portable twin. A counter in the nodes' order: where bit b of the number of nodes so far carries, the right half of 2^(b+1)
-/// nodes is complete, whose sum is for bit b.
+/// Portable twin. A counter in the nodes' order: where bit b of the number of nodes so far carries, the right
+/// half of 2^(b+1) nodes is complete, whose sum is for bit b.
 fn moments_portable(nodes: &[Block], n: usize, period: usize, out: &mut [Block]) {
     let levels = n.ilog2() as usize;
     let add = |a: &mut Line, b: &Line| a.iter_mut().zip(b).for_each(|(a, b)| *a ^= *b);
@@ -240,7 +242,8 @@ fn double(a: Block) -> Block {
     Block::new(a << 1 ^ (0x87 & (a >> 127).wrapping_neg()))
 }
 
-/// Portable twin; the hash itself runs on `backend`. `nodes[..n * period]` holds the level, `nodes[..2 * n * period]` gets the next one.
+/// Portable twin; the hash itself runs on `backend`. `nodes[..n * period]` holds the level,
+/// `nodes[..2 * n * period]` gets the next one.
 fn level_portable(
     backend: Backend,
     cipher: &[Block; 11],
@@ -314,7 +317,8 @@ mod x86 {
 
     const WIDE: usize = 8;
 
-    /// Safe entry of the AVX-512 kernel. Serves periods of 4 blocks (with `n` a multiple of 8) and of 32 blocks.
+    /// Safe entry of the AVX-512 kernel. Serves periods of 4 blocks (with `n` a multiple of 8) and of 32
+    /// blocks.
     pub(crate) fn level(
         cipher: &[Block; 11],
         nodes: &mut [Block],
@@ -325,8 +329,9 @@ mod x86 {
     ) {
         assert!(nodes.len() >= 2 * n * period && sums.len() == period);
         check_fix(fix, period);
-        // SAFETY: the dispatcher calls this only where the AVX-512 level (F, BW, VL, DQ, VAES) was detected; the asserts above bound
-        // every pointer that the kernel forms: lines below 2 * n * period / 4 of `nodes`, `period` entries elsewhere.
+        // SAFETY: the dispatcher calls this only where the AVX-512 level (F, BW, VL, DQ, VAES) was detected;
+        // the asserts above bound every pointer that the kernel forms: lines below 2 * n * period / 4 of
+        // `nodes`, `period` entries elsewhere.
         unsafe {
             match period {
                 4 => {
@@ -435,7 +440,8 @@ mod x86 {
     const SUMMED: u8 = 1;
     const WEIGHED: u8 = 2;
 
-    /// Entry of the AVX-512 kernel for lines, of which there are a multiple of eight. Safe for what [`super::lines`] has checked.
+    /// Entry of the AVX-512 kernel for lines, of which there are a multiple of eight. Safe for what
+    /// [`super::lines`] has checked.
     pub(super) fn lines(
         cipher: &[Block; 11],
         from: Option<(&[Block], usize)>,
@@ -452,7 +458,8 @@ mod x86 {
             Children::Summed { sums, moments } => (WEIGHED, None, sums, moments),
         };
         let work = Work { cipher, from, n, fix, values, sums, moments };
-        // SAFETY: the dispatcher calls this only where the AVX-512 level was detected, and has bounded every line read and written.
+        // SAFETY: the dispatcher calls this only where the AVX-512 level was detected, and has bounded every
+        // line read and written.
         unsafe {
             match (fix.is_some(), to) {
                 (false, LEAVES) => lines_to::<false, LEAVES>(work, nodes),
@@ -589,7 +596,8 @@ mod x86 {
     pub(crate) fn subtrees(cipher: &[Block; 11], nodes: &mut [Block], n: usize, fix: Option<&FixView<'_>>) {
         assert!(nodes.len() >= 2 * n * PERIOD);
         check_fix(fix, PERIOD);
-        // SAFETY: the caller has the AVX-512 level detected; the asserts bound every line and every entry of the fix.
+        // SAFETY: the caller has the AVX-512 level detected; the asserts bound every line and every entry of
+        // the fix.
         unsafe {
             match fix {
                 Some(fix) => subtrees_of::<true>(cipher, nodes, n, fix),
@@ -647,8 +655,8 @@ mod x86 {
         }
     }
 
-    /// Σ (n + i)·line i, `N` lines at a time. A counter in the lines' order: where bit b of the number of chunks so far carries, a
-    /// right half of 2^(b+1) chunks is complete, whose sum is for that bit.
+    /// Σ (n + i)·line i, `N` lines at a time. A counter in the lines' order: where bit b of the number of
+    /// chunks so far carries, a right half of 2^(b+1) chunks is complete, whose sum is for that bit.
     struct Weigher<const N: usize> {
         inner: [__m512i; 4],
         set: [MaybeUninit<__m512i>; 32],
@@ -697,7 +705,8 @@ mod x86 {
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
         #[inline]
         unsafe fn finish(&self) -> (__m512i, __m512i) {
-            // SAFETY: the last chunk's number is all ones, `high` of them, and as many sets were filled in the beginning.
+            // SAFETY: the last chunk's number is all ones, `high` of them, and as many sets were filled in
+            // the beginning.
             unsafe {
                 let total = self.halves[self.high].assume_init();
                 let mut sum = total;
@@ -713,8 +722,8 @@ mod x86 {
     /// Safe entry of the AVX-512 weighing. Serves periods of 4 and of 32 blocks.
     pub(crate) fn moments(nodes: &[Block], n: usize, period: usize, out: &mut [Block]) {
         assert!(n.is_power_of_two() && nodes.len() >= n * period && out.len() == period);
-        // SAFETY: the dispatcher calls this only where the AVX-512 level was detected; the asserts bound lines and `out`, and the number of
-        // lines added up in registers is at most n.
+        // SAFETY: the dispatcher calls this only where the AVX-512 level was detected; the asserts bound
+        // lines and `out`, and the number of lines added up in registers is at most n.
         unsafe {
             match (period, n) {
                 (4, 1) => weigh::<1, 4>(nodes, n, out),

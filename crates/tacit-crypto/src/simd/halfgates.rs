@@ -1,9 +1,10 @@
-//! Half-gates (Zahur, Rosulek and Evans, 2014/756) on many AND gates at once, hashed with MITCCRH, straight on a table of
-//! labels, with the XOR gates between them.
+//! Half-gates (Zahur, Rosulek and Evans, 2014/756) on many AND gates at once, hashed with MITCCRH, straight
+//! on a table of labels, with the XOR gates between them.
 //!
-//! Labels of slot s stand at `s · lanes + copy`, a copy a start point. Gate number g of a copy with start point S hashes its first
-//! operand's labels under the key S ⊕ 2g and the second's under S ⊕ (2g + 1). With one copy the AND gates of a call fill the
-//! vectors, and must be independent; with several the copies do, gate by gate.
+//! Labels of slot s stand at `s · lanes + copy`, a copy a start point. Gate number g of a copy with start
+//! point S hashes its first operand's labels under the key S ⊕ 2g and the second's under S ⊕ (2g + 1). With
+//! one copy the AND gates of a call fill the vectors, and must be independent; with several the copies do,
+//! gate by gate.
 
 #[cfg(target_arch = "x86_64")]
 use super::halfgates_x86 as x86;
@@ -12,7 +13,8 @@ use crate::Block;
 
 pub use super::gates::{Gates, Op, Step};
 
-/// Garbles `gates`: from the operands' zero-labels to the results', and the two ciphertexts an AND gate and copy, gate by gate.
+/// Garbles `gates`: from the operands' zero-labels to the results', and the two ciphertexts an AND gate and
+/// copy, gate by gate.
 ///
 /// Panics when lengths differ or a slot has no label.
 pub fn garble(

@@ -30,7 +30,8 @@ fn hash<const BLOCKS: usize>(keys: &[Block], inputs: &mut [[Block; BLOCKS]]) {
     wide.zeroize();
 }
 
-/// Calls `each` with up to [`GATES`] gates at a time: their keys, the places of their operands and result, and the first one's table.
+/// Calls `each` with up to [`GATES`] gates at a time: their keys, the places of their operands and result,
+/// and the first one's table.
 fn groups(ops: &[Op], first: u64, starts: &[Block], mut each: impl FnMut(&[Block], &[[usize; 3]], usize)) {
     let lanes = starts.len();
     for from in (0..ops.len() * lanes).step_by(GATES) {
@@ -46,7 +47,8 @@ fn groups(ops: &[Op], first: u64, starts: &[Block], mut each: impl FnMut(&[Block
     }
 }
 
-/// Calls `each` with runs of AND gates that may go together, their first one's number, and the place of its table; does the XORs between.
+/// Calls `each` with runs of AND gates that may go together, their first one's number, and the place of its
+/// table; does the XORs between.
 fn each_run(
     gates: Gates<'_>,
     lanes: usize,

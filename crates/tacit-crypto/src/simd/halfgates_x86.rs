@@ -43,9 +43,10 @@ unsafe fn add_round<V: Vector, const BLOCKS: usize>(last: bool, keys: [V; 2], x:
     }
 }
 
-/// The rounds with the key schedule on transposed keys: the four words of four keys stand in a vector each, so one S-box
-/// step serves four keys and the running sums need no shifts. Transposing a round's keys back costs two shuffles a
-/// vector. The next round's keys are made beside a round, which hides the S-box step's latency. `N` is even.
+/// The rounds with the key schedule on transposed keys: the four words of four keys stand in a vector each,
+/// so one S-box step serves four keys and the running sums need no shifts. Transposing a round's keys back
+/// costs two shuffles a vector. The next round's keys are made beside a round, which hides the S-box step's
+/// latency. `N` is even.
 #[inline(always)]
 unsafe fn rounds_transposed<V: Vector, const N: usize, const BLOCKS: usize>(
     keys: [[V; 2]; N],
@@ -260,8 +261,8 @@ impl Side for Evaluate {
     }
 }
 
-/// Runs `S` over `count` gates, many vectors at a time while there are so many. The last ones overlap gates that were done
-/// before: operands are never results, so the same comes out.
+/// Runs `S` over `count` gates, many vectors at a time while there are so many. The last ones overlap gates
+/// that were done before: operands are never results, so the same comes out.
 ///
 /// # Safety
 /// The features of `V`, and `count` gates in `o`.
@@ -299,7 +300,8 @@ unsafe fn drive<S: Side, V: Vector>(o: &impl Operands, count: usize) {
 /// All of `gates`, whose slots the entry points checked.
 ///
 /// # Safety
-/// The features of `V`; a start point a copy and, for garbling, as many Δ; labels of all slots; two blocks of `tables` an AND gate and copy.
+/// The features of `V`; a start point a copy and, for garbling, as many Δ; labels of all slots; two blocks of
+/// `tables` an AND gate and copy.
 #[inline(always)]
 unsafe fn execute<S: Side, V: Vector>(
     gates: Gates<'_>,
@@ -379,7 +381,8 @@ unsafe fn xors_of_one(ops: &[Op], labels: *mut Block) {
 /// Adds picked rows, as the entry points' caller checked that they exist.
 ///
 /// # Safety
-/// The features of `V`, `lanes` labels for each pick from `out` on, and as many in each row picked from `rows` on.
+/// The features of `V`, `lanes` labels for each pick from `out` on, and as many in each row picked from
+/// `rows` on.
 #[inline(always)]
 unsafe fn picked<V: Vector>(lanes: usize, rows: *const Block, picks: &[u8], out: *mut Block) {
     // SAFETY: passed on to the caller.
@@ -415,7 +418,8 @@ macro_rules! entry_points {
                 gates.check(starts.len(), labels);
                 let (deltas, labels, tables) =
                     (deltas.as_ptr(), labels.as_mut_ptr(), tables.as_mut_ptr().cast());
-                // SAFETY: this function's features are the vector's; the slots have labels, and the caller checked lengths.
+                // SAFETY: this function's features are the vector's; the slots have labels, and the caller
+                // checked lengths.
                 unsafe { execute::<Garble, $vector>(gates, starts, deltas, labels, tables) }
             }
 

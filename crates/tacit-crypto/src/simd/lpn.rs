@@ -10,7 +10,8 @@ pub(crate) const LOCALITY: usize = 10;
 /// Rows that one call folds at most.
 pub(crate) const ROWS: usize = 64;
 
-/// Bytes of a table above which lines are asked for ahead: up to twice a second-level cache that costs more than it gains.
+/// Bytes of a table above which lines are asked for ahead: up to twice a second-level cache that costs more
+/// than it gains.
 pub(crate) const FAR: usize = 2 << 20;
 
 /// Where the rows of a call read: ten indices below k a row.
@@ -26,8 +27,8 @@ impl Indices {
         Indices { k, rows: [[0; LOCALITY]; ROWS] }
     }
 
-    /// Draws the indices of all rows from AES in counter mode, `first` on: 32-bit words mapped to numbers below k, for a
-    /// power of two their highest bits.
+    /// Draws the indices of all rows from AES in counter mode, `first` on: 32-bit words mapped to numbers
+    /// below k, for a power of two their highest bits.
     pub(crate) fn draw(&mut self, backend: Backend, round_keys: &[Block; 11], first: u64) {
         match backend.level() {
             #[cfg(target_arch = "x86_64")]
@@ -64,9 +65,9 @@ fn ask(table: &[Block], lanes: usize, row: &[u32; LOCALITY]) {
     }
 }
 
-/// Folds on `backend` rows `from` … of `indices`: `out[j] = addend[j] ⊕ Σ table[row[i]]`, entries of `lanes` blocks, 1 or 4;
-/// without an addend into what `out` holds. Meanwhile asks for what `next` reads. Panics unless the table has k entries, the
-/// addend is as long as `out`, and there are as many rows as `out` takes.
+/// Folds on `backend` rows `from` … of `indices`: `out[j] = addend[j] ⊕ Σ table[row[i]]`, entries of `lanes`
+/// blocks, 1 or 4; without an addend into what `out` holds. Meanwhile asks for what `next` reads. Panics
+/// unless the table has k entries, the addend is as long as `out`, and there are as many rows as `out` takes.
 pub(crate) fn fold(
     backend: Backend,
     indices: &Indices,
@@ -83,7 +84,8 @@ pub(crate) fn fold(
     let next = next.map_or(&[][..], |next| &next.rows);
     match (backend.level(), lanes) {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: this level exists only where AVX-512 was detected; the table has k entries, and indices are below k.
+        // SAFETY: this level exists only where AVX-512 was detected; the table has k entries, and indices are
+        // below k.
         (Level::Avx512, 4) => unsafe { x86::fold4(rows, table, addend, out, next) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
@@ -167,8 +169,8 @@ mod x86 {
         let (lines, out) = (out.len() / 4, out.as_mut_ptr());
         let addend = addend.map_or(out.cast_const(), |addend| addend.as_ptr());
         for (j, row) in rows.iter().take(lines).enumerate() {
-            // SAFETY: line j is four blocks of `out` and of the addend, which is as long or `out` itself; every index is below k,
-            // and the table has k entries of four blocks.
+            // SAFETY: line j is four blocks of `out` and of the addend, which is as long or `out` itself;
+            // every index is below k, and the table has k entries of four blocks.
             unsafe {
                 let entry = |i: usize| _mm512_loadu_si512(table.as_ptr().add(row[i] as usize * 4).cast());
                 let mut a = _mm512_loadu_si512(addend.add(4 * j).cast());
@@ -198,8 +200,8 @@ mod x86 {
         let (len, out) = (out.len(), out.as_mut_ptr());
         let addend = addend.map_or(out.cast_const(), |addend| addend.as_ptr());
         for (j, row) in rows.iter().take(len).enumerate() {
-            // SAFETY: j is an index of `out` and of the addend, which is as long or `out` itself; every index is below k, the
-            // table's length; blocks are 16-byte aligned.
+            // SAFETY: j is an index of `out` and of the addend, which is as long or `out` itself; every index
+            // is below k, the table's length; blocks are 16-byte aligned.
             unsafe {
                 let entry = |i: usize| _mm_load_si128(table.as_ptr().add(row[i] as usize).cast());
                 let mut a = _mm_load_si128(addend.add(j).cast());

@@ -1,9 +1,11 @@
 //! Every intrinsic and every `unsafe` of the workspace: one file a kernel, each with its portable twin.
 //!
-//! A kernel takes a [`Backend`] first, which proves that the processor has what the kernel's code needs: a backend
-//! can only be had by detection. Library code passes [`Backend::active`]; tests run every [`Backend::available`].
+//! A kernel takes a [`Backend`] first, which proves that the processor has what the kernel's code needs: a
+//! backend can only be had by detection. Library code passes [`Backend::active`]; tests run every
+//! [`Backend::available`].
 //!
-//! Kernels name nothing of the rest of their crate but plain types: blocks, and the ring's polynomials and tables.
+//! Kernels name nothing of the rest of their crate but plain types: blocks, and the ring's polynomials and
+//! tables.
 
 #[cfg(feature = "std")]
 pub(crate) mod accumulate;

@@ -1,5 +1,5 @@
-//! The ring's kernels for AVX2 and AVX-512: the loops of [`crate::ring`] compiled for wider vectors, with the 16×16
-//! transpose and the rejection of candidates written out.
+//! The ring's kernels for AVX2 and AVX-512: the loops of [`crate::ring`] compiled for wider vectors, with the
+//! 16×16 transpose and the rejection of candidates written out.
 
 use super::ntt_portable::{self as kernel, Arch, Portable, kernels};
 use super::{Backend, Level};
@@ -10,7 +10,8 @@ use core::arch::x86_64::*;
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2(());
 
-/// Proof that the processor has AVX-512 F, BW, VL and DQ: only [`of`] makes one, from a backend of that level.
+/// Proof that the processor has AVX-512 F, BW, VL and DQ: only [`of`] makes one, from a backend of that
+/// level.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512(());
 

@@ -1,12 +1,13 @@
 //! The ring's inner loops, once for all vector widths.
 //!
-//! Every function is inlined into its caller: plain for [`Portable`], and in `ntt` into functions compiled for
-//! wider vectors, so that all backends run the same arithmetic. `W` is the number of 16-bit lanes to take at once.
+//! Every function is inlined into its caller: plain for [`Portable`], and in `ntt` into functions compiled
+//! for wider vectors, so that all backends run the same arithmetic. `W` is the number of 16-bit lanes to take
+//! at once.
 
 use crate::ring::{Poly, Ring};
 
-/// What a backend writes out: the transpose, and the butterflies of one twiddle, whose broadcast the compiler would
-/// widen past 16 bits.
+/// What a backend writes out: the transpose, and the butterflies of one twiddle, whose broadcast the compiler
+/// would widen past 16 bits.
 pub(crate) trait Arch {
     /// (a, b) ← (a + z·b, a − z·b), lane by lane; as many lanes, a multiple of 16.
     fn butterflies(a: &mut [i16], b: &mut [i16], z: (i16, i16), q: i16);
@@ -120,8 +121,9 @@ fn unbutterflies<const W: usize>(
     }
 }
 
-// The narrow layers' loops come twice: over whole vectors of `W` lanes, and, where `W` is [`NARROW`], lane by lane,
-// which the compiler turns into 16-bit products for the oldest processors, as it does not with fixed-size loops.
+// The narrow layers' loops come twice: over whole vectors of `W` lanes, and, where `W` is [`NARROW`], lane by
+// lane, which the compiler turns into 16-bit products for the oldest processors, as it does not with
+// fixed-size loops.
 
 /// The `W` of processors without wide vectors.
 pub(crate) const NARROW: usize = 8;
@@ -203,8 +205,9 @@ fn narrow_layer_inverse<const N: usize, const W: usize>(ring: &Ring<N>, x: &mut 
     }
 }
 
-/// Bounds, in units of q ≤ 13313 with 2^15 > 2.46 q: an input below 1 grows by at most 0.5 + 0.102·size a layer,
-/// so two layers stay under 2.27; after a reduction (0.73 at most, 0.54 for q = 13313) three layers stay under 2.4.
+/// Bounds, in units of q ≤ 13313 with 2^15 > 2.46 q: an input below 1 grows by at most 0.5 + 0.102·size a
+/// layer, so two layers stay under 2.27; after a reduction (0.73 at most, 0.54 for q = 13313) three layers
+/// stay under 2.4.
 #[inline(always)]
 pub(crate) fn forward<const N: usize, const W: usize, T: Arch>(ring: &Ring<N>, x: &mut [i16; N]) {
     let mut layer = 1;
@@ -236,8 +239,8 @@ pub(crate) fn forward<const N: usize, const W: usize, T: Arch>(ring: &Ring<N>, x
     }
 }
 
-/// Bounds: inputs below 1 (in units of q) give sums and differences below 2, which come out of their products below
-/// 0.75; so every layer's inputs are below 1.
+/// Bounds: inputs below 1 (in units of q) give sums and differences below 2, which come out of their products
+/// below 0.75; so every layer's inputs are below 1.
 #[inline(always)]
 pub(crate) fn inverse<const N: usize, const W: usize, T: Arch>(
     ring: &Ring<N>,
@@ -302,7 +305,8 @@ pub(crate) fn subtract_masked<const N: usize>(_: &Ring<N>, a: &mut [i16; N], b: 
     }
 }
 
-/// Words of `BITS`-bit values in 16 planes of N/16 lanes: lane by lane, the 16 values make a string of BITS words.
+/// Words of `BITS`-bit values in 16 planes of N/16 lanes: lane by lane, the 16 values make a string of BITS
+/// words.
 #[inline(always)]
 fn pack_planes<const N: usize, const BITS: usize>(x: &[i16; N], out: &mut [u8]) {
     let width = N / 16;

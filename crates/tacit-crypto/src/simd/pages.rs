@@ -10,14 +10,14 @@ const LINE: usize = 64;
 const HUGE: usize = 2 << 20;
 
 /// From this size on memory is a mapping of its own, which comes zeroed: what the C library's allocator gives
-/// would be cleared twice when it is fresh. Smaller buffers are cleared in the cache, and their memory is used
-/// again.
+/// would be cleared twice when it is fresh. Smaller buffers are cleared in the cache, and their memory is
+/// used again.
 #[cfg(target_os = "linux")]
 const MAPPED: usize = HUGE;
 
-/// Zeroed blocks that start at a cache line; from 2 MiB on they start at a huge page, and the operating system is
-/// asked for huge pages. Random reads from a large table then cost a half or less. Wiped on drop; of what was
-/// wiped, up to 128 MiB stay with the process for the next large buffer.
+/// Zeroed blocks that start at a cache line; from 2 MiB on they start at a huge page, and the operating
+/// system is asked for huge pages. Random reads from a large table then cost a half or less. Wiped on drop;
+/// of what was wiped, up to 128 MiB stay with the process for the next large buffer.
 pub struct Buffer {
     start: NonNull<Block>,
     len: usize,
@@ -80,7 +80,8 @@ fn map(bytes: usize) -> Option<NonNull<Block>> {
     let start = from.wrapping_byte_add(head);
     for (part, len) in [(from, head), (start.wrapping_byte_add(bytes), HUGE - head)] {
         if len > 0 {
-            // SAFETY: whole pages of the mapping above, which nobody refers to. Were they to stay, nothing would break.
+            // SAFETY: whole pages of the mapping above, which nobody refers to. Were they to stay, nothing
+            // would break.
             let _ = unsafe { munmap(part, len) };
         }
     }
@@ -89,8 +90,8 @@ fn map(bytes: usize) -> Option<NonNull<Block>> {
     Some(start)
 }
 
-/// Wiped mappings that wait for their next use: the system clears a page for every first touch, which at 2^20 keys
-/// is a sixth of an intersection's time.
+/// Wiped mappings that wait for their next use: the system clears a page for every first touch, which at 2^20
+/// keys is a sixth of an intersection's time.
 #[cfg(target_os = "linux")]
 mod kept {
     use crate::Block;
@@ -117,8 +118,8 @@ mod kept {
 
     static WAITING: Mutex<Vec<Mapping>> = Mutex::new(Vec::new());
 
-    /// The smallest that has `bytes` and not an eighth more. Where none has, as many bytes go back to the system, so
-    /// that what waits never adds to what is asked for.
+    /// The smallest that has `bytes` and not an eighth more. Where none has, as many bytes go back to the
+    /// system, so that what waits never adds to what is asked for.
     pub(super) fn take(bytes: usize) -> Option<(NonNull<Block>, usize)> {
         let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |mapping: &Mapping| (bytes..=bytes + bytes / 8).contains(&mapping.bytes);

@@ -1,9 +1,11 @@
-//! Ristretto, eight points side by side, on AVX-512 IFMA. Its portable twin is curve25519-dalek (see [`crate::group`]).
+//! Ristretto, eight points side by side, on AVX-512 IFMA. Its portable twin is curve25519-dalek (see
+//! [`crate::group`]).
 //!
-//! Field elements are five limbs in radix 2^51, one vector a limb, one point a lane. A *tight* element has limbs
-//! below 2^51 + 2^15; every function here gives tight elements and takes them, and multiplication also takes limbs up to
-//! 2^52, which is all that the multiplier reads. Points are complete extended twisted Edwards (a = −1,
-//! Hisil–Wong–Carter–Dawson 2008), scalars signed radix-16 digits, lookups masked scans or in-register permutations.
+//! Field elements are five limbs in radix 2^51, one vector a limb, one point a lane. A *tight* element has
+//! limbs below 2^51 + 2^15; every function here gives tight elements and takes them, and multiplication also
+//! takes limbs up to 2^52, which is all that the multiplier reads. Points are complete extended twisted
+//! Edwards (a = −1, Hisil–Wong–Carter–Dawson 2008), scalars signed radix-16 digits, lookups masked scans or
+//! in-register permutations.
 
 // Limbs of several elements are walked side by side by index.
 #![allow(clippy::needless_range_loop)]
@@ -44,7 +46,7 @@ const TWO_P: [u64; 5] = [0xfffffffffffda, 0xffffffffffffe, 0xffffffffffffe, 0xff
 
 /// Proof that the processor runs this kernel.
 #[derive(Clone, Copy, Debug)]
-pub struct Ifma(());
+pub(crate) struct Ifma(());
 
 impl Ifma {
     /// The proof, where `backend` is of 512 bits and the processor has IFMA.
@@ -320,7 +322,8 @@ kernel_fns! {
         blend(is_negative(a), a, &neg(a))
     }
 
-    /// SQRT_RATIO_M1 (RFC 9496, section 4.2): the lanes where u/v is a square, and the non-negative root of u/v or i·u/v.
+    /// SQRT_RATIO_M1 (RFC 9496, section 4.2): the lanes where u/v is a square, and the non-negative root of
+    /// u/v or i·u/v.
     fn sqrt_ratio(u: &Fe, v: &Fe) -> (__mmask8, Fe) {
         let sqrt_m1 = splat(SQRT_M1);
         let v3 = mul(&square(v), v);
@@ -733,7 +736,8 @@ kernel_fns! {
     }
 }
 
-/// Chunks whose multiples stand side by side in a combination: 330 kB of them, which the second cache level holds.
+/// Chunks whose multiples stand side by side in a combination: 330 kB of them, which the second cache level
+/// holds.
 const COMBINED: usize = 32;
 
 fn words(bytes: &Encoding) -> [u64; 4] {
@@ -766,7 +770,7 @@ fn recode(scalars: &[[u8; 32]]) -> Digits {
 
 /// A batch of points, eight to a chunk; lanes past the end are the identity or of no meaning.
 #[derive(Clone)]
-pub struct Batch {
+pub(crate) struct Batch {
     ifma: Ifma,
     len: usize,
     chunks: Vec<Chunk>,
@@ -775,7 +779,8 @@ pub struct Batch {
 impl Drop for Batch {
     fn drop(&mut self) {
         let limbs = self.chunks.len() * size_of::<Chunk>() / size_of::<u64>();
-        // SAFETY: a chunk is `repr(C)` over vectors of integers without padding, so its memory may be viewed as `u64`s.
+        // SAFETY: a chunk is `repr(C)` over vectors of integers without padding, so its memory may be viewed
+        // as `u64`s.
         unsafe { core::slice::from_raw_parts_mut(self.chunks.as_mut_ptr().cast::<u64>(), limbs) }.zeroize();
     }
 }
@@ -800,7 +805,7 @@ impl Ifma {
     }
 
     /// Maps each 64 uniform bytes to a point.
-    pub fn map_uniform(self, uniform: &[[u8; 64]]) -> Batch {
+    pub(crate) fn map_uniform(self, uniform: &[[u8; 64]]) -> Batch {
         let mut chunks = Vec::with_capacity(uniform.len().div_ceil(LANES));
         for group in uniform.chunks(LANES) {
             let (mut low, mut high) = ([[0u8; 32]; LANES], [[0u8; 32]; LANES]);
@@ -918,7 +923,8 @@ impl Batch {
         self.ifma.batch(n, vec![chunk; n.div_ceil(LANES)])
     }
 
-    /// Point `i` of `self`, or of `other` where bit `i` of `bits` is set (lowest bit of byte 0 first, zero past the end).
+    /// Point `i` of `self`, or of `other` where bit `i` of `bits` is set (lowest bit of byte 0 first, zero
+    /// past the end).
     pub fn select(&self, other: &Batch, bits: &[u8]) -> Batch {
         let triples = self.chunks.iter().zip(&other.chunks).zip(bits);
         // SAFETY: a batch can only be had by `Ifma`, which proves that the features were detected.

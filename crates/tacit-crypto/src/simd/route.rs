@@ -1,4 +1,5 @@
-//! Steps of an oblivious routing: an item moves over a fixed distance or stays, by the place that it must get to.
+//! Steps of an oblivious routing: an item moves over a fixed distance or stays, by the place that it must get
+//! to.
 
 use super::{Backend, Level};
 use crate::Block;
@@ -8,8 +9,8 @@ const VECTOR: usize = 8;
 
 /// Slots in a row, each empty or with an item of a place, counted from 1, and a value. Wiped on drop.
 ///
-/// Places and values are secret: every operation takes the same steps whatever they are. They stand in arrays of their own,
-/// and an empty slot holds zeros.
+/// Places and values are secret: every operation takes the same steps whatever they are. They stand in arrays
+/// of their own, and an empty slot holds zeros.
 pub struct Slots {
     /// Empty slots in front, as many as the longest step.
     lead: usize,
@@ -54,8 +55,8 @@ impl Slots {
         (places[at], low[at], high[at]) = (place.into(), value.low(), value.high());
     }
 
-    /// A step of `distance` where the items before `end` stand in the first `width` slots of each two distances, and no
-    /// wider than one: no item is overtaken.
+    /// A step of `distance` where the items before `end` stand in the first `width` slots of each two
+    /// distances, and no wider than one: no item is overtaken.
     pub fn step_apart(&mut self, backend: Backend, distance: usize, width: usize, end: usize) {
         assert!(width <= distance, "items would meet");
         let [places, low, high] = self.arrays();
@@ -142,7 +143,8 @@ mod x86 {
     #[target_feature(enable = "avx512f")]
     pub(super) unsafe fn step(from: &Slots, distance: usize, to: &mut Slots) {
         let lead = from.lead;
-        // SAFETY: all six arrays have the same length, `lead` and a multiple of eight; `distance` is at most `lead`.
+        // SAFETY: all six arrays have the same length, `lead` and a multiple of eight; `distance` is at most
+        // `lead`.
         unsafe {
             let load = |array: &[u64], i: usize| _mm512_loadu_si512(array.as_ptr().add(i).cast());
             let eight = _mm512_set1_epi64(VECTOR as i64);

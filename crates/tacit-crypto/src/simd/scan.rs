@@ -76,8 +76,8 @@ macro_rules! scans {
 scans! {
     /// The entry at `at`, or zero where there is none; `at` is below 2^63.
     pick = pick_with(&[u64], at);
-    /// Puts `item` at `at` and returns what stood there; zero, and nothing changes, where there is no such place. `at` is
-    /// below 2^63.
+    /// Puts `item` at `at` and returns what stood there; zero, and nothing changes, where there is no such
+    /// place. `at` is below 2^63.
     swap = swap_with(&mut [u64], at, item);
     /// All ones if an entry equals `item`, zero if none does; they are alike in their highest bit.
     contains = contains_with(&[u64], item);

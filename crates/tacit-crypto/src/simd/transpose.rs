@@ -9,8 +9,8 @@ use crate::Block;
 
 /// Transposes `count` tiles of 128×128 bits.
 ///
-/// Line `i` of tile `t` is `input[i * from[0] + t * from[1]]`, and likewise with `to` in `out`: bit `j` of an input's
-/// line `i` becomes bit `i` of the output's line `j`. Panics when a tile lies outside its slice.
+/// Line `i` of tile `t` is `input[i * from[0] + t * from[1]]`, and likewise with `to` in `out`: bit `j` of an
+/// input's line `i` becomes bit `i` of the output's line `j`. Panics when a tile lies outside its slice.
 pub fn tiles(
     backend: Backend,
     input: &[Block],

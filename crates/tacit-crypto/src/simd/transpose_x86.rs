@@ -1,5 +1,5 @@
-//! The 128×128 bit transpose with SSE2 and AVX2 (bit swaps between registers, then byte unpacking) and with AVX-512
-//! (one GFNI instruction for eight 8×8 bit transposes, byte permutations around it).
+//! The 128×128 bit transpose with SSE2 and AVX2 (bit swaps between registers, then byte unpacking) and with
+//! AVX-512 (one GFNI instruction for eight 8×8 bit transposes, byte permutations around it).
 
 use super::x86::{gather512, scatter512};
 use crate::Block;
@@ -38,8 +38,9 @@ macro_rules! unpacking {
                 round!(4, 0x0f, [(0, 4), (1, 5), (2, 6), (3, 7)]);
             }
 
-            /// Transposes the 16×16 bytes of sixteen registers, in each 128-bit lane: a round moves the top bit of the
-            /// register's number to the bottom of the byte's, and the byte's top bit to the register's bottom.
+            /// Transposes the 16×16 bytes of sixteen registers, in each 128-bit lane: a round moves the top
+            /// bit of the register's number to the bottom of the byte's, and the byte's top bit to the
+            /// register's bottom.
             #[inline]
             #[target_feature(enable = $features)]
             fn transpose_bytes(mut x: [$register; 16]) -> [$register; 16] {
@@ -141,8 +142,9 @@ unpacking!(
 pub(super) mod wide512 {
     use super::*;
 
-    /// From four columns in each of two registers to eight columns' bytes side by side, for eight byte positions from
-    /// `first` on; a group of eight stands in reverse, which is how GF2P8AFFINEQB reads its matrix.
+    /// From four columns in each of two registers to eight columns' bytes side by side, for eight byte
+    /// positions from `first` on; a group of eight stands in reverse, which is how GF2P8AFFINEQB reads its
+    /// matrix.
     const fn gather_bytes(first: usize) -> [u8; 64] {
         let mut index = [0; 64];
         let mut i = 0;

@@ -8,9 +8,9 @@ use core::arch::x86_64::*;
 /// A register of blocks ("lanes").
 ///
 /// # Safety
-/// Every method needs the features of its register: `sse4.1,ssse3,aes,pclmulqdq` for [`V128`]; `avx2,vaes,vpclmulqdq`
-/// too for [`V256`]; and all those of `Level::Avx512` for [`V512`]. Pointers must be valid for the lanes that are
-/// read or written; they need no alignment.
+/// Every method needs the features of its register: `sse4.1,ssse3,aes,pclmulqdq` for [`V128`];
+/// `avx2,vaes,vpclmulqdq` too for [`V256`]; and all those of `Level::Avx512` for [`V512`]. Pointers must be
+/// valid for the lanes that are read or written; they need no alignment.
 pub(super) trait Vector: Copy {
     const LANES: usize;
     unsafe fn load(from: *const Block) -> Self;
@@ -45,13 +45,14 @@ pub(super) trait Vector: Copy {
     unsafe fn aes_last(self, key: Self) -> Self;
     /// The next AES-128 round key of each lane; `rcon` is the round constant in every 32-bit word.
     ///
-    /// S-box, rotation and constant come from one last AES round over four copies of the rotated last word: with equal
-    /// columns its row shift does nothing.
+    /// S-box, rotation and constant come from one last AES round over four copies of the rotated last word:
+    /// with equal columns its row shift does nothing.
     unsafe fn next_key(self, rcon: Self) -> Self;
     /// In each lane, four blocks as a 4×4 matrix of 32-bit words, transposed; its own inverse.
     unsafe fn transpose_words(rows: [Self; 4]) -> [Self; 4];
-    /// Every 32-bit word rotated, put through the S-box and XORed with that of `sum`: the key schedule's function on the last
-    /// words of four keys. The shuffle rotates and undoes the row shift of the last AES round that follows.
+    /// Every 32-bit word rotated, put through the S-box and XORed with that of `sum`: the key schedule's
+    /// function on the last words of four keys. The shuffle rotates and undoes the row shift of the last AES
+    /// round that follows.
     unsafe fn schedule_words(self, sum: Self) -> Self;
     /// The round constant in every 32-bit word.
     unsafe fn splat_word(word: i32) -> Self;
@@ -381,13 +382,15 @@ unsafe fn spread256(x: __m256i, place: impl Fn(usize) -> *mut Block) {
 
 #[inline(always)]
 pub(super) unsafe fn gather256(from: *const Block, stride: usize) -> __m256i {
-    // SAFETY: the caller answers for the pointers and has AVX2; `wrapping_add` stays within what it answers for.
+    // SAFETY: the caller answers for the pointers and has AVX2; `wrapping_add` stays within what it answers
+    // for.
     unsafe { collect256(|i| from.wrapping_add(i * stride)) }
 }
 
 #[inline(always)]
 pub(super) unsafe fn scatter256(x: __m256i, to: *mut Block, stride: usize) {
-    // SAFETY: the caller answers for the pointers and has AVX2; `wrapping_add` stays within what it answers for.
+    // SAFETY: the caller answers for the pointers and has AVX2; `wrapping_add` stays within what it answers
+    // for.
     unsafe { spread256(x, |i| to.wrapping_add(i * stride)) }
 }
 
@@ -424,13 +427,15 @@ unsafe fn spread512(x: __m512i, place: impl Fn(usize) -> *mut Block) {
 
 #[inline(always)]
 pub(super) unsafe fn gather512(from: *const Block, stride: usize) -> __m512i {
-    // SAFETY: the caller answers for the pointers and has AVX-512; `wrapping_add` stays within what it answers for.
+    // SAFETY: the caller answers for the pointers and has AVX-512; `wrapping_add` stays within what it
+    // answers for.
     unsafe { collect512(|i| from.wrapping_add(i * stride)) }
 }
 
 #[inline(always)]
 pub(super) unsafe fn scatter512(x: __m512i, to: *mut Block, stride: usize) {
-    // SAFETY: the caller answers for the pointers and has AVX-512; `wrapping_add` stays within what it answers for.
+    // SAFETY: the caller answers for the pointers and has AVX-512; `wrapping_add` stays within what it
+    // answers for.
     unsafe { spread512(x, |i| to.wrapping_add(i * stride)) }
 }
 

@@ -13,7 +13,8 @@ fn bytes_around_drop<T>(value: T) -> (Vec<u8>, Vec<u8>) {
     let pointer = place.as_mut_ptr();
     let read = || {
         let bytes = pointer.cast::<u8>();
-        // SAFETY: the place is owned by the box throughout, was written in full, and the types have no padding.
+        // SAFETY: the place is owned by the box throughout, was written in full, and the types have no
+        // padding.
         (0..size_of::<T>()).map(|i| unsafe { bytes.add(i).read_volatile() }).collect::<Vec<u8>>()
     };
     let before = read();

@@ -10,8 +10,8 @@ const DEADLINE: Duration = Duration::from_secs(120);
 /// Runs a cheater and an honest party over a network without faults, whose session follows from `seed`.
 ///
 /// # Panics
-/// When a party panics, or when the honest one has not returned before the deadline: two minutes, and as much of
-/// silence in the network's time, which the cheater can only make pass by waiting itself or by leaving.
+/// When a party panics, or when the honest one has not returned before the deadline: two minutes, and as much
+/// of silence in the network's time, which the cheater can only make pass by waiting itself or by leaving.
 #[track_caller]
 pub fn duel<A: Send, B: Send>(
     seed: u64,
@@ -68,8 +68,8 @@ impl Tally {
         self.caught + self.idle + self.won
     }
 
-    /// Holds the cheater's wins against the analysis: panics if a cheater that wins with probability `bound` would win
-    /// as often as this, or more often, with a probability below 1 − `confidence`.
+    /// Holds the cheater's wins against the analysis: panics if a cheater that wins with probability `bound`
+    /// would win as often as this, or more often, with a probability below 1 − `confidence`.
     #[track_caller]
     pub fn assert_won_at_most(&self, bound: f64, confidence: f64) {
         let chance = at_least(self.duels(), self.won, bound);
@@ -81,8 +81,9 @@ impl Tally {
         );
     }
 
-    /// As [`assert_won_at_most`](Self::assert_won_at_most) from below, for attacks that the analysis says work: panics
-    /// if a cheater that wins with probability `bound` would win so seldom with a probability below 1 − `confidence`.
+    /// As [`assert_won_at_most`](Self::assert_won_at_most) from below, for attacks that the analysis says
+    /// work: panics if a cheater that wins with probability `bound` would win so seldom with a probability
+    /// below 1 − `confidence`.
     #[track_caller]
     pub fn assert_won_at_least(&self, bound: f64, confidence: f64) {
         let duels = self.duels();

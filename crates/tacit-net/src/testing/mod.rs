@@ -1,9 +1,10 @@
 //! What the tests of every crate share: faults on purpose, and parties that cheat.
 //!
 //! - [`Proxy`] damages what passes between two parties over real sockets.
-//! - [`Network`] joins two parties in memory, with faults at bytes of the stream and time that passes only where both
-//!   wait: the same network gives the same run, and an hour's silence takes no time.
-//! - [`duel`] runs a cheater against an honest party, and a [`Tally`] holds what many duels gave against a bound.
+//! - [`Network`] joins two parties in memory, with faults at bytes of the stream and time that passes only
+//!   where both wait: the same network gives the same run, and an hour's silence takes no time.
+//! - [`duel`] runs a cheater against an honest party, and a [`Tally`] holds what many duels gave against a
+//!   bound.
 //!
 //! ```
 //! use tacit_net::testing::{Outcome, Tally, duel};

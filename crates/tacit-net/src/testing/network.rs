@@ -51,7 +51,8 @@ impl Network {
         Network { seed, strikes: Vec::new(), limits: Limits::default() }
     }
 
-    /// A network with so many faults, drawn by the seed, of all kinds and among the first `bytes` bytes of either party.
+    /// A network with so many faults, drawn by the seed, of all kinds and among the first `bytes` bytes of
+    /// either party.
     pub fn faulty(seed: u64, faults: usize, bytes: u64) -> Self {
         let mut prg = Prg::from_seed(Block::new(seed.into()));
         let strikes = (0..faults).map(|_| {
@@ -267,7 +268,8 @@ impl Link for End {
         let mut state = self.shared.lock()?;
         let deadline = state.now + timeout;
         loop {
-            // Of two parties whose deadlines pass at one moment, both are late, whoever wakes first and leaves.
+            // Of two parties whose deadlines pass at one moment, both are late, whoever wakes first and
+            // leaves.
             let late = state.asleep[me].is_some() && state.now >= deadline;
             if !late && state.is_ready(me, interest) {
                 state.asleep[me] = None;

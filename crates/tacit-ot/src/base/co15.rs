@@ -1,12 +1,13 @@
 //! The "simplest OT" (Chou–Orlandi, 2015/267), over Ristretto.
 //!
-//! Realises: random OT, in a batch. Security: semi-honest, standalone. It is *not* universally composable (a simulator
-//! cannot extract a malicious receiver's choices in time), so no malicious protocol may be seeded with it. Assumptions:
-//! random oracle, (gap) Diffie–Hellman. Rounds: two messages. Bytes: 32 to the receiver, 32 an OT to the sender.
+//! Realises: random OT, in a batch. Security: semi-honest, standalone. It is *not* universally composable (a
+//! simulator cannot extract a malicious receiver's choices in time), so no malicious protocol may be seeded
+//! with it. Assumptions: random oracle, (gap) Diffie–Hellman. Rounds: two messages. Bytes: 32 to the
+//! receiver, 32 an OT to the sender.
 //!
 //! Deviations: pads hash the [`Run`], both messages, the OT's index and the point, because with the paper's
-//! hash alone a batch lets the receiver make messages of several OTs equal or correlated; A is never used for a second
-//! batch; the paper's encryption of chosen messages is `standard` of `tacit-bench`.
+//! hash alone a batch lets the receiver make messages of several OTs equal or correlated; A is never used for
+//! a second batch; the paper's encryption of chosen messages is `standard` of `tacit-bench`.
 
 use super::Run;
 use crate::{BaseOt, Functionality, Result, Security};

@@ -1,14 +1,16 @@
-//! "Blazing fast" base OT with a challenge, a proof and a response (Canetti–Sarkar–Wang, 2020/110), over Ristretto.
+//! "Blazing fast" base OT with a challenge, a proof and a response (Canetti–Sarkar–Wang, 2020/110), over
+//! Ristretto.
 //!
-//! Realises: random OT with selective failure, in a batch: a malicious sender may guess choice bits, and the first wrong
-//! guess makes the receiver abort. OT extension with a consistency check tolerates that leak; other uses may not.
-//! Security: malicious, static corruption, universally composable. Assumptions: observable random oracle, computational
-//! Diffie–Hellman. Rounds: three messages. Bytes: 32 and 32 an OT to the sender, 64 and 16 an OT to the receiver, 32 back.
+//! Realises: random OT with selective failure, in a batch: a malicious sender may guess choice bits, and the
+//! first wrong guess makes the receiver abort. OT extension with a consistency check tolerates that leak;
+//! other uses may not. Security: malicious, static corruption, universally composable. Assumptions:
+//! observable random oracle, computational Diffie–Hellman. Rounds: three messages. Bytes: 32 and 32 an OT to
+//! the sender, 64 and 16 an OT to the receiver, 32 back.
 //!
-//! Deviations: the paper's hashes forget the OT's index, so that a receiver may send one element for several OTs
-//! and get equal messages; here every hash binds the [`Run`], the index and the branch, and pads bind both messages. The
-//! argument that extracts a malicious party's inputs needs more than 2ρ OTs, so a smaller batch is padded to
-//! 80 with random choices. Seed, response and proof have 2κ bits.
+//! Deviations: the paper's hashes forget the OT's index, so that a receiver may send one element for several
+//! OTs and get equal messages; here every hash binds the [`Run`], the index and the branch, and pads bind
+//! both messages. The argument that extracts a malicious party's inputs needs more than 2ρ OTs, so a smaller
+//! batch is padded to 80 with random choices. Seed, response and proof have 2κ bits.
 
 use super::{Oracle, Run};
 use crate::{BaseOt, Extraction, Functionality, Result, Security};
@@ -22,7 +24,7 @@ use zeroize::{Zeroize, Zeroizing};
 pub const NAME: &str = "csw20";
 
 /// The least number of OTs that a batch really runs, 2ρ.
-pub const MIN_BATCH: usize = 80;
+pub(crate) const MIN_BATCH: usize = 80;
 
 const DIGEST_BYTES: usize = 32;
 const CHALLENGE_BYTES: usize = 16;
@@ -88,10 +90,11 @@ impl Receiver {
         Ok((state, message))
     }
 
-    /// Output and third message: p_i hashes α_i·z; the response is computed from it and the challenges, and must match
-    /// the sender's proof.
+    /// Output and third message: p_i hashes α_i·z; the response is computed from it and the challenges, and
+    /// must match the sender's proof.
     ///
-    /// Errors when `from_sender` is malformed or its proof is wrong; `out` is untouched then, and nothing may be sent.
+    /// Errors when `from_sender` is malformed or its proof is wrong; `out` is untouched then, and nothing may
+    /// be sent.
     pub fn finish(self, from_sender: &[u8], out: &mut [Block]) -> Result<Vec<u8>> {
         let (run, n) = (&self.run, self.choices.len());
         run.expect_buffer(out.len())?;
@@ -139,7 +142,8 @@ impl Drop for Sender {
 }
 
 impl Sender {
-    /// Second message: z = r·G, the challenges and the proof; p_{i,0} hashes r·B_i and p_{i,1} hashes r·(B_i − T).
+    /// Second message: z = r·G, the challenges and the proof; p_{i,0} hashes r·B_i and p_{i,1} hashes r·(B_i
+    /// − T).
     ///
     /// Errors when `from_receiver` is malformed.
     pub fn start(run: &Run, from_receiver: &[u8], prg: &mut Prg) -> Result<(Self, Vec<u8>)> {

@@ -1,8 +1,9 @@
 //! Base OT: one file a protocol.
 //!
-//! Every protocol is a batch, and a pair of plain functions from message to message: `Sender::start`, `Receiver::start`
-//! and what follows take and give byte strings, so that a message can travel as a file. [`BaseOt`] runs
-//! them over a channel. What all hashes of a batch bind (session, protocol, direction, run, size) is a [`Run`].
+//! Every protocol is a batch, and a pair of plain functions from message to message: `Sender::start`,
+//! `Receiver::start` and what follows take and give byte strings, so that a message can travel as a file.
+//! [`BaseOt`] runs them over a channel. What all hashes of a batch bind (session, protocol, direction, run,
+//! size) is a [`Run`].
 //!
 //! ```
 //! use tacit_crypto::{BitVec, Block, Prg};

@@ -1,12 +1,13 @@
 //! Endemic OT from Diffie–Hellman (Masny–Rindal, 2019/706), over Ristretto.
 //!
-//! Realises: endemic random OT, in a batch. A malicious sender may choose its pairs, a malicious receiver the messages it
-//! receives. Security: malicious, static corruption, universally composable. Assumptions: programmable random oracle;
-//! Diffie–Hellman with the sender's one key used for the whole batch (oracle Diffie–Hellman).
-//! Rounds: one; both messages cross. Bytes: 32 to the receiver, 64 an OT to the sender.
+//! Realises: endemic random OT, in a batch. A malicious sender may choose its pairs, a malicious receiver the
+//! messages it receives. Security: malicious, static corruption, universally composable. Assumptions:
+//! programmable random oracle; Diffie–Hellman with the sender's one key used for the whole batch (oracle
+//! Diffie–Hellman). Rounds: one; both messages cross. Bytes: 32 to the receiver, 64 an OT to the sender.
 //!
-//! Deviations: one sender's key a batch instead of one an OT, for which every hash binds the [`Run`] and the OT's index and
-//! pads bind both messages (2021/682 shows that without such tags the reuse is unsafe); the identity is refused.
+//! Deviations: one sender's key a batch instead of one an OT, for which every hash binds the [`Run`] and the
+//! OT's index and pads bind both messages (2021/682 shows that without such tags the reuse is unsafe); the
+//! identity is refused.
 
 use super::{OneRound, Oracle, Run};
 use crate::{Extraction, Result};
@@ -75,7 +76,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// First message of the receiver: r_{1−c} a random element, r_c = b·G − H_c(r_{1−c}). It does not wait for the sender's.
+    /// First message of the receiver: r_{1−c} a random element, r_c = b·G − H_c(r_{1−c}). It does not wait
+    /// for the sender's.
     ///
     /// Errors when `choices` does not have the batch's length.
     pub fn start(run: &Run, choices: &BitVec, prg: &mut Prg) -> Result<(Self, Vec<u8>)> {

@@ -1,17 +1,19 @@
-//! Batched base OT from a programmable-once public function (McQuoid–Rosulek–Roy, "Batching Base Oblivious Transfers",
-//! 2021/682), over Ristretto.
+//! Batched base OT from a programmable-once public function (McQuoid–Rosulek–Roy, "Batching Base Oblivious
+//! Transfers", 2021/682), over Ristretto.
 //!
-//! Realises: endemic random OT, in a batch. A malicious sender may bias its pairs, a malicious receiver the messages it
-//! receives; nobody learns what it should not. That seeds OT extension; `rot_from_ot` of `tacit-bench` makes messages uniform.
-//! Security: malicious, static corruption, universally composable. Assumptions: programmable random oracle; Diffie–Hellman
-//! with the sender's one key used for the whole batch (oracle Diffie–Hellman, as in the paper's tagged key agreement).
-//! Rounds: one; both messages cross. Bytes: 32 to the receiver, 80 an OT to the sender.
+//! Realises: endemic random OT, in a batch. A malicious sender may bias its pairs, a malicious receiver the
+//! messages it receives; nobody learns what it should not. That seeds OT extension; `rot_from_ot` of
+//! `tacit-bench` makes messages uniform. Security: malicious, static corruption, universally composable.
+//! Assumptions: programmable random oracle; Diffie–Hellman with the sender's one key used for the whole batch
+//! (oracle Diffie–Hellman, as in the paper's tagged key agreement). Rounds: one; both messages cross. Bytes:
+//! 32 to the receiver, 80 an OT to the sender.
 //!
 //! The function is the paper's two-round Feistel one: φ = (s, t) with s a group element and t of 3κ bits,
 //! `Eval(φ, x) = s + H(x, t ⊕ H'(x, s))`.
 //!
-//! Deviations: every hash binds the [`Run`] and the OT's index, pads bind both messages too (the tags that the paper asks for);
-//! the identity is refused as a group element, which an honest party sends with probability 2^-252.
+//! Deviations: every hash binds the [`Run`] and the OT's index, pads bind both messages too (the tags that
+//! the paper asks for); the identity is refused as a group element, which an honest party sends with
+//! probability 2^-252.
 
 use super::{OneRound, Oracle, Run};
 use crate::{Extraction, Result};
@@ -22,7 +24,8 @@ use zeroize::Zeroizing;
 /// The protocol's short name.
 pub const NAME: &str = "mrr21";
 
-/// Bytes of t, 3κ bits (McQuoid–Rosulek–Roy 2020/1043, section 6.1: the simulator's bad events are collisions on t).
+/// Bytes of t, 3κ bits (McQuoid–Rosulek–Roy 2020/1043, section 6.1: the simulator's bad events are collisions
+/// on t).
 const T_BYTES: usize = 48;
 /// Bytes of one φ = (s, t).
 const PHI_BYTES: usize = POINT_BYTES + T_BYTES;
@@ -88,7 +91,8 @@ impl Sender {
 
     /// Output from the receiver's message: message x of pair i is a hash of a·Eval(φ_i, x).
     ///
-    /// Errors when `from_receiver` is not 80 bytes an OT or holds no canonical group element; `out` is untouched then.
+    /// Errors when `from_receiver` is not 80 bytes an OT or holds no canonical group element; `out` is
+    /// untouched then.
     pub fn finish(self, from_receiver: &[u8], out: &mut [[Block; 2]]) -> Result<()> {
         let (run, n) = (&self.run, self.run.len());
         run.expect_buffer(out.len())?;
@@ -126,7 +130,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// First message of the receiver: φ_i = Program(c_i, b_i·G) for every OT. It does not wait for the sender's.
+    /// First message of the receiver: φ_i = Program(c_i, b_i·G) for every OT. It does not wait for the
+    /// sender's.
     ///
     /// Errors when `choices` does not have the batch's length.
     pub fn start(run: &Run, choices: &BitVec, prg: &mut Prg) -> Result<(Self, Vec<u8>)> {

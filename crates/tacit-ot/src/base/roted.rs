@@ -198,7 +198,8 @@ impl BaseOt for Roted {
     }
 }
 
-/// The sender of random OT whose bits are uniform whatever the sender does. Each `extend` is a run of its own.
+/// The sender of random OT whose bits are uniform whatever the sender does. Each `extend` is a run of its
+/// own.
 pub struct Sender {
     /// The parameters.
     pub set: ParameterSet,

@@ -123,7 +123,8 @@ impl Run {
     }
 }
 
-/// A random oracle of one purpose of one [`Run`]; each query binds the OT's index and a branch (which of its two messages).
+/// A random oracle of one purpose of one [`Run`]; each query binds the OT's index and a branch (which of its
+/// two messages).
 #[derive(Clone)]
 pub struct Oracle {
     key: [u8; 32],

@@ -1,9 +1,9 @@
 //! Binary linear codes for 1-out-of-N OT extension.
 //!
 //! [`MatrixCode::concatenated`] is the code of the PaXoS parameters: the outer code is the Reed–Solomon code
-//! [N, N − 31, 32] over GF(2^7), the inner code the binary [12, 7, 4] code, so that the whole is
-//! [12·N, 7·(N − 31), ≥ 128]. With N = 64 this is [768, 231, ≥ 128]. Distances multiply under concatenation: two different
-//! messages differ in at least 32 outer symbols, and each of those in at least 4 bits.
+//! [N, N − 31, 32] over GF(2^7), the inner code the binary [12, 7, 4] code, so that the whole is [12·N, 7·(N
+//! − 31), ≥ 128]. With N = 64 this is [768, 231, ≥ 128]. Distances multiply under concatenation: two
+//! different messages differ in at least 32 outer symbols, and each of those in at least 4 bits.
 
 use tacit_crypto::{
     Block,
@@ -11,7 +11,8 @@ use tacit_crypto::{
 };
 use zeroize::Zeroizing;
 
-/// A binary linear code. The code is public, the words are secret: encoding takes the same time for all words.
+/// A binary linear code. The code is public, the words are secret: encoding takes the same time for all
+/// words.
 pub trait LinearCode: Send + Sync {
     /// Bits in a code word.
     fn length(&self) -> usize;
@@ -44,7 +45,8 @@ pub fn encode_rows<const K: usize, const W: usize>(
     }
 }
 
-/// Bit-slices words: bit `i` of the words goes to `columns[i * stride..]`; the last block is padded with zeros.
+/// Bit-slices words: bit `i` of the words goes to `columns[i * stride..]`; the last block is padded with
+/// zeros.
 pub(super) fn slice_words<const K: usize>(words: &[[Block; K]], columns: &mut [Block], stride: usize) {
     const PIECE: usize = 1024;
     let mut gathered = Zeroizing::new([Block::ZERO; PIECE]);
@@ -70,7 +72,8 @@ pub struct MatrixCode {
     length: usize,
     dimension: usize,
     distance: usize,
-    /// For each group of message bits, the code bits that it touches, each with the sum of message bits it takes.
+    /// For each group of message bits, the code bits that it touches, each with the sum of message bits it
+    /// takes.
     terms: Vec<Vec<(u16, u8)>>,
 }
 
@@ -180,8 +183,9 @@ fn gf_inverse(a: u8) -> u8 {
     (0..125).fold(a, |power, _| gf_mul(power, a))
 }
 
-/// The systematic generator of the Reed–Solomon code at the points 0, 1, …: row i holds the values of the polynomial
-/// of degree below `dimension` that is 1 at point i and 0 at the other of the first `dimension` points (Lagrange).
+/// The systematic generator of the Reed–Solomon code at the points 0, 1, …: row i holds the values of the
+/// polynomial of degree below `dimension` that is 1 at point i and 0 at the other of the first `dimension`
+/// points (Lagrange).
 fn outer_generator(length: usize, dimension: usize) -> Vec<Vec<u8>> {
     let others = |i: u8| (0..dimension as u8).filter(move |k| *k != i);
     let at = |i: u8, point: u8| others(i).fold(1, |product, k| gf_mul(product, point ^ k));
@@ -193,8 +197,9 @@ fn outer_generator(length: usize, dimension: usize) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// The inner [12, 7, 4] code: seven message bits and five parities. Each message bit enters three parities, no two
-/// bits the same three, so any three columns of the parity-check matrix are independent (odd weights, all different).
+/// The inner [12, 7, 4] code: seven message bits and five parities. Each message bit enters three parities,
+/// no two bits the same three, so any three columns of the parity-check matrix are independent (odd weights,
+/// all different).
 fn inner_encode(symbol: u8) -> [bool; 12] {
     const PARITIES: [u8; 7] = [0b00111, 0b01011, 0b01101, 0b01110, 0b10011, 0b10101, 0b10110];
     let parity = (0..7).filter(|i| symbol >> i & 1 == 1).fold(0, |p, i| p ^ PARITIES[i]);
@@ -225,7 +230,8 @@ mod tests {
         assert!(!seen[0]);
     }
 
-    /// The inner code's distance, by trying all of its words; it is linear, so the least weight is the distance.
+    /// The inner code's distance, by trying all of its words; it is linear, so the least weight is the
+    /// distance.
     #[test]
     fn inner_distance() {
         let weight = |s: u8| inner_encode(s).iter().filter(|b| **b).count();
@@ -238,9 +244,10 @@ mod tests {
         }
     }
 
-    /// The outer code is an evaluation code at 64 different points: row `i` of its generator is a polynomial of degree
-    /// below 33, because its values at all 64 points are those that Newton's differences from 33 of them give. A
-    /// polynomial of degree at most 32 has at most 32 zeros, so at least 32 of 64 symbols differ from zero.
+    /// The outer code is an evaluation code at 64 different points: row `i` of its generator is a polynomial
+    /// of degree below 33, because its values at all 64 points are those that Newton's differences from 33 of
+    /// them give. A polynomial of degree at most 32 has at most 32 zeros, so at least 32 of 64 symbols differ
+    /// from zero.
     #[test]
     fn outer_distance() {
         for (symbol, values) in outer_generator(64, 33).into_iter().enumerate() {

@@ -1,8 +1,8 @@
 //! What IKNP, KOS and OOS share: columns of pseudo-random bits, and where the transposed rows go.
 //!
-//! The receiver holds two seeds a column, the sender the one that its Δ_i chose (KOS15, figure 3, COTe). Everything
-//! here moves *tiles*: a few thousand rows of every column, small enough to stay in the second-level cache from the
-//! PRG through the XOR and the wire to the transpose.
+//! The receiver holds two seeds a column, the sender the one that its Δ_i chose (KOS15, figure 3, COTe).
+//! Everything here moves *tiles*: a few thousand rows of every column, small enough to stay in the
+//! second-level cache from the PRG through the XOR and the wire to the transpose.
 
 use tacit_crypto::{Block, Prg};
 use zeroize::{Zeroize, Zeroizing};
@@ -15,8 +15,8 @@ pub(super) fn scratch(blocks: usize) -> Scratch {
     Zeroizing::new(vec![Block::ZERO; blocks])
 }
 
-/// The distance in blocks between columns of `len` blocks: an odd number of cache lines, so that a walk across the
-/// columns does not meet the same cache set at every step.
+/// The distance in blocks between columns of `len` blocks: an odd number of cache lines, so that a walk
+/// across the columns does not meet the same cache set at every step.
 pub(super) const fn stride_for(len: usize) -> usize {
     (len.div_ceil(4) | 1) * 4
 }
@@ -54,8 +54,8 @@ impl ReceiverColumns {
         ReceiverColumns { streams }
     }
 
-    /// The next `len` blocks of every column: t_i at `t[i * stride..]`, and u_i ⊕= t_i ⊕ PRG(k_i^1) at `u[i * len..]`,
-    /// where the caller has put what column i encodes.
+    /// The next `len` blocks of every column: t_i at `t[i * stride..]`, and u_i ⊕= t_i ⊕ PRG(k_i^1) at
+    /// `u[i * len..]`, where the caller has put what column i encodes.
     pub(super) fn fill(&mut self, len: usize, t: &mut [Block], stride: usize, u: &mut [Block]) {
         for ((i, [zero, one]), u) in self.streams.iter_mut().enumerate().zip(u.chunks_exact_mut(len)) {
             let t = &mut t[i * stride..][..len];

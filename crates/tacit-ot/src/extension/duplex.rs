@@ -3,10 +3,12 @@
 use crate::Result;
 use tacit_net::{Channel, Party};
 
-/// Runs `send` over one channel and `receive` over the other at the same time, and returns what both returned.
+/// Runs `send` over one channel and `receive` over the other at the same time, and returns what both
+/// returned.
 ///
-/// The first party sends over `channels[0]` and receives over `channels[1]`, the second party the other way round; so both
-/// sides call this alike, for setups as for extensions. If one direction fails, the other still runs to its end.
+/// The first party sends over `channels[0]` and receives over `channels[1]`, the second party the other way
+/// round; so both sides call this alike, for setups as for extensions. If one direction fails, the other
+/// still runs to its end.
 pub fn both_ways<A: Send, B: Send>(
     channels: &mut [Channel; 2],
     send: impl FnOnce(&mut Channel) -> Result<A> + Send,

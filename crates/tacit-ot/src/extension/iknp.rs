@@ -1,12 +1,15 @@
-//! IKNP: OT extension against a peer that follows the protocol, with the optimisation of Asharov, Lindell, Schneider
-//! and Zohner (CCS 2013: the receiver sends one string a column, and random OTs cost the sender nothing).
+//! IKNP: OT extension against a peer that follows the protocol, with the optimisation of Asharov, Lindell,
+//! Schneider and Zohner (CCS 2013: the receiver sends one string a column, and random OTs cost the sender
+//! nothing).
 //!
-//! - Source: Ishai, Kilian, Nissim, Petrank (CRYPTO 2003), as figure 3 (COTe) of Keller, Orsini, Scholl (2015/546).
+//! - Source: Ishai, Kilian, Nissim, Petrank (CRYPTO 2003), as figure 3 (COTe) of Keller, Orsini, Scholl
+//!   (2015/546).
 //! - Realises: correlated OT, semi-honest, from a PRG (AES-128 in counter mode).
 //! - Rounds: one message of the receiver. Bytes: 15.875 an OT.
-//! - Deviation: Δ_0 = 1 always, so that the receiver's choice bit rides in the lowest bit of its block. The receiver
-//!   takes t_0 = r, which makes q_0 = t_0 ⊕ Δ_0·r = 0: column 0 needs no seeds and does not travel. The other 127 bits
-//!   of Δ are uniform. A receiver that knows Δ_0 = 1 would know q_0 in any case, so nothing is given away by fixing it.
+//! - Deviation: Δ_0 = 1 always, so that the receiver's choice bit rides in the lowest bit of its block. The
+//!   receiver takes t_0 = r, which makes q_0 = t_0 ⊕ Δ_0·r = 0: column 0 needs no seeds and does not travel.
+//!   The other 127 bits of Δ are uniform. A receiver that knows Δ_0 = 1 would know q_0 in any case, so
+//!   nothing is given away by fixing it.
 
 use super::Setup;
 use super::columns::{Direct, Each, ReceiverColumns, Rows, Scratch, SenderColumns, scratch, stride_for};
@@ -33,7 +36,8 @@ pub fn bytes(n: usize) -> u64 {
     (n.div_ceil(128) * COLUMNS * size_of::<Block>()) as u64
 }
 
-/// Begins to draw seeds from any base OT, the sender's side: Δ, whose bits 1 to 127 are the choices, and what is left of the OTs.
+/// Begins to draw seeds from any base OT, the sender's side: Δ, whose bits 1 to 127 are the choices, and what
+/// is left of the OTs.
 pub(super) fn sender_seeds(
     channel: &mut Channel,
     base: &dyn BaseOt,
@@ -149,8 +153,8 @@ impl CoteReceiver {
         CoteReceiver { columns: self.columns.fork(), u: scratch(COLUMNS * TILE) }
     }
 
-    /// Makes T's columns 1 to 127 for `len` blocks of rows at `t[i * stride + at..]` and sends U. The choices stand
-    /// already in column 0.
+    /// Makes T's columns 1 to 127 for `len` blocks of rows at `t[i * stride + at..]` and sends U. The choices
+    /// stand already in column 0.
     pub(super) fn tile(
         &mut self,
         channel: &mut Channel,

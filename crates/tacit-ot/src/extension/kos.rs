@@ -2,20 +2,24 @@
 //!
 //! - Source: Keller, Orsini, Scholl, 2015/546 as revised: COTe of figure 3 and the check of section 4, figure 10. The
 //!   check of the conference version (one row hash) has no proof at κ = 128: see Roy, 2022/192, appendix D.
-//! - Realises: correlated OT against malicious parties, with abort; a cheating receiver that passes learns c bits of Δ
-//!   with probability at most 2^-c. From a malicious base OT, a PRG (AES-128 in counter mode) and a universal hash.
-//! - Check: each column, as blocks of 128 bits, is hashed with common weights χ_j ∈ GF(2^128) that S draws, and that
-//!   R learns after all of the batch's U has arrived. The last block of a batch holds 128 OTs with random choices, has
-//!   the weight 1 and is thrown away: it makes x uniform. R sends x and the columns' hashes t_i; S checks
-//!   t_i = q_i ⊕ Δ_i·x for every i. Two columns that encode different choices hash alike with probability 2^-128.
-//! - Streaming: a long request is cut into batches of 65,408 OTs, each a complete extension with a check of its own.
-//!   R runs up to four batches ahead of the χ it waits for and keeps their columns (4 MiB), so no batch costs a round
-//!   trip and memory does not grow with n. Until the last check has passed, outputs are provisional; S wipes them on
-//!   failure. S hashes with χ while a tile is hot: it drew χ itself, and sends it only when U is complete.
-//! - By Fiat–Shamir ([`KosSender::by_hash`], [`KosReceiver::by_hash`]) χ is a hash of the session, both roles and all that was sent
-//!   so far, and R sends U and its answer in one message. R can then try many U before it sends one: q trials find two
-//!   columns that hash alike with probability q·2^-128 a pair, while guesses of Δ stay one a run. A batch is one tile,
-//!   because S cannot hash columns before it has all of U: 4,080 bytes for 8,064 OTs. For few OTs over a slow link.
+//! - Realises: correlated OT against malicious parties, with abort; a cheating receiver that passes learns c
+//!   bits of Δ with probability at most 2^-c. From a malicious base OT, a PRG (AES-128 in counter mode) and a
+//!   universal hash.
+//! - Check: each column, as blocks of 128 bits, is hashed with common weights χ_j ∈ GF(2^128) that S draws,
+//!   and that R learns after all of the batch's U has arrived. The last block of a batch holds 128 OTs with
+//!   random choices, has the weight 1 and is thrown away: it makes x uniform. R sends x and the columns'
+//!   hashes t_i; S checks t_i = q_i ⊕ Δ_i·x for every i. Two columns that encode different choices hash alike
+//!   with probability 2^-128.
+//! - Streaming: a long request is cut into batches of 65,408 OTs, each a complete extension with a check of
+//!   its own. R runs up to four batches ahead of the χ it waits for and keeps their columns (4 MiB), so no
+//!   batch costs a round trip and memory does not grow with n. Until the last check has passed, outputs are
+//!   provisional; S wipes them on failure. S hashes with χ while a tile is hot: it drew χ itself, and sends
+//!   it only when U is complete.
+//! - By Fiat–Shamir ([`KosSender::by_hash`], [`KosReceiver::by_hash`]) χ is a hash of the session, both roles
+//!   and all that was sent so far, and R sends U and its answer in one message. R can then try many U before
+//!   it sends one: q trials find two columns that hash alike with probability q·2^-128 a pair, while guesses
+//!   of Δ stay one a run. A batch is one tile, because S cannot hash columns before it has all of U: 4,080
+//!   bytes for 8,064 OTs. For few OTs over a slow link.
 //! - What χ binds begins with the seeds. If it did not, R could fix U, learn χ, and only then choose seeds: a
 //!   column that encodes PRG(k_0) ⊕ PRG(k_1) ⊕ u hashes as R likes after 2^64 trials of each seed, since the
 //!   hash is linear. So the history takes in both directions of the base OTs ([`Recording`]), whose messages
@@ -23,11 +27,12 @@
 //!   binding, 32 bytes that both sides know and that hash whatever determined them ([`KosSender::from_seeds`]
 //!   says what that is). It is public; it must not be the seeds' own hash, which would tell a side whether a
 //!   guess of the other's seeds is right.
-//! - Rounds: three messages for any n. Bytes: 15.875 an OT, and for each batch 2,032 for the sacrificed OTs, 16 for χ and
-//!   2,048 for the answer.
-//! - Deviation: Δ_0 = 1 always and t_0 = r, so that column 0 does not travel (see `iknp.rs`). In the check, column 0 reads
-//!   q_0 = 0 and t_0 = x, so x stands for its hash and S checks the other 127 columns. R's choices are then what most of
-//!   those 127 columns encode. Δ has 127 uniform bits; each wrong column still costs R a guess of its Δ_i.
+//! - Rounds: three messages for any n. Bytes: 15.875 an OT, and for each batch 2,032 for the sacrificed OTs,
+//!   16 for χ and 2,048 for the answer.
+//! - Deviation: Δ_0 = 1 always and t_0 = r, so that column 0 does not travel (see `iknp.rs`). In the check,
+//!   column 0 reads q_0 = 0 and t_0 = x, so x stands for its hash and S checks the other 127 columns. R's
+//!   choices are then what most of those 127 columns encode. Δ has 127 uniform bits; each wrong column still
+//!   costs R a guess of its Δ_i.
 
 use super::columns::{Direct, Each, Rows, Scratch, scratch, stride_for};
 use super::iknp::{
@@ -75,7 +80,7 @@ pub fn bytes_by_hash(n: usize) -> u64 {
 
 /// 32 bytes that both sides know and that hash what determined the seeds of an extension; see
 /// [`KosSender::from_seeds`].
-pub type Binding = [u8; 32];
+pub(crate) type Binding = [u8; 32];
 
 /// The binding of seeds that come of `parts` in the way named by `label`.
 fn binding(label: &str, parts: &[&[u8]]) -> Binding {
@@ -247,8 +252,8 @@ impl KosSender {
         self.cote.delta()
     }
 
-    /// An independent stream with the same Δ, for another channel; the receiver forks in step. When one stream
-    /// fails, all are spent.
+    /// An independent stream with the same Δ, for another channel; the receiver forks in step. When one
+    /// stream fails, all are spent.
     pub fn fork(&mut self) -> Self {
         let mut fork = Self::with(self.cote.fork(), self.prg.fork(), self.spent.clone(), self.binding);
         fork.history = self.history.as_mut().map(History::fork);
@@ -305,7 +310,8 @@ impl KosSender {
         Ok(())
     }
 
-    /// Receives one batch's U, hashes its columns with weights that the receiver does not know yet, then sends χ.
+    /// Receives one batch's U, hashes its columns with weights that the receiver does not know yet, then
+    /// sends χ.
     fn run_batch(
         &mut self,
         channel: &mut Channel,
@@ -537,7 +543,8 @@ impl KosReceiver {
         self.tile_batch(channel, choices, batch % WINDOW, data, start, n, rows)
     }
 
-    /// Sends the U of `data` blocks of data, the OTs from `start` on, and of the sacrificed one, and keeps the columns in `slot`.
+    /// Sends the U of `data` blocks of data, the OTs from `start` on, and of the sacrificed one, and keeps
+    /// the columns in `slot`.
     fn tile_batch(
         &mut self,
         channel: &mut Channel,

@@ -6,8 +6,8 @@
 //! | [`kos`] | correlated OT | malicious | 15.94 in full batches |
 //! | [`oos`] | 1-out-of-2^k OT over a linear code | malicious | length of the code / 8 |
 //!
-//! [`duplex`] runs both roles at once and [`parallel`] many streams of one setup; [`crate::convert`] makes random and
-//! chosen OT of any of them.
+//! [`duplex`] runs both roles at once and [`parallel`] many streams of one setup; [`crate::convert`] makes
+//! random and chosen OT of any of them.
 //!
 //! ```
 //! use tacit_crypto::{Block, Prg};

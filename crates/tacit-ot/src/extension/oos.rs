@@ -1,10 +1,12 @@
 //! OOS: 1-out-of-2^k OT extension over a linear code against malicious parties, as PaXoS needs it.
 //!
-//! - Source: Orrù, Orsini, Scholl (CT-RSA 2017, 2016/933), with the consistency check in the form of the revised
-//!   KOS check (2015/546, figure 10; Roy, 2022/192): it is the same linear map over GF(2) on every column.
-//! - Realises: for each row the receiver chooses d ∈ {0,1}^k and gets t; the sender gets q, with t = q ⊕ C(d) ∧ Δ, where
-//!   C is a code of length n and Δ ∈ {0,1}^n is the sender's. Malicious, with abort; a receiver that passes although a
-//!   column is wrong learns c bits of Δ with probability at most 2^-c, and the code's distance less c remains.
+//! - Source: Orrù, Orsini, Scholl (CT-RSA 2017, 2016/933), with the consistency check in the form of the
+//!   revised KOS check (2015/546, figure 10; Roy, 2022/192): it is the same linear map over GF(2) on every
+//!   column.
+//! - Realises: for each row the receiver chooses d ∈ {0,1}^k and gets t; the sender gets q, with t = q ⊕ C(d)
+//!   ∧ Δ, where C is a code of length n and Δ ∈ {0,1}^n is the sender's. Malicious, with abort; a receiver
+//!   that passes although a column is wrong learns c bits of Δ with probability at most 2^-c, and the code's
+//!   distance less c remains.
 //! - Assumptions: a malicious base OT, a PRG (AES-128 in counter mode), and for use as an OPRF a hash that is
 //!   correlation robust for the code, applied by the caller.
 //! - Check: columns as blocks of 128 bits are hashed with weights χ_j ∈ GF(2^128) that the sender draws once
@@ -14,17 +16,18 @@
 //!   alike with probability 2^-128; by the rank of the rows' syndromes a receiver can do no more than guess
 //!   bits of Δ but with probability 2^-63 a batch (docs/security-notes.md).
 //! - Seeds: n base OTs are made of 128 by KOS and MITCCRH.
-//! - Streaming: batches of 32,640 rows, each with its check; the receiver runs up to four batches ahead and keeps their
-//!   columns (at n = 768, 16 MiB). Memory does not grow with the number of rows, and no batch costs a round trip.
+//! - Streaming: batches of 32,640 rows, each with its check; the receiver runs up to four batches ahead and
+//!   keeps their columns (at n = 768, 16 MiB). Memory does not grow with the number of rows, and no batch
+//!   costs a round trip.
 //! - Bytes: n/8 a row; for each batch 16·n for the sacrificed rows, 16 for χ and 16·(n + k) for the answer.
 //! - With the repetition code this is KOS; [`super::kos`] is the leaner form of that.
 //!
 //! # For key-value stores over rows
 //!
-//! The relation is linear in the rows: for any public set J of rows, (⊕_J t) = (⊕_J q) ⊕ C(⊕_J d) ∧ Δ. In PaXoS the
-//! receiver encodes its set as D = (d_1 … d_m) with ⊕_{J(y)} d_j = H1(y), extends with D as inputs and hashes
-//! ⊕_{J(y)} t_j for each y. The sender XORs its rows over J(x), calls [`OosSender::correct`] with the words H1(x), and hashes:
-//! equal elements give equal values.
+//! The relation is linear in the rows: for any public set J of rows, (⊕_J t) = (⊕_J q) ⊕ C(⊕_J d) ∧ Δ. In
+//! PaXoS the receiver encodes its set as D = (d_1 … d_m) with ⊕_{J(y)} d_j = H1(y), extends with D as inputs
+//! and hashes ⊕_{J(y)} t_j for each y. The sender XORs its rows over J(x), calls [`OosSender::correct`] with
+//! the words H1(x), and hashes: equal elements give equal values.
 
 use super::code::{LinearCode, encode_rows, slice_words};
 use super::columns::{ReceiverColumns, Scratch, SenderColumns, scratch, stride_for};
@@ -150,7 +153,8 @@ impl<const K: usize, const W: usize> OosSender<K, W> {
         result.inspect_err(|_| rows.as_flattened_mut().zeroize())
     }
 
-    /// `rows[j]` ⊕= C(words\[j\]) ∧ Δ: turns the sender's value at a point into the receiver's, if its word is `words[j]`.
+    /// `rows[j]` ⊕= C(words\[j\]) ∧ Δ: turns the sender's value at a point into the receiver's, if its word
+    /// is `words[j]`.
     pub fn correct(&self, words: &[[Block; K]], rows: &mut [[Block; W]]) {
         assert_eq!(words.len(), rows.len(), "one word a row");
         let mut code = Zeroizing::new(vec![Block::ZERO; 1024 * W]);
@@ -184,7 +188,8 @@ impl<const K: usize, const W: usize> OosSender<K, W> {
         Ok(())
     }
 
-    /// Receives one batch's U, hashes its columns with weights that the receiver does not know yet, then sends χ.
+    /// Receives one batch's U, hashes its columns with weights that the receiver does not know yet, then
+    /// sends χ.
     fn run_batch(
         &mut self,
         channel: &mut Channel,

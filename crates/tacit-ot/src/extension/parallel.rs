@@ -1,8 +1,9 @@
 //! Many streams of one setup, each over a channel of its own in a thread of its own.
 //!
-//! Streams are forks of one sender or receiver ([`KosSender::fork`](super::KosSender::fork) and its like), with
-//! independent PRG streams and the same Δ; a wrapper such as [`CotToRot`](crate::convert::CotToRot) goes around each. Both
-//! sides use the same number of streams in the same order. The result does not depend on timing.
+//! Streams are forks of one sender or receiver ([`KosSender::fork`](super::KosSender::fork) and its like),
+//! with independent PRG streams and the same Δ; a wrapper such as [`CotToRot`](crate::convert::CotToRot) goes
+//! around each. Both sides use the same number of streams in the same order. The result does not depend on
+//! timing.
 
 use crate::{Error, Result};
 use tacit_crypto::{BitVec, Block};
@@ -10,8 +11,9 @@ use tacit_net::Channel;
 
 /// Runs `extend` on every stream with its channel and its part of `out`, each in a thread of its own.
 ///
-/// The parts are contiguous, in order, and as long as 128·⌈n / 128·threads⌉, the last ones shorter. `Error::Usage` unless there
-/// is one channel a stream and at least one stream. If a stream fails, nothing is left in `out`.
+/// The parts are contiguous, in order, and as long as 128·⌈n / 128·threads⌉, the last ones shorter.
+/// `Error::Usage` unless there is one channel a stream and at least one stream. If a stream fails, nothing is
+/// left in `out`.
 pub fn extend_parallel<S: Send, T: Copy + Send + Default>(
     streams: &mut [S],
     channels: &mut [Channel],

@@ -1,8 +1,8 @@
 //! Silent OT: correlations from a short interaction and much local computing.
 //!
 //! - [`ferret`]: from primal LPN, bootstrapped, in two forms (regular and uniform noise).
-//! - [`bcgikrs19`]: from dual LPN, with the least traffic; [`nisc`] is its non-interactive form, whose messages
-//!   [`signed`] signs, and [`dealer`] the form in which a third party hands out seeds.
+//! - [`bcgikrs19`]: from dual LPN, with the least traffic; [`nisc`] is its non-interactive form, whose
+//!   messages [`signed`] signs, and [`dealer`] the form in which a third party hands out seeds.
 //! - [`code`]: the public matrices of dual LPN.
 
 mod dual_lpn;

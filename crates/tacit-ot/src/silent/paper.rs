@@ -1,15 +1,18 @@
-//! Silent OT as the paper has it (Boyle–Couteau–Gilboa–Ishai–Kohl–Rindal–Scholl, CCS '19, figures 6, 13, 16 and 20 with
-//! p = 2): GGM trees over t·ℓ random OTs of any source, made malicious in four rounds, or in two by Fiat–Shamir.
+//! Silent OT as the paper has it (Boyle–Couteau–Gilboa–Ishai–Kohl–Rindal–Scholl, CCS '19, figures 6, 13, 16
+//! and 20 with p = 2): GGM trees over t·ℓ random OTs of any source, made malicious in four rounds, or in two
+//! by Fiat–Shamir.
 //!
-//! - **Realises** one batch of random correlated OTs with a Δ of the sender's, against semi-honest or malicious parties, in
-//!   the random-oracle and ideal-permutation models, under dual LPN with regular noise, and with malicious security with
-//!   one bit of static leakage.
-//! - **Messages**, given the random OTs: the receiver's t·ℓ bits, the sender's 32 bytes an OT and 64 a tree (16 semi-honest), and
-//!   with four rounds the receiver's challenge of 16 bytes and the sender's answer of 32, which with two rounds goes along.
-//! - A batch is all that a value of these types gives: between batches nothing would hold a malicious sender to its Δ.
+//! - **Realises** one batch of random correlated OTs with a Δ of the sender's, against semi-honest or
+//!   malicious parties, in the random-oracle and ideal-permutation models, under dual LPN with regular noise,
+//!   and with malicious security with one bit of static leakage.
+//! - **Messages**, given the random OTs: the receiver's t·ℓ bits, the sender's 32 bytes an OT and 64 a tree
+//!   (16 semi-honest), and with four rounds the receiver's challenge of 16 bytes and the sender's answer of
+//!   32, which with two rounds goes along.
+//! - A batch is all that a value of these types gives: between batches nothing would hold a malicious sender
+//!   to its Δ.
 //!
-//! [`bcgikrs19`](super::bcgikrs19) is the smaller and faster form, [`nisc`](super::nisc) the one whose two messages hold the
-//! base OTs too. Deviations from the paper: see the module `tpprf`.
+//! [`bcgikrs19`](super::bcgikrs19) is the smaller and faster form, [`nisc`](super::nisc) the one whose two
+//! messages hold the base OTs too. Deviations from the paper: see the module `tpprf`.
 
 use super::bcgikrs19::{Code, LARGEST_RUN};
 use super::dual_lpn::tpprf::{self, Received, SenderTrees, Setup};
@@ -106,7 +109,8 @@ impl PaperSender {
         Self::make_with(channel, rot, config, prg, |_| ())
     }
 
-    /// [`make`](Self::make); `change` sees message and answer before they go, and before challenges come from a hash.
+    /// [`make`](Self::make); `change` sees message and answer before they go, and before challenges come from
+    /// a hash.
     fn make_with(
         channel: &mut Channel,
         rot: &mut dyn RotSender,
@@ -212,7 +216,8 @@ mod tests {
         Config { code: Code::Linear, security: Security::Malicious, rounds, count: 1 }
     }
 
-    /// A run against a sender that changes its message, over dealt random OTs. `None` when the sender's changes passed.
+    /// A run against a sender that changes its message, over dealt random OTs. `None` when the sender's
+    /// changes passed.
     fn cheat(config: Config, seed: u128, change: impl Fn(&mut [u8]) + Send + Sync) -> Option<Error> {
         let params = dealer::Params { code: Code::Linear, count: config.code.shape(1).cots() };
         let (s, r) = dealer::deal(params, &mut Prg::from_seed(Block::new(seed))).unwrap();

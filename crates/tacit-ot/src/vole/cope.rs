@@ -1,10 +1,12 @@
-//! VOLE over prime fields for few inputs of the receiver's choice, malicious: correlated products from base OTs with a
-//! check (Keller–Orsini–Scholl, MASCOT, 2016/505, figure 3; the check of Weng–Yang–Katz–Wang, 2020/925, figure 15).
+//! VOLE over prime fields for few inputs of the receiver's choice, malicious: correlated products from base
+//! OTs with a check (Keller–Orsini–Scholl, MASCOT, 2016/505, figure 3; the check of Weng–Yang–Katz–Wang,
+//! 2020/925, figure 15).
 //!
-//! The sender's bits of Δ are its choices in one base OT each, so Δ is fixed for good. The receiver could use another u for
-//! some of the bits: a random combination of all correlations, hidden by one more that is given up, shows it, unless
-//! the sender's bits there are as it guesses. A receiver so learns bits of Δ, and is caught when one guess is wrong. An
-//! element of 16 bytes a bit and a correlation from the receiver; then 16 and 32 bytes for the check. Soundness 1/p.
+//! The sender's bits of Δ are its choices in one base OT each, so Δ is fixed for good. The receiver could use
+//! another u for some of the bits: a random combination of all correlations, hidden by one more that is given
+//! up, shows it, unless the sender's bits there are as it guesses. A receiver so learns bits of Δ, and is
+//! caught when one guess is wrong. An element of 16 bytes a bit and a correlation from the receiver; then 16
+//! and 32 bytes for the check. Soundness 1/p.
 
 use crate::{BaseOt, Error, Result};
 use tacit_crypto::field::Field;
@@ -61,7 +63,8 @@ impl<F: Field> CopeSender<F> {
 
     /// Fills `v`: the receiver gets w = v + u·Δ.
     ///
-    /// Nothing is left in `v` on an error. `Cheated` when the receiver's inputs are not the same for all bits.
+    /// Nothing is left in `v` on an error. `Cheated` when the receiver's inputs are not the same for all
+    /// bits.
     pub(crate) fn extend(
         &mut self,
         channel: &mut Channel,

@@ -46,7 +46,8 @@ pub fn run_size(count: usize) -> usize {
     count.div_ceil(count.div_ceil(LARGEST_RUN).max(1)).max(1)
 }
 
-/// Bytes that a receiver holds while it serves a request of `count`, beside what it fills; a sender half of them.
+/// Bytes that a receiver holds while it serves a request of `count`, beside what it fills; a sender half of
+/// them.
 pub fn memory(count: usize) -> usize {
     4 * Noise::of_field(FIELD, run_size(count)).positions() * size_of::<Block>()
 }

@@ -1,7 +1,9 @@
-//! Half-trees with hashed leaves: what VOLE over GF(2^128) and its subfields do alike (BCGIKRS19, sections 4 and 6).
+//! Half-trees with hashed leaves: what VOLE over GF(2^128) and its subfields do alike (BCGIKRS19, sections 4
+//! and 6).
 //!
-//! A noisy leaf must differ by y·Δ with the y of its tree and not by Δ, so leaves are hashed, and one correction a tree puts
-//! the parties' shares of y·Δ in place. The check is the leaf check with its weights times y.
+//! A noisy leaf must differ by y·Δ with the y of its tree and not by Δ, so leaves are hashed, and one
+//! correction a tree puts the parties' shares of y·Δ in place. The check is the leaf check with its weights
+//! times y.
 
 use crate::silent::engine::Engine;
 use crate::silent::noise::Noise;
@@ -35,7 +37,8 @@ pub(super) struct Run {
     pub code: Block,
 }
 
-/// Base correlations of a run with `layout` by their use: for the levels, for the values of `bits` bits, for the check.
+/// Base correlations of a run with `layout` by their use: for the levels, for the values of `bits` bits, for
+/// the check.
 pub(super) fn cots(security: Security, layout: Noise, bits: usize) -> [usize; 3] {
     [layout.shape.cots(), bits * layout.trees(), check_cots(security)]
 }
@@ -76,7 +79,8 @@ impl Run {
         })
     }
 
-    /// The sender's leaves into `noise`, and their sum over each tree. A leaf that is no position has no part.
+    /// The sender's leaves into `noise`, and their sum over each tree. A leaf that is no position has no
+    /// part.
     pub(super) fn leaves(&mut self, trees: &impl Trees, noise: &mut [Block]) -> Zeroizing<Vec<Block>> {
         let Run { layout, expander, leaf, .. } = self;
         let tile_len = layout.tile_len();
@@ -92,8 +96,8 @@ impl Run {
         sums
     }
 
-    /// The receiver's leaves into `noise`, and which of them are noisy. In `z` stand the sender's corrections less this
-    /// party's shares of y·Δ.
+    /// The receiver's leaves into `noise`, and which of them are noisy. In `z` stand the sender's corrections
+    /// less this party's shares of y·Δ.
     pub(super) fn punctured_leaves(
         &mut self,
         trees: &ReceiverTrees,
@@ -125,8 +129,8 @@ impl Run {
         noisy
     }
 
-    /// Positions from `start` on, a multiple of 64, of the vector that has the values `y` of the trees at the `noisy`
-    /// positions, and zeros.
+    /// Positions from `start` on, a multiple of 64, of the vector that has the values `y` of the trees at the
+    /// `noisy` positions, and zeros.
     pub(super) fn sparse(&self, noisy: &BitVec, y: &[Block], start: usize, out: &mut [Block]) {
         let tile_len = self.layout.tile_len();
         let blocks = &noisy.blocks()[start / 128..];

@@ -1,17 +1,21 @@
 //! Silent VOLE over a prime field (BCGIKRS19, sections 4 and 5: figures 3, 6 and 9).
 //!
-//! - **Realises** w = v + u·Δ with u, v random and Δ of the sender's choice, against semi-honest or malicious parties, in the
-//!   random-oracle and ideal-permutation models, under dual LPN over the field with regular noise; for malicious security
-//!   with static leakage. A malicious receiver may guess bits of Δ and is caught when one guess is wrong.
-//! - **Traffic**: KOS or IKNP for the random OTs; 32 bytes a level and 16 a tree for the trees, 16 a bit of a tree's value for the
-//!   reverse VOLE, whatever the number of correlations; with malicious security 200 bytes more.
-//! - **Statistical security** of the checks (degree of the weights over p): 2^-56 over 2^61 − 1, 2^-123 over 2^128 − 159.
+//! - **Realises** w = v + u·Δ with u, v random and Δ of the sender's choice, against semi-honest or malicious
+//!   parties, in the random-oracle and ideal-permutation models, under dual LPN over the field with regular
+//!   noise; for malicious security with static leakage. A malicious receiver may guess bits of Δ and is
+//!   caught when one guess is wrong.
+//! - **Traffic**: KOS or IKNP for the random OTs; 32 bytes a level and 16 a tree for the trees, 16 a bit of a
+//!   tree's value for the reverse VOLE, whatever the number of correlations; with malicious security 200
+//!   bytes more.
+//! - **Statistical security** of the checks (degree of the weights over p): 2^-56 over 2^61 − 1, 2^-123 over
+//!   2^128 − 159.
 //!
-//! The noise has a random nonzero value at one leaf of each tree. Deviations from figures 9 and 16: the OTs come from KOS or IKNP
-//! instead of a base OT each, which takes more messages and far fewer public-key operations; malicious reverse VOLE is that of
-//! `cope` in place of homomorphic encryption with proofs; one check of all trees in the manner of Weng–Yang–Katz–Wang (2020/925,
-//! figure 7), with a correlation of `cope` given up, stands for the hash of right leaves and figure 16's combination. The check
-//! compares two values of which the receiver's alone may be told: the sender commits to its own first.
+//! The noise has a random nonzero value at one leaf of each tree. Deviations from figures 9 and 16: the OTs
+//! come from KOS or IKNP instead of a base OT each, which takes more messages and far fewer public-key
+//! operations; malicious reverse VOLE is that of `cope` in place of homomorphic encryption with proofs; one
+//! check of all trees in the manner of Weng–Yang–Katz–Wang (2020/925, figure 7), with a correlation of `cope`
+//! given up, stands for the hash of right leaves and figure 16's combination. The check compares two values
+//! of which the receiver's alone may be told: the sender commits to its own first.
 
 use super::cope::{CopeReceiver, CopeSender, element};
 use super::reverse;
@@ -64,8 +68,8 @@ fn begin<F: Field>(engine: &mut Engine, channel: &mut Channel, count: usize) -> 
     Ok(Run { layout, ggm: Ggm::new(&context, layout.shape.depth), code, context })
 }
 
-/// The weights of the consistency check, all from one public seed: the monomials of few random elements, times one of
-/// each tile.
+/// The weights of the consistency check, all from one public seed: the monomials of few random elements,
+/// times one of each tile.
 struct Weights<F> {
     variables: Vec<F>,
     tiles: Vec<F>,
@@ -362,7 +366,8 @@ impl<F: Field> SilentVoleReceiver<F> {
     }
 }
 
-/// Stores the negative of all leaves that are positions but the punctured ones, which count as zero, and sums them.
+/// Stores the negative of all leaves that are positions but the punctured ones, which count as zero, and sums
+/// them.
 fn add_leaves<F: Field>(
     start: usize,
     w: &[Block],

@@ -1,8 +1,8 @@
 //! Reverse VOLE with chosen inputs (BCGIKRS19, figure 8), from random OT by Gilboa's product (CRYPTO '99).
 //!
-//! The sender puts in x, the receiver y_1 … y_n; the sender gets random b_j, the receiver c_j with b_j + c_j = x·y_j. Semi-honest:
-//! a malicious sender could take another x for each bit. One random OT a bit of every y_j; an eighth of a byte a
-//! bit from the receiver, then an element (16 bytes) a bit from the sender.
+//! The sender puts in x, the receiver y_1 … y_n; the sender gets random b_j, the receiver c_j with b_j + c_j
+//! = x·y_j. Semi-honest: a malicious sender could take another x for each bit. One random OT a bit of every
+//! y_j; an eighth of a byte a bit from the receiver, then an element (16 bytes) a bit from the sender.
 
 use crate::convert::{chosen_messages, chosen_pairs};
 use crate::{Error, Result, RotReceiver, RotSender};

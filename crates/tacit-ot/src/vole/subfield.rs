@@ -1,15 +1,18 @@
-//! Silent subfield VOLE over GF(2^128) with u in GF(4), GF(16) or GF(256) (BCGIKRS19, sections 4 and 6 with p = 2^k).
+//! Silent subfield VOLE over GF(2^128) with u in GF(4), GF(16) or GF(256) (BCGIKRS19, sections 4 and 6 with p
+//! = 2^k).
 //!
-//! - **Realises** w = v + u·Δ with random u in the subfield, v and Δ in GF(2^128), against semi-honest or malicious parties, in
-//!   the random-oracle and ideal-permutation models, under dual LPN over the subfield with regular noise and, for malicious
-//!   security, static leakage. [`bcgikrs19`](crate::silent::bcgikrs19) is the case k = 1.
-//! - **Messages** of a request, whatever its size: t·(ℓ + k) base correlations of the same Δ by KOS or IKNP, 16 bytes a level
-//!   and a tree, and with malicious security a check of 64 bytes.
+//! - **Realises** w = v + u·Δ with random u in the subfield, v and Δ in GF(2^128), against semi-honest or
+//!   malicious parties, in the random-oracle and ideal-permutation models, under dual LPN over the subfield
+//!   with regular noise and, for malicious security, static leakage. [`bcgikrs19`](crate::silent::bcgikrs19)
+//!   is the case k = 1.
+//! - **Messages** of a request, whatever its size: t·(ℓ + k) base correlations of the same Δ by KOS or IKNP,
+//!   16 bytes a level and a tree, and with malicious security a check of 64 bytes.
 //!
-//! Half-trees (2022/1431) whose leaves are hashed, since a noisy leaf must differ by y·Δ with the y of its tree and not by Δ: the
-//! parties' shares of y·Δ come from k correlations a tree, and one correction a tree puts them in place. The check is that of
-//! `spcot`, its weights times y. The code is that of [`Code::Linear`](crate::silent::bcgikrs19::Code::Linear); its matrix is binary, so its
-//! distance is that of the binary code, and there are more noisy positions than for k = 1: see
+//! Half-trees (2022/1431) whose leaves are hashed, since a noisy leaf must differ by y·Δ with the y of its
+//! tree and not by Δ: the parties' shares of y·Δ come from k correlations a tree, and one correction a tree
+//! puts them in place. The check is that of `spcot`, its weights times y. The code is that of
+//! [`Code::Linear`](crate::silent::bcgikrs19::Code::Linear); its matrix is binary, so its distance is that of
+//! the binary code, and there are more noisy positions than for k = 1: see
 //! [`linear_weight`](crate::silent::bcgikrs19::linear_weight).
 //!
 //! An element of the subfield is a byte of k coordinates in the basis 1, g, g², … of a generator g.

@@ -107,8 +107,8 @@ pub fn assert_unrelated(name: &str, pairs: &[[Block; 2]]) {
     }
 }
 
-/// Every message of `good`, damaged: cut, longer, or with what is no group element at one of its `places`. `feed`
-/// hands a message to whoever receives the step's.
+/// Every message of `good`, damaged: cut, longer, or with what is no group element at one of its `places`.
+/// `feed` hands a message to whoever receives the step's.
 pub fn assert_malformed_are_refused(
     name: &str,
     good: &[Vec<u8>],

@@ -5,8 +5,8 @@ use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
 use tacit_ot::{BaseOt, Result, Security};
 
-/// Insecure, for tests: both sides draw the sender's messages from one public seed. Says it is malicious, so that the
-/// protocols under test take it.
+/// Insecure, for tests: both sides draw the sender's messages from one public seed. Says it is malicious, so
+/// that the protocols under test take it.
 pub struct Dealer(pub u128);
 
 impl BaseOt for Dealer {
@@ -57,8 +57,8 @@ pub fn assert_correlated(delta: Block, v: &[Block], w: &[Block]) {
     }
 }
 
-/// The choice bits, which are the lowest of `w`: balance of them, and of their sums with neighbours and at strides. For
-/// ten thousand or more.
+/// The choice bits, which are the lowest of `w`: balance of them, and of their sums with neighbours and at
+/// strides. For ten thousand or more.
 pub fn assert_random_choices(w: &[Block]) {
     if w.len() < 10_000 {
         return;

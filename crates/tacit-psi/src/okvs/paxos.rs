@@ -1,24 +1,26 @@
 //! The key-value store of PaXoS: a garbled cuckoo table with two hash functions and a few dense columns.
 //!
-//! Source: Pinkas, Rosulek, Trieu, Yanai, "PSI from PaXoS" (2020/193), sections 4 and 5. Key k addresses one slot
-//! a(k) of the left side, one slot b(k) of the right side, and a subset m(k) of the dense slots; its value is the XOR of
-//! the slots it addresses. Looking up is thus linear over GF(2), which is what the intersection protocol needs.
+//! Source: Pinkas, Rosulek, Trieu, Yanai, "PSI from PaXoS" (2020/193), sections 4 and 5. Key k addresses one
+//! slot a(k) of the left side, one slot b(k) of the right side, and a subset m(k) of the dense slots; its
+//! value is the XOR of the slots it addresses. Looking up is thus linear over GF(2), which is what the
+//! intersection protocol needs.
 //!
-//! **Solving.** Keys are edges of a bipartite graph on the sparse slots. Edges at a vertex of degree one are peeled
-//! off; what remains (the 2-core) is spanned by a forest, and every edge outside the forest closes a cycle, which gives
-//! one equation in the dense slots alone. Then the forest and the peeled edges are filled in backwards. All linear
-//! in the number of keys, but for the dense equations, of which there are a handful.
+//! **Solving.** Keys are edges of a bipartite graph on the sparse slots. Edges at a vertex of degree one are
+//! peeled off; what remains (the 2-core) is spanned by a forest, and every edge outside the forest closes a
+//! cycle, which gives one equation in the dense slots alone. Then the forest and the peeled edges are filled
+//! in backwards. All linear in the number of keys, but for the dense equations, of which there are a handful.
 //!
-//! **Failure.** The system is unsolvable only when a nonempty set S of rows sums to zero: every sparse slot is met an
-//! even number of times by S (S is an element of the graph's cycle space) and the dense masks of S cancel, which has
-//! probability 2^-dense. With s slots a side and n keys the union bound is exact arithmetic:
-//! Pr\[failure\] ≤ 2^-dense · Σ_{j≥2} C(n, j)·p_j², p_j the probability that j balls in s bins fill each bin
-//! evenly. `tests/okvs.rs` recomputes it: below 2^-51 for every shape used here, 2^-56 for the paper's.
-//! A failure is reported, not repeated under another seed: a second try would tell the peer that the first one failed, and at
-//! 2^-51 no application needs it.
+//! **Failure.** The system is unsolvable only when a nonempty set S of rows sums to zero: every sparse slot
+//! is met an even number of times by S (S is an element of the graph's cycle space) and the dense masks of S
+//! cancel, which has probability 2^-dense. With s slots a side and n keys the union bound is exact
+//! arithmetic: Pr\[failure\] ≤ 2^-dense · Σ_{j≥2} C(n, j)·p_j², p_j the probability that j balls in s bins
+//! fill each bin evenly. `tests/okvs.rs` recomputes it: below 2^-51 for every shape used here, 2^-56 for the
+//! paper's. A failure is reported, not repeated under another seed: a second try would tell the peer that the
+//! first one failed, and at 2^-51 no application needs it.
 //!
-//! **Deviation.** The paper takes s ≈ 1.2446·n. The sum above stays small up to the threshold s = n, so sets of more
-//! than [`PAPER_MAX_KEYS`] keys use s = 1.02·n: 18 % fewer rows to transfer, and a smaller set that a cheating receiver could encode.
+//! **Deviation.** The paper takes s ≈ 1.2446·n. The sum above stays small up to the threshold s = n, so sets
+//! of more than [`PAPER_MAX_KEYS`] keys use s = 1.02·n: 18 % fewer rows to transfer, and a smaller set that a
+//! cheating receiver could encode.
 //!
 //! **Side channels.** Values take the same time whatever they are. Addresses depend on the keys, as in every
 //! hash-table-shaped store; keys must be outputs of a hash bound to the session, never raw elements.
@@ -31,7 +33,7 @@ use zeroize::Zeroizing;
 /// Dense slots: 20 for the cycles and 40 for the rank (2020/193, section 5, and ROTed, section 6.2).
 pub const DENSE: usize = 60;
 /// Up to here the sparse sides have the paper's size, 1.2446·n slots each.
-pub const PAPER_MAX_KEYS: usize = 4096;
+pub(crate) const PAPER_MAX_KEYS: usize = 4096;
 
 const NIBBLES: usize = DENSE.div_ceil(4);
 
@@ -90,8 +92,8 @@ impl Shape {
         2 * self.side as usize + DENSE
     }
 
-    /// The place of `key`: the high half addresses the sides (each pair within 1 + side²/2^64 of uniform), the low
-    /// half gives the mask.
+    /// The place of `key`: the high half addresses the sides (each pair within 1 + side²/2^64 of uniform),
+    /// the low half gives the mask.
     #[inline]
     fn place(&self, key: Block) -> Place {
         let side = self.side as u128;
@@ -103,8 +105,9 @@ impl Shape {
 
     /// Finds a table whose value at `keys[i]` is `value(i)` for every i, uniform among all such tables.
     ///
-    /// `keys` are distinct 128-bit hashes, exactly [`keys`](Self::keys) of them; `prg` fills the free slots. Errors:
-    /// [`Error::DuplicateElement`] when two keys are equal, [`Error::Unsolvable`] with the probability in the module's docs.
+    /// `keys` are distinct 128-bit hashes, exactly [`keys`](Self::keys) of them; `prg` fills the free slots.
+    /// Errors: [`Error::DuplicateElement`] when two keys are equal, [`Error::Unsolvable`] with the
+    /// probability in the module's docs.
     pub fn encode<const W: usize>(
         &self,
         keys: &[Block],
@@ -377,9 +380,9 @@ impl<'a, const W: usize> Decoder<'a, W> {
 
     /// [`get`](Self::get) of each key, into `out` of the same length.
     ///
-    /// The table is much larger than the caches: fetching the sparse slots in a short loop of its own lets the
-    /// machine wait for many of them at once.
-    pub fn get_each(&self, keys: &[Block], out: &mut [[Block; W]]) {
+    /// The table is much larger than the caches: fetching the sparse slots in a short loop of its own lets
+    /// the machine wait for many of them at once.
+    pub(crate) fn get_each(&self, keys: &[Block], out: &mut [[Block; W]]) {
         assert_eq!(keys.len(), out.len(), "one value a key");
         for (key, sum) in keys.iter().zip(out.iter_mut()) {
             let place = self.shape.place(*key);

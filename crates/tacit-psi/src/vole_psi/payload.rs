@@ -32,9 +32,9 @@
 //!   many there were ([`Received::unopened`]) and goes on: the same as if the giver had not had the row. An
 //!   abort there would tell the giver that the asker has this very element, so the count must not reach the
 //!   giver either.
-//! - Where both ask and give, a receiver may keep matches to itself, as in an intersection that both learn, and
-//!   so get rows for which it gives none; it cannot make the sender take an element for common that it has
-//!   not itself. A row of the sender's that does not open is no match there, and none goes back for it.
+//! - Where both ask and give, a receiver may keep matches to itself, as in an intersection that both learn,
+//!   and so get rows for which it gives none; it cannot make the sender take an element for common that it
+//!   has not itself. A row of the sender's that does not open is no match there, and none goes back for it.
 //! - An asker may have encoded more elements than it announced, up to
 //!   [`Parameters::encodable`](super::Parameters::encodable), and gets the cells of those too.
 //! - Without the key a ciphertext is noise: for rows that are no matches the asker learns lengths alone,
@@ -59,7 +59,7 @@ const STREAM_BACK: &str = "tacit-psi payload v2 stream back";
 /// Columns that a request names, at most.
 pub const MAX_COLUMNS: usize = 1024;
 /// Bytes of a request, at most: each name with two bytes in front.
-pub const MAX_REQUEST: usize = 1 << 16;
+pub(crate) const MAX_REQUEST: usize = 1 << 16;
 /// Bytes that are sent for one element, at most.
 pub const MAX_SEALED: usize = 1 << 20;
 /// Widths are multiples of this, so that they tell less of the longest cell.

@@ -40,9 +40,9 @@ impl Counts {
         self.coarse[first] += 1;
     }
 
-    /// Sorts the tags that were counted and stand in the place of the keys of `binned`: by the first bits in one
-    /// pass, then within the first-level cache by as many bits as tell most of them apart, then neighbours. Tags
-    /// are values of a hash function that no party chose.
+    /// Sorts the tags that were counted and stand in the place of the keys of `binned`: by the first bits in
+    /// one pass, then within the first-level cache by as many bits as tell most of them apart, then
+    /// neighbours. Tags are values of a hash function that no party chose.
     pub(super) fn sort(self, binned: Binned, bins: usize, proofs: Zeroizing<Vec<Proof>>) -> Tags {
         let Counts { bits, coarse } = self;
         let coarse_bits = bits.min(COARSE_BITS);
@@ -102,8 +102,8 @@ fn sort_neighbours(tags: &mut [Block], elements: &mut [u32]) {
     }
 }
 
-/// How tags are sent: their first bits, the prefix, as a bitmap with a one for each tag and a zero for the end of each
-/// prefix; then their rests.
+/// How tags are sent: their first bits, the prefix, as a bitmap with a one for each tag and a zero for the
+/// end of each prefix; then their rests.
 #[derive(Clone, Copy)]
 pub(super) struct Format {
     /// Tags.
@@ -179,7 +179,8 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// The next tags from their rests, into `tags`; whether they ascend strictly. Panics when there are not so many.
+    /// The next tags from their rests, into `tags`; whether they ascend strictly. Panics when there are not
+    /// so many.
     pub(super) fn read(&mut self, message: &[u8], tags: &mut [u128]) -> bool {
         let Format { prefix_bits, rest: len, .. } = self.format;
         let (shift, unused) = (self.format.shift(), 128 - 8 * len as u32);
@@ -204,8 +205,8 @@ impl Reader {
     }
 }
 
-/// The common entries of `tags` and of `own` from `next` on, both ascending: calls `found` with the places of each. `next`
-/// stands after the last of `own` that is not larger than all `tags`.
+/// The common entries of `tags` and of `own` from `next` on, both ascending: calls `found` with the places of
+/// each. `next` stands after the last of `own` that is not larger than all `tags`.
 ///
 /// Every step does the same whichever entry is smaller, as nobody could foresee it.
 pub(super) fn merge(tags: &[u128], own: &[Block], next: &mut usize, found: &mut Vec<(u32, u32)>) {

@@ -1,6 +1,6 @@
-//! AES-128, AES-192 and AES-256 (FIPS 197), with the S-box of Boyar and Peralta ("A small depth-16 circuit for the AES
-//! S-box", SEC 2012, and its 32-AND predecessor): 32 AND gates an S-box, so 6,400, 7,168 and 8,832 with the key
-//! schedule.
+//! AES-128, AES-192 and AES-256 (FIPS 197), with the S-box of Boyar and Peralta ("A small depth-16 circuit
+//! for the AES S-box", SEC 2012, and its 32-AND predecessor): 32 AND gates an S-box, so 6,400, 7,168 and
+//! 8,832 with the key schedule.
 
 use super::{bytes_of, from_bytes};
 use crate::circuit::{Bit, Builder, Uint};

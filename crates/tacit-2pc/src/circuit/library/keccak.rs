@@ -1,7 +1,7 @@
 //! The permutation Keccak-f\[1600\] of SHA-3 (FIPS 202): 38,400 AND gates.
 //!
-//! The state is 1,600 bits; bit z of lane (x, y) is bit 64·(5y + x) + z, as FIPS 202 orders them, so byte i of the
-//! standard's byte strings is bits 8i to 8i+7.
+//! The state is 1,600 bits; bit z of lane (x, y) is bit 64·(5y + x) + z, as FIPS 202 orders them, so byte i
+//! of the standard's byte strings is bits 8i to 8i+7.
 
 use crate::circuit::{Builder, Integer, Uint};
 

@@ -1,8 +1,8 @@
 //! Functions written with the builder: ciphers, hashes, sorting, search, arithmetic that says when it
 //! overflows.
 //!
-//! Ciphers and hashes read byte strings as numbers whose first byte is the most significant, as their standards write
-//! them.
+//! Ciphers and hashes read byte strings as numbers whose first byte is the most significant, as their
+//! standards write them.
 
 pub mod aes;
 pub mod checked;

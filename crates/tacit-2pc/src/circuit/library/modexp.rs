@@ -1,4 +1,5 @@
-//! Modular exponentiation: moduli by width, and a program for widths whose circuit would be too large to hold.
+//! Modular exponentiation: moduli by width, and a program for widths whose circuit would be too large to
+//! hold.
 
 use crate::circuit::arithmetic::constant_bits;
 use crate::circuit::{Bit, Builder, Integer, Modulus, Program, Shape, Uint};
@@ -17,7 +18,8 @@ const BELOW_POWER: [(u32, u32); 10] = [
     (2048, 1557),
 ];
 
-/// The largest prime below 2^n, for 8 ≤ n ≤ 64 and for n = 96, 128, 192, 256, 384, 512, 768, 1024, 1536 and 2048.
+/// The largest prime below 2^n, for 8 ≤ n ≤ 64 and for n = 96, 128, 192, 256, 384, 512, 768, 1024, 1536 and
+/// 2048.
 pub fn largest_prime(n: u32) -> Option<Modulus> {
     let bits = |c: u64| {
         // 2^n − c, as the complement of c − 1.
@@ -61,11 +63,13 @@ fn is_prime(n: u64) -> bool {
     })
 }
 
-/// Rows of a reduction that go together: carries of one run beside those of the next, so that many AND gates are independent.
+/// Rows of a reduction that go together: carries of one run beside those of the next, so that many AND gates
+/// are independent.
 const ROWS: usize = 16;
 
-/// The garbler's number to the power of the evaluator's, modulo a public modulus, by Montgomery's method: square and multiply
-/// from the exponent's top bit on. A step is a product or some rows of a reduction, so that the wires alive stay few.
+/// The garbler's number to the power of the evaluator's, modulo a public modulus, by Montgomery's method:
+/// square and multiply from the exponent's top bit on. A step is a product or some rows of a reduction, so
+/// that the wires alive stay few.
 pub struct ModExp {
     modulus: Modulus,
     exponent_bits: usize,

@@ -2,12 +2,14 @@
 
 use crate::circuit::{Bit, Builder, Integer, Uint};
 
-/// The place of the smallest value (the first of equals) and the value, by a tournament. Panics if there are none.
-pub fn argmin<I: Integer>(b: &mut Builder, values: &[I]) -> (Uint, I) {
+/// The place of the smallest value (the first of equals) and the value, by a tournament. Panics if there are
+/// none.
+pub(crate) fn argmin<I: Integer>(b: &mut Builder, values: &[I]) -> (Uint, I) {
     tournament(b, values, |b, x, y| b.lt(y, x))
 }
 
-/// The place of the largest value (the first of equals) and the value, by a tournament. Panics if there are none.
+/// The place of the largest value (the first of equals) and the value, by a tournament. Panics if there are
+/// none.
 pub fn argmax<I: Integer>(b: &mut Builder, values: &[I]) -> (Uint, I) {
     tournament(b, values, |b, x, y| b.lt(x, y))
 }
@@ -48,8 +50,8 @@ pub fn lookup<I: Integer>(b: &mut Builder, table: &[I], index: &Uint) -> I {
 
 /// `table[index]`, in `width` bits, for a public table; places past its end hold zero.
 ///
-/// Some low bits of the index are decoded to one-hot form and combined for free; the other bits select. The split
-/// that takes the fewest AND gates is chosen.
+/// Some low bits of the index are decoded to one-hot form and combined for free; the other bits select. The
+/// split that takes the fewest AND gates is chosen.
 pub fn lookup_public(b: &mut Builder, table: &[u128], width: usize, index: &Uint) -> Uint {
     let bits = index.bits();
     assert!(bits.len() <= 24, "a public table has at most 2^24 entries");
@@ -71,7 +73,8 @@ pub fn lookup_public(b: &mut Builder, table: &[u128], width: usize, index: &Uint
                 }
             }
         }
-        // The selectors add up to one: start from the last row, and let each other selector exchange it for its own.
+        // The selectors add up to one: start from the last row, and let each other selector exchange it for
+        // its own.
         let last = rows[rows.len() - 1];
         high.iter().zip(&rows[..rows.len() - 1]).fold(last, |sum, (&selected, &row)| {
             let difference = b.xor(row, last);
@@ -83,7 +86,7 @@ pub fn lookup_public(b: &mut Builder, table: &[u128], width: usize, index: &Uint
 }
 
 /// All 2^n minterms of n bits: 2^n − n − 1 AND gates.
-pub fn one_hot(b: &mut Builder, bits: &[Bit]) -> Vec<Bit> {
+pub(crate) fn one_hot(b: &mut Builder, bits: &[Bit]) -> Vec<Bit> {
     let mut out = vec![Bit::ONE];
     for &bit in bits {
         // The minterms of the bits so far add up to one, so the last product is the bit less the others.

@@ -1,4 +1,5 @@
-//! SHA-1 (FIPS 180-4), for compatibility with published circuit benchmarks; it is no longer collision resistant.
+//! SHA-1 (FIPS 180-4), for compatibility with published circuit benchmarks; it is no longer collision
+//! resistant.
 
 use super::{from_words, words_of};
 use crate::circuit::{Builder, Integer, Uint};
@@ -9,7 +10,8 @@ pub fn initial_state() -> Uint {
     from_words(&words.map(|w| Uint::constant(w.into(), 32)))
 }
 
-/// The compression function: a state of 160 bits and a block of 512 bits to the next state. Panics on other widths.
+/// The compression function: a state of 160 bits and a block of 512 bits to the next state. Panics on other
+/// widths.
 pub fn compress(b: &mut Builder, state: &Uint, block: &Uint) -> Uint {
     assert_eq!((state.bits().len(), block.bits().len()), (160, 512), "SHA-1 takes 160 and 512 bits");
     let initial = words_of(state, 32);
@@ -40,13 +42,13 @@ pub fn compress(b: &mut Builder, state: &Uint, block: &Uint) -> Uint {
 
 impl Builder {
     /// Bit by bit `if choice { then } else { otherwise }`: the "choose" function of the SHA family.
-    pub fn mux_each(&mut self, choice: &Uint, then: &Uint, otherwise: &Uint) -> Uint {
+    pub(crate) fn mux_each(&mut self, choice: &Uint, then: &Uint, otherwise: &Uint) -> Uint {
         let bits = choice.bits().iter().zip(then.bits()).zip(otherwise.bits());
         Uint::from_bits(bits.map(|((&c, &t), &o)| self.mux_bit(c, t, o)).collect())
     }
 
     /// Bit by bit the majority of three.
-    pub fn majority_each(&mut self, x: &Uint, y: &Uint, z: &Uint) -> Uint {
+    pub(crate) fn majority_each(&mut self, x: &Uint, y: &Uint, z: &Uint) -> Uint {
         let bits = x.bits().iter().zip(y.bits()).zip(z.bits());
         Uint::from_bits(bits.map(|((&x, &y), &z)| self.majority(x, y, z)).collect())
     }

@@ -1,7 +1,7 @@
 //! SHA-256 and SHA-512 (FIPS 180-4).
 //!
-//! Sums of several words are added column by column, which leaves out the carries that rows of adders would make at
-//! the low end, and constants cost less than words.
+//! Sums of several words are added column by column, which leaves out the carries that rows of adders would
+//! make at the low end, and constants cost less than words.
 
 use super::{from_words, words_of};
 use crate::circuit::{Builder, Integer, Uint};
@@ -34,14 +34,14 @@ pub fn initial_state_512() -> Uint {
     from_words(&words)
 }
 
-/// The compression function of SHA-256: a state of 256 bits and a block of 512 bits to the next state. Panics on
-/// other widths.
+/// The compression function of SHA-256: a state of 256 bits and a block of 512 bits to the next state. Panics
+/// on other widths.
 pub fn compress_256(b: &mut Builder, state: &Uint, block: &Uint) -> Uint {
     compress(b, state, block, &SHA256)
 }
 
-/// The compression function of SHA-512: a state of 512 bits and a block of 1,024 bits to the next state. Panics on
-/// other widths.
+/// The compression function of SHA-512: a state of 512 bits and a block of 1,024 bits to the next state.
+/// Panics on other widths.
 pub fn compress_512(b: &mut Builder, state: &Uint, block: &Uint) -> Uint {
     compress(b, state, block, &SHA512)
 }
@@ -87,8 +87,8 @@ fn primes(count: usize) -> impl Iterator<Item = u64> {
     (2u64..).filter(|n| (2..*n).take_while(|d| d * d <= *n).all(|d| n % d != 0)).take(count)
 }
 
-/// The first 64 bits of the fraction of the square or cube root of a small prime, where the standard's constants come
-/// from: the largest r with r^power ≤ prime · 2^(64·power), without its whole part.
+/// The first 64 bits of the fraction of the square or cube root of a small prime, where the standard's
+/// constants come from: the largest r with r^power ≤ prime · 2^(64·power), without its whole part.
 fn root_fraction(prime: u64, power: u32) -> u64 {
     let (mut low, mut high) = (0u128, 1u128 << 69);
     while high - low > 1 {

@@ -1,7 +1,7 @@
 //! Sorting networks: Batcher's odd–even merge sort (fewest gates) and bitonic sort.
 //!
-//! A network on n lines that is not a power of two is the next larger one without the comparators that touch lines
-//! past n, as if those held infinity.
+//! A network on n lines that is not a power of two is the next larger one without the comparators that touch
+//! lines past n, as if those held infinity.
 
 use crate::circuit::{Builder, Integer};
 
@@ -28,8 +28,8 @@ pub fn odd_even_merge(lines: usize) -> Vec<(usize, usize)> {
     network
 }
 
-/// The comparators of bitonic sort with all comparators in one direction: the first step of each merge compares
-/// mirrored lines, which makes any number of lines work.
+/// The comparators of bitonic sort with all comparators in one direction: the first step of each merge
+/// compares mirrored lines, which makes any number of lines work.
 pub fn bitonic(lines: usize) -> Vec<(usize, usize)> {
     let mut network = Vec::new();
     let mut size = 2;

@@ -1,12 +1,15 @@
-//! The offline/online mode: what does not hang on inputs is done ahead and kept in a sealed file, which serves one run.
+//! The offline/online mode: what does not hang on inputs is done ahead and kept in a sealed file, which
+//! serves one run.
 //!
-//! **Offline**, the parties run everything up to the circuits: base OTs and OT extensions, step 1, and steps 5 and 6 for
-//! circuits whose input labels follow from the seeds alone; P2 checks the circuits and opens T (the paper's section 4.2, "Pushing
-//! computation offline"). P1 keeps its seeds, tokens and random OTs; P2 its half of them and the evaluation copies' tables.
-//! **Online** come steps 2 to 4 and 7 to 9: no OT, no garbling, the bytes of inputs only.
+//! **Offline**, the parties run everything up to the circuits: base OTs and OT extensions, step 1, and steps
+//! 5 and 6 for circuits whose input labels follow from the seeds alone; P2 checks the circuits and opens T
+//! (the paper's section 4.2, "Pushing computation offline"). P1 keeps its seeds, tokens and random OTs; P2
+//! its half of them and the evaluation copies' tables. **Online** come steps 2 to 4 and 7 to 9: no OT, no
+//! garbling, the bytes of inputs only.
 //!
-//! That P2 sees circuits before it chooses its input costs the proof a programmable ideal cipher (as MITCCRH is modelled
-//! anyway): P2 knows no label before it has chosen, so what the cipher gives for the labels that it is going to hold is still open.
+//! That P2 sees circuits before it chooses its input costs the proof a programmable ideal cipher (as MITCCRH
+//! is modelled anyway): P2 knows no label before it has chosen, so what the cipher gives for the labels that
+//! it is going to hold is still open.
 
 mod file;
 
@@ -73,8 +76,8 @@ impl GarblerState {
 }
 
 impl<C: CotReceiver> Evaluator<C> {
-    /// Everything that does not hang on inputs: circuits are checked, and what evaluation needs goes to `keep`. The caller
-    /// adds what is returned.
+    /// Everything that does not hang on inputs: circuits are checked, and what evaluation needs goes to
+    /// `keep`. The caller adds what is returned.
     fn offline(
         &mut self,
         channel: &mut Channel,

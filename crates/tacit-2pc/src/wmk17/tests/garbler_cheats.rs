@@ -78,7 +78,8 @@ fn the_coded_transfer_is_as_strict() {
     }
 }
 
-/// Counts aborts over `runs` runs with free evaluation sets, of the cheater that `cheater` makes; every output must be right.
+/// Counts aborts over `runs` runs with free evaluation sets, of the cheater that `cheater` makes; every
+/// output must be right.
 fn aborts(cheater: &dyn Fn() -> Cheater, evaluator: &dyn Fn() -> Watch, y: u8, runs: u64) -> u64 {
     let (_, prepared) = prepared(FUNCTION);
     let job = Job::new(&prepared, OutputTo::Evaluator);
@@ -109,7 +110,8 @@ fn bad_copies_are_caught_at_the_rate_of_the_analysis() {
     }
 }
 
-/// P1 spoils the labels for 1 of encoded bits whose sum is bit 0 of y. Without the encoding one of them is that bit.
+/// P1 spoils the labels for 1 of encoded bits whose sum is bit 0 of y. Without the encoding one of them is
+/// that bit.
 #[test]
 fn selective_failure_tells_nothing_of_the_input() {
     let support = probe::ProbeMatrix::new(8).support(0);
@@ -139,7 +141,8 @@ fn only_a_guess_of_the_whole_set_succeeds() {
     for spoilt in [1, 2] {
         let (mut right, mut wrong) = (0, 0);
         for seed in 0..RUNS {
-            // Bit 2 is flipped in copies 0 and 1: P1 hopes for the set {0, 1}. In copy 0 alone it is always found out.
+            // Bit 2 is flipped in copies 0 and 1: P1 hopes for the set {0, 1}. In copy 0 alone it is always
+            // found out.
             let mut cheater = Cheater::new(Fault::Flipped, spoilt);
             let out = run(&job, &byte(8), &byte(0), 9000 + seed, &mut cheater, &mut Honest);
             match out.output() {
@@ -179,9 +182,9 @@ fn what_comes_back_to_the_garbler_is_checked() {
     }
 }
 
-/// The attack for which a recovered table that misses its hash is no mere invalid circuit: copy 0 computes something else and is hashed as it
-/// is; two combinations are spoilt alike. For one set in 256 that holds copy 0 their share in it vanishes, so that of all that P2 evaluates
-/// copy 0 alone is as it was hashed.
+/// The attack for which a recovered table that misses its hash is no mere invalid circuit: copy 0 computes
+/// something else and is hashed as it is; two combinations are spoilt alike. For one set in 256 that holds
+/// copy 0 their share in it vanishes, so that of all that P2 evaluates copy 0 alone is as it was hashed.
 #[test]
 fn errors_that_vanish_in_a_bad_copy_gain_nothing() {
     let copies = Copies::SPARSE;

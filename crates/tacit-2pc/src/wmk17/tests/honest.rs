@@ -76,7 +76,8 @@ fn seven_messages_in_a_row_are_an_execution() {
             channel.stats().rounds
         },
     );
-    // P2 waits for the base OT, P1's extension, steps 4 and 5, and step 7; P1 for the base OT and P2's extension, the opening and h_1.
+    // P2 waits for the base OT, P1's extension, steps 4 and 5, and step 7; P1 for the base OT and P2's
+    // extension, the opening and h_1.
     assert_eq!(rounds, (3, 4));
 }
 
@@ -114,13 +115,15 @@ fn terms_and_group_elements_travel_with_the_base_ots() {
     let choices = 44usize.div_ceil(8) + probe::ProbeMatrix::new(8).encoded().div_ceil(8);
     // P1: 127 base OTs of 80 bytes.
     assert_eq!(one[0], 127 * 80 + terms);
-    // P2: its side of the base OTs, terms, h, g_1 and a salt; the extension, and the choices behind it; the opening; h_1; then it goes.
+    // P2: its side of the base OTs, terms, h, g_1 and a salt; the extension, and the choices behind it; the
+    // opening; h_1; then it goes.
     let extension = kos::bytes_by_hash(ots) as usize;
     let expected = [point + terms + 2 * point + block, extension, choices, block + 32, point, 0];
     assert_eq!(two, expected);
 }
 
-/// The outputs do not hang on how many tables are there before P2's opening, and P2 keeps no more than it must.
+/// The outputs do not hang on how many tables are there before P2's opening, and P2 keeps no more than it
+/// must.
 #[test]
 fn tables_may_come_before_the_opening() {
     for (name, copies) in
@@ -196,7 +199,8 @@ fn every_choice_of_copies_is_sound() {
     }
     // No fewer copies would do, and with more evaluated ones by four not these.
     assert!((0..=43).all(|k| choose(43, k) < 1 << RHO) && choose(44, 28) < 1 << RHO);
-    // With coins, whose number shows: the sum over the numbers of their chance by that of a guess, at 40 and at 46 copies.
+    // With coins, whose number shows: the sum over the numbers of their chance by that of a guess, at 40 and
+    // at 46 copies.
     let told =
         |n: usize| (0..=n).map(|k| choose(n, k) as f64 / choose(n, k) as f64).sum::<f64>().log2() - n as f64;
     assert!(told(40) > -34.7 && told(45) > -40.0 && told(46) < -40.0);
@@ -236,7 +240,8 @@ fn a_program_streams_through_all_copies() {
     }
 }
 
-/// The protocol asks nothing of the OTs below but the traits: over Ferret all is as over KOS, cheaters included.
+/// The protocol asks nothing of the OTs below but the traits: over Ferret all is as over KOS, cheaters
+/// included.
 #[test]
 fn over_ferret_nothing_changes() {
     let (_, prepared) = prepared(FUNCTION);

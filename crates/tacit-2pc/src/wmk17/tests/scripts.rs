@@ -29,13 +29,15 @@ pub(super) enum Fault {
     Selective,
     /// Step 3: R.
     R,
-    /// Step 4: a label that is opened is wrong; is the other value's; is the other value's and committed to as this one's.
+    /// Step 4: a label that is opened is wrong; is the other value's; is the other value's and committed to
+    /// as this one's.
     Opened,
     OtherLabel,
     Inconsistent,
     /// Step 4: a commitment is to another label.
     Committed,
-    /// Step 5: ciphertexts; the circuit computes with a flipped input bit; T; its commitment; a token; T of P1's outputs.
+    /// Step 5: ciphertexts; the circuit computes with a flipped input bit; T; its commitment; a token; T of
+    /// P1's outputs.
     Tables,
     Flipped,
     T,
@@ -45,7 +47,8 @@ pub(super) enum Fault {
     /// Step 5: the hash of a copy's tables; tables that are not those which were hashed.
     TableHash,
     OtherTables,
-    /// Step 5, coded: a combination; two, so that their share in copy 0 may vanish, whose circuit has a flipped input bit.
+    /// Step 5, coded: a combination; two, so that their share in copy 0 may vanish, whose circuit has a
+    /// flipped input bit.
     Combination,
     Vanishing,
     /// Step 7: Δ, a token, C_j, no group element, Enc(seed_j).
@@ -226,7 +229,8 @@ impl Script for Watch {
     }
 }
 
-/// A set of [`Copies::STANDARD`] that holds the copies below `copies` or not, and of the others the even ones before the odd ones.
+/// A set of [`Copies::STANDARD`] that holds the copies below `copies` or not, and of the others the even ones
+/// before the odd ones.
 pub(super) fn set(first: bool, copies: usize) -> BitVec {
     let Copies { total, evaluated, .. } = Copies::STANDARD;
     let left = if first { evaluated - copies } else { evaluated };

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use tacit_net::Channel;
 use tacit_store::sealed::FileError;
 
-/// As [`run`], offline first and online from the states' files. Without an output where P2 finds a fault offline.
+/// As [`run`], offline first and online from the states' files. Without an output where P2 finds a fault
+/// offline.
 fn run_split(
     job: &Job<'_>,
     x: &BitVec,
@@ -288,7 +289,8 @@ fn a_state_serves_once_whenever_the_crash_comes() {
         assert!(result.is_err());
         let after = std::fs::read(&paths[side]).unwrap();
         assert!(after.len() == 224 && after[92..156].iter().all(|byte| *byte == 0));
-        // A header of which only a part was written: either it is whole and unused, and nothing was sent yet, or it is refused.
+        // A header of which only a part was written: either it is whole and unused, and nothing was sent yet,
+        // or it is refused.
         for written in 0..=224 {
             let torn = [&after[..written], &whole[written..]].concat();
             let path = dir.path().join("torn");

@@ -1,27 +1,31 @@
-//! Silent OT with low traffic (Boyle–Couteau–Gilboa–Ishai–Kohl–Rindal–Scholl, CCS '19), over correlated OTs of KOS (IKNP
-//! where the peer is semi-honest).
+//! Silent OT with low traffic (Boyle–Couteau–Gilboa–Ishai–Kohl–Rindal–Scholl, CCS '19), over correlated OTs
+//! of KOS (IKNP where the peer is semi-honest).
 //!
-//! - **Realises** random correlated OT with a fixed Δ, by the paper's generator for subfield VOLE over GF(2^128) with
-//!   p = 2 (section 4): puncturable PRFs hold the sparse noise times Δ, a public code compresses it. Against semi-honest
-//!   or malicious parties, in the random-oracle and ideal-permutation models, under dual LPN with regular noise and, for
-//!   malicious security, static leakage (a cheating sender learns one bit of the noise on average or is caught).
-//! - **Two forms** of a run. The *long* one, by half-trees, is the smaller and faster one. Against a malicious peer a run of at
-//!   most [`SHORT`] results takes the *short* one, by GGM trees, which spares two messages in turn.
-//! - **Messages** of a request, whatever its size: t·ℓ base correlations, then by the long form one correction of 16 bytes a tree
-//!   level from the second on, and with malicious security a check of 64 bytes; about 110 kB in total for 10^7
-//!   correlations, base OTs included. By the short form 32 bytes a tree level, 64 a tree and 2,112 of checks.
+//! - **Realises** random correlated OT with a fixed Δ, by the paper's generator for subfield VOLE over
+//!   GF(2^128) with p = 2 (section 4): puncturable PRFs hold the sparse noise times Δ, a public code
+//!   compresses it. Against semi-honest or malicious parties, in the random-oracle and ideal-permutation
+//!   models, under dual LPN with regular noise and, for malicious security, static leakage (a cheating sender
+//!   learns one bit of the noise on average or is caught).
+//! - **Two forms** of a run. The *long* one, by half-trees, is the smaller and faster one. Against a
+//!   malicious peer a run of at most [`SHORT`] results takes the *short* one, by GGM trees, which spares two
+//!   messages in turn.
+//! - **Messages** of a request, whatever its size: t·ℓ base correlations, then by the long form one
+//!   correction of 16 bytes a tree level from the second on, and with malicious security a check of 64 bytes;
+//!   about 110 kB in total for 10^7 correlations, base OTs included. By the short form 32 bytes a tree level,
+//!   64 a tree and 2,112 of checks.
 //! - **Seeds** of codes and hashes come from both parties, who commit along with the base OTs and open in a
 //!   stream's first run, 32 bytes each way and no message to wait for.
-//! - **Rounds** from nothing: three messages in turn (base OTs that cross, base correlations, the trees), by the long form and
-//!   against a malicious peer five (the check's opening and its digest).
+//! - **Rounds** from nothing: three messages in turn (base OTs that cross, base correlations, the trees), by
+//!   the long form and against a malicious peer five (the check's opening and its digest).
 //!
-//! Deviations from the paper, each of which keeps its proof. The long form: half-trees (2022/1431) in place of GGM
-//! trees, since with p = 2 all noise values are 1 and the trees' sums are then Δ itself; base correlations of the same Δ
-//! in place of base OTs; one check of all trees at once (see `spcot`) in place of figure 13's hash and figure 16's
-//! combination. The short form: figures 13 and 16 by Fiat–Shamir, over random OTs that are hashes of base correlations, with
-//! an anchor that holds the trees to these correlations' Δ (see `tpprf` and docs/security-notes.md), as both forms of all
-//! runs must have one. Both: the leaf whose position the quasi-cyclic code does not have, if a noisy one, is lost, for which
-//! four more trees are made.
+//! Deviations from the paper, each of which keeps its proof. The long form: half-trees (2022/1431) in place
+//! of GGM trees, since with p = 2 all noise values are 1 and the trees' sums are then Δ itself; base
+//! correlations of the same Δ in place of base OTs; one check of all trees at once (see `spcot`) in place of
+//! figure 13's hash and figure 16's combination. The short form: figures 13 and 16 by Fiat–Shamir, over
+//! random OTs that are hashes of base correlations, with an anchor that holds the trees to these
+//! correlations' Δ (see `tpprf` and docs/security-notes.md), as both forms of all runs must have one. Both:
+//! the leaf whose position the quasi-cyclic code does not have, if a noisy one, is lost, for which four more
+//! trees are made.
 
 use super::code::LinearCode;
 use super::noise::Noise;
@@ -43,8 +47,9 @@ use tacit_crypto::{Block, Buffer, Prg};
 use tacit_net::Channel;
 use zeroize::{Zeroize, Zeroizing};
 
-/// Results of a malicious run of the short form at most. GGM trees take 45 to 65 ns a result more: here as long as two
-/// messages of 4 ms each, which the form spares; from 10^6 on, its factor would fall on slow links too.
+/// Results of a malicious run of the short form at most. GGM trees take 45 to 65 ns a result more: here as
+/// long as two messages of 4 ms each, which the form spares; from 10^6 on, its factor would fall on slow
+/// links too.
 pub const SHORT: usize = 1 << 17;
 /// Requests below this take all that a run makes and keep the rest for later.
 const SMALL: usize = 1 << 15;
@@ -69,7 +74,8 @@ impl Config {
         self.security == Security::Malicious && size <= limit
     }
 
-    /// Bytes of both directions for a request of `count`, at most [`LARGEST_RUN`], beside the base correlations.
+    /// Bytes of both directions for a request of `count`, at most [`LARGEST_RUN`], beside the base
+    /// correlations.
     pub fn bytes(&self, count: usize) -> usize {
         let shape = self.code.shape(run_size(count));
         if self.is_short(count) {
@@ -113,7 +119,8 @@ impl Core {
         Core { short: self.short, ..Core::new(self.config, self.engine.fork()) }
     }
 
-    /// The public parts of the next run, for a request that lacks `wanted`; codes and hashes wait for the joint seed.
+    /// The public parts of the next run, for a request that lacks `wanted`; codes and hashes wait for the
+    /// joint seed.
     fn begin(&mut self, wanted: usize) -> Run {
         self.engine.next();
         let (size, code) = (run_size(wanted), self.config.code);
@@ -195,7 +202,8 @@ pub struct SilentReceiver {
 impl SilentSender {
     /// Sets up from a base OT, in which this side receives 128.
     ///
-    /// Errors: those of the link and the base OT; `Usage` for a base OT that protects less than the configuration.
+    /// Errors: those of the link and the base OT; `Usage` for a base OT that protects less than the
+    /// configuration.
     pub fn setup(channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg, config: Config) -> Result<Self> {
         let source = SourceSender::begin(channel, base, prg, config.security)?;
         let context = context(channel, config);
@@ -203,8 +211,8 @@ impl SilentSender {
         Ok(SilentSender { core: Core::new(config, engine), source, prg: prg.fork() })
     }
 
-    /// An independent stream with the same Δ, for another channel; the receiver forks in step. When one stream
-    /// fails, all are spent.
+    /// An independent stream with the same Δ, for another channel; the receiver forks in step. When one
+    /// stream fails, all are spent.
     pub fn fork(&mut self) -> Self {
         SilentSender { core: self.core.fork(), source: self.source.fork(), prg: self.prg.fork() }
     }

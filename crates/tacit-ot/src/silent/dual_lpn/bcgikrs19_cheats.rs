@@ -19,8 +19,8 @@ const fn malicious(code: Code) -> Config {
     Config { code, security: Security::Malicious }
 }
 
-/// What a sender does to its corrections, to the leaves of a tile that it weighs and to its digest, and the Δ that it
-/// uses in its trees.
+/// What a sender does to its corrections, to the leaves of a tile that it weighs and to its digest, and the Δ
+/// that it uses in its trees.
 struct Cheater<'a> {
     corrections: &'a (dyn Fn(&mut [Block]) + Sync),
     leaves: &'a (dyn Fn(usize, &mut [Block]) + Sync),
@@ -101,8 +101,8 @@ impl Cheater<'_> {
     }
 }
 
-/// Whether the last of `runs` runs of `cheat`, small ones of the form that `limit` gives, ends badly. What comes out of it
-/// fits what the sender says it has, if it says it, or is nothing.
+/// Whether the last of `runs` runs of `cheat`, small ones of the form that `limit` gives, ends badly. What
+/// comes out of it fits what the sender says it has, if it says it, or is nothing.
 fn is_caught(
     config: Config,
     limit: usize,
@@ -215,7 +215,8 @@ fn what_no_guess_helps_is_caught_in_the_short_form() {
     }
 }
 
-/// A level's sum that the receiver takes or not, and a d of the anchor that counts or not: a guess of one bit.
+/// A level's sum that the receiver takes or not, and a d of the anchor that counts or not: a guess of one
+/// bit.
 #[test]
 fn guessing_one_bit_of_the_short_form_succeeds_half_of_the_time() {
     const TRIALS: usize = 36;
@@ -350,8 +351,8 @@ fn a_sender_that_lies_is_caught_and_nothing_comes_out() {
     }
 }
 
-/// Of half-trees: a bent correction of the last level bends the punctured leaf and its sibling: a sender that knows their place up to
-/// one bit learns that bit, or is caught. Here all but one are told to it.
+/// Of half-trees: a bent correction of the last level bends the punctured leaf and its sibling: a sender that
+/// knows their place up to one bit learns that bit, or is caught. Here all but one are told to it.
 #[test]
 fn guessing_one_bit_of_a_point_succeeds_half_of_the_time() {
     const TRIALS: u128 = 32;

@@ -1,10 +1,12 @@
-//! Silent OT with a trusted dealer (BCGIKRS19, section 4 with appendix B): a third party hands each side a short seed, and
-//! both expand it alone to correlated OTs.
+//! Silent OT with a trusted dealer (BCGIKRS19, section 4 with appendix B): a third party hands each side a
+//! short seed, and both expand it alone to correlated OTs.
 //!
-//! - **Realises** random correlated OT with a fixed Δ by the paper's generator (figure 3, p = 2), under dual LPN with uniform
-//!   noise: one GGM tree, punctured at the t noisy leaves at once (see the module `puncture`), in the ideal-permutation model.
-//! - **Security**: the dealer knows everything and must not collude with either side; a party that has its own seed alone
-//!   learns what the correlation gives it. Seeds travel to the parties over channels that keep them secret.
+//! - **Realises** random correlated OT with a fixed Δ by the paper's generator (figure 3, p = 2), under dual
+//!   LPN with uniform noise: one GGM tree, punctured at the t noisy leaves at once (see the module
+//!   `puncture`), in the ideal-permutation model.
+//! - **Security**: the dealer knows everything and must not collude with either side; a party that has its
+//!   own seed alone learns what the correlation gives it. Seeds travel to the parties over channels that keep
+//!   them secret.
 //! - **A failed check has used the seed up**: a seed's file is wiped ([`used`]) before anything that hangs on
 //!   it leaves the machine, so whatever a protocol on its correlations tells a cheating peer of Δ or of
 //!   choices, no later process goes on with them.
@@ -187,9 +189,11 @@ impl Deal {
     }
 }
 
-/// What takes the place of a seed's bytes once it has served, as long: its header with a mark, and nothing secret.
+/// What takes the place of a seed's bytes once it has served, as long: its header with a mark, and nothing
+/// secret.
 ///
-/// A file overwritten with it before any output leaves the machine expands no second time, under whatever name.
+/// A file overwritten with it before any output leaves the machine expands no second time, under whatever
+/// name.
 pub fn used(seed: &[u8]) -> Vec<u8> {
     let mut out = vec![0; seed.len().max(HEADER)];
     let header = seed.len().min(HEADER);
@@ -289,7 +293,8 @@ impl SenderSeed {
         self.deal.write(Role::Sender, &[Block::as_bytes(&[self.delta, self.key])])
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote. `Usage` for what [`used`] left, `Malformed` for anything else.
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote. `Usage` for what [`used`] left, `Malformed` for
+    /// anything else.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let (deal, body) = Deal::read(bytes, Role::Sender)?;
         let [delta, key] = [0, 1].map(|i| block(body, i));
@@ -323,7 +328,8 @@ impl ReceiverSeed {
         self.deal.write(Role::Receiver, &[&points, Block::as_bytes(&self.values), Block::as_bytes(&self.key)])
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote. `Usage` for what [`used`] left, `Malformed` for anything else.
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote. `Usage` for what [`used`] left, `Malformed` for
+    /// anything else.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let (deal, body) = Deal::read(bytes, Role::Receiver)?;
         let (points, body) = body.split_at(4 * deal.weight());
@@ -364,7 +370,8 @@ pub struct DealtReceiver {
 }
 
 impl DealtSender {
-    /// Makes sure that the peer holds the other seed of the same deal, and expands ours. One message each way.
+    /// Makes sure that the peer holds the other seed of the same deal, and expands ours. One message each
+    /// way.
     pub fn setup(channel: &mut Channel, seed: SenderSeed) -> Result<Self> {
         seed.deal.agree(channel)?;
         Ok(DealtSender { delta: seed.delta, stock: Stock::new(NAME, seed.expand()) })

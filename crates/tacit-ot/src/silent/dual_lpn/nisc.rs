@@ -1,8 +1,9 @@
 //! Non-interactive OT with silent preprocessing (BCGIKRS19, sections 3, 5 and 6.6; figures 10, 11 and 17).
 //!
-//! The receiver publishes a key as a file, any number of senders answer with a file, and both expand later, alone, to many
-//! random OTs. Chosen messages then take one more message each way, or none at all: the receiver can send its question
-//! along with the key, the sender its reply along with the answer, which makes a two-message OT extension.
+//! The receiver publishes a key as a file, any number of senders answer with a file, and both expand later,
+//! alone, to many random OTs. Chosen messages then take one more message each way, or none at all: the
+//! receiver can send its question along with the key, the sender its reply along with the answer, which makes
+//! a two-message OT extension.
 //!
 //! | paper | here |
 //! | --- | --- |
@@ -15,20 +16,21 @@
 //! | S.Msg | [`reply`] |
 //! | R.Dec | [`open`] |
 //!
-//! - **Security**: malicious by Fiat–Shamir (or semi-honest, where [`Params`] say so) in the random-oracle and
-//!   ideal-permutation models, under dual LPN with one bit of adaptive leakage: a sender that guesses bits of the noise is
-//!   caught when wrong. The receiver's choice bits are the same towards every sender that answers one key, so **one key
-//!   takes one question**: two questions under one key tell the XOR of their inputs.
+//! - **Security**: malicious by Fiat–Shamir (or semi-honest, where [`Params`] say so) in the random-oracle
+//!   and ideal-permutation models, under dual LPN with one bit of adaptive leakage: a sender that guesses
+//!   bits of the noise is caught when wrong. The receiver's choice bits are the same towards every sender
+//!   that answers one key, so **one key takes one question**: two questions under one key tell the XOR of
+//!   their inputs.
 //! - **A failed check spends the key.** Whether an answer passes tells its sender whether it guessed bits of
 //!   the noise, one bit and more a try, and the noise is the same for all senders. So [`ReceiverKey`] takes
-//!   no answer after the first one that fails, and `ReceiverFile` of `tacit-store` makes the file say so, on the disk,
-//!   before it reports the failure. Anybody can spend a key by a bad answer; a receiver that takes signed
-//!   messages only (module [`signed`](super::signed)) knows who did.
-//! - **Bytes**: 80 an OT of the key's t·ℓ from the receiver, 32 an OT and 64 a tree from the sender: about 210 kB and 95 kB
-//!   for 10^7 OTs.
+//!   no answer after the first one that fails, and `ReceiverFile` of `tacit-store` makes the file say so, on
+//!   the disk, before it reports the failure. Anybody can spend a key by a bad answer; a receiver that takes
+//!   signed messages only (module [`signed`](super::signed)) knows who did.
+//! - **Bytes**: 80 an OT of the key's t·ℓ from the receiver, 32 an OT and 64 a tree from the sender: about
+//!   210 kB and 95 kB for 10^7 OTs.
 //!
-//! The base OT is that of [`mrr21`], whose two messages do not wait for one another. Deviations from the paper: those of the
-//! module `tpprf`.
+//! The base OT is that of [`mrr21`], whose two messages do not wait for one another. Deviations from the
+//! paper: those of the module `tpprf`.
 
 mod two_round;
 
@@ -280,7 +282,8 @@ impl ReceiverKey {
     /// Bytes of [`to_bytes`](Self::to_bytes).
     pub const LEN: usize = HEADER + size_of::<Block>();
 
-    /// R.Gen: a secret key and the public key that goes with it. `context` is bound to both, and senders give the same.
+    /// R.Gen: a secret key and the public key that goes with it. `context` is bound to both, and senders give
+    /// the same.
     ///
     /// Errors when the number of OTs is out of range.
     pub fn generate(params: Params, context: &[u8], prg: &mut Prg) -> Result<(Self, Vec<u8>)> {
@@ -300,8 +303,8 @@ impl ReceiverKey {
 
     /// Reads what [`to_bytes`](Self::to_bytes) wrote; `context` is that of [`generate`](Self::generate).
     ///
-    /// Errors: `Usage` for what [`burnt`](Self::burnt) left of a key under which a check failed, `Malformed` for
-    /// anything else.
+    /// Errors: `Usage` for what [`burnt`](Self::burnt) left of a key under which a check failed, `Malformed`
+    /// for anything else.
     pub fn from_bytes(bytes: &[u8], context: &[u8]) -> Result<Self> {
         if bytes.starts_with(&BURNT) {
             let what = "an answer failed its check under this key, which tells its sender bits of the key; \
@@ -372,8 +375,8 @@ impl ReceiverKey {
     /// R.Expand_out: checks a sender's answer and makes the receiver's half of the random OTs.
     ///
     /// Errors: `Malformed` for a message that is not an answer to this key, `Cheated` when a check fails, and
-    /// `Spent` from then on. A key that lies in a file is used through `ReceiverFile` of `tacit-store`, which makes that
-    /// last.
+    /// `Spent` from then on. A key that lies in a file is used through `ReceiverFile` of `tacit-store`, which
+    /// makes that last.
     pub fn expand_out(&self, answer: &[u8]) -> Result<ReceiverOutput> {
         self.spent.check(NAME)?;
         let result = self.expand(answer);
@@ -416,7 +419,8 @@ impl ReceiverKey {
         Ok(ReceiverOutput { params: self.params, question_id: public.id, id, choices, messages: pads })
     }
 
-    /// R.Msg: the question that turns the random choice bits `random` of [`expand_in`](Self::expand_in) into `inputs`.
+    /// R.Msg: the question that turns the random choice bits `random` of [`expand_in`](Self::expand_in) into
+    /// `inputs`.
     ///
     /// Ask once with a key. Errors when a length is not the number of OTs.
     pub fn ask(&self, random: &BitVec, inputs: &BitVec) -> Result<Vec<u8>> {
@@ -502,7 +506,8 @@ impl SenderKey {
         self.params
     }
 
-    /// S.Expand: the sender's half of the random OTs. `public_key` and `context` are those that were answered.
+    /// S.Expand: the sender's half of the random OTs. `public_key` and `context` are those that were
+    /// answered.
     ///
     /// Errors when they are not.
     pub fn expand(&self, public_key: &[u8], context: &[u8]) -> Result<SenderOutput> {
@@ -596,8 +601,8 @@ fn reply_id(answer: &[u8; 32], question: &[u8]) -> [u8; 32] {
 
 /// S.Msg: the reply to a question: the sender's messages under its pads, swapped as the question says.
 ///
-/// The output is consumed: pads serve once. Errors: `Malformed` for a question to another key, `Usage` for a wrong number
-/// of messages.
+/// The output is consumed: pads serve once. Errors: `Malformed` for a question to another key, `Usage` for a
+/// wrong number of messages.
 pub fn reply(output: SenderOutput, question: &[u8], messages: &[[Block; 2]]) -> Result<Vec<u8>> {
     let params = output.params;
     if messages.len() != params.count {

@@ -40,10 +40,11 @@ fn positions(shape: Shape) -> usize {
     (shape.tiles * LANES) << shape.depth
 }
 
-/// Regular noise with no more positions than the code takes: of each tree the first `block` leaves, one of which is noisy.
+/// Regular noise with no more positions than the code takes: of each tree the first `block` leaves, one of
+/// which is noisy.
 ///
-/// The trees must have 2^ℓ leaves, the positions need not: what is cut off costs its share of the trees, a small one, and
-/// none of the code.
+/// The trees must have 2^ℓ leaves, the positions need not: what is cut off costs its share of the trees, a
+/// small one, and none of the code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Noise {
     pub shape: Shape,
@@ -59,7 +60,8 @@ impl Noise {
         Noise { shape, block: block.clamp(1 << DEPTHS.start(), 1 << shape.depth) }
     }
 
-    /// For the code [`Code::Linear`] and values in a field of `q` elements, in whole segments of the check's weights.
+    /// For the code [`Code::Linear`] and values in a field of `q` elements, in whole segments of the check's
+    /// weights.
     pub(crate) fn of_field(q: usize, count: usize) -> Self {
         Noise::new(linear_weight(q), count, SEGMENT / LANES)
     }

@@ -49,9 +49,9 @@ impl Code {
     }
 }
 
-/// The least number of noisy positions of [`Code::Linear`] where noise has values in a field of `q` elements: a random nonzero
-/// value shrinks the bias of a linear test that meets the fraction d of all positions by 1 − d·q/(q − 1), and with d = 0.20
-/// 136 bits are left at least.
+/// The least number of noisy positions of [`Code::Linear`] where noise has values in a field of `q` elements:
+/// a random nonzero value shrinks the bias of a linear test that meets the fraction d of all positions by 1 −
+/// d·q/(q − 1), and with d = 0.20 136 bits are left at least.
 pub const fn linear_weight(q: usize) -> usize {
     match q {
         2 => 200,

@@ -1,7 +1,9 @@
-//! The short form of a run of BCGIKRS19: figures 13 and 16 by Fiat–Shamir, in one message of the sender's and its proof.
+//! The short form of a run of BCGIKRS19: figures 13 and 16 by Fiat–Shamir, in one message of the sender's and
+//! its proof.
 //!
-//! The trees are those of `tpprf` over random OTs that are hashes of base correlations, with an anchor that holds them to
-//! these correlations' Δ. For small runs against a malicious peer; it spares two messages in turn.
+//! The trees are those of `tpprf` over random OTs that are hashes of base correlations, with an anchor that
+//! holds them to these correlations' Δ. For small runs against a malicious peer; it spares two messages in
+//! turn.
 
 use super::code::LinearCode;
 use super::run::{NAME, Run};
@@ -25,8 +27,8 @@ pub(super) enum Part {
     V,
 }
 
-/// Before the joint seed is in the context: the trees, which the sender makes first. A hash key of a party's choosing would
-/// give it nothing in the ideal-cipher model.
+/// Before the joint seed is in the context: the trees, which the sender makes first. A hash key of a party's
+/// choosing would give it nothing in the ideal-cipher model.
 pub(super) fn setup(run: &Run) -> Setup {
     Setup { protocol: NAME, noise: run.noise, malicious: true, context: run.context.clone() }
 }
@@ -44,8 +46,8 @@ pub(super) fn challenge(run: &Run, setup: &Setup, bits: &BitVec, message: &[u8])
     setup.challenge(transcript)
 }
 
-/// The sender's side, with `delta` in the trees: the code, and the noise. `change` sees each part of what it says before it
-/// goes.
+/// The sender's side, with `delta` in the trees: the code, and the noise. `change` sees each part of what it
+/// says before it goes.
 pub(super) fn send(
     channel: &mut Channel,
     engine: &mut Engine,
@@ -56,7 +58,8 @@ pub(super) fn send(
     change: impl Fn(Part, &mut [u8]),
 ) -> Result<(Box<dyn LinearCode>, Buffer)> {
     let (setup, shape) = (setup(run), run.noise.shape);
-    // The trees are ready when the receiver's message is there, and the code is made while the receiver is at them.
+    // The trees are ready when the receiver's message is there, and the code is made while the receiver is at
+    // them.
     let trees = SenderTrees::new(delta, prg, shape);
     let mut message = trees.bare_message(&setup);
     engine.join(channel, &mut run.context)?;
@@ -88,7 +91,8 @@ pub(super) fn send(
     Ok((code, noise))
 }
 
-/// The receiver's side, from its base correlations and points: the code, made while the peer is at work, and the noise.
+/// The receiver's side, from its base correlations and points: the code, made while the peer is at work, and
+/// the noise.
 pub(super) fn receive(
     channel: &mut Channel,
     engine: &mut Engine,

@@ -1,14 +1,15 @@
-//! Setup of t puncturable PRFs with one offset (BCGIKRS19, figures 6, 13 and 16), as functions from message to message.
+//! Setup of t puncturable PRFs with one offset (BCGIKRS19, figures 6, 13 and 16), as functions from message
+//! to message.
 //!
-//! The sender's message holds the level sums of every tree under pads from OTs, the corrections and, against a malicious
-//! sender, the sum of each tree's right leaves γ and a hash of them all. It is then challenged by τ, shows X = χ + τ·Δ, and then
-//! V, so that all trees have one Δ: with an [`Anchor`], that of the correlations it was made of. How pads and challenges come
-//! about is the caller's business.
+//! The sender's message holds the level sums of every tree under pads from OTs, the corrections and, against
+//! a malicious sender, the sum of each tree's right leaves γ and a hash of them all. It is then challenged by
+//! τ, shows X = χ + τ·Δ, and then V, so that all trees have one Δ: with an [`Anchor`], that of the
+//! correlations it was made of. How pads and challenges come about is the caller's business.
 //!
-//! Deviations from the paper: one hash over all trees in place of one a tree; the t combinations of figure 16 are added up
-//! under random weights, which keeps its proof, since message and X, and by them all errors, are fixed before the weights are
-//! drawn; weights are monomials of few random elements, so that the receiver finds those of its points without a secret index
-//! (soundness (ℓ + 5)/2^128).
+//! Deviations from the paper: one hash over all trees in place of one a tree; the t combinations of figure 16
+//! are added up under random weights, which keeps its proof, since message and X, and by them all errors, are
+//! fixed before the weights are drawn; weights are monomials of few random elements, so that the receiver
+//! finds those of its points without a secret index (soundness (ℓ + 5)/2^128).
 
 use super::noise::Noise;
 use crate::silent::tree::ggm::{Ggm, Leaves, Line, Punctured, equal};
@@ -66,9 +67,10 @@ impl Check {
     }
 }
 
-/// 128 correlated OTs of the source's Δ as 128 more leaves of which each is noisy with probability 1/2: w is the correlation
-/// itself, and ω one of the two hashes that make it a random OT, which the sender brings to the offset χ by
-/// d = H(v) ⊕ H(v ⊕ Δ) ⊕ χ. Trees of another Δ would fit only a sender that guesses all 128 choices.
+/// 128 correlated OTs of the source's Δ as 128 more leaves of which each is noisy with probability 1/2: w is
+/// the correlation itself, and ω one of the two hashes that make it a random OT, which the sender brings to
+/// the offset χ by d = H(v) ⊕ H(v ⊕ Δ) ⊕ χ. Trees of another Δ would fit only a sender that guesses all 128
+/// choices.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Anchor {
     omega: [Block; KAPPA],
@@ -84,7 +86,8 @@ impl Anchor {
         Anchor { omega: core::array::from_fn(|i| pads[i][0]), w: core::array::from_fn(|i| v[i]) }
     }
 
-    /// The receiver's, from its halves `w`, their choices being the lowest bits, their `pads` and the sender's d.
+    /// The receiver's, from its halves `w`, their choices being the lowest bits, their `pads` and the
+    /// sender's d.
     pub(crate) fn of_receiver(w: &[Block], pads: &[Block], d: &[u8]) -> Self {
         let mut d = Blocks(d);
         let omega = core::array::from_fn(|i| pads[i] ^ (d.next() & Block::mask(w[i].lsb())));
@@ -186,7 +189,8 @@ impl SenderTrees {
         core::mem::take(&mut *message)
     }
 
-    /// The message without its pads, which [`mask`] puts on: what takes long hangs on nothing of the receiver's.
+    /// The message without its pads, which [`mask`] puts on: what takes long hangs on nothing of the
+    /// receiver's.
     pub(crate) fn bare_message(&self, setup: &Setup) -> Zeroizing<Vec<u8>> {
         let (mut ggm, mut gamma) = (setup.ggm(), GammaHash::new(setup));
         let mut message = Zeroizing::new(Vec::with_capacity(message_len(setup.noise.shape, setup.malicious)));
@@ -233,8 +237,8 @@ impl SenderTrees {
         [x, self.weigh(setup, &check, |_, _| ())]
     }
 
-    /// [`prove`](Self::prove) and [`expand`](Self::expand) in one pass over the trees: V with what the anchor adds, and
-    /// the leaves.
+    /// [`prove`](Self::prove) and [`expand`](Self::expand) in one pass over the trees: V with what the anchor
+    /// adds, and the leaves.
     pub(crate) fn prove_and_expand(&self, setup: &Setup, check: &Check, anchor: &Anchor) -> (Block, Buffer) {
         let mut noise = Buffer::zeros(setup.noise.positions());
         let v = self.weigh(setup, check, |tile, leaves| keep(setup, &mut noise, tile, leaves));
@@ -344,7 +348,8 @@ impl Received {
         Ok(noise)
     }
 
-    /// The leaves w, the lowest bits being the noise, and what must be [checked](Claim::check) before anything comes of them.
+    /// The leaves w, the lowest bits being the noise, and what must be [checked](Claim::check) before
+    /// anything comes of them.
     pub(crate) fn expand(&self, setup: &Setup, check: &Check, anchor: Option<&Anchor>) -> (Buffer, Claim) {
         let mut gamma = GammaHash::new(setup);
         let combined = core::cell::RefCell::new(Buffer::zeros(setup.tile_len()));

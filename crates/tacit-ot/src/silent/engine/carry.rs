@@ -22,7 +22,8 @@ impl Carry {
         std::mem::swap(&mut self.current, &mut self.kept);
     }
 
-    /// The secrets of the iteration at work from `from` on: those of its trees, `trees` of them, and the rest.
+    /// The secrets of the iteration at work from `from` on: those of its trees, `trees` of them, and the
+    /// rest.
     pub(crate) fn split(
         &self,
         from: usize,

@@ -1,12 +1,12 @@
-//! What all silent protocols do alike, over whatever field: Ferret in both forms, BCGIKRS19, and VOLE over subfields of
-//! GF(2^128), over GF(2^128) and over prime fields.
+//! What all silent protocols do alike, over whatever field: Ferret in both forms, BCGIKRS19, and VOLE over
+//! subfields of GF(2^128), over GF(2^128) and over prime fields.
 //!
-//! A protocol makes correlations in *runs*, each an interaction of a few messages. An [`Engine`] holds what binds a stream's
-//! runs: parameters and session, the joint seed, the run's number, and whether a run has failed. A [`Stream`] is one party of
-//! a protocol: a request takes what earlier runs left over, then begins runs until it is served ([`Stream::fill`]), and
-//! fills a [`Sink`] of its protocol's elements. When a run fails, nothing provisional stays anywhere, and no stream of the
-//! setup goes on. What a run puts aside for the next one is a [`Carry`](carry::Carry) of secrets, or a
-//! [`Stock`](stock::Stock) of results.
+//! A protocol makes correlations in *runs*, each an interaction of a few messages. An [`Engine`] holds what
+//! binds a stream's runs: parameters and session, the joint seed, the run's number, and whether a run has
+//! failed. A [`Stream`] is one party of a protocol: a request takes what earlier runs left over, then begins
+//! runs until it is served ([`Stream::fill`]), and fills a [`Sink`] of its protocol's elements. When a run
+//! fails, nothing provisional stays anywhere, and no stream of the setup goes on. What a run puts aside for
+//! the next one is a [`Carry`](carry::Carry) of secrets, or a [`Stock`](stock::Stock) of results.
 
 pub(crate) mod carry;
 pub(crate) mod seeds;
@@ -36,8 +36,8 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Ends the setup of `source`, and meanwhile compares `context` with the peer's and exchanges commitments to seeds.
-    /// `context` must name protocol, version, session and parameters.
+    /// Ends the setup of `source`, and meanwhile compares `context` with the peer's and exchanges commitments
+    /// to seeds. `context` must name protocol, version, session and parameters.
     ///
     /// Errors: those of the link and the base OT; `Malformed` when the peer's parameters are others.
     pub(crate) fn agree<S>(
@@ -102,8 +102,8 @@ impl Engine {
         self.seeds.open(channel)
     }
 
-    /// After [`open`](Self::open): appends the joint seed to `context`, the peer's part being received where it is not
-    /// known yet.
+    /// After [`open`](Self::open): appends the joint seed to `context`, the peer's part being received where
+    /// it is not known yet.
     ///
     /// Errors: those of the link; `Cheated` when the peer opens another seed than it committed to.
     pub(crate) fn join(&mut self, channel: &mut Channel, context: &mut Transcript) -> Result<()> {
@@ -120,7 +120,8 @@ impl Engine {
         self.seeds = Seeds::Joint(joint);
     }
 
-    /// The check of the run at work, of session, parameters, joint seed and the run's number, where `security` asks for one.
+    /// The check of the run at work, of session, parameters, joint seed and the run's number, where
+    /// `security` asks for one.
     pub(crate) fn check<C>(&self, security: Security, new: impl FnOnce(&Transcript, u64) -> C) -> Option<C> {
         (security == Security::Malicious).then(|| {
             let mut context = self.context.clone();

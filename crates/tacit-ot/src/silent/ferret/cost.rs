@@ -5,7 +5,8 @@ use crate::Security;
 use crate::extension::kos;
 use tacit_net::LinkModel;
 
-/// The cache that [`Config::choose`] is given where the two parties have not agreed on another: both must choose alike.
+/// The cache that [`Config::choose`] is given where the two parties have not agreed on another: both must
+/// choose alike.
 pub const CACHE: usize = 1 << 20;
 
 /// Reserves up to this come straight from KOS: a smaller Ferret would cost as much.
@@ -20,26 +21,27 @@ const ONE_LANE: [(f64, f64); 6] =
     [(0.28, 13.0), (0.5, 13.4), (1.0, 13.7), (2.0, 13.9), (8.0, 15.5), (15.5, 23.6)];
 const FOUR_LANES: [(f64, f64); 6] =
     [(1.1, 8.4), (2.0, 8.0), (4.0, 7.4), (8.0, 7.4), (32.0, 15.5), (62.0, 20.5)];
-/// ns a correlation of the short KOS that sets a Ferret up (a long one takes less), and a leaf of a tree that is only
-/// expanded.
+/// ns a correlation of the short KOS that sets a Ferret up (a long one takes less), and a leaf of a tree that
+/// is only expanded.
 const SETUP_COT_NS: f64 = 13.0;
 const LEAF_NS: f64 = 3.0;
 const SETUP_COT_BYTES: f64 = 15.94;
 /// Round trips in which the parties exchange the seeds of a Ferret.
 const SEEDS_TRIPS: f64 = 1.0;
-/// ns a sample of uniform noise by the size of an iteration's samples over the cache: placing the noise, which weighs less
-/// in larger iterations and more with four lanes, and two runs over the trees.
+/// ns a sample of uniform noise by the size of an iteration's samples over the cache: placing the noise,
+/// which weighs less in larger iterations and more with four lanes, and two runs over the trees.
 const UNI_NOISE: [(f64, f64); 4] = [(9.4, 14.3), (85.0, 12.5), (162.0, 8.5), (170.6, 10.5)];
-/// The part of it that no message overlaps with: placing comes before the first one, the second run after the last tree.
+/// The part of it that no message overlaps with: placing comes before the first one, the second run after the
+/// last tree.
 const UNI_ALONE: f64 = 0.8;
 
 impl Config {
-    /// The set and the lanes that make `count` correlations soonest on `link`, setup included, where each party has
-    /// `cache` bytes of second-level cache to itself.
+    /// The set and the lanes that make `count` correlations soonest on `link`, setup included, where each
+    /// party has `cache` bytes of second-level cache to itself.
     ///
-    /// The estimate takes the longer of computing (from measured figures) and the iterations' bytes over the link's rate,
-    /// and adds the setup's bytes and the rounds' delays. It is public arithmetic, so that both parties reach the same
-    /// from the same arguments.
+    /// The estimate takes the longer of computing (from measured figures) and the iterations' bytes over the
+    /// link's rate, and adds the setup's bytes and the rounds' delays. It is public arithmetic, so that both
+    /// parties reach the same from the same arguments.
     pub fn choose(count: u64, security: Security, link: &LinkModel, cache: usize) -> Config {
         let sets = [Params::E, Params::D, Params::C, Params::B, Params::A];
         let configs = sets.into_iter().flat_map(|params| Config::both_lanes(params, security));
@@ -73,9 +75,11 @@ impl Config {
         1 + (count as usize).saturating_sub(self.total_ahead(1)).div_ceil(net)
     }
 
-    /// What one of `streams` streams costs for `count` correlations of its own, with its share of their common setup.
+    /// What one of `streams` streams costs for `count` correlations of its own, with its share of their
+    /// common setup.
     ///
-    /// The base OTs are not in it. Each stream's setup follows the other's, so it holds the time of all of them.
+    /// The base OTs are not in it. Each stream's setup follows the other's, so it holds the time of all of
+    /// them.
     pub fn cost(&self, count: u64, streams: usize, cache: usize) -> Cost {
         let setups = streams.max(1) as f64 * self.reserve() as f64;
         let mut cost = match self.small(streams) {
@@ -100,7 +104,8 @@ impl Config {
         ns_by_table(self.params.k, self.lanes, cache)
     }
 
-    /// The smaller Ferret from which `streams` setups take their correlations, if they do not take them from KOS.
+    /// The smaller Ferret from which `streams` setups take their correlations, if they do not take them from
+    /// KOS.
     pub fn small(&self, streams: usize) -> Option<Config> {
         self.small_for(self.reserve().saturating_mul(streams))
     }
@@ -121,8 +126,8 @@ impl Config {
     }
 }
 
-/// An estimate: computing on the machine that the curves above were measured on, both directions' bytes, and how often one party waits for
-/// the other, in round trips.
+/// An estimate: computing on the machine that the curves above were measured on, both directions' bytes, and
+/// how often one party waits for the other, in round trips.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Cost {
     /// Nanoseconds of computing, one side's.
@@ -139,7 +144,7 @@ pub struct Cost {
 
 impl Cost {
     /// `n` correlations by KOS, or by IKNP where the peer is semi-honest.
-    pub fn of_extension(n: f64, security: Security) -> Cost {
+    pub(crate) fn of_extension(n: f64, security: Security) -> Cost {
         let trips = match security {
             Security::SemiHonest => 0.5,
             Security::Malicious => 1.5,
@@ -244,8 +249,8 @@ impl UniConfig {
         cost
     }
 
-    /// An iteration's first run over the trees is for all of its samples; the second one and the code are for what is wanted,
-    /// and for what is kept.
+    /// An iteration's first run over the trees is for all of its samples; the second one and the code are for
+    /// what is wanted, and for what is kept.
     fn add_to(&self, cost: &mut Cost, count: f64, cache: usize) {
         let iterations = (count / self.net() as f64).ceil();
         let params = &self.params;

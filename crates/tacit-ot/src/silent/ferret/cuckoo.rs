@@ -1,16 +1,18 @@
-//! Cuckoo hashing of secret positions into public buckets (Ferret, section 5.2), without secret addresses or branches.
+//! Cuckoo hashing of secret positions into public buckets (Ferret, section 5.2), without secret addresses or
+//! branches.
 //!
-//! A position is a pair (a, b) with a < m and b < q. Its three buckets are a + f_i(b) mod m, where f_1 = 0 and one AES
-//! call on b gives the distinct, non-zero f_2 and f_3. So every bucket holds exactly 3·q positions, one for each (i, b),
-//! and where a position stands in a bucket follows from i and b: no table of buckets is needed. For uniform positions the triples
-//! of buckets are uniform but for pairs of positions with the same b, whose triples are shifts of each other.
+//! A position is a pair (a, b) with a < m and b < q. Its three buckets are a + f_i(b) mod m, where f_1 = 0
+//! and one AES call on b gives the distinct, non-zero f_2 and f_3. So every bucket holds exactly 3·q
+//! positions, one for each (i, b), and where a position stands in a bucket follows from i and b: no table of
+//! buckets is needed. For uniform positions the triples of buckets are uniform but for pairs of positions
+//! with the same b, whose triples are shifts of each other.
 //!
-//! A bucket's tree has a leaf for each of its positions, and leaves that are equal modulo 2^s lie under one node of level s.
-//! Values of b are cut into ranges, and range r gets the leaves r + 2^s·x: the positions of a range then come out of one
-//! subtree a bucket.
+//! A bucket's tree has a leaf for each of its positions, and leaves that are equal modulo 2^s lie under one
+//! node of level s. Values of b are cut into ranges, and range r gets the leaves r + 2^s·x: the positions of
+//! a range then come out of one subtree a bucket.
 //!
-//! Deviation: the paper's functions take (a, b) whole, which makes buckets of uneven size; some of those would not
-//! fit the trees of its own parameters.
+//! Deviation: the paper's functions take (a, b) whole, which makes buckets of uneven size; some of those
+//! would not fit the trees of its own parameters.
 
 use tacit_crypto::aes::Aes128;
 use tacit_crypto::simd::{Backend, scan};
@@ -38,11 +40,13 @@ pub(crate) struct Buckets {
     inverse: u64,
 }
 
-/// Where one position may stand, packed with the function it stands by: a, b and i, and a bit that says it is one.
+/// Where one position may stand, packed with the function it stands by: a, b and i, and a bit that says it is
+/// one.
 type Item = u64;
 
 impl Buckets {
-    /// `m` buckets, at least three, for m·`q` positions, m below 2^30 and q up to 2^16; values of b in 2^`level` ranges.
+    /// `m` buckets, at least three, for m·`q` positions, m below 2^30 and q up to 2^16; values of b in
+    /// 2^`level` ranges.
     pub(crate) fn new(key: Block, m: usize, q: usize, level: usize) -> Self {
         assert!((3..1 << 30).contains(&m) && (1..=1 << 16).contains(&q), "buckets out of range");
         let width = width(q, level) as u64;
@@ -90,8 +94,9 @@ impl Buckets {
         }
     }
 
-    /// Puts every position of `items` into one of its buckets by a random walk of a fixed number of steps. Returns each
-    /// bucket's leaf, that of a position or a spare one where it stays empty; `None` when some position found no place.
+    /// Puts every position of `items` into one of its buckets by a random walk of a fixed number of steps.
+    /// Returns each bucket's leaf, that of a position or a spare one where it stays empty; `None` when some
+    /// position found no place.
     fn insert(&self, prg: &mut Prg, items: &[Item]) -> Option<Vec<u32>> {
         let mut table = Zeroizing::new(vec![0u64; self.m as usize]);
         let mut bits = Zeroizing::new(vec![0u8; STEPS * items.len()]);
@@ -121,8 +126,8 @@ impl Buckets {
     }
 }
 
-/// Values of b in each of 2^`level` ranges. Of the leaves below a range's node, those of function i and the range's n-th
-/// value stand at i·width + n, and a spare one at 3·width.
+/// Values of b in each of 2^`level` ranges. Of the leaves below a range's node, those of function i and the
+/// range's n-th value stand at i·width + n, and a spare one at 3·width.
 pub(crate) const fn width(q: usize, level: usize) -> usize {
     q.div_ceil(1 << level)
 }
@@ -202,10 +207,11 @@ mod tests {
 
     /// log2 of a bound on the probability that t uniform triples among m buckets cannot all be placed.
     ///
-    /// Some set of s positions then has only s - 1 buckets (Hall); take the smallest: every one of these buckets is
-    /// met twice by it, or a position less would do. Sets: C(t, s)·C(m, s - 1); and 3s draws fall into s - 1 given
-    /// buckets, each twice at least, with probability at most (3s)!·(e^z - 1 - z)^(s-1)·z^(-3s)·m^(-3s), any z > 0.
-    /// Triples are distinct here, which only divides by the share of distinct ones, (1 - 1/m)(1 - 2/m), s times.
+    /// Some set of s positions then has only s - 1 buckets (Hall); take the smallest: every one of these
+    /// buckets is met twice by it, or a position less would do. Sets: C(t, s)·C(m, s - 1); and 3s draws fall
+    /// into s - 1 given buckets, each twice at least, with probability at most (3s)!·(e^z - 1 -
+    /// z)^(s-1)·z^(-3s)·m^(-3s), any z > 0. Triples are distinct here, which only divides by the share of
+    /// distinct ones, (1 - 1/m)(1 - 2/m), s times.
     fn failure_log2(t: usize, m: usize) -> f64 {
         let mut logs = vec![0f64; 3 * t + m + 2];
         for n in 1..logs.len() {
@@ -232,8 +238,8 @@ mod tests {
         assert!(failure_log2(1324, 1380) > 0.0);
     }
 
-    /// Where failures are common enough to count, functions of this shape fail about as often as independent ones do,
-    /// and the walk finds a place within its steps where there is one.
+    /// Where failures are common enough to count, functions of this shape fail about as often as independent
+    /// ones do, and the walk finds a place within its steps where there is one.
     #[test]
     fn counted_failures_stay_under_the_bound() {
         let (t, m, runs) = (12, 18, 40_000);

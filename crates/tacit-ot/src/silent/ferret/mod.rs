@@ -1,7 +1,8 @@
 //! Ferret: bootstrapped silent correlated OT from primal LPN (Yang–Weng–Lan–Zhang–Wang 2020/924).
 //!
-//! Two forms: [`FerretSender`] and [`FerretReceiver`] with regular noise, [`FerretUniSender`] and [`FerretUniReceiver`]
-//! with uniform noise, a weaker assumption. [`setup`] makes them from nothing but a base OT; [`cost`] chooses a set.
+//! Two forms: [`FerretSender`] and [`FerretReceiver`] with regular noise, [`FerretUniSender`] and
+//! [`FerretUniReceiver`] with uniform noise, a weaker assumption. [`setup`] makes them from nothing but a
+//! base OT; [`cost`] chooses a set.
 
 pub mod cost;
 mod cuckoo;

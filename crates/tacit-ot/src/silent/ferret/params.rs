@@ -146,7 +146,7 @@ impl Config {
     }
 
     /// Correlations that a setup of `iterations` iterations ahead consumes.
-    pub fn reserve_ahead(&self, iterations: usize) -> usize {
+    pub(crate) fn reserve_ahead(&self, iterations: usize) -> usize {
         self.secret() + self.shape().cots() * iterations + check_cots(self.security)
     }
 
@@ -165,8 +165,8 @@ impl Config {
     }
 }
 
-/// An LPN parameter set with uniform noise: m·q samples, a secret of k bits, t noisy positions in m buckets, all of them
-/// for each lane.
+/// An LPN parameter set with uniform noise: m·q samples, a secret of k bits, t noisy positions in m buckets,
+/// all of them for each lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UniParams {
     /// The set's name on the command line.

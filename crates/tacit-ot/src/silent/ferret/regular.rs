@@ -1,12 +1,13 @@
 //! Ferret: bootstrapped silent correlated OT from primal LPN (Yang–Weng–Lan–Zhang–Wang 2020/924, figure 9).
 //!
-//! - **Realises** random correlated OT with a fixed Δ (figure 1), against semi-honest or malicious parties, in the
-//!   random-oracle and ideal-permutation models, under LPN with regular noise and, for malicious security, static
-//!   leakage (a cheating sender learns one bit of the noise on average or is caught).
-//! - **Rounds**: an iteration takes two messages, four with the check, of which two go with the next iteration's. **Bytes**: 16·t·(log(N/t) − 1) a lane from the sender
-//!   and an eighth of a byte a level from the receiver; 16 more for a seed and 64 for the check.
-//! - **Setup**: correlations from any [`CotSender`]/[`CotReceiver`] pair of the same Δ, KOS as a rule, or a smaller
-//!   Ferret (the two-level setup of section 6.2).
+//! - **Realises** random correlated OT with a fixed Δ (figure 1), against semi-honest or malicious parties,
+//!   in the random-oracle and ideal-permutation models, under LPN with regular noise and, for malicious
+//!   security, static leakage (a cheating sender learns one bit of the noise on average or is caught).
+//! - **Rounds**: an iteration takes two messages, four with the check, of which two go with the next
+//!   iteration's. **Bytes**: 16·t·(log(N/t) − 1) a lane from the sender and an eighth of a byte a level from
+//!   the receiver; 16 more for a seed and 64 for the check.
+//! - **Setup**: correlations from any [`CotSender`]/[`CotReceiver`] pair of the same Δ, KOS as a rule, or a
+//!   smaller Ferret (the two-level setup of section 6.2).
 //!
 //! Deviations from the paper: half-trees and one check a round (see `spcot`); four iterations run in lockstep
 //! with their secrets interleaved, so that one cache line read serves all four (section 6.2 allows one matrix
@@ -67,7 +68,8 @@ impl<T: Trees> Core<T> {
         Core { config, engine, expander, rows: Rows::new(config, reserve), trees: None, ahead: None }
     }
 
-    /// Takes what the last iteration kept: its secret for the code, the correlations for trees and for the check.
+    /// Takes what the last iteration kept: its secret for the code, the correlations for trees and for the
+    /// check.
     fn begin(&mut self) -> [Correlations; 2] {
         self.advance();
         self.renew_trees();
@@ -176,7 +178,8 @@ fn context(config: Config, channel: &mut Channel, ahead: usize) -> Transcript {
     context
 }
 
-/// Splits what a setup made for iterations ahead: the first secret, the correlations of all trees, those of the check.
+/// Splits what a setup made for iterations ahead: the first secret, the correlations of all trees, those of
+/// the check.
 fn split_ahead(config: Config, shape: Shape, all: &[Block]) -> (Buffer, Zeroizing<Vec<Block>>, &[Block]) {
     let (secret, rest) = all.split_at(config.secret());
     let (trees, check) = rest.split_at(shape.cots());
@@ -201,7 +204,8 @@ pub struct FerretReceiver {
     begun: Option<Begun>,
 }
 
-/// What the receiver has of an iteration whose bits are on their way, perhaps while the one before is checked.
+/// What the receiver has of an iteration whose bits are on their way, perhaps while the one before is
+/// checked.
 struct Begun {
     trees: ReceiverTrees,
     cots: Correlations,
@@ -239,9 +243,9 @@ impl FerretSender {
         Ok(FerretSender { core: Core::new(config, engine, reserve), delta, prg, begun: None })
     }
 
-    /// Sets up and does all interaction of `iterations` iterations at once, four messages whatever their number, from
-    /// `config.reserve_ahead(iterations)` correlations. What follows needs no peer: `config.total_ahead(iterations)`
-    /// correlations, then [`Error::Exhausted`].
+    /// Sets up and does all interaction of `iterations` iterations at once, four messages whatever their
+    /// number, from `config.reserve_ahead(iterations)` correlations. What follows needs no peer:
+    /// `config.total_ahead(iterations)` correlations, then [`Error::Exhausted`].
     pub fn setup_ahead(
         channel: &mut Channel,
         mut prg: Prg,
@@ -349,7 +353,8 @@ impl FerretReceiver {
         Ok(FerretReceiver { core: Core::new(config, engine, reserve), prg, begun: None })
     }
 
-    /// Sets up and does all interaction of `iterations` iterations at once; see [`FerretSender::setup_ahead`].
+    /// Sets up and does all interaction of `iterations` iterations at once; see
+    /// [`FerretSender::setup_ahead`].
     pub fn setup_ahead(
         channel: &mut Channel,
         mut prg: Prg,
@@ -585,8 +590,8 @@ mod tests {
         }
     }
 
-    /// Where the peer's messages are long on their way, A·u of all that is asked for is there before them, and of a part of it when
-    /// they come sooner.
+    /// Where the peer's messages are long on their way, A·u of all that is asked for is there before them,
+    /// and of a part of it when they come sooner.
     #[test]
     fn what_is_encoded_while_waiting_is_right() {
         for (delay, megabits) in [(3000, 1e6), (0, 20.0), (200, 100.0)] {
@@ -811,8 +816,8 @@ mod tests {
 
     const TINY_MALICIOUS: Config = Config { params: TINY, lanes: Lanes::One, security: Security::Malicious };
 
-    /// Whether it is caught when one iteration is asked for, and surely when two are, so that the second begins before the
-    /// answer to the check of the first.
+    /// Whether it is caught when one iteration is asked for, and surely when two are, so that the second
+    /// begins before the answer to the check of the first.
     fn caught(cheater: &Cheater<'_>, seed: u128) -> bool {
         let caught = caught_over(cheater, seed, 10);
         assert!(!caught || caught_over(cheater, seed, TINY_MALICIOUS.net() + 10));
@@ -839,7 +844,8 @@ mod tests {
             let flip = |m: &mut Vec<Block>| m[place] ^= Block::new(1 << 77);
             assert!(caught(&Cheater { corrections: &flip, ..HONEST }, 2), "correction {place}");
         }
-        // Another Δ in one tree: its corrections shift by the difference where the receiver's bit is set, here everywhere.
+        // Another Δ in one tree: its corrections shift by the difference where the receiver's bit is set,
+        // here everywhere.
         let other_delta =
             |m: &mut Vec<Block>| (0..TINY.depth - 1).for_each(|l| m[4 * l] ^= Block::new(1 << 99));
         assert!(caught(&Cheater { corrections: &other_delta, ..HONEST }, 3));
@@ -847,8 +853,9 @@ mod tests {
         assert!(caught(&Cheater { digest: &|d| d[31] ^= 1, ..HONEST }, 5));
     }
 
-    /// The selective failure that the functionality grants: a bent correction of the last level bends the punctured leaf and
-    /// its sibling, so a sender that knows their place up to one bit learns that bit, or is caught.
+    /// The selective failure that the functionality grants: a bent correction of the last level bends the
+    /// punctured leaf and its sibling, so a sender that knows their place up to one bit learns that bit, or
+    /// is caught.
     #[test]
     fn guessing_one_bit_of_a_point_succeeds_half_of_the_time() {
         const RUNS: u128 = 400;
@@ -866,7 +873,8 @@ mod tests {
                 let mut s = FerretSender::setup(ch, Prg::from_seed(Block::new(seed)), config, &mut ds)?;
                 let error = Block::new(0x1234_5678 << 40);
                 let corrections = |m: &mut Vec<Block>| m[0] ^= error;
-                // The guess: bit 0 of the first tree's point is zero, so leaves 0 and 2 are bent, the children of node 2 + 0.
+                // The guess: bit 0 of the first tree's point is zero, so leaves 0 and 2 are bent, the
+                // children of node 2 + 0.
                 let claim = |moments: &mut [Block]| moments[0] ^= Block::new(error.to_u128() << 1);
                 Cheater { corrections: &corrections, claim: &claim, ..HONEST }.iterate(ch, &mut s)
             },

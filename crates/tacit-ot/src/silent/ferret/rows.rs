@@ -21,8 +21,8 @@ const AHEAD: usize = 1 << 20;
 pub(super) struct Rows {
     config: Config,
     pub(super) code: LocalCode,
-    /// An iteration puts its first `keep` correlations aside: the LPN secret of the next one, lanes interleaved, then
-    /// correlations for trees and check.
+    /// An iteration puts its first `keep` correlations aside: the LPN secret of the next one, lanes
+    /// interleaved, then correlations for trees and check.
     pub(super) carry: Carry,
     pub(super) keep: usize,
     /// The first tile of the iteration at work, and its next group of tiles.
@@ -50,7 +50,8 @@ enum Place {
 }
 
 impl Rows {
-    /// Before the first iteration, for which a setup made `reserve`. [`advance`](Self::advance) draws a matrix.
+    /// Before the first iteration, for which a setup made `reserve`. [`advance`](Self::advance) draws a
+    /// matrix.
     pub(super) fn new(config: Config, reserve: Buffer) -> Self {
         Rows {
             config,
@@ -96,7 +97,8 @@ impl Rows {
         self.total().min(self.next_group * TILES * self.tile())
     }
 
-    /// Where the next group goes when the caller's memory takes `room` correlations of it and the following ones.
+    /// Where the next group goes when the caller's memory takes `room` correlations of it and the following
+    /// ones.
     fn place(&self, room: usize) -> Place {
         let to = self.total().min(self.made() + TILES * self.tile());
         let (served, ready) = (self.made().max(self.keep), to.max(self.keep));
@@ -107,8 +109,8 @@ impl Rows {
         }
     }
 
-    /// Before the first tile of a group: whether any of its correlations are wanted by now. Makes room in the buffer if
-    /// they go there.
+    /// Before the first tile of a group: whether any of its correlations are wanted by now. Makes room in the
+    /// buffer if they go there.
     pub(super) fn begin_group(&mut self, sink: &Cots<'_>) -> bool {
         self.place = self.place(sink.left());
         if self.place == Place::Buffer {
@@ -183,8 +185,8 @@ impl Rows {
         }
     }
 
-    /// Computes until `bytes` bytes of the peer's are there: A·u needs no tree, so it can be made first, for what is
-    /// kept and for `sink`, which takes what follows the groups made so far.
+    /// Computes until `bytes` bytes of the peer's are there: A·u needs no tree, so it can be made first, for
+    /// what is kept and for `sink`, which takes what follows the groups made so far.
     pub(super) fn encode_while_waiting(
         &mut self,
         channel: &mut Channel,

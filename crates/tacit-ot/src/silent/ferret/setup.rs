@@ -1,5 +1,5 @@
-//! Ferret's one-time setup from nothing: base OT, KOS by hash (IKNP when semi-honest), where it pays a small Ferret in
-//! between, then the main set (Yang–Weng–Lan–Zhang–Wang 2020/924, section 6.2).
+//! Ferret's one-time setup from nothing: base OT, KOS by hash (IKNP when semi-honest), where it pays a small
+//! Ferret in between, then the main set (Yang–Weng–Lan–Zhang–Wang 2020/924, section 6.2).
 
 use super::params::{Config, UniConfig};
 use super::regular::{FerretReceiver, FerretSender};
@@ -76,7 +76,8 @@ trait Ahead: Party {
     ) -> Result<Self>;
 }
 
-/// The streams of one setup, `make` being the setup of one: from a base OT, where there is a `small` set through that.
+/// The streams of one setup, `make` being the setup of one: from a base OT, where there is a `small` set
+/// through that.
 fn streams<P: Party>(
     channel: &mut Channel,
     base: &dyn BaseOt,
@@ -203,8 +204,9 @@ impl Party for FerretUniReceiver {
     }
 }
 
-/// `count` senders of one Δ, each with seeds of its own, from a base OT in which this side receives; one for each
-/// of as many channels. All interaction of the setup is on `channel`. When one stream fails, all are spent.
+/// `count` senders of one Δ, each with seeds of its own, from a base OT in which this side receives; one for
+/// each of as many channels. All interaction of the setup is on `channel`. When one stream fails, all are
+/// spent.
 pub fn senders(
     channel: &mut Channel,
     base: &dyn BaseOt,

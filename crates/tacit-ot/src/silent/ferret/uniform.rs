@@ -1,22 +1,26 @@
 //! Ferret-Uni: Ferret under LPN with uniform noise (Yang–Weng–Lan–Zhang–Wang 2020/924, figures 7 and 9).
 //!
-//! - **Realises** random correlated OT with a fixed Δ, against semi-honest or malicious parties, in the random-oracle and
-//!   ideal-permutation models, under LPN with uniform noise, a weaker assumption than the regular noise of `ferret`;
-//!   for malicious security with static leakage, here through the cuckoo mapping.
-//! - **MPCOT**: the t noisy positions are placed by cuckoo hashing in m = 1.5·t buckets of a public partition with three
-//!   functions; each bucket is a single-point correlated OT with one slot more, for buckets that stay empty.
-//! - **Rounds and bytes**: an iteration takes two messages, four with the check; 16·m·(depth − 1) bytes from the sender.
-//! - **Computing**: trees are expanded twice: once for corrections and check, in pieces that stay in first-level cache and without
-//!   writing a leaf; then one subtree of each after the other, which together give a *range* of the outputs, small enough for
-//!   the second-level cache.
-//! - **Lanes**: sets with four run four iterations in lockstep, as `ferret` does: the same code and the same buckets, secrets
-//!   and noise of their own. A bucket's four trees stand side by side, and so do the samples that they stand for.
+//! - **Realises** random correlated OT with a fixed Δ, against semi-honest or malicious parties, in the
+//!   random-oracle and ideal-permutation models, under LPN with uniform noise, a weaker assumption than the
+//!   regular noise of `ferret`; for malicious security with static leakage, here through the cuckoo mapping.
+//! - **MPCOT**: the t noisy positions are placed by cuckoo hashing in m = 1.5·t buckets of a public partition
+//!   with three functions; each bucket is a single-point correlated OT with one slot more, for buckets that
+//!   stay empty.
+//! - **Rounds and bytes**: an iteration takes two messages, four with the check; 16·m·(depth − 1) bytes from
+//!   the sender.
+//! - **Computing**: trees are expanded twice: once for corrections and check, in pieces that stay in
+//!   first-level cache and without writing a leaf; then one subtree of each after the other, which together
+//!   give a *range* of the outputs, small enough for the second-level cache.
+//! - **Lanes**: sets with four run four iterations in lockstep, as `ferret` does: the same code and the same
+//!   buckets, secrets and noise of their own. A bucket's four trees stand side by side, and so do the samples
+//!   that they stand for.
 //! - **Memory**: the LPN secret, what is kept for the next iteration, a level of the trees (16·m·2^level
 //!   bytes a lane) and one range: about 48 MB with the main set, 46 MB with set A, 26 MB with set B, whatever
 //!   the number of outputs.
 //!
-//! Deviations from the paper: those of `spcot` and the lanes; functions that make buckets of one size (see `cuckoo`), and the number
-//! of samples raised to a multiple of m; positions that find no place are drawn anew (probability at most 2^-40).
+//! Deviations from the paper: those of `spcot` and the lanes; functions that make buckets of one size (see
+//! `cuckoo`), and the number of samples raised to a multiple of m; positions that find no place are drawn
+//! anew (probability at most 2^-40).
 
 use super::cuckoo::{Buckets, HASHES};
 use super::params::{UNIFORM as NAME, UniConfig, UniParams};
@@ -77,15 +81,16 @@ struct Core<T> {
     buckets: Buckets,
     /// f_i(b) of every i and b, in blocks.
     offsets: [Vec<u32>; HASHES],
-    /// An iteration puts its first ranges aside: what the next one needs, the LPN secret first, and a rest for the caller.
+    /// An iteration puts its first ranges aside: what the next one needs, the LPN secret first, and a rest
+    /// for the caller.
     carry: Carry,
     /// The trees of the iteration at work while some of its ranges are still to be made, from `next` on.
     trees: Option<Subtrees<T>>,
     next: usize,
     /// Blocks of the iteration at work that hold A·u already and lack their noise.
     encoded: usize,
-    /// A range in the making: it stays in cache, where the caller's memory has to come first. On a huge page, as a column's lines are
-    /// many pages apart.
+    /// A range in the making: it stays in cache, where the caller's memory has to come first. On a huge page,
+    /// as a column's lines are many pages apart.
     range: Buffer,
     /// Correlations of a range of which nobody has asked for all.
     ready: Stock,
@@ -149,9 +154,9 @@ impl<T: Parts> Core<T> {
         self.carry.kept.len() - self.config.reserve()
     }
 
-    /// Computes until `bytes` bytes of the peer's are there, for the kept ranges and those that fit whole into `out`:
-    /// figure 9, step 5, begins with A·u, which needs no tree; once there are trees, ranges can be made. All of it is
-    /// provisional until the check.
+    /// Computes until `bytes` bytes of the peer's are there, for the kept ranges and those that fit whole
+    /// into `out`: figure 9, step 5, begins with A·u, which needs no tree; once there are trees, ranges can
+    /// be made. All of it is provisional until the check.
     fn work_while_waiting(&mut self, channel: &mut Channel, bytes: usize, out: &mut [Block]) -> Result<()> {
         let (keep, params) = (self.carry.kept.len(), self.config.params);
         let room = keep + out.len().saturating_sub(self.skip());
@@ -252,8 +257,9 @@ impl<T: Parts> Core<T> {
     }
 }
 
-/// Adds the leaves under a range's nodes of four trees to the positions that they stand for, whose b counts from `first`
-/// on. The trees are those of four buckets, and their positions neighbours but for the turn at m, or one bucket's of four lanes.
+/// Adds the leaves under a range's nodes of four trees to the positions that they stand for, whose b counts
+/// from `first` on. The trees are those of four buckets, and their positions neighbours but for the turn at
+/// m, or one bucket's of four lanes.
 fn spread(
     params: &UniParams,
     offsets: &[Vec<u32>; HASHES],
@@ -361,7 +367,8 @@ impl FerretUniReceiver {
         self.core.engine.tie(&other.core.engine);
     }
 
-    /// Figure 7, steps 1 to 3, for each lane: t uniform positions, placed; the punctured leaf of every bucket's tree.
+    /// Figure 7, steps 1 to 3, for each lane: t uniform positions, placed; the punctured leaf of every
+    /// bucket's tree.
     fn points(&mut self) -> Vec<u32> {
         let FerretUniReceiver { core, prg } = self;
         let lanes = core.config.params.lanes.count();
@@ -374,7 +381,8 @@ impl FerretUniReceiver {
         points
     }
 
-    /// One iteration, which serves `sink`. The first run over the trees goes on as their corrections come, for the check.
+    /// One iteration, which serves `sink`. The first run over the trees goes on as their corrections come,
+    /// for the check.
     fn iterate(&mut self, channel: &mut Channel, sink: &mut Memory<'_, Block>) -> Result<()> {
         let out = sink.rest();
         let shape = self.core.config.shape();
@@ -635,7 +643,8 @@ mod tests {
                     let expander = &mut s.core.expander;
                     let message = Caught::honest(ch, &mut s.prg, expander, s.delta, shape, &cots)?;
                     let mut corrections = message.corrections.clone();
-                    // What unmasks one bucket's corrections is put on another's: trees `seed % 39` and the next.
+                    // What unmasks one bucket's corrections is put on another's: trees `seed % 39` and the
+                    // next.
                     let place = |tree: usize, level| {
                         (tree / LANES * (shape.depth - 1) + level - 1) * LANES + tree % LANES
                     };

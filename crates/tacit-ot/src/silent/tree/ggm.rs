@@ -1,12 +1,13 @@
-//! The plain GGM puncturable PRF of BCGIKRS19 with its malicious variant (figures 6, 13 and 16), many trees at once.
+//! The plain GGM puncturable PRF of BCGIKRS19 with its malicious variant (figures 6, 13 and 16), many trees
+//! at once.
 //!
-//! Trees stand in tiles of four, one a lane, and are expanded level by level. Every tree has one level more than there
-//! are bits in α: a leaf gives ω, which the consistency check sacrifices, w, the output, and γ of 256 bits, which both
-//! parties hash. The left child of node `i` of a level of n nodes stays at `i`, the right one goes to `i + n`, so that bit
-//! m − 1 of a leaf's index is the turn at level m.
+//! Trees stand in tiles of four, one a lane, and are expanded level by level. Every tree has one level more
+//! than there are bits in α: a leaf gives ω, which the consistency check sacrifices, w, the output, and γ of
+//! 256 bits, which both parties hash. The left child of node `i` of a level of n nodes stays at `i`, the
+//! right one goes to `i + n`, so that bit m − 1 of a leaf's index is the turn at level m.
 //!
-//! The holder of a punctured key replaces the nodes on its path by comparing every index with it: no address and no branch
-//! depends on α.
+//! The holder of a punctured key replaces the nodes on its path by comparing every index with it: no address
+//! and no branch depends on α.
 
 use tacit_crypto::aes::Aes128;
 use tacit_crypto::ggm::{LANES, ccr_keyed, ccr_keyed_into, expand_plain_level};
@@ -72,8 +73,8 @@ impl Ggm {
         }
     }
 
-    /// Fig. 13, steps 2 to 4: expands a tile of the sender; `sums[m - 1]` becomes the pair (K_0, K_1) of level m.
-    /// Returns the sums over the leaves.
+    /// Fig. 13, steps 2 to 4: expands a tile of the sender; `sums[m - 1]` becomes the pair (K_0, K_1) of
+    /// level m. Returns the sums over the leaves.
     pub(crate) fn expand(
         &mut self,
         roots: &Line,
@@ -112,8 +113,8 @@ impl Ggm {
         self.w(each);
     }
 
-    /// [`expand_punctured`](Self::expand_punctured) for w alone, by the points and the keys of the levels. At α, `each` sees
-    /// nothing of use.
+    /// [`expand_punctured`](Self::expand_punctured) for w alone, by the points and the keys of the levels. At
+    /// α, `each` sees nothing of use.
     pub(crate) fn expand_punctured_w(
         &mut self,
         alpha: &[u32; LANES],
@@ -199,7 +200,8 @@ impl Ggm {
         }
     }
 
-    /// The first `wanted` outputs of G' of every leaf, piece by piece; with `at`, those of the points are replaced.
+    /// The first `wanted` outputs of G' of every leaf, piece by piece; with `at`, those of the points are
+    /// replaced.
     fn leaves(
         &mut self,
         wanted: usize,

@@ -1,7 +1,8 @@
 //! Puncturable PRF by half-trees (2022/1431), many trees at once.
 //!
-//! The trees of a batch stand in *tiles* of four, one tree a lane. Up to eight tiles are expanded together while they are small,
-//! each one alone once a level fills the vector registers. Nothing but the tiles at work is ever in memory.
+//! The trees of a batch stand in *tiles* of four, one tree a lane. Up to eight tiles are expanded together
+//! while they are small, each one alone once a level fills the vector registers. Nothing but the tiles at
+//! work is ever in memory.
 
 use core::ops::Range;
 use tacit_crypto::aes::Aes128;
@@ -43,8 +44,8 @@ pub(crate) struct Punctured {
 }
 
 impl Punctured {
-    /// Each path's place among the nodes `below` levels under `node`, no index at all where it does not go through
-    /// `node`, and the bit by which its sibling's place differs.
+    /// Each path's place among the nodes `below` levels under `node`, no index at all where it does not go
+    /// through `node`, and the bit by which its sibling's place differs.
     fn paths(&self, node: Node, below: usize) -> ([u64; TREES], u64) {
         let Node { level, index } = node;
         let astray = |alpha: u32| (alpha as u64 ^ index as u64) & ((1 << level) - 1);
@@ -105,8 +106,8 @@ pub(crate) struct HalfTrees {
     paths: Vec<([u64; TREES], u64)>,
 }
 
-/// Sums up trees from a level of theirs on, which is called the cut: the subtrees of eight nodes at a time, in first-level
-/// cache, and of the last level nothing is written.
+/// Sums up trees from a level of theirs on, which is called the cut: the subtrees of eight nodes at a time,
+/// in first-level cache, and of the last level nothing is written.
 struct Blocks {
     /// Where the cut is.
     cut: usize,
@@ -148,8 +149,9 @@ impl Blocks {
         }
     }
 
-    /// Of four trees, whose nodes at the cut are `tile`, for each level below it: the sums of the left children, and their
-    /// moments where they are wanted. With the paths of `paths`, the paths' nodes at the cut count as zero.
+    /// Of four trees, whose nodes at the cut are `tile`, for each level below it: the sums of the left
+    /// children, and their moments where they are wanted. With the paths of `paths`, the paths' nodes at the
+    /// cut count as zero.
     fn sum_up(
         &mut self,
         cipher: &Aes128,
@@ -163,7 +165,8 @@ impl Blocks {
         if *levels == 0 {
             return;
         }
-        // The nodes of a block are so far apart that their children's numbers are the block's plus multiples of this.
+        // The nodes of a block are so far apart that their children's numbers are the block's plus multiples
+        // of this.
         let shift = *cut - BLOCK_LOG;
         let count = 1usize << shift;
         let mut of_block = Zeroizing::new(vec![[Block::ZERO; LANES]; *levels]);
@@ -382,7 +385,8 @@ impl HalfTrees {
             ggm::finish_leaves(tile, 1 << depth, LANES, Some(&fix), &known[lanes]);
             each(t, &mut tile[..LANES << depth]);
         }
-        // What is left are the subtrees of the paths' nodes at the cut, in whose place those of zero nodes were summed up.
+        // What is left are the subtrees of the paths' nodes at the cut, in whose place those of zero nodes
+        // were summed up.
         shared[..TREES].fill(Block::ZERO);
         if end < depth {
             blocks.expand_zero(cipher);
@@ -455,7 +459,8 @@ impl HalfTrees {
         for t in 0..tiles {
             let lanes = LANES * t..LANES * (t + 1);
             if let Some(below) = last {
-                // The children of each path's node at the last level but one: the punctured leaf, and its sibling.
+                // The children of each path's node at the last level but one: the punctured leaf, and its
+                // sibling.
                 let values = punctured.map(|punctured| {
                     let mut values = Zeroizing::new([[Block::ZERO; LANES]; 2]);
                     let [left, right] = &mut *values;
@@ -484,8 +489,8 @@ impl HalfTrees {
     }
 }
 
-/// From the siblings of level `level` to those of the next: the key is the XOR of one side of the next level, from
-/// which the known nodes of that side are taken off.
+/// From the siblings of level `level` to those of the next: the key is the XOR of one side of the next level,
+/// from which the known nodes of that side are taken off.
 #[inline]
 fn descend(level: usize, alpha: u32, key: Block, left: Block, sibling: &mut Block, known: &mut Block) {
     let away_is_right = Block::mask(alpha >> level & 1 == 0);
@@ -500,8 +505,8 @@ fn weigh(moments: &mut Option<&mut [PerTree]>, level: usize, nodes: &[Block], la
     }
 }
 
-/// What is lacking in them: where a path goes right, its node's left child is the path's sibling, else the XOR of all
-/// known nodes; in their place stands H(0).
+/// What is lacking in them: where a path goes right, its node's left child is the path's sibling, else the
+/// XOR of all known nodes; in their place stands H(0).
 fn lack(
     lacking: &mut Option<&mut [PerTree]>,
     level: usize,
@@ -636,7 +641,8 @@ mod tests {
         assert!(leaves(5, 1) == made[1] && leaves(5, 0) == made[0]);
     }
 
-    /// Goes from both nodes of level 1 to `level` and from every node there to the leaves, which must be `whole`'s.
+    /// Goes from both nodes of level 1 to `level` and from every node there to the leaves, which must be
+    /// `whole`'s.
     fn parts(
         trees: &mut HalfTrees,
         group: usize,

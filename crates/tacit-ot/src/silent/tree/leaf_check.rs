@@ -1,14 +1,16 @@
 //! The leaf check: all leaves of a batch of trees, weighed with what one public seed gives.
 //!
-//! Weights are the monomials of a multilinear polynomial in random field elements times a random element a tile, soundness
-//! (depth + 3)/2^128. The receiver computes the weights of its secret leaves without a secret index.
+//! Weights are the monomials of a multilinear polynomial in random field elements times a random element a
+//! tile, soundness (depth + 3)/2^128. The receiver computes the weights of its secret leaves without a secret
+//! index.
 
 use super::shape::Shape;
 use tacit_crypto::ggm::LANES;
 use tacit_crypto::{Block, Prg, gf128};
 use zeroize::Zeroizing;
 
-/// What is summed without a tile's weights at a time: a tile's leaves, or its first ones, come in a multiple of it.
+/// What is summed without a tile's weights at a time: a tile's leaves, or its first ones, come in a multiple
+/// of it.
 pub(crate) const SEGMENT: usize = 512;
 
 /// The weights of the consistency check, all from one public seed.

@@ -1,10 +1,11 @@
 //! The level check, Ferret's: it weighs no leaf with a random element.
 //!
-//! Of each level of each tree it takes Σ (n + i)·left child of node i, which XORs alone make, and a random combination of
-//! these. That shows the same: a correction determines all of a level's nodes but the path's children, and two paths for
-//! which the sums agree agree on the level (see docs/security-notes.md). The receiver shows the combination once all
-//! corrections are there: two sets of points agree in it with probability 2^-128, and a sender passes with at most 2^-64
-//! more than its best guess, all trees of a batch together.
+//! Of each level of each tree it takes Σ (n + i)·left child of node i, which XORs alone make, and a random
+//! combination of these. That shows the same: a correction determines all of a level's nodes but the path's
+//! children, and two paths for which the sums agree agree on the level (see docs/security-notes.md). The
+//! receiver shows the combination once all corrections are there: two sets of points agree in it with
+//! probability 2^-128, and a sender passes with at most 2^-64 more than its best guess, all trees of a batch
+//! together.
 
 use super::half::{Moments, PerTree, TILES};
 use super::opening::{CheckMessage, DIGEST, check_digest, fold_powers};
@@ -20,7 +21,8 @@ const TREES: usize = TILES * LANES;
 /// Moments that are weighed at a time.
 const PIECE: usize = 512;
 
-/// The sender's side of the check of a round of Ferret's: the moments of its levels, until the receiver opens.
+/// The sender's side of the check of a round of Ferret's: the moments of its levels, until the receiver
+/// opens.
 #[derive(ZeroizeOnDrop)]
 pub(crate) struct SenderCheck {
     #[zeroize(skip)]
@@ -29,7 +31,8 @@ pub(crate) struct SenderCheck {
     round: u64,
     /// Those of the group at work.
     pub(super) of_group: Vec<PerTree>,
-    /// Those of all trees, group by group, level by level, tree by tree; zero for trees that only fill up a group.
+    /// Those of all trees, group by group, level by level, tree by tree; zero for trees that only fill up a
+    /// group.
     pub(super) moments: Vec<Block>,
 }
 
@@ -78,7 +81,8 @@ fn only_of(tiles: usize, moments: &mut [PerTree]) {
     moments.iter_mut().for_each(|level| level[tiles * LANES..].fill(Block::ZERO));
 }
 
-/// The receiver's side, with its coefficients from the start, of which the sender learns after its last correction.
+/// The receiver's side, with its coefficients from the start, of which the sender learns after its last
+/// correction.
 #[derive(ZeroizeOnDrop)]
 pub(crate) struct ReceiverCheck {
     #[zeroize(skip)]
@@ -133,8 +137,8 @@ impl ReceiverCheck {
         }
     }
 
-    /// Figure 6, step 7, after all trees: sends the coefficients' seed and x' = φ ⊕ x*, where `cots` are the 128
-    /// correlations of the check. Returns what [`receive_digest`] must get.
+    /// Figure 6, step 7, after all trees: sends the coefficients' seed and x' = φ ⊕ x*, where `cots` are the
+    /// 128 correlations of the check. Returns what [`receive_digest`] must get.
     pub(crate) fn open(self, channel: &mut Channel, cots: &[Block]) -> Result<[u8; DIGEST]> {
         CheckMessage::send(channel, self.seed, self.phi, cots)?;
         channel.flush()?;

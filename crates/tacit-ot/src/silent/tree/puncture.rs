@@ -1,12 +1,15 @@
-//! A GGM tree punctured at many points at once (BCGIKRS19, appendix B, figure 18), for a dealer who knows the points.
+//! A GGM tree punctured at many points at once (BCGIKRS19, appendix B, figure 18), for a dealer who knows the
+//! points.
 //!
-//! The punctured key holds the fewest nodes from which all leaves but the t points follow: those whose parent lies on the
-//! path to a point and that do not themselves. That is t·log(n/t) nodes at most, against t·log n for t trees of n leaves.
+//! The punctured key holds the fewest nodes from which all leaves but the t points follow: those whose parent
+//! lies on the path to a point and that do not themselves. That is t·log(n/t) nodes at most, against t·log n
+//! for t trees of n leaves.
 //!
-//! The tree has a root with few children and is binary below. Node `i` of a level of n nodes has its left child at `i`
-//! and its right child at `i + n`, so that the node above leaf `l` is `l mod n`. Points are secret: labels are found by
-//! comparing all pairs of points, nodes by walking to every point, and a level's labels reach their places by routing
-//! them over fixed distances (Goodrich–Mitzenmacher 2011), so that no address and no branch depends on them.
+//! The tree has a root with few children and is binary below. Node `i` of a level of n nodes has its left
+//! child at `i` and its right child at `i + n`, so that the node above leaf `l` is `l mod n`. Points are
+//! secret: labels are found by comparing all pairs of points, nodes by walking to every point, and a level's
+//! labels reach their places by routing them over fixed distances (Goodrich–Mitzenmacher 2011), so that no
+//! address and no branch depends on them.
 
 use tacit_crypto::aes::Aes128;
 use tacit_crypto::ggm::{LANES, ccr_keyed, expand_plain_level};
@@ -59,7 +62,8 @@ fn choose(mask: u32, a: Block, b: Block) -> Block {
 }
 
 impl Tree {
-    /// A tree of `leaves` leaves or a quarter more at most; from 64 to 2^30. Its hash keys come from `context`.
+    /// A tree of `leaves` leaves or a quarter more at most; from 64 to 2^30. Its hash keys come from
+    /// `context`.
     pub(crate) fn new(context: &Transcript, leaves: usize) -> Self {
         assert!((64..=1 << 30).contains(&leaves), "tree size out of range");
         let top = |depth: usize| leaves.div_ceil(LANES << depth) * LANES;
@@ -160,7 +164,8 @@ impl Tree {
 
     /// All leaves from a punctured key of `points`; those at the points become `values`.
     ///
-    /// The lowest bit of all others is cleared. Panics when the key's length is not [`key_len`](Self::key_len).
+    /// The lowest bit of all others is cleared. Panics when the key's length is not
+    /// [`key_len`](Self::key_len).
     pub(crate) fn punctured(&self, key: &[Block], points: &[u32], values: &[Block]) -> Buffer {
         assert!(key.len() == self.key_len(points.len()) && points.len() == values.len(), "key shapes");
         let mut nodes = Buffer::zeros(self.leaves());
@@ -223,8 +228,8 @@ const BLOCK: usize = 1 << 12;
 
 /// Puts sorted labels into `nodes` at their places.
 ///
-/// Before a step of distance d, labels stand only where they began plus multiples of 2·d. So as long as a step spans whole
-/// blocks, all labels of a block are among its first c nodes, and no more of it is kept.
+/// Before a step of distance d, labels stand only where they began plus multiples of 2·d. So as long as a
+/// step spans whole blocks, all labels of a block are among its first c nodes, and no more of it is kept.
 fn place(labels: &[Label], nodes: &mut [Block]) {
     let (n, c) = (nodes.len(), labels.len().min(nodes.len()));
     let block = BLOCK.max(c.next_power_of_two());

@@ -1,17 +1,18 @@
 //! Single-point correlated OT, many at once (Ferret, figure 6), on half-trees.
 //!
-//! Realises the paper's functionality of figure 3: for each tree the receiver has one secret leaf α, the sender random
-//! v, and the receiver w with w = v but at α, where w = v ⊕ Δ. A malicious sender may guess bits of the α and is caught
-//! when a guess is wrong (the leakage of LPN with static leakage).
+//! Realises the paper's functionality of figure 3: for each tree the receiver has one secret leaf α, the
+//! sender random v, and the receiver w with w = v but at α, where w = v ⊕ Δ. A malicious sender may guess
+//! bits of the α and is caught when a guess is wrong (the leakage of LPN with static leakage).
 //!
 //! Deviations from the figure, each of which keeps its proof:
-//! - Half-trees (2022/1431) in place of GGM trees: every level XORs to Δ, so one correction a level suffices, masked by
-//!   the correlated OT itself, and the last correction c falls away.
-//! - The first level needs no correction either, for its two nodes are a correlated OT as it is. A malicious receiver may
-//!   have made correlations equal, and two equal trees punctured on different sides would show Δ, so the sender adds
-//!   a random block to each root, from a seed that it sends once the correlations and the receiver's bits are fixed.
-//! - One check for all trees of a round in place of one a tree: 128 correlations a round.
-//!   It is `level_check` for Ferret, and `leaf_check` for protocols whose check is over leaves and noise values.
+//! - Half-trees (2022/1431) in place of GGM trees: every level XORs to Δ, so one correction a level suffices,
+//!   masked by the correlated OT itself, and the last correction c falls away.
+//! - The first level needs no correction either, for its two nodes are a correlated OT as it is. A malicious
+//!   receiver may have made correlations equal, and two equal trees punctured on different sides would show
+//!   Δ, so the sender adds a random block to each root, from a seed that it sends once the correlations and
+//!   the receiver's bits are fixed.
+//! - One check for all trees of a round in place of one a tree: 128 correlations a round. It is `level_check`
+//!   for Ferret, and `leaf_check` for protocols whose check is over leaves and noise values.
 
 use super::half::{HalfTrees, PerTree, Punctured, TILES};
 use super::level_check::{ReceiverCheck, SenderCheck};
@@ -23,7 +24,8 @@ use tacit_net::Channel;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 const TREES: usize = TILES * LANES;
-/// Corrections leave after so many leaves: the receiver works on them while the sender expands the next trees.
+/// Corrections leave after so many leaves: the receiver works on them while the sender expands the next
+/// trees.
 const FLUSH: usize = 1 << 15;
 /// What takes a tile's index and its leaves.
 pub(crate) type Each<'a> = &'a mut dyn FnMut(usize, &mut [Block]);
@@ -125,7 +127,8 @@ impl Trees for ReceiverTrees {
     }
 }
 
-/// Figure 6, steps 3 and 4: takes the receiver's bits, answers with a seed and one correction a level from the second on.
+/// Figure 6, steps 3 and 4: takes the receiver's bits, answers with a seed and one correction a level from
+/// the second on.
 pub(crate) fn send(
     channel: &mut Channel,
     prg: &mut Prg,
@@ -137,8 +140,8 @@ pub(crate) fn send(
     send_each(channel, prg, expander, delta, shape, cots, None, None)
 }
 
-/// [`send`], where `each`, if there is one, gets every tile and its leaves, as they are expanded for the corrections, and `check`, for
-/// malicious security, the moments of their levels.
+/// [`send`], where `each`, if there is one, gets every tile and its leaves, as they are expanded for the
+/// corrections, and `check`, for malicious security, the moments of their levels.
 pub(crate) fn send_each(
     channel: &mut Channel,
     prg: &mut Prg,
@@ -205,7 +208,8 @@ pub(crate) fn points(prg: &mut Prg, shape: Shape) -> Vec<u32> {
     bytes.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]]) & mask).collect()
 }
 
-/// Figure 6, step 4: draws a point for each tree and sends the bits b = r ⊕ ᾱ. Returns the trees, still without keys.
+/// Figure 6, step 4: draws a point for each tree and sends the bits b = r ⊕ ᾱ. Returns the trees, still
+/// without keys.
 pub(crate) fn choose(
     channel: &mut Channel,
     prg: &mut Prg,
@@ -273,7 +277,8 @@ impl ReceiverTrees {
         Punctured { alpha, siblings, leaf }
     }
 
-    /// [`Trees::expand`] with what `check` takes of it, group by group; also gives what it takes to expand parts of the group.
+    /// [`Trees::expand`] with what `check` takes of it, group by group; also gives what it takes to expand
+    /// parts of the group.
     pub(crate) fn solve(
         &self,
         expander: &mut HalfTrees,
@@ -355,8 +360,8 @@ pub(crate) mod cheat {
             Ok(())
         }
 
-        /// What `check` takes of the honest trees, but for what `claim` changes, which finds a moment for each correction,
-        /// group by group, level by level.
+        /// What `check` takes of the honest trees, but for what `claim` changes, which finds a moment for
+        /// each correction, group by group, level by level.
         pub(crate) fn weigh(
             &self,
             expander: &mut HalfTrees,
@@ -388,8 +393,8 @@ mod tests {
     use tacit_crypto::{KAPPA, gf128};
     use tacit_net::memory;
 
-    /// A receiver whose correlations are all equal, and that takes two trees' bits apart, holds two corrections of equal
-    /// level sums; without offsets at the roots they differ by Δ.
+    /// A receiver whose correlations are all equal, and that takes two trees' bits apart, holds two
+    /// corrections of equal level sums; without offsets at the roots they differ by Δ.
     #[test]
     fn equal_correlations_do_not_show_delta() {
         let shape = Shape { tiles: 1, depth: 4 };
@@ -437,8 +442,8 @@ mod tests {
     /// Makes them of Δ and the trees' roots.
     type Cheat<'a> = dyn Fn(Block, &[Block]) -> (Errors, Errors) + Sync + 'a;
 
-    /// A sender adds errors to the corrections at the given places and to its moments at others; all points are
-    /// [`ALPHA`].
+    /// A sender adds errors to the corrections at the given places and to its moments at others; all points
+    /// are [`ALPHA`].
     fn bend(corrections: &[(usize, Block)], claims: &[(usize, Block)]) -> Result<()> {
         let alpha = vec![ALPHA; SHAPE.tiles * LANES];
         cheat_with(alpha, 31, &|_, _| (corrections.to_vec(), claims.to_vec()))
@@ -497,8 +502,8 @@ mod tests {
 
     const ERROR: Block = Block::new(0x1234_5678 << 90);
 
-    /// At the last level a bent correction bends the path's two children and nothing below, so the moment by the error
-    /// times the number of the path's node: whoever knows it passes, and nobody else.
+    /// At the last level a bent correction bends the path's two children and nothing below, so the moment by
+    /// the error times the number of the path's node: whoever knows it passes, and nobody else.
     #[test]
     fn a_bent_correction_passes_with_the_moment_of_the_right_path_only() {
         assert!(!cheated(bend(&[], &[])), "honest");

@@ -65,7 +65,8 @@ impl<T: Parts> Subtrees<T> {
         Subtrees { trees, shape, level, nodes }
     }
 
-    /// Expands the subtree of node `index` of every tree; `each` gets a tile's index in the batch and the leaves.
+    /// Expands the subtree of node `index` of every tree; `each` gets a tile's index in the batch and the
+    /// leaves.
     pub(crate) fn expand(
         &self,
         expander: &mut HalfTrees,

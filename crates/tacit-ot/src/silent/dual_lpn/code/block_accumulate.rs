@@ -1,12 +1,13 @@
-//! Block-accumulate code (Block-Diagonal Codes: Accelerated Linear Codes for Pseudorandom Correlation Generators), the
-//! set BlkAcc3x32: twice accumulate and permute, then fold one half onto the other by random 32×32 blocks.
+//! Block-accumulate code (Block-Diagonal Codes: Accelerated Linear Codes for Pseudorandom Correlation
+//! Generators), the set BlkAcc3x32: twice accumulate and permute, then fold one half onto the other by random
+//! 32×32 blocks.
 //!
-//! Rate 1/2. At this set the relative distance is 0.20 by the authors' estimate, a pseudo-distance and not a proof; with
-//! 176 noisy positions the bias of any linear test is below 2^-128.
+//! Rate 1/2. At this set the relative distance is 0.20 by the authors' estimate, a pseudo-distance and not a
+//! proof; with 176 noisy positions the bias of any linear test is below 2^-128.
 //!
-//! The permutations are public: four rounds of a Feistel network over Z_a × Z_b with a·b the length, computed on the fly.
-//! All reads follow public indices. Results are gathered, so that random accesses only read, and rows that nobody asked
-//! for are never computed.
+//! The permutations are public: four rounds of a Feistel network over Z_a × Z_b with a·b the length, computed
+//! on the fly. All reads follow public indices. Results are gathered, so that random accesses only read, and
+//! rows that nobody asked for are never computed.
 
 use super::LinearCode;
 use tacit_crypto::accumulate::{Permutation, SIGMA, add_diagonal};

@@ -1,8 +1,8 @@
 //! The block-accumulate code over a prime field, for arithmetic correlations.
 //!
-//! As the binary one, with public random multipliers: before each accumulation every entry is multiplied by one, and the
-//! 32×32 blocks hold field elements. Random multipliers only add to what the binary code mixes; the weight of the noise is
-//! that of the binary code.
+//! As the binary one, with public random multipliers: before each accumulation every entry is multiplied by
+//! one, and the 32×32 blocks hold field elements. Random multipliers only add to what the binary code mixes;
+//! the weight of the noise is that of the binary code.
 
 use core::marker::PhantomData;
 use tacit_crypto::accumulate::{Permutation, SIGMA};
@@ -40,11 +40,6 @@ impl<F: Field> FieldAccumulate<F> {
             diagonal: transcript.challenge_prg("diagonal"),
             field: PhantomData,
         }
-    }
-
-    /// Length of the result.
-    pub fn output_len(&self) -> usize {
-        self.outputs
     }
 
     /// The first `count` results. Panics when `input` has the wrong length or `count` is too large.
@@ -87,8 +82,8 @@ mod tests {
     use super::*;
     use tacit_crypto::field::{F61, F128};
 
-    /// Straight from the definition: each accumulation Σ_{j ≤ i} r_j·x_j, then a permutation; at last row i of the
-    /// block matrix.
+    /// Straight from the definition: each accumulation Σ_{j ≤ i} r_j·x_j, then a permutation; at last row i
+    /// of the block matrix.
     fn naive<F: Field>(code: &FieldAccumulate<F>, input: &[F]) -> Vec<F> {
         let n = input.len();
         let scalar = |prg: &Prg, len: usize| -> Vec<F> {

@@ -1,7 +1,8 @@
 //! Codes of dual LPN: maps from a long sparse-noise vector to a short pseudorandom one.
 //!
-//! Each is the multiplication by a public matrix H over GF(2), drawn from a seed that both parties agree on: the sender
-//! maps its leaves, the receiver maps leaves whose lowest bits are the noise, and the correlation passes through.
+//! Each is the multiplication by a public matrix H over GF(2), drawn from a seed that both parties agree on:
+//! the sender maps its leaves, the receiver maps leaves whose lowest bits are the noise, and the correlation
+//! passes through.
 //!
 //! - [`BlockAccumulate`]: linear time; the fastest here. Its distance is an estimate, not a proof.
 //! - [`FieldAccumulate`]: the same shape over a prime field.
@@ -27,10 +28,12 @@ pub trait LinearCode: Send + Sync {
     fn output_len(&self) -> usize;
     /// Looks at the next piece of the noise, in order and while it is hot in cache, before it is stored.
     ///
-    /// `carry` is zero before the first piece. All of the noise must pass through here before [`encode`](Self::encode).
+    /// `carry` is zero before the first piece. All of the noise must pass through here before
+    /// [`encode`](Self::encode).
     fn absorb(&self, carry: &mut Block, piece: &mut [Block]);
-    /// Maps the absorbed noise, at least [`input_len`](Self::input_len) blocks; `each` gets the first `count` results
-    /// in order, in pieces. Panics when `count` exceeds [`output_len`](Self::output_len) or the noise is too short.
+    /// Maps the absorbed noise, at least [`input_len`](Self::input_len) blocks; `each` gets the first `count`
+    /// results in order, in pieces. Panics when `count` exceeds [`output_len`](Self::output_len) or the noise
+    /// is too short.
     fn encode(&self, noise: Buffer, count: usize, each: &mut dyn FnMut(&mut [Block]));
 }
 

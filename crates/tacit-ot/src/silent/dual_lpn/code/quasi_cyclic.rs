@@ -1,11 +1,11 @@
 //! The quasi-cyclic code of BCGIKRS19, section 7.1, with N/n = 2.
 //!
-//! H = (I_n, rot(h))ᵀ for a random public h, without its last column: the results are the first n − 1 coefficients of
-//! e_0 + e_1·h mod x^n − 1. n is prime and 2 a primitive root mod n, so that x^n − 1 has two factors only; the dropped
-//! coefficient takes away the parity, which would tell results from random ones.
+//! H = (I_n, rot(h))ᵀ for a random public h, without its last column: the results are the first n − 1
+//! coefficients of e_0 + e_1·h mod x^n − 1. n is prime and 2 a primitive root mod n, so that x^n − 1 has two
+//! factors only; the dropped coefficient takes away the parity, which would tell results from random ones.
 //!
-//! All 128 bit columns are multiplied by the same prepared h, which is drawn in another basis of the polynomials below
-//! degree n and is as uniform there. Time depends on lengths alone.
+//! All 128 bit columns are multiplied by the same prepared h, which is drawn in another basis of the
+//! polynomials below degree n and is as uniform there. Time depends on lengths alone.
 
 use super::LinearCode;
 use tacit_crypto::gf2x::Prepared;
@@ -22,7 +22,8 @@ pub struct QuasiCyclic {
 }
 
 impl QuasiCyclic {
-    /// The code from at most `input_len` positions, as few fewer as the choice of n costs. Panics below 64 and from 2^31 on.
+    /// The code from at most `input_len` positions, as few fewer as the choice of n costs. Panics below 64
+    /// and from 2^31 on.
     pub fn new(seed: Block, input_len: usize) -> Self {
         assert!((64..1 << 31).contains(&input_len), "code length");
         let n = modulus_below(input_len / 2);

@@ -5,9 +5,11 @@ use crate::{Error, OtReceiver, OtSender, Result, RotReceiver, RotSender, Securit
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::{Channel, Party};
 
-/// The two-message protocols over a channel, for either role: random OT, and OT on chosen blocks with chosen bits.
+/// The two-message protocols over a channel, for either role: random OT, and OT on chosen blocks with chosen
+/// bits.
 ///
-/// Every call is a run of its own, with base OTs; the first message goes from the receiver to the sender. Figures 10 and 17.
+/// Every call is a run of its own, with base OTs; the first message goes from the receiver to the sender.
+/// Figures 10 and 17.
 pub struct TwoRound {
     code: Code,
     security: Security,
