@@ -1,4 +1,4 @@
-//! Oblivious transfer between two parties, by any protocol of the [`catalogue`](crate::catalogue), over any number of
+//! Oblivious transfer between two parties, by any protocol of the [`catalogue`], over any number of
 //! channels.
 
 use crate::catalogue::{self, Runs};

@@ -2,7 +2,7 @@
 //!
 //! A prediction adds what a run computes, from the machine's measured rates, to what the link takes: bytes at its rate,
 //! which pass while the parties compute, and a delay for every message that must be waited for. What a protocol takes of
-//! each, its entry in the [`catalogue`](crate::catalogue) says.
+//! each, its entry in the [`catalogue`] says.
 
 use crate::catalogue::{self, extensions, protocol};
 pub use crate::catalogue::{Candidate, Choice, EvalCandidate, EvalRequest, Link, Machine, Pick};
