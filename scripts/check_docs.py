@@ -204,21 +204,26 @@ def stale_names(root):
 
 
 # Where the protocols that the command offers are declared.
-CATALOGUES = (
-    "crates/tacit-bench/src/base/mod.rs",
-    "crates/tacit-ot/src/assumptions.rs",
-    "crates/tacit/src/assumptions.rs",
-    "crates/tacit/src/ot.rs",
-)
+CATALOGUES = ("crates/tacit-bench/src/base", "crates/tacit/src/catalogue")
 
 
 def catalogued(root):
-    """The names of all protocols: of every declaration and every table of the code."""
+    """The names of all protocols: of every entry, and of every constant that an entry is named by."""
     names = set()
-    for catalogue in CATALOGUES:
-        code = without_comments(catalogue, (root / catalogue).read_text()).split("#[cfg(test)]")[0]
-        names |= set(re.findall(r'(?:\bname: |\b(?:base|extension)\(\s*)"([a-z0-9-]+)"', code))
+    for file in (file for folder in CATALOGUES for file in (root / folder).glob("*.rs")):
+        code = without_comments(file.name, file.read_text()).split("#[cfg(test)]")[0]
+        for path in re.findall(r"\bname: (?:(\w+)::)?NAME\b", code):
+            owner = path or re.search(r"use ([\w:]+)::(?:\{[^}]*\b)?NAME\b", code)[1]
+            names |= constants(root, owner.split("::")[-1])
+        names |= set(re.findall(r'pub static \w+: Entry =\s*Entry \{\s*name: "([a-z0-9-]+)"', code))
     return sorted(names)
+
+
+def constants(root, module):
+    """The value of the constant `NAME` of a module of that name."""
+    files = [*root.glob(f"crates/*/src/**/{module}.rs"), *root.glob(f"crates/*/src/**/{module}/mod.rs")]
+    found = (re.search(r'const NAME: &str = "([a-z0-9-]+)"', file.read_text()) for file in files)
+    return {match[1] for match in found if match}
 
 
 def rows(text):

@@ -7,7 +7,9 @@
   A parent that only re-exports its children refers to none of them, and a child lies inside its parents: what it
   takes from them does not count either;
 - a constant that has two values: one name, defined in two modules (of any crates) with different right-hand sides;
-- a file of the sources that is longer than `MOST_LINES`, kernels apart.
+- a file of the sources that is longer than `MOST_LINES`, kernels apart;
+- an option of the command (`--name`) in what a library crate says: errors there name parameters, and the command
+  names its options.
 
 Ends with `N passed, N failed`; the exit code is 0 only if nothing failed.
 """
@@ -35,6 +37,9 @@ FLOORS = [
     ["tacit-bench"],
     ["tacit-cli", "tacit-py"],
 ]
+
+# The crates whose user types options.
+COMMANDS = {"tacit-console", "tacit-bench", "tacit-cli"}
 
 # Where the kernels live, and the plain types of their crate that they may name.
 KERNELS = "tacit-crypto/src/simd/"
@@ -523,6 +528,18 @@ def check_lines(root, crates, kernels, most):
     return faults
 
 
+def check_options(root, crates, commands):
+    """Options in the strings of crates that know none; comments and tests may name them."""
+    for crate in crates:
+        if crate.name in commands:
+            continue
+        for file in sorted(crate.glob("src/**/*.rs")):
+            said = file.read_text().split("#[cfg(test)]")[0].splitlines()
+            for number, line in enumerate(said, 1):
+                if not line.lstrip().startswith("//") and re.search(r"[\"` ]--[a-z]", line.split(" //")[0]):
+                    yield f"{file.relative_to(root)}:{number}: names an option of the command"
+
+
 def check(root, floors=None, kernels=KERNELS, shared=None, own=None, most=MOST_LINES):
     """Every check's faults, by the check's name."""
     crates = sorted(path.parent for path in (root / "crates").glob("*/Cargo.toml"))
@@ -534,6 +551,7 @@ def check(root, floors=None, kernels=KERNELS, shared=None, own=None, most=MOST_L
         "modules refer in no circle": check_circles(root, roots),
         "constants have one value": check_constants(root, modules, OWN if own is None else own),
         "files have a length to read": check_lines(root, crates, kernels, most),
+        "libraries name no options": list(check_options(root, crates, COMMANDS)),
     }
 
 

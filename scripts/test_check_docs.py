@@ -106,11 +106,17 @@ class Protocols(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
             for name in check_docs.CATALOGUES:
-                (root / name).parent.mkdir(parents=True, exist_ok=True)
-                (root / name).write_text('#[cfg(test)]\nname: "test"')
-            first = root / check_docs.CATALOGUES[0]
-            code = 'base(\n"co15", X)\nextension("kos")\nDeclaration { name: "yao" }\n// name: "old"\n'
-            first.write_text(code)
+                (root / name).mkdir(parents=True, exist_ok=True)
+                (root / name / "mod.rs").write_text('#[cfg(test)]\npub static T: Entry = Entry { name: "test" }')
+            entry = "pub static ONE: Entry =\n    Entry { name: "
+            first = root / check_docs.CATALOGUES[0] / "first.rs"
+            first.write_text(f"{entry}co15::NAME }};\nuse kos::{{N, NAME, O}};\n{entry}NAME }};\n// name: NAME\n")
+            second = root / check_docs.CATALOGUES[1] / "second.rs"
+            second.write_text(f'{entry}"yao" }};\nconst READY: Entry = Entry {{ name: "pool" }};\n')
+            (root / "crates/tacit-ot/src/base").mkdir(parents=True)
+            for name in ("co15", "kos"):
+                file = root / f"crates/tacit-ot/src/base/{name}.rs"
+                file.write_text(f'pub const NAME: &str = "{name}";\n')
             self.assertEqual(check_docs.catalogued(root), ["co15", "kos", "yao"])
         table = "| `kos` (default) | a |\n| `yao` | `co15` |\n`co15`\n"
         self.assertEqual(check_docs.rows(table), {"kos", "yao"})

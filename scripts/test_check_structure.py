@@ -48,6 +48,12 @@ FAULTS = [
     ("cellar/src/base.rs", "const DEPTH: usize = 5;\n", "constants have one value", "DEPTH has 2 values"),
     ("cellar/src/base.rs", "const SLATES: usize = 9 + 1;\n", "constants have one value", "SLATES has 2 values"),
     ("cellar/src/base.rs", "fn f() { const SLATES: u8 = 8; }\n", "constants have one value", "SLATES has 2 values"),
+    (
+        "cellar/src/base.rs",
+        "// says --this\nfn f() -> &'static str {\n    \"give --that\"\n}\n",
+        "libraries name no options",
+        "base.rs:4: names",
+    ),
     ("cellar/src/base.rs", "\n" * 60, "files have a length to read", "base.rs: 61 lines"),
 ]
 

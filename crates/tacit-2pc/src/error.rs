@@ -53,7 +53,7 @@ pub enum StateError {
     File(#[from] FileError),
     /// The state has served.
     #[error(
-        "the state was used before, perhaps in a run that was cut short or failed a check; make a new one on both sides with tacit eval --offline"
+        "the state was used before, perhaps in a run that was cut short or failed a check; make a new one on both sides"
     )]
     Used,
     /// The state belongs to another computation.

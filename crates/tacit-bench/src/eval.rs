@@ -4,9 +4,12 @@
 use super::measure::{Runs, Side, by_lane, measure, measure_phases};
 use super::{Common, Subject, record::check_memory};
 use crate::Context;
+use clap::builder::PossibleValuesParser;
+use tacit::catalogue;
 use tacit::crypto::{BitVec, Prg};
 use tacit::job::eval::{Job, Options, Step, load, memory, protocol_name};
 use tacit::net::{Agreement, Channel};
+use tacit::ot::{Choice, Pick};
 use tacit::plan::EvalRequest;
 use tacit::sealed::FileKey;
 use tacit::two_pc::circuit::named::Function;
@@ -47,7 +50,7 @@ pub struct Args {
 #[derive(clap::Args)]
 pub struct Protocol {
     /// The protocol; auto takes what the security needs
-    #[arg(long, value_name = "P", default_value = "auto", value_parser = ["auto", "yao", "wmk17"])]
+    #[arg(long, value_name = "P", default_value = "auto", value_parser = names())]
     protocol: String,
     /// Against which peer to protect; without it, what the protocol gives
     #[arg(long, value_enum)]
@@ -55,18 +58,27 @@ pub struct Protocol {
 }
 
 impl Protocol {
-    /// The security of the protocol chosen: malicious means wmk17, semi-honest yao.
+    /// The security of the protocol chosen.
     pub fn choose(&self) -> Result<Security> {
         let asked = self.security.map(Security::from);
-        match (self.protocol.as_str(), asked) {
-            ("yao", Some(Security::Malicious)) => Err(Error::Usage(
-                "yao protects against a semi-honest peer only; take --protocol wmk17 or --security semi-honest"
-                    .into(),
-            )),
-            ("yao", _) | ("auto", Some(Security::SemiHonest)) => Ok(Security::SemiHonest),
-            _ => Ok(Security::Malicious),
+        let Some(entry) = catalogue::find(&self.protocol) else {
+            return Ok(asked.unwrap_or(Security::Malicious));
+        };
+        if asked == Some(Security::Malicious) && entry.security == Security::SemiHonest {
+            return Err(Error::Usage(format!(
+                "{} protects against a semi-honest peer only; take --protocol {} or --security semi-honest",
+                entry.name,
+                protocol_name(Security::Malicious)
+            )));
         }
+        Ok(entry.security)
     }
+}
+
+/// What `--protocol` takes.
+fn names() -> PossibleValuesParser {
+    let names = catalogue::computations().map(|entry| entry.name);
+    PossibleValuesParser::new(std::iter::once("auto").chain(names))
 }
 
 /// Most bits and AND gates of a made-up circuit.
@@ -210,7 +222,7 @@ impl Bench<'_> {
 
     fn yao(&self, channels: &mut [Channel], repeat: usize) -> Result<Side> {
         let base = ot::base_ot(None, Security::SemiHonest)?;
-        let cot = ot::protocol("auto", Security::SemiHonest)?;
+        let cot = auto(Security::SemiHonest)?;
         let (inputs, function, to) = (self.inputs(), self.job.function, self.job.output_to);
         match self.job.role {
             Owner::Garbler => measure(
@@ -280,6 +292,11 @@ impl Bench<'_> {
         let runs = Runs { repeat, fresh: false };
         measure_phases(channels, runs, by_lane(|_, _| Ok(())), |_, (), channel, ready| once(channel, ready))
     }
+}
+
+/// The OT extension that a computation takes unless another is named.
+pub(super) fn auto(security: Security) -> Result<Pick> {
+    ot::protocol("auto", security)?.pick(1 << 20, security, &Choice::default())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::iter::repeat_with;
 use tacit::Result;
 use tacit::crypto::{BitVec, Block, Buffer, Prg};
 use tacit::net::Channel;
-use tacit::ot::{self, AnyReceiver, AnySender, Job, Kind, Sets, Tuning, in_parallel};
+use tacit::ot::{self, AnyReceiver, AnySender, Job, Kind, Sets, in_parallel};
 use tacit::ot::{CotReceiver, CotSender, CotToRot, OtReceiver, OtSender, RotReceiver, RotSender, RotToOt};
 use tacit::plan::{self, Choice, Machine, Pick, Request};
 use tacit_console::options::KindArg;
@@ -82,28 +82,23 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     } else {
         ot::protocol(named, security)?
     };
-    Tuning::default().with_code(args.code.as_deref(), Some(protocol))?;
-    ot::check_set(Sets::Measuring, args.set.as_deref(), protocol)?;
+    ot::check(protocol, &request(None).choice)?;
     // Both parties come to the same parameters, whatever each of them would measure.
     let pick = plan::pick(&request(Some(protocol.name)), &link.into(), &Machine::REFERENCE)?;
-    let Pick { tuning, .. } = pick;
     let base_word = args.base_ot.as_ref().map(|name| format!("base {name}"));
-    let words = [Some(pick.variant()).filter(|v| !v.is_empty()), base_word];
+    let words = [Some(pick.extension().variant()).filter(|v| !v.is_empty()), base_word];
     common.variant = words.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let base = crate::base::base_ot(args.base_ot.as_deref(), security)?;
-    super::record::check_memory("this benchmark", memory(protocol, kind, args.count))?;
-    let lanes = ways * protocol.streams(share, threads);
+    super::record::check_memory("this benchmark", memory(&pick, kind, args.count))?;
+    let lanes = ways * pick.streams(share, threads);
     let each = (args.count as usize).div_ceil(lanes);
     // A direction's streams share a setup, but for Ferret's, where each takes as long in it as in one of its own.
-    let setups = if protocol.name.starts_with("ferret") { lanes } else { ways };
-    let job = Job { protocol, kind, count: (each * lanes) as u64, tuning };
+    let setups = if pick.shares_setup() { ways } else { lanes };
+    let job = Job { pick, kind, count: (each * lanes) as u64 };
     let subject = Subject {
         name: "ot",
         protocol: protocol.name.into(),
-        security: match protocol.name.starts_with("ferret") {
-            true => job.protects(),
-            false => Some(security),
-        },
+        security: job.pick.extension().protects().map(|_| security),
         kind: format!("{}{}", kind.name(), if args.both_ways { " both ways" } else { "" }),
         count: job.count,
         more: |_, _| Vec::new(),
@@ -129,15 +124,14 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 }
 
 /// Bytes that both parties together hold.
-fn memory(protocol: &ot::Protocol, kind: Kind, count: u64) -> u64 {
+fn memory(pick: &Pick, kind: Kind, count: u64) -> u64 {
     let outputs = match kind {
         Kind::Cot => 32,
         Kind::Rot => 48,
         Kind::Ot => 96,
     };
-    // The noise of dual LPN is twice as long as what it makes, and both parties hold it.
-    let noise = if protocol.name == "silent" { 64 } else { 0 };
-    count.saturating_mul(outputs + noise)
+    let piece = pick.piece(count, 1) as u64;
+    count.saturating_mul(outputs).saturating_add(2 * piece * pick.working())
 }
 
 /// Random OTs made before there was an input, taken one after the other.
@@ -178,14 +172,14 @@ fn sources(
     let mut prg = Prg::from_os();
     let correlated = job.kind == Kind::Cot;
     let sources = if sends {
-        let cots = job.protocol.senders_with(channel, base, &mut prg, lanes, job.tuning)?;
+        let cots = job.pick.senders(channel, base, &mut prg, lanes)?;
         let source = |cot| match correlated {
             true => Source::CotSender(cot),
             false => Source::RotSender(CotToRot::new(cot)),
         };
         cots.into_iter().map(source).collect()
     } else {
-        let cots = job.protocol.receivers_with(channel, base, &mut prg, lanes, job.tuning)?;
+        let cots = job.pick.receivers(channel, base, &mut prg, lanes)?;
         let source = |cot| match correlated {
             true => Source::CotReceiver(cot),
             false => Source::RotReceiver(CotToRot::new(cot)),

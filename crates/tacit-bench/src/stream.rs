@@ -111,7 +111,7 @@ fn run_program<P: Program + 'static>(
         more: |_, _| Vec::new(),
     };
     let base = ot::base_ot(None, security)?;
-    let cot = ot::protocol("auto", security)?;
+    let cot = super::eval::auto(security)?;
     let garbler = !args.common.is_peer();
     let owners = [Owner::Garbler, Owner::Evaluator];
     let roles = if garbler { ("garbler", "evaluator") } else { ("evaluator", "garbler") };

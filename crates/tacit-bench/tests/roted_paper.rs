@@ -3,10 +3,9 @@
 #[path = "../../tacit-ot/tests/common/base.rs"]
 mod base;
 
-use tacit_bench::base::{NAMES, PROTOCOLS, by_name, roted_paper};
+use tacit_bench::base::{ENTRIES, NAMES, by_name, roted_paper};
 use tacit_crypto::ring::Vector;
 use tacit_crypto::{Block, Prg};
-use tacit_ot::assumptions;
 use tacit_roted::set::PAPER;
 use tacit_roted::{Instance, Role, exchange};
 
@@ -111,5 +110,5 @@ fn answer_with_keys(
 fn the_insecure_figure_cannot_be_selected() {
     assert!(by_name(roted_paper::NAME).is_none());
     assert!(!NAMES.contains(&roted_paper::NAME));
-    assert!(assumptions::find(PROTOCOLS, roted_paper::NAME).is_none());
+    assert!(ENTRIES.iter().all(|entry| entry.name != roted_paper::NAME));
 }

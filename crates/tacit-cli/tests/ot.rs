@@ -144,8 +144,8 @@ fn every_lpn_set_by_its_name() {
         ("ferret", "paper-setup", &["`paper-setup` has 88 bits", "`tacit bench` alone"]),
         ("ferret-uni", "paper", &["`paper` has 92 bits", "ferret-uni has main, a, b, setup"]),
         ("ferret-uni", "paper-setup", &["`paper-setup` has 87 bits", "`tacit bench` alone"]),
-        ("kos", "b", &["--set goes with"]),
-        ("auto", "b", &["--set goes with"]),
+        ("kos", "b", &["--set: goes with"]),
+        ("auto", "b", &["--set: goes with"]),
     ] {
         let rest = ["--role", "sender", "--count", "5", "--protocol", protocol, "--set", set];
         bench.run(&[&common[..], &rest].concat()).fails_with(2, said);

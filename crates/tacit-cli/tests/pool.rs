@@ -120,12 +120,12 @@ fn pools_that_do_not_fit_are_refused_with_the_reason() {
             ["ot", "pool", "make", "--count", "500", "--protocol", protocol, "--code", "quasi-cyclic"];
         both(&bench, &words, &["--file", "s3.pool"], &["--file", "r3.pool"])
     };
-    coded("kos").0.fails_with(2, &["--code goes with"]);
+    coded("kos").0.fails_with(2, &["--code: goes with"]);
     let by_set = |protocol, files: [&str; 2]| {
         let words = ["ot", "pool", "make", "--count", "500", "--protocol", protocol, "--set", "b"];
         both(&bench, &words, &["--file", files[0]], &["--file", files[1]])
     };
-    by_set("kos", ["s4.pool", "r4.pool"]).0.fails_with(2, &["--set goes with"]);
+    by_set("kos", ["s4.pool", "r4.pool"]).0.fails_with(2, &["--set: goes with"]);
     for (protocol, files) in [("ferret", ["s4.pool", "r4.pool"]), ("ferret-uni", ["s5.pool", "r5.pool"])] {
         let (s, r) = by_set(protocol, files);
         s.success();

@@ -4,8 +4,11 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use tacit::data::csv;
 use tacit::net::{self, Difference};
 use tacit::pool::PoolError;
+use tacit::sealed::FileError;
+use tacit::two_pc::{self, StateError};
 use tacit::{Blame, Error, psi};
 
 /// Exit code of a run that a signal ended: 128 + SIGINT, as shells have it.
@@ -199,6 +202,13 @@ impl Explained<'_> {
                 "give --identity and --peer, or add --i-understand"
             }
             Error::Psi(psi::Error::PeerSetTooLarge { .. }) => "raise --max-peer-rows, or free memory",
+            Error::Table(csv::Error::Empty(_)) => "see --no-header",
+            Error::Table(csv::Error::UnknownColumn { near: false, .. }) => {
+                "see `--key` and `--delimiter` in `tacit help psi`"
+            }
+            Error::TwoPc(two_pc::Error::State(
+                StateError::Used | StateError::File(FileError::Other { .. }),
+            )) => "see --offline",
             Error::Psi(psi::Error::DuplicateRow) => "see --duplicates",
             Error::Net(net::Error::WrongPeer { .. }) => "see --peer",
             Error::Net(net::Error::NoPeer { callers, .. }) if callers.contains("another key") => {

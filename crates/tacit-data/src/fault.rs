@@ -27,7 +27,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// Not even a header.
-    #[error("{}: the file is empty; its first line must name the columns, or be data with --no-header", name(.0))]
+    #[error("{}: the file is empty; its first line must name the columns, or be data where no header is expected", name(.0))]
     Empty(PathBuf),
     /// A key column that the table does not have.
     #[error(
@@ -210,6 +210,6 @@ fn remedy(near: bool) -> &'static str {
     if near {
         "but one is, written in other upper and lower case; name it as it stands there"
     } else {
-        "which must hold the columns' names and not data; see `--key` and `--delimiter` in `tacit help psi`"
+        "which must hold the columns' names and not data"
     }
 }

@@ -10,7 +10,6 @@
 //! Everything above takes a trait, so a faster generator is one new file.
 #![forbid(unsafe_code)]
 
-pub mod assumptions;
 pub mod base;
 pub mod convert;
 mod error;

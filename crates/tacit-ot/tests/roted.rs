@@ -8,8 +8,6 @@ mod wire;
 use tacit_crypto::simd::Backend;
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::memory;
-use tacit_ot::assumptions;
-use tacit_ot::base;
 use tacit_ot::base::roted::{self, ParameterSet, Roted};
 use tacit_ot::{BaseOt, RotReceiver, RotSender};
 use tacit_roted::set;
@@ -88,22 +86,4 @@ fn ends_that_disagree_on_the_set_or_the_mode_get_an_error() {
 #[test]
 fn malformed_polynomials_are_refused_over_channels() {
     of_base::assert_polynomials_are_checked(&Roted::default(), 64 + 2 * set::MODULE.public_len());
-}
-
-#[test]
-fn every_base_ot_is_declared_and_the_declarations_agree() {
-    for name in base::NAMES {
-        let declared = assumptions::find(assumptions::PROTOCOLS, name).expect(name);
-        assert_eq!(declared.job, assumptions::Job::BaseOt, "{name}");
-        assert_eq!(declared.security, base::by_name(name).unwrap().security(), "{name}");
-        let refused = assumptions::refusal(declared, assumptions::PROTOCOLS);
-        assert_eq!(refused.is_none(), name == roted::NAME, "{name}: {refused:?}");
-    }
-}
-
-#[test]
-fn the_docs_table_is_the_codes() {
-    let docs = include_str!("../../../docs/post-quantum.md");
-    let table = assumptions::table(assumptions::PROTOCOLS);
-    assert!(docs.contains(&table), "docs/post-quantum.md should hold this table:\n{table}");
 }

@@ -1,15 +1,15 @@
 //! A million correlated OTs between two threads, checked: `cargo run --example correlations`.
 
 use tacit::crypto::Block;
-use tacit::net::LinkModel;
-use tacit::ot::{Job, Kind, Sent, Tuning, base_ot, protocol};
+use tacit::ot::{Choice, Job, Kind, Sent, base_ot, protocol};
 use tacit::{Result, Security};
 
 fn main() -> Result<()> {
     let count = 1_000_000;
-    let tuning = Tuning::choose(None, count, Security::Malicious, &LinkModel::LOOPBACK)?;
-    let job = Job { protocol: protocol("kos", Security::Malicious)?, kind: Kind::Cot, count, tuning };
-    let base = base_ot(None, Security::Malicious)?;
+    let security = Security::Malicious;
+    let pick = protocol("kos", security)?.pick(count, security, &Choice::default())?;
+    let job = Job { pick, kind: Kind::Cot, count };
+    let base = base_ot(None, security)?;
     let (mut delta, mut v, mut w) = (Block::ZERO, Vec::new(), Vec::new());
     let (sent, received) = tacit::net::memory::run(
         |channel| {

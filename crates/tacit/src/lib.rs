@@ -74,6 +74,7 @@
 //!
 //! # The rest
 //!
+//! - [`mod@catalogue`]: every protocol, what it rests on and what runs it.
 //! - [`mod@job`]: what two parties do together, each with its parameters, its cost and what it tells the
 //!   other side.
 //! - [`link`] and [`plan`]: a link's delay and bandwidth, and what each protocol would cost on it.
@@ -82,7 +83,7 @@
 //!   kernels.
 #![forbid(unsafe_code)]
 
-pub mod assumptions;
+pub mod catalogue;
 mod error;
 pub mod job;
 pub mod limits;

@@ -1,441 +1,26 @@
-//! Oblivious transfer between two parties: which protocols there are, and running them over any number of channels.
+//! Oblivious transfer between two parties, by any protocol of the [`catalogue`], over any number of
+//! channels.
 
+use crate::catalogue::{self, Runs};
+pub use crate::catalogue::{
+    AnyReceiver, AnySender, Choice, Kind, Pick, Sets, check, extensions, names, protocol,
+};
+pub(crate) use crate::catalogue::{DEALT, POOL};
 use crate::{Error, Result};
 use tacit_crypto::{BitVec, Block, Buffer, Prg};
-use tacit_net::LinkModel;
 use tacit_net::{Agreement, Channel};
 pub use tacit_ot::convert::{CotToRot, RotToOt};
-use tacit_ot::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender};
-use tacit_ot::silent::bcgikrs19::{Code, Config as SilentConfig, LARGEST_RUN, SilentReceiver, SilentSender};
-use tacit_ot::silent::ferret::cost::CACHE;
-use tacit_ot::silent::ferret::setup as ferret_setup;
-use tacit_ot::silent::ferret::{Config as FerretConfig, LEAST_SECURITY_BITS, Params as FerretParams};
-use tacit_ot::silent::ferret::{UniConfig, UniParams};
 pub use tacit_ot::{BaseOt, CotReceiver, CotSender, OtReceiver, OtSender, RotReceiver, RotSender, Security};
-
-/// What kind of OT a run makes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// Correlated: v at the sender, w = v ⊕ u·Δ at the receiver.
-    Cot,
-    /// Random: two random messages at the sender, one of them at the receiver.
-    Rot,
-    /// Chosen: the sender's messages and the receiver's choices come from outside.
-    Ot,
-}
-
-impl Kind {
-    /// Every kind.
-    pub const ALL: [Kind; 3] = [Kind::Cot, Kind::Rot, Kind::Ot];
-
-    /// The short name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Cot => "cot",
-            Kind::Rot => "rot",
-            Kind::Ot => "ot",
-        }
-    }
-}
-
-/// The sender of correlated OT of any protocol.
-pub struct AnySender(Box<dyn CotSender + Send>);
-
-impl AnySender {
-    /// Any sender at all.
-    pub fn new(sender: impl CotSender + Send + 'static) -> Self {
-        AnySender(Box::new(sender))
-    }
-}
-
-impl CotSender for AnySender {
-    fn delta(&self) -> Block {
-        self.0.delta()
-    }
-
-    fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> tacit_ot::Result<()> {
-        self.0.extend(channel, out)
-    }
-
-    fn extend_each(
-        &mut self,
-        channel: &mut Channel,
-        n: usize,
-        each: &mut dyn FnMut(&[Block]),
-    ) -> tacit_ot::Result<()> {
-        self.0.extend_each(channel, n, each)
-    }
-}
-
-/// The receiver of correlated OT of any protocol.
-pub struct AnyReceiver(Box<dyn CotReceiver + Send>);
-
-impl AnyReceiver {
-    /// Any receiver at all.
-    pub fn new(receiver: impl CotReceiver + Send + 'static) -> Self {
-        AnyReceiver(Box::new(receiver))
-    }
-}
-
-impl CotReceiver for AnyReceiver {
-    fn extend(&mut self, channel: &mut Channel, out: &mut [Block]) -> tacit_ot::Result<()> {
-        self.0.extend(channel, out)
-    }
-
-    fn is_answered(&self) -> bool {
-        self.0.is_answered()
-    }
-
-    fn extend_each(
-        &mut self,
-        channel: &mut Channel,
-        n: usize,
-        each: &mut dyn FnMut(&[Block]),
-    ) -> tacit_ot::Result<()> {
-        self.0.extend_each(channel, n, each)
-    }
-}
-
-/// An OT extension: its name, what it protects against, and how its two sides are set up.
-pub struct Protocol {
-    /// The short name.
-    pub name: &'static str,
-    /// What it is proved to protect against.
-    pub security: Security,
-    /// OTs that one thread makes at a time: the memory a run needs, and how often a link's delay is waited for.
-    piece: usize,
-    /// For so many OTs begun a request takes a stream; with 0, as many as there are channels.
-    stream: u64,
-    sender: fn(&mut Channel, &dyn BaseOt, &mut Prg, &Streams) -> tacit_ot::Result<Vec<AnySender>>,
-    receiver: fn(&mut Channel, &dyn BaseOt, &mut Prg, &Streams) -> tacit_ot::Result<Vec<AnyReceiver>>,
-}
-
-impl std::fmt::Debug for Protocol {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
-/// How many streams a setup makes, one a channel, and with what parameters.
-struct Streams {
-    count: usize,
-    tuning: Tuning,
-}
-
-/// What the silent protocols are told beyond their name; both parties must say the same.
-#[derive(Clone, Copy, Debug)]
-pub struct Tuning {
-    /// The parameters of Ferret.
-    pub ferret: FerretConfig,
-    /// The parameters of Ferret under uniform noise.
-    pub ferret_uni: UniConfig,
-    /// The parameters of silent OT.
-    pub silent: SilentConfig,
-    /// With Ferret, how many iterations a stream makes ahead; unless given, they are made on demand.
-    pub up_front: Option<usize>,
-}
-
-impl Default for Tuning {
-    /// A million OTs a stream against a malicious peer, on a fast link.
-    fn default() -> Self {
-        let (count, link, cache) = (1 << 20, LinkModel::LOOPBACK, CACHE);
-        let security = Security::Malicious;
-        Tuning {
-            ferret: FerretConfig::choose(count, security, &link, cache),
-            ferret_uni: UniConfig::choose(count, security, &link, cache),
-            silent: SilentConfig { code: Code::Linear, security },
-            up_front: None,
-        }
-    }
-}
-
-impl Tuning {
-    /// The parameters that make `count` OTs a stream soonest on `link`; `set` forces an LPN set by its name, with
-    /// whichever of Ferret and Ferret-Uni has one of that name.
-    ///
-    /// An error if neither has, or if the set is for `tacit bench` alone.
-    pub fn choose(set: Option<&str>, count: u64, security: Security, link: &LinkModel) -> Result<Self> {
-        Tuning::choose_among(Sets::Session, set, count, security, link)
-    }
-
-    /// [`choose`](Self::choose) where `sets` says which names are known.
-    pub(crate) fn choose_among(
-        sets: Sets,
-        set: Option<&str>,
-        count: u64,
-        security: Security,
-        link: &LinkModel,
-    ) -> Result<Self> {
-        let cache = CACHE;
-        let regular = set.and_then(|name| sets.regular(name));
-        let uniform = set.and_then(|name| sets.uniform(name));
-        if let (Some(name), None, None) = (set, regular, uniform) {
-            return Err(no_set(sets, name, None));
-        }
-        let ferret = match regular {
-            None => FerretConfig::choose(count, security, link, cache),
-            Some(params) => FerretConfig::with_set(params, count, security, link, cache),
-        };
-        let ferret_uni = match uniform {
-            None => UniConfig::choose(count, security, link, cache),
-            Some(params) => UniConfig { params, security },
-        };
-        let silent = SilentConfig { code: Code::Linear, security };
-        Ok(Tuning { ferret, ferret_uni, silent, up_front: None })
-    }
-
-    /// The code of silent OT by its name, `None` for the default; `protocol` is what runs it, where that is known.
-    ///
-    /// An error if there is no code of that name, or if the protocol has none.
-    pub fn with_code(mut self, code: Option<&str>, protocol: Option<&Protocol>) -> Result<Self> {
-        let Some(name) = code else { return Ok(self) };
-        if protocol.is_none_or(|protocol| protocol.name != "silent") {
-            return Err(Error::Usage("--code goes with --protocol silent".into()));
-        }
-        self.silent.code = Code::by_name(name).ok_or_else(|| {
-            Error::Usage(format!("there is no code `{name}`; choose quasi-cyclic or linear"))
-        })?;
-        Ok(self)
-    }
-}
-
-/// Which LPN sets may be named.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Sets {
-    /// Those that protect: at least 128 bits against every attack that is counted.
-    #[default]
-    Session,
-    /// With them those of the papers' tables, which have fewer: for `tacit bench`, where nothing is
-    /// protected.
-    Measuring,
-}
-
-impl Sets {
-    fn regular(self, name: &str) -> Option<FerretParams> {
-        match self {
-            Sets::Session => FerretParams::by_name(name),
-            Sets::Measuring => FerretParams::for_measuring(name),
-        }
-    }
-
-    fn uniform(self, name: &str) -> Option<UniParams> {
-        match self {
-            Sets::Session => UniParams::by_name(name),
-            Sets::Measuring => UniParams::for_measuring(name),
-        }
-    }
-
-    /// Those of Ferret.
-    pub(crate) fn of_ferret(self) -> Vec<FerretParams> {
-        let papers: &[FerretParams] = if self == Sets::Measuring { &FerretParams::PAPERS } else { &[] };
-        [&FerretParams::ALL[..], papers].concat()
-    }
-
-    /// Those of Ferret-Uni.
-    pub(crate) fn of_ferret_uni(self) -> Vec<UniParams> {
-        let papers: &[UniParams] = if self == Sets::Measuring { &UniParams::PAPERS } else { &[] };
-        [&UniParams::ALL[..], papers].concat()
-    }
-}
-
-/// That no LPN set is called `name`, or none of `protocol`'s, or that a session must not use it.
-pub(crate) fn no_set(sets: Sets, name: &str, protocol: Option<&str>) -> Error {
-    let names = |names: Vec<&str>| names.join(", ");
-    let all = [
-        ("ferret", names(sets.of_ferret().iter().map(|p| p.name).collect())),
-        ("ferret-uni", names(sets.of_ferret_uni().iter().map(|p| p.name).collect())),
-    ];
-    let known = all.iter().filter(|(of, _)| protocol.is_none_or(|name| name == *of));
-    let known: Vec<_> = known.map(|(of, names)| format!("{of} has {names}")).collect();
-    let regular = Sets::Measuring.regular(name).map(|p| p.security_bits);
-    let uniform = Sets::Measuring.uniform(name).map(|p| p.security_bits);
-    let bits = if protocol == Some("ferret-uni") { uniform } else { regular.or(uniform) };
-    match bits.filter(|bits| *bits < LEAST_SECURITY_BITS) {
-        Some(bits) => Error::Usage(format!(
-            "the LPN set `{name}` has {bits} bits of security and is for `tacit bench` alone; {}",
-            known.join(", ")
-        )),
-        None => Error::Usage(format!("there is no LPN set `{name}`; {}", known.join(", "))),
-    }
-}
-
-impl Job {
-    /// The same job with all traffic up front: every stream makes ahead what it will need, and the rest needs no peer.
-    ///
-    /// An error unless the protocol is Ferret and the kind takes no messages of its own.
-    pub fn up_front(mut self, streams: usize) -> Result<Self> {
-        if self.protocol.name != "ferret" || self.kind == Kind::Ot {
-            return Err(Error::Usage(
-                "--up-front goes with --protocol ferret and correlated or random OT".into(),
-            ));
-        }
-        let piece = self.piece(streams) as u64;
-        let most = self.count.div_ceil((piece * streams as u64).max(1)) * piece;
-        self.tuning.up_front = Some(self.tuning.ferret.iterations_ahead(most));
-        Ok(self)
-    }
-
-    /// How many OTs each of `streams` makes at a time.
-    pub(crate) fn piece(&self, streams: usize) -> usize {
-        self.count.div_ceil(streams.max(1) as u64).min(self.protocol.piece as u64) as usize
-    }
-}
-
-/// Independent streams of one setup, one a channel.
-macro_rules! streams {
-    ($type:ident, $any:ident) => {
-        |channel, base, prg, streams| {
-            let lanes = streams.count;
-            let mut first = $type::setup(channel, base, prg)?;
-            let mut streams = Vec::with_capacity(lanes);
-            for _ in 1..lanes {
-                streams.push($any(Box::new(first.fork())));
-            }
-            streams.insert(0, $any(Box::new(first)));
-            Ok(streams)
-        }
-    };
-}
-
-/// Streams of silent OT, each with trees and codes of its own.
-macro_rules! silent {
-    ($type:ident, $any:ident) => {
-        |channel, base, prg, streams| {
-            let mut first = $type::setup(channel, base, prg, streams.tuning.silent)?;
-            let forks = (1..streams.count).map(|_| $any(Box::new(first.fork()))).collect::<Vec<_>>();
-            Ok(std::iter::once($any(Box::new(first))).chain(forks).collect())
-        }
-    };
-}
-
-/// Streams of Ferret, each with seeds of its own; by the second setup, if there is one, when all traffic is up front.
-macro_rules! ferret {
-    ($setup:ident $(| $ahead:ident)?, $config:ident, $any:ident) => {
-        |channel, base, prg, streams| {
-            let config = streams.tuning.$config;
-            let all = match streams.tuning.up_front {
-                $(Some(n) => ferret_setup::$ahead(channel, base, prg, config, streams.count, n)?,)?
-                _ => ferret_setup::$setup(channel, base, prg, config, streams.count)?,
-            };
-            Ok(all.into_iter().map(|one| $any(Box::new(one))).collect())
-        }
-    };
-}
-
-/// Every OT extension; a new one is one more entry.
-pub static PROTOCOLS: &[Protocol] = &[
-    Protocol {
-        name: "iknp",
-        security: Security::SemiHonest,
-        piece: PIECE,
-        stream: 0,
-        sender: streams!(IknpSender, AnySender),
-        receiver: streams!(IknpReceiver, AnyReceiver),
-    },
-    Protocol {
-        name: "kos",
-        security: Security::Malicious,
-        piece: PIECE,
-        stream: 0,
-        sender: streams!(KosSender, AnySender),
-        receiver: streams!(KosReceiver, AnyReceiver),
-    },
-    Protocol {
-        name: "ferret",
-        security: Security::Malicious,
-        piece: PIECE,
-        stream: 0,
-        sender: ferret!(senders | senders_ahead, ferret, AnySender),
-        receiver: ferret!(receivers | receivers_ahead, ferret, AnyReceiver),
-    },
-    Protocol {
-        name: "ferret-uni",
-        security: Security::Malicious,
-        piece: PIECE,
-        stream: 0,
-        sender: ferret!(uni_senders, ferret_uni, AnySender),
-        receiver: ferret!(uni_receivers, ferret_uni, AnyReceiver),
-    },
-    Protocol {
-        name: "silent",
-        security: Security::Malicious,
-        piece: LARGEST_RUN,
-        stream: 1 << 18,
-        sender: silent!(SilentSender, AnySender),
-        receiver: silent!(SilentReceiver, AnyReceiver),
-    },
-];
-
-/// Correlations that were made ahead: the caller opens the pool and hands it to [`Job::send_from`] or
-/// [`Job::receive_from`]; there is nothing to set up.
-pub static POOL: Protocol = ready("pool");
-
-/// Correlations from a dealer's seed, which the caller opens as it would a pool.
-pub static DEALT: Protocol = ready("dealt");
-
-const fn ready(name: &'static str) -> Protocol {
-    Protocol {
-        name,
-        security: Security::Malicious,
-        piece: PIECE,
-        stream: 0,
-        sender: |_, _, _, _| Err(no_setup()),
-        receiver: |_, _, _, _| Err(no_setup()),
-    }
-}
-
-fn no_setup() -> tacit_ot::Error {
-    tacit_ot::Error::Usage {
-        protocol: "pool",
-        what: "what was made ahead is opened from its file, not set up",
-    }
-}
-
-/// An error if `set` is named and `protocol` has none of that name among `sets`.
-pub fn check_set(sets: Sets, set: Option<&str>, protocol: &Protocol) -> Result<()> {
-    let Some(name) = set else { return Ok(()) };
-    let known = match protocol.name {
-        "ferret" => sets.regular(name).is_some(),
-        "ferret-uni" => sets.uniform(name).is_some(),
-        _ => return Err(Error::Usage("--set goes with --protocol ferret or ferret-uni".into())),
-    };
-    if known { Ok(()) } else { Err(no_set(sets, name, Some(protocol.name))) }
-}
-
-/// The names that `--protocol` takes.
-pub fn names() -> Vec<&'static str> {
-    std::iter::once("auto").chain(PROTOCOLS.iter().map(|protocol| protocol.name)).collect()
-}
-
-/// The protocol of that name; `auto` is the fastest that gives `security`.
-///
-/// An error if there is none, or if it does not protect as much as asked.
-pub fn protocol(name: &str, security: Security) -> Result<&'static Protocol> {
-    let name = match (name, security) {
-        ("auto", Security::SemiHonest) => "iknp",
-        ("auto", Security::Malicious) => "kos",
-        (name, _) => name,
-    };
-    let found = PROTOCOLS.iter().find(|protocol| protocol.name == name);
-    let found = found.ok_or_else(|| {
-        Error::Usage(format!("there is no OT protocol `{name}`; choose one of {}", names().join(", ")))
-    })?;
-    if security == Security::Malicious && found.security == Security::SemiHonest {
-        let what = format!(
-            "{name} protects against a semi-honest peer only; add --security semi-honest or choose kos"
-        );
-        return Err(Error::Usage(what));
-    }
-    Ok(found)
-}
 
 /// The base OT of that name (`None`: the default), refused if it protects less than `security`.
 pub fn base_ot(name: Option<&str>, security: Security) -> Result<Box<dyn BaseOt + Send + Sync>> {
-    use tacit_ot::base::{DEFAULT, NAMES, by_name};
-    let name = name.unwrap_or(DEFAULT);
-    let base = by_name(name).ok_or_else(|| {
-        Error::Usage(format!("there is no base OT `{name}`; choose one of {}", NAMES.join(", ")))
-    })?;
+    let name = name.unwrap_or(tacit_ot::base::DEFAULT);
+    let Some(Runs::BaseOt(new)) = catalogue::find(name).map(|entry| entry.runs) else {
+        let known = tacit_ot::base::NAMES.join(", ");
+        let what = format!("there is no base OT `{name}`; choose one of {known}");
+        return Err(Error::Parameter { name: "base-ot", what });
+    };
+    let base = new();
     protects(&*base, security)?;
     Ok(base)
 }
@@ -443,82 +28,24 @@ pub fn base_ot(name: Option<&str>, security: Security) -> Result<Box<dyn BaseOt 
 /// Refuses a base OT that protects less than `security`.
 pub fn protects(base: &dyn BaseOt, security: Security) -> Result<()> {
     if security == Security::Malicious && base.security() == Security::SemiHonest {
-        return Err(Error::Usage(format!(
-            "base OT {} protects against a semi-honest peer only; choose another or add --security semi-honest",
+        let what = format!(
+            "{} protects against a semi-honest peer only; choose another or ask for semi-honest security",
             base.name()
-        )));
+        );
+        return Err(Error::Parameter { name: "base-ot", what });
     }
     Ok(())
 }
 
-impl Protocol {
-    /// How many of `channels` channels a request of `count` OTs uses, one stream each: where a stream costs much beside its
-    /// OTs, as with silent OT, which has trees of its own for each, a small request takes few.
-    pub fn streams(&self, count: u64, channels: usize) -> usize {
-        match self.stream {
-            0 => channels,
-            each => channels.min(count.div_ceil(each).max(1) as usize),
-        }
-    }
-
-    /// `lanes` senders of one setup, with the same Δ, one for each channel; the base OTs run over `channel`.
-    pub fn senders(
-        &self,
-        channel: &mut Channel,
-        base: &dyn BaseOt,
-        prg: &mut Prg,
-        lanes: usize,
-    ) -> Result<Vec<AnySender>> {
-        self.senders_with(channel, base, prg, lanes, Tuning::default())
-    }
-
-    /// [`senders`](Self::senders) with chosen parameters of the silent protocols.
-    pub fn senders_with(
-        &self,
-        channel: &mut Channel,
-        base: &dyn BaseOt,
-        prg: &mut Prg,
-        lanes: usize,
-        tuning: Tuning,
-    ) -> Result<Vec<AnySender>> {
-        Ok((self.sender)(channel, base, prg, &Streams { count: lanes, tuning })?)
-    }
-
-    /// `lanes` receivers of one setup, one for each channel; the base OTs run over `channel`.
-    pub fn receivers(
-        &self,
-        channel: &mut Channel,
-        base: &dyn BaseOt,
-        prg: &mut Prg,
-        lanes: usize,
-    ) -> Result<Vec<AnyReceiver>> {
-        self.receivers_with(channel, base, prg, lanes, Tuning::default())
-    }
-
-    /// [`receivers`](Self::receivers) with chosen parameters of the silent protocols.
-    pub fn receivers_with(
-        &self,
-        channel: &mut Channel,
-        base: &dyn BaseOt,
-        prg: &mut Prg,
-        lanes: usize,
-        tuning: Tuning,
-    ) -> Result<Vec<AnyReceiver>> {
-        Ok((self.receiver)(channel, base, prg, &Streams { count: lanes, tuning })?)
-    }
-}
-
-/// A run that both parties agreed on: which protocol, which kind, how many.
-#[derive(Clone, Copy, Debug)]
+/// A run that both parties agreed on: by what, which kind, how many.
+#[derive(Clone, Debug)]
 pub struct Job {
-    /// The protocol.
-    pub protocol: &'static Protocol,
+    /// The protocol with its parameters.
+    pub pick: Pick,
     /// What it makes.
     pub kind: Kind,
     /// How many.
     pub count: u64,
-    /// Parameters of the silent protocols.
-    pub tuning: Tuning,
 }
 
 /// A piece of the sender's output, in order; secret.
@@ -532,49 +59,40 @@ pub enum Sent<'a> {
 /// Takes a piece of `WIDTH` blocks an OT, and the choices.
 type Take<'a, const WIDTH: usize> = dyn FnMut(&[[Block; WIDTH]], &BitVec) -> Result<()> + 'a;
 
-const PIECE: usize = 1 << 20;
-
 impl Job {
-    /// What it protects against; `None` for an LPN set that protects against nobody.
-    pub fn protects(&self) -> Option<Security> {
-        match self.protocol.name {
-            "ferret" => self.tuning.ferret.protects(),
-            "ferret-uni" => self.tuning.ferret_uni.protects(),
-            "silent" => Some(self.tuning.silent.security),
-            _ => Some(self.protocol.security),
-        }
-    }
-
-    /// What both parties must agree on; `role` is `sender` or `receiver`.
+    /// What both parties must agree on; `sender` says which side this is.
     pub fn agreement(&self, base: &dyn BaseOt, sender: bool) -> Agreement {
         let (role, peer) = if sender { ("sender", "receiver") } else { ("receiver", "sender") };
         let agreement = Agreement::new("ot", role, peer)
-            .with("protocol", self.protocol.name)
+            .with("protocol", self.pick.protocol.name)
             .with("base-ot", base.name())
             .with("kind", self.kind.name())
             .with("count", self.count);
-        match self.protocol.name {
-            "ferret" => {
-                let FerretConfig { params, lanes, security } = self.tuning.ferret;
-                agreement
-                    .with("set", params.name)
-                    .with("lanes", lanes.count())
-                    .with("up-front", self.tuning.up_front.unwrap_or(0))
-                    .with("security", crate::security_name(security))
-            }
-            "ferret-uni" => {
-                let UniConfig { params, security } = self.tuning.ferret_uni;
-                agreement.with("set", params.name).with("security", crate::security_name(security))
-            }
-            "silent" => {
-                let SilentConfig { code, security } = self.tuning.silent;
-                agreement.with("code", code.name()).with("security", crate::security_name(security))
-            }
-            _ => agreement,
-        }
+        self.pick.extension().terms(agreement)
     }
 
-    /// Runs the sender over `channels`, or as many of them as [serve](Protocol::streams), one thread each, and hands the output
+    /// The same job with all traffic up front: every stream makes ahead what it will need, and the rest needs no peer.
+    ///
+    /// An error unless the protocol can, and the kind takes no messages of its own.
+    pub fn up_front(mut self, streams: usize) -> Result<Self> {
+        let piece = self.piece(streams) as u64;
+        let most = self.count.div_ceil((piece * streams as u64).max(1)) * piece;
+        match self.pick.up_front(most).filter(|_| self.kind != Kind::Ot) {
+            Some(pick) => self.pick = pick,
+            None => {
+                let what = "goes with protocol ferret and correlated or random OT".to_owned();
+                return Err(Error::Parameter { name: "up-front", what });
+            }
+        }
+        Ok(self)
+    }
+
+    /// How many OTs each of `streams` makes at a time.
+    pub(crate) fn piece(&self, streams: usize) -> usize {
+        self.pick.piece(self.count, streams)
+    }
+
+    /// Runs the sender over `channels`, or as many of them as [serve](Pick::streams), one thread each, and hands the output
     /// on piece by piece. For chosen OT the messages are drawn at random.
     pub fn send(
         &self,
@@ -583,10 +101,10 @@ impl Job {
         each: &mut dyn FnMut(Sent<'_>) -> Result<()>,
     ) -> Result<()> {
         let mut prg = Prg::from_os();
-        let lanes = self.protocol.streams(self.count, channels.len());
+        let lanes = self.pick.streams(self.count, channels.len());
         let channels = &mut channels[..lanes];
         let Some(first) = channels.first_mut() else { return Err(no_channel()) };
-        let cots = self.protocol.senders_with(first, base, &mut prg, lanes, self.tuning)?;
+        let cots = self.pick.senders(first, base, &mut prg, lanes)?;
         self.send_from(channels, cots, &mut prg, each)
     }
 
@@ -632,7 +150,7 @@ impl Job {
         }
     }
 
-    /// Runs the receiver over `channels`, or as many of them as [serve](Protocol::streams), one thread each, and hands choices
+    /// Runs the receiver over `channels`, or as many of them as [serve](Pick::streams), one thread each, and hands choices
     /// and messages on piece by piece. For chosen OT the choices are drawn at random.
     pub fn receive(
         &self,
@@ -641,10 +159,10 @@ impl Job {
         each: &mut dyn FnMut(&BitVec, &[Block]) -> Result<()>,
     ) -> Result<()> {
         let mut prg = Prg::from_os();
-        let lanes = self.protocol.streams(self.count, channels.len());
+        let lanes = self.pick.streams(self.count, channels.len());
         let channels = &mut channels[..lanes];
         let Some(first) = channels.first_mut() else { return Err(no_channel()) };
-        let cots = self.protocol.receivers_with(first, base, &mut prg, lanes, self.tuning)?;
+        let cots = self.pick.receivers(first, base, &mut prg, lanes)?;
         self.receive_from(channels, cots, &mut prg, each)
     }
 

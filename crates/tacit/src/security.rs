@@ -9,11 +9,3 @@ pub const fn security_name(security: Security) -> &'static str {
         Security::Malicious => "malicious",
     }
 }
-
-/// The protocol that evaluates functions at a level: Yao's with half-gates, or cut-and-choose with input recovery.
-pub const fn protocol_name(security: Security) -> &'static str {
-    match security {
-        Security::SemiHonest => "yao",
-        Security::Malicious => "wmk17",
-    }
-}

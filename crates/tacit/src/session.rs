@@ -120,7 +120,7 @@ impl Session {
 
     /// Refuses the protocol called `name` if the session is to be post-quantum and the protocol is not.
     pub fn allow(&self, name: &str) -> Result<()> {
-        if self.post_quantum { crate::assumptions::require_post_quantum(name) } else { Ok(()) }
+        if self.post_quantum { crate::catalogue::require_post_quantum(name) } else { Ok(()) }
     }
 
     /// Computing threads, each with a connection of its own; 1 unless said otherwise. Both sides must say the same.
@@ -280,8 +280,8 @@ impl Session {
         out: &mut (impl Write + Seek),
         observer: &dyn job::Observer,
     ) -> Result<Ran<Header>> {
-        self.allow(job.protocol.name)?;
-        self.allow_level(job.protocol.security)?;
+        self.allow(job.pick.protocol.name)?;
+        self.allow_level(job.pick.protocol.security)?;
         let base = self.base()?;
         self.timed(job.agreement(&*base), |opened| job.run(opened.channels(), &*base, key, out, observer))
     }

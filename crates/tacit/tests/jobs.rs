@@ -160,7 +160,9 @@ fn a_pool_is_made_and_transfers_come_out_of_it() {
             let key = PoolKey::from_bytes(&[role as u8 + 1; 32]).unwrap();
             let (base, witness) = (base::default(), Witness::default());
             let protocol = ot::protocol("kos", Security::Malicious).unwrap();
-            let job = pool::Job { role, protocol, tuning: Default::default(), set: None, count: COUNT };
+            let choice = ot::Choice::default();
+            let pick = protocol.pick(1 << 20, Security::Malicious, &choice).unwrap();
+            let job = pool::Job { role, pick, choice, count: COUNT };
             let mut out = std::fs::File::create(&path).unwrap();
             let channels = std::slice::from_mut(channel);
             let header = job.run(channels, &*base, &key, &mut out, &witness).unwrap();

@@ -2,7 +2,7 @@
 
 use tacit::crypto::{Block, Prg};
 use tacit::net::{Channel, Recording, memory};
-use tacit::ot::{CotReceiver, CotSender, base_ot, names, protocol};
+use tacit::ot::{Choice, CotReceiver, CotSender, base_ot, names, protocol};
 use tacit::{Result, Security};
 
 /// Requests of one stream: within a stock, and past it.
@@ -24,15 +24,16 @@ fn both_ends_of_an_extension_record_the_same() {
     for security in [Security::SemiHonest, Security::Malicious] {
         for name in names() {
             let Ok(found) = protocol(name, security) else { continue };
+            let pick = found.pick(1 << 20, security, &Choice::default()).unwrap();
             let (a, b) = memory::run(
                 |channel| {
                     let (base, mut prg) = (base_ot(None, security).unwrap(), Prg::from_os());
-                    let mut sender = found.senders(channel, &*base, &mut prg, 1).unwrap().remove(0);
+                    let mut sender = pick.senders(channel, &*base, &mut prg, 1).unwrap().remove(0);
                     record(channel, |channel, out| Ok(CotSender::extend(&mut sender, channel, out)?))
                 },
                 |channel| {
                     let (base, mut prg) = (base_ot(None, security).unwrap(), Prg::from_os());
-                    let mut receiver = found.receivers(channel, &*base, &mut prg, 1).unwrap().remove(0);
+                    let mut receiver = pick.receivers(channel, &*base, &mut prg, 1).unwrap().remove(0);
                     record(channel, |channel, out| Ok(CotReceiver::extend(&mut receiver, channel, out)?))
                 },
             );

@@ -1,8 +1,8 @@
 //! Every silent protocol by several threads: the shares fit, whatever the count, the threads and the security.
 
 use tacit::crypto::{Block, Prg};
-use tacit::net::{Channel, LinkModel, memory};
-use tacit::ot::{self, Job, Kind, Sent, Tuning};
+use tacit::net::{Channel, memory};
+use tacit::ot::{self, Choice, Job, Kind, Sent};
 use tacit::{Result, Security};
 
 /// `threads` joined pairs of channels of one session, each side's together.
@@ -36,7 +36,7 @@ fn correlate(job: &Job, threads: usize) {
     });
     sent.unwrap();
     received.unwrap();
-    let what = format!("{} of {:?}, {threads} threads", job.count, job.protocol);
+    let what = format!("{} of {:?}, {threads} threads", job.count, job.pick);
     assert_eq!((v.len() as u64, w.len() as u64), (job.count, job.count), "{what}");
     assert!(
         delta.lsb() && v.iter().zip(&w).all(|(v, w)| *w == *v ^ (delta & Block::mask(w.lsb()))),
@@ -54,7 +54,8 @@ fn a_small_request_of_silent_ot_has_one_stream() {
     let base = ot::base_ot(None, Security::Malicious).unwrap();
     for (name, count, streams) in [("silent", 100_000, 1), ("silent", 300_000, 2), ("kos", 100_000, 4)] {
         let protocol = ot::protocol(name, Security::Malicious).unwrap();
-        let job = Job { protocol, kind: Kind::Rot, count, tuning: Tuning::default() };
+        let pick = protocol.pick(1 << 20, Security::Malicious, &Choice::default()).unwrap();
+        let job = Job { pick, kind: Kind::Rot, count };
         let [mut ours, mut theirs] = channels(4, count as u128);
         std::thread::scope(|scope| {
             scope.spawn(|| job.send(&mut ours, &*base, &mut |_| Ok(())).unwrap());
@@ -74,9 +75,8 @@ fn every_count_and_number_of_threads() {
             let protocol = ot::protocol(protocol, security).unwrap();
             for (count, threads) in [(1, 2), (1000, 2), (1000, 4), (1_000_001, 3)] {
                 let share = count / threads as u64;
-                let tuning = Tuning::choose(None, share, security, &LinkModel::LOOPBACK).unwrap();
-                let tuning = tuning.with_code(code, Some(protocol)).unwrap();
-                let job = Job { protocol, kind: Kind::Cot, count, tuning };
+                let pick = protocol.pick(share, security, &Choice { code, ..Choice::default() }).unwrap();
+                let job = Job { pick, kind: Kind::Cot, count };
                 correlate(&job, threads);
                 if protocol.name == "ferret" && count > 1 {
                     correlate(&job.up_front(threads).unwrap(), threads);

@@ -10,29 +10,43 @@ pub mod rot_from_ot;
 pub mod roted_paper;
 pub mod standard;
 
+use tacit::catalogue::{Assumption, Entry, Runs};
 use tacit::{Error, Result, Security};
 use tacit_ot::BaseOt;
-use tacit_ot::assumptions::{Assumption, Declaration, base};
 use tacit_ot::base as library;
 
 /// The short names of the protocols that benchmarks alone know.
 pub const NAMES: [&str; 2] = [bdgm19::NAME, pvw08::NAME];
 
 /// What they rest on.
-pub const PROTOCOLS: &[Declaration] = &[
-    Declaration {
+pub static ENTRIES: &[Entry] = &[
+    Entry {
+        assumptions: &[Assumption::ModuleLwe, Assumption::RandomOracle],
+        instead: "",
         note: "a malicious sender may guess choice bits, and the first wrong guess ends the run and tells it nothing",
-        ..base("bdgm19", Security::Malicious, &[Assumption::ModuleLwe, Assumption::RandomOracle])
+        runs: Runs::BaseOt(|| Box::new(bdgm19::Bdgm19::default())),
+        name: bdgm19::NAME,
+        ..PVW08
     },
-    base("pvw08", Security::Malicious, &[Assumption::DiffieHellman, Assumption::RandomOracle]),
+    PVW08,
 ];
+
+const PVW08: Entry = Entry {
+    name: pvw08::NAME,
+    security: Security::Malicious,
+    assumptions: &[Assumption::DiffieHellman, Assumption::RandomOracle],
+    needs_base_ot: false,
+    instead: library::roted::NAME,
+    note: "",
+    runs: Runs::BaseOt(|| Box::new(pvw08::Pvw08)),
+};
 
 /// The protocol of that short name: one of [`NAMES`], or of the library's.
 pub fn by_name(name: &str) -> Option<Box<dyn BaseOt + Send + Sync>> {
-    match name {
-        bdgm19::NAME => Some(Box::new(bdgm19::Bdgm19::default())),
-        pvw08::NAME => Some(Box::new(pvw08::Pvw08)),
-        _ => library::by_name(name),
+    let ours = ENTRIES.iter().find(|entry| entry.name == name);
+    match ours.or_else(|| tacit::catalogue::find(name))?.runs {
+        Runs::BaseOt(new) => Some(new()),
+        _ => None,
     }
 }
 
@@ -42,7 +56,8 @@ pub fn base_ot(name: Option<&str>, security: Security) -> Result<Box<dyn BaseOt 
         return tacit::ot::base_ot(name, security).map_err(|error| match name {
             Some(name) if by_name(name).is_none() => {
                 let known = [&NAMES[..], &library::NAMES].concat().join(", ");
-                Error::Usage(format!("there is no base OT `{name}`; choose one of {known}"))
+                let what = format!("there is no base OT `{name}`; choose one of {known}");
+                Error::Parameter { name: "base-ot", what }
             }
             _ => error,
         });
@@ -54,15 +69,13 @@ pub fn base_ot(name: Option<&str>, security: Security) -> Result<Box<dyn BaseOt 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tacit_ot::assumptions;
 
     #[test]
     fn every_protocol_is_declared_and_the_declarations_agree() {
-        for (name, declared) in NAMES.into_iter().zip(PROTOCOLS) {
+        for (name, declared) in NAMES.into_iter().zip(ENTRIES) {
             assert_eq!(declared.name, name);
-            assert_eq!(declared.job, assumptions::Job::BaseOt, "{name}");
             assert_eq!(declared.security, by_name(name).unwrap().security(), "{name}");
-            let refused = assumptions::refusal(declared, assumptions::PROTOCOLS);
+            let refused = declared.refusal();
             assert_eq!(refused.is_none(), name == bdgm19::NAME, "{name}: {refused:?}");
         }
     }
@@ -86,7 +99,7 @@ mod tests {
     #[test]
     fn the_documents_hold_the_table() {
         let docs = include_str!("../../../../docs/post-quantum.md");
-        let table = assumptions::table(PROTOCOLS);
+        let table = tacit::catalogue::table_of(ENTRIES);
         assert!(docs.contains(&table), "docs/post-quantum.md should hold this table:\n{table}");
     }
 }

@@ -93,7 +93,7 @@ impl PeerArgs {
 
     /// Refuses the protocol called `name` if the session is to be post-quantum and the protocol is not.
     pub fn allow(&self, name: &str) -> Result<()> {
-        if self.post_quantum { tacit::assumptions::require_post_quantum(name) } else { Ok(()) }
+        if self.post_quantum { tacit::catalogue::require_post_quantum(name) } else { Ok(()) }
     }
 
     /// The session that the options describe; warns loudly when it is not protected.

@@ -10,7 +10,6 @@ use serde_json::json;
 use std::path::PathBuf;
 use tacit::job::Ran;
 use tacit::job::ot::{self as job, Job, Source};
-use tacit::ot::Tuning;
 use tacit::plan::{Choice, Machine, Request};
 use tacit::{Error, Result, ot, security_name};
 use tacit_console::options::{KindArg, Role};
@@ -54,9 +53,7 @@ pub struct Args {
     /// How many transfers; both sides must say the same
     #[arg(long, value_name = "N", required = true, value_parser = clap::value_parser!(u64).range(0..=1 << 40))]
     count: Option<u64>,
-    /// The protocol: auto, iknp (semi-honest), kos, ferret, ferret-uni or silent (malicious, little traffic); both sides
-    /// must say the same
-    #[arg(long, value_name = "P", default_value = "auto")]
+    #[arg(long, value_name = "P", default_value = "auto", help = protocols())]
     protocol: String,
     /// The LPN set of ferret, a, b, c, d or e, or of ferret-uni, main, a, b or setup; without it, what suits
     /// count and link
@@ -97,11 +94,21 @@ pub struct Args {
     peer: PeerArgs,
 }
 
+/// What `--protocol` takes, for the help.
+fn protocols() -> String {
+    let weaker = |entry: &tacit::catalogue::Entry| entry.security == tacit::Security::SemiHonest;
+    let word = |entry: &tacit::catalogue::Entry| {
+        format!("{}{}", entry.name, if weaker(entry) { " (semi-honest)" } else { "" })
+    };
+    let names: Vec<String> = ot::extensions().map(word).collect();
+    format!("The protocol: auto, {}; both sides must say the same", names.join(", "))
+}
+
 /// The help's end at full length: with what every protocol rests on.
 fn long_help() -> String {
     format!(
         "{AFTER}\n\nWhat protocols rest on, and what --post-quantum refuses:\n\n{}",
-        tacit::assumptions::table()
+        tacit::catalogue::table()
     )
 }
 
@@ -118,11 +125,10 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     };
     // A name that does not serve is refused before anything else.
     let named = ot::protocol(&args.protocol, args.security.into())?;
-    Tuning::default().with_code(args.code.as_deref(), Some(named))?;
-    ot::check_set(ot::Sets::Session, args.set.as_deref(), named)?;
     let protocol = Some(args.protocol.as_str()).filter(|name| *name != "auto");
     let (set, code) = (args.set.as_deref(), args.code.as_deref());
     let choice = Choice { protocol, set, code, ..Choice::default() };
+    ot::check(named, &choice)?;
     if args.dry_run {
         return dry_run(&args, count, choice, context);
     }
@@ -163,7 +169,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
             job
         }
     };
-    let what = format!("making {count} OTs by {}", job.transfers.protocol.name);
+    let what = format!("making {count} OTs by {}", job.transfers.pick.protocol.name);
     crate::cmd::check_memory(&what, job.memory(threads), "use fewer threads, or make them in several runs")?;
 
     let progress = context.progress("OT", count, "OT");
@@ -174,7 +180,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         share.finish()?;
     }
 
-    let (protocol, kind) = (job.transfers.protocol.name, job.transfers.kind.name());
+    let (protocol, kind) = (job.transfers.pick.protocol.name, job.transfers.kind.name());
     let other_learns = job.has_learned();
     let ns_per_item = wall.as_nanos() as f64 / count.max(1) as f64;
     let object = json!({

@@ -8,8 +8,8 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use tacit::job::Ran;
 use tacit::job::pool::Job;
-use tacit::net::{Identity, LinkModel};
-use tacit::ot::Tuning;
+use tacit::net::Identity;
+use tacit::ot::Choice;
 use tacit::pool::{Fuse, Pool, PoolError, PoolKey};
 use tacit::{Error, Result, ot, security_name};
 use tacit_console::options::Role;
@@ -201,9 +201,8 @@ fn show(args: &InfoArgs, pool: &Pool, context: &Context) -> Result<()> {
 
 fn make(args: MakeArgs, context: &Context) -> Result<()> {
     let protocol = ot::protocol(&args.protocol, args.security.into())?;
-    ot::check_set(ot::Sets::Session, args.set.as_deref(), protocol)?;
-    let tuning = Tuning::choose(args.set.as_deref(), args.count, protocol.security, &LinkModel::LOOPBACK)?
-        .with_code(args.code.as_deref(), Some(protocol))?;
+    let choice = Choice { set: args.set.as_deref(), code: args.code.as_deref(), ..Choice::default() };
+    let pick = protocol.pick(args.count, protocol.security, &choice)?;
     let key = key(args.pool_key.as_deref(), args.peer.identity())?;
     let mut session = args.peer.session(args.security, context)?;
     if let Some(name) = &args.base_ot {
@@ -212,8 +211,7 @@ fn make(args: MakeArgs, context: &Context) -> Result<()> {
     session.allow(protocol.name)?;
     let base = session.base()?;
     let mut out = Output::create_secret(&args.file)?;
-    let (role, set, count) = (args.role.into(), args.set.as_deref(), args.count);
-    let job = Job { role, protocol, tuning, set, count };
+    let job = Job { role: args.role.into(), pick, choice, count: args.count };
     out.reserve(job.file_length())?;
     crate::cmd::check_memory("making the pool", job.memory(), "make it smaller")?;
     let progress = context.progress("pool", args.count, "OT");

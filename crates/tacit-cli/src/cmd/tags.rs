@@ -11,6 +11,7 @@ use std::fs::File;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use tacit::catalogue::OPRF;
 use tacit::crypto::Prg;
 use tacit::data::records::{KeySet, KeySpec};
 use tacit::data::table::Source;
@@ -434,7 +435,8 @@ pub(super) fn dry_query(args: &QueryArgs, context: &Context) -> Result<()> {
     let table = args.table.read(context)?;
     let asked = table.keys.elements().len() as u64;
     let link = args.peer.link().into();
-    let candidates = [tacit::plan::oprf(asked, &link, &tacit::plan::Machine::measure())];
+    let machine = tacit::plan::Machine::measure();
+    let candidates = [OPRF.intersection_cost(asked, OPRF.security, &link, &machine)?];
     let learns = format!("that we made {asked} queries; nothing else");
     crate::cli::plan::show(context, "psi", asked, &link, &candidates, None, &learns)?;
     if !context.json {

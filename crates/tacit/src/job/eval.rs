@@ -1,9 +1,10 @@
 //! Functions of two parties: rows of inputs, spread over a session's channels.
 
 use super::{Course, Observer, Phase};
-use crate::ot::{AnyReceiver, AnySender, Protocol, Tuning, in_parallel, protocol};
+pub use crate::catalogue::protocol_name;
+use crate::catalogue::{Entry, Start};
+use crate::ot::{AnyReceiver, AnySender, Choice, Pick, in_parallel, protocol};
 use crate::plan::{self, EvalCandidate, EvalRequest, Link, Machine};
-pub use crate::security::protocol_name;
 use crate::{Error, Result, Security};
 use std::io::{Read, Seek, Write};
 use std::path::Path;
@@ -17,7 +18,7 @@ use tacit_2pc::{OutputTo, Owner, Prepared};
 use tacit_crypto::{BitVec, Prg};
 use tacit_net::{Agreement, Channel, LinkModel};
 use tacit_ot::BaseOt;
-use tacit_ot::extension::kos::{KosReceiver, KosSender, Setup};
+use tacit_ot::extension::kos::Setup;
 use tacit_store::sealed::FileKey;
 
 /// The largest circuit file that is read.
@@ -105,7 +106,7 @@ pub struct Options {
     /// The copies of cut-and-choose; `None`: the fastest on the link, as the evaluator measures it.
     pub copies: Option<Copies>,
     /// The OT extension; `None`: the one that is best for few OTs.
-    pub ot: Option<&'static Protocol>,
+    pub ot: Option<&'static Entry>,
 }
 
 /// The name of who learns the outputs.
@@ -341,24 +342,15 @@ impl Job<'_> {
     }
 
     /// The OT extension with parameters for as many OTs as a row takes.
-    fn cot(&self) -> Result<(&'static Protocol, Tuning)> {
-        let cot = match self.options.ot {
-            Some(ot) => protocol(ot.name, self.security)?,
-            None => protocol("auto", self.security)?,
-        };
+    fn cot(&self) -> Result<Pick> {
+        let cot = protocol(self.options.ot.map_or("auto", |ot| ot.name), self.security)?;
         let count = 4 * self.function.circuit().shape().input_bits() as u64 + 1024;
-        Ok((cot, Tuning::choose(None, count, self.security, &LinkModel::LOOPBACK)?))
+        cot.pick(count, self.security, &Choice::default())
     }
 
     /// A sender of correlated OT, as far as its setup goes without waiting.
     fn sender(&self, channel: &mut Channel, base: &dyn BaseOt, prg: &mut Prg) -> Result<Setup<AnySender>> {
-        let (cot, tuning) = self.cot()?;
-        if cot.name == FEW_ROUNDS {
-            let setup = KosSender::begin_by_hash(channel, base, prg)?;
-            return Ok(Box::new(move |channel| Ok(AnySender::new(setup(channel)?))));
-        }
-        let sender = cot.senders_with(channel, base, prg, 1, tuning)?.remove(0);
-        Ok(Box::new(move |_| Ok(sender)))
+        Ok(self.cot()?.extension().begin_sender(Start { channel, base, prg })?)
     }
 
     /// The counterpart of [`sender`](Self::sender).
@@ -368,13 +360,7 @@ impl Job<'_> {
         base: &dyn BaseOt,
         prg: &mut Prg,
     ) -> Result<Setup<AnyReceiver>> {
-        let (cot, tuning) = self.cot()?;
-        if cot.name == FEW_ROUNDS {
-            let setup = KosReceiver::begin_by_hash(channel, base, prg)?;
-            return Ok(Box::new(move |channel| Ok(AnyReceiver::new(setup(channel)?))));
-        }
-        let receiver = cot.receivers_with(channel, base, prg, 1, tuning)?.remove(0);
-        Ok(Box::new(move |_| Ok(receiver)))
+        Ok(self.cot()?.extension().begin_receiver(Start { channel, base, prg })?)
     }
 
     fn with_copies(&self, copies: Copies) -> wmk17::Job<'_> {
@@ -476,9 +462,6 @@ impl Job<'_> {
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
-
-/// The OT extension that takes its challenges from a hash: for the few OTs of a function messages count, not bytes.
-const FEW_ROUNDS: &str = "kos";
 
 /// Pieces by which the link is measured.
 const PIECES: usize = 4;

@@ -50,11 +50,11 @@ pub enum Source<'a> {
 
 impl Source<'_> {
     /// Where the source makes them without a protocol: how it is called.
-    fn ready(&self) -> Option<&'static ot::Protocol> {
+    fn ready(&self) -> Option<Pick> {
         match self {
             Source::Protocol => None,
-            Source::Pool(_) => Some(&ot::POOL),
-            Source::Seed(..) => Some(&ot::DEALT),
+            Source::Pool(_) => Some(Pick::ready(&ot::POOL)),
+            Source::Seed(..) => Some(Pick::ready(&ot::DEALT)),
         }
     }
 }
@@ -90,7 +90,7 @@ impl<S: Sink> Sink for Option<S> {
 }
 
 /// Transfers that both parties agreed on, and this side's part in them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Job {
     /// The protocol with its parameters, the kind and the count; both sides must say the same.
     pub transfers: ot::Job,
@@ -105,8 +105,7 @@ const PHASES: [Phase; 2] = [("setting up", "", 0.05), ("OT", "OT", 0.95)];
 impl Job {
     /// `count` transfers of `kind` by what was picked.
     pub fn new(role: Role, kind: Kind, count: u64, pick: Pick, security: Security) -> Self {
-        let Pick { protocol, tuning } = pick;
-        Job { transfers: ot::Job { protocol, kind, count, tuning }, role, security }
+        Job { transfers: ot::Job { pick, kind, count }, role, security }
     }
 
     /// As [`new`](Self::new), out of a `source` that runs no protocol; `None` if it does.
@@ -117,8 +116,7 @@ impl Job {
         source: &Source<'_>,
         security: Security,
     ) -> Option<Self> {
-        let pick = Pick { protocol: source.ready()?, tuning: Default::default() };
-        Some(Job::new(role, kind, count, pick, security))
+        Some(Job::new(role, kind, count, source.ready()?, security))
     }
 
     /// What both parties must agree on before they start.
@@ -129,18 +127,17 @@ impl Job {
     /// Bytes that a party holds at most on `threads`, what its sink keeps apart: a piece of results for each stream,
     /// and what silent OT works with.
     pub fn memory(&self, threads: usize) -> u64 {
-        let ot::Job { protocol, kind, count, .. } = self.transfers;
-        let streams = protocol.streams(count, threads.max(1)) as u64;
+        let ot::Job { ref pick, kind, count } = self.transfers;
+        let streams = pick.streams(count, threads.max(1)) as u64;
         let piece = self.transfers.piece(streams as usize) as u64;
         let blocks = if kind == Kind::Cot || self.role == Role::Receiver { 1 } else { 2 };
-        let working = if protocol.name == "silent" { 75 } else { 16 };
-        (16 << 20) + streams * piece * (16 * blocks + working)
+        (16 << 20) + streams * piece * (16 * blocks + pick.working())
     }
 
     /// What the run should cost on `link`; `None` where nothing foresees it.
     fn foreseen(&self, threads: usize) -> Option<Candidate> {
-        let ot::Job { protocol, kind, count, .. } = self.transfers;
-        let choice = Choice { protocol: Some(protocol.name), ..Choice::default() };
+        let ot::Job { ref pick, kind, count } = self.transfers;
+        let choice = Choice { protocol: Some(pick.protocol.name), ..Choice::default() };
         let request = Request { count, kind, security: self.security, threads, choice };
         let link = Link::from(tacit_net::LinkModel::LOOPBACK);
         plan::ot(&request, &link, &Machine::REFERENCE).ok()?.into_iter().next()
@@ -250,6 +247,11 @@ mod tests {
     use tacit_net::{Traffic, memory};
     use tacit_ot::base;
 
+    fn pick(name: &str) -> Pick {
+        let protocol = ot::protocol(name, Security::Malicious).unwrap();
+        protocol.pick(1 << 20, Security::Malicious, &Choice::default()).unwrap()
+    }
+
     /// Both sides' results, to be compared.
     #[derive(Default)]
     struct Kept {
@@ -296,10 +298,7 @@ mod tests {
         const COUNT: u64 = 40_000;
         let side = |role| {
             move |channel: &mut Channel| {
-                let pick = Pick {
-                    protocol: ot::protocol("kos", Security::Malicious).unwrap(),
-                    tuning: Default::default(),
-                };
+                let pick = pick("kos");
                 let job = Job::new(role, Kind::Cot, COUNT, pick, Security::Malicious);
                 let (mut kept, watch) = (Kept::default(), Watch::default());
                 let base = base::default();
@@ -327,10 +326,6 @@ mod tests {
 
     #[test]
     fn words_and_memory() {
-        let pick = |name| Pick {
-            protocol: ot::protocol(name, Security::Malicious).unwrap(),
-            tuning: Default::default(),
-        };
         let job = |role, count| Job::new(role, Kind::Rot, count, pick("silent"), Security::Malicious);
         assert!(job(Role::Sender, 5).has_learned().contains("one of each pair"));
         assert!(job(Role::Receiver, 5).has_learned().contains("nothing of our choices"));

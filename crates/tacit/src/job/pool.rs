@@ -2,26 +2,25 @@
 
 pub use super::ot::Role;
 use super::{Course, Observer, Phase};
-use crate::ot::{Kind, Protocol, Tuning};
-use crate::plan::{self, Candidate, Choice, Link, Machine, Request};
+use crate::ot::Kind;
+use crate::plan::{self, Candidate, Choice, Link, Machine, Pick, Request};
 use crate::{Error, Result};
 use std::io::{Seek, Write};
 use tacit_crypto::Prg;
 use tacit_net::{Agreement, Channel};
 use tacit_ot::BaseOt;
+use tacit_ot::silent::bcgikrs19::Code;
 use tacit_store::pool::{self, Header, PoolKey};
 
 /// A pool to make: one stream of correlated OTs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Job<'a> {
     /// Which half this is.
     pub role: Role,
     /// What makes the correlations; both sides must say the same.
-    pub protocol: &'static Protocol,
-    /// Parameters of the silent protocols; both sides must say the same.
-    pub tuning: Tuning,
-    /// The LPN set that was named, if one was; both sides must say the same.
-    pub set: Option<&'a str>,
+    pub pick: Pick,
+    /// What of it was named; both sides must say the same.
+    pub choice: Choice<'a>,
     /// How many; both sides must say the same.
     pub count: u64,
 }
@@ -36,12 +35,12 @@ impl Job<'_> {
             Role::Receiver => (Role::Receiver, Role::Sender),
         };
         Agreement::new("ot pool", ours.name(), theirs.name())
-            .with("protocol", self.protocol.name)
+            .with("protocol", self.pick.protocol.name)
             .with("base-ot", base.name())
             .with("kind", Kind::Cot.name())
             .with("count", self.count)
-            .with("set", self.set.unwrap_or("any"))
-            .with("code", self.tuning.silent.code.name())
+            .with("set", self.choice.set.unwrap_or("any"))
+            .with("code", self.choice.code.unwrap_or(Code::Linear.name()))
     }
 
     /// Bytes of the file.
@@ -52,29 +51,25 @@ impl Job<'_> {
     /// Bytes that a party holds at most: the correlations of a piece, and what the protocol works with.
     pub fn memory(&self) -> u64 {
         let request = super::ot::Job {
-            transfers: crate::ot::Job {
-                protocol: self.protocol,
-                kind: Kind::Cot,
-                count: self.count,
-                tuning: self.tuning,
-            },
+            transfers: crate::ot::Job { pick: self.pick.clone(), kind: Kind::Cot, count: self.count },
             role: self.role,
-            security: self.protocol.security,
+            security: self.pick.protocol.security,
         };
         request.memory(1)
     }
 
     /// What making it should cost on `link`, by this protocol with its best parameters.
     pub fn estimate(&self, link: &Link, machine: &Machine) -> Result<Vec<Candidate>> {
-        let choice = Choice { protocol: Some(self.protocol.name), set: self.set, ..Choice::default() };
-        let (count, security) = (self.count, self.protocol.security);
+        let protocol = self.pick.protocol;
+        let choice = Choice { protocol: Some(protocol.name), ..self.choice };
+        let (count, security) = (self.count, protocol.security);
         plan::ot(&Request { count, kind: Kind::Cot, security, threads: 1, choice }, link, machine)
     }
 
     /// What the other side learns by making the pool.
     pub fn learns(&self) -> String {
         let what = "how many correlations we made, and nothing of our half";
-        super::learned(self.protocol.security, what)
+        super::learned(self.pick.protocol.security, what)
     }
 
     /// Makes this side's half, and writes it to `out`, sealed with `key`: an empty file that the caller gives its
@@ -93,17 +88,17 @@ impl Job<'_> {
         course.at(0, 0, 0);
         let channel = super::first(channels)?;
         let mut prg = Prg::from_os();
-        let (security, count, tuning) = (self.protocol.security, self.count, self.tuning);
+        let (security, count) = (self.pick.protocol.security, self.count);
         let told = &mut |done| course.at(1, done, count);
         let none = || Error::Other("the protocol gave no source of OTs; please report it".into());
         Ok(match self.role {
             Role::Sender => {
-                let mut cots = self.protocol.senders_with(channel, base, &mut prg, 1, tuning)?;
+                let mut cots = self.pick.senders(channel, base, &mut prg, 1)?;
                 let source = cots.first_mut().ok_or_else(none)?;
                 pool::make_sender(channel, &mut prg, source, security, count, key, out, told)?
             }
             Role::Receiver => {
-                let mut cots = self.protocol.receivers_with(channel, base, &mut prg, 1, tuning)?;
+                let mut cots = self.pick.receivers(channel, base, &mut prg, 1)?;
                 let source = cots.first_mut().ok_or_else(none)?;
                 pool::make_receiver(channel, &mut prg, source, security, count, key, out, told)?
             }

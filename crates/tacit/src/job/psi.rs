@@ -7,15 +7,14 @@ pub use circuit::Outcome as AggregateOutcome;
 pub use reveal::{Aggregate, Column, Duplicates, Gained, Gift, Match, Reveal, Revealed, Table};
 pub use shared::{Found, MAX_SHARED, Place, Statistic, Then};
 
-use super::{Course, Observer, Phase};
-use crate::plan::{Candidate, Link, Machine};
-use crate::{Error, Result, plan};
+use super::{Course, Observer};
+use crate::catalogue::{CIRCUIT, Candidate, Entry, Link, Machine, PAXOS, Sizes, Testing, VOLE};
+use crate::{Error, Result};
 use tacit_2pc::circuit::Builder;
 use tacit_crypto::{BitVec, Prg};
 use tacit_data::records::KeySpec;
 use tacit_net::{Agreement, Channel, Party};
 use tacit_ot::{BaseOt, Security};
-use tacit_psi::okvs::paxos::Shape;
 pub use tacit_psi::paxos::{Learns, MAX_ELEMENTS, Outcome};
 use tacit_psi::vole_psi::{circuit, payload};
 use tacit_psi::{paxos, vole_psi};
@@ -46,49 +45,27 @@ impl Protocol {
         }
     }
 
-    /// The names of all that may run.
-    pub const fn candidates(self) -> &'static [&'static str] {
+    /// What the catalogue says of the protocol; where it is not settled, of the one for few keys.
+    fn entry(self) -> &'static Entry {
         match self {
-            Protocol::Auto => &[vole_psi::NAME, paxos::NAME],
-            Protocol::Paxos => &[paxos::NAME],
-            Protocol::Vole => &[vole_psi::NAME],
+            Protocol::Auto | Protocol::Paxos => &PAXOS,
+            Protocol::Vole => &VOLE,
+        }
+    }
+
+    /// The names of all that may run.
+    pub fn candidates(self) -> Vec<&'static str> {
+        match self {
+            Protocol::Auto => vec![VOLE.name, PAXOS.name],
+            named => vec![named.name()],
         }
     }
 
     /// The short name.
-    pub const fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Protocol::Auto => "auto",
-            Protocol::Paxos => paxos::NAME,
-            Protocol::Vole => vole_psi::NAME,
-        }
-    }
-
-    /// log2 of the hash calls that the two bounds of [`Tested`] are for: some that somebody might make, and more.
-    const fn effort(self) -> [u32; 2] {
-        match self {
-            Protocol::Auto | Protocol::Paxos => [80, 128],
-            Protocol::Vole => [60, 80],
-        }
-    }
-
-    /// The phases in the order of [`paxos::Phase`], with their shares of the time of 2^17 and 2^19 keys in memory.
-    const fn phases(self) -> &'static [Phase] {
-        match self {
-            Protocol::Auto | Protocol::Paxos => &[
-                ("setting up", "", 0.02),
-                ("encoding", "keys", 0.45),
-                ("transferring", "slots", 0.25),
-                ("tagging", "keys", 0.26),
-                ("comparing", "tags", 0.02),
-            ],
-            Protocol::Vole => &[
-                ("setting up", "", 0.02),
-                ("encoding", "keys", 0.72),
-                ("transferring", "slots", 0.05),
-                ("tagging", "keys", 0.18),
-                ("comparing", "tags", 0.03),
-            ],
+            named => named.entry().name,
         }
     }
 }
@@ -100,18 +77,17 @@ pub struct Tested {
     pub likely: u64,
     /// With 2^128, which nobody makes; of VOLE-PSI with 2^80.
     pub most: u64,
-    protocol: Protocol,
+    effort: [u32; 2],
+    never_more: bool,
 }
 
 impl Tested {
     /// In words.
     pub fn words(&self) -> String {
-        let Tested { likely, most, protocol } = self;
-        match protocol {
-            Protocol::Auto | Protocol::Paxos => {
-                format!("{likely} with 2^80 hash calls, and never more than {most}")
-            }
-            Protocol::Vole => format!("{likely} with 2^60 hash calls, and {most} with 2^80"),
+        let Tested { likely, most, effort: [some, more], never_more } = self;
+        match never_more {
+            true => format!("{likely} with 2^{some} hash calls, and never more than {most}"),
+            false => format!("{likely} with 2^{some} hash calls, and {most} with 2^{more}"),
         }
     }
 }
@@ -136,13 +112,6 @@ pub struct Job {
     /// The most keys that the peer may have, if the caller says so.
     pub most_peer_keys: Option<u64>,
 }
-
-/// Bytes that a number over all common keys takes whatever the sets' sizes, and for each key of the larger set: together
-/// above every peak of the command that was measured at 2^14 to 2^22 keys a side.
-const AGGREGATE_BASE: u64 = 48 << 20;
-const AGGREGATE: u64 = 470;
-/// And that a statistic takes, whose circuit is held whole.
-const SHARED_KEY: u64 = 100_000;
 
 impl Job {
     /// An intersection of byte strings whose rows are revealed, by the default protocol.
@@ -190,58 +159,27 @@ impl Job {
             .with("version of keys", key.agreement())
     }
 
-    /// Bytes that a party with `own` distinct keys holds at most if the peer has `peer` of them.
-    ///
-    /// Of PaXoS bytes a key are from the peaks of runs of 2^10 and 2^19 keys, of one side and of both, and 16 for a
-    /// table that has just grown: a sender holds a row of the code for each slot of the receiver's store. VOLE-PSI
-    /// holds a run of it at a time ([`vole_psi::Parameters::memory`] adds all its buffers up).
+    /// Bytes that a party with `own` distinct keys holds at most if the peer has `peer` of them, as the catalogue's
+    /// entries have measured it.
     pub fn memory(&self, own: u64, peer: u64) -> u64 {
-        if self.reveal.is_aggregate() {
-            // By the larger set: whoever has it holds three places a key, the other a bin for each of its own.
-            let each =
-                if matches!(self.reveal, Reveal::Of(..) | Reveal::Shares) { SHARED_KEY } else { AGGREGATE };
-            return AGGREGATE_BASE + each * own.max(peer);
-        }
-        let base = 18 << 20;
-        let paxos = || {
-            let (receiving, row) = match self.security {
-                Security::Malicious => (395, 96),
-                Security::SemiHonest => (295, 64),
-            };
-            let sending = 165;
-            let receiver = receiving * own;
-            let sender = |peer: u64| {
-                let keys = usize::try_from(peer).unwrap_or(usize::MAX).min(MAX_ELEMENTS);
-                let slots = Shape::for_keys(keys).map_or(0, |shape| shape.slots() as u64);
-                sending * own + row * slots
-            };
-            match self.learns {
-                Learns::Me => receiver,
-                Learns::Peer => sender(peer),
-                // The smaller set's owner receives.
-                Learns::Both => receiver.max(sender(peer.min(own))),
-            }
+        let sizes = Sizes {
+            own,
+            peer,
+            learns: self.learns,
+            security: self.security,
+            columns: matches!(self.reveal, Reveal::Payload(_)),
+            whole_circuit: matches!(self.reveal, Reveal::Of(..) | Reveal::Shares),
         };
-        // Peaks of runs of 2^16 to 2^24 keys: 32 bytes of a key are the caller's element; a run of the receiver's
-        // store is what both hold at most, whatever the sets' sizes.
-        let vole = || {
-            let proofs =
-                if matches!(self.reveal, Reveal::Payload(_)) || self.learns == Learns::Both { 16 } else { 0 };
-            let receivers = match self.learns {
-                Learns::Me => own,
-                Learns::Peer => peer,
-                Learns::Both => own.max(peer),
-            };
-            (72 + proofs) * own + 170u64.saturating_mul(receivers).min(90 << 20)
-        };
-        base + match self.protocol {
-            Protocol::Paxos => paxos(),
-            Protocol::Vole => vole(),
-            Protocol::Auto if self.reveal != Reveal::Rows => vole(),
+        let of = |entry: &Entry| entry.intersection().map_or(u64::MAX, |entry| (entry.memory)(&sizes));
+        let process: u64 = 18 << 20;
+        process.saturating_add(match self.protocol {
+            _ if self.reveal.is_aggregate() => of(&CIRCUIT),
+            Protocol::Auto if self.reveal != Reveal::Rows => of(&VOLE),
             // PaXoS runs for as many keys as it is picked for, and what it takes of those is little.
-            Protocol::Auto if own.saturating_add(peer) < KEYS_FOR_VOLE => paxos().max(vole()),
-            Protocol::Auto => vole(),
-        }
+            Protocol::Auto if own.saturating_add(peer) < KEYS_FOR_VOLE => of(&PAXOS).max(of(&VOLE)),
+            Protocol::Auto => of(&VOLE),
+            named => of(named.entry()),
+        })
     }
 
     /// The most keys that a side may have.
@@ -271,11 +209,15 @@ impl Job {
     ///
     /// An error if the sets are larger than a protocol takes.
     pub fn estimate(&self, keys: u64, link: &Link, machine: &Machine) -> Result<Vec<Candidate>> {
+        let cost = |entry: &Entry, security| entry.intersection_cost(keys, security, link, machine);
         if self.reveal.is_aggregate() {
-            return Ok(vec![plan::circuit_psi(keys, link, machine)?]);
+            return Ok(vec![cost(&CIRCUIT, self.security)?]);
         }
-        let vole = || Ok(vec![plan::vole_psi(keys, self.security, link, machine)?]);
-        let paxos = || plan::psi(keys, self.security, link, machine);
+        let vole = || Ok(vec![cost(&VOLE, self.security)?]);
+        let paxos = || match self.security {
+            Security::Malicious => Ok(vec![cost(&PAXOS, Security::Malicious)?]),
+            weaker => Ok(vec![cost(&PAXOS, weaker)?, cost(&PAXOS, Security::Malicious)?]),
+        };
         match (self.protocol, self.protocol.settled(keys.saturating_mul(2))) {
             _ if self.reveal != Reveal::Rows => vole(),
             (Protocol::Vole, _) => vole(),
@@ -317,12 +259,10 @@ impl Job {
     fn bound(&self, outcome: &Outcome, own: u64) -> Result<Tested> {
         let (protocol, _) = self.picked(own, outcome.peer_elements);
         let own = usize::try_from(own).unwrap_or(usize::MAX);
-        let within = |effort: u32| match protocol {
-            Protocol::Auto | Protocol::Paxos => outcome.tested_at_most(own, effort.into()),
-            Protocol::Vole => vole_psi::tested_at_most(outcome, own, effort.into()),
-        };
-        let [likely, most] = protocol.effort().map(within);
-        Ok(Tested { likely: likely?, most: most?, protocol })
+        let testing = protocol.entry().intersection()?.tested.as_ref();
+        let Testing { effort, never_more, bound } = *testing.ok_or_else(|| no_bound(protocol))?;
+        let [likely, most] = effort.map(|effort| bound(outcome, own, effort));
+        Ok(Tested { likely: likely?, most: most?, effort, never_more })
     }
 
     /// An error where the parameters do not go together.
@@ -423,9 +363,8 @@ impl Job {
         if self.reveal == Reveal::Rows {
             return self.rows(channels, elements, &options, observer).map(Revealed::Rows);
         }
-        let phases: &[Phase] =
-            if self.reveal.is_aggregate() { Reveal::PHASES } else { Protocol::Vole.phases() };
-        let course = Course::begin(phases, channels, 0, observer);
+        let entry = if self.reveal.is_aggregate() { &CIRCUIT } else { &VOLE };
+        let course = Course::begin(entry.intersection()?.phases, channels, 0, observer);
         let channel = super::first(channels)?;
         let mut told = |phase: paxos::Phase, done, total| course.at(phase as usize, done, total);
         let prg = &mut Prg::from_os();
@@ -501,7 +440,7 @@ impl Job {
             announced = Some(channel.recv_u64()?);
         }
         let (protocol, _) = self.picked(elements.len() as u64, announced.unwrap_or(0));
-        let course = Course::begin(protocol.phases(), channels, 0, observer);
+        let course = Course::begin(protocol.entry().intersection()?.phases, channels, 0, observer);
         let channel = super::first(channels)?;
         let mut told = |phase: paxos::Phase, done, total| course.at(phase as usize, done, total);
         let run = match protocol {
@@ -526,6 +465,10 @@ impl Job {
             Learns::Both => "both",
         }
     }
+}
+
+fn no_bound(protocol: Protocol) -> Error {
+    Error::Other(format!("{} bounds nothing that a cheating peer tests", protocol.name()))
 }
 
 #[cfg(test)]

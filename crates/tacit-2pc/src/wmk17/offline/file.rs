@@ -152,7 +152,7 @@ impl Header {
 }
 
 fn not_a_state() -> FileError {
-    FileError::Other { wanted: "state of a prepared computation", command: "tacit eval --offline" }
+    FileError::Other { wanted: "state of a prepared computation", command: "tacit eval" }
 }
 
 fn damaged(what: &'static str) -> Error {

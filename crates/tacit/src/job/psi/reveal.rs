@@ -1,7 +1,6 @@
 //! What of an intersection is revealed, and what a side gives for it.
 
 use super::shared::{Found, Statistic};
-use crate::job::Phase;
 use crate::{Error, Result};
 use tacit_ot::Security;
 use tacit_psi::paxos::{Learns, Outcome};
@@ -153,15 +152,6 @@ impl Reveal {
             false => None,
         }
     }
-
-    /// The phases with their shares of the time, measured at 2^16 and 2^20 keys.
-    pub(super) const PHASES: &'static [Phase] = &[
-        ("setting up", "", 0.02),
-        ("encoding", "keys", 0.08),
-        ("transferring", "slots", 0.01),
-        ("tagging", "keys", 0.04),
-        ("comparing", "bins", 0.85),
-    ];
 
     /// An error where the kind does not go with the other parameters.
     pub(super) fn check(
