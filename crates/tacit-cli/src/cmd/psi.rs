@@ -13,8 +13,7 @@ use tacit::data::records::KeySet;
 use tacit::data::table::Source;
 use tacit::job::Ran;
 use tacit::job::psi::{
-    self as job, Aggregate, Column, Duplicates, Found, Gift, Job, Learns, Reveal, Revealed, Statistic,
-    Table as Given,
+    self as job, Aggregate, Column, Duplicates, Found, Gift, Job, Learns, Reveal, Revealed, Table as Given,
 };
 use tacit::{Error, Result, security_name};
 
