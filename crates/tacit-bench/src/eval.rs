@@ -97,7 +97,7 @@ fn sizes(text: &str) -> Option<Result<[u32; 4]>> {
     Some(Ok([garbler, evaluator, outputs, ands]))
 }
 
-/// A circuit of given sizes, in which every AND gate hangs on inputs of both parties after the first pass over them.
+/// A circuit of given sizes, in which every AND gate depends on inputs of both parties after the first pass over them.
 fn made_up(name: &str, [garbler, evaluator, outputs, ands]: [u32; 4]) -> Result<Function> {
     let mut b = Builder::new();
     let (x, y) = (b.input(garbler), b.input(evaluator));

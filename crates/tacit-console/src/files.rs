@@ -32,8 +32,8 @@ impl Named {
     }
 }
 
-/// Refuses, before anything is done, outputs that would replace a file of the same command line, or what stands
-/// at their place, or that cannot be written. True if an output goes to standard output.
+/// Refuses, before anything is done, outputs that would replace a file of the same command line, or what
+/// stands at their place, or that cannot be written. True if an output goes to standard output.
 pub fn check_outputs(outputs: &[(Named, Kind)], inputs: &[Named]) -> Result<bool> {
     let mut places: Vec<(&Named, Place)> = Vec::new();
     let mut all = Vec::new();

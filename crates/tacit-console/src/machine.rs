@@ -3,7 +3,8 @@
 use std::path::Path;
 use tacit::{Error, Result};
 
-/// Refuses what would hold `needed` bytes where the system has fewer to give; `advice` says what to do about it.
+/// Refuses what would hold `needed` bytes where the system has fewer to give; `advice` says what to do about
+/// it.
 pub fn check_memory(what: &str, needed: u64, advice: &str) -> Result<()> {
     match available_memory() {
         Some(available) if needed > available => Err(Error::Input(format!(

@@ -303,8 +303,8 @@ impl Output {
         Ok(())
     }
 
-    /// Forces the finished file to the disk, still beside its place: now a full disk can no longer cost what is used up
-    /// for it.
+    /// Forces the finished file to the disk, still beside its place: now a full disk can no longer cost what
+    /// is used up for it.
     pub fn settle(&mut self) -> Result<()> {
         let settled = match &mut self.place {
             Place::Part(part) => part.file.flush().and_then(|()| {

@@ -170,7 +170,8 @@ impl Progress {
             let _ = out.write_str(&locked(&shared).drawn());
         };
         let style = ProgressStyle::with_template("{drawn}").unwrap_or_else(|_| ProgressStyle::default_bar());
-        // Nothing is drawn before the first step: until then a side may be waiting for the other, and say so itself.
+        // Nothing is drawn before the first step: until then a side may be waiting for the other, and say so
+        // itself.
         let bar = ProgressBar::with_draw_target(None, target).with_style(style.with_key("drawn", drawn));
         Progress { mode, state, bar, verbose: false }
     }

@@ -110,8 +110,8 @@ impl Program {
 
 /// Compiles a program. Errors name the line of the source.
 ///
-/// Time and memory are bounded whatever the program says: of gates, steps, bits of a value and depth there is a
-/// most, and what passes it is an error.
+/// Time and memory are bounded whatever the program says: of gates, steps, bits of a value and depth there is
+/// a most, and what passes it is an error.
 pub fn compile(source: &str, options: &Options) -> Result<Program, Error> {
     if source.len() > MAX_SOURCE {
         return Err(Error::whole(format!("the program has more than {MAX_SOURCE} bytes")));

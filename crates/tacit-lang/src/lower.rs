@@ -496,8 +496,8 @@ impl<'a> Lower<'a> {
         Ok(Rc::new(bits))
     }
 
-    /// A match. Some clause matches every value of the type, so the last one is taken where no other matches, and
-    /// which clause is the first is settled by choosing from the last one on.
+    /// A match. Some clause matches every value of the type, so the last one is taken where no other matches,
+    /// and which clause is the first is settled by choosing from the last one on.
     fn select_clause(
         &mut self,
         value: &TypedExpr,
@@ -591,8 +591,8 @@ impl<'a> Lower<'a> {
         }))
     }
 
-    /// Operators of two numbers of one width n. Bits that only repeat the sign, or are zero, cost nothing: what is
-    /// cast to a wider type before it is multiplied is multiplied in the width that it had.
+    /// Operators of two numbers of one width n. Bits that only repeat the sign, or are zero, cost nothing:
+    /// what is cast to a wider type before it is multiplied is multiplied in the width that it had.
     fn arithmetic<I: Integer>(&mut self, op: Op, x: &I, y: &I) -> Vec<Bit> {
         let n = x.width();
         let k = significant(x).max(significant(y));

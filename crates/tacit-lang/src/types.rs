@@ -1,8 +1,8 @@
 //! Types with every size known, and how their values lie in bits.
 //!
-//! Numbers stand lowest bit first; the elements of arrays, tuples and structs follow one another, the first in
-//! the lowest bits; an enum is its variant's number and then that variant's fields, filled up with zeros to the
-//! largest variant.
+//! Numbers stand lowest bit first; the elements of arrays, tuples and structs follow one another, the first
+//! in the lowest bits; an enum is its variant's number and then that variant's fields, filled up with zeros
+//! to the largest variant.
 
 use crate::error::Error;
 use garble_lang::TypedProgram;

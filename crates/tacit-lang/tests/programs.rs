@@ -6,7 +6,8 @@ use tacit_2pc::Owner;
 use tacit_2pc::circuit::evaluate;
 use tacit_lang::{Options, compile};
 
-/// What ours makes of the literals, with its faults; and what the compiler's circuit does, or `None` where it stops.
+/// What ours makes of the literals, with its faults; and what the compiler's circuit does, or `None` where it
+/// stops.
 fn both(source: &str, ours: &str, theirs: &str) -> (String, Vec<&'static str>, Option<String>) {
     let program = compile(source, &Options::default()).unwrap();
     let mut inputs = program.parse(Owner::Garbler, ours).unwrap();

@@ -47,7 +47,7 @@ pub(crate) enum Purpose {
 pub(crate) struct Hello {
     whole: Vec<u8>,
     pub(crate) purpose: Purpose,
-    /// Where the part begins that hangs on the purpose.
+    /// Where the part begins that depends on the purpose.
     body: usize,
 }
 

@@ -30,7 +30,7 @@ impl Wires {
 
 #[pymethods]
 impl Wires {
-    /// The number that it is, if it hangs on no input.
+    /// The number that it is, if it depends on no input.
     fn known(&self) -> Option<i128> {
         let bits: Option<Vec<bool>> = self.bits.iter().map(|bit| bit.known()).collect();
         let bits = bits?;
@@ -73,7 +73,8 @@ fn arithmetic<I: Integer>(b: &mut Builder, op: &str, x: &I, y: &I) -> Option<(I,
     })
 }
 
-/// Quotient towards minus infinity, the remainder that goes with it, and whether there is none or it does not fit.
+/// Quotient towards minus infinity, the remainder that goes with it, and whether there is none or it does not
+/// fit.
 fn floor_division(b: &mut Builder, x: &Wires, y: &Wires) -> (Wires, Wires, Bit) {
     if !x.signed {
         let (q, r, by_zero) = checked::div_rem(b, &x.uint(), &y.uint());
@@ -193,8 +194,8 @@ impl Tracer {
         numbers.iter().map(made).collect()
     }
 
-    /// The circuit with these outputs, and behind them a bit that says whether one of `failures` is set, which
-    /// makes every output zero. The first `garbler` inputs are the garbler's.
+    /// The circuit with these outputs, and behind them a bit that says whether one of `failures` is set,
+    /// which makes every output zero. The first `garbler` inputs are the garbler's.
     fn finish(
         &self,
         py: Python<'_>,

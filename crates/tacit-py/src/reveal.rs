@@ -126,8 +126,8 @@ fn cast(name: &str, column: &ArrayRef, kind: &DataType) -> Result<ArrayRef, Stri
     arrow_cast::cast_with_options(column, kind, &options).map_err(|error| format!("column {name}: {error}"))
 }
 
-/// Our matching rows with the peer's columns `asked` behind them as `peer_COL`; a row of ours comes once for each of the
-/// peer's with its key.
+/// Our matching rows with the peer's columns `asked` behind them as `peer_COL`; a row of ours comes once for
+/// each of the peer's with its key.
 pub fn joined(
     schema: &SchemaRef,
     batches: &[RecordBatch],

@@ -105,7 +105,8 @@ pub fn ot<'py>(
     Ok(dict)
 }
 
-/// Vector oblivious linear evaluation over GF(2^128): w = v + u·Δ; the sender holds Δ and v, the receiver u and w.
+/// Vector oblivious linear evaluation over GF(2^128): w = v + u·Δ; the sender holds Δ and v, the receiver u
+/// and w.
 #[pyfunction]
 #[pyo3(signature = (peer, role, count, *, progress=None))]
 pub fn vole<'py>(

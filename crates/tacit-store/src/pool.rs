@@ -1,15 +1,16 @@
 //! Correlations made ahead of time, kept in an encrypted file, each used at most once.
 //!
 //! [`make_sender`] and [`make_receiver`] fill two files with the two halves of correlated OTs over a channel;
-//! [`PoolSender`] and [`PoolReceiver`] hand them out again, after comparing over a channel that the files belong together
-//! and stand at the same position. From then on no message is needed.
+//! [`PoolSender`] and [`PoolReceiver`] hand them out again, after comparing over a channel that the files
+//! belong together and stand at the same position. From then on no message is needed.
 //!
-//! **Once and never again.** The position is moved on and forced to the disk *before* anything is handed out, so a crash
-//! at any moment loses correlations and never repeats one. It is stored twice, one copy forced out before the other is
-//! touched: of a torn or damaged copy the other still stands at what was handed out. Two processes cannot open a file at
-//! the same time. What no file can notice is being replaced by an older copy of itself. An honest peer
-//! notices: its position is ahead of ours. A cheating one just says our old position again, and then
-//! correlations that protected one thing protect another, which opens both: never put an old copy back.
+//! **Once and never again.** The position is moved on and forced to the disk *before* anything is handed out,
+//! so a crash at any moment loses correlations and never repeats one. It is stored twice, one copy forced out
+//! before the other is touched: of a torn or damaged copy the other still stands at what was handed out. Two
+//! processes cannot open a file at the same time. What no file can notice is being replaced by an older copy
+//! of itself. An honest peer notices: its position is ahead of ours. A cheating one just says our old
+//! position again, and then correlations that protected one thing protect another, which opens both: never
+//! put an old copy back.
 //!
 //! **A failed check burns the pool.** All its correlations share Δ and were made with one peer. Where a
 //! protocol runs on them and a check of it fails, the peer may have learnt bits of Δ or of choices, so
@@ -17,10 +18,10 @@
 //! mark and forgets the salt of the file's keys and Δ, on the disk, before the failure is reported. A pool
 //! whose making fails is never a file that opens: its header comes last.
 //!
-//! **File.** A header (magic, version, role, security, count, pool id, salt, check of the key, Δ of the sender sealed,
-//! digest), two copies of the position at offsets of their own, then chunks of [`CHUNK`] correlations, each sealed with AES-256-GCM
-//! under a key of this file alone (BLAKE3 of key and salt), bound to the header and its number. All integers are
-//! little-endian. A chunk can be opened without the others.
+//! **File.** A header (magic, version, role, security, count, pool id, salt, check of the key, Δ of the
+//! sender sealed, digest), two copies of the position at offsets of their own, then chunks of [`CHUNK`]
+//! correlations, each sealed with AES-256-GCM under a key of this file alone (BLAKE3 of key and salt), bound
+//! to the header and its number. All integers are little-endian. A chunk can be opened without the others.
 
 use crate::sealed::{FileError, Keys, Locked, Purpose, TAG, array, io_fault};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -372,8 +373,8 @@ fn new_header(
     Ok(Header { role, security, count, id, salt })
 }
 
-/// Makes `count` correlations with `source` and writes the sender's half to `out`, an empty file that the caller gives its
-/// name only after success. `progress` hears how many are done.
+/// Makes `count` correlations with `source` and writes the sender's half to `out`, an empty file that the
+/// caller gives its name only after success. `progress` hears how many are done.
 ///
 /// `security` is what `source` protects against. Errors: those of the link, of `source` and of the file.
 pub fn make_sender<W: Write + Seek>(

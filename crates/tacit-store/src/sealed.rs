@@ -1,7 +1,8 @@
-//! Files sealed with a key of this machine: what [pools](crate::pool) and computations prepared ahead have in common.
+//! Files sealed with a key of this machine: what [pools](crate::pool) and computations prepared ahead have in
+//! common.
 //!
-//! AES-256-GCM under keys that BLAKE3 derives from the machine's key and a salt of the file alone; a file is open in one
-//! process at a time.
+//! AES-256-GCM under keys that BLAKE3 derives from the machine's key and a salt of the file alone; a file is
+//! open in one process at a time.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -221,7 +222,8 @@ impl Locked {
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        // Closing is not enough: a child between fork and exec holds a copy of the descriptor, and the lock with it.
+        // Closing is not enough: a child between fork and exec holds a copy of the descriptor, and the lock
+        // with it.
         let _ = self.0.unlock();
     }
 }

@@ -1,4 +1,5 @@
-//! Pools: what comes out is correlated, once and never again whatever happens, and every damage has its own error.
+//! Pools: what comes out is correlated, once and never again whatever happens, and every damage has its own
+//! error.
 
 #[path = "../../tacit-ot/tests/common/mod.rs"]
 mod common;
@@ -294,7 +295,8 @@ fn pools_that_differ_are_told_apart() {
     assert!(matches!(refusal(r), PoolError::Role { found: "sender", wanted: "receiver" }));
 }
 
-/// A crash between any two steps of moving on, torn writes included, never brings a handed-out correlation back.
+/// A crash between any two steps of moving on, torn writes included, never brings a handed-out correlation
+/// back.
 #[test]
 fn torn_positions() {
     let (_dir, sender, _) = make(6, 100);

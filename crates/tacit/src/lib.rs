@@ -96,14 +96,45 @@ mod session;
 pub use error::{Blame, Error, Result};
 pub use security::security_name;
 pub use session::{ReceivedCots, SentCots, Session};
-pub use tacit_2pc as two_pc;
-pub use tacit_crypto as crypto;
-pub use tacit_data as data;
-pub use tacit_lang as lang;
-pub use tacit_net as net;
 pub use tacit_ot::Security;
-pub use tacit_psi as psi;
 pub use tacit_store::{pool, sealed};
+
+/// Blocks, bits and pseudorandom streams.
+pub mod crypto {
+    pub use tacit_crypto::{BitVec, Block, Buffer, Prg, lpn, simd};
+}
+
+/// Tables, their keys, and NumPy archives.
+pub mod data {
+    pub use tacit_data::{csv, generate, keys, npz, records, table};
+}
+
+/// Programs that people write, as circuits.
+pub mod lang {
+    pub use tacit_lang::{Options, Program, Type};
+}
+
+/// Connections to the other party.
+pub mod net {
+    pub use tacit_net::{
+        Agreement, Channel, Difference, Error, Event, Identity, Limits, LinkModel, Party, PublicKey,
+        Recording, Result, Session, SessionId, Stats, Traffic, escaped, memory, shown,
+    };
+}
+
+/// Set intersection.
+pub mod psi {
+    pub use tacit_psi::vole_psi::{circuit, payload};
+    pub use tacit_psi::{Error, Result, okvs, oprf, paxos, vole_psi};
+}
+
+/// Circuits, and how two parties evaluate them.
+pub mod two_pc {
+    pub use tacit_2pc::{
+        Error, OutputTo, Owner, Prepared, Result, StateError, authenticated, circuit, garble, semi_honest,
+        wmk17,
+    };
+}
 
 /// The book's page on the library: its examples are compiled as tests.
 #[cfg(doctest)]

@@ -42,7 +42,8 @@ pub enum Limit {
     AesRekeyed,
     /// A product in GF(2^128) added to a sum, reduced at the end.
     MultiplyAdd,
-    /// A 16-byte entry read at random from a table of this many bytes, on huge pages where the system grants them.
+    /// A 16-byte entry read at random from a table of this many bytes, on huge pages where the system grants
+    /// them.
     Gather(usize),
     /// A byte of a copy of this many bytes.
     Copy(usize),
@@ -92,7 +93,8 @@ impl Limit {
         }
     }
 
-    /// Times of one item in nanoseconds: `repeat` samples of at least `each` in time, after a warm-up that is left out.
+    /// Times of one item in nanoseconds: `repeat` samples of at least `each` in time, after a warm-up that is
+    /// left out.
     ///
     /// Also the number of items in a sample.
     pub fn measure(self, repeat: usize, each: Duration) -> (Vec<f64>, u64) {
@@ -166,7 +168,8 @@ fn blocks(n: usize, prg: &mut Prg) -> Vec<Block> {
     blocks
 }
 
-/// The sum of the entries that `indices` name, each moved on by `shift`; the table's length is a power of two.
+/// The sum of the entries that `indices` name, each moved on by `shift`; the table's length is a power of
+/// two.
 fn gather(table: &[Block], indices: &[u32], shift: u32) -> Block {
     let mask = table.len() - 1;
     let mut sums = [Block::ZERO; 8];

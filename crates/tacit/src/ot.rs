@@ -71,7 +71,8 @@ impl Job {
         self.pick.extension().terms(agreement)
     }
 
-    /// The same job with all traffic up front: every stream makes ahead what it will need, and the rest needs no peer.
+    /// The same job with all traffic up front: every stream makes ahead what it will need, and the rest needs
+    /// no peer.
     ///
     /// An error unless the protocol can, and the kind takes no messages of its own.
     pub fn up_front(mut self, streams: usize) -> Result<Self> {
@@ -92,8 +93,8 @@ impl Job {
         self.pick.piece(self.count, streams)
     }
 
-    /// Runs the sender over `channels`, or as many of them as [serve](Pick::streams), one thread each, and hands the output
-    /// on piece by piece. For chosen OT the messages are drawn at random.
+    /// Runs the sender over `channels`, or as many of them as [serve](Pick::streams), one thread each, and
+    /// hands the output on piece by piece. For chosen OT the messages are drawn at random.
     pub fn send(
         &self,
         channels: &mut [Channel],
@@ -150,8 +151,8 @@ impl Job {
         }
     }
 
-    /// Runs the receiver over `channels`, or as many of them as [serve](Pick::streams), one thread each, and hands choices
-    /// and messages on piece by piece. For chosen OT the choices are drawn at random.
+    /// Runs the receiver over `channels`, or as many of them as [serve](Pick::streams), one thread each, and
+    /// hands choices and messages on piece by piece. For chosen OT the choices are drawn at random.
     pub fn receive(
         &self,
         channels: &mut [Channel],
@@ -166,7 +167,8 @@ impl Job {
         self.receive_from(channels, cots, &mut prg, each)
     }
 
-    /// As [`receive`](Self::receive), out of correlations that are set up already, one source for each channel.
+    /// As [`receive`](Self::receive), out of correlations that are set up already, one source for each
+    /// channel.
     pub fn receive_from(
         &self,
         channels: &mut [Channel],
@@ -205,7 +207,8 @@ impl Job {
         }
     }
 
-    /// Every lane fills a piece at the same time, `WIDTH` blocks an OT; then the pieces are handed on in order.
+    /// Every lane fills a piece at the same time, `WIDTH` blocks an OT; then the pieces are handed on in
+    /// order.
     fn pieces<S: Send, const WIDTH: usize>(
         &self,
         channels: &mut [Channel],

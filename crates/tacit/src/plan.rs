@@ -1,8 +1,8 @@
 //! The planner: what each protocol that could serve would cost on a link, and which is the fastest.
 //!
-//! A prediction adds what a run computes, from the machine's measured rates, to what the link takes: bytes at its rate,
-//! which pass while the parties compute, and a delay for every message that must be waited for. What a protocol takes of
-//! each, its entry in the [`catalogue`] says.
+//! A prediction adds what a run computes, from the machine's measured rates, to what the link takes: bytes at
+//! its rate, which pass while the parties compute, and a delay for every message that must be waited for.
+//! What a protocol takes of each, its entry in the [`catalogue`] says.
 
 use crate::catalogue::{self, extensions, protocol};
 pub use crate::catalogue::{Candidate, Choice, EvalCandidate, EvalRequest, Link, Machine, Pick};
@@ -33,8 +33,8 @@ impl Request<'_> {
     }
 }
 
-/// Every way of running every protocol that gives the security asked for and that `request` does not exclude; at least
-/// one.
+/// Every way of running every protocol that gives the security asked for and that `request` does not exclude;
+/// at least one.
 fn variants(request: &Request<'_>) -> Result<Vec<Pick>> {
     let Request { security, choice, .. } = *request;
     protocol(choice.protocol.unwrap_or("auto"), security)?;
@@ -47,7 +47,8 @@ fn variants(request: &Request<'_>) -> Result<Vec<Pick>> {
     Ok(enough.flat_map(|entry| entry.ways(share, security, &choice)).collect())
 }
 
-/// Every OT extension that gives at least the security asked for, each with its best parameters, the fastest first.
+/// Every OT extension that gives at least the security asked for, each with its best parameters, the fastest
+/// first.
 ///
 /// An error if `request` names what there is not.
 pub fn ot(request: &Request<'_>, link: &Link, machine: &Machine) -> Result<Vec<Candidate>> {
@@ -63,7 +64,8 @@ pub fn ot(request: &Request<'_>, link: &Link, machine: &Machine) -> Result<Vec<C
     Ok(candidates)
 }
 
-/// The fastest way to serve `request`. Both parties come to the same only if they give the same link and machine: see [`agree`].
+/// The fastest way to serve `request`. Both parties come to the same only if they give the same link and
+/// machine: see [`agree`].
 pub fn pick(request: &Request<'_>, link: &Link, machine: &Machine) -> Result<Pick> {
     fastest(variants(request)?, request, link, machine)
 }
@@ -79,7 +81,8 @@ fn none_agreed() -> Error {
     Error::Other("no protocol was agreed on; name one".into())
 }
 
-/// Every way to evaluate with at least the security asked for, with all that is left open of it, the fastest first.
+/// Every way to evaluate with at least the security asked for, with all that is left open of it, the fastest
+/// first.
 ///
 /// Times fit circuits whose AND gates are many to a level, as most are.
 pub fn eval(request: &EvalRequest, link: &Link, machine: &Machine) -> Vec<EvalCandidate> {
@@ -101,7 +104,8 @@ fn probing(link: &Link) -> f64 {
     TRIPS * link.round_trip.as_secs_f64() + BYTES * 8e-6 / link.megabits
 }
 
-/// What serves well enough wherever it is run: nothing that could be had by measuring the link is worth the measuring.
+/// What serves well enough wherever it is run: nothing that could be had by measuring the link is worth the
+/// measuring.
 ///
 /// Both parties come to the same answer without a message.
 fn on_any_link(request: &Request<'_>) -> Result<Option<Pick>> {
@@ -122,8 +126,9 @@ fn on_any_link(request: &Request<'_>) -> Result<Option<Pick>> {
 
 /// The protocol and the parameters that both parties use for `request`, which they must have in common.
 ///
-/// Where the link decides, `probe` opens a channel to the peer for a moment: the first party measures, picks and says so, and the
-/// other refuses what gives less than was asked for. An error if no protocol serves, or the peer names one that does not.
+/// Where the link decides, `probe` opens a channel to the peer for a moment: the first party measures, picks
+/// and says so, and the other refuses what gives less than was asked for. An error if no protocol serves, or
+/// the peer names one that does not.
 pub fn agree<T>(
     request: &Request<'_>,
     probe: impl FnOnce(&mut dyn FnMut(&mut Channel) -> Result<Pick>) -> Result<T>,
@@ -167,8 +172,8 @@ fn settle(request: &Request<'_>, channel: &mut Channel) -> Result<Pick> {
     })
 }
 
-/// Measures the link under `channel` for the first party: two round trips, then bytes towards it, more of them as long as they
-/// pass too fast to be timed. The second party learns nothing of it.
+/// Measures the link under `channel` for the first party: two round trips, then bytes towards it, more of
+/// them as long as they pass too fast to be timed. The second party learns nothing of it.
 pub fn measure(channel: &mut Channel) -> Result<Link> {
     const FIRST: usize = 1 << 16;
     const MOST: usize = 1 << 23;

@@ -67,15 +67,17 @@ impl Session {
         }
     }
 
-    /// Authenticates both sides with TLS 1.3: our private key file, and the public key file that the peer gave us.
+    /// Authenticates both sides with TLS 1.3: our private key file, and the public key file that the peer
+    /// gave us.
     pub fn keys(mut self, identity: &Path, peer: &Path) -> Result<Self> {
         let tls = Tls::pinned(&Identity::load(identity)?, PublicKey::load(peer)?)?;
         self.protection = Some(Protection::Tls(tls));
         Ok(self)
     }
 
-    /// Authenticates both sides with TLS 1.3 and certificates: of the PEM files, `authorities` holds those that we trust,
-    /// `chain` our own certificate chain and `key` its private key; the peer must prove the name `peer`.
+    /// Authenticates both sides with TLS 1.3 and certificates: of the PEM files, `authorities` holds those
+    /// that we trust, `chain` our own certificate chain and `key` its private key; the peer must prove the
+    /// name `peer`.
     pub fn certificates(mut self, authorities: &Path, chain: &Path, key: &Path, peer: &str) -> Result<Self> {
         self.protection = Some(Protection::Tls(Tls::authority(authorities, chain, key, peer)?));
         Ok(self)
@@ -123,7 +125,8 @@ impl Session {
         if self.post_quantum { crate::catalogue::require_post_quantum(name) } else { Ok(()) }
     }
 
-    /// Computing threads, each with a connection of its own; 1 unless said otherwise. Both sides must say the same.
+    /// Computing threads, each with a connection of its own; 1 unless said otherwise. Both sides must say the
+    /// same.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
@@ -154,10 +157,11 @@ impl Session {
         self
     }
 
-    /// The OT extension and its parameters for `count` OTs of `kind`: the fastest that gives the session's security and fits
-    /// `choice`, as [`plan`](crate::plan) has it.
+    /// The OT extension and its parameters for `count` OTs of `kind`: the fastest that gives the session's
+    /// security and fits `choice`, as [`plan`](crate::plan) has it.
     ///
-    /// Both sides must call it with the same values. Where the link decides, it is measured over a connection of its own.
+    /// Both sides must call it with the same values. Where the link decides, it is measured over a connection
+    /// of its own.
     pub fn choose_ot(
         &self,
         kind: crate::ot::Kind,
@@ -197,8 +201,8 @@ impl Session {
 
     /// Intersects our `elements` (byte strings, each once) with the peer's.
     ///
-    /// The peer learns how many there are, and with [`Learns::Peer`] or [`Learns::Both`] which of its own are among them. Both
-    /// sides' security and base OT must be equal, and `learns` must fit.
+    /// The peer learns how many there are, and with [`Learns::Peer`] or [`Learns::Both`] which of its own are
+    /// among them. Both sides' security and base OT must be equal, and `learns` must fit.
     pub fn intersect<E: AsRef<[u8]>>(&self, elements: &[E], learns: Learns) -> Result<Outcome> {
         let job = psi::Job::new(learns, self.security);
         Ok(self.run_psi(&job, elements, psi::MAX_ELEMENTS as u64, &())?.result)
@@ -233,8 +237,8 @@ impl Session {
         })
     }
 
-    /// Shares the intersection, and opens what `then` makes of it: see [`psi::Job::run_shared`]. Returns the outputs if we get
-    /// them, and the peer's distinct keys.
+    /// Shares the intersection, and opens what `then` makes of it: see [`psi::Job::run_shared`]. Returns the
+    /// outputs if we get them, and the peer's distinct keys.
     pub fn run_shared<E: AsRef<[u8]>>(
         &self,
         job: &psi::Job,
@@ -271,8 +275,8 @@ impl Session {
         self.timed(job.agreement(&*base), |opened| job.run(opened.channels(), &*base, source, sink, observer))
     }
 
-    /// Makes our half of the pool, sealed with `key`, and writes it to `out`: an empty file that the caller gives its
-    /// name only after success.
+    /// Makes our half of the pool, sealed with `key`, and writes it to `out`: an empty file that the caller
+    /// gives its name only after success.
     pub fn make_pool(
         &self,
         job: &pool::Job<'_>,
@@ -310,8 +314,8 @@ impl Session {
 
     /// Opens a connection for the job that `agreement` names, runs it, and tells what passed.
     ///
-    /// Without TLS the two sides compare at the end what they sent and what arrived, so that a connection that damages data
-    /// ends in an error too.
+    /// Without TLS the two sides compare at the end what they sent and what arrived, so that a connection
+    /// that damages data ends in an error too.
     pub fn run<T>(
         &self,
         agreement: Agreement,

@@ -72,7 +72,8 @@ fn an_intersection_by_either_protocol_and_its_phases() {
     }
 }
 
-/// `auto` is settled by what both sides announce, and a side that announces one number and has another is found out.
+/// `auto` is settled by what both sides announce, and a side that announces one number and has another is
+/// found out.
 #[test]
 fn auto_runs_what_the_sizes_of_both_sets_want() {
     let set = |range: std::ops::Range<u64>| range.map(u64::to_le_bytes).collect::<Vec<_>>();
@@ -94,8 +95,8 @@ fn auto_runs_what_the_sizes_of_both_sets_want() {
         };
         let job = psi::Job::new(Learns::Me, Security::SemiHonest);
         assert_eq!(job.picked(4000, keys).0, picked);
-        // Beside the sizes it sends what the protocol does when it is named, of which the length may vary by a
-        // handful of bytes.
+        // Beside the sizes it sends what the protocol does when it is named, of which the length may vary by
+        // a handful of bytes.
         let (auto, named) = (bytes(Protocol::Auto), bytes(picked));
         assert!(auto.abs_diff(named) < 64, "{auto} and {named} bytes with {keys} keys there");
     }

@@ -150,8 +150,8 @@ fn the_votes_of_both_stations_are_counted_and_others_are_not() {
 
 #[test]
 fn a_circuit_that_another_writer_wrote_gives_what_plain_evaluation_gives_by_every_protocol() {
-    // The language's own compiler writes Bristol Fashion: highest bits first, and its notes of faults before the
-    // result.
+    // The language's own compiler writes Bristol Fashion: highest bits first, and its notes of faults before
+    // the result.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("theirs.txt");
     let source = "pub fn main(x: u16, y: u16) -> u16 { if x > y { x / y + 3u16 } else { x ^ (y << 3u8) } }";

@@ -1,4 +1,5 @@
-//! Every silent protocol by several threads: the shares fit, whatever the count, the threads and the security.
+//! Every silent protocol by several threads: the shares fit, whatever the count, the threads and the
+//! security.
 
 use tacit::crypto::{Block, Prg};
 use tacit::net::{Channel, memory};
@@ -48,7 +49,8 @@ fn correlate(job: &Job, threads: usize) {
     assert!(w.len() < 1000 || ones.abs_diff(w.len() / 2) < 3 * w.len().isqrt(), "{what}: {ones} ones");
 }
 
-/// A stream of silent OT costs as much as many OTs, so a small request has one, whatever the threads; other protocols use them all.
+/// A stream of silent OT costs as much as many OTs, so a small request has one, whatever the threads; other
+/// protocols use them all.
 #[test]
 fn a_small_request_of_silent_ot_has_one_stream() {
     let base = ot::base_ot(None, Security::Malicious).unwrap();

@@ -55,7 +55,7 @@ impl Session<FerretSender, FerretReceiver> {
     }
 }
 
-/// What the seeds of the second KOS hang on: the session, which is in the hash that makes random OTs, and
+/// What the seeds of the second KOS depend on: the session, which is in the hash that makes random OTs, and
 /// what passed.
 fn before(channel: &Channel, passed: &Recording) -> [u8; 32] {
     let mut transcript = Transcript::new(DOMAIN);

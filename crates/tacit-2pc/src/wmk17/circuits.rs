@@ -161,7 +161,7 @@ impl<'f> Circuits<'f> {
         Some(message)
     }
 
-    /// Step 5: sends tables until P2's opening is here, which they do not hang on.
+    /// Step 5: sends tables until P2's opening is here, which they do not depend on.
     pub(super) fn send_early(&mut self, channel: &mut Channel, terms: &Terms<'_>) -> Result<()> {
         let mut sent = 0;
         loop {

@@ -79,8 +79,8 @@ impl Decoding {
     }
 }
 
-/// The evaluation copies' outputs. What they are may hang on y: everything here takes the same steps whatever
-/// they are.
+/// The evaluation copies' outputs. What they are may depend on y: everything here takes the same steps
+/// whatever they are.
 pub(super) struct Decoded {
     outputs: usize,
     /// Of each copy's outputs, whether it is 0 and whether it is 1; neither, where a label is invalid.

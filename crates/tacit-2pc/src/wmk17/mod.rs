@@ -11,7 +11,7 @@
 //!
 //! | step | messages |
 //! | --- | --- |
-//! | before | base OTs; terms both ways; P2: h, g_1 (they hang on nothing else) and a salt; the OT extensions |
+//! | before | base OTs; terms both ways; P2: h, g_1 (they depend on nothing else) and a salt; the OT extensions |
 //! | 1 | one OT a copy: key_j or seed_j |
 //! | 2 | one OT a bit of P2's input in its ρ-probe encoding ([`probe`]), of a label a copy |
 //! | 3 | P1's input through the committing OT; Enc(R); P2 opens |
@@ -58,9 +58,9 @@
 //!   compares the check copies' hashes with those of what it garbles itself, and the evaluation copies' with
 //!   what came: a difference is a failed check. P1 garbles twice for it, unless there is little to hold.
 //! - Every abort of P2 waits for the end, those of steps 4 and 6 too. (The OT extensions' own checks fail at
-//!   once; they hang on P1's messages alone.)
+//!   once; they depend on P1's messages alone.)
 //! - The OTs of steps 1 and 2 are asked for together, and step 3 comes before the labels of step 2. Neither
-//!   party's message hangs on what it would have learnt between: choices travel under random ones that the
+//!   party's message depends on what it would have learnt between: choices travel under random ones that the
 //!   extension fixed, and R under keys and masks.
 //! - Step 5 begins before step 4, while P2 opens. P2's set and input are fixed by then, so circuits can be
 //!   simulated as in the paper; all that is left to it is to open or to fail. P1 has said no less about its

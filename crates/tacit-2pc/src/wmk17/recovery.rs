@@ -22,7 +22,7 @@ use zeroize::Zeroizing;
 impl GarblerState {
     /// Step 7: on h_1, reveals Δ and the tokens, and offers every seed to one who knew Δ before.
     pub(super) fn reveal(&self, channel: &mut Channel, terms: &Terms<'_>, tokens: &Tokens) -> Result<()> {
-        // While P2 evaluates: what does not hang on h_1.
+        // While P2 evaluates: what does not depend on h_1.
         let elements = Elements::new(&self.seeds, &self.h, &self.g1);
         let mut h1 = [0u8; POINT_BYTES];
         channel.recv(&mut h1)?;

@@ -67,7 +67,7 @@ impl<C: CotSender> Ot<C> {
     /// P1: everything before inputs: h and g_1, all OTs, and step 1. Of the choices of step 2 `asked` come
     /// with the rest.
     ///
-    /// P1's seeds, and with them its circuits, hang on nothing that P2 says; so they are made while P2's
+    /// P1's seeds, and with them its circuits, depend on nothing that P2 says; so they are made while P2's
     /// messages are on their way.
     pub(super) fn prepare_garbler<'f>(
         &mut self,
@@ -148,7 +148,7 @@ impl<C: CotReceiver> Ot<C> {
         deviate(|script| script.evaluated(&mut set));
         let encoded = input.map_or_else(BitVec::default, |input| terms.matrix.encode(input, prg));
         terms.function.slots();
-        // What goes out before P1's terms are known hangs on choices that P1 does not know.
+        // What goes out before P1's terms are known depends on choices that P1 does not know.
         let cot = self.ready(channel)?;
         let answered = cot.is_answered();
         if answered {

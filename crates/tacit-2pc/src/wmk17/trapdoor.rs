@@ -57,7 +57,7 @@ impl Trapdoor {
     }
 }
 
-/// C_j and the part of D_j that does not hang on h_1, of some copies.
+/// C_j and the part of D_j that does not depend on h_1, of some copies.
 pub(super) struct Elements {
     pub(super) c: Vec<Encoding>,
     left: Points,
@@ -96,7 +96,7 @@ pub(super) fn point(encoding: &Encoding) -> Option<Points> {
 }
 
 /// Puts the identity in place of encodings that are not canonical; the flags tell which were. All copies' are
-/// looked at, also those of which no point is needed, so that what is done hangs on P1's message alone.
+/// looked at, also those of which no point is needed, so that what is done depends on P1's message alone.
 pub(super) fn sanitize(encodings: &mut [Encoding]) -> Vec<bool> {
     let mut sound = vec![true; encodings.len()];
     while let Err(DecodeError::Invalid(i)) = Points::decode(encodings.as_flattened()) {

@@ -343,7 +343,7 @@ fn the_best_adversary_learns_only_what_it_guesses() {
         }
         let rate = if plan.hopeless { 0.0 } else { 0.5f64.powi(plan.guessed.len() as i32) };
         for (choice, passed) in passed.iter().enumerate() {
-            // Six standard deviations. Being caught hangs on random bits, so it is as likely for either
+            // Six standard deviations. Being caught depends on random bits, so it is as likely for either
             // choice.
             let (mean, spread) = (200.0 * rate, (200.0 * rate * (1.0 - rate)).sqrt());
             let name = plan.name;

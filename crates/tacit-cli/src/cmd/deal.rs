@@ -89,7 +89,7 @@ struct Mark {
 }
 
 impl Mark {
-    /// Wipes the seed, on the disk. Nothing that hangs on it may leave before.
+    /// Wipes the seed, on the disk. Nothing that depends on it may leave before.
     fn used(self) -> Result<()> {
         self.file.write_at(0, &self.left).map_err(|e| Error::file(&self.path, "cannot be marked as used", e))
     }

@@ -1,7 +1,7 @@
 //! What costs are told in: a link, a machine's rates, and what a protocol takes of both.
 //!
-//! Computing is counted in nanoseconds of the reference machine, on which the entries' figures were fitted; rates carry
-//! them to another.
+//! Computing is counted in nanoseconds of the reference machine, on which the entries' figures were fitted;
+//! rates carry them to another.
 
 use super::Entry;
 use crate::limits::{self, Limit};
@@ -120,6 +120,7 @@ impl Entry {
     }
 }
 
-/// Points of 127 base OTs on the slower side, both sides' shares in turn, and their bytes: a point, and 80 each.
+/// Points of 127 base OTs on the slower side, both sides' shares in turn, and their bytes: a point, and 80
+/// each.
 pub(crate) const SETUP_POINTS: f64 = 420.0;
 pub(crate) const SETUP_BYTES: f64 = 40.0 + 127.0 * 80.0;

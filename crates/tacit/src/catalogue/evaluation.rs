@@ -47,8 +47,8 @@ impl EvalRequest {
         }
     }
 
-    /// The copies of cut-and-choose with which it is fastest over `link`, on a machine of any speed: computing and
-    /// bytes are weighed as on the reference machine.
+    /// The copies of cut-and-choose with which it is fastest over `link`, on a machine of any speed:
+    /// computing and bytes are weighed as on the reference machine.
     pub fn copies(&self, link: &Link) -> Copies {
         let strict = EvalRequest { security: Security::Malicious, ..*self };
         let ways = ways(&strict, link, &Machine::REFERENCE);
@@ -96,8 +96,8 @@ pub(super) const BLOCK: u64 = 16;
 const BASE_TRIPS: f64 = 0.5;
 const BASE_SENDER: f64 = 36.0;
 
-/// Every protocol that evaluates with at least the security asked for, with all that is left open of it, the fastest
-/// first.
+/// Every protocol that evaluates with at least the security asked for, with all that is left open of it, the
+/// fastest first.
 ///
 /// Times fit circuits whose AND gates are many to a level, as most are.
 pub fn ways(request: &EvalRequest, link: &Link, machine: &Machine) -> Vec<EvalCandidate> {
@@ -118,7 +118,8 @@ pub fn computations() -> impl Iterator<Item = &'static Entry> {
     ENTRIES.iter().copied().filter(|entry| matches!(entry.runs, Runs::Computation(_)))
 }
 
-/// The protocol that evaluates functions at a level, where nothing else is asked for: the first that gives just that.
+/// The protocol that evaluates functions at a level, where nothing else is asked for: the first that gives
+/// just that.
 pub fn protocol_name(security: Security) -> &'static str {
     computations().find(|entry| entry.security == security).map_or("none", |entry| entry.name)
 }

@@ -138,13 +138,15 @@ pub struct Start<'a> {
 
 /// An OT extension with its parameters settled.
 pub trait Extension: Debug + Send + Sync {
-    /// Senders of one setup, with the same Δ, one for each of `streams` channels; the base OTs run over the channel that is given.
+    /// Senders of one setup, with the same Δ, one for each of `streams` channels; the base OTs run over the
+    /// channel that is given.
     fn senders(&self, at: Start<'_>, streams: usize) -> tacit_ot::Result<Vec<AnySender>>;
 
     /// The counterpart of [`senders`](Self::senders).
     fn receivers(&self, at: Start<'_>, streams: usize) -> tacit_ot::Result<Vec<AnyReceiver>>;
 
-    /// One sender for few OTs, whose messages count and not their bytes, as far as its setup goes without waiting.
+    /// One sender for few OTs, whose messages count and not their bytes, as far as its setup goes without
+    /// waiting.
     fn begin_sender(&self, at: Start<'_>) -> tacit_ot::Result<Setup<AnySender>> {
         let sender = self.senders(at, 1)?.remove(0);
         Ok(Box::new(move |_| Ok(sender)))
@@ -169,7 +171,8 @@ pub trait Extension: Debug + Send + Sync {
         agreement
     }
 
-    /// What one of `streams` streams costs for `share` OTs on a core with `cache` bytes of cache, chosen OT apart.
+    /// What one of `streams` streams costs for `share` OTs on a core with `cache` bytes of cache, chosen OT
+    /// apart.
     fn work(&self, share: u64, streams: usize, kind: Kind, cache: usize) -> Work;
 
     /// The same with what `most` OTs a stream need made ahead; `None` where a protocol cannot.
@@ -217,7 +220,8 @@ pub(super) const GATHERS: f64 = 0.6;
 /// What a family of parameters has in common: an OT extension before they are settled.
 #[derive(Debug)]
 pub struct Family {
-    /// OTs that one thread makes at a time: the memory a run needs, and how often a link's delay is waited for.
+    /// OTs that one thread makes at a time: the memory a run needs, and how often a link's delay is waited
+    /// for.
     pub piece: usize,
     /// For so many OTs begun a request takes a stream; with 0, as many as there are channels.
     pub stream: u64,
@@ -316,8 +320,8 @@ impl Entry {
         Some(Pick { protocol: self, family: self.family()?, parameters })
     }
 
-    /// This OT extension with the parameters that make `count` OTs a stream soonest in a fast network; `choice` says
-    /// which of them are settled.
+    /// This OT extension with the parameters that make `count` OTs a stream soonest in a fast network;
+    /// `choice` says which of them are settled.
     ///
     /// An error if it names what this protocol has not, or if this is no OT extension.
     pub fn pick(&'static self, count: u64, security: Security, choice: &Choice<'_>) -> Result<Pick> {
@@ -395,8 +399,9 @@ impl Pick {
         Pick { protocol, family: &READY_FAMILY, parameters: Arc::new(Ready) }
     }
 
-    /// How many of `channels` channels a request of `count` OTs uses, one stream each: where a stream costs much beside its
-    /// OTs, as with silent OT, which has trees of its own for each, a small request takes few.
+    /// How many of `channels` channels a request of `count` OTs uses, one stream each: where a stream costs
+    /// much beside its OTs, as with silent OT, which has trees of its own for each, a small request takes
+    /// few.
     pub fn streams(&self, count: u64, channels: usize) -> usize {
         match self.family.stream {
             0 => channels,
@@ -419,7 +424,8 @@ impl Pick {
         self.family.shares_setup
     }
 
-    /// `streams` senders of one setup, with the same Δ, one for each channel; the base OTs run over `channel`.
+    /// `streams` senders of one setup, with the same Δ, one for each channel; the base OTs run over
+    /// `channel`.
     pub fn senders(
         &self,
         channel: &mut Channel,
@@ -476,8 +482,8 @@ impl Pick {
             + work.gather * machine.gather / reference.gather;
         let streams = streams as f64;
         let rounds = SETUP_TRIPS + work.trips;
-        // Streamed bytes pass while both compute, but for what is computed alone, so the longer of the two counts; all
-        // threads' bytes share the link.
+        // Streamed bytes pass while both compute, but for what is computed alone, so the longer of the two
+        // counts; all threads' bytes share the link.
         let alone = work.alone * machine.aes / reference.aes;
         let nanoseconds = SETUP_POINTS * machine.point
             + alone

@@ -41,8 +41,8 @@ static UNI_FAMILY: Family = Family {
     ..Family::plain(uni_soonest, uni_ways)
 };
 
-/// Of `all` and, where `choice` names one, `papers` the sets that it leaves open: what only the papers' tables need is
-/// taken by name alone.
+/// Of `all` and, where `choice` names one, `papers` the sets that it leaves open: what only the papers'
+/// tables need is taken by name alone.
 fn open<P: Copy>(choice: &Choice<'_>, all: &[P], papers: &[P], name: fn(&P) -> &'static str) -> Vec<P> {
     match choice.set {
         None => all.to_vec(),

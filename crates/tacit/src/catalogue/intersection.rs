@@ -58,8 +58,8 @@ impl Entry {
         }
     }
 
-    /// What intersecting two sets of `count` keys each by this protocol costs; of queries to a published file of tags,
-    /// `count` of them.
+    /// What intersecting two sets of `count` keys each by this protocol costs; of queries to a published file
+    /// of tags, `count` of them.
     ///
     /// An error if the sets are larger than the protocol takes, or if it intersects none.
     pub fn intersection_cost(

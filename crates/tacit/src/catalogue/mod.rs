@@ -1,6 +1,6 @@
 //! Every protocol that the library offers, in one list: an [`Entry`] says what it is for, what it protects
-//! against, what it rests on and what runs it. The command, the benchmarks, the planner, the handshake, `--help`
-//! and the tables of the documents take what they say from here.
+//! against, what it rests on and what runs it. The command, the benchmarks, the planner, the handshake,
+//! `--help` and the tables of the documents take what they say from here.
 //!
 //! A new protocol is one file here, with its entry, and one line in [`ENTRIES`].
 //!
@@ -63,8 +63,8 @@ pub enum Assumption {
 }
 
 impl Assumption {
-    /// Whether a large quantum computer breaks it outright. Grover's square root, which the parameters allow for, is
-    /// not such a break.
+    /// Whether a large quantum computer breaks it outright. Grover's square root, which the parameters allow
+    /// for, is not such a break.
     pub const fn falls_to_quantum(self) -> bool {
         matches!(self, Assumption::DiffieHellman)
     }
@@ -138,8 +138,8 @@ impl Entry {
         self.assumptions.iter().map(|a| a.name()).collect()
     }
 
-    /// Why a user who wants only what stands against a quantum computer is refused it, with what to take instead;
-    /// `None` when it stands. Base OTs are asked for themselves.
+    /// Why a user who wants only what stands against a quantum computer is refused it, with what to take
+    /// instead; `None` when it stands. Base OTs are asked for themselves.
     pub fn refusal(&self) -> Option<String> {
         let broken = self.quantum_break()?.name();
         let instead =

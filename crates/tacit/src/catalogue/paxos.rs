@@ -35,7 +35,8 @@ pub static PAXOS: Entry = Entry {
     }),
 };
 
-/// AES blocks' time for each element, fitted at 2^20 on the reference machine: 1.74 s and 1.47 s, over loopback.
+/// AES blocks' time for each element, fitted at 2^20 on the reference machine: 1.74 s and 1.47 s, over
+/// loopback.
 const STRICT_AES: f64 = 2_900.0;
 const LOOSE_AES: f64 = 2_450.0;
 
@@ -56,8 +57,8 @@ fn cost(count: u64, security: Security, link: &Link, machine: &Machine) -> Resul
     Ok(PAXOS.candidate(security, nanoseconds, bytes as u64, trips as u64))
 }
 
-/// From the peaks of runs of 2^10 and 2^19 keys, of one side and of both, and 16 for a table that has just grown: a
-/// sender holds a row of the code for each slot of the receiver's store.
+/// From the peaks of runs of 2^10 and 2^19 keys, of one side and of both, and 16 for a table that has just
+/// grown: a sender holds a row of the code for each slot of the receiver's store.
 fn memory(sizes: &Sizes) -> u64 {
     let Sizes { own, peer, .. } = *sizes;
     let (receiving, row) = match sizes.security {

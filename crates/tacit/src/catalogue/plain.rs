@@ -1,4 +1,5 @@
-//! IKNP, KOS and OOS: OT extension by matrices of columns, at a price of some 16 bytes an OT and little computing.
+//! IKNP, KOS and OOS: OT extension by matrices of columns, at a price of some 16 bytes an OT and little
+//! computing.
 
 use super::Assumption::{IdealCipher, RandomOracle};
 use super::extension::{AnyReceiver, AnySender, Extension, Family, Kind, PIECE, Start, Work};
@@ -37,7 +38,8 @@ static KOS_FAMILY: Family = Family::plain(|_, _, _| Arc::new(Kos), |_, _, _| vec
 /// Orrù, Orsini and Scholl's for one of many messages, which runs inside PaXoS.
 pub static OOS: Entry = Entry { name: "oos", runs: Runs::Extension(None), ..KOS };
 
-/// What IKNP and KOS compute for one correlated OT, in ns on the reference machine, and what of it is KOS' check.
+/// What IKNP and KOS compute for one correlated OT, in ns on the reference machine, and what of it is KOS'
+/// check.
 const IKNP_COT_NS: f64 = 8.3;
 const KOS_COT_NS: f64 = 9.8;
 const KOS_CHECK_NS: f64 = 1.5;

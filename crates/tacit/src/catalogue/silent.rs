@@ -101,8 +101,8 @@ impl Extension for Silent {
         cost.ns += RUN_NS + each.max(1 << 14) as f64 * (code_ns + short_ns);
         let opened = config.security == Malicious && !short;
         cost.trips += if opened { 1.4 } else { 0.4 };
-        // Along with the base OTs, the parties exchange parameters and commitments to seeds, which the first run
-        // opens.
+        // Along with the base OTs, the parties exchange parameters and commitments to seeds, which the first
+        // run opens.
         let awaited = runs * cost.awaited + 160.0;
         let cost = Cost { ns: runs * cost.ns, awaited, trips: runs * cost.trips, ..cost };
         Work::silent(cost, GATHERS)

@@ -86,8 +86,8 @@ fn cost(count: u64, security: Security, link: &Link, machine: &Machine) -> Resul
     Ok(VOLE.candidate(security, nanoseconds, bytes as u64, trips as u64))
 }
 
-/// Peaks of runs of 2^16 to 2^24 keys: 32 bytes of a key are the caller's element; a run of the receiver's store is
-/// what both hold at most, whatever the sets' sizes.
+/// Peaks of runs of 2^16 to 2^24 keys: 32 bytes of a key are the caller's element; a run of the receiver's
+/// store is what both hold at most, whatever the sets' sizes.
 fn memory(sizes: &Sizes) -> u64 {
     let Sizes { own, peer, learns, .. } = *sizes;
     let proofs = if sizes.columns || learns == Learns::Both { 16 } else { 0 };
@@ -115,8 +115,8 @@ fn circuit_cost(count: u64, _: Security, link: &Link, machine: &Machine) -> Resu
     Ok(Candidate { protocol: NAME, time: oblivious.time + candidate.time, ..candidate })
 }
 
-/// Bytes that a number over all common keys takes whatever the sets' sizes, and for each key of the larger set: together
-/// above every peak of the command that was measured at 2^14 to 2^22 keys a side.
+/// Bytes that a number over all common keys takes whatever the sets' sizes, and for each key of the larger
+/// set: together above every peak of the command that was measured at 2^14 to 2^22 keys a side.
 const AGGREGATE_BASE: u64 = 30 << 20;
 const AGGREGATE: u64 = 470;
 /// And that a statistic takes, whose circuit is held whole.

@@ -17,7 +17,8 @@ pub static YAO: Entry = Entry {
     runs: Runs::Computation(&Evaluation { ways: |request| vec![cost(request)] }),
 };
 
-/// On the reference machine, in nanoseconds: a run, an AND gate of one row and of many side by side, and bits.
+/// On the reference machine, in nanoseconds: a run, an AND gate of one row and of many side by side, and
+/// bits.
 const YAO_NS: f64 = 0.2e6;
 const ROW_NS: f64 = 27.0;
 const ROWS_NS: f64 = 20.0;

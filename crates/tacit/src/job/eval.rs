@@ -65,9 +65,9 @@ pub fn load_program(path: &Path, options: &tacit_lang::Options) -> Result<tacit_
     tacit_lang::compile(&source, options).map_err(fault)
 }
 
-/// Bytes that a party holds, at most, to evaluate a circuit of so many gates with so many bits of inputs and outputs, from the peaks of
-/// made-up circuits: the circuit and its plan, the labels of the rows worked on at a time, and of `wmk17` every copy's labels of
-/// inputs and outputs.
+/// Bytes that a party holds, at most, to evaluate a circuit of so many gates with so many bits of inputs and
+/// outputs, from the peaks of made-up circuits: the circuit and its plan, the labels of the rows worked on at
+/// a time, and of `wmk17` every copy's labels of inputs and outputs.
 pub fn memory(security: Security, gates: u64, bits: u64, rows: u64) -> u64 {
     let each = match security {
         Security::Malicious => {
@@ -421,14 +421,16 @@ impl Job<'_> {
         Ok((evaluator, self.with_copies(copies)))
     }
 
-    /// Bytes of a piece of the garbler's to measure the link with: all of them a hundredth of the tables, within reason.
+    /// Bytes of a piece of the garbler's to measure the link with: all of them a hundredth of the tables,
+    /// within reason.
     fn probe(&self) -> usize {
         let tables = self.function.circuit().stats().and as usize * Copies::STANDARD.total() * 32;
         (tables / 100 / PIECES).clamp(1 << 11, 1 << 16)
     }
 
-    /// Does on `channel` what does not hang on inputs, and writes our state, sealed with `key`, to `out`: an empty file that the
-    /// caller gives its name only after success. One evaluation by cut-and-choose, with the `peer` of that session alone.
+    /// Does on `channel` what does not depend on inputs, and writes our state, sealed with `key`, to `out`:
+    /// an empty file that the caller gives its name only after success. One evaluation by cut-and-choose,
+    /// with the `peer` of that session alone.
     pub fn prepare(
         &self,
         channel: &mut Channel,
@@ -466,7 +468,8 @@ fn hex(bytes: &[u8]) -> String {
 /// Pieces by which the link is measured.
 const PIECES: usize = 4;
 
-/// Bytes a second from the peer, which sends [`PIECES`] of `piece` bytes: from the first one on, so that the delay does not count.
+/// Bytes a second from the peer, which sends [`PIECES`] of `piece` bytes: from the first one on, so that the
+/// delay does not count.
 fn receive_rate(channel: &mut Channel, piece: usize) -> Result<f64> {
     let mut buffer = vec![0; piece];
     channel.recv(&mut buffer)?;

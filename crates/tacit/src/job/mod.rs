@@ -1,7 +1,7 @@
 //! Jobs: what two parties do together, each one type that holds the job's parameters.
 //!
-//! A job says what both sides must agree on, what it needs of memory, what it will cost, and what the other side
-//! learns; and it runs over the channels of a session, telling an [`Observer`] how far it is.
+//! A job says what both sides must agree on, what it needs of memory, what it will cost, and what the other
+//! side learns; and it runs over the channels of a session, telling an [`Observer`] how far it is.
 //!
 //! - [`eval`]: a function of both parties' inputs.
 //! - [`psi`]: which of our keys the peer has too.
@@ -45,8 +45,8 @@ impl Step {
 
 /// Who is told how a job goes on.
 pub trait Observer: Sync {
-    /// The channels are there. `traffic` counts their bytes while they pass, `expected` of them in all, or 0 where
-    /// that is not known: what to look at where steps are far between.
+    /// The channels are there. `traffic` counts their bytes while they pass, `expected` of them in all, or 0
+    /// where that is not known: what to look at where steps are far between.
     fn opened(&self, traffic: &Traffic, expected: u64) {
         let _ = (traffic, expected);
     }
@@ -71,8 +71,8 @@ pub struct Ran<T> {
     pub stats: Stats,
 }
 
-/// What the other side learns, said for the level of security: `what` holds of a semi-honest peer alone if no other
-/// was asked for.
+/// What the other side learns, said for the level of security: `what` holds of a semi-honest peer alone if no
+/// other was asked for.
 pub fn learned(security: Security, what: &str) -> String {
     match security {
         Security::Malicious => what.to_owned(),

@@ -1,7 +1,7 @@
 //! Oblivious transfers whose messages are files: no connection, any number of senders to one public key.
 //!
-//! A step is a function from messages and keys to messages. What is kept on the disk, and marked there before a
-//! message leaves, is the caller's: see [`tacit_store::nisc`].
+//! A step is a function from messages and keys to messages. What is kept on the disk, and marked there before
+//! a message leaves, is the caller's: see [`tacit_store::nisc`].
 
 use crate::Result;
 use tacit_crypto::{BitVec, Block, Prg};

@@ -43,8 +43,8 @@ pub enum Source<'a> {
     Protocol,
     /// A pool, which both sides made before.
     Pool(Box<Pool>),
-    /// A dealer's seed, and what marks it as used, on the disk: called before anything that hangs on the seed is
-    /// handed out.
+    /// A dealer's seed, and what marks it as used, on the disk: called before anything that depends on the
+    /// seed is handed out.
     Seed(Seed, Box<dyn FnOnce() -> Result<()> + 'a>),
 }
 
@@ -124,8 +124,8 @@ impl Job {
         self.transfers.agreement(base, self.role == Role::Sender)
     }
 
-    /// Bytes that a party holds at most on `threads`, what its sink keeps apart: a piece of results for each stream,
-    /// and what silent OT works with.
+    /// Bytes that a party holds at most on `threads`, what its sink keeps apart: a piece of results for each
+    /// stream, and what silent OT works with.
     pub fn memory(&self, threads: usize) -> u64 {
         let ot::Job { ref pick, kind, count } = self.transfers;
         let streams = pick.streams(count, threads.max(1)) as u64;

@@ -1,4 +1,5 @@
-//! Correlations made ahead with the peer, and kept in a sealed file until a run of [`ot`](super::ot) takes them out.
+//! Correlations made ahead with the peer, and kept in a sealed file until a run of [`ot`](super::ot) takes
+//! them out.
 
 pub use super::ot::Role;
 use super::{Course, Observer, Phase};
@@ -72,8 +73,8 @@ impl Job<'_> {
         super::learned(self.pick.protocol.security, what)
     }
 
-    /// Makes this side's half, and writes it to `out`, sealed with `key`: an empty file that the caller gives its
-    /// name only after success.
+    /// Makes this side's half, and writes it to `out`, sealed with `key`: an empty file that the caller gives
+    /// its name only after success.
     pub fn run(
         &self,
         channels: &mut [Channel],

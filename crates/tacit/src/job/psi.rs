@@ -31,8 +31,9 @@ pub enum Protocol {
     Vole,
 }
 
-/// From so many keys on, both sets together, VOLE-PSI is faster than PaXoS over every link: its set-up sends 1.1 MB,
-/// as PaXoS does for 4,800 keys a side, and its set-up computes for 6 ms, which PaXoS takes for 3,000.
+/// From so many keys on, both sets together, VOLE-PSI is faster than PaXoS over every link: its set-up sends
+/// 1.1 MB, as PaXoS does for 4,800 keys a side, and its set-up computes for 6 ms, which PaXoS takes for
+/// 3,000.
 pub const KEYS_FOR_VOLE: u64 = 10_000;
 
 impl Protocol {
@@ -159,8 +160,8 @@ impl Job {
             .with("version of keys", key.agreement())
     }
 
-    /// Bytes that a party with `own` distinct keys holds at most if the peer has `peer` of them, as the catalogue's
-    /// entries have measured it.
+    /// Bytes that a party with `own` distinct keys holds at most if the peer has `peer` of them, as the
+    /// catalogue's entries have measured it.
     pub fn memory(&self, own: u64, peer: u64) -> u64 {
         let sizes = Sizes {
             own,
@@ -191,8 +192,8 @@ impl Job {
         }
     }
 
-    /// The most keys that the peer may have beside our `own`: those asked for, but no more than `available` bytes
-    /// of memory, if that is known, have room for.
+    /// The most keys that the peer may have beside our `own`: those asked for, but no more than `available`
+    /// bytes of memory, if that is known, have room for.
     pub fn most_peer_keys(&self, own: u64, available: Option<u64>) -> u64 {
         let asked = self.most_peer_keys.unwrap_or(u64::MAX).min(self.max_keys());
         let Some(available) = available else { return asked };
@@ -205,7 +206,8 @@ impl Job {
         fits
     }
 
-    /// What a run with `keys` on each side would cost, by every protocol that serves, the one that would run first.
+    /// What a run with `keys` on each side would cost, by every protocol that serves, the one that would run
+    /// first.
     ///
     /// An error if the sets are larger than a protocol takes.
     pub fn estimate(&self, keys: u64, link: &Link, machine: &Machine) -> Result<Vec<Candidate>> {
@@ -247,8 +249,8 @@ impl Job {
         (picked, Some(why))
     }
 
-    /// How many keys the peer of a run that gave `outcome` can have tested against `own` of ours if it cheated;
-    /// `None` where it got no result, and where nothing is promised of a peer that deviates.
+    /// How many keys the peer of a run that gave `outcome` can have tested against `own` of ours if it
+    /// cheated; `None` where it got no result, and where nothing is promised of a peer that deviates.
     pub fn tested(&self, outcome: &Outcome, own: u64) -> Result<Option<Tested>> {
         if self.security != Security::Malicious || self.learns == Learns::Me {
             return Ok(None);
@@ -321,8 +323,8 @@ impl Job {
         super::learned(self.security, &what)
     }
 
-    /// Intersects our `elements` (byte strings, each once) with the peer's, which may be as many as `most_peer_keys`:
-    /// rows are revealed.
+    /// Intersects our `elements` (byte strings, each once) with the peer's, which may be as many as
+    /// `most_peer_keys`: rows are revealed.
     ///
     /// Errors as [`run_with`](Self::run_with), and where the job reveals something else.
     pub fn run<E: AsRef<[u8]>>(
@@ -339,11 +341,11 @@ impl Job {
         }
     }
 
-    /// As [`run`](Self::run) for every kind of result: `gift` is what we give, a [`Gift::Column`] where the column
-    /// that is added up is ours, a [`Gift::Table`] where the peer asks for our columns.
+    /// As [`run`](Self::run) for every kind of result: `gift` is what we give, a [`Gift::Column`] where the
+    /// column that is added up is ours, a [`Gift::Table`] where the peer asks for our columns.
     ///
-    /// Errors as [`check`](Self::check), [`tacit_psi::paxos::run`], [`payload::run`] and [`circuit::aggregate`]; nothing is
-    /// returned unless every check passed.
+    /// Errors as [`check`](Self::check), [`tacit_psi::paxos::run`], [`payload::run`] and
+    /// [`circuit::aggregate`]; nothing is returned unless every check passed.
     pub fn run_with<E: AsRef<[u8]>>(
         &self,
         channels: &mut [Channel],
@@ -392,12 +394,14 @@ impl Job {
         Ok(Revealed::Aggregate(outcome))
     }
 
-    /// Shares the intersection, and opens what `then` makes of it, a function of your own, to those who get the result: for
-    /// each place whether it holds a common key, and both sides' numbers of that key (ours are `numbers`, one an element, if
-    /// we give some). Returns the outputs if that is us, and the peer's distinct keys.
+    /// Shares the intersection, and opens what `then` makes of it, a function of your own, to those who get
+    /// the result: for each place whether it holds a common key, and both sides' numbers of that key (ours
+    /// are `numbers`, one an element, if we give some). Returns the outputs if that is us, and the peer's
+    /// distinct keys.
     ///
-    /// Semi-honest, up to [`MAX_SHARED`] keys a side; [`agreement`](Self::agreement) does not name the function, which both
-    /// sides compare by its circuit. Errors as [`circuit::shares`], and where the functions differ.
+    /// Semi-honest, up to [`MAX_SHARED`] keys a side; [`agreement`](Self::agreement) does not name the
+    /// function, which both sides compare by its circuit. Errors as [`circuit::shares`], and where the
+    /// functions differ.
     pub fn run_shared<E: AsRef<[u8]>>(
         &self,
         channels: &mut [Channel],
@@ -494,7 +498,8 @@ mod tests {
         }
     }
 
-    /// Peaks of `tacit psi` in MB, measured with as many keys on both sides: of the larger of the two processes.
+    /// Peaks of `tacit psi` in MB, measured with as many keys on both sides: of the larger of the two
+    /// processes.
     #[test]
     fn what_numbers_over_common_keys_hold_is_what_was_measured() {
         let sum = Reveal::Sum("amount".into());
@@ -536,8 +541,8 @@ mod tests {
         assert_eq!(most(None, Learns::Me, Some(100 << 20)), MAX_ELEMENTS as u64);
     }
 
-    /// What is said before a run and after it: nothing of a result to a side that gets none, a bound where there is
-    /// one, and no promise where there is none.
+    /// What is said before a run and after it: nothing of a result to a side that gets none, a bound where
+    /// there is one, and no promise where there is none.
     #[test]
     fn what_the_other_side_learns_is_said_for_the_result_and_the_level() {
         let outcome = |received| Outcome { matches: None, peer_elements: 500, peer_received: received };

@@ -14,10 +14,11 @@ use tacit_net::Stats;
 use tacit_store::sealed::FileKey;
 
 impl Session {
-    /// Evaluates `job` on our `rows` of inputs, and tells `observer` how far it is; returns the outputs if we learn
-    /// them, and what passed.
+    /// Evaluates `job` on our `rows` of inputs, and tells `observer` how far it is; returns the outputs if we
+    /// learn them, and what passed.
     ///
-    /// A malicious session takes malicious jobs only. Errors before anything is sent if there are more threads than rows.
+    /// A malicious session takes malicious jobs only. Errors before anything is sent if there are more
+    /// threads than rows.
     pub fn evaluate(
         &self,
         job: &Job<'_>,
@@ -33,8 +34,9 @@ impl Session {
         })
     }
 
-    /// Does what does not hang on inputs of one evaluation of `job` by cut-and-choose, and writes our state, sealed with `key`, to
-    /// `out`: an empty file that the caller gives its name only after success. Returns what passed, too.
+    /// Does what does not depend on inputs of one evaluation of `job` by cut-and-choose, and writes our
+    /// state, sealed with `key`, to `out`: an empty file that the caller gives its name only after success.
+    /// Returns what passed, too.
     pub fn prepare_evaluation(
         &self,
         job: &Job<'_>,
@@ -50,8 +52,9 @@ impl Session {
         })
     }
 
-    /// Uses up a state of [`prepare_evaluation`](Self::prepare_evaluation) for our `row` of inputs; returns the outputs if we learn
-    /// them, and what passed. Errors, and leaves the state as it was, if the peer's key is not the one that the state was made with.
+    /// Uses up a state of [`prepare_evaluation`](Self::prepare_evaluation) for our `row` of inputs; returns
+    /// the outputs if we learn them, and what passed. Errors, and leaves the state as it was, if the peer's
+    /// key is not the one that the state was made with.
     pub fn finish_evaluation(
         &self,
         job: &Job<'_>,
@@ -77,8 +80,8 @@ impl Session {
         self.allow(protocol_name(job.security))
     }
 
-    /// Evaluates the function `name` once: our side's fields as text (`0x…` or decimal, separated by commas), the
-    /// outputs to both sides as hex.
+    /// Evaluates the function `name` once: our side's fields as text (`0x…` or decimal, separated by commas),
+    /// the outputs to both sides as hex.
     ///
     /// Errors if there is no such function or the text does not fit it, and as [`evaluate`](Self::evaluate).
     pub fn evaluate_named(&self, name: &str, role: Owner, input: &str) -> Result<Vec<String>> {

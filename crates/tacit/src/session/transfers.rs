@@ -78,8 +78,8 @@ impl Session {
     /// Makes `count` correlated OTs as their sender, by the protocol that is fastest on the link at the
     /// session's security. The peer calls [`receive_cots`](Self::receive_cots) with the same `count`.
     ///
-    /// All of them stand in memory, 16 bytes each; [`run_ot`](Session::run_ot) hands out pieces of larger runs.
-    /// Errors if `count` is more than memory can hold, or as `run_ot`.
+    /// All of them stand in memory, 16 bytes each; [`run_ot`](Session::run_ot) hands out pieces of larger
+    /// runs. Errors if `count` is more than memory can hold, or as `run_ot`.
     pub fn send_cots(&self, count: u64) -> Result<SentCots> {
         let mut sent = SentCots { delta: Block::ZERO, v: room(count)? };
         self.cots(Role::Sender, count, &mut sent)?;

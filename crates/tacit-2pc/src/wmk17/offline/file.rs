@@ -1,15 +1,17 @@
 //! The files between the two halves of a run.
 //!
-//! **Once and never again.** [`State::run`] compares with the peer that both states were made together, then overwrites the
-//! salt of the file's keys and forces that to the disk, and only then sends anything that hangs on the state. A crash at any moment
-//! loses the state and never lets it serve twice. What no file can notice is being replaced by an older copy of itself.
+//! **Once and never again.** [`State::run`] compares with the peer that both states were made together, then
+//! overwrites the salt of the file's keys and forces that to the disk, and only then sends anything that
+//! depends on the state. A crash at any moment loses the state and never lets it serve twice. What no file
+//! can notice is being replaced by an older copy of itself.
 //!
-//! **With whom.** A state holds one side of what was done with one peer: the peer's key is in the header, and [`State::require_peer`]
-//! refuses another's before the state is touched.
+//! **With whom.** A state holds one side of what was done with one peer: the peer's key is in the header, and
+//! [`State::require_peer`] refuses another's before the state is touched.
 //!
-//! **File.** A header of 224 bytes, little-endian: magic, version, role, used, who learns, coded or not, copies, evaluated copies, file
-//! length, digest of the job, id of the state, salt, check of the key, hash of the peer's key or zeros, 4 zero bytes, BLAKE3 of all that. Then chunks of 65,536 bytes sealed
-//! with AES-256-GCM under keys of this file alone, bound to the header and their number; the last one is marked.
+//! **File.** A header of 224 bytes, little-endian: magic, version, role, used, who learns, coded or not,
+//! copies, evaluated copies, file length, digest of the job, id of the state, salt, check of the key, hash of
+//! the peer's key or zeros, 4 zero bytes, BLAKE3 of all that. Then chunks of 65,536 bytes sealed with
+//! AES-256-GCM under keys of this file alone, bound to the header and their number; the last one is marked.
 
 use super::{Keep, Kept};
 use crate::wmk17::function::slots_of;
@@ -263,8 +265,9 @@ impl<W: Write + Seek> Keep for Evaluating<'_, '_, W> {
 }
 
 impl<C: CotSender> Garbler<C> {
-    /// Does all of `job` that does not hang on inputs, and writes P1's state, sealed with `key`, to `out`: an empty file that
-    /// the caller gives its name only after success. `peer` is a hash of the key that the peer proved, if it did.
+    /// Does all of `job` that does not depend on inputs, and writes P1's state, sealed with `key`, to `out`:
+    /// an empty file that the caller gives its name only after success. `peer` is a hash of the key that the
+    /// peer proved, if it did.
     ///
     /// Errors: those of [`run`](Self::run), and [`StateError`] where the file cannot be written.
     pub fn prepare_state<W: Write + Seek>(
@@ -320,7 +323,8 @@ impl std::fmt::Debug for State {
 impl State {
     /// Opens the state at `path` with the key that it was made with.
     ///
-    /// Errors: [`StateError`], which names what is wrong with the file or the key, or that it is in use or was used.
+    /// Errors: [`StateError`], which names what is wrong with the file or the key, or that it is in use or
+    /// was used.
     pub fn open(path: &Path, key: &FileKey) -> Result<Self> {
         let file = Locked::open(path)?;
         let mut start = [0; HEADER];
@@ -341,7 +345,8 @@ impl State {
         Ok(State { header, stream, used: false })
     }
 
-    /// Refuses a session with another peer than the one that the state was made with; `peer` is a hash of the key that it proved, if it did.
+    /// Refuses a session with another peer than the one that the state was made with; `peer` is a hash of the
+    /// key that it proved, if it did.
     ///
     /// Errors: [`StateError::OtherPeer`]; the state stays as it was.
     pub fn require_peer(&self, peer: Option<[u8; 32]>) -> Result<()> {
@@ -353,11 +358,12 @@ impl State {
         &self.header
     }
 
-    /// Runs `job` to its end with our input bits; returns the outputs if we learn them. The state is used up, whatever happens, from the
-    /// moment that the peer has shown its own.
+    /// Runs `job` to its end with our input bits; returns the outputs if we learn them. The state is used up,
+    /// whatever happens, from the moment that the peer has shown its own.
     ///
-    /// Errors: before anything is sent, [`StateError::OtherJob`] if the state was made for another job, and usage if the input has
-    /// another length; [`Error::Mismatch`] if the peer's state is not the one made with this; else as [`Garbler::run`].
+    /// Errors: before anything is sent, [`StateError::OtherJob`] if the state was made for another job, and
+    /// usage if the input has another length; [`Error::Mismatch`] if the peer's state is not the one made
+    /// with this; else as [`Garbler::run`].
     pub fn run(
         mut self,
         channel: &mut Channel,
@@ -391,7 +397,8 @@ impl State {
         state.online(channel, &terms, input, prg, hashes, &mut self)
     }
 
-    /// Marks the state as used and forgets its keys' salt; only when this has returned may anything that hangs on it be sent.
+    /// Marks the state as used and forgets its keys' salt; only when this has returned may anything that
+    /// depends on it be sent.
     fn use_up(&mut self) -> Result<()> {
         self.used = true;
         let mut body = Header { salt: [0; 32], ..self.header }.body(HEADER as u64, &[0; 32]);

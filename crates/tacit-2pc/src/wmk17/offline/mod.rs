@@ -1,4 +1,4 @@
-//! The offline/online mode: what does not hang on inputs is done ahead and kept in a sealed file, which
+//! The offline/online mode: what does not depend on inputs is done ahead and kept in a sealed file, which
 //! serves one run.
 //!
 //! **Offline**, the parties run everything up to the circuits: base OTs and OT extensions, step 1, and steps
@@ -32,7 +32,7 @@ use tacit_net::Channel;
 use tacit_ot::{CotReceiver, CotSender};
 
 impl<C: CotSender> Garbler<C> {
-    /// Everything that does not hang on inputs: what is left is one use of the state.
+    /// Everything that does not depend on inputs: what is left is one use of the state.
     fn offline<'a>(
         &mut self,
         channel: &mut Channel,
@@ -76,7 +76,7 @@ impl GarblerState {
 }
 
 impl<C: CotReceiver> Evaluator<C> {
-    /// Everything that does not hang on inputs: circuits are checked, and what evaluation needs goes to
+    /// Everything that does not depend on inputs: circuits are checked, and what evaluation needs goes to
     /// `keep`. The caller adds what is returned.
     fn offline(
         &mut self,

@@ -122,7 +122,7 @@ fn terms_and_group_elements_travel_with_the_base_ots() {
     assert_eq!(two, expected);
 }
 
-/// The outputs do not hang on how many tables are there before P2's opening, and P2 keeps no more than it
+/// The outputs do not depend on how many tables are there before P2's opening, and P2 keeps no more than it
 /// must.
 #[test]
 fn tables_may_come_before_the_opening() {

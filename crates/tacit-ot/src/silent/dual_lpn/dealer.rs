@@ -7,8 +7,8 @@
 //! - **Security**: the dealer knows everything and must not collude with either side; a party that has its
 //!   own seed alone learns what the correlation gives it. Seeds travel to the parties over channels that keep
 //!   them secret.
-//! - **A failed check has used the seed up**: a seed's file is wiped ([`used`]) before anything that hangs on
-//!   it leaves the machine, so whatever a protocol on its correlations tells a cheating peer of Δ or of
+//! - **A failed check has used the seed up**: a seed's file is wiped ([`used`]) before anything that depends
+//!   on it leaves the machine, so whatever a protocol on its correlations tells a cheating peer of Δ or of
 //!   choices, no later process goes on with them.
 //! - **Bytes**: the sender's seed has 116, the receiver's about 16·t·log2(N/t): 42 kB (quasi-cyclic) and
 //!   53 kB (linear) for 10^7 correlations.

@@ -189,7 +189,7 @@ impl SenderTrees {
         core::mem::take(&mut *message)
     }
 
-    /// The message without its pads, which [`mask`] puts on: what takes long hangs on nothing of the
+    /// The message without its pads, which [`mask`] puts on: what takes long depends on nothing of the
     /// receiver's.
     pub(crate) fn bare_message(&self, setup: &Setup) -> Zeroizing<Vec<u8>> {
         let (mut ggm, mut gamma) = (setup.ggm(), GammaHash::new(setup));

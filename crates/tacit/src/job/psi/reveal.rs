@@ -37,8 +37,8 @@ impl Reveal {
     /// The names of the kinds, as a user writes them.
     pub const NAMES: [&'static str; 8] = ["rows", "payload", "count", "sum", "mean", "max", "min", "over"];
 
-    /// Reads a kind as a user writes it: `rows`, `payload:COL,COL`, `count`, `sum:COL`, `mean:COL`, `max:COL`, `min:COL` or
-    /// `over:N:COL`; who gives a payload names no column here.
+    /// Reads a kind as a user writes it: `rows`, `payload:COL,COL`, `count`, `sum:COL`, `mean:COL`,
+    /// `max:COL`, `min:COL` or `over:N:COL`; who gives a payload names no column here.
     pub fn parse(text: &str) -> std::result::Result<Self, String> {
         let (kind, columns) = text.split_once(':').unwrap_or((text, ""));
         let one = || columns.to_owned();
@@ -140,7 +140,8 @@ impl Reveal {
         }
     }
 
-    /// How a result of this kind can be abused, whatever the protocol does; nothing for those that tell single rows.
+    /// How a result of this kind can be abused, whatever the protocol does; nothing for those that tell
+    /// single rows.
     pub const fn warning(&self) -> Option<&'static str> {
         match self.is_aggregate() {
             true => Some(

@@ -18,8 +18,9 @@ pub const MAX_SHARED: u64 = 1 << 12;
 /// Bits of a number of a key.
 const BITS: usize = 64;
 
-/// A place of the intersection inside the circuit: whether there is a common key, and both parties' numbers of it,
-/// of the one that listens first. Without a common key, and of a party that gives no numbers, they are zero.
+/// A place of the intersection inside the circuit: whether there is a common key, and both parties' numbers
+/// of it, of the one that listens first. Without a common key, and of a party that gives no numbers, they are
+/// zero.
 #[derive(Clone)]
 pub struct Place {
     /// Whether it holds a common key.
@@ -83,11 +84,12 @@ fn input(shares: &Shares, me: Party) -> BitVec {
     bits
 }
 
-/// Shares the intersection of `elements`, each with its one of `numbers` if we give some, and opens what `then` makes of it
-/// to whom `options.learns` names. Returns the outputs if that is us, and the peer's distinct keys.
+/// Shares the intersection of `elements`, each with its one of `numbers` if we give some, and opens what
+/// `then` makes of it to whom `options.learns` names. Returns the outputs if that is us, and the peer's
+/// distinct keys.
 ///
-/// Against parties that keep to the protocol. Errors as [`circuit::shares`] and [`eval::Job::run`], and where the two
-/// sides' functions differ.
+/// Against parties that keep to the protocol. Errors as [`circuit::shares`] and [`eval::Job::run`], and where
+/// the two sides' functions differ.
 pub(super) fn run<E: AsRef<[u8]>>(
     channels: &mut [Channel],
     base: &(dyn BaseOt + Send + Sync),
@@ -243,7 +245,7 @@ pub enum Found {
     Number(i64),
 }
 
-/// A tree of `op`, so that little hangs on one another.
+/// A tree of `op`, so that little depends on one another.
 fn fold(b: &mut Builder, mut values: Vec<Int>, none: &Int, op: fn(&mut Builder, &Int, &Int) -> Int) -> Int {
     while values.len() > 1 {
         values = values
