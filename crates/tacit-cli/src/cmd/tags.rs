@@ -11,7 +11,7 @@ use std::fs::File;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use tacit::catalogue::OPRF;
+use tacit::catalogue::{OPRF, VOLE};
 use tacit::crypto::Prg;
 use tacit::data::records::{KeySet, KeySpec};
 use tacit::data::table::Source;
@@ -428,24 +428,55 @@ fn serve(args: &ServeArgs, context: &Context) -> Result<()> {
     context.result(&object, &text)
 }
 
-/// What the queries of [`query`] would cost; starts nothing.
+/// What the queries of [`query`] would cost, and beside it an intersection that needs no published file; starts nothing.
 pub(super) fn dry_query(args: &QueryArgs, context: &Context) -> Result<()> {
     session(&args.peer, context)?;
     let file = open_tags(&args.tags)?;
+    let publication = file.publication();
     let table = args.table.read(context)?;
+    args.check(publication, &table)?;
     let asked = table.keys.elements().len() as u64;
     let link = args.peer.link().into();
     let machine = tacit::plan::Machine::measure();
-    let candidates = [OPRF.intersection_cost(asked, OPRF.security, &link, &machine)?];
+    let mut candidates = vec![OPRF.intersection_cost(asked, OPRF.security, &link, &machine)?];
+    // Of both whole sets, as large as the larger; a publication may hold more than such a run takes.
+    let all = asked.max(publication.count);
+    candidates.extend(VOLE.intersection_cost(all, tacit::Security::Malicious, &link, &machine));
     let learns = format!("that we made {asked} queries; nothing else");
-    crate::cli::plan::show(context, "psi", asked, &link, &candidates, None, &learns)?;
+    crate::cli::plan::show(context, "psi", asked, &link, &candidates, Some(OPRF.name), &learns)?;
     if !context.json {
-        let (count, left) = (file.publication().count, file.publication().terms.per_client);
-        let text =
-            format!("the published file holds {count} keys; a client has {left} queries over its lifetime");
+        let (count, left) = (publication.count, publication.terms.per_client);
+        let text = format!(
+            "the published file holds {count} keys, which an intersection by vole would work through; a client has \
+             {left} queries over its lifetime"
+        );
         context.result(&json!(null), &text)?;
     }
     Ok(())
+}
+
+impl QueryArgs {
+    /// An error where our keys are not of the publication's kind, or more than it answers.
+    fn check(&self, publication: &Publication, table: &Table) -> Result<()> {
+        let spec = table.spec.agreement();
+        if spec != publication.terms.key {
+            return Err(Error::Usage(format!(
+                "{}: was made with `{}`, and this run has `{spec}`; give as many columns and the same \
+                 --no- options",
+                self.tags.display(),
+                publication.terms.key
+            )));
+        }
+        let asked = table.keys.elements().len() as u64;
+        if asked > publication.terms.per_client {
+            return Err(Error::Input(format!(
+                "{}: {asked} distinct keys, and a client of this publication has {} queries; take fewer rows",
+                self.table.input.display(),
+                publication.terms.per_client
+            )));
+        }
+        Ok(())
+    }
 }
 
 /// Intersects our file with a published one.
@@ -457,24 +488,9 @@ pub(super) fn query(args: &QueryArgs, context: &Context) -> Result<()> {
     if let Some(target) = &args.output {
         table.source.admits(target)?;
     }
-    let spec = table.spec.agreement();
-    if spec != publication.terms.key {
-        return Err(Error::Usage(format!(
-            "{}: was made with `{}`, and this run has `{spec}`; give as many columns and the same \
-             --no- options",
-            args.tags.display(),
-            publication.terms.key
-        )));
-    }
+    args.check(&publication, &table)?;
     let elements = table.keys.elements();
     let asked = elements.len() as u64;
-    if asked > publication.terms.per_client {
-        return Err(Error::Input(format!(
-            "{}: {asked} distinct keys, and a client of this publication has {} queries; take fewer rows",
-            args.table.input.display(),
-            publication.terms.per_client
-        )));
-    }
     let mut output = args.output.as_deref().map(Output::create).transpose()?;
     if let Some(output) = &mut output {
         // Every row may match, and one without a line's end gets one.
