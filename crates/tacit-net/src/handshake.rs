@@ -316,6 +316,19 @@ pub(crate) fn answer(
     settle(channel, agreement, &ours, hello, binding)
 }
 
+/// As [`answer`] on a channel that has greeted before, where a hello may have any purpose.
+pub(crate) fn answer_anew(
+    channel: &mut Channel,
+    agreement: &Agreement,
+    hello: &Hello,
+    binding: &[u8],
+) -> Result<SessionId> {
+    match hello.purpose {
+        Purpose::Opening => answer(channel, agreement, hello, binding),
+        Purpose::Joining => Err(Error::Malformed("a further channel where a new agreement was due")),
+    }
+}
+
 /// Both hellos are there: compares the terms, and confirms the session's id.
 fn settle(
     channel: &mut Channel,

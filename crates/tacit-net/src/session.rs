@@ -8,7 +8,7 @@ use crate::setup::{Listener, Options, Prepared, later, left, prepare};
 use crate::tcp::SharedPace;
 use crate::tls::Negotiated;
 use crate::waiting::{Event, Vigil};
-use crate::{Channel, Error, Party, Result, SessionId, Stats};
+use crate::{Agreement, Channel, Error, Party, PublicKey, Result, SessionId, Stats};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -24,7 +24,12 @@ pub struct Session {
 
 impl Session {
     /// A session whose channels have all greeted.
-    fn opened(mut channels: Vec<Channel>, id: SessionId, tls: Option<Negotiated>, options: &Options) -> Self {
+    pub(crate) fn opened(
+        mut channels: Vec<Channel>,
+        id: SessionId,
+        tls: Option<Negotiated>,
+        options: &Options,
+    ) -> Self {
         channels.iter_mut().for_each(|channel| channel.set_limits(options.limits));
         let own = [("protocol", options.agreement.protocol()), ("role", options.agreement.role())];
         let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -46,6 +51,33 @@ impl Session {
     /// anybody. The same key gives the same hash in every session.
     pub fn peer(&self) -> Option<[u8; 32]> {
         self.tls.as_ref().map(|tls| tls.peer)
+    }
+
+    /// The public key that the peer proved to have; `None` without TLS and with certificates.
+    pub fn peer_key(&self) -> Option<PublicKey> {
+        self.tls.as_ref().and_then(|tls| tls.key)
+    }
+
+    /// Agrees anew over the session's first channel, as a handshake does: both sides call it at the same place,
+    /// after all that was sent has been received, and a difference is an error on both. The id that the session
+    /// has from then on binds the old one and the new agreement.
+    ///
+    /// For a session of one channel; others would keep their ids.
+    pub fn agree_anew(&mut self, agreement: &Agreement) -> Result<()> {
+        let [channel] = self.channels.as_mut_slice() else {
+            return Err(Error::Usage("only a session of one channel agrees anew".to_owned()));
+        };
+        agreement.fits()?;
+        channel.flush()?;
+        let binding = self.id.0;
+        self.id = match channel.party() {
+            Party::First => {
+                let hello = handshake::hear(channel, agreement)?;
+                handshake::answer_anew(channel, agreement, &hello, &binding)?
+            }
+            Party::Second => handshake::open(channel, agreement, &binding)?,
+        };
+        Ok(())
     }
 
     /// The id that both parties contributed to.
