@@ -1,9 +1,11 @@
 //! The intersection of two parties' sets of keys.
 
+mod own;
 mod reveal;
 mod shared;
 
 pub use circuit::Outcome as AggregateOutcome;
+pub use own::{Own, Owned};
 pub use reveal::{Aggregate, Column, Duplicates, Gift, Match, Reveal, Revealed, Table};
 pub use shared::{Found, MAX_SHARED, Place, Statistic, Then};
 
