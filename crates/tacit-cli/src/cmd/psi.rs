@@ -11,9 +11,7 @@ use std::path::PathBuf;
 use tacit::data::records::{KeySpec, Normalisation};
 use tacit::data::table::Source;
 use tacit::job::Ran;
-use tacit::job::psi::{
-    self as job, Aggregate, Duplicates, Found, Job, Learns, Own, Reveal, Revealed, Statistic,
-};
+use tacit::job::psi::{self as job, Aggregate, Duplicates, Found, Job, Learns, Own, Reveal, Revealed};
 use tacit::{Error, Result, security_name};
 
 const AFTER: &str = "\
@@ -112,32 +110,6 @@ impl From<Several> for Duplicates {
     }
 }
 
-/// Reads `--reveal`.
-fn reveal(text: &str) -> std::result::Result<Reveal, String> {
-    let (kind, columns) = text.split_once(':').unwrap_or((text, ""));
-    let one = || columns.to_owned();
-    Ok(match kind {
-        "payload" => {
-            let columns: Vec<String> =
-                columns.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
-            Reveal::Payload(columns)
-        }
-        "sum" => Reveal::Sum(one()),
-        "mean" => Reveal::Mean(one()),
-        "max" => Reveal::Of(Statistic::Max, one()),
-        "min" => Reveal::Of(Statistic::Min, one()),
-        "over" => {
-            let (limit, column) = columns.split_once(':').ok_or("write over:N:COL")?;
-            let limit = limit.parse().map_err(|_| "over:N:COL takes a whole number of 64 bits first")?;
-            Reveal::Of(Statistic::Over(limit), column.to_owned())
-        }
-        "rows" | "count" if !columns.is_empty() => return Err(format!("{kind} takes no column")),
-        "rows" => Reveal::Rows,
-        "count" => Reveal::Count,
-        _ => return Err(format!("give one of {}", Reveal::NAMES.join(", "))),
-    })
-}
-
 /// Private set intersection of two files: who is in both.
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
@@ -155,7 +127,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "me")]
     result: Gets,
     /// What the result reveals: rows, payload[:COL,..], count, sum:COL, mean:COL, max:COL, min:COL or over:N:COL
-    #[arg(long, value_name = "KIND", default_value = "rows", value_parser = reveal)]
+    #[arg(long, value_name = "KIND", default_value = "rows", value_parser = clap::value_parser!(Reveal))]
     reveal: Reveal,
     /// Our columns that go into the result: those that the other side may ask for, or the one that is added up
     #[arg(long, value_name = "COL", value_delimiter = ',', num_args = 1)]

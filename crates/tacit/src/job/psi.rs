@@ -325,6 +325,18 @@ impl Job {
         Ok(Tested { likely: likely?, most: most?, protocol })
     }
 
+    /// How many of our `own` keys a run can tell the peer of at most, if it announced `announced` keys and even if it
+    /// cheats; 0 where it gets no result, or a number over all common keys.
+    ///
+    /// Against a peer that may deviate from a semi-honest protocol nothing is promised: all of them.
+    pub fn reveals_at_most(&self, own: u64, announced: u64) -> Result<u64> {
+        if self.learns == Learns::Me || self.reveal.is_aggregate() {
+            return Ok(0);
+        }
+        let outcome = Outcome { matches: None, peer_elements: announced, peer_received: true };
+        Ok(self.tested(&outcome, own)?.map_or(own, |tested| tested.most.min(own)))
+    }
+
     /// An error where the parameters do not go together.
     pub fn check(&self) -> Result<()> {
         self.reveal.check(self.learns, self.security, &self.give, self.min_matches)?;

@@ -200,6 +200,36 @@ impl Reveal {
     }
 }
 
+/// Reads what a user writes: a kind of [`Reveal::NAMES`], and its columns after a colon.
+impl std::str::FromStr for Reveal {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let (kind, columns) = text.split_once(':').unwrap_or((text, ""));
+        let one = || columns.to_owned();
+        Ok(match kind {
+            "payload" => {
+                let columns: Vec<String> =
+                    columns.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+                Reveal::Payload(columns)
+            }
+            "sum" => Reveal::Sum(one()),
+            "mean" => Reveal::Mean(one()),
+            "max" => Reveal::Of(Statistic::Max, one()),
+            "min" => Reveal::Of(Statistic::Min, one()),
+            "over" => {
+                let (limit, column) = columns.split_once(':').ok_or("write over:N:COL")?;
+                let limit = limit.parse().map_err(|_| "over:N:COL takes a whole number of 64 bits first")?;
+                Reveal::Of(Statistic::Over(limit), column.to_owned())
+            }
+            "rows" | "count" if !columns.is_empty() => return Err(format!("{kind} takes no column")),
+            "rows" => Reveal::Rows,
+            "count" => Reveal::Count,
+            _ => return Err(format!("give one of {}", Reveal::NAMES.join(", "))),
+        })
+    }
+}
+
 /// What a side puts in beside its keys.
 #[derive(Clone, Copy)]
 pub enum Gift<'a> {
