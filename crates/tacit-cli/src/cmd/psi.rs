@@ -7,7 +7,7 @@ use crate::cli::table::Dialect;
 use crate::cmd::available_memory;
 use crate::cmd::tags::{self, QueryArgs, TableArgs};
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tacit::data::records::{KeySpec, Normalisation};
 use tacit::data::table::Source;
 use tacit::job::Ran;
@@ -228,7 +228,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         rows = table.write(&job, &ran.result, &target, &mut output)?;
         output.commit()?;
     }
-    report(&args, &job, context, &table, &ran, most, rows)
+    report(args.output.as_deref(), &job, context, &table, &ran, most, rows, &[])
 }
 
 impl Args {
@@ -375,14 +375,16 @@ fn big(number: i128) -> serde_json::Value {
     i64::try_from(number).map_or_else(|_| json!(number.to_string()), |number| json!(number))
 }
 
-fn report(
-    args: &Args,
+/// Tells the result of a run; `more` are fields that go into the object as well.
+pub(super) fn report(
+    target: Option<&Path>,
     job: &Job,
     context: &Context,
     table: &Own,
     ran: &Ran<Revealed>,
     most_peer_keys: u64,
     rows: Option<u64>,
+    more: &[(&str, serde_json::Value)],
 ) -> Result<()> {
     let Ran { result, wall, stats } = ran;
     let outcome = &result.outcome(job.learns);
@@ -414,6 +416,9 @@ fn report(
         "rounds": stats.rounds,
         "other_side_learned": other_learns,
     });
+    for (name, value) in more {
+        object[*name] = value.clone();
+    }
     let mut text = match (matches, result) {
         (Some(matches), _) => {
             object["matches"] = json!(matches);
@@ -438,7 +443,7 @@ fn report(
         object["warning"] = json!(warning);
         text += &format!("note: {warning}\n");
     }
-    if let (Some(path), Some(rows)) = (&args.output, rows) {
+    if let (Some(path), Some(rows)) = (target, rows) {
         object["output"] = json!(path);
         object["output_rows"] = json!(rows);
         text += &format!("{rows} rows of ours written to {}\n", name(path));
