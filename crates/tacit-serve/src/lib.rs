@@ -24,3 +24,6 @@ mod slots;
 pub mod terms;
 mod visit;
 mod wire;
+
+#[cfg(test)]
+mod tests;

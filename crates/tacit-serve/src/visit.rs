@@ -132,9 +132,8 @@ impl Visit<'_> {
         let _job = self.house.slots.job(&ask.job, admitted.job.concurrency).ok_or_else(busy)?;
 
         // Refusals that need no table come before it is read.
-        self.house.ledger(|ledger| {
-            rules::budget(ledger, admitted.job, admitted.source, &self.charge(&ask, &admitted, 0))
-        })?;
+        let nothing = self.charge(&ask, &admitted, 0);
+        self.house.ledger(|ledger| rules::budget(ledger, admitted.job, admitted.source, &nothing))?;
         let own = read(&admitted).map_err(|error| rules::fault(&error))?;
         let offer = self.offer(&ask, &admitted, &own)?;
         said.add(&wire::send(session.channel(), &Message::Offer(Box::new(offer.clone())))?);

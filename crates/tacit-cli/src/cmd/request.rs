@@ -4,8 +4,8 @@ use crate::cli::output::{Output, name};
 use crate::cli::peer::Security;
 use crate::cli::table::Dialect;
 use crate::cli::{Context, verbose, waiting};
-use crate::cmd::psi::{Gets, Several, report};
 use crate::cmd::check_memory;
+use crate::cmd::psi::{Gets, Several, report};
 use serde_json::json;
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
@@ -93,8 +93,9 @@ pub struct Args {
 
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    if args.input.as_os_str() == "-" {
-        return Err(Error::Usage("--input: a record commits to a file, so name one".into()));
+    if args.input.exists() && !args.input.is_file() || args.input.as_os_str() == "-" {
+        let what = "a record commits to what the file holds, so it takes a file that can be read twice".into();
+        return Err(Error::Parameter { name: "input", what });
     }
     let identity = Identity::load(&args.identity)?;
     let folder = args.records.clone().unwrap_or_else(|| args.identity.with_extension("records"));
