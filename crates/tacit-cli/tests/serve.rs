@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -190,6 +190,34 @@ impl Town {
     }
 }
 
+/// An HTTP proxy that opens one tunnel; its address.
+fn connect_proxy() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        let (mut near, _) = listener.accept().unwrap();
+        let mut lines = BufReader::new(near.try_clone().unwrap());
+        let mut first = String::new();
+        lines.read_line(&mut first).unwrap();
+        let mut line = String::new();
+        while lines.read_line(&mut line).unwrap() > 2 {
+            line.clear();
+        }
+        let target = first.strip_prefix("CONNECT ").unwrap().split(' ').next().unwrap();
+        let far = TcpStream::connect(target).unwrap();
+        near.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+        let (mut near_in, mut far_out) = (near.try_clone().unwrap(), far.try_clone().unwrap());
+        thread::spawn(move || {
+            let _ = std::io::copy(&mut near_in, &mut far_out);
+            let _ = far_out.shutdown(std::net::Shutdown::Write);
+        });
+        let (mut far_in, mut near_out) = (far, near);
+        let _ = std::io::copy(&mut far_in, &mut near_out);
+        let _ = near_out.shutdown(std::net::Shutdown::Write);
+    });
+    address
+}
+
 const BUDGETS: &str = "rows_in_total = 1_000_000\naggregate_runs = 1000\n";
 const MATCH: &str = "[jobs.match]\nsource = \"customers\"\nallow = [\"bob\"]\nreveal = [\"rows\", \"payload\"]\n\
     result = [\"peer\"]\ngive = [\"amount\"]\nmax_peer_keys = 1_000_000\nruns_a_day = 1000\n";
@@ -243,6 +271,11 @@ fn granted_runs_give_their_results_and_both_sides_records() {
     let result = town.bench.read(&format!("results/{}.csv", theirs["run"].as_str().unwrap()));
     assert_eq!(result.lines().count(), 21, "{result}");
 
+    // The same through an HTTP proxy.
+    let proxy = connect_proxy();
+    let rows = town.granted("bob", "match", &["--proxy", &proxy]);
+    assert_eq!(rows["matches"], 20);
+
     // What the asker takes has a floor too.
     town.ask("bob", "sums", &[]).fails_with(2, &["--security", "semi-honest"]);
     town.ask("bob", "theirs", &[]).fails_with(2, &["--give", "amount"]);
@@ -253,12 +286,12 @@ fn granted_runs_give_their_results_and_both_sides_records() {
     // Nothing of a table in the log, and what was granted is there.
     let text = log.iter().map(Value::to_string).collect::<String>();
     assert!(!text.contains("example.com") && !text.contains("user2"), "{text}");
-    assert_eq!(log.iter().filter(|event| event["event"] == "done").count(), 5);
+    assert_eq!(log.iter().filter(|event| event["event"] == "done").count(), 6);
 
     let alice = town.verify("state/records", &["--key", "alice.pub", "--against", "bob.records"]);
-    assert_eq!((&alice["records"], &alice["signed_by_both"]), (&5.into(), &5.into()));
+    assert_eq!((&alice["records"], &alice["signed_by_both"]), (&6.into(), &6.into()));
     let bob = town.verify("bob.records", &["--key", "bob.pub", "--against", "state/records"]);
-    assert_eq!((&bob["records"], &bob["signed_by_both"]), (&4.into(), &4.into()));
+    assert_eq!((&bob["records"], &bob["signed_by_both"]), (&5.into(), &5.into()));
     let run = theirs["run"].as_str().unwrap();
     town.verify("bob.records", &["--run", run, "--input", "kunden.csv"]);
     town.verify("state/records", &["--run", run, "--input", "customers.csv"]);

@@ -25,6 +25,7 @@ pub mod keys;
 pub mod link;
 mod lobby;
 pub mod memory;
+mod proxy;
 mod reception;
 mod session;
 mod setup;

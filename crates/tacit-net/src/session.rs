@@ -4,6 +4,7 @@ use crate::address::resolve;
 use crate::emulate::Pace;
 use crate::handshake;
 use crate::lobby::Lobby;
+use crate::proxy::{self, Answer};
 use crate::setup::{Listener, Options, Prepared, later, left, prepare};
 use crate::tcp::SharedPace;
 use crate::tls::Negotiated;
@@ -209,7 +210,12 @@ impl<'a> Caller<'a> {
         let start = Instant::now();
         let patience = options.limits.connect;
         let mut vigil = vigil(options, Party::Second, address, start, Some(patience));
-        let targets = resolve(address, patience, &mut |reason| vigil.go_on(Some(reason)))?;
+        if options.proxy.is_some() {
+            proxy::check(address)?;
+        }
+        // Behind a proxy it is the proxy that looks the name up.
+        let first = options.proxy.as_deref().unwrap_or(address);
+        let targets = resolve(first, patience, &mut |reason| vigil.go_on(Some(reason)))?;
         let pace = Arc::new(Mutex::new(Pace::new(options.link)));
         Ok(Caller { address, options, targets, pace, deadline: later(start, patience), found: false, vigil })
     }
@@ -251,6 +257,23 @@ impl<'a> Caller<'a> {
         }
     }
 
+    /// The connection, through the proxy if there is one; or why there is none just now.
+    fn tunnel(&self, mut stream: TcpStream) -> Result<std::result::Result<TcpStream, String>> {
+        if self.options.proxy.is_none() {
+            return Ok(Ok(stream));
+        }
+        let deadline = later(Instant::now(), self.left().min(ATTEMPT));
+        Ok(match proxy::open(&mut stream, self.address, deadline) {
+            Ok(Answer::Open) => Ok(stream),
+            Ok(Answer::Later(reason)) => Err(reason),
+            Ok(Answer::Never(reason)) => {
+                let (address, after) = (self.address.to_owned(), self.options.limits.connect);
+                return Err(Error::Unreachable { address, after, reason });
+            }
+            Err(error) => Err(format!("the proxy: {error}")),
+        })
+    }
+
     fn dial(&mut self) -> Result<TcpStream> {
         let mut pause = Pause::default();
         loop {
@@ -259,7 +282,10 @@ impl<'a> Caller<'a> {
             for target in &self.targets {
                 let patience = self.left().clamp(Duration::from_millis(1), ATTEMPT);
                 match TcpStream::connect_timeout(target, patience) {
-                    Ok(stream) => return Ok(stream),
+                    Ok(stream) => match self.tunnel(stream)? {
+                        Ok(stream) => return Ok(stream),
+                        Err(why) => reason = why,
+                    },
                     Err(error) => reason = error.to_string(),
                 }
             }

@@ -50,6 +50,9 @@ pub struct Options {
     pub observer: Observer,
     /// What ends the session from another thread; nothing unless said otherwise.
     pub cancel: Cancel,
+    /// An HTTP proxy, as `HOST:PORT`, that a connecting party asks for a tunnel to the listener; none unless said
+    /// otherwise. It sees the listener's address, and of the rest what anybody on the way sees.
+    pub proxy: Option<String>,
 }
 
 impl Options {
@@ -63,6 +66,7 @@ impl Options {
             link: LinkModel::LOOPBACK,
             observer: Observer::default(),
             cancel: Cancel::default(),
+            proxy: None,
         }
     }
 

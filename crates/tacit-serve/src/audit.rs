@@ -5,7 +5,9 @@
 
 use crate::file::shown;
 use crate::json::{canonical, from_hex, read_canonical};
-use crate::records::{COMMON, NO_HEAD, PRIVATE, RECORDS, SEAL, commitment, digest_of, head_of, signature};
+use crate::records::{
+    COMMON, NO_HEAD, PRIVATE_PART, RECORDS, SEAL, commitment, digest_of, head_of, signature,
+};
 use crate::terms::Side;
 use serde_json::Value;
 use std::path::Path;
@@ -157,10 +159,13 @@ pub fn load(path: &Path) -> Result<Vec<Record>> {
 pub fn compare(ours: &[Record], theirs: &[Record]) -> Result<()> {
     for (chain, other, whose) in [(ours, theirs, "these records"), (theirs, ours, "the other side's records")]
     {
-        let Some(first) = chain.first() else { continue };
+        if chain.is_empty() {
+            continue;
+        }
         for record in other {
             let side = record.side.other();
-            if key_of(&record.value["common"], side)? != first.owner {
+            let key = key_of(&record.value["common"], side)?;
+            if chain.iter().all(|one| one.owner != key) {
                 continue;
             }
             // What one side alone signed shows nothing of the other's chain.
@@ -185,7 +190,7 @@ pub fn compare(ours: &[Record], theirs: &[Record]) -> Result<()> {
 /// Whether `input` is the file that the owner of the chain in `folder` committed to for `record`, by the salt in the
 /// private part.
 pub fn opens_input(folder: &Path, record: &Record, input: &Path) -> Result<bool> {
-    let path = folder.join(PRIVATE);
+    let path = folder.join(PRIVATE_PART);
     let text = std::fs::read_to_string(&path).map_err(|e| Error::file(&path, "cannot be read", e))?;
     let kept = text.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let salt = kept

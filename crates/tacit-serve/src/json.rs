@@ -4,7 +4,7 @@ use serde_json::Value;
 use tacit::{Error, Result};
 
 /// Largest whole number that every reader of JSON takes for what it is.
-const LARGEST: u64 = (1 << 53) - 1;
+const LARGEST_WHOLE: u64 = (1 << 53) - 1;
 
 /// The canonical form of `value`: no white space, members sorted by their names' UTF-16 code units, shortest
 /// escapes.
@@ -34,8 +34,8 @@ fn write(value: &Value, out: &mut String) -> Result<()> {
         Value::Bool(true) => out.push_str("true"),
         Value::Bool(false) => out.push_str("false"),
         Value::Number(number) => {
-            let whole = number.as_u64().filter(|n| *n <= LARGEST).map(|n| n.to_string());
-            let below = number.as_i64().filter(|n| n.unsigned_abs() <= LARGEST).map(|n| n.to_string());
+            let whole = number.as_u64().filter(|n| *n <= LARGEST_WHOLE).map(|n| n.to_string());
+            let below = number.as_i64().filter(|n| n.unsigned_abs() <= LARGEST_WHOLE).map(|n| n.to_string());
             let text = whole.or(below);
             let unfit = || Error::Input("a record holds a number that is not whole, or too large".into());
             out.push_str(&text.ok_or_else(unfit)?);

@@ -192,7 +192,7 @@ impl From<Unfit> for Error {
 }
 
 /// Largest policy file that is read.
-const LARGEST: u64 = 1 << 20;
+const LARGEST_POLICY: u64 = 1 << 20;
 const DAY_SECONDS: u64 = 86_400;
 const MANY: u64 = 1 << 40;
 
@@ -204,7 +204,7 @@ impl Policy {
         let unfit = |what: String| Unfit { path: path.to_owned(), faults: vec![Fault { line: 1, what }] };
         match std::fs::metadata(path) {
             Err(e) => return Err(unfit(format!("cannot be read: {e}"))),
-            Ok(about) if about.len() > LARGEST => return Err(unfit("larger than any policy".into())),
+            Ok(about) if about.len() > LARGEST_POLICY => return Err(unfit("larger than any policy".into())),
             Ok(_) => {}
         }
         let text = std::fs::read_to_string(path).map_err(|e| unfit(format!("cannot be read: {e}")))?;

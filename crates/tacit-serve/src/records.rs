@@ -29,26 +29,26 @@ use zeroize::Zeroizing;
 pub const COMMON: &str = "tacit 1 record common to both sides";
 /// What the seal of one side's record is for.
 pub const SEAL: &str = "tacit 1 record of one side";
-const HEAD: &str = "tacit 1 head of a chain of records";
-const COMMITMENT: &str = "tacit 1 commitment of a record";
+const CHAIN_HEAD: &str = "tacit 1 head of a chain of records";
+const COMMITTED: &str = "tacit 1 commitment of a record";
 
 /// The head of a chain without records.
 pub const NO_HEAD: [u8; 32] = [0; 32];
 
 /// Both files of a chain.
 pub(crate) const RECORDS: &str = "records.jsonl";
-pub(crate) const PRIVATE: &str = "private.jsonl";
+pub(crate) const PRIVATE_PART: &str = "private.jsonl";
 
 /// The head of a chain whose last line is `line`.
 pub fn head_of(line: &str) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new_derive_key(HEAD);
+    let mut hasher = blake3::Hasher::new_derive_key(CHAIN_HEAD);
     hasher.update(line.as_bytes());
     *hasher.finalize().as_bytes()
 }
 
 /// A salted commitment to `content`, which is the `kind` (`input` or `result`) of a run.
 pub fn commitment(kind: &str, salt: &[u8; 32], content: &[u8]) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new_derive_key(COMMITMENT);
+    let mut hasher = blake3::Hasher::new_derive_key(COMMITTED);
     hasher.update(salt);
     hasher.update(&(kind.len() as u64).to_le_bytes());
     hasher.update(kind.as_bytes());
@@ -179,7 +179,7 @@ impl Records {
     /// Adds a record; the private part first, so that no record lacks it.
     fn write(&self, common: Value, private: &Value, signatures: [Option<String>; 2]) -> Result<String> {
         let (mut chain, lines) = self.chain()?;
-        let private_path = self.folder.join(PRIVATE);
+        let private_path = self.folder.join(PRIVATE_PART);
         Lines::open(&private_path)?.0.append(&canonical(private)?)?;
         let mut signed = serde_json::Map::new();
         for (side, signature) in [Side::Service, Side::Asker].into_iter().zip(signatures) {

@@ -9,7 +9,7 @@ use crate::terms::Side;
 use crate::visit::{House, visit};
 use crate::wire;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -125,7 +125,7 @@ fn receive(house: &Arc<House>, session: Session) {
 }
 
 /// Takes the policy file as it is now, as a whole or not at all; what runs keeps what it began with.
-fn reload(house: &House, path: &PathBuf, cancel: &Cancel, reception: &mut Reception<'_>) {
+fn reload(house: &House, path: &Path, cancel: &Cancel, reception: &mut Reception<'_>) {
     let old = house.policy();
     let reloaded = Policy::load(path).map_err(|unfit| unfit.lines()).and_then(|policy| {
         let fixed = [

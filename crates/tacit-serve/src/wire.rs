@@ -7,7 +7,7 @@ use tacit::net::{Agreement, Channel, Limits};
 use tacit::{Error, Result};
 
 /// Largest message.
-const LARGEST: usize = 1 << 16;
+const LARGEST_MESSAGE: usize = 1 << 16;
 /// Time for a message that takes no thinking.
 pub const PROMPT: Duration = Duration::from_secs(30);
 
@@ -73,7 +73,7 @@ pub fn agreement(role: &str, peer_role: &str) -> Agreement {
 /// Sends one message.
 pub fn send(channel: &mut Channel, message: &Message) -> Result<Vec<u8>> {
     let bytes = serde_json::to_vec(message).map_err(|e| Error::Other(format!("a message: {e}")))?;
-    if bytes.len() > LARGEST {
+    if bytes.len() > LARGEST_MESSAGE {
         return Err(Error::Other("a message of a request is too long; give fewer columns".into()));
     }
     channel.send_sized(&bytes)?;
@@ -85,7 +85,7 @@ pub fn send(channel: &mut Channel, message: &Message) -> Result<Vec<u8>> {
 pub fn receive(channel: &mut Channel, patience: Duration) -> Result<(Message, Vec<u8>)> {
     let before = channel.limits();
     channel.set_limits(Limits { read: patience, idle: patience, ..before });
-    let received = channel.recv_sized(LARGEST);
+    let received = channel.recv_sized(LARGEST_MESSAGE);
     channel.set_limits(before);
     let bytes = received?;
     let message = serde_json::from_slice(&bytes)

@@ -83,6 +83,9 @@ pub struct Args {
     records: Option<PathBuf>,
     #[command(flatten)]
     table: Dialect,
+    /// The HTTP proxy, as HOST:PORT, that leads to the service (method CONNECT)
+    #[arg(long, value_name = "ADDR")]
+    proxy: Option<String>,
     /// Seconds to wait for the service to appear
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     connect_timeout: u64,
@@ -94,7 +97,8 @@ pub struct Args {
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
     if args.input.exists() && !args.input.is_file() || args.input.as_os_str() == "-" {
-        let what = "a record commits to what the file holds, so it takes a file that can be read twice".into();
+        let what =
+            "a record commits to what the file holds, so it takes a file that can be read twice".into();
         return Err(Error::Parameter { name: "input", what });
     }
     let identity = Identity::load(&args.identity)?;
@@ -166,6 +170,10 @@ fn connect(args: &Args, context: &Context) -> Result<tacit::net::Session> {
         ..Limits::default()
     };
     let session = Session::connect(&args.connect).limits(limits).observer(observer);
+    let session = match &args.proxy {
+        Some(proxy) => session.proxy(proxy),
+        None => session,
+    };
     session.keys(&args.identity, &args.peer)?.open(request::agreement())
 }
 
