@@ -175,12 +175,9 @@ impl Explained<'_> {
         other.map_or_else(|| setting.to_owned(), |(_, option)| format!("{setting} (--{option})"))
     }
 
-    /// A role as the options that give it.
+    /// A role as the option that gives it.
     fn role(&self, role: &str) -> String {
         match role.split_once(' ') {
-            Some(("result", _)) if self.has("result") && self.has("give") => format!("--{role}")
-                .replace(" and gives the column", " with --give")
-                .replace(" and gives no column", " without --give"),
             Some(("result", _)) if self.has("result") => format!("--{role}"),
             None if self.has("role") => format!("--role {role}"),
             _ => role.to_owned(),
@@ -335,11 +332,6 @@ mod tests {
         };
         let (message, _) = explained(&role("result me", "result peer", "result me"), &["result"]);
         assert!(message.contains("--result me there, --result me here; start the peer as --result peer"));
-        let neither =
-            role("result me and gives no column", "result peer and gives the column", "result peer");
-        let (message, _) = explained(&neither, &["result", "give"]);
-        assert!(message.contains("--result me without --give here"), "{message}");
-        assert!(message.contains("start the peer as --result peer with --give"), "{message}");
         let (message, _) = explained(&role("sender", "receiver", "sender"), &["role"]);
         assert!(
             message.contains("--role sender there, --role sender here; start the peer as --role receiver")

@@ -142,11 +142,18 @@ impl Agreement {
         Ok(agreement)
     }
 
-    /// The differences between this party's terms and the peer's: the jobs, else the parameters, else the roles.
+    /// The differences between this party's terms and the peer's: the jobs, else the parameters and the roles.
     fn check(&self, theirs: &Agreement) -> Result<()> {
         if self.protocol != theirs.protocol {
             let difference = Difference::new("job", Some(&self.protocol), Some(&theirs.protocol));
             return Err(Error::Mismatch { differences: vec![difference] });
+        }
+        if theirs.role != self.peer_role || theirs.peer_role != self.role {
+            return Err(Error::Role {
+                ours: self.role.clone(),
+                wanted: self.peer_role.clone(),
+                theirs: quoted(&theirs.role),
+            });
         }
         let names: BTreeSet<&String> = self.parameters.keys().chain(theirs.parameters.keys()).collect();
         let differences: Vec<Difference> = names
@@ -155,18 +162,7 @@ impl Agreement {
             .filter(|(_, ours, theirs)| ours != theirs)
             .map(|(name, ours, theirs)| Difference::new(name, ours, theirs))
             .collect();
-        if !differences.is_empty() {
-            return Err(Error::Mismatch { differences });
-        }
-        // Last: what a role is can follow from a parameter, so a difference of that one is the cause.
-        if theirs.role != self.peer_role || theirs.peer_role != self.role {
-            return Err(Error::Role {
-                ours: self.role.clone(),
-                wanted: self.peer_role.clone(),
-                theirs: quoted(&theirs.role),
-            });
-        }
-        Ok(())
+        if differences.is_empty() { Ok(()) } else { Err(Error::Mismatch { differences }) }
     }
 }
 

@@ -106,13 +106,6 @@ fn differences_are_named_on_both_sides() {
     let (a, b) = errors(&options("sender", "receiver"), &options("sender", "receiver"));
     assert!(matches!(a, Error::Role { .. }) && matches!(b, Error::Role { .. }), "{a} {b}");
 
-    // What a role is can follow from a setting, so a difference of settings is told first.
-    let mut other = options("sender", "receiver");
-    other.agreement = other.agreement.with("tree", 12);
-    let (a, b) = errors(&options("sender", "receiver"), &other);
-    assert!(a.to_string().contains("tree: 12 there, not given here"), "{a}");
-    assert!(b.to_string().contains("tree: not given there, 12 here"), "{b}");
-
     let other = Options::new(Agreement::new("evil\n\x1b[2J", "receiver", "sender"), Protection::Plaintext);
     let (a, _) = errors(&options("sender", "receiver"), &other);
     assert!(a.to_string().contains("job: \"evil\\n\\x1b[2J\" there"), "{a}");

@@ -190,13 +190,13 @@ fn against_sender(tamper: impl FnOnce(&mut Vec<u128>) + Send) -> Result<Outcome>
                 tamper(&mut sent);
                 // The honest message's form without its refusals.
                 let prefix = |tag: u128| (tag >> 1 >> (127 - rest.parameters.prefix_bits())) as usize;
-                let mut bitmap = BitVec::zeros(rest.parameters.bitmap_bits());
+                let mut bitmap = tacit_crypto::BitVec::zeros(rest.parameters.format().bitmap_bits());
                 for (i, tag) in sent.iter().enumerate() {
                     bitmap.set((i + prefix(*tag)).min(bitmap.len() - 1), true);
                 }
                 rest.channel.send(bitmap.as_bytes()).unwrap();
                 for tag in sent {
-                    let bytes = (tag >> rest.rest_shift()).to_le_bytes();
+                    let bytes = (tag >> rest.parameters.format().shift()).to_le_bytes();
                     rest.channel.send(&bytes[..rest.parameters.tag_bytes()]).unwrap();
                 }
                 rest.channel.flush().unwrap();

@@ -69,17 +69,17 @@ pub use crate::paxos::{Learns, MAX_ELEMENTS, Options, Outcome, Phase, Progress};
 use crate::{Error, Result};
 use runs::{Filling, Last, Masking, Summing, Whole};
 use tacit_crypto::commit::{Commitment, Opening, commit, verify};
-use tacit_crypto::{BitVec, Block, Buffer, Indices, Prg, RHO, gf128, hash, transcript::Transcript};
+use tacit_crypto::{Block, Buffer, Prg, RHO, gf128, hash, transcript::Transcript};
 use tacit_net::{Channel, Party};
 use tacit_ot::vole::gf128::{self as gf128_vole, run_size};
 use tacit_ot::vole::{Gf128Receiver, Gf128Sender};
 use tacit_ot::{Security, VoleReceiver, VoleSender};
-use tags::{FEW_TAGS, Tags};
+use tags::{Counts, Format, Tags};
 use zeroize::Zeroizing;
 
 /// The protocol's short name.
 pub const NAME: &str = "vole";
-const MAGIC: [u8; 16] = *b"tacit-psi vole-2";
+const MAGIC: [u8; 16] = *b"tacit-psi vole-3";
 /// Elements hashed, or tags sent, at a time.
 const STEP: usize = 1024;
 /// Slots received at a time.
@@ -139,11 +139,12 @@ impl Parameters {
 
     /// Bytes of the sender's tags, both parts together.
     pub fn tags_bytes(&self) -> usize {
-        self.bitmap_bits().div_ceil(8) + self.sender * self.tag_bytes()
+        self.format().bitmap_bits().div_ceil(8) + self.sender * self.tag_bytes()
     }
 
-    fn bitmap_bits(&self) -> usize {
-        self.sender + (1 << self.prefix_bits())
+    /// How the sender's tags are sent.
+    fn format(&self) -> Format {
+        Format { count: self.sender, prefix_bits: self.prefix_bits(), rest: self.tag_bytes() }
     }
 
     /// Bytes that the receiver, and the sender, holds at most beside its elements and what the process takes
@@ -156,7 +157,7 @@ impl Parameters {
         [self.receiver, self.sender].map(|count| {
             let room = self.shape.bins() * self.shape.room(count);
             let summing = 2 * block * room + run + bins;
-            // Tags, and the same sorted with their elements, and where each prefix starts.
+            // Tags, the same sorted with their elements, and what is found among them.
             let sorting = block * room + (block + proof + 3 * size_of::<u32>()) * count;
             (size_of::<u32>() * room + summing.max(sorting)) as u64
         })
@@ -590,14 +591,14 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         }
     }
 
-    /// Steps 2 and 3 of the sender: k(x) + H(x)·Δ for the elements, but for those of the last run's bins.
+    /// Steps 2 and 3 of the sender: k(x) + H(x)·Δ for the elements.
     fn send(&mut self) -> Result<Summing> {
-        let mut vole = self.sender_setup()?;
+        let vole = self.sender_setup()?;
         let shape = self.parameters.shape;
         let digests = self.seeds.digests(&shape, self.elements, self.progress)?;
         let mut sums = Summing::new(shape, digests, Some(vole.delta()));
-        let last = self.fetch(&mut vole, &mut |slots| sums.take(slots))?;
-        Ok(sums.ends_with(last))
+        self.fetch(vole, &mut |slots| sums.take(slots))?;
+        Ok(sums)
     }
 
     /// Step 2 of the sender, up to the first correlation.
@@ -609,33 +610,32 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         Ok(vole)
     }
 
-    /// Hands on k for the slots of the receiver's store, run by run while the peer is at work on the next,
-    /// but for the last run's.
-    fn fetch(
-        &mut self,
-        vole: &mut dyn VoleSender<Block>,
-        meanwhile: &mut dyn FnMut(&[Block]),
-    ) -> Result<Last> {
+    /// Hands on k for the slots of the receiver's store as they come.
+    fn fetch(&mut self, vole: Gf128Sender, take: &mut dyn FnMut(&[Block])) -> Result<()> {
         let slots = self.parameters.shape.slots();
         let (size, delta) = (run_size(slots), vole.delta());
         let mut masked = vec![Block::ZERO; CHUNK.min(size)];
-        let mut last = Last::new(Buffer::zeros(0), 0);
-        let mut spare = Buffer::zeros(size);
+        let mut k = Buffer::zeros(size);
+        let mut vole = Some(vole);
         for start in (0..slots).step_by(size) {
-            let len = size.min(slots - start);
-            let mut run = Last::new(spare, len);
-            vole.extend(self.channel, run.slots_mut())?;
-            // The peer has as much to do again.
-            meanwhile(last.slots());
-            for part in run.slots_mut().chunks_mut(CHUNK) {
+            let k = &mut k[..size.min(slots - start)];
+            if let Some(vole) = &mut vole {
+                vole.extend(self.channel, k)?;
+            }
+            let done = start + k.len();
+            if done == slots {
+                // Its memory is wiped while the peer is at work.
+                vole = None;
+            }
+            for part in k.chunks_mut(CHUNK) {
                 let masked = &mut masked[..part.len()];
                 self.channel.recv_blocks(masked)?;
                 gf128::multiply_add(part, masked, delta);
+                take(part);
             }
-            spare = std::mem::replace(&mut last, run).into_buffer(if start + len < slots { size } else { 0 });
-            (self.progress)(Phase::Transfer, (start + len) as u64, slots as u64);
+            (self.progress)(Phase::Transfer, done as u64, slots as u64);
         }
-        Ok(last)
+        Ok(())
     }
 
     /// The tags of all elements from their sums; and what is left of the run.
@@ -649,6 +649,7 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         let mut proofs = Zeroizing::new(vec![[0; size_of::<Proof>()]; if with_proof { count } else { 0 }]);
         let mut messages = Zeroizing::new(vec![[0; SHORT]; STEP]);
         let mut hashes = Zeroizing::new(vec![[0; 32]; STEP]);
+        let mut counts = Counts::new(count);
         let mut done = 0;
         for bin in 0..bins {
             progress(Phase::Tags, done, count as u64);
@@ -662,6 +663,7 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
                     let (first, proof) = halves(hash);
                     // The first bits, bits past the tag's length zero.
                     *tag = Block::new(first.to_u128() >> shift << shift);
+                    counts.add(*tag);
                     if with_proof {
                         proofs[*element as usize] = proof.to_bytes();
                     }
@@ -669,7 +671,7 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
             }
         }
         digests.drop_values();
-        let tags = Tags::sort(digests, bins, proofs, parameters.prefix_bits());
+        let tags = counts.sort(digests, bins, proofs);
         progress(Phase::Tags, count as u64, count as u64);
         Ok((Finish { channel: self.channel, parameters, progress }, tags))
     }
@@ -683,32 +685,19 @@ struct Finish<'r, 'a> {
 }
 
 impl Finish<'_, '_> {
-    /// The rest of a tag as a number, behind the prefix.
-    fn rest_shift(&self) -> u32 {
-        128 - self.parameters.prefix_bits() - 8 * self.parameters.tag_bytes() as u32
-    }
-
     /// Step 4's message: how many tags have each prefix, then the rests in ascending order.
     fn send_tags(&mut self, tags: &Tags) -> Result<()> {
         // Two elements with one tag: their digests are equal, so the elements are.
         if tags.tags.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(Error::DuplicateElement);
         }
-        let mut bitmap = BitVec::zeros(self.parameters.bitmap_bits());
-        for (prefix, pair) in tags.starts.windows(2).enumerate() {
-            // A one for each tag, a zero for the end of each prefix.
-            (pair[0]..pair[1]).for_each(|tag| bitmap.set(tag as usize + prefix, true));
-        }
-        self.channel.send(bitmap.as_bytes())?;
-        let (length, count, shift) = (self.parameters.tag_bytes(), tags.tags.len(), self.rest_shift());
-        let mut message = vec![0; STEP * length + size_of::<u128>()];
+        let format = self.parameters.format();
+        self.channel.send(format.bitmap(&tags.tags).as_bytes())?;
+        let count = tags.tags.len();
+        let mut message = vec![0; format.room(STEP)];
         for (step, tags) in tags.tags.chunks(STEP).enumerate() {
-            for (i, tag) in tags.iter().enumerate() {
-                // What is too long is written over by the next.
-                message[i * length..][..size_of::<u128>()]
-                    .copy_from_slice(&(tag.to_u128() >> shift).to_le_bytes());
-            }
-            self.channel.send(&message[..tags.len() * length])?;
+            format.rests(tags, &mut message);
+            self.channel.send(&message[..tags.len() * format.rest])?;
             if step.is_multiple_of(64) {
                 (self.progress)(Phase::Compare, (step * STEP) as u64, count as u64);
             }
@@ -722,46 +711,29 @@ impl Finish<'_, '_> {
     /// the message and the index of the element.
     fn compare(&mut self, mine: &Tags) -> Result<Vec<(u32, u32)>> {
         let cheated = |what| Err(Error::Cheated { protocol: NAME, what });
-        let (length, count) = (self.parameters.tag_bytes(), self.parameters.sender);
-        let bits = self.parameters.bitmap_bits();
-        let mut bitmap = vec![0; bits.div_ceil(8)];
+        let (format, count) = (self.parameters.format(), self.parameters.sender);
+        let mut bitmap = vec![0; format.bitmap_bits().div_ceil(8)];
         self.channel.recv(&mut bitmap)?;
-        let Some(ends) = ends_of_prefixes(&bitmap, bits, count) else {
+        let Some(mut reader) = format.reader(&bitmap) else {
             return cheated("the prefixes are not those of as many tags");
         };
         drop(bitmap);
-        let (shift, prefix_bits) = (self.rest_shift(), self.parameters.prefix_bits());
-        let unused = 128 - 8 * length as u32;
-        let mut message = vec![0; STEP * length + size_of::<u128>()];
+        let mut message = vec![0; format.room(STEP)];
+        let mut theirs = [0; STEP];
+        let mut common = Vec::with_capacity(STEP);
         // Asked for at once, and touched as matches are found.
         let mut found = Vec::with_capacity(count.min(mine.tags.len()));
-        let (mut position, mut last, mut ascend) = (0, None, true);
-        for (prefix, (end, own)) in ends.iter().zip(mine.starts.windows(2)).enumerate() {
-            let (own, of) = (own[0] as usize..own[1] as usize, &mine.elements);
-            while position < *end as usize {
-                let i = position % STEP;
-                if i == 0 {
-                    self.channel.recv(&mut message[..(count - position).min(STEP) * length])?;
-                    if position.is_multiple_of(64 * STEP) {
-                        (self.progress)(Phase::Compare, position as u64, count as u64);
-                    }
-                }
-                let mut rest = [0; size_of::<u128>()];
-                rest.copy_from_slice(&message[i * length..][..size_of::<u128>()]);
-                // The last bytes are the next tag's.
-                let rest = u128::from_le_bytes(rest) << unused >> unused;
-                let tag = (prefix as u128) << 1 << (127 - prefix_bits) | rest << shift;
-                ascend &= last.is_none_or(|last| last < tag);
-                last = Some(tag);
-                let tags = &mine.tags[own.clone()];
-                let at = match tags.len() {
-                    0..=FEW_TAGS => tags.iter().position(|own| own.to_u128() == tag),
-                    _ => tags.binary_search_by_key(&tag, |own| own.to_u128()).ok(),
-                };
-                if let Some(at) = at {
-                    found.push((position as u32, of[own.start + at]));
-                }
-                position += 1;
+        let (mut next, mut ascend) = (0, true);
+        for start in (0..count).step_by(STEP) {
+            let theirs = &mut theirs[..STEP.min(count - start)];
+            self.channel.recv(&mut message[..theirs.len() * format.rest])?;
+            ascend &= reader.read(&message, theirs);
+            common.clear();
+            tags::merge(theirs, &mine.tags, &mut next, &mut common);
+            let place = |(tag, own): &(u32, u32)| (start as u32 + tag, mine.elements[*own as usize]);
+            found.extend(common.iter().map(place));
+            if start.is_multiple_of(64 * STEP) {
+                (self.progress)(Phase::Compare, start as u64, count as u64);
             }
         }
         if !ascend {
@@ -770,29 +742,6 @@ impl Finish<'_, '_> {
         (self.progress)(Phase::Compare, count as u64, count as u64);
         Ok(found)
     }
-}
-
-/// How many tags there are up to the end of each prefix, from a bitmap of `bits` bits with a one for each of
-/// `count` tags and a zero for the end of each prefix; `None` where it is no such bitmap.
-fn ends_of_prefixes(bitmap: &[u8], bits: usize, count: usize) -> Option<Indices> {
-    let mut ends = Indices::zeros(bits - count);
-    let mut found = 0;
-    for (at, bytes) in bitmap.chunks(8).enumerate() {
-        let mut word = [0; 8];
-        word[..bytes.len()].copy_from_slice(bytes);
-        let mut zeros = !u64::from_le_bytes(word);
-        let first = 64 * at;
-        if bits - first < 64 {
-            zeros &= (1 << (bits - first)) - 1;
-        }
-        while zeros != 0 {
-            let bit = first + zeros.trailing_zeros() as usize;
-            *ends.get_mut(found)? = (bit - found) as u32;
-            found += 1;
-            zeros &= zeros - 1;
-        }
-    }
-    (found == ends.len() && ends.last() == Some(&(count as u32))).then_some(ends)
 }
 
 #[cfg(test)]

@@ -182,12 +182,6 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     }
     let job = args.job();
     job.check()?;
-    let gives_rows = matches!(job.reveal, Reveal::Payload(_)) && !job.give.is_empty();
-    if args.duplicates != Several::Refuse && !gives_rows {
-        let what =
-            "is about rows that we give: it goes with --reveal payload and --give; leave it out".into();
-        return Err(Error::Parameter { name: "duplicates", what });
-    }
     if args.tags.is_some() || args.protocol == Protocol::Oprf {
         return published(args, context);
     }
@@ -267,15 +261,6 @@ fn published(args: Args, context: &Context) -> Result<()> {
     }
     if args.base_ot.is_some() {
         return refuse("base-ot", "queries to a published file take no oblivious transfer; leave it out");
-    }
-    if args.security != Security::Malicious {
-        return refuse(
-            "security",
-            "queries to a published file hold against a cheating server; leave it out",
-        );
-    }
-    if args.max_peer_rows.is_some() {
-        return refuse("max-peer-rows", "the published file says how many keys it holds; leave it out");
     }
     let table = TableArgs {
         input: args.input,

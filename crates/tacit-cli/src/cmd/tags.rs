@@ -441,54 +441,23 @@ fn serve(args: &ServeArgs, context: &Context) -> Result<()> {
     context.result(&object, &text)
 }
 
-/// What the queries of [`query`] would cost, and beside it an intersection that needs no published file; starts nothing.
+/// What the queries of [`query`] would cost; starts nothing.
 pub(super) fn dry_query(args: &QueryArgs, context: &Context) -> Result<()> {
     session(&args.peer, context)?;
     let file = open_tags(&args.tags)?;
-    let publication = file.publication();
     let table = args.table.read(context)?;
-    args.check(publication, &table)?;
     let asked = table.keys.elements().len() as u64;
-    let (link, machine) = (args.peer.link().into(), tacit::plan::Machine::measure());
-    let mut candidates = vec![tacit::plan::oprf(asked, &link, &machine)];
-    // Of both whole sets, as large as the larger; a publication may hold more than such a run takes.
-    let all = asked.max(publication.count);
-    candidates.extend(tacit::plan::vole_psi(all, tacit::Security::Malicious, &link, &machine));
+    let link = args.peer.link().into();
+    let candidates = [tacit::plan::oprf(asked, &link, &tacit::plan::Machine::measure())];
     let learns = format!("that we made {asked} queries; nothing else");
-    crate::cli::plan::show(context, "psi", asked, &link, &candidates, Some(oprf::NAME), &learns)?;
+    crate::cli::plan::show(context, "psi", asked, &link, &candidates, None, &learns)?;
     if !context.json {
-        let (count, left) = (publication.count, publication.terms.per_client);
-        let text = format!(
-            "the published file holds {count} keys, which an intersection by vole would work through; a client has \
-             {left} queries over its lifetime"
-        );
+        let (count, left) = (file.publication().count, file.publication().terms.per_client);
+        let text =
+            format!("the published file holds {count} keys; a client has {left} queries over its lifetime");
         context.result(&json!(null), &text)?;
     }
     Ok(())
-}
-
-impl QueryArgs {
-    /// An error where our keys are not of the publication's kind, or more than it answers.
-    fn check(&self, publication: &Publication, table: &Table) -> Result<()> {
-        let spec = table.spec.agreement();
-        if spec != publication.terms.key {
-            return Err(Error::Usage(format!(
-                "{}: was made with `{}`, and this run has `{spec}`; give as many columns and the same \
-                 --no- options",
-                self.tags.display(),
-                publication.terms.key
-            )));
-        }
-        let asked = table.keys.elements().len() as u64;
-        if asked > publication.terms.per_client {
-            return Err(Error::Input(format!(
-                "{}: {asked} distinct keys, and a client of this publication has {} queries; take fewer rows",
-                self.table.input.display(),
-                publication.terms.per_client
-            )));
-        }
-        Ok(())
-    }
 }
 
 /// Intersects our file with a published one.
@@ -500,9 +469,24 @@ pub(super) fn query(args: &QueryArgs, context: &Context) -> Result<()> {
     if let Some(target) = &args.output {
         table.source.admits(target)?;
     }
-    args.check(&publication, &table)?;
+    let spec = table.spec.agreement();
+    if spec != publication.terms.key {
+        return Err(Error::Usage(format!(
+            "{}: was made with `{}`, and this run has `{spec}`; give as many columns and the same \
+             --no- options",
+            args.tags.display(),
+            publication.terms.key
+        )));
+    }
     let elements = table.keys.elements();
     let asked = elements.len() as u64;
+    if asked > publication.terms.per_client {
+        return Err(Error::Input(format!(
+            "{}: {asked} distinct keys, and a client of this publication has {} queries; take fewer rows",
+            args.table.input.display(),
+            publication.terms.per_client
+        )));
+    }
     let mut output = args.output.as_deref().map(Output::create).transpose()?;
     if let Some(output) = &mut output {
         // Every row may match, and one without a line's end gets one.

@@ -16,10 +16,14 @@ const HUGE: usize = 2 << 20;
 const MAPPED: usize = 8 << 20;
 
 /// Zeroed blocks that start at a cache line; from 2 MiB on they start at a huge page, and the operating system is
-/// asked for huge pages. Random reads from a large table then cost a half or less. Wiped on drop.
+/// asked for huge pages. Random reads from a large table then cost a half or less. Wiped on drop; of what was
+/// wiped, up to 128 MiB stay with the process for the next large buffer.
 pub struct Buffer {
     start: NonNull<Block>,
     len: usize,
+    /// Bytes of the mapping, zeros behind the blocks; 0 for memory of the allocator.
+    #[cfg(target_os = "linux")]
+    mapped: usize,
 }
 
 // SAFETY: a buffer owns its memory alone, as `Vec<Block>` does.
@@ -33,9 +37,12 @@ impl Buffer {
         let layout = Self::layout(len);
         #[cfg(target_os = "linux")]
         if layout.size() >= MAPPED {
-            let Some(start) = map(layout.size()) else { handle_alloc_error(layout) };
-            advise(start, layout.size());
-            return Buffer { start, len };
+            let Some((start, mapped)) =
+                kept::take(layout.size()).or_else(|| Some((map(layout.size())?, layout.size())))
+            else {
+                handle_alloc_error(layout)
+            };
+            return Buffer { start, len, mapped };
         }
         // SAFETY: the layout's size is not zero.
         let start = unsafe { alloc(layout) };
@@ -47,7 +54,12 @@ impl Buffer {
         // Only now, for pages that were written before the advice stay small.
         // SAFETY: the range is this allocation, whose size is a multiple of a block's.
         unsafe { start.as_ptr().write_bytes(0, layout.size() / size_of::<Block>()) };
-        Buffer { start, len }
+        Buffer {
+            start,
+            len,
+            #[cfg(target_os = "linux")]
+            mapped: 0,
+        }
     }
 
     fn layout(len: usize) -> Layout {
@@ -72,7 +84,66 @@ fn map(bytes: usize) -> Option<NonNull<Block>> {
             let _ = unsafe { munmap(part, len) };
         }
     }
-    NonNull::new(start.cast())
+    let start = NonNull::new(start.cast())?;
+    advise(start, bytes);
+    Some(start)
+}
+
+/// Wiped mappings that wait for their next use: the system clears a page for every first touch, which at 2^20 keys
+/// is a sixth of an intersection's time.
+#[cfg(target_os = "linux")]
+mod kept {
+    use crate::Block;
+    use core::ptr::NonNull;
+    use std::sync::{Mutex, PoisonError};
+
+    /// Bytes that wait at most.
+    const MOST: usize = 128 << 20;
+
+    struct Mapping {
+        start: NonNull<Block>,
+        bytes: usize,
+    }
+
+    // SAFETY: a mapping that waits is referred to from here alone.
+    unsafe impl Send for Mapping {}
+
+    impl Drop for Mapping {
+        fn drop(&mut self) {
+            // SAFETY: a whole mapping of our own that nobody refers to. Were it to stay, it would stay wiped.
+            let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.bytes) };
+        }
+    }
+
+    static WAITING: Mutex<Vec<Mapping>> = Mutex::new(Vec::new());
+
+    /// The smallest that has `bytes` and not an eighth more. Where none has, as many bytes go back to the system, so
+    /// that what waits never adds to what is asked for.
+    pub(super) fn take(bytes: usize) -> Option<(NonNull<Block>, usize)> {
+        let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = |mapping: &Mapping| (bytes..=bytes + bytes / 8).contains(&mapping.bytes);
+        let best = (0..waiting.len()).filter(|at| fits(&waiting[*at])).min_by_key(|at| waiting[*at].bytes);
+        if let Some(at) = best {
+            let mapping = core::mem::ManuallyDrop::new(waiting.swap_remove(at));
+            return Some((mapping.start, mapping.bytes));
+        }
+        let mut back = 0;
+        while back < bytes
+            && let Some(mapping) = waiting.pop()
+        {
+            back += mapping.bytes;
+        }
+        None
+    }
+
+    /// Keeps a mapping of zeros, or gives it back where enough wait.
+    pub(super) fn put(start: NonNull<Block>, bytes: usize) {
+        let mapping = Mapping { start, bytes };
+        let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.iter().map(|mapping| mapping.bytes).sum::<usize>() + bytes <= MOST {
+            waiting.push(mapping);
+        }
+    }
 }
 
 /// Asks for huge pages.
@@ -104,9 +175,8 @@ impl Drop for Buffer {
         self.zeroize();
         let layout = Self::layout(self.len);
         #[cfg(target_os = "linux")]
-        if layout.size() >= MAPPED {
-            // SAFETY: mapped in `zeros` with this size. Memory that cannot be given back stays mapped, and wiped.
-            let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), layout.size()) };
+        if self.mapped > 0 {
+            kept::put(self.start, self.mapped);
             return;
         }
         // SAFETY: allocated in `zeros` with the same layout.

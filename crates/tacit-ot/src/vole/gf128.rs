@@ -37,18 +37,18 @@ pub const NAME: &str = "silent vole over GF(2^128)";
 const FIELD: usize = usize::MAX;
 /// Bits of a value.
 const BITS: usize = 128;
-/// The most correlations of one run; larger requests are cut into equal ones, for memory's sake. About 70
+/// The most correlations of one run; larger requests are cut into equal ones, for memory's sake. About 130
 /// bytes each are at work.
-pub const LARGEST_RUN: usize = 11 << 16;
+pub const LARGEST_RUN: usize = 7 << 16;
 
 /// The runs that a request of `count` is cut into: this many correlations each, the last one fewer.
 pub fn run_size(count: usize) -> usize {
     count.div_ceil(count.div_ceil(LARGEST_RUN).max(1)).max(1)
 }
 
-/// Bytes that a party holds while it serves a request of `count`, beside what it fills.
+/// Bytes that a receiver holds while it serves a request of `count`, beside what it fills; a sender half of them.
 pub fn memory(count: usize) -> usize {
-    2 * Noise::of_field(FIELD, run_size(count)).positions() * size_of::<Block>()
+    4 * Noise::of_field(FIELD, run_size(count)).positions() * size_of::<Block>()
 }
 
 /// Base correlations that a request of `count` takes, run by run.
@@ -75,7 +75,7 @@ fn runs(count: usize) -> impl Iterator<Item = usize> {
 
 /// All that the parties must agree on.
 fn context(channel: &mut Channel, security: Security) -> Transcript {
-    let mut context = Transcript::new("tacit silent vole gf128 v1");
+    let mut context = Transcript::new("tacit silent vole gf128 v2");
     context.append("session", &channel.session_id().0);
     context.append_u64("malicious", (security == Security::Malicious) as u64);
     context.append_u64("instance", channel.next_instance());
@@ -201,15 +201,14 @@ impl Gf128Receiver {
             *c ^= fold_powers(values);
         }
         let n = layout.positions();
-        let [noise, scratch] = self.space.pieces([n, n]);
+        let [first, second] = self.space.pieces([2 * n, 2 * n]);
+        let noise = &mut second[..n];
         let noisy = run.punctured_leaves(&trees, &mut corrections, noise);
         if self.security == Security::Malicious {
             run.check(channel, NAME, &mut self.prg, &trees, y.iter().copied(), noise, check)?;
         }
-        // One after the other: both together would take twice the memory, and a hundredth less time.
-        let code = ScaledAccumulate::new(run.code, n);
-        code.encode(noise, scratch, w);
-        code.encode_from(|start, piece| run.sparse(&noisy, &y, start, piece), noise, scratch, u);
+        let sparse = |start: usize, piece: &mut [Block]| run.sparse(&noisy, &y, start, piece);
+        ScaledAccumulate::new(run.code, n).encode_both(sparse, first, second, [u, w]);
         Ok(())
     }
 }

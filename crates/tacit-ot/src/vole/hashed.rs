@@ -128,13 +128,16 @@ impl Run {
     /// Positions from `start` on, a multiple of 64, of the vector that has the values `y` of the trees at the `noisy`
     /// positions, and zeros.
     pub(super) fn sparse(&self, noisy: &BitVec, y: &[Block], start: usize, out: &mut [Block]) {
-        let words = noisy.blocks().iter().flat_map(|block| [block.low(), block.high()]);
-        let rows = out.chunks_exact_mut(64).flat_map(|out| out.chunks_exact_mut(LANES));
-        let bits = words.skip(start / 64).flat_map(|word| (0..64).step_by(LANES).map(move |at| word >> at));
-        for (row, (out, bits)) in rows.zip(bits).enumerate() {
-            let tile = (start + row * LANES) / self.layout.tile_len();
-            for ((lane, out), y) in out.iter_mut().enumerate().zip(&y[tile * LANES..]) {
-                *out = *y & Block::mask(bits >> lane & 1 == 1);
+        let tile_len = self.layout.tile_len();
+        let blocks = &noisy.blocks()[start / 128..];
+        let words = blocks.iter().flat_map(|block| [block.low(), block.high()]).skip(start / 64 % 2);
+        for ((i, out), word) in out.chunks_exact_mut(64).enumerate().zip(words) {
+            for (row, out) in out.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
+                let at = start + 64 * i + LANES * row;
+                let (bits, y) = (word >> (LANES * row), &y[at / tile_len * LANES..][..LANES]);
+                for (lane, (out, y)) in out.iter_mut().zip(y).enumerate() {
+                    *out = *y & Block::mask(bits >> lane & 1 == 1);
+                }
             }
         }
     }

@@ -44,6 +44,8 @@ const LARGE_BIN: usize = 1 << 17;
 const BATCH: usize = 1024;
 /// More keys left over than this, and a core is no accident of a few keys.
 const LARGEST_CORE: usize = 4096;
+/// Slots that are peeled together.
+const PEELED: usize = 32;
 
 /// Sparse slots a key in hundred-thousandths for a bin of 2^i keys, so that peeling gets stuck with
 /// probability 2^-44 by [`fitted_bits`].
@@ -522,17 +524,29 @@ impl Scratch {
         }
         let mut order = Order::default();
         order.steps.reserve(places.len());
-        let mut single = Zeroizing::new(Vec::with_capacity(slots.len()));
-        single.extend((0..slots.len() as u32).filter(|slot| slots[*slot as usize].0 == 1));
+        let mut single = Queue::new(slots.len());
+        (0..slots.len() as u32).for_each(|slot| single.push_if(slots[slot as usize].0 == 1, slot));
         let mut left: Option<Zeroizing<Vec<bool>>> = None;
+        let mut batch = Zeroizing::new([(0, 0, [0; 3]); PEELED]);
         loop {
-            while let Some(slot) = single.pop() {
-                let (count, key) = slots[slot as usize];
-                if count != 1 {
-                    continue;
+            loop {
+                // What a few slots lead to is fetched for all of them before any is taken off.
+                let few = single.pop(PEELED);
+                if few.is_empty() {
+                    break;
                 }
-                order.steps.push((key, slot));
-                take_off(key, &places[key as usize], slots, &mut single);
+                let batch = &mut batch[..few.len()];
+                for ((at, key, _), slot) in batch.iter_mut().zip(few) {
+                    (*at, *key) = (*slot, slots[*slot as usize].1);
+                }
+                batch.iter_mut().for_each(|(_, key, at)| *at = places[*key as usize]);
+                for (slot, key, at) in batch {
+                    // By now another may have taken its key off, and its slots.
+                    if slots[*slot as usize].0 == 1 {
+                        order.steps.push((*key, *slot));
+                        take_off(*key, at, slots, &mut single);
+                    }
+                }
             }
             let gone = order.steps.len() + order.gaps.len();
             if gone == places.len() {
@@ -610,16 +624,41 @@ impl Scratch {
     }
 }
 
+/// Slots that wait for their turn, each once at most.
+struct Queue {
+    slots: Zeroizing<Vec<u32>>,
+    head: usize,
+    tail: usize,
+}
+
+impl Queue {
+    fn new(slots: usize) -> Self {
+        Queue { slots: Zeroizing::new(vec![0; slots + 1]), head: 0, tail: 0 }
+    }
+
+    /// Puts `slot` behind the others if it is `wanted`, without a branch that nobody could foresee.
+    #[inline(always)]
+    fn push_if(&mut self, wanted: bool, slot: u32) {
+        self.slots[self.tail] = slot;
+        self.tail += wanted as usize;
+    }
+
+    /// The first `most`, or as many as there are.
+    fn pop(&mut self, most: usize) -> &[u32] {
+        let from = self.head;
+        self.head = self.tail.min(from + most);
+        &self.slots[from..self.head]
+    }
+}
+
 /// Takes a key off its slots, and notes the slots that one key is left at.
 #[inline(always)]
-fn take_off(key: u32, places: &[u32; 3], slots: &mut [(u32, u32)], single: &mut Vec<u32>) {
+fn take_off(key: u32, places: &[u32; 3], slots: &mut [(u32, u32)], single: &mut Queue) {
     for place in places {
         let (count, keys) = &mut slots[*place as usize];
         *count -= 1;
         *keys ^= key;
-        if *count == 1 {
-            single.push(*place);
-        }
+        single.push_if(*count == 1, *place);
     }
 }
 

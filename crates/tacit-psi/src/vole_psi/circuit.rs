@@ -68,7 +68,7 @@ use zeroize::Zeroizing;
 
 /// The protocol's short name.
 pub const NAME: &str = "circuit";
-const MAGIC: [u8; 16] = *b"tacit-psi circ-2";
+const MAGIC: [u8; 16] = *b"tacit-psi circ-3";
 const DOMAIN: &str = "tacit-psi circuit v2";
 /// The most elements a set may have.
 pub const MAX_ELEMENTS: usize = 1 << 22;
@@ -671,7 +671,7 @@ fn offer<'r, 'a, E: AsRef<[u8]>>(
     mut run: Run<'r, 'a, E>,
     values: Option<&[Block]>,
 ) -> Result<Offered<'r, 'a>> {
-    let mut vole = run.sender_setup()?;
+    let vole = run.sender_setup()?;
     let plain = run.seeds.plain(run.elements, run.progress)?;
     let bins = cuckoo::bins(run.parameters.receiver);
     let places = plain.places(bins);
@@ -680,8 +680,8 @@ fn offer<'r, 'a, E: AsRef<[u8]>>(
     let digests = run.seeds.in_bins(&plain, (0..count).map(pick));
     let delta = vole.delta();
     let mut slots = Whole::new(Buffer::zeros(run.parameters.shape.slots()));
-    let last = run.fetch(&mut vole, &mut |k| slots.take(k))?;
-    let slots = slots.ends_with(last);
+    run.fetch(vole, &mut |k| slots.take(k))?;
+    let slots = slots.into_slots();
     let Run { channel, prg, options, parameters, seeds, progress, .. } = run;
     let hash = seeds.exchange_coins(channel, prg)?;
     let outputs = both_halves(&hash, parameters.shape, &digests, (&slots, Some(delta)), progress)?;

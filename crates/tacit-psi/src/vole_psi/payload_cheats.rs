@@ -255,7 +255,7 @@ fn repeated_tags_and_layouts_without_measure_are_refused() {
             sent[7] = sent[6];
             let Finish { channel, parameters, .. } = &mut { sending.rest };
             let shift = 127 - parameters.prefix_bits();
-            let mut bitmap = tacit_crypto::BitVec::zeros(parameters.bitmap_bits());
+            let mut bitmap = tacit_crypto::BitVec::zeros(parameters.format().bitmap_bits());
             for (i, tag) in sent.iter().enumerate() {
                 bitmap.set(i + (tag >> 1 >> shift) as usize, true);
             }

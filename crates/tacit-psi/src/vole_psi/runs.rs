@@ -13,7 +13,7 @@ pub(super) trait Masking {
     fn take(&mut self, w: &[Block]);
 }
 
-/// The slots of the last run, which are dealt with only when nobody waits for this party.
+/// The receiver's slots of the last run, which are dealt with only when nobody waits for it.
 pub(super) struct Last {
     slots: Buffer,
     len: usize,
@@ -27,15 +27,6 @@ impl Last {
 
     pub(super) fn slots(&self) -> &[Block] {
         &self.slots[..self.len]
-    }
-
-    pub(super) fn slots_mut(&mut self) -> &mut [Block] {
-        &mut self.slots[..self.len]
-    }
-
-    /// Its memory, `len` blocks of any content.
-    pub(super) fn into_buffer(self, len: usize) -> Buffer {
-        if self.slots.len() == len { self.slots } else { Buffer::zeros(len) }
     }
 }
 
@@ -55,7 +46,7 @@ pub(super) struct Summing {
 
 impl Summing {
     pub(super) fn new(shape: Shape, digests: Binned, delta: Option<Block>) -> Self {
-        let head = Buffer::zeros(if shape.bins() > 1 { shape.bin_slots() } else { 0 });
+        let head = Buffer::zeros(shape.bin_slots());
         Summing { shape, digests, delta, done: 0, head, filled: 0, last: None }
     }
 
@@ -154,6 +145,11 @@ impl Whole {
     /// w of all slots.
     pub(super) fn ends_with(mut self, last: Last) -> Buffer {
         self.take(last.slots());
+        self.slots
+    }
+
+    /// The slots, all of which were taken.
+    pub(super) fn into_slots(self) -> Buffer {
         self.slots
     }
 }

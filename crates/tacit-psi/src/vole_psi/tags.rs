@@ -1,98 +1,284 @@
-//! Tags in ascending order.
+//! Tags in ascending order, and the message that they are sent as.
 
 use crate::okvs::clustered::Binned;
 use crate::paxos::Proof;
-use tacit_crypto::{Block, Buffer, Indices};
+use tacit_crypto::{BitVec, Block, Buffer, Indices};
 use zeroize::Zeroizing;
 
 /// Bits of the first pass of sorting: as many places are written to by turns.
 const COARSE_BITS: u32 = 10;
-/// So many tags of one prefix are looked through one by one.
-pub(super) const FEW_TAGS: usize = 8;
+
+/// The first bits of a tag.
+fn first_bits(tag: Block, bits: u32) -> usize {
+    (tag.to_u128() >> 1 >> (127 - bits)) as usize
+}
 
 /// A party's tags in ascending order, each with its element, and proofs in the order of elements.
 pub(super) struct Tags {
     pub(super) tags: Buffer,
     pub(super) elements: Indices,
     pub(super) proofs: Zeroizing<Vec<Proof>>,
-    /// Where each prefix starts, and the last one ends.
-    pub(super) starts: Indices,
 }
 
-impl Tags {
-    /// Sorts tags that stand in the place of the keys of `binned`: by the first bits of the prefix in one
-    /// pass, then within the first-level cache by the others, then each prefix's few.
-    pub(super) fn sort(binned: Binned, bins: usize, proofs: Zeroizing<Vec<Proof>>, prefix_bits: u32) -> Self {
-        let count = binned.len();
-        let coarse_bits = prefix_bits.min(COARSE_BITS);
-        let fine_bits = prefix_bits - coarse_bits;
-        let prefix = |tag: u128, bits: u32| (tag >> 1 >> (127 - bits)) as usize;
-        let mut next = Zeroizing::new(vec![0u32; (1 << coarse_bits) + 1]);
-        let places = || (0..bins).map(|bin| binned.bin(bin));
-        let tags = places().flat_map(|at| &binned.keys()[at]);
-        tags.for_each(|tag| next[prefix(tag.to_u128(), coarse_bits) + 1] += 1);
-        (1..next.len()).for_each(|i| next[i] += next[i - 1]);
-        let coarse = next.clone();
-        let mut sorted = Buffer::zeros(count);
-        let mut of = Indices::zeros(count);
-        for at in places() {
+/// How many of a party's tags begin with the same bits.
+pub(super) struct Counts {
+    /// Bits that the tags are told apart by before neighbours are compared: there are as many values as tags.
+    bits: u32,
+    coarse: Zeroizing<Vec<u32>>,
+}
+
+impl Counts {
+    /// Of `count` tags, none of which was seen yet.
+    pub(super) fn new(count: usize) -> Self {
+        let bits = count.max(1).ilog2();
+        Counts { bits, coarse: Zeroizing::new(vec![0; 1 << bits.min(COARSE_BITS)]) }
+    }
+
+    /// Counts a tag.
+    pub(super) fn add(&mut self, tag: Block) {
+        let first = first_bits(tag, self.bits.min(COARSE_BITS));
+        self.coarse[first] += 1;
+    }
+
+    /// Sorts the tags that were counted and stand in the place of the keys of `binned`: by the first bits in one
+    /// pass, then within the first-level cache by as many bits as tell most of them apart, then neighbours. Tags
+    /// are values of a hash function that no party chose.
+    pub(super) fn sort(self, binned: Binned, bins: usize, proofs: Zeroizing<Vec<Proof>>) -> Tags {
+        let Counts { bits, coarse } = self;
+        let coarse_bits = bits.min(COARSE_BITS);
+        let mut next = starts(&coarse);
+        let mut tags = Buffer::zeros(binned.len());
+        let mut elements = Indices::zeros(binned.len());
+        for at in (0..bins).map(|bin| binned.bin(bin)) {
             for (tag, element) in binned.keys()[at.clone()].iter().zip(&binned.elements()[at]) {
-                let at = &mut next[prefix(tag.to_u128(), coarse_bits)];
-                (sorted[*at as usize], of[*at as usize]) = (*tag, *element);
+                let at = &mut next[first_bits(*tag, coarse_bits)];
+                (tags[*at as usize], elements[*at as usize]) = (*tag, *element);
                 *at += 1;
             }
         }
         drop(binned);
-        let mut starts = Indices::zeros((1 << prefix_bits) + 1);
+        let fine = (1 << (bits - coarse_bits)) - 1;
         let mut few: Zeroizing<Vec<(Block, u32)>> = Zeroizing::new(Vec::new());
-        let mut next = Zeroizing::new(vec![0u32; (1 << fine_bits) + 1]);
-        for (bucket, pair) in coarse.windows(2).enumerate() {
-            let range = pair[0] as usize..pair[1] as usize;
-            let (tags, elements) = (&mut sorted[range.clone()], &mut of[range]);
+        let mut counts = Zeroizing::new(vec![0u32; fine + 1]);
+        let mut start = 0;
+        for count in coarse.iter().map(|count| *count as usize) {
+            let (tags, elements) = (&mut tags[start..][..count], &mut elements[start..][..count]);
+            start += count;
             few.clear();
             few.extend(tags.iter().copied().zip(elements.iter().copied()));
-            let fine = |tag: Block| prefix(tag.to_u128(), prefix_bits) & ((1 << fine_bits) - 1);
-            next.fill(0);
-            few.iter().for_each(|(tag, _)| next[fine(*tag) + 1] += 1);
-            (1..next.len()).for_each(|i| next[i] += next[i - 1]);
-            let starts = &mut starts[bucket << fine_bits..][..1 << fine_bits];
-            starts.iter_mut().zip(next.iter()).for_each(|(start, next)| *start = pair[0] + next);
+            counts.fill(0);
+            few.iter().for_each(|(tag, _)| counts[first_bits(*tag, bits) & fine] += 1);
+            let mut next = starts(&counts);
             for (tag, element) in few.iter() {
-                let at = &mut next[fine(*tag)];
+                let at = &mut next[first_bits(*tag, bits) & fine];
                 (tags[*at as usize], elements[*at as usize]) = (*tag, *element);
                 *at += 1;
             }
-            // Each prefix's end is by now where `next` stands.
-            let mut start = 0;
-            for end in next[..1 << fine_bits].iter().map(|end| *end as usize) {
-                sort_few(&mut tags[start..end], &mut elements[start..end], &mut few);
-                start = end;
-            }
+            sort_neighbours(tags, elements);
         }
-        if let Some(last) = starts.last_mut() {
-            *last = count as u32;
-        }
-        Tags { tags: sorted, elements: of, proofs, starts }
+        Tags { tags, elements, proofs }
     }
 }
 
-/// Sorts the tags of one prefix with their elements; `scratch` is for many.
-fn sort_few(tags: &mut [Block], elements: &mut [u32], scratch: &mut Vec<(Block, u32)>) {
-    if tags.len() > FEW_TAGS {
-        scratch.clear();
-        scratch.extend(tags.iter().copied().zip(elements.iter().copied()));
-        scratch.sort_unstable_by_key(|(tag, _)| tag.to_u128());
-        for ((tag, element), sorted) in tags.iter_mut().zip(elements).zip(scratch.iter()) {
-            (*tag, *element) = *sorted;
-        }
-        return;
-    }
+/// Where each part starts, from their lengths.
+fn starts(lens: &[u32]) -> Zeroizing<Vec<u32>> {
+    let mut sum = 0;
+    let start = |len: &u32| {
+        sum += len;
+        sum - len
+    };
+    Zeroizing::new(lens.iter().map(start).collect())
+}
+
+/// Sorts tags with their elements, which are nearly sorted.
+fn sort_neighbours(tags: &mut [Block], elements: &mut [u32]) {
     for i in 1..tags.len() {
         let mut at = i;
         while at > 0 && tags[at - 1].to_u128() > tags[at].to_u128() {
             tags.swap(at - 1, at);
             elements.swap(at - 1, at);
             at -= 1;
+        }
+    }
+}
+
+/// How tags are sent: their first bits, the prefix, as a bitmap with a one for each tag and a zero for the end of each
+/// prefix; then their rests.
+#[derive(Clone, Copy)]
+pub(super) struct Format {
+    /// Tags.
+    pub count: usize,
+    /// Bits of the prefix.
+    pub prefix_bits: u32,
+    /// Bytes of the rest.
+    pub rest: usize,
+}
+
+impl Format {
+    /// Bits of the bitmap.
+    pub(super) fn bitmap_bits(self) -> usize {
+        self.count + (1 << self.prefix_bits)
+    }
+
+    /// How far the rest stands from a tag's end.
+    pub(super) fn shift(self) -> u32 {
+        128 - self.prefix_bits - 8 * self.rest as u32
+    }
+
+    /// The bitmap of `tags` in ascending order.
+    pub(super) fn bitmap(self, tags: &[Block]) -> BitVec {
+        let mut bitmap = BitVec::zeros(self.bitmap_bits());
+        let ones = tags.iter().enumerate().map(|(i, tag)| i + first_bits(*tag, self.prefix_bits));
+        ones.for_each(|at| bitmap.set(at, true));
+        bitmap
+    }
+
+    /// Bytes of `tags` rests, with room to write the last one as a whole number.
+    pub(super) fn room(self, tags: usize) -> usize {
+        tags * self.rest + size_of::<u128>()
+    }
+
+    /// The rests of some tags, one behind the other.
+    pub(super) fn rests(self, tags: &[Block], message: &mut [u8]) {
+        for (i, tag) in tags.iter().enumerate() {
+            let rest = (tag.to_u128() >> self.shift()).to_le_bytes();
+            // What is too long is written over by the next.
+            message[i * self.rest..][..rest.len()].copy_from_slice(&rest);
+        }
+    }
+
+    /// Reads tags from a bitmap; `None` where it is no bitmap of as many tags.
+    pub(super) fn reader(self, bitmap: &[u8]) -> Option<Reader> {
+        let word = |bytes: &[u8]| {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u64::from_le_bytes(word)
+        };
+        let mut words: Vec<u64> = bitmap.chunks(8).map(word).collect();
+        let bits = self.bitmap_bits();
+        // Bits past the end say nothing; the last one ends the last prefix.
+        let past = words.len() * 64 - bits;
+        *words.last_mut()? &= u64::MAX >> past;
+        let ones: usize = words.iter().map(|word| word.count_ones() as usize).sum();
+        let ends = words[(bits - 1) / 64] >> ((bits - 1) % 64) & 1 == 0;
+        (ones == self.count && ends).then_some(Reader { format: self, words, at: 0, read: 0, before: 0 })
+    }
+}
+
+/// The tags of a message, from the first to the last.
+pub(super) struct Reader {
+    format: Format,
+    /// The bitmap, without the ones that were read.
+    words: Vec<u64>,
+    /// The word at work.
+    at: usize,
+    /// Tags read.
+    read: usize,
+    /// The last of them.
+    before: u128,
+}
+
+impl Reader {
+    /// The next tags from their rests, into `tags`; whether they ascend strictly. Panics when there are not so many.
+    pub(super) fn read(&mut self, message: &[u8], tags: &mut [u128]) -> bool {
+        let Format { prefix_bits, rest: len, .. } = self.format;
+        let (shift, unused) = (self.format.shift(), 128 - 8 * len as u32);
+        let mut ascend = true;
+        for (i, tag) in tags.iter_mut().enumerate() {
+            while self.words[self.at] == 0 {
+                self.at += 1;
+            }
+            let word = &mut self.words[self.at];
+            let prefix = 64 * self.at + word.trailing_zeros() as usize - self.read;
+            *word &= *word - 1;
+            let mut rest = [0; size_of::<u128>()];
+            rest.copy_from_slice(&message[i * len..][..size_of::<u128>()]);
+            // The last bytes are the next tag's.
+            let rest = u128::from_le_bytes(rest) << unused >> unused;
+            *tag = (prefix as u128) << 1 << (127 - prefix_bits) | rest << shift;
+            ascend &= (self.read == 0) | (self.before < *tag);
+            self.before = *tag;
+            self.read += 1;
+        }
+        ascend
+    }
+}
+
+/// The common entries of `tags` and of `own` from `next` on, both ascending: calls `found` with the places of each. `next`
+/// stands after the last of `own` that is not larger than all `tags`.
+///
+/// Every step does the same whichever entry is smaller, as nobody could foresee it.
+pub(super) fn merge(tags: &[u128], own: &[Block], next: &mut usize, found: &mut Vec<(u32, u32)>) {
+    let (mut i, mut j, mut len) = (0, *next, found.len());
+    found.resize(len + tags.len(), (0, 0));
+    while i < tags.len() && j < own.len() {
+        let (theirs, mine) = (tags[i], own[j].to_u128());
+        found[len] = (i as u32, j as u32);
+        len += (theirs == mine) as usize;
+        i += (theirs <= mine) as usize;
+        j += (mine <= theirs) as usize;
+    }
+    found.truncate(len);
+    *next = j;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tacit_crypto::Prg;
+
+    fn sorted(seed: u128, count: usize) -> Vec<Block> {
+        let mut prg = Prg::from_seed(Block::new(seed));
+        let mut tags: Vec<Block> = (0..count).map(|_| prg.block()).collect();
+        tags.sort_by_key(|tag| tag.to_u128());
+        tags
+    }
+
+    #[test]
+    fn tags_come_back_from_their_message() {
+        for count in [1usize, 2, 3, 7, 64, 1000, 4096] {
+            let prefix_bits = count.ilog2();
+            let rest = (128 - prefix_bits).div_ceil(8) as usize;
+            let format = Format { count, prefix_bits: prefix_bits.min(128 - 8 * rest as u32), rest };
+            let tags = sorted(count as u128, count);
+            let bitmap = format.bitmap(&tags);
+            let mut reader = format.reader(bitmap.as_bytes()).unwrap();
+            for tags in tags.chunks(100) {
+                let mut message = vec![0; format.room(tags.len())];
+                format.rests(tags, &mut message);
+                let mut read = vec![0; tags.len()];
+                assert!(reader.read(&message, &mut read));
+                assert!(read.iter().zip(tags).all(|(read, tag)| *read == tag.to_u128()), "{count}");
+            }
+            for wrong in [0, bitmap.as_bytes().len() - 1] {
+                let mut bytes = bitmap.as_bytes().to_vec();
+                bytes[wrong] ^= 1;
+                assert!(format.reader(&bytes).is_none(), "{count}: byte {wrong}");
+            }
+        }
+    }
+
+    #[test]
+    fn merging_finds_what_a_search_finds() {
+        let (a, b) = (sorted(1, 500), sorted(2, 700));
+        let mut theirs: Vec<Block> = a.iter().chain(b.iter().step_by(3)).copied().collect();
+        theirs.sort_by_key(|tag| tag.to_u128());
+        let mut own: Vec<Block> = b.iter().chain(a.iter().step_by(2)).copied().collect();
+        own.sort_by_key(|tag| tag.to_u128());
+        for piece in [1, 2, 64, 2000] {
+            let (mut next, mut found) = (0, Vec::new());
+            for (start, tags) in (0..).step_by(piece).zip(theirs.chunks(piece)) {
+                let tags: Vec<u128> = tags.iter().map(|tag| tag.to_u128()).collect();
+                let mut here = Vec::new();
+                merge(&tags, &own, &mut next, &mut here);
+                found.extend(here.into_iter().map(|(i, j)| (start + i as usize, j as usize)));
+            }
+            let expected: Vec<(usize, usize)> = theirs
+                .iter()
+                .enumerate()
+                .filter_map(|(i, tag)| Some((i, own.iter().position(|own| own == tag)?)))
+                .collect();
+            assert!(found == expected && found.len() > 400, "{piece}");
         }
     }
 }

@@ -107,7 +107,7 @@ impl Reveal {
                 let what = match statistic {
                     Statistic::Max => format!("the largest {column} of a common key"),
                     Statistic::Min => format!("the smallest {column} of a common key"),
-                    Statistic::Over(limit) => format!("how many common keys have {column} above {limit}"),
+                    Statistic::Over(limit) => format!("how many common keys have a {column} above {limit}"),
                 };
                 format!("{what}{withheld}")
             }

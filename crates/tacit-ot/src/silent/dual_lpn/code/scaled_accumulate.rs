@@ -56,41 +56,54 @@ impl ScaledAccumulate {
     /// `scratch` is as long as `input`; both hold secrets of no use afterwards. Panics when a length is wrong
     /// or too many results are asked for.
     pub fn encode(&self, input: &mut [Block], scratch: &mut [Block], out: &mut [Block]) {
-        self.check(input, scratch, out);
-        let pieces = input.chunks(PIECE).zip(scratch.chunks_mut(PIECE));
+        let (first, second) = (input.as_chunks_mut::<1>().0, scratch.as_chunks_mut().0);
+        self.check(first, second);
         let mut stage = Stage::new(&self.factors[0]);
-        for (input, sums) in pieces {
-            sums.copy_from_slice(input);
-            stage.accumulate(sums);
-        }
-        self.finish(scratch, input, out);
+        first.chunks_mut(PIECE).for_each(|sums| stage.accumulate(sums));
+        self.finish(first, second, [out]);
     }
 
-    /// As [`encode`](Self::encode), of an input that `fill` makes piece by piece: its entries from a multiple
-    /// of 64 on, a multiple of 64 of them.
-    pub fn encode_from(
+    /// As [`encode`](Self::encode), of two inputs at once: what is drawn serves both, and one access to memory fetches
+    /// an entry of each.
+    ///
+    /// `fill` makes the first input piece by piece, its entries from a multiple of 64 on, a multiple of 64 of them. The
+    /// second stands in the first half of `scratch`, which is twice as long as it, as `first` is.
+    pub fn encode_both(
         &self,
         mut fill: impl FnMut(usize, &mut [Block]),
+        first: &mut [Block],
         scratch: &mut [Block],
-        other: &mut [Block],
-        out: &mut [Block],
+        out: [&mut [Block]; 2],
     ) {
-        self.check(scratch, other, out);
+        let input = 2 * self.outputs;
+        let first = first.as_chunks_mut::<2>().0;
+        self.check(first, scratch.as_chunks::<2>().0);
         let mut stage = Stage::new(&self.factors[0]);
-        for (i, sums) in scratch.chunks_mut(PIECE).enumerate() {
-            fill(i * PIECE, sums);
+        let mut filled = Zeroizing::new([Block::ZERO; PIECE]);
+        for (i, (sums, second)) in first.chunks_mut(PIECE).zip(scratch[..input].chunks(PIECE)).enumerate() {
+            let filled = &mut filled[..sums.len()];
+            fill(i * PIECE, filled);
+            for ((sum, one), other) in sums.iter_mut().zip(filled).zip(second) {
+                *sum = [*one, *other];
+            }
             stage.accumulate(sums);
         }
-        self.finish(scratch, other, out);
+        self.finish(first, scratch.as_chunks_mut().0, out);
     }
 
-    fn check(&self, one: &[Block], other: &[Block], out: &[Block]) {
-        let n = 2 * self.outputs;
-        assert!(one.len() == n && other.len() == n && out.len() <= self.outputs, "code shapes");
+    fn check<const W: usize>(&self, one: &[[Block; W]], other: &[[Block; W]]) {
+        assert!([one.len(), other.len()] == [2 * self.outputs; 2], "code shapes");
     }
 
-    /// What follows the first accumulation.
-    fn finish(&self, first: &[Block], second: &mut [Block], out: &mut [Block]) {
+    /// What follows the first accumulation, of `W` words side by side.
+    fn finish<const W: usize>(
+        &self,
+        first: &[[Block; W]],
+        second: &mut [[Block; W]],
+        mut out: [&mut [Block]; W],
+    ) {
+        let count = out[0].len();
+        assert!(count <= self.outputs && out.iter().all(|out| out.len() == count), "code shapes");
         let mut stage = Stage::new(&self.factors[1]);
         for (i, sums) in second.chunks_mut(PIECE).enumerate() {
             self.permutations[0].gather(i * PIECE, first, sums, |to, from| *to = from);
@@ -99,47 +112,62 @@ impl ScaledAccumulate {
 
         let mut stage = Stage::new(&self.factors[2]);
         let mut diagonal = self.diagonal.clone();
-        let [mut upper, mut lower] = [(); 2].map(|()| Zeroizing::new([Block::ZERO; PIECE]));
-        for (i, out) in out.chunks_mut(PIECE).enumerate() {
-            let whole = out.len().next_multiple_of(SIGMA);
+        let [mut upper, mut lower] = [(); 2].map(|()| Zeroizing::new([[Block::ZERO; W]; PIECE]));
+        let [mut sums, mut terms] = [(); 2].map(|()| Zeroizing::new([Block::ZERO; PIECE]));
+        for start in (0..count).step_by(PIECE) {
+            let len = PIECE.min(count - start);
+            let whole = len.next_multiple_of(SIGMA);
             let (upper, lower) = (&mut upper[..whole], &mut lower[..whole]);
-            self.permutations[1].gather(i * PIECE, second, upper, |to, from| *to = from);
-            self.permutations[1].gather(self.outputs + i * PIECE, second, lower, |to, from| *to = from);
+            self.permutations[1].gather(start, second, upper, |to, from| *to = from);
+            self.permutations[1].gather(self.outputs + start, second, lower, |to, from| *to = from);
             stage.scale(lower);
-            add_diagonal(&mut diagonal, lower, upper);
-            out.copy_from_slice(&upper[..out.len()]);
+            let matrices = diagonal.clone();
+            for (word, out) in out.iter_mut().enumerate() {
+                let (sums, terms) = (&mut sums[..whole], &mut terms[..whole]);
+                sums.iter_mut().zip(upper.iter()).for_each(|(sum, words)| *sum = words[word]);
+                terms.iter_mut().zip(lower.iter()).for_each(|(term, words)| *term = words[word]);
+                diagonal = matrices.clone();
+                add_diagonal(&mut diagonal, terms, sums);
+                out[start..][..len].copy_from_slice(&sums[..len]);
+            }
         }
     }
 }
 
-/// One pass of factors, with the sum so far.
-struct Stage {
+/// One pass of factors over `W` words side by side, with their sums so far.
+struct Stage<const W: usize> {
     factors: Prg,
     drawn: [Block; PIECE],
-    sum: Zeroizing<Block>,
+    /// Each factor once a word.
+    spread: [[Block; W]; PIECE],
+    sums: Zeroizing<[Block; W]>,
 }
 
-impl Stage {
+impl<const W: usize> Stage<W> {
     fn new(factors: &Prg) -> Self {
-        Stage { factors: factors.clone(), drawn: [Block::ZERO; PIECE], sum: Zeroizing::new(Block::ZERO) }
+        let (drawn, spread) = ([Block::ZERO; PIECE], [[Block::ZERO; W]; PIECE]);
+        Stage { factors: factors.clone(), drawn, spread, sums: Zeroizing::new([Block::ZERO; W]) }
     }
 
     /// Multiplies the next entries.
-    fn scale(&mut self, entries: &mut [Block]) {
-        let drawn = &mut self.drawn[..entries.len()];
+    fn scale(&mut self, entries: &mut [[Block; W]]) {
+        let (drawn, spread) = (&mut self.drawn[..entries.len()], &mut self.spread[..entries.len()]);
         self.factors.fill_blocks(drawn);
-        gf128::multiply_each(entries, drawn);
+        spread.iter_mut().zip(drawn).for_each(|(spread, factor)| *spread = [*factor; W]);
+        gf128::multiply_each(entries.as_flattened_mut(), spread.as_flattened());
     }
 
     /// Multiplies the next entries and accumulates.
-    fn accumulate(&mut self, entries: &mut [Block]) {
+    fn accumulate(&mut self, entries: &mut [[Block; W]]) {
         self.scale(entries);
-        let mut sum = *self.sum;
+        let mut sums = *self.sums;
         for entry in entries {
-            sum ^= *entry;
-            *entry = sum;
+            for (entry, sum) in entry.iter_mut().zip(&mut sums) {
+                *sum ^= *entry;
+                *entry = *sum;
+            }
         }
-        *self.sum = sum;
+        *self.sums = sums;
     }
 }
 
@@ -200,13 +228,18 @@ mod tests {
             let expected = naive(&code, &input);
             assert!(encode(&code, &input) == expected, "length {n}");
             for count in [n / 2, 7] {
-                let [mut out, mut filled] = [vec![Block::ZERO; count], vec![Block::ZERO; count]];
-                let [mut scratch, mut other] = [vec![Block::ONES; n], vec![Block::ONES; n]];
+                let [mut out, mut first, mut second] = [(); 3].map(|()| vec![Block::ZERO; count]);
+                let mut scratch = vec![Block::ONES; n];
                 code.encode(&mut input.clone(), &mut scratch, &mut out);
+                assert!(out == expected[..count], "length {n}");
+                let [mut sums, mut scratch] = [(); 2].map(|()| vec![Block::ONES; 2 * n]);
+                let other: Vec<Block> = input.iter().rev().copied().collect();
+                scratch[..n].copy_from_slice(&other);
                 let fill =
                     |at: usize, piece: &mut [Block]| piece.copy_from_slice(&input[at..][..piece.len()]);
-                code.encode_from(fill, &mut scratch, &mut other, &mut filled);
-                assert!(out == expected[..count] && filled == expected[..count], "length {n}");
+                code.encode_both(fill, &mut sums, &mut scratch, [&mut first, &mut second]);
+                let others = naive(&code, &other);
+                assert!(first == expected[..count] && second == others[..count], "length {n}");
             }
         }
     }
