@@ -78,8 +78,13 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let proxy = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            let mut asked = vec![0; 62];
-            stream.read_exact(&mut asked).unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+            let mut asked = Vec::new();
+            while !asked.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                asked.extend_from_slice(&byte);
+            }
             stream.write_all(said).unwrap();
             asked
         });
