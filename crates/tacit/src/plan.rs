@@ -424,8 +424,8 @@ pub fn vole_psi(count: u64, security: Security, link: &Link, machine: &Machine) 
     use tacit_ot::vole::gf128;
     use tacit_psi::okvs::Store;
     use tacit_psi::vole_psi::{NAME, Parameters};
-    // Fitted at 2^20 on the reference machine: 0.42 s, over loopback.
-    const ELEMENT_AES: f64 = 690.0;
+    // Fitted at 2^20 on the reference machine: 0.33 s, over loopback.
+    const ELEMENT_AES: f64 = 530.0;
     // What the noise costs whatever the sets' sizes: 25 ms at 2^16, less what its elements take.
     const NOISE_AES: f64 = 1e7;
     let elements = usize::try_from(count).unwrap_or(usize::MAX);

@@ -13,7 +13,7 @@ const HUGE: usize = 2 << 20;
 /// would be cleared twice when it is fresh. Smaller buffers are cleared in the cache, and their memory is used
 /// again.
 #[cfg(target_os = "linux")]
-const MAPPED: usize = 8 << 20;
+const MAPPED: usize = HUGE;
 
 /// Zeroed blocks that start at a cache line; from 2 MiB on they start at a huge page, and the operating system is
 /// asked for huge pages. Random reads from a large table then cost a half or less. Wiped on drop; of what was
