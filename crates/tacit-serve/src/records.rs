@@ -117,7 +117,18 @@ impl Records {
         Ok(lines.last().map_or(NO_HEAD, |line| head_of(line)))
     }
 
+    /// Held while files in `pending` come to be or are looked at: one that is not locked yet is not one without its
+    /// process.
+    fn guard(&self) -> Result<File> {
+        let path = self.folder.join("lock");
+        let fault = |e| Error::file(&path, "cannot be locked", e);
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path).map_err(fault)?;
+        file.lock().map_err(fault)?;
+        Ok(file)
+    }
+
     fn recover(&self) -> Result<u64> {
+        let _guard = self.guard()?;
         let folder = self.folder.join("pending");
         let mut interrupted = 0;
         let listed = std::fs::read_dir(&folder).map_err(|e| Error::file(&folder, "cannot be listed", e))?;
@@ -165,6 +176,7 @@ impl Records {
         }
         let pending = self.folder.join("pending").join(format!("{run}.json"));
         let fault = |e| Error::file(&pending, "cannot be written; is the disk full?", e);
+        let _guard = self.guard()?;
         let mut file =
             OpenOptions::new().write(true).create_new(true).mode(0o600).open(&pending).map_err(fault)?;
         file.lock().map_err(fault)?;
