@@ -181,7 +181,11 @@ impl Town {
         let said = self.ask(who, job, more);
         said.fails_with(4, &["the service refuses, by its rule", &format!("`{rule}`")]);
         let error: Value = serde_json::from_str(said.error_line()).unwrap();
-        error["error"]["message"].as_str().unwrap().to_owned()
+        let message = error["error"]["message"].as_str().unwrap();
+        // The run's name, which is another each time, is what both sides can talk about.
+        let (message, run) = message.split_once(" (its log calls this run ").unwrap();
+        assert_eq!(run.len(), 33, "{run}");
+        message.to_owned()
     }
 
     fn verify(&self, whose: &str, more: &[&str]) -> Value {

@@ -54,15 +54,15 @@ pub fn ask(mut session: Session, ask: &Ask) -> Result<Offered> {
         Message::Offer(offer) if offer.job == ask.job && offer.run == hex(&session.id().0[..16]) => {
             Ok(Offered { session, said, offer: *offer, service })
         }
-        other => Err(refusal(other)),
+        other => Err(refusal(other, &hex(&session.id().0[..16]))),
     }
 }
 
 /// What a message other than the one that was due means.
-fn refusal(message: Message) -> Error {
+fn refusal(message: Message, run: &str) -> Error {
     match message {
         Message::Refusal(refusal) => Error::Peer(format!(
-            "the service refuses, by its rule `{}`: {}",
+            "the service refuses, by its rule `{}`: {} (its log calls this run {run})",
             tacit::net::shown(&refusal.rule),
             tacit::net::escaped(&refusal.what)
         )),
@@ -103,7 +103,7 @@ impl Offered {
         self.said.add(&wire::send(session.channel(), &Message::Accept(accept.clone()))?);
         let (message, bytes) = wire::receive(session.channel(), READING)?;
         self.said.add(&bytes);
-        let Message::Go(go) = message else { return Err(refusal(message)) };
+        let Message::Go(go) = message else { return Err(refusal(message, &self.offer.run)) };
         let is_hash = |text: &str| crate::json::from_hex::<32>(text).is_some();
         if !is_hash(&go.commitment) || !is_hash(&go.head) || go.started >= 1 << 53 {
             return Err(wire::out_of_turn());
