@@ -14,6 +14,7 @@ mod file;
 pub mod json;
 pub mod ledger;
 pub mod log;
+pub mod metrics;
 mod play;
 pub mod policy;
 pub mod records;

@@ -2,6 +2,7 @@
 
 use crate::ledger::Ledger;
 use crate::log::{Event, Log};
+use crate::metrics::{Metrics, Port};
 use crate::policy::Policy;
 use crate::records::Records;
 use crate::slots::Slots;
@@ -14,8 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
-use tacit::Result;
 use tacit::net::{Cancel, Identity, Limits, Listener, Options, Protection, Reception, Session, Tls};
+use tacit::{Error, Result};
 
 /// What the outside tells a service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +37,8 @@ pub struct Setup {
     pub available: fn() -> Option<u64>,
     /// Signals from outside.
     pub signals: Receiver<Signal>,
+    /// Where figures are asked for, if anywhere.
+    pub metrics: Option<Port>,
 }
 
 /// How long the service looks for peers before it looks for signals.
@@ -49,7 +52,13 @@ const IDLE: Duration = Duration::from_secs(120);
 ///
 /// Errors: what keeps it from starting. A fault of one request is told in the log and ends nothing else.
 pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
-    let Setup { path, log, available, signals } = setup;
+    let Setup { path, log: told, available, signals, metrics: port } = setup;
+    let metrics = Arc::new(Metrics::default());
+    let counted = metrics.clone();
+    let log: Box<Log> = Box::new(move |event: &Event| {
+        counted.count(event);
+        told(event);
+    });
     let identity = Identity::load(&policy.identity)?;
     crate::file::private_folder(&policy.state)?;
     let ledger = Ledger::open(&policy.state.join("ledger"))?;
@@ -81,6 +90,13 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
         available,
     });
     (house.log)(&Event::new("started", started));
+    let over = Arc::new(AtomicBool::new(false));
+    if let Some(port) = port {
+        let (metrics, house, over) = (metrics.clone(), house.clone(), over.clone());
+        let answerer = std::thread::Builder::new().name("tacit-metrics".to_owned());
+        let started = answerer.spawn(move || metrics.answer(&port, &house.slots, &over));
+        started.map_err(|e| Error::Other(format!("no thread for the metrics: {e}")))?;
+    }
     loop {
         match signals.try_recv() {
             Ok(Signal::Drain) | Err(TryRecvError::Disconnected) => break,
@@ -94,7 +110,9 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
     // Whoever calls from now on finds nobody.
     drop(reception);
     drop(listener);
+    metrics.draining.store(true, Ordering::SeqCst);
     drain(&house, &signals, &cancel);
+    over.store(true, Ordering::SeqCst);
     Ok(())
 }
 

@@ -9,6 +9,7 @@ use std::sync::mpsc;
 use tacit::{Error, Result};
 use tacit_console::machine::available_memory;
 use tacit_serve::log::Event;
+use tacit_serve::metrics::Port;
 use tacit_serve::policy::{Policy, explain};
 use tacit_serve::server::{self, Setup, Signal};
 
@@ -35,6 +36,9 @@ pub struct Args {
     /// Checks the policy, says in words what it allows, and starts nothing
     #[arg(long)]
     check: bool,
+    /// Answers GET /metrics (for Prometheus) and GET /healthz over HTTP at this address of this machine
+    #[arg(long, value_name = "ADDR", conflicts_with = "check")]
+    metrics: Option<String>,
 }
 
 /// Runs the subcommand.
@@ -49,6 +53,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         let lines = explain(&policy);
         return context.result(&json!({ "name": "serve check", "allows": lines }), &lines.join("\n"));
     }
+    let metrics = args.metrics.as_deref().map(Port::bind).transpose()?;
     let signals = signals()?;
     let told = *context;
     let log = move |event: &Event| {
@@ -60,7 +65,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     };
     server::serve(
         policy,
-        Setup { path: args.policy, log: Box::new(log), available: available_memory, signals },
+        Setup { path: args.policy, log: Box::new(log), available: available_memory, signals, metrics },
     )
 }
 
