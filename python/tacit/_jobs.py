@@ -219,13 +219,14 @@ def _passed(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _keys(
-    table: Any, on: str | Sequence[str] | None, nfc: bool, trim: bool, case_fold: bool
+    table: Any, on: str | Sequence[str] | Mapping[str, str] | None, nfc: bool, trim: bool, case_fold: bool
 ) -> tuple[Any, bool]:
+    types = list(on.values()) if isinstance(on, Mapping) else None
     names = [on] if isinstance(on, str) else None if on is None else list(on)
     if hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__"):
         if names is None:
             raise UsageError('on: name the column (or the columns) that make the key, such as on="email"')
-        return _tacit.Keys(table, names, nfc=nfc, trim=trim, case_fold=case_fold), False
+        return _tacit.Keys(table, names, types=types, nfc=nfc, trim=trim, case_fold=case_fold), False
     if isinstance(table, (str, os.PathLike)):
         raise UsageError(
             "a path: read the file by pandas, Polars, DuckDB or pyarrow, and give what they return"
@@ -301,7 +302,7 @@ class Session:
     def intersect(
         self,
         table: Any,
-        on: str | Sequence[str] | None = None,
+        on: str | Sequence[str] | Mapping[str, str] | None = None,
         *,
         result: Literal["me", "peer", "both"] = "me",
         protocol: str = "auto",
@@ -424,7 +425,7 @@ def _transfers(raw: dict[str, Any]) -> Transfers:
 
 def intersect(
     table: Any,
-    on: str | Sequence[str] | None = None,
+    on: str | Sequence[str] | Mapping[str, str] | None = None,
     *,
     result: Literal["me", "peer", "both"] = "me",
     protocol: str = "auto",
@@ -446,8 +447,9 @@ def intersect(
         Anything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` (pandas, Polars, DuckDB, pyarrow), or a list
         of strings.
     on:
-        The column, or the columns in the order that both sides agree on, that make the key. Nulls and empty text
-        make no key; floating-point columns are refused.
+        The column, or the columns in the order that both sides agree on, that make the key; with their types,
+        such as ``{"mail": "email", "tel": "phone:NL"}``, as the command's ``--key`` has them. Nulls, empty text
+        and what is no key of its type make no key; floating-point columns are refused.
     result:
         Who gets a result: ``"me"``, ``"peer"`` (the peer then says ``"me"``) or ``"both"``.
     protocol:
@@ -484,7 +486,7 @@ def intersect(
 
 def check(
     table: Any,
-    on: str | Sequence[str] | None = None,
+    on: str | Sequence[str] | Mapping[str, str] | None = None,
     *,
     nfc: bool = True,
     trim: bool = True,

@@ -26,7 +26,14 @@ class Peer:
 
 class Keys:
     def __init__(
-        self, table: Any, on: list[str], *, nfc: bool = True, trim: bool = True, case_fold: bool = True
+        self,
+        table: Any,
+        on: list[str],
+        *,
+        types: list[str] | None = None,
+        nfc: bool = True,
+        trim: bool = True,
+        case_fold: bool = True,
     ) -> None: ...
     rows: int
     distinct: int

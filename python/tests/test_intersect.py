@@ -99,6 +99,20 @@ def test_columns_of_every_exact_type_are_keys_and_floats_are_none() -> None:
         tacit.check(table, on="number")
 
 
+def test_columns_have_types() -> None:
+    table = pyarrow.table(
+        {
+            "mail": ["Ann@Example.org", "ann@ex\u200bample.org", "no address", "bob@example.org"],
+            "tel": ["06 12345678", "+31 (0)6-12345678", "0612345678", "call me"],
+        }
+    )
+    assert tacit.check(table, on=["mail", "tel"]).keys == 4
+    typed = tacit.check(table, on={"mail": "email", "tel": "phone:NL"})
+    assert (typed.keys, typed.rows_without_key, typed.duplicate_rows) == (1, 2, 1)
+    with pytest.raises(tacit.UsageError, match="`e-mail` is no type"):
+        tacit.check(table, on={"mail": "e-mail"})
+
+
 def test_what_the_command_takes_and_what_python_takes_are_the_same_keys() -> None:
     """A whole number, a date and text match what a CSV file says of them."""
     address = free_address()

@@ -112,8 +112,13 @@ fn keys_are_tuples_and_rows_of_equal_keys_count_once() {
     let all = ["matches", "own_rows", "own_keys", "duplicates", "peer_keys", "wall_ms", "bytes_sent"];
     let more =
         ["bytes_received", "rounds", "protocol", "security", "result", "reveal", "output", "output_rows"];
-    let more = [&more[..], &["rows_without_key", "other_side_learned"]].concat();
+    let more =
+        [&more[..], &["rows_without_key", "other_side_learned", "key", "refused", "suspicious"]].concat();
     fields("tacit psi", &a, &[&all[..], &more, &["max_peer_rows", "peer_keys_tested_at_most"]].concat());
+    let said = bench.run(&["--json", "check", "--input", "a.csv", "--key", "x,y", "--against", "b.csv"]);
+    let checked = serde_json::from_str(&said.success().replace('\n', "")).unwrap();
+    let counts = ["file", "key", "rows", "keys", "duplicates", "rows_without_key", "empty", "refused"];
+    fields("tacit check", &checked, &[&counts[..], &["against", "matches", "suspicious"]].concat());
     // Header, then the rows in the order of the input with all their columns, every duplicate among them.
     let rows = "\"p,\"\"q\",r,2\nANN, lee ,3\nann,Lee,4\n\"line\nbreak\",z,5\nRen\u{e9},k,6\n";
     assert_eq!(bench.read("oa.csv"), format!("x,y,n\n{rows}"));
@@ -300,6 +305,7 @@ fn every_paragraph_on_results_is_tried() {
         .collect();
     let tried = [
         "psi",
+        "check",
         "tags publish",
         "ot",
         "ot deal",
@@ -310,6 +316,6 @@ fn every_paragraph_on_results_is_tried() {
         "bench",
         "man DIR",
     ];
-    let elsewhere = "bench is tried in bench.rs, man in manual.rs, fingerprint in errors.rs";
+    let elsewhere = "bench is tried in bench.rs, check with psi, man in manual.rs, fingerprint in errors.rs";
     assert_eq!(commands, BTreeSet::from(tried), "{elsewhere}");
 }

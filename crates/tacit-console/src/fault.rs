@@ -115,9 +115,11 @@ fn blame_name(error: &Error) -> &'static str {
 }
 
 /// Settings of the handshake whose option is called otherwise.
-const OTHER_NAMES: [(&str, &str); 5] = [
+const OTHER_NAMES: [(&str, &str); 7] = [
     ("channels", "threads"),
     ("key columns", "key"),
+    ("key types", "key"),
+    ("key labels", "key"),
     ("case-fold", "no-case-fold"),
     ("nfc", "no-nfc"),
     ("trim", "no-trim"),

@@ -15,7 +15,7 @@ pub fn ccr(x: Block) -> Block {
 }
 
 /// [`ccr`] of each block, in place.
-pub fn ccr_blocks(blocks: &mut [Block]) {
+pub(crate) fn ccr_blocks(blocks: &mut [Block]) {
     simd::aes::ccr_in_place(Backend::active(), PI.round_keys(), blocks);
 }
 
@@ -32,7 +32,7 @@ pub fn tccr(x: Block, tweak: Block) -> Block {
 }
 
 /// [`tccr`] of each block, in place; `blocks[j]` takes the tweak `first_tweak + j` (as a little-endian number).
-pub fn tccr_blocks(blocks: &mut [Block], first_tweak: u128) {
+pub(crate) fn tccr_blocks(blocks: &mut [Block], first_tweak: u128) {
     simd::aes::tccr(Backend::active(), PI.round_keys(), blocks, first_tweak);
 }
 
@@ -57,13 +57,6 @@ impl Mitccrh {
     /// Quickest with 1, 2, 4 or 8 blocks a gid; the last gid may have fewer. Panics when `per_gid` is zero.
     pub fn hash_blocks(&self, first_gid: u64, per_gid: usize, blocks: &mut [Block]) {
         simd::aes::mitccrh(Backend::active(), self.start, first_gid, per_gid, blocks);
-    }
-
-    /// Hashes `blocks` in place, `per_gid` consecutive blocks under each gid of `gids`.
-    ///
-    /// Panics unless there are `gids.len() * per_gid` blocks.
-    pub fn hash_blocks_at(&self, gids: &[u64], per_gid: usize, blocks: &mut [Block]) {
-        simd::aes::mitccrh_list(Backend::active(), self.start, gids, per_gid, blocks);
     }
 
     /// Hashes one block under `gid`.

@@ -141,7 +141,7 @@ impl Source {
         wanted.dedup();
         let place = |at: &usize| wanted.binary_search(at).unwrap_or(0);
         let places: Vec<usize> = self.key_columns.iter().map(place).collect();
-        let mut hasher = KeyHasher::new(self.spec.normalisation);
+        let mut hasher = KeyHasher::of(&self.spec);
         for batch in self.batches(Some(wanted.clone()))? {
             let batch = batch.map_err(|error| self.damaged(&error))?;
             for element in self.elements(&mut hasher, &batch, &places)? {
@@ -155,6 +155,7 @@ impl Source {
             progress(self.input.done().min(self.bytes()));
         }
         progress(self.bytes());
+        keys.set_tally(hasher.take_tally());
         Ok(keys)
     }
 
@@ -180,7 +181,7 @@ impl Source {
         let format = Format::by_name(target).unwrap_or(self.format);
         let mut writer = Writer::new(format, output, self).map_err(|error| fault(&error))?;
         let changed = || Error::Changed(self.input.path().to_owned());
-        let mut hasher = KeyHasher::new(self.spec.normalisation);
+        let mut hasher = KeyHasher::of(&self.spec);
         let (mut row, mut written) = (0, 0);
         for batch in self.batches(None)? {
             let batch = batch.map_err(|error| self.damaged(&error))?;

@@ -12,6 +12,7 @@
 
 pub use crate::fault::{Error, Result};
 use crate::input::{BUFFER, Input, Packer, Packing};
+use crate::keys::Tally;
 use crate::records::{KeyHasher, KeySet, KeySpec, Normalisation};
 use std::cell::RefCell;
 use std::io::{BufRead, Read, Write};
@@ -130,7 +131,7 @@ impl Source {
         drop(reader);
         let mut source = Source {
             input,
-            spec: KeySpec { columns: Vec::new(), normalisation: Normalisation::default() },
+            spec: KeySpec::text(Vec::new(), Normalisation::default()),
             options,
             form,
             header: ::csv::StringRecord::new(),
@@ -175,7 +176,7 @@ impl Source {
     /// Reads all keys. `progress` is told now and then how many of the file's bytes have been read.
     pub fn read_keys(&self, mut progress: impl FnMut(u64)) -> Result<KeySet> {
         let mut keys = KeySet::new();
-        self.each_row(Keep::Nothing, |row, element| {
+        let tally = self.each_row(Keep::Nothing, |row, element| {
             if element.is_none() && self.options.empty_keys == EmptyKeys::Refuse {
                 let line = line_of(row.row.position());
                 return Err(Error::EmptyKey { path: self.path().to_owned(), line });
@@ -186,6 +187,7 @@ impl Source {
             keys.push(element).map_err(|_| Error::TooManyRows { path: self.path().to_owned() })
         })?;
         progress(self.bytes());
+        keys.set_tally(tally);
         Ok(keys)
     }
 
@@ -343,15 +345,15 @@ impl Source {
         &self,
         keep: Keep,
         mut visit: impl FnMut(&mut Rows, Option<crate::records::Element>) -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<Tally> {
         let mut rows = self.data(keep)?;
-        let mut hasher = KeyHasher::new(self.spec.normalisation);
+        let mut hasher = KeyHasher::of(&self.spec);
         while self.next(&mut rows)? {
             let parts = self.key_columns.iter().map(|&column| rows.row.get(column).unwrap_or(""));
             let element = hasher.hash(parts);
             visit(&mut rows, element)?;
         }
-        Ok(())
+        Ok(hasher.take_tally())
     }
 
     /// The rows behind the header.

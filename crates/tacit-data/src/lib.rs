@@ -3,6 +3,7 @@
 //! - [`records`], [`csv`]: tables of records, their keys, and the files they come from.
 //! - [`table`], [`columnar`]: tables of every format, Parquet and Arrow among them.
 //! - [`input`]: files and streams, packed or not, that can be read twice.
+//! - [`keys`]: the types of keys, and when two spellings are one key.
 //! - [`generate`]: realistic test data from a seed.
 //! - [`npz`]: NumPy archives, written as a stream.
 #![forbid(unsafe_code)]
@@ -12,6 +13,7 @@ pub mod csv;
 mod fault;
 pub mod generate;
 pub mod input;
+pub mod keys;
 pub mod npz;
 pub mod records;
 pub mod table;

@@ -13,72 +13,91 @@
 //! 3. `nfc`: composed and decomposed forms become one (NFC). With case folding the text is decomposed before and
 //!    composed after it: Unicode's canonical caseless matching.
 //!
-//! A row of whose key any part is empty after normalisation has no key: it matches nothing, and it is counted.
+//! That is the type `text`; [`crate::keys`] has the others. A row of whose key any part is empty after normalisation, or
+//! refused by its type, has no key: it matches nothing, and it is counted.
 
-use caseless::Caseless;
+pub use crate::keys::Normalisation;
+use crate::keys::{KeyType, Named, Reason, SPECIFICATION, Sample, Tally};
 use std::sync::LazyLock;
-use unicode_normalization::UnicodeNormalization;
 use zeroize::{Zeroize, Zeroizing};
 
 /// The hash of a normalised key.
 pub type Element = [u8; 32];
 
-/// What is done to a key's text before it is compared.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Normalisation {
-    /// Compose characters (NFC).
-    pub nfc: bool,
-    /// Drop white space at both ends.
-    pub trim: bool,
-    /// Ignore upper and lower case.
-    pub case_fold: bool,
-}
-
-impl Default for Normalisation {
-    /// Everything on.
-    fn default() -> Self {
-        Normalisation { nfc: true, trim: true, case_fold: true }
-    }
-}
-
-impl Normalisation {
-    /// No change at all: keys are compared byte by byte.
-    pub const NONE: Normalisation = Normalisation { nfc: false, trim: false, case_fold: false };
-
-    /// Appends the normal form of `text` to `out`.
-    pub fn apply(&self, text: &str, out: &mut String) {
-        let text = if self.trim { text.trim() } else { text };
-        if text.is_ascii() {
-            let start = out.len();
-            out.push_str(text);
-            if self.case_fold {
-                out[start..].make_ascii_lowercase();
-            }
-            return;
-        }
-        match (self.nfc, self.case_fold) {
-            (false, false) => out.push_str(text),
-            (true, false) => out.extend(text.nfc()),
-            (false, true) => out.extend(text.chars().default_case_fold()),
-            (true, true) => out.extend(text.nfd().default_case_fold().nfc()),
-        }
-    }
-}
-
-/// What makes two rows the same: which columns, and how they are normalised.
+/// What makes two rows the same: which columns, of which types, and how text is normalised.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeySpec {
     /// The columns' names in this party's table, in the order agreed with the peer.
     pub columns: Vec<String>,
-    /// How each column's text is normalised.
+    /// Their types; a column without one is text.
+    pub types: Vec<KeyType>,
+    /// What both sides call them, where they do.
+    pub labels: Vec<Option<String>>,
+    /// How plain text is normalised.
     pub normalisation: Normalisation,
+    /// How many refused values, and how many normal forms, are kept to be shown to their owner.
+    pub shown: Shown,
+}
+
+/// How much of one's own keys is kept to be shown; none unless asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Shown {
+    /// Refused values.
+    pub refused: usize,
+    /// Normal forms of the first rows.
+    pub forms: usize,
 }
 
 impl KeySpec {
+    /// Columns of plain text.
+    pub fn text(columns: Vec<String>, normalisation: Normalisation) -> Self {
+        KeySpec {
+            types: vec![KeyType::TEXT; columns.len()],
+            labels: vec![None; columns.len()],
+            columns,
+            normalisation,
+            shown: Shown::default(),
+        }
+    }
+
+    /// Columns of the types and labels that they are named with.
+    pub fn named(columns: impl IntoIterator<Item = Named>, normalisation: Normalisation) -> Self {
+        let mut spec = KeySpec::text(Vec::new(), normalisation);
+        for Named { column, key_type, label } in columns {
+            spec.columns.push(column);
+            spec.types.push(key_type);
+            spec.labels.push(label);
+        }
+        spec
+    }
+
+    /// The columns' types, which both parties must have alike and in one order; where either side chooses, as a
+    /// telephone's region, without that.
+    pub fn agreed_types(&self) -> String {
+        let agreed: Vec<String> = self.types.iter().map(KeyType::agreed).collect();
+        agreed.join(", ")
+    }
+
+    /// The columns' labels, which both parties must have alike; `(none)`, which is no label, where there is none.
+    pub fn agreed_labels(&self) -> String {
+        const NO_LABEL: &str = "(none)";
+        if self.labels.iter().all(Option::is_none) {
+            return NO_LABEL.to_owned();
+        }
+        let labels: Vec<&str> =
+            self.labels.iter().map(|label| label.as_deref().unwrap_or(NO_LABEL)).collect();
+        labels.join(", ")
+    }
+
     /// Everything about the key that both parties must have alike, for the handshake to bind: not the names,
-    /// but the version of every table of Unicode that [`Normalisation::apply`] reads.
+    /// but the types, and the version of every table of Unicode that [`Normalisation::apply`] reads.
     pub fn agreement(&self) -> String {
-        self.agreement_with(&Tables::OURS)
+        let tables = self.agreement_with(&Tables::OURS);
+        if self.types.iter().all(|kind| *kind == KeyType::TEXT) && self.labels.iter().all(Option::is_none) {
+            return tables;
+        }
+        let (types, labels) = (self.agreed_types(), self.agreed_labels());
+        format!("{tables}; rules of version {SPECIFICATION} for {types}; called {labels}")
     }
 
     fn agreement_with(&self, tables: &Tables) -> String {
@@ -122,32 +141,72 @@ const fn widened((a, b, c): (u8, u8, u8)) -> Version {
 
 static RECORD_KEY: LazyLock<[u8; 32]> = LazyLock::new(|| blake3::derive_key("tacit 2026 record key v1", &[]));
 
-/// Turns rows' key parts into elements, reusing its buffers.
+/// Turns rows' key parts into elements, reusing its buffers, and counts what it refuses.
 pub struct KeyHasher {
     normalisation: Normalisation,
+    types: Vec<KeyType>,
+    shown: Shown,
+    tally: Tally,
+    row: u64,
     encoded: Vec<u8>,
     text: String,
 }
 
 impl KeyHasher {
-    /// A hasher with the given normalisation.
+    /// A hasher of plain text with the given normalisation.
     pub fn new(normalisation: Normalisation) -> Self {
-        KeyHasher { normalisation, encoded: Vec::new(), text: String::new() }
+        Self::of(&KeySpec::text(Vec::new(), normalisation))
     }
 
-    /// The element of a row with these key parts, or `None` when a part is empty after normalisation.
+    /// A hasher of keys of these types.
+    pub fn of(spec: &KeySpec) -> Self {
+        KeyHasher {
+            normalisation: spec.normalisation,
+            types: spec.types.clone(),
+            shown: spec.shown,
+            tally: Tally::default(),
+            row: 0,
+            encoded: Vec::new(),
+            text: String::new(),
+        }
+    }
+
+    /// The element of a row with these key parts, or `None` when a part is empty after normalisation or refused.
     pub fn hash<'a>(&mut self, parts: impl IntoIterator<Item = &'a str>) -> Option<Element> {
+        self.row += 1;
         self.encoded.clear();
-        for part in parts {
+        let mut forms = Vec::new();
+        for (at, part) in parts.into_iter().enumerate() {
             self.text.clear();
-            self.normalisation.apply(part, &mut self.text);
-            if self.text.is_empty() {
+            let kind = self.types.get(at).copied().unwrap_or(KeyType::TEXT);
+            if let Err(reason) = kind.normalise(self.normalisation, part, &mut self.text) {
+                self.refuse(at, reason, part);
+                forms.zeroize();
                 return None;
             }
             self.encoded.extend_from_slice(&(self.text.len() as u64).to_le_bytes());
             self.encoded.extend_from_slice(self.text.as_bytes());
+            if self.tally.forms.len() < self.shown.forms {
+                forms.push(self.text.clone());
+            }
+        }
+        if !forms.is_empty() {
+            self.tally.forms.push(forms);
         }
         Some(*blake3::keyed_hash(&RECORD_KEY, &self.encoded).as_bytes())
+    }
+
+    /// Counts a row whose part `part` is refused.
+    fn refuse(&mut self, part: usize, reason: Reason, text: &str) {
+        *self.tally.refused.entry((part, reason)).or_default() += 1;
+        if reason != Reason::Empty && self.tally.samples.len() < self.shown.refused {
+            self.tally.samples.push(Sample { row: self.row, part, reason, text: text.to_owned() });
+        }
+    }
+
+    /// What was refused so far; counting begins anew.
+    pub fn take_tally(&mut self) -> Tally {
+        std::mem::take(&mut self.tally)
     }
 }
 
@@ -174,6 +233,7 @@ pub struct KeySet {
     rows: Vec<u32>,
     index: Vec<u32>,
     without_key: u64,
+    tally: Tally,
 }
 
 impl KeySet {
@@ -223,7 +283,17 @@ impl KeySet {
         self.rows.len() as u64
     }
 
-    /// Rows without a key, because a part of it is empty.
+    /// Keeps what the hasher of its rows refused.
+    pub fn set_tally(&mut self, tally: Tally) {
+        self.tally = tally;
+    }
+
+    /// Which rows have no key, by part and reason, as far as [`set_tally`](Self::set_tally) told.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Rows without a key, because a part of it is empty or refused.
     pub fn rows_without_key(&self) -> u64 {
         self.without_key
     }
@@ -276,7 +346,7 @@ mod tests {
     /// agree.
     #[test]
     fn the_agreement_binds_every_table_of_unicode() {
-        let spec = KeySpec { columns: vec!["a".into()], normalisation: Normalisation::default() };
+        let spec = KeySpec::text(vec!["a".into()], Normalisation::default());
         let older = |(a, b, c): Version| (a - 1, b, c);
         let Tables { normalisation, case_folding, white_space } = Tables::OURS;
         let tables = [

@@ -17,10 +17,7 @@ use tacit_data::table::Source;
 const FORMATS: [(Format, &str); 2] = [(Format::Parquet, "t.parquet"), (Format::ArrowFile, "t.arrow")];
 
 fn spec(columns: &[&str]) -> KeySpec {
-    KeySpec {
-        columns: columns.iter().map(|c| c.to_string()).collect(),
-        normalisation: Normalisation::default(),
-    }
+    KeySpec::text(columns.iter().map(|c| c.to_string()).collect(), Normalisation::default())
 }
 
 fn column(values: impl Array + 'static) -> ArrayRef {

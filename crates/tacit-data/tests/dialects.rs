@@ -8,7 +8,7 @@ use tacit_data::input::Packing;
 use tacit_data::records::{KeyHasher, KeySet, KeySpec, Normalisation};
 
 fn spec(column: &str) -> KeySpec {
-    KeySpec { columns: vec![column.to_owned()], normalisation: Normalisation::default() }
+    KeySpec::text(vec![column.to_owned()], Normalisation::default())
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

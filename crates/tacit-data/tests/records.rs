@@ -9,10 +9,7 @@ use tacit_data::generate::{Settings, Side, write_table};
 use tacit_data::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation, plain_join};
 
 fn spec(columns: &[&str]) -> KeySpec {
-    KeySpec {
-        columns: columns.iter().map(|c| c.to_string()).collect(),
-        normalisation: Normalisation::default(),
-    }
+    KeySpec::text(columns.iter().map(|c| c.to_string()).collect(), Normalisation::default())
 }
 
 fn normal(text: &str, normalisation: Normalisation) -> String {
@@ -338,7 +335,7 @@ fn generated_tables_join_as_set() {
     }
     // Without normalisation the other spellings are other keys.
     let raw = |path: &Path| {
-        let spec = KeySpec { columns: vec!["email".into()], normalisation: Normalisation::NONE };
+        let spec = KeySpec::text(vec!["email".into()], Normalisation::NONE);
         Source::open(path, spec, Options::default()).unwrap().read_keys(|_| ()).unwrap()
     };
     assert!(plain_join(raw(&shop).elements(), raw(&insurer).elements()).len() < 450);

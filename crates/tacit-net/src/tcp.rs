@@ -108,7 +108,7 @@ impl Link for TcpLink {
 pub(crate) type SharedPace = Arc<Mutex<Pace>>;
 
 /// A TCP connection whose outgoing bytes wait in a queue until the emulated link would have delivered them.
-pub struct ShapedLink {
+pub(crate) struct ShapedLink {
     tcp: TcpLink,
     model: LinkModel,
     pace: SharedPace,

@@ -46,7 +46,7 @@ pub enum Extraction {
 }
 
 /// What is left of a batch of base OTs when this side has sent all that it has to send: it receives, and gives the messages.
-pub type Rest<T> = Box<dyn FnOnce(&mut Channel) -> Result<Zeroizing<Vec<T>>> + Send>;
+pub(crate) type Rest<T> = Box<dyn FnOnce(&mut Channel) -> Result<Zeroizing<Vec<T>>> + Send>;
 
 /// A base OT: a batch of random or chosen-choice OTs from public-key cryptography, with nothing set up before.
 ///

@@ -22,9 +22,10 @@ use tacit_crypto::Block;
 use zeroize::Zeroizing;
 
 /// Hash functions.
-pub const FUNCTIONS: usize = 3;
-/// Bits of security against failure that [`bins`] leaves.
-pub const FAILURE_BITS: u32 = 43;
+pub(crate) const FUNCTIONS: usize = 3;
+/// Bits of security against failure that the bins leave.
+#[cfg(test)]
+const FAILURE_BITS: u32 = 43;
 
 /// Bins an element in thousandths for 2^i elements, the last for all larger sets.
 const RATIO: [u64; 17] = [

@@ -10,6 +10,7 @@ use pyo3_arrow::PyTable;
 use pyo3_arrow::ffi::to_stream_pycapsule;
 use std::sync::Arc;
 use tacit::job::psi::{Job, Learns, MAX_ELEMENTS, Protocol};
+use tacit_data::keys::KeyType;
 use tacit_data::records::{KeyHasher, KeySet, KeySpec, Normalisation};
 
 /// A table, and the keys of its rows.
@@ -52,13 +53,14 @@ fn texts(name: &str, column: &ArrayRef) -> Result<ArrayRef, String> {
 
 #[pymethods]
 impl Keys {
-    /// The keys of a table in the columns `on`.
+    /// The keys of a table in the columns `on`, of these types; of text unless said.
     #[new]
-    #[pyo3(signature = (table, on, *, nfc=true, trim=true, case_fold=true))]
+    #[pyo3(signature = (table, on, *, types=None, nfc=true, trim=true, case_fold=true))]
     fn new(
         py: Python<'_>,
         table: PyTable,
         on: Vec<String>,
+        types: Option<Vec<String>>,
         nfc: bool,
         trim: bool,
         case_fold: bool,
@@ -76,8 +78,16 @@ impl Keys {
             places.push(place);
         }
         let normalisation = Normalisation { nfc, trim, case_fold };
+        let mut spec = KeySpec::text(on.clone(), normalisation);
+        if let Some(types) = types {
+            let known = types.iter().map(|name| {
+                let no_type = || format!("on: `{name}` is no type of a key; give one of {}", KeyType::NAMES);
+                KeyType::named(name).ok_or_else(no_type)
+            });
+            spec.types = known.collect::<Result<_, _>>().map_err(|what| fault::usage(py, what))?;
+        }
         let set = py.detach(|| {
-            let (mut set, mut hasher) = (KeySet::new(), KeyHasher::new(normalisation));
+            let (mut set, mut hasher) = (KeySet::new(), KeyHasher::of(&spec));
             for batch in &batches {
                 let columns: Vec<ArrayRef> = on
                     .iter()
@@ -95,7 +105,7 @@ impl Keys {
             Ok::<_, String>(set)
         });
         let set = set.map_err(|what| fault::input(py, what))?;
-        Ok(Keys { schema, batches, spec: KeySpec { columns: on, normalisation }, set: Arc::new(set) })
+        Ok(Keys { schema, batches, spec, set: Arc::new(set) })
     }
 
     /// Rows read.

@@ -14,6 +14,7 @@ use crate::clock::{Window, day_of};
 use reader::{At, Reader, Section};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use tacit::data::keys::Named;
 use tacit::data::records::{KeySpec, Normalisation};
 use tacit::job::psi::{self, Duplicates, Learns, Protocol, Reveal};
 use tacit::net::PublicKey;
@@ -343,7 +344,13 @@ fn is_fingerprint(text: &str) -> bool {
 
 fn source(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Source> {
     let input = section.wanted_text("input");
-    let columns: Vec<String> = section.wanted_list("key").into_iter().map(|column| column.value).collect();
+    let mut columns = Vec::new();
+    for At { value, at } in section.wanted_list("key") {
+        match Named::parse(&value) {
+            Ok(named) => columns.push(named),
+            Err(error) => section.fault(at, format!("`key`: {error}")),
+        }
+    }
     let normalisation = Normalisation {
         nfc: section.yes("nfc", true),
         trim: section.yes("trim", true),
@@ -353,7 +360,7 @@ fn source(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Source> {
     let aggregate_runs = section.number("aggregate_runs", 0..=MANY).unwrap_or(0);
     Some(Source {
         input: folder.join(input?.value),
-        key: KeySpec { columns, normalisation },
+        key: KeySpec::named(columns, normalisation),
         rows_in_total,
         aggregate_runs,
     })

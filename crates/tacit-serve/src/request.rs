@@ -8,6 +8,7 @@ use crate::wire::{self, Message};
 use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
+use tacit::data::records::KeySpec;
 use tacit::job::psi::{Job, Own, Owned, Revealed};
 use tacit::job::{Observer, Ran};
 use tacit::net::{Agreement, Identity, PublicKey, Session};
@@ -72,8 +73,8 @@ fn refusal(message: Message, run: &str) -> Error {
 
 impl Offered {
     /// The run that we would make, with our key columns.
-    pub fn job(&self, columns: &[String]) -> Result<Job> {
-        self.offer.job(Side::Asker, columns)
+    pub fn job(&self, key: &KeySpec) -> Result<Job> {
+        self.offer.job(Side::Asker, key)
     }
 
     /// Tells the service that we do not take the offer.

@@ -76,6 +76,8 @@ pub struct Offer {
     pub base_ot: String,
     /// Columns that make a key.
     pub key_columns: usize,
+    /// Their types, which the asker's must be, in the same order.
+    pub key_types: String,
     /// Unicode normalisation of keys.
     pub nfc: bool,
     /// Whether white space at a key's ends counts not.
@@ -141,10 +143,10 @@ pub fn learns(name: &str) -> Option<Learns> {
 }
 
 impl Offer {
-    /// The run as `side` plays it, with its own key columns.
+    /// The run as `side` plays it, with its own key columns; how they are normalised comes with the terms.
     ///
     /// Errors: terms that make no sense, or do not go together.
-    pub fn job(&self, side: Side, columns: &[String]) -> Result<Job> {
+    pub fn job(&self, side: Side, key: &KeySpec) -> Result<Job> {
         let odd = |what: &str| {
             Error::Peer(format!("the offer makes no sense: {what}; run the same release on both sides"))
         };
@@ -169,7 +171,7 @@ impl Offer {
         let protocol = protocol.into_iter().find(|protocol| protocol.name() == self.protocol);
         let levels = [Security::Malicious, Security::SemiHonest];
         let security = levels.into_iter().find(|level| security_name(*level) == self.security);
-        if columns.len() != self.key_columns {
+        if key.columns.len() != self.key_columns {
             let what = format!(
                 "the service's keys are made of {} columns; name as many, in the same order",
                 self.key_columns
@@ -184,7 +186,7 @@ impl Offer {
             give: gives.clone(),
             min_matches: self.min_matches,
             security: security.ok_or_else(|| odd("the security"))?,
-            key: Some(KeySpec { columns: columns.to_vec(), normalisation }),
+            key: Some(KeySpec { normalisation, ..key.clone() }),
             most_peer_keys: Some(match side {
                 Side::Service => self.max_peer_keys,
                 Side::Asker => self.service_keys,
@@ -196,7 +198,7 @@ impl Offer {
 
     /// Both sides' runs, for what either learns; the names of columns play no part in that.
     fn both(&self) -> Result<(Job, Job)> {
-        let columns = vec![String::new(); self.key_columns.min(256)];
+        let columns = KeySpec::text(vec![String::new(); self.key_columns.min(256)], Normalisation::default());
         Ok((self.job(Side::Service, &columns)?, self.job(Side::Asker, &columns)?))
     }
 
@@ -232,6 +234,11 @@ impl Offer {
             format!("the service will learn {}", to_service),
             format!("we will learn, in the service's words, {}", to_asker),
         ];
+        lines.push(format!(
+            "keys are made of {} columns of the types {}",
+            self.key_columns,
+            shown(&self.key_types)
+        ));
         let gives = |who: &str, columns: &[String]| {
             let names: Vec<String> = columns.iter().map(|name| shown(name)).collect();
             (!names.is_empty()).then(|| format!("{who}: {}", names.join(", ")))

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tacit::data::csv::Options as Dialect;
+use tacit::data::records::{KeySpec, Normalisation};
 use tacit::data::table::Source;
 use tacit::job::psi::Own;
 use tacit::net::{self, Identity, Limits, Options, Protection, Session, Tls};
@@ -34,6 +35,7 @@ fn offer(run: &str) -> Offer {
         security: "malicious".into(),
         base_ot: "mrr21".into(),
         key_columns: 1,
+        key_types: "text".into(),
         nfc: true,
         trim: true,
         case_fold: true,
@@ -47,6 +49,10 @@ fn offer(run: &str) -> Offer {
         expires: None,
         seconds: 1,
     }
+}
+
+fn id() -> KeySpec {
+    KeySpec::text(vec!["id".to_owned()], Normalisation::default())
 }
 
 /// Two chains of `count` runs that both sides signed.
@@ -364,7 +370,7 @@ fn peers_that_cheat_get_nothing_and_end_nothing() {
     let (message, bytes) = wire::receive(session.channel(), wire::PROMPT).unwrap();
     said.add(&bytes);
     assert!(matches!(message, Message::Go(_)), "{message:?}");
-    let job = offer.job(Side::Asker, &["id".to_owned()]).unwrap();
+    let job = offer.job(Side::Asker, &id()).unwrap();
     crate::play::agree(&mut session, &offer, &job, &said).unwrap();
     let path = here.folder.path().join("ours.csv");
     let source = Source::open(&path, job.key.clone().unwrap(), Dialect::default()).unwrap();
@@ -418,7 +424,7 @@ fn offers_are_held_for_a_time_and_not_beyond_the_end() {
     let offered = request::ask(here.connect(), &Here::ask()).unwrap();
     here.signals.send(Signal::Drain).unwrap();
     here.wait_for("draining", 1);
-    let job = offered.job(&["id".to_owned()]).unwrap();
+    let job = offered.job(&id()).unwrap();
     let path = here.folder.path().join("ours.csv");
     let source = Source::open(&path, job.key.clone().unwrap(), Dialect::default()).unwrap();
     let own = Own::read(source, &path, &job, |_| ()).unwrap();

@@ -225,6 +225,7 @@ impl Visit<'_> {
             security: tacit::security_name(run.security).to_owned(),
             base_ot: base.name().to_owned(),
             key_columns: source.key.columns.len(),
+            key_types: source.key.agreed_types(),
             nfc: normalisation.nfc,
             trim: normalisation.trim,
             case_fold: normalisation.case_fold,
@@ -379,7 +380,7 @@ struct Ready<'a> {
 
 /// The run out of the offer: what was offered is what runs.
 fn offer_job(offer: &Offer, admitted: &Admitted<'_>) -> Result<tacit::job::psi::Job> {
-    offer.job(Side::Service, &admitted.source.key.columns)
+    offer.job(Side::Service, &admitted.source.key)
 }
 
 fn read(admitted: &Admitted<'_>) -> Result<Own> {

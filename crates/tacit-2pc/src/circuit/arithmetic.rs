@@ -135,7 +135,7 @@ impl Builder {
     }
 
     /// `if negate { −x } else { x }`: n−1 AND gates.
-    pub fn negate_if<I: Integer>(&mut self, negate: Bit, x: &I) -> I {
+    pub(crate) fn negate_if<I: Integer>(&mut self, negate: Bit, x: &I) -> I {
         let flipped: Vec<Bit> = x.bits().iter().map(|&b| self.xor(b, negate)).collect();
         let zero = vec![Bit::ZERO; flipped.len()];
         I::from_bits(self.add_slices(&flipped, &zero, negate).0)
@@ -513,7 +513,7 @@ impl Builder {
     }
 
     /// The remainder of `x / y`, with the sign of `x`; see [`div_rem`](Self::div_rem).
-    pub fn rem<I: Integer>(&mut self, x: &I, y: &I) -> I {
+    pub(crate) fn rem<I: Integer>(&mut self, x: &I, y: &I) -> I {
         self.div_rem(x, y).1
     }
 }
@@ -527,7 +527,7 @@ impl Builder {
     }
 
     /// `x · y` modulo a secret `modulus` (any number but zero), all of one width.
-    pub fn mod_mul(&mut self, x: &Uint, y: &Uint, modulus: &Uint) -> Uint {
+    pub(crate) fn mod_mul(&mut self, x: &Uint, y: &Uint, modulus: &Uint) -> Uint {
         let product = self.mul_wide(x, y);
         Uint::from_bits(self.div_rem_slices(product.bits(), modulus.bits()).1)
     }
@@ -559,14 +559,14 @@ impl Builder {
     }
 
     /// One step of square and multiply in Montgomery form: `power² · base^bit`.
-    pub fn mod_pow_step(&mut self, power: &Uint, base: &Uint, bit: Bit, modulus: &Modulus) -> Uint {
+    pub(crate) fn mod_pow_step(&mut self, power: &Uint, base: &Uint, bit: Bit, modulus: &Modulus) -> Uint {
         let square = self.montgomery_mul(power, power, modulus);
         let times = self.montgomery_mul(&square, base, modulus);
         self.mux(bit, &times, &square)
     }
 
     /// `x · y · 2^−n` modulo the modulus; one factor must be below it.
-    pub fn montgomery_mul(&mut self, x: &Uint, y: &Uint, modulus: &Modulus) -> Uint {
+    pub(crate) fn montgomery_mul(&mut self, x: &Uint, y: &Uint, modulus: &Modulus) -> Uint {
         let product = self.product(x.bits(), y.bits());
         self.montgomery_reduce(&product, modulus)
     }

@@ -53,7 +53,7 @@ impl core::ops::Not for Bit {
     }
 }
 
-/// Values made of bits: what a [`Builder::region`] may return.
+/// Values made of bits: what a [`Builder::region`](super::Builder::region) may return.
 pub trait Wires {
     /// Calls `visit` on every bit.
     fn visit(&self, visit: &mut dyn FnMut(Bit));

@@ -235,7 +235,7 @@ impl Builder {
     }
 
     /// The majority of three bits: one AND gate.
-    pub fn majority(&mut self, a: Bit, b: Bit, c: Bit) -> Bit {
+    pub(crate) fn majority(&mut self, a: Bit, b: Bit, c: Bit) -> Bit {
         let ac = self.xor(a, c);
         let bc = self.xor(b, c);
         let both = self.and(ac, bc);
@@ -415,7 +415,7 @@ impl Builder {
     }
 
     /// As [`discard`](Self::discard), but keeps the wires that `kept` holds.
-    pub fn discard_except<T: Wires, K: Wires>(&mut self, value: T, kept: &K) {
+    pub(crate) fn discard_except<T: Wires, K: Wires>(&mut self, value: T, kept: &K) {
         if self.whole {
             return;
         }
@@ -461,7 +461,7 @@ impl Builder {
     }
 
     /// The wires that carry the bits of `values`; negations become gates.
-    pub fn output_wires<T: Wires>(&mut self, values: &T) -> Vec<Wire> {
+    pub(crate) fn output_wires<T: Wires>(&mut self, values: &T) -> Vec<Wire> {
         let mut bits = Vec::new();
         values.visit(&mut |bit| bits.push(bit));
         let mut inverted: HashMap<Bit, Wire> = HashMap::new();
@@ -498,11 +498,6 @@ impl Builder {
         let before = gates.len();
         gates.append(&mut self.gates);
         calls.extend(self.calls.drain(..).map(|call| Call { after: before + call.after, ..call }));
-    }
-
-    /// The widths of the inputs declared so far.
-    pub fn input_widths(&self) -> &[u32] {
-        &self.inputs
     }
 
     /// Ends a circuit with these outputs; gates that no output needs are left out.

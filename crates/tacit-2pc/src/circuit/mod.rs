@@ -115,7 +115,7 @@ impl Shape {
     }
 
     /// The bits of input `index`, counted over all inputs one after the other.
-    pub fn input_range(&self, index: usize) -> core::ops::Range<usize> {
+    pub(crate) fn input_range(&self, index: usize) -> core::ops::Range<usize> {
         let start: usize = self.inputs[..index].iter().map(|&w| w as usize).sum();
         start..start + self.inputs[index] as usize
     }
@@ -251,7 +251,7 @@ impl Circuit {
     }
 
     /// The same circuit without the gates that no output depends on.
-    pub fn pruned(&self) -> Circuit {
+    pub(crate) fn pruned(&self) -> Circuit {
         let first = self.wires() - self.gates.len();
         let mut needed = vec![false; self.wires()];
         for &w in &self.outputs {

@@ -450,7 +450,7 @@ fn entry(name: &str) -> Option<(&'static Entry, u32)> {
 
 /// What the function called `name` is called in full: with its size, where it takes one. `None` if there is
 /// none.
-pub fn full_name(name: &str) -> Option<String> {
+pub(crate) fn full_name(name: &str) -> Option<String> {
     let (entry, size) = entry(name)?;
     Some(match entry.size {
         Some(_) => format!("{}{size}", entry.stem),

@@ -32,6 +32,18 @@ pub struct Piece<'a> {
     pub slots: usize,
 }
 
+impl<'a> Piece<'a> {
+    /// Its steps one by one, each a piece of its own.
+    pub fn one_by_one(self) -> impl Iterator<Item = Piece<'a>> {
+        let (slots, mut ops) = (self.slots, self.ops);
+        self.steps.iter().map(move |step| {
+            let (own, rest) = ops.split_at((step.xors + step.ands) as usize);
+            ops = rest;
+            Piece { steps: core::slice::from_ref(step), ops: own, ands: step.ands as usize, slots }
+        })
+    }
+}
+
 impl Window {
     /// Drops what it holds.
     pub fn clear(&mut self) {
@@ -67,12 +79,12 @@ impl Window {
     }
 
     /// Whether no piece is left from `place` on.
-    pub fn is_past(&self, place: Place) -> bool {
+    pub(crate) fn is_past(&self, place: Place) -> bool {
         place.step >= self.steps.len()
     }
 
     /// The next of [`pieces`](Self::pieces), from `place` on, which moves past it; `None` at the window's end.
-    pub fn next_piece(&self, place: &mut Place, ands: usize) -> Option<Piece<'_>> {
+    pub(crate) fn next_piece(&self, place: &mut Place, ands: usize) -> Option<Piece<'_>> {
         let (steps, ops) = (self.steps.get(place.step..)?, self.ops.get(place.op..)?);
         if steps.is_empty() {
             return None;

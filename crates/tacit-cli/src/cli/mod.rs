@@ -3,6 +3,7 @@
 
 pub mod config;
 pub mod files;
+pub mod keys;
 pub mod messages;
 pub mod peer;
 pub mod plan;

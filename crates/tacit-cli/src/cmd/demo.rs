@@ -256,7 +256,7 @@ fn follow(err: impl Read, bar: &ProgressBar, name: &'static str) -> String {
 fn check(dir: &Path, common: usize) -> Result<usize> {
     let read = |name: &str| -> Result<KeySet> {
         let columns = KEY.split(',').map(str::to_owned).collect();
-        let spec = KeySpec { columns, normalisation: Normalisation::default() };
+        let spec = KeySpec::text(columns, Normalisation::default());
         let source = Source::open(&dir.join(name), spec, Options::default())?;
         Ok(source.read_keys(|_| ())?)
     };

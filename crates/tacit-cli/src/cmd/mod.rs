@@ -1,6 +1,7 @@
 //! The subcommands, one file each.
 
 mod audit;
+mod check;
 mod circuit;
 mod completions;
 mod deal;
@@ -41,6 +42,8 @@ pub enum Command {
     Request(Box<request::Args>),
     /// Verifies and shows the signed records of requests
     Audit(audit::Args),
+    /// What a run would see in a file: rows, keys, and what is no key
+    Check(check::Args),
     /// A file of tags of a large set: published once, queried by those who have small ones
     Tags(tags::Args),
     /// Makes n oblivious transfers with the peer
@@ -75,6 +78,7 @@ pub fn run(command: Command, context: &Context) -> Result<()> {
         Command::Keygen(args) => keygen::run(args, context),
         Command::Fingerprint(args) => fingerprint::run(args, context),
         Command::Psi(args) => psi::run(args, context),
+        Command::Check(args) => check::run(args, context),
         Command::Tags(args) => tags::run(args, context),
         Command::Ot(args) => ot::run(*args, context),
         Command::Nisc(args) => nisc::run(args, context),

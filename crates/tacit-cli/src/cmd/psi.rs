@@ -1,6 +1,7 @@
 //! `tacit psi`: which rows of our file have a key that the peer's file has too.
 
 use crate::cli::Context;
+use crate::cli::keys::{self, KeyArgs};
 use crate::cli::output::{Output, name};
 use crate::cli::peer::{PeerArgs, Security};
 use crate::cli::table::Dialect;
@@ -8,7 +9,6 @@ use crate::cmd::available_memory;
 use crate::cmd::tags::{self, QueryArgs, TableArgs};
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use tacit::data::records::{KeySpec, Normalisation};
 use tacit::data::table::Source;
 use tacit::job::Ran;
 use tacit::job::psi::{self as job, Aggregate, Duplicates, Found, Job, Learns, Own, Reveal, Revealed};
@@ -26,7 +26,8 @@ The other side learns how many distinct keys we have, and with --result peer or 
 which of its own keys we have; nothing else. A cheating one that gets the result can test more
 keys than it announces, up to a bound that --dry-run and the result name. With --security
 semi-honest all this holds for a peer that keeps to the protocol; if it deviates, nothing does.
-Keys must be as many and in the same order on both sides; their names may differ.
+Keys must be as many, of the same types (`tacit check --help` lists them) and in the same order on
+both sides; their names may differ.
 
 What is revealed (--reveal; both sides say the same, columns apart):
   rows            which of our own rows have a key that the other side has (the default)
@@ -117,9 +118,8 @@ pub struct Args {
     /// Our table: CSV (plain or packed by gzip or zstd), Parquet or Arrow; - for standard input
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
-    /// The column, or several, that make a row's key; repeat it or separate by commas
-    #[arg(long, value_name = "COL", required = true, value_delimiter = ',', num_args = 1)]
-    key: Vec<String>,
+    #[command(flatten)]
+    key: KeyArgs,
     /// Writes our matching rows, with all their columns, to this file
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -156,15 +156,6 @@ pub struct Args {
     /// allows
     #[arg(long, value_name = "N")]
     max_peer_rows: Option<u64>,
-    /// Compares keys without Unicode normalisation (NFC); both sides must do so
-    #[arg(long)]
-    no_nfc: bool,
-    /// Compares keys with the white space at their ends; both sides must do so
-    #[arg(long)]
-    no_trim: bool,
-    /// Compares keys in upper and lower case as they are; both sides must do so
-    #[arg(long)]
-    no_case_fold: bool,
     #[command(flatten)]
     table: Dialect,
     /// Reads our file and prints what the run would cost on the --link given with a peer's file of the same size; starts nothing
@@ -227,11 +218,9 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 
 impl Args {
     fn job(&self) -> Job {
-        let normalisation =
-            Normalisation { nfc: !self.no_nfc, trim: !self.no_trim, case_fold: !self.no_case_fold };
         Job {
             protocol: self.protocol.of_job().unwrap_or_default(),
-            key: Some(KeySpec { columns: self.key.clone(), normalisation }),
+            key: Some(self.key.spec()),
             most_peer_keys: self.max_peer_rows,
             reveal: self.reveal.clone(),
             give: self.give.clone(),
@@ -262,14 +251,7 @@ fn published(args: Args, context: &Context) -> Result<()> {
     if args.base_ot.is_some() {
         return refuse("base-ot", "queries to a published file take no oblivious transfer; leave it out");
     }
-    let table = TableArgs {
-        input: args.input,
-        key: args.key,
-        no_nfc: args.no_nfc,
-        no_trim: args.no_trim,
-        no_case_fold: args.no_case_fold,
-        table: args.table,
-    };
+    let table = TableArgs { input: args.input, key: args.key, table: args.table };
     let query = QueryArgs { table, tags, output: args.output, peer: args.peer };
     match args.dry_run {
         true => tags::dry_query(&query, context),
@@ -373,7 +355,7 @@ pub(super) fn report(
 ) -> Result<()> {
     let Ran { result, wall, stats } = ran;
     let outcome = &result.outcome(job.learns);
-    let keys = table.keys();
+    let own = table.keys();
     let distinct = table.count();
     let matches = outcome.matches.as_ref().map(Vec::len);
     let announced = outcome.peer_elements;
@@ -388,10 +370,10 @@ pub(super) fn report(
         "security": security,
         "result": job.result_name(),
         "reveal": job.reveal.name(),
-        "own_rows": keys.rows(),
+        "own_rows": own.rows(),
         "own_keys": distinct,
-        "duplicates": keys.duplicate_rows(),
-        "rows_without_key": keys.rows_without_key(),
+        "duplicates": own.duplicate_rows(),
+        "rows_without_key": own.rows_without_key(),
         "peer_keys": announced,
         "peer_keys_tested_at_most": bound,
         "max_peer_rows": most_peer_keys,
@@ -404,10 +386,18 @@ pub(super) fn report(
     for (name, value) in more {
         object[*name] = value.clone();
     }
+    let spec = job.key.as_ref();
+    if let Some(spec) = spec {
+        object["key"] = json!(spec.agreed_types());
+        keys::refused(spec, own, &mut object);
+    }
     let mut text = match (matches, result) {
         (Some(matches), _) => {
             object["matches"] = json!(matches);
-            format!("{matches} matches\n")
+            let warning = keys::suspicious(matches as u64, distinct, announced);
+            object["suspicious"] = json!(warning);
+            let warning = warning.map_or_else(String::new, |warning| format!("suspicious: {warning}\n"));
+            format!("{matches} matches\n{warning}")
         }
         (None, Revealed::Statistic(Some(found), _)) => {
             let told = Number::of_statistic(*found, job);
@@ -433,14 +423,15 @@ pub(super) fn report(
         object["output_rows"] = json!(rows);
         text += &format!("{rows} rows of ours written to {}\n", name(path));
     }
+    text += &spec.map_or_else(String::new, |spec| keys::refused_text(spec, own));
     text += &format!(
         "our file: {} rows, {distinct} distinct keys, {} rows with the key of an earlier row, {} rows without a key\n\
          the peer: {announced} distinct keys, of at most {most_peer_keys} allowed\n\
          {:.3} s, {} bytes sent, {} received, {} rounds; {protocol} ({security}){}\n\
          the other side learned {other_learns}",
-        keys.rows(),
-        keys.duplicate_rows(),
-        keys.rows_without_key(),
+        own.rows(),
+        own.duplicate_rows(),
+        own.rows_without_key(),
         wall.as_secs_f64(),
         stats.bytes_sent,
         stats.bytes_received,

@@ -10,6 +10,8 @@ use serde_json::json;
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 use std::time::Duration;
+use tacit::data::keys::Named;
+use tacit::data::records::{KeySpec, Normalisation};
 use tacit::data::table::Source;
 use tacit::job::psi::{Job, Own, Reveal};
 use tacit::net::{Identity, Limits, Observer};
@@ -48,9 +50,10 @@ pub struct Args {
     /// Our table: CSV (plain or packed by gzip or zstd), Parquet or Arrow
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
-    /// The column, or several, that make a row's key; repeat it or separate by commas
-    #[arg(long, value_name = "COL", required = true, value_delimiter = ',', num_args = 1)]
-    key: Vec<String>,
+    /// The column, or several, that make a row's key, each with its type as in COL:TYPE unless it is text; repeat it
+    /// or separate by commas
+    #[arg(long, value_name = "COL", required = true, value_delimiter = ',', num_args = 1, value_parser = Named::parse)]
+    key: Vec<Named>,
     /// Writes our matching rows, with all their columns, to this file
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -105,7 +108,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let folder = args.records.clone().unwrap_or_else(|| args.identity.with_extension("records"));
     let mut output = args.output.as_deref().map(Output::create).transpose()?;
     let offered = request::ask(connect(&args, context)?, &args.ask())?;
-    let job = offered.job(&args.key)?;
+    let job = offered.job(&KeySpec::named(args.key.iter().cloned(), Normalisation::default()))?;
     args.admit(&job, &offered.offer)?;
     if args.output.is_some() && job.reveal.is_aggregate() {
         let what = format!("has nothing to hold: {} reveals no row; leave it out", job.reveal.name());

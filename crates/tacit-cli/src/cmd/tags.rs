@@ -1,6 +1,7 @@
 //! `tacit tags`: a large set published once as a file of tags, and small sets intersected with it.
 
 use crate::cli::Context;
+use crate::cli::keys::KeyArgs;
 use crate::cli::output::{self, Output};
 use crate::cli::peer::{PeerArgs, Security};
 use crate::cli::table::Dialect;
@@ -11,7 +12,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tacit::crypto::Prg;
-use tacit::data::records::{KeySet, KeySpec, Normalisation};
+use tacit::data::records::{KeySet, KeySpec};
 use tacit::data::table::Source;
 use tacit::net::{Agreement, Identity};
 use tacit::psi::oprf;
@@ -69,18 +70,8 @@ pub(super) struct TableArgs {
     /// Our table: CSV (plain or packed by gzip or zstd), Parquet or Arrow; - for standard input
     #[arg(long, value_name = "FILE")]
     pub(super) input: PathBuf,
-    /// The column, or several, that make a row's key; repeat it or separate by commas
-    #[arg(long, value_name = "COL", required = true, value_delimiter = ',', num_args = 1)]
-    pub(super) key: Vec<String>,
-    /// Compares keys without Unicode normalisation (NFC); publisher and clients alike
-    #[arg(long)]
-    pub(super) no_nfc: bool,
-    /// Compares keys with the white space at their ends; publisher and clients alike
-    #[arg(long)]
-    pub(super) no_trim: bool,
-    /// Compares keys in upper and lower case as they are; publisher and clients alike
-    #[arg(long)]
-    pub(super) no_case_fold: bool,
+    #[command(flatten)]
+    pub(super) key: KeyArgs,
     #[command(flatten)]
     pub(super) table: Dialect,
 }
@@ -218,13 +209,8 @@ struct Table {
 
 impl TableArgs {
     fn read(&self, context: &Context) -> Result<Table> {
-        let normalisation =
-            Normalisation { nfc: !self.no_nfc, trim: !self.no_trim, case_fold: !self.no_case_fold };
-        let spec = KeySpec { columns: self.key.clone(), normalisation };
-        let source = Source::open(&self.input, spec.clone(), self.table.options())?;
-        let progress = context.progress("reading", source.bytes(), "B");
-        let keys = source.read_keys(|done| progress.set(done))?;
-        progress.finish();
+        let spec = self.key.spec();
+        let (source, keys) = self.key.read(&self.input, &self.table, context)?;
         Ok(Table { source, spec, keys })
     }
 }

@@ -66,11 +66,6 @@ impl<const N: usize> Ring<N> {
         Self::Q as u32
     }
 
-    /// Bits of a coefficient on the wire: ⌈log2 q⌉.
-    pub const fn coefficient_bits(&self) -> u32 {
-        Self::BITS
-    }
-
     /// Bytes of a packed polynomial.
     pub const fn packed_len(&self) -> usize {
         N * Self::BITS as usize / 8

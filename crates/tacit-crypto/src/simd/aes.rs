@@ -64,13 +64,6 @@ pub fn mitccrh(backend: Backend, start: Block, first_gid: u64, per_gid: usize, b
     }
 }
 
-/// MITCCRH in place, `per_gid` blocks under each gid of `gids`; panics unless there are that many blocks.
-pub fn mitccrh_list(backend: Backend, start: Block, gids: &[u64], per_gid: usize, blocks: &mut [Block]) {
-    assert!(per_gid > 0, "at least one block a gid");
-    assert_eq!(Some(blocks.len()), gids.len().checked_mul(per_gid), "as many blocks as the gids hash");
-    dispatch!(backend, mitccrh_list(start, gids, per_gid, blocks))
-}
-
 /// MITCCRH of `v[i]` and `v[i] ⊕ delta` under gid `first_gid + i` into `out[i]`; panics when the lengths differ.
 pub fn cot_sender(
     backend: Backend,

@@ -388,12 +388,6 @@ pub(super) fn mitccrh_in_place(start: Block, first_gid: u64, per_gid: usize, blo
     mitccrh(start, gid, groups, per_gid, |g, j| at(g, j).get(), |g, j, y| at(g, j).set(y));
 }
 
-pub(super) fn mitccrh_list(start: Block, gids: &[u64], per_gid: usize, blocks: &mut [Block]) {
-    let cells = Cell::from_mut(blocks).as_slice_of_cells();
-    let at = |g, j| &cells[g * per_gid + j];
-    mitccrh(start, |g| gids[g], gids.len(), per_gid, |g, j| at(g, j).get(), |g, j, y| at(g, j).set(y));
-}
-
 pub(super) fn cot_sender(start: Block, first_gid: u64, delta: Block, v: &[Block], out: &mut [[Block; 2]]) {
     let offsets = [Block::ZERO, delta];
     let gid = |g| first_gid.wrapping_add(g as u64);

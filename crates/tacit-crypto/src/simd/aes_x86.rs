@@ -418,25 +418,6 @@ impl Gids for CountingGids {
     }
 }
 
-struct ListedGids {
-    start: Block,
-    gids: *const u64,
-}
-
-impl Gids for ListedGids {
-    #[inline(always)]
-    unsafe fn keys<V: Vector>(&self, g: usize) -> V {
-        let mut gids = [Block::ZERO; 4];
-        // SAFETY: passed on to the caller; no vector has more than four lanes.
-        unsafe {
-            for (i, gid) in gids[..V::LANES].iter_mut().enumerate() {
-                *gid = Block::new(*self.gids.add(g + i) as u128);
-            }
-            V::load(gids.as_ptr()).xor(V::splat(self.start))
-        }
-    }
-}
-
 /// Group `g` is the blocks from `g * per_gid` on, hashed in place.
 struct InPlace<K> {
     keys: K,
@@ -595,24 +576,16 @@ macro_rules! entry_points {
             }
 
             #[target_feature(enable = $features)]
-            pub fn mitccrh_in_place(start: Block, first_gid: u64, per_gid: usize, blocks: &mut [Block]) {
+            pub(crate) fn mitccrh_in_place(
+                start: Block,
+                first_gid: u64,
+                per_gid: usize,
+                blocks: &mut [Block],
+            ) {
                 let keys = CountingGids { start, first: first_gid };
                 let groups = InPlace { keys, blocks: blocks.as_mut_ptr(), per_gid };
                 // SAFETY: this function's features are the vector's; the groups lie within the slice.
                 unsafe { rekeyed_groups::<$vector, _>(&groups, blocks.len() / per_gid, per_gid) }
-            }
-
-            #[target_feature(enable = $features)]
-            pub fn mitccrh_list(start: Block, gids: &[u64], per_gid: usize, blocks: &mut [Block]) {
-                assert_eq!(
-                    Some(blocks.len()),
-                    gids.len().checked_mul(per_gid),
-                    "as many blocks as the gids hash"
-                );
-                let keys = ListedGids { start, gids: gids.as_ptr() };
-                let groups = InPlace { keys, blocks: blocks.as_mut_ptr(), per_gid };
-                // SAFETY: this function's features are the vector's; the groups fill the slice.
-                unsafe { rekeyed_groups::<$vector, _>(&groups, gids.len(), per_gid) }
             }
 
             #[target_feature(enable = $features)]

@@ -30,7 +30,7 @@ impl Level {
     }
 
     /// The level called `name`.
-    pub fn from_name(name: &str) -> Option<Level> {
+    pub(crate) fn from_name(name: &str) -> Option<Level> {
         Level::ALL.into_iter().find(|level| level.name() == name)
     }
 }

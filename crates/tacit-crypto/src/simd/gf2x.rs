@@ -35,7 +35,7 @@ pub fn multiply(backend: Backend, data: &mut [Block], values: &[Block]) {
 }
 
 /// `left[i] += t·right[i]`. Panics when the lengths differ.
-pub fn add_product(backend: Backend, left: &mut [Block], right: &[Block], t: &Factor) {
+pub(crate) fn add_product(backend: Backend, left: &mut [Block], right: &[Block], t: &Factor) {
     assert_eq!(left.len(), right.len(), "slices of one length");
     dispatch!(backend, add_product(left, right, t))
 }

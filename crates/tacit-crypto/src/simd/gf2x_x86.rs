@@ -367,7 +367,7 @@ macro_rules! entry_points {
             }
 
             #[target_feature(enable = $features)]
-            pub fn add_product(left: &mut [Block], right: &[Block], t: &Factor) {
+            pub(crate) fn add_product(left: &mut [Block], right: &[Block], t: &Factor) {
                 // SAFETY: this function's features are the vector's.
                 unsafe {
                     match t.rank {

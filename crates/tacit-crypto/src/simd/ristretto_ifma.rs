@@ -44,7 +44,7 @@ const TWO_P: [u64; 5] = [0xfffffffffffda, 0xffffffffffffe, 0xffffffffffffe, 0xff
 
 /// Proof that the processor runs this kernel.
 #[derive(Clone, Copy, Debug)]
-pub struct Ifma(());
+pub(crate) struct Ifma(());
 
 impl Ifma {
     /// The proof, where `backend` is of 512 bits and the processor has IFMA.
@@ -766,7 +766,7 @@ fn recode(scalars: &[[u8; 32]]) -> Digits {
 
 /// A batch of points, eight to a chunk; lanes past the end are the identity or of no meaning.
 #[derive(Clone)]
-pub struct Batch {
+pub(crate) struct Batch {
     ifma: Ifma,
     len: usize,
     chunks: Vec<Chunk>,
@@ -800,7 +800,7 @@ impl Ifma {
     }
 
     /// Maps each 64 uniform bytes to a point.
-    pub fn map_uniform(self, uniform: &[[u8; 64]]) -> Batch {
+    pub(crate) fn map_uniform(self, uniform: &[[u8; 64]]) -> Batch {
         let mut chunks = Vec::with_capacity(uniform.len().div_ceil(LANES));
         for group in uniform.chunks(LANES) {
             let (mut low, mut high) = ([[0u8; 32]; LANES], [[0u8; 32]; LANES]);

@@ -4,7 +4,7 @@ use super::{Backend, Level};
 use crate::Block;
 
 /// Blocks of a line.
-pub const LINE: usize = 4;
+pub(crate) const LINE: usize = 4;
 
 /// Adds `lines[r]` to row r of `matrix`, which has `width` blocks a row, from the column `first - offsets[r]` modulo
 /// `width` on, and on to the row's start where it ends. Offsets are public and below `width`.

@@ -22,7 +22,7 @@ use zeroize::{Zeroize, Zeroizing};
 pub const NAME: &str = "csw20";
 
 /// The least number of OTs that a batch really runs, 2ρ.
-pub const MIN_BATCH: usize = 80;
+pub(crate) const MIN_BATCH: usize = 80;
 
 const DIGEST_BYTES: usize = 32;
 const CHALLENGE_BYTES: usize = 16;

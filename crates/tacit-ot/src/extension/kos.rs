@@ -75,7 +75,7 @@ pub fn bytes_by_hash(n: usize) -> u64 {
 
 /// 32 bytes that both sides know and that hash what determined the seeds of an extension; see
 /// [`KosSender::from_seeds`].
-pub type Binding = [u8; 32];
+pub(crate) type Binding = [u8; 32];
 
 /// The binding of seeds that come of `parts` in the way named by `label`.
 fn binding(label: &str, parts: &[&[u8]]) -> Binding {

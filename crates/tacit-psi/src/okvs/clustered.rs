@@ -133,7 +133,7 @@ impl Shape {
     }
 
     /// Slots of a bin.
-    pub fn bin_slots(&self) -> usize {
+    pub(crate) fn bin_slots(&self) -> usize {
         3 * self.third() + self.dense()
     }
 
@@ -202,7 +202,7 @@ impl Shape {
     }
 
     /// Room for `count` keys that are hashes under the session's salt, in the bins of this shape.
-    pub fn binned(&self, count: usize) -> Binned {
+    pub(crate) fn binned(&self, count: usize) -> Binned {
         let room = self.room(count);
         Binned {
             keys: Buffer::zeros(self.bins() * room),
@@ -239,7 +239,7 @@ impl Shape {
     }
 
     /// What the `slots` of one bin give to keys that pick it. Panics where lengths do not fit.
-    pub fn decode_bin(&self, slots: &[Block], keys: &[Block], out: &mut [Block]) {
+    pub(crate) fn decode_bin(&self, slots: &[Block], keys: &[Block], out: &mut [Block]) {
         let (sparse, dense) = slots.split_at(3 * self.third());
         assert!(dense.len() == self.dense() && keys.len() == out.len(), "a bin's slots, one value a key");
         let mut hashed = Zeroizing::new([Block::ZERO; BATCH]);
@@ -291,7 +291,7 @@ impl Shape {
 ///
 /// What follows from keys and values bin by bin takes their place: the sums of a table's slots that of the
 /// values, and whatever the caller makes of both that of the keys.
-pub struct Binned {
+pub(crate) struct Binned {
     keys: Buffer,
     values: Buffer,
     elements: Indices,
@@ -329,11 +329,6 @@ impl Binned {
         self.lens.iter().sum()
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Where a bin's keys are.
     pub fn bin(&self, bin: usize) -> Range<usize> {
         bin * self.room..bin * self.room + self.lens[bin]
@@ -345,13 +340,14 @@ impl Binned {
     }
 
     /// Values, or what took their place, where [`bin`](Self::bin) says.
-    pub fn values(&self) -> &[Block] {
+    #[cfg(test)]
+    pub(crate) fn values(&self) -> &[Block] {
         &self.values
     }
 
     /// Puts in the place of a bin's values what the bin's `slots` give to its keys; with `factor`, plus the
     /// values times it. Panics where the slots are not as many as `shape` says.
-    pub fn sum_bin(&mut self, shape: &Shape, bin: usize, slots: &[Block], factor: Option<Block>) {
+    pub(crate) fn sum_bin(&mut self, shape: &Shape, bin: usize, slots: &[Block], factor: Option<Block>) {
         let at = self.bin(bin);
         let mut sums = Zeroizing::new([Block::ZERO; BATCH]);
         for (keys, values) in self.keys[at.clone()].chunks(BATCH).zip(self.values[at].chunks_mut(BATCH)) {
@@ -365,13 +361,13 @@ impl Binned {
     }
 
     /// A bin's keys, to put something in their place; what stands in the place of its values; its elements.
-    pub fn bin_mut(&mut self, bin: usize) -> (&mut [Block], &[Block], &[u32]) {
+    pub(crate) fn bin_mut(&mut self, bin: usize) -> (&mut [Block], &[Block], &[u32]) {
         let at = self.bin(bin);
         (&mut self.keys[at.clone()], &self.values[at.clone()], &self.elements[at])
     }
 
     /// Gives the memory of values back.
-    pub fn drop_values(&mut self) {
+    pub(crate) fn drop_values(&mut self) {
         self.values = Buffer::zeros(0);
     }
 
@@ -458,13 +454,13 @@ impl Store<Block> for Shape {
 
 /// Makes a store's table bin by bin; its memory serves all bins.
 #[derive(Default)]
-pub struct BinEncoder(Scratch);
+pub(crate) struct BinEncoder(Scratch);
 
 impl BinEncoder {
     /// The part of the table that holds a bin's keys and values, into `table`, as
     /// [`encode_into`](Store::encode_into) makes it of all: bins one after the other are the table. Errors as
     /// there; `table` has no meaning then.
-    pub fn encode_bin(
+    pub(crate) fn encode_bin(
         &mut self,
         shape: &Shape,
         binned: &Binned,

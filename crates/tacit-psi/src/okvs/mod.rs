@@ -19,7 +19,7 @@ use tacit_crypto::{Block, Prg};
 use zeroize::{Zeroize, Zeroizing};
 
 /// The most keys a store takes.
-pub const MAX_KEYS: usize = 1 << 28;
+pub(crate) const MAX_KEYS: usize = 1 << 28;
 
 /// A shape of store: how many slots there are for so many keys, and which of them a key picks.
 pub trait Store<V: Zeroize> {

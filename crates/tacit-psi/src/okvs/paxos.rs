@@ -31,7 +31,7 @@ use zeroize::Zeroizing;
 /// Dense slots: 20 for the cycles and 40 for the rank (2020/193, section 5, and ROTed, section 6.2).
 pub const DENSE: usize = 60;
 /// Up to here the sparse sides have the paper's size, 1.2446·n slots each.
-pub const PAPER_MAX_KEYS: usize = 4096;
+pub(crate) const PAPER_MAX_KEYS: usize = 4096;
 
 const NIBBLES: usize = DENSE.div_ceil(4);
 
@@ -379,7 +379,7 @@ impl<'a, const W: usize> Decoder<'a, W> {
     ///
     /// The table is much larger than the caches: fetching the sparse slots in a short loop of its own lets the
     /// machine wait for many of them at once.
-    pub fn get_each(&self, keys: &[Block], out: &mut [[Block; W]]) {
+    pub(crate) fn get_each(&self, keys: &[Block], out: &mut [[Block; W]]) {
         assert_eq!(keys.len(), out.len(), "one value a key");
         for (key, sum) in keys.iter().zip(out.iter_mut()) {
             let place = self.shape.place(*key);

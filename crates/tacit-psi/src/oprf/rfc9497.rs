@@ -37,11 +37,11 @@ use tacit_crypto::group::{Encoding, POINT_BYTES, Points, Scalars, UNIFORM_BYTES,
 use zeroize::{Zeroize, Zeroizing};
 
 /// The suite's name in RFC 9497.
-pub const SUITE: &str = "ristretto255-SHA512";
+pub(crate) const SUITE: &str = "ristretto255-SHA512";
 /// Bytes of the function's value.
-pub const OUTPUT_BYTES: usize = 64;
+pub(crate) const OUTPUT_BYTES: usize = 64;
 /// Bytes of a proof.
-pub const PROOF_BYTES: usize = 64;
+pub(crate) const PROOF_BYTES: usize = 64;
 /// The most inputs that one proof covers, and the most bytes of an input: their numbers take 16 bits.
 pub const MOST: usize = u16::MAX as usize;
 

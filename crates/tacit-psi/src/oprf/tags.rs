@@ -29,7 +29,7 @@ pub const BLOCK: usize = 512;
 /// The most elements of a publication.
 pub const MAX_ELEMENTS: u64 = 1 << 32;
 /// The most queries of a key's lifetime.
-pub const MAX_LIFETIME: u64 = 1 << 40;
+pub(crate) const MAX_LIFETIME: u64 = 1 << 40;
 /// Bytes of a publication's header.
 pub const HEADER: usize = 368;
 /// Longest text of what makes a key.

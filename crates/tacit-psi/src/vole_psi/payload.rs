@@ -59,7 +59,7 @@ const STREAM_BACK: &str = "tacit-psi payload v2 stream back";
 /// Columns that a request names, at most.
 pub const MAX_COLUMNS: usize = 1024;
 /// Bytes of a request, at most: each name with two bytes in front.
-pub const MAX_REQUEST: usize = 1 << 16;
+pub(crate) const MAX_REQUEST: usize = 1 << 16;
 /// Bytes that are sent for one element, at most.
 pub const MAX_SEALED: usize = 1 << 20;
 /// Widths are multiples of this, so that they tell less of the longest cell.

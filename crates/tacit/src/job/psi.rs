@@ -183,6 +183,8 @@ impl Job {
         let normalisation = key.normalisation;
         agreement
             .with("key columns", key.columns.len())
+            .with("key types", key.agreed_types())
+            .with("key labels", key.agreed_labels())
             .with("case-fold", normalisation.case_fold)
             .with("nfc", normalisation.nfc)
             .with("trim", normalisation.trim)

@@ -3,7 +3,7 @@
 use crate::circuit::{Bit, Builder, Integer, Uint};
 
 /// The place of the smallest value (the first of equals) and the value, by a tournament. Panics if there are none.
-pub fn argmin<I: Integer>(b: &mut Builder, values: &[I]) -> (Uint, I) {
+pub(crate) fn argmin<I: Integer>(b: &mut Builder, values: &[I]) -> (Uint, I) {
     tournament(b, values, |b, x, y| b.lt(y, x))
 }
 
@@ -83,7 +83,7 @@ pub fn lookup_public(b: &mut Builder, table: &[u128], width: usize, index: &Uint
 }
 
 /// All 2^n minterms of n bits: 2^n − n − 1 AND gates.
-pub fn one_hot(b: &mut Builder, bits: &[Bit]) -> Vec<Bit> {
+pub(crate) fn one_hot(b: &mut Builder, bits: &[Bit]) -> Vec<Bit> {
     let mut out = vec![Bit::ONE];
     for &bit in bits {
         // The minterms of the bits so far add up to one, so the last product is the bit less the others.

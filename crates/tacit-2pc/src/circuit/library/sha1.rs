@@ -40,13 +40,13 @@ pub fn compress(b: &mut Builder, state: &Uint, block: &Uint) -> Uint {
 
 impl Builder {
     /// Bit by bit `if choice { then } else { otherwise }`: the "choose" function of the SHA family.
-    pub fn mux_each(&mut self, choice: &Uint, then: &Uint, otherwise: &Uint) -> Uint {
+    pub(crate) fn mux_each(&mut self, choice: &Uint, then: &Uint, otherwise: &Uint) -> Uint {
         let bits = choice.bits().iter().zip(then.bits()).zip(otherwise.bits());
         Uint::from_bits(bits.map(|((&c, &t), &o)| self.mux_bit(c, t, o)).collect())
     }
 
     /// Bit by bit the majority of three.
-    pub fn majority_each(&mut self, x: &Uint, y: &Uint, z: &Uint) -> Uint {
+    pub(crate) fn majority_each(&mut self, x: &Uint, y: &Uint, z: &Uint) -> Uint {
         let bits = x.bits().iter().zip(y.bits()).zip(z.bits());
         Uint::from_bits(bits.map(|((&x, &y), &z)| self.majority(x, y, z)).collect())
     }

@@ -7,8 +7,7 @@ use super::scripts::Hasty;
 use super::*;
 use tacit_net::Channel;
 
-#[path = "../../../../tacit-ot/tests/common/wire.rs"]
-mod wire;
+use crate::wire;
 
 fn prg(seed: u128) -> Prg {
     Prg::from_seed(Block::new(seed))

@@ -139,7 +139,7 @@ pub struct Cost {
 
 impl Cost {
     /// `n` correlations by KOS, or by IKNP where the peer is semi-honest.
-    pub fn of_extension(n: f64, security: Security) -> Cost {
+    pub(crate) fn of_extension(n: f64, security: Security) -> Cost {
         let trips = match security {
             Security::SemiHonest => 0.5,
             Security::Malicious => 1.5,

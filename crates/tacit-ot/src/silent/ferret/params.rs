@@ -146,7 +146,7 @@ impl Config {
     }
 
     /// Correlations that a setup of `iterations` iterations ahead consumes.
-    pub fn reserve_ahead(&self, iterations: usize) -> usize {
+    pub(crate) fn reserve_ahead(&self, iterations: usize) -> usize {
         self.secret() + self.shape().cots() * iterations + check_cots(self.security)
     }
 

@@ -42,11 +42,6 @@ impl<F: Field> FieldAccumulate<F> {
         }
     }
 
-    /// Length of the result.
-    pub fn output_len(&self) -> usize {
-        self.outputs
-    }
-
     /// The first `count` results. Panics when `input` has the wrong length or `count` is too large.
     pub fn encode(&self, input: Vec<F>, count: usize) -> Vec<F> {
         assert!(input.len() == 2 * self.outputs && count <= self.outputs, "code shapes");

@@ -46,11 +46,6 @@ impl ScaledAccumulate {
         }
     }
 
-    /// Length of the result.
-    pub fn output_len(&self) -> usize {
-        self.outputs
-    }
-
     /// The first results of `input`, into `out`.
     ///
     /// `scratch` is as long as `input`; both hold secrets of no use afterwards. Panics when a length is wrong
@@ -68,7 +63,7 @@ impl ScaledAccumulate {
     ///
     /// `fill` makes the first input piece by piece, its entries from a multiple of 64 on, a multiple of 64 of them. The
     /// second stands in the first half of `scratch`, which is twice as long as it, as `first` is.
-    pub fn encode_both(
+    pub(crate) fn encode_both(
         &self,
         mut fill: impl FnMut(usize, &mut [Block]),
         first: &mut [Block],
@@ -177,7 +172,7 @@ mod tests {
     use crate::silent::code::{BlockAccumulate, encode_all};
 
     fn encode(code: &ScaledAccumulate, input: &[Block]) -> Vec<Block> {
-        let mut out = vec![Block::ZERO; code.output_len()];
+        let mut out = vec![Block::ZERO; code.outputs];
         code.encode(&mut input.to_vec(), &mut input.to_vec(), &mut out);
         out
     }

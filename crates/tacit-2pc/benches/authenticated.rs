@@ -1,0 +1,111 @@
+//! Authenticated garbling, single executions with everything included: `cargo bench -p tacit-2pc --bench
+//! authenticated`, behind which names of functions may stand (`-- sha256`; `products` for the large ones).
+//!
+//! Two threads over TCP on the loopback address, one a party; base OTs and all setup inside the time; the evaluator
+//! learns the output. Prints the median and the range of the runs and the bytes of both directions, the parts of the time, and the
+//! marginal cost of an AND gate from circuits of two sizes.
+
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+use tacit_2pc::authenticated::{Demand, Session};
+use tacit_2pc::circuit::{Builder, Uint, named};
+use tacit_2pc::{OutputTo, Owner, Prepared};
+use tacit_crypto::{BitVec, Prg};
+use tacit_net::{Channel, LinkModel, Party, SessionId, memory, tcp::TcpLink};
+use tacit_ot::silent::ferret::Config;
+use tacit_ot::silent::ferret::cost::CACHE;
+use tacit_ot::{Security, base};
+
+const RUNS: usize = 9;
+
+fn channels() -> (Channel, Channel) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let second = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (first, _) = listener.accept().unwrap();
+    let mut id = SessionId([0; 32]);
+    Prg::from_os().fill_bytes(&mut id.0);
+    let channel = |stream, party| Channel::new(Box::new(TcpLink::new(stream).unwrap()), party, id);
+    (channel(first, Party::First), channel(second, Party::Second))
+}
+
+/// One party's run; the times at which setup, triples, masks and the output were done.
+fn party(
+    channel: &mut Channel,
+    role: Owner,
+    function: &Prepared,
+    config: Config,
+    start: Instant,
+) -> ([Duration; 4], u64) {
+    let (mut prg, base) = (Prg::from_os(), base::default());
+    let mut session = Session::setup(channel, role, &*base, config, &mut prg).unwrap();
+    let setup = start.elapsed();
+    let demand = Demand::of(function);
+    let input = BitVec::random(demand.inputs(role), &mut prg);
+    let independent = session.independent(channel, demand).unwrap();
+    let triples = start.elapsed();
+    let dependent = independent.dependent(channel, function, OutputTo::Evaluator).unwrap();
+    let masks = start.elapsed();
+    dependent.online(channel, &input).unwrap();
+    ([setup, triples, masks, start.elapsed()], channel.stats().bytes_sent)
+}
+
+fn measure(name: &str, function: &Prepared) -> Duration {
+    let ands = function.plan(1).ands();
+    let config =
+        Config::choose(Demand::of(function).correlations(), Security::Malicious, &LinkModel::LOOPBACK, CACHE);
+    let mut runs: Vec<([Duration; 4], u64)> = (0..RUNS)
+        .map(|_| {
+            let (first, second) = channels();
+            let start = Instant::now();
+            let ((_, sent), (times, back)) = memory::join(
+                first,
+                second,
+                |channel| party(channel, Owner::Garbler, function, config, start),
+                |channel| party(channel, Owner::Evaluator, function, config, start),
+            );
+            (times, sent + back)
+        })
+        .collect();
+    runs.sort_by_key(|run| run.0[3]);
+    let ms = |t: Duration| t.as_secs_f64() * 1e3;
+    let (times, bytes) = runs[RUNS / 2];
+    println!(
+        "{name:12} {ands:8} AND {:8.2} ms ({:.2} … {:.2}), {:.2} MB, {:.1} bytes an AND; setup {:.2}, triples {:.2}, \
+         masks {:.2}, online {:.2} ms; Ferret {}",
+        ms(times[3]),
+        ms(runs[0].0[3]),
+        ms(runs[RUNS - 1].0[3]),
+        bytes as f64 / 1e6,
+        bytes as f64 / ands as f64,
+        ms(times[0]),
+        ms(times[1] - times[0]),
+        ms(times[2] - times[1]),
+        ms(times[3] - times[2]),
+        config.params.name,
+    );
+    times[3]
+}
+
+/// A chain of `rounds` multiplications of 32-bit numbers.
+fn products(rounds: usize) -> Prepared {
+    let mut b = Builder::new();
+    let (x, y): (Uint, Uint) = (b.input(32), b.input(32));
+    let value = (0..rounds).fold(x, |value, _| b.mul(&value, &y));
+    Prepared::new(b.finish(&[value]).unwrap(), vec![Owner::Garbler, Owner::Evaluator]).unwrap()
+}
+
+fn main() {
+    let only: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    let wanted = |name: &str| only.is_empty() || only.iter().any(|arg| arg == name);
+    for name in ["add32", "aes128", "sha1", "sha256"].into_iter().filter(|name| wanted(name)) {
+        measure(name, &Prepared::from_function(&named::find(name).unwrap()).unwrap());
+    }
+    if !wanted("products") {
+        return;
+    }
+    let (small, large) = (products(412), products(824));
+    let difference = large.plan(1).ands() - small.plan(1).ands();
+    let times = [("products 412", small), ("products 824", large)].map(|(name, p)| measure(name, &p));
+    let marginal = (times[1].as_secs_f64() - times[0].as_secs_f64()) * 1e9 / difference as f64;
+    println!("marginal: {marginal:.0} ns an AND gate, {:.2} million a second", 1e3 / marginal);
+}

@@ -1,0 +1,176 @@
+//! The first phase: triples and masks for so many gates, whatever the function.
+
+use super::bits::{BLOCKS, Shares, zeros};
+use super::buckets;
+use super::demand::Demand;
+use super::deviation::{deviate, passes};
+use super::leaky::Maker;
+use super::opening::{MacHash, Openings};
+use super::oracle::Oracle;
+use super::{Result, cheated};
+use crate::Owner;
+use subtle::ConstantTimeEq;
+use tacit_crypto::commit::{Commitment, Opening, commit, verify};
+use tacit_crypto::hash::Mitccrh;
+use tacit_crypto::{Block, Buffer, Prg};
+use tacit_net::Channel;
+use tacit_ot::{CotReceiver, CotSender};
+use zeroize::Zeroize;
+
+/// One party's side of a preparation that serves one run of one function of its size.
+pub struct Independent {
+    pub(super) role: Owner,
+    pub(super) delta: Block,
+    pub(super) oracle: Oracle,
+    pub(super) demand: Demand,
+    /// [`Gate`]s, with triples.
+    pub(super) gates: Buffer,
+    /// The masks: of the gates' results, and behind them of the own inputs MACs, of the peer's keys.
+    pub(super) masks: Shares,
+    pub(super) prg: Prg,
+}
+
+impl Drop for Independent {
+    fn drop(&mut self) {
+        self.delta.zeroize();
+    }
+}
+
+impl Independent {
+    /// The parts for `count` rows alike, each of the demand `one`: the whole, where there is one.
+    pub(super) fn rows(self, one: Demand, count: usize) -> impl Iterator<Item = Independent> {
+        let mut whole = Some(self);
+        (0..count).map_while(move |number| match count {
+            1 => whole.take(),
+            _ => Some(whole.as_mut()?.row(one, number)),
+        })
+    }
+
+    /// The part for row `number` of several.
+    fn row(&mut self, one: Demand, number: usize) -> Independent {
+        let part = |of: &[Block], start: usize, each: usize, ahead: usize, out: &mut [Block]| {
+            let from = start + number * each;
+            out[ahead..].copy_from_slice(&of[from..from + each]);
+        };
+        let mut gates = zeros(BLOCKS * one.ands);
+        part(&self.gates, 0, BLOCKS * one.ands, 0, &mut gates);
+        let other = if self.role == Owner::Garbler { Owner::Evaluator } else { Owner::Garbler };
+        let (own, peer) = (one.inputs(self.role), one.inputs(other));
+        let mut masks = Shares::zeros(one.ands + own, one.ands + peer);
+        let sides = [(&self.masks.macs, &mut masks.macs, own), (&self.masks.keys, &mut masks.keys, peer)];
+        for (of, out, inputs) in sides {
+            part(of, 0, one.ands, 0, &mut out[..one.ands]);
+            part(of, self.demand.ands, inputs, one.ands, out);
+        }
+        let (role, delta, oracle) = (self.role, self.delta, self.oracle.row(number));
+        Independent { role, delta, oracle, demand: one, gates, masks, prg: self.prg.fork() }
+    }
+}
+
+/// Makes it, over correlated OT that this party sends and receives.
+pub(super) fn make(
+    channel: &mut Channel,
+    role: Owner,
+    (sender, receiver): (&mut dyn CotSender, &mut dyn CotReceiver),
+    prg: &mut Prg,
+    demand: Demand,
+    oracle: Oracle,
+) -> Result<Independent> {
+    let garbler = role == Owner::Garbler;
+    let delta = sender.delta();
+    if !delta.lsb() {
+        return super::usage("correlated OT whose Δ has lowest bit 0 serves no authenticated bits");
+    }
+    let [own, peer] = [garbler, !garbler].map(|garbler| {
+        let label = if garbler { "hash of the garbler's keys" } else { "hash of the evaluator's keys" };
+        Mitccrh::new(oracle.block(label))
+    });
+    let mut triples_delta = delta;
+    deviate(|script| script.triples_delta(&mut triples_delta));
+    let mut maker = Maker { garbler, delta: triples_delta, own, peer, made: 0 };
+    let mut openings = Openings::new(&oracle, "buckets", garbler, delta);
+    let windows: Vec<usize> = buckets::windows(demand.ands).map(|gates| gates.max(buckets::LEAST)).collect();
+    let mut gates = zeros(BLOCKS * windows.iter().sum::<usize>());
+    let mut left = gates.as_chunks_mut::<6>().0;
+    let room = windows.iter().map(|&n| 3 * n * buckets::rows_at_once(n)).max().unwrap_or(0);
+    let (mut bits, mut checks) = (Shares::zeros(room, room), 0);
+    for n in windows {
+        let size = buckets::size(n);
+        let (sums, rest) = left.split_at_mut(n);
+        left = rest;
+        for row in (0..size).step_by(buckets::rows_at_once(n)) {
+            let rows = buckets::rows_at_once(n).min(size - row);
+            bits.make(channel, (sender, receiver), garbler, [3 * rows * n; 2])?;
+            deviate(|script| script.bits(&mut bits.macs));
+            let mut alike = MacHash::new(&oracle, &format!("triples {checks}"), true);
+            maker.make(channel, &mut bits, rows * n, &mut alike)?;
+            let mut shifts = agree_alike(channel, &oracle, garbler, checks, alike.digest(), prg)?;
+            checks += 1;
+            let shifted = rows - usize::from(row == 0);
+            let shifts: Vec<usize> = (0..shifted).map(|_| buckets::shift(&mut shifts, n)).collect();
+            buckets::combine(channel, &mut openings, &bits, rows, &shifts, sums)?;
+        }
+    }
+    drop(bits);
+    let inputs = [demand.garbler_inputs, demand.evaluator_inputs];
+    let [own, peer] =
+        if garbler { inputs } else { [inputs[1], inputs[0]] }.map(|inputs| demand.ands + inputs);
+    let mut masks = Shares::zeros(own, peer);
+    masks.make(channel, (sender, receiver), garbler, [own, peer])?;
+    deviate(|script| script.masks(&mut masks.macs));
+    openings.check(channel)?;
+    Ok(Independent { role, delta, oracle, demand, gates, masks, prg: prg.fork() })
+}
+
+/// Compares what must be alike, and draws randomness that neither party chose, after all that it is for was fixed.
+///
+/// The garbler commits to its digest and its part of the randomness before it sees the evaluator's, so a party that cheated
+/// learns what the other's was only when both are shown, and then cannot change its own.
+fn agree_alike(
+    channel: &mut Channel,
+    oracle: &Oracle,
+    garbler: bool,
+    number: usize,
+    digest: [u8; 32],
+    prg: &mut Prg,
+) -> Result<Prg> {
+    let mut context = [0u8; 32];
+    let mut transcript = oracle.transcript("equality");
+    transcript.append_u64("check", number as u64);
+    transcript.challenge_bytes("context", &mut context);
+    let mut mine = [0u8; 64];
+    let mut shown = digest;
+    deviate(|script| script.alike(&mut shown));
+    mine[..32].copy_from_slice(&shown);
+    prg.fill_bytes(&mut mine[32..]);
+    let mut theirs = [0u8; 64];
+    let alike = |theirs: &[u8; 64]| passes(theirs[..32].ct_eq(&digest));
+    const UNLIKE: &str = "a triple is wrong, or a bit of it was guessed";
+    if garbler {
+        let (commitment, opening) = commit(&context, &mine, prg);
+        channel.send(&commitment.0)?;
+        channel.recv(&mut theirs)?;
+        if !alike(&theirs) {
+            return cheated(UNLIKE);
+        }
+        deviate(|script| script.opened_commitment(&mut mine));
+        channel.send(&mine)?;
+        channel.send(&opening.0)?;
+    } else {
+        let (mut commitment, mut opening) = (Commitment([0; 32]), Opening([0; 32]));
+        channel.recv(&mut commitment.0)?;
+        channel.send(&mine)?;
+        channel.recv(&mut theirs)?;
+        channel.recv(&mut opening.0)?;
+        if !verify(&context, &theirs, &commitment, &opening) {
+            return cheated("a commitment is opened to something else");
+        }
+        if !alike(&theirs) {
+            return cheated(UNLIKE);
+        }
+    }
+    let (of_garbler, of_evaluator) = if garbler { (&mine, &theirs) } else { (&theirs, &mine) };
+    transcript.append("garbler", of_garbler);
+    transcript.append("evaluator", of_evaluator);
+    Ok(transcript.challenge_prg("shifts"))
+}

@@ -1,0 +1,189 @@
+//! Leaky AND triples: authenticated x, y, z with z = x·y, of which a cheater may guess x (2018/578, section 3).
+//!
+//! With C = y·Δ ⊕ K\[y\] ⊕ M\[y\] on either side, C_A ⊕ C_B = y·(Δ_A ⊕ Δ_B). A party sends
+//! G = H(K\[x\]) ⊕ H(K\[x\] ⊕ Δ) ⊕ C, from which the peer gets H(K\[x\]) ⊕ x·C with its own share x. Then
+//! S_A ⊕ S_B = (x·y ⊕ z)·(Δ_A ⊕ Δ_B), whose lowest bit d both show, and z becomes z ⊕ d. What is left after d·Δ is
+//! added must be the same on both sides; a party that sent another G passes only if it guesses the peer's x.
+//!
+//! Of G, C and S only the lower halves are made, sent and compared, where the paper has whole blocks: all is linear in
+//! them, and who shows a wrong d has to guess 63 bits of Δ, once. Two halves stand in a block.
+//!
+//! Here both Δ have lowest bit 1, where the paper has 1 and 0: every block under Δ_B enters with its lowest bit
+//! cleared, which is linear and turns Δ_B into one of lowest bit 0.
+
+use super::bits::{Share, Shares, with_masks, zeros};
+use super::deviation::deviate;
+use super::opening::{MacHash, receive_bits, send_bits};
+use crate::Result;
+use std::ops::Range;
+use tacit_crypto::hash::Mitccrh;
+use tacit_crypto::{BitVec, Block};
+use tacit_net::Channel;
+
+/// Triples hashed at a time, in the nearest cache.
+const TILE: usize = 256;
+/// Triples whose messages cross at a time.
+const BATCH: usize = 1 << 15;
+
+/// What stays the same for all triples of a party.
+pub(super) struct Maker {
+    pub(super) garbler: bool,
+    pub(super) delta: Block,
+    /// The hash of the own keys, and of the peer's.
+    pub(super) own: Mitccrh,
+    pub(super) peer: Mitccrh,
+    /// Triples made so far: the hashes' next number.
+    pub(super) made: u64,
+}
+
+impl Drop for Maker {
+    fn drop(&mut self) {
+        zeroize::Zeroize::zeroize(&mut self.delta);
+    }
+}
+
+/// All ones or all zeros by a block's lowest bit.
+#[inline(always)]
+fn mask(block: Block) -> u64 {
+    (block.low() & 1).wrapping_neg()
+}
+
+/// Where the triples `range` stand among halves.
+fn halves(range: &Range<usize>) -> Range<usize> {
+    range.start / 2..range.end.div_ceil(2)
+}
+
+/// The lowest bits of `n` halves.
+fn lowest_bits(sums: &[Block], n: usize) -> BitVec {
+    let pair = |sum: &Block| (sum.low() & 1 | (sum.high() & 1) << 1) as u8;
+    let byte = |sums: &[Block]| sums.iter().rev().fold(0, |byte, sum| byte << 2 | pair(sum));
+    BitVec::from_bytes(&sums.chunks(4).map(byte).collect::<Vec<u8>>(), n)
+}
+
+impl Maker {
+    /// What of halves under the own Δ counts, and under the peer's.
+    fn masks(&self) -> [u64; 2] {
+        if self.garbler { [!0, !1] } else { [!1, !0] }
+    }
+
+    /// Makes `n` triples of the first 3·n of `bits`: all x, all y, all z. What must be alike on both sides goes into
+    /// `alike`.
+    ///
+    /// Each batch's G are on their way while those of the batch before are used, and so are its d.
+    pub(super) fn make(
+        &mut self,
+        channel: &mut Channel,
+        bits: &mut Shares,
+        n: usize,
+        alike: &mut MacHash,
+    ) -> Result<()> {
+        let batch = |i: usize| i * BATCH..n.min((i + 1) * BATCH);
+        let batches = n.div_ceil(BATCH);
+        let (mut sums, mut messages) = (zeros(n.div_ceil(2)), zeros(BATCH.min(n).div_ceil(2)));
+        let mut shown = BitVec::default();
+        for i in 0..batches + 2 {
+            if i < batches {
+                let (range, at) = (batch(i), halves(&batch(i)));
+                let (sums, messages) = (&mut sums[at.clone()], &mut messages[..at.len()]);
+                self.messages(bits, n, range, sums, messages);
+                deviate(|script| script.leaky(messages, sums));
+                channel.send_blocks(messages)?;
+            }
+            let last = std::mem::take(&mut shown);
+            if (1..=batches).contains(&i) {
+                let (range, at) = (batch(i - 1), halves(&batch(i - 1)));
+                let (sums, messages) = (&mut sums[at.clone()], &mut messages[..at.len()]);
+                channel.recv_blocks(messages)?;
+                self.sums(bits, range.clone(), messages, sums);
+                shown = lowest_bits(sums, range.len());
+                deviate(|script| script.products(&mut shown));
+                send_bits(channel, &shown)?;
+            }
+            if i >= 2 {
+                let range = batch(i - 2);
+                let mut d = receive_bits(channel, range.len())?;
+                d.xor_assign(&last);
+                let sums = &mut sums[halves(&range)];
+                self.correct(bits, 2 * n + range.start, &d, sums);
+                alike.update(sums);
+            }
+        }
+        self.made += n as u64;
+        Ok(())
+    }
+
+    /// G of some triples, and what S has of the party's own.
+    fn messages(
+        &self,
+        bits: &Shares,
+        n: usize,
+        range: Range<usize>,
+        sums: &mut [Block],
+        messages: &mut [Block],
+    ) {
+        let ([own, peer], delta) = (self.masks(), self.delta);
+        let mut pads = zeroize::Zeroizing::new([[Block::ZERO; 2]; TILE]);
+        for tile in range.clone().step_by(TILE) {
+            let len = TILE.min(range.end - tile);
+            let pads = &mut pads[..len];
+            let of = |part: usize| {
+                let range = part * n + tile..part * n + tile + len;
+                (&bits.macs[range.clone()], &bits.keys[range])
+            };
+            let ((x, keys), y, z) = (of(0), of(1), of(2));
+            self.own.cot_to_rot_sender(self.made + tile as u64, delta, keys, pads);
+            let product = |(macs, keys): (&[Block], &[Block]), i: usize| {
+                let times_delta = keys[i].low() ^ (delta.low() & mask(macs[i]));
+                (times_delta & own) ^ (macs[i].low() & peer)
+            };
+            let one = |i: usize| {
+                let c = product(y, i);
+                let [pad, other] = pads[i].map(Block::low);
+                (pad ^ other ^ c, pad ^ product(z, i) ^ (c & mask(x[i])))
+            };
+            let at = (tile - range.start) / 2;
+            let both = messages[at..].iter_mut().zip(&mut sums[at..]);
+            for (k, (message, sum)) in both.take(len.div_ceil(2)).enumerate() {
+                let first = one(2 * k);
+                let second = if 2 * k + 1 < len { one(2 * k + 1) } else { (0, 0) };
+                *message = Block::from_halves(first.0, second.0);
+                *sum = Block::from_halves(first.1, second.1);
+            }
+        }
+    }
+
+    /// Adds to S what the peer's G gives.
+    fn sums(&self, bits: &Shares, range: Range<usize>, messages: &[Block], sums: &mut [Block]) {
+        let mut pads = zeroize::Zeroizing::new([Block::ZERO; TILE]);
+        for tile in range.clone().step_by(TILE) {
+            let len = TILE.min(range.end - tile);
+            let (x, pads) = (&bits.macs[tile..tile + len], &mut pads[..len]);
+            self.peer.cot_to_rot_receiver(self.made + tile as u64, x, pads);
+            let at = (tile - range.start) / 2;
+            let both = messages[at..].iter().zip(&mut sums[at..]);
+            for (k, (message, sum)) in both.take(len.div_ceil(2)).enumerate() {
+                let first = pads[2 * k].low() ^ (message.low() & mask(x[2 * k]));
+                let second = match pads.get(2 * k + 1) {
+                    Some(pad) => pad.low() ^ (message.high() & mask(x[2 * k + 1])),
+                    None => 0,
+                };
+                *sum ^= Block::from_halves(first, second);
+            }
+        }
+    }
+
+    /// Adds d to the triples' z, the first of which stands at `z`. And d·Δ to S.
+    fn correct(&self, bits: &mut Shares, z: usize, d: &BitVec, sums: &mut [Block]) {
+        let delta = self.delta.low() & self.masks()[0];
+        for (sums, byte) in sums.chunks_mut(4).zip(d.as_bytes()) {
+            for (i, sum) in sums.iter_mut().enumerate() {
+                let of = |i: usize| delta & u64::from(byte >> i & 1).wrapping_neg();
+                *sum ^= Block::from_halves(of(2 * i), of(2 * i + 1));
+            }
+        }
+        let shares = if self.garbler { &mut bits.macs } else { &mut bits.keys };
+        let one = Share::default().plus(Block::ONES, self.garbler, self.delta);
+        let change = one.mac ^ one.key;
+        with_masks(&mut shares[z..z + d.len()], d, |share, d| *share ^= change & d);
+    }
+}

@@ -1,0 +1,97 @@
+//! Masked values and what is computed from them, alike for both parties of the last phase.
+
+use super::bits::{Share, zeros};
+use super::dependent::Dependent;
+use crate::Owner;
+use crate::circuit::{ONE, Piece};
+use crate::parties::slots_of;
+use tacit_crypto::{BitVec, Block, Buffer};
+
+pub(super) const GARBLERS_MASKS: &str = "the garbler's masks of outputs";
+pub(super) const EVALUATORS_MASKS: &str = "the evaluator's masks of outputs";
+
+impl Dependent<'_> {
+    /// The slots of a party's inputs.
+    pub(super) fn slots(&self, owner: Owner) -> Vec<u32> {
+        slots_of(self.function.circuit().shape(), self.function.owners(), owner)
+    }
+
+    /// The own inputs, masked.
+    pub(super) fn masked(&self, input: &BitVec) -> BitVec {
+        let mut masked = BitVec::from_lsbs(&self.masks.macs[self.function.plan(1).ands() as usize..]);
+        masked.xor_assign(input);
+        masked
+    }
+
+    /// The hash of AND gates' keys, S of MITCCRH.
+    pub(super) fn start(&self) -> Block {
+        self.oracle.block("hash of gates")
+    }
+
+    /// MACs of the own shares of the outputs' masks.
+    pub(super) fn output_macs(&self) -> Buffer {
+        let mut macs = zeros(self.outputs.len());
+        macs.iter_mut().zip(self.outputs.iter()).for_each(|(mac, share)| *mac = share.mac);
+        macs
+    }
+
+    /// Keys of the peer's shares of the outputs' masks.
+    pub(super) fn output_keys(&self) -> Buffer {
+        let mut keys = zeros(self.outputs.len());
+        keys.iter_mut().zip(self.outputs.iter()).for_each(|(key, share)| *key = share.key);
+        keys
+    }
+
+    /// The outputs: masked values, without both shares of their masks.
+    pub(super) fn unmask(&self, mut masked: BitVec, peers: &BitVec) -> BitVec {
+        masked.xor_assign(&BitVec::from_lsbs(&self.output_macs()));
+        masked.xor_assign(peers);
+        masked
+    }
+}
+
+/// What a gate's check adds up, but for the public part: Λ_1·λ_2 ⊕ Λ_2·λ_1 ⊕ λ_1·λ_2 ⊕ λ_3.
+#[inline(always)]
+pub(super) fn check_share(masks: &[Share; 3], first: Block, second: Block) -> Share {
+    masks[1].and(first).xor(masks[0].and(second)).xor(masks[2])
+}
+
+/// Masked values in the slots of a plan, a byte each.
+pub(super) struct Masked {
+    slots: Vec<u8>,
+}
+
+impl Masked {
+    pub(super) fn new(slots: usize) -> Self {
+        let mut masked = Masked { slots: vec![0; slots] };
+        masked.slots[ONE as usize] = 1;
+        masked
+    }
+
+    pub(super) fn set(&mut self, slot: u32, bit: bool) {
+        self.slots[slot as usize] = bit as u8;
+    }
+
+    pub(super) fn get(&self, slot: u32) -> bool {
+        self.slots[slot as usize] == 1
+    }
+
+    /// Follows a piece whose AND gates' results are given, and hands each gate's three values to `each`.
+    pub(super) fn follow(
+        &mut self,
+        piece: Piece<'_>,
+        results: &mut impl Iterator<Item = bool>,
+        mut each: impl FnMut([bool; 3]),
+    ) {
+        for step in piece.one_by_one() {
+            let (xors, ands) = step.ops.split_at(step.ops.len() - step.ands);
+            for op in xors {
+                self.slots[op.out as usize] = self.slots[op.a as usize] ^ self.slots[op.b as usize];
+            }
+            for (op, result) in ands.iter().zip(results.by_ref()) {
+                each([self.get(op.a), self.get(op.b), result]);
+                self.set(op.out, result);
+            }
+        }
+    }
+}

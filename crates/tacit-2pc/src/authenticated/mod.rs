@@ -1,0 +1,88 @@
+//! Authenticated garbling: malicious two-party computation from one garbled circuit.
+//!
+//! - **Source**: Katz, Ranellucci, Rosulek and Wang, "Optimizing Authenticated Garbling for Faster Secure
+//!   Two-Party Computation" (2018/578), after Wang, Ranellucci and Katz (2017/030). What differs from the papers
+//!   is listed, with the argument for it, in `docs/notes/authenticated.md`.
+//! - **Realises** secure evaluation of a circuit against malicious parties, with abort, in the hybrid model of
+//!   correlated OT: the parties get what the circuit says of the inputs they chose, or a party stops.
+//! - **Assumptions**: those of the correlated OT; MITCCRH circular correlation robust (ideal cipher); BLAKE3 a
+//!   random oracle. Statistical error 2^-40 a session ([`buckets`]); a wrong product of a triple passes with chance
+//!   2^-63, a guessed MAC with 2^-127.
+//! - **Masks**: each wire's value is hidden by a mask λ = λ_A ⊕ λ_B of which each party holds one share, with a MAC
+//!   under the other's Δ. The evaluator sees masked values Λ = value ⊕ λ alone.
+//! - **Phases**: [`Session::independent`] needs the number of gates, [`Independent::dependent`] the function,
+//!   [`Dependent::online`] the inputs. Each takes the one before by value, so nothing serves twice.
+//! - **Bytes** of both directions an AND gate: 16 for each triple of a bucket (3 from 396,313 gates on, 4 from 4,283 on,
+//!   else 5), 32 for the table, about 2 for bits, and the correlated OT's for 3·B + 1 correlations each way.
+//! - **Memory**: 128 bytes a gate from the first phase on; while a window of at most 409,600 gates is made, 104 bytes
+//!   more for each triple of a row, and in the last phase the garbler's 16 a gate.
+//! - **Abort** tells nothing of an input: all that comes before inputs are used is independent of them, and what fails
+//!   later depends on masked values alone, which are uniform for the party that cheated.
+//!
+//! ```
+//! use tacit_2pc::authenticated::{Demand, Session};
+//! use tacit_2pc::{OutputTo, Owner, Prepared, circuit::named};
+//! use tacit_crypto::{BitVec, Prg};
+//! use tacit_net::{Channel, LinkModel, memory};
+//! use tacit_ot::silent::ferret::{Config, cost::CACHE};
+//! use tacit_ot::{Security, base};
+//!
+//! let function = Prepared::from_function(&named::find("add8").unwrap()).unwrap();
+//! let count = Demand::of(&function).correlations();
+//! let config = Config::choose(count, Security::Malicious, &LinkModel::LOOPBACK, CACHE);
+//! let party = |channel: &mut Channel, role: Owner, input: u8| {
+//!     let mut prg = Prg::from_os();
+//!     let mut session = Session::setup(channel, role, &*base::default(), config, &mut prg)?;
+//!     session.run(channel, &function, OutputTo::Evaluator, &BitVec::from_bytes(&[input], 8))
+//! };
+//! let (garbler, evaluator) = memory::run(
+//!     |channel| party(channel, Owner::Garbler, 200).unwrap(),
+//!     |channel| party(channel, Owner::Evaluator, 55).unwrap(),
+//! );
+//! assert_eq!(garbler, None);
+//! assert_eq!(evaluator.unwrap().as_bytes()[0], 255);
+//! ```
+
+mod bits;
+pub mod buckets;
+mod demand;
+mod dependent;
+mod deviation;
+mod evaluator;
+mod garbler;
+mod independent;
+mod leaky;
+mod masked;
+mod online;
+mod opening;
+mod oracle;
+mod session;
+mod setup;
+#[cfg(test)]
+mod tests;
+
+pub use demand::Demand;
+pub use dependent::Dependent;
+pub use independent::Independent;
+pub use session::Session;
+
+use crate::Error;
+use crate::Result;
+
+pub(crate) const PROTOCOL: &str = "authenticated";
+/// Name and version in every hash of this protocol.
+const DOMAIN: &str = "tacit authenticated v1";
+/// AND gates whose tables go in one message: few enough to stay in the nearest caches.
+const PIECE: usize = 1 << 11;
+
+fn cheated<T>(what: &'static str) -> Result<T> {
+    Err(Error::Cheated { protocol: PROTOCOL, what })
+}
+
+fn usage<T>(what: &'static str) -> Result<T> {
+    Err(Error::Usage { protocol: PROTOCOL, what })
+}
+
+fn mismatch<T>(what: &'static str) -> Result<T> {
+    Err(Error::Mismatch { protocol: PROTOCOL, what })
+}

@@ -1,0 +1,146 @@
+//! Openings of authenticated bits, with MACs compared in batches.
+//!
+//! A party sends its shares; the MACs go into a running hash, of which 32 bytes follow later. The peer knows of each MAC
+//! what it must be (key ⊕ share·Δ), so the hash tells it nothing, and a wrong share needs a MAC that differs by the
+//! peer's Δ. Nothing that depends on an input is sent before the hashes were compared.
+
+use super::bits::{with_masks, zeros};
+use super::deviation::{deviate, passes};
+use super::oracle::Oracle;
+use super::{Result, cheated};
+use subtle::ConstantTimeEq;
+use tacit_crypto::{BitVec, Block};
+use tacit_net::Channel;
+
+/// A running hash of MACs, bound to a run, to what is opened and to who opens.
+pub(super) struct MacHash(blake3::Hasher);
+
+impl MacHash {
+    pub(super) fn new(oracle: &Oracle, label: &str, garbler: bool) -> Self {
+        MacHash(oracle.hasher(label, garbler))
+    }
+
+    pub(super) fn update(&mut self, macs: &[Block]) {
+        self.0.update(Block::as_bytes(macs));
+    }
+
+    pub(super) fn digest(&self) -> [u8; 32] {
+        *self.0.finalize().as_bytes()
+    }
+}
+
+/// Sends bits, packed.
+pub(super) fn send_bits(channel: &mut Channel, bits: &BitVec) -> Result<()> {
+    Ok(channel.send(&bits.as_bytes()[..bits.len().div_ceil(8)])?)
+}
+
+/// Receives `n` bits.
+pub(super) fn receive_bits(channel: &mut Channel, n: usize) -> Result<BitVec> {
+    let mut bytes = vec![0u8; n.div_ceil(8)];
+    channel.recv(&mut bytes)?;
+    Ok(BitVec::from_bytes(&bytes, n))
+}
+
+/// The MACs that the peer must hold of shares `bits`, under `keys`; the lowest bits are the shares.
+pub(super) fn expected(keys: &mut [Block], bits: &BitVec, delta: Block) {
+    with_masks(keys, bits, |key, bit| *key ^= delta & bit);
+}
+
+/// Openings whose MACs are still to be compared.
+pub(super) struct Openings {
+    delta: Block,
+    own: MacHash,
+    peer: MacHash,
+}
+
+impl Drop for Openings {
+    fn drop(&mut self) {
+        zeroize::Zeroize::zeroize(&mut self.delta);
+    }
+}
+
+impl Openings {
+    /// Openings of the phase `label` by the party that garbles or not, whose Δ is `delta`.
+    pub(super) fn new(oracle: &Oracle, label: &str, garbler: bool, delta: Block) -> Self {
+        let [own, peer] = [garbler, !garbler].map(|garbler| MacHash::new(oracle, label, garbler));
+        Openings { delta, own, peer }
+    }
+
+    /// Shows the own shares, whose MACs are given.
+    pub(super) fn offer(&mut self, channel: &mut Channel, macs: &[Block]) -> Result<BitVec> {
+        let mut mine = BitVec::from_lsbs(macs);
+        deviate(|script| script.opened(&mut mine));
+        send_bits(channel, &mine)?;
+        channel.flush()?;
+        self.own.update(macs);
+        Ok(mine)
+    }
+
+    /// The bits themselves, provisionally, from the own shares `mine` and those that the peer shows, whose `keys` are
+    /// used up.
+    pub(super) fn take(
+        &mut self,
+        channel: &mut Channel,
+        mut mine: BitVec,
+        keys: &mut [Block],
+    ) -> Result<BitVec> {
+        let theirs = receive_bits(channel, keys.len())?;
+        expected(keys, &theirs, self.delta);
+        self.peer.update(keys);
+        mine.xor_assign(&theirs);
+        Ok(mine)
+    }
+
+    /// Compares the MACs of all that was opened.
+    pub(super) fn check(self, channel: &mut Channel) -> Result<()> {
+        let mut mine = self.own.digest();
+        deviate(|script| script.mac_digest(&mut mine));
+        channel.send(&mine)?;
+        let mut theirs = [0u8; 32];
+        channel.recv(&mut theirs)?;
+        if !passes(theirs.ct_eq(&self.peer.digest())) {
+            return cheated("a MAC of an opened bit is wrong");
+        }
+        Ok(())
+    }
+}
+
+/// Shows the peer this party's shares of some bits, with their MACs.
+pub(super) fn show(
+    channel: &mut Channel,
+    oracle: &Oracle,
+    label: &str,
+    garbler: bool,
+    macs: &[Block],
+) -> Result<()> {
+    let mut mine = BitVec::from_lsbs(macs);
+    let mut hash = MacHash::new(oracle, label, garbler);
+    hash.update(macs);
+    let mut digest = hash.digest();
+    deviate(|script| script.shown(&mut mine, &mut digest));
+    send_bits(channel, &mine)?;
+    Ok(channel.send(&digest)?)
+}
+
+/// The peer's shares of bits of which this party has the keys.
+pub(super) fn see(
+    channel: &mut Channel,
+    oracle: &Oracle,
+    label: &str,
+    peer_garbles: bool,
+    keys: &[Block],
+    delta: Block,
+) -> Result<BitVec> {
+    let bits = receive_bits(channel, keys.len())?;
+    let mut digest = [0u8; 32];
+    channel.recv(&mut digest)?;
+    let mut macs = zeros(keys.len());
+    macs.copy_from_slice(keys);
+    expected(&mut macs, &bits, delta);
+    let mut hash = MacHash::new(oracle, label, peer_garbles);
+    hash.update(&macs);
+    if !passes(digest.ct_eq(&hash.digest())) {
+        return cheated("a MAC of an output's mask is wrong");
+    }
+    Ok(bits)
+}

@@ -1,0 +1,182 @@
+//! Each cheat, on both sides where both can, is caught by the honest party whenever it should be.
+
+use super::*;
+
+/// A change at one step; the counter says which call is changed.
+macro_rules! cheat {
+    ($name:ident, $method:ident($($argument:ident: $type:ty),*), $change:expr) => {
+        #[derive(Default)]
+        struct $name;
+        impl Script for $name {
+            fn $method(&mut self, $($argument: $type),*) {
+                #[allow(clippy::redundant_closure_call)]
+                ($change)($($argument),*)
+            }
+        }
+    };
+}
+
+fn flip(bits: &mut BitVec, i: usize) {
+    let bit = bits.get(i);
+    bits.set(i, !bit);
+}
+
+/// Triples of a window of few gates.
+const TRIPLES: usize = buckets::LEAST * 5;
+
+cheat!(WrongX, bits(macs: &mut [Block]), |macs: &mut [Block]| macs[7] ^= Block::ONE);
+cheat!(WrongY, bits(macs: &mut [Block]), |macs: &mut [Block]| macs[TRIPLES + 7] ^= Block::ONE);
+cheat!(WrongZ, bits(macs: &mut [Block]), |macs: &mut [Block]| macs[2 * TRIPLES + 7] ^= Block::ONE);
+cheat!(WrongMask, masks(macs: &mut [Block]), |macs: &mut [Block]| macs[1] ^= Block::ONE);
+cheat!(WrongMac, bits(macs: &mut [Block]), |macs: &mut [Block]| macs[TRIPLES + 7] ^= Block::new(2));
+cheat!(WrongProduct, products(bits: &mut BitVec), |bits| flip(bits, 11));
+cheat!(WrongOpening, opened(bits: &mut BitVec), |bits| flip(bits, 0));
+cheat!(WrongDigest, mac_digest(digest: &mut [u8; 32]), |digest: &mut [u8; 32]| digest[5] ^= 1);
+cheat!(WrongGateMask, gate_masks(gates: &mut [super::super::bits::Gate]),
+    |gates: &mut [super::super::bits::Gate]| gates[0][4] ^= Block::ONE);
+cheat!(WrongOutput, shown(bits: &mut BitVec, _digest: &mut [u8; 32]), |bits, _| flip(bits, 3));
+cheat!(WrongOutputMac, shown(_bits: &mut BitVec, digest: &mut [u8; 32]),
+    |_, digest: &mut [u8; 32]| digest[0] ^= 1);
+
+cheat!(WrongColour, tables(_delta: Block, _tables: &mut [Block], colours: &mut BitVec),
+    |_, _, colours| flip(colours, 0));
+cheat!(WrongGatesDigest, gates_digest(digest: &mut [u8; 32]), |digest: &mut [u8; 32]| digest[31] ^= 128);
+cheat!(WrongRow, tables(delta: Block, tables: &mut [Block], _colours: &mut BitVec),
+    |delta, tables: &mut [Block], _| tables[0] ^= delta);
+cheat!(WrongLabels, input_labels(labels: &mut [Block]),
+    |labels: &mut [Block]| labels.iter_mut().for_each(|label| *label ^= Block::new(1 << 70)));
+
+cheat!(WrongResult, results(results: &mut BitVec, _digest: &mut [u8; 32]), |results, _| flip(results, 2));
+cheat!(WrongLabelHash, results(_results: &mut BitVec, digest: &mut [u8; 32]),
+    |_, digest: &mut [u8; 32]| digest[9] ^= 4);
+
+cheat!(WrongDelta, triples_delta(delta: &mut Block), |delta: &mut Block| *delta ^= Block::new(1 << 7));
+cheat!(WrongAlike, alike(digest: &mut [u8; 32]), |digest: &mut [u8; 32]| digest[3] ^= 2);
+cheat!(OtherOpening, opened_commitment(message: &mut [u8; 64]), |message: &mut [u8; 64]| message[40] ^= 1);
+
+/// Whether the honest party, against the one whose script this is, says that it was cheated.
+fn caught(by: Owner, script: impl Script + Send + 'static, seed: u64) -> bool {
+    let function = prepared("add8");
+    let (inputs, outputs) = example(&function, seed);
+    let script: Scripts = Some(Box::new(script));
+    let scripts = if by == Owner::Garbler { [script, None] } else { [None, script] };
+    let results = run(&function, OutputTo::Both, &inputs, seed, scripts);
+    let honest = &results[(by == Owner::Garbler) as usize];
+    match honest {
+        Ok(output) => {
+            assert_eq!(output.as_ref(), Some(&outputs), "a wrong output passed");
+            false
+        }
+        Err(Error::Cheated { .. }) => true,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+macro_rules! always_caught {
+    ($by:ident: $($script:ident),*) => {
+        $(for seed in 0..6 {
+            assert!(caught(Owner::$by, $script, seed), "{} {seed}", stringify!($script));
+        })*
+    };
+}
+
+#[test]
+fn a_garbler_that_lies_before_the_inputs_is_caught() {
+    always_caught!(Garbler: WrongX, WrongZ, WrongProduct, WrongOpening, WrongDigest);
+    always_caught!(Garbler: WrongY, WrongMac, WrongMask, WrongDelta, WrongAlike, OtherOpening);
+}
+
+#[test]
+fn an_evaluator_that_lies_before_the_inputs_is_caught() {
+    always_caught!(Evaluator: WrongX, WrongZ, WrongProduct, WrongOpening, WrongDigest);
+    always_caught!(Evaluator: WrongY, WrongMac, WrongMask, WrongDelta, WrongAlike);
+}
+
+#[test]
+fn a_garbler_that_lies_online_is_caught() {
+    always_caught!(Garbler: WrongColour, WrongGatesDigest, WrongGateMask, WrongLabels, WrongOutput, WrongOutputMac);
+}
+
+#[test]
+fn an_evaluator_that_lies_online_is_caught() {
+    always_caught!(Evaluator: WrongResult, WrongLabelHash, WrongGateMask, WrongOutput, WrongOutputMac);
+}
+
+#[test]
+fn an_honest_run_is_not_caught() {
+    struct Honest;
+    impl Script for Honest {}
+    assert!(!caught(Owner::Garbler, Honest, 1) && !caught(Owner::Evaluator, Honest, 1));
+}
+
+const RUNS: u64 = if cfg!(feature = "long-tests") { 1200 } else { 120 };
+
+/// Whether `count` of [`RUNS`] is within three and a half standard deviations of the chance `p`.
+fn near(count: u64, p: f64) -> bool {
+    let (mean, deviation) = (RUNS as f64 * p, (RUNS as f64 * p * (1.0 - p)).sqrt());
+    (count as f64 - mean).abs() <= 3.5 * deviation
+}
+
+/// Guesses that the peer's x of the first `guesses` triples is 1: G is off by what S makes up for.
+struct Guess {
+    guesses: usize,
+    ones: bool,
+}
+
+impl Script for Guess {
+    fn leaky(&mut self, messages: &mut [Block], sums: &mut [Block]) {
+        for i in 0..self.guesses {
+            messages[i] ^= Block::new(0xABC << 40);
+            sums[i] ^= Block::new(0xABC << 40) & Block::mask(self.ones);
+        }
+        self.guesses = 0;
+    }
+}
+
+#[test]
+fn each_guess_of_a_triples_bit_is_caught_with_chance_one_half() {
+    for by in [Owner::Garbler, Owner::Evaluator] {
+        for (guesses, ones) in [(1, false), (1, true), (3, true)] {
+            let passed = (0..RUNS).filter(|&seed| !caught(by, Guess { guesses, ones }, seed)).count() as u64;
+            let p = 0.5f64.powi(guesses as i32);
+            assert!(near(passed, p), "{by:?}: {guesses} guesses passed {passed} times of {RUNS}");
+        }
+    }
+}
+
+/// How often the evaluator stops when one row of the first gate is off by Δ.
+fn stops(inputs: &[BitVec; 2]) -> u64 {
+    let function = prepared("add8");
+    let stopped = |seed| {
+        let scripts: [Scripts; 2] = [Some(Box::new(WrongRow)), None];
+        matches!(run(&function, OutputTo::Evaluator, inputs, seed, scripts)[1], Err(Error::Cheated { .. }))
+    };
+    (0..RUNS).filter(|&seed| stopped(seed)).count() as u64
+}
+
+#[test]
+fn what_a_wrong_row_shows_depends_on_masks_and_not_on_inputs() {
+    // An operand that is the garbler's input alone has a mask that the garbler knows: it learns nothing
+    // from it, and the chance is not 1/2. The first gate's other operand is masked by the evaluator as well.
+    let byte = |value: u8| BitVec::from_bytes(&[value], 8);
+    for other in [0, 255] {
+        for own in [0, 255] {
+            let count = stops(&[byte(own), byte(other)]);
+            assert!(near(count, 0.5), "inputs {own} and {other}: stopped {count} times of {RUNS}");
+        }
+    }
+}
+
+#[test]
+fn a_garbler_whose_row_is_found_out_learns_no_output() {
+    let function = prepared("add8");
+    let (inputs, _) = example(&function, 3);
+    let mut stopped = 0;
+    for seed in 0..16 {
+        let scripts: [Scripts; 2] = [Some(Box::new(WrongRow)), None];
+        let [garbler, evaluator] = run(&function, OutputTo::Garbler, &inputs, seed, scripts);
+        stopped += u64::from(evaluator.is_err());
+        assert_eq!(garbler.is_err(), evaluator.is_err(), "seed {seed}");
+    }
+    assert!((1..16).contains(&stopped), "{stopped} of 16");
+}

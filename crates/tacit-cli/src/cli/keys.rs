@@ -1,0 +1,164 @@
+//! What makes a row's key, as the options say it, and what a file's keys came to.
+
+use super::Context;
+use super::output::name;
+use super::table::Dialect;
+use serde_json::{Value, json};
+use std::path::Path;
+use tacit::Result;
+use tacit::data::keys::{KeyType, Named, NoType};
+use tacit::data::records::{KeySet, KeySpec, Normalisation, Shown};
+use tacit::data::table::Source;
+
+/// What the help of a subcommand says of types.
+pub const TYPES: &str = "\
+Keys (--key COL[:TYPE]) are text unless a type says more; both sides name the same types in the same order:
+  text, text:nfkc                as written; in compatibility form, without invisible characters
+  email, email:gmail             an address; with gmail, its dots and what is behind a plus go
+  phone:REGION, phone            a telephone number, written as in REGION (such as NL), or only as +31 ...
+  date, date:DMY|MDY|YMD         2024-01-31, or in the order named
+  int, uuid, name                a whole number; a UUID; a name without accents and punctuation
+  postcode:COUNTRY, postcode     a postcode
+  TYPE:sha256                    our clear values are hashed (SHA-256 of the normal form) before the run
+  sha256-hex:TYPE, sha256-hex    our values are such hashes already
+Hashing protects nothing: who can guess a value can hash it. LABEL=COL:TYPE gives the column a name that
+both sides must say. The rules are published: docs/keys.md.";
+
+/// What makes a row's key.
+#[derive(clap::Args)]
+pub struct KeyArgs {
+    /// The column, or several, that make a row's key, with their types; repeat it or separate by commas
+    #[arg(
+        long, value_name = "[LABEL=]COL[:TYPE]", required = true, value_delimiter = ',', num_args = 1,
+        value_parser = named,
+    )]
+    pub key: Vec<Named>,
+    /// Compares keys of text without Unicode normalisation (NFC); both sides must do so
+    #[arg(long)]
+    no_nfc: bool,
+    /// Compares keys of text with the white space at their ends; both sides must do so
+    #[arg(long)]
+    no_trim: bool,
+    /// Compares keys of text in upper and lower case as they are; both sides must do so
+    #[arg(long)]
+    no_case_fold: bool,
+    /// Shows up to so many values that are no key of their type; they are shown here and sent nowhere
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    show_refused: u16,
+}
+
+fn named(text: &str) -> std::result::Result<Named, NoType> {
+    Named::parse(text)
+}
+
+impl KeyArgs {
+    /// The key of our rows.
+    pub fn spec(&self) -> KeySpec {
+        let normalisation =
+            Normalisation { nfc: !self.no_nfc, trim: !self.no_trim, case_fold: !self.no_case_fold };
+        let shown = Shown { refused: self.show_refused.into(), forms: 0 };
+        KeySpec { shown, ..KeySpec::named(self.key.iter().cloned(), normalisation) }
+    }
+
+    /// Opens the table `input` and reads its keys.
+    pub fn read(&self, input: &Path, table: &Dialect, context: &Context) -> Result<(Source, KeySet)> {
+        read(input, self.spec(), table, context)
+    }
+}
+
+/// Opens the table `input` and reads the keys that `spec` makes of its rows.
+pub fn read(input: &Path, spec: KeySpec, table: &Dialect, context: &Context) -> Result<(Source, KeySet)> {
+    let source = Source::open(input, spec, table.options())?;
+    let progress = context.progress("reading", source.bytes(), "B");
+    let keys = source.read_keys(|done| progress.set(done))?;
+    progress.finish();
+    Ok((source, keys))
+}
+
+/// What was refused, for programs: how often by column, type and reason, and the samples that were asked for.
+pub fn refused(spec: &KeySpec, keys: &KeySet, object: &mut Value) {
+    let tally = keys.tally();
+    let each = |((part, reason), rows): (&(usize, _), &u64)| {
+        let reason: &tacit::data::keys::Reason = reason;
+        json!({"column": column(spec, *part), "type": kind(spec, *part), "reason": reason.word(), "rows": rows})
+    };
+    object["refused"] = tally.refused.iter().map(each).collect();
+    if spec.shown.refused > 0 {
+        let each = |sample: &tacit::data::keys::Sample| {
+            let column = column(spec, sample.part);
+            json!({"row": sample.row, "column": column, "reason": sample.reason.word(), "value": sample.text})
+        };
+        object["refused_samples"] = tally.samples.iter().map(each).collect();
+    }
+}
+
+/// The same for people, a line each; nothing where nothing but empty keys was refused.
+pub fn refused_text(spec: &KeySpec, keys: &KeySet) -> String {
+    let tally = keys.tally();
+    let mut text = String::new();
+    if tally.unfit() > 0 {
+        for ((part, reason), rows) in &tally.refused {
+            text += &format!(
+                "refused: {rows} rows, column {} as {}: {reason}\n",
+                column(spec, *part),
+                kind(spec, *part)
+            );
+        }
+    }
+    for sample in &tally.samples {
+        // Escaped, so that an invisible character is seen and none moves the terminal's cursor.
+        let (column, value) = (column(spec, sample.part), sample.text.escape_debug());
+        text += &format!("  row {}, {column}: \"{value}\": {}\n", sample.row, sample.reason);
+    }
+    text
+}
+
+fn column(spec: &KeySpec, part: usize) -> &str {
+    spec.columns.get(part).map_or("", |column| column.trim())
+}
+
+fn kind(spec: &KeySpec, part: usize) -> String {
+    spec.types.get(part).unwrap_or(&KeyType::TEXT).to_string()
+}
+
+/// From so many keys on, on the smaller side, a rate of matches can be suspicious.
+const ENOUGH: u64 = 100;
+
+/// What is suspicious about so many matches of these keys of ours and of the peer's, if anything.
+pub fn suspicious(matches: u64, own: u64, peer: u64) -> Option<String> {
+    let smaller = own.min(peer);
+    if smaller < ENOUGH {
+        return None;
+    }
+    if matches == 0 {
+        return Some(format!(
+            "no match among {own} keys here and {peer} there: do both sides' columns hold the same? \
+             tacit check shows what ours hold"
+        ));
+    }
+    // Over 99 %, in whole numbers.
+    (u128::from(matches) * 100 > u128::from(smaller) * 99).then(|| {
+        format!(
+            "{matches} of {smaller} keys of the smaller side match, more than 99 %: \
+             did one side get its file from the other?"
+        )
+    })
+}
+
+/// A file's name, as errors and results have it.
+pub fn file(path: &Path) -> String {
+    name(path).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::suspicious;
+
+    #[test]
+    fn nothing_and_nearly_everything_are_suspicious_of_many_keys() {
+        assert!(suspicious(0, 100, 100).is_some() && suspicious(0, 99, 1000).is_none());
+        assert!(suspicious(1, 1000, 1000).is_none() && suspicious(99, 100, 5000).is_none());
+        assert!(suspicious(100, 5000, 100).is_some() && suspicious(991, 1000, 1000).is_some());
+        assert!(suspicious(u64::MAX, u64::MAX, u64::MAX).is_some());
+    }
+}

@@ -1,0 +1,134 @@
+//! `tacit check`: what a run would see in a file, and a rehearsal with another one.
+
+use crate::cli::Context;
+use crate::cli::keys::{self, KeyArgs, TYPES};
+use crate::cli::table::Dialect;
+use serde_json::json;
+use std::path::PathBuf;
+use tacit::data::keys::{Named, NoType};
+use tacit::data::records::{KeySet, KeySpec, Shown, plain_join};
+use tacit::{Error, Result};
+
+const AFTER: &str = "\
+Examples:
+  tacit check --input customers.csv --key mail:email --show-refused 10
+  tacit check --input customers.csv --key mail:email --against kunden.csv --against-key adresse:email
+
+Nothing is sent: with --against both files are read here, and joined in the clear, for test data or for
+two files of one's own.";
+
+/// What a run would see in our file: rows, keys, and what is no key.
+#[derive(clap::Args)]
+#[command(after_help = const_format())]
+pub struct Args {
+    /// Our table: CSV (plain or packed by gzip or zstd), Parquet or Arrow; - for standard input
+    #[arg(long, value_name = "FILE")]
+    input: PathBuf,
+    #[command(flatten)]
+    key: KeyArgs,
+    /// Shows the normal forms of the first N rows that have a key
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    show_keys: u16,
+    /// Another table, as the other side would have it: the keys in both are counted
+    #[arg(long, value_name = "FILE")]
+    against: Option<PathBuf>,
+    /// The other table's columns and types; those of --key unless given
+    #[arg(
+        long, value_name = "[LABEL=]COL[:TYPE]", value_delimiter = ',', num_args = 1, value_parser = named,
+        requires = "against",
+    )]
+    against_key: Vec<Named>,
+    #[command(flatten)]
+    table: Dialect,
+}
+
+fn const_format() -> String {
+    format!("{AFTER}\n\n{TYPES}")
+}
+
+fn named(text: &str) -> std::result::Result<Named, NoType> {
+    Named::parse(text)
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args, context: &Context) -> Result<()> {
+    let mut spec = args.key.spec();
+    spec.shown.forms = args.show_keys.into();
+    let theirs = match (&args.against, args.against_key.is_empty()) {
+        (None, _) => None,
+        (Some(path), true) => Some((path, spec.clone())),
+        (Some(path), false) => {
+            let named = KeySpec::named(args.against_key.iter().cloned(), spec.normalisation);
+            Some((path, KeySpec { shown: spec.shown, ..named }))
+        }
+    };
+    if let Some((_, theirs)) = &theirs {
+        agree(&spec, theirs)?;
+    }
+    let (_, keys) = keys::read(&args.input, spec.clone(), &args.table, context)?;
+    let (mut object, mut text) = told(&keys::file(&args.input), &spec, &keys);
+    object["name"] = json!("check");
+    if let Some((path, theirs)) = &theirs {
+        let (_, other) = keys::read(path, theirs.clone(), &args.table, context)?;
+        let (against, more) = told(&keys::file(path), theirs, &other);
+        let matches = plain_join(keys.elements(), other.elements()).len() as u64;
+        let warning = keys::suspicious(matches, keys.elements().len() as u64, other.elements().len() as u64);
+        object["against"] = against;
+        object["matches"] = json!(matches);
+        object["suspicious"] = json!(warning);
+        text += &format!("{more}{matches} matches\n");
+        if let Some(warning) = warning {
+            text += &format!("suspicious: {warning}\n");
+        }
+    }
+    context.result(&object, text.trim_end())
+}
+
+/// What a handshake would say, without the peer.
+fn agree(ours: &KeySpec, theirs: &KeySpec) -> Result<()> {
+    let settings = [
+        ("types", ours.agreed_types(), theirs.agreed_types()),
+        ("labels", ours.agreed_labels(), theirs.agreed_labels()),
+    ];
+    for (what, here, there) in settings {
+        if here != there {
+            let what = format!("the {what} differ: {there} in the other file, {here} in ours");
+            return Err(Error::Parameter { name: "against-key", what });
+        }
+    }
+    Ok(())
+}
+
+/// A table's keys, for programs and for people.
+fn told(file: &str, spec: &KeySpec, keys: &KeySet) -> (serde_json::Value, String) {
+    let distinct = keys.elements().len();
+    let mut object = json!({
+        "file": file,
+        "key": spec.agreed_types(),
+        "rows": keys.rows(),
+        "keys": distinct,
+        "duplicates": keys.duplicate_rows(),
+        "rows_without_key": keys.rows_without_key(),
+        "empty": keys.rows_without_key() - keys.tally().unfit(),
+    });
+    keys::refused(spec, keys, &mut object);
+    let Shown { forms, .. } = spec.shown;
+    if forms > 0 {
+        object["normal_forms"] = json!(keys.tally().forms);
+    }
+    let mut text = format!(
+        "{file}: {} rows, {distinct} distinct keys ({}), {} rows with the key of an earlier row, \
+         {} rows with an empty key, {} refused\n{}",
+        keys.rows(),
+        spec.agreed_types(),
+        keys.duplicate_rows(),
+        keys.rows_without_key() - keys.tally().unfit(),
+        keys.tally().unfit(),
+        keys::refused_text(spec, keys),
+    );
+    for form in &keys.tally().forms {
+        let parts: Vec<String> = form.iter().map(|part| part.escape_debug().to_string()).collect();
+        text += &format!("  {}\n", parts.join(" | "));
+    }
+    (object, text)
+}

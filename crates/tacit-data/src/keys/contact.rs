@@ -1,0 +1,131 @@
+//! E-mail addresses.
+
+use super::Reason;
+use super::prelude::prelude;
+use unicode_normalization::UnicodeNormalization;
+
+/// Characters of a local part only within quotes, which nobody's customers have.
+const SPECIAL: &str = "\"(),:;<>[\\]";
+
+/// Appends the normal form of an address: in lower case, the domain in ASCII. With `gmail` the dots of Google's addresses
+/// and what stands behind a plus go, too.
+pub fn email(text: &str, gmail: bool, out: &mut String) -> Result<(), Reason> {
+    let seen = prelude(text);
+    if seen.is_empty() {
+        return Err(Reason::Empty);
+    }
+    let Some((local, domain)) = seen.split_once('@').filter(|(_, domain)| !domain.contains('@')) else {
+        return Err(Reason::Form);
+    };
+    if seen.chars().any(|c| c.is_whitespace() || c.is_control() || SPECIAL.contains(c)) {
+        return Err(Reason::Character);
+    }
+    let local = lower(local);
+    let domain = ascii_domain(domain)?;
+    if gmail && matches!(&*domain, "gmail.com" | "googlemail.com") {
+        let before = local.split('+').next().unwrap_or_default();
+        let plain: String = before.chars().filter(|c| *c != '.').collect();
+        return joined(&plain, "gmail.com", out);
+    }
+    joined(&local, &domain, out)
+}
+
+fn joined(local: &str, domain: &str, out: &mut String) -> Result<(), Reason> {
+    if local.is_empty() {
+        return Err(Reason::Form);
+    }
+    if local.len() > 64 || domain.len() > 253 {
+        return Err(Reason::Length);
+    }
+    out.push_str(local);
+    out.push('@');
+    out.push_str(domain);
+    Ok(())
+}
+
+/// In lower case, a character at a time: no language's special rules, and no final sigma.
+fn lower(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    text.chars().flat_map(char::to_lowercase).nfc().collect()
+}
+
+/// The domain with labels of other scripts in their ASCII form.
+fn ascii_domain(domain: &str) -> Result<String, Reason> {
+    let lower = lower(domain);
+    let lower = lower.strip_suffix('.').unwrap_or(&lower);
+    let mut labels = Vec::new();
+    for label in lower.split('.') {
+        let label = if label.is_ascii() { label.to_owned() } else { format!("xn--{}", punycode(label)?) };
+        if label.is_empty() || label.starts_with('-') || label.ends_with('-') {
+            return Err(Reason::Form);
+        }
+        if !label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+            return Err(Reason::Character);
+        }
+        if label.len() > 63 {
+            return Err(Reason::Length);
+        }
+        labels.push(label);
+    }
+    let numeric = labels.last().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
+    if labels.len() < 2 || numeric { Err(Reason::Form) } else { Ok(labels.join(".")) }
+}
+
+/// A label by RFC 3492, with its parameters for host names.
+fn punycode(label: &str) -> Result<String, Reason> {
+    const BASE: u32 = 36;
+    let points: Vec<u32> = label.chars().map(u32::from).collect();
+    if points.len() > 63 {
+        return Err(Reason::Length);
+    }
+    let letter = |value: u32| {
+        char::from_digit(value, 36)
+            .map_or('a', |_| char::from(b"abcdefghijklmnopqrstuvwxyz0123456789"[value as usize % 36]))
+    };
+    let mut out: String = label.chars().filter(char::is_ascii).collect();
+    let basic = out.len() as u32;
+    let mut done = basic;
+    if basic > 0 {
+        out.push('-');
+    }
+    let (mut next, mut delta, mut bias) = (128u32, 0u32, 72u32);
+    while let Some(lowest) = points.iter().copied().filter(|point| *point >= next).min() {
+        // At most 63 points below 2^21: nothing overflows.
+        delta += (lowest - next) * (done + 1);
+        next = lowest;
+        for point in &points {
+            if *point < next {
+                delta += 1;
+            }
+            if *point != next {
+                continue;
+            }
+            let (mut rest, mut at) = (delta, BASE);
+            loop {
+                let threshold = at.saturating_sub(bias).clamp(1, 26);
+                if rest < threshold {
+                    break;
+                }
+                out.push(letter(threshold + (rest - threshold) % (BASE - threshold)));
+                rest = (rest - threshold) / (BASE - threshold);
+                at += BASE;
+            }
+            out.push(letter(rest));
+            delta = if done == basic { delta / 700 } else { delta / 2 };
+            done += 1;
+            delta += delta / done;
+            let mut steps = 0;
+            while delta > 455 {
+                delta /= 35;
+                steps += BASE;
+            }
+            bias = steps + 36 * delta / (delta + 38);
+            delta = 0;
+        }
+        delta += 1;
+        next += 1;
+    }
+    Ok(out)
+}

@@ -1,0 +1,320 @@
+//! Keys by their types: what makes two spellings the same key, step by step as `docs/keys.md` publishes it.
+//!
+//! A [`KeyType`] turns a cell into its normal form or refuses it with a [`Reason`]; what is refused is no key, is
+//! counted, and matches nothing. A normal form is its own normal form, but of types that hash, and no value is ever
+//! read as a floating-point number.
+
+mod contact;
+mod hashed;
+mod name;
+mod phone;
+mod place;
+mod prelude;
+mod tally;
+mod text;
+mod value;
+
+pub use tally::{Refusal, Sample, Tally};
+pub use text::Normalisation;
+
+use place::Country;
+use std::fmt;
+use zeroize::Zeroizing;
+
+/// The version of the published rules, which both sides must have alike.
+pub const SPECIFICATION: u32 = 1;
+
+/// Why a value is no key.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Reason {
+    /// Nothing is left of it.
+    Empty,
+    /// It holds a character that values of its type do not have.
+    Character,
+    /// It is not written as values of its type are.
+    Form,
+    /// It has too many or too few characters or digits.
+    Length,
+    /// It can be read in more than one way.
+    Ambiguous,
+    /// It names what does not exist: the 31st of February, an unknown calling code.
+    Range,
+    /// It is hashed already, where clear values are hashed.
+    Hashed,
+    /// It is clear, where hashes are wanted.
+    Clear,
+}
+
+impl Reason {
+    /// The word for it, as the published vectors have it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Reason::Empty => "empty",
+            Reason::Character => "character",
+            Reason::Form => "form",
+            Reason::Length => "length",
+            Reason::Ambiguous => "ambiguous",
+            Reason::Range => "range",
+            Reason::Hashed => "hashed",
+            Reason::Clear => "clear",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Reason::Empty => "empty",
+            Reason::Character => "a character that the type does not have",
+            Reason::Form => "not written as the type's values are",
+            Reason::Length => "too long or too short",
+            Reason::Ambiguous => "can be read in more than one way",
+            Reason::Range => "names what does not exist",
+            Reason::Hashed => "hashed already",
+            Reason::Clear => "not a SHA-256 hash in hex",
+        })
+    }
+}
+
+/// What a value is, hashes aside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Text,
+    Compatible,
+    Email,
+    Gmail,
+    Phone(Option<&'static phone::Region>),
+    Date(value::Order),
+    Int,
+    Uuid,
+    Name,
+    Postcode(Option<&'static Country>),
+}
+
+/// Whether a column holds values or their hashes, and what is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Hashing {
+    /// Clear values, compared as they are.
+    None,
+    /// Clear values, which we hash.
+    Ours,
+    /// Hashes.
+    Theirs,
+}
+
+/// The type of a key's part: which spellings are the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeyType {
+    /// `None` where nobody says of what the hashes are.
+    kind: Option<Kind>,
+    hashing: Hashing,
+}
+
+impl KeyType {
+    /// Text, as [`Normalisation`] says: the type of a column without one.
+    pub const TEXT: KeyType = KeyType { kind: Some(Kind::Text), hashing: Hashing::None };
+
+    /// The names of all types, as help and errors list them.
+    pub const NAMES: &str = "text, text:nfkc, email, email:gmail, phone[:REGION], date[:DMY|MDY|YMD], int, uuid, name, \
+                             postcode[:COUNTRY], sha256-hex[:TYPE], and TYPE:sha256";
+
+    /// Reads a type's name, such as `phone:NL` or `email:sha256`; `None` where there is no such type.
+    pub fn named(name: &str) -> Option<Self> {
+        if name == "sha256-hex" {
+            return Some(KeyType { kind: None, hashing: Hashing::Theirs });
+        }
+        let (kind, hashing) = match (name.strip_prefix("sha256-hex:"), name.strip_suffix(":sha256")) {
+            (Some(of), _) => (of, Hashing::Theirs),
+            (None, Some(of)) => (of, Hashing::Ours),
+            (None, None) => (name, Hashing::None),
+        };
+        Some(KeyType { kind: Some(Kind::named(kind)?), hashing })
+    }
+
+    /// What both sides must have alike: without a telephone's region and a date's format, which either side
+    /// chooses for its own column.
+    pub fn agreed(&self) -> String {
+        match (self.kind, self.hashing) {
+            (None, _) => "sha256-hex".to_owned(),
+            (Some(kind), Hashing::None) => kind.agreed(),
+            (Some(kind), _) => format!("sha256 of {}", kind.agreed()),
+        }
+    }
+
+    /// Whether it is plain text, whose steps can be switched off.
+    pub fn is_text(&self) -> bool {
+        self.kind == Some(Kind::Text)
+    }
+
+    /// Appends the normal form of `text` to `out`, or says why there is none and leaves in `out` what it may.
+    ///
+    /// `steps` are those of plain text alone.
+    pub fn normalise(&self, steps: Normalisation, text: &str, out: &mut String) -> Result<(), Reason> {
+        match (self.hashing, self.kind) {
+            (Hashing::Theirs, _) => hashed::listed(text, out),
+            (_, None) => Err(Reason::Clear),
+            (Hashing::None, Some(kind)) => kind.normalise(steps, text, out),
+            (Hashing::Ours, Some(kind)) => {
+                if hashed::is_hash(&prelude::prelude(text)) {
+                    return Err(Reason::Hashed);
+                }
+                let mut clear = Zeroizing::new(String::new());
+                kind.normalise(steps, text, &mut clear)?;
+                hashed::of(&clear, out);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl fmt::Display for KeyType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(kind) = self.kind else { return f.write_str("sha256-hex") };
+        let name = match kind {
+            Kind::Phone(Some(region)) => format!("phone:{}", region.name),
+            Kind::Date(order) if !order.suffix().is_empty() => format!("date:{}", order.suffix()),
+            other => other.agreed(),
+        };
+        match self.hashing {
+            Hashing::None => f.write_str(&name),
+            Hashing::Ours => write!(f, "{name}:sha256"),
+            Hashing::Theirs => write!(f, "sha256-hex:{name}"),
+        }
+    }
+}
+
+impl Kind {
+    fn named(name: &str) -> Option<Self> {
+        Some(match name.split_once(':').unwrap_or((name, "")) {
+            ("phone", region) if !region.is_empty() => Kind::Phone(Some(phone::region(region)?)),
+            ("postcode", country) if !country.is_empty() => Kind::Postcode(Some(place::country(country)?)),
+            ("date", order) if !order.is_empty() => Kind::Date(value::Order::named(order)?),
+            _ => match name {
+                "text" => Kind::Text,
+                "text:nfkc" => Kind::Compatible,
+                "email" => Kind::Email,
+                "email:gmail" => Kind::Gmail,
+                "phone" => Kind::Phone(None),
+                "date" => Kind::Date(value::Order::Iso),
+                "int" => Kind::Int,
+                "uuid" => Kind::Uuid,
+                "name" => Kind::Name,
+                "postcode" => Kind::Postcode(None),
+                _ => return None,
+            },
+        })
+    }
+
+    fn agreed(self) -> String {
+        let name = match self {
+            Kind::Text => "text",
+            Kind::Compatible => "text:nfkc",
+            Kind::Email => "email",
+            Kind::Gmail => "email:gmail",
+            Kind::Phone(_) => "phone",
+            Kind::Date(_) => "date",
+            Kind::Int => "int",
+            Kind::Uuid => "uuid",
+            Kind::Name => "name",
+            Kind::Postcode(None) => "postcode",
+            Kind::Postcode(Some(country)) => return format!("postcode:{}", country.name),
+        };
+        name.to_owned()
+    }
+
+    fn normalise(self, steps: Normalisation, text: &str, out: &mut String) -> Result<(), Reason> {
+        let start = out.len();
+        match self {
+            Kind::Text => steps.apply(text, out),
+            Kind::Compatible => text::compatible(text, out),
+            Kind::Email => contact::email(text, false, out)?,
+            Kind::Gmail => contact::email(text, true, out)?,
+            Kind::Phone(region) => phone::phone(text, region, out)?,
+            Kind::Date(order) => value::date(text, order, out)?,
+            Kind::Int => value::int(text, out)?,
+            Kind::Uuid => value::uuid(text, out)?,
+            Kind::Name => name::name(text, out)?,
+            Kind::Postcode(country) => place::postcode(text, country, out)?,
+        }
+        if out.len() == start { Err(Reason::Empty) } else { Ok(()) }
+    }
+}
+
+/// A column of a key as the user names it: `COL`, `COL:TYPE` or `LABEL=COL:TYPE`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Named {
+    /// The column's name in our table.
+    pub column: String,
+    /// Its type; text unless said.
+    pub key_type: KeyType,
+    /// What both sides call it, if they do.
+    pub label: Option<String>,
+}
+
+/// A column's type that is none.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "`{0}` is no type of a key; give one of {names} (a column whose name holds a colon is written NAME:text)",
+    names = KeyType::NAMES
+)]
+pub struct NoType(String);
+
+impl Named {
+    /// Reads `[LABEL=]COL[:TYPE]`. A label is made of letters, digits, `-` and `_`; an equals sign in front of a
+    /// column's name says that what follows is no label. The longest end that is a type's name is the type.
+    pub fn parse(text: &str) -> Result<Self, NoType> {
+        let is_label = |label: &str| label.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
+        let (label, rest) = match text.split_once('=') {
+            Some((label, rest)) if is_label(label) => (Some(label).filter(|label| !label.is_empty()), rest),
+            _ => (None, text),
+        };
+        let label = label.map(str::to_owned);
+        let named =
+            |(column, key_type): (&str, KeyType)| Named { column: column.to_owned(), key_type, label };
+        let mut ends = rest.match_indices(':').map(|(at, _)| (&rest[..at], &rest[at + 1..]));
+        let typed = ends.find_map(|(column, end)| Some((column, KeyType::named(end)?)));
+        match (typed, rest.split_once(':')) {
+            (Some(typed), _) => Ok(named(typed)),
+            (None, None) => Ok(named((rest, KeyType::TEXT))),
+            (None, Some((_, end))) => Err(NoType(end.to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_is_named_with_type_and_label() {
+        let read = |text| {
+            let Named { column, key_type, label } = Named::parse(text).unwrap();
+            (column, key_type.to_string(), label.unwrap_or_default())
+        };
+        let told = |column: &str, name: &str, label: &str| (column.into(), name.into(), label.into());
+        assert_eq!(read("email"), told("email", "text", ""));
+        assert_eq!(read("E-Mail:email"), told("E-Mail", "email", ""));
+        assert_eq!(read("tel:phone:NL"), told("tel", "phone:NL", ""));
+        assert_eq!(read("a:b:date:DMY"), told("a:b", "date:DMY", ""));
+        assert_eq!(read("given=Vorname:name"), told("Vorname", "name", "given"));
+        assert_eq!(read("=a=b"), told("a=b", "text", ""));
+        assert_eq!(read("m:email:sha256"), told("m", "email:sha256", ""));
+        assert_eq!(read("m:sha256-hex:email:gmail"), told("m", "sha256-hex:email:gmail", ""));
+        for wrong in ["tel:telephone", "tel:phone:XX", "d:date:DYM", "x:sha256", "x:sha256-hex:"] {
+            assert!(Named::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_hashes_agrees_with_the_side_that_hashes_and_with_no_other() {
+        let agreed = |name| KeyType::named(name).unwrap().agreed();
+        assert_eq!(agreed("email:sha256"), agreed("sha256-hex:email"));
+        assert_eq!(agreed("phone:NL"), agreed("phone:US"));
+        assert_eq!(agreed("date:DMY"), agreed("date"));
+        let different =
+            ["email", "email:gmail", "email:sha256", "phone:sha256", "sha256-hex", "postcode:NL", "postcode"];
+        for (at, one) in different.iter().enumerate() {
+            assert!(different[..at].iter().all(|other| agreed(other) != agreed(one)), "{one}");
+        }
+    }
+}
