@@ -33,7 +33,7 @@ FLOORS = [
     ["tacit-lang"],
     ["tacit-psi"],
     ["tacit"],
-    ["tacit-console"],
+    ["tacit-console", "tacit-serve"],
     ["tacit-bench"],
     ["tacit-cli", "tacit-py"],
 ]

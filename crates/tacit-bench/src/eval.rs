@@ -1,5 +1,6 @@
-//! `tacit bench eval`: a function by two parties. Of `wmk17` a run is everything from the base OTs on, either at once or in the
-//! two halves of `tacit eval --offline` and `--online`; of `yao` setup is the base OTs, and a run does everything else.
+//! `tacit bench eval`: a function by two parties. Of `wmk17` a run is everything from the base OTs on, either
+//! at once or in the two halves of `tacit eval --offline` and `--online`; of `yao` setup is the base OTs, and
+//! a run does everything else.
 
 use super::measure::{Runs, Side, by_lane, measure, measure_phases};
 use super::{Common, Subject, record::check_memory};
@@ -25,7 +26,8 @@ use tacit_console::options::{OutputArg, output_to};
 /// A function by two parties on random inputs.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The name of a function, a Bristol file, or the sizes of a made-up circuit: GARBLER-BITS/EVALUATOR-BITS/OUTPUT-BITS/AND-GATES
+    /// The name of a function, a Bristol file, or the sizes of a made-up circuit:
+    /// GARBLER-BITS/EVALUATOR-BITS/OUTPUT-BITS/AND-GATES
     #[arg(value_name = "CIRCUIT|NAME|SIZES")]
     function: String,
     #[command(flatten)]
@@ -39,7 +41,8 @@ pub struct Args {
     /// Of wmk17, the copies garbled, and of them evaluated; auto takes those that are fastest over --link
     #[arg(long, value_name = "COPIES", default_value = "auto", value_parser = ["auto", "44", "44/22", "47/16"])]
     copies: String,
-    /// Of wmk17, does ahead what needs no inputs and keeps it in a sealed file: `offline_ms`; the rest is `online_ms`
+    /// Of wmk17, does ahead what needs no inputs and keeps it in a sealed file: `offline_ms`; the rest is
+    /// `online_ms`
     #[arg(long)]
     halves: bool,
     #[command(flatten)]
@@ -84,7 +87,8 @@ fn names() -> PossibleValuesParser {
 /// Most bits and AND gates of a made-up circuit.
 const MAX_SIZE: u32 = 1 << 24;
 
-/// The sizes of a made-up circuit: input bits of both, output bits, AND gates; `None` if `text` is not four numbers between slashes.
+/// The sizes of a made-up circuit: input bits of both, output bits, AND gates; `None` if `text` is not four
+/// numbers between slashes.
 fn sizes(text: &str) -> Option<Result<[u32; 4]>> {
     let numbers: Vec<u32> = text.split('/').map(|n| n.parse().ok()).collect::<Option<_>>()?;
     let &[garbler, evaluator, outputs, ands] = numbers.as_slice() else { return None };
@@ -97,7 +101,8 @@ fn sizes(text: &str) -> Option<Result<[u32; 4]>> {
     Some(Ok([garbler, evaluator, outputs, ands]))
 }
 
-/// A circuit of given sizes, in which every AND gate depends on inputs of both parties after the first pass over them.
+/// A circuit of given sizes, in which every AND gate depends on inputs of both parties after the first pass
+/// over them.
 fn made_up(name: &str, [garbler, evaluator, outputs, ands]: [u32; 4]) -> Result<Function> {
     let mut b = Builder::new();
     let (x, y) = (b.input(garbler), b.input(evaluator));

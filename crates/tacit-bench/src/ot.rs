@@ -1,4 +1,5 @@
-//! `tacit bench ot`: OT extension. Setup is the base OTs; a run makes all OTs into memory that the caller owns.
+//! `tacit bench ot`: OT extension. Setup is the base OTs; a run makes all OTs into memory that the caller
+//! owns.
 
 use super::measure::{Runs, measure_phases};
 use super::{Common, Subject};
@@ -44,7 +45,8 @@ pub struct Args {
     /// Begins every run from nothing, base OTs included: what one job costs. There is no setup apart then
     #[arg(long)]
     fresh: bool,
-    /// Each party is sender and receiver at the same time, with --threads threads for each; --count is of both together
+    /// Each party is sender and receiver at the same time, with --threads threads for each; --count is of
+    /// both together
     #[arg(long)]
     both_ways: bool,
     /// What the other party of this benchmark picked for `auto`
@@ -92,7 +94,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     super::record::check_memory("this benchmark", memory(&pick, kind, args.count))?;
     let lanes = ways * pick.streams(share, threads);
     let each = (args.count as usize).div_ceil(lanes);
-    // A direction's streams share a setup, but for Ferret's, where each takes as long in it as in one of its own.
+    // A direction's streams share a setup, but for Ferret's, where each takes as long in it as in one of its
+    // own.
     let setups = if pick.shares_setup() { ways } else { lanes };
     let job = Job { pick, kind, count: (each * lanes) as u64 };
     let subject = Subject {
@@ -190,8 +193,8 @@ fn sources(
     Ok(sources)
 }
 
-/// One channel of a party: where its OTs come from, and the memory that they fill. The warm-up writes the pages; no measured
-/// run pays for them.
+/// One channel of a party: where its OTs come from, and the memory that they fill. The warm-up writes the
+/// pages; no measured run pays for them.
 struct Lane {
     source: Source,
     memory: Memory,

@@ -1,5 +1,5 @@
-//! `tacit bench stream`: a program too long to hold, planned by both parties while it runs. Of `wmk17` a run is everything
-//! from the base OTs on; of `yao` setup is the base OTs.
+//! `tacit bench stream`: a program too long to hold, planned by both parties while it runs. Of `wmk17` a run
+//! is everything from the base OTs on; of `yao` setup is the base OTs.
 
 use super::eval::Protocol;
 use super::{Common, Subject, measure::measure};
@@ -55,7 +55,8 @@ fn exponentiation(steps: u64) -> Result<ModExp> {
     Ok(ModExp::new(modulus, steps as usize))
 }
 
-/// AND gates of a program with `steps` steps, all of which cost the same: twice the first step's more than once.
+/// AND gates of a program with `steps` steps, all of which cost the same: twice the first step's more than
+/// once.
 fn ands(first: u64, second: u64, steps: u64) -> u64 {
     first + (second - first) * (steps - 1)
 }

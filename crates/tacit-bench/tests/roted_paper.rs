@@ -61,8 +61,9 @@ fn a_sender_of_zeros_fixes_the_figures_bit() {
 
 #[test]
 fn a_sender_of_one_good_slot_fixes_the_figures_bit() {
-    // The honest message holds K_a, K_{1−a}; the attacker knows a, so it can leave the K of slot 1 first and spoil the
-    // other: c = 1 gives b = 0 by the first rule, c = 0 gives b = c = 0 by the third. Or slot 0's second: b = 1.
+    // The honest message holds K_a, K_{1−a}; the attacker knows a, so it can leave the K of slot 1 first and
+    // spoil the other: c = 1 gives b = 0 by the first rule, c = 0 gives b = c = 0 by the third. Or slot 0's
+    // second: b = 1.
     let (ours, theirs, mut prg) = (paper(Role::Sender), paper(Role::Receiver), Prg::from_os());
     for wish in [0u8, 1] {
         for index in 0..RUNS / 2 {

@@ -1,4 +1,5 @@
-//! Every kind of bad input gets one line that names cause and remedy, the right exit code, and leaves no file.
+//! Every kind of bad input gets one line that names cause and remedy, the right exit code, and leaves no
+//! file.
 
 mod common;
 
@@ -17,7 +18,8 @@ fn bench() -> Bench {
     bench
 }
 
-/// `tacit psi` as Alice at an address where nobody is, with this input and key: it must fail before it needs the peer.
+/// `tacit psi` as Alice at an address where nobody is, with this input and key: it must fail before it needs
+/// the peer.
 fn psi(bench: &Bench, input: &str, key: &str) -> Said {
     let address = format!("127.0.0.1:{}", free_port());
     let said = bench.run(&[
@@ -330,7 +332,8 @@ fn different_parameters() {
 #[test]
 fn a_peer_that_is_no_peer() {
     let bench = bench();
-    // Each speaks to a listening `tacit psi`: garbage, a truncated greeting, a frame of the largest length, another version.
+    // Each speaks to a listening `tacit psi`: garbage, a truncated greeting, a frame of the largest length,
+    // another version.
     let greetings: &[&[u8]] = &[
         b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"",

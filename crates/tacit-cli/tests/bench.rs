@@ -324,7 +324,8 @@ fn the_tables_of_papers_are_listed_and_measured() {
     assert!((row["ours"].as_f64().unwrap() - both).abs() < 1e-9);
 }
 
-/// Every kind of result of an intersection, checked by the benchmark itself, and queries against a file of tags.
+/// Every kind of result of an intersection, checked by the benchmark itself, and queries against a file of
+/// tags.
 #[test]
 fn intersections_of_every_kind_are_measured() {
     let bench = Bench::new();

@@ -53,7 +53,8 @@ fn a_malicious_peer_is_the_default_and_cut_and_choose_answers() {
     }
 }
 
-/// `tacit eval add8` against a malicious peer, the garbler listening at `address`; `extra` is the words of each side.
+/// `tacit eval add8` against a malicious peer, the garbler listening at `address`; `extra` is the words of
+/// each side.
 fn sides(bench: &Bench, address: [&str; 2], extra: [&[&str]; 2]) -> (Said, Said) {
     let side = |mode, i: usize, role, key, peer| {
         let head = ["--json", "eval", "add8", mode, address[i], "--identity", key, "--peer", peer];
@@ -323,7 +324,8 @@ fn circuit_files_and_batches_of_rows() {
     }
 }
 
-/// Runs `millionaires` on two files, ours with columns of other things and quotes, the evaluator's of `rows` rows.
+/// Runs `millionaires` on two files, ours with columns of other things and quotes, the evaluator's of `rows`
+/// rows.
 fn batch(bench: &Bench, rows: usize, garbler: &[&str], evaluator: &[&str]) -> (Said, Said) {
     let ours: String = (0..40).map(|i| format!("p{i};{};\"a;b\"\n", i * 7 % 40)).collect();
     bench.write("ours.csv", format!("who;worth;note\n{ours}"));
@@ -436,7 +438,8 @@ fn costs_and_names_are_shown_without_a_peer() {
     let least = bytes / 1e6 + 0.1 * (far["rounds"].as_f64().unwrap() - 0.5);
     let told = far["estimated_ms"].as_f64().unwrap() / 1e3;
     assert!((least..least + 20.0).contains(&told) && near["estimated_ms"].as_f64().unwrap() > 0.0, "{far}");
-    // By default against a malicious peer, with every number of copies; the fewest tables pass soonest over a slow link.
+    // By default against a malicious peer, with every number of copies; the fewest tables pass soonest over a
+    // slow link.
     let said = bench.run(&["--json", "eval", "aes128", "--dry-run", "--link", "8/50"]);
     let malicious: serde_json::Value = serde_json::from_str(said.success()).unwrap();
     assert_eq!(malicious["protocol"], "wmk17");
@@ -509,8 +512,9 @@ fn half_gates_and_streams_are_measured() {
     assert!(told["bytes_sent"].as_u64().unwrap() >= 32 * told["count"].as_u64().unwrap(), "{told}");
 }
 
-/// A state is bound to the key of the peer that it was made with, pinned here: another peer that holds the other half's file, and the
-/// secret that it is sealed with, is refused, and the state is still there for the right one.
+/// A state is bound to the key of the peer that it was made with, pinned here: another peer that holds the
+/// other half's file, and the secret that it is sealed with, is refused, and the state is still there for the
+/// right one.
 #[test]
 fn a_state_serves_with_the_peer_that_it_was_made_with() {
     let bench = Bench::with_keys();
@@ -589,7 +593,8 @@ fn a_state_is_bound_to_the_key_in_the_peers_certificate() {
     }
 }
 
-/// What a file declares costs nothing before it is known to fit, and the memory of the run is known before anybody is called.
+/// What a file declares costs nothing before it is known to fit, and the memory of the run is known before
+/// anybody is called.
 #[test]
 fn sizes_that_a_circuit_declares_are_bounded_before_connecting() {
     let bench = Bench::with_keys();

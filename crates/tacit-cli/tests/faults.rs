@@ -1,5 +1,5 @@
-//! A proxy between two real processes that flips, drops, truncates, reorders or stalls bytes: every run ends within its
-//! deadline, in an error on one line or in the right answer, and leaves no half-written file.
+//! A proxy between two real processes that flips, drops, truncates, reorders or stalls bytes: every run ends
+//! within its deadline, in an error on one line or in the right answer, and leaves no half-written file.
 
 mod common;
 
@@ -13,7 +13,8 @@ fn table(from: u32) -> String {
     "email,n\n".to_owned() + &rows.collect::<String>()
 }
 
-/// One run through a proxy; returns how many bytes passed in the harmed direction, and whether both sides ended well.
+/// One run through a proxy; returns how many bytes passed in the harmed direction, and whether both sides
+/// ended well.
 fn run(bench: &Bench, tls: bool, harm: Harm, upstream: bool) -> (u64, bool) {
     for name in ["a-out.csv", "b-out.csv"] {
         let _ = std::fs::remove_file(bench.path(name));

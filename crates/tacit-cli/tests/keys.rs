@@ -1,5 +1,5 @@
-//! Keys of types, between two real processes: spellings that match, settings that differ, hashed lists, and `tacit
-//! check`.
+//! Keys of types, between two real processes: spellings that match, settings that differ, hashed lists, and
+//! `tacit check`.
 
 mod common;
 

@@ -264,7 +264,7 @@ pub fn cause(error: &clap::Error) -> String {
     one_line(cause)
 }
 
-/// Makes a bug one clear line, and a signal a clean end.
+/// Makes a bug one clear line.
 pub fn install_hooks() {
     std::panic::set_hook(Box::new(|info| {
         // The payload may have been formatted from data, so only the place is shown.
@@ -276,6 +276,10 @@ pub fn install_hooks() {
             &format!("internal fault{place}; nothing was written; please report it with the command you ran"),
         );
     }));
+}
+
+/// Makes a signal a clean end; for commands that obey signals in no way of their own.
+pub fn end_on_signals() {
     // A second handler cannot be set by anyone else, so the only failure is a system without signals.
     let _ = ctrlc::set_handler(|| {
         remove_unfinished();

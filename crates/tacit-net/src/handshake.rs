@@ -1,12 +1,13 @@
-//! The handshake: both parties learn that they run the same version of the same protocol with the same parameters in
-//! matching roles, and agree on a session id that neither chose alone.
+//! The handshake: both parties learn that they run the same version of the same protocol with the same
+//! parameters in matching roles, and agree on a session id that neither chose alone.
 //!
 //! 1. The party that connected sends its hello: wire version, release, 32 random bytes, protocol, roles,
-//!    parameters by name, in their order, each once. The one that listened answers with its own; it says nothing to who did not greet.
+//!    parameters by name, in their order, each once. The one that listened answers with its own; it says
+//!    nothing to who did not greet.
 //! 2. Each compares the peer's hello with its own, wire version and release before anything else; both see
 //!    the same differences, and both name them, with what either side said.
-//! 3. The session id is a hash of both hellos and, over TLS, of its exporter, which ties the session to this very
-//!    connection. Each sends a tag of it, so that a hello changed on the way is noticed here.
+//! 3. The session id is a hash of both hellos and, over TLS, of its exporter, which ties the session to this
+//!    very connection. Each sends a tag of it, so that a hello changed on the way is noticed here.
 //!
 //! Further connections of a session greet with a tag of the session's id, their number and their end.
 //! A round trip and a half, the listener's hello and tag travelling together; a few hundred bytes.
@@ -16,8 +17,8 @@ use crate::{Channel, Error, Party, Result, SessionId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
-/// Version of the wire format. Peers of different versions part with an error. Version 2 took parameters in any
-/// order, and twice.
+/// Version of the wire format. Peers of different versions part with an error. Version 2 took parameters in
+/// any order, and twice.
 pub const WIRE_VERSION: u32 = 3;
 
 /// The release of this side. Peers of different releases part with an error that names both.
@@ -77,7 +78,8 @@ impl Agreement {
         }
     }
 
-    /// Adds a parameter that must be equal on both sides; its name and values appear in the error when it is not.
+    /// Adds a parameter that must be equal on both sides; its name and values appear in the error when it is
+    /// not.
     pub fn with(mut self, name: impl Into<String>, value: impl Display) -> Self {
         self.parameters.insert(name.into(), value.to_string());
         self
@@ -142,7 +144,8 @@ impl Agreement {
         Ok(agreement)
     }
 
-    /// The differences between this party's terms and the peer's: the jobs, else the parameters, else the roles.
+    /// The differences between this party's terms and the peer's: the jobs, else the parameters, else the
+    /// roles.
     fn check(&self, theirs: &Agreement) -> Result<()> {
         if self.protocol != theirs.protocol {
             let difference = Difference::new("job", Some(&self.protocol), Some(&theirs.protocol));
@@ -316,6 +319,19 @@ pub(crate) fn answer(
     settle(channel, agreement, &ours, hello, binding)
 }
 
+/// As [`answer`] on a channel that has greeted before, where a hello may have any purpose.
+pub(crate) fn answer_anew(
+    channel: &mut Channel,
+    agreement: &Agreement,
+    hello: &Hello,
+    binding: &[u8],
+) -> Result<SessionId> {
+    match hello.purpose {
+        Purpose::Opening => answer(channel, agreement, hello, binding),
+        Purpose::Joining => Err(Error::Malformed("a further channel where a new agreement was due")),
+    }
+}
+
 /// Both hellos are there: compares the terms, and confirms the session's id.
 fn settle(
     channel: &mut Channel,
@@ -419,8 +435,8 @@ mod tests {
         )
     }
 
-    /// Whatever a peer sends in place of its terms: an error of one line that steers nothing, or the very terms
-    /// that these bytes stand for.
+    /// Whatever a peer sends in place of its terms: an error of one line that steers nothing, or the very
+    /// terms that these bytes stand for.
     #[test]
     fn mutated_greetings_are_refused_or_compared_and_never_more() {
         let ours = terms("a", "b").with("count", 1000).with("kind", "cot").with("set", "any");

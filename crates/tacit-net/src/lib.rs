@@ -1,7 +1,7 @@
 //! Channels between two parties.
 //!
-//! A protocol is straight-line blocking code over `&mut` [`Channel`]. [`memory::pair`] joins two parties in one
-//! process; [`listen`] and [`connect`] join two machines.
+//! A protocol is straight-line blocking code over `&mut` [`Channel`]. [`memory::pair`] joins two parties in
+//! one process; [`listen`] and [`connect`] join two machines.
 //!
 //! ```
 //! let (sum, ()) = tacit_net::memory::run(
@@ -25,6 +25,8 @@ pub mod keys;
 pub mod link;
 mod lobby;
 pub mod memory;
+mod proxy;
+mod reception;
 mod session;
 mod setup;
 pub mod tcp;
@@ -39,6 +41,7 @@ pub use error::{Difference, Error, Fault, Result};
 pub use handshake::{Agreement, RELEASE, WIRE_VERSION};
 pub use keys::{Identity, PublicKey, SIGNATURE};
 pub use link::Link;
+pub use reception::Reception;
 pub use session::{Session, connect, is_loopback, listen};
 pub use setup::{Listener, Options, Protection};
 pub use tacit_crypto::text::{escaped, shown};

@@ -109,7 +109,8 @@ impl<'a> Lobby<'a> {
         })
     }
 
-    /// The first connection that opens a session as the peer, within the options' time to accept from `start`.
+    /// The first connection that opens a session as the peer, within the options' time to accept from
+    /// `start`.
     pub(crate) fn first(&mut self, start: Instant) -> Result<(Prepared, SessionId)> {
         let patience = self.desk.options.limits.accept;
         let address = self.listener.local_addr()?.to_string();
@@ -173,6 +174,37 @@ impl<'a> Lobby<'a> {
                 }
             }
         }
+    }
+
+    /// The next connection that opens a session, whoever's of those trusted, or `None` after `patience`. One
+    /// that ends in a difference of terms is turned away as others are.
+    pub(crate) fn next_opened(&mut self, patience: Duration) -> Result<Option<(Prepared, SessionId)>> {
+        let end = later(Instant::now(), patience);
+        loop {
+            match self.next(Some(end), None) {
+                Ok(Some(Guest::Opened(prepared, id))) => return Ok(Some((*prepared, id))),
+                Ok(Some(Guest::Joining(guest))) => self.turn_away(guest.from, &OTHER_SESSION),
+                Ok(None) => return Ok(None),
+                // Its place is free already.
+                Err(error) if is_of_the_peer(&error) => self.count(&error),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// From now on receives by `options` and their terms; connections that are being received are not
+    /// touched.
+    pub(crate) fn receive_by(&mut self, options: &Options, terms: Agreement) -> Result<()> {
+        let desk = &self.desk;
+        let taken = AtomicBool::new(desk.taken.load(Ordering::Relaxed));
+        let (reports, wake) = (desk.reports.clone(), desk.wake.try_clone()?);
+        let (options, pace) = (options.clone(), desk.pace.clone());
+        self.desk = Arc::new(Desk { options, terms, pace, taken, reports, wake });
+        Ok(())
+    }
+
+    fn count(&mut self, error: &Error) {
+        self.strangers.count(error);
     }
 
     /// The next guest, or `None` at the `end`. What a peer says that ends the waiting is an error.

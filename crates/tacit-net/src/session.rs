@@ -4,18 +4,20 @@ use crate::address::resolve;
 use crate::emulate::Pace;
 use crate::handshake;
 use crate::lobby::Lobby;
+use crate::proxy::{self, Answer};
 use crate::setup::{Listener, Options, Prepared, later, left, prepare};
 use crate::tcp::SharedPace;
 use crate::tls::Negotiated;
 use crate::waiting::{Event, Vigil};
-use crate::{Channel, Error, Party, Result, SessionId, Stats};
+use crate::{Agreement, Channel, Error, Party, PublicKey, Result, SessionId, Stats};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Two parties joined by one or more authenticated channels of one session.
 ///
-/// The first channel carries the session's id; each further one, meant for a thread of its own, an id derived from it.
+/// The first channel carries the session's id; each further one, meant for a thread of its own, an id derived
+/// from it.
 pub struct Session {
     channels: Vec<Channel>,
     id: SessionId,
@@ -24,7 +26,12 @@ pub struct Session {
 
 impl Session {
     /// A session whose channels have all greeted.
-    fn opened(mut channels: Vec<Channel>, id: SessionId, tls: Option<Negotiated>, options: &Options) -> Self {
+    pub(crate) fn opened(
+        mut channels: Vec<Channel>,
+        id: SessionId,
+        tls: Option<Negotiated>,
+        options: &Options,
+    ) -> Self {
         channels.iter_mut().for_each(|channel| channel.set_limits(options.limits));
         let own = [("protocol", options.agreement.protocol()), ("role", options.agreement.role())];
         let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -42,10 +49,37 @@ impl Session {
         self.tls.as_ref().map(|tls| (tls.group.as_str(), tls.suite.as_str()))
     }
 
-    /// A hash of the public key that the peer proved to have, pinned or out of its certificate; `None` without TLS, where the peer can be
-    /// anybody. The same key gives the same hash in every session.
+    /// A hash of the public key that the peer proved to have, pinned or out of its certificate; `None`
+    /// without TLS, where the peer can be anybody. The same key gives the same hash in every session.
     pub fn peer(&self) -> Option<[u8; 32]> {
         self.tls.as_ref().map(|tls| tls.peer)
+    }
+
+    /// The public key that the peer proved to have; `None` without TLS and with certificates.
+    pub fn peer_key(&self) -> Option<PublicKey> {
+        self.tls.as_ref().and_then(|tls| tls.key)
+    }
+
+    /// Agrees anew over the session's first channel, as a handshake does: both sides call it at the same
+    /// place, after all that was sent has been received, and a difference is an error on both. The id that
+    /// the session has from then on binds the old one and the new agreement.
+    ///
+    /// For a session of one channel; others would keep their ids.
+    pub fn agree_anew(&mut self, agreement: &Agreement) -> Result<()> {
+        let [channel] = self.channels.as_mut_slice() else {
+            return Err(Error::Usage("only a session of one channel agrees anew".to_owned()));
+        };
+        agreement.fits()?;
+        channel.flush()?;
+        let binding = self.id.0;
+        self.id = match channel.party() {
+            Party::First => {
+                let hello = handshake::hear(channel, agreement)?;
+                handshake::answer_anew(channel, agreement, &hello, &binding)?
+            }
+            Party::Second => handshake::open(channel, agreement, &binding)?,
+        };
+        Ok(())
     }
 
     /// The id that both parties contributed to.
@@ -73,7 +107,8 @@ impl Session {
         self.channels
     }
 
-    /// What passed over all channels: bytes and messages added up, rounds and waiting of the channel with most.
+    /// What passed over all channels: bytes and messages added up, rounds and waiting of the channel with
+    /// most.
     pub fn stats(&self) -> Stats {
         self.channels.iter().map(Channel::stats).fold(Stats::default(), |sum, one| Stats {
             bytes_sent: sum.bytes_sent + one.bytes_sent,
@@ -92,9 +127,9 @@ impl Listener {
     /// Waits for the peer and opens a session with it, for at most [`Limits::accept`](crate::Limits::accept).
     ///
     /// Only the peer can end the waiting: connections of others are closed and counted, up to 64 of them are
-    /// received at once, and the peer is served beside them. A peer of other settings, another role or another
-    /// release ends it with that error on both sides. Without TLS everybody who greets properly is the peer.
-    /// When nobody came in time, `Error::NoPeer` says who came instead.
+    /// received at once, and the peer is served beside them. A peer of other settings, another role or
+    /// another release ends it with that error on both sides. Without TLS everybody who greets properly is
+    /// the peer. When nobody came in time, `Error::NoPeer` says who came instead.
     pub fn accept(&self, options: &Options) -> Result<Session> {
         self.accept_since(Instant::now(), options)
     }
@@ -177,7 +212,12 @@ impl<'a> Caller<'a> {
         let start = Instant::now();
         let patience = options.limits.connect;
         let mut vigil = vigil(options, Party::Second, address, start, Some(patience));
-        let targets = resolve(address, patience, &mut |reason| vigil.go_on(Some(reason)))?;
+        if options.proxy.is_some() {
+            proxy::check(address)?;
+        }
+        // Behind a proxy it is the proxy that looks the name up.
+        let first = options.proxy.as_deref().unwrap_or(address);
+        let targets = resolve(first, patience, &mut |reason| vigil.go_on(Some(reason)))?;
         let pace = Arc::new(Mutex::new(Pace::new(options.link)));
         Ok(Caller { address, options, targets, pace, deadline: later(start, patience), found: false, vigil })
     }
@@ -219,6 +259,23 @@ impl<'a> Caller<'a> {
         }
     }
 
+    /// The connection, through the proxy if there is one; or why there is none just now.
+    fn tunnel(&self, mut stream: TcpStream) -> Result<std::result::Result<TcpStream, String>> {
+        if self.options.proxy.is_none() {
+            return Ok(Ok(stream));
+        }
+        let deadline = later(Instant::now(), self.left().min(ATTEMPT));
+        Ok(match proxy::open(&mut stream, self.address, deadline) {
+            Ok(Answer::Open) => Ok(stream),
+            Ok(Answer::Later(reason)) => Err(reason),
+            Ok(Answer::Never(reason)) => {
+                let (address, after) = (self.address.to_owned(), self.options.limits.connect);
+                return Err(Error::Unreachable { address, after, reason });
+            }
+            Err(error) => Err(format!("the proxy: {error}")),
+        })
+    }
+
     fn dial(&mut self) -> Result<TcpStream> {
         let mut pause = Pause::default();
         loop {
@@ -227,7 +284,10 @@ impl<'a> Caller<'a> {
             for target in &self.targets {
                 let patience = self.left().clamp(Duration::from_millis(1), ATTEMPT);
                 match TcpStream::connect_timeout(target, patience) {
-                    Ok(stream) => return Ok(stream),
+                    Ok(stream) => match self.tunnel(stream)? {
+                        Ok(stream) => return Ok(stream),
+                        Err(why) => reason = why,
+                    },
                     Err(error) => reason = error.to_string(),
                 }
             }

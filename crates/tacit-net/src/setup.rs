@@ -1,4 +1,5 @@
-//! What a session is set up from: options, a port to listen at, and connections that are ready for the handshake.
+//! What a session is set up from: options, a port to listen at, and connections that are ready for the
+//! handshake.
 
 use crate::address::resolve;
 use crate::cancel::Cancel;
@@ -50,6 +51,9 @@ pub struct Options {
     pub observer: Observer,
     /// What ends the session from another thread; nothing unless said otherwise.
     pub cancel: Cancel,
+    /// An HTTP proxy, as `HOST:PORT`, that a connecting party asks for a tunnel to the listener; none unless
+    /// said otherwise. It sees the listener's address, and of the rest what anybody on the way sees.
+    pub proxy: Option<String>,
 }
 
 impl Options {
@@ -63,6 +67,7 @@ impl Options {
             link: LinkModel::LOOPBACK,
             observer: Observer::default(),
             cancel: Cancel::default(),
+            proxy: None,
         }
     }
 

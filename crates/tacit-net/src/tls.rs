@@ -1,8 +1,8 @@
 //! TLS 1.3 with both sides authenticated, over any link.
 //!
-//! Key exchange is X25519MLKEM768 and nothing else, so there is nothing to downgrade to. Peers know each other by raw
-//! public keys (RFC 7250) pinned from files, or by certificates of an authority both trust. Sessions are never
-//! resumed and no early data is sent.
+//! Key exchange is X25519MLKEM768 and nothing else, so there is nothing to downgrade to. Peers know each
+//! other by raw public keys (RFC 7250) pinned from files, or by certificates of an authority both trust.
+//! Sessions are never resumed and no early data is sent.
 
 use crate::error::printable;
 use crate::keys::{Identity, PublicKey, key_error};
@@ -24,6 +24,7 @@ use rustls::{
     AlertDescription, CertificateError, ClientConfig, ClientConnection, Connection, DigitallySignedStruct,
     DistinguishedName, RootCertStore, ServerConfig, ServerConnection, SignatureScheme,
 };
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::path::Path;
@@ -49,6 +50,7 @@ pub struct Tls {
 #[derive(Clone)]
 enum Trust {
     Pinned(PublicKey),
+    OneOf(Arc<BTreeSet<String>>),
     Authority { roots: Arc<RootCertStore>, peer: ServerName<'static> },
 }
 
@@ -56,6 +58,7 @@ impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.trust {
             Trust::Pinned(peer) => write!(f, "Tls([secret], pinned {peer:?})"),
+            Trust::OneOf(peers) => write!(f, "Tls([secret], one of {} keys)", peers.len()),
             Trust::Authority { peer, .. } => write!(f, "Tls([secret], authority for {peer:?})"),
         }
     }
@@ -64,16 +67,26 @@ impl fmt::Debug for Tls {
 impl Tls {
     /// Proves `identity` and accepts the one peer that proves `peer`.
     pub fn pinned(identity: &Identity, peer: PublicKey) -> Result<Self> {
+        Self::raw(identity, Trust::Pinned(peer))
+    }
+
+    /// Proves `identity` and accepts every peer that proves a key with one of these
+    /// [fingerprints](PublicKey::fingerprint).
+    pub fn one_of(identity: &Identity, peers: BTreeSet<String>) -> Result<Self> {
+        Self::raw(identity, Trust::OneOf(Arc::new(peers)))
+    }
+
+    fn raw(identity: &Identity, trust: Trust) -> Result<Self> {
         let provider = provider();
         let der = identity.pkcs8();
         let key = any_eddsa_type(&PrivatePkcs8KeyDer::from(der.as_slice())).map_err(tls_error)?;
         let own = CertifiedKey::new(vec![CertificateDer::from(identity.public().spki())], key);
-        Ok(Tls { own: Arc::new(own), trust: Trust::Pinned(peer), provider: Arc::new(provider) })
+        Ok(Tls { own: Arc::new(own), trust, provider: Arc::new(provider) })
     }
 
-    /// Proves itself by the certificate chain and key in the PEM files `chain` and `key`, and accepts a peer with a
-    /// certificate for the name `peer` of an authority in the PEM file `authorities`. The certificates must be valid
-    /// for both ends of TLS, server and client.
+    /// Proves itself by the certificate chain and key in the PEM files `chain` and `key`, and accepts a peer
+    /// with a certificate for the name `peer` of an authority in the PEM file `authorities`. The certificates
+    /// must be valid for both ends of TLS, server and client.
     pub fn authority(authorities: &Path, chain: &Path, key: &Path, peer: &str) -> Result<Self> {
         let provider = provider();
         let mut roots = RootCertStore::empty();
@@ -95,6 +108,7 @@ impl Tls {
     pub(crate) fn proof(&self) -> String {
         match &self.trust {
             Trust::Pinned(peer) => format!("fingerprint {}", peer.fingerprint()),
+            Trust::OneOf(peers) => format!("fingerprint, one of {}", peers.len()),
             Trust::Authority { .. } => "by certificate".to_owned(),
         }
     }
@@ -123,6 +137,10 @@ impl Tls {
                 (Trust::Pinned(expected), Some(found)) => {
                     Error::WrongPeer { expected: expected.fingerprint(), found: found.fingerprint() }
                 }
+                (Trust::OneOf(peers), Some(found)) => {
+                    let expected = format!("one of {}", peers.len());
+                    Error::WrongPeer { expected, found: found.fingerprint() }
+                }
                 _ => error,
             });
         }
@@ -136,8 +154,8 @@ impl Tls {
             .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(tls_error)?;
         let (mut config, name) = match &self.trust {
-            Trust::Pinned(peer) => {
-                let verifier = Pin::new(*peer, &self.provider, found);
+            Trust::Pinned(_) | Trust::OneOf(_) => {
+                let verifier = Pin::new(&self.trust, &self.provider, found);
                 let own = AlwaysResolvesClientRawPublicKeys::new(self.own.clone());
                 let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
                 let name = ServerName::try_from("tacit").map_err(|error| Error::Tls(error.to_string()))?;
@@ -160,8 +178,8 @@ impl Tls {
             .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(tls_error)?;
         let mut config = match &self.trust {
-            Trust::Pinned(peer) => {
-                let verifier = Pin::new(*peer, &self.provider, found);
+            Trust::Pinned(_) | Trust::OneOf(_) => {
+                let verifier = Pin::new(&self.trust, &self.provider, found);
                 let own = AlwaysResolvesServerRawPublicKeys::new(self.own.clone());
                 builder.with_client_cert_verifier(Arc::new(verifier)).with_cert_resolver(Arc::new(own))
             }
@@ -217,24 +235,34 @@ fn tls_error(error: rustls::Error) -> Error {
 
 type Found = Arc<Mutex<Option<PublicKey>>>;
 
-/// Accepts one raw public key, and remembers any other that was shown.
-#[derive(Debug)]
+/// Accepts raw public keys that are trusted, and remembers any other that was shown.
 struct Pin {
-    expected: PublicKey,
+    trust: Trust,
     provider: Arc<CryptoProvider>,
     found: Found,
 }
 
+impl fmt::Debug for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pin")
+    }
+}
+
 impl Pin {
-    fn new(expected: PublicKey, provider: &Arc<CryptoProvider>, found: &Found) -> Self {
-        Pin { expected, provider: provider.clone(), found: found.clone() }
+    fn new(trust: &Trust, provider: &Arc<CryptoProvider>, found: &Found) -> Self {
+        Pin { trust: trust.clone(), provider: provider.clone(), found: found.clone() }
     }
 
     fn check(&self, certificate: &CertificateDer<'_>) -> std::result::Result<(), rustls::Error> {
         let Some(key) = PublicKey::from_spki(certificate) else {
             return Err(rustls::Error::InvalidCertificate(CertificateError::BadEncoding));
         };
-        if key == self.expected {
+        let is_trusted = match &self.trust {
+            Trust::Pinned(expected) => key == *expected,
+            Trust::OneOf(peers) => peers.contains(&key.fingerprint()),
+            Trust::Authority { .. } => false,
+        };
+        if is_trusted {
             return Ok(());
         }
         if let Ok(mut found) = self.found.lock() {
@@ -412,6 +440,8 @@ pub(crate) struct Negotiated {
     pub(crate) suite: String,
     /// A hash of the peer's public key.
     pub(crate) peer: [u8; 32],
+    /// That key, where it came raw.
+    pub(crate) key: Option<PublicKey>,
 }
 
 /// Lets TLS write to the link; the link's own errors pass through unchanged.
@@ -453,13 +483,17 @@ impl TlsLink {
             group: group.map_or("none".to_owned(), |group| format!("{:?}", group.name())),
             suite: suite.map_or("none".to_owned(), |suite| format!("{:?}", suite.suite())),
             peer: self.peer()?,
+            key: self.shown().and_then(|key| PublicKey::from_spki(key)),
         })
+    }
+
+    fn shown(&self) -> Option<&CertificateDer<'static>> {
+        self.connection.peer_certificates().and_then(<[_]>::first)
     }
 
     /// A hash of the peer's public key, raw or out of its certificate: both in the form of certificates.
     fn peer(&self) -> Result<[u8; 32]> {
-        let shown = self.connection.peer_certificates().and_then(<[_]>::first);
-        let shown = shown.ok_or_else(|| Error::Tls("the peer showed no key".to_owned()))?;
+        let shown = self.shown().ok_or_else(|| Error::Tls("the peer showed no key".to_owned()))?;
         let mut hasher = blake3::Hasher::new_derive_key("tacit 1 peer of a session");
         if PublicKey::from_spki(shown).is_some() {
             hasher.update(shown);

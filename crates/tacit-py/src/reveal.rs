@@ -192,7 +192,7 @@ pub fn put_number(py: Python<'_>, revealed: &Revealed, dict: &Bound<'_, PyDict>)
 
 /// Reads `reveal` and `duplicates`.
 pub fn kinds(py: Python<'_>, reveal: &str, duplicates: &str) -> PyResult<(Reveal, Duplicates)> {
-    let kind = Reveal::parse(reveal).map_err(|what| fault::usage(py, format!("reveal: {what}")))?;
+    let kind = reveal.parse().map_err(|what: String| fault::usage(py, format!("reveal: {what}")))?;
     let duplicates = match duplicates {
         "refuse" => Duplicates::Refuse,
         "first" => Duplicates::First,

@@ -117,8 +117,9 @@ pub mod lang {
 /// Connections to the other party.
 pub mod net {
     pub use tacit_net::{
-        Agreement, Channel, Difference, Error, Event, Identity, Limits, LinkModel, Party, PublicKey,
-        Recording, Result, Session, SessionId, Stats, Traffic, escaped, memory, shown,
+        Agreement, Cancel, Channel, Difference, Error, Event, Identity, Limits, LinkModel, Listener,
+        Observer, Options, Party, Protection, PublicKey, Reception, Recording, Result, SIGNATURE, Session,
+        SessionId, Stats, Tls, Traffic, connect, escaped, memory, shown,
     };
 }
 

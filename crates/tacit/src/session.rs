@@ -39,6 +39,7 @@ pub struct Session {
     limits: Limits,
     observer: Observer,
     cancel: Cancel,
+    proxy: Option<String>,
 }
 
 impl Session {
@@ -64,6 +65,7 @@ impl Session {
             limits: Limits::default(),
             observer: Observer::default(),
             cancel: Cancel::default(),
+            proxy: None,
         }
     }
 
@@ -154,6 +156,13 @@ impl Session {
     /// returns [`tacit_net::Error::Cancelled`].
     pub fn cancel(mut self, cancel: Cancel) -> Self {
         self.cancel = cancel;
+        self
+    }
+
+    /// The HTTP proxy, as `HOST:PORT`, that a side which connects asks for a tunnel to the peer: none unless
+    /// said otherwise.
+    pub fn proxy(mut self, address: &str) -> Self {
+        self.proxy = Some(address.to_owned());
         self
     }
 
@@ -354,6 +363,7 @@ impl Session {
         options.link = self.link;
         options.observer = self.observer.clone();
         options.cancel = self.cancel.clone();
+        options.proxy = self.proxy.clone();
         Ok(match &self.endpoint {
             Endpoint::Listen(address) => tacit_net::listen(address, &options)?,
             Endpoint::Connect(address) => tacit_net::connect(address, &options)?,

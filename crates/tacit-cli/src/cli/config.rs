@@ -1,9 +1,9 @@
 //! The configuration file: every option of the command line, in TOML.
 //!
 //! Keys at the top hold for every subcommand that has the option; a table named like a subcommand (`[psi]`,
-//! `[bench.ot]`) holds for that one. What stands on the command line wins, and an option there also pushes aside the
-//! ones it excludes (`--connect` a `listen` in the file). The values become arguments before clap sees them, so the
-//! file and the command line cannot differ in what they allow.
+//! `[bench.ot]`) holds for that one. What stands on the command line wins, and an option there also pushes
+//! aside the ones it excludes (`--connect` a `listen` in the file). The values become arguments before clap
+//! sees them, so the file and the command line cannot differ in what they allow.
 
 use crate::cli::{fault, output};
 use clap::{Arg, ArgAction, Command};
@@ -317,7 +317,8 @@ mod tests {
         }
         let possible: Vec<String> =
             arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
-        let candidates = ["1", "64", "a", "127.0.0.1:1", "lan", "lan:1000", "A::B=1"].map(str::to_owned);
+        let candidates =
+            ["1", "64", "a", "127.0.0.1:1", "lan", "lan:1000", "A::B=1", "rows"].map(str::to_owned);
         let taken = |text: &String| alone(arg).try_get_matches_from(["--", text.as_str()]).is_ok();
         possible.into_iter().chain(candidates).find(taken).map(|text| format!("\"{text}\""))
     }

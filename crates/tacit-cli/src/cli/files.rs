@@ -12,6 +12,7 @@ use tacit_console::files::{Kind, Named, check_outputs};
 const OUTPUTS: &[(&str, &str, Kind)] = &[
     ("keygen", "out", Kind::KeyPair),
     ("psi", "output", Kind::Result),
+    ("request", "output", Kind::Result),
     ("ot", "out", Kind::Result),
     ("ot pool make", "file", Kind::Secret),
     ("ot deal", "sender", Kind::Secret),
@@ -154,6 +155,9 @@ mod tests {
         "new",
         "key",
         "peer-keys",
+        "policy",
+        "records", // read, and added to
+        "against",
     ];
 
     /// Whoever adds an option that names a file says here or in `OUTPUTS` what becomes of the file.

@@ -28,7 +28,8 @@ pub struct PeerArgs {
     /// The peer's public key
     #[arg(long, value_name = "PUBFILE")]
     peer: Option<PathBuf>,
-    /// Trusts the certificate authorities of this PEM file instead of a pinned key; --identity is then a PEM key
+    /// Trusts the certificate authorities of this PEM file instead of a pinned key; --identity is then a PEM
+    /// key
     #[arg(long, value_name = "FILE", requires_all = ["certificate", "peer_name", "identity"], conflicts_with = "peer")]
     authority: Option<PathBuf>,
     /// Our certificate chain, in PEM, with --authority
@@ -43,7 +44,8 @@ pub struct PeerArgs {
     /// Allows --insecure-plaintext beyond this machine
     #[arg(long, requires = "insecure_plaintext")]
     i_understand: bool,
-    /// Takes the base OT roted and refuses every protocol that a quantum computer breaks; both sides must say the same
+    /// Takes the base OT roted and refuses every protocol that a quantum computer breaks; both sides must say
+    /// the same
     #[arg(long)]
     post_quantum: bool,
     /// Computing threads, each with a connection of its own; both sides must say the same

@@ -1,7 +1,8 @@
 //! What a side says while it waits for the other: for whom, where, and since when.
 //!
-//! A line says so at the start. On a terminal one below it is kept up to date; elsewhere the first comes again each
-//! minute. Strangers are noted when their number has doubled, so that thousands of them make few lines.
+//! A line says so at the start. On a terminal one below it is kept up to date; elsewhere the first comes
+//! again each minute. Strangers are noted when their number has doubled, so that thousands of them make few
+//! lines.
 
 use crate::cli::fault::one_line;
 use crate::cli::progress::Mode;
@@ -76,7 +77,8 @@ impl Display {
         }
     }
 
-    /// Whether the whole line is to be written: at the start, and where nothing is kept up to date, again and again.
+    /// Whether the whole line is to be written: at the start, and where nothing is kept up to date, again and
+    /// again.
     fn is_due(&self, in_place: bool, now: Instant) -> bool {
         self.printed.is_none_or(|printed| !in_place && now.saturating_duration_since(printed) >= EVERY)
     }

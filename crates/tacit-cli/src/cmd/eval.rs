@@ -126,7 +126,8 @@ impl Form {
 
     /// Bytes of what [`row`](Self::row) writes, at most.
     fn longest(&self) -> u64 {
-        // A value is hex with 0x in front or a decimal with its sign, and a separator; a cell of several is quoted.
+        // A value is hex with 0x in front or a decimal with its sign, and a separator; a cell of several is
+        // quoted.
         let cell = |field: &Field| 3 + u64::from(field.count) * (4 + u64::from(field.width).div_ceil(3));
         match &self.program {
             Some(program) => program.longest() as u64 + 64,
@@ -160,7 +161,8 @@ impl Form {
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// The name of a function (see --list), a Bristol file, or a program (FILE.garble.rs); both sides must say the same
+    /// The name of a function (see --list), a Bristol file, or a program (FILE.garble.rs); both sides must
+    /// say the same
     #[arg(value_name = "CIRCUIT|NAME|PROGRAM", required_unless_present = "list")]
     function: Option<String>,
     #[command(flatten)]
@@ -183,11 +185,12 @@ pub struct Args {
     /// Writes the CSV file's rows with the outputs behind them to this file
     #[arg(long, value_name = "FILE", requires = "batch")]
     output: Option<PathBuf>,
-    /// Of all rows only the sum of the results is shown, or how many of them are true or not zero; both sides must say
-    /// the same
+    /// Of all rows only the sum of the results is shown, or how many of them are true or not zero; both sides
+    /// must say the same
     #[arg(long, value_enum, requires = "batch", conflicts_with_all = ["output", "dry_run"])]
     aggregate: Option<AggregateArg>,
-    /// What separates the fields of the CSV file: one character, or auto for the most frequent of , ; | and tab
+    /// What separates the fields of the CSV file: one character, or auto for the most frequent of , ; | and
+    /// tab
     #[arg(long, value_name = "CHAR", default_value = "auto", value_parser = delimiter, requires = "batch")]
     delimiter: Delimiter,
     /// How outputs are written
@@ -199,7 +202,8 @@ pub struct Args {
     /// Against which peer to protect; both sides must say the same
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
-    /// Copies that cut-and-choose garbles, and of them evaluates; auto measures the link. Both sides must say the same
+    /// Copies that cut-and-choose garbles, and of them evaluates; auto measures the link. Both sides must say
+    /// the same
     #[arg(long, value_name = "COPIES", default_value = "auto", value_parser = ["auto", "44", "44/22", "47/16"], conflicts_with = "online")]
     copies: String,
     /// The OT extension; both sides must say the same
@@ -211,7 +215,8 @@ pub struct Args {
     /// Finishes what --offline began, and uses the file up
     #[arg(long, value_name = "FILE", conflicts_with_all = ["batch", "dry_run"])]
     online: Option<PathBuf>,
-    /// With --offline and --online: seals the file with the bytes of this one, 32 at least, instead of the identity key
+    /// With --offline and --online: seals the file with the bytes of this one, 32 at least, instead of the
+    /// identity key
     #[arg(long, value_name = "FILE", conflicts_with_all = ["batch", "dry_run"])]
     pool_key: Option<PathBuf>,
     /// Only shows what it would cost: over --link, or over the link to a peer that does a dry run too

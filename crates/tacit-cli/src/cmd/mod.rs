@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+mod audit;
 mod check;
 mod circuit;
 mod completions;
@@ -14,6 +15,8 @@ mod nisc;
 mod ot;
 mod pool;
 mod psi;
+mod request;
+mod serve;
 mod tags;
 
 use crate::cli::Context;
@@ -33,6 +36,12 @@ pub enum Command {
     Fingerprint(fingerprint::Args),
     /// Private set intersection of two files: who is in both
     Psi(psi::Args),
+    /// Runs a service that answers requests for intersections by the rules of a policy file
+    Serve(serve::Args),
+    /// Asks a service for an intersection: shows its terms, and runs if they are taken
+    Request(Box<request::Args>),
+    /// Verifies and shows the signed records of requests
+    Audit(audit::Args),
     /// What a run would see in a file: rows, keys, and what is no key
     Check(check::Args),
     /// A file of tags of a large set: published once, queried by those who have small ones
@@ -59,7 +68,13 @@ pub enum Command {
 
 /// Runs the subcommand.
 pub fn run(command: Command, context: &Context) -> Result<()> {
+    if !matches!(command, Command::Serve(_)) {
+        tacit_console::fault::end_on_signals();
+    }
     match command {
+        Command::Serve(args) => serve::run(args, context),
+        Command::Request(args) => request::run(*args, context),
+        Command::Audit(args) => audit::run(args, context),
         Command::Keygen(args) => keygen::run(args, context),
         Command::Fingerprint(args) => fingerprint::run(args, context),
         Command::Psi(args) => psi::run(args, context),

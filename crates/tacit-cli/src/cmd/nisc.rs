@@ -338,8 +338,9 @@ fn open(key: &Path, choices: &Path, [answer, question, reply]: [&[u8]; 3], out: 
     Ok(told("open", messages.len(), out, format!("{} messages are in {}", messages.len(), out.display())))
 }
 
-/// Writes the one message for which `key` serves. Behind the key's `len` bytes its file gets the message's hash, on the disk,
-/// before the message can leave: the very same message can be had again, another one is refused with `why`.
+/// Writes the one message for which `key` serves. Behind the key's `len` bytes its file gets the message's
+/// hash, on the disk, before the message can leave: the very same message can be had again, another one is
+/// refused with `why`.
 fn write_once(out: &Path, message: &[u8], author: &Author, key: &Path, len: usize, why: &str) -> Result<()> {
     let named = |e: &dyn Display| named(key, e);
     let mut file = Output::create(out)?;

@@ -1,4 +1,5 @@
-//! `tacit ot pool`: correlations made ahead, kept encrypted, each used at most once; and `tacit ot --pool`, which uses them.
+//! `tacit ot pool`: correlations made ahead, kept encrypted, each used at most once; and `tacit ot --pool`,
+//! which uses them.
 
 use crate::cli::Context;
 use crate::cli::output::Output;

@@ -9,12 +9,9 @@ use crate::cmd::available_memory;
 use crate::cmd::tags::{self, QueryArgs, TableArgs};
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use tacit::data::records::KeySet;
 use tacit::data::table::Source;
 use tacit::job::Ran;
-use tacit::job::psi::{
-    self as job, Aggregate, Column, Duplicates, Found, Gift, Job, Learns, Reveal, Revealed, Table as Given,
-};
+use tacit::job::psi::{self as job, Aggregate, Duplicates, Found, Job, Learns, Own, Reveal, Revealed};
 use tacit::{Error, Result, security_name};
 
 const AFTER: &str = "\
@@ -129,10 +126,12 @@ pub struct Args {
     /// Who learns the matches
     #[arg(long, value_enum, default_value = "me")]
     result: Gets,
-    /// What the result reveals: rows, payload[:COL,..], count, sum:COL, mean:COL, max:COL, min:COL or over:N:COL
-    #[arg(long, value_name = "KIND", default_value = "rows", value_parser = Reveal::parse)]
+    /// What the result reveals: rows, payload[:COL,..], count, sum:COL, mean:COL, max:COL, min:COL or
+    /// over:N:COL
+    #[arg(long, value_name = "KIND", default_value = "rows", value_parser = clap::value_parser!(Reveal))]
     reveal: Reveal,
-    /// Our columns that go into the result: those that the other side may ask for, or the one that is added up
+    /// Our columns that go into the result: those that the other side may ask for, or the one that is added
+    /// up
     #[arg(long, value_name = "COL", value_delimiter = ',', num_args = 1)]
     give: Vec<String>,
     /// Withholds a number over all common keys unless so many common keys count; both sides must say the same
@@ -147,8 +146,8 @@ pub struct Args {
     /// Against which peer to protect; both sides must say the same
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
-    /// The file of tags that the other side published (`tacit tags publish`) and now serves: our file alone is
-    /// worked through, whatever the size of the other one
+    /// The file of tags that the other side published (`tacit tags publish`) and now serves: our file alone
+    /// is worked through, whatever the size of the other one
     #[arg(long, value_name = "FILE.tags")]
     tags: Option<PathBuf>,
     /// The base OT: mrr21 (default), mr19, csw20 or roted (post-quantum); both
@@ -161,7 +160,8 @@ pub struct Args {
     max_peer_rows: Option<u64>,
     #[command(flatten)]
     table: Dialect,
-    /// Reads our file and prints what the run would cost on the --link given with a peer's file of the same size; starts nothing
+    /// Reads our file and prints what the run would cost on the --link given with a peer's file of the same
+    /// size; starts nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -201,10 +201,10 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     }
     session.base()?;
     let mut output = args.output.as_deref().map(Output::create).transpose()?;
-    let table = Table::read(&args, &job, context)?;
+    let table = read(&args, &job, context)?;
     if let Some(output) = &mut output {
         // Every row may match, and one without a line's end gets one.
-        output.reserve(table.source.bytes().saturating_add(2))?;
+        output.reserve(table.bytes().saturating_add(2))?;
     }
     let keys = table.count();
     let what = format!("an intersection with {keys} keys");
@@ -212,8 +212,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let most = job.most_peer_keys(keys, available_memory());
 
     let progress = context.progress("waiting", 0, "keys");
-    let gift = table.gift(&args, &job)?;
-    let ran = session.run_psi_with(&job, table.keys.elements(), gift.borrowed(), most, &progress)?;
+    let gift = table.gift(&job, args.duplicates.into())?;
+    let ran = session.run_psi_with(&job, table.keys().elements(), gift.borrowed(), most, &progress)?;
     progress.finish();
 
     let mut rows = None;
@@ -222,7 +222,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         rows = table.write(&job, &ran.result, &target, &mut output)?;
         output.commit()?;
     }
-    report(&args, &job, context, &table, &ran, most, rows)
+    report(args.output.as_deref(), &job, context, &table, &ran, most, rows, &[])
 }
 
 impl Args {
@@ -279,7 +279,7 @@ fn published(args: Args, context: &Context) -> Result<()> {
 
 /// The candidates for our file, as if the peer had as many keys.
 fn dry_run(args: &Args, job: &Job, context: &Context) -> Result<()> {
-    let keys = Table::read(args, job, context)?.count();
+    let keys = read(args, job, context)?.count();
     let link = args.peer.link().into();
     let candidates = job.estimate(keys, &link, &tacit::plan::Machine::measure())?;
     crate::cli::plan::show(context, "psi", keys, &link, &candidates, None, &job.will_learn(keys)?)?;
@@ -293,150 +293,20 @@ fn dry_run(args: &Args, job: &Job, context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Our file: what a row's key is, and the keys themselves.
-struct Table {
-    source: Source,
-    keys: KeySet,
-}
-
-impl Table {
-    fn read(args: &Args, job: &Job, context: &Context) -> Result<Self> {
-        let spec = job.key.clone().ok_or_else(|| Error::Usage("--key names no column".into()))?;
-        let source = Source::open(&args.input, spec, args.table.options())?;
-        if let Some(target) = &args.output {
-            source.admits(target)?;
-            if matches!(job.reveal, job::Reveal::Payload(_)) {
-                source.csv()?;
-            }
-        }
-        let progress = context.progress("reading", source.bytes(), "B");
-        let keys = source.read_keys(|done| progress.set(done))?;
-        progress.finish();
-        let most = job.max_keys();
-        if keys.elements().len() as u64 > most {
-            return Err(Error::Input(format!(
-                "{}: {} distinct keys, more than the {most} that a run can take; split the file",
-                name(&args.input),
-                keys.elements().len()
-            )));
-        }
-        Ok(Table { source, keys })
-    }
-
-    /// What we give, out of our columns.
-    fn gift(&self, args: &Args, job: &Job) -> Result<Owned> {
-        if job.give.is_empty() {
-            return Ok(Owned::None);
-        }
-        let source = self.source.csv()?;
-        let positions = source.positions(&job.give)?;
-        let mut row = 0;
-        let mut each = |take: &mut Take<'_>| -> Result<()> {
-            source.read_columns(&positions, |line, cells| {
-                let element = self.keys.element_of(row);
-                row += 1;
-                element.map_or(Ok(()), |element| take(element as u32, line, cells))
-            })?;
-            if row == self.keys.rows() { Ok(()) } else { Err(source.changed().into()) }
-        };
-        if let Reveal::Of(statistic, _) = job.reveal {
-            let mut numbers = vec![statistic.absent(); self.keys.elements().len()];
-            each(&mut |element, line, cells| {
-                if let Some(number) = number(args, line, cells)? {
-                    if number == statistic.absent() {
-                        return Err(not_a_number(args, line));
-                    }
-                    let of = &mut numbers[element as usize];
-                    *of = statistic.of_rows(*of, number);
-                }
-                Ok(())
-            })?;
-            return Ok(Owned::Numbers(numbers));
-        }
-        if job.reveal.is_aggregate() {
-            let mut column = Column::new(self.keys.elements().len());
-            each(&mut |element, line, cells| Ok(column.add(element, number(args, line, cells)?)?))?;
-            return Ok(Owned::Column(column));
-        }
-        let mut given = Given::new(job.give.iter().map(|name| name.trim()))?;
-        each(&mut |element, _, cells| {
-            // An empty cell is a null: the file cannot tell the two apart.
-            let cells = cells.iter().map(|cell| (!cell.is_empty()).then_some(cell.as_bytes()));
-            Ok(given.push(element, cells)?)
-        })?;
-        Ok(Owned::Table(given, args.duplicates.into()))
-    }
-
-    /// Writes our matching rows, with the columns of the peer's where it gave some; returns how many, or nothing
-    /// if we get no rows.
-    fn write(&self, job: &Job, result: &Revealed, target: &Path, output: &mut Output) -> Result<Option<u64>> {
-        Ok(match (result, &job.reveal) {
-            (Revealed::Rows(outcome), _) => match &outcome.matches {
-                Some(matches) => Some(self.source.write_matches(&self.keys, matches, target, output)?),
-                None => None,
-            },
-            (Revealed::Payload(gained), Reveal::Payload(columns)) => match &gained.received {
-                Some(received) => {
-                    let text = |cell: &Option<Vec<u8>>| {
-                        cell.as_ref().map_or(String::new(), |cell| String::from_utf8_lossy(cell).into_owned())
-                    };
-                    let mut more = vec![Vec::new(); self.keys.elements().len()];
-                    for found in &received.matches {
-                        more[found.element as usize] =
-                            found.rows.iter().map(|row| row.iter().map(text).collect()).collect();
-                    }
-                    let of = |at: usize| more[at].as_slice();
-                    Some(self.source.csv()?.write_joined(&self.keys, columns, "peer_", of, target, output)?)
-                }
-                None => None,
-            },
-            _ => None,
-        })
-    }
-
-    /// Its distinct keys.
-    fn count(&self) -> u64 {
-        self.keys.elements().len() as u64
-    }
-}
-
-/// Takes a row with a key: its element, its line, and the cells of our columns.
-type Take<'a> = dyn FnMut(u32, u64, &[&str]) -> Result<()> + 'a;
-
-/// What we give.
-enum Owned {
-    None,
-    Column(Column),
-    Numbers(Vec<i64>),
-    Table(Given, Duplicates),
-}
-
-impl Owned {
-    fn borrowed(&self) -> Gift<'_> {
-        match self {
-            Owned::None => Gift::None,
-            Owned::Column(column) => Gift::Column(column),
-            Owned::Numbers(numbers) => Gift::Numbers(numbers),
-            Owned::Table(table, duplicates) => Gift::Table(table, *duplicates),
+/// Our file, with its keys read.
+fn read(args: &Args, job: &Job, context: &Context) -> Result<Own> {
+    let spec = job.key.clone().ok_or_else(|| Error::Usage("--key names no column".into()))?;
+    let source = Source::open(&args.input, spec, args.table.options())?;
+    if let Some(target) = &args.output {
+        source.admits(target)?;
+        if matches!(job.reveal, job::Reveal::Payload(_)) {
+            source.csv()?;
         }
     }
-}
-
-/// The number in the one cell of a row; nothing where it is empty.
-fn number(args: &Args, line: u64, cells: &[&str]) -> Result<Option<i64>> {
-    match cells.first().map_or("", |cell| cell.trim()) {
-        "" => Ok(None),
-        cell => cell.parse().map(Some).map_err(|_| not_a_number(args, line)),
-    }
-}
-
-/// A cell that cannot be added up; its content stays unsaid.
-fn not_a_number(args: &Args, line: u64) -> Error {
-    Error::Input(format!(
-        "{}, line {line}: the column to add up holds something other than a whole number of 64 bits; \
-         write amounts in their smallest unit, and leave a cell empty where there is none",
-        name(&args.input)
-    ))
+    let progress = context.progress("reading", source.bytes(), "B");
+    let own = Own::read(source, &args.input, job, |done| progress.set(done))?;
+    progress.finish();
+    Ok(own)
 }
 
 /// A count, a sum or a mean, for people and for programs.
@@ -490,18 +360,20 @@ fn big(number: i128) -> serde_json::Value {
     i64::try_from(number).map_or_else(|_| json!(number.to_string()), |number| json!(number))
 }
 
-fn report(
-    args: &Args,
+/// Tells the result of a run; `more` are fields that go into the object as well.
+pub(super) fn report(
+    target: Option<&Path>,
     job: &Job,
     context: &Context,
-    table: &Table,
+    table: &Own,
     ran: &Ran<Revealed>,
     most_peer_keys: u64,
     rows: Option<u64>,
+    more: &[(&str, serde_json::Value)],
 ) -> Result<()> {
     let Ran { result, wall, stats } = ran;
     let outcome = &result.outcome(job.learns);
-    let own = &table.keys;
+    let own = table.keys();
     let distinct = table.count();
     let matches = outcome.matches.as_ref().map(Vec::len);
     let announced = outcome.peer_elements;
@@ -529,10 +401,13 @@ fn report(
         "rounds": stats.rounds,
         "other_side_learned": other_learns,
     });
+    for (name, value) in more {
+        object[*name] = value.clone();
+    }
     let spec = job.key.as_ref();
     if let Some(spec) = spec {
         object["key"] = json!(spec.agreed_types());
-        keys::refused(spec, &table.keys, &mut object);
+        keys::refused(spec, own, &mut object);
     }
     let mut text = match (matches, result) {
         (Some(matches), _) => {
@@ -561,12 +436,12 @@ fn report(
         object["warning"] = json!(warning);
         text += &format!("note: {warning}\n");
     }
-    if let (Some(path), Some(rows)) = (&args.output, rows) {
+    if let (Some(path), Some(rows)) = (target, rows) {
         object["output"] = json!(path);
         object["output_rows"] = json!(rows);
         text += &format!("{rows} rows of ours written to {}\n", name(path));
     }
-    text += &spec.map_or_else(String::new, |spec| keys::refused_text(spec, &table.keys));
+    text += &spec.map_or_else(String::new, |spec| keys::refused_text(spec, own));
     text += &format!(
         "our file: {} rows, {distinct} distinct keys, {} rows with the key of an earlier row, {} rows without a key\n\
          the peer: {announced} distinct keys, of at most {most_peer_keys} allowed\n\

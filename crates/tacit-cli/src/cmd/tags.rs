@@ -428,7 +428,8 @@ fn serve(args: &ServeArgs, context: &Context) -> Result<()> {
     context.result(&object, &text)
 }
 
-/// What the queries of [`query`] would cost, and beside it an intersection that needs no published file; starts nothing.
+/// What the queries of [`query`] would cost, and beside it an intersection that needs no published file;
+/// starts nothing.
 pub(super) fn dry_query(args: &QueryArgs, context: &Context) -> Result<()> {
     session(&args.peer, context)?;
     let file = open_tags(&args.tags)?;

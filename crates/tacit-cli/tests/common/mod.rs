@@ -155,7 +155,8 @@ pub fn wait(mut child: Child) -> Said {
 pub fn free_port() -> u16 {
     use std::sync::atomic::{AtomicU16, Ordering};
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    // Below the ports that the system gives to others between this and the command's own bind, and never one twice.
+    // Below the ports that the system gives to others between this and the command's own bind, and never one
+    // twice.
     loop {
         let step = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_add(std::process::id() as u16);
         let port = 12_000 + step % 20_000;
@@ -181,7 +182,8 @@ pub enum Harm {
     Stall(u64),
 }
 
-/// Forwards one connection to `to`, harming the bytes towards the listener if `upstream`, else those to the connector.
+/// Forwards one connection to `to`, harming the bytes towards the listener if `upstream`, else those to the
+/// connector.
 ///
 /// Returns the port to connect to, and the bytes that passed in the harmed direction.
 pub fn proxy(to: u16, harm: Harm, upstream: bool) -> (u16, Arc<AtomicU64>) {

@@ -1,9 +1,11 @@
 //! The intersection of two parties' sets of keys.
 
+mod own;
 mod reveal;
 mod shared;
 
 pub use circuit::Outcome as AggregateOutcome;
+pub use own::{Own, Owned};
 pub use reveal::{Aggregate, Column, Duplicates, Gained, Gift, Match, Reveal, Revealed, Table};
 pub use shared::{Found, MAX_SHARED, Place, Statistic, Then};
 
@@ -265,6 +267,18 @@ impl Job {
         let Testing { effort, never_more, bound } = *testing.ok_or_else(|| no_bound(protocol))?;
         let [likely, most] = effort.map(|effort| bound(outcome, own, effort));
         Ok(Tested { likely: likely?, most: most?, effort, never_more })
+    }
+
+    /// How many of our `own` keys a run can tell the peer of at most, if it announced `announced` keys and
+    /// even if it cheats; 0 where it gets no result, or a number over all common keys.
+    ///
+    /// Against a peer that may deviate from a semi-honest protocol nothing is promised: all of them.
+    pub fn reveals_at_most(&self, own: u64, announced: u64) -> Result<u64> {
+        if self.learns == Learns::Me || self.reveal.is_aggregate() {
+            return Ok(0);
+        }
+        let outcome = Outcome { matches: None, peer_elements: announced, peer_received: true };
+        Ok(self.tested(&outcome, own)?.map_or(own, |tested| tested.most.min(own)))
     }
 
     /// An error where the parameters do not go together.

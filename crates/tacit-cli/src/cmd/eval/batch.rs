@@ -175,8 +175,8 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// The literal of a struct whose fields stand in a column each: those called as the fields are, or else by place,
-/// the fields in the order of their names.
+/// The literal of a struct whose fields stand in a column each: those called as the fields are, or else by
+/// place, the fields in the order of their names.
 fn structure(
     name: &str,
     parts: &[(String, Type)],

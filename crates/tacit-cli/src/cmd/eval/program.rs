@@ -15,7 +15,8 @@ pub struct ProgramArgs {
     /// Of a program: the function to evaluate; main unless given
     #[arg(long = "function", value_name = "FN")]
     entry: Option<String>,
-    /// Of a program: so many parameters, the first ones, are the garbler's; half of them, rounded up, unless given
+    /// Of a program: so many parameters, the first ones, are the garbler's; half of them, rounded up, unless
+    /// given
     #[arg(long, value_name = "N")]
     garbler_inputs: Option<usize>,
     /// Of a program: what a constant PARTY::NAME is worth; may be given again for another

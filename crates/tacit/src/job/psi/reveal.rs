@@ -37,32 +37,6 @@ impl Reveal {
     /// The names of the kinds, as a user writes them.
     pub const NAMES: [&'static str; 8] = ["rows", "payload", "count", "sum", "mean", "max", "min", "over"];
 
-    /// Reads a kind as a user writes it: `rows`, `payload:COL,COL`, `count`, `sum:COL`, `mean:COL`,
-    /// `max:COL`, `min:COL` or `over:N:COL`; who gives a payload names no column here.
-    pub fn parse(text: &str) -> std::result::Result<Self, String> {
-        let (kind, columns) = text.split_once(':').unwrap_or((text, ""));
-        let one = || columns.to_owned();
-        Ok(match kind {
-            "payload" => {
-                let columns = columns.split(',').filter(|name| !name.is_empty());
-                Reveal::Payload(columns.map(str::to_owned).collect())
-            }
-            "sum" => Reveal::Sum(one()),
-            "mean" => Reveal::Mean(one()),
-            "max" => Reveal::Of(Statistic::Max, one()),
-            "min" => Reveal::Of(Statistic::Min, one()),
-            "over" => {
-                let (limit, column) = columns.split_once(':').ok_or("write over:N:COL")?;
-                let limit = limit.parse().map_err(|_| "over:N:COL takes a whole number of 64 bits first")?;
-                Reveal::Of(Statistic::Over(limit), column.to_owned())
-            }
-            "rows" | "count" if !columns.is_empty() => return Err(format!("{kind} takes no column")),
-            "rows" => Reveal::Rows,
-            "count" => Reveal::Count,
-            _ => return Err(format!("give one of {}", Self::NAMES.join(", "))),
-        })
-    }
-
     /// The short name of the kind.
     pub const fn name(&self) -> &'static str {
         match self {
@@ -215,6 +189,38 @@ impl Reveal {
             },
             _ => Ok(()),
         }
+    }
+}
+
+/// Reads what a user writes: a kind of [`Reveal::NAMES`], and its columns after a colon. Reads a kind as a
+/// user writes it: `rows`, `payload:COL,COL`, `count`, `sum:COL`, `mean:COL`, `max:COL`, `min:COL` or
+/// `over:N:COL`; who gives a payload names no column here.
+impl std::str::FromStr for Reveal {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let (kind, columns) = text.split_once(':').unwrap_or((text, ""));
+        let one = || columns.to_owned();
+        Ok(match kind {
+            "payload" => {
+                let columns: Vec<String> =
+                    columns.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+                Reveal::Payload(columns)
+            }
+            "sum" => Reveal::Sum(one()),
+            "mean" => Reveal::Mean(one()),
+            "max" => Reveal::Of(Statistic::Max, one()),
+            "min" => Reveal::Of(Statistic::Min, one()),
+            "over" => {
+                let (limit, column) = columns.split_once(':').ok_or("write over:N:COL")?;
+                let limit = limit.parse().map_err(|_| "over:N:COL takes a whole number of 64 bits first")?;
+                Reveal::Of(Statistic::Over(limit), column.to_owned())
+            }
+            "rows" | "count" if !columns.is_empty() => return Err(format!("{kind} takes no column")),
+            "rows" => Reveal::Rows,
+            "count" => Reveal::Count,
+            _ => return Err(format!("give one of {}", Reveal::NAMES.join(", "))),
+        })
     }
 }
 

@@ -1,0 +1,256 @@
+//! `tacit request`: asks a service for an intersection, shows its terms, and runs if they are taken.
+
+use crate::cli::output::{Output, name};
+use crate::cli::peer::Security;
+use crate::cli::table::Dialect;
+use crate::cli::{Context, verbose, waiting};
+use crate::cmd::check_memory;
+use crate::cmd::psi::{Gets, Several, report};
+use serde_json::json;
+use std::io::{BufRead, IsTerminal};
+use std::path::PathBuf;
+use std::time::Duration;
+use tacit::data::keys::Named;
+use tacit::data::records::{KeySpec, Normalisation};
+use tacit::data::table::Source;
+use tacit::job::psi::{Job, Own, Reveal};
+use tacit::net::{Identity, Limits, Observer};
+use tacit::{Error, Result, Session};
+use tacit_serve::records::Records;
+use tacit_serve::request::{self, Ask, Offered};
+use tacit_serve::terms::{Offer, Side};
+
+const AFTER: &str = "\
+Example:
+  tacit request match --connect alice.example:7700 --identity bob.key --peer alice.pub \\
+      --input kunden.csv --key mail --output both.csv
+
+The service offers terms: what either side will learn, by which protocol, the sizes, and what is left of
+its budgets. They are shown, and nothing of our file is told before they are taken: at the terminal by
+an answer, elsewhere by --yes. The service's keys must be as many columns as ours, in the same order;
+how keys are normalised comes with the terms.
+
+Each run leaves a signed record in --records, which `tacit audit` verifies and shows.";
+
+/// Asks a service for an intersection: shows its terms, and runs if they are taken.
+#[derive(clap::Args)]
+#[command(after_help = AFTER)]
+pub struct Args {
+    /// The job's name
+    job: String,
+    /// The service's address
+    #[arg(long, value_name = "ADDR")]
+    connect: String,
+    /// Our private key, from `tacit keygen`
+    #[arg(long, value_name = "FILE")]
+    identity: PathBuf,
+    /// The service's public key
+    #[arg(long, value_name = "PUBFILE")]
+    peer: PathBuf,
+    /// Our table: CSV (plain or packed by gzip or zstd), Parquet or Arrow
+    #[arg(long, value_name = "FILE")]
+    input: PathBuf,
+    /// The column, or several, that make a row's key, each with its type as in COL:TYPE unless it is text;
+    /// repeat it or separate by commas
+    #[arg(long, value_name = "COL", required = true, value_delimiter = ',', num_args = 1, value_parser = Named::parse)]
+    key: Vec<Named>,
+    /// Writes our matching rows, with all their columns, to this file
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Who shall learn the result, if the job leaves that open
+    #[arg(long, value_enum)]
+    result: Option<Gets>,
+    /// What the result shall reveal, if the job leaves that open: as --reveal of tacit psi
+    #[arg(long, value_name = "KIND", value_parser = clap::value_parser!(Reveal))]
+    reveal: Option<Reveal>,
+    /// Our columns that may go into the result
+    #[arg(long, value_name = "COL", value_delimiter = ',', num_args = 1)]
+    give: Vec<String>,
+    /// What happens where several rows to give have one key
+    #[arg(long, value_enum, default_value = "refuse")]
+    duplicates: Several,
+    /// The least security that we take
+    #[arg(long, value_enum, default_value = "malicious")]
+    security: Security,
+    /// Refuses terms that a quantum computer breaks
+    #[arg(long)]
+    post_quantum: bool,
+    /// Takes the terms without asking: needed where nobody can answer
+    #[arg(long, conflicts_with = "dry_run")]
+    yes: bool,
+    /// Shows the terms and does not take them
+    #[arg(long)]
+    dry_run: bool,
+    /// The folder of our signed records; beside the identity's file unless given
+    #[arg(long, value_name = "DIR")]
+    records: Option<PathBuf>,
+    #[command(flatten)]
+    table: Dialect,
+    /// The HTTP proxy, as HOST:PORT, that leads to the service (method CONNECT)
+    #[arg(long, value_name = "ADDR")]
+    proxy: Option<String>,
+    /// Seconds to wait for the service to appear
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    connect_timeout: u64,
+    /// Seconds without a byte from the service before giving up
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args, context: &Context) -> Result<()> {
+    if args.input.exists() && !args.input.is_file() || args.input.as_os_str() == "-" {
+        let what =
+            "a record commits to what the file holds, so it takes a file that can be read twice".into();
+        return Err(Error::Parameter { name: "input", what });
+    }
+    let identity = Identity::load(&args.identity)?;
+    let folder = args.records.clone().unwrap_or_else(|| args.identity.with_extension("records"));
+    let mut output = args.output.as_deref().map(Output::create).transpose()?;
+    let offered = request::ask(connect(&args, context)?, &args.ask())?;
+    let job = offered.job(&KeySpec::named(args.key.iter().cloned(), Normalisation::default()))?;
+    args.admit(&job, &offered.offer)?;
+    if args.output.is_some() && job.reveal.is_aggregate() {
+        let what = format!("has nothing to hold: {} reveals no row; leave it out", job.reveal.name());
+        return Err(Error::Parameter { name: "output", what });
+    }
+    let own = read(&args, &job, context)?;
+    if let Some(output) = &mut output {
+        output.reserve(own.bytes().saturating_add(2))?;
+    }
+    let what = format!("an intersection with {} keys", own.count());
+    check_memory(&what, job.memory(own.count(), offered.offer.service_keys), "split the file")?;
+    let gift = own.gift(&job, args.duplicates.into())?;
+    if !taken(&args, &offered, own.count(), context)? {
+        return offered.decline();
+    }
+
+    let (records, interrupted) = Records::open(&folder, &identity, Side::Asker)?;
+    if interrupted > 0 {
+        context.note(&format!("note: {interrupted} earlier runs were interrupted, and are recorded so"));
+    }
+    let offer = offered.offer.clone();
+    let progress = context.progress("running", 0, "keys");
+    let mut done = offered.run(&job, &args.input, (&own, &gift), (&identity, &records), &progress)?;
+    progress.finish();
+    let signed = done.record()?;
+    let mut rows = None;
+    if let Some(mut output) = output {
+        let target = output.target().to_owned();
+        rows = own.write(&job, &done.ran.result, &target, &mut output)?;
+        output.commit()?;
+    }
+    let more = [
+        ("name", json!("request")),
+        ("job", json!(offer.job)),
+        ("run", json!(offer.run)),
+        ("records", json!(folder)),
+        ("signed_by_both", json!(signed)),
+    ];
+    report(args.output.as_deref(), &job, context, &own, &done.ran, offer.service_keys, rows, &more)?;
+    match signed {
+        true => Ok(()),
+        false => Err(Error::Peer(format!(
+            "the run is complete, but the service did not sign its record; ours stands in {} without",
+            name(&folder)
+        ))),
+    }
+}
+
+fn connect(args: &Args, context: &Context) -> Result<tacit::net::Session> {
+    let label = args.peer.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    let waiting = waiting::observer(context.progress, &label);
+    let is_verbose = context.verbose;
+    let observer = Observer::new(move |event| {
+        waiting.tell(event);
+        if is_verbose {
+            verbose::handshake(event);
+        }
+    });
+    let limits = Limits {
+        connect: Duration::from_secs(args.connect_timeout),
+        idle: Duration::from_secs(args.timeout),
+        ..Limits::default()
+    };
+    let session = Session::connect(&args.connect).limits(limits).observer(observer);
+    let session = match &args.proxy {
+        Some(proxy) => session.proxy(proxy),
+        None => session,
+    };
+    session.keys(&args.identity, &args.peer)?.open(request::agreement())
+}
+
+fn read(args: &Args, job: &Job, context: &Context) -> Result<Own> {
+    let spec = job.key.clone().ok_or_else(|| Error::Usage("--key names no column".into()))?;
+    let source = Source::open(&args.input, spec, args.table.options())?;
+    if let Some(target) = &args.output {
+        source.admits(target)?;
+        if matches!(job.reveal, Reveal::Payload(_)) {
+            source.csv()?;
+        }
+    }
+    let progress = context.progress("reading", source.bytes(), "B");
+    let own = Own::read(source, &args.input, job, |done| progress.set(done))?;
+    progress.finish();
+    Ok(own)
+}
+
+/// Shows the terms, and whether the user takes them.
+fn taken(args: &Args, offered: &Offered, keys: u64, context: &Context) -> Result<bool> {
+    let words = offered.offer.words(keys)?;
+    if args.dry_run {
+        let object = json!({ "name": "terms", "own_keys": keys, "offer": offered.offer, "words": words });
+        context.result(&object, &words.join("\n"))?;
+        return Ok(false);
+    }
+    if args.yes {
+        words.iter().for_each(|line| context.note(line));
+        return Ok(true);
+    }
+    words.iter().for_each(|line| eprintln!("{line}"));
+    if !std::io::stdin().is_terminal() {
+        return Err(Error::Usage("nobody is there to take these terms: give --yes if you do".into()));
+    }
+    eprint!("Take these terms? [y/N] ");
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    read.map_err(|e| Error::Other(format!("the answer cannot be read: {e}")))?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+impl Args {
+    fn ask(&self) -> Ask {
+        let result = self.result.map(|gets| match gets {
+            Gets::Me => "asker",
+            Gets::Peer => "service",
+            Gets::Both => "both",
+        });
+        let reveal = self.reveal.as_ref().map(|reveal| match reveal {
+            Reveal::Payload(columns) if !columns.is_empty() => format!("payload:{}", columns.join(",")),
+            other => other.terms(),
+        });
+        Ask { job: self.job.clone(), reveal, result: result.map(str::to_owned) }
+    }
+
+    /// Refuses terms below what the user takes.
+    fn admit(&self, job: &Job, offer: &Offer) -> Result<()> {
+        let refuse = |name, what: String| Err(Error::Parameter { name, what });
+        let floor: tacit::Security = self.security.into();
+        if floor == tacit::Security::Malicious && job.security == tacit::Security::SemiHonest {
+            let what =
+                "the terms protect against a semi-honest service alone; say semi-honest if you take that";
+            return refuse("security", what.into());
+        }
+        if let Some(column) = offer.asker_gives.iter().find(|column| !self.give.contains(column)) {
+            let column = tacit::net::shown(column);
+            return refuse("give", format!("the job takes our column {column}; name it if you give it"));
+        }
+        if self.post_quantum {
+            for protocol in job.protocol.candidates() {
+                tacit::catalogue::require_post_quantum(protocol)?;
+            }
+            tacit::catalogue::require_post_quantum(&offer.base_ot)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,88 @@
+//! `tacit serve`: a service that answers requests by the rules of a policy file.
+
+use crate::cli::Context;
+use serde_json::json;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::path::PathBuf;
+use std::sync::mpsc;
+use tacit::{Error, Result};
+use tacit_console::machine::available_memory;
+use tacit_serve::log::Event;
+use tacit_serve::metrics::Port;
+use tacit_serve::policy::{Policy, explain};
+use tacit_serve::server::{self, Setup, Signal};
+
+const AFTER: &str = "\
+Examples:
+  tacit serve --policy policy.toml --check
+  tacit serve --policy policy.toml
+
+The policy says who may ask for which run, when, how often, and how much all runs together may reveal
+to one peer; docs/deploy.md has every key. What was spent stays spent: it stands in the ledger in the
+policy's state folder, and a run is charged there before it starts.
+
+SIGHUP reads the policy again: a file with a fault changes nothing, and runs keep the rules that they
+began with. SIGTERM begins nothing new and ends when all runs have; a second one ends them.
+The log goes to standard error, with --json to standard output, one object a line.";
+
+/// Runs a service that answers requests for intersections by the rules of a policy file.
+#[derive(clap::Args)]
+#[command(after_help = AFTER)]
+pub struct Args {
+    /// The rules, in TOML
+    #[arg(long, value_name = "FILE")]
+    policy: PathBuf,
+    /// Checks the policy, says in words what it allows, and starts nothing
+    #[arg(long)]
+    check: bool,
+    /// Answers GET /metrics (for Prometheus) and GET /healthz over HTTP at this address of this machine
+    #[arg(long, value_name = "ADDR", conflicts_with = "check")]
+    metrics: Option<String>,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args, context: &Context) -> Result<()> {
+    let policy = Policy::load(&args.policy).map_err(|unfit| {
+        if let lines @ [_, _, ..] = unfit.lines().as_slice() {
+            lines.iter().for_each(|line| eprintln!("{line}"));
+        }
+        Error::from(unfit)
+    })?;
+    if args.check {
+        let lines = explain(&policy);
+        return context.result(&json!({ "name": "serve check", "allows": lines }), &lines.join("\n"));
+    }
+    let metrics = args.metrics.as_deref().map(Port::bind).transpose()?;
+    let signals = signals()?;
+    let told = *context;
+    let log = move |event: &Event| {
+        // A log that nobody reads any more is no reason to end.
+        match told.json {
+            true => _ = told.result(&event.object(), ""),
+            false => eprintln!("{}", event.text()),
+        }
+    };
+    server::serve(
+        policy,
+        Setup { path: args.policy, log: Box::new(log), available: available_memory, signals, metrics },
+    )
+}
+
+/// What signals of the system mean to a service.
+fn signals() -> Result<mpsc::Receiver<Signal>> {
+    let fault = |e: std::io::Error| Error::Other(format!("signals cannot be received: {e}"));
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(fault)?;
+    let (send, receive) = mpsc::channel();
+    let listener = std::thread::Builder::new().name("tacit-signals".to_owned());
+    let listen = move || {
+        for signal in signals.forever() {
+            let meaning = if signal == SIGHUP { Signal::Reload } else { Signal::Drain };
+            if send.send(meaning).is_err() {
+                return;
+            }
+        }
+    };
+    listener.spawn(listen).map_err(fault)?;
+    Ok(receive)
+}

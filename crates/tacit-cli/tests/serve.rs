@@ -1,0 +1,587 @@
+//! `tacit serve` and `tacit request` between real processes: grants, refusals by each rule, strangers,
+//! crashes, signals and records.
+
+mod common;
+
+use common::{Bench, Said, free_port, wait};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A service that runs, and what its log said.
+struct Service {
+    child: Option<Child>,
+    log: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Service {
+    fn start(bench: &Bench) -> Self {
+        let mut child = bench.spawn(&["--json", "serve", "--policy", "policy.toml"]);
+        let log: Arc<Mutex<Vec<Value>>> = Arc::default();
+        let (out, theirs) = (child.stdout.take().unwrap(), log.clone());
+        thread::spawn(move || {
+            for line in BufReader::new(out).lines().map_while(Result::ok) {
+                theirs.lock().unwrap().push(serde_json::from_str(&line).unwrap());
+            }
+        });
+        let mut service = Service { child: Some(child), log };
+        service.wait_for("started", 1);
+        service
+    }
+
+    fn events(&self, what: &str) -> Vec<Value> {
+        self.log.lock().unwrap().iter().filter(|event| event["event"] == what).cloned().collect()
+    }
+
+    /// Waits until the log has told of `what` so many times.
+    fn wait_for(&mut self, what: &str, times: usize) {
+        let start = Instant::now();
+        while self.events(what).len() < times {
+            let ended = self.child.as_mut().is_some_and(|child| child.try_wait().unwrap().is_some());
+            if start.elapsed() > PATIENCE || ended {
+                let mut said = String::new();
+                if let Some(mut child) = self.child.take() {
+                    let _ = child.kill();
+                    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+                }
+                panic!("no {what}: {:?} {said}", self.log.lock().unwrap());
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn pid(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
+    }
+
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([name, &self.pid().to_string()]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// Ends it as an operator does; it must end well.
+    fn end(mut self) -> Vec<Value> {
+        self.signal("-TERM");
+        let mut child = self.child.take().unwrap();
+        let start = Instant::now();
+        let status = loop {
+            match child.try_wait().unwrap() {
+                Some(status) => break status,
+                None if start.elapsed() > PATIENCE => {
+                    let _ = child.kill();
+                    panic!("it does not end: {:?}", self.log.lock().unwrap());
+                }
+                None => thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        assert_eq!(status.code(), Some(0), "{:?}", self.log.lock().unwrap());
+        let log = self.log.lock().unwrap();
+        log.clone()
+    }
+
+    fn kill(mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    fn resident(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.split_whitespace().next().unwrap().parse().unwrap()
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A table of keys `user0`, `user1` … and a column of numbers.
+fn table(head: &str, numbers: impl Iterator<Item = u32>) -> String {
+    let mut text = format!("{head},amount\n");
+    numbers.for_each(|number| writeln!(text, "user{number}@example.com,{number}").unwrap());
+    text
+}
+
+/// Alice serves, Bob and Carol are known to her, Dave is not.
+struct Town {
+    bench: Bench,
+    port: u16,
+}
+
+impl Town {
+    fn new() -> Self {
+        let bench = Bench::new();
+        for name in ["alice.key", "bob.key", "carol.key", "dave.key"] {
+            bench.run(&["keygen", "--out", name]).success();
+        }
+        // 40 keys here, 30 there, 20 of them common.
+        bench.write("customers.csv", table("email", 0..40));
+        bench.write("kunden.csv", table("mail", 20..50));
+        Town { bench, port: free_port() }
+    }
+
+    /// The head of a policy, a source `customers` with `source` in it, and `jobs`.
+    fn policy(&self, head: &str, source: &str, jobs: &str) {
+        let text = format!(
+            "version = 1\nlisten = \"127.0.0.1:{}\"\nidentity = \"alice.key\"\nstate = \"state\"\n{head}\n\
+             [peers.bob]\nkey = \"bob.pub\"\n[peers.carol]\nkey = \"carol.pub\"\n\
+             [sources.customers]\ninput = \"customers.csv\"\nkey = [\"email\"]\n{source}\n{jobs}",
+            self.port
+        );
+        self.bench.write("policy.toml", text);
+    }
+
+    fn asking(&self, who: &str, job: &str, more: &[&str]) -> Vec<String> {
+        let (address, key) = (format!("127.0.0.1:{}", self.port), format!("{who}.key"));
+        let own =
+            ["--json", "request", job, "--connect", &address, "--identity", &key, "--peer", "alice.pub"];
+        let mut all: Vec<String> = own.map(str::to_owned).to_vec();
+        let given = |option: &str| more.contains(&option);
+        for (option, value) in [("--input", "kunden.csv"), ("--key", "mail"), ("--connect-timeout", "20")] {
+            if !given(option) {
+                all.extend([option.to_owned(), value.to_owned()]);
+            }
+        }
+        if !given("--dry-run") && !given("--ask") {
+            all.push("--yes".to_owned());
+        }
+        all.extend(more.iter().filter(|word| **word != "--ask").map(|word| word.to_string()));
+        all
+    }
+
+    fn ask(&self, who: &str, job: &str, more: &[&str]) -> Said {
+        let words = self.asking(who, job, more);
+        self.bench.run(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// A run that must be granted; its result.
+    fn granted(&self, who: &str, job: &str, more: &[&str]) -> Value {
+        let said = self.ask(who, job, more);
+        serde_json::from_str(said.success()).unwrap_or_else(|e| panic!("{e}: {said:?}"))
+    }
+
+    /// A request that must be refused by `rule`; the whole message.
+    fn refused(&self, who: &str, job: &str, rule: &str, more: &[&str]) -> String {
+        let said = self.ask(who, job, more);
+        said.fails_with(4, &["the service refuses, by its rule", &format!("`{rule}`")]);
+        let error: Value = serde_json::from_str(said.error_line()).unwrap();
+        let message = error["error"]["message"].as_str().unwrap();
+        // The run's name, which is another each time, is what both sides can talk about.
+        let (message, run) = message.split_once(" (its log calls this run ").unwrap();
+        assert_eq!(run.len(), 33, "{run}");
+        message.to_owned()
+    }
+
+    fn verify(&self, whose: &str, more: &[&str]) -> Value {
+        let said = self.bench.run(&[&["--json", "audit", "verify", whose], more].concat());
+        serde_json::from_str(said.success()).unwrap()
+    }
+}
+
+/// An HTTP proxy that opens one tunnel; its address.
+fn connect_proxy() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        let (mut near, _) = listener.accept().unwrap();
+        let mut lines = BufReader::new(near.try_clone().unwrap());
+        let mut first = String::new();
+        lines.read_line(&mut first).unwrap();
+        let mut line = String::new();
+        while lines.read_line(&mut line).unwrap() > 2 {
+            line.clear();
+        }
+        let target = first.strip_prefix("CONNECT ").unwrap().split(' ').next().unwrap();
+        let far = TcpStream::connect(target).unwrap();
+        near.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+        let (mut near_in, mut far_out) = (near.try_clone().unwrap(), far.try_clone().unwrap());
+        thread::spawn(move || {
+            let _ = std::io::copy(&mut near_in, &mut far_out);
+            let _ = far_out.shutdown(std::net::Shutdown::Write);
+        });
+        let (mut far_in, mut near_out) = (far, near);
+        let _ = std::io::copy(&mut far_in, &mut near_out);
+        let _ = near_out.shutdown(std::net::Shutdown::Write);
+    });
+    address
+}
+
+const BUDGETS: &str = "rows_in_total = 1_000_000\naggregate_runs = 1000\n";
+const MATCH: &str = "[jobs.match]\nsource = \"customers\"\nallow = [\"bob\"]\nreveal = [\"rows\", \"payload\"]\n\
+    result = [\"peer\"]\ngive = [\"amount\"]\nmax_peer_keys = 1_000_000\nruns_a_day = 1000\n";
+
+#[test]
+fn granted_runs_give_their_results_and_both_sides_records() {
+    let town = Town::new();
+    let sums = "[jobs.sums]\nsource = \"customers\"\nallow = [\"bob\", \"carol\"]\n\
+        reveal = [\"count\", \"sum:amount\"]\nresult = [\"peer\", \"both\"]\ngive = [\"amount\"]\n\
+        security = \"semi-honest\"\nmin_matches = 5\nmax_peer_keys = 1000\nruns_a_day = 50\noutput = \"results\"\n";
+    let theirs = "[jobs.theirs]\nsource = \"customers\"\nallow = [\"bob\"]\nreveal = [\"payload:amount\"]\n\
+        result = [\"me\"]\nmax_peer_keys = 1000\nruns_a_day = 50\noutput = \"results\"\npurpose = \"a test\"\n\
+        agreement = \"contract 17\"\nexpires = 2999-12-31\nhours = [\"daily 00:00-24:00\"]\npost_quantum = true\n";
+    town.policy("", BUDGETS, &format!("{MATCH}{sums}{theirs}"));
+    let check = town.bench.run(&["serve", "--policy", "policy.toml", "--check"]);
+    for words in
+        ["may ask for match, sums, theirs", "up to and with 2999-12-31", "the sum of amount", "50 runs a day"]
+    {
+        assert!(check.success().contains(words), "{words}: {check:?}");
+    }
+    let service = Service::start(&town.bench);
+
+    // Terms are shown, and not taken without a word.
+    let said = town.ask("bob", "match", &["--dry-run"]);
+    let terms: Value = serde_json::from_str(said.success()).unwrap();
+    assert_eq!((&terms["offer"]["service_keys"], &terms["own_keys"]), (&40.into(), &30.into()));
+    assert_eq!(terms["offer"]["left"]["rows"], 1_000_000);
+    town.ask("bob", "match", &["--ask"]).fails_with(2, &["nobody is there", "--yes"]);
+
+    let rows = town.granted("bob", "match", &["--output", "both.csv"]);
+    assert_eq!(
+        (&rows["matches"], &rows["name"], &rows["signed_by_both"]),
+        (&20.into(), &"request".into(), &true.into())
+    );
+    assert_eq!(town.bench.read("both.csv"), table("mail", 20..40));
+    let rows = town.granted("bob", "match", &["--reveal", "payload:amount", "--output", "more.csv"]);
+    assert_eq!(rows["matches"], 20);
+    assert!(
+        town.bench.read("more.csv").contains("user20@example.com,20,20"),
+        "{}",
+        town.bench.read("more.csv")
+    );
+    let count = town.granted("carol", "sums", &["--security", "semi-honest", "--result", "both"]);
+    assert_eq!(count["count"], 20);
+    let run = count["run"].as_str().unwrap();
+    let result: Value = serde_json::from_str(&town.bench.read(&format!("results/{run}.json"))).unwrap();
+    assert_eq!(result["result"]["count"], 20);
+    let sum = town.granted("bob", "sums", &["--security", "semi-honest", "--reveal", "sum:amount"]);
+    assert_eq!(sum["sum"], (20..40).sum::<u32>());
+    let theirs = town.granted("bob", "theirs", &["--give", "amount", "--post-quantum"]);
+    let result = town.bench.read(&format!("results/{}.csv", theirs["run"].as_str().unwrap()));
+    assert_eq!(result.lines().count(), 21, "{result}");
+
+    // The same through an HTTP proxy.
+    let proxy = connect_proxy();
+    let rows = town.granted("bob", "match", &["--proxy", &proxy]);
+    assert_eq!(rows["matches"], 20);
+
+    // What the asker takes has a floor too.
+    town.ask("bob", "sums", &[]).fails_with(2, &["--security", "semi-honest"]);
+    town.ask("bob", "theirs", &[]).fails_with(2, &["--give", "amount"]);
+    town.ask("bob", "match", &["--key", "mail,amount"]).fails_with(2, &["--key", "1 columns"]);
+    town.ask("bob", "match", &["--post-quantum"]).fails_with(2, &["post-quantum"]);
+    let log = service.end();
+
+    // Nothing of a table in the log, and what was granted is there.
+    let text = log.iter().map(Value::to_string).collect::<String>();
+    assert!(!text.contains("example.com") && !text.contains("user2"), "{text}");
+    assert_eq!(log.iter().filter(|event| event["event"] == "done").count(), 6);
+
+    let alice = town.verify("state/records", &["--key", "alice.pub", "--against", "bob.records"]);
+    assert_eq!((&alice["records"], &alice["signed_by_both"]), (&6.into(), &6.into()));
+    let bob = town.verify("bob.records", &["--key", "bob.pub", "--against", "state/records"]);
+    assert_eq!((&bob["records"], &bob["signed_by_both"]), (&5.into(), &5.into()));
+    let run = theirs["run"].as_str().unwrap();
+    town.verify("bob.records", &["--run", run, "--input", "kunden.csv"]);
+    town.verify("state/records", &["--run", run, "--input", "customers.csv"]);
+    let other = ["audit", "verify", "bob.records", "--run", run, "--input", "customers.csv"];
+    town.bench.run(&other).fails_with(3, &["is not the file"]);
+    let key = ["audit", "verify", "bob.records", "--key", "alice.pub"];
+    town.bench.run(&key).fails_with(3, &["which no --key names"]);
+    let shown = town.bench.run(&["audit", "show", "state/records", "--run", run]);
+    for words in ["complete", "contract 17", "a test", "2999-12-31", "signed by both sides", "base OT roted"]
+    {
+        assert!(shown.success().contains(words), "{words}: {shown:?}");
+    }
+    // A record taken away at the end shows in what the other side has.
+    let all = town.bench.read("state/records/records.jsonl");
+    let cut = all.lines().take(4).collect::<Vec<_>>().join("\n") + "\n";
+    town.bench.write("cut.jsonl", cut);
+    town.verify("cut.jsonl", &[]);
+    town.bench
+        .run(&["audit", "verify", "cut.jsonl", "--against", "bob.records"])
+        .fails_with(3, &["lack what"]);
+}
+
+#[test]
+fn every_rule_refuses_and_says_which_it_is() {
+    let town = Town::new();
+    let job = |name: &str, more: &str| {
+        let mut lines = vec![
+            format!("[jobs.{name}]"),
+            "source = \"customers\"".into(),
+            "allow = [\"bob\"]".into(),
+            "reveal = [\"rows\"]".into(),
+            "result = [\"peer\"]".into(),
+            "max_peer_keys = 1000".into(),
+            "runs_a_day = 1000".into(),
+        ];
+        for line in more.lines() {
+            let key = line.split(' ').next().unwrap();
+            lines.retain(|old| old.split(' ').next() != Some(key));
+            lines.push(line.to_owned());
+        }
+        lines.join("\n") + "\n"
+    };
+    // An hour that is not now, whenever the test runs.
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    let hour = (now / 3600 + 12) % 24;
+    let hours = format!("hours = [\"daily {hour:02}:00-{hour:02}:59\"]");
+    let numbers = "reveal = [\"count\"]\nsecurity = \"semi-honest\"";
+    let jobs = [
+        job("late", "expires = 2020-01-01"),
+        job("night", &hours),
+        job("rows", ""),
+        job("payload", "reveal = [\"payload\"]\ngive = [\"amount\"]"),
+        job("many", "min_peer_keys = 31"),
+        job("few", "max_peer_keys = 29"),
+        job("once", "runs_a_day = 1"),
+        job("numbers", numbers),
+        job("more-numbers", numbers),
+        job("carols", "allow = [\"carol\"]"),
+        job("fat", "memory_mib = 64\nreveal = [\"max:amount\"]\ngive = [\"amount\"]\nsecurity = \"semi-honest\"\nmin_peer_keys = 900"),
+        job("gone", "").replace("source = \"customers\"", "source = \"gone\""),
+    ]
+    .concat();
+    let gone = "[sources.gone]\ninput = \"nowhere-to-be-seen.csv\"\nkey = [\"email\"]\nrows_in_total = 100\n";
+    // Two runs over 40 rows fit into 90, a third does not.
+    town.policy("", "rows_in_total = 90\naggregate_runs = 2\n", &format!("{gone}{jobs}"));
+    let mut service = Service::start(&town.bench);
+    let none = town.refused("bob", "nothing", "allow", &[]);
+    assert_eq!(none, town.refused("bob", "carols", "allow", &[]), "whether a job exists is not told");
+    town.refused("bob", "late", "expires", &[]);
+    town.refused("bob", "night", "hours", &[]);
+    town.refused("bob", "rows", "reveal", &["--reveal", "count"]);
+    town.refused("bob", "rows", "result", &["--result", "both"]);
+    town.refused("bob", "payload", "give", &["--reveal", "payload:email"]);
+    town.refused("bob", "many", "min_peer_keys", &[]);
+    town.refused("bob", "few", "max_peer_keys", &[]);
+    town.refused("bob", "fat", "memory", &["--security", "semi-honest"]);
+    let source = town.refused("bob", "gone", "source", &[]);
+    assert!(!source.contains("nowhere"), "{source}");
+
+    town.granted("bob", "once", &[]);
+    town.refused("bob", "once", "runs_a_day", &[]);
+    town.granted("bob", "rows", &[]);
+    town.refused("bob", "rows", "rows_in_total", &[]);
+    // A budget of numbers is one of the source, whatever the job.
+    town.granted("bob", "numbers", &["--security", "semi-honest"]);
+    town.granted("bob", "more-numbers", &["--security", "semi-honest"]);
+    town.refused("bob", "numbers", "aggregate_runs", &["--security", "semi-honest"]);
+    // Each peer has its own.
+    town.granted("carol", "carols", &[]);
+
+    // A stranger's key ends in TLS, before anything was asked.
+    town.ask("dave", "rows", &[]).fails_with(4, &["refused our identity"]);
+
+    // Neither a restart nor a reload gives a budget back.
+    let rules: BTreeSet<String> =
+        service.events("refused").iter().map(|event| event["rule"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(rules.len(), 13, "{rules:?}");
+    service.signal("-HUP");
+    service.wait_for("reloaded", 1);
+    town.refused("bob", "once", "runs_a_day", &[]);
+    service.end();
+    let service = Service::start(&town.bench);
+    town.refused("bob", "once", "runs_a_day", &[]);
+    town.refused("bob", "rows", "rows_in_total", &[]);
+    service.end();
+}
+
+#[test]
+fn a_reload_is_whole_or_not_at_all_and_the_end_waits_for_what_runs() {
+    let town = Town::new();
+    let second = MATCH.replace("[jobs.match]", "[jobs.second]").replace("\"bob\"", "\"carol\"");
+    town.policy("", BUDGETS, MATCH);
+    let mut service = Service::start(&town.bench);
+    let good = town.bench.read("policy.toml");
+
+    // Three faults, each with its line; the old rules stay.
+    let bad = good.replace("runs_a_day = 1000", "runs_a_day = \"many\"\nspeed = 3\nhours = \"some day\"");
+    town.bench.write("policy.toml", &bad);
+    service.signal("-HUP");
+    service.wait_for("not reloaded", 1);
+    let line = bad.lines().position(|line| line.starts_with("runs_a_day")).unwrap() + 1;
+    let faults = service.events("policy fault");
+    let said: Vec<&str> = faults.iter().map(|event| event["message"].as_str().unwrap()).collect();
+    assert_eq!(said.len(), 3, "{said:?}");
+    for (at, word) in ["runs_a_day", "speed", "hours"].into_iter().enumerate() {
+        let found =
+            said.iter().any(|text| text.contains(&format!("line {}:", line + at)) && text.contains(word));
+        assert!(found, "{word}: {said:?}");
+    }
+    let check = town.bench.run(&["serve", "--policy", "policy.toml", "--check"]);
+    check.fails_with(3, &["3 faults"]);
+    assert!(said.iter().all(|line| check.err.contains(line)), "{check:?}");
+    town.granted("bob", "match", &[]);
+    town.refused("carol", "second", "allow", &[]);
+
+    // What needs a restart changes nothing either.
+    town.bench.write("policy.toml", good.replace("state = \"state\"", "state = \"other\""));
+    service.signal("-HUP");
+    service.wait_for("not reloaded", 2);
+
+    // A request that holds an offer keeps the rules it began with; others go by the new ones.
+    let big = 200_000;
+    town.bench.write("customers.csv", table("email", 0..big));
+    town.bench.write("many.csv", table("mail", big / 2..big + big / 2));
+    let words = town.asking("bob", "match", &["--input", "many.csv"]);
+    let running = town.bench.spawn(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    service.wait_for("granted", 2);
+    town.policy("", BUDGETS, &second);
+    service.signal("-HUP");
+    service.wait_for("reloaded", 1);
+    town.refused("bob", "match", "allow", &[]);
+    let said = wait(running);
+    let result: Value = serde_json::from_str(said.success()).unwrap();
+    assert_eq!(result["matches"], big / 2);
+
+    // The end: what runs goes on, nothing new begins.
+    let words = town.asking("carol", "second", &["--input", "many.csv"]);
+    let running = town.bench.spawn(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    service.wait_for("granted", 3);
+    service.signal("-TERM");
+    service.wait_for("draining", 1);
+    town.ask("carol", "second", &["--connect-timeout", "1"]).fails_with(4, &["nobody answered"]);
+    let said = wait(running);
+    let result: Value = serde_json::from_str(said.success()).unwrap();
+    assert_eq!(result["matches"], big / 2);
+    service.wait_for("ended", 1);
+    let status = service.child.take().unwrap().wait().unwrap();
+    assert_eq!(status.code(), Some(0));
+    assert_eq!(service.events("done").len(), 3);
+    assert_eq!(town.verify("state/records", &[])["signed_by_both"], 3);
+}
+
+/// Strangers of all kinds, refused and granted requests, eight at a time.
+#[test]
+fn strangers_and_requests_mixed_leave_grants_right_and_memory_flat() {
+    const ALL: usize = if cfg!(feature = "long-tests") { 1_300 } else { 100 };
+    let town = Town::new();
+    town.policy("concurrency = 8\nconcurrency_per_peer = 8", BUDGETS, MATCH);
+    let mut service = Service::start(&town.bench);
+    (0..4).for_each(|_| _ = town.granted("bob", "match", &[]));
+    let before = service.resident();
+    let (next, granted) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let held: Mutex<Vec<TcpStream>> = Mutex::default();
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= ALL {
+                        return;
+                    }
+                    let connect = || TcpStream::connect(("127.0.0.1", town.port)).unwrap();
+                    match number % 10 {
+                        0..4 => {
+                            let result = town.granted("bob", "match", &[]);
+                            assert_eq!(result["matches"], 20);
+                            granted.fetch_add(1, Ordering::Relaxed);
+                        }
+                        4 => _ = town.refused("carol", "match", "allow", &[]),
+                        5 => town.ask("dave", "match", &[]).fails_with(4, &["refused our identity"]),
+                        // Half open: it says nothing, and stays.
+                        6 => held.lock().unwrap().push(connect()),
+                        // A greeting that drips.
+                        7 => {
+                            let mut stream = connect();
+                            let _ = stream.write_all(&[0x16, 0x03, 0x01]);
+                            held.lock().unwrap().push(stream);
+                        }
+                        // Something other than TLS, and more of it than any greeting.
+                        8 => {
+                            let mut stream = connect();
+                            let _ = stream.write_all(&vec![0xff; 1 << 20]);
+                        }
+                        _ => {
+                            let mut stream = connect();
+                            let _ = stream.write_all(b"GET / HTTP/1.1\r\nHost: service\r\n\r\n");
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let grants = granted.load(Ordering::Relaxed) + 4;
+    service.wait_for("done", grants);
+    let after = service.resident();
+    assert!(after < before + (64 << 10), "{before} kB before, {after} kB after");
+    for event in service.events("refused") {
+        assert_eq!((&event["rule"], &event["peer"]), (&"allow".into(), &"carol".into()), "{event}");
+    }
+    service.end();
+    let verified = town.verify("state/records", &["--against", "bob.records"]);
+    assert_eq!(verified["signed_by_both"], grants);
+    assert!(ALL < 100 || grants >= 40);
+}
+
+/// A service that is killed at any moment grants no more than its rules allow, and has a record of every run
+/// that the other side saw begin.
+#[test]
+fn kills_at_random_moments_lose_no_record_and_grant_no_run_twice() {
+    const ROUNDS: u64 = if cfg!(feature = "long-tests") { 100 } else { 12 };
+    let seed = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos() as u64;
+    eprintln!("seed {seed}");
+    let mut state = seed;
+    let mut random = move |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let town = Town::new();
+    let most = ROUNDS;
+    town.policy("", BUDGETS, &MATCH.replace("runs_a_day = 1000", &format!("runs_a_day = {most}")));
+    for _ in 0..ROUNDS {
+        let service = Service::start(&town.bench);
+        let words = town.asking("bob", "match", &["--connect-timeout", "1", "--timeout", "5"]);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let asking = [town.bench.spawn(&words), town.bench.spawn(&words)];
+        thread::sleep(Duration::from_millis(random(160)));
+        service.kill();
+        for said in asking.map(wait) {
+            assert!([0, 4].contains(&said.code), "{said:?}");
+        }
+    }
+    let service = Service::start(&town.bench);
+    // What is left of the day's runs is granted, and not one more.
+    let mut last = 0;
+    while town.ask("bob", "match", &[]).code == 0 {
+        last += 1;
+        assert!(last <= most, "a budget without end");
+    }
+    town.refused("bob", "match", "runs_a_day", &[]);
+    service.end();
+    let begun = |folder: &str| -> Vec<Value> {
+        let text = town.bench.read(&format!("{folder}/records.jsonl"));
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let runs = |records: &[Value]| -> Vec<String> {
+        records.iter().map(|record| record["common"]["run"].as_str().unwrap().to_owned()).collect()
+    };
+    // The last command of Bob's records what his killed ones left; none was killed here, so all is there.
+    let (alice, bob) = (begun("state/records"), begun("bob.records"));
+    let (alices, bobs) = (runs(&alice), runs(&bob));
+    let distinct: BTreeSet<&String> = bobs.iter().collect();
+    assert_eq!(distinct.len(), bobs.len(), "a run twice");
+    assert!(bobs.iter().all(|run| alices.contains(run)), "a record lost: {bobs:?} {alices:?}");
+    let ran = bob.iter().filter(|record| record["common"]["outcome"] != "not begun").count() as u64;
+    assert!(ran <= most, "{ran} runs of {most}");
+    assert!(ran >= last, "{ran} runs, {last} of them after the last kill");
+    town.verify("state/records", &["--key", "alice.pub", "--against", "bob.records"]);
+    town.verify("bob.records", &["--key", "bob.pub", "--against", "state/records"]);
+}

@@ -1,0 +1,116 @@
+//! Files that grow by whole lines and lose none in a crash.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use tacit::{Error, Result};
+
+/// A file of lines that grows at its end alone; what [`append`](Self::append) returned for is on the disk.
+pub struct Lines {
+    file: File,
+    path: PathBuf,
+    /// Bytes of whole lines.
+    length: u64,
+}
+
+/// Largest file of lines that is read.
+const LARGEST_FILE: u64 = 1 << 30;
+
+impl Lines {
+    /// Opens the file, made if there is none, and reads its lines. What stands behind the last line's end is
+    /// what a crash left of an append that never returned, and is cut off.
+    ///
+    /// The file stays locked while this lives, other processes wait for it.
+    pub fn open(path: &Path) -> Result<(Self, Vec<String>)> {
+        Self::open_with(path, |file| file.lock())
+    }
+
+    /// As [`open`](Self::open); an error if another process has the file.
+    pub fn open_alone(path: &Path) -> Result<(Self, Vec<String>)> {
+        Self::open_with(path, |file| file.try_lock().map_err(|_| std::io::ErrorKind::ResourceBusy.into()))
+    }
+
+    fn open_with(
+        path: &Path,
+        lock: impl FnOnce(&File) -> std::io::Result<()>,
+    ) -> Result<(Self, Vec<String>)> {
+        let fault = |what| move |e| Error::file(path, what, e);
+        let new = !path.exists();
+        let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path);
+        let mut file = file.map_err(fault("cannot be opened"))?;
+        lock(&file).map_err(fault("is in use by another process, or cannot be locked"))?;
+        if new {
+            sync_folder(path)?;
+        }
+        let mut text = String::new();
+        let about = file.metadata().map_err(fault("cannot be read"))?;
+        if about.len() > LARGEST_FILE {
+            return Err(Error::Input(format!("{}: too large; move it away", shown(path))));
+        }
+        file.read_to_string(&mut text).map_err(fault("cannot be read"))?;
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        if whole < text.len() {
+            file.set_len(whole as u64).and_then(|()| file.sync_all()).map_err(fault("cannot be mended"))?;
+            text.truncate(whole);
+        }
+        let lines = text.lines().map(str::to_owned).collect();
+        Ok((Lines { file, path: path.to_owned(), length: whole as u64 }, lines))
+    }
+
+    /// Adds one line, which is on the disk when this returns; after an error nothing of it is there.
+    pub fn append(&mut self, line: &str) -> Result<()> {
+        let text = format!("{line}\n");
+        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
+        if let Err(error) = written {
+            // Half a line would run into the next one.
+            let _ = self.file.set_len(self.length).and_then(|()| self.file.seek(SeekFrom::End(0)));
+            return Err(Error::file(&self.path, "cannot be written; is the disk full?", error));
+        }
+        self.length += text.len() as u64;
+        Ok(())
+    }
+}
+
+/// Makes the name of a new file as durable as its content.
+pub fn sync_folder(path: &Path) -> Result<()> {
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(|e| Error::file(folder, "cannot be synced", e))
+}
+
+/// Makes a folder that its owner alone can enter, if there is none.
+pub fn private_folder(path: &Path) -> Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|e| Error::file(path, "cannot be made; create the folder or choose another", e))
+}
+
+/// The path for a line of text.
+pub fn shown(path: &Path) -> String {
+    tacit::net::shown(&path.to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_torn_tail_is_cut_and_whole_lines_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        let (mut lines, found) = Lines::open_alone(&path).unwrap();
+        assert!(found.is_empty());
+        lines.append("one").unwrap();
+        lines.append("two").unwrap();
+        assert!(Lines::open_alone(&path).is_err(), "two at once");
+        drop(lines);
+        std::fs::write(&path, "one\ntwo\nthr").unwrap();
+        let (mut lines, found) = Lines::open(&path).unwrap();
+        assert_eq!(found, ["one", "two"]);
+        lines.append("three").unwrap();
+        drop(lines);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\nthree\n");
+    }
+}

@@ -1,0 +1,30 @@
+//! A service with a policy: one side states who may ask for which run, and how often; the other side asks,
+//! sees what it is offered, and accepts or not; both keep a signed record.
+//!
+//! - [`policy`]: the rules, read from a file and checked as a whole.
+//! - [`ledger`]: what has been spent of the budgets, in a file that survives a crash.
+//! - [`server`]: receives those who ask, each within the rules.
+//! - [`request`]: the side that asks.
+//! - [`records`]: signed records in a chain, and [`audit`], which verifies them.
+#![forbid(unsafe_code)]
+
+pub mod audit;
+pub mod clock;
+mod file;
+pub mod json;
+pub mod ledger;
+pub mod log;
+pub mod metrics;
+mod play;
+pub mod policy;
+pub mod records;
+pub mod request;
+mod rules;
+pub mod server;
+mod slots;
+pub mod terms;
+mod visit;
+mod wire;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! A run as both sides play it, from the agreement to the signatures.
+
+use crate::json::hex;
+use crate::records::{Begun, COMMON, signature};
+use crate::terms::{Offer, Said, Side};
+use crate::wire::{self, Close, Message};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+use tacit::job::Observer;
+use tacit::job::psi::{Aggregate, AggregateOutcome, Found, Job, Own, Owned, Revealed};
+use tacit::net::{PublicKey, Session, Stats};
+use tacit::{Error, Result};
+
+/// What a side brings to its run.
+pub struct Part<'a> {
+    /// The terms.
+    pub offer: &'a Offer,
+    /// The run as this side plays it.
+    pub job: &'a Job,
+    /// Its keys.
+    pub own: &'a Own,
+    /// What it gives.
+    pub gift: &'a Owned,
+    /// The other side's distinct keys, as announced.
+    pub peer_keys: u64,
+}
+
+/// What a run gave.
+pub struct Played {
+    /// The result.
+    pub revealed: Revealed,
+    /// From the agreement to the result.
+    pub wall: Duration,
+    /// What passed, the request included.
+    pub stats: Stats,
+}
+
+/// Agrees on the run. Until this returned nothing of a side's table has left.
+pub fn agree(session: &mut Session, offer: &Offer, job: &Job, said: &Said) -> Result<()> {
+    Ok(session.agree_anew(&offer.agreement(job, said)?)?)
+}
+
+/// Makes the run.
+///
+/// Errors: as [`Job::run_with`], and if the other side ran with another number of keys than it announced.
+pub fn run(session: &mut Session, part: &Part<'_>, observer: &dyn Observer) -> Result<Played> {
+    let start = Instant::now();
+    let base = tacit::ot::base_ot(Some(&part.offer.base_ot), part.job.security)?;
+    let elements = part.own.keys().elements();
+    let gift = part.gift.borrowed();
+    let revealed = part.job.run_with(session.channels(), &*base, elements, gift, part.peer_keys, observer)?;
+    let ran = revealed.peer_keys();
+    if ran != part.peer_keys {
+        let announced = part.peer_keys;
+        return Err(Error::Peer(format!("the other side announced {announced} keys and ran with {ran}")));
+    }
+    Ok(Played { revealed, wall: start.elapsed(), stats: session.stats() })
+}
+
+/// What a side commits to as its result; nothing where it got none.
+pub fn summary(own: &Own, revealed: &Revealed) -> Option<Value> {
+    let matches = |elements: &mut dyn Iterator<Item = u32>| {
+        let mut found: Vec<[u8; 32]> =
+            elements.filter_map(|at| own.keys().elements().get(at as usize).copied()).collect();
+        found.sort_unstable();
+        let mut hasher = blake3::Hasher::new();
+        found.iter().for_each(|element| _ = hasher.update(element));
+        json!({ "matches": found.len(), "elements": hex(hasher.finalize().as_bytes()) })
+    };
+    match revealed {
+        Revealed::Rows(outcome) => outcome.matches.as_ref().map(|found| matches(&mut found.iter().copied())),
+        Revealed::Payload(gained) => {
+            let received = gained.received.as_ref();
+            received.map(|received| matches(&mut received.matches.iter().map(|found| found.element)))
+        }
+        Revealed::Aggregate(AggregateOutcome { result, .. }) => result.as_ref().map(|found| match found {
+            Aggregate::Withheld => json!({ "withheld": true }),
+            Aggregate::Count(count) => json!({ "count": count }),
+            Aggregate::Sum(sum) => json!({ "sum": sum.to_string() }),
+            Aggregate::Mean { sum, rows } => json!({ "sum": sum.to_string(), "rows": rows }),
+        }),
+        Revealed::Statistic(found, _) => found.as_ref().map(|found| match found {
+            Found::Withheld => json!({ "withheld": true }),
+            Found::Nothing => json!({ "number": null }),
+            Found::Number(number) => json!({ "number": number.to_string() }),
+        }),
+    }
+}
+
+/// Ends the run: both tell their commitments to their results, and sign the common part. The asker goes
+/// first.
+///
+/// Returns the other side's signature.
+pub fn close(
+    session: &mut Session,
+    side: Side,
+    begun: &mut Begun,
+    result: Option<&Value>,
+    peer: &PublicKey,
+) -> Result<String> {
+    let own = result.map(|result| begun.commit(result)).transpose()?;
+    let theirs = exchange(session, side, &Message::Close(Close { result: own.clone() }))?;
+    let Message::Close(Close { result: theirs }) = theirs else { return Err(wire::out_of_turn()) };
+    if theirs.as_ref().is_some_and(|text| crate::json::from_hex::<32>(text).is_none()) {
+        return Err(wire::out_of_turn());
+    }
+    begun.common[side.name()]["result"] = json!(own);
+    begun.common[side.other().name()]["result"] = json!(theirs);
+    begun.common["outcome"] = json!("complete");
+    let signed = begun.sign()?;
+    let check = |theirs: &Message| -> Result<String> {
+        let Message::Signature(text) = theirs else { return Err(wire::out_of_turn()) };
+        let message = crate::json::canonical(&begun.common)?;
+        let holds = signature(text).is_some_and(|bytes| peer.verify(COMMON, message.as_bytes(), &bytes));
+        let fault =
+            "the other side's signature on the record does not hold; what it claims is not what we have";
+        if holds { Ok(text.clone()) } else { Err(Error::Peer(fault.into())) }
+    };
+    let channel = session.channel();
+    let ours = Message::Signature(signed);
+    match side {
+        Side::Asker => {
+            wire::send(channel, &ours)?;
+            check(&wire::receive(channel, wire::PROMPT)?.0)
+        }
+        // Ours goes to who has given its own.
+        Side::Service => {
+            let theirs = check(&wire::receive(channel, wire::PROMPT)?.0)?;
+            wire::send(channel, &ours)?;
+            Ok(theirs)
+        }
+    }
+}
+
+/// The end of a run's computing can differ by the time that the slower side takes to write its result.
+const SLOWER: Duration = Duration::from_secs(600);
+
+fn exchange(session: &mut Session, side: Side, ours: &Message) -> Result<Message> {
+    let channel = session.channel();
+    match side {
+        Side::Asker => {
+            wire::send(channel, ours)?;
+            Ok(wire::receive(channel, SLOWER)?.0)
+        }
+        Side::Service => {
+            let theirs = wire::receive(channel, SLOWER)?.0;
+            wire::send(channel, ours)?;
+            Ok(theirs)
+        }
+    }
+}

@@ -1,0 +1,525 @@
+//! The rules of a service: who may ask for which run, how often, when, and how much it may reveal.
+//!
+//! A policy is a TOML file of four parts: the service itself, `[peers.NAME]`, `[sources.NAME]` (a table, what
+//! makes its keys, and the budgets that hold for all jobs on it) and `[jobs.NAME]`. It is read and checked as
+//! a whole: [`Policy::load`] gives every fault with its line, and no half of a policy is ever in force.
+
+mod explain;
+mod reader;
+
+pub use explain::explain;
+pub use reader::Fault;
+
+use crate::clock::{Window, day_of};
+use reader::{At, Reader, Section};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use tacit::data::keys::Named;
+use tacit::data::records::{KeySpec, Normalisation};
+use tacit::job::psi::{self, Duplicates, Learns, Protocol, Reveal};
+use tacit::net::PublicKey;
+use tacit::{Error, Result, Security};
+use toml::de::DeTable;
+
+/// The rules of one service.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Policy {
+    /// Where it listens.
+    pub listen: String,
+    /// Its private key's file.
+    pub identity: PathBuf,
+    /// The folder of ledger and records.
+    pub state: PathBuf,
+    /// Requests served at once, all peers together.
+    pub concurrency: u64,
+    /// Requests served at once for one peer.
+    pub concurrency_per_peer: u64,
+    /// Bytes that all runs together may take; the machine's if nothing is said.
+    pub memory: Option<u64>,
+    /// Seconds that an offer stands.
+    pub offer_seconds: u64,
+    /// Seconds that one message of a run may take.
+    pub run_seconds: u64,
+    /// Seconds that running jobs get when the service ends.
+    pub drain_seconds: u64,
+    /// Who may ask, by label.
+    pub peers: BTreeMap<String, Peer>,
+    /// What is asked about, by name.
+    pub sources: BTreeMap<String, Source>,
+    /// What may be asked, by name.
+    pub jobs: BTreeMap<String, Job>,
+}
+
+/// Somebody who may ask.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Peer {
+    /// The fingerprint of the public key.
+    pub fingerprint: String,
+}
+
+/// A table, and the budgets that hold for all jobs on it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Source {
+    /// The file.
+    pub input: PathBuf,
+    /// What makes a row's key.
+    pub key: KeySpec,
+    /// The most rows that all runs together may reveal to one peer.
+    pub rows_in_total: u64,
+    /// The most runs that give one peer a number over all common keys, all kinds together: two of them on
+    /// tables that differ by a row reveal that row.
+    pub aggregate_runs: u64,
+}
+
+/// A run that may be asked for.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Job {
+    /// On which source.
+    pub source: String,
+    /// Labels of those who may ask.
+    pub allow: Vec<String>,
+    /// Kinds of results; the first unless the peer names another. The columns of a `payload` are the peer's.
+    pub reveal: Vec<Reveal>,
+    /// Who may get the result; the first unless the peer names another.
+    pub result: Vec<Learns>,
+    /// Our columns that may go into a result.
+    pub give: Vec<String>,
+    /// What happens where several rows to give have one key.
+    pub duplicates: Duplicates,
+    /// The least distinct keys that the peer must have, by its own word.
+    pub min_peer_keys: u64,
+    /// The most distinct keys that the peer may have.
+    pub max_peer_keys: u64,
+    /// Least matches of a number over all common keys.
+    pub min_matches: u64,
+    /// Runs of this job that one peer may start a day, UTC.
+    pub runs_a_day: u64,
+    /// When runs may start; always if empty.
+    pub hours: Vec<Window>,
+    /// The same as it stands in the file.
+    pub hours_text: Vec<String>,
+    /// By which protocol.
+    pub protocol: Protocol,
+    /// The least security.
+    pub security: Security,
+    /// Whether everything has to hold against a quantum computer.
+    pub post_quantum: bool,
+    /// Requests of this job served at once.
+    pub concurrency: u64,
+    /// Bytes that one run may take.
+    pub memory: Option<u64>,
+    /// The folder for our results, where we get some.
+    pub output: Option<PathBuf>,
+    /// What the run is for, for the record.
+    pub purpose: Option<String>,
+    /// The contract it rests on, for the record.
+    pub agreement: Option<String>,
+    /// The last day on which runs may start, as text and counted from 1970.
+    pub expires: Option<(String, u64)>,
+}
+
+impl Job {
+    /// The run of `reveal` with the result to `learns`, as the service plays it; `asked` are the columns that
+    /// the peer asks for.
+    ///
+    /// Numbers over all common keys exist against semi-honest peers alone; everything else runs against
+    /// malicious ones, whatever the floor.
+    pub fn run(&self, source: &Source, reveal: &Reveal, learns: Learns, asked: &[String]) -> psi::Job {
+        let security = if reveal.is_aggregate() { Security::SemiHonest } else { Security::Malicious };
+        let give = match reveal {
+            Reveal::Payload(_) if learns != Learns::Me => asked.to_vec(),
+            _ => reveal
+                .column()
+                .filter(|column| self.give.iter().any(|own| own == column))
+                .map(str::to_owned)
+                .into_iter()
+                .collect(),
+        };
+        psi::Job {
+            protocol: if matches!(reveal, Reveal::Rows) { self.protocol } else { Protocol::Auto },
+            learns,
+            reveal: reveal.clone(),
+            give,
+            min_matches: if reveal.is_aggregate() { self.min_matches } else { 0 },
+            security,
+            key: Some(source.key.clone()),
+            most_peer_keys: Some(self.max_peer_keys),
+        }
+    }
+
+    /// The combinations of kind and side that go together.
+    fn combinations(&self, source: &Source) -> Vec<(&Reveal, Learns, Result<()>)> {
+        let pairs =
+            self.reveal.iter().flat_map(|reveal| self.result.iter().map(move |learns| (reveal, *learns)));
+        pairs
+            .map(|(reveal, learns)| (reveal, learns, self.run(source, reveal, learns, &self.give).check()))
+            .collect()
+    }
+
+    /// The base OT's name, where it is not the default one.
+    pub fn base_ot(&self) -> Option<&'static str> {
+        self.post_quantum.then_some("roted")
+    }
+}
+
+/// A policy file that is no policy.
+#[derive(Debug)]
+pub struct Unfit {
+    /// The file.
+    pub path: PathBuf,
+    /// Everything that is wrong with it; one at least.
+    pub faults: Vec<Fault>,
+}
+
+impl Unfit {
+    /// Each fault on a line of its own.
+    pub fn lines(&self) -> Vec<String> {
+        let path = tacit::net::shown(&self.path.to_string_lossy());
+        self.faults.iter().map(|Fault { line, what }| format!("{path}, line {line}: {what}")).collect()
+    }
+}
+
+impl From<Unfit> for Error {
+    fn from(unfit: Unfit) -> Self {
+        let count = unfit.faults.len();
+        match unfit.lines().as_slice() {
+            [only] => Error::Input(only.clone()),
+            _ => Error::Input(format!(
+                "{}: {count} faults, each told above; nothing of it is in force",
+                tacit::net::shown(&unfit.path.to_string_lossy())
+            )),
+        }
+    }
+}
+
+/// Largest policy file that is read.
+const LARGEST_POLICY: u64 = 1 << 20;
+const DAY_SECONDS: u64 = 86_400;
+const MANY: u64 = 1 << 40;
+
+impl Policy {
+    /// Reads the policy at `path`, with the key files that it names. Paths in it are seen from its folder.
+    ///
+    /// Errors: a file that cannot be read, and every fault in it at once.
+    pub fn load(path: &Path) -> std::result::Result<Self, Unfit> {
+        let unfit = |what: String| Unfit { path: path.to_owned(), faults: vec![Fault { line: 1, what }] };
+        match std::fs::metadata(path) {
+            Err(e) => return Err(unfit(format!("cannot be read: {e}"))),
+            Ok(about) if about.len() > LARGEST_POLICY => return Err(unfit("larger than any policy".into())),
+            Ok(_) => {}
+        }
+        let text = std::fs::read_to_string(path).map_err(|e| unfit(format!("cannot be read: {e}")))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Policy::parse(&text, folder).map_err(|faults| Unfit { path: path.to_owned(), faults })
+    }
+
+    /// Reads a policy whose paths are seen from `folder`.
+    ///
+    /// Errors: every fault, in the order of lines.
+    pub fn parse(text: &str, folder: &Path) -> std::result::Result<Self, Vec<Fault>> {
+        let mut reader = Reader::new(text);
+        let root = match DeTable::parse(text) {
+            Ok(root) => root,
+            Err(error) => {
+                let at = error.span().map_or(0, |span| span.start);
+                reader.fault(at, format!("{}; mend the TOML", error.message()));
+                return Err(reader.faults());
+            }
+        };
+        let mut section = reader.section(root.get_ref(), "the policy", 0);
+        let policy = read(&mut section, folder);
+        section.finish();
+        let faults = reader.faults();
+        match policy {
+            Some(policy) if faults.is_empty() => Ok(policy),
+            _ => Err(faults),
+        }
+    }
+
+    /// The label of the peer with this fingerprint.
+    pub fn label_of(&self, fingerprint: &str) -> Option<&str> {
+        let mut found = self.peers.iter().filter(|(_, peer)| peer.fingerprint == fingerprint);
+        found.next().map(|(label, _)| label.as_str())
+    }
+}
+
+fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Policy> {
+    let version = section.wanted_number("version", 1..=1);
+    let listen = section.wanted_text("listen");
+    let identity = section.wanted_text("identity");
+    let state = section.wanted_text("state");
+    let concurrency = section.number("concurrency", 1..=256).unwrap_or(4);
+    let concurrency_per_peer = section.number("concurrency_per_peer", 1..=256).unwrap_or(2);
+    let memory = section.number("memory_mib", 64..=1 << 24).map(|mib| mib << 20);
+    let offer_seconds = section.number("offer_seconds", 1..=DAY_SECONDS).unwrap_or(300);
+    let run_seconds = section.number("run_seconds", 1..=DAY_SECONDS).unwrap_or(3600);
+    let drain_seconds = section.number("drain_seconds", 0..=DAY_SECONDS).unwrap_or(600);
+
+    let mut peers: BTreeMap<String, Peer> = BTreeMap::new();
+    for (name, table) in section.tables("peers") {
+        let peer =
+            section.inner(table, &format!("[peers.{}]", name.value), name.at, |inner| peer(inner, folder));
+        let Some(peer) = peer else { continue };
+        if let Some((other, _)) = peers.iter().find(|(_, known)| known.fingerprint == peer.fingerprint) {
+            section.fault(
+                name.at,
+                format!("[peers.{}] has the key of [peers.{other}]; keep one of them", name.value),
+            );
+        }
+        peers.insert(name.value, peer);
+    }
+    let labels: Vec<String> = peers.keys().cloned().collect();
+    let mut sources = BTreeMap::new();
+    let mut source_names = Vec::new();
+    for (name, table) in section.tables("sources") {
+        source_names.push(name.value.clone());
+        let title = format!("[sources.{}]", name.value);
+        let source = section.inner(table, &title, name.at, |inner| source(inner, folder));
+        sources.extend(source.map(|source| (name.value, source)));
+    }
+    let mut jobs = BTreeMap::new();
+    for (name, table) in section.tables("jobs") {
+        let title = format!("[jobs.{}]", name.value);
+        let known = Known { labels: &labels, source_names: &source_names, sources: &sources, folder };
+        let job = section.inner(table, &title, name.at, |inner| job(inner, &known));
+        jobs.extend(job.map(|job| (name.value, job)));
+    }
+    version?;
+    Some(Policy {
+        listen: listen?.value,
+        identity: folder.join(identity?.value),
+        state: folder.join(state?.value),
+        concurrency,
+        concurrency_per_peer,
+        memory,
+        offer_seconds,
+        run_seconds,
+        drain_seconds,
+        peers,
+        sources,
+        jobs,
+    })
+}
+
+fn peer(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Peer> {
+    let (key, fingerprint) = (section.text("key"), section.text("fingerprint"));
+    let of_file = key.and_then(|file| match PublicKey::load(&folder.join(&file.value)) {
+        Ok(key) => Some(At { value: key.fingerprint(), at: file.at }),
+        Err(error) => {
+            section.fault(file.at, error.to_string());
+            None
+        }
+    });
+    if let Some(At { value, at }) = &fingerprint
+        && !is_fingerprint(value)
+    {
+        section.fault(
+            *at,
+            "a fingerprint is eight groups of four hexadecimal digits, as tacit fingerprint prints",
+        );
+        return None;
+    }
+    match (of_file, fingerprint) {
+        (Some(file), Some(said)) if file.value != said.value => {
+            section.fault(
+                said.at,
+                format!("the key in the file has the fingerprint {}, not this one", file.value),
+            );
+            None
+        }
+        (Some(found), _) | (None, Some(found)) => Some(Peer { fingerprint: found.value }),
+        (None, None) => {
+            let at = section.at();
+            section.fault(at, "a peer needs `key`, the file of its public key, or `fingerprint`");
+            None
+        }
+    }
+}
+
+fn is_fingerprint(text: &str) -> bool {
+    let is_group =
+        |group: &str| group.len() == 4 && group.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    text.split('-').count() == 8 && text.split('-').all(is_group)
+}
+
+fn source(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Source> {
+    let input = section.wanted_text("input");
+    let mut columns = Vec::new();
+    for At { value, at } in section.wanted_list("key") {
+        match Named::parse(&value) {
+            Ok(named) => columns.push(named),
+            Err(error) => section.fault(at, format!("`key`: {error}")),
+        }
+    }
+    let normalisation = Normalisation {
+        nfc: section.yes("nfc", true),
+        trim: section.yes("trim", true),
+        case_fold: section.yes("case_fold", true),
+    };
+    let rows_in_total = section.number("rows_in_total", 0..=MANY).unwrap_or(0);
+    let aggregate_runs = section.number("aggregate_runs", 0..=MANY).unwrap_or(0);
+    Some(Source {
+        input: folder.join(input?.value),
+        key: KeySpec::named(columns, normalisation),
+        rows_in_total,
+        aggregate_runs,
+    })
+}
+
+/// What a job may refer to.
+struct Known<'a> {
+    labels: &'a [String],
+    source_names: &'a [String],
+    sources: &'a BTreeMap<String, Source>,
+    folder: &'a Path,
+}
+
+/// The word's meaning out of a table of words, or a fault that lists them.
+fn word<T: Copy>(
+    section: &mut Section<'_, '_, '_>,
+    key: &str,
+    said: &At<String>,
+    words: &[(&str, T)],
+) -> Option<T> {
+    let found = words.iter().find(|(name, _)| *name == said.value).map(|(_, value)| *value);
+    if found.is_none() {
+        let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
+        let what = format!(
+            "`{key}`: there is no `{}`; give one of {}",
+            tacit::net::shown(&said.value),
+            names.join(", ")
+        );
+        section.fault(said.at, what);
+    }
+    found
+}
+
+fn job(section: &mut Section<'_, '_, '_>, known: &Known<'_>) -> Option<Job> {
+    let start = section.at();
+    let source_name = section.wanted_text("source");
+    if let Some(At { value, at }) = &source_name
+        && !known.source_names.contains(value)
+    {
+        section.fault(*at, format!("`source`: there is no [sources.{}]", tacit::net::shown(value)));
+    }
+    let allow = section.wanted_list("allow");
+    for At { value, at } in &allow {
+        if !known.labels.contains(value) {
+            section.fault(*at, format!("`allow`: there is no [peers.{}]", tacit::net::shown(value)));
+        }
+    }
+    let mut reveal: Vec<At<Reveal>> = Vec::new();
+    for At { value, at } in section.wanted_list("reveal") {
+        match value.parse() {
+            Ok(kind) => reveal.push(At { value: kind, at }),
+            Err(what) => section.fault(at, format!("`reveal`: {what}")),
+        }
+    }
+    let sides = [("me", Learns::Me), ("peer", Learns::Peer), ("both", Learns::Both)];
+    let mut result = Vec::new();
+    for said in section.wanted_list("result") {
+        result.extend(word(section, "result", &said, &sides));
+    }
+    let give = section.list("give").into_iter().map(|column| column.value).collect();
+    let several = [("refuse", Duplicates::Refuse), ("first", Duplicates::First), ("all", Duplicates::All)];
+    let duplicates = section.text("duplicates").and_then(|said| word(section, "duplicates", &said, &several));
+    let min_peer_keys = section.number("min_peer_keys", 0..=MANY).unwrap_or(0);
+    let max_peer_keys = section.wanted_number("max_peer_keys", 1..=psi::MAX_ELEMENTS as u64);
+    let min_matches = section.number("min_matches", 0..=MANY).unwrap_or(0);
+    let runs_a_day = section.wanted_number("runs_a_day", 0..=MANY);
+    let mut hours = Vec::new();
+    let mut hours_text = Vec::new();
+    for At { value, at } in section.list("hours") {
+        match Window::parse(&value) {
+            Some(window) => {
+                hours.push(window);
+                hours_text.push(value);
+            }
+            None => section
+                .fault(at, "`hours`: write Mon-Fri 06:00-20:00, Sat 22:00-24:00 or daily 00:00-06:00 (UTC)"),
+        }
+    }
+    let protocols = [("auto", Protocol::Auto), ("paxos", Protocol::Paxos), ("vole", Protocol::Vole)];
+    let protocol = section.text("protocol").and_then(|said| word(section, "protocol", &said, &protocols));
+    let levels = [("malicious", Security::Malicious), ("semi-honest", Security::SemiHonest)];
+    let security = section.text("security").and_then(|said| word(section, "security", &said, &levels));
+    let security = security.unwrap_or(Security::Malicious);
+    let post_quantum = section.yes("post_quantum", false);
+    let concurrency = section.number("concurrency", 1..=256).unwrap_or(256);
+    let memory = section.number("memory_mib", 64..=1 << 24).map(|mib| mib << 20);
+    let output = section.text("output").map(|folder| known.folder.join(folder.value));
+    let purpose = section.text("purpose").map(|said| said.value);
+    let agreement = section.text("agreement").map(|said| said.value);
+    let expires = section.text("expires").and_then(|said| {
+        let day = day_of(&said.value);
+        if day.is_none() {
+            section.fault(said.at, "`expires` must be a date such as 2027-12-31");
+        }
+        day.map(|day| (said.value, day))
+    });
+
+    let job = Job {
+        source: source_name?.value,
+        allow: allow.into_iter().map(|label| label.value).collect(),
+        reveal: reveal.iter().map(|kind| kind.value.clone()).collect(),
+        result,
+        give,
+        duplicates: duplicates.unwrap_or(Duplicates::Refuse),
+        min_peer_keys,
+        max_peer_keys: max_peer_keys?,
+        min_matches,
+        runs_a_day: runs_a_day?,
+        hours,
+        hours_text,
+        protocol: protocol.unwrap_or_default(),
+        security,
+        post_quantum,
+        concurrency,
+        memory,
+        output,
+        purpose,
+        agreement,
+        expires,
+    };
+    if job.min_peer_keys > job.max_peer_keys {
+        section.fault(start, "`min_peer_keys` is more than `max_peer_keys`: nobody could ask");
+    }
+    let source = known.sources.get(&job.source)?;
+    for kind in &reveal {
+        together(section, &job, source, kind);
+    }
+    Some(job)
+}
+
+/// Notes what does not go together with a kind of result.
+fn together(section: &mut Section<'_, '_, '_>, job: &Job, source: &Source, kind: &At<Reveal>) {
+    let (name, at) = (kind.value.name(), kind.at);
+    if kind.value.is_aggregate() && job.security == Security::Malicious {
+        let what =
+            format!("{name} is for peers that keep to the protocol: it needs `security = \"semi-honest\"`");
+        section.fault(at, what);
+    }
+    if kind.value.is_aggregate() && source.aggregate_runs == 0 {
+        let what = format!("{name} needs a budget: `aggregate_runs` in [sources.{}]", job.source);
+        section.fault(at, what);
+    }
+    let reveals = job.result.iter().any(|learns| *learns != Learns::Me) && !kind.value.is_aggregate();
+    if reveals && source.rows_in_total == 0 {
+        let what = format!("{name} to the peer needs a budget: `rows_in_total` in [sources.{}]", job.source);
+        section.fault(at, what);
+    }
+    if job.protocol == Protocol::Paxos && kind.value != Reveal::Rows {
+        section.fault(at, format!("paxos reveals rows alone; {name} needs another `protocol`"));
+    }
+    if job.result.iter().any(|learns| *learns != Learns::Peer) && job.output.is_none() {
+        section.fault(at, "where we get a result, `output` must name the folder for it");
+    }
+    let combinations = job.combinations(source);
+    let own: Vec<_> = combinations.iter().filter(|(reveal, ..)| **reveal == kind.value).collect();
+    // One side that goes with the kind is enough: the others are refused when they are asked for.
+    if let Some((.., Err(error))) = own.first()
+        && own.iter().all(|(.., checked)| checked.is_err())
+    {
+        section.fault(at, error.to_string());
+    }
+}

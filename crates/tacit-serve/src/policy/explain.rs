@@ -1,0 +1,111 @@
+//! A policy in plain words.
+
+use super::{Job, Policy, Source};
+use tacit::job::psi::{Learns, Reveal};
+use tacit::{Security, security_name};
+
+/// What the policy allows, in sentences, one a line.
+pub fn explain(policy: &Policy) -> Vec<String> {
+    let mut lines = vec![format!(
+        "the service listens at {} and serves at most {} requests at once, {} of one peer",
+        tacit::net::shown(&policy.listen),
+        policy.concurrency,
+        policy.concurrency_per_peer
+    )];
+    for (label, peer) in &policy.peers {
+        let jobs: Vec<&str> = policy
+            .jobs
+            .iter()
+            .filter(|(_, job)| job.allow.contains(label))
+            .map(|(name, _)| name.as_str())
+            .collect();
+        let what = if jobs.is_empty() { "nothing".to_owned() } else { jobs.join(", ") };
+        lines.push(format!("{label} (fingerprint {}) may ask for {what}", peer.fingerprint));
+    }
+    for (name, source) in &policy.sources {
+        lines.push(source_words(name, source));
+    }
+    for (name, job) in &policy.jobs {
+        lines.extend(job_words(policy, name, job));
+    }
+    lines
+}
+
+fn source_words(name: &str, source: &Source) -> String {
+    format!(
+        "{name} is {}, with the key {}; of it each peer may learn {} rows in all, and get {} in all",
+        tacit::net::shown(&source.input.to_string_lossy()),
+        source.key.columns.join(" and "),
+        source.rows_in_total,
+        plural(source.aggregate_runs, "number over all common keys", "numbers over all common keys")
+    )
+}
+
+fn plural(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+fn job_words(policy: &Policy, name: &str, job: &Job) -> Vec<String> {
+    let Some(source) = policy.sources.get(&job.source) else { return Vec::new() };
+    let mut lines = vec![format!(
+        "job {name} is an intersection with {}; {} may start {} a day, {}{}",
+        job.source,
+        job.allow.join(" and "),
+        plural(job.runs_a_day, "run", "runs"),
+        match job.hours_text.as_slice() {
+            [] => "at any time".to_owned(),
+            hours => format!("{} (UTC)", hours.join(" and ")),
+        },
+        job.expires.as_ref().map_or(String::new(), |(date, _)| format!(", up to and with {date}"))
+    )];
+    lines.push(format!(
+        "  {name}: the peer must say that it has {} to {} distinct keys{}",
+        job.min_peer_keys,
+        job.max_peer_keys,
+        if job.post_quantum { ", and everything has to hold against a quantum computer" } else { "" }
+    ));
+    for (reveal, learns, checked) in job.combinations(source) {
+        if checked.is_err() {
+            continue;
+        }
+        let run = job.run(source, reveal, learns, &job.give);
+        let words = result_words(reveal, job);
+        let level = security_name(run.security);
+        let guard = match run.security {
+            Security::Malicious => "",
+            Security::SemiHonest => ": if the peer deviates from the protocol, nothing is promised",
+        };
+        lines.push(match learns {
+            Learns::Me => format!("  {name}: we may get {words}, the peer nothing ({level}{guard})"),
+            Learns::Peer => format!("  {name}: the peer may get {words}, we nothing ({level}{guard})"),
+            Learns::Both => format!("  {name}: both may get {words} ({level}{guard})"),
+        });
+    }
+    lines
+}
+
+fn result_words(reveal: &Reveal, job: &Job) -> String {
+    let withheld = match (reveal.is_aggregate(), job.min_matches) {
+        (false, _) | (_, 0) => String::new(),
+        (true, least) => format!(" unless fewer than {least} keys count"),
+    };
+    let words = match reveal {
+        Reveal::Rows => "which of its own keys the other side has too".to_owned(),
+        Reveal::Payload(columns) => {
+            let ours = format!("of our columns {}", job.give.join(", "));
+            let theirs = format!("of the peer's columns {}", columns.join(", "));
+            let which = match (job.give.is_empty(), columns.is_empty()) {
+                (false, false) => format!("{ours}, and {theirs}"),
+                (false, true) => ours,
+                _ => theirs,
+            };
+            format!("which of its own keys the other side has too, with what the rows hold there ({which})")
+        }
+        Reveal::Count => "how many keys are common".to_owned(),
+        other => match other.column() {
+            Some(column) => format!("the {} of {column} over common keys", other.name()),
+            None => other.name().to_owned(),
+        },
+    };
+    words + &withheld
+}

@@ -1,0 +1,257 @@
+//! Signed records of runs, in a chain on the disk.
+//!
+//! A record is one line of JSON in the form of RFC 8785 (see [`json`](crate::json)):
+//!
+//! - `common`: what both sides may know: the run, its terms, both public keys, how many keys each side said
+//!   it has, salted commitments to inputs and results, what was revealed to whom, and the outcome. It holds
+//!   the head of each side's chain at the run's start, so that a record that one side takes away or cuts off
+//!   is missed by the other.
+//! - `signatures`: of `service` and `asker` on `common`, as far as the run got; a run that broke off has
+//!   none.
+//! - `side`, `number`, `previous`: whose chain it is, the record's place, and the hash of the line before.
+//! - `seal`: the owner's signature on all of this.
+//!
+//! What opens the commitments, salts of 256 bits and the result, stands in a file of its own that nobody else
+//! gets. Before a run begins its record lies in the folder `pending`; one that is found there without its
+//! process is recorded as interrupted, so no crash loses one.
+
+use crate::file::{Lines, private_folder, sync_folder};
+use crate::json::{canonical, hex, read_canonical};
+use crate::terms::Side;
+use serde_json::{Value, json};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use tacit::net::{Identity, SIGNATURE};
+use tacit::{Error, Result};
+use zeroize::Zeroizing;
+
+/// What the signatures on a record's common part are for.
+pub const COMMON: &str = "tacit 1 record common to both sides";
+/// What the seal of one side's record is for.
+pub const SEAL: &str = "tacit 1 record of one side";
+const CHAIN_HEAD: &str = "tacit 1 head of a chain of records";
+const COMMITTED: &str = "tacit 1 commitment of a record";
+
+/// The head of a chain without records.
+pub const NO_HEAD: [u8; 32] = [0; 32];
+
+/// Both files of a chain.
+pub(crate) const RECORDS: &str = "records.jsonl";
+pub(crate) const PRIVATE_PART: &str = "private.jsonl";
+
+/// The head of a chain whose last line is `line`.
+pub fn head_of(line: &str) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key(CHAIN_HEAD);
+    hasher.update(line.as_bytes());
+    *hasher.finalize().as_bytes()
+}
+
+/// A salted commitment to `content`, which is the `kind` (`input` or `result`) of a run.
+pub fn commitment(kind: &str, salt: &[u8; 32], content: &[u8]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key(COMMITTED);
+    hasher.update(salt);
+    hasher.update(&(kind.len() as u64).to_le_bytes());
+    hasher.update(kind.as_bytes());
+    hasher.update(content);
+    *hasher.finalize().as_bytes()
+}
+
+/// A fresh salt.
+pub fn salt() -> Zeroizing<[u8; 32]> {
+    let mut salt = Zeroizing::new([0; 32]);
+    tacit::crypto::Prg::from_os().fill_bytes(salt.as_mut());
+    salt
+}
+
+/// The BLAKE3 hash of a file, which records commit to.
+pub fn digest_of(path: &Path) -> Result<[u8; 32]> {
+    let fault = |e| Error::file(path, "cannot be read", e);
+    let mut file = File::open(path).map_err(fault)?;
+    let mut hasher = blake3::Hasher::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut buffer).map_err(fault)? {
+            0 => return Ok(*hasher.finalize().as_bytes()),
+            n => _ = hasher.update(&buffer[..n]),
+        }
+    }
+}
+
+/// The chain of one identity, in a folder.
+#[derive(Clone)]
+pub struct Records {
+    folder: PathBuf,
+    identity: Identity,
+    side: Side,
+}
+
+/// A run whose record is not finished.
+pub struct Begun {
+    records: Records,
+    pending: PathBuf,
+    /// Locked while the run goes on.
+    _lock: File,
+    /// The part common to both sides.
+    pub common: Value,
+    input_salt: Zeroizing<[u8; 32]>,
+    result_salt: Zeroizing<[u8; 32]>,
+}
+
+impl Records {
+    /// The chain in `folder`, made if there is none. What runs of processes that are gone left unfinished is
+    /// recorded as interrupted; returns how many.
+    pub fn open(folder: &Path, identity: &Identity, side: Side) -> Result<(Self, u64)> {
+        private_folder(&folder.join("pending"))?;
+        let records = Records { folder: folder.to_owned(), identity: identity.clone(), side };
+        let interrupted = records.recover()?;
+        Ok((records, interrupted))
+    }
+
+    fn chain(&self) -> Result<(Lines, Vec<String>)> {
+        Lines::open(&self.folder.join(RECORDS))
+    }
+
+    /// The head of the chain.
+    pub fn head(&self) -> Result<[u8; 32]> {
+        let (_, lines) = self.chain()?;
+        Ok(lines.last().map_or(NO_HEAD, |line| head_of(line)))
+    }
+
+    /// Held while files in `pending` come to be or are looked at: one that is not locked yet is not one
+    /// without its process.
+    fn guard(&self) -> Result<File> {
+        let path = self.folder.join("lock");
+        let fault = |e| Error::file(&path, "cannot be locked", e);
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path).map_err(fault)?;
+        file.lock().map_err(fault)?;
+        Ok(file)
+    }
+
+    fn recover(&self) -> Result<u64> {
+        let _guard = self.guard()?;
+        let folder = self.folder.join("pending");
+        let mut interrupted = 0;
+        let listed = std::fs::read_dir(&folder).map_err(|e| Error::file(&folder, "cannot be listed", e))?;
+        for entry in listed.flatten() {
+            let path = entry.path();
+            let Ok(mut file) = File::open(&path) else { continue };
+            if file.try_lock().is_err() {
+                continue;
+            }
+            let mut text = Zeroizing::new(String::new());
+            let read = file.read_to_string(&mut text).map(|_| serde_json::from_str::<Value>(&text));
+            // A file that a crash left half written is of a run that had not begun.
+            if let Ok(Ok(kept)) = read
+                && kept["common"].is_object()
+            {
+                let run = kept["common"]["run"].clone();
+                let (chain, lines) = self.chain()?;
+                drop(chain);
+                let known = lines.iter().any(|line| {
+                    serde_json::from_str::<Value>(line).is_ok_and(|record| record["common"]["run"] == run)
+                });
+                if !known {
+                    let mut common = kept["common"].clone();
+                    common["outcome"] = json!("interrupted");
+                    self.write(common, &kept["private"], [None, None])?;
+                    interrupted += 1;
+                }
+            }
+            std::fs::remove_file(&path).map_err(|e| Error::file(&path, "cannot be removed", e))?;
+        }
+        Ok(interrupted)
+    }
+
+    /// Writes down that a run begins: on the disk when this returns.
+    pub fn begin(
+        &self,
+        common: Value,
+        input_salt: Zeroizing<[u8; 32]>,
+        result_salt: Zeroizing<[u8; 32]>,
+    ) -> Result<Begun> {
+        let run = common["run"].as_str().unwrap_or_default();
+        // The name comes from ids of the session alone, but part of it is the peer's.
+        if run.is_empty() || run.len() > 64 || !run.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(Error::Peer("the run has a name that no session gives".into()));
+        }
+        let pending = self.folder.join("pending").join(format!("{run}.json"));
+        let fault = |e| Error::file(&pending, "cannot be written; is the disk full?", e);
+        let _guard = self.guard()?;
+        let mut file =
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&pending).map_err(fault)?;
+        file.lock().map_err(fault)?;
+        let kept =
+            json!({ "common": common, "private": private(run, &input_salt, &result_salt, &Value::Null) });
+        let text = Zeroizing::new(kept.to_string());
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(fault)?;
+        sync_folder(&pending)?;
+        Ok(Begun { records: self.clone(), pending, _lock: file, common, input_salt, result_salt })
+    }
+
+    /// Adds a record; the private part first, so that no record lacks it.
+    fn write(&self, common: Value, private: &Value, signatures: [Option<String>; 2]) -> Result<String> {
+        let (mut chain, lines) = self.chain()?;
+        let private_path = self.folder.join(PRIVATE_PART);
+        Lines::open(&private_path)?.0.append(&canonical(private)?)?;
+        let mut signed = serde_json::Map::new();
+        for (side, signature) in [Side::Service, Side::Asker].into_iter().zip(signatures) {
+            if let Some(signature) = signature {
+                signed.insert(side.name().into(), json!(signature));
+            }
+        }
+        let mut record = json!({
+            "common": common,
+            "signatures": signed,
+            "side": self.side.name(),
+            "number": lines.len(),
+            "previous": hex(&lines.last().map_or(NO_HEAD, |line| head_of(line))),
+        });
+        let seal = self.identity.sign(SEAL, canonical(&record)?.as_bytes())?;
+        record["seal"] = json!(hex(&seal));
+        let line = canonical(&record)?;
+        read_canonical(&line)?;
+        chain.append(&line)?;
+        Ok(line)
+    }
+}
+
+fn private(run: &str, input_salt: &[u8; 32], result_salt: &[u8; 32], result: &Value) -> Value {
+    json!({ "run": run, "input_salt": hex(input_salt), "result_salt": hex(result_salt), "result": result })
+}
+
+impl Begun {
+    /// Our commitment to `result`, a value in canonical form.
+    pub fn commit(&self, result: &Value) -> Result<String> {
+        Ok(hex(&commitment("result", &self.result_salt, canonical(result)?.as_bytes())))
+    }
+
+    /// Our signature on the common part.
+    pub fn sign(&self) -> Result<String> {
+        Ok(hex(&self.records.identity.sign(COMMON, canonical(&self.common)?.as_bytes())?))
+    }
+
+    /// Finishes the record: `result` is ours, `theirs` the other side's signature, as far as the run got.
+    ///
+    /// Returns the record's line.
+    pub fn finish(self, outcome: &str, result: &Value, theirs: Option<String>) -> Result<String> {
+        let Begun { records, pending, mut common, input_salt, result_salt, .. } = self;
+        common["outcome"] = json!(outcome);
+        let run = common["run"].as_str().unwrap_or_default().to_owned();
+        let ours = hex(&records.identity.sign(COMMON, canonical(&common)?.as_bytes())?);
+        let signatures = match (records.side, theirs) {
+            (_, None) => [None, None],
+            (Side::Service, theirs) => [Some(ours), theirs],
+            (Side::Asker, theirs) => [theirs, Some(ours)],
+        };
+        let line = records.write(common, &private(&run, &input_salt, &result_salt, result), signatures)?;
+        std::fs::remove_file(&pending).map_err(|e| Error::file(&pending, "cannot be removed", e))?;
+        Ok(line)
+    }
+}
+
+/// Bytes of a signature out of its text.
+pub fn signature(text: &str) -> Option<[u8; SIGNATURE]> {
+    crate::json::from_hex(text)
+}

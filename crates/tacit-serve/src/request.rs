@@ -1,0 +1,142 @@
+//! The side that asks: hears an offer, takes it or not, and runs.
+
+use crate::json::hex;
+use crate::play::{self, Part};
+use crate::records::{self, Begun, Records};
+use crate::terms::{self, Accept, Offer, Said, Side};
+use crate::wire::{self, Message};
+use serde_json::Value;
+use std::path::Path;
+use std::time::Duration;
+use tacit::data::records::KeySpec;
+use tacit::job::psi::{Job, Own, Owned, Revealed};
+use tacit::job::{Observer, Ran};
+use tacit::net::{Agreement, Identity, PublicKey, Session};
+use tacit::{Error, Result};
+
+pub use crate::wire::Ask;
+
+/// Time that the service may take to read its table.
+const READING: Duration = Duration::from_secs(600);
+
+/// What the asker's session agrees on; the level of security is added by the session.
+pub fn agreement() -> Agreement {
+    wire::agreement("asker", "service")
+}
+
+/// A request that got an offer.
+pub struct Offered {
+    session: Session,
+    said: Said,
+    /// What is offered.
+    pub offer: Offer,
+    service: PublicKey,
+}
+
+/// What a run gave, and the record of it.
+pub struct Done {
+    /// The result.
+    pub ran: Ran<Revealed>,
+    record: Option<(Begun, Option<Value>, Option<String>)>,
+}
+
+/// Asks over an open session.
+///
+/// Errors: a refusal, which names the rule.
+pub fn ask(mut session: Session, ask: &Ask) -> Result<Offered> {
+    let service = session.peer_key();
+    let service =
+        service.ok_or_else(|| Error::Usage("a request takes keys of tacit keygen on both sides".into()))?;
+    let mut said = Said::default();
+    said.add(&wire::send(session.channel(), &Message::Ask(ask.clone()))?);
+    let (message, bytes) = wire::receive(session.channel(), READING)?;
+    said.add(&bytes);
+    match message {
+        Message::Offer(offer) if offer.job == ask.job && offer.run == hex(&session.id().0[..16]) => {
+            Ok(Offered { session, said, offer: *offer, service })
+        }
+        other => Err(refusal(other, &hex(&session.id().0[..16]))),
+    }
+}
+
+/// What a message other than the one that was due means.
+fn refusal(message: Message, run: &str) -> Error {
+    match message {
+        Message::Refusal(refusal) => Error::Peer(format!(
+            "the service refuses, by its rule `{}`: {} (its log calls this run {run})",
+            tacit::net::shown(&refusal.rule),
+            tacit::net::escaped(&refusal.what)
+        )),
+        _ => wire::out_of_turn(),
+    }
+}
+
+impl Offered {
+    /// The run that we would make, with our key columns.
+    pub fn job(&self, key: &KeySpec) -> Result<Job> {
+        self.offer.job(Side::Asker, key)
+    }
+
+    /// Tells the service that we do not take the offer.
+    pub fn decline(mut self) -> Result<()> {
+        wire::send(self.session.channel(), &Message::Decline).map(|_| ())
+    }
+
+    /// Takes the offer and makes the run: `input` is our file, `own` its keys, `gift` what we give.
+    ///
+    /// Errors: a refusal, and those of the run. A run that began has a record also if it ends in an error.
+    pub fn run(
+        mut self,
+        job: &Job,
+        input: &Path,
+        (own, gift): (&Own, &Owned),
+        (identity, records): (&Identity, &Records),
+        observer: &dyn Observer,
+    ) -> Result<Done> {
+        let (input_salt, result_salt) = (records::salt(), records::salt());
+        let digest = records::digest_of(input)?;
+        let accept = Accept {
+            keys: own.count(),
+            commitment: hex(&records::commitment("input", &input_salt, &digest)),
+            head: hex(&records.head()?),
+        };
+        let session = &mut self.session;
+        self.said.add(&wire::send(session.channel(), &Message::Accept(accept.clone()))?);
+        let (message, bytes) = wire::receive(session.channel(), READING)?;
+        self.said.add(&bytes);
+        let Message::Go(go) = message else { return Err(refusal(message, &self.offer.run)) };
+        let is_hash = |text: &str| crate::json::from_hex::<32>(text).is_some();
+        if !is_hash(&go.commitment) || !is_hash(&go.head) || go.started >= 1 << 53 {
+            return Err(wire::out_of_turn());
+        }
+        let common = terms::common_part(&self.offer, &accept, &go, [&self.service, &identity.public()])?;
+        let mut begun = records.begin(common, input_salt, result_salt)?;
+        if let Err(error) = play::agree(session, &self.offer, job, &self.said) {
+            begun.finish("not begun", &Value::Null, None)?;
+            return Err(error);
+        }
+        let part = Part { offer: &self.offer, job, own, gift, peer_keys: self.offer.service_keys };
+        let played = match play::run(session, &part, observer) {
+            Ok(played) => played,
+            Err(error) => {
+                begun.finish("broken off", &Value::Null, None)?;
+                return Err(error);
+            }
+        };
+        let result = play::summary(own, &played.revealed);
+        let theirs = play::close(session, Side::Asker, &mut begun, result.as_ref(), &self.service).ok();
+        let ran = Ran { result: played.revealed, wall: played.wall, stats: session.stats() };
+        Ok(Done { ran, record: Some((begun, result, theirs)) })
+    }
+}
+
+impl Done {
+    /// Writes the record; true if both sides have signed it.
+    pub fn record(&mut self) -> Result<bool> {
+        let Some((begun, result, theirs)) = self.record.take() else { return Ok(false) };
+        let signed = theirs.is_some();
+        let outcome = if signed { "complete" } else { "not signed by the other side" };
+        begun.finish(outcome, &result.unwrap_or(Value::Null), theirs)?;
+        Ok(signed)
+    }
+}

@@ -1,0 +1,194 @@
+//! Which rule of a policy says no, if one does.
+
+use crate::clock::Time;
+use crate::ledger::{Charge, Ledger, Spent};
+use crate::policy::{Job, Policy, Source};
+use crate::terms::{self, Left};
+use crate::wire::{Ask, Refusal};
+use tacit::job::psi::{self, Duplicates, Learns, Reveal};
+use tacit::{Error, Result};
+
+/// A no: what the asker is told, and what the log says where that is more.
+#[derive(Debug)]
+pub struct No {
+    /// The rule, as the policy file calls it.
+    pub rule: &'static str,
+    /// For the asker.
+    pub told: String,
+    /// For the log.
+    pub logged: Option<String>,
+}
+
+impl No {
+    pub fn new(rule: &'static str, told: impl Into<String>) -> Self {
+        No { rule, told: told.into(), logged: None }
+    }
+
+    pub fn logged(self, words: impl Into<String>) -> Self {
+        No { logged: Some(words.into()), ..self }
+    }
+
+    pub fn refusal(&self) -> Refusal {
+        Refusal { rule: self.rule.to_owned(), what: self.told.clone() }
+    }
+}
+
+/// A request that the rules allow so far.
+pub struct Admitted<'p> {
+    pub job: &'p Job,
+    pub source: &'p Source,
+    pub run: psi::Job,
+    /// The columns of the peer's that go into the result.
+    pub asker_gives: Vec<String>,
+}
+
+/// Judges a request by everything that does not need the table.
+pub fn admit<'p>(
+    policy: &'p Policy,
+    label: &str,
+    ask: &Ask,
+    now: Time,
+) -> std::result::Result<Admitted<'p>, No> {
+    // Whoever may not ask for a job is not told whether there is one.
+    let none =
+        || No::new("allow", "this service offers you no job of that name; ask its operator for the name");
+    let found = policy.jobs.get(&ask.job).ok_or_else(|| none().logged("there is no such job"))?;
+    if !found.allow.iter().any(|allowed| allowed == label) {
+        return Err(none().logged("the job is for others"));
+    }
+    let source = policy.sources.get(&found.source).ok_or_else(|| none().logged("the job has no source"))?;
+    if let Some((date, day)) = &found.expires
+        && now.day() > *day
+    {
+        return Err(No::new("expires", format!("the last day of this job was {date}")));
+    }
+    if !found.hours.is_empty() && !found.hours.iter().any(|window| window.holds(now)) {
+        let hours = found.hours_text.join(" and ");
+        return Err(No::new("hours", format!("this job starts {hours} (UTC) alone; it is {}", now.text())));
+    }
+    let (reveal, asked) = kind(found, ask.reveal.as_deref())?;
+    let run = side(found, source, &reveal, &asked, ask.result.as_deref())?;
+    let asker_gives = match &run.reveal {
+        Reveal::Payload(columns) => columns.clone(),
+        other => {
+            let column = other.column().filter(|_| run.give.is_empty());
+            column.map(str::to_owned).into_iter().collect()
+        }
+    };
+    Ok(Admitted { job: found, source, run, asker_gives })
+}
+
+/// The kind of result that is asked for, out of those allowed, and our columns that go into it.
+fn kind(job: &Job, asked: Option<&str>) -> std::result::Result<(Reveal, Vec<String>), No> {
+    let names: Vec<String> = job.reveal.iter().map(Reveal::terms).collect();
+    let no = || No::new("reveal", format!("this job reveals {} alone", names.join(", ")));
+    let Some(asked) = asked else {
+        let first = job.reveal.first().ok_or_else(no)?;
+        return Ok((first.clone(), job.give.clone()));
+    };
+    let asked: Reveal = asked.parse().map_err(|_| no())?;
+    if let Reveal::Payload(columns) = &asked {
+        let found = job.reveal.iter().find(|kind| matches!(kind, Reveal::Payload(_))).ok_or_else(no)?;
+        if columns.is_empty() {
+            return Ok((found.clone(), job.give.clone()));
+        }
+        if !columns.iter().all(|column| job.give.contains(column)) {
+            let give = job.give.join(", ");
+            return Err(No::new("give", format!("this job gives the columns {give} alone")));
+        }
+        return Ok((found.clone(), columns.clone()));
+    }
+    match job.reveal.iter().find(|kind| **kind == asked) {
+        Some(found) => Ok((found.clone(), Vec::new())),
+        None => Err(no()),
+    }
+}
+
+/// The run with the result to who is asked for, or to the first that goes with the kind.
+fn side(
+    job: &Job,
+    source: &Source,
+    reveal: &Reveal,
+    asked: &[String],
+    result: Option<&str>,
+) -> std::result::Result<psi::Job, No> {
+    let names: Vec<&str> = job.result.iter().map(|learns| terms::result_name(*learns)).collect();
+    let no =
+        || No::new("result", format!("this result of the job may go to {} alone", names.join(" or to ")));
+    let run = |learns| {
+        // A payload of the peer's alone takes none of ours.
+        let asked = if learns == Learns::Me { &[] } else { asked };
+        let reveal = match reveal {
+            Reveal::Payload(_) if learns == Learns::Peer => Reveal::Payload(Vec::new()),
+            other => other.clone(),
+        };
+        let run = job.run(source, &reveal, learns, asked);
+        run.check().ok().map(|()| run)
+    };
+    match result {
+        None => job.result.iter().find_map(|learns| run(*learns)).ok_or_else(no),
+        Some(name) => {
+            let learns = terms::learns(name).filter(|learns| job.result.contains(learns)).ok_or_else(no)?;
+            run(learns).ok_or_else(no)
+        }
+    }
+}
+
+/// What a run can reveal at most: distinct keys, or rows where all rows of a key are given.
+pub fn rows_at_most(job: &Job, run: &psi::Job, own_keys: u64, own_rows: u64, announced: u64) -> Result<u64> {
+    let keys = run.reveals_at_most(own_keys, announced)?;
+    let all = matches!(run.reveal, Reveal::Payload(_)) && job.duplicates == Duplicates::All;
+    Ok(if all && keys > 0 { own_rows } else { keys })
+}
+
+/// Judges a run's charge by what has been spent; what is left, this run not yet taken off.
+pub fn budget(ledger: &Ledger, job: &Job, source: &Source, charge: &Charge) -> std::result::Result<Left, No> {
+    let Spent { runs_today, rows, aggregates } = ledger.spent(charge);
+    let left = Left {
+        runs_today: job.runs_a_day.saturating_sub(runs_today),
+        rows: source.rows_in_total.saturating_sub(rows),
+        aggregates: source.aggregate_runs.saturating_sub(aggregates),
+    };
+    if left.runs_today == 0 {
+        let what = format!("{} runs of this job a day, and today's are used up", job.runs_a_day);
+        return Err(No::new("runs_a_day", what));
+    }
+    if charge.aggregate && left.aggregates == 0 {
+        let what = format!(
+            "{} numbers over all common keys of this source in all, and they are used up",
+            source.aggregate_runs
+        );
+        return Err(No::new("aggregate_runs", what));
+    }
+    if charge.rows > left.rows {
+        let what = format!(
+            "the run could reveal {} rows, and {} are left of {} in all",
+            charge.rows, left.rows, source.rows_in_total
+        );
+        return Err(No::new("rows_in_total", what));
+    }
+    Ok(left)
+}
+
+/// Judges the size that the asker announces.
+pub fn size(job: &Job, announced: u64) -> std::result::Result<(), No> {
+    if announced < job.min_peer_keys {
+        let what = format!(
+            "{announced} distinct keys are fewer than the {} that this job asks for",
+            job.min_peer_keys
+        );
+        return Err(No::new("min_peer_keys", what));
+    }
+    if announced > job.max_peer_keys {
+        let what =
+            format!("{announced} distinct keys are more than the {} that this job takes", job.max_peer_keys);
+        return Err(No::new("max_peer_keys", what));
+    }
+    Ok(())
+}
+
+/// A fault of ours, which the asker learns nothing of.
+pub fn fault(error: &Error) -> No {
+    No::new("source", "the service cannot read its table at the moment; ask its operator")
+        .logged(error.to_string())
+}

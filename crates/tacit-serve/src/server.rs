@@ -1,0 +1,201 @@
+//! The service: receives peers, serves each on a thread of its own, and obeys signals.
+
+use crate::ledger::Ledger;
+use crate::log::{Event, Log};
+use crate::metrics::{Metrics, Port};
+use crate::policy::Policy;
+use crate::records::Records;
+use crate::slots::Slots;
+use crate::terms::Side;
+use crate::visit::{House, visit};
+use crate::wire;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+use tacit::net::{Cancel, Identity, Limits, Listener, Options, Protection, Reception, Session, Tls};
+use tacit::{Error, Result};
+
+/// What the outside tells a service.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Signal {
+    /// Read the policy file again.
+    Reload,
+    /// Begin nothing new and end when all is done; told twice, end now.
+    Drain,
+}
+
+/// What a service needs beside its policy.
+pub struct Setup {
+    /// The policy's file.
+    pub path: PathBuf,
+    /// Whom it tells what happens.
+    pub log: Box<Log>,
+    /// Bytes that the machine has to give.
+    pub available: fn() -> Option<u64>,
+    /// Signals from outside.
+    pub signals: Receiver<Signal>,
+    /// Where figures are asked for, if anywhere.
+    pub metrics: Option<Port>,
+}
+
+/// How long the service looks for peers before it looks for signals.
+const LOOK: Duration = Duration::from_millis(100);
+/// Authenticated connections beside those that are served: each hears that all places are taken.
+const WAITING: u64 = 64;
+/// No byte for so long ends a session.
+const IDLE: Duration = Duration::from_secs(120);
+
+/// Runs the service of `policy` until it is told to end.
+///
+/// Errors: what keeps it from starting. A fault of one request is told in the log and ends nothing else.
+pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
+    let Setup { path, log: told, available, signals, metrics: port } = setup;
+    let metrics = Arc::new(Metrics::default());
+    let counted = metrics.clone();
+    let log: Box<Log> = Box::new(move |event: &Event| {
+        counted.count(event);
+        told(event);
+    });
+    let identity = Identity::load(&policy.identity)?;
+    crate::file::private_folder(&policy.state)?;
+    let ledger = Ledger::open(&policy.state.join("ledger"))?;
+    let (records, interrupted) = Records::open(&policy.state.join("records"), &identity, Side::Service)?;
+    if interrupted > 0 {
+        log(&Event::new(
+            "recovered",
+            format!("{interrupted} runs were interrupted and are recorded so; their charges stay"),
+        ));
+    }
+    let listener = Listener::bind(&policy.listen)?;
+    let cancel = Cancel::armed();
+    let options = options(&policy, &identity, &cancel)?;
+    let mut reception = Reception::new(&listener, options)?;
+    let started = format!(
+        "listening at {}, {} jobs, {} peers",
+        listener.local_addr()?,
+        policy.jobs.len(),
+        policy.peers.len()
+    );
+    let house = Arc::new(House {
+        policy: RwLock::new(Arc::new(policy)),
+        ledger: Mutex::new(ledger),
+        records,
+        identity,
+        slots: Slots::default(),
+        draining: AtomicBool::new(false),
+        log,
+        available,
+    });
+    (house.log)(&Event::new("started", started));
+    let over = Arc::new(AtomicBool::new(false));
+    if let Some(port) = port {
+        let (metrics, house, over) = (metrics.clone(), house.clone(), over.clone());
+        let answerer = std::thread::Builder::new().name("tacit-metrics".to_owned());
+        let started = answerer.spawn(move || metrics.answer(&port, &house.slots, &over));
+        started.map_err(|e| Error::Other(format!("no thread for the metrics: {e}")))?;
+    }
+    loop {
+        match signals.try_recv() {
+            Ok(Signal::Drain) | Err(TryRecvError::Disconnected) => break,
+            Ok(Signal::Reload) => reload(&house, &path, &cancel, &mut reception),
+            Err(TryRecvError::Empty) => {}
+        }
+        if let Some(session) = reception.next(LOOK)? {
+            receive(&house, session);
+        }
+    }
+    // Whoever calls from now on finds nobody.
+    drop(reception);
+    drop(listener);
+    metrics.draining.store(true, Ordering::SeqCst);
+    drain(&house, &signals, &cancel);
+    over.store(true, Ordering::SeqCst);
+    Ok(())
+}
+
+fn options(policy: &Policy, identity: &Identity, cancel: &Cancel) -> Result<Options> {
+    let peers: BTreeSet<String> = policy.peers.values().map(|peer| peer.fingerprint.clone()).collect();
+    let protection = Protection::Tls(Tls::one_of(identity, peers)?);
+    let mut options = Options::new(wire::agreement("service", "asker"), protection);
+    options.limits = Limits { idle: IDLE, ..Limits::default() };
+    options.cancel = cancel.clone();
+    Ok(options)
+}
+
+/// Serves a session on a thread of its own, if there are not too many.
+fn receive(house: &Arc<House>, session: Session) {
+    let most = house.policy().concurrency + WAITING;
+    let Some(place) = house.slots.visit(most) else {
+        (house.log)(&Event::new("turned away", "too many peers at once"));
+        return;
+    };
+    let theirs = house.clone();
+    let started = std::thread::Builder::new().name("tacit-visit".to_owned()).spawn(move || {
+        let _place = place;
+        visit(&theirs, session);
+    });
+    if let Err(error) = started {
+        (house.log)(&Event::new("turned away", format!("no thread: {error}")));
+    }
+}
+
+/// Takes the policy file as it is now, as a whole or not at all; what runs keeps what it began with.
+fn reload(house: &House, path: &Path, cancel: &Cancel, reception: &mut Reception<'_>) {
+    let old = house.policy();
+    let reloaded = Policy::load(path).map_err(|unfit| unfit.lines()).and_then(|policy| {
+        let fixed = [
+            ("listen", policy.listen != old.listen),
+            ("identity", policy.identity != old.identity),
+            ("state", policy.state != old.state),
+        ];
+        let changed: Vec<String> = fixed
+            .iter()
+            .filter(|(_, changed)| *changed)
+            .map(|(name, _)| format!("`{name}` changed, which takes a restart"))
+            .collect();
+        if !changed.is_empty() {
+            return Err(changed);
+        }
+        let options =
+            options(&policy, &house.identity, cancel).and_then(|options| Ok(reception.receive_by(options)?));
+        options.map_err(|error| vec![error.to_string()])?;
+        Ok(policy)
+    });
+    match reloaded {
+        Ok(policy) => {
+            let words = format!("{} jobs, {} peers", policy.jobs.len(), policy.peers.len());
+            *house.policy.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policy);
+            (house.log)(&Event::new("reloaded", words));
+        }
+        Err(lines) => {
+            lines.iter().for_each(|line| (house.log)(&Event::new("policy fault", line.clone())));
+            (house.log)(&Event::new("not reloaded", "the old policy stays in force"));
+        }
+    }
+}
+
+/// Waits for what runs, for as long as the policy says, or until it is told again.
+fn drain(house: &House, signals: &Receiver<Signal>, cancel: &Cancel) {
+    house.draining.store(true, Ordering::SeqCst);
+    let running = house.slots.visits();
+    (house.log)(&Event::new("draining", format!("{running} requests are being served")));
+    let patience = Duration::from_secs(house.policy().drain_seconds);
+    let start = Instant::now();
+    while house.slots.visits() > 0 {
+        if start.elapsed() >= patience || matches!(signals.try_recv(), Ok(Signal::Drain)) {
+            (house.log)(&Event::new("cancelled", "what still runs is broken off"));
+            cancel.cancel();
+            break;
+        }
+        std::thread::sleep(LOOK / 4);
+    }
+    // Those broken off write their records.
+    let end = Instant::now();
+    while house.slots.visits() > 0 && end.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(LOOK / 4);
+    }
+    (house.log)(&Event::new("ended", ""));
+}

@@ -1,0 +1,318 @@
+//! What is offered: the run that both sides would make, in the service's words, and both sides' view of it.
+
+use crate::json;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tacit::data::records::{KeySpec, Normalisation};
+use tacit::job::psi::{Job, Learns, Outcome, Protocol, Reveal};
+use tacit::net::{Agreement, PublicKey, shown};
+use tacit::{Error, Result, Security, security_name};
+
+/// The version of the messages of a request, of what is signed, and of how a run follows from an offer.
+pub const VERSION: u64 = 1;
+
+/// One of the two sides of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// The one with the policy.
+    Service,
+    /// The one that asks.
+    Asker,
+}
+
+impl Side {
+    /// What the side is called in messages and records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Side::Service => "service",
+            Side::Asker => "asker",
+        }
+    }
+
+    /// The other one.
+    pub const fn other(self) -> Side {
+        match self {
+            Side::Service => Side::Asker,
+            Side::Asker => Side::Service,
+        }
+    }
+}
+
+/// What is left of the budgets, before the run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Left {
+    /// Runs of this job today.
+    pub runs_today: u64,
+    /// Rows of the source that runs may still reveal to the asker.
+    pub rows: u64,
+    /// Numbers over all common keys that the asker may still get of the source.
+    pub aggregates: u64,
+}
+
+/// The terms of a run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Offer {
+    /// The version of requests.
+    pub version: u64,
+    /// The run's name.
+    pub run: String,
+    /// The job's name.
+    pub job: String,
+    /// The kind of result, with the column that numbers are taken from.
+    pub reveal: String,
+    /// Who gets it: `service`, `asker` or `both`.
+    pub result: String,
+    /// Columns of the service's rows that go into the result.
+    pub service_gives: Vec<String>,
+    /// Columns of the asker's rows that go into it.
+    pub asker_gives: Vec<String>,
+    /// By which protocol.
+    pub protocol: String,
+    /// Against which peer either side is protected.
+    pub security: String,
+    /// The base OT.
+    pub base_ot: String,
+    /// Columns that make a key.
+    pub key_columns: usize,
+    /// Their types, which the asker's must be, in the same order.
+    pub key_types: String,
+    /// Unicode normalisation of keys.
+    pub nfc: bool,
+    /// Whether white space at a key's ends counts not.
+    pub trim: bool,
+    /// Whether upper and lower case are the same in keys.
+    pub case_fold: bool,
+    /// Least matches of a number over all common keys.
+    pub min_matches: u64,
+    /// The service's distinct keys.
+    pub service_keys: u64,
+    /// The least and the most distinct keys that the asker may have.
+    pub min_peer_keys: u64,
+    /// See [`min_peer_keys`](Self::min_peer_keys).
+    pub max_peer_keys: u64,
+    /// What is left of the budgets.
+    pub left: Left,
+    /// What the run is for.
+    pub purpose: Option<String>,
+    /// The contract it rests on.
+    pub agreement: Option<String>,
+    /// The last day on which it may start.
+    pub expires: Option<String>,
+    /// Seconds that the offer stands.
+    pub seconds: u64,
+}
+
+/// The asker's yes to an offer.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Accept {
+    /// Its distinct keys.
+    pub keys: u64,
+    /// Its commitment to its input.
+    pub commitment: String,
+    /// The head of its records' chain.
+    pub head: String,
+}
+
+/// The service's word that the run begins.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Go {
+    /// Its commitment to its input.
+    pub commitment: String,
+    /// The head of its records' chain.
+    pub head: String,
+    /// When it charged the run, in seconds since 1970.
+    pub started: u64,
+}
+
+/// Who gets a result, by name.
+pub fn result_name(learns: Learns) -> &'static str {
+    match learns {
+        Learns::Me => "service",
+        Learns::Peer => "asker",
+        Learns::Both => "both",
+    }
+}
+
+/// The side that a name stands for, as the service sees it.
+pub fn learns(name: &str) -> Option<Learns> {
+    [Learns::Me, Learns::Peer, Learns::Both].into_iter().find(|learns| result_name(*learns) == name)
+}
+
+impl Offer {
+    /// The run as `side` plays it, with its own key columns; how they are normalised comes with the terms.
+    ///
+    /// Errors: terms that make no sense, or do not go together.
+    pub fn job(&self, side: Side, key: &KeySpec) -> Result<Job> {
+        let odd = |what: &str| {
+            Error::Peer(format!("the offer makes no sense: {what}; run the same release on both sides"))
+        };
+        if self.version != VERSION {
+            return Err(odd("its version is another"));
+        }
+        let service = learns(&self.result).ok_or_else(|| odd("who gets the result"))?;
+        let learns = match (side, service) {
+            (Side::Service, learns) => learns,
+            (Side::Asker, Learns::Me) => Learns::Peer,
+            (Side::Asker, Learns::Peer) => Learns::Me,
+            (Side::Asker, Learns::Both) => Learns::Both,
+        };
+        let (gives, asks) = match side {
+            Side::Service => (&self.service_gives, &self.asker_gives),
+            Side::Asker => (&self.asker_gives, &self.service_gives),
+        };
+        let reveal: Reveal = self.reveal.parse().map_err(|_| odd("the kind of result"))?;
+        let reveal =
+            if matches!(reveal, Reveal::Payload(_)) { Reveal::Payload(asks.clone()) } else { reveal };
+        let protocol = [Protocol::Auto, Protocol::Paxos, Protocol::Vole];
+        let protocol = protocol.into_iter().find(|protocol| protocol.name() == self.protocol);
+        let levels = [Security::Malicious, Security::SemiHonest];
+        let security = levels.into_iter().find(|level| security_name(*level) == self.security);
+        if key.columns.len() != self.key_columns {
+            let what = format!(
+                "the service's keys are made of {} columns; name as many, in the same order",
+                self.key_columns
+            );
+            return Err(Error::Parameter { name: "key", what });
+        }
+        let normalisation = Normalisation { nfc: self.nfc, trim: self.trim, case_fold: self.case_fold };
+        let job = Job {
+            protocol: protocol.ok_or_else(|| odd("the protocol"))?,
+            learns,
+            reveal,
+            give: gives.clone(),
+            min_matches: self.min_matches,
+            security: security.ok_or_else(|| odd("the security"))?,
+            key: Some(KeySpec { normalisation, ..key.clone() }),
+            most_peer_keys: Some(match side {
+                Side::Service => self.max_peer_keys,
+                Side::Asker => self.service_keys,
+            }),
+        };
+        job.check()?;
+        Ok(job)
+    }
+
+    /// Both sides' runs, for what either learns; the names of columns play no part in that.
+    fn both(&self) -> Result<(Job, Job)> {
+        let columns = KeySpec::text(vec![String::new(); self.key_columns.min(256)], Normalisation::default());
+        Ok((self.job(Side::Service, &columns)?, self.job(Side::Asker, &columns)?))
+    }
+
+    /// What the service and what the asker learn of the other side, in this order, if the asker has `keys`
+    /// keys.
+    pub fn learned(&self, keys: u64) -> Result<(String, String)> {
+        let (service, asker) = self.both()?;
+        let outcome = |announced, job: &Job| Outcome {
+            matches: None,
+            peer_elements: announced,
+            peer_received: job.learns != Learns::Me,
+        };
+        let to_asker = service.has_learned(self.service_keys, &outcome(keys, &service))?;
+        let to_service = asker.has_learned(keys, &outcome(self.service_keys, &asker))?;
+        Ok((to_service, to_asker))
+    }
+
+    /// The terms for people, a line each; `keys` are the asker's.
+    pub fn words(&self, keys: u64) -> Result<Vec<String>> {
+        let (to_service, to_asker) = self.learned(keys)?;
+        let mut lines = vec![
+            format!("job {}: {} to {}", shown(&self.job), shown(&self.reveal), self.result_words()),
+            format!(
+                "the service has {} distinct keys, we have {keys}; it takes {} to {}",
+                self.service_keys, self.min_peer_keys, self.max_peer_keys
+            ),
+            format!(
+                "protocol {}, security {}, base OT {}",
+                shown(&self.protocol),
+                shown(&self.security),
+                shown(&self.base_ot)
+            ),
+            // These are written of the other side: the service says `we` of itself.
+            format!("the service will learn {}", to_service),
+            format!("we will learn, in the service's words, {}", to_asker),
+        ];
+        lines.push(format!(
+            "keys are made of {} columns of the types {}",
+            self.key_columns,
+            shown(&self.key_types)
+        ));
+        let gives = |who: &str, columns: &[String]| {
+            let names: Vec<String> = columns.iter().map(|name| shown(name)).collect();
+            (!names.is_empty()).then(|| format!("{who}: {}", names.join(", ")))
+        };
+        lines.extend(gives("columns of the service that go into the result", &self.service_gives));
+        lines.extend(gives("columns of ours that go into the result", &self.asker_gives));
+        if self.min_matches > 0 {
+            lines.push(format!("the number is withheld unless {} common keys count", self.min_matches));
+        }
+        let Left { runs_today, rows, aggregates } = self.left;
+        lines.push(format!(
+            "left for us, this run included: {runs_today} runs of this job today, {rows} rows and {aggregates} numbers over all common keys in all"
+        ));
+        let more = [("purpose", &self.purpose), ("agreement", &self.agreement), ("last day", &self.expires)];
+        let said =
+            more.into_iter().filter_map(|(name, text)| Some(format!("{name}: {}", shown(text.as_ref()?))));
+        lines.extend(said);
+        lines.push(format!("the offer stands for {} s", self.seconds));
+        Ok(lines)
+    }
+
+    fn result_words(&self) -> &'static str {
+        match learns(&self.result) {
+            Some(Learns::Me) => "the service",
+            Some(Learns::Peer) => "us",
+            _ => "both",
+        }
+    }
+
+    /// What a run's handshake compares: the job, and everything that was said on the way to it.
+    pub fn agreement(&self, job: &Job, said: &Said) -> Result<Agreement> {
+        let base = tacit::ot::base_ot(Some(&self.base_ot), job.security)?;
+        Ok(job
+            .agreement(&*base)
+            .with("security", security_name(job.security))
+            .with("terms", json::hex(&said.digest())))
+    }
+}
+
+/// The messages of a request, as both sides have them.
+#[derive(Default)]
+pub struct Said(blake3::Hasher);
+
+impl Said {
+    /// Adds a message.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.0.update(&(bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+    }
+
+    fn digest(&self) -> [u8; 32] {
+        *self.0.finalize().as_bytes()
+    }
+}
+
+/// The part of a record that both sides have, before the run; `keys` are the public keys of service and
+/// asker.
+pub fn common_part(offer: &Offer, accept: &Accept, go: &Go, keys: [&PublicKey; 2]) -> Result<Value> {
+    let (to_service, to_asker) = offer.learned(accept.keys)?;
+    let [service, asker] = keys.map(|key| json::hex(&key.to_bytes()));
+    let terms = serde_json::to_value(offer).map_err(|e| Error::Other(format!("an offer: {e}")))?;
+    Ok(json!({
+        "version": VERSION,
+        "run": offer.run,
+        "started": go.started,
+        "terms": terms,
+        "service": {
+            "key": service, "keys": offer.service_keys, "input": go.commitment, "head": go.head, "result": null,
+        },
+        "asker": {
+            "key": asker, "keys": accept.keys, "input": accept.commitment, "head": accept.head, "result": null,
+        },
+        "revealed": { "to_service": to_service, "to_asker": to_asker },
+        "outcome": "begun",
+    }))
+}

@@ -1,0 +1,437 @@
+//! Records that were tampered with, policies with faults, and peers that cheat a service which runs here.
+
+use crate::audit;
+use crate::json::hex;
+use crate::log::Event;
+use crate::policy::{Policy, explain};
+use crate::records::{self, Records};
+use crate::request::{self, Ask};
+use crate::server::{self, Setup, Signal};
+use crate::terms::{Accept, Left, Offer, Side, common_part};
+use crate::terms::{Go, VERSION};
+use crate::wire::{self, Close, Message};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tacit::data::csv::Options as Dialect;
+use tacit::data::records::{KeySpec, Normalisation};
+use tacit::data::table::Source;
+use tacit::job::psi::Own;
+use tacit::net::{self, Identity, Limits, Options, Protection, Session, Tls};
+use tempfile::TempDir;
+
+fn offer(run: &str) -> Offer {
+    Offer {
+        version: VERSION,
+        run: run.into(),
+        job: "match".into(),
+        reveal: "rows".into(),
+        result: "asker".into(),
+        service_gives: Vec::new(),
+        asker_gives: Vec::new(),
+        protocol: "auto".into(),
+        security: "malicious".into(),
+        base_ot: "mrr21".into(),
+        key_columns: 1,
+        key_types: "text".into(),
+        nfc: true,
+        trim: true,
+        case_fold: true,
+        min_matches: 0,
+        service_keys: 40,
+        min_peer_keys: 0,
+        max_peer_keys: 1000,
+        left: Left { runs_today: 1, rows: 100, aggregates: 0 },
+        purpose: Some("Zweck: \u{e4}\u{1f600}".into()),
+        agreement: None,
+        expires: None,
+        seconds: 1,
+    }
+}
+
+fn id() -> KeySpec {
+    KeySpec::text(vec!["id".to_owned()], Normalisation::default())
+}
+
+/// Two chains of `count` runs that both sides signed.
+fn chains(folder: &Path, count: u8) -> (Identity, Identity) {
+    let (alice, bob) = (Identity::generate().unwrap(), Identity::generate().unwrap());
+    let (service, _) = Records::open(&folder.join("alice"), &alice, Side::Service).unwrap();
+    let (asker, _) = Records::open(&folder.join("bob"), &bob, Side::Asker).unwrap();
+    for number in 0..count {
+        let accept = Accept { keys: 30, commitment: hex(&[1; 32]), head: hex(&asker.head().unwrap()) };
+        let go =
+            Go { commitment: hex(&[2; 32]), head: hex(&service.head().unwrap()), started: 1_700_000_000 };
+        let common =
+            common_part(&offer(&hex(&[number; 16])), &accept, &go, [&alice.public(), &bob.public()]).unwrap();
+        let mut begun = [&service, &asker].map(|records| {
+            let mut begun = records.begin(common.clone(), records::salt(), records::salt()).unwrap();
+            begun.common["outcome"] = json!("complete");
+            begun
+        });
+        let [one, two] = &mut begun;
+        let signed = [one.sign().unwrap(), two.sign().unwrap()];
+        let [one, two] = begun;
+        one.finish("complete", &Value::Null, Some(signed[1].clone())).unwrap();
+        two.finish("complete", &json!({ "matches": 20 }), Some(signed[0].clone())).unwrap();
+    }
+    (alice, bob)
+}
+
+fn text(folder: &Path, whose: &str) -> String {
+    std::fs::read_to_string(folder.join(whose).join("records.jsonl")).unwrap()
+}
+
+#[test]
+fn a_record_with_any_byte_changed_is_never_accepted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (alice, _) = chains(folder.path(), 1);
+    let honest = text(folder.path(), "alice");
+    let found = audit::verify_chain(&honest).unwrap();
+    assert_eq!((found.len(), found[0].both_signed, found[0].owner), (1, true, alice.public()));
+    for at in 0..honest.len() {
+        // One bit, each in its turn, and the byte as a whole.
+        for change in [1u8 << (at % 8), 0x20, 0xff] {
+            let mut bytes = honest.clone().into_bytes();
+            bytes[at] ^= change;
+            let Ok(changed) = String::from_utf8(bytes) else { continue };
+            assert!(audit::verify_chain(&changed).is_err(), "byte {at} by {change:#x}: {changed}");
+        }
+        let mut without = honest.clone().into_bytes();
+        without.remove(at);
+        if let Ok(changed) = String::from_utf8(without) {
+            assert!(audit::verify_chain(&changed).is_err(), "without byte {at}");
+        }
+    }
+}
+
+/// What the owner of a chain can do to it afterwards shows in what the other side has.
+#[test]
+fn missing_records_cut_tails_and_forged_ones_show() {
+    let folder = tempfile::tempdir().unwrap();
+    let (alice, bob) = chains(folder.path(), 4);
+    let (ours, theirs) = (text(folder.path(), "alice"), text(folder.path(), "bob"));
+    let bobs = audit::verify_chain(&theirs).unwrap();
+    audit::compare(&audit::verify_chain(&ours).unwrap(), &bobs).unwrap();
+    let lines: Vec<&str> = ours.lines().collect();
+    let joined = |lines: &[&str]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    // Out of the middle, out of order, twice: the chain itself shows it.
+    for order in [&[0, 2, 3][..], &[1, 2, 3], &[0, 2, 1, 3], &[0, 1, 1, 2, 3]] {
+        let some: Vec<&str> = order.iter().map(|at| lines[*at]).collect();
+        assert!(audit::verify_chain(&joined(&some)).is_err(), "{order:?}");
+    }
+    // A tail that was cut shows against the other side's.
+    for kept in 1..4 {
+        let cut = audit::verify_chain(&joined(&lines[..kept])).unwrap();
+        assert!(audit::compare(&cut, &bobs).is_err(), "{kept} kept");
+    }
+    assert!(audit::verify_chain(ours.trim_end()).is_err(), "half a line");
+    // A chain written anew by its owner, with one run less and sound seals.
+    let forged = tempfile::tempdir().unwrap();
+    let (service, _) = Records::open(forged.path(), &alice, Side::Service).unwrap();
+    for line in [lines[0], lines[1], lines[3]] {
+        let record: Value = serde_json::from_str(line).unwrap();
+        let begun = service.begin(record["common"].clone(), records::salt(), records::salt()).unwrap();
+        let signed = record["signatures"]["asker"].as_str().unwrap().to_owned();
+        begun.finish("complete", &Value::Null, Some(signed)).unwrap();
+    }
+    let anew = audit::load(forged.path()).unwrap();
+    assert!(audit::compare(&anew, &bobs).unwrap_err().to_string().contains("lack what the others show"));
+    // One side cannot sign for the other, nor can a signature serve for another use.
+    let record: Value = serde_json::from_str(lines[0]).unwrap();
+    let mut common = record["common"].clone();
+    common["asker"]["keys"] = json!(31);
+    let begun = service.begin(common.clone(), records::salt(), records::salt()).unwrap();
+    let old = record["signatures"]["asker"].as_str().unwrap().to_owned();
+    let line = begun.finish("complete", &Value::Null, Some(old)).unwrap();
+    assert!(audit::verify(&line).unwrap_err().to_string().contains("signature of the asker"));
+    let message = crate::json::canonical(&common).unwrap();
+    let other_use = bob.sign(records::SEAL, message.as_bytes()).unwrap();
+    assert!(!bob.public().verify(records::COMMON, message.as_bytes(), &other_use));
+}
+
+#[test]
+fn a_run_whose_process_is_gone_is_recorded_as_interrupted_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (alice, bob) = (Identity::generate().unwrap(), Identity::generate().unwrap());
+    let (service, _) = Records::open(folder.path(), &alice, Side::Service).unwrap();
+    let accept = Accept { keys: 30, commitment: hex(&[1; 32]), head: hex(&[0; 32]) };
+    let go = Go { commitment: hex(&[2; 32]), head: hex(&[0; 32]), started: 5 };
+    let common = common_part(&offer(&hex(&[7; 16])), &accept, &go, [&alice.public(), &bob.public()]).unwrap();
+    let begun = service.begin(common.clone(), records::salt(), records::salt()).unwrap();
+    assert!(service.begin(common, records::salt(), records::salt()).is_err(), "one run begins once");
+    // Alive: not yet interrupted.
+    assert_eq!(Records::open(folder.path(), &alice, Side::Service).unwrap().1, 0);
+    drop(begun);
+    assert_eq!(Records::open(folder.path(), &alice, Side::Service).unwrap().1, 1);
+    assert_eq!(Records::open(folder.path(), &alice, Side::Service).unwrap().1, 0);
+    let found = audit::load(folder.path()).unwrap();
+    assert_eq!((found.len(), found[0].outcome(), found[0].both_signed), (1, "interrupted", false));
+}
+
+/// The policy of a service here; `more` stands at the end of its job.
+fn policy(folder: &Path, port: u16, more: &str) -> String {
+    let text = format!(
+        "version = 1\nlisten = \"127.0.0.1:{port}\"\nidentity = \"alice.key\"\nstate = \"state\"\n\
+         concurrency_per_peer = 1\noffer_seconds = 2\n\
+         [peers.bob]\nkey = \"bob.pub\"\n\
+         [sources.table]\ninput = \"table.csv\"\nkey = [\"id\"]\nrows_in_total = 1000\naggregate_runs = 3\n\
+         [jobs.match]\nsource = \"table\"\nallow = [\"bob\"]\nreveal = [\"rows\"]\nresult = [\"peer\"]\n\
+         max_peer_keys = 1000\nruns_a_day = 9\n{more}"
+    );
+    std::fs::write(folder.join("policy.toml"), &text).unwrap();
+    text
+}
+
+#[test]
+fn every_fault_of_a_policy_is_told_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["alice", "bob"] {
+        Identity::generate().unwrap().save(&folder.path().join(format!("{name}.key")), "").unwrap();
+    }
+    let good = policy(folder.path(), 1, "");
+    let fine = Policy::load(&folder.path().join("policy.toml")).unwrap();
+    assert!(
+        explain(&fine).iter().any(|line| line.contains("bob may start 9 runs a day")),
+        "{:?}",
+        explain(&fine)
+    );
+    let cases = [
+        ("version = 1", "version = 2", "from 1 to 1"),
+        ("listen = \"127.0.0.1:1\"", "", "needs `listen`"),
+        ("offer_seconds = 2", "offer_seconds = 0", "from 1 to 86400"),
+        ("offer_seconds = 2", "offer_seconds = 2.5", "whole number"),
+        ("key = \"bob.pub\"", "key = \"alice.key\"", "private key"),
+        ("key = \"bob.pub\"", "fingerprint = \"12\"", "eight groups"),
+        ("key = \"bob.pub\"", "label = \"b\"", "unknown key `label`"),
+        ("key = [\"id\"]", "key = []", "is empty"),
+        ("key = [\"id\"]", "key = 3", "text in quotes"),
+        ("source = \"table\"", "source = \"tables\"", "no [sources.tables]"),
+        ("allow = [\"bob\"]", "allow = [\"eve\"]", "no [peers.eve]"),
+        ("reveal = [\"rows\"]", "reveal = [\"all\"]", "give one of rows"),
+        ("reveal = [\"rows\"]", "reveal = [\"count\"]", "semi-honest"),
+        ("reveal = [\"rows\"]", "reveal = [\"sum\"]", "name the column"),
+        ("reveal = [\"rows\"]", "reveal = [\"payload\"]", "give"),
+        ("result = [\"peer\"]", "result = [\"us\"]", "no `us`"),
+        ("result = [\"peer\"]", "result = [\"me\"]", "`output`"),
+        ("max_peer_keys = 1000", "max_peer_keys = 10\nmin_peer_keys = 11", "nobody could ask"),
+        ("max_peer_keys = 1000", "", "needs `max_peer_keys`"),
+        ("runs_a_day = 9", "runs_a_day = -1", "whole number"),
+        ("runs_a_day = 9", "runs_a_day = 9\nhours = [\"always\"]", "write Mon-Fri"),
+        ("runs_a_day = 9", "runs_a_day = 9\nexpires = \"soon\"", "must be a date"),
+        ("runs_a_day = 9", "runs_a_day = 9\nsecurity = \"some\"", "no `some`"),
+        ("runs_a_day = 9", "runs_a_day = 9\nprotocol = \"oprf\"", "no `oprf`"),
+        ("runs_a_day = 9", "runs_a_day = 9\npost_quantum = \"yes\"", "true or false"),
+        ("rows_in_total = 1000", "", "`rows_in_total`"),
+        ("[jobs.match]", "[jobs.\"a b\"]", "letters, digits"),
+        ("[jobs.match]", "[jobs.match", "mend the TOML"),
+    ];
+    for (from, to, word) in cases {
+        let bad = good.replace(from, to);
+        assert_ne!(bad, good, "{from}");
+        let faults = Policy::parse(&bad, folder.path()).unwrap_err();
+        assert!(faults.iter().any(|fault| fault.what.contains(word)), "{to}: {faults:?}");
+        let lines = bad.lines().count();
+        assert!(faults.iter().all(|fault| (1..=lines).contains(&fault.line)), "{to}: {faults:?}");
+        let first = to.lines().next().unwrap_or_default();
+        let place = bad.lines().position(|line| line == first).map(|at| at + 1);
+        let told_elsewhere =
+            ["", "max_peer_keys = 10", "runs_a_day = 9"].contains(&first) || first.contains("[jobs");
+        let is_there = faults.iter().any(|fault| Some(fault.line) == place);
+        assert!(
+            told_elsewhere || is_there || word.contains("nobody") || word.starts_with('`'),
+            "{to}: {faults:?}"
+        );
+    }
+}
+
+/// A service that runs in this process.
+struct Here {
+    folder: TempDir,
+    port: u16,
+    signals: mpsc::Sender<Signal>,
+    events: Arc<Mutex<Vec<Event>>>,
+    thread: JoinHandle<()>,
+    bob: Identity,
+    alice: net::PublicKey,
+}
+
+impl Here {
+    fn start(more: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let (alice, bob) = (Identity::generate().unwrap(), Identity::generate().unwrap());
+        alice.save(&folder.path().join("alice.key"), "").unwrap();
+        bob.save(&folder.path().join("bob.key"), "").unwrap();
+        let rows =
+            |from: u32, to: u32| (from..to).fold("id\n".to_owned(), |text, id| text + &format!("{id}\n"));
+        std::fs::write(folder.path().join("table.csv"), rows(0, 40)).unwrap();
+        std::fs::write(folder.path().join("ours.csv"), rows(20, 50)).unwrap();
+        policy(folder.path(), port, more);
+        let path = folder.path().join("policy.toml");
+        let policy = Policy::load(&path).unwrap();
+        let (signals, received) = mpsc::channel();
+        let events: Arc<Mutex<Vec<Event>>> = Arc::default();
+        let told = events.clone();
+        let log = Box::new(move |event: &Event| told.lock().unwrap().push(event.clone()));
+        let thread = std::thread::spawn(move || {
+            let setup = Setup { path, log, available: || None, signals: received, metrics: None };
+            server::serve(policy, setup).unwrap();
+        });
+        let here = Here { folder, port, signals, events, thread, bob, alice: alice.public() };
+        here.wait_for("started", 1);
+        here
+    }
+
+    fn wait_for(&self, what: &str, times: usize) -> Event {
+        let start = Instant::now();
+        loop {
+            let found: Vec<Event> =
+                self.events.lock().unwrap().iter().filter(|event| event.what == what).cloned().collect();
+            if found.len() >= times {
+                return found[times - 1].clone();
+            }
+            assert!(
+                start.elapsed() < Duration::from_secs(60),
+                "no {what}: {:?}",
+                self.events.lock().unwrap()
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn connect(&self) -> Session {
+        let protection = Protection::Tls(Tls::pinned(&self.bob, self.alice).unwrap());
+        let options = Options {
+            limits: Limits { connect: Duration::from_secs(20), ..Limits::default() },
+            ..Options::new(request::agreement(), protection)
+        };
+        net::connect(&format!("127.0.0.1:{}", self.port), &options).unwrap()
+    }
+
+    fn ask() -> Ask {
+        Ask { job: "match".into(), reveal: None, result: None }
+    }
+
+    /// Asks, and gets the offer.
+    fn offered(&self, session: &mut Session) -> Offer {
+        wire::send(session.channel(), &Message::Ask(Here::ask())).unwrap();
+        match wire::receive(session.channel(), wire::PROMPT).unwrap().0 {
+            Message::Offer(offer) => *offer,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn end(self) -> Vec<Event> {
+        self.signals.send(Signal::Drain).unwrap();
+        self.thread.join().unwrap();
+        let events = self.events.lock().unwrap();
+        events.clone()
+    }
+}
+
+/// Peers with a key that is allowed, and who do not keep to the order of things: the service goes on, and
+/// nothing is revealed that was not charged.
+#[test]
+fn peers_that_cheat_get_nothing_and_end_nothing() {
+    let here = Here::start("");
+    // What is out of turn, or no message at all.
+    for (at, message) in
+        [Message::Decline, Message::Signature("00".into()), Message::Close(Close { result: None })]
+            .iter()
+            .enumerate()
+    {
+        let mut session = here.connect();
+        wire::send(session.channel(), message).unwrap();
+        assert!(wire::receive(session.channel(), wire::PROMPT).is_err());
+        here.wait_for("failed", at + 1);
+    }
+    let mut session = here.connect();
+    session.channel().send_sized(b"{\"ask\":{\"job\":\"match\",\"more\":1}}").unwrap();
+    session.channel().flush().unwrap();
+    here.wait_for("failed", 4);
+    // An announcement beyond any message.
+    let mut session = here.connect();
+    session.channel().send_u64(u64::MAX).unwrap();
+    session.channel().flush().unwrap();
+    assert!(here.wait_for("failed", 5).words.contains("bytes where at most"));
+
+    // Announces one key and runs with thirty: the run ends before any result, and stays charged.
+    let mut session = here.connect();
+    let mut said = crate::terms::Said::default();
+    said.add(&wire::send(session.channel(), &Message::Ask(Here::ask())).unwrap());
+    let (message, bytes) = wire::receive(session.channel(), wire::PROMPT).unwrap();
+    said.add(&bytes);
+    let Message::Offer(offer) = message else { panic!() };
+    let accept = Accept { keys: 1, commitment: hex(&[0; 32]), head: hex(&[0; 32]) };
+    said.add(&wire::send(session.channel(), &Message::Accept(accept)).unwrap());
+    let (message, bytes) = wire::receive(session.channel(), wire::PROMPT).unwrap();
+    said.add(&bytes);
+    assert!(matches!(message, Message::Go(_)), "{message:?}");
+    let job = offer.job(Side::Asker, &id()).unwrap();
+    crate::play::agree(&mut session, &offer, &job, &said).unwrap();
+    let path = here.folder.path().join("ours.csv");
+    let source = Source::open(&path, job.key.clone().unwrap(), Dialect::default()).unwrap();
+    let own = Own::read(source, &path, &job, |_| ()).unwrap();
+    let part = crate::play::Part {
+        offer: &offer,
+        job: &job,
+        own: &own,
+        gift: &own.gift(&job, tacit::job::psi::Duplicates::Refuse).unwrap(),
+        peer_keys: offer.service_keys,
+    };
+    assert!(crate::play::run(&mut session, &part, &()).is_err());
+    drop(session);
+    let failed = here.wait_for("failed", 6);
+    assert!(failed.words.contains("30") && failed.words.contains('1'), "{failed:?}");
+
+    // Other terms than those that were offered: both sides notice, and the charge comes back.
+    let mut session = here.connect();
+    let offer = here.offered(&mut session);
+    let accept = Accept { keys: 30, commitment: hex(&[0; 32]), head: hex(&[0; 32]) };
+    wire::send(session.channel(), &Message::Accept(accept)).unwrap();
+    assert!(matches!(wire::receive(session.channel(), wire::PROMPT).unwrap().0, Message::Go(_)));
+    let error = crate::play::agree(&mut session, &offer, &job, &crate::terms::Said::default()).unwrap_err();
+    assert!(error.to_string().contains("terms"), "{error}");
+    drop(session);
+    here.wait_for("refunded", 1);
+
+    let events = here.folder.path().join("state/records");
+    let found = audit::load(&events).unwrap();
+    let outcomes: Vec<&str> = found.iter().map(audit::Record::outcome).collect();
+    assert_eq!(outcomes, ["broken off", "not begun"]);
+    // The service is as it was.
+    let mut session = here.connect();
+    assert_eq!(here.offered(&mut session).left.runs_today, 8);
+    drop(session);
+    here.end();
+}
+
+/// An offer stands for its time alone, holds one place, and is worth nothing when the service ends.
+#[test]
+fn offers_are_held_for_a_time_and_not_beyond_the_end() {
+    let here = Here::start("");
+    let mut held = here.connect();
+    here.offered(&mut held);
+    let error = request::ask(here.connect(), &Here::ask()).err().unwrap().to_string();
+    assert!(error.contains("`concurrency`"), "{error}");
+    let failed = here.wait_for("failed", 1);
+    assert!(failed.words.contains("gave up after"), "{failed:?}");
+    drop(held);
+
+    let offered = request::ask(here.connect(), &Here::ask()).unwrap();
+    here.signals.send(Signal::Drain).unwrap();
+    here.wait_for("draining", 1);
+    let job = offered.job(&id()).unwrap();
+    let path = here.folder.path().join("ours.csv");
+    let source = Source::open(&path, job.key.clone().unwrap(), Dialect::default()).unwrap();
+    let own = Own::read(source, &path, &job, |_| ()).unwrap();
+    let gift = own.gift(&job, tacit::job::psi::Duplicates::Refuse).unwrap();
+    let (records, _) = Records::open(&here.folder.path().join("bob"), &here.bob, Side::Asker).unwrap();
+    let error = offered.run(&job, &path, (&own, &gift), (&here.bob, &records), &()).err().unwrap();
+    assert!(error.to_string().contains("`draining`"), "{error}");
+    here.wait_for("ended", 1);
+    here.thread.join().unwrap();
+}

@@ -1,0 +1,408 @@
+//! One peer's request, from its first word to the record.
+
+use crate::clock::Time;
+use crate::json::hex;
+use crate::ledger::{Charge, Ledger};
+use crate::log::{Event, Log};
+use crate::play::{self, Part, Played};
+use crate::policy::{Job, Policy};
+use crate::records::{self, Begun, Records};
+use crate::rules::{self, Admitted, No};
+use crate::slots::{Place, Slots};
+use crate::terms::{self, Accept, Go, Offer, Said, Side};
+use crate::wire::{self, Ask, Message};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+use tacit::data::csv::Options;
+use tacit::data::table::Source;
+use tacit::job::psi::{Own, Owned, Reveal, Revealed};
+use tacit::net::{Identity, Limits, PublicKey, Session};
+use tacit::{Error, Result};
+
+/// What all visits share.
+pub struct House {
+    pub policy: RwLock<Arc<Policy>>,
+    pub ledger: Mutex<Ledger>,
+    pub records: Records,
+    pub identity: Identity,
+    pub slots: Slots,
+    /// Whether the service ends: nothing new begins.
+    pub draining: AtomicBool,
+    pub log: Box<Log>,
+    /// Bytes that the machine has to give.
+    pub available: fn() -> Option<u64>,
+}
+
+impl House {
+    /// The rules in force now.
+    pub fn policy(&self) -> Arc<Policy> {
+        self.policy.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn ledger<T>(&self, act: impl FnOnce(&mut Ledger) -> T) -> T {
+        // An entry is in the file and in memory, or in neither.
+        act(&mut self.ledger.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// How a visit ended, where it came to no result.
+enum End {
+    /// A rule said no.
+    Refused(No),
+    /// The peer did not take the offer.
+    Declined,
+    /// A fault, before or after the run began.
+    Failed(Error),
+}
+
+impl From<Error> for End {
+    fn from(error: Error) -> Self {
+        End::Failed(error)
+    }
+}
+
+impl From<No> for End {
+    fn from(no: No) -> Self {
+        End::Refused(no)
+    }
+}
+
+struct Visit<'h> {
+    house: &'h House,
+    policy: Arc<Policy>,
+    run: String,
+    label: String,
+    key: PublicKey,
+    job: Option<String>,
+}
+
+/// Serves one session to its end, and tells the log.
+pub fn visit(house: &House, mut session: Session) {
+    let policy = house.policy();
+    let run = hex(&session.id().0[..16]);
+    let Some(key) = session.peer_key() else { return };
+    let label = policy.label_of(&key.fingerprint()).map(str::to_owned);
+    let known = label.is_some();
+    let label = label.unwrap_or_else(|| key.fingerprint());
+    let mut visit = Visit { house, policy, run, label, key, job: None };
+    let end = match known {
+        true => visit.serve(&mut session),
+        // The key was let in just before a reload took it out.
+        false => Err(No::new("allow", "this service does not know your key any more").into()),
+    };
+    let Err(end) = end else { return };
+    match end {
+        End::Refused(no) => {
+            // Who is gone already need not be told.
+            let _ = wire::send(session.channel(), &Message::Refusal(no.refusal()));
+            let words = no.logged.clone().unwrap_or_else(|| no.told.clone());
+            visit.tell("refused", Some(no.rule), words);
+        }
+        End::Declined => visit.tell("declined", None, ""),
+        End::Failed(error) => visit.tell("failed", None, error.to_string()),
+    }
+}
+
+impl Visit<'_> {
+    fn tell(&self, what: &'static str, rule: Option<&'static str>, words: impl Into<String>) {
+        let mut event = Event::new(what, words);
+        event.run = Some(self.run.clone());
+        event.peer = Some(self.label.clone());
+        event.job = self.job.clone();
+        event.rule = rule;
+        (self.house.log)(&event);
+    }
+
+    fn serve(&mut self, session: &mut Session) -> std::result::Result<(), End> {
+        let policy = self.policy.clone();
+        let mut said = Said::default();
+        let _place = self.place(&policy)?;
+        let (message, bytes) = wire::receive(session.channel(), wire::PROMPT)?;
+        let Message::Ask(ask) = message else { return Err(wire::out_of_turn().into()) };
+        said.add(&bytes);
+        self.job = Some(ask.job.clone());
+        self.open()?;
+        let admitted = rules::admit(&policy, &self.label, &ask, self.now())?;
+        let busy =
+            || No::new("concurrency", "this job is being served as often as it may be; ask again later");
+        let _job = self.house.slots.job(&ask.job, admitted.job.concurrency).ok_or_else(busy)?;
+
+        // Refusals that need no table come before it is read.
+        let nothing = self.charge(&ask, &admitted, 0);
+        self.house.ledger(|ledger| rules::budget(ledger, admitted.job, admitted.source, &nothing))?;
+        let own = read(&admitted).map_err(|error| rules::fault(&error))?;
+        let offer = self.offer(&ask, &admitted, &own)?;
+        said.add(&wire::send(session.channel(), &Message::Offer(Box::new(offer.clone())))?);
+        self.tell("offered", None, "");
+
+        let (message, bytes) = wire::receive(session.channel(), Duration::from_secs(offer.seconds))?;
+        let accept = match message {
+            Message::Accept(accept) => accept,
+            Message::Decline => return Err(End::Declined),
+            _ => return Err(wire::out_of_turn().into()),
+        };
+        said.add(&bytes);
+        let _memory = self.check(&admitted, &own, &accept)?;
+        let gift = own.gift(&offer_job(&offer, &admitted)?, admitted.job.duplicates);
+        let gift = gift.map_err(|error| rules::fault(&error))?;
+        self.grant(
+            session,
+            &ask,
+            &admitted,
+            Ready { offer: &offer, accept: &accept, own: &own, gift: &gift },
+            said,
+        )
+    }
+
+    /// The time that rules go by.
+    fn now(&self) -> Time {
+        self.house.ledger(|ledger| ledger.now(Time::now()))
+    }
+
+    fn open(&self) -> std::result::Result<(), No> {
+        match self.house.draining.load(Ordering::SeqCst) {
+            true => Err(No::new("draining", "the service is about to end; ask again later")),
+            false => Ok(()),
+        }
+    }
+
+    fn place(&self, policy: &Policy) -> std::result::Result<Place, No> {
+        let place = self.house.slots.request(&self.label, policy.concurrency, policy.concurrency_per_peer);
+        place.ok_or_else(|| No::new("concurrency", "all places are taken, or all of yours; ask again later"))
+    }
+
+    fn charge(&self, ask: &Ask, admitted: &Admitted<'_>, rows: u64) -> Charge {
+        Charge {
+            run: self.run.clone(),
+            time: self.now().0,
+            job: ask.job.clone(),
+            source: admitted.job.source.clone(),
+            input: admitted.source.input.to_string_lossy().into_owned(),
+            peer: self.label.clone(),
+            fingerprint: self.key.fingerprint(),
+            rows,
+            aggregate: admitted.run.reveal.is_aggregate()
+                && admitted.run.learns != tacit::job::psi::Learns::Me,
+        }
+    }
+
+    /// Bytes that runs may take: all together, and one of this job.
+    fn memory(&self, job: &Job) -> (u64, u64) {
+        let all = self.policy.memory.or_else(self.house.available).unwrap_or(u64::MAX);
+        (all, job.memory.unwrap_or(all).min(all))
+    }
+
+    fn offer(&self, ask: &Ask, admitted: &Admitted<'_>, own: &Own) -> std::result::Result<Offer, End> {
+        let Admitted { job, source, run, asker_gives } = admitted;
+        let (all, one) = self.memory(job);
+        let room = one.min(self.house.slots.memory_left(all));
+        let most = run.most_peer_keys(own.count(), Some(room));
+        if most < job.min_peer_keys.max(1) {
+            return Err(No::new(
+                "memory",
+                "the service has no memory for a run at the moment; ask again later",
+            )
+            .into());
+        }
+        let rows = rules::rows_at_most(job, run, own.count(), own.keys().rows(), job.min_peer_keys.max(1))?;
+        let charge = self.charge(ask, admitted, rows);
+        let left = self.house.ledger(|ledger| rules::budget(ledger, job, source, &charge))?;
+        let base = tacit::ot::base_ot(job.base_ot(), run.security)?;
+        let normalisation = source.key.normalisation;
+        Ok(Offer {
+            version: terms::VERSION,
+            run: self.run.clone(),
+            job: ask.job.clone(),
+            reveal: run.reveal.terms(),
+            result: terms::result_name(run.learns).to_owned(),
+            service_gives: run.give.clone(),
+            asker_gives: asker_gives.clone(),
+            protocol: run.protocol.name().to_owned(),
+            security: tacit::security_name(run.security).to_owned(),
+            base_ot: base.name().to_owned(),
+            key_columns: source.key.columns.len(),
+            key_types: source.key.agreed_types(),
+            nfc: normalisation.nfc,
+            trim: normalisation.trim,
+            case_fold: normalisation.case_fold,
+            min_matches: run.min_matches,
+            service_keys: own.count(),
+            min_peer_keys: job.min_peer_keys,
+            max_peer_keys: most.min(job.max_peer_keys),
+            left,
+            purpose: job.purpose.clone(),
+            agreement: job.agreement.clone(),
+            expires: job.expires.as_ref().map(|(date, _)| date.clone()),
+            seconds: self.policy.offer_seconds,
+        })
+    }
+
+    /// Judges the size that was announced, and takes the memory for it.
+    fn check(&self, admitted: &Admitted<'_>, own: &Own, accept: &Accept) -> std::result::Result<Place, No> {
+        rules::size(admitted.job, accept.keys)?;
+        let hex_of = |text: &str| crate::json::from_hex::<32>(text).is_some();
+        if !hex_of(&accept.commitment) || !hex_of(&accept.head) {
+            return Err(No::new(
+                "version",
+                "the acceptance makes no sense; run the same release on both sides",
+            ));
+        }
+        let (all, one) = self.memory(admitted.job);
+        let needed = admitted.run.memory(own.count(), accept.keys);
+        let none = || {
+            No::new("memory", format!("a run with {} keys of yours has no room at the moment", accept.keys))
+        };
+        if needed > one {
+            return Err(none());
+        }
+        self.house.slots.memory(needed, all).ok_or_else(none)
+    }
+
+    /// Charges the run, writes down that it begins, and makes it.
+    fn grant(
+        &mut self,
+        session: &mut Session,
+        ask: &Ask,
+        admitted: &Admitted<'_>,
+        ready: Ready<'_>,
+        mut said: Said,
+    ) -> std::result::Result<(), End> {
+        let Ready { offer, accept, own, gift } = ready;
+        let (input_salt, result_salt) = (records::salt(), records::salt());
+        let digest = records::digest_of(&admitted.source.input).map_err(|error| rules::fault(&error))?;
+        let head = self.house.records.head()?;
+        let rows =
+            rules::rows_at_most(admitted.job, &admitted.run, own.count(), own.keys().rows(), accept.keys)?;
+        let mut charge = self.charge(ask, admitted, rows);
+        let charge = self.house.ledger(|ledger| {
+            // The hours may have come to an end while the peer thought.
+            charge.time = ledger.now(Time(charge.time)).0;
+            self.open()?;
+            rules::admit(&self.policy, &self.label, ask, Time(charge.time))?;
+            rules::budget(ledger, admitted.job, admitted.source, &charge)?;
+            ledger.charge(charge.clone())?;
+            Ok::<Charge, End>(charge)
+        })?;
+        let go = Go {
+            commitment: hex(&records::commitment("input", &input_salt, &digest)),
+            head: hex(&head),
+            started: charge.time,
+        };
+        let keys = [&self.house.identity.public(), &self.key];
+        let begun = terms::common_part(offer, accept, &go, keys)
+            .and_then(|common| self.house.records.begin(common, input_salt, result_salt));
+        let mut begun = match begun {
+            Ok(begun) => begun,
+            Err(error) => return Err(self.refund(error)),
+        };
+        self.tell(
+            "granted",
+            None,
+            format!("{} keys there, {} here, at most {rows} rows", accept.keys, own.count()),
+        );
+
+        let began = wire::send(session.channel(), &Message::Go(go))
+            .map(|bytes| said.add(&bytes))
+            .and_then(|()| offer_job(offer, admitted))
+            .and_then(|job| play::agree(session, offer, &job, &said).map(|()| job));
+        let job = match began {
+            Ok(job) => job,
+            Err(error) => {
+                begun.finish("not begun", &Value::Null, None)?;
+                return Err(self.refund(error));
+            }
+        };
+        let limits = session.channel().limits();
+        let read = Duration::from_secs(self.policy.run_seconds);
+        session.channel().set_limits(Limits { read, ..limits });
+        let part = Part { offer, job: &job, own, gift, peer_keys: accept.keys };
+        match self.play(session, admitted, &part, &mut begun) {
+            Ok((played, result, theirs)) => {
+                let outcome = if theirs.is_ok() { "complete" } else { "not signed by the other side" };
+                begun.finish(outcome, &result.unwrap_or(Value::Null), theirs.as_ref().ok().cloned())?;
+                let Played { wall, stats, .. } = played;
+                let words = format!(
+                    "{:.3} s, {} bytes sent, {} received; {outcome}",
+                    wall.as_secs_f64(),
+                    stats.bytes_sent,
+                    stats.bytes_received
+                );
+                self.tell("done", None, words);
+                Ok(())
+            }
+            Err(error) => {
+                begun.finish("broken off", &Value::Null, None)?;
+                Err(error.into())
+            }
+        }
+    }
+
+    fn refund(&self, error: Error) -> End {
+        match self.house.ledger(|ledger| ledger.refund(&self.run)) {
+            Ok(()) => {
+                self.tell("refunded", None, "nothing of the table had left");
+                End::Failed(error)
+            }
+            Err(second) => End::Failed(second),
+        }
+    }
+
+    /// The run itself, our result in its file, and the signatures, which may be missing in the end.
+    #[allow(clippy::type_complexity)]
+    fn play(
+        &self,
+        session: &mut Session,
+        admitted: &Admitted<'_>,
+        part: &Part<'_>,
+        begun: &mut Begun,
+    ) -> Result<(Played, Option<Value>, Result<String>)> {
+        let played = play::run(session, part, &())?;
+        let result = play::summary(part.own, &played.revealed);
+        if let (Some(folder), Some(result)) = (&admitted.job.output, &result) {
+            store(folder, &self.run, part, &played.revealed, result)?;
+        }
+        let theirs = play::close(session, Side::Service, begun, result.as_ref(), &self.key);
+        Ok((played, result, theirs))
+    }
+}
+
+/// What a granted request has at hand.
+struct Ready<'a> {
+    offer: &'a Offer,
+    accept: &'a Accept,
+    own: &'a Own,
+    gift: &'a Owned,
+}
+
+/// The run out of the offer: what was offered is what runs.
+fn offer_job(offer: &Offer, admitted: &Admitted<'_>) -> Result<tacit::job::psi::Job> {
+    offer.job(Side::Service, &admitted.source.key)
+}
+
+fn read(admitted: &Admitted<'_>) -> Result<Own> {
+    let input = &admitted.source.input;
+    let source = Source::open(input, admitted.source.key.clone(), Options::default())?;
+    Own::read(source, input, &admitted.run, |_| ())
+}
+
+/// Our result as a file of its own: rows as a table like ours, a number as JSON.
+fn store(folder: &Path, run: &str, part: &Part<'_>, revealed: &Revealed, result: &Value) -> Result<()> {
+    crate::file::private_folder(folder)?;
+    let is_table = matches!(part.job.reveal, Reveal::Rows | Reveal::Payload(_));
+    let target = folder.join(format!("{run}.{}", if is_table { "csv" } else { "json" }));
+    let fault = |e| Error::file(&target, "cannot be written; is the disk full?", e);
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(fault)?;
+    if is_table {
+        part.own.write(part.job, revealed, &target, &mut file)?;
+    } else {
+        let object = json!({ "run": run, "reveal": part.job.reveal.terms(), "result": result });
+        writeln!(file, "{object}").map_err(fault)?;
+    }
+    file.as_file().sync_all().map_err(fault)?;
+    file.persist_noclobber(&target).map_err(|e| fault(e.error))?;
+    crate::file::sync_folder(&target)
+}

@@ -1,0 +1,99 @@
+//! What the two sides say to each other before a run and after it: one JSON object a message.
+
+use crate::terms::{Accept, Go, Offer, VERSION};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use tacit::net::{Agreement, Channel, Limits};
+use tacit::{Error, Result};
+
+/// Largest message.
+const LARGEST_MESSAGE: usize = 1 << 16;
+/// Time for a message that takes no thinking.
+pub const PROMPT: Duration = Duration::from_secs(30);
+
+/// A request for a run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ask {
+    /// The job's name.
+    pub job: String,
+    /// The kind of result and its columns, if the first that is allowed will not do.
+    pub reveal: Option<String>,
+    /// Who shall get the result: `service`, `asker` or `both`.
+    pub result: Option<String>,
+}
+
+/// A no, with the rule that says so.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refusal {
+    /// The rule's name, as the policy file has it.
+    pub rule: String,
+    /// Why, in words.
+    pub what: String,
+}
+
+/// The end of a run, as one side has it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Close {
+    /// Its commitment to its result, if it got one.
+    pub result: Option<String>,
+}
+
+/// Every message.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum Message {
+    /// A request.
+    Ask(Ask),
+    /// What is offered.
+    Offer(Box<Offer>),
+    /// The offer is taken.
+    Accept(Accept),
+    /// The offer is not taken.
+    Decline,
+    /// The run begins.
+    Go(Go),
+    /// There is no run.
+    Refusal(Refusal),
+    /// The run is over.
+    Close(Close),
+    /// A signature on the record's common part.
+    Signature(String),
+}
+
+/// What both sides agree on before they talk about runs.
+pub fn agreement(role: &str, peer_role: &str) -> Agreement {
+    Agreement::new("request", role, peer_role)
+        .with("version of requests", VERSION)
+        .with("security", "malicious")
+}
+
+/// Sends one message.
+pub fn send(channel: &mut Channel, message: &Message) -> Result<Vec<u8>> {
+    let bytes = serde_json::to_vec(message).map_err(|e| Error::Other(format!("a message: {e}")))?;
+    if bytes.len() > LARGEST_MESSAGE {
+        return Err(Error::Other("a message of a request is too long; give fewer columns".into()));
+    }
+    channel.send_sized(&bytes)?;
+    channel.flush()?;
+    Ok(bytes)
+}
+
+/// Receives one message within `patience`.
+pub fn receive(channel: &mut Channel, patience: Duration) -> Result<(Message, Vec<u8>)> {
+    let before = channel.limits();
+    channel.set_limits(Limits { read: patience, idle: patience, ..before });
+    let received = channel.recv_sized(LARGEST_MESSAGE);
+    channel.set_limits(before);
+    let bytes = received?;
+    let message = serde_json::from_slice(&bytes)
+        .map_err(|_| Error::Peer("the peer sent a message of a request that makes no sense".into()))?;
+    Ok((message, bytes))
+}
+
+/// The error for a message that was not due.
+pub fn out_of_turn() -> Error {
+    Error::Peer("the peer sent a message of a request out of turn; run the same release on both sides".into())
+}
