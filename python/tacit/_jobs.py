@@ -233,14 +233,13 @@ def _keys(
 ) -> tuple[Any, bool]:
     types = list(on.values()) if isinstance(on, Mapping) else None
     names = [on] if isinstance(on, str) else None if on is None else list(on)
-    if hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__"):
+    path = isinstance(table, (str, os.PathLike))
+    if path or hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__"):
         if names is None:
             raise UsageError('on: name the column (or the columns) that make the key, such as on="email"')
+        if path:
+            table = _tacit.Rows.of_file(os.fspath(table), names)
         return _tacit.Keys(table, names, types=types, nfc=nfc, trim=trim, case_fold=case_fold), False
-    if isinstance(table, (str, os.PathLike)):
-        raise UsageError(
-            "a path: read the file by pandas, Polars, DuckDB or pyarrow, and give what they return"
-        )
     if isinstance(table, Iterable):
         values = list(table)
         if names is not None:
@@ -478,8 +477,8 @@ def intersect(
     Parameters
     ----------
     table:
-        Anything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` (pandas, Polars, DuckDB, pyarrow), or a list
-        of strings.
+        Anything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` (pandas, Polars, DuckDB, pyarrow), the path of a
+        CSV (packed or not), Parquet or Arrow file, or a list of strings.
     on:
         The column, or the columns in the order that both sides agree on, that make the key; with their types,
         such as ``{"mail": "email", "tel": "phone:NL"}``, as the command's ``--key`` has them. Nulls, empty text

@@ -250,6 +250,24 @@ def reveal(ours: dict[str, object], theirs: dict[str, object]) -> tacit.Intersec
     return result
 
 
+@pytest.mark.parametrize("name", ["table.csv", "table.parquet", "table.arrow"])
+def test_files_are_tables(name: str, tmp_path) -> None:
+    frame = polars.DataFrame({"mail": OURS, "row": list(range(len(OURS)))})
+    path = tmp_path / name
+    writers = {"csv": frame.write_csv, "parquet": frame.write_parquet, "arrow": frame.write_ipc}
+    writers[name.split(".")[1]](path)
+    assert tacit.check(path, on="mail").keys == 3
+    address = free_address()
+    with party(PEER, keys=THEIRS, address=address) as peer:
+        result = tacit.intersect(path, on="mail", connect=address)
+        peer.end()
+    assert [int(row) for row in polars.DataFrame(result)["row"]] == [0, 4]
+    with pytest.raises(tacit.InputError, match="none of the 2 columns"):
+        tacit.check(path, on="tel")
+    with pytest.raises(tacit.InputError, match="nowhere"):
+        tacit.check(tmp_path / "nowhere.csv", on="mail")
+
+
 def test_columns_of_the_peers_come_behind_ours() -> None:
     result = reveal(
         {"reveal": "payload:city,amount"},

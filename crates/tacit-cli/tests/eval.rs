@@ -105,7 +105,7 @@ fn an_evaluation_in_two_halves_and_its_file_serves_once() {
             assert!(said["rounds"].as_u64().unwrap() <= 8, "{said}");
         }
         let (first, second) = online();
-        first.fails_with(3, &["g", ".state", "used before", "--offline"]);
+        first.fails_with(3, &["g", ".state", "used before"]);
         second.fails_with(3, &["e", ".state", "used before"]);
         assert!(bench.leftovers().is_empty());
     }

@@ -213,6 +213,12 @@ impl Source {
         Ok(written)
     }
 
+    /// All rows.
+    pub(crate) fn read_whole(&self) -> Result<(SchemaRef, Vec<RecordBatch>)> {
+        let batches: std::result::Result<Vec<_>, _> = self.batches(None)?.collect();
+        Ok((self.schema.clone(), batches.map_err(|error| self.damaged(&error))?))
+    }
+
     /// The file's batches, of all columns or of these, each of at most [`BATCH`] rows.
     fn batches(&self, columns: Option<Vec<usize>>) -> Result<Batches> {
         let stored = self.input.stored()?;

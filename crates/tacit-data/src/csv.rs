@@ -15,10 +15,17 @@ pub use crate::fault::{Error, Result};
 use crate::input::{BUFFER, Input, Packer, Packing};
 use crate::keys::Tally;
 use crate::records::{KeyHasher, KeySet, KeySpec, Normalisation};
+use arrow_array::builder::LargeStringBuilder;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use std::cell::RefCell;
 use std::io::{BufRead, Read, Write};
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
+
+/// Rows of a batch of columns.
+const BATCH: usize = 1 << 16;
 
 /// What separates fields.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -209,6 +216,34 @@ impl Source {
             visit(line_of(rows.row.position()), &fields)?;
         }
         Ok(contents)
+    }
+
+    /// All rows, as columns of text.
+    pub(crate) fn read_whole(&self) -> Result<(SchemaRef, Vec<RecordBatch>)> {
+        let names: Vec<&str> = self.columns().collect();
+        let fields: Vec<_> = names.iter().map(|name| Field::new(*name, DataType::LargeUtf8, true)).collect();
+        let schema = SchemaRef::new(Schema::new(fields));
+        let mut columns: Vec<LargeStringBuilder> = names.iter().map(|_| LargeStringBuilder::new()).collect();
+        let mut batches = Vec::new();
+        let take = |columns: &mut Vec<LargeStringBuilder>| {
+            let arrays = columns.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef).collect();
+            RecordBatch::try_new(schema.clone(), arrays).map_err(|error| Error::Unreadable {
+                path: self.path().to_owned(),
+                source: std::io::Error::other(error),
+            })
+        };
+        let places: Vec<usize> = (0..names.len()).collect();
+        let mut rows = 0;
+        self.read_columns(&places, |_, cells| {
+            columns.iter_mut().zip(cells).for_each(|(column, cell)| column.append_value(cell));
+            rows += 1;
+            if rows % BATCH == 0 {
+                batches.push(take(&mut columns)?);
+            }
+            Ok::<_, Error>(())
+        })?;
+        batches.push(take(&mut columns)?);
+        Ok((schema, batches))
     }
 
     /// Copies every row to `output`, which is called `target`, with more fields behind its own, those of

@@ -5,6 +5,8 @@ use crate::csv::{self, Options};
 use crate::fault::{Error, Result};
 use crate::input::{Input, Packing};
 use crate::records::{KeySet, KeySpec};
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use std::io::Write;
 use std::path::Path;
 
@@ -56,6 +58,14 @@ impl Source {
         match self {
             Source::Csv(source) => source.bytes(),
             Source::Columns(source) => source.bytes(),
+        }
+    }
+
+    /// Reads all rows into memory, as columns: those of a CSV file are text.
+    pub fn read_whole(&self) -> Result<(SchemaRef, Vec<RecordBatch>)> {
+        match self {
+            Source::Csv(source) => source.read_whole(),
+            Source::Columns(source) => source.read_whole(),
         }
     }
 

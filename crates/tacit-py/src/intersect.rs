@@ -9,10 +9,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3_arrow::PyTable;
 use pyo3_arrow::ffi::to_stream_pycapsule;
+use std::path::PathBuf;
 use std::sync::Arc;
 use tacit::job::psi::{Gained, Job, Learns, MAX_ELEMENTS, Protocol, Reveal, Revealed};
+use tacit_data::csv::Options;
 use tacit_data::keys::KeyType;
 use tacit_data::records::{KeyHasher, KeySet, KeySpec, Normalisation};
+use tacit_data::table::Source;
 
 /// A table, and the keys of its rows.
 #[pyclass(frozen)]
@@ -168,6 +171,15 @@ impl Rows {
         let batch = RecordBatch::try_from_iter([("value", column)])
             .map_err(|error| fault::internal(&error.to_string()))?;
         Ok(Rows { schema: batch.schema(), batches: vec![batch] })
+    }
+
+    /// The table in a file that the command takes too, which has the columns `on`.
+    #[staticmethod]
+    fn of_file(py: Python<'_>, path: PathBuf, on: Vec<String>) -> PyResult<Self> {
+        let spec = KeySpec::text(on, Normalisation::default());
+        let read = py.detach(|| Source::open(&path, spec, Options::default())?.read_whole());
+        let (schema, batches) = read.map_err(|error| fault::raise(py, &error.into()))?;
+        Ok(Rows { schema, batches })
     }
 
     /// The cells of a table of one column of strings.
