@@ -215,6 +215,21 @@ fn lines_are_added_where_they_stand() {
     }
 }
 
+/// Large buffers of a process serve again: whoever gets one sees zeros, also past what the one before had.
+#[test]
+fn buffers_that_serve_again_are_zero() {
+    for len in [(2 << 20) / 16, (3 << 20) / 16 + 5, (9 << 20) / 16, (9 << 20) / 16 - 77] {
+        for _ in 0..3 {
+            let mut buffers = [Buffer::zeros(len), Buffer::zeros(len - 1)];
+            for buffer in &mut buffers {
+                assert!(buffer.iter().all(|block| *block == Block::ZERO), "{len}");
+                buffer.fill(Block::ONES);
+            }
+            assert!(buffers[0].as_ptr() != buffers[1].as_ptr());
+        }
+    }
+}
+
 #[test]
 fn buffers_are_zero_aligned_and_writable() {
     for len in [0, 1, 3, 1000, 1 << 17, (1 << 17) + 1] {
