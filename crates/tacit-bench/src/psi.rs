@@ -88,7 +88,13 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let vole = match name {
         oprf::NAME => return tags::run(args, context),
         "auto" if args.reveal != Reveal::Rows => true,
-        "auto" => Protocol::Auto.settled(2 * args.count) == Protocol::Vole,
+        "auto" => {
+            Job::new(Learns::Both, args.security.into()).fastest(
+                args.count,
+                args.count,
+                &args.common.link.into(),
+            ) == Protocol::Vole
+        }
         paxos::NAME if args.reveal == Reveal::Rows => false,
         paxos::NAME => return Err(Error::Usage("paxos reveals rows alone; take vole".into())),
         vole_psi::NAME => true,

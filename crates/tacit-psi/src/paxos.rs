@@ -137,6 +137,8 @@ pub struct Outcome {
     pub peer_elements: u64,
     /// Whether the peer had the receiver's part, in which a cheater can test more elements than it announced.
     pub peer_received: bool,
+    /// The short name of the protocol that gave it.
+    pub protocol: &'static str,
 }
 
 impl Outcome {
@@ -290,7 +292,7 @@ pub fn run<E: AsRef<[u8]>>(
         (matches, peer_received)
     };
     let matches = (options.learns != Learns::Peer).then_some(matches);
-    Ok(Outcome { matches, peer_elements, peer_received })
+    Ok(Outcome { matches, peer_elements, peer_received, protocol: NAME })
 }
 
 /// What each party announces, in every protocol of this crate.

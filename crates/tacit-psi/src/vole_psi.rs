@@ -236,7 +236,7 @@ pub fn run<E: AsRef<[u8]>>(
         (party.run()?, peer_received)
     };
     let matches = (options.learns != Learns::Peer).then_some(matches);
-    Ok(Outcome { matches, peer_elements, peer_received })
+    Ok(Outcome { matches, peer_elements, peer_received, protocol: NAME })
 }
 
 /// How many elements the peer of a malicious run with `own` of ours can have tested if it cheated, with

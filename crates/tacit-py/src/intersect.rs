@@ -267,7 +267,7 @@ pub fn intersect<'py>(
     let outcome = ran.result.outcome(learns);
     let dict = fault::passed(py, &ran.stats, Some(ran.wall.as_secs_f64()))?;
     let own = keys.set.elements().len() as u64;
-    dict.set_item("protocol", job.picked(own, outcome.peer_elements).0.name())?;
+    dict.set_item("protocol", outcome.protocol)?;
     dict.set_item("peer_keys", outcome.peer_elements)?;
     let learned = job.has_learned(own, &outcome).map_err(|error| fault::raise(py, &error))?;
     dict.set_item("peer_learned", learned)?;

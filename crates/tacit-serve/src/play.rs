@@ -68,7 +68,9 @@ pub fn summary(own: &Own, revealed: &Revealed) -> Option<Value> {
         json!({ "matches": found.len(), "elements": hex(hasher.finalize().as_bytes()) })
     };
     match revealed {
-        Revealed::Rows(outcome) => outcome.matches.as_ref().map(|found| matches(&mut found.iter().copied())),
+        Revealed::Rows(outcome, _) => {
+            outcome.matches.as_ref().map(|found| matches(&mut found.iter().copied()))
+        }
         Revealed::Payload(gained) => {
             let received = gained.received.as_ref();
             received.map(|received| matches(&mut received.matches.iter().map(|found| found.element)))

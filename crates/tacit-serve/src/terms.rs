@@ -4,7 +4,7 @@ use crate::json;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tacit::data::records::{KeySpec, Normalisation};
-use tacit::job::psi::{Job, Learns, Outcome, Protocol, Reveal};
+use tacit::job::psi::{Job, Learns, Protocol, Reveal};
 use tacit::net::{Agreement, PublicKey, shown};
 use tacit::{Error, Result, Security, security_name};
 
@@ -206,13 +206,8 @@ impl Offer {
     /// keys.
     pub fn learned(&self, keys: u64) -> Result<(String, String)> {
         let (service, asker) = self.both()?;
-        let outcome = |announced, job: &Job| Outcome {
-            matches: None,
-            peer_elements: announced,
-            peer_received: job.learns != Learns::Me,
-        };
-        let to_asker = service.has_learned(self.service_keys, &outcome(keys, &service))?;
-        let to_service = asker.has_learned(keys, &outcome(self.service_keys, &asker))?;
+        let to_asker = service.will_learn(self.service_keys, keys)?;
+        let to_service = asker.will_learn(keys, self.service_keys)?;
         Ok((to_service, to_asker))
     }
 

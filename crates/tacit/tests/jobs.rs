@@ -1,12 +1,14 @@
 //! Jobs run by both parties over channels: what they give, what they refuse, and what an observer hears.
 
 use std::sync::Mutex;
+use std::time::Duration;
 use tacit::crypto::{BitVec, Block};
 use tacit::job::ot::{Job, Role, Sink, Source};
-use tacit::job::psi::{self, Learns, Protocol};
+use tacit::job::psi::{self, Gift, Learns, Protocol};
 use tacit::job::{Observer, Step, pool};
-use tacit::net::{Channel, Traffic, memory};
+use tacit::net::{Channel, LinkModel, Traffic, memory};
 use tacit::ot::{self, Kind, Sent};
+use tacit::plan::Link;
 use tacit::pool::{Pool, PoolKey};
 use tacit::{Result, Security};
 use tacit_ot::base;
@@ -81,7 +83,7 @@ fn auto_runs_what_the_sizes_of_both_sets_want() {
         let job = psi::Job { protocol, ..psi::Job::new(learns, Security::SemiHonest) };
         job.run(std::slice::from_mut(channel), &*base::default(), mine, 1 << 20, &())
     };
-    for (keys, picked) in [(0, Protocol::Paxos), (6000, Protocol::Vole)] {
+    for (keys, picked) in [(0, Protocol::Paxos), (20_000, Protocol::Vole)] {
         let bytes = |protocol| {
             let ((outcome, stats), _) = memory::run(
                 |channel| {
@@ -94,7 +96,8 @@ fn auto_runs_what_the_sizes_of_both_sets_want() {
             stats.bytes_sent
         };
         let job = psi::Job::new(Learns::Me, Security::SemiHonest);
-        assert_eq!(job.picked(4000, keys).0, picked);
+        assert_eq!(job.fastest(4000, keys, &LinkModel::LOOPBACK.into()), picked);
+        assert_eq!(job.fastest(4000, keys, &LinkModel::WAN.into()), picked);
         // Beside the sizes it sends what the protocol does when it is named, of which the length may vary by
         // a handful of bytes.
         let (auto, named) = (bytes(Protocol::Auto), bytes(picked));
@@ -110,6 +113,32 @@ fn auto_runs_what_the_sizes_of_both_sets_want() {
         },
     );
     assert!(honest.unwrap_err().to_string().contains("announced 10 keys"));
+}
+
+/// Between the sizes that settle it the link does: both sides run what the listening one measured, and say so.
+#[test]
+fn auto_measures_the_link_where_the_sizes_leave_it_open() {
+    let job = |learns| psi::Job::new(learns, Security::SemiHonest);
+    let links: [Link; 2] = [LinkModel::LOOPBACK.into(), Link { megabits: 20.0, round_trip: Duration::ZERO }];
+    let picks = |keys: u64| links.map(|link| job(Learns::Me).fastest(keys, keys, &link));
+    let open = (0..100_000).step_by(100).find(|&keys| picks(keys)[0] != picks(keys)[1]).unwrap();
+    let set = |from: u64| (from..from + open).map(u64::to_le_bytes).collect::<Vec<_>>();
+    let run = |channel: &mut Channel, mine: &[[u8; 8]], learns| {
+        let channels = std::slice::from_mut(channel);
+        match job(learns).run_with(channels, &*base::default(), mine, Gift::None, 1 << 20, &()).unwrap() {
+            psi::Revealed::Rows(outcome, why) => (outcome, why.unwrap()),
+            _ => panic!("rows were asked for"),
+        }
+    };
+    let (ours, theirs) = memory::run(
+        |channel| run(channel, &set(0), Learns::Me),
+        |channel| run(channel, &set(open / 2), Learns::Peer),
+    );
+    assert_eq!(ours.0.matches.unwrap().len() as u64, open - open / 2);
+    assert_eq!(ours.0.protocol, theirs.0.protocol);
+    for why in [ours.1, theirs.1] {
+        assert!(why.contains("over this link (") && why.contains("Mbit/s"), "{why}");
+    }
 }
 
 /// What the two sides' terms are equal in, and what not.

@@ -68,7 +68,8 @@ impl From<Gets> for Learns {
 /// `--protocol`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Protocol {
-    /// By the sets' sizes: vole from 10,000 keys on both sides together, paxos below
+    /// The faster one for the sets' sizes and the link: vole from some 10,000 keys on both sides together on,
+    /// paxos below
     Auto,
     /// Key-value store and OT extension
     Paxos,
@@ -282,7 +283,7 @@ fn dry_run(args: &Args, job: &Job, context: &Context) -> Result<()> {
     let keys = read(args, job, context)?.count();
     let link = args.peer.link().into();
     let candidates = job.estimate(keys, &link, &tacit::plan::Machine::measure())?;
-    crate::cli::plan::show(context, "psi", keys, &link, &candidates, None, &job.will_learn(keys)?)?;
+    crate::cli::plan::show(context, "psi", keys, &link, &candidates, None, &job.will_learn(keys, keys)?)?;
     if let (false, Some(warning)) = (context.json, job.reveal.warning()) {
         context.result(&json!(null), &format!("note: {warning}"))?;
     }
@@ -377,8 +378,11 @@ pub(super) fn report(
     let distinct = table.count();
     let matches = outcome.matches.as_ref().map(Vec::len);
     let announced = outcome.peer_elements;
-    let (protocol, why) = job.picked(distinct, announced);
-    let (protocol, security) = (protocol.name(), security_name(job.security));
+    let why = match result {
+        Revealed::Rows(_, why) => why.clone(),
+        _ => job.leaves_no_choice(),
+    };
+    let (protocol, security) = (outcome.protocol, security_name(job.security));
     let bound = job.tested(outcome, distinct)?.map(|tested| tested.most);
     let other_learns = job.has_learned(distinct, outcome)?;
     let mut object = json!({

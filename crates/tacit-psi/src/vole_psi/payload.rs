@@ -266,7 +266,7 @@ impl Gained {
     /// can have tested.
     pub fn tested_at_most(&self, own: usize, log2_queries: f64) -> Result<u64> {
         let (peer_elements, peer_received) = (self.peer_elements, self.peer_receives);
-        let outcome = Outcome { matches: None, peer_elements, peer_received };
+        let outcome = Outcome { matches: None, peer_elements, peer_received, protocol: super::NAME };
         super::tested_at_most(&outcome, own, log2_queries)
     }
 }

@@ -12,6 +12,7 @@ pub use shared::{Found, MAX_SHARED, Place, Statistic, Then};
 use super::{Course, Observer};
 use crate::catalogue::{CIRCUIT, Candidate, Entry, Link, Machine, PAXOS, Sizes, Testing, VOLE};
 use crate::{Error, Result};
+use std::time::Duration;
 use tacit_2pc::circuit::Builder;
 use tacit_crypto::{BitVec, Prg};
 use tacit_data::records::KeySpec;
@@ -24,7 +25,7 @@ use tacit_psi::{paxos, vole_psi};
 /// By which protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Protocol {
-    /// As the sets' sizes want it: [`settled`](Protocol::settled) once both are known.
+    /// The faster one for the sets' sizes and the link: see [`Job::fastest`].
     #[default]
     Auto,
     /// Key-value store and OT extension.
@@ -33,42 +34,32 @@ pub enum Protocol {
     Vole,
 }
 
-/// From so many keys on, both sets together, VOLE-PSI is faster than PaXoS over every link: its set-up sends
-/// 1.1 MB, as PaXoS does for 4,800 keys a side, and its set-up computes for 6 ms, which PaXoS takes for
-/// 3,000.
-pub const KEYS_FOR_VOLE: u64 = 10_000;
+/// The links between which the sets' sizes alone may decide.
+const FAST: Link = Link { megabits: 1e6, round_trip: Duration::ZERO };
+const SLOW: Link = Link { megabits: 1e-1, round_trip: Duration::ZERO };
 
 impl Protocol {
-    /// The protocol that runs with so many keys on both sides together.
-    pub const fn settled(self, keys: u64) -> Protocol {
+    /// What the catalogue says of the protocols that may run.
+    fn entries(self) -> &'static [&'static Entry] {
+        static BOTH: [&Entry; 2] = [&VOLE, &PAXOS];
         match self {
-            Protocol::Auto if keys >= KEYS_FOR_VOLE => Protocol::Vole,
-            Protocol::Auto => Protocol::Paxos,
-            named => named,
-        }
-    }
-
-    /// What the catalogue says of the protocol; where it is not settled, of the one for few keys.
-    fn entry(self) -> &'static Entry {
-        match self {
-            Protocol::Auto | Protocol::Paxos => &PAXOS,
-            Protocol::Vole => &VOLE,
+            Protocol::Auto => &BOTH,
+            Protocol::Vole => &BOTH[..1],
+            Protocol::Paxos => &BOTH[1..],
         }
     }
 
     /// The names of all that may run.
     pub fn candidates(self) -> Vec<&'static str> {
-        match self {
-            Protocol::Auto => vec![VOLE.name, PAXOS.name],
-            named => vec![named.name()],
-        }
+        self.entries().iter().map(|entry| entry.name).collect()
     }
 
     /// The short name.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Protocol::Auto => "auto",
-            named => named.entry().name,
+            Protocol::Paxos => PAXOS.name,
+            Protocol::Vole => VOLE.name,
         }
     }
 }
@@ -177,11 +168,11 @@ impl Job {
         let process: u64 = 18 << 20;
         process.saturating_add(match self.protocol {
             _ if self.reveal.is_aggregate() => of(&CIRCUIT),
-            Protocol::Auto if self.reveal != Reveal::Rows => of(&VOLE),
+            Protocol::Vole => of(&VOLE),
+            Protocol::Paxos => of(&PAXOS),
             // PaXoS runs for as many keys as it is picked for, and what it takes of those is little.
-            Protocol::Auto if own.saturating_add(peer) < KEYS_FOR_VOLE => of(&PAXOS).max(of(&VOLE)),
+            Protocol::Auto if self.settled(own, peer) != Some(Protocol::Vole) => of(&PAXOS).max(of(&VOLE)),
             Protocol::Auto => of(&VOLE),
-            named => of(named.entry()),
         })
     }
 
@@ -222,7 +213,7 @@ impl Job {
             Security::Malicious => Ok(vec![cost(&PAXOS, Security::Malicious)?]),
             weaker => Ok(vec![cost(&PAXOS, weaker)?, cost(&PAXOS, Security::Malicious)?]),
         };
-        match (self.protocol, self.protocol.settled(keys.saturating_mul(2))) {
+        match (self.protocol, self.fastest(keys, keys, link)) {
             _ if self.reveal != Reveal::Rows => vole(),
             (Protocol::Vole, _) => vole(),
             (Protocol::Paxos, _) => paxos(),
@@ -231,24 +222,73 @@ impl Job {
         }
     }
 
-    /// The protocol of a run with so many keys of ours and of the peer's, and why where it was not named.
-    pub fn picked(&self, own: u64, peer: u64) -> (Protocol, Option<String>) {
-        let keys = own.saturating_add(peer);
-        if self.protocol == Protocol::Auto && self.reveal != Reveal::Rows {
-            let why = format!("picked for {}, which no other reveals", self.reveal.name());
-            return (Protocol::Vole, Some(why));
+    /// The protocol of a run over `link` with so many keys of ours and of the peer's: the one that was asked
+    /// for, else the only one that reveals what is asked for, else the one that costs less on the reference
+    /// machine, of which the sides' order makes no difference.
+    pub fn fastest(&self, own: u64, peer: u64, link: &Link) -> Protocol {
+        if self.protocol != Protocol::Auto || self.reveal != Reveal::Rows {
+            return if self.protocol == Protocol::Paxos { Protocol::Paxos } else { Protocol::Vole };
         }
-        let picked = self.protocol.settled(keys);
-        let why = match (self.protocol, picked) {
-            (Protocol::Auto, Protocol::Vole) => {
-                format!("picked for {keys} keys on both sides: it is the fastest from {KEYS_FOR_VOLE} on")
-            }
-            (Protocol::Auto, _) => {
-                format!("picked for {keys} keys on both sides: vole is the fastest from {KEYS_FOR_VOLE} on")
-            }
-            _ => return (picked, None),
+        let keys = own.saturating_add(peer).div_ceil(2);
+        let time = |entry: &Entry| {
+            entry.intersection_cost(keys, self.security, link, &Machine::REFERENCE).map(|cost| cost.time)
         };
-        (picked, Some(why))
+        match (time(&PAXOS), time(&VOLE)) {
+            (Ok(paxos), Ok(vole)) if paxos < vole => Protocol::Paxos,
+            _ => Protocol::Vole,
+        }
+    }
+
+    /// The protocol of a run with so many keys, if it is the same over every link.
+    fn settled(&self, own: u64, peer: u64) -> Option<Protocol> {
+        let fastest = self.fastest(own, peer, &FAST);
+        (fastest == self.fastest(own, peer, &SLOW)).then_some(fastest)
+    }
+
+    /// Why `protocol` runs for so many keys on both sides; nothing where it was named. `link` is what was
+    /// measured.
+    fn why(&self, protocol: Protocol, keys: u64, link: Option<&Link>) -> Option<String> {
+        if self.protocol != Protocol::Auto {
+            return None;
+        }
+        let over = link.map_or_else(|| "any link".to_owned(), |link| format!("this link ({link})"));
+        let other = if protocol == Protocol::Paxos { Protocol::Vole } else { Protocol::Paxos };
+        Some(format!("picked for {keys} keys on both sides: over {over} faster than {}", other.name()))
+    }
+
+    /// Why VOLE-PSI runs, where it was not named and the kind of result leaves no choice.
+    pub fn leaves_no_choice(&self) -> Option<String> {
+        (self.protocol == Protocol::Auto && self.reveal != Reveal::Rows)
+            .then(|| format!("picked for {}, which no other reveals", self.reveal.name()))
+    }
+
+    /// As [`fastest`](Self::fastest), agreed on with the peer; the link is measured where it decides.
+    /// Returns why, too.
+    fn pick(&self, channel: &mut Channel, own: u64, peer: u64) -> Result<(Protocol, Option<String>)> {
+        let keys = own.saturating_add(peer);
+        if let Some(settled) = self.settled(own, peer) {
+            return Ok((settled, self.why(settled, keys, None)));
+        }
+        let measured = crate::plan::measure(channel)?;
+        if channel.party() == Party::First {
+            let picked = self.fastest(own, peer, &measured);
+            channel.send_u64(u64::from(picked == Protocol::Vole))?;
+            channel.send_u64((measured.megabits * 1e3) as u64)?;
+            channel.send_u64(measured.round_trip.as_nanos() as u64)?;
+            channel.flush()?;
+            return Ok((picked, self.why(picked, keys, Some(&measured))));
+        }
+        let picked = match channel.recv_u64()? {
+            0 => Protocol::Paxos,
+            1 => Protocol::Vole,
+            _ => {
+                let what = "the peer picked a protocol that is unknown here; name one on both sides";
+                return Err(Error::Peer(what.to_owned()));
+            }
+        };
+        let (kilobits, nanoseconds) = (channel.recv_u64()?, channel.recv_u64()?);
+        let link = Link { megabits: kilobits as f64 / 1e3, round_trip: Duration::from_nanos(nanoseconds) };
+        Ok((picked, self.why(picked, keys, Some(&link))))
     }
 
     /// How many keys the peer of a run that gave `outcome` can have tested against `own` of ours if it
@@ -257,16 +297,19 @@ impl Job {
         if self.security != Security::Malicious || self.learns == Learns::Me {
             return Ok(None);
         }
-        self.bound(outcome, own).map(Some)
+        let ran = Protocol::Auto.entries().iter().filter(|entry| entry.name == outcome.protocol);
+        bound(ran.copied(), outcome, own).map(Some)
     }
 
-    fn bound(&self, outcome: &Outcome, own: u64) -> Result<Tested> {
-        let (protocol, _) = self.picked(own, outcome.peer_elements);
-        let own = usize::try_from(own).unwrap_or(usize::MAX);
-        let testing = protocol.entry().intersection()?.tested.as_ref();
-        let Testing { effort, never_more, bound } = *testing.ok_or_else(|| no_bound(protocol))?;
-        let [likely, most] = effort.map(|effort| bound(outcome, own, effort));
-        Ok(Tested { likely: likely?, most: most?, effort, never_more })
+    /// The bound on a peer that will announce `announced` keys, of the worst protocol that may then run.
+    fn ahead(&self, announced: u64, own: u64) -> Result<Tested> {
+        let cheats =
+            |protocol| Outcome { matches: None, peer_elements: announced, peer_received: true, protocol };
+        let named = match self.settled(own, announced) {
+            Some(settled) => settled,
+            None => self.protocol,
+        };
+        bound(named.entries().iter().copied(), &cheats(self.protocol.name()), own)
     }
 
     /// How many of our `own` keys a run can tell the peer of at most, if it announced `announced` keys and
@@ -277,8 +320,10 @@ impl Job {
         if self.learns == Learns::Me || self.reveal.is_aggregate() {
             return Ok(0);
         }
-        let outcome = Outcome { matches: None, peer_elements: announced, peer_received: true };
-        Ok(self.tested(&outcome, own)?.map_or(own, |tested| tested.most.min(own)))
+        Ok(match self.security {
+            Security::Malicious => self.ahead(announced, own)?.most.min(own),
+            Security::SemiHonest => own,
+        })
     }
 
     /// An error where the parameters do not go together.
@@ -291,13 +336,12 @@ impl Job {
         Ok(())
     }
 
-    /// What the other side will learn if it announces as many keys as we have, `keys`.
-    pub fn will_learn(&self, keys: u64) -> Result<String> {
+    /// What the other side will learn of our `keys` if it announces `announced` of its own.
+    pub fn will_learn(&self, keys: u64, announced: u64) -> Result<String> {
         let tested = match self.security {
             Security::Malicious => {
-                let cheats = Outcome { matches: None, peer_elements: keys, peer_received: true };
-                let words = self.bound(&cheats, keys)?.words();
-                format!(". If it announces {keys} keys and cheats, it can test {words}")
+                let words = self.ahead(announced, keys)?.words();
+                format!(". If it announces {announced} keys and cheats, it can test {words}")
             }
             Security::SemiHonest => String::new(),
         };
@@ -350,7 +394,7 @@ impl Job {
         observer: &dyn Observer,
     ) -> Result<Outcome> {
         match self.run_with(channels, base, elements, Gift::None, most_peer_keys, observer)? {
-            Revealed::Rows(outcome) => Ok(outcome),
+            Revealed::Rows(outcome, _) => Ok(outcome),
             _ => Err(Error::Parameter { name: "reveal", what: "this call gives rows; use run_with".into() }),
         }
     }
@@ -377,7 +421,8 @@ impl Job {
             base,
         };
         if self.reveal == Reveal::Rows {
-            return self.rows(channels, elements, &options, observer).map(Revealed::Rows);
+            let (outcome, why) = self.rows(channels, elements, &options, observer)?;
+            return Ok(Revealed::Rows(outcome, why));
         }
         let entry = if self.reveal.is_aggregate() { &CIRCUIT } else { &VOLE };
         let course = Course::begin(entry.intersection()?.phases, channels, 0, observer);
@@ -448,26 +493,27 @@ impl Job {
         elements: &[E],
         options: &paxos::Options<'_>,
         observer: &dyn Observer,
-    ) -> Result<Outcome> {
+    ) -> Result<(Outcome, Option<String>)> {
         // Only lengths are told here, which every protocol announces anyway.
-        let mut announced = None;
+        let (mut picked, mut announced) = ((self.protocol, None), None);
         if self.protocol == Protocol::Auto {
             let channel = super::first(channels)?;
-            channel.send_u64(elements.len() as u64)?;
+            let own = elements.len() as u64;
+            channel.send_u64(own)?;
             channel.flush()?;
-            announced = Some(channel.recv_u64()?);
+            let peer = channel.recv_u64()?;
+            picked = self.pick(channel, own, peer)?;
+            announced = Some(peer);
         }
-        let (protocol, _) = self.picked(elements.len() as u64, announced.unwrap_or(0));
-        let course = Course::begin(protocol.entry().intersection()?.phases, channels, 0, observer);
+        let (protocol, why) = picked;
+        let entry = if protocol == Protocol::Paxos { &PAXOS } else { &VOLE };
+        let course = Course::begin(entry.intersection()?.phases, channels, 0, observer);
         let channel = super::first(channels)?;
         let mut told = |phase: paxos::Phase, done, total| course.at(phase as usize, done, total);
-        let run = match protocol {
-            Protocol::Auto | Protocol::Paxos => paxos::run,
-            Protocol::Vole => vole_psi::run,
-        };
+        let run = if protocol == Protocol::Paxos { paxos::run } else { vole_psi::run };
         let outcome = run(channel, &mut Prg::from_os(), elements, options, &mut told)?;
         match announced.filter(|keys| *keys != outcome.peer_elements) {
-            None => Ok(outcome),
+            None => Ok((outcome, why)),
             Some(keys) => Err(Error::Peer(format!(
                 "the peer announced {keys} keys when the protocol was picked, and {} when it ran",
                 outcome.peer_elements
@@ -485,8 +531,22 @@ impl Job {
     }
 }
 
-fn no_bound(protocol: Protocol) -> Error {
-    Error::Other(format!("{} bounds nothing that a cheating peer tests", protocol.name()))
+/// The worst bound that `entries` promise on the peer of `outcome`.
+fn bound(entries: impl Iterator<Item = &'static Entry>, outcome: &Outcome, own: u64) -> Result<Tested> {
+    let own = usize::try_from(own).unwrap_or(usize::MAX);
+    let mut worst: Option<Tested> = None;
+    for entry in entries {
+        let Some(Testing { effort, never_more, bound }) = entry.intersection()?.tested.as_ref() else {
+            continue;
+        };
+        let [likely, most] = effort.map(|effort| bound(outcome, own, effort));
+        let tested = Tested { likely: likely?, most: most?, effort: *effort, never_more: *never_more };
+        worst = Some(match worst {
+            Some(other) if other.most >= tested.most => other,
+            _ => tested,
+        });
+    }
+    worst.ok_or_else(|| Error::Other("nothing bounds what a cheating peer tests here".to_owned()))
 }
 
 #[cfg(test)]
@@ -559,12 +619,17 @@ mod tests {
     /// there is one, and no promise where there is none.
     #[test]
     fn what_the_other_side_learns_is_said_for_the_result_and_the_level() {
-        let outcome = |received| Outcome { matches: None, peer_elements: 500, peer_received: received };
+        let outcome = |received| Outcome {
+            matches: None,
+            peer_elements: 500,
+            peer_received: received,
+            protocol: PAXOS.name,
+        };
         for protocol in [Protocol::Auto, Protocol::Paxos, Protocol::Vole] {
             for learns in LEARNS {
                 let job = Job { protocol, ..Job::new(learns, Security::Malicious) };
                 let gets = learns != Learns::Me;
-                let before = job.will_learn(700).unwrap();
+                let before = job.will_learn(700, 700).unwrap();
                 let after = job.has_learned(700, &outcome(true)).unwrap();
                 let tested = job.tested(&outcome(true), 700).unwrap();
                 assert_eq!(tested.is_some(), gets);

@@ -109,7 +109,7 @@ impl Own {
         output: &mut (impl Write + Send),
     ) -> Result<Option<u64>> {
         Ok(match (result, &job.reveal) {
-            (Revealed::Rows(outcome), _) => match &outcome.matches {
+            (Revealed::Rows(outcome, _), _) => match &outcome.matches {
                 Some(matches) => Some(self.source.write_matches(&self.keys, matches, target, output)?),
                 None => None,
             },

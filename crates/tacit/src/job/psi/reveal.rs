@@ -1,6 +1,7 @@
 //! What of an intersection is revealed, and what a side gives for it.
 
 use super::shared::{Found, Statistic};
+use crate::catalogue::VOLE;
 use crate::{Error, Result};
 use tacit_ot::Security;
 use tacit_psi::paxos::{Learns, Outcome};
@@ -239,8 +240,8 @@ pub enum Gift<'a> {
 
 /// What an intersection gave.
 pub enum Revealed {
-    /// The matches.
-    Rows(Outcome),
+    /// The matches, and why the protocol that gave them was picked, where it was not named.
+    Rows(Outcome, Option<String>),
     /// The matches with the peer's cells, to the side that asked.
     Payload(Gained),
     /// A number, or that it is withheld; nothing to a side that gets no result.
@@ -253,7 +254,7 @@ impl Revealed {
     /// The peer's distinct keys, as announced.
     pub fn peer_keys(&self) -> u64 {
         match self {
-            Revealed::Rows(outcome) => outcome.peer_elements,
+            Revealed::Rows(outcome, _) => outcome.peer_elements,
             Revealed::Payload(gained) => gained.peer_elements,
             Revealed::Aggregate(outcome) => outcome.peer_elements,
             Revealed::Statistic(_, keys) => *keys,
@@ -264,7 +265,7 @@ impl Revealed {
     pub fn outcome(&self, learns: Learns) -> Outcome {
         let peer_received = learns != Learns::Me;
         match self {
-            Revealed::Rows(outcome) => outcome.clone(),
+            Revealed::Rows(outcome, _) => outcome.clone(),
             Revealed::Payload(gained) => Outcome {
                 matches: gained
                     .received
@@ -272,9 +273,10 @@ impl Revealed {
                     .map(|received| received.matches.iter().map(|found| found.element).collect()),
                 peer_elements: gained.peer_elements,
                 peer_received,
+                protocol: VOLE.name,
             },
             Revealed::Aggregate(_) | Revealed::Statistic(..) => {
-                Outcome { matches: None, peer_elements: self.peer_keys(), peer_received }
+                Outcome { matches: None, peer_elements: self.peer_keys(), peer_received, protocol: VOLE.name }
             }
         }
     }
