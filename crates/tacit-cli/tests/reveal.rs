@@ -405,3 +405,112 @@ fn statistics_are_computed_on_shares_of_the_intersection() {
     let (a, b) = run(&bench, &[&kind[..], &["--give", "amount", "--result", "peer"]].concat(), &kind);
     assert!(object(&a).get("max").is_none() && object(&b)["max"].is_i64());
 }
+
+/// A shop's customers with an income and a debt, an insurer's with a limit and whether it was a good year.
+fn credit(bench: &Bench, shop: std::ops::Range<i64>, insurer: std::ops::Range<i64>) -> Vec<[i64; 4]> {
+    let (income, debt) = (|n: i64| n * 37 % 101, |n: i64| n * 11 % 60);
+    let (limit, good) = (|n: i64| n * 53 % 90, |n: i64| n % 3 == 0);
+    let rows = |numbers: std::ops::Range<i64>, cells: &dyn Fn(i64) -> String| -> String {
+        numbers.map(|n| format!("user{n}@example.com,{}\n", cells(n))).collect()
+    };
+    let ours = rows(shop.clone(), &|n| format!("{},{}", income(n), debt(n)));
+    let theirs = rows(insurer.clone(), &|n| format!("{},{}", limit(n), good(n)));
+    bench.write("shop.csv", "email,income,debt\n".to_owned() + &ours);
+    bench.write("insurer.csv", "mail,limit,good\n".to_owned() + &theirs);
+    shop.filter(|n| insurer.contains(n)).map(|n| [income(n), debt(n), limit(n), good(n).into()]).collect()
+}
+
+const CREDIT: &str = "\
+pub fn main(income: i32, debt: u16, limit: i32, good: bool) -> i32 {
+    let free = income - (debt as i32);
+    if good { free - limit } else { free }
+}
+";
+
+#[test]
+fn shares_feed_a_function_in_the_same_session() {
+    for (shop, insurer) in [(0..200, 120..300), (0..40, 10..40), (5..6, 5..6), (0..4, 9..20), (0..0, 0..9)] {
+        let bench = Bench::new();
+        let common = credit(&bench, shop, insurer);
+        bench.write("credit.garble.rs", CREDIT);
+        let score =
+            |[income, debt, limit, good]: &[i64; 4]| income - debt - if *good == 1 { *limit } else { 0 };
+        let sum: i64 = common.iter().map(score).sum();
+        let some = common.iter().filter(|row| score(row) != 0).count() as i64;
+        let below = common.iter().filter(|[income, _, limit, _]| income < limit).count() as i64;
+        let cases: [(&str, &str, [&str; 2], i64); 3] = [
+            ("credit.garble.rs", "sum", ["income,debt", "limit,good"], sum),
+            ("credit.garble.rs", "count", ["income,debt", "limit,good"], some),
+            ("signed-lt32", "count", ["income", "limit"], below),
+        ];
+        for (function, total, gives, expected) in cases {
+            let least = common.len().to_string();
+            let more = ["--reveal", "shares", "--eval", function, "--aggregate", total, "--result", "both"];
+            let both = [&with(&more)[..], &["--min-matches", &least]].concat();
+            let side = |give| [&both[..], &["--give", give]].concat();
+            let (a, b) = run(&bench, &side(gives[0]), &side(gives[1]));
+            for said in [a, b] {
+                let told = object(&said);
+                assert_eq!(told[total].as_i64(), Some(expected), "{function} {told}");
+                assert_eq!(told["reveal"], "shares");
+                let learned = told["other_side_learned"].as_str().unwrap();
+                assert!(learned.contains("over all common keys"), "{learned}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_function_of_shares_is_agreed_on_and_its_inputs_are_checked() {
+    let bench = Bench::new();
+    let common = credit(&bench, 0..50, 20..70).len();
+    let function = |name, total| with(&["--reveal", "shares", "--eval", name, "--aggregate", total]);
+    let side = |options: &[&'static str], more: &[&'static str]| [options, more].concat();
+    // Withheld below the least number of matches; to one side alone.
+    let least = (common + 1).to_string();
+    let few = [&function("signed-lt32", "count")[..], &["--min-matches", &least]].concat();
+    let with_peer = [&few[..], &["--give", "income", "--result", "peer"]].concat();
+    let (a, b) = run(&bench, &with_peer, &[&few[..], &["--give", "limit"]].concat());
+    assert!(object(&a).get("count").is_none());
+    assert!(object(&b)["withheld"] == true && object(&b).get("count").is_none());
+    // Overflow is said, as `tacit eval` says it.
+    bench.write("wide.garble.rs", "pub fn main(income: u8, limit: u8) -> u8 { income + limit + 200 }\n");
+    let (a, b) = run(
+        &bench,
+        &side(&function("wide.garble.rs", "sum"), &["--give", "income", "--result", "peer"]),
+        &side(&function("wide.garble.rs", "sum"), &["--give", "limit"]),
+    );
+    a.success();
+    assert!(object(&b)["flags"].to_string().contains("overflow"), "{}", object(&b));
+    // Differences are named with both values.
+    let cases = [
+        (function("signed-lt32", "count"), function("signed-min32", "count"), "--eval: "),
+        (function("signed-lt32", "count"), function("signed-lt32", "sum"), "aggregate"),
+        (function("signed-lt32", "count"), with(&["--reveal", "count"]), "count"),
+    ];
+    for (a, b, named) in cases {
+        let give: &[&str] = if b.contains(&"--eval") { &["--give", "limit"] } else { &[] };
+        let a = [&a[..], &["--give", "income", "--result", "peer"]].concat();
+        let (a, b) = run(&bench, &a, &[&b[..], give].concat());
+        a.fails_with(4, &[named]);
+        b.fails_with(4, &[named]);
+    }
+    // What does not fit is said before connecting.
+    bench.write("twice.csv", "email,income\na@example.com,1\nA@example.com,2\n");
+    let lt32 = ["--reveal", "shares", "--eval", "lt32", "--aggregate", "count"];
+    let give = |column: &'static str| [&lt32[..], &["--give", column]].concat();
+    let cases: [(&str, i32, &[&str], &str); 7] = [
+        ("shop.csv", 2, &["--reveal", "shares"], "--eval"),
+        ("shop.csv", 2, &["--eval", "lt32", "--aggregate", "count"], "shares"),
+        ("shop.csv", 2, &["--reveal", "shares", "--eval", "nothing", "--aggregate", "count"], "nothing"),
+        ("shop.csv", 2, &["--reveal", "shares", "--eval", "sha256", "--aggregate", "count"], "64"),
+        ("shop.csv", 2, &lt32, "--give"),
+        ("shop.csv", 3, &give("email"), "line 2"),
+        ("twice.csv", 3, &give("income"), "unique"),
+    ];
+    for (input, code, more, named) in cases {
+        let fixed = ["psi", "--connect", "127.0.0.1:9", "--insecure-plaintext", "--connect-timeout", "1"];
+        let table = ["--input", input, "--key", "email"];
+        bench.run(&[&fixed[..], &table, &SEMI, more].concat()).fails_with(code, &[named]);
+    }
+}

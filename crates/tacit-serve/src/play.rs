@@ -81,6 +81,8 @@ pub fn summary(own: &Own, revealed: &Revealed) -> Option<Value> {
             Aggregate::Sum(sum) => json!({ "sum": sum.to_string() }),
             Aggregate::Mean { sum, rows } => json!({ "sum": sum.to_string(), "rows": rows }),
         }),
+        // A service takes no function of the asker's.
+        Revealed::Total(..) => None,
         Revealed::Statistic(found, _) => found.as_ref().map(|found| match found {
             Found::Withheld => json!({ "withheld": true }),
             Found::Nothing => json!({ "number": null }),

@@ -136,6 +136,7 @@ impl Job {
                 .collect(),
         };
         psi::Job {
+            each: None,
             protocol: if matches!(reveal, Reveal::Rows) { self.protocol } else { Protocol::Auto },
             learns,
             reveal: reveal.clone(),

@@ -180,6 +180,7 @@ impl Offer {
         }
         let normalisation = Normalisation { nfc: self.nfc, trim: self.trim, case_fold: self.case_fold };
         let job = Job {
+            each: None,
             protocol: protocol.ok_or_else(|| odd("the protocol"))?,
             learns,
             reveal,

@@ -34,21 +34,8 @@ impl Function {
         signed: bool,
     ) -> Result<Function, NotAggregated> {
         let fault = |what: String| Err(NotAggregated(what));
-        let Some(first) = self.outputs.first().filter(|field| field.count == 1) else {
-            return fault("a sum or a count is of functions whose first output is one number".to_owned());
-        };
-        let signed = signed || first.kind == Kind::Signed;
-        if self.outputs[1..].iter().any(|field| field.kind != Kind::Flag) {
-            return fault("a sum or a count is of functions with one output, flags apart".to_owned());
-        }
         if rows == 0 {
             return fault("a sum or a count over no rows".to_owned());
-        }
-        let gates = (self.circuit.gates().len() as u64).saturating_mul(rows as u64);
-        if gates > ROWS_GATES {
-            return fault(format!(
-                "{rows} rows have {gates} gates together, more than {ROWS_GATES}; give fewer rows"
-            ));
         }
         let mut builder = Builder::new();
         let repeated = |fields: &[Field]| (0..rows).flat_map(|_| fields.to_vec()).collect::<Vec<Field>>();
@@ -56,38 +43,77 @@ impl Function {
         let inputs: Vec<Uint> =
             garbler.iter().chain(&evaluator).map(|field| builder.input(field.bits())).collect();
         let (ours, theirs) = inputs.split_at(garbler.len());
-        let (mut values, mut flags) = (Vec::with_capacity(rows), vec![Bit::ZERO; self.outputs.len() - 1]);
-        for row in 0..rows {
-            let of = |all: &[Uint], each: usize| all[row * each..(row + 1) * each].to_vec();
-            let inputs = [of(ours, self.garbler.len()), of(theirs, self.evaluator.len())].concat();
-            let mut outputs = replay(&mut builder, &self.circuit, &inputs).into_iter();
-            values.extend(outputs.next());
-            for (flag, set) in flags.iter_mut().zip(outputs) {
-                let set = builder.any(set.bits());
-                *flag = builder.or(*flag, set);
-            }
-        }
-        let more = (usize::BITS - rows.leading_zeros()) as usize;
-        let (name, total, kind) = match aggregate {
-            Aggregate::Count => {
-                let set: Vec<Bit> = values.iter().map(|value| builder.any(value.bits())).collect();
-                ("count", builder.count_ones(&set), Kind::Unsigned)
-            }
-            Aggregate::Sum if signed => {
-                let terms: Vec<Int> =
-                    values.iter().map(|value| value.as_int().resize(first.width as usize + more)).collect();
-                ("sum", builder.sum(&terms, first.width as usize + more).as_uint(), Kind::Signed)
-            }
-            Aggregate::Sum => ("sum", builder.sum(&values, first.width as usize + more), Kind::Unsigned),
+        let of = |all: &[Uint], row: usize, each: usize| all[row * each..(row + 1) * each].to_vec();
+        let inputs =
+            |row| [of(ours, row, self.garbler.len()), of(theirs, row, self.evaluator.len())].concat();
+        let every: Vec<(Bit, Vec<Uint>)> = (0..rows).map(|row| (Bit::ONE, inputs(row))).collect();
+        let outputs = self.total(&mut builder, &every, aggregate, signed)?;
+        let signed = signed || self.outputs[0].kind == Kind::Signed;
+        let (name, kind) = match aggregate {
+            Aggregate::Count => ("count", Kind::Unsigned),
+            Aggregate::Sum if signed => ("sum", Kind::Signed),
+            Aggregate::Sum => ("sum", Kind::Unsigned),
         };
-        let width = total.bits().len() as u32;
-        let outputs: Vec<Uint> =
-            std::iter::once(total).chain(flags.into_iter().map(|flag| Uint::from_bits(vec![flag]))).collect();
+        let width = outputs[0].bits().len() as u32;
         let circuit = builder.finish(&outputs).map_err(|e| NotAggregated(e.to_string()))?;
         let head = Field { name, width, count: 1, kind };
         let outputs = std::iter::once(head).chain(self.outputs[1..].iter().copied()).collect();
         let name = format!("{name} of {} over {rows} rows", self.name);
         Ok(Function { name, about: "an aggregate", circuit, garbler, evaluator, outputs })
+    }
+
+    /// The same inside a circuit of the caller's: the aggregate of the rows whose bit is set, and the flags
+    /// of those. Each row has the garbler's inputs, then the evaluator's.
+    ///
+    /// Errors if the first output is a list or another one no flag, and on too many gates.
+    pub fn total(
+        &self,
+        builder: &mut Builder,
+        rows: &[(Bit, Vec<Uint>)],
+        aggregate: Aggregate,
+        signed: bool,
+    ) -> Result<Vec<Uint>, NotAggregated> {
+        let fault = |what: String| Err(NotAggregated(what));
+        let Some(first) = self.outputs.first().filter(|field| field.count == 1) else {
+            return fault("a sum or a count is of functions whose first output is one number".to_owned());
+        };
+        if self.outputs[1..].iter().any(|field| field.kind != Kind::Flag) {
+            return fault("a sum or a count is of functions with one output, flags apart".to_owned());
+        }
+        let gates = (self.circuit.gates().len() as u64).saturating_mul(rows.len() as u64);
+        if gates > ROWS_GATES {
+            return fault(format!(
+                "{} rows have {gates} gates together, more than {ROWS_GATES}; give fewer rows",
+                rows.len()
+            ));
+        }
+        let signed = signed || first.kind == Kind::Signed;
+        let (mut values, mut flags) =
+            (Vec::with_capacity(rows.len()), vec![Bit::ZERO; self.outputs.len() - 1]);
+        for (counts, inputs) in rows {
+            let mut outputs = replay(builder, &self.circuit, inputs).into_iter();
+            let value = outputs.next().unwrap_or_else(|| Uint::from_bits(Vec::new()));
+            values.push(Uint::from_bits(value.bits().iter().map(|&bit| builder.and(bit, *counts)).collect()));
+            for (flag, set) in flags.iter_mut().zip(outputs) {
+                let set = builder.any(set.bits());
+                let set = builder.and(set, *counts);
+                *flag = builder.or(*flag, set);
+            }
+        }
+        let width = first.width as usize + (usize::BITS - rows.len().leading_zeros()) as usize;
+        let total = match aggregate {
+            Aggregate::Count => {
+                let set: Vec<Bit> = values.iter().map(|value| builder.any(value.bits())).collect();
+                builder.count_ones(&set)
+            }
+            Aggregate::Sum if signed => {
+                let terms: Vec<Int> = values.iter().map(|value| value.as_int().resize(width)).collect();
+                builder.sum(&terms, width).as_uint()
+            }
+            Aggregate::Sum => builder.sum(&values, width),
+        };
+        let flags = flags.into_iter().map(|flag| Uint::from_bits(vec![flag]));
+        Ok(std::iter::once(total).chain(flags).collect())
     }
 }
 

@@ -88,6 +88,11 @@ impl PeerArgs {
         self.threads.into()
     }
 
+    /// Whether this side listens.
+    pub fn listens(&self) -> bool {
+        self.listen.is_some()
+    }
+
     /// The link asked for.
     pub fn link(&self) -> LinkModel {
         self.link

@@ -1,10 +1,10 @@
 //! `tacit eval`: a circuit, or a function by name, on both parties' inputs.
 
-mod batch;
+pub(crate) mod batch;
 mod dry_run;
 mod halves;
 pub mod program;
-mod total;
+pub(crate) mod total;
 
 use crate::cli::Context;
 use crate::cli::output::{Output, name};
@@ -406,7 +406,7 @@ fn report(
 }
 
 /// The function of that name, or of that file.
-fn load(name: &str) -> Result<named::Function> {
+pub(crate) fn load(name: &str) -> Result<named::Function> {
     eval::load(name).map_err(|error| match error.blame() {
         Blame::Usage => Error::Usage(format!("{error}; tacit eval --list shows the functions")),
         _ => error,

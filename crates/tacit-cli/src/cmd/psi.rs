@@ -6,12 +6,18 @@ use crate::cli::output::{Output, name};
 use crate::cli::peer::{PeerArgs, Security};
 use crate::cli::table::Dialect;
 use crate::cmd::available_memory;
+use crate::cmd::eval::program::{self, ProgramArgs};
+use crate::cmd::eval::{self, AggregateArg};
 use crate::cmd::tags::{self, QueryArgs, TableArgs};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tacit::data::table::Source;
 use tacit::job::Ran;
-use tacit::job::psi::{self as job, Aggregate, Duplicates, Found, Job, Learns, Own, Reveal, Revealed};
+use tacit::job::psi::{
+    self as job, Aggregate, Duplicates, Each, Found, Job, Learns, Own, Owned, Reveal, Revealed, Total,
+};
+use tacit::lang::Program;
+use tacit::two_pc::Owner;
 use tacit::{Error, Result, security_name};
 
 const AFTER: &str = "\
@@ -38,6 +44,8 @@ What is revealed (--reveal; both sides say the same, columns apart):
   mean:COL        the same with the number of rows that it adds up: both are shown, and the mean
   max:COL, min:COL, over:N:COL  the largest or smallest number of a common key, or how many have one
                   above N; up to 4,096 keys a side
+  shares          nothing of themselves: they go into the function of --eval, and --aggregate of what it
+                  gives for every common key is shown; up to 4,096 keys a side
 All but rows and payload are for --security semi-honest; --min-matches N withholds them unless N keys
 count. Two ways to abuse them remain: padding one's file with keys known to be the other's, and
 running twice with files that differ in one key.
@@ -112,6 +120,14 @@ impl From<Several> for Duplicates {
     }
 }
 
+/// `--reveal`: a kind that says all by itself, or shares for a function.
+fn reveal(text: &str) -> std::result::Result<Reveal, String> {
+    match text {
+        "shares" => Ok(Reveal::Shares),
+        kind => kind.parse().map_err(|what| format!("{what}; or shares, with --eval")),
+    }
+}
+
 /// Private set intersection of two files: who is in both.
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
@@ -127,10 +143,19 @@ pub struct Args {
     /// Who learns the matches
     #[arg(long, value_enum, default_value = "me")]
     result: Gets,
-    /// What the result reveals: rows, payload[:COL,..], count, sum:COL, mean:COL, max:COL, min:COL or
-    /// over:N:COL
-    #[arg(long, value_name = "KIND", default_value = "rows", value_parser = clap::value_parser!(Reveal))]
+    /// What the result reveals: rows, payload[:COL,..], count, sum:COL, mean:COL, max:COL, min:COL,
+    /// over:N:COL, or of --eval alone: shares
+    #[arg(long, value_name = "KIND", default_value = "rows", value_parser = reveal)]
     reveal: Reveal,
+    /// With --reveal shares: the function that is evaluated for every common key, on the columns that either
+    /// side gives: as `tacit eval` has it, the listening side as the garbler. Both sides must say the same
+    #[arg(long, value_name = "CIRCUIT|NAME|PROGRAM", requires = "aggregate")]
+    eval: Option<String>,
+    /// With --eval: what of all results is shown; both sides must say the same
+    #[arg(long, value_enum, requires = "eval")]
+    aggregate: Option<AggregateArg>,
+    #[command(flatten)]
+    program: ProgramArgs,
     /// Our columns that go into the result: those that the other side may ask for, or the one that is added
     /// up
     #[arg(long, value_name = "COL", value_delimiter = ',', num_args = 1)]
@@ -175,12 +200,18 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         let what = "has nothing to hold with --result peer; leave one of the two out".into();
         return Err(Error::Parameter { name: "output", what });
     }
-    let job = args.job();
+    let (function, mut job) = (args.function()?, args.job());
+    job.each = function.as_ref().map(|(each, _)| each.clone());
     job.check()?;
-    let gives_rows = matches!(job.reveal, Reveal::Payload(_)) && !job.give.is_empty();
+    if job.reveal == Reveal::Shares && job.each.is_none() {
+        let what = "shares go into a function: name it with --eval, and what is shown of it with --aggregate";
+        return Err(Error::Parameter { name: "reveal", what: what.into() });
+    }
+    let gives_rows = matches!(job.reveal, Reveal::Payload(_) | Reveal::Shares) && !job.give.is_empty();
     if args.duplicates != Several::Refuse && !gives_rows {
         let what =
-            "is about rows that we give: it goes with --reveal payload and --give; leave it out".into();
+            "is about rows that we give: it goes with --reveal payload or shares, and --give; leave it out"
+                .into();
         return Err(Error::Parameter { name: "duplicates", what });
     }
     if args.tags.is_some() || args.protocol == Protocol::Oprf {
@@ -213,7 +244,10 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let most = job.most_peer_keys(keys, available_memory());
 
     let progress = context.progress("waiting", 0, "keys");
-    let gift = table.gift(&job, args.duplicates.into())?;
+    let gift = match &function {
+        Some((each, program)) => inputs(&args, &table, each, program.as_ref())?,
+        None => table.gift(&job, args.duplicates.into())?,
+    };
     let ran = session.run_psi_with(&job, table.keys().elements(), gift.borrowed(), most, &progress)?;
     progress.finish();
 
@@ -227,6 +261,21 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 }
 
 impl Args {
+    /// The function of every common key, and the program that it comes from.
+    fn function(&self) -> Result<Option<(Each, Option<Program>)>> {
+        let (Some(name), Some(which)) = (&self.eval, self.aggregate) else {
+            return self.program.load("").map(|_| None);
+        };
+        let program = self.program.load(name)?;
+        let function = match &program {
+            Some(program) => program::function(name, program),
+            None => eval::load(name)?,
+        };
+        let signed = eval::total::is_signed(program.as_ref())?;
+        let each = Each::new(function, program.as_ref().map(Program::digest), which.into(), signed)?;
+        Ok(Some((each, program)))
+    }
+
     fn job(&self) -> Job {
         Job {
             protocol: self.protocol.of_job().unwrap_or_default(),
@@ -238,6 +287,26 @@ impl Args {
             ..Job::new(self.result.into(), self.security.into())
         }
     }
+}
+
+/// What the function of each common key takes of our columns.
+fn inputs(args: &Args, table: &Own, each: &Each, program: Option<&Program>) -> Result<Owned> {
+    let role = if args.peer.listens() { Owner::Garbler } else { Owner::Evaluator };
+    let fields = each.function().fields(role);
+    let inputs = match program {
+        Some(program) => eval::Inputs::Literals(program, role),
+        None => eval::Inputs::Numbers(fields),
+    };
+    let columns: Vec<usize> = (0..args.give.len()).collect();
+    let layout = eval::batch::Layout::new(inputs, &columns, &args.give).map_err(|error| {
+        let side = if args.peer.listens() { "listens" } else { "connects" };
+        Error::Parameter { name: "give", what: format!("of the side that {side}: {error}") }
+    })?;
+    if columns.is_empty() {
+        return Ok(Owned::None);
+    }
+    table
+        .numbers(&args.give, args.duplicates.into(), |cells| layout.read(cells).map(|row| Each::packed(&row)))
 }
 
 /// The small side of an unbalanced intersection: queries to a published file.
@@ -348,6 +417,21 @@ impl Number {
         Number { fields, text }
     }
 
+    fn of_total(found: &Total, job: &Job) -> Self {
+        match found {
+            Total::Withheld => Number::of(&Aggregate::Withheld, job),
+            Total::Of { value, flags } => {
+                let name = job.each.as_ref().map_or("sum", Each::total_name);
+                let noted = match flags.is_empty() {
+                    true => String::new(),
+                    false => format!("note: {} for a common key: it is not the true one\n", flags.join(", ")),
+                };
+                let fields = vec![(name, big(*value)), ("flags", json!(flags))];
+                Number { fields, text: format!("{name} {value}\n{noted}") }
+            }
+        }
+    }
+
     fn put_into(&self, object: &mut serde_json::Value) {
         object["withheld"] = json!(false);
         for (name, value) in &self.fields {
@@ -423,6 +507,11 @@ pub(super) fn report(
         }
         (None, Revealed::Statistic(Some(found), _)) => {
             let told = Number::of_statistic(*found, job);
+            told.put_into(&mut object);
+            told.text
+        }
+        (None, Revealed::Total(Some(found), _)) => {
+            let told = Number::of_total(found, job);
             told.put_into(&mut object);
             told.text
         }

@@ -1,10 +1,12 @@
 //! The intersection of two parties' sets of keys.
 
+mod each;
 mod own;
 mod reveal;
 mod shared;
 
 pub use circuit::Outcome as AggregateOutcome;
+pub use each::{Each, Total};
 pub use own::{Own, Owned};
 pub use reveal::{Aggregate, Column, Duplicates, Gained, Gift, Match, Reveal, Revealed, Table};
 pub use shared::{Found, MAX_SHARED, Place, Statistic, Then};
@@ -97,6 +99,9 @@ pub struct Job {
     pub reveal: Reveal,
     /// Our columns that go into the result: to a peer that asks for them, or into a sum.
     pub give: Vec<String>,
+    /// The function that [`Reveal::Shares`] go into, by [`run_with`](Self::run_with); both sides must say the
+    /// same.
+    pub each: Option<Each>,
     /// A number over all common keys is withheld unless so many count; both sides must say the same.
     pub min_matches: u64,
     /// Against which peer; both sides must say the same.
@@ -115,6 +120,7 @@ impl Job {
             learns,
             reveal: Reveal::Rows,
             give: Vec::new(),
+            each: None,
             min_matches: 0,
             security,
             key: None,
@@ -140,6 +146,10 @@ impl Job {
             .with("base-ot", base.name())
             .with("reveal", self.reveal.terms())
             .with("min-matches", self.min_matches);
+        let agreement = match &self.each {
+            Some(each) => each.agree(agreement),
+            None => agreement,
+        };
         let Some(key) = &self.key else { return agreement.with("key", "bytes") };
         let normalisation = key.normalisation;
         agreement
@@ -165,7 +175,8 @@ impl Job {
             whole_circuit: matches!(self.reveal, Reveal::Of(..) | Reveal::Shares),
         };
         let of = |entry: &Entry| entry.intersection().map_or(u64::MAX, |entry| (entry.memory)(&sizes));
-        let process: u64 = 18 << 20;
+        let computed = self.each.as_ref().map_or(0, |each| each.memory(own.max(peer)));
+        let process = (18u64 << 20).saturating_add(computed);
         process.saturating_add(match self.protocol {
             _ if self.reveal.is_aggregate() => of(&CIRCUIT),
             Protocol::Vole => of(&VOLE),
@@ -333,6 +344,10 @@ impl Job {
             let what = format!("paxos reveals rows alone, vole {} too", self.reveal.name());
             return Err(Error::Parameter { name: "protocol", what });
         }
+        if self.each.is_some() && self.reveal != Reveal::Shares {
+            let what = format!("a function takes shares, and {} are none", self.reveal.name());
+            return Err(Error::Parameter { name: "reveal", what });
+        }
         Ok(())
     }
 
@@ -374,7 +389,10 @@ impl Job {
                 _ => format!("that we have {keys} distinct keys; nothing else"),
             },
             Learns::Peer | Learns::Both => {
-                let result = self.reveal.words(self.min_matches);
+                let result = match &self.each {
+                    Some(each) => each.words(self.min_matches),
+                    None => self.reveal.words(self.min_matches),
+                };
                 format!("that we have {keys} distinct keys, and {result}; nothing else{tested}")
             }
         };
@@ -442,10 +460,19 @@ impl Job {
             let ours = numbers.is_some();
             let owner = usize::from(ours != (channel.party() == Party::First));
             let then =
-                |b: &mut Builder, places: &[Place]| statistic.compute(b, places, owner, self.min_matches);
+                |b: &mut Builder, places: &[Place]| Ok(statistic.compute(b, places, owner, self.min_matches));
             let (outputs, keys) = shared::run(channels, base, elements, numbers, &then, &options, observer)?;
             let found = outputs.and_then(|outputs| Statistic::read(&outputs));
             return Ok(Revealed::Statistic(found, keys));
+        }
+        if let (Reveal::Shares, Some(each)) = (&self.reveal, &self.each) {
+            let numbers = match gift {
+                Gift::Numbers(numbers) => Some(numbers),
+                _ => None,
+            };
+            let then = |b: &mut Builder, places: &[Place]| each.compute(b, places, self.min_matches);
+            let (outputs, keys) = shared::run(channels, base, elements, numbers, &then, &options, observer)?;
+            return Ok(Revealed::Total(outputs.and_then(|outputs| each.read(&outputs)), keys));
         }
         let part = reveal::part(&self.reveal, gift)?;
         let outcome =
@@ -484,7 +511,8 @@ impl Job {
         if elements.len() as u64 > MAX_SHARED {
             return Err(Error::Input(format!("at most {MAX_SHARED} keys a side go into a circuit")));
         }
-        shared::run(channels, base, elements, numbers, then, &options, observer)
+        let then = |b: &mut Builder, places: &[Place]| Ok(then(b, places));
+        shared::run(channels, base, elements, numbers, &then, &options, observer)
     }
 
     fn rows<E: AsRef<[u8]>>(

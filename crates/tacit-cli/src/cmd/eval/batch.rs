@@ -74,7 +74,7 @@ impl Table {
 }
 
 /// Which columns make which input.
-struct Layout<'a> {
+pub(crate) struct Layout<'a> {
     inputs: Inputs<'a>,
     columns: &'a [usize],
     /// The columns' names where the user gave them. Those in the file are never shown: of a file without a
@@ -85,7 +85,7 @@ struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    fn new(inputs: Inputs<'a>, columns: &'a [usize], given: &'a [String]) -> Result<Self> {
+    pub(crate) fn new(inputs: Inputs<'a>, columns: &'a [usize], given: &'a [String]) -> Result<Self> {
         // What each input is, and how many columns it may have besides one.
         let wanted: Vec<(String, usize)> = match inputs {
             Inputs::Numbers(fields) => fields
@@ -133,7 +133,7 @@ impl<'a> Layout<'a> {
     }
 
     /// One row's inputs, or what is wrong with it.
-    fn read(&self, cells: &[&str]) -> std::result::Result<Vec<BitVec>, String> {
+    pub(crate) fn read(&self, cells: &[&str]) -> std::result::Result<Vec<BitVec>, String> {
         let (mut at, mut row) = (0, Vec::with_capacity(self.per_field.len()));
         for (input, &columns) in self.per_field.iter().enumerate() {
             row.push(match self.inputs {

@@ -3,12 +3,33 @@
 use super::batch::Table;
 use super::{AggregateArg, Form};
 use tacit::crypto::BitVec;
-use tacit::lang::Type;
+use tacit::lang::{Program, Type};
 use tacit::two_pc::Prepared;
 use tacit::two_pc::circuit::Aggregate;
 use tacit::two_pc::circuit::named::Function;
 use tacit::two_pc::circuit::value::Format;
 use tacit::{Error, Result};
+
+impl From<AggregateArg> for Aggregate {
+    fn from(which: AggregateArg) -> Self {
+        match which {
+            AggregateArg::Sum => Aggregate::Sum,
+            AggregateArg::Count => Aggregate::Count,
+        }
+    }
+}
+
+/// Whether the results of a function, the program's if it is one, are signed whatever their field says. An
+/// error if they are nothing that can be added up or counted.
+pub(crate) fn is_signed(program: Option<&Program>) -> Result<bool> {
+    match program.map(|program| program.output()) {
+        None | Some(Type::Bool) => Ok(false),
+        Some(Type::Number { signed, .. }) => Ok(*signed),
+        Some(other) => Err(Error::Usage(format!(
+            "--aggregate adds up numbers, and counts what is true or not zero; this program's result is {other}"
+        ))),
+    }
+}
 
 /// The function of all rows at once, and our one row of inputs.
 pub struct Total {
@@ -21,19 +42,8 @@ pub struct Total {
 impl Total {
     /// The aggregate of `function` over as many rows as the table has.
     pub fn new(which: AggregateArg, function: &Function, form: &Form, table: &Table) -> Result<Self> {
-        let which = match which {
-            AggregateArg::Sum => Aggregate::Sum,
-            AggregateArg::Count => Aggregate::Count,
-        };
-        let signed = match form.program.as_ref().map(|program| program.output()) {
-            None | Some(Type::Bool) => false,
-            Some(Type::Number { signed, .. }) => *signed,
-            Some(other) => {
-                return Err(Error::Usage(format!(
-                    "--aggregate adds up numbers, and counts what is true or not zero; this program's result is {other}"
-                )));
-            }
-        };
+        let which = which.into();
+        let signed = is_signed(form.program.as_ref())?;
         let all = function
             .over_rows(table.rows().len(), which, signed)
             .map_err(|e| Error::Usage(format!("--aggregate: {e}")))?;

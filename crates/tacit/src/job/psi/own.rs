@@ -99,6 +99,42 @@ impl Own {
         Ok(Owned::Table(given, duplicates))
     }
 
+    /// What a function of each common key takes of our `columns`: what `read` makes of a row's cells, or says
+    /// is wrong with them. A key of several rows is refused, or has its first row's.
+    ///
+    /// Errors: a table without such columns, a key of several rows that was to be refused, and what `read`
+    /// says, with the row's line.
+    pub fn numbers(
+        &self,
+        columns: &[String],
+        duplicates: Duplicates,
+        mut read: impl FnMut(&[&str]) -> std::result::Result<i64, String>,
+    ) -> Result<Owned> {
+        let source = self.source.csv()?;
+        let mut numbers: Vec<Option<i64>> = vec![None; self.keys.elements().len()];
+        let mut row = 0;
+        source.read_columns(&source.positions(columns)?, |line, cells| {
+            let element = self.keys.element_of(row);
+            row += 1;
+            let Some(of) = element.and_then(|element| numbers.get_mut(element)) else { return Ok(()) };
+            let fault = |what: &str| Error::Input(format!("{}, line {line}: {what}", self.name()));
+            if of.is_some() {
+                return match duplicates {
+                    Duplicates::First => Ok(()),
+                    _ => Err(fault(
+                        "the key of an earlier row; a function takes one row a key: make keys unique, or take                          the first row of each",
+                    )),
+                };
+            }
+            *of = Some(read(cells).map_err(|what| fault(&what))?);
+            Ok(())
+        })?;
+        if row != self.keys.rows() {
+            return Err(source.changed().into());
+        }
+        Ok(Owned::Numbers(numbers.into_iter().map(Option::unwrap_or_default).collect()))
+    }
+
     /// Writes our matching rows, with the columns of the peer's where it gave some; returns how many, or
     /// nothing if we get no rows.
     pub fn write(

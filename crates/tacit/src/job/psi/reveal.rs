@@ -1,5 +1,6 @@
 //! What of an intersection is revealed, and what a side gives for it.
 
+use super::each::Total;
 use super::shared::{Found, Statistic};
 use crate::catalogue::VOLE;
 use crate::{Error, Result};
@@ -79,10 +80,7 @@ impl Reveal {
 
     /// What a side that gets this result learns of the other's keys.
     pub(super) fn words(&self, min_matches: u64) -> String {
-        let withheld = match min_matches {
-            0 => String::new(),
-            least => format!(", or that fewer than {least} keys count"),
-        };
+        let withheld = withheld(min_matches);
         match self {
             Reveal::Rows => "which of its own keys are among them".to_owned(),
             Reveal::Payload(columns) => {
@@ -193,6 +191,14 @@ impl Reveal {
     }
 }
 
+/// What is said of a least number of matches.
+pub(super) fn withheld(min_matches: u64) -> String {
+    match min_matches {
+        0 => String::new(),
+        least => format!(", or that fewer than {least} keys count"),
+    }
+}
+
 /// Reads what a user writes: a kind of [`Reveal::NAMES`], and its columns after a colon. Reads a kind as a
 /// user writes it: `rows`, `payload:COL,COL`, `count`, `sum:COL`, `mean:COL`, `max:COL`, `min:COL` or
 /// `over:N:COL`; who gives a payload names no column here.
@@ -248,6 +254,8 @@ pub enum Revealed {
     Aggregate(circuit::Outcome),
     /// A statistic, to a side that gets the result, and the peer's distinct keys.
     Statistic(Option<Found>, u64),
+    /// The total of a function, to a side that gets the result, and the peer's distinct keys.
+    Total(Option<Total>, u64),
 }
 
 impl Revealed {
@@ -257,7 +265,7 @@ impl Revealed {
             Revealed::Rows(outcome, _) => outcome.peer_elements,
             Revealed::Payload(gained) => gained.peer_elements,
             Revealed::Aggregate(outcome) => outcome.peer_elements,
-            Revealed::Statistic(_, keys) => *keys,
+            Revealed::Statistic(_, keys) | Revealed::Total(_, keys) => *keys,
         }
     }
 
@@ -275,7 +283,7 @@ impl Revealed {
                 peer_received,
                 protocol: VOLE.name,
             },
-            Revealed::Aggregate(_) | Revealed::Statistic(..) => {
+            Revealed::Aggregate(_) | Revealed::Statistic(..) | Revealed::Total(..) => {
                 Outcome { matches: None, peer_elements: self.peer_keys(), peer_received, protocol: VOLE.name }
             }
         }

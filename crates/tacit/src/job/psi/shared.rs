@@ -41,8 +41,11 @@ pub(super) const PHASES: &[Phase] = &[
     ("evaluating", "rows", 0.5),
 ];
 
+/// As [`Then`], of what may be refused.
+pub(super) type TryThen<'f> = dyn Fn(&mut Builder, &[Place]) -> Result<Vec<Uint>> + 'f;
+
 /// The circuit of `then` over so many places, of which each party has a share: its inputs.
-fn build(places: usize, then: &Then<'_>) -> Result<Circuit> {
+fn build(places: usize, then: &TryThen<'_>) -> Result<Circuit> {
     let mut b = Builder::new();
     let width = (places * (1 + 2 * BITS)) as u32;
     let sides = if places == 0 { Vec::new() } else { vec![b.input(width), b.input(width)] };
@@ -64,7 +67,7 @@ fn build(places: usize, then: &Then<'_>) -> Result<Circuit> {
             |number: Uint| Int::from_bits(number.bits().iter().map(|&bit| b.and(bit, common)).collect());
         all.push(Place { common, numbers: [known(first), known(second)] });
     }
-    let outputs = then(&mut b, &all);
+    let outputs = then(&mut b, &all)?;
     b.finish(&outputs).map_err(|error| Error::Usage(error.to_string()))
 }
 
@@ -95,7 +98,7 @@ pub(super) fn run<E: AsRef<[u8]>>(
     base: &(dyn BaseOt + Send + Sync),
     elements: &[E],
     numbers: Option<&[i64]>,
-    then: &Then<'_>,
+    then: &TryThen<'_>,
     options: &paxos::Options<'_>,
     observer: &dyn Observer,
 ) -> Result<(Option<Vec<BitVec>>, u64)> {

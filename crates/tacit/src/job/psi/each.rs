@@ -1,0 +1,156 @@
+//! A function of each common key's inputs, of which a sum or a count over all common keys is opened.
+
+use super::shared::Place;
+use crate::{Error, Result};
+use tacit_2pc::Owner;
+use tacit_2pc::circuit::named::Function;
+use tacit_2pc::circuit::value::{Field, Kind};
+use tacit_2pc::circuit::{Aggregate, Builder, Integer, Uint};
+use tacit_crypto::BitVec;
+use tacit_net::Agreement;
+
+/// Bits of the inputs that a side gives for a key, at most.
+pub const MAX_BITS: u32 = 64;
+
+/// A function of both sides' inputs for a key, evaluated for every common key inside the protocol; nobody sees
+/// anything but the total. The garbler's inputs are those of the side that listens.
+#[derive(Clone, Debug)]
+pub struct Each {
+    function: Function,
+    source: Option<[u8; 32]>,
+    total: Aggregate,
+    signed: bool,
+}
+
+impl Each {
+    /// The `total` of `function` over all common keys, compiled from a program of the digest `source` if it
+    /// was one. `signed` overrides how the first output is read, where its field does not say.
+    ///
+    /// Errors: a side's inputs of more than [`MAX_BITS`] bits a key, a sum of wider numbers, and what
+    /// [`Function::over_rows`] refuses.
+    pub fn new(function: Function, source: Option<[u8; 32]>, total: Aggregate, signed: bool) -> Result<Self> {
+        let fault = |what: String| Err(Error::Usage(format!("{}: {what}", tacit_net::shown(&function.name))));
+        for owner in [Owner::Garbler, Owner::Evaluator] {
+            let bits: u32 = function.fields(owner).iter().map(Field::bits).sum();
+            if bits > MAX_BITS {
+                return fault(format!("{bits} bits of inputs a side and key, where {MAX_BITS} is the most"));
+            }
+        }
+        if total == Aggregate::Sum && function.outputs.first().is_some_and(|field| field.bits() > MAX_BITS) {
+            return fault(format!("a sum is of numbers of {MAX_BITS} bits at most"));
+        }
+        // What is refused of one row is refused of all.
+        if let Err(error) = function.over_rows(1, total, signed) {
+            return fault(error.to_string());
+        }
+        Ok(Each { function, source, total, signed })
+    }
+
+    /// The function.
+    pub fn function(&self) -> &Function {
+        &self.function
+    }
+
+    /// The word for the total.
+    pub const fn total_name(&self) -> &'static str {
+        match self.total {
+            Aggregate::Sum => "sum",
+            Aggregate::Count => "count",
+        }
+    }
+
+    /// What a side that gets the total learns.
+    pub(super) fn words(&self, min_matches: u64) -> String {
+        let what = match self.total {
+            Aggregate::Sum => "the sum of",
+            Aggregate::Count => "for how many it is not zero what comes of",
+        };
+        let withheld = super::reveal::withheld(min_matches);
+        format!("{what} {} over all common keys{withheld}", tacit_net::shown(&self.function.name))
+    }
+
+    /// A row's inputs as the number that a side gives for its key.
+    pub fn packed(inputs: &[BitVec]) -> i64 {
+        let bits = inputs.iter().flat_map(BitVec::iter).take(MAX_BITS as usize);
+        bits.enumerate().fold(0u64, |number, (at, bit)| number | (u64::from(bit) << at)) as i64
+    }
+
+    pub(super) fn agree(&self, agreement: Agreement) -> Agreement {
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let agreement = agreement.with("aggregate", self.total_name());
+        // Each side may call a program's file as it likes.
+        let agreement = match &self.source {
+            Some(digest) => agreement.with("eval", "a program").with("program", hex(&digest[..16])),
+            None => agreement.with("eval", &self.function.name),
+        };
+        agreement.with("wiring", hex(&self.function.circuit.digest()[..16]))
+    }
+
+    /// Bytes of the circuit of `keys` keys: a place and a half a key, some 160 bytes a gate.
+    pub(super) fn memory(&self, keys: u64) -> u64 {
+        (self.function.circuit.gates().len() as u64).saturating_mul(keys).saturating_mul(240)
+    }
+
+    /// Whether `min_matches` keys are common, the total and the flags, all of it zero unless the first.
+    pub(super) fn compute(&self, b: &mut Builder, places: &[Place], min_matches: u64) -> Result<Vec<Uint>> {
+        let common: Vec<_> = places.iter().map(|place| place.common).collect();
+        let mut rows = Vec::with_capacity(places.len());
+        for place in places {
+            let mut inputs = Vec::with_capacity(self.function.garbler.len() + self.function.evaluator.len());
+            for (owner, number) in [Owner::Garbler, Owner::Evaluator].into_iter().zip(&place.numbers) {
+                let mut bits = number.bits().iter().copied();
+                let fields = self.function.fields(owner).iter();
+                inputs
+                    .extend(fields.map(|f| Uint::from_bits(bits.by_ref().take(f.bits() as usize).collect())));
+            }
+            rows.push((place.common, inputs));
+        }
+        let opened = self
+            .function
+            .total(b, &rows, self.total, self.signed)
+            .map_err(|error| Error::Usage(error.to_string()))?;
+        let matches = b.count_ones(&common);
+        let least = Uint::constant(i128::from(min_matches), matches.bits().len().max(u64::BITS as usize + 1));
+        let matches = matches.resize(least.bits().len());
+        let enough = b.le(&least, &matches);
+        let mut outputs = vec![Uint::from_bits(vec![enough])];
+        for value in opened {
+            outputs.push(Uint::from_bits(value.bits().iter().map(|&bit| b.and(bit, enough)).collect()));
+        }
+        Ok(outputs)
+    }
+
+    /// Reads what [`compute`](Self::compute) opened.
+    pub(super) fn read(&self, outputs: &[BitVec]) -> Option<Total> {
+        let (enough, opened) = outputs.split_first()?;
+        let (value, flags) = opened.split_first()?;
+        if !enough.get(0) {
+            return Some(Total::Withheld);
+        }
+        let signed = self.total == Aggregate::Sum
+            && (self.signed || self.function.outputs.first().is_some_and(|field| field.kind == Kind::Signed));
+        let number = value.iter().enumerate().fold(0i128, |sum, (at, bit)| sum | (i128::from(bit) << at));
+        let negative = signed && value.iter().last().unwrap_or(false);
+        let value = if negative { number - (1 << value.len()) } else { number };
+        let names = self.function.outputs.iter().skip(1).map(|field| field.name);
+        let set = flags.iter().map(|flag| flag.iter().any(|bit| bit));
+        Some(Total::Of {
+            value,
+            flags: names.zip(set).filter(|(_, set)| *set).map(|(name, _)| name).collect(),
+        })
+    }
+}
+
+/// What is opened of a function of every common key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Total {
+    /// Fewer keys are common than the least number.
+    Withheld,
+    /// The sum or the count.
+    Of {
+        /// It.
+        value: i128,
+        /// The function's flags that are set for some common key: the total is then not the true one.
+        flags: Vec<&'static str>,
+    },
+}
