@@ -390,7 +390,7 @@ impl Job {
             },
             Learns::Peer | Learns::Both => {
                 let result = match &self.each {
-                    Some(each) => each.words(self.min_matches),
+                    Some(each) => each.words(&reveal::withheld(self.min_matches)),
                     None => self.reveal.words(self.min_matches),
                 };
                 format!("that we have {keys} distinct keys, and {result}; nothing else{tested}")

@@ -10,7 +10,7 @@ use tacit_crypto::BitVec;
 use tacit_net::Agreement;
 
 /// Bits of the inputs that a side gives for a key, at most.
-pub const MAX_BITS: u32 = 64;
+pub const MAX_INPUT_BITS: u32 = 64;
 
 /// A function of both sides' inputs for a key, evaluated for every common key inside the protocol; nobody sees
 /// anything but the total. The garbler's inputs are those of the side that listens.
@@ -26,18 +26,22 @@ impl Each {
     /// The `total` of `function` over all common keys, compiled from a program of the digest `source` if it
     /// was one. `signed` overrides how the first output is read, where its field does not say.
     ///
-    /// Errors: a side's inputs of more than [`MAX_BITS`] bits a key, a sum of wider numbers, and what
+    /// Errors: a side's inputs of more than [`MAX_INPUT_BITS`] bits a key, a sum of wider numbers, and what
     /// [`Function::over_rows`] refuses.
     pub fn new(function: Function, source: Option<[u8; 32]>, total: Aggregate, signed: bool) -> Result<Self> {
         let fault = |what: String| Err(Error::Usage(format!("{}: {what}", tacit_net::shown(&function.name))));
         for owner in [Owner::Garbler, Owner::Evaluator] {
             let bits: u32 = function.fields(owner).iter().map(Field::bits).sum();
-            if bits > MAX_BITS {
-                return fault(format!("{bits} bits of inputs a side and key, where {MAX_BITS} is the most"));
+            if bits > MAX_INPUT_BITS {
+                return fault(format!(
+                    "{bits} bits of inputs a side and key, where {MAX_INPUT_BITS} is the most"
+                ));
             }
         }
-        if total == Aggregate::Sum && function.outputs.first().is_some_and(|field| field.bits() > MAX_BITS) {
-            return fault(format!("a sum is of numbers of {MAX_BITS} bits at most"));
+        if total == Aggregate::Sum
+            && function.outputs.first().is_some_and(|field| field.bits() > MAX_INPUT_BITS)
+        {
+            return fault(format!("a sum is of numbers of {MAX_INPUT_BITS} bits at most"));
         }
         // What is refused of one row is refused of all.
         if let Err(error) = function.over_rows(1, total, signed) {
@@ -59,19 +63,18 @@ impl Each {
         }
     }
 
-    /// What a side that gets the total learns.
-    pub(super) fn words(&self, min_matches: u64) -> String {
+    /// What a side that gets the total learns; `withheld` is said of a least number of matches.
+    pub(super) fn words(&self, withheld: &str) -> String {
         let what = match self.total {
             Aggregate::Sum => "the sum of",
             Aggregate::Count => "for how many it is not zero what comes of",
         };
-        let withheld = super::reveal::withheld(min_matches);
         format!("{what} {} over all common keys{withheld}", tacit_net::shown(&self.function.name))
     }
 
     /// A row's inputs as the number that a side gives for its key.
     pub fn packed(inputs: &[BitVec]) -> i64 {
-        let bits = inputs.iter().flat_map(BitVec::iter).take(MAX_BITS as usize);
+        let bits = inputs.iter().flat_map(BitVec::iter).take(MAX_INPUT_BITS as usize);
         bits.enumerate().fold(0u64, |number, (at, bit)| number | (u64::from(bit) << at)) as i64
     }
 
