@@ -51,8 +51,8 @@ fn party(
 
 fn measure(name: &str, function: &Prepared) -> Duration {
     let ands = function.plan(1).ands();
-    let config =
-        Config::choose(Demand::of(function).correlations(), Security::Malicious, &LinkModel::LOOPBACK, CACHE);
+    let count = Demand::of(function).correlations();
+    let config = Config::choose_exactly(count, Security::Malicious, &LinkModel::LOOPBACK, CACHE);
     let mut runs: Vec<([Duration; 4], u64)> = (0..RUNS)
         .map(|_| {
             let (first, second) = channels();

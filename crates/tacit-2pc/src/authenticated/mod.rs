@@ -30,7 +30,7 @@
 //!
 //! let function = Prepared::from_function(&named::find("add8").unwrap()).unwrap();
 //! let count = Demand::of(&function).correlations();
-//! let config = Config::choose(count, Security::Malicious, &LinkModel::LOOPBACK, CACHE);
+//! let config = Config::choose_exactly(count, Security::Malicious, &LinkModel::LOOPBACK, CACHE);
 //! let party = |channel: &mut Channel, role: Owner, input: u8| {
 //!     let mut prg = Prg::from_os();
 //!     let mut session = Session::setup(channel, role, &*base::default(), config, &mut prg)?;
