@@ -11,6 +11,16 @@ pub enum Owner {
     Evaluator,
 }
 
+impl Owner {
+    /// The other party.
+    pub(crate) fn other(self) -> Owner {
+        match self {
+            Owner::Garbler => Owner::Evaluator,
+            Owner::Evaluator => Owner::Garbler,
+        }
+    }
+}
+
 /// Who learns the outputs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OutputTo {

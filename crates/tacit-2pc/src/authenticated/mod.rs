@@ -59,6 +59,8 @@ mod opening;
 mod oracle;
 mod session;
 mod setup;
+mod stream;
+mod stretch;
 #[cfg(test)]
 mod tests;
 
@@ -75,6 +77,8 @@ pub(crate) const PROTOCOL: &str = "authenticated";
 const DOMAIN: &str = "tacit authenticated v1";
 /// AND gates whose tables go in one message: few enough to stay in the nearest caches.
 const PIECE: usize = 1 << 11;
+
+const OTHER_INPUT: &str = "as many input bits as the function takes from this party";
 
 fn cheated<T>(what: &'static str) -> Result<T> {
     Err(Error::Cheated { protocol: PROTOCOL, what })
