@@ -1,6 +1,7 @@
 //! Authenticated garbling, single executions with everything included: `cargo bench -p tacit-2pc --bench
 //! authenticated`, behind which names of functions may stand (`-- sha256`; `products` for the large ones;
-//! `stream=100000000` for a program of so many AND gates).
+//! `stream=100000000` for a program of so many AND gates,
+//! `set=e` with another set of Ferret's).
 //!
 //! Two threads over TCP on the loopback address, one a party; base OTs and all setup inside the time; the
 //! evaluator learns the output. Prints the median and the range of the runs and the bytes of both directions,
@@ -13,8 +14,8 @@ use tacit_2pc::circuit::{Builder, Shape, Uint, iterate, named};
 use tacit_2pc::{OutputTo, Owner, Prepared};
 use tacit_crypto::{BitVec, Prg};
 use tacit_net::{Channel, LinkModel, Party, SessionId, memory, tcp::TcpLink};
-use tacit_ot::silent::ferret::Config;
 use tacit_ot::silent::ferret::cost::CACHE;
+use tacit_ot::silent::ferret::{Config, Params};
 use tacit_ot::{Security, base};
 
 const RUNS: usize = 9;
@@ -97,7 +98,7 @@ fn products(rounds: usize) -> Prepared {
 
 /// A program that iterates products of 32 bits, about `ands` AND gates: the rate, and the peak of the memory of
 /// both parties together.
-fn stream(ands: u64) {
+fn stream(ands: u64, set: Option<Params>) {
     let shape = || Shape { inputs: vec![32, 32], outputs: vec![32, 32] };
     let program = |steps: u64| {
         iterate("products", shape(), steps, |b, state, _| {
@@ -105,7 +106,11 @@ fn stream(ands: u64) {
         })
     };
     let one = Demand { ands: buckets::WINDOW, garbler_inputs: 0, evaluator_inputs: 0 };
-    let config = Config::choose(one.correlations() * 4, Security::Malicious, &LinkModel::LOOPBACK, CACHE);
+    let (count, link) = (one.correlations() * 4, &LinkModel::LOOPBACK);
+    let config = match set {
+        Some(params) => Config::with_set(params, count, Security::Malicious, link, CACHE),
+        None => Config::choose(count, Security::Malicious, link, CACHE),
+    };
     let owners = [Owner::Garbler, Owner::Evaluator];
     let party = |channel: &mut Channel, role: Owner| {
         let mut prg = Prg::from_os();
@@ -145,7 +150,8 @@ fn main() {
         measure(name, &Prepared::from_function(&named::find(name).unwrap()).unwrap());
     }
     if let Some(ands) = only.iter().find_map(|arg| arg.strip_prefix("stream=")) {
-        stream(ands.parse().unwrap());
+        let set = only.iter().find_map(|arg| Params::by_name(arg.strip_prefix("set=")?));
+        stream(ands.parse().unwrap(), set);
     }
     if !wanted("products") {
         return;
