@@ -53,8 +53,7 @@ fn party(
 
 fn measure(name: &str, function: &Prepared) -> Duration {
     let ands = function.plan(1).ands();
-    let count = Demand::of(function).correlations();
-    let config = Config::choose_exactly(count, Security::Malicious, &LinkModel::LOOPBACK, CACHE);
+    let config = Demand::of(function).ferret(&LinkModel::LOOPBACK);
     let mut runs: Vec<([Duration; 4], u64)> = (0..RUNS)
         .map(|_| {
             let (first, second) = channels();
@@ -109,7 +108,7 @@ fn stream(ands: u64, set: Option<Params>) {
     let (count, link) = (one.correlations() * 4, &LinkModel::LOOPBACK);
     let config = match set {
         Some(params) => Config::with_set(params, count, Security::Malicious, link, CACHE),
-        None => Config::choose(count, Security::Malicious, link, CACHE),
+        None => one.times(4).ferret(link),
     };
     let owners = [Owner::Garbler, Owner::Evaluator];
     let party = |channel: &mut Channel, role: Owner| {

@@ -1,6 +1,6 @@
 //! The first phase: triples and masks for so many gates, whatever the function.
 
-use super::bits::{BLOCKS, Shares, zeros};
+use super::bits::{BLOCKS, Cots, Shares, zeros};
 use super::buckets;
 use super::demand::Demand;
 use super::deviation::{deviate, passes};
@@ -14,7 +14,6 @@ use tacit_crypto::commit::{Commitment, Opening, commit, verify};
 use tacit_crypto::hash::Mitccrh;
 use tacit_crypto::{Block, Buffer, Prg};
 use tacit_net::Channel;
-use tacit_ot::{CotReceiver, CotSender};
 use zeroize::Zeroize;
 
 /// One party's side of a preparation that serves one run of one function of its size.
@@ -114,14 +113,14 @@ impl Room {
 pub(super) fn make(
     channel: &mut Channel,
     role: Owner,
-    (sender, receiver): (&mut dyn CotSender, &mut dyn CotReceiver),
+    cots: &mut Cots<'_>,
     prg: &mut Prg,
     demand: Demand,
     oracle: Oracle,
     room: &mut Room,
 ) -> Result<Independent> {
     let garbler = role == Owner::Garbler;
-    let delta = sender.delta();
+    let delta = cots.delta;
     if !delta.lsb() {
         return super::usage("correlated OT whose Δ has lowest bit 0 serves no authenticated bits");
     }
@@ -148,7 +147,7 @@ pub(super) fn make(
         left = rest;
         for row in (0..size).step_by(buckets::rows_at_once(n)) {
             let rows = buckets::rows_at_once(n).min(size - row);
-            bits.make(channel, (sender, receiver), garbler, [3 * rows * n; 2])?;
+            bits.make(channel, cots, [3 * rows * n; 2])?;
             deviate(|script| script.bits(&mut bits.macs));
             let mut alike = MacHash::new(&oracle, &format!("triples {checks}"), true);
             maker.make(channel, bits, rows * n, &mut alike)?;
@@ -159,7 +158,7 @@ pub(super) fn make(
             buckets::combine(channel, &mut openings, bits, rows, &shifts, sums)?;
         }
     }
-    masks.make(channel, (sender, receiver), garbler, [own_masks, peer_masks])?;
+    masks.make(channel, cots, [own_masks, peer_masks])?;
     deviate(|script| script.masks(&mut masks.macs));
     openings.check(channel)?;
     Ok(Independent { role, delta, oracle, demand, gates, masks, prg: prg.fork() })

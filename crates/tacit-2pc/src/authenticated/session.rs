@@ -1,5 +1,6 @@
 //! A session: two parties, one Δ each, and correlated OT both ways.
 
+use super::bits::Cots;
 use super::demand::Demand;
 use super::dependent::Terms;
 use super::independent::{self, Independent, Room};
@@ -10,7 +11,7 @@ use super::{DOMAIN, OTHER_INPUT, buckets, mismatch, usage};
 use crate::circuit::Program;
 use crate::{OutputTo, Owner, Prepared, Result};
 use tacit_crypto::transcript::Transcript;
-use tacit_crypto::{BitVec, Prg};
+use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::{Channel, Party};
 use tacit_ot::{CotReceiver, CotSender};
 
@@ -25,16 +26,50 @@ pub struct Session<S, R> {
     role: Owner,
     sender: S,
     receiver: R,
+    extend: Extend<S, R>,
     prg: Prg,
     spent: bool,
     room: Room,
+}
+
+/// Fills keys by what this party sends, and MACs by what it receives.
+pub(super) type Extend<S, R> =
+    fn(&mut Channel, Owner, (&mut S, &mut [Block]), (&mut R, &mut [Block])) -> tacit_ot::Result<()>;
+
+/// One direction after the other, the garbler receiving first.
+fn in_turn<S: CotSender, R: CotReceiver>(
+    channel: &mut Channel,
+    role: Owner,
+    (sender, keys): (&mut S, &mut [Block]),
+    (receiver, macs): (&mut R, &mut [Block]),
+) -> tacit_ot::Result<()> {
+    let garbler = role == Owner::Garbler;
+    for receives in [garbler, !garbler] {
+        match receives {
+            true if !macs.is_empty() => receiver.extend(channel, macs)?,
+            false if !keys.is_empty() => sender.extend(channel, keys)?,
+            _ => (),
+        }
+    }
+    Ok(())
 }
 
 impl<S: CotSender, R: CotReceiver> Session<S, R> {
     /// A session of the party `role` over correlated OT that it sends and receives. The peer takes the other
     /// role and the other ends.
     pub fn new(role: Owner, sender: S, receiver: R, prg: &mut Prg) -> Self {
-        Session { role, sender, receiver, prg: prg.fork(), spent: false, room: Room::default() }
+        Self::extended_by(role, sender, receiver, in_turn, prg)
+    }
+
+    /// [`new`](Self::new), where both directions are extended together by `extend`.
+    pub(super) fn extended_by(
+        role: Owner,
+        sender: S,
+        receiver: R,
+        extend: Extend<S, R>,
+        prg: &mut Prg,
+    ) -> Self {
+        Session { role, sender, receiver, extend, prg: prg.fork(), spent: false, room: Room::default() }
     }
 
     /// Makes what one run of the size `demand` needs, whatever the function.
@@ -56,11 +91,15 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
             return usage("the session failed before; set up a new one");
         }
         let oracle = self.agree(channel, demand, place)?;
-        let Session { role, sender, receiver, prg, room, .. } = self;
-        let ots: (&mut dyn CotSender, &mut dyn CotReceiver) = (sender, receiver);
+        let Session { role, sender, receiver, extend, prg, room, .. } = self;
+        let delta = sender.delta();
+        let mut extend = |channel: &mut Channel, keys: &mut [Block], macs: &mut [Block]| {
+            Ok(extend(channel, *role, (sender, keys), (receiver, macs))?)
+        };
+        let mut cots = Cots { delta, extend: &mut extend };
         let made = match place {
-            None => independent::make(channel, *role, ots, prg, demand, oracle, &mut Room::default())?,
-            Some(_) => independent::make(channel, *role, ots, prg, demand, oracle, room)?,
+            None => independent::make(channel, *role, &mut cots, prg, demand, oracle, &mut Room::default())?,
+            Some(_) => independent::make(channel, *role, &mut cots, prg, demand, oracle, room)?,
         };
         self.spent = false;
         Ok(made)
