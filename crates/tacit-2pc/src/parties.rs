@@ -38,6 +38,14 @@ impl OutputTo {
         self != OutputTo::Evaluator
     }
 
+    /// Whether `party` learns the outputs.
+    pub(crate) fn learned_by(self, party: Owner) -> bool {
+        match party {
+            Owner::Garbler => self.garbler(),
+            Owner::Evaluator => self.evaluator(),
+        }
+    }
+
     /// Whether the evaluator learns the outputs.
     pub fn evaluator(self) -> bool {
         self != OutputTo::Garbler

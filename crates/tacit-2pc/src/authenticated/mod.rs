@@ -57,6 +57,7 @@ mod opening;
 mod oracle;
 mod session;
 mod setup;
+mod stored;
 mod stream;
 mod stretch;
 #[cfg(test)]
@@ -66,6 +67,7 @@ pub use demand::Demand;
 pub use dependent::Dependent;
 pub use independent::Independent;
 pub use session::Session;
+pub use stored::{Header, Stored};
 
 use crate::Error;
 use crate::Result;

@@ -147,7 +147,7 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
                 outputs.extend(self.run_stream(channel, OfCircuit::new(function), &terms, input, |_| ())?);
                 each();
             }
-            return Ok(self.learns(output_to).then_some(outputs));
+            return Ok(output_to.learned_by(self.role).then_some(outputs));
         }
         let together = (buckets::WINDOW / one.ands.max(1)).clamp(1, PREPARED_AT_ONCE);
         let mut outputs = Vec::with_capacity(rows.len());
@@ -161,14 +161,11 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
             }
             self.spent = false;
         }
-        Ok(self.learns(output_to).then_some(outputs))
+        Ok(output_to.learned_by(self.role).then_some(outputs))
     }
 
-    fn learns(&self, output_to: OutputTo) -> bool {
-        match self.role {
-            Owner::Garbler => output_to.garbler(),
-            Owner::Evaluator => output_to.evaluator(),
-        }
+    pub(super) fn role(&self) -> Owner {
+        self.role
     }
 
     /// Runs a program as it is made, whatever its length: memory holds one stretch of it, at most 409,600 AND
