@@ -63,22 +63,29 @@ fn powers(steps: u64) -> impl crate::circuit::Program + use<> {
     })
 }
 
-/// Runs `steps` products as a program on both sides; the AND gates of the stretches, and the outputs.
-fn run_program(steps: u64, output_to: OutputTo, seed: u64) -> ([Option<BitVec>; 2], Vec<u64>) {
+/// Runs `steps` products as a program on both sides: what each party gets, and the AND gates that were done
+/// after each stretch.
+pub fn run_program(
+    steps: u64,
+    output_to: OutputTo,
+    seed: u64,
+    [one, two]: [Scripts; 2],
+) -> [(Result<Option<BitVec>>, Vec<u64>); 2] {
     let inputs = program_inputs(seed);
     let owners = [Owner::Garbler, Owner::Evaluator];
-    let party = |channel: &mut Channel, role: Owner| {
+    let party = |channel: &mut Channel, role: Owner, script: Scripts| {
         let mut session = session(channel, role, seed);
         let (mut done, input) = (Vec::new(), &inputs[(role == Owner::Evaluator) as usize]);
-        let output = session
-            .run_program(channel, powers(steps), &owners, output_to, input, |ands| done.push(ands))
-            .unwrap();
+        let output = scripted(script.map(|script| script as Box<dyn Script>), || {
+            session.run_program(channel, powers(steps), &owners, output_to, input, |ands| done.push(ands))
+        });
         (output, done)
     };
-    let (one, two) =
-        memory::run(|channel| party(channel, Owner::Garbler), |channel| party(channel, Owner::Evaluator));
-    assert_eq!(one.1, two.1);
-    ([one.0, two.0], one.1)
+    let (one, two) = memory::run(
+        |channel| party(channel, Owner::Garbler, one),
+        |channel| party(channel, Owner::Evaluator, two),
+    );
+    [one, two]
 }
 
 fn program_inputs(seed: u64) -> [BitVec; 2] {
@@ -99,7 +106,9 @@ fn programs_run_stretch_by_stretch_and_give_what_they_say() {
     for (steps, stretches, output_to) in
         [(0, 1, OutputTo::Both), (3, 1, OutputTo::Garbler), (1800, 2, OutputTo::Evaluator)]
     {
-        let ([one, two], done) = run_program(steps, output_to, steps + 1);
+        let [one, two] = run_program(steps, output_to, steps + 1, [None, None]);
+        assert_eq!(one.1, two.1);
+        let ([one, two], done) = ([one.0.unwrap(), two.0.unwrap()], one.1);
         let expected = expected_powers(steps, steps + 1);
         assert_eq!(one, output_to.garbler().then(|| expected.clone()), "{steps} steps");
         assert_eq!(two, output_to.evaluator().then(|| expected.clone()), "{steps} steps");
