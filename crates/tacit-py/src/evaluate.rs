@@ -55,7 +55,7 @@ pub fn evaluate<'py>(
         .map(|text| value::parse(fields, text).map_err(|error| fault::input(py, error.to_string())))
         .collect::<PyResult<Vec<_>>>()?;
     let security = peer.security;
-    let (outputs, stats) = peer.run(py, progress, move |session, desk| {
+    let (evaluated, stats) = peer.run(py, progress, move |session, desk| {
         let job = Job { function: &prepared, role, output_to, security, options: Options::default() };
         session.evaluate(&job, &rows, desk)
     })?;
@@ -64,10 +64,11 @@ pub fn evaluate<'py>(
         let field = if signed { field.in_twos_complement() } else { *field };
         value::format(&field, bits, Format::Decimal)
     };
-    let outputs = outputs.map(|rows| {
+    let outputs = evaluated.outputs.map(|rows| {
         let row = |row: Vec<BitVec>| function.outputs.iter().zip(&row).map(shown).collect::<Vec<String>>();
         rows.into_iter().map(row).collect::<Vec<_>>()
     });
+    dict.set_item("protocol", evaluated.protocol)?;
     dict.set_item("outputs", outputs)?;
     Ok(dict)
 }

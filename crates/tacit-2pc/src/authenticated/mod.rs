@@ -69,7 +69,7 @@ mod tests;
 pub use demand::Demand;
 pub use dependent::Dependent;
 pub use independent::Independent;
-pub use session::Session;
+pub use session::{Session, rows_together};
 pub use stored::{Header, Stored};
 
 use crate::Error;

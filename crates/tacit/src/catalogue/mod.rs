@@ -11,6 +11,7 @@
 //! assert!(require_post_quantum("mrr21").unwrap_err().to_string().contains("take roted"));
 //! ```
 
+mod authenticated;
 mod base;
 mod cost;
 mod evaluation;
@@ -25,6 +26,7 @@ mod vole;
 mod wmk17;
 mod yao;
 
+pub use authenticated::AUTHENTICATED;
 pub use cost::{Candidate, Link, Machine};
 #[cfg(test)]
 pub(crate) use cost::{SETUP_BYTES, SETUP_POINTS};
@@ -39,6 +41,8 @@ pub use intersection::{Intersection, Phase, Sizes, Testing};
 pub use oprf::OPRF;
 pub use paxos::PAXOS;
 pub use vole::{CIRCUIT, VOLE};
+pub use wmk17::WMK17;
+pub use yao::YAO;
 
 use crate::{Error, Result, security_name};
 use std::fmt::Write;
@@ -168,6 +172,7 @@ pub static ENTRIES: &[&Entry] = &[
     &oprf::OPRF,
     &yao::YAO,
     &wmk17::WMK17,
+    &authenticated::AUTHENTICATED,
 ];
 
 /// The entry of the protocol called `name`.
@@ -218,9 +223,12 @@ mod tests {
         {
             require_post_quantum(name).unwrap();
         }
-        for (name, instead) in
-            [("mrr21", "take roted"), ("csw20", "take roted"), ("oprf", "take paxos"), ("wmk17", "take yao")]
-        {
+        for (name, instead) in [
+            ("mrr21", "take roted"),
+            ("csw20", "take roted"),
+            ("oprf", "take paxos"),
+            ("wmk17", "take authenticated"),
+        ] {
             let error = require_post_quantum(name).unwrap_err().to_string();
             assert!(error.contains("Diffie–Hellman") && error.contains(instead), "{error}");
         }

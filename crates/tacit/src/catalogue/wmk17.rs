@@ -14,8 +14,8 @@ pub static WMK17: Entry = Entry {
     security: Security::Malicious,
     assumptions: &[Assumption::DiffieHellman, Assumption::IdealCipher, Assumption::RandomOracle],
     needs_base_ot: true,
-    instead: "yao",
-    note: "recovers a cheater's input by Diffie–Hellman; yao, which stands, is semi-honest only",
+    instead: "authenticated",
+    note: "recovers a cheater's input by Diffie–Hellman",
     runs: Runs::Computation(&Evaluation {
         ways: |request| {
             let copies = request.copies.map_or(Copies::ALL.to_vec(), |copies| vec![copies]);
