@@ -51,7 +51,7 @@ pub(super) fn shift(prg: &mut Prg, buckets: usize) -> usize {
 }
 
 /// Buckets whose differences cross at a time.
-const BATCH: usize = 1 << 15;
+const BATCH: usize = 1 << 14;
 
 /// Rows of a window that are made at a time.
 pub fn rows_at_once(buckets: usize) -> usize {
