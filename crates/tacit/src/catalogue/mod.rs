@@ -2,7 +2,8 @@
 //! against, what it rests on and what runs it. The command, the benchmarks, the planner, the handshake,
 //! `--help` and the tables of the documents take what they say from here.
 //!
-//! A new protocol is one file here, with its entry, and one line in [`ENTRIES`].
+//! A new protocol is one file here, with its entry, and one line in [`ENTRIES`]. The functions that have a name
+//! are entries as well: [`functions`].
 //!
 //! ```
 //! use tacit::catalogue::{find, require_post_quantum};
@@ -16,6 +17,7 @@ mod cost;
 mod evaluation;
 mod extension;
 mod ferret;
+mod functions;
 mod intersection;
 mod oprf;
 mod paxos;
@@ -35,6 +37,7 @@ pub use extension::{
     names, protocol,
 };
 pub(crate) use extension::{DEALT, POOL, check_names};
+pub use functions::{FunctionEntry, fields_in_words, function_table, functions};
 pub use intersection::{Intersection, Phase, Sizes, Testing};
 pub use oprf::OPRF;
 pub use paxos::PAXOS;
