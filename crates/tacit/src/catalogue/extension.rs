@@ -1,7 +1,7 @@
 //! OT extensions: what all of them answer, and the parameters that are left open.
 
 use super::cost::{Candidate, Link, Machine, SETUP_BYTES, SETUP_POINTS};
-use super::{ENTRIES, Entry, Runs};
+use super::{ENTRIES, Entry, Runs, floor};
 use crate::{Error, Result, security_name};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -512,6 +512,7 @@ const READY: Entry = Entry {
     needs_base_ot: false,
     instead: "",
     note: "",
+    floor: floor::unknown,
     runs: Runs::Extension(None),
 };
 

@@ -5,6 +5,7 @@ use super::extension::{
     AnyReceiver, AnySender, Choice, Extension, Family, GATHERS, Kind, Start, Work, with_security,
 };
 use super::{Entry, Runs};
+use crate::limits::Limit;
 use std::sync::Arc;
 use tacit_net::{Agreement, LinkModel};
 use tacit_ot::Security::Malicious;
@@ -20,6 +21,10 @@ pub static FERRET: Entry = Entry {
     needs_base_ot: true,
     instead: "",
     note: "",
+    // A leaf of the tree and the indices of the ten entries, which four rows share.
+    floor: |item| {
+        vec![(Limit::AesFixed, 1.0 + 2.5 / 4.0 + 2.0 * item.hashes()), (Limit::Gather(1 << 20), 2.5)]
+    },
     runs: Runs::Extension(Some(&FAMILY)),
 };
 
@@ -30,8 +35,13 @@ static FAMILY: Family = Family {
 };
 
 /// The same with uniform noise.
-pub static FERRET_UNI: Entry =
-    Entry { name: "ferret-uni", runs: Runs::Extension(Some(&UNI_FAMILY)), ..FERRET };
+pub static FERRET_UNI: Entry = Entry {
+    name: "ferret-uni",
+    // A leaf of the tree; indices of ten entries, and the entries, of a table of nine megabytes.
+    floor: |item| vec![(Limit::AesFixed, 1.0 + 2.5 + 2.0 * item.hashes()), (Limit::Gather(8 << 20), 10.0)],
+    runs: Runs::Extension(Some(&UNI_FAMILY)),
+    ..FERRET
+};
 
 static UNI_FAMILY: Family = Family {
     shares_setup: false,

@@ -17,6 +17,7 @@ mod cost;
 mod evaluation;
 mod extension;
 mod ferret;
+mod floor;
 mod functions;
 mod intersection;
 mod oprf;
@@ -37,11 +38,13 @@ pub use extension::{
     names, protocol,
 };
 pub(crate) use extension::{DEALT, POOL, check_names};
+pub use floor::{Floor, Item};
 pub use functions::{FunctionEntry, fields_in_words, function_table, functions};
 pub use intersection::{Intersection, Phase, Sizes, Testing};
 pub use oprf::OPRF;
 pub use paxos::PAXOS;
 pub use vole::{CIRCUIT, VOLE};
+pub use yao::YAO;
 
 use crate::{Error, Result, security_name};
 use std::fmt::Write;
@@ -126,6 +129,8 @@ pub struct Entry {
     pub instead: &'static str,
     /// A reservation that a user must know; empty when there is none.
     pub note: &'static str,
+    /// What no implementation of it can do without: the busier side's work for one item.
+    pub floor: Floor,
     /// What runs it.
     pub runs: Runs,
 }

@@ -2,8 +2,9 @@
 
 use super::cost::{Candidate, Link, Machine, SETUP_BYTES, SETUP_POINTS};
 use super::intersection::{Intersection, Sizes, Testing};
-use super::{Assumption, Entry, Runs};
+use super::{Assumption, Entry, Runs, floor};
 use crate::Result;
+use crate::limits::Limit;
 use tacit_ot::Security;
 use tacit_ot::extension::{iknp, kos};
 use tacit_ot::vole::gf128;
@@ -19,6 +20,8 @@ pub static VOLE: Entry = Entry {
     needs_base_ot: true,
     instead: "",
     note: "",
+    // Of 1.29 slots, the code over two positions each: two permutations of rows that lie far apart.
+    floor: |_| vec![(Limit::Gather(64 << 20), 2.0 * 2.0 * 1.29)],
     runs: Runs::Intersection(&INTERSECTION),
 };
 
@@ -49,6 +52,7 @@ pub static CIRCUIT: Entry = Entry {
     security: Security::SemiHonest,
     assumptions: &[Assumption::Lpn, Assumption::DualLpn, Assumption::IdealCipher, Assumption::RandomOracle],
     note: "counts, sums, means and shares, on vole",
+    floor: floor::unknown,
     runs: Runs::Intersection(&Intersection {
         phases: &[
             ("setting up", "", 0.02),
