@@ -161,6 +161,11 @@ pub trait Extension: Debug + Send + Sync {
     /// What it protects against; `None` for an LPN set that protects against nobody.
     fn protects(&self) -> Option<Security>;
 
+    /// Bytes that a stream's state takes at most, whatever it makes, beside what each OT of a piece takes.
+    fn held(&self) -> u64 {
+        0
+    }
+
     /// The parameters in one word; empty where there are none to choose.
     fn variant(&self) -> String {
         String::new()
@@ -412,6 +417,11 @@ impl Pick {
     /// How many of `count` OTs each of `streams` makes at a time.
     pub fn piece(&self, count: u64, streams: usize) -> usize {
         count.div_ceil(streams.max(1) as u64).min(self.family.piece as u64) as usize
+    }
+
+    /// Bytes that a stream's state takes whatever it makes: see [`Extension::held`].
+    pub fn held(&self) -> u64 {
+        self.parameters.held()
     }
 
     /// Bytes that a party works with for each OT of a piece, beside the results.

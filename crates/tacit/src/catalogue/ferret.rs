@@ -98,6 +98,12 @@ fn uni_ways(_: u64, security: Security, choice: &Choice<'_>) -> Vec<Arc<dyn Exte
     uni_sets(choice).into_iter().map(one).collect()
 }
 
+/// Correlations of an iteration that wait to be taken, by what runs of every set held; those with uniform noise
+/// have their positions besides.
+const WAITING: usize = 1 << 20;
+const UNI_WAITING: usize = 1 << 21;
+const UNI_BYTES: usize = 28;
+
 /// Its parameters, and how many iterations a stream makes ahead: on demand unless they are given.
 #[derive(Debug)]
 struct Ferret {
@@ -120,6 +126,12 @@ impl Extension for Ferret {
             None => setup::receivers(at.channel, at.base, at.prg, self.config, streams)?,
         };
         Ok(all.into_iter().map(AnyReceiver::new).collect())
+    }
+
+    /// The secret and the next one, and an iteration's correlations as far as they wait.
+    fn held(&self) -> u64 {
+        let Params { k, t, depth, .. } = self.config.params;
+        16 * (2 * k + (t << depth).min(WAITING)) as u64
     }
 
     fn protects(&self) -> Option<Security> {
@@ -165,6 +177,11 @@ impl Extension for FerretUni {
             .into_iter()
             .map(AnyReceiver::new)
             .collect())
+    }
+
+    fn held(&self) -> u64 {
+        let UniParams { k, m, q, .. } = self.0.params;
+        (32 * k + UNI_BYTES * (m * q).min(UNI_WAITING)) as u64
     }
 
     fn protects(&self) -> Option<Security> {
