@@ -13,7 +13,10 @@ use tacit_crypto::{BitVec, Block};
 use tacit_ot::convert::{CotToRot, Derandomised, RotToOt};
 use tacit_ot::extension::code::{LinearCode, MatrixCode};
 use tacit_ot::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender, OosReceiver, OosSender};
-use tacit_ot::{ChosenCotReceiver, ChosenCotSender, CotReceiver, CotSender, RotReceiver, RotSender};
+use tacit_ot::extension::{SoftReceiver, SoftSender};
+use tacit_ot::{
+    ChosenCotReceiver, ChosenCotSender, CotReceiver, CotSender, RotReceiver, RotSender, Security,
+};
 use wire::line;
 
 fn cot_line(name: &str, n: usize, mut s: impl CotSender + Send, mut r: impl CotReceiver + Send) -> String {
@@ -47,6 +50,24 @@ fn wire_and_outputs_are_as_recorded() {
         |channel| IknpReceiver::setup(channel, &Dealer(1), &mut prg(3)),
     );
     lines += &cot_line("iknp-cot 10000", 10_000, sender, receiver);
+    for security in [Security::Malicious, Security::SemiHonest] {
+        // Its weights bind the session's id, so it is set up in the recorded session.
+        lines += &line(
+            &format!("softspoken-cot {security:?} 9000"),
+            |channel| {
+                let mut sender = SoftSender::begin(channel, &Dealer(1), &mut prg(2), security)?(channel)?;
+                let mut out = vec![Block::ZERO; 9000];
+                sender.extend(channel, &mut out)?;
+                Ok(Block::as_bytes(&out).to_vec())
+            },
+            |channel| {
+                let mut receiver = SoftReceiver::begin(channel, &Dealer(1), &mut prg(3), security)?(channel)?;
+                let mut out = vec![Block::ZERO; 9000];
+                receiver.extend(channel, &mut out)?;
+                Ok(Block::as_bytes(&out).to_vec())
+            },
+        );
+    }
     let (sender, receiver) = kos();
     lines += &cot_line("kos-cot 1", 1, sender, receiver);
     let (sender, receiver) = kos();

@@ -79,7 +79,7 @@ use zeroize::Zeroizing;
 
 /// The protocol's short name.
 pub const NAME: &str = "vole";
-const MAGIC: [u8; 16] = *b"tacit-psi vole-3";
+const MAGIC: [u8; 16] = *b"tacit-psi vole-4";
 /// Elements hashed, or tags sent, at a time.
 const STEP: usize = 1024;
 /// Slots received at a time.

@@ -104,7 +104,7 @@ fn auto_runs_what_the_sizes_of_both_sets_want() {
         assert!(auto.abs_diff(named) < 64, "{auto} and {named} bytes with {keys} keys there");
     }
     let (honest, _) = memory::run(
-        |channel| run(channel, &set(0..4000), Protocol::Auto, Learns::Me),
+        |channel| run(channel, &set(0..400), Protocol::Auto, Learns::Me),
         |channel| {
             channel.send_u64(10)?;
             channel.flush()?;

@@ -2,6 +2,10 @@
 
 use super::buckets;
 use crate::{Owner, Prepared};
+use tacit_net::LinkModel;
+use tacit_ot::Security;
+use tacit_ot::silent::ferret::Config;
+use tacit_ot::silent::ferret::cost::CACHE;
 
 /// How much a preparation serves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +48,12 @@ impl Demand {
             .map(|n| n * buckets::size(n))
             .sum();
         (3 * triples + self.ands + self.garbler_inputs.max(self.evaluator_inputs)) as u64
+    }
+
+    /// Ferret's parameters for a session that makes this once, over `link`: both parties reach the same.
+    pub fn ferret(&self, link: &LinkModel) -> Config {
+        // The triples pass through the cache as well, and leave Ferret's table half of it.
+        Config::choose_exactly(self.correlations(), Security::Malicious, link, CACHE / 2)
     }
 
     /// Input bits of `owner`'s.

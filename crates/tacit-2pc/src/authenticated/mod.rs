@@ -25,12 +25,10 @@
 //! use tacit_2pc::{OutputTo, Owner, Prepared, circuit::named};
 //! use tacit_crypto::{BitVec, Prg};
 //! use tacit_net::{Channel, LinkModel, memory};
-//! use tacit_ot::silent::ferret::{Config, cost::CACHE};
-//! use tacit_ot::{Security, base};
+//! use tacit_ot::base;
 //!
 //! let function = Prepared::from_function(&named::find("add8").unwrap()).unwrap();
-//! let count = Demand::of(&function).correlations();
-//! let config = Config::choose(count, Security::Malicious, &LinkModel::LOOPBACK, CACHE);
+//! let config = Demand::of(&function).ferret(&LinkModel::LOOPBACK);
 //! let party = |channel: &mut Channel, role: Owner, input: u8| {
 //!     let mut prg = Prg::from_os();
 //!     let mut session = Session::setup(channel, role, &*base::default(), config, &mut prg)?;
@@ -59,6 +57,9 @@ mod opening;
 mod oracle;
 mod session;
 mod setup;
+mod stored;
+mod stream;
+mod stretch;
 #[cfg(test)]
 mod tests;
 
@@ -66,15 +67,18 @@ pub use demand::Demand;
 pub use dependent::Dependent;
 pub use independent::Independent;
 pub use session::Session;
+pub use stored::{Header, Stored};
 
 use crate::Error;
 use crate::Result;
 
 pub(crate) const PROTOCOL: &str = "authenticated";
 /// Name and version in every hash of this protocol.
-const DOMAIN: &str = "tacit authenticated v1";
+const DOMAIN: &str = "tacit authenticated v2";
 /// AND gates whose tables go in one message: few enough to stay in the nearest caches.
 const PIECE: usize = 1 << 11;
+
+const OTHER_INPUT: &str = "as many input bits as the function takes from this party";
 
 fn cheated<T>(what: &'static str) -> Result<T> {
     Err(Error::Cheated { protocol: PROTOCOL, what })

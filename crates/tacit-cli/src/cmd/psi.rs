@@ -77,7 +77,7 @@ impl From<Gets> for Learns {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Protocol {
     /// The faster one for the sets' sizes and the link: vole from some 10,000 keys on both sides together on,
-    /// paxos below
+    /// over slow links from 2,000
     Auto,
     /// Key-value store and OT extension
     Paxos,

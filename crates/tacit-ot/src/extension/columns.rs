@@ -22,7 +22,7 @@ pub(super) const fn stride_for(len: usize) -> usize {
 }
 
 /// dst ⊕= a.
-fn xor_into(dst: &mut [Block], a: &[Block]) {
+pub(super) fn xor_into(dst: &mut [Block], a: &[Block]) {
     // On bytes, because loops over 128-bit integers are not vectorised.
     for (d, a) in Block::as_bytes_mut(dst).iter_mut().zip(Block::as_bytes(a)) {
         *d ^= *a;
@@ -30,7 +30,7 @@ fn xor_into(dst: &mut [Block], a: &[Block]) {
 }
 
 /// dst = a ∧ mask, where every byte of `mask` is the same.
-fn masked_into(dst: &mut [Block], a: &[Block], mask: u8) {
+pub(super) fn masked_into(dst: &mut [Block], a: &[Block], mask: u8) {
     for (d, a) in Block::as_bytes_mut(dst).iter_mut().zip(Block::as_bytes(a)) {
         *d = *a & mask;
     }

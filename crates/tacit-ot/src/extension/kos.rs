@@ -83,7 +83,7 @@ pub fn bytes_by_hash(n: usize) -> u64 {
 pub(crate) type Binding = [u8; 32];
 
 /// The binding of seeds that come of `parts` in the way named by `label`.
-fn binding(label: &str, parts: &[&[u8]]) -> Binding {
+pub(super) fn binding(label: &str, parts: &[&[u8]]) -> Binding {
     let mut transcript = Transcript::new("tacit kos seeds v1");
     parts.iter().for_each(|part| transcript.append(label, part));
     let mut out = [0; 32];
@@ -93,12 +93,17 @@ fn binding(label: &str, parts: &[&[u8]]) -> Binding {
 
 /// All that passed so far, from which χ is drawn without a message.
 #[derive(Clone)]
-struct History(Transcript);
+pub(super) struct History(Transcript);
 
 impl History {
     /// A stream's, whose sender this side is or not.
     fn new(channel: &mut Channel, sender: bool) -> Self {
-        let mut transcript = Transcript::new("tacit kos v2");
+        Self::of("tacit kos v2", channel, sender)
+    }
+
+    /// The same of the protocol called `domain`.
+    pub(super) fn of(domain: &'static str, channel: &mut Channel, sender: bool) -> Self {
+        let mut transcript = Transcript::new(domain);
         transcript.append("session", &channel.session_id().0);
         transcript.append_u64("instance", channel.next_instance());
         let first_sends = (channel.party() == Party::First) == sender;
@@ -107,13 +112,13 @@ impl History {
     }
 
     /// Takes in what determined the seeds.
-    fn bind(mut self, seeds: &Binding) -> Self {
+    pub(super) fn bind(mut self, seeds: &Binding) -> Self {
         self.0.append("seeds", seeds);
         self
     }
 
     /// Takes in the answer to the last challenge.
-    fn answered(&mut self, answer: &[Block]) {
+    pub(super) fn answered(&mut self, answer: &[Block]) {
         self.0.append_blocks("answer", answer);
     }
 
@@ -125,14 +130,19 @@ impl History {
         fork
     }
 
+    /// Takes in what corrects the trees of seeds.
+    pub(super) fn corrected(&mut self, corrections: &[Block]) {
+        self.0.append_blocks("corrections", corrections);
+    }
+
     /// χ once U is fixed.
-    fn challenge(&mut self, u: &[Block]) -> Block {
+    pub(super) fn challenge(&mut self, u: &[Block]) -> Block {
         self.0.append_blocks("U", u);
         self.0.challenge_block("weights")
     }
 
     /// The first OT of each batch of `n`, and its data blocks: a batch is one tile.
-    fn batches(n: usize) -> impl Iterator<Item = (usize, usize)> {
+    pub(super) fn batches(n: usize) -> impl Iterator<Item = (usize, usize)> {
         let blocks = n.div_ceil(128);
         (0..blocks).step_by(TILE - 1).map(move |start| (start * 128, (blocks - start).min(TILE - 1)))
     }

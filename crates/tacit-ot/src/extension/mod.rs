@@ -39,10 +39,12 @@ pub mod iknp;
 pub mod kos;
 pub mod oos;
 pub mod parallel;
+pub mod softspoken;
 
 pub use iknp::{IknpReceiver, IknpSender};
 pub use kos::{KosReceiver, KosSender};
 pub use oos::{OosReceiver, OosSender};
+pub use softspoken::{SoftReceiver, SoftSender};
 
 /// What is left of a setup whose base OTs have begun; it only receives.
 pub type Setup<C> = Box<dyn FnOnce(&mut tacit_net::Channel) -> crate::Result<C> + Send>;

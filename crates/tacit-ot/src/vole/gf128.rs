@@ -3,9 +3,9 @@
 //! - **Realises** w = v + u·Δ with random u and v and a random Δ of the sender's, whose lowest bit is 1,
 //!   against semi-honest or malicious parties, in the random-oracle and ideal-permutation models, under dual
 //!   LPN over GF(2^128) with regular noise and, for malicious security, static leakage.
-//! - **Messages** of a request, whatever its size: t·(ℓ + 128) base correlations of the same Δ by KOS or
-//!   IKNP (16 bytes each), 16 bytes a level and a tree, and with malicious security a check of 64 bytes: 1.0
-//!   MB for a million.
+//! - **Messages** of a request, whatever its size: t·(ℓ + 128) base correlations of the same Δ by
+//!   [SoftSpoken](crate::extension::softspoken) (4.3 bytes each), 16 bytes a level and a tree, and with
+//!   malicious security a check of 64 bytes: 0.3 MB for a run.
 //!
 //! [`subfield`](super::subfield) carried to the whole field: half-trees (2022/1431) whose leaves are
 //! hashed, a random value y for each tree, the parties' shares of y·Δ from 128 correlations a tree (one a
@@ -18,9 +18,9 @@
 //! the result is none of the noise.
 
 use super::hashed::{self, Run};
+use crate::extension::{SoftReceiver, SoftSender};
 use crate::silent::code::ScaledAccumulate;
 use crate::silent::engine::sink::{Halves, Memory, Sink};
-use crate::silent::engine::source::{SourceReceiver, SourceSender};
 use crate::silent::engine::{Engine, Stream};
 use crate::silent::noise::Noise;
 use crate::silent::tree::opening::{CheckMessage, DIGEST, fold_powers};
@@ -76,7 +76,7 @@ fn runs(count: usize) -> impl Iterator<Item = usize> {
 
 /// All that the parties must agree on.
 fn context(channel: &mut Channel, security: Security) -> Transcript {
-    let mut context = Transcript::new("tacit silent vole gf128 v2");
+    let mut context = Transcript::new("tacit silent vole gf128 v3");
     context.append("session", &channel.session_id().0);
     context.append_u64("malicious", (security == Security::Malicious) as u64);
     context.append_u64("instance", channel.next_instance());
@@ -105,7 +105,7 @@ impl Space {
 pub struct Gf128Sender {
     engine: Engine,
     security: Security,
-    source: SourceSender,
+    source: SoftSender,
     space: Space,
     prg: Prg,
 }
@@ -114,7 +114,7 @@ pub struct Gf128Sender {
 pub struct Gf128Receiver {
     engine: Engine,
     security: Security,
-    source: SourceReceiver,
+    source: SoftReceiver,
     space: Space,
     prg: Prg,
 }
@@ -129,7 +129,7 @@ impl Gf128Sender {
         prg: &mut Prg,
         security: Security,
     ) -> Result<Self> {
-        let source = SourceSender::begin(channel, base, prg, security)?;
+        let source = SoftSender::begin(channel, base, prg, security)?;
         let context = context(channel, security);
         let (engine, source) = Engine::agree(channel, NAME, context, source, prg, true)?;
         Ok(Gf128Sender { engine, security, source, space: Space::default(), prg: prg.fork() })
@@ -178,7 +178,7 @@ impl Gf128Receiver {
         prg: &mut Prg,
         security: Security,
     ) -> Result<Self> {
-        let source = SourceReceiver::begin(channel, base, prg, security)?;
+        let source = SoftReceiver::begin(channel, base, prg, security)?;
         let context = context(channel, security);
         let (engine, source) = Engine::agree(channel, NAME, context, source, prg, false)?;
         Ok(Gf128Receiver { engine, security, source, space: Space::default(), prg: prg.fork() })

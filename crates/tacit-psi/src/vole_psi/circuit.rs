@@ -68,7 +68,7 @@ use zeroize::Zeroizing;
 
 /// The protocol's short name.
 pub const NAME: &str = "circuit";
-const MAGIC: [u8; 16] = *b"tacit-psi circ-3";
+const MAGIC: [u8; 16] = *b"tacit-psi circ-4";
 const DOMAIN: &str = "tacit-psi circuit v2";
 /// The most elements a set may have.
 pub const MAX_ELEMENTS: usize = 1 << 22;

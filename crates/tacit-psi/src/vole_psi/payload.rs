@@ -51,7 +51,7 @@ use zeroize::Zeroizing;
 
 /// The protocol's short name.
 pub const NAME: &str = "payload";
-const MAGIC: [u8; 16] = *b"tacit-psi give-3";
+const MAGIC: [u8; 16] = *b"tacit-psi give-4";
 const DOMAIN: &str = "tacit-psi payload v2";
 /// What the streams of rows that go with tags are made of, and those of rows that go back.
 const STREAM: &str = "tacit-psi payload v2 stream";

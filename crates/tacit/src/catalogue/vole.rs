@@ -6,7 +6,7 @@ use super::{Assumption, Entry, Runs, floor};
 use crate::Result;
 use crate::limits::Limit;
 use tacit_ot::Security;
-use tacit_ot::extension::{iknp, kos};
+use tacit_ot::extension::softspoken;
 use tacit_ot::vole::gf128;
 use tacit_psi::okvs::Store;
 use tacit_psi::paxos::Learns;
@@ -77,10 +77,9 @@ fn cost(count: u64, security: Security, link: &Link, machine: &Machine) -> Resul
     let elements = usize::try_from(count).unwrap_or(usize::MAX);
     let parameters = Parameters::new(elements, elements, security)?;
     let slots = parameters.shape().slots();
-    let extension = if security == Security::Malicious { kos::bytes_by_hash } else { iknp::bytes };
-    let base: u64 = gf128::base_cots(slots, security).map(extension).sum();
+    let base: u64 = gf128::base_cots(slots, security).map(|run| softspoken::bytes(run, security)).sum();
     let store = gf128::bytes(slots, security) + 16 * slots + parameters.tags_bytes();
-    let bytes = SETUP_BYTES + base as f64 + store as f64;
+    let bytes = SETUP_BYTES + (softspoken::SETUP_BYTES + base) as f64 + store as f64;
     let trips = 4.0 + 3.0 * slots.div_ceil(gf128::run_size(slots)) as f64;
     // The steps follow one another: transfer and computing add.
     let nanoseconds = (count as f64 * ELEMENT_AES + NOISE_AES) * machine.aes

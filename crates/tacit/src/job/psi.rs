@@ -240,6 +240,10 @@ impl Job {
         if self.protocol != Protocol::Auto || self.reveal != Reveal::Rows {
             return if self.protocol == Protocol::Paxos { Protocol::Paxos } else { Protocol::Vole };
         }
+        if own == 0 || peer == 0 {
+            // Either ends at once, and this one's set-up is less.
+            return Protocol::Paxos;
+        }
         let keys = own.saturating_add(peer).div_ceil(2);
         let time = |entry: &Entry| {
             entry.intersection_cost(keys, self.security, link, &Machine::REFERENCE).map(|cost| cost.time)
