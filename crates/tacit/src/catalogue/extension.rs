@@ -314,6 +314,11 @@ pub fn protocol(name: &str, security: Security) -> Result<&'static Entry> {
 }
 
 impl Entry {
+    /// Whether the protocol has LPN sets to choose from, which follow the size and the link.
+    pub fn has_sets(&self) -> bool {
+        self.family().is_some_and(|family| !(family.sets)(Sets::Session).is_empty())
+    }
+
     fn family(&self) -> Option<&'static Family> {
         match self.runs {
             Runs::Extension(family) => family,

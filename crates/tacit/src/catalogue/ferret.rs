@@ -100,8 +100,8 @@ fn uni_ways(_: u64, security: Security, choice: &Choice<'_>) -> Vec<Arc<dyn Exte
 
 /// Correlations of an iteration that wait to be taken, by what runs of every set held; those with uniform noise
 /// have their positions besides.
-const WAITING: usize = 1 << 20;
-const UNI_WAITING: usize = 1 << 21;
+const CARRIED: usize = 1 << 20;
+const UNI_CARRIED: usize = 1 << 21;
 const UNI_BYTES: usize = 28;
 
 /// Its parameters, and how many iterations a stream makes ahead: on demand unless they are given.
@@ -131,7 +131,7 @@ impl Extension for Ferret {
     /// The secret and the next one, and an iteration's correlations as far as they wait.
     fn held(&self) -> u64 {
         let Params { k, t, depth, .. } = self.config.params;
-        16 * (2 * k + (t << depth).min(WAITING)) as u64
+        16 * (2 * k + (t << depth).min(CARRIED)) as u64
     }
 
     fn protects(&self) -> Option<Security> {
@@ -181,7 +181,7 @@ impl Extension for FerretUni {
 
     fn held(&self) -> u64 {
         let UniParams { k, m, q, .. } = self.0.params;
-        (32 * k + UNI_BYTES * (m * q).min(UNI_WAITING)) as u64
+        (32 * k + UNI_BYTES * (m * q).min(UNI_CARRIED)) as u64
     }
 
     fn protects(&self) -> Option<Security> {

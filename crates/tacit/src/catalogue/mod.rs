@@ -28,6 +28,7 @@ mod vole;
 mod wmk17;
 mod yao;
 
+pub use base::{CO15, MR19, ROTED};
 pub use cost::{Candidate, Link, Machine};
 #[cfg(test)]
 pub(crate) use cost::{SETUP_BYTES, SETUP_POINTS};
@@ -38,12 +39,16 @@ pub use extension::{
     names, protocol,
 };
 pub(crate) use extension::{DEALT, POOL, check_names};
+pub use ferret::{FERRET, FERRET_UNI};
 pub use floor::{Floor, Item};
 pub use functions::{FunctionEntry, fields_in_words, function_table, functions};
 pub use intersection::{Intersection, Phase, Sizes, Testing};
 pub use oprf::OPRF;
 pub use paxos::PAXOS;
+pub use plain::{IKNP, KOS};
+pub use silent::SILENT;
 pub use vole::{CIRCUIT, VOLE};
+pub use wmk17::WMK17;
 pub use yao::YAO;
 
 use crate::{Error, Result, security_name};
