@@ -476,7 +476,30 @@ fn costs_and_names_are_shown_without_a_peer() {
             && text.out.contains("as garbler nothing of our inputs; as evaluator"),
         "{text:?}"
     );
-    assert!(bench.run(&["eval", "--list"]).success().contains("millionaires"));
+}
+
+/// The list, `--help` and a dry run say of a function what the catalogue says.
+#[test]
+fn functions_are_told_as_the_catalogue_has_them() {
+    let bench = Bench::with_keys();
+    let list = bench.run(&["eval", "--list", "--json"]);
+    let help = bench.run(&["eval", "--help"]);
+    let listed: Vec<serde_json::Value> =
+        list.success().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(listed.len(), tacit::catalogue::functions().count());
+    for (entry, listed) in tacit::catalogue::functions().zip(&listed) {
+        assert_eq!(
+            (entry.name, entry.about),
+            (listed["name"].as_str().unwrap(), listed["about"].as_str().unwrap())
+        );
+        assert!(help.success().split_whitespace().any(|word| word == entry.name), "{}", entry.name);
+    }
+    let told = bench.run(&["eval", "signed-div32", "--dry-run"]);
+    let words = "out: result (32 bits), overflow (1 bit), division by zero (1 bit)";
+    assert!(
+        told.success().contains(words) && told.out.contains("the quotient of signed numbers"),
+        "{told:?}"
+    );
 }
 
 #[test]

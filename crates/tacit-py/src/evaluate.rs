@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tacit::catalogue::computations;
 use tacit::job::eval::{Job, Options, PROGRAM, load, load_program};
-use tacit_2pc::circuit::named::{self, Function};
+use tacit_2pc::circuit::named::Function;
 use tacit_2pc::circuit::value::{self, Field, Format};
 use tacit_2pc::{OutputTo, Owner, Prepared};
 use tacit_crypto::BitVec;
@@ -106,5 +106,5 @@ pub fn evaluate<'py>(
 /// The functions that have a name: the name, its width if it has one, and what it does.
 #[pyfunction]
 pub fn functions() -> Vec<(&'static str, Option<u32>, &'static str)> {
-    named::list().map(|(name, width, _, what)| (name, width, what)).collect()
+    tacit::catalogue::functions().map(|entry| (entry.name, entry.size, entry.about)).collect()
 }

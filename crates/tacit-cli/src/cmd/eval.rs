@@ -14,7 +14,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tacit::catalogue::{self, WMK17, computations};
+use tacit::catalogue::{self, FunctionEntry, WMK17, computations, fields_in_words, functions};
 use tacit::crypto::BitVec;
 use tacit::data::csv::Delimiter;
 use tacit::job::eval::{self, Evaluated, Job, Options, Rows, memory};
@@ -160,7 +160,7 @@ impl Form {
 
 /// Evaluates a circuit on both parties' inputs.
 #[derive(clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = after())]
 pub struct Args {
     /// The name of a function (see --list), a Bristol file, or a program (FILE.garble.rs); both sides must
     /// say the same
@@ -458,12 +458,47 @@ fn single(inputs: Inputs<'_>, given: Option<&str>) -> Result<Vec<BitVec>> {
     }
 }
 
+/// Shows the functions as the catalogue has them.
 fn list(context: &Context) -> Result<()> {
-    for (name, size, limit, about) in named::list() {
+    for entry in functions() {
+        let FunctionEntry { name, size, largest, about } = entry;
+        let Some(function) = entry.build(name) else { continue };
+        let [garbler, evaluator, outputs] =
+            [&function.garbler, &function.evaluator, &function.outputs].map(|fields| fields_in_words(fields));
+        let and = function.circuit.stats().and;
         let sizes = size
-            .map_or(String::new(), |size| format!(" (size {size} unless written behind, at most {limit})"));
-        let object = json!({ "name": name, "size": size, "limit": size.map(|_| limit), "about": about });
-        context.result(&object, &format!("{name:14} {about}{sizes}"))?;
+            .map_or(String::new(), |size| format!(" (size {size} unless written behind, at most {largest})"));
+        let object = json!({
+            "name": name,
+            "size": size,
+            "limit": size.map(|_| largest),
+            "about": about,
+            "garbler": garbler,
+            "evaluator": evaluator,
+            "outputs": outputs,
+            "and": and,
+        });
+        let text = format!(
+            "{name:14} {about}{sizes}\n{:14} garbler: {garbler}; evaluator: {evaluator}; out: {outputs}; {and} AND gates",
+            ""
+        );
+        context.result(&object, &text)?;
     }
     Ok(())
+}
+
+/// What `--help` says behind the options: the names of the functions and the examples.
+fn after() -> String {
+    let mut names = String::from("Functions (--list tells more):");
+    let mut line = names.len();
+    for entry in functions() {
+        if line + 1 + entry.name.len() > 80 {
+            names.push_str("\n ");
+            line = 1;
+        }
+        names.push(' ');
+        names.push_str(entry.name);
+        line += 1 + entry.name.len();
+    }
+    format!("{names}\n\n{AFTER}")
 }

@@ -2,7 +2,8 @@
 //! against, what it rests on and what runs it. The command, the benchmarks, the planner, the handshake,
 //! `--help` and the tables of the documents take what they say from here.
 //!
-//! A new protocol is one file here, with its entry, and one line in [`ENTRIES`].
+//! A new protocol is one file here, with its entry, and one line in [`ENTRIES`]. The functions that have a name
+//! are entries as well: [`functions`].
 //!
 //! ```
 //! use tacit::catalogue::{find, require_post_quantum};
@@ -17,6 +18,8 @@ mod cost;
 mod evaluation;
 mod extension;
 mod ferret;
+mod floor;
+mod functions;
 mod intersection;
 mod oprf;
 mod paxos;
@@ -27,6 +30,7 @@ mod wmk17;
 mod yao;
 
 pub use authenticated::AUTHENTICATED;
+pub use base::{CO15, MR19, ROTED};
 pub use cost::{Candidate, Link, Machine};
 #[cfg(test)]
 pub(crate) use cost::{SETUP_BYTES, SETUP_POINTS};
@@ -37,9 +41,14 @@ pub use extension::{
     names, protocol,
 };
 pub(crate) use extension::{DEALT, POOL, check_names};
+pub use ferret::{FERRET, FERRET_UNI};
+pub use floor::{Floor, Item};
+pub use functions::{FunctionEntry, fields_in_words, function_table, functions};
 pub use intersection::{Intersection, Phase, Sizes, Testing};
 pub use oprf::OPRF;
 pub use paxos::PAXOS;
+pub use plain::{IKNP, KOS};
+pub use silent::SILENT;
 pub use vole::{CIRCUIT, VOLE};
 pub use wmk17::WMK17;
 pub use yao::YAO;
@@ -127,6 +136,8 @@ pub struct Entry {
     pub instead: &'static str,
     /// A reservation that a user must know; empty when there is none.
     pub note: &'static str,
+    /// What no implementation of it can do without: the busier side's work for one item.
+    pub floor: Floor,
     /// What runs it.
     pub runs: Runs,
 }
