@@ -13,7 +13,7 @@ use tacit_crypto::BitVec;
 
 /// A function by its name or its file, or one that was traced.
 #[derive(FromPyObject)]
-pub enum Source {
+pub(crate) enum Source {
     Named(String),
     #[pyo3(transparent)]
     Traced(Py<Circuit>),
@@ -22,7 +22,7 @@ pub enum Source {
 /// Evaluates a function on our rows of text; returns the outputs of every row, or nothing if we get none.
 #[pyfunction]
 #[pyo3(signature = (peer, function, role, rows, *, output_to="both", signed=false, progress=None))]
-pub fn evaluate<'py>(
+pub(crate) fn evaluate<'py>(
     py: Python<'py>,
     peer: &Peer,
     function: Source,
@@ -74,6 +74,6 @@ pub fn evaluate<'py>(
 
 /// The functions that have a name: the name, its width if it has one, and what it does.
 #[pyfunction]
-pub fn functions() -> Vec<(&'static str, Option<u32>, &'static str)> {
+pub(crate) fn functions() -> Vec<(&'static str, Option<u32>, &'static str)> {
     tacit::catalogue::functions().map(|entry| (entry.name, entry.size, entry.about)).collect()
 }
