@@ -88,12 +88,14 @@ pub(super) fn shares(gate: &Gate) -> [Share; 3] {
     [[a, b], [c, d], [e, f]].map(|blocks| Share::of(&blocks))
 }
 
+type Extend<'a> = &'a mut dyn FnMut(&mut Channel, &mut [Block], &mut [Block]) -> Result<()>;
+
 /// Correlated OT both ways.
 pub(super) struct Cots<'a> {
     /// The Δ of the keys.
     pub(super) delta: Block,
     /// Fills keys, of the peer's bits, and MACs, of own ones.
-    pub(super) extend: &'a mut dyn FnMut(&mut Channel, &mut [Block], &mut [Block]) -> Result<()>,
+    pub(super) extend: Extend<'a>,
 }
 
 /// One party's parts of many authenticated bits: MACs and keys apart, as correlated OT makes them.

@@ -41,12 +41,16 @@ impl Demand {
         }
     }
 
+    /// The windows in which triples are made: the buckets of each, and the triples in a bucket.
+    pub fn windows(&self) -> impl Iterator<Item = (usize, usize)> {
+        buckets::windows(self.ands)
+            .map(|gates| gates.max(buckets::LEAST))
+            .map(|buckets| (buckets, buckets::size(buckets)))
+    }
+
     /// Correlations of either direction that a preparation takes, at most.
     pub fn correlations(&self) -> u64 {
-        let triples: usize = buckets::windows(self.ands)
-            .map(|gates| gates.max(buckets::LEAST))
-            .map(|n| n * buckets::size(n))
-            .sum();
+        let triples: usize = self.windows().map(|(buckets, size)| buckets * size).sum();
         (3 * triples + self.ands + self.garbler_inputs.max(self.evaluator_inputs)) as u64
     }
 

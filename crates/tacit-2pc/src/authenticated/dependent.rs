@@ -155,7 +155,7 @@ pub(super) struct Party {
 }
 
 /// Gates whose differences cross at a time, at least.
-const BATCH: usize = 1 << 15;
+const BATCH: usize = 1 << 14;
 
 /// Beaver's products of the masks of the operands of a stretch's AND gates, by the triples that `gates`
 /// holds; gives all its wires their masks. Every opening is checked when this returns.

@@ -18,6 +18,11 @@ use tacit_ot::{CotReceiver, CotSender};
 /// Rows whose preparations are made at once, at most.
 const PREPARED_AT_ONCE: usize = 1 << 10;
 
+/// Rows of a function of `ands` AND gates whose preparations are made together.
+pub fn rows_together(ands: usize) -> usize {
+    (buckets::WINDOW / ands.max(1)).clamp(1, PREPARED_AT_ONCE)
+}
+
 /// One party's side of a session, over correlated OT in both directions.
 ///
 /// `S` and `R` must be secure against malicious parties. This value is of no use after an error: a peer that
@@ -149,7 +154,7 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
             }
             return Ok(output_to.learned_by(self.role).then_some(outputs));
         }
-        let together = (buckets::WINDOW / one.ands.max(1)).clamp(1, PREPARED_AT_ONCE);
+        let together = rows_together(one.ands);
         let mut outputs = Vec::with_capacity(rows.len());
         for rows in rows.chunks(together) {
             let independent = self.independent(channel, one.times(rows.len()))?;

@@ -161,7 +161,7 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
     /// that the caller gives its name only after success. `peer` is a hash of the key that the peer proved, if
     /// it did. The session serves nothing else.
     ///
-    /// Errors: those of [`independent`](Self::independent); `Usage` for more than 2^28 AND gates; [`StateError`]
+    /// Errors: those of [`Session::independent`]; `Usage` for more than 2^28 AND gates; [`StateError`]
     /// where the file cannot be written.
     pub fn store<W: Write + Seek>(
         mut self,

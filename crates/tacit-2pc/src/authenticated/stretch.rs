@@ -6,7 +6,7 @@ use crate::circuit::{Order, Piece, Place, Plan, Program, ProgramPlan, Shape, Win
 use std::ops::Range;
 
 /// Operations of a stretch of a program, at most: its XOR gates are held as well.
-const OPS: usize = 1 << 22;
+const OPERATIONS: usize = 1 << 22;
 
 /// A run of gates, of a plan or of a program's.
 pub(super) enum Stretch<'a> {
@@ -154,7 +154,7 @@ impl<P: Program> Source for OfProgram<P> {
             match self.plan.window().next_piece(&mut behind, PIECE) {
                 Some(piece) => {
                     let ands = self.stretch.ands() as usize;
-                    let full = ands + piece.ands > buckets::WINDOW || self.stretch.ops() >= OPS;
+                    let full = ands + piece.ands > buckets::WINDOW || self.stretch.ops() >= OPERATIONS;
                     if full && self.stretch.ops() > 0 {
                         return true;
                     }

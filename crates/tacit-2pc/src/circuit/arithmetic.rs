@@ -526,7 +526,7 @@ impl Builder {
 /// Modular arithmetic.
 impl Builder {
     /// `x + y` modulo `modulus`, for `x`, `y` below it.
-    pub(crate) fn mod_add(&mut self, x: &Uint, y: &Uint, modulus: &Uint) -> Uint {
+    pub fn mod_add(&mut self, x: &Uint, y: &Uint, modulus: &Uint) -> Uint {
         let sum = self.add_wide(x, y);
         self.reduce_once(sum.bits(), modulus.bits())
     }

@@ -12,6 +12,7 @@
 //! assert!(require_post_quantum("mrr21").unwrap_err().to_string().contains("take roted"));
 //! ```
 
+mod authenticated;
 mod base;
 mod cost;
 mod evaluation;
@@ -28,6 +29,7 @@ mod vole;
 mod wmk17;
 mod yao;
 
+pub use authenticated::AUTHENTICATED;
 pub use base::{CO15, MR19, ROTED};
 pub use cost::{Candidate, Link, Machine};
 #[cfg(test)]
@@ -181,6 +183,7 @@ pub static ENTRIES: &[&Entry] = &[
     &oprf::OPRF,
     &yao::YAO,
     &wmk17::WMK17,
+    &authenticated::AUTHENTICATED,
 ];
 
 /// The entry of the protocol called `name`.
@@ -231,9 +234,12 @@ mod tests {
         {
             require_post_quantum(name).unwrap();
         }
-        for (name, instead) in
-            [("mrr21", "take roted"), ("csw20", "take roted"), ("oprf", "take paxos"), ("wmk17", "take yao")]
-        {
+        for (name, instead) in [
+            ("mrr21", "take roted"),
+            ("csw20", "take roted"),
+            ("oprf", "take paxos"),
+            ("wmk17", "take authenticated"),
+        ] {
             let error = require_post_quantum(name).unwrap_err().to_string();
             assert!(error.contains("Diffie–Hellman") && error.contains(instead), "{error}");
         }

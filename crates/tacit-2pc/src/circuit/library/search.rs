@@ -10,7 +10,7 @@ pub(crate) fn argmin<I: Integer>(b: &mut Builder, values: &[I]) -> (Uint, I) {
 
 /// The place of the largest value (the first of equals) and the value, by a tournament. Panics if there are
 /// none.
-pub(crate) fn argmax<I: Integer>(b: &mut Builder, values: &[I]) -> (Uint, I) {
+pub fn argmax<I: Integer>(b: &mut Builder, values: &[I]) -> (Uint, I) {
     tournament(b, values, |b, x, y| b.lt(x, y))
 }
 

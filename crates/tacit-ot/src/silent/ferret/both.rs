@@ -14,6 +14,9 @@ use crate::{Error, Result};
 use tacit_crypto::{Block, Buffer, Prg};
 use tacit_net::Channel;
 
+/// What makes correlations both ways: fills keys, then MACs.
+pub type ExtendBothWays<'a> = &'a mut dyn FnMut(&mut Channel, &mut [Block], &mut [Block]) -> Result<()>;
+
 /// Sets up both directions from correlations that `extend` makes, keys of this side's Δ and MACs under the
 /// peer's, `config.reserve()` of each. The two parties differ in `first`, whether the direction in which this
 /// side sends is the first.
@@ -26,7 +29,7 @@ pub fn setup_both_ways(
     config: Config,
     first: bool,
     delta: Block,
-    extend: &mut dyn FnMut(&mut Channel, &mut [Block], &mut [Block]) -> Result<()>,
+    extend: ExtendBothWays<'_>,
 ) -> Result<(FerretSender, FerretReceiver)> {
     config.validate()?;
     let delta = checked_delta(delta)?;

@@ -15,7 +15,7 @@ mod rows;
 pub mod setup;
 mod uniform;
 
-pub use both::{extend_both_ways, setup_both_ways};
+pub use both::{ExtendBothWays, extend_both_ways, setup_both_ways};
 pub use params::{Config, LEAST_SECURITY_BITS, Lanes, Params, UniConfig, UniParams};
 pub use regular::{FerretReceiver, FerretSender};
 pub use uniform::{FerretUniReceiver, FerretUniSender};
