@@ -10,7 +10,8 @@ BOOK_VENV := .venv-docs
 all:
 	$(CARGO) build --release
 
-# Two `tacit psi` processes on this machine intersect two files over TLS, checked against a plain join.
+# Two `tacit psi` processes on this machine intersect two files over TLS, checked against a plain join; then one
+# serves by a policy, the other asks, and both verify the signed records.
 demo:
 	$(CARGO) build --release -p tacit-cli
 	target/release/tacit demo
