@@ -6,13 +6,15 @@ set -euo pipefail
 binary=$(realpath "$1")
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
-mkdir -p "$root/data" "$root/proc"
+mkdir -p "$root/data" "$root/proc" "$root/dev"
+touch "$root/dev/null"
 cp "$binary" "$root/tacit"
 
-# /proc is where a process finds its own binary, which the demo starts again.
+# What every system and container has: /proc, where the demo finds its own binary to start it, and /dev/null.
 if unshare --user --map-root-user --mount --pid --fork true 2>/dev/null; then
   unshare --user --map-root-user --mount --pid --fork --kill-child \
     sh -c 'mount -t proc proc "$0/proc" 2>/dev/null || mount --rbind /proc "$0/proc"
+           mount --bind /dev/null "$0/dev/null"
            exec chroot "$0" /tacit --json demo --rows 2000 --dir /data' "$root" >"$root/said"
   place="a root of its own"
 else
