@@ -8,6 +8,7 @@
   takes from them does not count either;
 - a constant that has two values: one name, defined in two modules (of any crates) with different right-hand sides;
 - a file of the sources that is longer than `MOST_LINES`, kernels apart;
+- a decision by the name of a protocol, outside the catalogue: what differs between protocols stands in their entries;
 - an option of the command (`--name`) in what a library crate says: errors there name parameters, and the command
   names its options.
 
@@ -65,6 +66,9 @@ OWN = {
 }
 
 MOST_LINES = 900
+
+# Protocols whose names are also words of a user: kinds of result, parameters.
+ALSO_WORDS = {"payload", "circuit", "protocol", "pool", "post-quantum"}
 
 # Faults that stand until somebody mends them, by how they begin. One that is gone must leave the list, too.
 OPEN_FAULTS = []
@@ -540,6 +544,23 @@ def check_options(root, crates, commands):
                     yield f"{file.relative_to(root)}:{number}: names an option of the command"
 
 
+def check_names(root, crates, words):
+    """Comparisons and matches with a protocol's name, where its entry could be asked."""
+    catalogue = [file for crate in crates for file in sorted(crate.glob("src/catalogue/*.rs"))]
+    names = {name for file in catalogue for name in re.findall(r'\bname: "([\w-]+)"', file.read_text())} - words
+    if not names:
+        return
+    name = '"(?:' + "|".join(sorted(names)) + ')"'
+    decision = re.compile(rf'[=!]= {name}|(?:starts_with|ends_with|contains)\({name}|^\(?[^=]*{name}[^=]*=> |{name} [=!]=')
+    for crate in crates:
+        for file in sorted(crate.glob("src/**/*.rs")):
+            if file in catalogue or "tests" in file.parts or file.stem == "tests":
+                continue
+            for number, line in enumerate(file.read_text().split("#[cfg(test)]")[0].splitlines(), 1):
+                if not line.lstrip().startswith("//") and decision.search(line.strip()):
+                    yield f"{file.relative_to(root)}:{number}: decides by a protocol's name; ask its entry"
+
+
 def check(root, floors=None, kernels=KERNELS, shared=None, own=None, most=MOST_LINES):
     """Every check's faults, by the check's name."""
     crates = sorted(path.parent for path in (root / "crates").glob("*/Cargo.toml"))
@@ -552,6 +573,7 @@ def check(root, floors=None, kernels=KERNELS, shared=None, own=None, most=MOST_L
         "constants have one value": check_constants(root, modules, OWN if own is None else own),
         "files have a length to read": check_lines(root, crates, kernels, most),
         "libraries name no options": list(check_options(root, crates, COMMANDS)),
+        "protocols' entries decide, not their names": list(check_names(root, crates, ALSO_WORDS)),
     }
 
 

@@ -30,6 +30,7 @@ SOUND = {
         impl Shelf { const WEIGHT: usize = 5; fn all(&self) -> impl Iterator<Item = u8> + use<'_> { [].into_iter() } }
         const DEPTH: usize = crate::barrel::DEPTH;
         """,
+    "cellar/src/catalogue/all.rs": 'static GABLE: Entry = Entry { name: "gable" };\n',
     "cellar/src/kernels/mod.rs": "pub mod add;\n",
     "cellar/src/kernels/add.rs": "use crate::Block;\npub fn add(_: Block) {}\n",
     "attic-room/Cargo.toml": '[package]\nname = "attic-room"\n[dependencies]\ncellar.workspace = true\n',
@@ -53,6 +54,18 @@ FAULTS = [
         "// says --this\nfn f() -> &'static str {\n    \"give --that\"\n}\n",
         "libraries name no options",
         "base.rs:4: names",
+    ),
+    (
+        "attic-room/src/lib.rs",
+        'fn tall(of: &str) -> bool {\n    of == "gable"\n}\n',
+        "protocols' entries decide, not their names",
+        "lib.rs:5: decides",
+    ),
+    (
+        "attic-room/src/lib.rs",
+        'fn tall(of: &str) -> u8 {\n    match of {\n        "hip" | "gable" => 1,\n        _ => 2,\n    }\n}\n',
+        "protocols' entries decide, not their names",
+        "lib.rs:6: decides",
     ),
     ("cellar/src/base.rs", "\n" * 60, "files have a length to read", "base.rs: 61 lines"),
 ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import _tacit
 from ._number import Function
-from .errors import UsageError
+from .errors import OutOfRange, UsageError
 
 if TYPE_CHECKING:
     import numpy
@@ -172,6 +172,21 @@ class Intersection(_Passed):
         return values
 
 
+def _literal(value: Any) -> str:
+    """A value as programs and functions read it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _value(literal: str) -> Any:
+    """What a program's result is worth in Python: a number, a truth value, else its text."""
+    if literal in ("true", "false"):
+        return literal == "true"
+    try:
+        return int(literal)
+    except ValueError:
+        return literal
+
+
 @dataclass(frozen=True)
 class Evaluation(_Passed):
     """What the evaluation of a function gave."""
@@ -179,6 +194,8 @@ class Evaluation(_Passed):
     #: The result as the function shapes it; of a function by name a number, or a list of them. ``None`` if only
     #: the peer gets one.
     result: Any
+    #: The protocol that gave it.
+    protocol: str
     #: The same for every row where several were evaluated.
     rows: list[Any] = field(default_factory=list, repr=False)
 
@@ -366,31 +383,47 @@ class Session:
         role: Literal["garbler", "evaluator"] | None = None,
         output_to: Literal["me", "peer", "both"] = "both",
         signed: bool = False,
+        protocol: str = "auto",
         progress: Listener = None,
     ) -> Evaluation:
         """As :func:`tacit.evaluate`, with this session's peer."""
         if isinstance(function, Function):
             if not isinstance(inputs, Mapping):
                 raise UsageError('inputs: give our parameters by name, such as {"ours": 5}')
-            return self._traced(function, dict(inputs), role, output_to, progress)
+            return self._traced(function, dict(inputs), role, output_to, protocol, progress)
         if role is None:
             raise UsageError(
                 'role: a function by its name needs one, "garbler" on one side, "evaluator" on the other'
             )
-        text = inputs if isinstance(inputs, str) else str(inputs)
+        text = _literal(inputs) if isinstance(inputs, bool) or not isinstance(inputs, (str, Sequence)) else inputs
         if isinstance(inputs, Sequence) and not isinstance(inputs, str):
-            text = ",".join(str(int(value)) for value in inputs)
-        raw = self._evaluate(function, role, [text], output_to, signed, progress)
+            text = ",".join(_literal(value) for value in inputs)
+        raw = self._evaluate(function, role, [str(text)], output_to, signed, protocol, progress)
         outputs = raw["outputs"]
+        ran = raw["protocol"]
         if outputs is None:
-            return Evaluation(**_passed(raw), result=None)
+            return Evaluation(**_passed(raw), result=None, protocol=ran)
+        if "literals" in raw:
+            (literal,) = raw["literals"][0]
+            if literal.startswith("fault: "):
+                raise OutOfRange(f"{function}: {literal.removeprefix('fault: ')}")
+            result = _value(literal)
+            return Evaluation(**_passed(raw), result=result, protocol=ran, rows=[result])
         values: list[Any] = [
             [int(part) for part in one.split(",")] if "," in one else int(one) for one in outputs[0]
         ]
-        return Evaluation(**_passed(raw), result=values[0] if len(values) == 1 else values, rows=[values])
+        result = values[0] if len(values) == 1 else values
+        return Evaluation(**_passed(raw), result=result, protocol=ran, rows=[values])
 
     def _evaluate(
-        self, function: Any, role: str, rows: list[str], output_to: str, signed: bool, progress: Listener
+        self,
+        function: Any,
+        role: str,
+        rows: list[str],
+        output_to: str,
+        signed: bool,
+        protocol: str,
+        progress: Listener,
     ) -> dict[str, Any]:
         other = {"garbler": "evaluator", "evaluator": "garbler"}
         if role not in other:
@@ -400,11 +433,24 @@ class Session:
             raise UsageError('output_to is "me", "peer" or "both"')
         with _Told(progress) as told:
             return _tacit.evaluate(
-                self._peer, function, role, rows, output_to=sides[output_to], signed=signed, progress=told
+                self._peer,
+                function,
+                role,
+                rows,
+                output_to=sides[output_to],
+                signed=signed,
+                protocol=protocol,
+                progress=told,
             )
 
     def _traced(
-        self, function: Function, inputs: dict[str, Any], role: str | None, output_to: str, progress: Listener
+        self,
+        function: Function,
+        inputs: dict[str, Any],
+        role: str | None,
+        output_to: str,
+        protocol: str,
+        progress: Listener,
     ) -> Evaluation:
         names = [parameter.name for parameter in function.parameters]
         unknown = sorted(set(inputs) - set(names))
@@ -420,11 +466,12 @@ class Session:
             raise UsageError(f"role: who gives {names[0]} is the garbler")
         garbler = [name for name in names if (name in inputs) == (ours == "garbler")]
         circuit, shape = function.circuit(garbler)
-        raw = self._evaluate(circuit, ours, [function._text(inputs)], output_to, False, progress)
+        raw = self._evaluate(circuit, ours, [function._text(inputs)], output_to, False, protocol, progress)
+        ran = raw["protocol"]
         if raw["outputs"] is None:
-            return Evaluation(**_passed(raw), result=None)
+            return Evaluation(**_passed(raw), result=None, protocol=ran)
         result = function._result(shape, raw["outputs"][0])
-        return Evaluation(**_passed(raw), result=result, rows=[result])
+        return Evaluation(**_passed(raw), result=result, protocol=ran, rows=[result])
 
     def ot(
         self,
@@ -556,6 +603,7 @@ def evaluate(
     role: Literal["garbler", "evaluator"] | None = None,
     output_to: Literal["me", "peer", "both"] = "both",
     signed: bool = False,
+    protocol: str = "auto",
     progress: Listener = None,
     **session: Any,
 ) -> Evaluation:
@@ -564,16 +612,20 @@ def evaluate(
     Parameters
     ----------
     function:
-        One made by :func:`tacit.function`; or the name of one of :func:`functions`, or a file of a circuit.
+        One made by :func:`tacit.function`; or the name of one of :func:`functions`, a file of a circuit, or a
+        program (``"….garble.rs"``).
     inputs:
         Our inputs: of a Python function by the names of our parameters, the peer giving the others; of a named
-        one a number, or several.
+        one a number, or several; of a program a literal of its language for each of our parameters.
     role:
         Of a function by name ``"garbler"`` or ``"evaluator"``, one of each.
     output_to:
         Who learns the result.
     signed:
         Whether the outputs of a function by name are read in two's complement.
+    protocol:
+        ``"wmk17"`` or ``"authenticated"`` against a cheating peer, ``"yao"`` between sides that keep to it;
+        ``"auto"`` takes what is fastest over the link. Both sides say the same.
     session:
         How to reach the peer: the parameters of :class:`Session`.
 
@@ -589,7 +641,7 @@ def evaluate(
     >>> them.join()
     """
     return Session(**session).evaluate(
-        function, inputs, role=role, output_to=output_to, signed=signed, progress=progress
+        function, inputs, role=role, output_to=output_to, signed=signed, protocol=protocol, progress=progress
     )
 
 

@@ -104,6 +104,7 @@ def evaluate(
     *,
     output_to: str = "both",
     signed: bool = False,
+    protocol: str = "auto",
     progress: Told = None,
 ) -> dict[str, Any]: ...
 def ot(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 import random
+from pathlib import Path
 
 import pytest
 from parties import free_address, party
@@ -300,3 +301,39 @@ def test_functions_by_name_are_there_too() -> None:
         call = dict(role="garbler", connect=address, output_to="me")
         assert tacit.evaluate("signed-sub16", 7, **call).rows[0][0] == -2
         assert peer.end() == [None]
+
+
+@pytest.mark.parametrize("protocol", ["wmk17", "authenticated", "auto"])
+def test_programs_and_malicious_protocols_can_be_named(protocol: str, tmp_path: Path) -> None:
+    program = tmp_path / "share.garble.rs"
+    program.write_text("pub fn main(mine: u8, yours: u8) -> u8 { (mine * 100u8) / (mine + yours) }\n")
+    address = free_address()
+    code = """
+    done = tacit.evaluate(program, 2, role="evaluator", listen=address, protocol=protocol)
+    tell([done.result, done.protocol])
+    """
+    with party(code, address=address, program=str(program), protocol=protocol) as peer:
+        done = tacit.evaluate(str(program), 2, role="garbler", connect=address, protocol=protocol)
+        assert peer.end() == [[50, done.protocol]]
+    assert done.result == 50
+    assert done.protocol in (["wmk17", "authenticated"] if protocol == "auto" else [protocol])
+
+
+def test_a_program_that_overflows_and_a_protocol_that_does_not_fit_are_named(tmp_path: Path) -> None:
+    program = tmp_path / "share.garble.rs"
+    program.write_text("pub fn main(mine: u8, yours: u8) -> u8 { mine * yours }\n")
+    address = free_address()
+    code = """
+    try:
+        tacit.evaluate(program, 200, role="evaluator", listen=address)
+    except tacit.OutOfRange as error:
+        tell(str(error))
+    """
+    with party(code, address=address, program=str(program)) as peer:
+        with pytest.raises(tacit.OutOfRange, match="overflow"):
+            tacit.evaluate(str(program), 2, role="garbler", connect=address)
+        assert "overflow" in str(peer.end()[0])
+    with pytest.raises(tacit.UsageError, match="auto or one of"):
+        tacit.evaluate(str(program), 2, role="garbler", connect=address, protocol="none")
+    with pytest.raises(tacit.UsageError, match="semi-honest"):
+        tacit.evaluate(str(program), 2, role="garbler", connect=address, protocol="yao")

@@ -1,5 +1,7 @@
 //! Authenticated garbling, single executions with everything included: `cargo bench -p tacit-2pc --bench
-//! authenticated`, behind which names of functions may stand (`-- sha256`; `products` for the large ones).
+//! authenticated`, behind which names of functions may stand (`-- sha256`; `products` for the large ones;
+//! `stream=100000000` for a program of so many AND gates,
+//! `set=e` with another set of Ferret's).
 //!
 //! Two threads over TCP on the loopback address, one a party; base OTs and all setup inside the time; the
 //! evaluator learns the output. Prints the median and the range of the runs and the bytes of both directions,
@@ -7,13 +9,13 @@
 
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
-use tacit_2pc::authenticated::{Demand, Session};
-use tacit_2pc::circuit::{Builder, Uint, named};
+use tacit_2pc::authenticated::{Demand, Session, buckets};
+use tacit_2pc::circuit::{Builder, Shape, Uint, iterate, named};
 use tacit_2pc::{OutputTo, Owner, Prepared};
 use tacit_crypto::{BitVec, Prg};
 use tacit_net::{Channel, LinkModel, Party, SessionId, memory, tcp::TcpLink};
-use tacit_ot::silent::ferret::Config;
 use tacit_ot::silent::ferret::cost::CACHE;
+use tacit_ot::silent::ferret::{Config, Params};
 use tacit_ot::{Security, base};
 
 const RUNS: usize = 9;
@@ -51,8 +53,7 @@ fn party(
 
 fn measure(name: &str, function: &Prepared) -> Duration {
     let ands = function.plan(1).ands();
-    let config =
-        Config::choose(Demand::of(function).correlations(), Security::Malicious, &LinkModel::LOOPBACK, CACHE);
+    let config = Demand::of(function).ferret(&LinkModel::LOOPBACK);
     let mut runs: Vec<([Duration; 4], u64)> = (0..RUNS)
         .map(|_| {
             let (first, second) = channels();
@@ -94,11 +95,62 @@ fn products(rounds: usize) -> Prepared {
     Prepared::new(b.finish(&[value]).unwrap(), vec![Owner::Garbler, Owner::Evaluator]).unwrap()
 }
 
+/// A program that iterates products of 32 bits, about `ands` AND gates: the rate, and the peak of the memory of
+/// both parties together.
+fn stream(ands: u64, set: Option<Params>) {
+    let shape = || Shape { inputs: vec![32, 32], outputs: vec![32, 32] };
+    let program = |steps: u64| {
+        iterate("products", shape(), steps, |b, state, _| {
+            vec![b.mul(&state[0], &state[1]), b.add(&state[0], &state[1])]
+        })
+    };
+    let one = Demand { ands: buckets::WINDOW, garbler_inputs: 0, evaluator_inputs: 0 };
+    let (count, link) = (one.correlations() * 4, &LinkModel::LOOPBACK);
+    let config = match set {
+        Some(params) => Config::with_set(params, count, Security::Malicious, link, CACHE),
+        None => one.times(4).ferret(link),
+    };
+    let owners = [Owner::Garbler, Owner::Evaluator];
+    let party = |channel: &mut Channel, role: Owner| {
+        let mut prg = Prg::from_os();
+        let mut session = Session::setup(channel, role, &*base::default(), config, &mut prg).unwrap();
+        let (input, mut done) = (BitVec::random(32, &mut prg), 0);
+        let steps = ands.div_ceil(1024);
+        session
+            .run_program(channel, program(steps), &owners, OutputTo::Both, &input, |ands| done = ands)
+            .unwrap();
+        (done, channel.stats().bytes_sent)
+    };
+    let (first, second) = channels();
+    let start = Instant::now();
+    let ((done, sent), (_, back)) = memory::join(
+        first,
+        second,
+        |channel| party(channel, Owner::Garbler),
+        |channel| party(channel, Owner::Evaluator),
+    );
+    let seconds = start.elapsed().as_secs_f64();
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("unknown").trim();
+    println!(
+        "stream {done} AND {seconds:.2} s, {:.2} million a second, {:.1} bytes an AND, peak memory of both {peak}; \
+         Ferret {} {:?}",
+        done as f64 / seconds / 1e6,
+        (sent + back) as f64 / done as f64,
+        config.params.name,
+        config.lanes,
+    );
+}
+
 fn main() {
     let only: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
     let wanted = |name: &str| only.is_empty() || only.iter().any(|arg| arg == name);
     for name in ["add32", "aes128", "sha1", "sha256"].into_iter().filter(|name| wanted(name)) {
         measure(name, &Prepared::from_function(&named::find(name).unwrap()).unwrap());
+    }
+    if let Some(ands) = only.iter().find_map(|arg| arg.strip_prefix("stream=")) {
+        let set = only.iter().find_map(|arg| Params::by_name(arg.strip_prefix("set=")?));
+        stream(ands.parse().unwrap(), set);
     }
     if !wanted("products") {
         return;

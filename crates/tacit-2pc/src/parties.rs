@@ -11,6 +11,16 @@ pub enum Owner {
     Evaluator,
 }
 
+impl Owner {
+    /// The other party.
+    pub(crate) fn other(self) -> Owner {
+        match self {
+            Owner::Garbler => Owner::Evaluator,
+            Owner::Evaluator => Owner::Garbler,
+        }
+    }
+}
+
 /// Who learns the outputs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OutputTo {
@@ -26,6 +36,14 @@ impl OutputTo {
     /// Whether the garbler learns the outputs.
     pub fn garbler(self) -> bool {
         self != OutputTo::Evaluator
+    }
+
+    /// Whether `party` learns the outputs.
+    pub(crate) fn learned_by(self, party: Owner) -> bool {
+        match party {
+            Owner::Garbler => self.garbler(),
+            Owner::Evaluator => self.evaluator(),
+        }
     }
 
     /// Whether the evaluator learns the outputs.

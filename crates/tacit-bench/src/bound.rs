@@ -3,56 +3,36 @@
 //! A lower bound, not a model: of each protocol only the operations that no implementation of it can do
 //! without are counted, those of the busier side, and of all bounds the largest one counts alone.
 
+use super::base;
 use super::record::Record;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
+use tacit::catalogue::{Item, Kind, YAO};
 use tacit::limits::Limit;
 use tacit::net::LinkModel;
-use tacit::{Error, Result};
+use tacit::{Error, Result, Security, security_name};
 
-/// What the busier side must compute for one item.
+/// What the busier side must compute for one item: of a protocol's run what its entry says, of a part of one
+/// what is said here.
 fn work(record: &Record) -> Vec<(Limit, f64)> {
-    let hashed = if record.kind == "cot" { 0.0 } else { 1.0 };
-    match (record.name.as_str(), record.protocol.as_str()) {
-        // 128 columns of one bit are a block; the receiver expands both seeds of each and hashes once, the
-        // sender expands one and hashes twice.
-        ("ot", "iknp") => vec![(Limit::AesFixed, 2.0 + hashed)],
-        ("ot", "kos") => vec![(Limit::AesFixed, 2.0 + hashed), (Limit::MultiplyAdd, 1.0)],
-        // A leaf of the tree and the indices of the ten entries, which four rows share.
-        ("ot", "ferret") => {
-            vec![(Limit::AesFixed, 1.0 + 2.5 / 4.0 + 2.0 * hashed), (Limit::Gather(1 << 20), 2.5)]
-        }
-        // A leaf of the tree; indices of ten entries, and the entries, of a table of nine megabytes.
-        ("ot", "ferret-uni") => {
-            vec![(Limit::AesFixed, 1.0 + 2.5 + 2.0 * hashed), (Limit::Gather(8 << 20), 10.0)]
-        }
-        // Two leaves.
-        ("ot", "silent") => vec![(Limit::AesFixed, 2.0 + 2.0 * hashed)],
+    match record.name.as_str() {
         // Ten entries a row and their indices, shared by the rows in lockstep.
-        ("lpn", _) => {
+        "lpn" => {
             let shared = if record.kind.contains(" 4 lanes") { 4.0 } else { 1.0 };
             vec![(Limit::AesFixed, 2.5 / shared), (Limit::Gather(1 << 18), 10.0 / shared)]
         }
-        // Two exponentiations of points that are not known ahead.
-        ("base-ot", "co15" | "csw20" | "mr19" | "mrr21" | "pvw08") => vec![(Limit::PointMultiply, 2.0)],
-        // Four hashes an AND gate at the garbler, and two at the evaluator, under two keys.
-        ("eval" | "stream", "yao") | ("garble" | "evaluate", _) => vec![(Limit::AesRekeyed, 2.0)],
-        // The same in every copy, of which there are 44 at least.
-        ("eval" | "stream", "wmk17") => vec![(Limit::AesRekeyed, 2.0 * 44.0)],
+        "garble" | "evaluate" => (YAO.floor)(item(record)),
         // A label written.
-        ("probe", _) => vec![(Limit::Copy(512 << 10), 16.0)],
-        // Both seeds of each column of the store's rows.
-        ("psi", "paxos") => {
-            let columns = if record.security == "malicious" { 768.0 } else { 512.0 };
-            vec![(Limit::AesFixed, 2.0 * 2.0 * columns / 128.0)]
-        }
-        // Of 1.29 slots, the code over two positions each: two permutations of rows that lie far apart.
-        ("psi", "vole") => vec![(Limit::Gather(64 << 20), 2.0 * 2.0 * 1.29)],
-        // Blinded, and the blind taken off.
-        ("psi", "oprf") => vec![(Limit::PointMultiply, 2.0)],
-        _ => Vec::new(),
+        "probe" => vec![(Limit::Copy(512 << 10), 16.0)],
+        _ => base::find(&record.protocol).map_or_else(Vec::new, |entry| (entry.floor)(item(record))),
     }
+}
+
+fn item(record: &Record) -> Item {
+    let malicious = record.security == security_name(Security::Malicious);
+    let security = if malicious { Security::Malicious } else { Security::SemiHonest };
+    Item { hashed: record.kind != Kind::Cot.name(), security }
 }
 
 /// Fills in the limit that binds the result, where one is known.
@@ -116,28 +96,25 @@ fn loopback_ns_per_byte() -> Result<f64> {
 mod tests {
     use super::*;
     use std::time::Duration;
+    use tacit::catalogue::{ENTRIES, Runs};
 
     #[test]
     fn every_benchmark_has_a_limit() {
-        let protocols =
-            tacit::ot::names().into_iter().filter(|name| *name != "auto").map(|name| ("ot", name));
-        let base = tacit_ot::base::NAMES.into_iter().chain(crate::base::NAMES).map(|name| ("base-ot", name));
-        let others = [
-            ("eval", "yao"),
-            ("eval", "wmk17"),
-            ("stream", "yao"),
-            ("stream", "wmk17"),
-            ("garble", "half-gates"),
-            ("evaluate", "half-gates"),
-            ("probe", "wmk17"),
-            ("lpn", "ferret"),
-            ("psi", "paxos"),
-            ("psi", "vole"),
-            ("psi", "oprf"),
-            ("net", "tcp"),
-            ("net", "tls"),
-        ];
-        for (name, protocol) in protocols.chain(base).chain(others) {
+        // Whatever a session may run, and what benchmarks alone have.
+        let every = ENTRIES.iter().copied().chain(base::ENTRIES);
+        let runs = every.flat_map(|entry| {
+            let jobs: &[&str] = match entry.runs {
+                Runs::BaseOt(_) => &["base-ot"],
+                Runs::Extension(Some(_)) => &["ot"],
+                Runs::Computation(_) => &["eval", "stream"],
+                Runs::Intersection(_) => &["psi"],
+                _ => &[],
+            };
+            jobs.iter().map(|job| (*job, entry.name))
+        });
+        let parts = ["garble", "evaluate", "probe", "lpn"].map(|part| (part, ""));
+        let others = parts.into_iter().chain([("net", "tcp"), ("net", "tls")]);
+        for (name, protocol) in runs.chain(others) {
             let alone = ["garble", "evaluate", "probe", "lpn"].contains(&name);
             let mut record = Record {
                 name: name.into(),
@@ -150,6 +127,25 @@ mod tests {
             bind(&mut record, LinkModel::LOOPBACK).unwrap();
             assert!(record.times_limit.is_some_and(|t| t > 0.0 && t.is_finite()), "{name} {protocol}");
         }
+    }
+
+    /// Where an entry has a floor, it is the one that stood here before entries had one.
+    #[test]
+    fn floors_are_those_of_the_entries() {
+        let floor = |name: &str, protocol: &str, kind: &str, security: &str| {
+            let [name, protocol, kind, security] = [name, protocol, kind, security].map(str::to_owned);
+            work(&Record { name, protocol, kind, security, ..Record::default() })
+        };
+        assert_eq!(floor("ot", "iknp", "cot", "semi-honest"), [(Limit::AesFixed, 2.0)]);
+        assert_eq!(
+            floor("ot", "kos", "rot", "malicious"),
+            [(Limit::AesFixed, 3.0), (Limit::MultiplyAdd, 1.0)]
+        );
+        assert_eq!(floor("psi", "paxos", "", "malicious"), [(Limit::AesFixed, 24.0)]);
+        assert_eq!(floor("psi", "paxos", "", "semi-honest"), [(Limit::AesFixed, 16.0)]);
+        assert_eq!(floor("base-ot", "pvw08", "rot", "malicious"), [(Limit::PointMultiply, 2.0)]);
+        assert_eq!(floor("eval", "wmk17", "", "malicious"), [(Limit::AesRekeyed, 88.0)]);
+        assert!(floor("base-ot", "roted", "rot", "malicious").is_empty());
     }
 
     #[test]

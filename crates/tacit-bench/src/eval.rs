@@ -1,4 +1,4 @@
-//! `tacit bench eval`: a function by two parties. Of `wmk17` a run is everything from the base OTs on, either
+//! `tacit bench eval`: a function by two parties. Of `wmk17` and `authenticated` a run is everything from the base OTs on, either
 //! at once or in the two halves of `tacit eval --offline` and `--online`; of `yao` setup is the base OTs, and
 //! a run does everything else.
 
@@ -6,12 +6,12 @@ use super::measure::{Runs, Side, by_lane, measure, measure_phases};
 use super::{Common, Subject, record::check_memory};
 use crate::Context;
 use clap::builder::PossibleValuesParser;
-use tacit::catalogue;
+use tacit::catalogue::{self, Entry, WMK17};
 use tacit::crypto::{BitVec, Prg};
 use tacit::job::eval::{Job, Options, Step, load, memory, protocol_name};
 use tacit::net::{Agreement, Channel};
 use tacit::ot::{Choice, Pick};
-use tacit::plan::EvalRequest;
+use tacit::plan::{self, EvalCandidate, EvalRequest, Machine};
 use tacit::sealed::FileKey;
 use tacit::two_pc::circuit::named::Function;
 use tacit::two_pc::circuit::value::Field;
@@ -61,6 +61,11 @@ pub struct Protocol {
 }
 
 impl Protocol {
+    /// The protocol named, or `auto`.
+    pub fn entry(&self, auto: &'static Entry) -> &'static Entry {
+        catalogue::find(&self.protocol).unwrap_or(auto)
+    }
+
     /// The security of the protocol chosen.
     pub fn choose(&self) -> Result<Security> {
         let asked = self.security.map(Security::from);
@@ -146,11 +151,6 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let prepared = Prepared::from_function(&function)?;
     let (rows, to) = (args.rows as usize, output_to(args.output_to));
     let named = Copies::by_name(&args.copies);
-    if security == Security::SemiHonest && (named.is_some() || args.halves) {
-        return Err(Error::Usage(
-            "--copies and --halves are of wmk17; leave them out or add --protocol wmk17".into(),
-        ));
-    }
     if args.halves && (rows > 1 || args.common.threads > 1) {
         return Err(Error::Usage(
             "--halves is one evaluation on one thread; leave --rows and --threads out".into(),
@@ -163,10 +163,22 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         ..EvalRequest::new(&prepared, to, security)
     };
     // Both parties come to the same, whatever each of them would measure.
-    let copies = match security {
-        Security::SemiHonest => None,
-        Security::Malicious => Some(request.copies(&args.common.link().into())),
-    };
+    let link = args.common.link().into();
+    let wmk17 = named.is_some() || args.halves;
+    let entry = catalogue::find(&args.protocol.protocol)
+        .or_else(|| (wmk17 && security == Security::Malicious).then_some(&WMK17))
+        .or_else(|| {
+            let ways = plan::eval(&request, &link, &Machine::REFERENCE);
+            let serves = |way: &&EvalCandidate| way.candidate.security == security;
+            catalogue::find(ways.iter().find(serves)?.candidate.protocol)
+        })
+        .ok_or_else(|| Error::Other("no protocol evaluates with this security".into()))?;
+    if wmk17 && entry.name != WMK17.name {
+        return Err(Error::Usage(
+            "--copies and --halves are of wmk17; leave them out or add --protocol wmk17".into(),
+        ));
+    }
+    let copies = (entry.name == WMK17.name).then(|| request.copies(&link));
     request.copies = copies;
     let shape = prepared.circuit().shape();
     check(prepared.circuit().stats().gates, (shape.input_bits() + shape.output_bits()) as u64)?;
@@ -184,7 +196,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     kind += if args.halves { " in halves" } else { "" };
     let subject = Subject {
         name: "eval",
-        protocol: protocol_name(security).into(),
+        protocol: entry.name.into(),
         security: Some(security),
         kind,
         count: request.ands * executions,
@@ -196,7 +208,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         Owner::Evaluator => ("evaluator", "garbler"),
     };
     let agreement = Agreement::new("bench", own, peer).with("rows", rows);
-    let options = Options { copies, ot: None };
+    let options = Options { protocol: Some(entry), copies, ot: None };
     let job = Job { function: &prepared, role, output_to: to, security, options };
     let bench = Bench { function: &function, job: &job, rows };
     let repeat = args.common.repeat.into();
@@ -206,7 +218,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     common.run(context, &subject, agreement, |channels| match security {
         Security::SemiHonest => bench.yao(channels, repeat),
         Security::Malicious if args.halves => bench.halves(channels, repeat),
-        Security::Malicious => bench.wmk17(channels, repeat),
+        Security::Malicious => bench.malicious(channels, repeat),
     })
 }
 
@@ -255,7 +267,7 @@ impl Bench<'_> {
     }
 
     /// Everything in every run; the base OTs are what needs no input.
-    fn wmk17(&self, channels: &mut [Channel], repeat: usize) -> Result<Side> {
+    fn malicious(&self, channels: &mut [Channel], repeat: usize) -> Result<Side> {
         let base = ot::base_ot(None, Security::Malicious)?;
         let inputs = self.inputs();
         self.each_run(channels, repeat, |channel, ready| {

@@ -3,6 +3,7 @@
 use super::Subject;
 use super::garble::{report_alone, timed};
 use crate::Context;
+use tacit::catalogue::FERRET;
 use tacit::crypto::lpn::LocalCode;
 use tacit::crypto::{Block, Buffer, Prg};
 use tacit::{Error, Result, Security};
@@ -54,7 +55,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     });
     let subject = Subject {
         name: "lpn",
-        protocol: "ferret".into(),
+        protocol: FERRET.name.into(),
         security: Config { params, lanes: Lanes::One, security: Security::Malicious }.protects(),
         kind: format!("set {}, {} lanes", params.name, args.lanes),
         count: pieces * PIECE as u64,

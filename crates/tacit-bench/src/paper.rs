@@ -11,6 +11,7 @@ use crate::Context;
 use clap::Args as _;
 use serde_json::json;
 use std::collections::HashMap;
+use tacit::catalogue::{Entry, find};
 use tacit::{Error, Result};
 
 /// A table of a paper, measured again.
@@ -68,7 +69,7 @@ struct Table {
     name: &'static str,
     title: &'static str,
     /// What it is a table of; it is offered once the command has this benchmark with this protocol.
-    needs: (&'static str, &'static str),
+    needs: (&'static str, &'static Entry),
     rows: fn() -> Vec<Row>,
     /// How our setting differs.
     note: &'static str,
@@ -80,13 +81,11 @@ const QUICK_MS: f64 = 2_500.0;
 const LONG_MS: f64 = 20_000.0;
 /// Links between others of the same table, and sizes likewise, that `--quick` leaves out.
 const QUICK_LEAVES_OUT: [&str; 3] = ["--link 50/0.1", "--link 500/0.1", "--link 5000/0.1"];
-/// By how much `--quick` divides the count of a row whose cost is linear in it, or nearly.
+/// By how much `--quick` divides the count of a row whose cost is linear in it, or nearly: not at all where
+/// parameters follow the count, and an iteration of 10^7 is all or nothing.
 fn quick_divisor(words: &str) -> u64 {
-    match words {
-        // Parameters follow the count, and an iteration of 10^7 is all or nothing.
-        _ if words.contains("--protocol ferret") => 1,
-        _ => 32,
-    }
+    let said = words.split(' ').skip_while(|word| *word != "--protocol").nth(1);
+    if said.and_then(find).is_some_and(Entry::has_sets) { 1 } else { 32 }
 }
 
 /// Whether this command has a benchmark `what` of `protocol`.
@@ -108,7 +107,7 @@ fn tables() -> impl Iterator<Item = &'static Table> {
     [ot_extension::TABLES, roted::TABLES, wmk17::TABLES]
         .into_iter()
         .flatten()
-        .filter(|table| is_there(table.needs.0, table.needs.1))
+        .filter(|table| is_there(table.needs.0, table.needs.1.name))
 }
 
 /// Title and note of the table of this name.
@@ -301,17 +300,21 @@ fn show(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tacit::catalogue::ROTED;
 
     #[test]
     fn only_tables_of_protocols_that_exist_are_offered_and_every_row_has_a_figure() {
         for table in tables() {
             let runnable = |row: &Row| {
                 let words: Vec<&str> = row.words.split(' ').collect();
-                words.iter().position(|w| *w == "--protocol").is_some_and(|at| words[at + 1] == table.needs.1)
+                words
+                    .iter()
+                    .position(|w| *w == "--protocol")
+                    .is_some_and(|at| words[at + 1] == table.needs.1.name)
             };
             let rows = (table.rows)();
             assert!(rows.iter().all(|row| row.paper > 0.0), "{}", table.name);
-            assert!(rows.iter().any(runnable) || table.needs.1 == "roted", "{}", table.name);
+            assert!(rows.iter().any(runnable) || std::ptr::eq(table.needs.1, &ROTED), "{}", table.name);
         }
         assert!(is_there("ot", "kos") && is_there("base-ot", "roted") && is_there("eval", "yao"));
         assert!(!is_there("ot", "none such") && !is_there("eval", "none such"));

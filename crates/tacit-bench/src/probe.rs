@@ -6,6 +6,7 @@ use super::garble::{report_alone, timed};
 use super::record::check_memory;
 use crate::Context;
 use std::time::Instant;
+use tacit::catalogue::WMK17;
 use tacit::crypto::{Block, Prg};
 use tacit::two_pc::wmk17::probe::ProbeMatrix;
 use tacit::{Result, Security};
@@ -39,7 +40,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let side = timed(args.repeat, setup_ms, || matrix.combine(copies, &encoded, &mut labels));
     let subject = Subject {
         name: "probe",
-        protocol: "wmk17".into(),
+        protocol: WMK17.name.into(),
         security: Some(Security::Malicious),
         kind: format!("input bits x{copies}"),
         count: u64::from(args.count) * copies as u64,

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::PathBuf;
 use tacit::Result;
+use tacit::catalogue::{Entry, find};
 use tacit::net::LinkModel;
 use tacit_console::files::{Kind, Named, check_outputs};
 use tacit_console::output::{Output, name};
@@ -220,7 +221,7 @@ fn items(job: &str) -> &'static str {
 /// evaluation is its size, so neither is named.
 fn line(r: &Record) -> String {
     let mut plain = r.clone();
-    if r.protocol.starts_with("ferret") && r.security != "none" {
+    if find(&r.protocol).is_some_and(Entry::has_sets) && r.security != "none" {
         plain.variant.clear();
     }
     let kind = match r.name.as_str() {

@@ -1,12 +1,13 @@
-//! `tacit bench stream`: a program too long to hold, planned by both parties while it runs. Of `wmk17` a run
-//! is everything from the base OTs on; of `yao` setup is the base OTs.
+//! `tacit bench stream`: a program too long to hold, planned by both parties while it runs. Of `wmk17` and
+//! `authenticated` a run is everything from the base OTs on; of `yao` setup is the base OTs.
 
 use super::eval::Protocol;
 use super::{Common, Subject, measure::measure};
 use crate::Context;
+use tacit::catalogue::{AUTHENTICATED, YAO};
 use tacit::crypto::{BitVec, Prg};
-use tacit::job::eval::protocol_name;
-use tacit::net::Agreement;
+use tacit::net::{Agreement, LinkModel};
+use tacit::two_pc::authenticated::{self, Demand};
 use tacit::two_pc::circuit::library::modexp::{ModExp, largest_prime};
 use tacit::two_pc::circuit::{Builder, Program, Shape, Uint, iterate};
 use tacit::two_pc::semi_honest;
@@ -101,11 +102,15 @@ fn run_program<P: Program + 'static>(
     program: impl Fn(u64) -> P + Sync,
 ) -> Result<()> {
     let security = args.protocol.choose()?;
+    let entry = args.protocol.entry(match security {
+        Security::SemiHonest => &YAO,
+        Security::Malicious => &AUTHENTICATED,
+    });
     let (first, second) = (count(program(1)), count(program(2)));
     let steps = 1 + args.count.saturating_sub(first).div_ceil(second - first);
     let subject = Subject {
         name: "stream",
-        protocol: protocol_name(security).into(),
+        protocol: entry.name.into(),
         security: Some(security),
         kind: kind.into(),
         count: ands(first, second, steps),
@@ -145,6 +150,24 @@ fn run_program<P: Program + 'static>(
                 let steps = length(warm);
                 let (program, input) = (program(steps), [input(steps)]);
                 semi_honest::evaluate_program(channel, receiver, program, &owners, &input, to)?;
+                Ok(())
+            })
+        }
+        (Security::Malicious, _) if entry.name == AUTHENTICATED.name => {
+            let role = if garbler { Owner::Garbler } else { Owner::Evaluator };
+            let setup = |_, _: &mut _| Ok((Prg::from_os(), false));
+            measure(channels, repeat, setup, |_, (prg, warm), channel| {
+                let steps = length(warm);
+                let (program, input) = (program(steps), input(steps));
+                let widths = &program.shape().inputs;
+                let demand = Demand {
+                    ands: ands(first, second, steps) as usize,
+                    garbler_inputs: widths[0] as usize,
+                    evaluator_inputs: widths[1] as usize,
+                };
+                let config = demand.ferret(&LinkModel::LOOPBACK);
+                let mut session = authenticated::Session::setup(channel, role, &*base, config, prg)?;
+                session.run_program(channel, program, &owners, to, &input, |_| ())?;
                 Ok(())
             })
         }

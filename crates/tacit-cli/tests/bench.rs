@@ -80,7 +80,9 @@ fn functions_are_measured_by_either_protocol_and_programs_while_they_run() {
     };
     for (words, protocol, kind) in [
         ("eval add32 --protocol wmk17 --security malicious", "wmk17", "add32"),
-        ("eval add32 --output-to both", "wmk17", "add32 to both"),
+        ("eval add32 --output-to both --protocol wmk17", "wmk17", "add32 to both"),
+        ("eval add32 --protocol authenticated", "authenticated", "add32"),
+        ("stream --count 2000 --protocol authenticated", "authenticated", "mul32"),
         ("eval add32 --rows 3 --protocol yao", "yao", "add32"),
         ("eval 4/5/6/700 --security semi-honest", "yao", "4/5/6/700"),
         ("stream --count 2000 --protocol wmk17", "wmk17", "mul32"),
@@ -93,9 +95,10 @@ fn functions_are_measured_by_either_protocol_and_programs_while_they_run() {
         assert_eq!((result["protocol"].as_str(), result["kind"].as_str()), (Some(protocol), Some(kind)));
         let security = if protocol == "yao" { "semi-honest" } else { "malicious" };
         assert_eq!(result["security"], security);
-        // A run of wmk17 begins with the base OTs; each of 44 copies has two blocks an AND gate.
+        // A run against a malicious peer begins with the base OTs; each of 44 copies has two blocks an AND
+        // gate.
         let (count, bytes) = (result["count"].as_u64().unwrap(), result["bytes_sent"].as_u64().unwrap());
-        assert!(bytes >= count * if protocol == "yao" { 32 } else { 32 * 44 }, "{words}: {bytes}");
+        assert!(bytes >= count * if protocol == "wmk17" { 32 * 44 } else { 32 }, "{words}: {bytes}");
     }
     let probe = run("probe --count 1000");
     assert!(probe["wall_ms"].as_f64() > Some(0.0) && probe["count"] == 1000);
@@ -103,7 +106,7 @@ fn functions_are_measured_by_either_protocol_and_programs_while_they_run() {
     for (words, kind, variant) in [
         ("eval add32 --halves", "add32 in halves", None),
         ("eval add32 --copies 44/22", "add32", Some("44/22 copies")),
-        ("eval sha256 --link 100/1", "sha256", Some("47/16 copies")),
+        ("eval sha256 --link 100/1 --protocol wmk17", "sha256", Some("47/16 copies")),
     ] {
         let result = run(words);
         let (off, on) = (part(&result, "offline_ms"), part(&result, "online_ms"));

@@ -31,22 +31,34 @@ fn both_sides_get_the_outputs_of_a_named_function() {
 }
 
 #[test]
-fn a_malicious_peer_is_the_default_and_cut_and_choose_answers() {
+fn a_malicious_peer_is_the_default_and_either_protocol_answers() {
     let bench = Bench::with_keys();
     let key = "0x000102030405060708090a0b0c0d0e0f";
     let block = "0x00112233445566778899aabbccddeeff";
     let address = format!("127.0.0.1:{}", free_port());
-    let side = |mode, role, key, peer, input, to| {
+    let side = |mode, role, key, peer, input, to, protocol| {
         let head = ["--json", "eval", "aes128", mode, &address, "--identity", key, "--peer", peer];
-        [&head[..], &["--role", role, "--input", input, "--output-to", to]].concat()
+        let more = ["--role", role, "--input", input, "--output-to", to, "--protocol", protocol];
+        [&head[..], &more].concat()
     };
-    for (to, outputs) in [("both", [true, true]), ("garbler", [true, false]), ("evaluator", [false, true])] {
-        let garbler = side("--listen", "garbler", "alice.key", "bob.pub", key, to);
-        let evaluator = side("--connect", "evaluator", "bob.key", "alice.pub", block, to);
+    for (to, outputs, protocol) in [
+        ("both", [true, true], "auto"),
+        ("both", [true, true], "wmk17"),
+        ("both", [true, true], "authenticated"),
+        ("garbler", [true, false], "authenticated"),
+        ("garbler", [true, false], "wmk17"),
+        ("evaluator", [false, true], "authenticated"),
+    ] {
+        let garbler = side("--listen", "garbler", "alice.key", "bob.pub", key, to, protocol);
+        let evaluator = side("--connect", "evaluator", "bob.key", "alice.pub", block, to, protocol);
         let (g, e) = bench.run_both(&garbler, &evaluator);
+        let mut ran = Vec::new();
         for (said, learns) in [g, e].into_iter().zip(outputs) {
             let said: serde_json::Value = serde_json::from_str(said.success()).unwrap();
-            assert_eq!((&said["protocol"], &said["security"]), (&"wmk17".into(), &"malicious".into()));
+            assert_eq!(said["security"], "malicious");
+            assert_eq!(said["protocol_why"].is_string(), protocol == "auto");
+            ran.push(said["protocol"].as_str().unwrap().to_owned());
+            assert!(["auto", &ran[0]].contains(&protocol) && ran[0] == *ran.last().unwrap(), "{ran:?}");
             let expected = learns.then(|| vec!["0x69c4e0d86a7b0430d8cdb78070b4c55a"]);
             assert_eq!(said["outputs"], serde_json::json!(expected), "{to}");
         }
@@ -408,13 +420,16 @@ fn faults_end_in_one_line_and_their_exit_code() {
 }
 
 #[test]
-fn post_quantum_refuses_wmk17_with_the_reason_and_runs_yao_over_roted() {
+fn post_quantum_refuses_wmk17_with_the_reason_and_runs_the_others_over_roted() {
     let bench = Bench::with_keys();
     let args = ["eval", "add32", "--role", "garbler", "--input", "1", "--post-quantum"];
-    for security in [&[][..], &["--security", "malicious"]] {
-        bench
-            .run(&[&args, security].concat())
-            .fails_with(2, &["--post-quantum", "wmk17", "Diffie–Hellman", "yao"]);
+    bench
+        .run(&[&args[..], &["--protocol", "wmk17"]].concat())
+        .fails_with(2, &["--post-quantum", "wmk17", "Diffie–Hellman", "authenticated"]);
+    let (g, e) = add8(&bench, &["--post-quantum", "--input", "200"], &["--post-quantum", "--input", "55"]);
+    for said in [g, e] {
+        let said: serde_json::Value = serde_json::from_str(said.success()).unwrap();
+        assert_eq!((&said["protocol"], &said["outputs"][0]), (&"authenticated".into(), &"0xff".into()));
     }
     let (g, e) = run(&bench, ["add32"; 2], ["5", "4"], &["--post-quantum"]);
     for side in [g, e] {
@@ -438,9 +453,14 @@ fn costs_and_names_are_shown_without_a_peer() {
     let least = bytes / 1e6 + 0.1 * (far["rounds"].as_f64().unwrap() - 0.5);
     let told = far["estimated_ms"].as_f64().unwrap() / 1e3;
     assert!((least..least + 20.0).contains(&told) && near["estimated_ms"].as_f64().unwrap() > 0.0, "{far}");
-    // By default against a malicious peer, with every number of copies; the fewest tables pass soonest over a
-    // slow link.
+    // By default against a malicious peer, by the protocol that sends least, and of the other with every number
+    // of copies; the fewest tables pass soonest over a slow link.
     let said = bench.run(&["--json", "eval", "aes128", "--dry-run", "--link", "8/50"]);
+    let all: serde_json::Value = serde_json::from_str(said.success()).unwrap();
+    assert_eq!(all["protocol"], "authenticated");
+    assert_eq!(all["candidates"].as_array().unwrap().len(), 4, "{all}");
+    let wmk17 = ["--json", "eval", "aes128", "--dry-run", "--link", "8/50", "--protocol", "wmk17"];
+    let said = bench.run(&wmk17);
     let malicious: serde_json::Value = serde_json::from_str(said.success()).unwrap();
     assert_eq!(malicious["protocol"], "wmk17");
     let candidates = malicious["candidates"].as_array().unwrap();
@@ -456,7 +476,30 @@ fn costs_and_names_are_shown_without_a_peer() {
             && text.out.contains("as garbler nothing of our inputs; as evaluator"),
         "{text:?}"
     );
-    assert!(bench.run(&["eval", "--list"]).success().contains("millionaires"));
+}
+
+/// The list, `--help` and a dry run say of a function what the catalogue says.
+#[test]
+fn functions_are_told_as_the_catalogue_has_them() {
+    let bench = Bench::with_keys();
+    let list = bench.run(&["eval", "--list", "--json"]);
+    let help = bench.run(&["eval", "--help"]);
+    let listed: Vec<serde_json::Value> =
+        list.success().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(listed.len(), tacit::catalogue::functions().count());
+    for (entry, listed) in tacit::catalogue::functions().zip(&listed) {
+        assert_eq!(
+            (entry.name, entry.about),
+            (listed["name"].as_str().unwrap(), listed["about"].as_str().unwrap())
+        );
+        assert!(help.success().split_whitespace().any(|word| word == entry.name), "{}", entry.name);
+    }
+    let told = bench.run(&["eval", "signed-div32", "--dry-run"]);
+    let words = "out: result (32 bits), overflow (1 bit), division by zero (1 bit)";
+    assert!(
+        told.success().contains(words) && told.out.contains("the quotient of signed numbers"),
+        "{told:?}"
+    );
 }
 
 #[test]

@@ -278,3 +278,32 @@ fn with_a_peer_named_only_its_messages_are_taken() {
     unnamed("answer").fails_with(3, &["bob.key", "failed its check"]);
     by("", "none.pub", OPEN).fails_with(3, &["none.pub"]);
 }
+
+/// Memory is refused by what the job says it needs: that is enough for every step, and not many times too much
+/// for the largest.
+#[cfg(target_os = "linux")]
+#[test]
+fn every_step_holds_what_its_job_says() {
+    use tacit::Security;
+    use tacit::job::nisc::{Code, Job, Params};
+    for (code, name) in [(Code::Linear, "linear"), (Code::QuasiCyclic, "quasi-cyclic")] {
+        let bench = Bench::new();
+        let count = 1 << 19;
+        let peak = |args: &[&str]| {
+            let child = bench.spawn(&[&["nisc"], args].concat());
+            let id = child.id();
+            let peak = std::thread::spawn(move || common::peak_kibibytes(id) << 10);
+            common::wait(child).success();
+            peak.join().unwrap()
+        };
+        let keygen = ["keygen", "--code", name, "--out", "bob.key", "--count", &count.to_string()];
+        let answer = ["answer", "--public", "bob.pub", "--key", "alice.key", "--out", "answer"];
+        let sender = ["expand", "--key", "alice.key", "--public", "bob.pub", "--out", "s.npz"];
+        let receiver = ["expand", "--key", "bob.key", "--answer", "answer", "--out", "r.npz"];
+        let peaks = [&keygen[..], &answer, &sender, &receiver].map(peak);
+        let said = Job { params: Params { code, security: Security::Malicious, count } }.memory();
+        let largest = peaks.into_iter().max().unwrap();
+        println!("{name}: {:?} MiB of {} MiB", peaks.map(|peak| peak >> 20), said >> 20);
+        assert!(said >= largest && 2 * said <= 3 * largest, "{name}: {peaks:?} of {said}");
+    }
+}

@@ -157,19 +157,6 @@ fn every_lpn_set_by_its_name() {
     bench.run(&[&make[..], &rest].concat()).fails_with(2, &["`paper` has 90 bits", "`tacit bench` alone"]);
 }
 
-/// What a process ever held, as the system tells, until it ends.
-#[cfg(target_os = "linux")]
-fn peak_kibibytes(id: u32) -> u64 {
-    let mut peak = 0;
-    while let Ok(status) = std::fs::read_to_string(format!("/proc/{id}/status")) {
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let Some(kib) = line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()) else { break };
-        peak = kib;
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    peak
-}
-
 /// Outputs stream, so a count beyond an iteration takes no more memory.
 #[cfg(target_os = "linux")]
 #[test]
@@ -182,7 +169,7 @@ fn set_a_stays_under_300_mebibytes() {
         let child =
             bench.spawn(&[&own[..], &["--protocol", "ferret", "--set", "a", "--count", count]].concat());
         let id = child.id();
-        (child, std::thread::spawn(move || peak_kibibytes(id)))
+        (child, std::thread::spawn(move || common::peak_kibibytes(id)))
     };
     let sender = side("--listen", "alice.key", "bob.pub", "sender");
     let receiver = side("--connect", "bob.key", "alice.pub", "receiver");
@@ -334,6 +321,51 @@ fn post_quantum_takes_roted_and_refuses_what_falls() {
         for name in ["bdgm19", "pvw08"] {
             let refused = bench.run(&[command, &peer, &["--base-ot", name]].concat());
             refused.fails_with(2, &[name, "choose one of", "roted"]);
+        }
+    }
+}
+
+/// Memory is refused by what the job says it needs: that is enough, and not many times too much.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_holds_what_its_job_says() {
+    use tacit::job::ot::{Job, Role};
+    use tacit::{Security, ot, plan::Choice};
+    let bench = Bench::with_keys();
+    let runs = [
+        ("kos", None, 1 << 21, 1),
+        ("iknp", None, 1 << 21, 2),
+        ("ferret", Some("a"), 1 << 21, 1),
+        ("ferret", Some("e"), 1 << 21, 2),
+        ("ferret-uni", Some("a"), 1 << 21, 2),
+        ("silent", None, 1 << 20, 1),
+    ];
+    for (protocol, set, count, threads) in runs {
+        let security = if protocol == "iknp" { Security::SemiHonest } else { Security::Malicious };
+        let pick = ot::protocol(protocol, security)
+            .unwrap()
+            .pick(count, security, &Choice { set, ..Choice::default() })
+            .unwrap();
+        let (address, count_said) = (format!("127.0.0.1:{}", free_port()), count.to_string());
+        let (threads_said, level) = (threads.to_string(), tacit::security_name(security));
+        let side = |connect: &str, identity: &str, peer: &str, role: &str| {
+            let own = ["ot", connect, &address, "--identity", identity, "--peer", peer, "--role", role];
+            let more = ["--protocol", protocol, "--count", &count_said, "--kind", "rot"];
+            let level = ["--threads", &threads_said, "--security", level];
+            let set = set.map_or(vec![], |set| vec!["--set", set]);
+            let child = bench.spawn(&[&own[..], &more, &level, &set].concat());
+            let id = child.id();
+            (child, std::thread::spawn(move || common::peak_kibibytes(id) << 10))
+        };
+        let sender = side("--listen", "alice.key", "bob.pub", "sender");
+        let receiver = side("--connect", "bob.key", "alice.pub", "receiver");
+        for ((child, peak), role) in [(receiver, Role::Receiver), (sender, Role::Sender)] {
+            common::wait(child).success();
+            let peak = peak.join().unwrap();
+            let job = Job::new(role, ot::Kind::Rot, count, pick.clone(), security);
+            let said = job.memory(threads);
+            println!("{protocol} {threads} {}: {} MiB of {} MiB", role.name(), peak >> 20, said >> 20);
+            assert!(said >= peak && said <= 3 * peak, "{protocol} {}: {peak} of {said}", role.name());
         }
     }
 }

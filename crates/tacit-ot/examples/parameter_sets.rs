@@ -27,7 +27,7 @@ const LINEAR: &str = "\"distance\": 0.2, \"accumulate\": 32";
 
 fn main() {
     let mut sets: Vec<String> = Vec::new();
-    for p in Params::ALL.into_iter().chain(Params::PAPERS) {
+    for p in Params::ALL.into_iter().chain(Params::SHORT).chain(Params::PAPERS) {
         let numbers = [p.samples(), p.k, p.t, Lanes::Four.count()];
         sets.push(primal(&format!("ferret {}", p.name), "regular", numbers, p.security_bits));
     }

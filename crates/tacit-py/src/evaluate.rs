@@ -4,9 +4,11 @@ use crate::function::Circuit;
 use crate::{fault, peer::Peer};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::path::Path;
 use std::sync::Arc;
-use tacit::job::eval::{Job, Options, load};
-use tacit_2pc::circuit::named::{self, Function};
+use tacit::catalogue::computations;
+use tacit::job::eval::{Job, Options, PROGRAM, load, load_program};
+use tacit_2pc::circuit::named::Function;
 use tacit_2pc::circuit::value::{self, Field, Format};
 use tacit_2pc::{OutputTo, Owner, Prepared};
 use tacit_crypto::BitVec;
@@ -21,7 +23,8 @@ pub enum Source {
 
 /// Evaluates a function on our rows of text; returns the outputs of every row, or nothing if we get none.
 #[pyfunction]
-#[pyo3(signature = (peer, function, role, rows, *, output_to="both", signed=false, progress=None))]
+#[pyo3(signature = (peer, function, role, rows, *, output_to="both", signed=false, protocol="auto", progress=None))]
+#[allow(clippy::too_many_arguments)] // They are Python's keywords.
 pub fn evaluate<'py>(
     py: Python<'py>,
     peer: &Peer,
@@ -30,6 +33,7 @@ pub fn evaluate<'py>(
     rows: Vec<String>,
     output_to: &str,
     signed: bool,
+    protocol: &str,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let role = match role {
@@ -44,19 +48,38 @@ pub fn evaluate<'py>(
         _ => return Err(fault::usage(py, "output_to is \"garbler\", \"evaluator\" or \"both\"")),
     };
     let raised = |error| fault::raise(py, &error);
+    let known = computations().find(|entry| entry.name == protocol);
+    if known.is_none() && protocol != "auto" {
+        let names: Vec<&str> = computations().map(|entry| entry.name).collect();
+        return Err(fault::usage(py, format!("protocol is auto or one of {}", names.join(", "))));
+    }
+    let mut program = None;
     let function: Arc<Function> = match function {
+        Source::Named(name) if name.ends_with(PROGRAM) => {
+            let loaded = load_program(Path::new(&name), &tacit::lang::Options::default()).map_err(raised)?;
+            Arc::new(program.insert(loaded).function().clone())
+        }
         Source::Named(name) => Arc::new(load(&name).map_err(raised)?),
         Source::Traced(circuit) => circuit.get().function(),
     };
     let prepared = Prepared::from_function(&function).map_err(|error| raised(error.into()))?;
+    let prepared = match &program {
+        Some(program) => prepared.from_source(program.digest()),
+        None => prepared,
+    };
     let fields = function.fields(role);
+    let parse = |text: &String| match &program {
+        Some(program) => program.parse(role, text).map_err(|error| error.to_string()),
+        None => value::parse(fields, text).map_err(|error| error.to_string()),
+    };
     let rows = rows
         .iter()
-        .map(|text| value::parse(fields, text).map_err(|error| fault::input(py, error.to_string())))
+        .map(|text| parse(text).map_err(|what| fault::input(py, what)))
         .collect::<PyResult<Vec<_>>>()?;
     let security = peer.security;
-    let (outputs, stats) = peer.run(py, progress, move |session, desk| {
-        let job = Job { function: &prepared, role, output_to, security, options: Options::default() };
+    let (evaluated, stats) = peer.run(py, progress, move |session, desk| {
+        let options = Options { protocol: known, ..Options::default() };
+        let job = Job { function: &prepared, role, output_to, security, options };
         session.evaluate(&job, &rows, desk)
     })?;
     let dict = fault::passed(py, &stats, None)?;
@@ -64,10 +87,18 @@ pub fn evaluate<'py>(
         let field = if signed { field.in_twos_complement() } else { *field };
         value::format(&field, bits, Format::Decimal)
     };
-    let outputs = outputs.map(|rows| {
+    if let (Some(program), Some(rows)) = (&program, &evaluated.outputs) {
+        let literal = |row: &Vec<BitVec>| match &program.faults(row)[..] {
+            [] => vec![program.format(row)],
+            faults => vec![format!("fault: {}", faults.join(", "))],
+        };
+        dict.set_item("literals", rows.iter().map(literal).collect::<Vec<_>>())?;
+    }
+    let outputs = evaluated.outputs.map(|rows| {
         let row = |row: Vec<BitVec>| function.outputs.iter().zip(&row).map(shown).collect::<Vec<String>>();
         rows.into_iter().map(row).collect::<Vec<_>>()
     });
+    dict.set_item("protocol", evaluated.protocol)?;
     dict.set_item("outputs", outputs)?;
     Ok(dict)
 }
@@ -75,5 +106,5 @@ pub fn evaluate<'py>(
 /// The functions that have a name: the name, its width if it has one, and what it does.
 #[pyfunction]
 pub fn functions() -> Vec<(&'static str, Option<u32>, &'static str)> {
-    named::list().map(|(name, width, _, what)| (name, width, what)).collect()
+    tacit::catalogue::functions().map(|entry| (entry.name, entry.size, entry.about)).collect()
 }

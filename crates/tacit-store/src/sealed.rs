@@ -249,6 +249,11 @@ pub struct SealedWriter<W> {
     number: u64,
 }
 
+/// Bytes in a file of `bytes` that a [`SealedWriter`] wrote.
+pub fn sealed_length(bytes: u64) -> u64 {
+    bytes + bytes.div_ceil(CHUNK as u64).max(1) * TAG as u64
+}
+
 impl<W: Write> SealedWriter<W> {
     /// Writes to `out` with the keys of this file; every chunk is bound to `context`.
     pub fn new(out: W, keys: Keys, context: [u8; 32]) -> Self {

@@ -1,6 +1,7 @@
 //! [`Session`]: who the peer is, how to reach it, and how much to trust it.
 
 mod eval;
+mod tags;
 mod transfers;
 
 pub use transfers::{ReceivedCots, SentCots};

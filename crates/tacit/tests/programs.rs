@@ -1,21 +1,23 @@
 //! The example programs by every protocol, against their values worked out by hand or in plain Rust.
 
 use std::path::Path;
+use tacit::catalogue::{Entry, computations};
 use tacit::crypto::BitVec;
 use tacit::job::eval::{Job, Options, load_program};
 use tacit::lang::Program;
 use tacit::net::memory;
+use tacit::ot;
 use tacit::two_pc::{OutputTo, Owner, Prepared};
-use tacit::{Security, ot};
 
 /// What both parties get, by every protocol there is.
 fn by_all(name: &str, ours: &str, theirs: &str) -> Vec<String> {
     let path = format!("{}/../../examples/functions/{name}.garble.rs", env!("CARGO_MANIFEST_DIR"));
     let program = load_program(Path::new(&path), &tacit::lang::Options::default()).unwrap();
-    [Security::SemiHonest, Security::Malicious].map(|security| by(&program, security, ours, theirs)).into()
+    computations().map(|protocol| by(&program, protocol, ours, theirs)).collect()
 }
 
-fn by(program: &Program, security: Security, ours: &str, theirs: &str) -> String {
+fn by(program: &Program, protocol: &'static Entry, ours: &str, theirs: &str) -> String {
+    let security = protocol.security;
     let prepared = Prepared::from_function(program.function()).unwrap().from_source(program.digest());
     let side = |role, text: &str, channel: &mut tacit::net::Channel| {
         let job = Job {
@@ -23,7 +25,7 @@ fn by(program: &Program, security: Security, ours: &str, theirs: &str) -> String
             role,
             output_to: OutputTo::Both,
             security,
-            options: Options::default(),
+            options: Options { protocol: Some(protocol), ..Options::default() },
         };
         let base = ot::base_ot(None, security).unwrap();
         let row = program.parse(role, text).unwrap();
@@ -163,9 +165,10 @@ fn a_circuit_that_another_writer_wrote_gives_what_plain_evaluation_gives_by_ever
         let expected = if x > y { x / y + 3 } else { x ^ y << 3 };
         let inputs = [bits(x), bits(y)];
         let plain = tacit::two_pc::circuit::evaluate(&function.circuit, &inputs);
-        for security in [Security::SemiHonest, Security::Malicious] {
+        for protocol in computations() {
+            let security = protocol.security;
             let side = |role, input: &BitVec, channel: &mut tacit::net::Channel| {
-                let options = Options::default();
+                let options = Options { protocol: Some(protocol), ..Options::default() };
                 let job = Job { function: &prepared, role, output_to: OutputTo::Both, security, options };
                 let base = ot::base_ot(None, security).unwrap();
                 job.run_marked(channel, &*base, &[vec![input.clone()]], &mut |_| {})
@@ -177,7 +180,7 @@ fn a_circuit_that_another_writer_wrote_gives_what_plain_evaluation_gives_by_ever
                 |channel| side(Owner::Garbler, &inputs[0], channel),
                 |channel| side(Owner::Evaluator, &inputs[1], channel),
             );
-            assert!(garbler == plain && evaluator == plain, "{security:?} {x} {y}");
+            assert!(garbler == plain && evaluator == plain, "{} {x} {y}", protocol.name);
         }
         let all: Vec<bool> = plain.iter().flat_map(BitVec::iter).collect();
         assert_eq!(all[all.len() - 16..], bits(expected).iter().collect::<Vec<_>>(), "{x} {y}");

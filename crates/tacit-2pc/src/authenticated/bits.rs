@@ -7,7 +7,6 @@
 use crate::Result;
 use tacit_crypto::{BitVec, Block, Buffer};
 use tacit_net::Channel;
-use tacit_ot::{CotReceiver, CotSender};
 
 /// `n` zero blocks, wiped on drop.
 pub(super) fn zeros(n: usize) -> Buffer {
@@ -89,6 +88,16 @@ pub(super) fn shares(gate: &Gate) -> [Share; 3] {
     [[a, b], [c, d], [e, f]].map(|blocks| Share::of(&blocks))
 }
 
+type Extend<'a> = &'a mut dyn FnMut(&mut Channel, &mut [Block], &mut [Block]) -> Result<()>;
+
+/// Correlated OT both ways.
+pub(super) struct Cots<'a> {
+    /// The Δ of the keys.
+    pub(super) delta: Block,
+    /// Fills keys, of the peer's bits, and MACs, of own ones.
+    pub(super) extend: Extend<'a>,
+}
+
 /// One party's parts of many authenticated bits: MACs and keys apart, as correlated OT makes them.
 pub(super) struct Shares {
     pub(super) macs: Buffer,
@@ -101,23 +110,14 @@ impl Shares {
         Shares { macs: zeros(own), keys: zeros(peer) }
     }
 
-    /// Makes the first `own` and the first `peer` of them anew. The party that `first` holds for receives
-    /// first.
+    /// Makes the first `own` and the first `peer` of them anew.
     pub(super) fn make(
         &mut self,
         channel: &mut Channel,
-        (sender, receiver): (&mut dyn CotSender, &mut dyn CotReceiver),
-        first: bool,
+        cots: &mut Cots<'_>,
         [own, peer]: [usize; 2],
     ) -> Result<()> {
-        for receives in [first, !first] {
-            match receives {
-                true if own > 0 => receiver.extend(channel, &mut self.macs[..own])?,
-                false if peer > 0 => sender.extend(channel, &mut self.keys[..peer])?,
-                _ => (),
-            }
-        }
-        Ok(())
+        (cots.extend)(channel, &mut self.keys[..peer], &mut self.macs[..own])
     }
 
     #[inline(always)]

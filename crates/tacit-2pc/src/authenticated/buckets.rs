@@ -51,12 +51,12 @@ pub(super) fn shift(prg: &mut Prg, buckets: usize) -> usize {
 }
 
 /// Buckets whose differences cross at a time.
-const BATCH: usize = 1 << 15;
+const BATCH: usize = 1 << 14;
 
 /// Rows of a window that are made at a time.
-pub(super) fn rows_at_once(buckets: usize) -> usize {
+pub fn rows_at_once(buckets: usize) -> usize {
     /// Triples: each check takes a round, and more than so many take time by their memory.
-    const TRIPLES: usize = 1 << 17;
+    const TRIPLES: usize = 1 << 16;
     (TRIPLES / buckets).clamp(1, MOST as usize)
 }
 

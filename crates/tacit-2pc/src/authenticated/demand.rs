@@ -2,6 +2,10 @@
 
 use super::buckets;
 use crate::{Owner, Prepared};
+use tacit_net::LinkModel;
+use tacit_ot::Security;
+use tacit_ot::silent::ferret::Config;
+use tacit_ot::silent::ferret::cost::CACHE;
 
 /// How much a preparation serves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,13 +41,23 @@ impl Demand {
         }
     }
 
+    /// The windows in which triples are made: the buckets of each, and the triples in a bucket.
+    pub fn windows(&self) -> impl Iterator<Item = (usize, usize)> {
+        buckets::windows(self.ands)
+            .map(|gates| gates.max(buckets::LEAST))
+            .map(|buckets| (buckets, buckets::size(buckets)))
+    }
+
     /// Correlations of either direction that a preparation takes, at most.
     pub fn correlations(&self) -> u64 {
-        let triples: usize = buckets::windows(self.ands)
-            .map(|gates| gates.max(buckets::LEAST))
-            .map(|n| n * buckets::size(n))
-            .sum();
+        let triples: usize = self.windows().map(|(buckets, size)| buckets * size).sum();
         (3 * triples + self.ands + self.garbler_inputs.max(self.evaluator_inputs)) as u64
+    }
+
+    /// Ferret's parameters for a session that makes this once, over `link`: both parties reach the same.
+    pub fn ferret(&self, link: &LinkModel) -> Config {
+        // The triples pass through the cache as well, and leave Ferret's table half of it.
+        Config::choose_exactly(self.correlations(), Security::Malicious, link, CACHE / 2)
     }
 
     /// Input bits of `owner`'s.

@@ -6,8 +6,9 @@ use super::deviation::deviate;
 use super::independent::Independent;
 use super::opening::Openings;
 use super::oracle::Oracle;
-use super::{PIECE, mismatch, usage};
-use crate::circuit::Piece;
+use super::stretch::Stretch;
+use super::{mismatch, usage};
+use crate::circuit::{FIRST_INPUT, Piece, Shape};
 use crate::parties::slots_of;
 use crate::{OutputTo, Owner, Prepared, Result};
 use tacit_crypto::{BitVec, Block, Buffer, Prg};
@@ -62,15 +63,15 @@ impl<'a> Dependent<'a> {
             return usage("the preparation is for other numbers of gates or inputs than the function has");
         }
         let Independent { role, delta, .. } = independent;
-        let oracle = agree(channel, &independent.oracle, function, output_to)?;
-        let mut openings = Openings::new(&oracle, "products of masks", role == Owner::Garbler, delta);
+        let oracle = agree(channel, &independent.oracle, &Terms::of(function, output_to))?;
+        let plan = function.plan(1);
         let mut gates = std::mem::replace(&mut independent.gates, zeros(0));
         let masks = std::mem::replace(&mut independent.masks, Shares::zeros(0, 0));
-        let wires = multiply(channel, &mut openings, &independent, function, &mut gates, &masks)?;
-        let outputs = function.plan(1).outputs().iter().map(|&slot| wires[slot as usize]).collect();
-        let outputs = Zeroizing::new(outputs);
-        openings.check(channel)?;
-        let prg = independent.prg.fork();
+        let ands = plan.ands() as usize;
+        let mut wires = Wires::new((function.circuit().shape(), function.owners()), role, ands, &masks);
+        let party = Party { garbler: role == Owner::Garbler, delta };
+        multiply(channel, &oracle, party, &Stretch::whole(plan), &mut gates, &masks, &mut wires)?;
+        let (outputs, prg) = (wires.of(plan.outputs()), independent.prg.fork());
         Ok(Dependent { role, delta, oracle, function, output_to, gates, masks, outputs, prg })
     }
 
@@ -80,15 +81,30 @@ impl<'a> Dependent<'a> {
     }
 }
 
+/// What the parties must agree on of a run.
+pub(super) struct Terms<'a> {
+    /// A circuit or a program.
+    pub(super) kind: &'static str,
+    pub(super) digest: [u8; 32],
+    pub(super) owners: &'a [Owner],
+    pub(super) output_to: OutputTo,
+}
+
+impl<'a> Terms<'a> {
+    pub(super) fn of(function: &'a Prepared, output_to: OutputTo) -> Self {
+        Terms { kind: "circuit", digest: function.digest(), owners: function.owners(), output_to }
+    }
+}
+
 /// Compares function and rule, which every later hash is bound to.
-fn agree(channel: &mut Channel, oracle: &Oracle, function: &Prepared, output_to: OutputTo) -> Result<Oracle> {
+pub(super) fn agree(channel: &mut Channel, oracle: &Oracle, terms: &Terms<'_>) -> Result<Oracle> {
     let mut transcript = oracle.transcript("function");
-    transcript.append("circuit", &function.digest());
-    for &owner in function.owners() {
+    transcript.append(terms.kind, &terms.digest);
+    for &owner in terms.owners {
         transcript.append_u64("owner", (owner == Owner::Garbler) as u64);
     }
-    transcript.append_u64("output to garbler", output_to.garbler() as u64);
-    transcript.append_u64("output to evaluator", output_to.evaluator() as u64);
+    transcript.append_u64("output to garbler", terms.output_to.garbler() as u64);
+    transcript.append_u64("output to evaluator", terms.output_to.evaluator() as u64);
     let (mut mine, mut theirs) = ([0u8; 32], [0u8; 32]);
     transcript.challenge_bytes("terms", &mut mine);
     channel.send(&mine)?;
@@ -99,50 +115,69 @@ fn agree(channel: &mut Channel, oracle: &Oracle, function: &Prepared, output_to:
     Ok(oracle.bound_to(&mut transcript))
 }
 
-/// The masks of the inputs, in a plan's slots. Constants have none, and an input's is its owner's alone.
-fn input_masks(function: &Prepared, role: Owner, masks: &Shares) -> Zeroizing<Vec<Share>> {
-    let plan = function.plan(1);
-    let mut wires = Zeroizing::new(vec![Share::default(); plan.slots()]);
-    let (shape, ands) = (function.circuit().shape(), plan.ands() as usize);
-    let peer = if role == Owner::Garbler { Owner::Evaluator } else { Owner::Garbler };
-    let own_slots = slots_of(shape, function.owners(), role);
-    for (&slot, &mac) in own_slots.iter().zip(&masks.macs[ands..]) {
-        wires[slot as usize].mac = mac;
+/// The masks of wires, in a plan's slots.
+pub(super) struct Wires(Zeroizing<Vec<Share>>);
+
+impl Wires {
+    /// Those of the inputs, which stand behind the masks of `ands` gates. Constants have none, and an input's
+    /// is its owner's alone.
+    pub(super) fn new((shape, owners): (&Shape, &[Owner]), role: Owner, ands: usize, masks: &Shares) -> Self {
+        let mut wires = Zeroizing::new(vec![Share::default(); FIRST_INPUT as usize + shape.input_bits()]);
+        for (&slot, &mac) in slots_of(shape, owners, role).iter().zip(&masks.macs[ands..]) {
+            wires[slot as usize].mac = mac;
+        }
+        for (&slot, &key) in slots_of(shape, owners, role.other()).iter().zip(&masks.keys[ands..]) {
+            wires[slot as usize].key = key;
+        }
+        Wires(wires)
     }
-    let peer_slots = slots_of(shape, function.owners(), peer);
-    for (&slot, &key) in peer_slots.iter().zip(&masks.keys[ands..]) {
-        wires[slot as usize].key = key;
+
+    /// Those in `slots`.
+    pub(super) fn of(&self, slots: &[u32]) -> Zeroizing<Vec<Share>> {
+        Zeroizing::new(slots.iter().map(|&slot| self.0[slot as usize]).collect())
     }
-    wires
+
+    fn reserve(&mut self, slots: usize) {
+        if self.0.len() < slots {
+            // Not where they stand, for what has to move leaves copies behind.
+            let mut more = Zeroizing::new(vec![Share::default(); slots]);
+            more[..self.0.len()].copy_from_slice(&self.0);
+            self.0 = more;
+        }
+    }
 }
 
-/// AND gates of the largest piece, which one step may be.
-pub(super) fn largest_piece(function: &Prepared) -> usize {
-    function.plan(1).pieces(PIECE).map(|piece| piece.ands).max().unwrap_or(0)
+/// The party that multiplies.
+#[derive(Clone, Copy)]
+pub(super) struct Party {
+    pub(super) garbler: bool,
+    pub(super) delta: Block,
 }
 
 /// Gates whose differences cross at a time, at least.
-const BATCH: usize = 1 << 15;
+const BATCH: usize = 1 << 14;
 
-/// Beaver's products of the masks of AND gates' operands, by the triples that `gates` holds; returns the
-/// masks of all wires.
+/// Beaver's products of the masks of the operands of a stretch's AND gates, by the triples that `gates`
+/// holds; gives all its wires their masks. Every opening is checked when this returns.
 ///
 /// With d = a ⊕ λ_1 and e = b ⊕ λ_2 open, λ_1·λ_2 = c ⊕ e·λ_1 ⊕ d·λ_2 ⊕ d·e.
-fn multiply(
+pub(super) fn multiply(
     channel: &mut Channel,
-    openings: &mut Openings,
-    of: &Independent,
-    function: &Prepared,
+    oracle: &Oracle,
+    Party { garbler, delta }: Party,
+    stretch: &Stretch<'_>,
     gates: &mut [Block],
     masks: &Shares,
-) -> Result<Zeroizing<Vec<Share>>> {
-    let (garbler, delta, plan) = (of.role == Owner::Garbler, of.delta, function.plan(1));
-    let mut wires = input_masks(function, of.role, masks);
-    let gates = &mut gates.as_chunks_mut::<6>().0[..plan.ands() as usize];
-    let room = 2 * BATCH.max(largest_piece(function)).min(gates.len());
+    wires: &mut Wires,
+) -> Result<()> {
+    wires.reserve(stretch.slots());
+    let wires = &mut wires.0[..];
+    let mut openings = Openings::new(oracle, "products of masks", garbler, delta);
+    let gates = &mut gates.as_chunks_mut::<6>().0[..stretch.ands()];
+    let room = 2 * BATCH.max(stretch.largest_piece()).min(gates.len());
     let (mut macs, mut keys, mut last) = (zeros(room), zeros(room), zeros(room));
     let (mut shown, mut waiting, mut begun) = (BitVec::default(), 0..0, 0);
-    let mut pieces = plan.pieces(PIECE).peekable();
+    let mut pieces = stretch.pieces().peekable();
     // Each batch's shares are on their way while the gates behind it are followed.
     while begun < gates.len() || !waiting.is_empty() {
         let (mine, before) = (std::mem::take(&mut shown), waiting);
@@ -151,7 +186,7 @@ fn multiply(
         while let Some(piece) = pieces.next_if(|piece| waiting.len() + piece.ands <= room / 2) {
             let here = (&mut macs[2 * waiting.len()..], &mut keys[2 * waiting.len()..]);
             begun += piece.ands;
-            follow(&mut wires, piece, masks, waiting.end, &mut gates[waiting.end..begun], here);
+            follow(wires, piece, masks, waiting.end, &mut gates[waiting.end..begun], here);
             waiting.end = begun;
         }
         if !waiting.is_empty() {
@@ -169,10 +204,10 @@ fn multiply(
     }
     // XOR gates behind the last AND gate.
     for piece in pieces {
-        follow(&mut wires, piece, masks, begun, &mut [], (&mut [], &mut []));
+        follow(wires, piece, masks, begun, &mut [], (&mut [], &mut []));
     }
     deviate(|script| script.gate_masks(gates));
-    Ok(wires)
+    openings.check(channel)
 }
 
 /// Follows a piece, the first of whose AND gates is number `first`: each gives its result its mask and takes

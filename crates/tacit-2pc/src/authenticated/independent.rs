@@ -1,6 +1,6 @@
 //! The first phase: triples and masks for so many gates, whatever the function.
 
-use super::bits::{BLOCKS, Shares, zeros};
+use super::bits::{BLOCKS, Cots, Shares, zeros};
 use super::buckets;
 use super::demand::Demand;
 use super::deviation::{deviate, passes};
@@ -14,7 +14,6 @@ use tacit_crypto::commit::{Commitment, Opening, commit, verify};
 use tacit_crypto::hash::Mitccrh;
 use tacit_crypto::{Block, Buffer, Prg};
 use tacit_net::Channel;
-use tacit_ot::{CotReceiver, CotSender};
 use zeroize::Zeroize;
 
 /// One party's side of a preparation that serves one run of one function of its size.
@@ -54,8 +53,7 @@ impl Independent {
         };
         let mut gates = zeros(BLOCKS * one.ands);
         part(&self.gates, 0, BLOCKS * one.ands, 0, &mut gates);
-        let other = if self.role == Owner::Garbler { Owner::Evaluator } else { Owner::Garbler };
-        let (own, peer) = (one.inputs(self.role), one.inputs(other));
+        let (own, peer) = (one.inputs(self.role), one.inputs(self.role.other()));
         let mut masks = Shares::zeros(one.ands + own, one.ands + peer);
         let sides = [(&self.masks.macs, &mut masks.macs, own), (&self.masks.keys, &mut masks.keys, peer)];
         for (of, out, inputs) in sides {
@@ -67,17 +65,62 @@ impl Independent {
     }
 }
 
-/// Makes it, over correlated OT that this party sends and receives.
+/// Memory that serves one preparation after the other.
+pub(super) struct Room {
+    bits: Shares,
+    gates: Buffer,
+    masks: Shares,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Room { bits: Shares::zeros(0, 0), gates: zeros(0), masks: Shares::zeros(0, 0) }
+    }
+}
+
+impl Room {
+    /// Takes back what a preparation was made in.
+    pub(super) fn put(&mut self, of: &mut Independent) {
+        std::mem::swap(&mut self.gates, &mut of.gates);
+        std::mem::swap(&mut self.masks, &mut of.masks);
+    }
+
+    fn gates(&mut self, blocks: usize) -> Buffer {
+        match self.gates.len() >= blocks {
+            true => std::mem::replace(&mut self.gates, zeros(0)),
+            false => zeros(blocks),
+        }
+    }
+
+    fn masks(&mut self, own: usize, peer: usize) -> Shares {
+        match self.masks.macs.len() >= own && self.masks.keys.len() >= peer {
+            true => std::mem::replace(&mut self.masks, Shares::zeros(0, 0)),
+            false => Shares::zeros(own, peer),
+        }
+    }
+
+    fn bits(&mut self, n: usize) -> &mut Shares {
+        if self.bits.macs.len() < n {
+            self.bits = Shares::zeros(0, 0);
+            self.bits = Shares::zeros(n, n);
+        }
+        &mut self.bits
+    }
+}
+
+/// Makes it, over correlated OT that this party sends and receives, in memory of `room` as far as that
+/// reaches.
 pub(super) fn make(
     channel: &mut Channel,
     role: Owner,
-    (sender, receiver): (&mut dyn CotSender, &mut dyn CotReceiver),
+    cots: &mut Cots<'_>,
     prg: &mut Prg,
     demand: Demand,
     oracle: Oracle,
+    room: &mut Room,
 ) -> Result<Independent> {
     let garbler = role == Owner::Garbler;
-    let delta = sender.delta();
+    let delta = cots.delta;
     if !delta.lsb() {
         return super::usage("correlated OT whose Δ has lowest bit 0 serves no authenticated bits");
     }
@@ -90,33 +133,32 @@ pub(super) fn make(
     let mut maker = Maker { garbler, delta: triples_delta, own, peer, made: 0 };
     let mut openings = Openings::new(&oracle, "buckets", garbler, delta);
     let windows: Vec<usize> = buckets::windows(demand.ands).map(|gates| gates.max(buckets::LEAST)).collect();
-    let mut gates = zeros(BLOCKS * windows.iter().sum::<usize>());
+    let mut gates = room.gates(BLOCKS * windows.iter().sum::<usize>());
     let mut left = gates.as_chunks_mut::<6>().0;
-    let room = windows.iter().map(|&n| 3 * n * buckets::rows_at_once(n)).max().unwrap_or(0);
-    let (mut bits, mut checks) = (Shares::zeros(room, room), 0);
+    let inputs = [demand.garbler_inputs, demand.evaluator_inputs];
+    let [own_masks, peer_masks] =
+        if garbler { inputs } else { [inputs[1], inputs[0]] }.map(|inputs| demand.ands + inputs);
+    let mut masks = room.masks(own_masks, peer_masks);
+    let bits = room.bits(windows.iter().map(|&n| 3 * n * buckets::rows_at_once(n)).max().unwrap_or(0));
+    let mut checks = 0;
     for n in windows {
         let size = buckets::size(n);
         let (sums, rest) = left.split_at_mut(n);
         left = rest;
         for row in (0..size).step_by(buckets::rows_at_once(n)) {
             let rows = buckets::rows_at_once(n).min(size - row);
-            bits.make(channel, (sender, receiver), garbler, [3 * rows * n; 2])?;
+            bits.make(channel, cots, [3 * rows * n; 2])?;
             deviate(|script| script.bits(&mut bits.macs));
             let mut alike = MacHash::new(&oracle, &format!("triples {checks}"), true);
-            maker.make(channel, &mut bits, rows * n, &mut alike)?;
+            maker.make(channel, bits, rows * n, &mut alike)?;
             let mut shifts = agree_alike(channel, &oracle, garbler, checks, alike.digest(), prg)?;
             checks += 1;
             let shifted = rows - usize::from(row == 0);
             let shifts: Vec<usize> = (0..shifted).map(|_| buckets::shift(&mut shifts, n)).collect();
-            buckets::combine(channel, &mut openings, &bits, rows, &shifts, sums)?;
+            buckets::combine(channel, &mut openings, bits, rows, &shifts, sums)?;
         }
     }
-    drop(bits);
-    let inputs = [demand.garbler_inputs, demand.evaluator_inputs];
-    let [own, peer] =
-        if garbler { inputs } else { [inputs[1], inputs[0]] }.map(|inputs| demand.ands + inputs);
-    let mut masks = Shares::zeros(own, peer);
-    masks.make(channel, (sender, receiver), garbler, [own, peer])?;
+    masks.make(channel, cots, [own_masks, peer_masks])?;
     deviate(|script| script.masks(&mut masks.macs));
     openings.check(channel)?;
     Ok(Independent { role, delta, oracle, demand, gates, masks, prg: prg.fork() })

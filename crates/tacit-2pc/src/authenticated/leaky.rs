@@ -24,7 +24,7 @@ use tacit_net::Channel;
 /// Triples hashed at a time, in the nearest cache.
 const TILE: usize = 256;
 /// Triples whose messages cross at a time.
-const BATCH: usize = 1 << 15;
+const BATCH: usize = 1 << 14;
 
 /// What stays the same for all triples of a party.
 pub(super) struct Maker {

@@ -1,50 +1,83 @@
 //! Masked values and what is computed from them, alike for both parties of the last phase.
 
 use super::bits::{Share, zeros};
-use super::dependent::Dependent;
-use crate::Owner;
-use crate::circuit::{ONE, Piece};
+use super::oracle::Oracle;
+use crate::circuit::{FIRST_INPUT, ONE, Piece, Shape};
 use crate::parties::slots_of;
+use crate::{OutputTo, Owner};
 use tacit_crypto::{BitVec, Block, Buffer};
 
 pub(super) const GARBLERS_MASKS: &str = "the garbler's masks of outputs";
 pub(super) const EVALUATORS_MASKS: &str = "the evaluator's masks of outputs";
 
-impl Dependent<'_> {
-    /// The slots of a party's inputs.
-    pub(super) fn slots(&self, owner: Owner) -> Vec<u32> {
-        slots_of(self.function.circuit().shape(), self.function.owners(), owner)
+/// A party's run of the last phase, before its first stretch.
+pub(super) struct Begin<'a> {
+    pub(super) delta: Block,
+    pub(super) oracle: &'a Oracle,
+    pub(super) own: Vec<u32>,
+    pub(super) peer: Vec<u32>,
+    /// The own inputs, masked.
+    pub(super) masked: BitVec,
+}
+
+impl<'a> Begin<'a> {
+    /// The party `role` with `input`, of whose masks it has these MACs; `None` where the function takes
+    /// another number of bits from it.
+    pub(super) fn new(
+        delta: Block,
+        oracle: &'a Oracle,
+        (shape, owners): (&Shape, &[Owner]),
+        role: Owner,
+        macs: &[Block],
+        input: &BitVec,
+    ) -> Option<Self> {
+        let [own, peer] = [role, role.other()].map(|owner| slots_of(shape, owners, owner));
+        if input.len() != own.len() {
+            return None;
+        }
+        let mut masked = BitVec::from_lsbs(macs.get(..own.len())?);
+        masked.xor_assign(input);
+        Some(Begin { delta, oracle, own, peer, masked })
     }
 
-    /// The own inputs, masked.
-    pub(super) fn masked(&self, input: &BitVec) -> BitVec {
-        let mut masked = BitVec::from_lsbs(&self.masks.macs[self.function.plan(1).ands() as usize..]);
-        masked.xor_assign(input);
-        masked
+    /// Slots that constants and inputs take.
+    pub(super) fn slots(&self) -> usize {
+        FIRST_INPUT as usize + self.own.len() + self.peer.len()
     }
 
     /// The hash of AND gates' keys, S of MITCCRH.
     pub(super) fn start(&self) -> Block {
         self.oracle.block("hash of gates")
     }
+}
 
+/// A run behind its last stretch.
+pub(super) struct End<'a> {
+    pub(super) delta: Block,
+    pub(super) oracle: &'a Oracle,
+    pub(super) output_to: OutputTo,
+    /// The masks of the outputs.
+    pub(super) masks: &'a [Share],
+}
+
+impl End<'_> {
     /// MACs of the own shares of the outputs' masks.
-    pub(super) fn output_macs(&self) -> Buffer {
-        let mut macs = zeros(self.outputs.len());
-        macs.iter_mut().zip(self.outputs.iter()).for_each(|(mac, share)| *mac = share.mac);
+    pub(super) fn macs(&self) -> Buffer {
+        let mut macs = zeros(self.masks.len());
+        macs.iter_mut().zip(self.masks).for_each(|(mac, share)| *mac = share.mac);
         macs
     }
 
     /// Keys of the peer's shares of the outputs' masks.
-    pub(super) fn output_keys(&self) -> Buffer {
-        let mut keys = zeros(self.outputs.len());
-        keys.iter_mut().zip(self.outputs.iter()).for_each(|(key, share)| *key = share.key);
+    pub(super) fn keys(&self) -> Buffer {
+        let mut keys = zeros(self.masks.len());
+        keys.iter_mut().zip(self.masks).for_each(|(key, share)| *key = share.key);
         keys
     }
 
     /// The outputs: masked values, without both shares of their masks.
     pub(super) fn unmask(&self, mut masked: BitVec, peers: &BitVec) -> BitVec {
-        masked.xor_assign(&BitVec::from_lsbs(&self.output_macs()));
+        masked.xor_assign(&BitVec::from_lsbs(&self.macs()));
         masked.xor_assign(peers);
         masked
     }
@@ -66,6 +99,11 @@ impl Masked {
         let mut masked = Masked { slots: vec![0; slots] };
         masked.slots[ONE as usize] = 1;
         masked
+    }
+
+    /// Makes room for so many slots.
+    pub(super) fn reserve(&mut self, slots: usize) {
+        self.slots.resize(slots.max(self.slots.len()), 0);
     }
 
     pub(super) fn set(&mut self, slot: u32, bit: bool) {

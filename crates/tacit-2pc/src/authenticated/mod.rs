@@ -15,8 +15,11 @@
 //! - **Bytes** of both directions an AND gate: 16 for each triple of a bucket (3 from 396,313 gates on, 4
 //!   from 4,283 on, else 5), 32 for the table, about 2 for bits, and the correlated OT's for 3·B + 1
 //!   correlations each way.
-//! - **Memory**: 128 bytes a gate from the first phase on; while a window of at most 409,600 gates is made,
-//!   104 bytes more for each triple of a row, and in the last phase the garbler's 16 a gate.
+//! - **Length**: a circuit of more than 409,600 AND gates, and a program of any length
+//!   ([`Session::run_program`]), runs in stretches of as many at most, one after the other through all phases.
+//! - **Memory**: of a stretch 128 bytes a gate from the first phase on; while it is made, 104 bytes more for
+//!   each triple of a row, and in the last phase the garbler's 16 a gate: about 150 MB, whatever the length.
+//! - **On the disk**: [`Session::store`] and [`Stored`] keep the first phase in a sealed file that serves once.
 //! - **Abort** tells nothing of an input: all that comes before inputs are used is independent of them, and
 //!   what fails later depends on masked values alone, which are uniform for the party that cheated.
 //!
@@ -25,12 +28,10 @@
 //! use tacit_2pc::{OutputTo, Owner, Prepared, circuit::named};
 //! use tacit_crypto::{BitVec, Prg};
 //! use tacit_net::{Channel, LinkModel, memory};
-//! use tacit_ot::silent::ferret::{Config, cost::CACHE};
-//! use tacit_ot::{Security, base};
+//! use tacit_ot::base;
 //!
 //! let function = Prepared::from_function(&named::find("add8").unwrap()).unwrap();
-//! let count = Demand::of(&function).correlations();
-//! let config = Config::choose(count, Security::Malicious, &LinkModel::LOOPBACK, CACHE);
+//! let config = Demand::of(&function).ferret(&LinkModel::LOOPBACK);
 //! let party = |channel: &mut Channel, role: Owner, input: u8| {
 //!     let mut prg = Prg::from_os();
 //!     let mut session = Session::setup(channel, role, &*base::default(), config, &mut prg)?;
@@ -59,22 +60,28 @@ mod opening;
 mod oracle;
 mod session;
 mod setup;
+mod stored;
+mod stream;
+mod stretch;
 #[cfg(test)]
 mod tests;
 
 pub use demand::Demand;
 pub use dependent::Dependent;
 pub use independent::Independent;
-pub use session::Session;
+pub use session::{Session, rows_together};
+pub use stored::{Header, Stored};
 
 use crate::Error;
 use crate::Result;
 
 pub(crate) const PROTOCOL: &str = "authenticated";
 /// Name and version in every hash of this protocol.
-const DOMAIN: &str = "tacit authenticated v1";
+const DOMAIN: &str = "tacit authenticated v2";
 /// AND gates whose tables go in one message: few enough to stay in the nearest caches.
 const PIECE: usize = 1 << 11;
+
+const OTHER_INPUT: &str = "as many input bits as the function takes from this party";
 
 fn cheated<T>(what: &'static str) -> Result<T> {
     Err(Error::Cheated { protocol: PROTOCOL, what })

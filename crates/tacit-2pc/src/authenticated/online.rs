@@ -8,25 +8,72 @@
 //!    zero, so the evaluator knows the MACs: of a wrong table it sees a wrong hash.
 //! 5. Masks of outputs are shown with their MACs, by the garbler with step 4, by the evaluator after it.
 
+use super::bits::Gate;
 use super::dependent::Dependent;
-use super::{evaluator, garbler, usage};
+use super::evaluator::Evaluating;
+use super::garbler::Garbling;
+use super::masked::{Begin, End};
+use super::oracle::Oracle;
+use super::stretch::Stretch;
+use super::{OTHER_INPUT, usage};
 use crate::{Owner, Result};
-use tacit_crypto::BitVec;
+use tacit_crypto::{BitVec, Prg};
 use tacit_net::Channel;
+
+/// Either party in the last phase.
+pub(super) enum Online {
+    Garbler(Garbling),
+    Evaluator(Evaluating),
+}
+
+impl Online {
+    /// Up to the labels of the inputs.
+    pub(super) fn begin(role: Owner, begin: Begin<'_>, channel: &mut Channel, prg: &mut Prg) -> Result<Self> {
+        Ok(match role {
+            Owner::Garbler => Online::Garbler(Garbling::begin(begin, channel, prg)?),
+            Owner::Evaluator => Online::Evaluator(Evaluating::begin(begin, channel)?),
+        })
+    }
+
+    /// The next stretch, whose gates have these masks.
+    pub(super) fn stretch(
+        &mut self,
+        channel: &mut Channel,
+        stretch: &Stretch<'_>,
+        gates: &[Gate],
+        oracle: &Oracle,
+    ) -> Result<()> {
+        match self {
+            Online::Garbler(garbling) => garbling.stretch(channel, stretch, gates, oracle),
+            Online::Evaluator(evaluating) => evaluating.stretch(channel, stretch, gates, oracle),
+        }
+    }
+
+    /// The outputs, which are in these slots, if this party learns them.
+    pub(super) fn end(&self, end: End<'_>, channel: &mut Channel, slots: &[u32]) -> Result<Option<BitVec>> {
+        match self {
+            Online::Garbler(garbling) => garbling.end(end, channel, slots),
+            Online::Evaluator(evaluating) => evaluating.end(end, channel, slots),
+        }
+    }
+}
 
 impl Dependent<'_> {
     /// The last phase: runs on `input`, this party's input bits. Returns the outputs if this party learns
     /// them.
     ///
     /// Errors: `Usage` for another number of bits; `Cheated` when a check failed; those of the link.
-    pub fn online(self, channel: &mut Channel, input: &BitVec) -> Result<Option<BitVec>> {
-        let own = self.slots(self.role);
-        if input.len() != own.len() {
-            return usage("as many input bits as the function takes from this party");
-        }
-        match self.role {
-            Owner::Garbler => garbler::run(self, channel, input),
-            Owner::Evaluator => evaluator::run(self, channel, input),
-        }
+    pub fn online(mut self, channel: &mut Channel, input: &BitVec) -> Result<Option<BitVec>> {
+        let function = (self.function.circuit().shape(), self.function.owners());
+        let plan = self.function.plan(1);
+        let macs = &self.masks.macs[plan.ands() as usize..];
+        let Some(begin) = Begin::new(self.delta, &self.oracle, function, self.role, macs, input) else {
+            return usage(OTHER_INPUT);
+        };
+        let mut online = Online::begin(self.role, begin, channel, &mut self.prg)?;
+        online.stretch(channel, &Stretch::whole(plan), self.gates(), &self.oracle)?;
+        let (delta, output_to) = (self.delta, self.output_to);
+        let end = End { delta, oracle: &self.oracle, output_to, masks: &self.outputs };
+        online.end(end, channel, plan.outputs())
     }
 }

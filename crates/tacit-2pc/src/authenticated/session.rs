@@ -1,17 +1,27 @@
 //! A session: two parties, one Δ each, and correlated OT both ways.
 
+use super::bits::Cots;
 use super::demand::Demand;
-use super::independent::{self, Independent};
+use super::dependent::Terms;
+use super::independent::{self, Independent, Room};
 use super::oracle::Oracle;
-use super::{DOMAIN, buckets, mismatch, usage};
+use super::stream::{InStream, Stream};
+use super::stretch::{OfCircuit, OfProgram, Source};
+use super::{DOMAIN, OTHER_INPUT, buckets, mismatch, usage};
+use crate::circuit::Program;
 use crate::{OutputTo, Owner, Prepared, Result};
 use tacit_crypto::transcript::Transcript;
-use tacit_crypto::{BitVec, Prg};
+use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::{Channel, Party};
 use tacit_ot::{CotReceiver, CotSender};
 
 /// Rows whose preparations are made at once, at most.
 const PREPARED_AT_ONCE: usize = 1 << 10;
+
+/// Rows of a function of `ands` AND gates whose preparations are made together.
+pub fn rows_together(ands: usize) -> usize {
+    (buckets::WINDOW / ands.max(1)).clamp(1, PREPARED_AT_ONCE)
+}
 
 /// One party's side of a session, over correlated OT in both directions.
 ///
@@ -21,15 +31,50 @@ pub struct Session<S, R> {
     role: Owner,
     sender: S,
     receiver: R,
+    extend: Extend<S, R>,
     prg: Prg,
     spent: bool,
+    room: Room,
+}
+
+/// Fills keys by what this party sends, and MACs by what it receives.
+pub(super) type Extend<S, R> =
+    fn(&mut Channel, Owner, (&mut S, &mut [Block]), (&mut R, &mut [Block])) -> tacit_ot::Result<()>;
+
+/// One direction after the other, the garbler receiving first.
+fn in_turn<S: CotSender, R: CotReceiver>(
+    channel: &mut Channel,
+    role: Owner,
+    (sender, keys): (&mut S, &mut [Block]),
+    (receiver, macs): (&mut R, &mut [Block]),
+) -> tacit_ot::Result<()> {
+    let garbler = role == Owner::Garbler;
+    for receives in [garbler, !garbler] {
+        match receives {
+            true if !macs.is_empty() => receiver.extend(channel, macs)?,
+            false if !keys.is_empty() => sender.extend(channel, keys)?,
+            _ => (),
+        }
+    }
+    Ok(())
 }
 
 impl<S: CotSender, R: CotReceiver> Session<S, R> {
     /// A session of the party `role` over correlated OT that it sends and receives. The peer takes the other
     /// role and the other ends.
     pub fn new(role: Owner, sender: S, receiver: R, prg: &mut Prg) -> Self {
-        Session { role, sender, receiver, prg: prg.fork(), spent: false }
+        Self::extended_by(role, sender, receiver, in_turn, prg)
+    }
+
+    /// [`new`](Self::new), where both directions are extended together by `extend`.
+    pub(super) fn extended_by(
+        role: Owner,
+        sender: S,
+        receiver: R,
+        extend: Extend<S, R>,
+        prg: &mut Prg,
+    ) -> Self {
+        Session { role, sender, receiver, extend, prg: prg.fork(), spent: false, room: Room::default() }
     }
 
     /// Makes what one run of the size `demand` needs, whatever the function.
@@ -37,12 +82,30 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
     /// Errors: `Mismatch` when the peer has another role, version or demand; `Cheated` when a check failed;
     /// those of the correlated OT and the link.
     pub fn independent(&mut self, channel: &mut Channel, demand: Demand) -> Result<Independent> {
+        self.prepare(channel, demand, None)
+    }
+
+    /// [`independent`](Self::independent), or a part of it that serves a stretch of a run.
+    fn prepare(
+        &mut self,
+        channel: &mut Channel,
+        demand: Demand,
+        place: Option<&InStream>,
+    ) -> Result<Independent> {
         if std::mem::replace(&mut self.spent, true) {
             return usage("the session failed before; set up a new one");
         }
-        let oracle = self.agree(channel, demand)?;
-        let Session { role, sender, receiver, prg, .. } = self;
-        let made = independent::make(channel, *role, (sender, receiver), prg, demand, oracle)?;
+        let oracle = self.agree(channel, demand, place)?;
+        let Session { role, sender, receiver, extend, prg, room, .. } = self;
+        let delta = sender.delta();
+        let mut extend = |channel: &mut Channel, keys: &mut [Block], macs: &mut [Block]| {
+            Ok(extend(channel, *role, (sender, keys), (receiver, macs))?)
+        };
+        let mut cots = Cots { delta, extend: &mut extend };
+        let made = match place {
+            None => independent::make(channel, *role, &mut cots, prg, demand, oracle, &mut Room::default())?,
+            Some(_) => independent::make(channel, *role, &mut cots, prg, demand, oracle, room)?,
+        };
         self.spent = false;
         Ok(made)
     }
@@ -66,7 +129,8 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
     /// Returns the outputs of each row if this party learns them.
     ///
     /// Preparations are made for as many rows at once as fill a window of triples: many small runs take fewer
-    /// bytes than alone. `each` hears of every row that is done.
+    /// bytes than alone. A function of more gates than a window's runs stretch by stretch, in bounded memory.
+    /// `each` hears of every row that is done.
     ///
     /// Errors as those of the three phases.
     pub fn run_rows(
@@ -79,9 +143,18 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
     ) -> Result<Option<Vec<BitVec>>> {
         let one = Demand::of(function);
         if rows.iter().any(|input| input.len() != one.inputs(self.role)) {
-            return usage("as many input bits as the function takes from this party");
+            return usage(OTHER_INPUT);
         }
-        let together = (buckets::WINDOW / one.ands.max(1)).clamp(1, PREPARED_AT_ONCE);
+        if one.ands > buckets::WINDOW {
+            let terms = Terms::of(function, output_to);
+            let mut outputs = Vec::with_capacity(rows.len());
+            for input in rows {
+                outputs.extend(self.run_stream(channel, OfCircuit::new(function), &terms, input, |_| ())?);
+                each();
+            }
+            return Ok(output_to.learned_by(self.role).then_some(outputs));
+        }
+        let together = rows_together(one.ands);
         let mut outputs = Vec::with_capacity(rows.len());
         for rows in rows.chunks(together) {
             let independent = self.independent(channel, one.times(rows.len()))?;
@@ -93,15 +166,79 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
             }
             self.spent = false;
         }
-        let learns = match self.role {
-            Owner::Garbler => output_to.garbler(),
-            Owner::Evaluator => output_to.evaluator(),
-        };
-        Ok(learns.then_some(outputs))
+        Ok(output_to.learned_by(self.role).then_some(outputs))
+    }
+
+    pub(super) fn role(&self) -> Owner {
+        self.role
+    }
+
+    /// Runs a program as it is made, whatever its length: memory holds one stretch of it, at most 409,600 AND
+    /// gates as a rule. `input` are this party's input bits, input after input; `progress` hears of the AND
+    /// gates that are done. Returns the outputs, one after the other, if this party learns them.
+    ///
+    /// Every stretch has its own triples, tables and checks, of both parties, before the next one begins.
+    ///
+    /// Errors as those of the three phases.
+    pub fn run_program<P: Program>(
+        &mut self,
+        channel: &mut Channel,
+        program: P,
+        owners: &[Owner],
+        output_to: OutputTo,
+        input: &BitVec,
+        progress: impl FnMut(u64),
+    ) -> Result<Option<BitVec>> {
+        let source = OfProgram::new(program);
+        if owners.len() != source.shape().inputs.len() {
+            return usage("one owner an input");
+        }
+        let mut transcript = Transcript::new(DOMAIN);
+        transcript.append("program", source.identity().as_bytes());
+        for (label, widths) in [("inputs", &source.shape().inputs), ("outputs", &source.shape().outputs)] {
+            transcript.append_u64(label, widths.len() as u64);
+            widths.iter().for_each(|&width| transcript.append_u64("width", width.into()));
+        }
+        let mut digest = [0u8; 32];
+        transcript.challenge_bytes("program", &mut digest);
+        self.run_stream(
+            channel,
+            source,
+            &Terms { kind: "program", digest, owners, output_to },
+            input,
+            progress,
+        )
+    }
+
+    /// Runs stretch by stretch.
+    fn run_stream(
+        &mut self,
+        channel: &mut Channel,
+        mut source: impl Source,
+        terms: &Terms<'_>,
+        input: &BitVec,
+        mut progress: impl FnMut(u64),
+    ) -> Result<Option<BitVec>> {
+        let (mut stream, mut done) = (Stream::new(self.role, source.shape().clone(), terms), 0);
+        while source.advance() {
+            let stretch = source.stretch();
+            let place = stream.place(source.is_last());
+            let mut independent = self.prepare(channel, stream.demand(stretch.ands()), Some(&place))?;
+            self.spent = true;
+            stream.stretch(channel, &stretch, &mut independent, input)?;
+            self.spent = false;
+            self.room.put(&mut independent);
+            done += stretch.ands() as u64;
+            progress(done);
+        }
+        self.spent = true;
+        let output = stream.end(channel, source.outputs())?;
+        self.spent = false;
+        Ok(output)
     }
 
     /// Compares role, version and demand, and draws what hashes are bound to from both parties' random bytes.
-    fn agree(&mut self, channel: &mut Channel, demand: Demand) -> Result<Oracle> {
+    fn agree(&mut self, channel: &mut Channel, demand: Demand, place: Option<&InStream>) -> Result<Oracle> {
         let garbler = self.role == Owner::Garbler;
         let mut transcript = Transcript::new(DOMAIN);
         transcript.append("session", &channel.session_id().0);
@@ -111,6 +248,9 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         transcript.append_u64("ands", demand.ands as u64);
         transcript.append_u64("garbler's inputs", demand.garbler_inputs as u64);
         transcript.append_u64("evaluator's inputs", demand.evaluator_inputs as u64);
+        if let Some(place) = place {
+            place.append(&mut transcript);
+        }
         // Role, digest, random bytes.
         let mut mine = [0u8; 65];
         mine[0] = garbler as u8;

@@ -2,16 +2,17 @@
 //!
 //! The garbler receives in the base OT, from which KOS makes the first direction's correlations. The other
 //! direction's KOS takes its seeds from 128 of these, as random OTs: their choices, the evaluator's, become
-//! its Δ. Each KOS is the source of a Ferret of its direction.
+//! its Δ. Each KOS is the source of a Ferret of its direction; the two Ferrets run step by step together.
 
+use super::session::Extend;
 use super::{DOMAIN, Session};
 use crate::{Owner, Result};
-use tacit_crypto::Prg;
 use tacit_crypto::transcript::Transcript;
+use tacit_crypto::{Block, Prg};
 use tacit_net::{Channel, Recording};
 use tacit_ot::convert::CotToRot;
 use tacit_ot::extension::kos::{KosReceiver, KosSender};
-use tacit_ot::silent::ferret::{Config, FerretReceiver, FerretSender};
+use tacit_ot::silent::ferret::{Config, FerretReceiver, FerretSender, extend_both_ways, setup_both_ways};
 use tacit_ot::{BaseOt, CotReceiver, CotSender, Security};
 
 impl Session<FerretSender, FerretReceiver> {
@@ -30,15 +31,14 @@ impl Session<FerretSender, FerretReceiver> {
             return super::usage("Ferret with a check of consistency, for a malicious peer");
         }
         let mut passed = Recording::new(channel);
-        let (sender, receiver) = match role {
+        let (mut sender, mut receiver) = match role {
             Owner::Garbler => {
                 let mut one = channel
                     .record(&mut passed, |channel| KosSender::begin_by_hash(channel, base, prg)?(channel))?;
                 let before = before(channel, &passed);
                 let back = KosReceiver::from_rot(channel, &mut CotToRot::new(&mut one), &before, prg)?;
-                let mut back = back.by_hash(channel);
-                let sender = sender(channel, config, &mut one, prg)?;
-                (sender, receiver(channel, config, &mut back, prg)?)
+                let back = back.by_hash(channel);
+                (one, back)
             }
             Owner::Evaluator => {
                 let mut one = channel.record(&mut passed, |channel| {
@@ -46,12 +46,26 @@ impl Session<FerretSender, FerretReceiver> {
                 })?;
                 let before = before(channel, &passed);
                 let back = KosSender::from_rot(channel, &mut CotToRot::new(&mut one), &before, prg)?;
-                let mut back = back.by_hash(channel);
-                let receiver = receiver(channel, config, &mut one, prg)?;
-                (sender(channel, config, &mut back, prg)?, receiver)
+                (back.by_hash(channel), one)
             }
         };
-        Ok(Session::new(role, sender, receiver, prg))
+        let delta = sender.delta();
+        // One message each way, which pass each other.
+        let mut extend = |channel: &mut Channel, keys: &mut [Block], macs: &mut [Block]| {
+            receiver.extend(channel, macs)?;
+            sender.extend(channel, keys)
+        };
+        let first = role == Owner::Garbler;
+        let sources = config.small(1).unwrap_or(config);
+        let (mut sender, mut receiver) = setup_both_ways(channel, prg, sources, first, delta, &mut extend)?;
+        if sources != config {
+            let mut extend = |channel: &mut Channel, keys: &mut [Block], macs: &mut [Block]| {
+                extend_both_ways(channel, (&mut sender, keys), (&mut receiver, macs))
+            };
+            (sender, receiver) = setup_both_ways(channel, prg, config, first, delta, &mut extend)?;
+        }
+        let extend: Extend<_, _> = |channel, _, sends, receives| extend_both_ways(channel, sends, receives);
+        Ok(Session::extended_by(role, sender, receiver, extend, prg))
     }
 }
 
@@ -64,34 +78,4 @@ fn before(channel: &Channel, passed: &Recording) -> [u8; 32] {
     let mut before = [0u8; 32];
     transcript.challenge_bytes("before", &mut before);
     before
-}
-
-fn sender(
-    channel: &mut Channel,
-    config: Config,
-    source: &mut dyn CotSender,
-    prg: &mut Prg,
-) -> Result<FerretSender> {
-    Ok(match config.small(1) {
-        None => FerretSender::setup(channel, prg.fork(), config, source)?,
-        Some(small) => {
-            let mut between = FerretSender::setup(channel, prg.fork(), small, source)?;
-            FerretSender::setup(channel, prg.fork(), config, &mut between)?
-        }
-    })
-}
-
-fn receiver(
-    channel: &mut Channel,
-    config: Config,
-    source: &mut dyn CotReceiver,
-    prg: &mut Prg,
-) -> Result<FerretReceiver> {
-    Ok(match config.small(1) {
-        None => FerretReceiver::setup(channel, prg.fork(), config, source)?,
-        Some(small) => {
-            let mut between = FerretReceiver::setup(channel, prg.fork(), small, source)?;
-            FerretReceiver::setup(channel, prg.fork(), config, &mut between)?
-        }
-    })
 }

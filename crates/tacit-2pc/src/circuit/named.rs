@@ -61,7 +61,8 @@ struct Entry {
     stem: &'static str,
     /// The size if the name has none; `None` where the name takes none.
     size: Option<u32>,
-    /// The largest size.
+    /// The smallest size, and the largest.
+    smallest: u32,
     limit: u32,
     about: &'static str,
     garbler: fn(u32) -> Vec<Field>,
@@ -78,7 +79,7 @@ const fn fixed(
     outputs: fn(u32) -> Vec<Field>,
     body: Body,
 ) -> Entry {
-    Entry { stem, size: None, limit: 0, about, garbler, evaluator, outputs, body }
+    Entry { stem, size: None, smallest: 0, limit: 0, about, garbler, evaluator, outputs, body }
 }
 
 /// A function of two numbers of as many bits as the name says.
@@ -90,7 +91,17 @@ const fn binary(
     body: Body,
 ) -> Entry {
     let operand = |n| vec![Field::number("number", n)];
-    Entry { stem, size: Some(32), limit, about, garbler: operand, evaluator: operand, outputs, body }
+    Entry {
+        stem,
+        size: Some(32),
+        smallest: 1,
+        limit,
+        about,
+        garbler: operand,
+        evaluator: operand,
+        outputs,
+        body,
+    }
 }
 
 /// As [`binary`], of numbers in two's complement.
@@ -102,7 +113,17 @@ const fn signed(
     body: Body,
 ) -> Entry {
     let operand = |n| vec![Field::signed("number", n)];
-    Entry { stem, size: Some(32), limit, about, garbler: operand, evaluator: operand, outputs, body }
+    Entry {
+        stem,
+        size: Some(32),
+        smallest: 1,
+        limit,
+        about,
+        garbler: operand,
+        evaluator: operand,
+        outputs,
+        body,
+    }
 }
 
 const OVERFLOW: Field = Field::flag("overflow");
@@ -232,6 +253,7 @@ static REGISTER: &[Entry] = &[
     Entry {
         stem: "hamming",
         size: Some(1024),
+        smallest: 1,
         limit: 1 << 20,
         about: "the number of bits that differ",
         garbler: |n| vec![Field::number("bits", n)],
@@ -242,6 +264,7 @@ static REGISTER: &[Entry] = &[
     Entry {
         stem: "sort",
         size: Some(16),
+        smallest: 2,
         limit: 4096,
         about: "the 32-bit numbers of both, half of them each's, in increasing order",
         garbler: half_list,
@@ -256,6 +279,7 @@ static REGISTER: &[Entry] = &[
     Entry {
         stem: "sort-shared",
         size: Some(16),
+        smallest: 2,
         limit: 4096,
         about: "the 32-bit numbers that the two inputs are XOR shares of, in increasing order",
         garbler: shares,
@@ -271,6 +295,7 @@ static REGISTER: &[Entry] = &[
     Entry {
         stem: "argmin",
         size: Some(16),
+        smallest: 2,
         limit: 1 << 14,
         about: "the place, from zero, of the first smallest of both's 32-bit numbers, the garbler's first",
         garbler: half_list,
@@ -284,6 +309,7 @@ static REGISTER: &[Entry] = &[
     Entry {
         stem: "lookup",
         size: Some(256),
+        smallest: 2,
         limit: 1 << 14,
         about: "the entry of the garbler's table of 32-bit numbers at the evaluator's index",
         garbler: |n| vec![Field::list("table", 32, n)],
@@ -297,6 +323,7 @@ static REGISTER: &[Entry] = &[
     Entry {
         stem: "modexp",
         size: Some(32),
+        smallest: 8,
         limit: 64,
         about: "the garbler's number to the power of the evaluator's, modulo the largest prime below 2^n",
         garbler: |n| vec![Field::number("base", n)],
@@ -440,12 +467,13 @@ fn entry(name: &str) -> Option<(&'static Entry, u32)> {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let entry = REGISTER.iter().find(|e| e.stem == stem && e.size.is_some())?;
     let size: u32 = name[stem.len()..].parse().ok()?;
-    let smallest = match stem {
-        "modexp" => 8,
-        "sort" | "sort-shared" | "argmin" | "lookup" => 2,
-        _ => 1,
-    };
-    (smallest..=entry.limit).contains(&size).then_some((entry, size))
+    (entry.smallest..=entry.limit).contains(&size).then_some((entry, size))
+}
+
+/// The name in the [`list`] that `name`, perhaps with a size behind it, stands for; `None` if there is none, or
+/// not in that size.
+pub fn stem(name: &str) -> Option<&'static str> {
+    entry(name).map(|(entry, _)| entry.stem)
 }
 
 /// What the function called `name` is called in full: with its size, where it takes one. `None` if there is

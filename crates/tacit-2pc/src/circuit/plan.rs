@@ -52,6 +52,14 @@ impl Window {
         self.ands = 0;
     }
 
+    /// Puts a piece of a plan behind what it holds, which is of the same plan and right before.
+    pub(crate) fn append(&mut self, piece: Piece<'_>) {
+        self.steps.extend_from_slice(piece.steps);
+        self.ops.extend_from_slice(piece.ops);
+        self.slots = self.slots.max(piece.slots as u32);
+        self.ands += piece.ands as u64;
+    }
+
     /// Operations in this window.
     pub fn ops(&self) -> usize {
         self.ops.len()

@@ -11,6 +11,7 @@ pub mod roted_paper;
 pub mod standard;
 
 use tacit::catalogue::{Assumption, Entry, Runs};
+use tacit::limits::Limit;
 use tacit::{Error, Result, Security};
 use tacit_ot::BaseOt;
 use tacit_ot::base as library;
@@ -24,6 +25,7 @@ pub static ENTRIES: &[Entry] = &[
         assumptions: &[Assumption::ModuleLwe, Assumption::RandomOracle],
         instead: "",
         note: "a malicious sender may guess choice bits, and the first wrong guess ends the run and tells it nothing",
+        floor: |_| Vec::new(),
         runs: Runs::BaseOt(|| Box::new(bdgm19::Bdgm19::default())),
         name: bdgm19::NAME,
         ..PVW08
@@ -38,13 +40,19 @@ const PVW08: Entry = Entry {
     needs_base_ot: false,
     instead: library::roted::NAME,
     note: "",
+    // Two exponentiations of points that are not known ahead.
+    floor: |_| vec![(Limit::PointMultiply, 2.0)],
     runs: Runs::BaseOt(|| Box::new(pvw08::Pvw08)),
 };
 
-/// The protocol of that short name: one of [`NAMES`], or of the library's.
+/// The entry of the protocol of that short name: one of [`NAMES`], or any of the library's.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    ENTRIES.iter().find(|entry| entry.name == name).or_else(|| tacit::catalogue::find(name))
+}
+
+/// The base OT of that short name: one of [`NAMES`], or of the library's.
 pub fn by_name(name: &str) -> Option<Box<dyn BaseOt + Send + Sync>> {
-    let ours = ENTRIES.iter().find(|entry| entry.name == name);
-    match ours.or_else(|| tacit::catalogue::find(name))?.runs {
+    match find(name)?.runs {
         Runs::BaseOt(new) => Some(new()),
         _ => None,
     }

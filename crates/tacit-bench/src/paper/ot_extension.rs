@@ -1,17 +1,18 @@
 //! OT extension: Keller, Orsini and Scholl 2015, Boyle and others 2019, Yang and others 2020 (Ferret).
 
 use super::{Figure, Row, Table};
+use tacit::catalogue::{FERRET, FERRET_UNI, IKNP, KOS, SILENT};
 
 /// Protocol, threads, link; milliseconds in one direction and in both.
 const KOS_TABLE_2: &[(&str, u16, &str, [f64; 2])] = &[
-    ("iknp", 1, "lan", [9_103.7, 12_514.8]),
-    ("iknp", 1, "50/50", [36_231.9, 66_269.2]),
-    ("iknp", 8, "lan", [3_325.8, 4_082.7]),
-    ("iknp", 8, "50/50", [28_441.0, 53_397.7]),
-    ("kos", 1, "lan", [9_558.9, 12_946.1]),
-    ("kos", 1, "50/50", [36_265.3, 66_655.8]),
-    ("kos", 8, "lan", [3_351.6, 4_202.0]),
-    ("kos", 8, "50/50", [28_456.9, 54_115.7]),
+    (IKNP.name, 1, "lan", [9_103.7, 12_514.8]),
+    (IKNP.name, 1, "50/50", [36_231.9, 66_269.2]),
+    (IKNP.name, 8, "lan", [3_325.8, 4_082.7]),
+    (IKNP.name, 8, "50/50", [28_441.0, 53_397.7]),
+    (KOS.name, 1, "lan", [9_558.9, 12_946.1]),
+    (KOS.name, 1, "50/50", [36_265.3, 66_655.8]),
+    (KOS.name, 8, "lan", [3_351.6, 4_202.0]),
+    (KOS.name, 8, "50/50", [28_456.9, 54_115.7]),
 ];
 
 fn kos_table_2() -> Vec<Row> {
@@ -40,18 +41,18 @@ fn kos_table_2() -> Vec<Row> {
 
 const BCGIKRS_LINKS: [(&str, &str); 3] =
     [("10 Gbit/s", "10000/0"), ("100 Mbit/s, 40 ms", "100/40"), ("10 Mbit/s, 40 ms", "10/40")];
-const SILENT: &str = "silent --code quasi-cyclic";
+const QUASI_CYCLIC: &str = "silent --code quasi-cyclic";
 /// Protocol, security, threads; for each link the milliseconds of 10^7, 10^6, 10^5 and 10^4.
 #[rustfmt::skip]
 const BCGIKRS_TABLE_2: &[(&str, &str, u16, [[f64; 4]; 3])] = &[
-    (SILENT, "semi-honest", 4, [[2441.0, 208.0, 76.0, 67.0], [2726.0, 513.0, 422.0, 425.0], [2756.0, 518.0, 454.0, 422.0]]),
-    ("iknp", "semi-honest", 4, [[268.0, 125.0, 94.0, 91.0], [13_728.0, 1850.0, 493.0, 459.0], [128_954.0, 13_332.0, 1756.0, 445.0]]),
-    (SILENT, "semi-honest", 1, [[7990.0, 533.0, 130.0, 100.0], [8252.0, 808.0, 451.0, 422.0], [8291.0, 815.0, 467.0, 422.0]]),
-    ("iknp", "semi-honest", 1, [[573.0, 157.0, 108.0, 98.0], [15_622.0, 2030.0, 613.0, 341.0], [129_011.0, 13_285.0, 1672.0, 429.0]]),
-    (SILENT, "malicious", 4, [[2659.0, 280.0, 84.0, 78.0], [2872.0, 479.0, 457.0, 424.0], [2846.0, 515.0, 438.0, 422.0]]),
-    ("kos", "malicious", 4, [[333.0, 121.0, 110.0, 111.0], [13_722.0, 1933.0, 589.0, 426.0], [129_052.0, 13_391.0, 1804.0, 536.0]]),
-    (SILENT, "malicious", 1, [[8765.0, 584.0, 141.0, 104.0], [9055.0, 828.0, 460.0, 423.0], [8929.0, 831.0, 467.0, 433.0]]),
-    ("kos", "malicious", 1, [[674.0, 170.0, 113.0, 106.0], [15_741.0, 2088.0, 702.0, 433.0], [129_771.0, 13_389.0, 1772.0, 518.0]]),
+    (QUASI_CYCLIC, "semi-honest", 4, [[2441.0, 208.0, 76.0, 67.0], [2726.0, 513.0, 422.0, 425.0], [2756.0, 518.0, 454.0, 422.0]]),
+    (IKNP.name, "semi-honest", 4, [[268.0, 125.0, 94.0, 91.0], [13_728.0, 1850.0, 493.0, 459.0], [128_954.0, 13_332.0, 1756.0, 445.0]]),
+    (QUASI_CYCLIC, "semi-honest", 1, [[7990.0, 533.0, 130.0, 100.0], [8252.0, 808.0, 451.0, 422.0], [8291.0, 815.0, 467.0, 422.0]]),
+    (IKNP.name, "semi-honest", 1, [[573.0, 157.0, 108.0, 98.0], [15_622.0, 2030.0, 613.0, 341.0], [129_011.0, 13_285.0, 1672.0, 429.0]]),
+    (QUASI_CYCLIC, "malicious", 4, [[2659.0, 280.0, 84.0, 78.0], [2872.0, 479.0, 457.0, 424.0], [2846.0, 515.0, 438.0, 422.0]]),
+    (KOS.name, "malicious", 4, [[333.0, 121.0, 110.0, 111.0], [13_722.0, 1933.0, 589.0, 426.0], [129_052.0, 13_391.0, 1804.0, 536.0]]),
+    (QUASI_CYCLIC, "malicious", 1, [[8765.0, 584.0, 141.0, 104.0], [9055.0, 828.0, 460.0, 423.0], [8929.0, 831.0, 467.0, 433.0]]),
+    (KOS.name, "malicious", 1, [[674.0, 170.0, 113.0, 106.0], [15_741.0, 2088.0, 702.0, 433.0], [129_771.0, 13_389.0, 1772.0, 518.0]]),
 ];
 
 fn bcgikrs_table_2() -> Vec<Row> {
@@ -79,10 +80,10 @@ fn bcgikrs_table_2() -> Vec<Row> {
 
 /// Bytes of 10^7, 10^6, 10^5 and 10^4.
 const BCGIKRS_TABLE_3: &[(&str, &str, [f64; 4])] = &[
-    (SILENT, "semi-honest", [126_658.0, 98_754.0, 83_394.0, 57_806.0]),
-    (SILENT, "malicious", [126_658.0, 98_754.0, 83_394.0, 57_806.0]),
-    ("iknp", "semi-honest", [160_056_360.0, 16_011_518.0, 1_655_784.0, 168_186.0]),
-    ("kos", "malicious", [160_056_360.0, 16_011_518.0, 1_655_784.0, 168_186.0]),
+    (QUASI_CYCLIC, "semi-honest", [126_658.0, 98_754.0, 83_394.0, 57_806.0]),
+    (QUASI_CYCLIC, "malicious", [126_658.0, 98_754.0, 83_394.0, 57_806.0]),
+    (IKNP.name, "semi-honest", [160_056_360.0, 16_011_518.0, 1_655_784.0, 168_186.0]),
+    (KOS.name, "malicious", [160_056_360.0, 16_011_518.0, 1_655_784.0, 168_186.0]),
 ];
 
 fn bcgikrs_table_3() -> Vec<Row> {
@@ -101,20 +102,20 @@ fn bcgikrs_table_3() -> Vec<Row> {
 
 const FERRET_MBPS: [u32; 6] = [10, 50, 100, 500, 1000, 5000];
 const FERRET_TABLE_3: &[(&str, &str, [f64; 6])] = &[
-    ("iknp", "semi-honest", [128_308.0, 25_704.0, 12_885.0, 2_627.0, 1_345.0, 324.0]),
-    (SILENT, "semi-honest", [1_942.0, 1_961.0, 1_953.0, 1_966.0, 1_971.0, 1_966.0]),
-    ("ferret-uni", "semi-honest", [821.0, 306.0, 262.0, 264.0, 262.0, 261.0]),
-    ("ferret", "semi-honest", [536.0, 215.0, 176.0, 159.0, 158.0, 160.0]),
-    ("kos", "malicious", [128_314.0, 25_736.0, 12_924.0, 2_647.0, 1_387.0, 344.0]),
-    (SILENT, "malicious", [2_113.0, 2_099.0, 2_091.0, 2_106.0, 2_083.0, 2_095.0]),
-    ("ferret-uni", "malicious", [864.0, 325.0, 326.0, 318.0, 317.0, 317.0]),
-    ("ferret", "malicious", [540.0, 220.0, 184.0, 182.0, 185.0, 185.0]),
+    (IKNP.name, "semi-honest", [128_308.0, 25_704.0, 12_885.0, 2_627.0, 1_345.0, 324.0]),
+    (QUASI_CYCLIC, "semi-honest", [1_942.0, 1_961.0, 1_953.0, 1_966.0, 1_971.0, 1_966.0]),
+    (FERRET_UNI.name, "semi-honest", [821.0, 306.0, 262.0, 264.0, 262.0, 261.0]),
+    (FERRET.name, "semi-honest", [536.0, 215.0, 176.0, 159.0, 158.0, 160.0]),
+    (KOS.name, "malicious", [128_314.0, 25_736.0, 12_924.0, 2_647.0, 1_387.0, 344.0]),
+    (QUASI_CYCLIC, "malicious", [2_113.0, 2_099.0, 2_091.0, 2_106.0, 2_083.0, 2_095.0]),
+    (FERRET_UNI.name, "malicious", [864.0, 325.0, 326.0, 318.0, 317.0, 317.0]),
+    (FERRET.name, "malicious", [540.0, 220.0, 184.0, 182.0, 185.0, 185.0]),
 ];
 const FERRET_TABLE_4: &[(&str, &str, [f64; 6])] = &[
-    ("ferret-uni", "semi-honest", [1_162.0, 482.0, 482.0, 481.0, 479.0, 478.0]),
-    ("ferret", "semi-honest", [811.0, 183.0, 106.0, 41.0, 35.0, 30.0]),
-    ("ferret-uni", "malicious", [1_166.0, 486.0, 485.0, 484.0, 485.0, 484.0]),
-    ("ferret", "malicious", [818.0, 184.0, 107.0, 42.0, 37.0, 32.0]),
+    (FERRET_UNI.name, "semi-honest", [1_162.0, 482.0, 482.0, 481.0, 479.0, 478.0]),
+    (FERRET.name, "semi-honest", [811.0, 183.0, 106.0, 41.0, 35.0, 30.0]),
+    (FERRET_UNI.name, "malicious", [1_166.0, 486.0, 485.0, 484.0, 485.0, 484.0]),
+    (FERRET.name, "malicious", [818.0, 184.0, 107.0, 42.0, 37.0, 32.0]),
 ];
 
 fn by_rate(table: &[(&str, &str, [f64; 6])], count: u64, figure: fn() -> Figure) -> Vec<Row> {
@@ -153,7 +154,7 @@ fn ferret_table_5() -> Vec<Row> {
         add("SPCOT, all executions", &regular, Figure::Beyond(ENCODING.into()), spcot);
         add("LPN encoding", ENCODING, Figure::PerItem, encoding);
         add("Ferret-Reg, in all", &regular, Figure::PerItem, total);
-        add("Ferret-Uni, beyond that", &run("ferret-uni"), Figure::Beyond(regular.clone()), uni);
+        add("Ferret-Uni, beyond that", &run(FERRET_UNI.name), Figure::Beyond(regular.clone()), uni);
     }
     rows
 }
@@ -162,35 +163,35 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         name: "kos15-table2",
         title: "Keller, Orsini, Scholl 2015, table 2: 10^7 random OTs in each direction, base OTs not counted",
-        needs: ("ot", "kos"),
+        needs: ("ot", &KOS),
         rows: kos_table_2,
         note: "the paper's LAN is not specified (ours: 10 Gbit/s, 0.1 ms); its statistical parameter is 64, ours 40; in both directions each has the threads named",
     },
     Table {
         name: "bcgikrs19-table2",
         title: "Boyle, Couteau, Gilboa, Ishai, Kohl, Rindal, Scholl 2019, table 2: n random OTs, base OTs counted",
-        needs: ("ot", "silent"),
+        needs: ("ot", &SILENT),
         rows: bcgikrs_table_2,
         note: "quasi-cyclic code; the paper's base OTs are Naor–Pinkas in three messages; our threads share theirs, and a further one begins with every 2^18 transfers",
     },
     Table {
         name: "bcgikrs19-table3",
         title: "Boyle, Couteau, Gilboa, Ishai, Kohl, Rindal, Scholl 2019, table 3: bytes of n random OTs, base OTs counted",
-        needs: ("ot", "silent"),
+        needs: ("ot", &SILENT),
         rows: bcgikrs_table_3,
         note: "quasi-cyclic code at N/n = 2",
     },
     Table {
         name: "ferret-table3",
         title: "Yang, Weng, Lan, Zhang, Wang 2020, table 3: 10^7 correlated OTs, setup not counted",
-        needs: ("ot", "ferret"),
+        needs: ("ot", &FERRET),
         rows: || by_rate(FERRET_TABLE_3, 10_000_000, || Figure::Run),
         note: "the paper has five threads, ours one; its one-way delay is not given, ours is 0.1 ms",
     },
     Table {
         name: "ferret-table4",
         title: "Yang, Weng, Lan, Zhang, Wang 2020, table 4: one-time setup",
-        needs: ("ot", "ferret"),
+        needs: ("ot", &FERRET),
         rows: || {
             let mut rows = by_rate(FERRET_TABLE_4, 1000, || Figure::Setup);
             rows.iter_mut()
@@ -202,7 +203,7 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         name: "ferret-table5",
         title: "Yang, Weng, Lan, Zhang, Wang 2020, table 5: where the time of a malicious correlated OT goes",
-        needs: ("ot", "ferret"),
+        needs: ("ot", &FERRET),
         rows: ferret_table_5,
         note: "the paper's parameters (of Ferret-Reg); LPN encoding is measured alone, SPCOT is the rest of the whole; the paper has five threads, ours one",
     },

@@ -1,6 +1,7 @@
 //! Wang, Malozemoff and Katz 2017: tables 4, 5, 7 and 8.
 
 use super::{Figure, Row, Table};
+use tacit::catalogue::{KOS, WMK17};
 
 /// Loopback, 2.32 Gbit/s within 1 ms, and 200 Mbit/s with a round trip of 75 ms.
 const LINKS: [(&str, &str); 3] = [("localhost", "loopback"), ("LAN", "2320/0.5"), ("WAN", "200/37.5")];
@@ -144,28 +145,28 @@ pub(super) const TABLES: &[Table] = &[
     Table {
         name: "wmk17-table4",
         title: "Wang, Malozemoff, Katz 2017, table 4: single execution, everything included",
-        needs: ("eval", "wmk17"),
+        needs: ("eval", &WMK17),
         rows: table_4,
         note: "the paper's 75 ms are taken as the round trip; circuits are built and planned before",
     },
     Table {
         name: "wmk17-table5",
         title: "Wang, Malozemoff, Katz 2017, table 5: building blocks",
-        needs: ("ot", "kos"),
+        needs: ("ot", &KOS),
         rows: table_5,
         note: "sending: Yao's protocol with the evaluator's work in it, of 500 circuits; OTs are chosen ones",
     },
     Table {
         name: "wmk17-table7",
         title: "Wang, Malozemoff, Katz 2017, table 7: one more bit or gate, by a line through four sizes",
-        needs: ("eval", "wmk17"),
+        needs: ("eval", &WMK17),
         rows: table_7,
         note: "inputs and output of 128 bits and 16,384 AND gates to begin with; a row shows the first size's result",
     },
     Table {
         name: "wmk17-table8",
         title: "Wang, Malozemoff, Katz 2017, table 8: further examples over LAN, everything included",
-        needs: ("eval", "wmk17"),
+        needs: ("eval", &WMK17),
         rows: table_8,
         note: "circuits are built and planned before; the modular exponentiation is one step of 1,024, times the AND gates of all",
     },

@@ -14,9 +14,10 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use tacit::catalogue::{self, FunctionEntry, WMK17, computations, fields_in_words, functions};
 use tacit::crypto::BitVec;
 use tacit::data::csv::Delimiter;
-use tacit::job::eval::{self, Job, Options, Rows, memory, protocol_name};
+use tacit::job::eval::{self, Evaluated, Job, Options, Rows, memory};
 use tacit::lang::Program;
 use tacit::net::Stats;
 use tacit::two_pc::circuit::named;
@@ -159,7 +160,7 @@ impl Form {
 
 /// Evaluates a circuit on both parties' inputs.
 #[derive(clap::Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = after())]
 pub struct Args {
     /// The name of a function (see --list), a Bristol file, or a program (FILE.garble.rs); both sides must
     /// say the same
@@ -202,6 +203,10 @@ pub struct Args {
     /// Against which peer to protect; both sides must say the same
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
+    /// The protocol: wmk17 or authenticated against a cheating peer, yao between sides that keep to it; auto
+    /// measures the link where several serve. Both sides must say the same
+    #[arg(long, value_name = "P", default_value = "auto", value_parser = protocols())]
+    protocol: String,
     /// Copies that cut-and-choose garbles, and of them evaluates; auto measures the link. Both sides must say
     /// the same
     #[arg(long, value_name = "COPIES", default_value = "auto", value_parser = ["auto", "44", "44/22", "47/16"], conflicts_with = "online")]
@@ -251,7 +256,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     }
     let output_to = output_to(args.output_to);
     let ot = if args.ot == "auto" { None } else { Some(ot::protocol(&args.ot, args.security.into())?) };
-    let options = Options { copies: Copies::by_name(&args.copies), ot };
+    let protocol = catalogue::find(&args.protocol);
+    let options = Options { protocol, copies: Copies::by_name(&args.copies), ot };
     let role = match args.role {
         Some(Role::Garbler) => Owner::Garbler,
         Some(Role::Evaluator) => Owner::Evaluator,
@@ -259,10 +265,19 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         None => return Err(Error::Usage("--role is missing".into())),
     };
     let job = Job { function: &prepared, role, output_to, security: args.security.into(), options };
+    job.check()?;
+    if protocol.is_some_and(|entry| entry.name != WMK17.name)
+        && (args.offline.is_some() || args.online.is_some())
+    {
+        let what = format!("an evaluation in two halves is a mode of {}; leave the other out", WMK17.name);
+        return Err(Error::Parameter { name: "protocol", what });
+    }
     if args.dry_run {
         return dry_run::run(&args, &function, &job, context);
     }
-    args.peer.allow(protocol_name(args.security.into()))?;
+    if let Some(entry) = protocol {
+        args.peer.allow(entry.name)?;
+    }
     if let Some(path) = &args.offline {
         return halves::offline(&args, path, &function, &job, context);
     }
@@ -307,9 +322,11 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let state = args.online.as_deref().map(|path| halves::open(&args, path, role)).transpose()?;
     let session = args.peer.session(args.security, context)?;
     let start = Instant::now();
-    let (outputs, stats) = match (state, &args.online) {
+    let (evaluated, stats) = match (state, &args.online) {
         (Some(state), Some(path)) => {
-            session.finish_evaluation(&job, state, &rows[0]).map_err(|e| halves::named(path, e))?
+            let done = session.finish_evaluation(&job, state, &rows[0]);
+            let (outputs, stats) = done.map_err(|e| halves::named(path, e))?;
+            (Evaluated { outputs, protocol: WMK17.name, why: None }, stats)
         }
         _ => {
             let progress = context.progress("waiting", 0, "rows");
@@ -319,11 +336,17 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         }
     };
     let wall = start.elapsed();
-    if let (Some(table), Some(mut output), Some(outputs)) = (&table, output, &outputs) {
+    if let (Some(table), Some(mut output), Some(outputs)) = (&table, output, &evaluated.outputs) {
         table.write(form, outputs, &mut output)?;
         output.commit()?;
     }
-    report(&args, context, function, form, &job, rows.len(), outputs.as_ref(), wall, &stats)
+    report(&args, context, function, form, &job, rows.len(), &evaluated, wall, &stats)
+}
+
+/// What `--protocol` takes.
+fn protocols() -> clap::builder::PossibleValuesParser {
+    let names = std::iter::once("auto").chain(computations().map(|entry| entry.name));
+    clap::builder::PossibleValuesParser::new(names)
 }
 
 /// Refuses a function that needs more memory than there is, by the sizes that its file declares.
@@ -346,19 +369,20 @@ fn report(
     form: &Form,
     job: &Job<'_>,
     rows: usize,
-    outputs: Option<&Rows>,
+    Evaluated { outputs, protocol, why }: &Evaluated,
     wall: Duration,
     stats: &Stats,
 ) -> Result<()> {
+    let outputs = outputs.as_ref();
     let written =
         |format| outputs.map(|rows| rows.iter().map(|row| form.written(row, format)).collect::<Vec<_>>());
     let other_learns = learned(args.security, job.learns(job.peer()));
     context.note(&format!(
-        "{} by {} ({}) in {:.3} s with connecting and setup; {} bytes sent, {} received, {} rounds; \
+        "{} by {protocol} ({}{}) in {:.3} s with connecting and setup; {} bytes sent, {} received, {} rounds; \
          the other side learned {other_learns}",
         tacit::net::shown(&function.name),
-        protocol_name(job.security),
         security_name(job.security),
+        why.as_ref().map_or_else(String::new, |why| format!(", {why}")),
         wall.as_secs_f64(),
         stats.bytes_sent,
         stats.bytes_received,
@@ -377,7 +401,8 @@ fn report(
     let mut object = json!({
         "name": "eval",
         "function": function.name,
-        "protocol": protocol_name(job.security),
+        "protocol": protocol,
+        "protocol_why": why,
         "security": security_name(job.security),
         "role": halves::name(job.role),
         "mode": if args.online.is_some() { "online" } else { "single" },
@@ -433,12 +458,47 @@ fn single(inputs: Inputs<'_>, given: Option<&str>) -> Result<Vec<BitVec>> {
     }
 }
 
+/// Shows the functions as the catalogue has them.
 fn list(context: &Context) -> Result<()> {
-    for (name, size, limit, about) in named::list() {
+    for entry in functions() {
+        let FunctionEntry { name, size, largest, about } = entry;
+        let Some(function) = entry.build(name) else { continue };
+        let [garbler, evaluator, outputs] =
+            [&function.garbler, &function.evaluator, &function.outputs].map(|fields| fields_in_words(fields));
+        let and = function.circuit.stats().and;
         let sizes = size
-            .map_or(String::new(), |size| format!(" (size {size} unless written behind, at most {limit})"));
-        let object = json!({ "name": name, "size": size, "limit": size.map(|_| limit), "about": about });
-        context.result(&object, &format!("{name:14} {about}{sizes}"))?;
+            .map_or(String::new(), |size| format!(" (size {size} unless written behind, at most {largest})"));
+        let object = json!({
+            "name": name,
+            "size": size,
+            "limit": size.map(|_| largest),
+            "about": about,
+            "garbler": garbler,
+            "evaluator": evaluator,
+            "outputs": outputs,
+            "and": and,
+        });
+        let text = format!(
+            "{name:14} {about}{sizes}\n{:14} garbler: {garbler}; evaluator: {evaluator}; out: {outputs}; {and} AND gates",
+            ""
+        );
+        context.result(&object, &text)?;
     }
     Ok(())
+}
+
+/// What `--help` says behind the options: the names of the functions and the examples.
+fn after() -> String {
+    let mut names = String::from("Functions (--list tells more):");
+    let mut line = names.len();
+    for entry in functions() {
+        if line + 1 + entry.name.len() > 80 {
+            names.push_str("\n ");
+            line = 1;
+        }
+        names.push(' ');
+        names.push_str(entry.name);
+        line += 1 + entry.name.len();
+    }
+    format!("{names}\n\n{AFTER}")
 }

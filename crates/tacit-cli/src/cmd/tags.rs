@@ -11,14 +11,15 @@ use std::fs::File;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use tacit::catalogue::{OPRF, VOLE};
-use tacit::crypto::Prg;
+use tacit::catalogue::OPRF;
 use tacit::data::records::{KeySet, KeySpec};
 use tacit::data::table::Source;
-use tacit::net::{Agreement, Identity};
+use tacit::job::Ran;
+use tacit::job::tags::{
+    self as job, Answering, Private, Publication, Publishing, Querying, Refusal, TagFile, Terms,
+};
+use tacit::net::Identity;
 use tacit::psi::oprf;
-use tacit::psi::oprf::private::{self, Private};
-use tacit::psi::oprf::tags::{self, Publication, TagFile, Terms};
 use tacit::sealed::FileKey;
 use tacit::{Error, Result};
 
@@ -190,10 +191,16 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 
 /// A fault of a file of tags or a private file, with the file's name in front.
 fn named(file: &Path) -> impl Fn(tacit::psi::Error) -> Error {
+    let of_file = of_file(file);
+    move |error| of_file(error.into())
+}
+
+/// As [`named`], of what a job returns.
+fn of_file(file: &Path) -> impl Fn(Error) -> Error {
     move |error| match error {
-        tacit::psi::Error::Tags(fault) => Error::Input(format!("{}: {fault}", file.display())),
-        tacit::psi::Error::File(fault) => Error::Input(format!("{}: {fault}", file.display())),
-        other => other.into(),
+        Error::Psi(tacit::psi::Error::Tags(fault)) => Error::Input(format!("{}: {fault}", file.display())),
+        Error::Psi(tacit::psi::Error::File(fault)) => Error::Input(format!("{}: {fault}", file.display())),
+        other => other,
     }
 }
 
@@ -236,86 +243,67 @@ impl SealArgs {
 }
 
 fn publish(args: &PublishArgs, context: &Context) -> Result<()> {
-    let job = Job {
-        name: "tags publish",
-        table: &args.table,
-        out: &args.out,
-        private: (&args.private, Output::create_secret),
-        lifetime: args.lifetime,
-        max_queries: args.max_queries,
-        threads: args.threads,
-    };
-    job.run(&args.seal.key()?, context)
+    let files = Files { out: &args.out, private: &args.private, make: Output::create_secret };
+    let terms = |key| Terms { lifetime: args.lifetime, per_client: args.max_queries, key };
+    make("tags publish", &args.table, &files, &args.seal.key()?, terms, args.threads, context)
 }
 
 fn rotate(args: &RotateArgs, context: &Context) -> Result<()> {
     let key = args.seal.key()?;
     // Held until the new one has taken its place: nothing is answered with the old key meanwhile.
     let old = Private::open(&args.private, &key).map_err(named(&args.private))?;
-    let terms = &old.publication().terms;
-    let lifetime = args.lifetime.unwrap_or(terms.lifetime);
-    let job = Job {
-        name: "tags rotate",
-        table: &args.table,
-        out: &args.out,
-        private: (&args.private, Output::next_state),
-        lifetime,
-        max_queries: args.max_queries.unwrap_or(terms.per_client.min(lifetime)),
-        threads: args.threads,
-    };
-    job.run(&key, context)
+    let files = Files { out: &args.out, private: &args.private, make: Output::next_state };
+    let terms = |spec| job::terms_after(&old, args.lifetime, args.max_queries, spec);
+    make("tags rotate", &args.table, &files, &key, terms, args.threads, context)
 }
 
-/// A publication under way.
-struct Job<'a> {
-    name: &'static str,
-    table: &'a TableArgs,
+/// Where a publication goes.
+struct Files<'a> {
     out: &'a Path,
-    /// The private file, and how it comes to be.
-    private: (&'a Path, fn(&Path) -> Result<Output>),
-    lifetime: u64,
-    max_queries: u64,
-    threads: u16,
+    private: &'a Path,
+    /// How the private file comes to be.
+    make: fn(&Path) -> Result<Output>,
 }
 
-impl Job<'_> {
-    fn run(&self, seal: &FileKey, context: &Context) -> Result<()> {
-        let (path, make) = self.private;
-        let (mut out, mut private) = (Output::create_archive(self.out)?, make(path)?);
-        let table = self.table.read(context)?;
-        let elements = table.keys.elements();
-        let what = format!("a publication of {} keys", elements.len());
-        super::check_memory(&what, 16 * elements.len() as u64, "take a machine with more")?;
-        let terms =
-            Terms { lifetime: self.lifetime, per_client: self.max_queries, key: table.spec.agreement() };
-        let threads = NonZeroUsize::new(self.threads.into()).unwrap_or(NonZeroUsize::MIN);
-        let progress = context.progress("publishing", elements.len() as u64, "keys");
-        let (start, mut prg) = (Instant::now(), Prg::from_os());
-        let published =
-            tags::publish(&mut out, elements, terms, threads, &mut prg, &mut |done| progress.set(done))
-                .map_err(named(self.out))?;
-        private::create(&mut private, &published, seal, &mut prg).map_err(named(path))?;
-        progress.finish();
-        // Both on the disk before either takes its place.
-        out.settle()?;
-        private.settle()?;
-        out.commit()?;
-        private.commit()?;
-        let wall = start.elapsed();
-        let mut object = facts(&published.publication, &published.digest);
-        object["name"] = json!(self.name);
-        object["out"] = json!(self.out);
-        object["private"] = json!(path);
-        object["wall_ms"] = json!(wall.as_secs_f64() * 1e3);
-        let text = format!(
-            "{} is the file of tags: give it to the clients\n\
-             {} is the private file: keep it, and never put an old copy of it back\n{}",
-            self.out.display(),
-            path.display(),
-            text(&published.publication, &published.digest)
-        );
-        context.result(&object, &text)
-    }
+/// Publishes `table` with the `terms` that its kind of key has.
+fn make(
+    name: &'static str,
+    table: &TableArgs,
+    files: &Files<'_>,
+    seal: &FileKey,
+    terms: impl FnOnce(String) -> Terms,
+    threads: u16,
+    context: &Context,
+) -> Result<()> {
+    let (mut out, mut private) = (Output::create_archive(files.out)?, (files.make)(files.private)?);
+    let table = table.read(context)?;
+    let elements = table.keys.elements();
+    let threads = NonZeroUsize::new(threads.into()).unwrap_or(NonZeroUsize::MIN);
+    let job = Publishing { terms: terms(table.spec.agreement()), threads };
+    let (count, start) = (elements.len() as u64, Instant::now());
+    let what = format!("a publication of {count} keys");
+    super::check_memory(&what, job.memory(count), "take a machine with more")?;
+    let progress = context.progress("publishing", count, "keys");
+    let made = job.run(elements, &mut out, &mut private, seal, &progress).map_err(of_file(files.out))?;
+    progress.finish();
+    // Both on the disk before either takes its place.
+    out.settle()?;
+    private.settle()?;
+    out.commit()?;
+    private.commit()?;
+    let mut object = facts(&made.publication, &made.digest);
+    object["name"] = json!(name);
+    object["out"] = json!(files.out);
+    object["private"] = json!(files.private);
+    object["wall_ms"] = json!(start.elapsed().as_secs_f64() * 1e3);
+    let text = format!(
+        "{} is the file of tags: give it to the clients\n\
+         {} is the private file: keep it, and never put an old copy of it back\n{}",
+        files.out.display(),
+        files.private.display(),
+        text(&made.publication, &made.digest)
+    );
+    context.result(&object, &text)
 }
 
 fn facts(publication: &Publication, digest: &[u8; 32]) -> Value {
@@ -375,39 +363,23 @@ fn info(args: &InfoArgs, context: &Context) -> Result<()> {
     context.result(&object, &text(file.publication(), file.digest()))
 }
 
-/// What both sides must agree on: the publication, and with it everything that stands in its file.
-fn agreement(role: &str, peer: &str, digest: &[u8; 32]) -> Agreement {
-    Agreement::new("tags", role, peer).with("protocol", oprf::NAME).with("publication", hex(digest))
-}
-
 fn session(peer: &PeerArgs, context: &Context) -> Result<tacit::Session> {
     let session = peer.session(Security::Malicious, context)?;
-    session.allow(oprf::NAME)?;
-    if peer.threads() != 1 {
-        return Err(Error::Usage("tacit tags runs on one thread a side; leave --threads out".into()));
-    }
+    session.allow_tags()?;
     Ok(session)
 }
 
 fn serve(args: &ServeArgs, context: &Context) -> Result<()> {
     let session = session(&args.peer, context)?;
-    let client = private::client(args.peer.peer_name()?.as_deref());
+    let client = job::client(args.peer.peer_name()?.as_deref());
     let key = seal(args.seal_key.as_deref(), args.peer.identity())?;
     let mut private = Private::open(&args.private, &key).map_err(named(&args.private))?;
-    let agreement = agreement("serve", "query", private.digest());
+    let mut job = Answering { private: &mut private, client };
     let progress = context.progress("answering", 0, "queries");
-    let ((queries, wall), stats) = session.run(agreement, |opened| {
-        let (start, mut prg) = (Instant::now(), Prg::from_os());
-        let told = &mut |done| progress.set(done);
-        let queries = oprf::serve(opened.channel(), &mut prg, &mut private, &client, told);
-        Ok((queries.map_err(named(&args.private))?, start.elapsed()))
-    })?;
+    let ran = session.answer_tags(&mut job, &progress).map_err(of_file(&args.private))?;
     progress.finish();
-    let left = private.left(&client);
-    let learns = format!(
-        "that we have {} distinct keys, and which of its own keys are among them; nothing else",
-        private.publication().count
-    );
+    let Ran { result: queries, wall, stats } = ran;
+    let (left, learns) = (job.left(), job.learns());
     let object = json!({
         "name": "tags serve",
         "protocol": oprf::NAME,
@@ -434,16 +406,14 @@ pub(super) fn dry_query(args: &QueryArgs, context: &Context) -> Result<()> {
     session(&args.peer, context)?;
     let file = open_tags(&args.tags)?;
     let publication = file.publication();
+    let job = Querying { publication, digest: file.digest() };
     let table = args.table.read(context)?;
-    args.check(publication, &table)?;
+    args.check(&job, &table)?;
     let asked = table.keys.elements().len() as u64;
     let link = args.peer.link().into();
     let machine = tacit::plan::Machine::measure();
-    let mut candidates = vec![OPRF.intersection_cost(asked, OPRF.security, &link, &machine)?];
-    // Of both whole sets, as large as the larger; a publication may hold more than such a run takes.
-    let all = asked.max(publication.count);
-    candidates.extend(VOLE.intersection_cost(all, tacit::Security::Malicious, &link, &machine));
-    let learns = format!("that we made {asked} queries; nothing else");
+    let candidates = job.estimate(asked, &link, &machine)?;
+    let learns = job.learns(asked);
     crate::cli::plan::show(context, "psi", asked, &link, &candidates, Some(OPRF.name), &learns)?;
     if !context.json {
         let (count, left) = (publication.count, publication.terms.per_client);
@@ -458,25 +428,16 @@ pub(super) fn dry_query(args: &QueryArgs, context: &Context) -> Result<()> {
 
 impl QueryArgs {
     /// An error where our keys are not of the publication's kind, or more than it answers.
-    fn check(&self, publication: &Publication, table: &Table) -> Result<()> {
-        let spec = table.spec.agreement();
-        if spec != publication.terms.key {
-            return Err(Error::Usage(format!(
-                "{}: was made with `{}`, and this run has `{spec}`; give as many columns and the same \
-                 --no- options",
-                self.tags.display(),
-                publication.terms.key
-            )));
-        }
+    fn check(&self, job: &Querying<'_>, table: &Table) -> Result<()> {
         let asked = table.keys.elements().len() as u64;
-        if asked > publication.terms.per_client {
-            return Err(Error::Input(format!(
-                "{}: {asked} distinct keys, and a client of this publication has {} queries; take fewer rows",
-                self.table.input.display(),
-                publication.terms.per_client
-            )));
-        }
-        Ok(())
+        job.check(&table.spec.agreement(), asked).map_err(|refusal| match &refusal {
+            Refusal::Keys { theirs, ours } => Error::Usage(format!(
+                "{}: was made with `{theirs}`, and this run has `{ours}`; give as many columns and the same \
+                 --no- options",
+                self.tags.display()
+            )),
+            Refusal::TooMany { .. } => Error::Input(format!("{}: {refusal}", self.table.input.display())),
+        })
     }
 }
 
@@ -485,11 +446,12 @@ pub(super) fn query(args: &QueryArgs, context: &Context) -> Result<()> {
     let session = session(&args.peer, context)?;
     let mut file = open_tags(&args.tags)?;
     let (publication, digest) = (file.publication().clone(), *file.digest());
+    let job = Querying { publication: &publication, digest: &digest };
     let table = args.table.read(context)?;
     if let Some(target) = &args.output {
         table.source.admits(target)?;
     }
-    args.check(&publication, &table)?;
+    args.check(&job, &table)?;
     let elements = table.keys.elements();
     let asked = elements.len() as u64;
     let mut output = args.output.as_deref().map(Output::create).transpose()?;
@@ -498,13 +460,8 @@ pub(super) fn query(args: &QueryArgs, context: &Context) -> Result<()> {
         output.reserve(table.source.bytes().saturating_add(2))?;
     }
     let progress = context.progress("querying", asked, "keys");
-    let ((matches, wall), stats) = session.run(agreement("query", "serve", &digest), |opened| {
-        let (start, mut prg) = (Instant::now(), Prg::from_os());
-        let told = &mut |done| progress.set(done);
-        let tags = oprf::query(opened.channel(), &mut prg, &publication, &digest, elements, told)?;
-        let found = file.contains(&tags).map_err(named(&args.tags))?;
-        Ok((oprf::matches(&found), start.elapsed()))
-    })?;
+    let ran = session.query_tags(&job, &mut file, elements, &progress).map_err(of_file(&args.tags))?;
+    let Ran { result: matches, wall, stats } = ran;
     progress.finish();
     let mut rows = None;
     if let Some(mut output) = output {
@@ -514,7 +471,7 @@ pub(super) fn query(args: &QueryArgs, context: &Context) -> Result<()> {
     }
 
     let keys = &table.keys;
-    let learns = format!("that we made {asked} queries; nothing else");
+    let learns = job.learns(asked);
     let mut object = json!({
         "name": "tags query",
         "protocol": oprf::NAME,

@@ -300,3 +300,16 @@ pub fn read_npz(path: &Path) -> std::collections::BTreeMap<String, (usize, Vec<u
     }
     arrays
 }
+
+/// What a process ever held, as the system tells, until it ends.
+#[cfg(target_os = "linux")]
+pub fn peak_kibibytes(id: u32) -> u64 {
+    let mut peak = 0;
+    while let Ok(status) = std::fs::read_to_string(format!("/proc/{id}/status")) {
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let Some(kib) = line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()) else { break };
+        peak = kib;
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    peak
+}

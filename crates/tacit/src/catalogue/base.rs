@@ -1,7 +1,7 @@
 //! OT from nothing.
 
 use super::Assumption::{DiffieHellman, ModuleLwe, RandomOracle};
-use super::{Entry, Runs};
+use super::{Entry, Runs, floor};
 use tacit_ot::Security::{Malicious, SemiHonest};
 use tacit_ot::base::{co15, csw20, mr19, mrr21, roted};
 
@@ -33,6 +33,7 @@ pub static MRR21: Entry = Entry {
     needs_base_ot: false,
     instead: roted::NAME,
     note: "",
+    floor: floor::two_points,
     runs: Runs::BaseOt(|| Box::new(mrr21::Mrr21)),
 };
 
@@ -42,6 +43,7 @@ pub static ROTED: Entry = Entry {
     assumptions: &[ModuleLwe, RandomOracle],
     instead: "",
     note: "a malicious receiver's choices are extracted late",
+    floor: floor::unknown,
     runs: Runs::BaseOt(|| Box::new(roted::Roted::default())),
     ..MRR21
 };

@@ -25,6 +25,8 @@ pub struct EvalRequest {
     pub security: Security,
     /// The copies of cut-and-choose, if they are settled already.
     pub copies: Option<Copies>,
+    /// The protocol's name, if it is settled already.
+    pub protocol: Option<&'static str>,
 }
 
 impl EvalRequest {
@@ -44,6 +46,7 @@ impl EvalRequest {
             threads: 1,
             security,
             copies: None,
+            protocol: None,
         }
     }
 
@@ -103,7 +106,9 @@ const BASE_SENDER: f64 = 36.0;
 pub fn ways(request: &EvalRequest, link: &Link, machine: &Machine) -> Vec<EvalCandidate> {
     let mut all = Vec::new();
     for entry in computations() {
+        let asked = request.protocol.is_none_or(|name| name == entry.name);
         let enough = request.security == Security::SemiHonest || entry.security == Security::Malicious;
+        let enough = asked && enough;
         if let (Runs::Computation(evaluation), true) = (entry.runs, enough) {
             let costs = (evaluation.ways)(request).into_iter();
             all.extend(costs.map(|cost| cost.over(entry, request, link, machine)));
@@ -166,7 +171,11 @@ mod tests {
         let side = |role, channel: &mut Channel| {
             let row: Vec<BitVec> =
                 function.fields(role).iter().map(|f| BitVec::zeros(f.bits() as usize)).collect();
-            let options = Options { copies: request.copies, ot: None };
+            let options = Options {
+                protocol: request.protocol.and_then(super::super::find),
+                copies: request.copies,
+                ot: None,
+            };
             let EvalRequest { output_to, security, .. } = *request;
             let job = Job { function: &prepared, role, output_to, security, options };
             job.run_marked(channel, &*base, &vec![row; request.rows as usize], &mut |_| ()).unwrap();
@@ -194,14 +203,15 @@ mod tests {
             for security in [Security::SemiHonest, Security::Malicious] {
                 let request = EvalRequest { rows, ..request(name, output_to, security) };
                 for way in ways(&request, &link, &Machine::REFERENCE) {
-                    let copies = way.copies;
-                    let security = if copies.is_some() { Security::Malicious } else { Security::SemiHonest };
-                    let sent = sent(name, &EvalRequest { copies, security, ..request });
+                    let (copies, protocol) = (way.copies, Some(way.candidate.protocol));
+                    let security = way.candidate.security;
+                    let sent = sent(name, &EvalRequest { copies, protocol, security, ..request });
                     for (sent, told) in sent.into_iter().zip([way.garbler_bytes, way.evaluator_bytes]) {
                         let off = told as f64 / sent as f64 - 1.0;
                         assert!(
                             off.abs() < 0.01,
-                            "{name} {}: told {told}, sent {sent}",
+                            "{name} {} {}: told {told}, sent {sent}",
+                            way.candidate.protocol,
                             way.candidate.variant
                         );
                     }
@@ -221,6 +231,7 @@ mod tests {
             all[0].clone()
         };
         let sha = request("sha256", OutputTo::Evaluator, Security::Malicious);
+        let sha = EvalRequest { protocol: Some("wmk17"), ..sha };
         assert_eq!(pick(&sha, 20_000.0, 0).copies, Some(Copies::STANDARD));
         assert_eq!(pick(&sha, 20.0, 80).copies, Some(Copies::SPARSE));
         let fast = Link { megabits: f64::INFINITY, round_trip: Duration::ZERO };
@@ -234,9 +245,24 @@ mod tests {
         assert_eq!((yao.candidate.protocol, yao.copies), ("yao", None));
     }
 
+    /// Few gates over a long way take few rounds; else a ninth of the bytes decides.
+    #[test]
+    fn the_malicious_protocol_follows_gates_and_link() {
+        let pick = |name, rows, megabits, ms| {
+            let request = EvalRequest { rows, ..request(name, OutputTo::Both, Security::Malicious) };
+            let link = Link { megabits, round_trip: Duration::from_millis(ms) };
+            ways(&request, &link, &Machine::REFERENCE)[0].candidate.protocol
+        };
+        assert_eq!(pick("add32", 1, 100.0, 80), "wmk17");
+        assert_eq!(pick("sha256", 1, 100.0, 10), "authenticated");
+        assert_eq!(pick("aes128", 100, 100.0, 1), "authenticated");
+        assert_eq!(pick("aes128", 1, 20_000.0, 0), "authenticated");
+    }
+
     #[test]
     fn time_follows_rows_threads_and_the_link() {
         let aes = request("aes128", OutputTo::Evaluator, Security::Malicious);
+        let aes = EvalRequest { protocol: Some("wmk17"), ..aes };
         let seconds = |request: &EvalRequest, megabits: f64, ms: u64| {
             let link = Link { megabits, round_trip: Duration::from_millis(ms) };
             ways(request, &link, &Machine::REFERENCE)[0].candidate.time.as_secs_f64()

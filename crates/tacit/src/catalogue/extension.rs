@@ -1,7 +1,7 @@
 //! OT extensions: what all of them answer, and the parameters that are left open.
 
 use super::cost::{Candidate, Link, Machine, SETUP_BYTES, SETUP_POINTS};
-use super::{ENTRIES, Entry, Runs};
+use super::{ENTRIES, Entry, Runs, floor};
 use crate::{Error, Result, security_name};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -161,6 +161,11 @@ pub trait Extension: Debug + Send + Sync {
     /// What it protects against; `None` for an LPN set that protects against nobody.
     fn protects(&self) -> Option<Security>;
 
+    /// Bytes that a stream's state takes at most, whatever it makes, beside what each OT of a piece takes.
+    fn held(&self) -> u64 {
+        0
+    }
+
     /// The parameters in one word; empty where there are none to choose.
     fn variant(&self) -> String {
         String::new()
@@ -309,6 +314,11 @@ pub fn protocol(name: &str, security: Security) -> Result<&'static Entry> {
 }
 
 impl Entry {
+    /// Whether the protocol has LPN sets to choose from, which follow the size and the link.
+    pub fn has_sets(&self) -> bool {
+        self.family().is_some_and(|family| !(family.sets)(Sets::Session).is_empty())
+    }
+
     fn family(&self) -> Option<&'static Family> {
         match self.runs {
             Runs::Extension(family) => family,
@@ -414,6 +424,11 @@ impl Pick {
         count.div_ceil(streams.max(1) as u64).min(self.family.piece as u64) as usize
     }
 
+    /// Bytes that a stream's state takes whatever it makes: see [`Extension::held`].
+    pub fn held(&self) -> u64 {
+        self.parameters.held()
+    }
+
     /// Bytes that a party works with for each OT of a piece, beside the results.
     pub fn working(&self) -> u64 {
         self.family.working
@@ -512,6 +527,7 @@ const READY: Entry = Entry {
     needs_base_ot: false,
     instead: "",
     note: "",
+    floor: floor::unknown,
     runs: Runs::Extension(None),
 };
 

@@ -5,6 +5,7 @@ use super::extension::{
     AnyReceiver, AnySender, Choice, Extension, Family, GATHERS, Kind, Start, Work, with_security,
 };
 use super::{Entry, Runs};
+use crate::limits::Limit;
 use std::sync::Arc;
 use tacit_net::{Agreement, LinkModel};
 use tacit_ot::Security::Malicious;
@@ -20,6 +21,10 @@ pub static FERRET: Entry = Entry {
     needs_base_ot: true,
     instead: "",
     note: "",
+    // A leaf of the tree and the indices of the ten entries, which four rows share.
+    floor: |item| {
+        vec![(Limit::AesFixed, 1.0 + 2.5 / 4.0 + 2.0 * item.hashes()), (Limit::Gather(1 << 20), 2.5)]
+    },
     runs: Runs::Extension(Some(&FAMILY)),
 };
 
@@ -30,8 +35,13 @@ static FAMILY: Family = Family {
 };
 
 /// The same with uniform noise.
-pub static FERRET_UNI: Entry =
-    Entry { name: "ferret-uni", runs: Runs::Extension(Some(&UNI_FAMILY)), ..FERRET };
+pub static FERRET_UNI: Entry = Entry {
+    name: "ferret-uni",
+    // A leaf of the tree; indices of ten entries, and the entries, of a table of nine megabytes.
+    floor: |item| vec![(Limit::AesFixed, 1.0 + 2.5 + 2.0 * item.hashes()), (Limit::Gather(8 << 20), 10.0)],
+    runs: Runs::Extension(Some(&UNI_FAMILY)),
+    ..FERRET
+};
 
 static UNI_FAMILY: Family = Family {
     shares_setup: false,
@@ -88,6 +98,12 @@ fn uni_ways(_: u64, security: Security, choice: &Choice<'_>) -> Vec<Arc<dyn Exte
     uni_sets(choice).into_iter().map(one).collect()
 }
 
+/// Correlations of an iteration that wait to be taken, by what runs of every set held; those with uniform noise
+/// have their positions besides.
+const CARRIED: usize = 1 << 20;
+const UNI_CARRIED: usize = 1 << 21;
+const UNI_BYTES: usize = 28;
+
 /// Its parameters, and how many iterations a stream makes ahead: on demand unless they are given.
 #[derive(Debug)]
 struct Ferret {
@@ -110,6 +126,12 @@ impl Extension for Ferret {
             None => setup::receivers(at.channel, at.base, at.prg, self.config, streams)?,
         };
         Ok(all.into_iter().map(AnyReceiver::new).collect())
+    }
+
+    /// The secret and the next one, and an iteration's correlations as far as they wait.
+    fn held(&self) -> u64 {
+        let Params { k, t, depth, .. } = self.config.params;
+        16 * (2 * k + (t << depth).min(CARRIED)) as u64
     }
 
     fn protects(&self) -> Option<Security> {
@@ -155,6 +177,11 @@ impl Extension for FerretUni {
             .into_iter()
             .map(AnyReceiver::new)
             .collect())
+    }
+
+    fn held(&self) -> u64 {
+        let UniParams { k, m, q, .. } = self.0.params;
+        (32 * k + UNI_BYTES * (m * q).min(UNI_CARRIED)) as u64
     }
 
     fn protects(&self) -> Option<Security> {

@@ -2,7 +2,8 @@
 //! against, what it rests on and what runs it. The command, the benchmarks, the planner, the handshake,
 //! `--help` and the tables of the documents take what they say from here.
 //!
-//! A new protocol is one file here, with its entry, and one line in [`ENTRIES`].
+//! A new protocol is one file here, with its entry, and one line in [`ENTRIES`]. The functions that have a name
+//! are entries as well: [`functions`].
 //!
 //! ```
 //! use tacit::catalogue::{find, require_post_quantum};
@@ -11,11 +12,14 @@
 //! assert!(require_post_quantum("mrr21").unwrap_err().to_string().contains("take roted"));
 //! ```
 
+mod authenticated;
 mod base;
 mod cost;
 mod evaluation;
 mod extension;
 mod ferret;
+mod floor;
+mod functions;
 mod intersection;
 mod oprf;
 mod paxos;
@@ -25,6 +29,8 @@ mod vole;
 mod wmk17;
 mod yao;
 
+pub use authenticated::AUTHENTICATED;
+pub use base::{CO15, MR19, ROTED};
 pub use cost::{Candidate, Link, Machine};
 #[cfg(test)]
 pub(crate) use cost::{SETUP_BYTES, SETUP_POINTS};
@@ -35,10 +41,17 @@ pub use extension::{
     names, protocol,
 };
 pub(crate) use extension::{DEALT, POOL, check_names};
+pub use ferret::{FERRET, FERRET_UNI};
+pub use floor::{Floor, Item};
+pub use functions::{FunctionEntry, fields_in_words, function_table, functions};
 pub use intersection::{Intersection, Phase, Sizes, Testing};
 pub use oprf::OPRF;
 pub use paxos::PAXOS;
+pub use plain::{IKNP, KOS};
+pub use silent::SILENT;
 pub use vole::{CIRCUIT, VOLE};
+pub use wmk17::WMK17;
+pub use yao::YAO;
 
 use crate::{Error, Result, security_name};
 use std::fmt::Write;
@@ -123,6 +136,8 @@ pub struct Entry {
     pub instead: &'static str,
     /// A reservation that a user must know; empty when there is none.
     pub note: &'static str,
+    /// What no implementation of it can do without: the busier side's work for one item.
+    pub floor: Floor,
     /// What runs it.
     pub runs: Runs,
 }
@@ -168,6 +183,7 @@ pub static ENTRIES: &[&Entry] = &[
     &oprf::OPRF,
     &yao::YAO,
     &wmk17::WMK17,
+    &authenticated::AUTHENTICATED,
 ];
 
 /// The entry of the protocol called `name`.
@@ -218,9 +234,12 @@ mod tests {
         {
             require_post_quantum(name).unwrap();
         }
-        for (name, instead) in
-            [("mrr21", "take roted"), ("csw20", "take roted"), ("oprf", "take paxos"), ("wmk17", "take yao")]
-        {
+        for (name, instead) in [
+            ("mrr21", "take roted"),
+            ("csw20", "take roted"),
+            ("oprf", "take paxos"),
+            ("wmk17", "take authenticated"),
+        ] {
             let error = require_post_quantum(name).unwrap_err().to_string();
             assert!(error.contains("Diffie–Hellman") && error.contains(instead), "{error}");
         }

@@ -2,7 +2,7 @@
 
 use super::cost::{Candidate, Link, Machine};
 use super::intersection::Intersection;
-use super::{Assumption, Entry, Runs};
+use super::{Assumption, Entry, Runs, floor};
 use crate::Result;
 use tacit_ot::Security;
 use tacit_psi::oprf::NAME;
@@ -15,6 +15,8 @@ pub static OPRF: Entry = Entry {
     needs_base_ot: false,
     instead: "paxos",
     note: "",
+    // Blinded, and the blind taken off.
+    floor: floor::two_points,
     runs: Runs::Intersection(&Intersection { phases: &[], memory: |_| 0, cost, tested: None }),
 };
 

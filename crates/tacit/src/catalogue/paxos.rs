@@ -4,6 +4,7 @@ use super::cost::{Candidate, Link, Machine, SETUP_BYTES, SETUP_POINTS};
 use super::intersection::{Intersection, Sizes, Testing};
 use super::{Assumption, Entry, Runs};
 use crate::Result;
+use crate::limits::Limit;
 use tacit_ot::Security;
 use tacit_ot::extension::{kos, oos};
 use tacit_psi::okvs::paxos::Shape;
@@ -17,6 +18,11 @@ pub static PAXOS: Entry = Entry {
     needs_base_ot: true,
     instead: "",
     note: "",
+    // Both seeds of each column of the store's rows.
+    floor: |item| {
+        let columns = if item.security == Security::Malicious { 768.0 } else { 512.0 };
+        vec![(Limit::AesFixed, 2.0 * 2.0 * columns / 128.0)]
+    },
     runs: Runs::Intersection(&Intersection {
         phases: &[
             ("setting up", "", 0.02),

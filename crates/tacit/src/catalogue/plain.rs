@@ -3,7 +3,8 @@
 
 use super::Assumption::{IdealCipher, RandomOracle};
 use super::extension::{AnyReceiver, AnySender, Extension, Family, Kind, PIECE, Start, Work};
-use super::{Entry, Runs};
+use super::{Entry, Runs, floor};
+use crate::limits::Limit;
 use std::sync::Arc;
 use tacit_ot::Security::{Malicious, SemiHonest};
 use tacit_ot::extension::kos::Setup;
@@ -18,8 +19,13 @@ pub static IKNP: Entry = Entry {
     needs_base_ot: true,
     instead: "",
     note: "",
+    floor: |item| vec![(Limit::AesFixed, COLUMNS_AES + item.hashes())],
     runs: Runs::Extension(Some(&IKNP_FAMILY)),
 };
+
+/// 128 columns of one bit are a block; the receiver expands both seeds of each and hashes once, the sender
+/// expands one and hashes twice.
+const COLUMNS_AES: f64 = 2.0;
 
 static IKNP_FAMILY: Family =
     Family { hashing_ns: 2.5, ..Family::plain(|_, _, _| Arc::new(Iknp), |_, _, _| vec![Arc::new(Iknp)]) };
@@ -29,6 +35,7 @@ pub static KOS: Entry = Entry {
     name: "kos",
     security: Malicious,
     assumptions: &[IdealCipher, RandomOracle],
+    floor: |item| vec![(Limit::AesFixed, COLUMNS_AES + item.hashes()), (Limit::MultiplyAdd, 1.0)],
     runs: Runs::Extension(Some(&KOS_FAMILY)),
     ..IKNP
 };
@@ -36,7 +43,7 @@ pub static KOS: Entry = Entry {
 static KOS_FAMILY: Family = Family::plain(|_, _, _| Arc::new(Kos), |_, _, _| vec![Arc::new(Kos)]);
 
 /// Orrù, Orsini and Scholl's for one of many messages, which runs inside PaXoS.
-pub static OOS: Entry = Entry { name: "oos", runs: Runs::Extension(None), ..KOS };
+pub static OOS: Entry = Entry { name: "oos", floor: floor::unknown, runs: Runs::Extension(None), ..KOS };
 
 /// What IKNP and KOS compute for one correlated OT, in ns on the reference machine, and what of it is KOS'
 /// check.

@@ -7,6 +7,7 @@ use super::extension::{
 };
 use super::plain::{receivers, senders};
 use super::{Entry, Runs};
+use crate::limits::Limit;
 use std::sync::Arc;
 use tacit_net::Agreement;
 use tacit_ot::Security::Malicious;
@@ -23,6 +24,8 @@ pub static SILENT: Entry = Entry {
     needs_base_ot: true,
     instead: "",
     note: "",
+    // Two leaves.
+    floor: |item| vec![(Limit::AesFixed, 2.0 + 2.0 * item.hashes())],
     runs: Runs::Extension(Some(&FAMILY)),
 };
 

@@ -2,8 +2,9 @@
 
 use super::cost::{Candidate, Link, Machine, SETUP_BYTES, SETUP_POINTS};
 use super::intersection::{Intersection, Sizes, Testing};
-use super::{Assumption, Entry, Runs};
+use super::{Assumption, Entry, Runs, floor};
 use crate::Result;
+use crate::limits::Limit;
 use tacit_ot::Security;
 use tacit_ot::extension::softspoken;
 use tacit_ot::vole::gf128;
@@ -19,6 +20,8 @@ pub static VOLE: Entry = Entry {
     needs_base_ot: true,
     instead: "",
     note: "",
+    // Of 1.29 slots, the code over two positions each: two permutations of rows that lie far apart.
+    floor: |_| vec![(Limit::Gather(64 << 20), 2.0 * 2.0 * 1.29)],
     runs: Runs::Intersection(&INTERSECTION),
 };
 
@@ -49,6 +52,7 @@ pub static CIRCUIT: Entry = Entry {
     security: Security::SemiHonest,
     assumptions: &[Assumption::Lpn, Assumption::DualLpn, Assumption::IdealCipher, Assumption::RandomOracle],
     note: "counts, sums, means and shares, on vole",
+    floor: floor::unknown,
     runs: Runs::Intersection(&Intersection {
         phases: &[
             ("setting up", "", 0.02),
@@ -75,7 +79,7 @@ fn cost(count: u64, security: Security, link: &Link, machine: &Machine) -> Resul
     let slots = parameters.shape().slots();
     let base: u64 = gf128::base_cots(slots, security).map(|run| softspoken::bytes(run, security)).sum();
     let store = gf128::bytes(slots, security) + 16 * slots + parameters.tags_bytes();
-    let bytes = SETUP_BYTES + (softspoken::SETUP_BYTES + base) as f64 + store as f64;
+    let bytes = SETUP_BYTES + (softspoken::TREES_BYTES + base) as f64 + store as f64;
     let trips = 4.0 + 3.0 * slots.div_ceil(gf128::run_size(slots)) as f64;
     // The steps follow one another: transfer and computing add.
     let nanoseconds = (count as f64 * ELEMENT_AES + NOISE_AES) * machine.aes

@@ -2,6 +2,7 @@
 
 use super::evaluation::{BLOCK, Cost, EvalRequest, Evaluation};
 use super::{Assumption, Entry, Runs};
+use crate::limits::Limit;
 use tacit_2pc::OutputTo;
 use tacit_2pc::wmk17::Copies;
 use tacit_2pc::wmk17::probe::ProbeMatrix;
@@ -14,8 +15,10 @@ pub static WMK17: Entry = Entry {
     security: Security::Malicious,
     assumptions: &[Assumption::DiffieHellman, Assumption::IdealCipher, Assumption::RandomOracle],
     needs_base_ot: true,
-    instead: "yao",
-    note: "recovers a cheater's input by Diffie–Hellman; yao, which stands, is semi-honest only",
+    instead: "authenticated",
+    note: "recovers a cheater's input by Diffie–Hellman",
+    // As of one garbled circuit in every copy, of which there are 44 at least.
+    floor: |_| vec![(Limit::AesRekeyed, 2.0 * 44.0)],
     runs: Runs::Computation(&Evaluation {
         ways: |request| {
             let copies = request.copies.map_or(Copies::ALL.to_vec(), |copies| vec![copies]);

@@ -2,6 +2,7 @@
 
 use super::evaluation::{BLOCK, Cost, EvalRequest, Evaluation};
 use super::{Assumption, Entry, Runs};
+use crate::limits::Limit;
 use tacit_2pc::semi_honest::ROWS_AT_ONCE;
 use tacit_ot::Security;
 use tacit_ot::extension::iknp;
@@ -14,6 +15,8 @@ pub static YAO: Entry = Entry {
     needs_base_ot: true,
     instead: "",
     note: "",
+    // Four hashes an AND gate at the garbler, and two at the evaluator, under two keys.
+    floor: |_| vec![(Limit::AesRekeyed, 2.0)],
     runs: Runs::Computation(&Evaluation { ways: |request| vec![cost(request)] }),
 };
 

@@ -2,7 +2,7 @@
 
 use super::{Course, Observer, Phase};
 pub use crate::catalogue::protocol_name;
-use crate::catalogue::{Entry, Start};
+use crate::catalogue::{AUTHENTICATED, Entry, Start, WMK17, computations, find};
 use crate::ot::{AnyReceiver, AnySender, Choice, Pick, in_parallel, protocol};
 use crate::plan::{self, EvalCandidate, EvalRequest, Link, Machine};
 use crate::{Error, Result, Security};
@@ -10,6 +10,7 @@ use std::io::{Read, Seek, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use tacit_2pc::authenticated::{self, Demand, buckets};
 use tacit_2pc::circuit::bristol;
 use tacit_2pc::circuit::named::{self, Function};
 use tacit_2pc::semi_honest;
@@ -67,21 +68,30 @@ pub fn load_program(path: &Path, options: &tacit_lang::Options) -> Result<tacit_
 
 /// Bytes that a party holds, at most, to evaluate a circuit of so many gates with so many bits of inputs and
 /// outputs, from the peaks of made-up circuits: the circuit and its plan, the labels of the rows worked on at
-/// a time, and of `wmk17` every copy's labels of inputs and outputs.
+/// a time, of `wmk17` every copy's labels of inputs and outputs, and of `authenticated` the triples of a window
+/// and what makes them.
 pub fn memory(security: Security, gates: u64, bits: u64, rows: u64) -> u64 {
-    let each = match security {
+    let (each, window) = match security {
         Security::Malicious => {
-            BYTES_COPY * Copies::ALL.map(Copies::total).into_iter().max().unwrap_or(0) as u64
+            let copies = Copies::ALL.map(Copies::total).into_iter().max().unwrap_or(0) as u64;
+            let together = gates.saturating_mul(rows).min(buckets::WINDOW as u64);
+            (BYTES_COPY * copies, BYTES_SESSION + BYTES_TRIPLES * together)
         }
-        Security::SemiHonest => BYTES_ROW.saturating_mul(rows),
+        Security::SemiHonest => (BYTES_ROW.saturating_mul(rows), 0),
     };
-    (24u64 << 20).saturating_add(BYTES_GATE.saturating_mul(gates)).saturating_add(each.saturating_mul(bits))
+    (24u64 << 20)
+        .saturating_add(window)
+        .saturating_add(BYTES_GATE.saturating_mul(gates))
+        .saturating_add(each.saturating_mul(bits))
 }
 
 /// A gate; a bit of a row of yao's, and of a copy of wmk17's.
 const BYTES_GATE: u64 = 160;
 const BYTES_ROW: u64 = 280;
 const BYTES_COPY: u64 = 200;
+/// A session of authenticated garbling, and a gate of a window.
+const BYTES_SESSION: u64 = 24 << 20;
+const BYTES_TRIPLES: u64 = 300;
 
 /// The values of one party's fields, or of the outputs, row by row.
 pub type Rows = Vec<Vec<BitVec>>;
@@ -103,6 +113,8 @@ pub struct Job<'a> {
 /// How a function is evaluated: nothing of it touches the result.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Options {
+    /// The protocol; `None`: the one that is fastest on the link, as the evaluator measures it.
+    pub protocol: Option<&'static Entry>,
     /// The copies of cut-and-choose; `None`: the fastest on the link, as the evaluator measures it.
     pub copies: Option<Copies>,
     /// The OT extension; `None`: the one that is best for few OTs.
@@ -131,6 +143,19 @@ pub enum Step {
     /// So many more rows are done.
     Rows(usize),
 }
+
+/// What an evaluation gave.
+pub struct Evaluated {
+    /// The outputs of every row, if this side learns them.
+    pub outputs: Option<Rows>,
+    /// The short name of the protocol that gave them.
+    pub protocol: &'static str,
+    /// Why it was picked, where it was not named.
+    pub why: Option<String>,
+}
+
+/// Why a protocol was picked, of several that serve.
+const FOR_THE_LINK: &str = "picked by the evaluator, for the function and the link that it measured";
 
 /// Who is told of the [`Step`]s of a channel's run.
 pub type Tell<'a> = dyn FnMut(Step) + 'a;
@@ -167,7 +192,7 @@ impl Job<'_> {
             None => (agreement, "a circuit file"),
         };
         agreement
-            .with("protocol", protocol_name(self.security))
+            .with("protocol", self.protocol(mode).map_or("auto", |entry| entry.name))
             .with("function", self.function.name().unwrap_or(kind))
             .with("input widths", widths(&circuit.shape().inputs))
             .with("output widths", widths(&circuit.shape().outputs))
@@ -187,6 +212,35 @@ impl Job<'_> {
             )
     }
 
+    /// The protocol, where it is settled before anything is measured: where it is asked for, where one alone
+    /// serves, and by what else is asked for of cut-and-choose.
+    fn protocol(&self, mode: Mode) -> Option<&'static Entry> {
+        let Options { protocol, copies, ot } = self.options;
+        let wmk17 = copies.is_some() || ot.is_some() || !matches!(mode, Mode::Whole);
+        protocol.or_else(|| match self.security {
+            Security::SemiHonest => find(protocol_name(Security::SemiHonest)),
+            Security::Malicious => wmk17.then_some(&WMK17),
+        })
+    }
+
+    /// An error where the options do not go together.
+    pub fn check(&self) -> Result<()> {
+        let refuse = |what: String| Err(Error::Parameter { name: "protocol", what });
+        let Some(entry) = self.options.protocol else { return Ok(()) };
+        let Options { copies, ot, .. } = self.options;
+        if entry.security != self.security {
+            let security = crate::security_name(entry.security);
+            return refuse(format!("{} is for {security} security: say that, or take another", entry.name));
+        }
+        if entry.name != WMK17.name && copies.is_some() {
+            return refuse(format!("{} makes no copies; leave them out, or take {}", entry.name, WMK17.name));
+        }
+        if entry.name == AUTHENTICATED.name && ot.is_some() {
+            return refuse(format!("{} takes ferret; leave the other out", entry.name));
+        }
+        Ok(())
+    }
+
     /// Bytes that this side holds, at most, to evaluate `rows` rows on `threads` threads: see [`memory`].
     pub fn memory(&self, rows: usize, threads: usize) -> u64 {
         let (gates, shape) = (self.function.circuit().stats().gates, self.function.circuit().shape());
@@ -198,15 +252,17 @@ impl Job<'_> {
     /// What it would cost over `link`: every protocol of at least this security, the fastest first.
     pub fn estimate(&self, rows: u64, threads: usize, link: &Link, machine: &Machine) -> Vec<EvalCandidate> {
         let request = EvalRequest::new(self.function, self.output_to, self.security);
-        let request = EvalRequest { rows, threads, copies: self.options.copies, ..request };
+        let Options { copies, .. } = self.options;
+        let protocol = self.options.protocol.map(|entry| entry.name);
+        let request = EvalRequest { rows, threads, copies, protocol, ..request };
         plan::eval(&request, link, machine)
     }
 
-    /// Bytes that pass, both directions together and at most: of the copies that the link may decide on, the
+    /// Bytes that pass, both directions together and at most: of the ways that the link may decide on, the
     /// most.
     fn bytes(&self, rows: u64, threads: usize) -> u64 {
         let ways = self.estimate(rows, threads, &LinkModel::LOOPBACK.into(), &Machine::REFERENCE);
-        let ours = ways.iter().filter(|way| way.candidate.protocol == protocol_name(self.security));
+        let ours = ways.iter().filter(|way| way.candidate.security == self.security);
         ours.map(|way| way.garbler_bytes + way.evaluator_bytes).max().unwrap_or(0)
     }
 
@@ -243,11 +299,28 @@ impl Job<'_> {
         }
     }
 
-    /// Runs this side on `channels`, each with its share of the rows, base OTs included. Returns the outputs
-    /// of every row if this side learns them, and tells the `observer` how far it is.
+    /// Runs this side on `channels`, each with its share of the rows, base OTs included, and tells the
+    /// `observer` how far it is.
     ///
-    /// An error if there are channels without a row.
+    /// An error if there are channels without a row, or options that do not go together.
     pub fn run(
+        &self,
+        channels: &mut [Channel],
+        base: &(dyn BaseOt + Send + Sync),
+        rows: &[Vec<BitVec>],
+        observer: &dyn Observer,
+    ) -> Result<Evaluated> {
+        let lanes = channels.len();
+        refuse_idle(lanes, rows.len())?;
+        self.check()?;
+        let (options, why) = self.settle(super::first(channels)?, rows.len() as u64, lanes)?;
+        let job = Job { options, ..*self };
+        let outputs = job.run_settled(channels, base, rows, observer)?;
+        let protocol = job.protocol(Mode::Whole).map_or("", |entry| entry.name);
+        Ok(Evaluated { outputs, protocol, why })
+    }
+
+    fn run_settled(
         &self,
         channels: &mut [Channel],
         base: &(dyn BaseOt + Send + Sync),
@@ -255,7 +328,6 @@ impl Job<'_> {
         observer: &dyn Observer,
     ) -> Result<Option<Rows>> {
         let lanes = channels.len();
-        refuse_idle(lanes, rows.len())?;
         let course = Course::begin(PHASES, channels, self.bytes(rows.len() as u64, lanes), observer);
         let (done, total) = (AtomicU64::new(0), rows.len() as u64);
         let share = |lane: usize| &rows[rows.len() * lane / lanes..rows.len() * (lane + 1) / lanes];
@@ -286,7 +358,14 @@ impl Job<'_> {
     ) -> Result<Option<Rows>> {
         let mut prg = Prg::from_os();
         if self.security == Security::Malicious {
-            return self.cut_and_choose(channel, base, rows, &mut prg, tell);
+            let (options, _) = self.settle(channel, rows.len() as u64, 1)?;
+            let job = Job { options, ..*self };
+            return match job.protocol(Mode::Whole) {
+                Some(entry) if entry.name == AUTHENTICATED.name => {
+                    job.authenticated(channel, base, rows, &mut prg, tell)
+                }
+                _ => job.cut_and_choose(channel, base, rows, &mut prg, tell),
+            };
         }
         let outputs = match self.role {
             Owner::Garbler => {
@@ -306,6 +385,75 @@ impl Job<'_> {
 }
 
 impl Job<'_> {
+    /// The options with the protocol and its copies settled, and why they are, where the link decides: the
+    /// evaluator measures it, and picks.
+    fn settle(&self, channel: &mut Channel, rows: u64, threads: usize) -> Result<(Options, Option<String>)> {
+        if let Some(protocol) = self.protocol(Mode::Whole) {
+            return Ok((Options { protocol: Some(protocol), ..self.options }, None));
+        }
+        let piece = self.probe();
+        if self.role == Owner::Garbler {
+            channel.recv_u64()?;
+            let piece = vec![0; piece];
+            // One byte in front tells how long a round trip takes.
+            channel.send(&[0])?;
+            (0..PIECES).try_for_each(|_| channel.send(&piece))?;
+            channel.flush()?;
+            let (name, mut copies) = (channel.recv_sized(64)?, [0]);
+            channel.recv(&mut copies)?;
+            let known = computations().find(|entry| entry.name.as_bytes() == name);
+            let copies = Copies::ALL.get(usize::from(copies[0])).copied();
+            return match known {
+                Some(entry) if entry.security == Security::Malicious => {
+                    let copies = copies.filter(|_| entry.name == WMK17.name);
+                    Ok((Options { protocol: known, copies, ..self.options }, Some(FOR_THE_LINK.to_owned())))
+                }
+                _ => Err(Error::Peer(
+                    "the evaluator chose a protocol that there is not; both sides must be of one release"
+                        .into(),
+                )),
+            };
+        }
+        let start = Instant::now();
+        channel.send_u64(0)?;
+        channel.flush()?;
+        let mut first = [0];
+        channel.recv(&mut first)?;
+        let round_trip = start.elapsed();
+        let rate = receive_rate(channel, piece)?;
+        let link = Link { megabits: rate * 8e-6, round_trip };
+        let ways = self.estimate(rows, threads, &link, &Machine::REFERENCE);
+        let best = ways.into_iter().next();
+        let best = best.ok_or_else(|| Error::Other("no protocol evaluates with this security".into()))?;
+        let copies = best.copies.and_then(|copies| Copies::ALL.iter().position(|known| *known == copies));
+        channel.send_sized(best.candidate.protocol.as_bytes())?;
+        channel.send(&[copies.map_or(u8::MAX, |at| at as u8)])?;
+        let options =
+            Options { protocol: find(best.candidate.protocol), copies: best.copies, ..self.options };
+        Ok((options, Some(FOR_THE_LINK.to_owned())))
+    }
+
+    /// All rows by authenticated garbling, over one set of base OTs.
+    fn authenticated(
+        &self,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        rows: &[Vec<BitVec>],
+        prg: &mut Prg,
+        tell: &mut Tell<'_>,
+    ) -> Result<Option<Rows>> {
+        let demand = Demand::of(self.function).times(rows.len());
+        let config = demand.ferret(&LinkModel::LOOPBACK);
+        let mut session = authenticated::Session::setup(channel, self.role, base, config, prg)?;
+        tell(Step::Ready);
+        let inputs: Vec<BitVec> = rows.iter().map(|row| join(row)).collect();
+        let outputs =
+            session.run_rows(channel, self.function, self.output_to, &inputs, || tell(Step::Rows(1)))?;
+        channel.flush()?;
+        let widths = &self.function.circuit().shape().outputs;
+        Ok(outputs.map(|rows| rows.iter().map(|bits| split(bits, widths)).collect()))
+    }
+
     /// Row after row by cut-and-choose over one set of base OTs.
     fn cut_and_choose(
         &self,
@@ -595,7 +743,7 @@ mod tests {
             let run = |role, rows: &[Vec<BitVec>], channel: &mut Channel, witness: &Witness| {
                 let base = crate::ot::base_ot(None, security).unwrap();
                 let job = job(&function, role, OutputTo::Both, security);
-                job.run(std::slice::from_mut(channel), &*base, rows, witness).unwrap().unwrap()
+                job.run(std::slice::from_mut(channel), &*base, rows, witness).unwrap().outputs.unwrap()
             };
             let (at_garbler, at_evaluator) = memory::run(
                 |channel| run(Owner::Garbler, &ours, channel, &witnesses[0]),

@@ -8,12 +8,14 @@
 //! - [`mod@ot`]: oblivious transfers, by a protocol or out of what was made ahead.
 //! - [`pool`]: correlations made ahead, and kept.
 //! - [`nisc`]: oblivious transfers whose messages are files.
+//! - [`tags`]: a large set published once, and small ones intersected with it.
 
 pub mod eval;
 pub mod nisc;
 pub mod ot;
 pub mod pool;
 pub mod psi;
+pub mod tags;
 
 use crate::{Error, Result};
 use std::sync::{Mutex, PoisonError};

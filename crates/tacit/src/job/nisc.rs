@@ -5,10 +5,10 @@
 
 use crate::Result;
 use tacit_crypto::{BitVec, Block, Prg};
-use tacit_ot::silent::bcgikrs19::Code;
 use tacit_ot::silent::nisc::{self, ReceiverKey, SenderKey, SenderOutput};
 use zeroize::Zeroizing;
 
+pub use tacit_ot::silent::bcgikrs19::Code;
 pub use tacit_ot::silent::nisc::{Params, ReceiverOutput};
 
 /// Transfers under one public key. The receiver chooses the parameters; a sender takes them from the key.
@@ -32,13 +32,14 @@ pub struct Cost {
 }
 
 impl Job {
-    /// Bytes that a party holds at most: with the linear code 64 a transfer, else 75, and the results.
+    /// Bytes that a party holds at most, from the peaks of every step at 2^10 to 2^21 transfers: with the linear
+    /// code 64 a transfer, else 75, the results, and as much again while they are written.
     pub fn memory(&self) -> u64 {
         let working = match self.params.code {
             Code::Linear => 64,
             Code::QuasiCyclic => 75,
         };
-        (16 << 20) + self.params.count as u64 * (working + 32)
+        (24 << 20) + self.params.count as u64 * (working + 2 * 32)
     }
 
     /// Bytes of every message.

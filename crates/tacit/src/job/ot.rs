@@ -124,14 +124,14 @@ impl Job {
         self.transfers.agreement(base, self.role == Role::Sender)
     }
 
-    /// Bytes that a party holds at most on `threads`, what its sink keeps apart: a piece of results for each
-    /// stream, and what silent OT works with.
+    /// Bytes that a party holds at most on `threads`, what its sink keeps apart: for each stream the state that
+    /// it carries, a piece of results, and what silent OT works with; by the peaks of runs of every set.
     pub fn memory(&self, threads: usize) -> u64 {
         let ot::Job { ref pick, kind, count } = self.transfers;
         let streams = pick.streams(count, threads.max(1)) as u64;
         let piece = self.transfers.piece(streams as usize) as u64;
         let blocks = if kind == Kind::Cot || self.role == Role::Receiver { 1 } else { 2 };
-        (16 << 20) + streams * piece * (16 * blocks + pick.working())
+        (24 << 20) + streams * (pick.held() + piece * (16 * blocks + pick.working()))
     }
 
     /// What the run should cost on `link`; `None` where nothing foresees it.

@@ -1,8 +1,9 @@
 //! Evaluations of a [`Session`].
 
 use super::Session;
+use crate::catalogue::AUTHENTICATED;
 use crate::job::Observer;
-use crate::job::eval::{Job, Mode, Options, Rows, protocol_name, refuse_idle};
+use crate::job::eval::{Evaluated, Job, Mode, Options, Rows, protocol_name, refuse_idle};
 use crate::{Error, Result, Security};
 use std::io::{Seek, Write};
 use tacit_2pc::circuit::named::{self, Function};
@@ -14,8 +15,8 @@ use tacit_net::Stats;
 use tacit_store::sealed::FileKey;
 
 impl Session {
-    /// Evaluates `job` on our `rows` of inputs, and tells `observer` how far it is; returns the outputs if we
-    /// learn them, and what passed.
+    /// Evaluates `job` on our `rows` of inputs, and tells `observer` how far it is; returns what it gave, and
+    /// what passed.
     ///
     /// A malicious session takes malicious jobs only. Errors before anything is sent if there are more
     /// threads than rows.
@@ -24,9 +25,16 @@ impl Session {
         job: &Job<'_>,
         rows: &[Vec<BitVec>],
         observer: &dyn Observer,
-    ) -> Result<(Option<Rows>, Stats)> {
+    ) -> Result<(Evaluated, Stats)> {
         self.allow_level(job.security)?;
-        self.allow(protocol_name(job.security))?;
+        let mut job = Job { options: job.options, ..*job };
+        // Of the malicious ones that may be picked, one alone stands against a quantum computer.
+        let picked = [job.options.protocol.is_some(), job.options.copies.is_some(), job.options.ot.is_some()];
+        if self.post_quantum && job.security == Security::Malicious && picked == [false; 3] {
+            job.options.protocol = Some(&AUTHENTICATED);
+        }
+        self.allow(job.options.protocol.map_or(protocol_name(job.security), |entry| entry.name))?;
+        job.check()?;
         refuse_idle(self.asked_threads(), rows.len())?;
         let base = self.base()?;
         self.run(job.agreement(rows.len(), &*base), |opened| {
@@ -98,8 +106,8 @@ impl Session {
         let security = self.asked_security();
         let (output_to, options) = (OutputTo::Both, Options::default());
         let job = Job { function: &prepared, role, output_to, security, options };
-        let (outputs, _) = self.evaluate(&job, &[row], &())?;
-        let first = outputs.unwrap_or_default().into_iter().next().unwrap_or_default();
+        let (evaluated, _) = self.evaluate(&job, &[row], &())?;
+        let first = evaluated.outputs.unwrap_or_default().into_iter().next().unwrap_or_default();
         Ok(function
             .outputs
             .iter()

@@ -180,3 +180,54 @@ fn a_garbler_whose_row_is_found_out_learns_no_output() {
     }
     assert!((1..16).contains(&stopped), "{stopped} of 16");
 }
+
+/// Lies at one call of one step: in the second of a program's stretches.
+struct Later {
+    step: &'static str,
+    /// Calls of that step before the lie.
+    before: usize,
+}
+
+impl Later {
+    fn is_now(&mut self, step: &str) -> bool {
+        let now = self.step == step && self.before == 0;
+        self.before = self.before.saturating_sub(usize::from(self.step == step));
+        now
+    }
+}
+
+impl Script for Later {
+    fn alike(&mut self, digest: &mut [u8; 32]) {
+        digest[0] ^= u8::from(self.is_now("alike"));
+    }
+    fn mac_digest(&mut self, digest: &mut [u8; 32]) {
+        digest[0] ^= u8::from(self.is_now("MACs"));
+    }
+    fn gates_digest(&mut self, digest: &mut [u8; 32]) {
+        digest[0] ^= u8::from(self.is_now("gates"));
+    }
+    fn results(&mut self, results: &mut BitVec, _: &mut [u8; 32]) {
+        if self.is_now("results") {
+            flip(results, 5);
+        }
+    }
+}
+
+#[test]
+fn whoever_lies_in_a_later_stretch_is_caught_there() {
+    // A stretch of 409,600 gates has three rows of triples and two hashes of MACs.
+    for (by, step, before) in [
+        (Owner::Garbler, "alike", 3),
+        (Owner::Garbler, "gates", 1),
+        (Owner::Evaluator, "MACs", 2),
+        (Owner::Evaluator, "MACs", 3),
+        (Owner::Evaluator, "results", 1),
+    ] {
+        let script: Scripts = Some(Box::new(Later { step, before }));
+        let scripts = if by == Owner::Garbler { [script, None] } else { [None, script] };
+        let outcome = honest::run_program(1800, OutputTo::Both, 3, scripts);
+        let (result, done) = &outcome[(by == Owner::Garbler) as usize];
+        assert!(matches!(result, Err(Error::Cheated { .. })), "{step}: {result:?}");
+        assert_eq!(done.len(), 1, "{step}: the first stretch was right");
+    }
+}

@@ -53,3 +53,65 @@ fn a_function_without_gates_or_without_a_partys_inputs_runs() {
         assert_eq!(result.unwrap(), Some(outputs.clone()));
     }
 }
+
+/// A program of `steps` products of 16 bits, on stretches of it.
+fn powers(steps: u64) -> impl crate::circuit::Program + use<> {
+    let shape = crate::circuit::Shape { inputs: vec![16, 16], outputs: vec![16, 16] };
+    crate::circuit::iterate("powers", shape, steps, |b, state, _| {
+        let product = b.mul(&state[0], &state[1]);
+        vec![product, b.add(&state[1], &state[0])]
+    })
+}
+
+/// Runs `steps` products as a program on both sides: what each party gets, and the AND gates that were done
+/// after each stretch.
+pub fn run_program(
+    steps: u64,
+    output_to: OutputTo,
+    seed: u64,
+    [one, two]: [Scripts; 2],
+) -> [(Result<Option<BitVec>>, Vec<u64>); 2] {
+    let inputs = program_inputs(seed);
+    let owners = [Owner::Garbler, Owner::Evaluator];
+    let party = |channel: &mut Channel, role: Owner, script: Scripts| {
+        let mut session = session(channel, role, seed);
+        let (mut done, input) = (Vec::new(), &inputs[(role == Owner::Evaluator) as usize]);
+        let output = scripted(script.map(|script| script as Box<dyn Script>), || {
+            session.run_program(channel, powers(steps), &owners, output_to, input, |ands| done.push(ands))
+        });
+        (output, done)
+    };
+    let (one, two) = memory::run(
+        |channel| party(channel, Owner::Garbler, one),
+        |channel| party(channel, Owner::Evaluator, two),
+    );
+    [one, two]
+}
+
+fn program_inputs(seed: u64) -> [BitVec; 2] {
+    let mut prg = Prg::from_seed(Block::from_halves(seed, 9));
+    [BitVec::random(16, &mut prg), BitVec::random(16, &mut prg)]
+}
+
+/// What the program gives, in the clear.
+fn expected_powers(steps: u64, seed: u64) -> BitVec {
+    let [x, y] =
+        program_inputs(seed).map(|bits| u16::from_le_bytes([bits.as_bytes()[0], bits.as_bytes()[1]]));
+    let (x, y) = (0..steps).fold((x, y), |(x, y), _| (x.wrapping_mul(y), x.wrapping_add(y)));
+    BitVec::from_bytes(&[x.to_le_bytes(), y.to_le_bytes()].concat(), 32)
+}
+
+#[test]
+fn programs_run_stretch_by_stretch_and_give_what_they_say() {
+    for (steps, stretches, output_to) in
+        [(0, 1, OutputTo::Both), (3, 1, OutputTo::Garbler), (1800, 2, OutputTo::Evaluator)]
+    {
+        let [one, two] = run_program(steps, output_to, steps + 1, [None, None]);
+        assert_eq!(one.1, two.1);
+        let ([one, two], done) = ([one.0.unwrap(), two.0.unwrap()], one.1);
+        let expected = expected_powers(steps, steps + 1);
+        assert_eq!(one, output_to.garbler().then(|| expected.clone()), "{steps} steps");
+        assert_eq!(two, output_to.evaluator().then(|| expected.clone()), "{steps} steps");
+        assert_eq!(done.len(), stretches, "{done:?}");
+    }
+}

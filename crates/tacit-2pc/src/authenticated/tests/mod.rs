@@ -5,6 +5,7 @@ mod cheats;
 mod digests;
 mod honest;
 mod misuse;
+mod stored;
 
 use super::deviation::{Script, scripted};
 use super::*;

@@ -4,6 +4,7 @@ use super::Args;
 use crate::cli::Context;
 use crate::cli::peer::learned;
 use serde_json::json;
+use tacit::catalogue::fields_in_words;
 use tacit::job::eval::Job;
 use tacit::link::measure_link;
 use tacit::net::{Agreement, LinkModel};
@@ -44,9 +45,15 @@ pub fn run(args: &Args, function: &named::Function, job: &Job<'_>, context: &Con
     let hex = |digest: [u8; 32]| digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let (circuit, source) = (hex(job.function.digest()), job.function.source().map(hex));
     let shape = job.function.circuit().shape();
+    let [garbler, evaluator, result] =
+        [&function.garbler, &function.evaluator, &function.outputs].map(|fields| fields_in_words(fields));
     let mut object = json!({
         "name": "eval",
         "function": function.name,
+        "about": function.about,
+        "garbler": garbler,
+        "evaluator": evaluator,
+        "result": result,
         "protocol": best.protocol,
         "rows": args.rows,
         "threads": threads,
@@ -75,10 +82,13 @@ pub fn run(args: &Args, function: &named::Function, job: &Job<'_>, context: &Con
     }
     let Gates { gates, and, and_depth, width, .. } = gates;
     let text = format!(
-        "{digests}{}: {gates} gates, {and} of them AND, AND depth {and_depth}, at most {width} AND gates at one depth\n\
+        "{digests}{}: {}\n\
+         garbler: {garbler}; evaluator: {evaluator}; out: {result}\n\
+         {gates} gates, {and} of them AND, AND depth {and_depth}, at most {width} AND gates at one depth\n\
          {} rows by {}: the garbler sends {garbler_bytes} bytes, the evaluator {evaluator_bytes}, in {} rounds\n\
          about {:.3} s over {} link {link}, connecting apart",
         function.name,
+        function.about,
         args.rows,
         best.protocol,
         best.rounds,

@@ -151,17 +151,26 @@ pub(crate) trait Stream {
     /// After a failure: wipes all that was kept for later.
     fn wipe(&mut self) {}
 
+    /// Whether no run may follow.
+    fn spent(&self) -> Result<()> {
+        self.engine().spent.check(self.engine().protocol)
+    }
+
+    /// After a failure: no run follows, and nothing is kept.
+    fn give_up(&mut self) {
+        self.engine().spent.set();
+        self.wipe();
+    }
+
     /// Serves a request: what is left over first, then as many runs as it takes.
     ///
     /// When a run fails, nothing of it is left in `sink`, and all streams of the setup are spent.
     fn fill(&mut self, channel: &mut Channel, mut sink: Self::Sink<'_>) -> Result<()> {
-        let engine = self.engine();
-        engine.spent.check(engine.protocol)?;
+        self.spent()?;
         self.serve(&mut sink)?;
         while sink.left() > 0 {
             self.run(channel, &mut sink).inspect_err(|_| {
-                self.engine().spent.set();
-                self.wipe();
+                self.give_up();
                 sink.wipe();
             })?;
         }

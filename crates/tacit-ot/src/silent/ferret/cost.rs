@@ -48,6 +48,14 @@ impl Config {
         Self::soonest(configs, count, link, cache)
     }
 
+    /// As [`choose`](Self::choose), for a session that takes `count` correlations and no more: the sets for
+    /// [short](Params::SHORT) ones are among those compared.
+    pub fn choose_exactly(count: u64, security: Security, link: &LinkModel, cache: usize) -> Config {
+        let short = Params::SHORT.into_iter().map(|params| Config { params, lanes: Lanes::One, security });
+        let any = Self::choose(count, security, link, cache);
+        Self::soonest(std::iter::once(any).chain(short), count, link, cache)
+    }
+
     /// The lanes that make `count` correlations soonest with the set `params`.
     pub fn with_set(
         params: Params,
@@ -291,6 +299,9 @@ mod tests {
             for (bits, protects, named) in all.into_iter().chain(uni) {
                 assert!(bits >= 136 && protects == Some(security) && named);
             }
+            for p in Params::SHORT {
+                assert!(p.security_bits >= 136 && regular(p) == Some(security));
+            }
             for p in Params::PAPERS {
                 assert!(regular(p).is_none() && Params::by_name(p.name).is_none());
                 assert_eq!(Params::for_measuring(p.name), Some(p));
@@ -311,6 +322,23 @@ mod tests {
                 assert!(small.is_none_or(|small| small.protects() == Some(security)));
             }
         }
+    }
+
+    #[test]
+    fn a_short_session_takes_a_set_of_its_size() {
+        let choose = |count| {
+            let link = &LinkModel::LOOPBACK;
+            let config = Config::choose_exactly(count, Security::Malicious, link, CACHE);
+            let any = Config::choose(count, Security::Malicious, link, CACHE);
+            let bytes = |config: Config| {
+                let cost = config.cost(count, 1, CACHE);
+                cost.awaited + cost.streamed
+            };
+            assert!(config == any || bytes(config) < bytes(any), "{config:?}");
+            config.params.name
+        };
+        assert_eq!([83_328, 284_698].map(choose), ["f", "g"]);
+        assert!(Params::by_name(choose(5_000_000)).is_some());
     }
 
     #[test]

@@ -51,6 +51,14 @@ impl Params {
     pub const PAPER_SETUP: Params =
         Params { name: "paper-setup", k: 39_936, t: 1269, depth: 9, security_bits: 88 };
 
+    /// For one iteration of 85,000 correlations: from nothing, the least time and traffic.
+    pub const F: Params = Params { name: "f", k: 9 << 10, t: 1640, depth: 6, security_bits: 139 };
+    /// For one of 143,000.
+    pub const G: Params = Params { name: "g", k: 19 << 9, t: 2640, depth: 6, security_bits: 137 };
+    /// Sets for a session that makes one iteration or few and knows how many correlations it takes:
+    /// [`Config::choose_exactly`] alone takes them.
+    pub const SHORT: [Params; 2] = [Self::F, Self::G];
+
     /// Every set that a session may use, by name.
     pub const ALL: [Params; 5] = [Self::A, Self::B, Self::C, Self::D, Self::E];
     /// Sets that reproduce the paper's tables and protect nobody: for [measuring](Self::for_measuring) alone.

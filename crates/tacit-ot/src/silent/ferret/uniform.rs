@@ -307,7 +307,7 @@ impl FerretUniSender {
         source: &mut dyn CotSender,
     ) -> Result<Self> {
         config.validate()?;
-        let delta = checked_delta(source)?;
+        let delta = checked_delta(source.delta())?;
         let context = context(config, channel);
         let toss = Toss::receive(channel, &context, &mut prg, NAME)?;
         let mut reserve = Buffer::zeros(config.kept());

@@ -1,0 +1,184 @@
+//! Circuits of any length, cut into stretches: runs of gates that one preparation serves.
+
+use super::{PIECE, buckets};
+use crate::Prepared;
+use crate::circuit::{Order, Piece, Place, Plan, Program, ProgramPlan, Shape, Window};
+use std::ops::Range;
+
+/// Operations of a stretch of a program, at most: its XOR gates are held as well.
+const OPERATIONS: usize = 1 << 22;
+
+/// A run of gates, of a plan or of a program's.
+pub(super) enum Stretch<'a> {
+    /// The pieces of a plan that have these numbers, with so many AND gates.
+    Plan(&'a Plan, Range<usize>, usize),
+    /// A window.
+    Window(&'a Window),
+}
+
+impl<'a> Stretch<'a> {
+    /// All of a plan.
+    pub(super) fn whole(plan: &'a Plan) -> Self {
+        Stretch::Plan(plan, 0..usize::MAX, plan.ands() as usize)
+    }
+
+    /// Its pieces in order.
+    pub(super) fn pieces(&self) -> Box<dyn Iterator<Item = Piece<'a>> + 'a> {
+        match self {
+            Stretch::Plan(plan, range, _) => {
+                Box::new(plan.pieces(PIECE).skip(range.start).take(range.end - range.start))
+            }
+            Stretch::Window(window) => Box::new(window.pieces(PIECE)),
+        }
+    }
+
+    /// Its AND gates.
+    pub(super) fn ands(&self) -> usize {
+        match self {
+            Stretch::Plan(_, _, ands) => *ands,
+            Stretch::Window(window) => window.ands() as usize,
+        }
+    }
+
+    /// Slots that it needs.
+    pub(super) fn slots(&self) -> usize {
+        match self {
+            Stretch::Plan(plan, ..) => plan.slots(),
+            Stretch::Window(window) => window.slots(),
+        }
+    }
+
+    /// AND gates of the largest piece, which one step may be.
+    pub(super) fn largest_piece(&self) -> usize {
+        self.pieces().map(|piece| piece.ands).max().unwrap_or(0)
+    }
+}
+
+/// Where stretches come from, the same on both sides.
+pub(super) trait Source {
+    /// The widths of inputs and outputs.
+    fn shape(&self) -> &Shape;
+    /// Goes on to the next stretch, of which there is one at least; false behind the last.
+    fn advance(&mut self) -> bool;
+    /// The stretch that [`advance`](Self::advance) went on to.
+    fn stretch(&self) -> Stretch<'_>;
+    /// Whether it is the last.
+    fn is_last(&self) -> bool;
+    /// The slots of the output bits, once the last stretch is reached.
+    fn outputs(&self) -> &[u32];
+}
+
+/// Those of a circuit that is held.
+pub(super) struct OfCircuit<'a> {
+    function: &'a Prepared,
+    pieces: Range<usize>,
+    ands: usize,
+    /// AND gates up to the stretch's end.
+    done: u64,
+    last: bool,
+}
+
+impl<'a> OfCircuit<'a> {
+    pub(super) fn new(function: &'a Prepared) -> Self {
+        OfCircuit { function, pieces: 0..0, ands: 0, done: 0, last: false }
+    }
+}
+
+impl Source for OfCircuit<'_> {
+    fn shape(&self) -> &Shape {
+        self.function.circuit().shape()
+    }
+
+    fn advance(&mut self) -> bool {
+        if self.last {
+            return false;
+        }
+        let mut pieces = self.function.plan(1).pieces(PIECE).skip(self.pieces.end).peekable();
+        self.pieces.start = self.pieces.end;
+        self.ands = 0;
+        let fits = |ands: usize, piece: &Piece<'_>| ands == 0 || ands + piece.ands <= buckets::WINDOW;
+        while let Some(piece) = pieces.next_if(|piece| fits(self.ands, piece)) {
+            self.pieces.end += 1;
+            self.ands += piece.ands;
+        }
+        self.done += self.ands as u64;
+        self.last = pieces.peek().is_none();
+        true
+    }
+
+    fn stretch(&self) -> Stretch<'_> {
+        Stretch::Plan(self.function.plan(1), self.pieces.clone(), self.ands)
+    }
+
+    fn is_last(&self) -> bool {
+        self.last
+    }
+
+    fn outputs(&self) -> &[u32] {
+        self.function.plan(1).outputs()
+    }
+}
+
+/// Those of a program, planned as they come.
+pub(super) struct OfProgram<P> {
+    plan: ProgramPlan<P>,
+    /// How far the plan's window is taken.
+    place: Place,
+    stretch: Window,
+}
+
+impl<P: Program> OfProgram<P> {
+    pub(super) fn new(program: P) -> Self {
+        let plan = ProgramPlan::new(program, Order::Layered);
+        OfProgram { plan, place: Place::default(), stretch: Window::default() }
+    }
+
+    /// What both parties must agree on.
+    pub(super) fn identity(&self) -> String {
+        self.plan.identity()
+    }
+}
+
+impl<P: Program> Source for OfProgram<P> {
+    fn shape(&self) -> &Shape {
+        self.plan.shape()
+    }
+
+    fn advance(&mut self) -> bool {
+        if self.is_last() {
+            return false;
+        }
+        self.stretch.clear();
+        loop {
+            let mut behind = self.place;
+            match self.plan.window().next_piece(&mut behind, PIECE) {
+                Some(piece) => {
+                    let ands = self.stretch.ands() as usize;
+                    let full = ands + piece.ands > buckets::WINDOW || self.stretch.ops() >= OPERATIONS;
+                    if full && self.stretch.ops() > 0 {
+                        return true;
+                    }
+                    self.stretch.append(piece);
+                    self.place = behind;
+                }
+                None if self.plan.outputs().is_some() => return true,
+                None => {
+                    self.place = Place::default();
+                    self.plan.next_window();
+                }
+            }
+        }
+    }
+
+    fn stretch(&self) -> Stretch<'_> {
+        Stretch::Window(&self.stretch)
+    }
+
+    fn is_last(&self) -> bool {
+        self.plan.outputs().is_some() && self.plan.window().is_past(self.place)
+    }
+
+    fn outputs(&self) -> &[u32] {
+        self.plan.outputs().unwrap_or_default()
+    }
+}

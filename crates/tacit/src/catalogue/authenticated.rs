@@ -1,0 +1,106 @@
+//! Authenticated garbling, by the messages of the phases in [`tacit_2pc::authenticated`].
+
+use super::evaluation::{BLOCK, Cost, EvalRequest, Evaluation};
+use super::{Assumption, Entry, Runs};
+use crate::limits::Limit;
+use tacit_2pc::authenticated::{Demand, buckets, rows_together};
+use tacit_net::LinkModel;
+use tacit_ot::Security;
+use tacit_ot::extension::kos;
+use tacit_ot::silent::ferret::cost::CACHE;
+
+/// Katz, Ranellucci, Rosulek and Wang's.
+pub static AUTHENTICATED: Entry = Entry {
+    name: "authenticated",
+    security: Security::Malicious,
+    assumptions: &[Assumption::Lpn, Assumption::IdealCipher, Assumption::RandomOracle],
+    needs_base_ot: true,
+    instead: "",
+    note: "",
+    // One garbled circuit, of both parties, and a hash of each side of three triples at least.
+    floor: |_| vec![(Limit::AesRekeyed, 2.0 + 3.0 * 3.0)],
+    runs: Runs::Computation(&Evaluation {
+        // Copies are cut-and-choose's.
+        ways: |request| if request.copies.is_some() { Vec::new() } else { vec![cost(request)] },
+    }),
+};
+
+/// On the reference machine: a session, a correlation of both directions, a triple, an AND gate beside its
+/// triples, an input bit and an output bit.
+const SESSION_NS: f64 = 2.5e6;
+const CORRELATION_NS: f64 = 26.0;
+const TRIPLE_NS: f64 = 24.0;
+const MASKED_GATE_NS: f64 = 100.0;
+const BIT_NS: f64 = 60.0;
+
+const SESSION_TRIPS: f64 = 5.0;
+const WINDOW_TRIPS: f64 = 8.0;
+const RUN_TRIPS: f64 = 4.0;
+const DIGEST: u64 = 32;
+
+/// What a party sends of `bits` that both show.
+fn shown(bits: u64) -> u64 {
+    bits.div_ceil(8)
+}
+
+fn cost(request: &EvalRequest) -> Cost {
+    let EvalRequest { ands, inputs, outputs, rows, output_to, .. } = *request;
+    let threads = request.threads.max(1) as u64;
+    let each = rows.div_ceil(threads);
+    let one = Demand {
+        ands: ands as usize,
+        garbler_inputs: inputs[0] as usize,
+        evaluator_inputs: inputs[1] as usize,
+    };
+    let config = one.times(each as usize).ferret(&LinkModel::LOOPBACK);
+
+    // Preparations, each of as many rows as go together.
+    let together = rows_together(one.ands) as u64;
+    let (mut triples, mut correlations, mut checks) = (0u64, 0u64, 0u64);
+    let mut preparation = |rows: u64| {
+        let demand = one.times(rows as usize);
+        correlations += demand.correlations();
+        for (buckets, size) in demand.windows() {
+            triples += (buckets * size) as u64;
+            checks += size.div_ceil(buckets::rows_at_once(buckets)) as u64;
+        }
+    };
+    (0..each / together).for_each(|_| preparation(together));
+    if each % together > 0 {
+        preparation(each % together);
+    }
+
+    // Each direction of correlated OT is one party's trees and the other's bits, so both send the same, but
+    // for what makes the second direction's seeds.
+    let ferret = config.cost(correlations, 1, CACHE / 2);
+    let cots = (ferret.awaited + ferret.streamed) as u64;
+    let seeds = kos::bytes_by_hash(kos::SEEDS);
+    // Half a triple's block, its d, and for all but the first of a bucket a difference.
+    let of_triples = triples / 2 * BLOCK + shown(triples) + shown(triples * 3 / 4);
+    let of_checks = |parts: u64| checks * parts * DIGEST;
+    let inputs_shown = |side: usize| shown(inputs[side]);
+    let opened = |learns: bool| if learns { shown(outputs) + DIGEST } else { 0 };
+    let gates = shown(2 * ands) + 2 * DIGEST;
+    let garbler = gates
+        + inputs_shown(0)
+        + BLOCK * (inputs[0] + inputs[1])
+        + 2 * BLOCK * ands
+        + shown(ands)
+        + DIGEST
+        + opened(output_to.evaluator());
+    let evaluator = gates + inputs_shown(1) + shown(ands) + DIGEST + opened(output_to.garbler());
+    let side = |row: u64, parts: u64, seeds: u64| {
+        threads * (cots + seeds + of_triples + of_checks(parts) + 4 * DIGEST) + rows * row
+    };
+    let row = ands as f64 * MASKED_GATE_NS + (inputs[0] + inputs[1] + outputs) as f64 * BIT_NS;
+    Cost {
+        copies: None,
+        ns: SESSION_NS
+            + correlations as f64 * CORRELATION_NS
+            + triples as f64 * TRIPLE_NS
+            + each as f64 * row,
+        bytes: [side(garbler, 4, 0) as f64, side(evaluator, 2, seeds) as f64],
+        trips: SESSION_TRIPS + ferret.trips + WINDOW_TRIPS * checks as f64 + RUN_TRIPS * each as f64,
+        early: [0.0; 2],
+    }
+}

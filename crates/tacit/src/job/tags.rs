@@ -1,0 +1,301 @@
+//! A large set published once as a file of tags, and small sets intersected with it.
+//!
+//! [`Publishing`] makes the file of tags, to pass on, and the private file, which answers queries on it; with the
+//! terms of [`terms_after`] it publishes anew, under a new key. [`Answering`] and [`Querying`] are the two sides of
+//! an intersection; see [`Session::answer_tags`](crate::Session::answer_tags) and
+//! [`Session::query_tags`](crate::Session::query_tags).
+//!
+//! ```
+//! use std::{io::Cursor, num::NonZeroUsize};
+//! use tacit::job::tags::{Publishing, TagFile, Terms, FileKey};
+//! let terms = Terms { lifetime: 100, per_client: 10, key: "email".into() };
+//! let (mut out, mut private) = (Cursor::new(Vec::new()), Cursor::new(Vec::new()));
+//! let job = Publishing { terms, threads: NonZeroUsize::MIN };
+//! let made = job.run(&["ann", "bob"], &mut out, &mut private, &FileKey::from_bytes(&[7; 32])?, &())?;
+//! assert_eq!((made.publication.count, TagFile::open(out)?.digest()), (2, &made.digest));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::{Course, Observer, Phase, first};
+use crate::catalogue::{Candidate, Link, Machine, OPRF, VOLE};
+use crate::{Error, Result, Security};
+use std::io::{Read, Seek, Write};
+use std::num::NonZeroUsize;
+use tacit_crypto::Prg;
+use tacit_net::{Agreement, Channel, LinkModel};
+use tacit_psi::oprf::private::{self, Client};
+use tacit_psi::oprf::{self, tags};
+use thiserror::Error as Fault;
+
+pub use tacit_psi::oprf::private::{Private, client};
+pub use tacit_psi::oprf::tags::{Publication, TagFile, Terms};
+pub use tacit_store::sealed::FileKey;
+
+const PUBLISHING: &[Phase] = &[("publishing", "keys", 1.0)];
+const ANSWERING: &[Phase] = &[("answering", "queries", 1.0)];
+const QUERYING: &[Phase] = &[("querying", "keys", 1.0)];
+
+/// Bytes that publishing holds of each key.
+const BYTES_KEY: u64 = 16;
+
+/// A publication to be made.
+#[derive(Clone, Debug)]
+pub struct Publishing {
+    /// How many queries its key answers, and what makes a key.
+    pub terms: Terms,
+    /// Computing threads.
+    pub threads: NonZeroUsize,
+}
+
+/// What was made: what the file of tags says about itself, and its digest.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// What the file says about itself.
+    pub publication: Publication,
+    /// What clients and server agree on; clients of one publication should compare it.
+    pub digest: [u8; 32],
+}
+
+/// The terms of a publication that takes the place of `old`: `lifetime` and `per_client` as before where they are
+/// not given, the queries of a client never more than all.
+pub fn terms_after(old: &Private, lifetime: Option<u64>, per_client: Option<u64>, key: String) -> Terms {
+    let terms = &old.publication().terms;
+    let lifetime = lifetime.unwrap_or(terms.lifetime);
+    Terms { lifetime, per_client: per_client.unwrap_or(terms.per_client.min(lifetime)), key }
+}
+
+impl Publishing {
+    /// Bytes held for `keys` keys, beside the keys themselves.
+    pub fn memory(&self, keys: u64) -> u64 {
+        BYTES_KEY.saturating_mul(keys)
+    }
+
+    /// Draws a key, and writes the file of tags of `elements`, which are distinct, to `out` and the private file,
+    /// sealed with `seal`, to `private`: both empty. The caller forces both to the disk before either takes its
+    /// place.
+    ///
+    /// Errors: too many elements, terms out of range, a file that cannot be written.
+    pub fn run<E: AsRef<[u8]> + Sync>(
+        &self,
+        elements: &[E],
+        out: &mut (impl Write + Seek),
+        private: &mut (impl Write + Seek),
+        seal: &FileKey,
+        observer: &dyn Observer,
+    ) -> Result<Made> {
+        let (total, mut prg) = (elements.len() as u64, Prg::from_os());
+        let course = Course::begin(PUBLISHING, &mut [], 0, observer);
+        course.at(0, 0, total);
+        let told = &mut |done| course.at(0, done, total);
+        let published = tags::publish(out, elements, self.terms.clone(), self.threads, &mut prg, told)?;
+        private::create(private, &published, seal, &mut prg)?;
+        Ok(Made { publication: published.publication, digest: published.digest })
+    }
+}
+
+/// What both sides must agree on: the publication, and with it everything that stands in its file.
+fn agreement(role: &str, peer: &str, digest: &[u8; 32]) -> Agreement {
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    Agreement::new("tags", role, peer).with("protocol", oprf::NAME).with("publication", digest)
+}
+
+/// Our side answers the queries of one client.
+pub struct Answering<'a> {
+    /// The open private file.
+    pub private: &'a mut Private,
+    /// Who asks, as [`client`] has it of the peer's authenticated name.
+    pub client: Client,
+}
+
+impl Answering<'_> {
+    /// What both parties must agree on before they start.
+    pub fn agreement(&self) -> Agreement {
+        agreement("serve", "query", self.private.digest())
+    }
+
+    /// What the client learns, in words.
+    pub fn learns(&self) -> String {
+        let count = self.private.publication().count;
+        format!("that we have {count} distinct keys, and which of its own keys are among them; nothing else")
+    }
+
+    /// How many more queries the client has.
+    pub fn left(&self) -> u64 {
+        self.private.left(&self.client)
+    }
+
+    /// Answers over `channels`, of which it takes the first; returns how many queries there were. They are
+    /// counted on the disk before any is answered.
+    pub fn run(&mut self, channels: &mut [Channel], observer: &dyn Observer) -> Result<u64> {
+        let course = Course::begin(ANSWERING, channels, 0, observer);
+        let left = self.left();
+        let told = &mut |done| course.at(0, done, left);
+        Ok(oprf::serve(first(channels)?, &mut Prg::from_os(), self.private, &self.client, told)?)
+    }
+}
+
+/// Our side asks which of its keys are published.
+#[derive(Clone, Copy, Debug)]
+pub struct Querying<'a> {
+    /// What the file of tags says about itself.
+    pub publication: &'a Publication,
+    /// Its digest.
+    pub digest: &'a [u8; 32],
+}
+
+/// Why a publication cannot be asked for a table's keys.
+#[derive(Clone, PartialEq, Eq, Debug, Fault)]
+pub enum Refusal {
+    /// Keys are made in another way.
+    #[error("was made with `{theirs}`, and this run has `{ours}`; make keys as the publication does")]
+    Keys {
+        /// How the publication makes them.
+        theirs: String,
+        /// How we do.
+        ours: String,
+    },
+    /// More keys than a client has queries.
+    #[error("{asked} distinct keys, and a client of this publication has {left} queries; take fewer rows")]
+    TooMany {
+        /// Our keys.
+        asked: u64,
+        /// The queries of a client.
+        left: u64,
+    },
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Keys { .. } => Error::Parameter { name: "key", what: refusal.to_string() },
+            Refusal::TooMany { .. } => Error::Input(refusal.to_string()),
+        }
+    }
+}
+
+impl Querying<'_> {
+    /// Whether `asked` keys, made as `key` says, can be asked for.
+    pub fn check(&self, key: &str, asked: u64) -> std::result::Result<(), Refusal> {
+        let terms = &self.publication.terms;
+        if key != terms.key {
+            return Err(Refusal::Keys { theirs: terms.key.clone(), ours: key.to_owned() });
+        }
+        if asked > terms.per_client {
+            return Err(Refusal::TooMany { asked, left: terms.per_client });
+        }
+        Ok(())
+    }
+
+    /// What both parties must agree on before they start.
+    pub fn agreement(&self) -> Agreement {
+        agreement("query", "serve", self.digest)
+    }
+
+    /// What `asked` queries would cost over `link`, and behind it an intersection of both whole sets that needs
+    /// no publication, as large as the larger; a publication may hold more than such a run takes.
+    pub fn estimate(&self, asked: u64, link: &Link, machine: &Machine) -> Result<Vec<Candidate>> {
+        let mut candidates = vec![OPRF.intersection_cost(asked, OPRF.security, link, machine)?];
+        let all = asked.max(self.publication.count);
+        candidates.extend(VOLE.intersection_cost(all, Security::Malicious, link, machine));
+        Ok(candidates)
+    }
+
+    /// What the publisher learns of `asked` queries, in words.
+    pub fn learns(&self, asked: u64) -> String {
+        format!("that we made {asked} queries; nothing else")
+    }
+
+    /// The places of the `elements`, which are distinct, that are in the `file` of tags of this publication; asks
+    /// over `channels`, of which it takes the first.
+    ///
+    /// Nothing is returned before every proof has passed.
+    pub fn run<E: AsRef<[u8]>>(
+        &self,
+        channels: &mut [Channel],
+        file: &mut TagFile<impl Read + Seek>,
+        elements: &[E],
+        observer: &dyn Observer,
+    ) -> Result<Vec<u32>> {
+        let asked = elements.len() as u64;
+        let bytes = self.estimate(asked, &LinkModel::LOOPBACK.into(), &Machine::REFERENCE)?[0].bytes;
+        let course = Course::begin(QUERYING, channels, bytes, observer);
+        let told = &mut |done| course.at(0, done, asked);
+        let (channel, mut prg) = (first(channels)?, Prg::from_os());
+        let tags = oprf::query(channel, &mut prg, self.publication, self.digest, elements, told)?;
+        Ok(oprf::matches(&file.contains(&tags)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::Step;
+    use std::io::Cursor;
+    use std::sync::Mutex;
+
+    #[derive(Default)]
+    struct Witness(Mutex<Vec<Step>>);
+
+    impl Observer for Witness {
+        fn step(&self, step: &Step) {
+            self.0.lock().unwrap().push(*step);
+        }
+    }
+
+    fn seal() -> FileKey {
+        FileKey::from_bytes(&[3; 32]).unwrap()
+    }
+
+    fn published(keys: &[&str], terms: Terms, path: &std::path::Path) -> (Made, Vec<u8>) {
+        let mut out = Cursor::new(Vec::new());
+        let mut private = std::fs::File::create(path).unwrap();
+        let witness = Witness::default();
+        let job = Publishing { terms, threads: NonZeroUsize::MIN };
+        let made = job.run(keys, &mut out, &mut private, &seal(), &witness).unwrap();
+        let last = *witness.0.lock().unwrap().last().unwrap();
+        assert_eq!((last.phase, last.done, last.total), ("publishing", keys.len() as u64, keys.len() as u64));
+        (made, out.into_inner())
+    }
+
+    #[test]
+    fn a_set_is_published_asked_and_published_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("set.oprf");
+        let terms = Terms { lifetime: 5, per_client: 4, key: "email".into() };
+        let (made, bytes) = published(&["ann", "bob", "cleo"], terms, &path);
+        let asking = Querying { publication: &made.publication, digest: &made.digest };
+        let mine = ["dora", "bob", "ann"];
+
+        // What does not fit is refused with its reason, before anything is asked.
+        assert_eq!(asking.check("email", 3), Ok(()));
+        assert_eq!(asking.check("email", 5), Err(Refusal::TooMany { asked: 5, left: 4 }));
+        let other = asking.check("name", 3).unwrap_err();
+        assert!(matches!(Error::from(other), Error::Parameter { name: "key", .. }));
+
+        let mut private = Private::open(&path, &seal()).unwrap();
+        let mut answering = Answering { private: &mut private, client: client(Some("bob")) };
+        let (mut a, mut b) = tacit_net::memory::pair();
+        let (queries, matches) = std::thread::scope(|scope| {
+            let serving = scope.spawn(|| answering.run(std::slice::from_mut(&mut a), &()));
+            let mut file = TagFile::open(Cursor::new(&bytes)).unwrap();
+            let witness = Witness::default();
+            let matches = asking.run(std::slice::from_mut(&mut b), &mut file, &mine, &witness).unwrap();
+            assert_eq!(witness.0.lock().unwrap().last().map(|step| (step.done, step.total)), Some((3, 3)));
+            (serving.join().unwrap().unwrap(), matches)
+        });
+        assert_eq!((queries, matches), (3, vec![1, 2]));
+        assert_eq!(answering.left(), 1);
+        assert!(answering.learns().contains("3 distinct keys") && asking.learns(3).contains("3 queries"));
+
+        // The terms stay, and a client's queries are never more than all of them.
+        let anew = |lifetime, per_client| {
+            let Terms { lifetime, per_client, .. } =
+                terms_after(&private, lifetime, per_client, "email".into());
+            (lifetime, per_client)
+        };
+        assert_eq!((anew(None, None), anew(Some(3), None), anew(Some(9), Some(2))), ((5, 4), (3, 3), (9, 2)));
+        let (again, _) =
+            published(&["ann"], terms_after(&private, None, None, "email".into()), &folder.path().join("2"));
+        assert_ne!(again.publication.public, made.publication.public);
+    }
+}

@@ -1,0 +1,38 @@
+//! Sessions about files of tags.
+
+use super::Session;
+use crate::job::tags::{Answering, Querying, TagFile};
+use crate::job::{Observer, Ran};
+use crate::{Error, Result};
+use std::io::{Read, Seek};
+use tacit_psi::oprf;
+
+impl Session {
+    /// Refuses what files of tags do not have: several threads, or what stands against a quantum computer.
+    pub fn allow_tags(&self) -> Result<()> {
+        self.allow(oprf::NAME)?;
+        if self.asked_threads() != 1 {
+            let what = "queries to a file of tags run on one thread a side; leave it out".into();
+            return Err(Error::Parameter { name: "threads", what });
+        }
+        Ok(())
+    }
+
+    /// Answers the queries of the peer; returns how many there were.
+    pub fn answer_tags(&self, job: &mut Answering<'_>, observer: &dyn Observer) -> Result<Ran<u64>> {
+        self.allow_tags()?;
+        self.timed(job.agreement(), |opened| job.run(opened.channels(), observer))
+    }
+
+    /// The places of those `elements` that are published in `file`, as the peer's answers tell.
+    pub fn query_tags<E: AsRef<[u8]>>(
+        &self,
+        job: &Querying<'_>,
+        file: &mut TagFile<impl Read + Seek>,
+        elements: &[E],
+        observer: &dyn Observer,
+    ) -> Result<Ran<Vec<u32>>> {
+        self.allow_tags()?;
+        self.timed(job.agreement(), |opened| job.run(opened.channels(), file, elements, observer))
+    }
+}
