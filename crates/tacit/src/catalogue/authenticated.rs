@@ -17,8 +17,8 @@ pub static AUTHENTICATED: Entry = Entry {
     needs_base_ot: true,
     instead: "",
     note: "",
-    // Two hashes an AND gate at the evaluator, under two keys, as of any garbled circuit of half-gates.
-    floor: |_| vec![(Limit::AesRekeyed, 2.0)],
+    // One garbled circuit, of both parties, and a hash of each side of three triples at least.
+    floor: |_| vec![(Limit::AesRekeyed, 2.0 + 3.0 * 3.0)],
     runs: Runs::Computation(&Evaluation {
         // Copies are cut-and-choose's.
         ways: |request| if request.copies.is_some() { Vec::new() } else { vec![cost(request)] },
@@ -30,12 +30,12 @@ pub static AUTHENTICATED: Entry = Entry {
 const SESSION_NS: f64 = 2.5e6;
 const CORRELATION_NS: f64 = 26.0;
 const TRIPLE_NS: f64 = 24.0;
-const GATE_NS: f64 = 100.0;
+const MASKED_GATE_NS: f64 = 100.0;
 const BIT_NS: f64 = 60.0;
 
-const SETUP_TRIPS: f64 = 5.0;
+const SESSION_TRIPS: f64 = 5.0;
 const WINDOW_TRIPS: f64 = 8.0;
-const ROW_TRIPS: f64 = 4.0;
+const RUN_TRIPS: f64 = 4.0;
 const DIGEST: u64 = 32;
 
 /// What a party sends of `bits` that both show.
@@ -92,7 +92,7 @@ fn cost(request: &EvalRequest) -> Cost {
     let side = |row: u64, parts: u64, seeds: u64| {
         threads * (cots + seeds + of_triples + of_checks(parts) + 4 * DIGEST) + rows * row
     };
-    let row = ands as f64 * GATE_NS + (inputs[0] + inputs[1] + outputs) as f64 * BIT_NS;
+    let row = ands as f64 * MASKED_GATE_NS + (inputs[0] + inputs[1] + outputs) as f64 * BIT_NS;
     Cost {
         copies: None,
         ns: SESSION_NS
@@ -100,7 +100,7 @@ fn cost(request: &EvalRequest) -> Cost {
             + triples as f64 * TRIPLE_NS
             + each as f64 * row,
         bytes: [side(garbler, 4, 0) as f64, side(evaluator, 2, seeds) as f64],
-        trips: SETUP_TRIPS + ferret.trips + WINDOW_TRIPS * checks as f64 + ROW_TRIPS * each as f64,
+        trips: SESSION_TRIPS + ferret.trips + WINDOW_TRIPS * checks as f64 + RUN_TRIPS * each as f64,
         early: [0.0; 2],
     }
 }
