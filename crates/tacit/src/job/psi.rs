@@ -6,7 +6,7 @@ mod reveal;
 mod shared;
 
 pub use circuit::Outcome as AggregateOutcome;
-pub use each::{Each, Total};
+pub use each::{Each, MAX_INPUT_BITS, Total};
 pub use own::{Own, Owned};
 pub use reveal::{Aggregate, Column, Duplicates, Gained, Gift, Match, Reveal, Revealed, Table};
 pub use shared::{Found, MAX_SHARED, Place, Statistic, Then};
