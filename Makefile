@@ -5,15 +5,27 @@ PYTHON ?= python3
 VENV := .venv
 BOOK_VENV := .venv-docs
 
-.PHONY: all demo test test-long bench constant-time embedded lint docs book venv clean
+.PHONY: all demo dist audit test test-long bench constant-time embedded lint docs book venv clean
 
 all:
 	$(CARGO) build --release
 
-# Two `tacit psi` processes on this machine intersect two files over TLS, checked against a plain join.
+# Two `tacit psi` processes on this machine intersect two files over TLS, checked against a plain join; then one
+# serves by a policy, the other asks, and both verify the signed records.
 demo:
 	$(CARGO) build --release -p tacit-cli
 	target/release/tacit demo
+
+# The command as a static binary, tried in an empty root, with unit and container file: target/dist.
+dist:
+	scripts/dist.sh
+
+# Licences, origins and withdrawn releases of all dependencies, as the registry knows them now; known weaknesses
+# where `cargo audit` is installed, which fetches its list.
+audit:
+	$(PYTHON) scripts/check_licences.py --fresh
+	@if command -v cargo-audit >/dev/null; then $(CARGO) audit; \
+	else echo "no cargo-audit here (cargo install cargo-audit): known weaknesses are not checked"; fi
 
 # Every test: the Rust workspace, then the Python checks. Ends with `N passed, N failed`.
 test: venv

@@ -63,6 +63,7 @@ OWN = {
     "the version of a module's messages, and what its hash is separated by": "CONTEXT VERSION",
     "the most that a module takes": "LARGEST_RUN LONGEST MAX_ELEMENTS MAX_FILE",
     "a letter, a mark or a measure of the module's own": "COLUMNS FIELD K NONE",
+    "what a protocol takes of each, in its entry": "GATE_NS ROW_TRIPS SETUP_TRIPS",
 }
 
 MOST_LINES = 900

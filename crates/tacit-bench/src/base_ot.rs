@@ -10,7 +10,7 @@ use tacit::{Result, Security};
 
 /// Base OT: one batch from nothing.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The protocol: bdgm19, co15, csw20, mr19, mrr21, pvw08 or roted
     #[arg(long, value_name = "P", default_value = "mrr21")]
     protocol: String,
@@ -31,7 +31,7 @@ fn memory(count: u64) -> u64 {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let ot = || base::base_ot(Some(&args.protocol), Security::SemiHonest);
     let chosen = ot()?;
     let security = match args.uniform {

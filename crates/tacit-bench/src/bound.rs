@@ -36,7 +36,7 @@ fn item(record: &Record) -> Item {
 }
 
 /// Fills in the limit that binds the result, where one is known.
-pub fn bind(record: &mut Record, link: LinkModel) -> Result<()> {
+pub(crate) fn bind(record: &mut Record, link: LinkModel) -> Result<()> {
     let count = record.count.max(1) as f64;
     let threads = f64::from(record.threads.max(1));
     let mut bounds: Vec<(String, f64)> =

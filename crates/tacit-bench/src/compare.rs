@@ -10,7 +10,7 @@ use tacit::{Error, Result};
 
 /// Compares two files of results and fails when a figure is slower than it may be.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The results before, one JSON object a line
     old: PathBuf,
     /// The results now
@@ -28,7 +28,7 @@ fn percent(text: &str) -> std::result::Result<f64, String> {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let (old, new) = (record::read(&args.old)?, record::read(&args.new)?);
     let lines = compare(&old, &new, args.threshold / 100.0)?;
     let mut slower = 0;

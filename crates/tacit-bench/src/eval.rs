@@ -25,7 +25,7 @@ use tacit_console::options::{OutputArg, output_to};
 
 /// A function by two parties on random inputs.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The name of a function, a Bristol file, or the sizes of a made-up circuit:
     /// GARBLER-BITS/EVALUATOR-BITS/OUTPUT-BITS/AND-GATES
     #[arg(value_name = "CIRCUIT|NAME|SIZES")]
@@ -51,7 +51,7 @@ pub struct Args {
 
 /// Which protocol evaluates, as `bench eval` and `bench stream` take it.
 #[derive(clap::Args)]
-pub struct Protocol {
+pub(crate) struct Protocol {
     /// The protocol; auto takes what the security needs
     #[arg(long, value_name = "P", default_value = "auto", value_parser = names())]
     protocol: String,
@@ -67,7 +67,7 @@ impl Protocol {
     }
 
     /// The security of the protocol chosen.
-    pub fn choose(&self) -> Result<Security> {
+    pub(crate) fn choose(&self) -> Result<Security> {
         let asked = self.security.map(Security::from);
         let Some(entry) = catalogue::find(&self.protocol) else {
             return Ok(asked.unwrap_or(Security::Malicious));
@@ -135,7 +135,7 @@ fn made_up(name: &str, [garbler, evaluator, outputs, ands]: [u32; 4]) -> Result<
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let security = args.protocol.choose()?;
     let executions = u64::from(args.rows) * u64::from(args.common.threads);
     let check = |gates, bits| check_memory("this benchmark", memory(security, gates, bits, executions));

@@ -21,7 +21,7 @@ const INDEPENDENT: u32 = 4096;
 
 /// Half-gates alone: garbling, then evaluating.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// `independent` for gates of which none needs another, the name of a function, or a Bristol file
     #[arg(value_name = "CIRCUIT|NAME", default_value = "independent")]
     function: String,
@@ -40,7 +40,7 @@ pub struct Args {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let circuit = if args.function == "independent" { independent()? } else { load(&args.function)?.circuit };
     let copies = usize::from(args.copies);
     let start = Instant::now();
@@ -78,7 +78,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 }
 
 /// Reports what one thread did without a peer.
-pub fn report_alone(context: &Context, subject: &Subject, side: &Side) -> Result<()> {
+pub(crate) fn report_alone(context: &Context, subject: &Subject, side: &Side) -> Result<()> {
     let common = Common {
         threads: 1,
         link: LinkModel::LOOPBACK,
@@ -151,7 +151,7 @@ impl<'a> Bench<'a> {
 }
 
 /// Times `once` after a warm-up.
-pub fn timed(repeat: u16, setup_ms: f64, mut once: impl FnMut()) -> Side {
+pub(crate) fn timed(repeat: u16, setup_ms: f64, mut once: impl FnMut()) -> Side {
     once();
     let mut side = Side { setup_ms, ..Side::default() };
     for _ in 0..repeat {

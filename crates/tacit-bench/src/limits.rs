@@ -13,7 +13,7 @@ use tacit::limits::Limit;
 
 /// The rates that bound every protocol on this machine.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Measured samples of each rate, after a warm-up that is thrown away
     #[arg(long, value_name = "R", default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=1000))]
     repeat: u16,
@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     record::check_memory("the largest copy", 1 << 30)?;
     for limit in Limit::all() {
         show_limit(context, &kernel(context, limit, &args))?;

@@ -11,7 +11,7 @@ use tacit_ot::silent::ferret::{Config, Lanes, Params};
 
 /// Ferret's LPN encoding alone.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The LPN set: a, b, c, d, e, paper or paper-setup
     #[arg(long, value_name = "SET", default_value = "paper")]
     set: String,
@@ -38,7 +38,7 @@ fn lanes(text: &str) -> std::result::Result<usize, String> {
 const PIECE: usize = 1 << 12;
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let params = Params::for_measuring(&args.set).ok_or_else(|| {
         let known: Vec<_> = Params::ALL.iter().chain(&Params::PAPERS).map(|p| p.name).collect();
         Error::Usage(format!("there is no LPN set `{}`; choose one of {}", args.set, known.join(", ")))

@@ -8,7 +8,7 @@ use tacit::ot::in_parallel;
 
 /// What one side measured.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
-pub struct Side {
+pub(crate) struct Side {
     /// Whether every run began from nothing.
     #[serde(default)]
     pub fresh: bool,
@@ -39,7 +39,7 @@ pub struct Side {
 
 /// How runs follow each other.
 #[derive(Clone, Copy, Debug)]
-pub struct Runs {
+pub(crate) struct Runs {
     /// Measured ones, after a warm-up.
     pub repeat: usize,
     /// Whether each begins from nothing, with a setup of its own that counts.
@@ -48,7 +48,7 @@ pub struct Runs {
 
 /// Runs `setup`, one warm-up and `repeat` measured runs of `once` on every channel at the same time, each
 /// lane with a state of its own. Both sides start every run together.
-pub fn measure<S: Send>(
+pub(crate) fn measure<S: Send>(
     channels: &mut [Channel],
     repeat: usize,
     setup: impl Fn(usize, &mut Channel) -> Result<S> + Sync,
@@ -59,7 +59,7 @@ pub fn measure<S: Send>(
 }
 
 /// A setup in which every lane makes a state of its own, all at the same time.
-pub fn by_lane<S: Send>(
+pub(crate) fn by_lane<S: Send>(
     setup: impl Fn(usize, &mut Channel) -> Result<S> + Sync,
 ) -> impl Fn(&mut [Channel], Vec<S>) -> Result<Vec<S>> {
     move |channels, _| in_parallel(channels, |lane, channel| setup(lane, channel))
@@ -68,7 +68,7 @@ pub fn by_lane<S: Send>(
 /// As [`measure`], where `setup` makes all lanes' states, and `once` says when it first needs an input: what
 /// passed before is offline. A setup of a fresh run gets the last run's states, for their memory, which would
 /// otherwise be asked of the system again.
-pub fn measure_phases<S: Send>(
+pub(crate) fn measure_phases<S: Send>(
     channels: &mut [Channel],
     runs: Runs,
     setup: impl Fn(&mut [Channel], Vec<S>) -> Result<Vec<S>>,
@@ -162,13 +162,13 @@ fn milliseconds(start: Instant) -> f64 {
 }
 
 /// Computing time of this process, all threads together.
-pub fn cpu_ms() -> f64 {
+pub(crate) fn cpu_ms() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
 }
 
 /// The most memory this process ever held; 0 where the system does not tell.
-pub fn peak_rss() -> u64 {
+pub(crate) fn peak_rss() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kibibytes = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
@@ -176,7 +176,7 @@ pub fn peak_rss() -> u64 {
 }
 
 /// The middle value; the mean of the two middle ones of an even number.
-pub fn median(values: &[f64]) -> f64 {
+pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     match sorted.len() {

@@ -8,7 +8,7 @@ use tacit::{Result, Security};
 
 /// The channel itself: throughput and round trip.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Bytes that pass in a run, over all threads together
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 30, value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     count: u64,
@@ -20,7 +20,7 @@ pub struct Args {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let threads = u64::from(args.common.threads);
     let pieces = args.count.div_ceil(threads * u64::from(args.piece));
     let subject = Subject {

@@ -16,7 +16,7 @@ use tacit_console::options::Security;
 
 /// OT extension: correlated, random or chosen OTs.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The protocol: auto, iknp, kos, ferret, ferret-uni or silent
     #[arg(long, value_name = "P", default_value = "auto")]
     protocol: String,
@@ -57,7 +57,7 @@ pub struct Args {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let named = args.picked.as_deref().unwrap_or(&args.protocol);
     let security = match (args.security, named) {
         (Some(security), _) => security.into(),

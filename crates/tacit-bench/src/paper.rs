@@ -16,7 +16,7 @@ use tacit::{Error, Result};
 
 /// A table of a paper, measured again.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The table, or all; without it, the tables that there are
     name: Option<String>,
     /// Fewer runs, smaller sizes where cost is linear, and no row that the paper itself took long for
@@ -111,13 +111,13 @@ fn tables() -> impl Iterator<Item = &'static Table> {
 }
 
 /// Title and note of the table of this name.
-pub fn about(name: &str) -> Option<(&'static str, &'static str)> {
+pub(crate) fn about(name: &str) -> Option<(&'static str, &'static str)> {
     let all = [ot_extension::TABLES, roted::TABLES, wmk17::TABLES].into_iter().flatten();
     all.into_iter().find(|table| table.name == name).map(|table| (table.title, table.note))
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let Some(name) = &args.name else {
         return tables().try_for_each(|table| {
             context.result(

@@ -15,7 +15,7 @@ use tacit_console::options::Security;
 
 /// The regret of the planner: for each job and link, the pick's time over the best candidate's.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// A job, as LINK:COUNT; can be given again. Without it, eight from loopback to 10 Mbit/s
     #[arg(long, value_name = "LINK:COUNT")]
     job: Vec<Task>,
@@ -62,7 +62,7 @@ const TASKS: [&str; 8] = [
 ];
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let tasks: Vec<Task> = match args.job.is_empty() {
         true => TASKS.iter().filter_map(|task| task.parse().ok()).collect(),
         false => args.job,

@@ -13,7 +13,7 @@ use tacit::{Result, Security};
 
 /// The labels of an input from those of its ρ-probe encoding.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Input bits
     #[arg(long, value_name = "N", default_value_t = 1 << 15, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
     count: u32,
@@ -26,7 +26,7 @@ pub struct Args {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let (bits, copies) = (args.count as usize, usize::from(args.copies));
     // At most three bits of the encoding an input bit; short inputs take some hundred more.
     let blocks = (4 * u64::from(args.count) + 256) * u64::from(args.copies);

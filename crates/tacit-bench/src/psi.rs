@@ -18,7 +18,7 @@ use tacit_console::options::Security;
 
 /// Private set intersection of two generated sets.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The protocol: auto, paxos, vole or oprf
     #[arg(long, value_name = "P", default_value = "auto")]
     protocol: String,
@@ -80,7 +80,7 @@ impl Reveal {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     if args.common.threads != 1 {
         return Err(Error::Usage("an intersection runs in one thread; leave --threads out".into()));
     }

@@ -10,7 +10,7 @@ use tacit::{Error, Result};
 /// One result. Fields that older files lack are zero or empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Record {
+pub(crate) struct Record {
     pub name: String,
     pub protocol: String,
     pub security: String,
@@ -69,7 +69,7 @@ pub struct Record {
 
 impl Record {
     /// What was measured, apart from when and how well.
-    pub fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         let tls = if self.tls { " tls" } else { "" };
         let parties = if self.parties == "threads" { " in threads" } else { "" };
         let fresh = if self.fresh { " fresh" } else { "" };
@@ -89,7 +89,7 @@ impl Record {
 }
 
 /// The results in a file of JSON lines; blank lines are passed over.
-pub fn read(path: &Path) -> Result<Vec<Record>> {
+pub(crate) fn read(path: &Path) -> Result<Vec<Record>> {
     let fault = |what: String| Error::Input(format!("{}: {what}", path.display()));
     let mut text = String::new();
     tacit_console::output::open(path)?
@@ -112,7 +112,7 @@ pub fn read(path: &Path) -> Result<Vec<Record>> {
 
 /// The machine's kind in one word: the processor's maker, name, family and model, and how many threads it
 /// has.
-pub fn machine() -> String {
+pub(crate) fn machine() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {
         let line = info.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name))?;
@@ -135,7 +135,7 @@ pub fn machine() -> String {
 
 /// Refuses a benchmark whose parties together would hold more than `needed` bytes where the system has fewer
 /// to give.
-pub fn check_memory(what: &str, needed: u64) -> Result<()> {
+pub(crate) fn check_memory(what: &str, needed: u64) -> Result<()> {
     tacit_console::machine::check_memory(
         &format!("{what} with both its parties"),
         needed,

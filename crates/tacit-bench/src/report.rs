@@ -22,7 +22,7 @@ use tacit_console::output::{Output, name};
 
 /// Turns files of results into one page with plots.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Files of results, one JSON object a line
     #[arg(required = true)]
     files: Vec<PathBuf>,
@@ -35,7 +35,7 @@ pub struct Args {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let mut records = Vec::new();
     for file in &args.files {
         records.extend(record::read(file)?);

@@ -17,7 +17,7 @@ use tacit::{Error, Result, Security, ot};
 
 /// A long program, planned while it runs.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// What is computed
     #[arg(value_enum, default_value = "mul32")]
     program: Name,
@@ -63,7 +63,7 @@ fn ands(first: u64, second: u64, steps: u64) -> u64 {
 }
 
 /// AND gates of a 1,024-bit modular exponentiation with an exponent of 1,024 bits.
-pub fn whole_exponentiation() -> Result<u64> {
+pub(crate) fn whole_exponentiation() -> Result<u64> {
     let [one, two] = [count(exponentiation(1)?), count(exponentiation(2)?)];
     Ok(ands(one, two, u64::from(BITS)))
 }
@@ -84,7 +84,7 @@ fn count(mut program: impl Program) -> u64 {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     match args.program {
         Name::Mul32 => run_program(args, context, "mul32", powers),
         Name::Modexp1024 => {

@@ -250,6 +250,13 @@ fn demo_checks_itself() {
     let said = bench.run(&["--json", "demo", "--rows", "3000", "--dir", "demo"]);
     assert_eq!(field(said.success(), "matches"), 900);
     assert!(said.out.contains("\"checked\":true"));
+    let told: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let service = &told["service"];
+    assert_eq!((&service["matches"], &service["checked"]), (&900.into(), &true.into()), "{service}");
+    assert_eq!(service["refused_by"], "rows_in_total", "{service}");
+    assert_eq!((&service["records"], &service["signed_by_both"]), (&1.into(), &1.into()), "{service}");
+    assert!(service["terms"].as_array().is_some_and(|terms| terms.len() > 3), "{service}");
+    assert_eq!(bench.read("demo/shop-suppress.csv"), bench.read("demo/shop-matches.csv"));
     // Again in the same place: keys and files of the first run are replaced.
     bench.run(&["demo", "--rows", "500", "--dir", "demo"]).success();
 }

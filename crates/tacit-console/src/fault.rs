@@ -32,7 +32,7 @@ fn finished(path: &Path) {
 }
 
 /// Remembers an unfinished file while it lives.
-pub struct Unfinished(PathBuf);
+pub(crate) struct Unfinished(PathBuf);
 
 impl Unfinished {
     /// The file at `path` must not outlive an interrupted run.
@@ -98,7 +98,7 @@ pub fn said(err: &str) -> String {
 }
 
 /// The exit codes of the command's contract.
-pub fn exit_code(error: &Error) -> i32 {
+pub(crate) fn exit_code(error: &Error) -> i32 {
     match error.blame() {
         Blame::Usage => 2,
         Blame::Input => 3,

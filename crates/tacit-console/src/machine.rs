@@ -50,6 +50,13 @@ pub fn free_address() -> Result<String> {
     Ok(socket.local_addr().map_err(fault)?.to_string())
 }
 
+/// Asks another process, which we started, to end in order (SIGTERM).
+pub fn terminate(child: &std::process::Child) -> Result<()> {
+    use rustix::process::{Pid, Signal, kill_process};
+    kill_process(Pid::from_child(child), Signal::TERM)
+        .map_err(|e| Error::Other(format!("process {} cannot be told to end: {e}", child.id())))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -56,7 +56,7 @@ struct Branch {
 }
 
 impl<'a> Lower<'a> {
-    pub fn new(
+    pub(crate) fn new(
         program: &'a TypedProgram,
         types: Types<'a>,
         builder: Builder,
@@ -67,19 +67,19 @@ impl<'a> Lower<'a> {
     }
 
     /// The builder, and what of [`FAULTS`] happened.
-    pub fn end(self) -> (Builder, [Bit; 3]) {
+    pub(crate) fn end(self) -> (Builder, [Bit; 3]) {
         (self.builder, self.faults)
     }
 
     /// Binds a name in the innermost scope.
-    pub fn bind(&mut self, name: &str, value: Value) {
+    pub(crate) fn bind(&mut self, name: &str, value: Value) {
         if let Some(scope) = self.scopes.last_mut() {
             scope.insert(name.to_owned(), value);
         }
     }
 
     /// Counts a step that moves so many bits; refuses what is too large.
-    pub fn step(&mut self, meta: MetaInfo, bits: usize) -> Result<(), Error> {
+    pub(crate) fn step(&mut self, meta: MetaInfo, bits: usize) -> Result<(), Error> {
         self.steps += 1 + bits as u64 / 16;
         if self.builder.gates_made() > PROGRAM_GATES {
             return Err(Error::at(meta, format!("the program has more than {PROGRAM_GATES} gates here")));
@@ -93,7 +93,7 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    pub fn is_signed(&self, ty: &ast::Type, meta: MetaInfo) -> Result<bool, Error> {
+    pub(crate) fn is_signed(&self, ty: &ast::Type, meta: MetaInfo) -> Result<bool, Error> {
         Ok(matches!(&*self.types.resolve(ty, meta)?, Type::Number { signed: true, .. }))
     }
 
@@ -111,7 +111,7 @@ impl<'a> Lower<'a> {
     }
 
     /// The statements in a scope of their own; the last one's value is the block's.
-    pub fn block(&mut self, body: &[Stmt<ast::Type>]) -> Result<Value, Error> {
+    pub(crate) fn block(&mut self, body: &[Stmt<ast::Type>]) -> Result<Value, Error> {
         self.scopes.push(BTreeMap::new());
         let mut value = Value::default();
         for statement in body {
@@ -349,7 +349,7 @@ impl<'a> Lower<'a> {
     }
 
     /// The value of an expression.
-    pub fn expression(&mut self, e: &TypedExpr) -> Result<Value, Error> {
+    pub(crate) fn expression(&mut self, e: &TypedExpr) -> Result<Value, Error> {
         self.step(e.meta, 0)?;
         let bits = self.value(e)?;
         self.step(e.meta, bits.len())?;

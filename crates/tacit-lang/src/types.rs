@@ -93,12 +93,12 @@ pub(crate) struct Types<'a> {
 
 impl<'a> Types<'a> {
     /// The types of `program`, before any constant is known.
-    pub fn new(program: &'a TypedProgram) -> Self {
+    pub(crate) fn new(program: &'a TypedProgram) -> Self {
         Types { program, sizes: HashMap::new(), known: RefCell::default(), parts: Cell::new(0) }
     }
 
     /// The type with its sizes; `meta` is where it is used, for the errors.
-    pub fn resolve(&self, ty: &ast::Type, meta: MetaInfo) -> Result<Rc<Type>, Error> {
+    pub(crate) fn resolve(&self, ty: &ast::Type, meta: MetaInfo) -> Result<Rc<Type>, Error> {
         if let Some(known) = self.known.borrow().get(ty) {
             return Ok(known.clone());
         }
@@ -161,7 +161,7 @@ impl<'a> Types<'a> {
     }
 
     /// The value of the constant `name`, which gives an array its size.
-    pub fn size_called(&self, name: &str, meta: MetaInfo) -> Result<usize, Error> {
+    pub(crate) fn size_called(&self, name: &str, meta: MetaInfo) -> Result<usize, Error> {
         match self.sizes.get(name) {
             Some(&size) if size <= VALUE_BITS as u64 => Ok(size as usize),
             Some(_) => Err(Error::at(meta, format!("{name} is more than {VALUE_BITS}"))),

@@ -56,13 +56,13 @@ impl Observer for Desk {
 }
 
 /// Who is told in Python: a logger, and what is called with each step.
-pub struct Listener {
+pub(crate) struct Listener {
     logger: Py<PyAny>,
     progress: Option<Py<PyAny>>,
 }
 
 impl Listener {
-    pub fn new(py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<Self> {
+    pub(crate) fn new(py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<Self> {
         let logger = py.import("logging")?.call_method1("getLogger", ("tacit",))?.unbind();
         Ok(Listener { logger, progress })
     }
@@ -80,7 +80,7 @@ impl Listener {
 
 /// Runs `job` on a thread of its own until it ends or the interpreter has a signal, which ends the session of
 /// `cancel`; the thread then ends at its next message, and what it holds is dropped with it.
-pub fn run<T: Send + 'static>(
+pub(crate) fn run<T: Send + 'static>(
     py: Python<'_>,
     listener: &Listener,
     desk: &Desk,

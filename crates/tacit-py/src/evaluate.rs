@@ -15,7 +15,7 @@ use tacit_crypto::BitVec;
 
 /// A function by its name or its file, or one that was traced.
 #[derive(FromPyObject)]
-pub enum Source {
+pub(crate) enum Source {
     Named(String),
     #[pyo3(transparent)]
     Traced(Py<Circuit>),
@@ -25,7 +25,7 @@ pub enum Source {
 #[pyfunction]
 #[pyo3(signature = (peer, function, role, rows, *, output_to="both", signed=false, protocol="auto", progress=None))]
 #[allow(clippy::too_many_arguments)] // They are Python's keywords.
-pub fn evaluate<'py>(
+pub(crate) fn evaluate<'py>(
     py: Python<'py>,
     peer: &Peer,
     function: Source,
@@ -105,6 +105,6 @@ pub fn evaluate<'py>(
 
 /// The functions that have a name: the name, its width if it has one, and what it does.
 #[pyfunction]
-pub fn functions() -> Vec<(&'static str, Option<u32>, &'static str)> {
+pub(crate) fn functions() -> Vec<(&'static str, Option<u32>, &'static str)> {
     tacit::catalogue::functions().map(|entry| (entry.name, entry.size, entry.about)).collect()
 }

@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 use tacit::{Blame, Error, net};
 
 /// The exception for `error`: its class says whose fault it is, `differences` how two sides' settings differ.
-pub fn raise(py: Python<'_>, error: &Error) -> PyErr {
+pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     let class = match (error, error.blame()) {
         _ if error.is_failed_check() => "Cheated",
         (Error::Net(net::Error::Mismatch { .. } | net::Error::Role { .. }), _) => "Mismatch",
@@ -31,22 +31,22 @@ pub fn raise(py: Python<'_>, error: &Error) -> PyErr {
 }
 
 /// A fault of the caller.
-pub fn usage(py: Python<'_>, what: impl Into<String>) -> PyErr {
+pub(crate) fn usage(py: Python<'_>, what: impl Into<String>) -> PyErr {
     raise(py, &Error::Usage(what.into()))
 }
 
 /// A fault of the data that the caller gave.
-pub fn input(py: Python<'_>, what: impl Into<String>) -> PyErr {
+pub(crate) fn input(py: Python<'_>, what: impl Into<String>) -> PyErr {
     raise(py, &Error::Input(what.into()))
 }
 
 /// What only a bug brings about.
-pub fn internal(what: &str) -> PyErr {
+pub(crate) fn internal(what: &str) -> PyErr {
     PyRuntimeError::new_err(format!("internal fault: {what}"))
 }
 
 /// A dictionary of what passed over the connection, and how long the job took.
-pub fn passed<'py>(
+pub(crate) fn passed<'py>(
     py: Python<'py>,
     stats: &net::Stats,
     seconds: Option<f64>,

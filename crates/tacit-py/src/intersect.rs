@@ -221,7 +221,7 @@ impl Rows {
 #[pyo3(signature = (peer, keys, *, result="me", reveal="rows", give=Vec::new(), duplicates="refuse", min_matches=0,
     protocol="auto", max_peer_keys=None, progress=None))]
 #[allow(clippy::too_many_arguments)] // They are Python's keywords.
-pub fn intersect<'py>(
+pub(crate) fn intersect<'py>(
     py: Python<'py>,
     peer: &Peer,
     keys: &Keys,

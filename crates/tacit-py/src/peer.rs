@@ -104,7 +104,7 @@ impl Peer {
 /// Makes a key pair; returns the paths of both files, and the fingerprint of the public key.
 #[pyfunction]
 #[pyo3(signature = (path, comment=String::new()))]
-pub fn keygen(py: Python<'_>, path: PathBuf, comment: String) -> PyResult<(PathBuf, PathBuf, String)> {
+pub(crate) fn keygen(py: Python<'_>, path: PathBuf, comment: String) -> PyResult<(PathBuf, PathBuf, String)> {
     let raised = |error: tacit_net::Error| fault::raise(py, &error.into());
     let identity = Identity::generate().map_err(raised)?;
     let public = identity.save(&path, &comment).map_err(raised)?;
@@ -113,7 +113,7 @@ pub fn keygen(py: Python<'_>, path: PathBuf, comment: String) -> PyResult<(PathB
 
 /// The fingerprint of a public key file.
 #[pyfunction]
-pub fn fingerprint(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+pub(crate) fn fingerprint(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     let key = PublicKey::load(&path).map_err(|error| fault::raise(py, &error.into()))?;
     Ok(key.fingerprint())
 }

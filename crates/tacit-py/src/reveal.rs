@@ -15,7 +15,7 @@ use tacit::job::psi::{
 use tacit_data::records::KeySet;
 
 /// What we give, of each of our keys.
-pub enum Given {
+pub(crate) enum Given {
     Nothing,
     Column(Column),
     Numbers(Vec<i64>),
@@ -24,7 +24,7 @@ pub enum Given {
 
 impl Given {
     /// Out of the columns `names` of `batches`, whose rows have the keys of `set`.
-    pub fn read(
+    pub(crate) fn read(
         reveal: &Reveal,
         names: &[String],
         duplicates: Duplicates,
@@ -99,7 +99,7 @@ impl Given {
         }
     }
 
-    pub fn gift(&self) -> Gift<'_> {
+    pub(crate) fn gift(&self) -> Gift<'_> {
         match self {
             Given::Nothing => Gift::None,
             Given::Column(column) => Gift::Column(column),
@@ -128,7 +128,7 @@ fn cast(name: &str, column: &ArrayRef, kind: &DataType) -> Result<ArrayRef, Stri
 
 /// Our matching rows with the peer's columns `asked` behind them as `peer_COL`; a row of ours comes once for
 /// each of the peer's with its key.
-pub fn joined(
+pub(crate) fn joined(
     schema: &SchemaRef,
     batches: &[RecordBatch],
     set: &KeySet,
@@ -170,7 +170,7 @@ pub fn joined(
 }
 
 /// Puts what a number over all common keys came to into `dict`.
-pub fn put_number(py: Python<'_>, revealed: &Revealed, dict: &Bound<'_, PyDict>) -> PyResult<()> {
+pub(crate) fn put_number(py: Python<'_>, revealed: &Revealed, dict: &Bound<'_, PyDict>) -> PyResult<()> {
     let (withheld, value, counted) = match revealed {
         Revealed::Aggregate(AggregateOutcome { result: Some(found), .. }) => match found {
             Aggregate::Withheld => (true, py.None(), None),
@@ -191,7 +191,7 @@ pub fn put_number(py: Python<'_>, revealed: &Revealed, dict: &Bound<'_, PyDict>)
 }
 
 /// Reads `reveal` and `duplicates`.
-pub fn kinds(py: Python<'_>, reveal: &str, duplicates: &str) -> PyResult<(Reveal, Duplicates)> {
+pub(crate) fn kinds(py: Python<'_>, reveal: &str, duplicates: &str) -> PyResult<(Reveal, Duplicates)> {
     let kind = reveal.parse().map_err(|what: String| fault::usage(py, format!("reveal: {what}")))?;
     let duplicates = match duplicates {
         "refuse" => Duplicates::Refuse,

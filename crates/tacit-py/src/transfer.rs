@@ -57,7 +57,7 @@ fn blocks<'py>(py: Python<'py>, words: Vec<u64>) -> PyResult<Bound<'py, PyAny>> 
 /// Oblivious transfers; returns the arrays by the names that the command's archives have.
 #[pyfunction]
 #[pyo3(signature = (peer, role, count, *, kind="rot", protocol=None, progress=None))]
-pub fn ot<'py>(
+pub(crate) fn ot<'py>(
     py: Python<'py>,
     peer: &Peer,
     role: &str,
@@ -109,7 +109,7 @@ pub fn ot<'py>(
 /// and w.
 #[pyfunction]
 #[pyo3(signature = (peer, role, count, *, progress=None))]
-pub fn vole<'py>(
+pub(crate) fn vole<'py>(
     py: Python<'py>,
     peer: &Peer,
     role: &str,

@@ -34,7 +34,7 @@ pub struct Piece<'a> {
 
 impl<'a> Piece<'a> {
     /// Its steps one by one, each a piece of its own.
-    pub fn one_by_one(self) -> impl Iterator<Item = Piece<'a>> {
+    pub(crate) fn one_by_one(self) -> impl Iterator<Item = Piece<'a>> {
         let (slots, mut ops) = (self.slots, self.ops);
         self.steps.iter().map(move |step| {
             let (own, rest) = ops.split_at((step.xors + step.ands) as usize);

@@ -21,7 +21,7 @@ const BOLD_LETTER: u32 = 8;
 const FONT: f64 = 13.0;
 
 /// The most lines of one plot: as many as there are colours and markers that nobody confuses.
-pub const LINES: usize = COLOURS.len();
+pub(super) const LINES: usize = COLOURS.len();
 const COLOURS: [RGBColor; 6] = [
     RGBColor(0x00, 0x72, 0xB2),
     RGBColor(0xD5, 0x5E, 0x00),
@@ -36,7 +36,7 @@ const GRID: RGBColor = RGBColor(0xDD, 0xDD, 0xDD);
 
 /// Colours on light and dark paper, told apart by most colour-blind readers; the page and every single file
 /// carry them.
-pub const COLOUR_STYLE: &str = "\
+pub(super) const COLOUR_STYLE: &str = "\
 svg{width:100%;max-width:640px;height:auto;background:var(--bg)}\
 :root,svg{--bg:#fff;--fg:#1a1a1a;--grid:#ddd;--c0:#0072b2;--c1:#d55e00;--c2:#009e73;--c3:#cc79a7;--c4:#8a6d00;--c5:#4d4d4d}\
 @media screen and (prefers-color-scheme:dark){:root,svg{--bg:#15181c;--fg:#e8e8e8;--grid:#3a3f45;--c0:#56b4e9;--c1:#ff8c42;\
@@ -52,20 +52,20 @@ svg [fill=\"#8A6D00\"]{fill:var(--c4)}svg [stroke=\"#8A6D00\"]{stroke:var(--c4)}
 svg [fill=\"#4D4D4D\"]{fill:var(--c5)}svg [stroke=\"#4D4D4D\"]{stroke:var(--c5)}";
 
 /// One line of a plot.
-pub struct Series {
+pub(super) struct Series {
     pub name: String,
     /// In the order of x; all above zero.
     pub points: Vec<(f64, f64)>,
 }
 
 /// One bar, cut into parts; the parts' names are the plot's.
-pub struct Bar {
+pub(super) struct Bar {
     pub name: String,
     pub parts: Vec<f64>,
 }
 
 /// A number short enough for an axis.
-pub fn short(value: f64) -> String {
+pub(super) fn short(value: f64) -> String {
     let magnitude = value.abs();
     let (scaled, suffix) = match magnitude {
         m if m >= 1e9 => (value / 1e9, "G"),
@@ -85,7 +85,7 @@ pub fn short(value: f64) -> String {
 }
 
 /// Text that is safe between tags and in attributes.
-pub fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -102,7 +102,7 @@ pub fn escape(text: &str) -> String {
 }
 
 /// A picture as a file of its own, which carries the colours.
-pub fn alone(svg: &str) -> String {
+pub(super) fn alone(svg: &str) -> String {
     svg.replacen(">\n", &format!("><style>{COLOUR_STYLE}</style>\n"), 1)
 }
 
@@ -244,7 +244,7 @@ fn sound((x, y): &(f64, f64)) -> bool {
 }
 
 /// Lines on logarithmic axes, at most [`LINES`] of them.
-pub fn lines(title: &str, x_label: &str, y_label: &str, series: &[Series]) -> Result<String> {
+pub(super) fn lines(title: &str, x_label: &str, y_label: &str, series: &[Series]) -> Result<String> {
     let names: Vec<&str> = series.iter().map(|s| s.name.as_str()).collect();
     let points = || series.iter().flat_map(|s| s.points.iter().copied()).filter(sound);
     picture(title, PLOT_HEIGHT, &names, |area| {
@@ -277,7 +277,7 @@ pub fn lines(title: &str, x_label: &str, y_label: &str, series: &[Series]) -> Re
 }
 
 /// Bars as long as the picture is wide, each cut into the named parts by their shares, its name above it.
-pub fn shares(title: &str, parts: &[&str], bars: &[Bar]) -> Result<String> {
+pub(super) fn shares(title: &str, parts: &[&str], bars: &[Bar]) -> Result<String> {
     const BAR_HEIGHT: u32 = 38;
     picture(title, BAR_HEIGHT * bars.len() as u32 + 6, parts, |area| {
         for (row, bar) in bars.iter().enumerate() {
@@ -307,7 +307,7 @@ pub fn shares(title: &str, parts: &[&str], bars: &[Bar]) -> Result<String> {
 
 /// A row of dots for each name on one logarithmic axis, with 1 marked: what lies right of it has another
 /// shape and colour than what lies left of it.
-pub fn dots(
+pub(super) fn dots(
     title: &str,
     x_label: &str,
     [ahead, behind]: [&str; 2],

@@ -30,7 +30,7 @@ summary{cursor:pointer;padding:.2rem 0}\
 
 /// The whole page: the papers first (with the plot of each machine's ratios), then a plot a question, then
 /// all results.
-pub fn page(records: &[Record], machines: &[(Machine<'_>, Plot)], plots: &[Plot]) -> String {
+pub(super) fn page(records: &[Record], machines: &[(Machine<'_>, Plot)], plots: &[Plot]) -> String {
     let mut html = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/>\

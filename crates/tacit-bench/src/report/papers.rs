@@ -48,7 +48,7 @@ impl Table<'_> {
 }
 
 /// What was measured on one machine of the papers' tables.
-pub struct Machine<'a> {
+pub(super) struct Machine<'a> {
     name: &'a str,
     kernels: BTreeSet<&'a str>,
     /// By paper.
@@ -57,7 +57,7 @@ pub struct Machine<'a> {
 
 /// The machines that measured figures of papers, in the order of the results; of a figure measured twice the
 /// last counts.
-pub fn machines(records: &[Record]) -> Vec<Machine<'_>> {
+pub(super) fn machines(records: &[Record]) -> Vec<Machine<'_>> {
     let number = |r: &Record, field: &str| r.more.get(field).and_then(|v| v.as_f64());
     let mut machines: Vec<(&str, Vec<Table<'_>>)> = Vec::new();
     for record in records {
@@ -112,7 +112,7 @@ impl<'a> Machine<'a> {
     }
 
     /// All ratios, a row of dots for each table.
-    pub fn plot(&self, name: String) -> Result<Plot> {
+    pub(super) fn plot(&self, name: String) -> Result<Plot> {
         let rows: Vec<(String, Vec<f64>)> = self
             .tables()
             .map(|t| (t.name.to_owned(), t.figures.iter().map(Figure::ratio).collect()))
@@ -125,7 +125,7 @@ impl<'a> Machine<'a> {
     }
 
     /// The answer in a sentence, a table a paper, and all dots beside them.
-    pub fn first_screen(&self, html: &mut String, plot: &Plot) {
+    pub(super) fn first_screen(&self, html: &mut String, plot: &Plot) {
         let ahead = self.figures().filter(|(_, figure)| figure.ahead()).count();
         let all = self.figures().count();
         let kernels = self.kernels.iter().copied().collect::<Vec<_>>().join(", ");
@@ -154,7 +154,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Where we are behind, worst first, and every figure, folded away.
-    pub fn details(&self, html: &mut String) {
+    pub(super) fn details(&self, html: &mut String) {
         let mut behind: Vec<_> = self.figures().filter(|(_, figure)| !figure.ahead()).collect();
         behind.sort_by(|a, b| a.1.ratio().total_cmp(&b.1.ratio()));
         if !behind.is_empty() {

@@ -1,4 +1,6 @@
-//! `tacit demo`: the main job on one machine, from keys to a checked result.
+//! `tacit demo`: the main job on one machine, from keys to a checked result; then the same by a service.
+
+mod service;
 
 use crate::cli::Context;
 use crate::cli::fault;
@@ -9,7 +11,7 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, BufWriter, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use tacit::data::csv::{Options, Source};
 use tacit::data::generate::{Settings, Side, write_table};
@@ -24,7 +26,7 @@ Examples:
 /// The columns that name a person in the generated files.
 const KEY: &str = "email,birthdate";
 
-/// Intersects two generated files in two processes and checks the result.
+/// Intersects two generated files in two processes, then by a service with a policy, and checks the results.
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
@@ -70,6 +72,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         [("--listen", &PARTIES[0], &PARTIES[1]), ("--connect", &PARTIES[1], &PARTIES[0])]
     {
         let words = [
+            "psi",
             way,
             &address,
             "--identity",
@@ -87,15 +90,16 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
             "--output",
             party.output,
         ];
-        context.note(&format!("{}: tacit psi {}", party.name, words.join(" ")));
-        running.push(Process::start(dir, party, &words, &bars)?);
+        context.note(&format!("{}: tacit {}", party.name, words.join(" ")));
+        running.push(Process::start(dir, party.name, &words, &bars)?);
     }
     let ended: Vec<Result<Value>> = running.iter_mut().map(Process::finish).collect();
     let wall = start.elapsed();
     let results = both(ended)?;
 
     let expected = check(dir, settings.common as usize)?;
-    report(context, &results, expected, wall)
+    let service = service::run(context, dir, &results[1]["own_keys"], &bars)?;
+    report(context, &results, expected, wall, &service)
 }
 
 /// What one of the two parties is called and owns.
@@ -132,11 +136,13 @@ const MARK: &str = ".tacit-demo";
 fn prepare(dir: &Path) -> Result<()> {
     std::fs::create_dir_all(dir).map_err(|e| Error::file(dir, "cannot be made; choose another --dir", e))?;
     let names = PARTIES.map(|party| [party.key, party.public, party.input, party.output]);
+    let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
     let files = names.as_flattened().iter().map(|file| dir.join(file));
-    let stale: Vec<PathBuf> = files.filter(|path| path.symlink_metadata().is_ok()).collect();
+    let mut stale: Vec<PathBuf> = files.filter(is_there).collect();
     let mark = dir.join(MARK);
     // Demos before there was a mark left all of these behind them.
     let is_demo = mark.exists() || stale.len() == names.as_flattened().len();
+    stale.extend(service::files(dir).into_iter().filter(is_there));
     if let (Some(file), false) = (stale.first(), is_demo) {
         return Err(Error::Input(format!(
             "{}: no demo made this file, so it is not replaced; choose another --dir",
@@ -176,7 +182,7 @@ fn this_command() -> Result<PathBuf> {
     std::env::current_exe().map_err(|e| Error::Other(format!("cannot find the command itself: {e}")))
 }
 
-/// One `tacit psi` under way.
+/// One `tacit` under way.
 struct Process {
     name: &'static str,
     child: Child,
@@ -184,17 +190,16 @@ struct Process {
 }
 
 impl Process {
-    fn start(dir: &Path, party: &Party, words: &[&str], bars: &MultiProgress) -> Result<Self> {
+    fn start(dir: &Path, name: &'static str, words: &[&str], bars: &MultiProgress) -> Result<Self> {
         let mut child = Command::new(this_command()?)
             .current_dir(dir)
-            .args(["psi", "--json", "--progress-lines"])
+            .args(["--json", "--progress-lines"])
             .args(words)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|e| Error::Other(format!("cannot start tacit psi: {e}")))?;
-        let name = party.name;
+            .map_err(|e| Error::Other(format!("cannot start another tacit: {e}")))?;
         let bar = bars.add(ProgressBar::no_length());
         bar.set_style(style("B"));
         bar.set_message(name);
@@ -204,17 +209,26 @@ impl Process {
 
     /// What the party said at the end, or its error.
     fn finish(&mut self) -> Result<Value> {
-        let fault = |e: &dyn std::fmt::Display| Error::Other(format!("{}: {e}", self.name));
+        let (status, out, error) = self.end()?;
+        if !status.success() {
+            return Err(self.fault(&error));
+        }
+        serde_json::from_str(&out).map_err(|e| self.fault(&e))
+    }
+
+    /// How the party ended, its standard output, and its error if it said one.
+    fn end(&mut self) -> Result<(ExitStatus, String, String)> {
         let mut out = String::new();
         if let Some(mut pipe) = self.child.stdout.take() {
-            pipe.read_to_string(&mut out).map_err(|e| fault(&e))?;
+            pipe.read_to_string(&mut out).map_err(|e| self.fault(&e))?;
         }
         let error = self.reader.take().and_then(|reader| reader.join().ok()).unwrap_or_default();
-        let status = self.child.wait().map_err(|e| fault(&e))?;
-        if !status.success() {
-            return Err(fault(&error));
-        }
-        serde_json::from_str(&out).map_err(|e| fault(&e))
+        let status = self.child.wait().map_err(|e| self.fault(&e))?;
+        Ok((status, out, error))
+    }
+
+    fn fault(&self, e: &dyn std::fmt::Display) -> Error {
+        Error::Other(format!("{}: {e}", self.name))
     }
 }
 
@@ -252,15 +266,17 @@ fn follow(err: impl Read, bar: &ProgressBar, name: &'static str) -> String {
     error
 }
 
+/// The keys of a table of the demo.
+fn read(path: &Path) -> Result<KeySet> {
+    let columns = KEY.split(',').map(str::to_owned).collect();
+    let spec = KeySpec::text(columns, Normalisation::default());
+    let source = Source::open(path, spec, Options::default())?;
+    Ok(source.read_keys(|_| ())?)
+}
+
 /// Joins both files in the clear and compares with what the two processes wrote; the number of matches.
 fn check(dir: &Path, common: usize) -> Result<usize> {
-    let read = |name: &str| -> Result<KeySet> {
-        let columns = KEY.split(',').map(str::to_owned).collect();
-        let spec = KeySpec::text(columns, Normalisation::default());
-        let source = Source::open(&dir.join(name), spec, Options::default())?;
-        Ok(source.read_keys(|_| ())?)
-    };
-    let inputs = [read(PARTIES[0].input)?, read(PARTIES[1].input)?];
+    let inputs = [read(&dir.join(PARTIES[0].input))?, read(&dir.join(PARTIES[1].input))?];
     let joined = plain_join(inputs[0].elements(), inputs[1].elements());
     let expected: HashSet<&Element> =
         joined.iter().filter_map(|at| inputs[0].elements().get(*at as usize)).collect();
@@ -271,22 +287,33 @@ fn check(dir: &Path, common: usize) -> Result<usize> {
         )));
     }
     for party in &PARTIES {
-        let written = read(party.output)?;
-        let found: HashSet<&Element> = written.elements().iter().collect();
-        if found != expected {
-            let what = format!(
-                "{}: {} matches where the plain join has {}",
-                party.output,
-                found.len(),
-                expected.len()
-            );
-            return Err(Error::Other(what));
-        }
+        same(party.output, &read(&dir.join(party.output))?, &expected)?;
     }
     Ok(expected.len())
 }
 
-fn report(context: &Context, results: &[Value], matches: usize, wall: Duration) -> Result<()> {
+/// Checks that two outputs hold the same keys.
+fn check_same(dir: &Path, output: &str, other: &str) -> Result<()> {
+    let known = read(&dir.join(other))?;
+    same(output, &read(&dir.join(output))?, &known.elements().iter().collect())
+}
+
+fn same(output: &str, written: &KeySet, expected: &HashSet<&Element>) -> Result<()> {
+    let found: HashSet<&Element> = written.elements().iter().collect();
+    if found == *expected {
+        return Ok(());
+    }
+    let what = format!("{output}: {} matches where the plain join has {}", found.len(), expected.len());
+    Err(Error::Other(what))
+}
+
+fn report(
+    context: &Context,
+    results: &[Value],
+    matches: usize,
+    wall: Duration,
+    service: &service::Outcome,
+) -> Result<()> {
     let mut text = format!("{matches} matches on both sides, the same as a plain join of the two files\n");
     for (party, result) in PARTIES.iter().zip(results) {
         text += &format!(
@@ -306,6 +333,7 @@ fn report(context: &Context, results: &[Value], matches: usize, wall: Duration) 
         results[0]["security"].as_str().unwrap_or_default(),
         wall.as_secs_f64()
     );
+    text += &format!("\n\n{}", service.text);
     let object = json!({
         "name": "demo",
         "matches": matches,
@@ -313,6 +341,7 @@ fn report(context: &Context, results: &[Value], matches: usize, wall: Duration) 
         "wall_ms": wall.as_secs_f64() * 1e3,
         "shop": results[0],
         "insurer": results[1],
+        "service": service.object,
     });
     context.result(&object, &text)
 }

@@ -58,7 +58,7 @@ const STRIDE: usize = stride_for(TILE);
 const DOMAIN: &str = "tacit softspoken v1";
 
 /// Bytes of both directions for `n` correlations asked for at once, the base OTs left out; the first request
-/// of a session sends [`TREES_BYTES`] more.
+/// of a session sends [`CORRECTION_BYTES`] more.
 pub fn bytes(n: usize, security: Security) -> u64 {
     let blocks = match security {
         Security::Malicious => History::batches(n).map(|(_, data)| (data + 1) * GROUPS + KAPPA).sum(),
@@ -68,7 +68,7 @@ pub fn bytes(n: usize, security: Security) -> u64 {
 }
 
 /// Bytes of the trees' corrections.
-pub const TREES_BYTES: u64 = (CORRECTIONS * size_of::<Block>()) as u64;
+pub const CORRECTION_BYTES: u64 = (CORRECTIONS * size_of::<Block>()) as u64;
 
 /// The columns of each group, counted from column 1.
 fn groups() -> impl Iterator<Item = Range<usize>> {

@@ -304,7 +304,7 @@ pub(crate) struct Binned {
 impl Binned {
     /// Puts keys, with their values, where `shape` wants them; they are the elements from `first` on. `false`
     /// when a bin has no room for them, which hashes of distinct elements do once in 2^64.
-    pub fn push(&mut self, shape: &Shape, keys: &[Block], values: &[Block], first: u32) -> bool {
+    pub(crate) fn push(&mut self, shape: &Shape, keys: &[Block], values: &[Block], first: u32) -> bool {
         let mut hashed = Zeroizing::new([Block::ZERO; BATCH]);
         let mut element = first;
         for (keys, values) in keys.chunks(BATCH).zip(values.chunks(BATCH)) {
@@ -325,17 +325,17 @@ impl Binned {
     }
 
     /// Keys in all.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.lens.iter().sum()
     }
 
     /// Where a bin's keys are.
-    pub fn bin(&self, bin: usize) -> Range<usize> {
+    pub(crate) fn bin(&self, bin: usize) -> Range<usize> {
         bin * self.room..bin * self.room + self.lens[bin]
     }
 
     /// Keys, where [`bin`](Self::bin) says.
-    pub fn keys(&self) -> &[Block] {
+    pub(crate) fn keys(&self) -> &[Block] {
         &self.keys
     }
 
@@ -372,7 +372,7 @@ impl Binned {
     }
 
     /// Elements, where [`bin`](Self::bin) says.
-    pub fn elements(&self) -> &[u32] {
+    pub(crate) fn elements(&self) -> &[u32] {
         &self.elements
     }
 }

@@ -17,8 +17,8 @@ pub static AUTHENTICATED: Entry = Entry {
     needs_base_ot: true,
     instead: "",
     note: "",
-    // One garbled circuit, of both parties, and a hash of each side of three triples at least.
-    floor: |_| vec![(Limit::AesRekeyed, 2.0 + 3.0 * 3.0)],
+    // Two hashes an AND gate at the evaluator, under two keys, as of any garbled circuit of half-gates.
+    floor: |_| vec![(Limit::AesRekeyed, 2.0)],
     runs: Runs::Computation(&Evaluation {
         // Copies are cut-and-choose's.
         ways: |request| if request.copies.is_some() { Vec::new() } else { vec![cost(request)] },

@@ -15,7 +15,7 @@ pub static CO15: Entry = Entry {
 };
 
 /// Canetti, Sarkar and Wang's.
-pub static CSW20: Entry = Entry {
+pub(super) static CSW20: Entry = Entry {
     name: csw20::NAME,
     note: "a malicious sender may guess choice bits and is found out by the first wrong guess",
     runs: Runs::BaseOt(|| Box::new(csw20::Csw20)),
@@ -26,7 +26,7 @@ pub static CSW20: Entry = Entry {
 pub static MR19: Entry = Entry { name: mr19::NAME, runs: Runs::BaseOt(|| Box::new(mr19::Mr19)), ..MRR21 };
 
 /// McQuoid, Rosulek and Roy's: the default.
-pub static MRR21: Entry = Entry {
+pub(super) static MRR21: Entry = Entry {
     name: mrr21::NAME,
     security: Malicious,
     assumptions: &[DiffieHellman, RandomOracle],

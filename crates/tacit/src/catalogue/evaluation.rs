@@ -103,7 +103,7 @@ const BASE_SENDER: f64 = 36.0;
 /// fastest first.
 ///
 /// Times fit circuits whose AND gates are many to a level, as most are.
-pub fn ways(request: &EvalRequest, link: &Link, machine: &Machine) -> Vec<EvalCandidate> {
+pub(crate) fn ways(request: &EvalRequest, link: &Link, machine: &Machine) -> Vec<EvalCandidate> {
     let mut all = Vec::new();
     for entry in computations() {
         let asked = request.protocol.is_none_or(|name| name == entry.name);

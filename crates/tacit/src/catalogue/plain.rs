@@ -43,7 +43,8 @@ pub static KOS: Entry = Entry {
 static KOS_FAMILY: Family = Family::plain(|_, _, _| Arc::new(Kos), |_, _, _| vec![Arc::new(Kos)]);
 
 /// Orrù, Orsini and Scholl's for one of many messages, which runs inside PaXoS.
-pub static OOS: Entry = Entry { name: "oos", floor: floor::unknown, runs: Runs::Extension(None), ..KOS };
+pub(super) static OOS: Entry =
+    Entry { name: "oos", floor: floor::unknown, runs: Runs::Extension(None), ..KOS };
 
 /// What IKNP and KOS compute for one correlated OT, in ns on the reference machine, and what of it is KOS'
 /// check.

@@ -43,7 +43,7 @@ static INTERSECTION: Intersection = Intersection {
 };
 
 /// The peer's columns of matching rows.
-pub static PAYLOAD: Entry =
+pub(super) static PAYLOAD: Entry =
     Entry { name: "payload", note: "the peer's columns of matching rows, on vole", ..VOLE };
 
 /// Numbers over all common keys.
@@ -79,7 +79,7 @@ fn cost(count: u64, security: Security, link: &Link, machine: &Machine) -> Resul
     let slots = parameters.shape().slots();
     let base: u64 = gf128::base_cots(slots, security).map(|run| softspoken::bytes(run, security)).sum();
     let store = gf128::bytes(slots, security) + 16 * slots + parameters.tags_bytes();
-    let bytes = SETUP_BYTES + (softspoken::TREES_BYTES + base) as f64 + store as f64;
+    let bytes = SETUP_BYTES + (softspoken::CORRECTION_BYTES + base) as f64 + store as f64;
     let trips = 4.0 + 3.0 * slots.div_ceil(gf128::run_size(slots)) as f64;
     // The steps follow one another: transfer and computing add.
     let nanoseconds = (count as f64 * ELEMENT_AES + NOISE_AES) * machine.aes

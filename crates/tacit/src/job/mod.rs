@@ -97,7 +97,7 @@ pub(crate) struct Course<'a> {
 
 impl<'a> Course<'a> {
     /// Counts what passes over `channels` from here on.
-    pub fn begin(
+    pub(crate) fn begin(
         phases: &'a [Phase],
         channels: &mut [Channel],
         expected: u64,
@@ -110,7 +110,7 @@ impl<'a> Course<'a> {
     }
 
     /// `done` of `total` of phase number `phase` are done.
-    pub fn at(&self, phase: usize, done: u64, total: u64) {
+    pub(crate) fn at(&self, phase: usize, done: u64, total: u64) {
         let Some(&(name, unit, share)) = self.phases.get(phase) else { return };
         let all: f64 = self.phases.iter().map(|phase| phase.2).sum();
         let before: f64 = self.phases[..phase].iter().map(|phase| phase.2).sum();

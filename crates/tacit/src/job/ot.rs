@@ -334,7 +334,7 @@ mod tests {
         assert!(will_learn(Kind::Ot, Security::Malicious).contains("the messages chosen and no others"));
         // A piece of silent OT is a whole run of 2^24.
         assert!(job(Role::Sender, 1 << 24).memory(1) > 107 << 24);
-        assert!(job(Role::Sender, 1 << 10).memory(1) < 17 << 20);
+        assert!(job(Role::Sender, 1 << 10).memory(1) < 25 << 20);
         assert!(job(Role::Receiver, 1 << 24).memory(1) < job(Role::Sender, 1 << 24).memory(1));
     }
 }

@@ -37,7 +37,7 @@ use tacit_store::sealed::{
 use zeroize::Zeroizing;
 
 /// Version of the file format.
-pub const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 2;
 
 const MAGIC: [u8; 8] = *b"TACITST1";
 const BODY: usize = 192;

@@ -29,7 +29,7 @@ fn correlations_hold_request_after_request_and_bytes_are_those_told() {
         let (mut sender, mut receiver) = parties(&mut a, &mut b, 7, security);
         // The two ends of a channel greet each other once.
         let greeting = 32;
-        let (mut told, mut ones, mut all) = (TREES_BYTES + greeting, 0, 0);
+        let (mut told, mut ones, mut all) = (CORRECTION_BYTES + greeting, 0, 0);
         for n in [1, 127, 128, 129, 8_063, 8_064, 8_065, 20_000, 0] {
             let (mut v, mut w) = (vec![Block::ONES; n], vec![Block::ONES; n]);
             std::thread::scope(|scope| {
