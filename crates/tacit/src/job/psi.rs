@@ -1,10 +1,12 @@
 //! The intersection of two parties' sets of keys.
 
+mod buckets;
 mod each;
 mod own;
 mod reveal;
 mod shared;
 
+pub use buckets::{Bucketed, Disk, MAX_BUCKETS};
 pub use circuit::Outcome as AggregateOutcome;
 pub use each::{Each, MAX_INPUT_BITS, Total};
 pub use own::{Own, Owned};

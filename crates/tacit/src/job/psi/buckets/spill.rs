@@ -1,0 +1,164 @@
+//! What of a run's keys lies on the disk: sealed, and gone with the run.
+
+use crate::{Error, Result};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::path::{Path, PathBuf};
+use tacit_crypto::Prg;
+use tacit_store::sealed::{self, FileError, FileKey, Keys, Locked, Purpose, SealedReader, SealedWriter};
+use zeroize::Zeroizing;
+
+/// Bytes that stand for a key.
+pub const DIGEST: usize = 32;
+/// Bytes of a record: what stands for the key, and the row that it came from.
+const RECORD: usize = DIGEST + size_of::<u64>();
+/// Bytes of memory that a file takes while it is written.
+pub const WRITING: u64 = (1 << 16) + 4096;
+
+const PURPOSE: Purpose = Purpose {
+    sealing: "tacit 1 psi buckets: sealing",
+    mac: "tacit 1 psi buckets: mac",
+    check: "tacit 1 psi buckets: check",
+};
+
+/// A key and its row.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Record {
+    /// What stands for the key.
+    pub digest: [u8; DIGEST],
+    /// The row that it came from.
+    pub row: u64,
+}
+
+/// Into which of so many buckets, a power of two, a key goes under `key`.
+pub fn bucket(key: &[u8; 32], digest: &[u8; DIGEST], buckets: u64) -> u64 {
+    let hash = blake3::keyed_hash(key, digest);
+    u64::from_le_bytes(sealed::array(&hash.as_bytes()[..8])) & (buckets - 1)
+}
+
+/// A folder that a run has for itself, mode 700. It is removed when the run ends, whether it succeeds or not;
+/// of a killed process sealed files may stay, whose key was nowhere but in its memory.
+pub struct Folder {
+    path: PathBuf,
+    key: FileKey,
+    files: u64,
+}
+
+impl Folder {
+    /// Makes the run's folder inside `parent`.
+    pub fn new(parent: &Path, prg: &mut Prg) -> Result<Self> {
+        let mut key = Zeroizing::new([0; 32]);
+        prg.fill_bytes(key.as_mut_slice());
+        let path = parent.join(format!(".tacit-psi-{:016x}", prg.u64()));
+        let mut builder = DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&path).map_err(|source| Error::file(parent, "no folder can be made in it", source))?;
+        let key = FileKey::from_bytes(key.as_slice()).map_err(|fault| told(&path, fault));
+        match key {
+            Ok(key) => Ok(Folder { path, key, files: 0 }),
+            Err(fault) => {
+                let _ = std::fs::remove_dir(&path);
+                Err(fault)
+            }
+        }
+    }
+
+    /// A new, empty file.
+    pub fn file(&mut self) -> Result<Writing> {
+        let number = self.files;
+        self.files += 1;
+        let path = self.path.join(format!("{number:06}"));
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(&path).map_err(|source| Error::file(&path, "cannot be made", source))?;
+        let out = SealedWriter::new(file, self.keys(number, &path)?, [0; 32]);
+        Ok(Writing { out, path, number, count: 0 })
+    }
+
+    /// Empty files for so many buckets.
+    pub fn buckets(&mut self, count: u64) -> Result<Vec<Writing>> {
+        (0..count).map(|_| self.file()).collect()
+    }
+
+    /// Tells all records of `written` to `each`, and removes the file.
+    pub fn take(&self, written: Written, mut each: impl FnMut(Record) -> Result<()>) -> Result<()> {
+        let Written { path, number, count } = written;
+        if count > 0 {
+            let fault = |fault| told(&path, fault);
+            let file = Locked::open(&path).map_err(fault)?;
+            let end = sealed::sealed_length(count * RECORD as u64);
+            let mut from = SealedReader::new(file, self.keys(number, &path)?, [0; 32], 0, end);
+            let mut bytes = Zeroizing::new([0; RECORD]);
+            for _ in 0..count {
+                from.read(bytes.as_mut_slice()).map_err(fault)?;
+                let (digest, row) = bytes.split_at(DIGEST);
+                each(Record { digest: sealed::array(digest), row: u64::from_le_bytes(sealed::array(row)) })?;
+            }
+        }
+        std::fs::remove_file(&path).map_err(|source| Error::file(&path, "cannot be removed", source))
+    }
+
+    /// The keys of a file: no two of a run have one salt.
+    fn keys(&self, number: u64, path: &Path) -> Result<Keys> {
+        let mut salt = [0; 32];
+        salt[..8].copy_from_slice(&number.to_le_bytes());
+        Keys::new(&self.key, &salt, &PURPOSE).map_err(|fault| told(path, fault))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+/// A file of records that is written.
+pub struct Writing {
+    out: SealedWriter<File>,
+    path: PathBuf,
+    number: u64,
+    count: u64,
+}
+
+impl Writing {
+    /// Appends a record.
+    pub fn push(&mut self, record: &Record) -> Result<()> {
+        let fault = |fault| told(&self.path, fault);
+        self.out.write(&record.digest).map_err(fault)?;
+        self.out.write(&record.row.to_le_bytes()).map_err(fault)?;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Ends the file.
+    pub fn finish(self) -> Result<Written> {
+        let Writing { out, path, number, count } = self;
+        out.finish().map_err(|fault| told(&path, fault))?;
+        Ok(Written { path, number, count })
+    }
+}
+
+/// A file of records that is written.
+pub struct Written {
+    path: PathBuf,
+    number: u64,
+    /// How many records it holds.
+    pub count: u64,
+}
+
+fn told(path: &Path, fault: FileError) -> Error {
+    match fault {
+        FileError::Io { what: "written", source } => {
+            let what = "cannot be written; free some space there or name another folder";
+            Error::file(path, what, source)
+        }
+        FileError::Io { source, .. } => Error::file(path, "cannot be read back", source),
+        FileError::Damaged { .. } => Error::Input(format!(
+            "{}: changed by somebody else during the run; run it again",
+            tacit_net::shown(&path.to_string_lossy())
+        )),
+        other => Error::Input(format!("{}: {other}", tacit_net::shown(&path.to_string_lossy()))),
+    }
+}
