@@ -1,6 +1,6 @@
-//! `tacit bench eval`: a function by two parties. Of `wmk17` and `authenticated` a run is everything from the base OTs on, either
-//! at once or in the two halves of `tacit eval --offline` and `--online`; of `yao` setup is the base OTs, and
-//! a run does everything else.
+//! `tacit bench eval`: a function by two parties. Of `wmk17` and `authenticated` a run is everything from the
+//! base OTs on, of `wmk17` either at once or in the two halves of `tacit eval --offline` and `--online`; of
+//! `yao` setup is the base OTs, and a run does everything else.
 
 use super::measure::{Runs, Side, by_lane, measure, measure_phases};
 use super::{Common, Subject, record::check_memory};

@@ -33,7 +33,7 @@ use zeroize::Zeroizing;
 /// Dense slots: 20 for the cycles and 40 for the rank (2020/193, section 5, and ROTed, section 6.2).
 pub const DENSE: usize = 60;
 /// Up to here the sparse sides have the paper's size, 1.2446·n slots each.
-pub(crate) const PAPER_MAX_KEYS: usize = 4096;
+pub const PAPER_MAX_KEYS: usize = 4096;
 
 const NIBBLES: usize = DENSE.div_ceil(4);
 

@@ -73,7 +73,7 @@ const DOMAIN: &str = "tacit-psi circuit v2";
 /// The most elements a set may have.
 pub const MAX_ELEMENTS: usize = 1 << 22;
 /// The most rows that a column may add up: with numbers of 64 bits their sum is below 2^95.
-pub(crate) const MAX_ROWS: u64 = 1 << 31;
+pub const MAX_ROWS: u64 = 1 << 31;
 /// Bits of a sum, its sign included; above them a word counts elements.
 const SUM_BITS: u32 = 96;
 /// Bins whose products are made at a time.

@@ -154,9 +154,6 @@ pub struct Evaluated {
     pub why: Option<String>,
 }
 
-/// Why a protocol was picked, of several that serve.
-const FOR_THE_LINK: &str = "picked by the evaluator, for the function and the link that it measured";
-
 /// Who is told of the [`Step`]s of a channel's run.
 pub type Tell<'a> = dyn FnMut(Step) + 'a;
 
@@ -406,7 +403,8 @@ impl Job<'_> {
             return match known {
                 Some(entry) if entry.security == Security::Malicious => {
                     let copies = copies.filter(|_| entry.name == WMK17.name);
-                    Ok((Options { protocol: known, copies, ..self.options }, Some(FOR_THE_LINK.to_owned())))
+                    let why = format!("picked by the evaluator for {}", self.size(rows));
+                    Ok((Options { protocol: known, copies, ..self.options }, Some(why)))
                 }
                 _ => Err(Error::Peer(
                     "the evaluator chose a protocol that there is not; both sides must be of one release"
@@ -430,7 +428,14 @@ impl Job<'_> {
         channel.send(&[copies.map_or(u8::MAX, |at| at as u8)])?;
         let options =
             Options { protocol: find(best.candidate.protocol), copies: best.copies, ..self.options };
-        Ok((options, Some(FOR_THE_LINK.to_owned())))
+        Ok((options, Some(format!("picked for {} over this link ({link})", self.size(rows)))))
+    }
+
+    /// What is evaluated, in words.
+    fn size(&self, rows: u64) -> String {
+        let ands = self.function.circuit().stats().and;
+        let rows = if rows == 1 { String::new() } else { format!(" in each of {rows} rows") };
+        format!("{ands} AND gates{rows}")
     }
 
     /// All rows by authenticated garbling, over one set of base OTs.
@@ -710,6 +715,32 @@ mod tests {
             let words = job.learns_by_role();
             assert_eq!(words.contains("as garbler nothing"), !garbler, "{words}");
             assert_eq!(words.contains("as evaluator nothing"), !evaluator, "{words}");
+        }
+    }
+
+    /// An evaluator cannot have a garbler run less than it was asked for.
+    #[test]
+    fn a_pick_of_what_was_not_asked_for_is_refused() {
+        let function = prepared("add8");
+        for name in ["yao", "kos", "nothing"] {
+            let (garbler, _) = memory::run(
+                |channel| {
+                    let base = crate::ot::base_ot(None, Security::Malicious).unwrap();
+                    let job = job(&function, Owner::Garbler, OutputTo::Both, Security::Malicious);
+                    let row = vec![BitVec::zeros(8)];
+                    job.run(std::slice::from_mut(channel), &*base, &[row], &()).map(|_| ())
+                },
+                |channel| {
+                    channel.send_u64(0)?;
+                    channel.flush()?;
+                    channel.recv(&mut vec![0; 1 + PIECES * (1 << 11)])?;
+                    channel.send_sized(name.as_bytes())?;
+                    channel.send(&[u8::MAX])?;
+                    channel.flush()
+                },
+            );
+            let error = garbler.unwrap_err().to_string();
+            assert!(error.contains("chose a protocol that there is not"), "{error}");
         }
     }
 
