@@ -99,6 +99,36 @@ def test_columns_of_every_exact_type_are_keys_and_floats_are_none() -> None:
         tacit.check(table, on="number")
 
 
+def test_midnights_of_pandas_and_polars_are_dates_and_other_moments_are_refused() -> None:
+    days = ["2024-02-29", "1999-01-01", None]
+    frames = {
+        "pandas": pandas.DataFrame({"day": pandas.to_datetime(pandas.Series(days))}),
+        "polars": polars.DataFrame({"day": days}).with_columns(polars.col("day").str.to_datetime("%Y-%m-%d")),
+    }
+    for name, frame in frames.items():
+        counted = tacit.check(frame, on={"day": "date"})
+        assert (counted.keys, counted.rows_without_key) == (2, 1), name
+        with pytest.raises(tacit.InputError, match="points in time; give it the type date"):
+            tacit.check(frame, on="day")
+    noon = pandas.DataFrame({"day": pandas.to_datetime(["2024-02-29 12:00", "2024-02-29"])})
+    counted = tacit.check(noon, on={"day": "date"})
+    assert (counted.keys, counted.rows_without_key) == (1, 1)
+    with pytest.raises(tacit.InputError, match="points in time"):
+        tacit.check(noon.assign(day=noon["day"].dt.tz_localize("UTC")), on={"day": "date"})
+
+
+def test_decimals_are_the_keys_that_the_command_makes_of_them() -> None:
+    """Zeros at the end of a fraction say nothing, in files and in frames."""
+    address = free_address()
+    table = pyarrow.table({"price": [decimal.Decimal("1.10"), decimal.Decimal("2.00")]})
+    code = """
+    tell(len(tacit.intersect(["1.1", "2"], listen=address)))
+    """
+    with party(code, address=address) as peer:
+        tacit.intersect(table, on="price", connect=address, result="peer")
+        assert peer.end() == [2]
+
+
 def test_columns_have_types() -> None:
     table = pyarrow.table(
         {

@@ -3,8 +3,8 @@
 //! Of the key's columns alone the cells are read, a row group and a batch at a time; rows that match go out
 //! with every column's type, order and nulls as they were. A cell becomes a key's text without loss: integers
 //! in decimal, dates as `2024-01-31`, booleans as `true` and `false`, decimals without zeros that say nothing
-//! (`1.50` is `1.5`), text as it is; a null is no key. Floats are refused, as their text depends on who
-//! writes it, and so is every other type.
+//! (`1.50` is `1.5`), text as it is; a null is no key. Points in time are a key of the type `date` alone, which
+//! takes midnights. Floats are refused, as their text depends on who writes it, and so is every other type.
 
 use crate::csv::EmptyKeys;
 use crate::fault::{Error, Result};
@@ -109,11 +109,14 @@ impl Source {
             return Err(Error::NoKey(path));
         }
         let mut key_columns = Vec::new();
-        for column in &spec.columns {
+        for (column, key_type) in spec.columns.iter().zip(&spec.types) {
             let at = position(&path, &schema, column)?;
-            if !is_key(schema.field(at).data_type()) {
-                let found = schema.field(at).data_type().to_string();
-                return Err(Error::KeyType { path, column: column.clone(), found });
+            let found = schema.field(at).data_type();
+            if is_moment(found) && !key_type.is_date() {
+                return Err(Error::KeyMoment { path, column: column.clone() });
+            }
+            if !is_moment(found) && !is_key(found) {
+                return Err(Error::KeyType { path, column: column.clone(), found: found.to_string() });
             }
             key_columns.push(at);
         }
@@ -170,21 +173,25 @@ impl Source {
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<u64> {
-        let mut wanted = vec![false; keys.elements().len()];
-        for at in matches {
-            if let Some(flag) = wanted.get_mut(*at as usize) {
-                *flag = true;
-            }
-        }
-        let fault = |what: &dyn std::fmt::Display| Error::Unwritable {
-            path: target.to_owned(),
-            source: std::io::Error::other(what.to_string()),
-        };
         let format = Format::by_name(target).unwrap_or(self.format);
-        let mut writer = Writer::new(format, output, self).map_err(|error| fault(&error))?;
+        let mut writer = Writer::new(format, output, target, &self.schema, self.properties.clone())?;
+        let written = self.each_match(keys, matches, |rows| writer.write(rows))?;
+        writer.finish()?;
+        Ok(written)
+    }
+
+    /// Hands the rows whose elements are in `matches` (indices into `keys.elements()`) to `visit`, some at a
+    /// time and in the file's order. Returns their number.
+    pub(crate) fn each_match(
+        &self,
+        keys: &KeySet,
+        matches: &[u32],
+        mut visit: impl FnMut(&RecordBatch) -> Result<()>,
+    ) -> Result<u64> {
+        let wanted = keys.wanted(matches);
         let changed = || Error::Changed(self.input.path().to_owned());
         let mut hasher = KeyHasher::of(&self.spec);
-        let (mut row, mut written) = (0, 0);
+        let (mut row, mut found) = (0, 0);
         for batch in self.batches(None)? {
             let batch = batch.map_err(|error| self.damaged(&error))?;
             if batch.schema().fields() != self.schema.fields() {
@@ -202,15 +209,16 @@ impl Source {
             let count = chosen.iter().filter(|chosen| **chosen).count();
             if count > 0 {
                 let rows = arrow_select::filter::filter_record_batch(&batch, &BooleanArray::from(chosen));
-                rows.and_then(|rows| writer.write(&rows)).map_err(|error| fault(&error))?;
-                written += count as u64;
+                visit(&rows.map_err(|error| self.damaged(&error))?)?;
+                found += count as u64;
             }
         }
-        if row != keys.rows() {
-            return Err(changed());
-        }
-        writer.finish().map_err(|error| fault(&error))?;
-        Ok(written)
+        if row == keys.rows() { Ok(found) } else { Err(changed()) }
+    }
+
+    /// The columns with their types.
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.schema
     }
 
     /// All rows.
@@ -307,14 +315,20 @@ fn is_key(data: &DataType) -> bool {
     }
 }
 
-/// A column's cells as text.
-struct Texts {
+/// Whether cells are points in time on no particular clock, which may be dates with a midnight behind them.
+fn is_moment(data: &DataType) -> bool {
+    matches!(data, DataType::Timestamp(_, None))
+}
+
+/// A column's cells as the texts that keys are made of.
+pub struct Texts {
     cells: StringArray,
     decimal: bool,
 }
 
 impl Texts {
-    fn of(column: &ArrayRef) -> std::result::Result<Self, ArrowError> {
+    /// Of a column of a type that may be a key. Errors: a cell without text.
+    pub fn of(column: &ArrayRef) -> std::result::Result<Self, ArrowError> {
         let mut column = column.clone();
         if let DataType::Dictionary(_, values) = column.data_type() {
             column = arrow_cast::cast(&column, values)?;
@@ -330,8 +344,8 @@ impl Texts {
         Ok(Texts { cells, decimal })
     }
 
-    /// A null is the empty text, which is no key.
-    fn get(&self, row: usize) -> &str {
+    /// The cell of this row; a null is the empty text, which is no key.
+    pub fn get(&self, row: usize) -> &str {
         if self.cells.is_null(row) {
             return "";
         }
@@ -347,45 +361,59 @@ impl Texts {
 }
 
 /// Batches on their way to a file.
-enum Writer<'a, W: Write + Send> {
+pub(crate) struct Writer<'a, W: Write + Send> {
+    target: &'a Path,
+    form: Form<'a, W>,
+}
+
+enum Form<'a, W: Write + Send> {
     Parquet(Box<ArrowWriter<&'a mut W>>),
     ArrowFile(Box<arrow_ipc::writer::FileWriter<&'a mut W>>),
 }
 
 impl<'a, W: Write + Send> Writer<'a, W> {
-    fn new(format: Format, output: &'a mut W, source: &Source) -> std::result::Result<Self, ArrowError> {
-        let schema = &source.schema;
-        Ok(match format {
-            Format::Parquet => Writer::Parquet(Box::new(ArrowWriter::try_new(
-                output,
-                schema.clone(),
-                Some(source.properties.clone()),
-            )?)),
-            Format::ArrowFile => {
-                Writer::ArrowFile(Box::new(arrow_ipc::writer::FileWriter::try_new(output, schema)?))
-            }
-        })
+    /// A file of these columns to `output`, which is called `target`; `properties` are those of Parquet.
+    pub fn new(
+        format: Format,
+        output: &'a mut W,
+        target: &'a Path,
+        schema: &SchemaRef,
+        properties: WriterProperties,
+    ) -> Result<Self> {
+        let form = match format {
+            Format::Parquet => ArrowWriter::try_new(output, schema.clone(), Some(properties))
+                .map(|writer| Form::Parquet(Box::new(writer)))
+                .map_err(ArrowError::from),
+            Format::ArrowFile => arrow_ipc::writer::FileWriter::try_new(output, schema)
+                .map(|writer| Form::ArrowFile(Box::new(writer))),
+        };
+        Ok(Writer { target, form: form.map_err(|error| unwritable(target, &error))? })
     }
 
-    fn write(&mut self, batch: &RecordBatch) -> std::result::Result<(), ArrowError> {
-        match self {
-            Writer::Parquet(writer) => Ok(writer.write(batch)?),
-            Writer::ArrowFile(writer) => writer.write(batch),
-        }
+    /// Appends these rows.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let result = match &mut self.form {
+            Form::Parquet(writer) => writer.write(batch).map_err(ArrowError::from),
+            Form::ArrowFile(writer) => writer.write(batch),
+        };
+        result.map_err(|error| unwritable(self.target, &error))
     }
 
-    fn finish(self) -> std::result::Result<(), ArrowError> {
-        match self {
-            Writer::Parquet(mut writer) => {
-                writer.finish()?;
-                Ok(writer.inner_mut().flush()?)
+    /// Ends the file.
+    pub fn finish(self) -> Result<()> {
+        let result = match self.form {
+            Form::Parquet(mut writer) => {
+                writer.finish().map_err(ArrowError::from).and_then(|_| Ok(writer.inner_mut().flush()?))
             }
-            Writer::ArrowFile(mut writer) => {
-                writer.finish()?;
-                Ok(writer.get_mut().flush()?)
-            }
-        }
+            Form::ArrowFile(mut writer) => writer.finish().and_then(|()| Ok(writer.get_mut().flush()?)),
+        };
+        result.map_err(|error| unwritable(self.target, &error))
     }
+}
+
+/// That rows cannot go to the file of this name.
+pub(crate) fn unwritable(target: &Path, error: &dyn std::fmt::Display) -> Error {
+    Error::Unwritable { path: target.to_owned(), source: std::io::Error::other(error.to_string()) }
 }
 
 /// The first bytes of an input, unpacked.

@@ -218,11 +218,16 @@ impl Source {
         Ok(contents)
     }
 
+    /// The table's columns, all of text.
+    pub(crate) fn schema(&self) -> SchemaRef {
+        let field = |name| Field::new(name, DataType::LargeUtf8, true);
+        SchemaRef::new(Schema::new(self.columns().map(field).collect::<Vec<_>>()))
+    }
+
     /// All rows, as columns of text.
     pub(crate) fn read_whole(&self) -> Result<(SchemaRef, Vec<RecordBatch>)> {
         let names: Vec<&str> = self.columns().collect();
-        let fields: Vec<_> = names.iter().map(|name| Field::new(*name, DataType::LargeUtf8, true)).collect();
-        let schema = SchemaRef::new(Schema::new(fields));
+        let schema = self.schema();
         let mut columns: Vec<LargeStringBuilder> = names.iter().map(|_| LargeStringBuilder::new()).collect();
         let mut batches = Vec::new();
         let take = |columns: &mut Vec<LargeStringBuilder>| {
@@ -298,12 +303,7 @@ impl Source {
         target: &Path,
         output: &mut impl Write,
     ) -> Result<u64> {
-        let mut wanted = vec![false; keys.elements().len()];
-        for at in matches {
-            if let Some(flag) = wanted.get_mut(*at as usize) {
-                *flag = true;
-            }
-        }
+        let wanted = keys.wanted(matches);
         self.copy_rows(keys, &[], target, output, |at, row, writer| {
             if !wanted[at] {
                 return Ok(0);
@@ -354,24 +354,51 @@ impl Source {
                 names => writer.extended(&first.raw(), names)?,
             }
         }
-        let (mut row_number, mut written) = (0, 0);
-        self.each_row(Keep::Rows, |rows, element| {
-            let at = keys.element_of(row_number);
-            if row_number >= keys.rows() || element.as_ref() != at.map(|at| &keys.elements()[at]) {
-                return Err(self.changed());
-            }
-            row_number += 1;
+        let mut written = 0;
+        self.each_known_row(Keep::Rows, keys, |at, rows| {
             let raw = rows.raw();
             if let Some(at) = at {
                 written += copy(at, &raw, &mut writer)?;
             }
             Ok(())
         })?;
-        if row_number != keys.rows() {
-            return Err(self.changed());
-        }
         writer.finish()?;
         Ok(written)
+    }
+
+    /// Hands the fields of each row whose element is in `matches` (indices into `keys.elements()`) to
+    /// `visit`, in the file's order.
+    pub(crate) fn each_match(
+        &self,
+        keys: &KeySet,
+        matches: &[u32],
+        mut visit: impl FnMut(&::csv::StringRecord) -> Result<()>,
+    ) -> Result<()> {
+        let wanted = keys.wanted(matches);
+        self.each_known_row(Keep::Nothing, keys, |at, rows| match at {
+            Some(at) if wanted[at] => visit(&rows.row),
+            _ => Ok(()),
+        })
+    }
+
+    /// Hands each row with its element's index, if it has a key, to `visit`, and refuses a file whose keys
+    /// are not these.
+    fn each_known_row(
+        &self,
+        keep: Keep,
+        keys: &KeySet,
+        mut visit: impl FnMut(Option<usize>, &mut Rows) -> Result<()>,
+    ) -> Result<()> {
+        let mut row = 0;
+        self.each_row(keep, |rows, element| {
+            let at = keys.element_of(row);
+            if row >= keys.rows() || element.as_ref() != at.map(|at| &keys.elements()[at]) {
+                return Err(self.changed());
+            }
+            row += 1;
+            visit(at, rows)
+        })?;
+        if row == keys.rows() { Ok(()) } else { Err(self.changed()) }
     }
 
     /// That the file is not the one that was read before.

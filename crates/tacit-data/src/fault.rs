@@ -139,6 +139,18 @@ pub enum Error {
         /// The type of its cells.
         found: String,
     },
+    /// A key column of points in time whose key is no date.
+    #[error(
+        "{}: the column `{}` holds points in time; give it the type date, as in `{}:date`, which takes \
+         midnights, or make text or dates of it",
+        name(.path), shown(.column), shown(.column)
+    )]
+    KeyMoment {
+        /// The file.
+        path: PathBuf,
+        /// The column asked for.
+        column: String,
+    },
     /// A file of columns that is cut short, damaged, or beyond what can be read.
     #[error("{}: not a whole {format} file that can be read: {}", name(.path), shown(.what))]
     Damaged {
@@ -157,18 +169,26 @@ pub enum Error {
         /// The format within.
         format: &'static str,
     },
-    /// An output whose name asks for another kind of file than the input is.
+    /// A column of which no CSV file can hold the cells.
     #[error(
-        "{}: its name says {theirs}, but the input is {ours} and is not turned into that; name it otherwise",
+        "{}: CSV cannot hold column {number} of the input, which is {kind}; name the output .parquet or .arrow",
         name(.path)
     )]
-    OtherFormat {
+    NoText {
+        /// The output file.
+        path: PathBuf,
+        /// The column, from 1.
+        number: usize,
+        /// What its cells are.
+        kind: &'static str,
+    },
+    /// An output with more columns than the input whose name asks for a file of columns.
+    #[error("{}: columns are added in CSV files alone, and its name says {format}; name it .csv", name(.path))]
+    JoinedColumns {
         /// The output file.
         path: PathBuf,
         /// What its name says.
-        theirs: &'static str,
-        /// What the input is.
-        ours: &'static str,
+        format: &'static str,
     },
     /// What only a CSV file can be used for.
     #[error("{}: columns are given and added in CSV files alone, and this is {format}", name(.path))]

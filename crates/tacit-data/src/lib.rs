@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod columnar;
+mod convert;
 pub mod csv;
 mod fault;
 pub mod generate;

@@ -245,6 +245,17 @@ impl KeySet {
         Self::default()
     }
 
+    /// For each element whether its index is in `matches`.
+    pub(crate) fn wanted(&self, matches: &[u32]) -> Vec<bool> {
+        let mut wanted = vec![false; self.elements().len()];
+        for at in matches {
+            if let Some(flag) = wanted.get_mut(*at as usize) {
+                *flag = true;
+            }
+        }
+        wanted
+    }
+
     /// The keys of rows whose elements are given, in order.
     pub fn from_elements(elements: impl IntoIterator<Item = Option<Element>>) -> Result<Self, TooManyRows> {
         let mut set = Self::new();

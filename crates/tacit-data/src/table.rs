@@ -1,9 +1,10 @@
 //! A table in whatever file it comes: CSV, Parquet or Arrow, which its first bytes tell.
 
 use crate::columnar::{self, Format};
+use crate::convert;
 use crate::csv::{self, Options};
 use crate::fault::{Error, Result};
-use crate::input::{Input, Packing};
+use crate::input::Input;
 use crate::records::{KeySet, KeySpec};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -32,16 +33,21 @@ impl Source {
         })
     }
 
-    /// Whether rows of this table can go to a file of this name: CSV and files of columns are not turned into
-    /// one another.
+    /// Whether rows of this table can go to a file of this name: CSV cannot hold cells that are lists or
+    /// structures.
     pub fn admits(&self, target: &Path) -> Result<()> {
-        let (ours, other) = match self {
-            Source::Csv(_) => ("CSV", Format::by_name(target).map(Format::name)),
-            Source::Columns(source) => (source.format().name(), Packing::by_name(target).map(|_| "CSV")),
-        };
-        match other {
+        match self {
+            Source::Columns(source) if convert::says_csv(target) => convert::has_text(source, target),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether rows of this table can go to a file of this name with more columns behind them.
+    pub fn admits_more(&self, target: &Path) -> Result<()> {
+        self.csv()?;
+        match Format::by_name(target) {
             None => Ok(()),
-            Some(theirs) => Err(Error::OtherFormat { path: target.to_owned(), theirs, ours }),
+            Some(format) => Err(Error::JoinedColumns { path: target.to_owned(), format: format.name() }),
         }
     }
 
@@ -78,7 +84,7 @@ impl Source {
     }
 
     /// Writes the rows whose elements are in `matches` (indices into `keys.elements()`) to `output`, which is
-    /// called `target`. Returns the number of rows.
+    /// called `target`, in the format that its name says, or else in the input's. Returns the number of rows.
     pub fn write_matches(
         &self,
         keys: &KeySet,
@@ -87,7 +93,13 @@ impl Source {
         output: &mut (impl Write + Send),
     ) -> Result<u64> {
         match self {
-            Source::Csv(source) => source.write_matches(keys, matches, target, output),
+            Source::Csv(source) => match Format::by_name(target) {
+                Some(format) => convert::to_columns(source, keys, matches, format, target, output),
+                None => source.write_matches(keys, matches, target, output),
+            },
+            Source::Columns(source) if convert::says_csv(target) => {
+                convert::to_csv(source, keys, matches, target, output)
+            }
             Source::Columns(source) => source.write_matches(keys, matches, target, output),
         }
     }

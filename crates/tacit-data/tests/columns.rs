@@ -2,8 +2,9 @@
 
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Date32Array, Date64Array, Decimal128Array, DictionaryArray, Float64Array,
-    Int64Array, LargeStringArray, RecordBatch, StringArray, UInt64Array,
+    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Date64Array, Decimal128Array, DictionaryArray,
+    Float64Array, Int64Array, LargeStringArray, ListArray, RecordBatch, StringArray,
+    TimestampMicrosecondArray, UInt64Array,
 };
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::fs;
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tacit_data::columnar::Format;
 use tacit_data::csv::{EmptyKeys, Error, Options};
+use tacit_data::keys::KeyType;
 use tacit_data::records::{KeyHasher, KeySet, KeySpec, Normalisation};
 use tacit_data::table::Source;
 
@@ -185,7 +187,6 @@ fn what_cannot_be_a_key_is_refused_on_one_line() {
         let source = Source::open(&path, spec(&["text"]), refuse).unwrap();
         assert!(matches!(source.read_keys(|_| ()).err().unwrap(), Error::EmptyKeyInRow { row: 2, .. }));
         let (source, keys) = open(&path, &["text"]).unwrap();
-        assert!(matches!(source.admits(Path::new("o.csv")).unwrap_err(), Error::OtherFormat { .. }));
         source.admits(Path::new("o.arrow")).unwrap();
         // Another file in its place, of fewer rows and of other columns.
         let fewer = bytes(&[table().slice(0, 2)], format);
@@ -198,8 +199,148 @@ fn what_cannot_be_a_key_is_refused_on_one_line() {
         let packed = folder.file("packed", zstd::encode_all(&content[..], 3).unwrap());
         assert!(matches!(open(&packed, &["text"]).err().unwrap(), Error::PackedColumns { .. }));
         let csv = folder.file("t.csv", "k\na\n");
-        let error = open(&csv, &["k"]).unwrap().0.admits(Path::new(name)).unwrap_err();
+        let error = open(&csv, &["k"]).unwrap().0.admits_more(Path::new(name)).unwrap_err();
         assert!(error.to_string().contains(name) && error.to_string().contains("CSV"), "{error}");
+    }
+}
+
+fn csv_of(text: &str) -> (Folder, Source, KeySet) {
+    let folder = Folder::new();
+    let path = folder.file("t.csv", text);
+    let (source, keys) = open(&path, &["k"]).unwrap();
+    (folder, source, keys)
+}
+
+/// Columns of text under the header's names, an empty cell being a null, more rows than a batch has.
+#[test]
+fn a_csv_file_becomes_columns_of_text() {
+    let rows: String = (0..20_000).map(|row| format!("{row};\"a;\"\"{row}\";\r\n")).collect();
+    let (_folder, source, keys) = csv_of(&format!("\u{feff}k;note;nothing\r\n{rows}"));
+    let matches: Vec<u32> = (0..20_000).filter(|row| row % 3 != 0).collect();
+    for (format, _) in FORMATS {
+        let target = target_of(format);
+        source.admits(Path::new(target)).unwrap();
+        let out = batches(&written(&source, &keys, &matches, target), format);
+        let out = arrow_select::concat::concat_batches(&out[0].schema(), &out).unwrap();
+        let names: Vec<_> = out.schema().fields().iter().map(|field| field.name().clone()).collect();
+        assert_eq!(names, ["k", "note", "nothing"]);
+        let text = |at: usize| out.column(at).as_any().downcast_ref::<LargeStringArray>().unwrap().clone();
+        let expected = |of: &dyn Fn(u32) -> String| matches.iter().map(|row| Some(of(*row))).collect();
+        assert_eq!(text(0), expected(&|row| row.to_string()));
+        assert_eq!(text(1), expected(&|row| format!("a;\"{row}")));
+        assert_eq!(text(2).null_count(), matches.len());
+        // No match: the columns alone.
+        let out = batches(&written(&source, &keys, &[], target), format);
+        assert_eq!(out.iter().map(RecordBatch::num_rows).sum::<usize>(), 0);
+    }
+    // Without a header, columns are numbered.
+    let folder = Folder::new();
+    let options = Options { header: tacit_data::csv::Header::None, ..Options::default() };
+    let source = Source::open(&folder.file("t.csv", "a,b\n"), spec(&["2"]), options).unwrap();
+    let keys = source.read_keys(|_| ()).unwrap();
+    let out = batches(&written(&source, &keys, &[0], "o.arrow"), Format::ArrowFile);
+    assert_eq!((out[0].num_rows(), out[0].schema().field(1).name().as_str()), (1, "2"));
+    // A file that changed meanwhile.
+    folder.file("t.csv", "a,c\n");
+    let error = source.write_matches(&keys, &[0], Path::new("o.arrow"), &mut Vec::new()).unwrap_err();
+    assert!(matches!(error, Error::Changed(_)), "{error}");
+}
+
+#[test]
+fn columns_become_csv_with_nulls_apart_from_empty_text() {
+    let folder = Folder::new();
+    let moments = [Some(1_706_659_200_000_001), None, Some(0)];
+    let zoned = TimestampMicrosecondArray::from(moments.to_vec()).with_timezone("+02:00");
+    let mut columns: Vec<(&str, ArrayRef)> = vec![
+        ("k", column(Int64Array::from(vec![1, 2, 3]))),
+        ("a \"name\"", column(StringArray::from(vec![Some("x,\"y\"\r\n"), None, Some("")]))),
+        ("time", column(TimestampMicrosecondArray::from(moments.to_vec()))),
+        ("zoned", column(zoned)),
+        ("bytes", column(BinaryArray::from(vec![Some(&[0u8, 255][..]), None, Some(&[][..])]))),
+    ];
+    let table = table();
+    for at in [2, 4, 5, 6, 7, 8, 9] {
+        columns
+            .push((["", "", "category", "", "u", "b", "d", "m", "dec", "f"][at], table.column(at).clone()));
+    }
+    let batch = |columns: Vec<(&str, ArrayRef)>| {
+        RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, of)| (name, of, true)))
+            .unwrap()
+    };
+    let content = batch(columns.clone());
+    let expected = "k,\"a \"\"name\"\"\",time,zoned,bytes,category,u,b,d,m,dec,f\n\
+        1,\"x,\"\"y\"\"\r\n\",2024-01-31T00:00:00.000001,2024-01-31T00:00:00.000001Z,00ff,Ann,\
+        18446744073709551615,true,2024-01-31,2024-01-31,1.50,0.1\n\
+        2,,,,,,,,,,,\n\
+        3,\"\",1970-01-01T00:00:00,1970-01-01T00:00:00Z,\"\", Zoë ,0,false,1969-12-31,1969-12-31,-2.00,NaN\n";
+    for (format, name) in FORMATS {
+        let path = folder.file(name, bytes(&[content.clone()], format));
+        let (source, keys) = open(&path, &["k"]).unwrap();
+        source.admits(Path::new("o.csv")).unwrap();
+        let plain = written(&source, &keys, &[0, 1, 2], "o.csv");
+        assert_eq!(String::from_utf8(plain).unwrap(), expected, "{name}");
+        let packed = written(&source, &keys, &[0, 1, 2], "o.csv.zst");
+        assert_eq!(zstd::decode_all(&packed[..]).unwrap(), expected.as_bytes());
+        assert_eq!(
+            written(&source, &keys, &[], "o.csv"),
+            expected.split_inclusive('\n').next().unwrap().as_bytes()
+        );
+        // What it wrote it reads again as the same keys.
+        let again = folder.file("again.csv", expected);
+        for name in ["k", "a \"name\"", "b", "d", "u"] {
+            let [ours, theirs] =
+                [&path, &again].map(|path| open(path, &[name]).unwrap().1.elements().to_vec());
+            assert_eq!(ours, theirs, "{name}");
+        }
+        // A column alone whose cell is null is still a row.
+        let one = folder.file(name, bytes(&[batch(columns[1..2].to_vec())], format));
+        let (source, keys) = open(&one, &["a \"name\""]).unwrap();
+        assert_eq!(keys.rows_without_key(), 2);
+        assert!(source.write_matches(&keys, &[0], Path::new("o.csv"), &mut Vec::new()).is_ok());
+    }
+}
+
+#[test]
+fn lists_stay_in_files_of_columns() {
+    let folder = Folder::new();
+    let list = ListArray::from_iter_primitive::<Int32Type, _, _>([Some(vec![Some(1), None]), None]);
+    let columns = [("k", column(Int64Array::from(vec![1, 2]))), ("list", column(list))];
+    let table = RecordBatch::try_from_iter(columns).unwrap();
+    for (format, name) in FORMATS {
+        let (source, keys) = open(&folder.file(name, bytes(&[table.clone()], format)), &["k"]).unwrap();
+        let error = source.admits(Path::new("o.csv")).unwrap_err();
+        assert!(error.to_string().contains("column 2 of the input, which is a list"), "{error}");
+        for (format, _) in FORMATS {
+            source.admits(Path::new(target_of(format))).unwrap();
+            let out = batches(&written(&source, &keys, &[0], target_of(format)), format);
+            assert_eq!(out[0].columns(), table.slice(0, 1).columns());
+        }
+    }
+}
+
+/// Midnights are dates where the key is a date; a point in time has no text.
+#[test]
+fn points_in_time_are_keys_of_the_type_date_alone() {
+    let folder = Folder::new();
+    let day = 86_400_000_000_i64;
+    let times = TimestampMicrosecondArray::from(vec![Some(19_753 * day), None, Some(day + 1)]);
+    let zoned = column(times.clone().with_timezone("+00:00"));
+    let table = RecordBatch::try_from_iter([("t", column(times)), ("z", zoned)]).unwrap();
+    let of = |name: &str, key_type: &str| {
+        let mut spec = spec(&[name]);
+        spec.types = vec![KeyType::named(key_type).unwrap()];
+        spec
+    };
+    for (format, name) in FORMATS {
+        let path = folder.file(name, bytes(&[table.clone()], format));
+        let open = |spec| Source::open(&path, spec, Options::default());
+        let keys = open(of("t", "date")).unwrap().read_keys(|_| ()).unwrap();
+        let mut hasher = KeyHasher::of(&of("t", "date"));
+        assert_eq!(keys.elements(), [hasher.hash(["2024-01-31"]).unwrap()]);
+        assert_eq!((keys.rows(), keys.rows_without_key()), (3, 2));
+        let error = open(of("t", "text")).err().unwrap().to_string();
+        assert!(error.contains("points in time") && error.contains("t:date"), "{error}");
+        assert!(matches!(open(of("z", "date")).err().unwrap(), Error::KeyType { .. }));
     }
 }
 

@@ -12,6 +12,7 @@ use pyo3_arrow::ffi::to_stream_pycapsule;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tacit::job::psi::{Gained, Job, Learns, MAX_ELEMENTS, Protocol, Reveal, Revealed};
+use tacit_data::columnar::Texts;
 use tacit_data::csv::Options;
 use tacit_data::keys::KeyType;
 use tacit_data::records::{KeyHasher, KeySet, KeySpec, Normalisation};
@@ -34,7 +35,7 @@ pub struct Rows {
 }
 
 /// The cells of a key's column as text, or why it cannot be a key.
-fn texts(name: &str, column: &ArrayRef) -> Result<ArrayRef, String> {
+fn texts(name: &str, column: &ArrayRef, key_type: KeyType) -> Result<Texts, String> {
     let kind = match column.data_type() {
         DataType::Dictionary(_, values) => values.as_ref(),
         kind => kind,
@@ -44,6 +45,13 @@ fn texts(name: &str, column: &ArrayRef) -> Result<ArrayRef, String> {
         DataType::Utf8 | DataType::Utf8View | DataType::Boolean | DataType::Null => {}
         DataType::Date32 | DataType::Date64 | DataType::Decimal128(..) | DataType::Decimal256(..) => {}
         kind if kind.is_integer() => {}
+        DataType::Timestamp(_, None) if key_type.is_date() => {}
+        DataType::Timestamp(..) => {
+            return Err(format!(
+                "column {name} holds points in time; give it the type date, which takes midnights without a \
+                 time zone, or make text or dates of it"
+            ));
+        }
         kind if kind.is_floating() => {
             return Err(format!(
                 "column {name} holds floating-point numbers, which two systems rarely write alike; \
@@ -52,7 +60,7 @@ fn texts(name: &str, column: &ArrayRef) -> Result<ArrayRef, String> {
         }
         kind => return Err(format!("column {name} has the type {kind}, which is no key; make it text")),
     }
-    arrow_cast::cast(column, &DataType::LargeUtf8).map_err(|error| format!("column {name}: {error}"))
+    Texts::of(column).map_err(|error| format!("column {name}: {error}"))
 }
 
 #[pymethods]
@@ -93,16 +101,14 @@ impl Keys {
         let set = py.detach(|| {
             let (mut set, mut hasher) = (KeySet::new(), KeyHasher::of(&spec));
             for batch in &batches {
-                let columns: Vec<ArrayRef> = on
+                let columns: Vec<Texts> = on
                     .iter()
                     .zip(&places)
-                    .map(|(name, &place)| texts(name, batch.column(place)))
+                    .zip(&spec.types)
+                    .map(|((name, &place), &key_type)| texts(name, batch.column(place), key_type))
                     .collect::<Result<_, _>>()?;
-                let columns: Vec<_> = columns.iter().map(|column| column.as_string::<i64>()).collect();
                 for row in 0..batch.num_rows() {
-                    let null = columns.iter().any(|column| column.is_null(row));
-                    let parts = columns.iter().map(|column| column.value(row));
-                    let element = if null { None } else { hasher.hash(parts) };
+                    let element = hasher.hash(columns.iter().map(|column| column.get(row)));
                     set.push(element).map_err(|error| error.to_string())?;
                 }
             }

@@ -370,7 +370,7 @@ fn read(args: &Args, job: &Job, context: &Context) -> Result<Own> {
     if let Some(target) = &args.output {
         source.admits(target)?;
         if matches!(job.reveal, job::Reveal::Payload(_)) {
-            source.csv()?;
+            source.admits_more(target)?;
         }
     }
     let progress = context.progress("reading", source.bytes(), "B");

@@ -146,6 +146,11 @@ impl KeyType {
         self.kind == Some(Kind::Text)
     }
 
+    /// Whether it is a date, itself or hashed by us.
+    pub fn is_date(&self) -> bool {
+        matches!(self.kind, Some(Kind::Date(_))) && self.hashing != Hashing::Theirs
+    }
+
     /// Appends the normal form of `text` to `out`, or says why there is none and leaves in `out` what it may.
     ///
     /// `steps` are those of plain text alone.

@@ -1,0 +1,187 @@
+//! Rows on their way from CSV to columns and back.
+//!
+//! A CSV file's columns become text, an empty cell a null. The other way a null becomes an empty cell and an
+//! empty text `""`, so that both stay apart; a cell that holds a comma, a quote or a line's end is quoted as
+//! in RFC 4180, and rows end with LF. Numbers, dates, times and truth values are written as they are read:
+//! decimals with all their digits, floats with the fewest that give the same number, points in time as
+//! `2024-01-31T12:00:00`, those with a time zone in UTC and with `Z` behind them, bytes in hex. Lists and
+//! structures are refused.
+
+use crate::columnar::{self, Format, Writer};
+use crate::csv;
+use crate::fault::{Error, Result};
+use crate::input::{BUFFER, Packing};
+use crate::records::KeySet;
+use arrow_array::builder::LargeStringBuilder;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_schema::{ArrowError, DataType};
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+use std::fmt::Write as _;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Rows of a batch of columns.
+const BATCH: usize = 8192;
+
+/// Whether a file of this name holds CSV, packed or not.
+pub fn says_csv(target: &Path) -> bool {
+    Packing::by_name(target).is_some()
+}
+
+/// Whether each column's cells have a text that a CSV file, called `target`, can hold.
+pub fn has_text(source: &columnar::Source, target: &Path) -> Result<()> {
+    let kinds = source.schema().fields().iter().map(|field| without_text(field.data_type()));
+    match kinds.enumerate().find_map(|(at, kind)| Some((at, kind?))) {
+        None => Ok(()),
+        Some((at, kind)) => Err(Error::NoText { path: target.to_owned(), number: at + 1, kind }),
+    }
+}
+
+/// What cells of this type are, if they have no text.
+fn without_text(data: &DataType) -> Option<&'static str> {
+    match data {
+        DataType::Dictionary(_, values) => without_text(values),
+        DataType::RunEndEncoded(_, values) => without_text(values.data_type()),
+        DataType::Struct(_) | DataType::Map(..) => Some("a structure"),
+        DataType::Union(..) => Some("a union"),
+        DataType::Duration(_) | DataType::Interval(_) => Some("a span of time"),
+        other if other.is_nested() => Some("a list"),
+        _ => None,
+    }
+}
+
+/// Writes the rows whose elements are in `matches` (indices into `keys.elements()`) to `output`, a file of
+/// columns called `target`. Returns the number of rows.
+pub fn to_columns(
+    source: &csv::Source,
+    keys: &KeySet,
+    matches: &[u32],
+    format: Format,
+    target: &Path,
+    output: &mut (impl Write + Send),
+) -> Result<u64> {
+    let schema = source.schema();
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    let mut writer = Writer::new(format, output, target, &schema, properties)?;
+    let mut columns: Vec<_> = schema.fields().iter().map(|_| LargeStringBuilder::new()).collect();
+    let mut flush = |columns: &mut [LargeStringBuilder]| {
+        let arrays = columns.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef).collect();
+        let batch = RecordBatch::try_new(schema.clone(), arrays);
+        writer.write(&batch.map_err(|error| columnar::unwritable(target, &error))?)
+    };
+    let (mut waiting, mut written) = (0, 0);
+    source.each_match(keys, matches, |row| {
+        for (column, cell) in columns.iter_mut().zip(row) {
+            column.append_option((!cell.is_empty()).then_some(cell));
+        }
+        waiting += 1;
+        written += 1;
+        if waiting == BATCH {
+            waiting = 0;
+            flush(&mut columns)?;
+        }
+        Ok(())
+    })?;
+    if waiting > 0 {
+        flush(&mut columns)?;
+    }
+    writer.finish()?;
+    Ok(written)
+}
+
+/// Writes the rows whose elements are in `matches` (indices into `keys.elements()`) to `output`, a CSV file
+/// called `target`, packed as that name says. Returns the number of rows.
+pub fn to_csv(
+    source: &columnar::Source,
+    keys: &KeySet,
+    matches: &[u32],
+    target: &Path,
+    output: &mut impl Write,
+) -> Result<u64> {
+    let fault = |error: std::io::Error| Error::Unwritable { path: target.to_owned(), source: error };
+    let packer = Packing::by_name(target).unwrap_or_default().pack(output).map_err(fault)?;
+    let mut output = std::io::BufWriter::with_capacity(BUFFER, packer);
+    let mut line = String::new();
+    for (at, field) in source.schema().fields().iter().enumerate() {
+        cell(&mut line, at, field.name());
+    }
+    line.push('\n');
+    output.write_all(line.as_bytes()).map_err(fault)?;
+    let written = source.each_match(keys, matches, |rows| {
+        let failed = |error: ArrowError| columnar::unwritable(target, &error);
+        let columns: Vec<ArrayRef> =
+            rows.columns().iter().map(plain).collect::<std::result::Result<_, _>>().map_err(failed)?;
+        let options = FormatOptions::new().with_display_error(false);
+        let texts: Vec<ArrayFormatter<'_>> = columns
+            .iter()
+            .map(|column| ArrayFormatter::try_new(column, &options))
+            .collect::<std::result::Result<_, _>>()
+            .map_err(failed)?;
+        let mut text = String::new();
+        for row in 0..rows.num_rows() {
+            line.clear();
+            for (at, (column, texts)) in columns.iter().zip(&texts).enumerate() {
+                if column.is_null(row) {
+                    separate(&mut line, at);
+                    continue;
+                }
+                text.clear();
+                let unwritten =
+                    |_| columnar::unwritable(target, &"a cell has no text, such as a date out of range");
+                write!(text, "{}", texts.value(row)).map_err(unwritten)?;
+                cell(&mut line, at, &text);
+            }
+            // A lone null: an empty line would be no row.
+            if line.is_empty() {
+                line.push_str("\"\"");
+            }
+            line.push('\n');
+            output.write_all(line.as_bytes()).map_err(fault)?;
+        }
+        Ok(())
+    })?;
+    let packer = output.into_inner().map_err(|error| fault(error.into_error()))?;
+    packer.finish().map_err(fault)?;
+    Ok(written)
+}
+
+/// A column whose cells are written as they are: no dictionary, and points in time of a zone in UTC.
+fn plain(column: &ArrayRef) -> std::result::Result<ArrayRef, ArrowError> {
+    match column.data_type() {
+        DataType::Dictionary(_, values) => plain(&arrow_cast::cast(column, values)?),
+        DataType::RunEndEncoded(_, values) => plain(&arrow_cast::cast(column, values.data_type())?),
+        DataType::Timestamp(unit, Some(zone)) if &**zone != UTC => {
+            arrow_cast::cast(column, &DataType::Timestamp(*unit, Some(UTC.into())))
+        }
+        DataType::Date64 => arrow_cast::cast(column, &DataType::Date32),
+        _ => Ok(column.clone()),
+    }
+}
+
+const UTC: &str = "+00:00";
+
+fn separate(line: &mut String, at: usize) {
+    if at > 0 {
+        line.push(',');
+    }
+}
+
+/// Appends a cell that is no null, in quotes where it needs them.
+fn cell(line: &mut String, at: usize, text: &str) {
+    separate(line, at);
+    if !text.is_empty() && !text.contains([',', '"', '\r', '\n', ';', '\t', '|']) {
+        line.push_str(text);
+        return;
+    }
+    line.push('"');
+    for part in text.split_inclusive('"') {
+        line.push_str(part);
+        if part.ends_with('"') {
+            line.push('"');
+        }
+    }
+    line.push('"');
+}
