@@ -35,6 +35,17 @@ pub fn bucket(key: &[u8; 32], digest: &[u8; DIGEST], buckets: u64) -> u64 {
     u64::from_le_bytes(sealed::array(&hash.as_bytes()[..8])) & (buckets - 1)
 }
 
+/// A folder that its owner alone can enter.
+fn private_folder() -> DirBuilder {
+    #[cfg(unix)]
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    #[cfg(not(unix))]
+    let builder = DirBuilder::new();
+    builder
+}
+
 /// A folder that a run has for itself, mode 700. It is removed when the run ends, whether it succeeds or not;
 /// of a killed process sealed files may stay, whose key was nowhere but in its memory.
 pub struct Folder {
@@ -49,10 +60,9 @@ impl Folder {
         let mut key = Zeroizing::new([0; 32]);
         prg.fill_bytes(key.as_mut_slice());
         let path = parent.join(format!(".tacit-psi-{:016x}", prg.u64()));
-        let mut builder = DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&path).map_err(|source| Error::file(parent, "no folder can be made in it", source))?;
+        private_folder()
+            .create(&path)
+            .map_err(|source| Error::file(parent, "no folder can be made in it", source))?;
         let key = FileKey::from_bytes(key.as_slice()).map_err(|fault| told(&path, fault));
         match key {
             Ok(key) => Ok(Folder { path, key, files: 0 }),
