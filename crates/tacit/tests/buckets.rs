@@ -137,3 +137,22 @@ fn a_peer_that_deviates_before_the_first_bucket_is_told_from_a_lost_link() {
     });
     assert!(none.contains("3 buckets"), "{none}");
 }
+
+/// What a killed run left is gone with the next one; what a running one has stays.
+#[test]
+fn what_a_killed_run_left_is_removed_by_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let held = ["dead", "alive"].map(|name| {
+        let path = folder.path().join(format!(".tacit-psi-{name}"));
+        std::fs::create_dir(&path).unwrap();
+        std::fs::write(path.join("000001"), "sealed").unwrap();
+        std::fs::File::create(path.join("running")).unwrap()
+    });
+    held[1].lock().unwrap();
+    let job = || psi::Job::new(Learns::Both, Security::SemiHonest);
+    let at = (folder.path(), MEMORY, 2);
+    let (a, b) = memory::run(side(job(), keys(0..50), at, 1000), side(job(), keys(20..70), at, 1000));
+    assert_eq!((a.unwrap().common, b.unwrap().common), (Some(30), Some(30)));
+    assert_eq!(left(folder.path()), 1);
+    assert!(folder.path().join(".tacit-psi-alive").exists());
+}
