@@ -9,6 +9,7 @@
 use crate::csv::EmptyKeys;
 use crate::fault::{Error, Result};
 use crate::input::{Input, Packing};
+use crate::keys::Tally;
 use crate::records::{Element, KeyHasher, KeySet, KeySpec};
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
@@ -136,8 +137,22 @@ impl Source {
     }
 
     /// Reads all keys. `progress` is told now and then how many of the file's bytes have been read, about.
-    pub fn read_keys(&self, mut progress: impl FnMut(u64)) -> Result<KeySet> {
+    pub fn read_keys(&self, progress: impl FnMut(u64)) -> Result<KeySet> {
         let mut keys = KeySet::new();
+        let tally = self.each_key(progress, |element| {
+            keys.push(element).map_err(|_| Error::TooManyRows { path: self.input.path().to_owned() })
+        })?;
+        keys.set_tally(tally);
+        Ok(keys)
+    }
+
+    /// Tells the element of every row to `visit`, nothing where it has no key.
+    pub(crate) fn each_key<E: From<Error>>(
+        &self,
+        mut progress: impl FnMut(u64),
+        mut visit: impl FnMut(Option<Element>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<Tally, E> {
+        let mut row = 0u64;
         let mut wanted = self.key_columns.clone();
         wanted.sort_unstable();
         wanted.dedup();
@@ -147,18 +162,16 @@ impl Source {
         for batch in self.batches(Some(wanted.clone()))? {
             let batch = batch.map_err(|error| self.damaged(&error))?;
             for element in self.elements(&mut hasher, &batch, &places)? {
+                row += 1;
                 if element.is_none() && self.empty_keys == EmptyKeys::Refuse {
-                    let row = keys.rows().saturating_add(1);
-                    return Err(Error::EmptyKeyInRow { path: self.input.path().to_owned(), row });
+                    return Err(Error::EmptyKeyInRow { path: self.input.path().to_owned(), row }.into());
                 }
-                let path = || self.input.path().to_owned();
-                keys.push(element).map_err(|_| Error::TooManyRows { path: path() })?;
+                visit(element)?;
             }
             progress(self.input.done().min(self.bytes()));
         }
         progress(self.bytes());
-        keys.set_tally(hasher.take_tally());
-        Ok(keys)
+        Ok(hasher.take_tally())
     }
 
     /// Writes the rows whose elements are in `matches` (indices into `keys.elements()`) to `output`, which is
@@ -170,19 +183,43 @@ impl Source {
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<u64> {
-        let mut wanted = vec![false; keys.elements().len()];
+        let mut matching = vec![false; keys.elements().len()];
         for at in matches {
-            if let Some(flag) = wanted.get_mut(*at as usize) {
+            if let Some(flag) = matching.get_mut(*at as usize) {
                 *flag = true;
             }
         }
+        let (mut rows, changed) = (0, || self.changed());
+        let written = self.write_wanted(
+            |row, element| {
+                let at = keys.element_of(row);
+                if row >= keys.rows() || element != at.map(|at| &keys.elements()[at]) {
+                    return Err(changed());
+                }
+                rows += 1;
+                Ok(at.is_some_and(|at| matching[at]))
+            },
+            target,
+            output,
+        )?;
+        if rows == keys.rows() { Ok(written) } else { Err(changed()) }
+    }
+
+    /// Writes the rows that `wanted` says of their number and element, as
+    /// [`write_matches`](Self::write_matches) does.
+    pub(crate) fn write_wanted(
+        &self,
+        mut wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
+        target: &Path,
+        output: &mut (impl Write + Send),
+    ) -> Result<u64> {
         let fault = |what: &dyn std::fmt::Display| Error::Unwritable {
             path: target.to_owned(),
             source: std::io::Error::other(what.to_string()),
         };
         let format = Format::by_name(target).unwrap_or(self.format);
         let mut writer = Writer::new(format, output, self).map_err(|error| fault(&error))?;
-        let changed = || Error::Changed(self.input.path().to_owned());
+        let changed = || self.changed();
         let mut hasher = KeyHasher::of(&self.spec);
         let (mut row, mut written) = (0, 0);
         for batch in self.batches(None)? {
@@ -192,12 +229,8 @@ impl Source {
             }
             let mut chosen = Vec::with_capacity(batch.num_rows());
             for element in self.elements(&mut hasher, &batch, &self.key_columns)? {
-                let at = keys.element_of(row);
-                if row >= keys.rows() || element.as_ref() != at.map(|at| &keys.elements()[at]) {
-                    return Err(changed());
-                }
+                chosen.push(wanted(row, element.as_ref())?);
                 row += 1;
-                chosen.push(at.is_some_and(|at| wanted[at]));
             }
             let count = chosen.iter().filter(|chosen| **chosen).count();
             if count > 0 {
@@ -206,11 +239,13 @@ impl Source {
                 written += count as u64;
             }
         }
-        if row != keys.rows() {
-            return Err(changed());
-        }
         writer.finish().map_err(|error| fault(&error))?;
         Ok(written)
+    }
+
+    /// That the file is not the one that was read before.
+    pub(crate) fn changed(&self) -> Error {
+        Error::Changed(self.input.path().to_owned())
     }
 
     /// All rows.

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tacit::data::csv::Options;
 use tacit::data::table::Source;
-use tacit::job::psi::{Own, Owned, Reveal, Revealed};
+use tacit::job::psi::{self, Own, Owned, Reveal, Revealed};
 use tacit::net::{Identity, Limits, PublicKey, Session};
 use tacit::{Error, Result};
 
@@ -319,8 +319,8 @@ impl Visit<'_> {
         let limits = session.channel().limits();
         let read = Duration::from_secs(self.policy.run_seconds);
         session.channel().set_limits(Limits { read, ..limits });
-        let part = Part { offer, job: &job, own, gift, peer_keys: accept.keys };
-        match self.play(session, admitted, &part, &mut begun) {
+        let part = Part { offer, job: &job, keys: own.keys(), gift: gift.borrowed(), peer_keys: accept.keys };
+        match self.play(session, admitted, &part, own, &mut begun) {
             Ok((played, result, theirs)) => {
                 let outcome = if theirs.is_ok() { "complete" } else { "not signed by the other side" };
                 begun.finish(outcome, &result.unwrap_or(Value::Null), theirs.as_ref().ok().cloned())?;
@@ -358,12 +358,13 @@ impl Visit<'_> {
         session: &mut Session,
         admitted: &Admitted<'_>,
         part: &Part<'_>,
+        own: &Own,
         begun: &mut Begun,
     ) -> Result<(Played, Option<Value>, Result<String>)> {
         let played = play::run(session, part, &())?;
-        let result = play::summary(part.own, &played.revealed);
+        let result = play::summary(part.keys, &played.revealed);
         if let (Some(folder), Some(result)) = (&admitted.job.output, &result) {
-            store(folder, &self.run, part, &played.revealed, result)?;
+            store(folder, &self.run, (part.job, own), &played.revealed, result)?;
         }
         let theirs = play::close(session, Side::Service, begun, result.as_ref(), &self.key);
         Ok((played, result, theirs))
@@ -379,7 +380,7 @@ struct Ready<'a> {
 }
 
 /// The run out of the offer: what was offered is what runs.
-fn offer_job(offer: &Offer, admitted: &Admitted<'_>) -> Result<tacit::job::psi::Job> {
+fn offer_job(offer: &Offer, admitted: &Admitted<'_>) -> Result<psi::Job> {
     offer.job(Side::Service, &admitted.source.key)
 }
 
@@ -390,16 +391,22 @@ fn read(admitted: &Admitted<'_>) -> Result<Own> {
 }
 
 /// Our result as a file of its own: rows as a table like ours, a number as JSON.
-fn store(folder: &Path, run: &str, part: &Part<'_>, revealed: &Revealed, result: &Value) -> Result<()> {
+fn store(
+    folder: &Path,
+    run: &str,
+    (job, own): (&psi::Job, &Own),
+    revealed: &Revealed,
+    result: &Value,
+) -> Result<()> {
     crate::file::private_folder(folder)?;
-    let is_table = matches!(part.job.reveal, Reveal::Rows | Reveal::Payload(_));
+    let is_table = matches!(job.reveal, Reveal::Rows | Reveal::Payload(_));
     let target = folder.join(format!("{run}.{}", if is_table { "csv" } else { "json" }));
     let fault = |e| Error::file(&target, "cannot be written; is the disk full?", e);
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(fault)?;
     if is_table {
-        part.own.write(part.job, revealed, &target, &mut file)?;
+        own.write(job, revealed, &target, &mut file)?;
     } else {
-        let object = json!({ "run": run, "reveal": part.job.reveal.terms(), "result": result });
+        let object = json!({ "run": run, "reveal": job.reveal.terms(), "result": result });
         writeln!(file, "{object}").map_err(fault)?;
     }
     file.as_file().sync_all().map_err(fault)?;
