@@ -20,12 +20,54 @@ pub struct Event {
     pub rule: Option<&'static str>,
     /// More, on one line.
     pub words: String,
+    /// The same in numbers, where there are any.
+    pub figures: Figures,
+}
+
+/// What a run took, as far as it is known.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Figures {
+    /// Distinct keys that the asker announced.
+    pub asker_keys: Option<u64>,
+    /// Distinct keys of the service.
+    pub service_keys: Option<u64>,
+    /// The most rows that the run can reveal.
+    pub most_rows: Option<u64>,
+    /// How long it took.
+    pub milliseconds: Option<u64>,
+    /// Bytes to the peer.
+    pub sent: Option<u64>,
+    /// Bytes from the peer.
+    pub received: Option<u64>,
+}
+
+impl Figures {
+    /// These, and those of `other` where these have none.
+    pub fn or(self, other: Figures) -> Figures {
+        Figures {
+            asker_keys: self.asker_keys.or(other.asker_keys),
+            service_keys: self.service_keys.or(other.service_keys),
+            most_rows: self.most_rows.or(other.most_rows),
+            milliseconds: self.milliseconds.or(other.milliseconds),
+            sent: self.sent.or(other.sent),
+            received: self.received.or(other.received),
+        }
+    }
 }
 
 impl Event {
     /// An event of now.
     pub fn new(what: &'static str, words: impl Into<String>) -> Self {
-        Event { time: Time::now(), what, run: None, peer: None, job: None, rule: None, words: words.into() }
+        Event {
+            time: Time::now(),
+            what,
+            run: None,
+            peer: None,
+            job: None,
+            rule: None,
+            words: words.into(),
+            figures: Figures::default(),
+        }
     }
 
     /// As one line for people.

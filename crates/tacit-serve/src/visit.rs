@@ -3,7 +3,7 @@
 use crate::clock::Time;
 use crate::json::hex;
 use crate::ledger::{Charge, Ledger};
-use crate::log::{Event, Log};
+use crate::log::{Event, Figures, Log};
 use crate::play::{self, Part, Played};
 use crate::policy::{Job, Policy};
 use crate::records::{self, Begun, Records};
@@ -109,7 +109,18 @@ pub fn visit(house: &House, mut session: Session) {
 
 impl Visit<'_> {
     fn tell(&self, what: &'static str, rule: Option<&'static str>, words: impl Into<String>) {
+        self.tell_with(what, rule, words, Figures::default());
+    }
+
+    fn tell_with(
+        &self,
+        what: &'static str,
+        rule: Option<&'static str>,
+        words: impl Into<String>,
+        figures: Figures,
+    ) {
         let mut event = Event::new(what, words);
+        event.figures = figures;
         event.run = Some(self.run.clone());
         event.peer = Some(self.label.clone());
         event.job = self.job.clone();
@@ -299,11 +310,14 @@ impl Visit<'_> {
             Ok(begun) => begun,
             Err(error) => return Err(self.refund(error)),
         };
-        self.tell(
-            "granted",
-            None,
-            format!("{} keys there, {} here, at most {rows} rows", accept.keys, own.count()),
-        );
+        let figures = Figures {
+            asker_keys: Some(accept.keys),
+            service_keys: Some(own.count()),
+            most_rows: Some(rows),
+            ..Figures::default()
+        };
+        let words = format!("{} keys there, {} here, at most {rows} rows", accept.keys, own.count());
+        self.tell_with("granted", None, words, figures);
 
         let began = wire::send(session.channel(), &Message::Go(go))
             .map(|bytes| said.add(&bytes))
@@ -331,7 +345,13 @@ impl Visit<'_> {
                     stats.bytes_sent,
                     stats.bytes_received
                 );
-                self.tell("done", None, words);
+                let figures = Figures {
+                    milliseconds: Some(wall.as_millis() as u64),
+                    sent: Some(stats.bytes_sent),
+                    received: Some(stats.bytes_received),
+                    ..Figures::default()
+                };
+                self.tell_with("done", None, words, figures);
                 Ok(())
             }
             Err(error) => {
