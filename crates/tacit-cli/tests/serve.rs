@@ -25,7 +25,12 @@ struct Service {
 
 impl Service {
     fn start(bench: &Bench) -> Self {
-        let mut child = bench.spawn(&["--json", "serve", "--policy", "policy.toml"]);
+        Self::start_with(bench, &[])
+    }
+
+    fn start_with(bench: &Bench, more: &[&str]) -> Self {
+        let words = [&["--json", "serve", "--policy", "policy.toml"], more].concat();
+        let mut child = bench.spawn(&words);
         let log: Arc<Mutex<Vec<Value>>> = Arc::default();
         let (out, theirs) = (child.stdout.take().unwrap(), log.clone());
         thread::spawn(move || {
@@ -466,6 +471,61 @@ fn a_reload_is_whole_or_not_at_all_and_the_end_waits_for_what_runs() {
     assert_eq!(status.code(), Some(0));
     assert_eq!(service.events("done").len(), 3);
     assert_eq!(town.verify("state/records", &[])["signed_by_both"], 3);
+}
+
+/// The log in both forms: what is told at which level, and a run by the name that both sides have for it.
+#[test]
+fn the_log_has_levels_and_names_a_run_as_the_other_side_does() {
+    let town = Town::new();
+    town.policy("", BUDGETS, MATCH);
+    let mut service = Service::start_with(&town.bench, &["--verbose"]);
+    let said = town.ask("bob", "match", &["--verbose"]);
+    let result: Value = serde_json::from_str(said.success()).unwrap();
+    let run = result["run"].as_str().unwrap();
+    let about = format!(" run {run}");
+    for what in ["debug offered", "debug accepted", "debug played"] {
+        let found = said.err.lines().any(|line| line.contains(what) && line.contains(&about));
+        assert!(found, "{what}: {said:?}");
+    }
+    assert!(said.err.lines().any(|line| line.starts_with("handshake: ")), "{said:?}");
+    town.refused("carol", "match", "allow", &[]);
+    service.wait_for("refused", 1);
+    service.wait_for("done", 1);
+    for (what, level) in [
+        ("asked", "debug"),
+        ("table read", "debug"),
+        ("offered", "info"),
+        ("accepted", "debug"),
+        ("granted", "info"),
+        ("phase", "debug"),
+        ("done", "info"),
+    ] {
+        let found = service.events(what);
+        let of_run = found.iter().find(|event| event["run"] == run).unwrap_or_else(|| panic!("{what}"));
+        assert_eq!(
+            (&of_run["level"], &of_run["name"], &of_run["peer"]),
+            (&level.into(), &"serve".into(), &"bob".into())
+        );
+    }
+    assert_eq!(service.events("refused")[0]["level"], "warn");
+    assert!(service.events("done")[0]["bytes_sent"].as_u64().unwrap() > 100);
+    service.end();
+
+    // As text, and no more than was asked for.
+    let mut child = town.bench.spawn(&["serve", "--policy", "policy.toml", "--log-level", "warn"]);
+    town.granted("bob", "match", &[]);
+    town.refused("carol", "match", "allow", &[]);
+    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    let mut text = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{text}");
+    let line = text.trim_end();
+    assert!(
+        !line.contains('\n')
+            && line.contains(" warn refused run ")
+            && line.contains(" peer carol job match rule allow: "),
+        "{text}"
+    );
 }
 
 /// Strangers of all kinds, refused and granted requests, eight at a time: each grant is the plain join of its own

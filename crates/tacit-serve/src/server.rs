@@ -34,7 +34,7 @@ pub enum Signal {
 pub struct Setup {
     /// The policy's file.
     pub path: PathBuf,
-    /// Whom it tells what happens.
+    /// Whom it tells what happens, beside the subscriber of `tracing`.
     pub log: Box<Log>,
     /// Bytes that the machine has to give.
     pub available: fn() -> Option<u64>,
@@ -64,6 +64,7 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
     let log: Box<Log> = Box::new(move |event: &Event| {
         counted.count(event);
         noted.note(event);
+        event.trace(event.level());
         told(event);
     });
     let identity = Identity::load(&policy.identity)?;

@@ -3,7 +3,7 @@
 use crate::clock::Time;
 use crate::json::hex;
 use crate::ledger::{Charge, Ledger};
-use crate::log::{Event, Figures, Log};
+use crate::log::{Event, Figures, Log, Phases, TARGET, detail};
 use crate::play::{self, Part, Played};
 use crate::policy::{Job, Policy};
 use crate::records::{self, Begun, Records};
@@ -88,6 +88,8 @@ pub fn visit(house: &House, mut session: Session) {
     let label = policy.label_of(&key.fingerprint()).map(str::to_owned);
     let known = label.is_some();
     let label = label.unwrap_or_else(|| key.fingerprint());
+    let span = tracing::info_span!(target: TARGET, "request", run, peer = label);
+    let _within = span.enter();
     let mut visit = Visit { house, policy, run, label, key, job: None };
     let end = match known {
         true => visit.serve(&mut session),
@@ -136,6 +138,7 @@ impl Visit<'_> {
         let Message::Ask(ask) = message else { return Err(wire::out_of_turn().into()) };
         said.add(&bytes);
         self.job = Some(ask.job.clone());
+        detail("asked", &self.run, format!("for {}", tacit::net::shown(&ask.job)));
         self.open()?;
         let admitted = rules::admit(&policy, &self.label, &ask, self.now())?;
         let busy =
@@ -146,6 +149,7 @@ impl Visit<'_> {
         let nothing = self.charge(&ask, &admitted, 0);
         self.house.ledger(|ledger| rules::budget(ledger, admitted.job, admitted.source, &nothing))?;
         let own = read(&admitted).map_err(|error| rules::fault(&error))?;
+        detail("table read", &self.run, format!("{} keys", own.count()));
         let offer = self.offer(&ask, &admitted, &own)?;
         said.add(&wire::send(session.channel(), &Message::Offer(Box::new(offer.clone())))?);
         self.tell("offered", None, "");
@@ -157,6 +161,7 @@ impl Visit<'_> {
             _ => return Err(wire::out_of_turn().into()),
         };
         said.add(&bytes);
+        detail("accepted", &self.run, format!("with {} keys", accept.keys));
         let _memory = self.check(&admitted, &own, &accept)?;
         let gift = own.gift(&offer_job(&offer, &admitted)?, admitted.job.duplicates);
         let gift = gift.map_err(|error| rules::fault(&error))?;
@@ -380,7 +385,7 @@ impl Visit<'_> {
         part: &Part<'_>,
         begun: &mut Begun,
     ) -> Result<(Played, Option<Value>, Result<String>)> {
-        let played = play::run(session, part, &())?;
+        let played = play::run(session, part, &Phases::of(&self.run))?;
         let result = play::summary(part.own, &played.revealed);
         if let (Some(folder), Some(result)) = (&admitted.job.output, &result) {
             store(folder, &self.run, part, &played.revealed, result)?;

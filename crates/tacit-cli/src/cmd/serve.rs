@@ -7,9 +7,9 @@ use signal_hook::iterator::Signals;
 use std::path::PathBuf;
 use std::sync::mpsc;
 use tacit::{Error, Result};
+use tacit_console::log::{self, Form, Level};
 use tacit_console::machine::available_memory;
 use tacit_serve::http::Port;
-use tacit_serve::log::Event;
 use tacit_serve::policy::{Policy, explain};
 use tacit_serve::server::{self, Setup, Signal};
 
@@ -52,10 +52,15 @@ pub struct Args {
         conflicts_with = "check"
     )]
     dashboard: Option<String>,
+    /// The least that the log tells; with --verbose everything
+    #[arg(long, value_enum, value_name = "LEVEL", default_value = "info")]
+    log_level: Level,
 }
 
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
+    let form = if context.json { Form::Json(*context) } else { Form::Text };
+    log::install(if context.verbose { Level::Debug } else { args.log_level }, form);
     let policy = Policy::load(&args.policy).map_err(|unfit| {
         if let lines @ [_, _, ..] = unfit.lines().as_slice() {
             lines.iter().for_each(|line| eprintln!("{line}"));
@@ -71,19 +76,11 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     };
     let (metrics, dashboard) = (bind("metrics", &args.metrics)?, bind("dashboard", &args.dashboard)?);
     let signals = signals()?;
-    let told = *context;
-    let log = move |event: &Event| {
-        // A log that nobody reads any more is no reason to end.
-        match told.json {
-            true => _ = told.result(&event.object(), ""),
-            false => eprintln!("{}", event.text()),
-        }
-    };
     server::serve(
         policy,
         Setup {
             path: args.policy,
-            log: Box::new(log),
+            log: Box::new(|_| ()),
             available: available_memory,
             signals,
             metrics,
