@@ -6,7 +6,7 @@ alone, and while the figures change. Chromium is driven through its pipe; nothin
 
     scripts/test_dashboard.py [--picture FOLDER]
 
---picture FOLDER  also writes the book's picture, and one of each look, there
+--picture FOLDER  also writes pictures of each look there, whole and its top; the book has `1200-light-top`
 
 Ends with `N passed, N failed`; the exit code is 0 only if nothing failed. Where there is no Chromium (Debian's
 package `chromium`) it says so, and tests what does not need it.
@@ -294,7 +294,7 @@ class Questions(unittest.TestCase):
         budgets = {(one["peer"], one["of"], one["budget"]): (one["used"], one["most"]) for one in state["budgets"]}
         bob = "northwind-insurance"
         self.assertEqual(budgets[bob, "job suppress", "runs_a_day"], (2, 10))
-        self.assertEqual(budgets[bob, "source customers", "rows_in_total"], (6000, 16000))
+        self.assertEqual(budgets[bob, "source customers", "rows_in_total"], (8000, 16000))
         self.assertEqual(budgets[bob, "source customers", "aggregate_runs"], (1, 12))
         self.assertEqual(budgets["fabrikam", "job overlap", "runs_a_day"], (0, 2))
         lines = (SERVICE.path / "state/records/records.jsonl").read_text().splitlines()
@@ -331,7 +331,7 @@ class Pages(unittest.TestCase):
 
     def test_it_shows_what_happened_and_breaks_none_of_its_own_rules(self):
         text = BROWSER.run("document.body.innerText")
-        for words in ("northwind-insurance", "6,000 of 16,000", "3,000 / 4,000", "max_peer_keys", "4 complete", "open"):
+        for words in ("northwind-insurance", "8,000 of 16,000", "3,000 / 4,000", "max_peer_keys", "4 complete", "open"):
             self.assertIn(words, text)
         self.assertIn("no-such-job-<img src=x", text)
         self.assertEqual(BROWSER.run("document.querySelectorAll('main img, main script').length"), 0)
@@ -349,6 +349,9 @@ class Pages(unittest.TestCase):
                     if PICTURES:
                         BROWSER.run("document.querySelector('details').open = false")
                         BROWSER.picture(PICTURES / f"dashboard-{width}-{'dark' if dark else 'light'}.png")
+                        BROWSER.look(width, 1180, dark)
+                        name = f"dashboard-{width}-{'dark' if dark else 'light'}-top.png"
+                        BROWSER.picture(PICTURES / name, whole=False)
                     BROWSER.run("document.querySelector('details').open = true")
                     wide = BROWSER.run("[document.scrollingElement.scrollWidth, innerWidth]")
                     self.assertLessEqual(wide[0], width)
@@ -456,7 +459,7 @@ class TheEnd(unittest.TestCase):
         SERVICE.process.terminate()
         self.assertEqual(SERVICE.process.wait(PATIENCE), 0)
         until(lambda: "does not answer" in BROWSER.run("document.querySelector('#lost').textContent"), "not told")
-        self.assertIn("6,000 of 16,000", BROWSER.run("document.body.innerText"))
+        self.assertIn("8,000 of 16,000", BROWSER.run("document.body.innerText"))
 
 
 # The worst contrast between a text and what is behind it, with the text.

@@ -142,18 +142,15 @@ impl Dashboard {
         })
     }
 
-    /// What each peer has spent of each budget, in the order of the policy.
+    /// What each peer has spent of each budget, by peer and job.
     fn budgets(&self, policy: &Policy) -> Vec<Value> {
         let mut found = Vec::new();
         let mut sources = BTreeSet::new();
         let ledger = self.house.ledger.lock().unwrap_or_else(PoisonError::into_inner);
         let time = ledger.now(Time::now()).0;
-        for (name, job) in &policy.jobs {
-            for peer in &job.allow {
-                let (Some(known), Some(source)) = (policy.peers.get(peer), policy.sources.get(&job.source))
-                else {
-                    continue;
-                };
+        for (peer, known) in &policy.peers {
+            for (name, job) in policy.jobs.iter().filter(|(_, job)| job.allow.contains(peer)) {
+                let Some(source) = policy.sources.get(&job.source) else { continue };
                 if found.len() >= MOST_BUDGETS * 2 {
                     return found;
                 }

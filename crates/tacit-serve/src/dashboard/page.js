@@ -59,7 +59,7 @@ function show(cell, content) {
     inner = cell.appendChild(document.createElement("span"));
     inner.append(document.createElement("span"));
   }
-  dress(cell, kind);
+  dress(cell, text === "" ? `${kind} blank` : kind);
   say(inner.firstElementChild, text);
   dress(inner.firstElementChild, tone);
   let under = inner.querySelector("small");
