@@ -303,6 +303,22 @@ class Questions(unittest.TestCase):
         self.assertEqual(state["records"]["outcomes"], {"complete": 4})
         self.assertEqual(state["throughput"]["total"]["done"], 4)
 
+    def test_metrics_are_those_of_the_service(self):
+        code, headers, body = SERVICE.get("/metrics", port=SERVICE.metrics)
+        self.assertEqual((code, headers["Content-Type"]), (200, "text/plain; version=0.0.4; charset=utf-8"))
+        samples = {}
+        for line in body.splitlines():
+            if not line.startswith("#"):
+                found = re.fullmatch(r'(\w+)(?:\{(\w+)="([^"\\]*)"\})? (\d+)', line)
+                self.assertIsNotNone(found, line)
+                self.assertIn(f"# TYPE {found[1]} ", body)
+                samples[found[1], found[3]] = int(found[4])
+        self.assertEqual(samples["tacit_events_total", "done"], 4)
+        self.assertEqual(samples["tacit_refusals_total", "max_peer_keys"], 1)
+        self.assertEqual(samples["tacit_draining", None], 0)
+        self.assertNotIn("northwind", body)
+        self.assertEqual(SERVICE.get("/healthz", port=SERVICE.metrics)[::2], (200, "ok\n"))
+
     def test_no_row_and_no_key_is_told(self):
         told = json.dumps(SERVICE.state()) + SERVICE.get("/")[2] + SERVICE.get("/metrics", port=SERVICE.metrics)[2]
         told += (SERVICE.path / "log").read_text()
