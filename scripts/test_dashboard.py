@@ -161,6 +161,7 @@ class Browser:
         ours_in, theirs_out = os.pipe()
         words = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
         words += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+        words += ["--host-resolver-rules=MAP evil.example 127.0.0.1"]
         words += ["--remote-debugging-pipe", f"--user-data-dir={self.folder.name}", "about:blank"]
         # It reads its file 3 and writes its file 4.
         shell = f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}'
@@ -463,6 +464,11 @@ class Pages(unittest.TestCase):
     def test_a_page_from_elsewhere_sees_nothing(self):
         seen = BROWSER.run(f"""fetch('http://localhost:{SERVICE.page}/data.json').then(() => 'read', e => 'refused')""")
         self.assertEqual(seen, "refused", "another name is another origin")
+        # A name of elsewhere that leads here is the origin that its page came from, but none of ours.
+        for target in ("", "data.json"):
+            BROWSER.say("Page.navigate", url=f"http://evil.example:{SERVICE.page}/{target}")
+            until(lambda: BROWSER.run("document.readyState === 'complete' && location.host.startsWith('evil')"), "no page")
+            self.assertIn("for this machine alone", BROWSER.run("document.body.innerText"))
 
 
 class TheEnd(unittest.TestCase):

@@ -55,7 +55,7 @@ pub fn install(level: Level, form: Form) {
 }
 
 /// The names of the fields that a line begins with, in their order.
-const ABOUT: [&str; 4] = ["run", "peer", "job", "rule"];
+const FIRST: [&str; 4] = ["run", "peer", "job", "rule"];
 
 struct Lines {
     most: LevelFilter,
@@ -90,7 +90,7 @@ impl Fields {
         let message = self.text("message").unwrap_or_default();
         let Some(event) = self.text("event") else { return message.to_owned() };
         let mut line = format!("{} {level} {event}", self.text("time").unwrap_or_default());
-        for name in ABOUT {
+        for name in FIRST {
             if let Some(value) = self.text(name) {
                 let _ = write!(line, " {name} {}", tacit::net::shown(value));
             }

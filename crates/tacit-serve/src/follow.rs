@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Records that are kept to be shown.
 const MOST: usize = 20;
 /// Longest line that is a record.
-const LONGEST_LINE: u64 = 1 << 20;
+const LONGEST_RECORD: u64 = 1 << 20;
 
 /// What is shown of a record: nothing that opens a commitment.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,7 +64,7 @@ impl Follower {
         let mut line = Vec::new();
         loop {
             line.clear();
-            let Ok(n) = (&mut lines).take(LONGEST_LINE).read_until(b'\n', &mut line) else { return };
+            let Ok(n) = (&mut lines).take(LONGEST_RECORD).read_until(b'\n', &mut line) else { return };
             if line.pop() != Some(b'\n') {
                 // Somebody is just writing it, or it is none.
                 return;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// What Prometheus knows its text format by.
-const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
+const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// What is counted.
 #[derive(Default)]
@@ -65,7 +65,7 @@ impl Metrics {
 
     fn respond(&self, asked: &Question, slots: &Slots) -> Answer {
         match (asked.target.as_str(), self.draining.load(Ordering::SeqCst)) {
-            ("/metrics", _) => Answer { kind: FORMAT, ..Answer::text("200 OK", self.text(slots)) },
+            ("/metrics", _) => Answer { kind: EXPOSITION, ..Answer::text("200 OK", self.text(slots)) },
             ("/healthz", false) => Answer::text("200 OK", "ok\n"),
             ("/healthz", true) => Answer::text("503 Service Unavailable", "draining\n"),
             _ => Answer::text("404 Not Found", "there are /metrics and /healthz\n"),
@@ -129,7 +129,7 @@ mod tests {
         let _visit = slots.visit(9);
         let ask = |target: &str| metrics.respond(&Question { target: target.into(), host: None }, &slots);
         let said = ask("/metrics");
-        assert_eq!((said.code, said.kind), ("200 OK", FORMAT));
+        assert_eq!((said.code, said.kind), ("200 OK", EXPOSITION));
         let wanted = [
             ("tacit_draining", 0.0),
             ("tacit_events_total{event=\"done\"}", 1.0),
