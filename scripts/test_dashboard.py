@@ -18,6 +18,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -459,6 +460,22 @@ class Pages(unittest.TestCase):
             self.assertLess(abs(after[0] - before[0]), 2, (width, before, after))
             self.assertEqual(after[1:], before[1:])
             self.assertLess(BROWSER.run("window.shift"), 0.02)
+        self.assertEqual(self.faults(), [])
+
+    def test_a_policy_with_faults_is_told_until_it_is_mended(self):
+        policy = SERVICE.path / "policy.toml"
+        sound = policy.read_text()
+        seen = "document.querySelector('#faults').checkVisibility() && document.querySelector('#faults').innerText"
+        self.assertFalse(BROWSER.run(seen))
+        try:
+            policy.write_text(sound.replace("runs_a_day = 10", "runs_a_day = <b>", 1).replace("aggregate_runs = 12", ""))
+            SERVICE.process.send_signal(signal.SIGHUP)
+            until(lambda: "line " in (BROWSER.run(seen) or ""), "faults are not shown")
+            self.assertIn("stay in force", BROWSER.run(seen))
+        finally:
+            policy.write_text(sound)
+            SERVICE.process.send_signal(signal.SIGHUP)
+        until(lambda: not BROWSER.run(seen), "faults stay")
         self.assertEqual(self.faults(), [])
 
     def test_a_page_from_elsewhere_sees_nothing(self):

@@ -1,7 +1,7 @@
 //! Questions over HTTP from this machine alone: each connection gets one answer, and none changes anything.
 //!
-//! The head of a question is at most [`LONGEST_QUESTION`] long and has [`ASKING`] to come; at most
-//! [`MOST_AT_ONCE`] are listened to at the same time, the rest wait.
+//! The head of a question is at most 8 KiB long and has two seconds to come; at most
+//! 16 are listened to at the same time, the rest wait.
 
 use std::borrow::Cow;
 use std::io::{Read, Write};
