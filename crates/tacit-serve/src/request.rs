@@ -1,6 +1,7 @@
 //! The side that asks: hears an offer, takes it or not, and runs.
 
 use crate::json::hex;
+use crate::log::detail;
 use crate::play::{self, Part};
 use crate::records::{self, Begun, Records};
 use crate::terms::{self, Accept, Offer, Said, Side};
@@ -52,6 +53,7 @@ pub fn ask(mut session: Session, ask: &Ask) -> Result<Offered> {
     said.add(&bytes);
     match message {
         Message::Offer(offer) if offer.job == ask.job && offer.run == hex(&session.id().0[..16]) => {
+            detail("offered", &offer.run, format!("job {}", tacit::net::shown(&offer.job)));
             Ok(Offered { session, said, offer: *offer, service })
         }
         other => Err(refusal(other, &hex(&session.id().0[..16]))),
@@ -126,6 +128,7 @@ impl Offered {
         self.said.add(&wire::send(session.channel(), &Message::Accept(accept.clone()))?);
         let (message, bytes) = wire::receive(session.channel(), READING)?;
         self.said.add(&bytes);
+        detail("accepted", &self.offer.run, format!("with {} keys", accept.keys));
         let Message::Go(go) = message else { return Err(refusal(message, &self.offer.run)) };
         let is_hash = |text: &str| crate::json::from_hex::<32>(text).is_some();
         if !is_hash(&go.commitment) || !is_hash(&go.head) || go.started >= 1 << 53 {
@@ -145,6 +148,7 @@ impl Offered {
                 return Err(error);
             }
         };
+        detail("played", &self.offer.run, format!("{:.3} s", played.wall.as_secs_f64()));
         let result = play::summary(keys, &played.revealed);
         let theirs = play::close(session, Side::Asker, &mut begun, result.as_ref(), &self.service).ok();
         let ran = Ran { result: played.revealed, wall: played.wall, stats: session.stats() };

@@ -277,7 +277,8 @@ impl Here {
         let told = events.clone();
         let log = Box::new(move |event: &Event| told.lock().unwrap().push(event.clone()));
         let thread = std::thread::spawn(move || {
-            let setup = Setup { path, log, available: || None, signals: received, metrics: None };
+            let setup =
+                Setup { path, log, available: || None, signals: received, metrics: None, dashboard: None };
             server::serve(policy, setup).unwrap();
         });
         let here = Here { folder, port, signals, events, thread, bob, alice: alice.public() };

@@ -3,7 +3,7 @@
 use crate::clock::Time;
 use crate::json::hex;
 use crate::ledger::{Charge, Ledger};
-use crate::log::{Event, Log};
+use crate::log::{Event, Figures, Log, Phases, TARGET, detail};
 use crate::play::{self, Part, Played};
 use crate::policy::{Job, Policy};
 use crate::records::{self, Begun, Records};
@@ -88,6 +88,8 @@ pub fn visit(house: &House, mut session: Session) {
     let label = policy.label_of(&key.fingerprint()).map(str::to_owned);
     let known = label.is_some();
     let label = label.unwrap_or_else(|| key.fingerprint());
+    let span = tracing::info_span!(target: TARGET, "request", run, peer = label);
+    let _within = span.enter();
     let mut visit = Visit { house, policy, run, label, key, job: None };
     let end = match known {
         true => visit.serve(&mut session),
@@ -109,7 +111,18 @@ pub fn visit(house: &House, mut session: Session) {
 
 impl Visit<'_> {
     fn tell(&self, what: &'static str, rule: Option<&'static str>, words: impl Into<String>) {
+        self.tell_with(what, rule, words, Figures::default());
+    }
+
+    fn tell_with(
+        &self,
+        what: &'static str,
+        rule: Option<&'static str>,
+        words: impl Into<String>,
+        figures: Figures,
+    ) {
         let mut event = Event::new(what, words);
+        event.figures = figures;
         event.run = Some(self.run.clone());
         event.peer = Some(self.label.clone());
         event.job = self.job.clone();
@@ -125,6 +138,7 @@ impl Visit<'_> {
         let Message::Ask(ask) = message else { return Err(wire::out_of_turn().into()) };
         said.add(&bytes);
         self.job = Some(ask.job.clone());
+        detail("asked", &self.run, format!("for {}", tacit::net::shown(&ask.job)));
         self.open()?;
         let admitted = rules::admit(&policy, &self.label, &ask, self.now())?;
         let busy =
@@ -135,6 +149,7 @@ impl Visit<'_> {
         let nothing = self.charge(&ask, &admitted, 0);
         self.house.ledger(|ledger| rules::budget(ledger, admitted.job, admitted.source, &nothing))?;
         let own = read(&admitted).map_err(|error| rules::fault(&error))?;
+        detail("table read", &self.run, format!("{} keys", own.count()));
         let offer = self.offer(&ask, &admitted, &own)?;
         said.add(&wire::send(session.channel(), &Message::Offer(Box::new(offer.clone())))?);
         self.tell("offered", None, "");
@@ -146,6 +161,7 @@ impl Visit<'_> {
             _ => return Err(wire::out_of_turn().into()),
         };
         said.add(&bytes);
+        detail("accepted", &self.run, format!("with {} keys", accept.keys));
         let _memory = self.check(&admitted, &own, &accept)?;
         let gift = own.gift(&offer_job(&offer, &admitted)?, admitted.job.duplicates);
         let gift = gift.map_err(|error| rules::fault(&error))?;
@@ -299,11 +315,14 @@ impl Visit<'_> {
             Ok(begun) => begun,
             Err(error) => return Err(self.refund(error)),
         };
-        self.tell(
-            "granted",
-            None,
-            format!("{} keys there, {} here, at most {rows} rows", accept.keys, own.count()),
-        );
+        let figures = Figures {
+            asker_keys: Some(accept.keys),
+            service_keys: Some(own.count()),
+            most_rows: Some(rows),
+            ..Figures::default()
+        };
+        let words = format!("{} keys there, {} here, at most {rows} rows", accept.keys, own.count());
+        self.tell_with("granted", None, words, figures);
 
         let began = wire::send(session.channel(), &Message::Go(go))
             .map(|bytes| said.add(&bytes))
@@ -331,7 +350,13 @@ impl Visit<'_> {
                     stats.bytes_sent,
                     stats.bytes_received
                 );
-                self.tell("done", None, words);
+                let figures = Figures {
+                    milliseconds: Some(wall.as_millis() as u64),
+                    sent: Some(stats.bytes_sent),
+                    received: Some(stats.bytes_received),
+                    ..Figures::default()
+                };
+                self.tell_with("done", None, words, figures);
                 Ok(())
             }
             Err(error) => {
@@ -361,7 +386,7 @@ impl Visit<'_> {
         own: &Own,
         begun: &mut Begun,
     ) -> Result<(Played, Option<Value>, Result<String>)> {
-        let played = play::run(session, part, &())?;
+        let played = play::run(session, part, &Phases::of(&self.run))?;
         let result = play::summary(part.keys, &played.revealed);
         if let (Some(folder), Some(result)) = (&admitted.job.output, &result) {
             store(folder, &self.run, (part.job, own), &played.revealed, result)?;
