@@ -93,8 +93,6 @@ def main():
     command = ROOT / "target" / "debug" / "tacit"
     if command.exists() and not options.crates:
         env.setdefault("TACIT", str(command))
-    if options.long:
-        env["TACIT_WHEEL"] = "1"
     # What the tools check does not depend on the kernels.
     if not options.portable and (not options.crates or "tacit-ot" in options.crates):
         kinds = ["test", "long"] if options.long else ["test"]

@@ -5,9 +5,9 @@
 2
 
 The jobs: :func:`intersect` (which rows do we share), :func:`evaluate` (a function of both sides' numbers),
-:func:`ot` and :func:`vole` (correlations for protocols of your own). Both sides call the same job with the same
-settings, one with ``listen="0.0.0.0:7700"``, the other with ``connect="host:7700"``; :func:`keygen` makes the keys
-by which they know each other. :class:`Session` keeps the settings for several jobs.
+:func:`request` (an intersection with a service, by its terms), :func:`ot` and :func:`vole` (correlations for protocols
+of your own). Both sides call the same job with the same settings, one with ``listen="0.0.0.0:7700"``, the other with
+``connect="host:7700"``; :func:`keygen` makes the keys by which they know each other. :class:`Session` keeps the settings for several jobs.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from __future__ import annotations
 from . import _tacit
 from ._jobs import (
     Evaluation,
+    Granted,
     Intersection,
     KeyPair,
+    Offer,
     Progress,
     Session,
     Transfers,
@@ -27,6 +29,7 @@ from ._jobs import (
     intersect,
     keygen,
     ot,
+    request,
     vole,
 )
 from ._number import (
@@ -62,6 +65,7 @@ from ._number import (
 )
 from .errors import (
     Cheated,
+    Declined,
     Error,
     InputError,
     Mismatch,
@@ -76,14 +80,17 @@ __version__: str = _tacit.__version__
 __all__ = [
     "Array",
     "Cheated",
+    "Declined",
     "Error",
     "Evaluation",
     "Function",
+    "Granted",
     "InputError",
     "Intersection",
     "KeyPair",
     "Mismatch",
     "Number",
+    "Offer",
     "OutOfRange",
     "PeerError",
     "Progress",
@@ -108,6 +115,7 @@ __all__ = [
     "max",
     "min",
     "ot",
+    "request",
     "sort",
     "sum",
     "u8",

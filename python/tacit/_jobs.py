@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import _tacit
 from ._number import Function
-from .errors import OutOfRange, UsageError
+from .errors import Declined, Error, OutOfRange, UsageError
 
 if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
+
+_log = logging.getLogger("tacit")
 
 Path: TypeAlias = "str | os.PathLike[str]"
 
@@ -172,6 +177,33 @@ class Intersection(_Passed):
         return values
 
 
+@dataclass(frozen=True)
+class Offer:
+    """The terms of a run that a service offers."""
+
+    #: The job's name.
+    job: str
+    #: The terms for people, a line each; ``str()`` joins them.
+    lines: tuple[str, ...]
+    #: The same as the record has them.
+    terms: Mapping[str, Any] = field(repr=False)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+
+@dataclass(frozen=True)
+class Granted(Intersection):
+    """What an intersection with a service gave, and where the record of it lies."""
+
+    #: The run's name, which both sides' logs and records have.
+    run: str = ""
+    #: The folder of our signed records.
+    records: str = ""
+    #: Whether both sides have signed the record.
+    signed_by_both: bool = False
+
+
 def _literal(value: Any) -> str:
     """A value as programs and functions read it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -245,13 +277,21 @@ def _passed(raw: Mapping[str, Any]) -> dict[str, Any]:
     return {name: raw[name] for name in _PASSED}
 
 
+#: The column that a list of strings becomes.
+_VALUES = "value"
+
+
+def _is_arrow(table: Any) -> bool:
+    return hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__")
+
+
 def _keys(
     table: Any, on: str | Sequence[str] | Mapping[str, str] | None, nfc: bool, trim: bool, case_fold: bool
 ) -> tuple[Any, bool]:
     types = list(on.values()) if isinstance(on, Mapping) else None
     names = [on] if isinstance(on, str) else None if on is None else list(on)
     path = isinstance(table, (str, os.PathLike))
-    if path or hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__"):
+    if path or _is_arrow(table):
         if names is None:
             raise UsageError('on: name the column (or the columns) that make the key, such as on="email"')
         if path:
@@ -263,11 +303,31 @@ def _keys(
             raise UsageError("on: a list of strings has no columns")
         if all(isinstance(value, str) for value in values):
             native = _tacit.Rows.of_strings(values)
-            return _tacit.Keys(native, ["value"], nfc=nfc, trim=trim, case_fold=case_fold), True
+            return _tacit.Keys(native, [_VALUES], nfc=nfc, trim=trim, case_fold=case_fold), True
     raise UsageError(
         f"a {type(table).__name__} is no table: give something with __arrow_c_stream__ (pandas 2.2 or later, "
         "Polars, DuckDB, pyarrow) or a list of strings"
     )
+
+
+def _gained(raw: Mapping[str, Any], values: bool) -> dict[str, Any]:
+    value, counted, total = raw.get("value"), raw.get("counted"), None
+    if counted is not None:
+        value, total = (value / counted if counted else None), value
+    return {
+        **_passed(raw),
+        "seconds": raw["seconds"],
+        "protocol": raw["protocol"],
+        "peer_keys": raw["peer_keys"],
+        "peer_learned": raw["peer_learned"],
+        "matches": raw.get("matches"),
+        "rows": raw.get("rows"),
+        "value": value,
+        "withheld": raw.get("withheld", False),
+        "total": total,
+        "counted": counted,
+        "_values": values,
+    }
 
 
 class Session:
@@ -294,6 +354,8 @@ class Session:
         Seconds to wait for the peer; 600 where it listens, 30 where it connects.
     link:
         Emulates a slower link, such as ``"100/5"``: 100 Mbit/s, 5 ms one way.
+    proxy:
+        An HTTP proxy (``"host:port"``) that leads to the peer by the method CONNECT.
     """
 
     def __init__(
@@ -310,6 +372,7 @@ class Session:
         timeout: float | None = None,
         wait: float | None = None,
         link: str | None = None,
+        proxy: str | None = None,
     ) -> None:
         self._peer = _tacit.Peer(
             listen=listen,
@@ -323,6 +386,7 @@ class Session:
             timeout=timeout,
             wait=wait,
             link=link,
+            proxy=proxy,
         )
 
     def intersect(
@@ -357,22 +421,60 @@ class Session:
                 max_peer_keys=max_peer_keys,
                 progress=told,
             )
-        value, counted, total = raw.get("value"), raw.get("counted"), None
-        if counted is not None:
-            value, total = (value / counted if counted else None), value
-        return Intersection(
-            **_passed(raw),
-            seconds=raw["seconds"],
-            protocol=raw["protocol"],
-            peer_keys=raw["peer_keys"],
-            peer_learned=raw["peer_learned"],
-            matches=raw.get("matches"),
-            rows=raw.get("rows"),
-            value=value,
-            withheld=raw.get("withheld", False),
-            total=total,
-            counted=counted,
-            _values=values,
+        return Intersection(**_gained(raw, values))
+
+    def request(
+        self,
+        job: str,
+        table: Any,
+        on: str | Sequence[str] | Mapping[str, str] | None = None,
+        *,
+        accept: Callable[[Offer], bool] | Literal[True],
+        result: Literal["me", "peer", "both"] | None = None,
+        reveal: str | None = None,
+        give: str | Sequence[str] = (),
+        duplicates: Literal["refuse", "first", "all"] = "refuse",
+        keep: Path | None = None,
+        records: Path | None = None,
+        progress: Listener = None,
+    ) -> Granted:
+        """As :func:`tacit.request`, with this session's peer, which is the service."""
+        path = table if isinstance(table, (str, os.PathLike)) else None
+        if (path is None) == (keep is None):
+            raise UsageError(
+                "a record commits to a file: give the table's path, or a table in memory and keep=, "
+                "the new Arrow file to store it in"
+            )
+        gives = [give] if isinstance(give, str) else list(give)
+        values = path is None and not _is_arrow(table)
+        with _Told(progress) as told:
+            offered = _tacit.ask(self._peer, job, reveal=reveal, result=result, progress=told)
+            terms = json.loads(offered.terms())
+            kept = None
+            try:
+                offered.admit(1 if on is None or isinstance(on, str) else len(on), gives)
+                if path is None:
+                    assert keep is not None
+                    path, on = keep, _VALUES if values else on
+                    _tacit.keep(_tacit.Rows.of_strings(list(table)) if values else table, keep)
+                    kept = keep
+                keys, _ = _keys(path, on, terms["nfc"], terms["trim"], terms["case_fold"])
+                offer = Offer(job, tuple(offered.words(keys.distinct)), terms)
+                _log.info("%s", offer)
+                if not (accept is True or accept(offer)):
+                    raise Declined("the terms were not taken")
+            except BaseException:
+                with suppress(Error):
+                    offered.decline()
+                if kept is not None:
+                    os.remove(kept)
+                raise
+            raw = offered.run(keys, path, duplicates=duplicates, records=records)
+        return Granted(
+            **_gained(raw, values),
+            run=raw["run"],
+            records=os.fspath(raw["records"]),
+            signed_by_both=raw["signed"],
         )
 
     def evaluate(
@@ -395,7 +497,11 @@ class Session:
             raise UsageError(
                 'role: a function by its name needs one, "garbler" on one side, "evaluator" on the other'
             )
-        text = _literal(inputs) if isinstance(inputs, bool) or not isinstance(inputs, (str, Sequence)) else inputs
+        text = (
+            _literal(inputs)
+            if isinstance(inputs, bool) or not isinstance(inputs, (str, Sequence))
+            else inputs
+        )
         if isinstance(inputs, Sequence) and not isinstance(inputs, str):
             text = ",".join(_literal(value) for value in inputs)
         raw = self._evaluate(function, role, [str(text)], output_to, signed, protocol, progress)
@@ -574,6 +680,71 @@ def intersect(
         nfc=nfc,
         trim=trim,
         case_fold=case_fold,
+        progress=progress,
+    )
+
+
+def request(
+    job: str,
+    table: Any,
+    on: str | Sequence[str] | Mapping[str, str] | None = None,
+    *,
+    accept: Callable[[Offer], bool] | Literal[True],
+    result: Literal["me", "peer", "both"] | None = None,
+    reveal: str | None = None,
+    give: str | Sequence[str] = (),
+    duplicates: Literal["refuse", "first", "all"] = "refuse",
+    keep: Path | None = None,
+    records: Path | None = None,
+    progress: Listener = None,
+    **session: Any,
+) -> Granted:
+    """Asks a service for an intersection, and runs it if its terms are taken.
+
+    The service offers terms: what either side will learn, by which protocol, the sizes, what is left of its budgets.
+    Nothing of our table is told before they are taken. Each run leaves a record signed by both sides.
+
+    Parameters
+    ----------
+    job:
+        The job's name in the service's policy.
+    table:
+        The path of our table; or a table in memory as for :func:`intersect`, with `keep`.
+    on:
+        As for :func:`intersect`; the service's keys are as many columns, in the same order. How text is normalised
+        comes with the terms.
+    accept:
+        What decides: a function that is given the :class:`Offer`, or ``True`` to take any terms that keep to the other
+        parameters here.
+    result, reveal:
+        As for :func:`intersect`, if the job leaves them open.
+    give:
+        Our columns that may go into the result.
+    duplicates:
+        As for :func:`intersect`.
+    keep:
+        Of a table in memory, the new Arrow file to store it in: the record commits to that file.
+    records:
+        The folder of our records; beside the private key unless given.
+    progress:
+        As for :func:`intersect`.
+    session:
+        How to reach the service: the parameters of :class:`Session`. ``security`` and ``post_quantum`` say what is
+        taken at least.
+
+    Raises :class:`Declined` where `accept` says no, and :class:`PeerError` where the service refuses, with its rule.
+    """
+    return Session(**session).request(
+        job,
+        table,
+        on,
+        accept=accept,
+        result=result,
+        reveal=reveal,
+        give=give,
+        duplicates=duplicates,
+        keep=keep,
+        records=records,
         progress=progress,
     )
 

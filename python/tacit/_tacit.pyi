@@ -22,6 +22,7 @@ class Peer:
         timeout: float | None = None,
         wait: float | None = None,
         link: str | None = None,
+        proxy: str | None = None,
     ) -> None: ...
 
 class Keys:
@@ -73,6 +74,15 @@ class Tracer:
         failures: list[Wires],
     ) -> Circuit: ...
 
+class Offered:
+    def terms(self) -> str: ...
+    def words(self, keys: int) -> list[str]: ...
+    def admit(self, columns: int, give: list[str]) -> None: ...
+    def decline(self) -> None: ...
+    def run(
+        self, keys: Keys, input: Path, *, duplicates: str = "refuse", records: Path | None = None
+    ) -> dict[str, Any]: ...
+
 class Circuit:
     and_gates: int
     gates: int
@@ -96,6 +106,10 @@ def intersect(
     max_peer_keys: int | None = None,
     progress: Told = None,
 ) -> dict[str, Any]: ...
+def ask(
+    peer: Peer, job: str, *, reveal: str | None = None, result: str | None = None, progress: Told = None
+) -> Offered: ...
+def keep(table: Any, path: Path) -> None: ...
 def evaluate(
     peer: Peer,
     function: str | Circuit,

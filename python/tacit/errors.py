@@ -38,6 +38,12 @@ class PeerError(Error, ConnectionError):
     blame = "peer"
 
 
+class Declined(Error):
+    """The terms that a service offered were not taken: nothing was told."""
+
+    blame = "usage"
+
+
 class Cheated(PeerError):
     """A check of what the peer did has failed: it deviated from the protocol, or the link damages data."""
 

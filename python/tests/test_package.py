@@ -216,3 +216,11 @@ def test_the_import_is_quick() -> None:
     assert least < 0.1
     loaded = "import sys, tacit; sys.exit(any(name in sys.modules for name in ['numpy', 'tqdm', 'pyarrow', 'pandas']))"
     assert subprocess.run([sys.executable, "-c", loaded], check=False).returncode == 0
+
+
+def test_the_three_lines_of_the_page_run() -> None:
+    page = (ROOT / "docs/python.md").read_text()
+    code = page.split("```python\n")[1].split("```")[0]
+    assert len(code.splitlines()) == 3
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "['bob']\n"

@@ -10,6 +10,7 @@ use cli::progress::Mode;
 use cli::{Context, config, fault, files, output};
 use std::path::PathBuf;
 use tacit::{Error, Result};
+use tacit_console::log;
 
 const ABOUT: &str = "Two parties compute on data that neither may see";
 
@@ -105,6 +106,9 @@ fn obey(command: &clap::Command, arguments: &[String]) -> Result<()> {
         (false, false) => Mode::detect(),
     };
     let context = Context { json: cli.json, progress, stdout_taken, verbose: cli.verbose };
+    if cli.verbose && !matches!(cli.command, cmd::Command::Serve(_)) {
+        log::install(log::Level::Debug, log::Form::Text);
+    }
     let backend = tacit::crypto::simd::Backend::active();
     let kernels: Vec<String> =
         backend.kernels().iter().map(|(kernel, which)| format!("{kernel} {which}")).collect();

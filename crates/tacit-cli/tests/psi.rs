@@ -369,3 +369,65 @@ fn a_peer_with_more_keys_than_allowed_is_refused_by_both_figures() {
     let allowed = field(b.success(), "max_peer_rows");
     assert!((50..=1 << 24).contains(&allowed), "{allowed}");
 }
+
+/// Larger than memory: the files are those of the plain join, rows without a key and of equal keys among them,
+/// what is told is the same, and no bucket stays.
+#[test]
+fn in_buckets_on_disk_the_result_is_the_same() {
+    let bench = Bench::with_keys();
+    let cases: Vec<(&str, Vec<u32>, Vec<u32>)> = vec![
+        ("overlapping", (0..3000).chain(0..300).collect(), (2000..4500).rev().collect()),
+        ("disjoint", (0..200).collect(), (500..900).collect()),
+        ("one in many", vec![77], (0..300).collect()),
+        ("empty and full", vec![], (0..50).collect()),
+    ];
+    for (name, alice, bob) in cases {
+        let (alice, bob) = (table(alice) + "x,,no key\n", table(bob));
+        bench.write("alice.csv", &alice);
+        bench.write("bob.csv", &bob);
+        let common = ["--key", "email", "--result", "both", "--memory", "64MiB", "--output"];
+        let first = [&common[..], &["a.csv", "--buckets", "8"]].concat();
+        let (a, b) = run(&bench, &first, &[&common[..], &["b.csv"]].concat());
+        assert_eq!(bench.read("a.csv"), join(&alice, &bob, &[1], &[1]), "{name}");
+        assert_eq!(bench.read("b.csv"), join(&bob, &alice, &[1], &[1]), "{name}");
+        let own = distinct(&alice, &[1]) - 1;
+        assert_eq!((field(&a, "own_keys"), field(&b, "peer_keys")), (own, own), "{name}");
+        assert_eq!(field(&a, "rows_without_key"), 1);
+        assert_eq!(field(&a, "own_rows"), own + 1 + field(&a, "duplicates"));
+        assert_eq!((field(&a, "buckets"), field(&b, "buckets")), (8, 8));
+        assert_eq!(field(&a, "matches"), field(&b, "matches"));
+        if name == "overlapping" {
+            assert_eq!((field(&a, "matches"), field(&a, "output_rows")), (1000, 1000));
+        }
+        let stays = std::fs::read_dir(bench.path("."))
+            .unwrap()
+            .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with(".tacit-psi"));
+        assert_eq!(stays.count(), 0, "{name}");
+    }
+    // The result to one side alone.
+    let (a, b) = run(
+        &bench,
+        &["--key", "email", "--result", "peer", "--memory", "64MiB"],
+        &["--key", "email", "--memory", "64MiB", "--spill", ".", "--output", "b.csv"],
+    );
+    assert!(!a.contains("\"matches\"") && b.contains("\"matches\""));
+
+    // Both must say so; and what cannot be is refused before anything begins.
+    let address = format!("127.0.0.1:{}", free_port());
+    let keys = |own, peer| ["--identity", own, "--peer", peer, "--input", "bob.csv", "--key", "email"];
+    let (a, b) = bench.run_both(
+        &[&["psi", "--listen", &address, "--memory", "1GiB"][..], &keys("alice.key", "bob.pub")].concat(),
+        &[&["psi", "--connect", &address, "--result", "peer"][..], &keys("bob.key", "alice.pub")].concat(),
+    );
+    a.fails_with(4, &["sets", "in buckets on disk"]);
+    b.fails_with(4, &["sets", "in buckets on disk"]);
+    let alone = |more: &[&str]| {
+        bench.run(&[&["psi", "--connect", &address][..], &keys("bob.key", "alice.pub"), more].concat())
+    };
+    alone(&["--memory", "1GiB", "--reveal", "count", "--security", "semi-honest"])
+        .fails_with(2, &["--memory", "rows alone"]);
+    alone(&["--memory", "2gib"]).fails_with(2, &["such as 2GiB"]);
+    alone(&["--memory", "1GiB", "--buckets", "3", "--dry-run"]).fails_with(2, &["--buckets", "power of two"]);
+    let plan = alone(&["--memory", "1GiB", "--dry-run"]);
+    assert!(plan.success().contains("at most 50 keys: 1 buckets"), "{plan:?}");
+}

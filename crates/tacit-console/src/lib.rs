@@ -3,6 +3,7 @@
 
 pub mod fault;
 pub mod files;
+pub mod log;
 pub mod machine;
 pub mod options;
 pub mod output;
@@ -45,11 +46,9 @@ impl Context {
         }
     }
 
-    /// Tells on standard error how the run goes, if the user asked for that with `--verbose`.
+    /// Tells how the run goes, at the level that the user asks for with `--verbose`; see [`log`].
     pub fn detail(&self, text: &str) {
-        if self.verbose {
-            eprintln!("{text}");
-        }
+        tracing::debug!(target: "tacit", "{text}");
     }
 
     /// A progress display of `total` steps called `unit`.

@@ -176,7 +176,7 @@ impl Progress {
         Progress { mode, state, bar, verbose: false }
     }
 
-    /// Whether to tell on standard error what each phase took, in any mode.
+    /// Whether to tell the log what each phase took, in any mode.
     pub fn verbose(self, verbose: bool) -> Self {
         Progress { verbose, ..self }
     }
@@ -188,7 +188,7 @@ impl Progress {
             && self.verbose
         {
             let (took, bytes) = (since.elapsed().as_secs_f64(), passed.saturating_sub(before));
-            eprintln!("phase {name}: {took:.3} s, {bytes} bytes passed");
+            tracing::debug!(target: "tacit", "phase {name}: {took:.3} s, {bytes} bytes passed");
         }
         state.phase = next.map(|name| (name, Instant::now(), passed));
     }

@@ -9,6 +9,7 @@
 use crate::csv::EmptyKeys;
 use crate::fault::{Error, Result};
 use crate::input::{Input, Packing};
+use crate::keys::Tally;
 use crate::records::{Element, KeyHasher, KeySet, KeySpec};
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
@@ -139,8 +140,22 @@ impl Source {
     }
 
     /// Reads all keys. `progress` is told now and then how many of the file's bytes have been read, about.
-    pub fn read_keys(&self, mut progress: impl FnMut(u64)) -> Result<KeySet> {
+    pub fn read_keys(&self, progress: impl FnMut(u64)) -> Result<KeySet> {
         let mut keys = KeySet::new();
+        let tally = self.each_key(progress, |element| {
+            keys.push(element).map_err(|_| Error::TooManyRows { path: self.input.path().to_owned() })
+        })?;
+        keys.set_tally(tally);
+        Ok(keys)
+    }
+
+    /// Tells the element of every row to `visit`, nothing where it has no key.
+    pub(crate) fn each_key<E: From<Error>>(
+        &self,
+        mut progress: impl FnMut(u64),
+        mut visit: impl FnMut(Option<Element>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<Tally, E> {
+        let mut row = 0u64;
         let mut wanted = self.key_columns.clone();
         wanted.sort_unstable();
         wanted.dedup();
@@ -150,61 +165,51 @@ impl Source {
         for batch in self.batches(Some(wanted.clone()))? {
             let batch = batch.map_err(|error| self.damaged(&error))?;
             for element in self.elements(&mut hasher, &batch, &places)? {
+                row += 1;
                 if element.is_none() && self.empty_keys == EmptyKeys::Refuse {
-                    let row = keys.rows().saturating_add(1);
-                    return Err(Error::EmptyKeyInRow { path: self.input.path().to_owned(), row });
+                    return Err(Error::EmptyKeyInRow { path: self.input.path().to_owned(), row }.into());
                 }
-                let path = || self.input.path().to_owned();
-                keys.push(element).map_err(|_| Error::TooManyRows { path: path() })?;
+                visit(element)?;
             }
             progress(self.input.done().min(self.bytes()));
         }
         progress(self.bytes());
-        keys.set_tally(hasher.take_tally());
-        Ok(keys)
+        Ok(hasher.take_tally())
     }
 
-    /// Writes the rows whose elements are in `matches` (indices into `keys.elements()`) to `output`, which is
-    /// called `target`, in the format that its name says or else in this file's. Returns the number of rows.
-    pub fn write_matches(
+    /// Writes the rows that `wanted` says of their number and element to `output`, which is called `target`, in
+    /// the format that its name says or else in this file's. Returns the number of rows.
+    pub(crate) fn write_wanted(
         &self,
-        keys: &KeySet,
-        matches: &[u32],
+        wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<u64> {
         let format = Format::by_name(target).unwrap_or(self.format);
         let mut writer = Writer::new(format, output, target, &self.schema, self.properties.clone())?;
-        let written = self.each_match(keys, matches, |rows| writer.write(rows))?;
+        let written = self.each_wanted(wanted, |rows| writer.write(rows))?;
         writer.finish()?;
         Ok(written)
     }
 
-    /// Hands the rows whose elements are in `matches` (indices into `keys.elements()`) to `visit`, some at a
-    /// time and in the file's order. Returns their number.
-    pub(crate) fn each_match(
+    /// Hands the rows that `wanted` says of their number and element to `visit`, some at a time and in the
+    /// file's order. Returns their number.
+    pub(crate) fn each_wanted(
         &self,
-        keys: &KeySet,
-        matches: &[u32],
+        mut wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
         mut visit: impl FnMut(&RecordBatch) -> Result<()>,
     ) -> Result<u64> {
-        let wanted = keys.wanted(matches);
-        let changed = || Error::Changed(self.input.path().to_owned());
         let mut hasher = KeyHasher::of(&self.spec);
         let (mut row, mut found) = (0, 0);
         for batch in self.batches(None)? {
             let batch = batch.map_err(|error| self.damaged(&error))?;
             if batch.schema().fields() != self.schema.fields() {
-                return Err(changed());
+                return Err(self.changed());
             }
             let mut chosen = Vec::with_capacity(batch.num_rows());
             for element in self.elements(&mut hasher, &batch, &self.key_columns)? {
-                let at = keys.element_of(row);
-                if row >= keys.rows() || element.as_ref() != at.map(|at| &keys.elements()[at]) {
-                    return Err(changed());
-                }
+                chosen.push(wanted(row, element.as_ref())?);
                 row += 1;
-                chosen.push(at.is_some_and(|at| wanted[at]));
             }
             let count = chosen.iter().filter(|chosen| **chosen).count();
             if count > 0 {
@@ -213,12 +218,17 @@ impl Source {
                 found += count as u64;
             }
         }
-        if row == keys.rows() { Ok(found) } else { Err(changed()) }
+        Ok(found)
     }
 
     /// The columns with their types.
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    /// That the file is not the one that was read before.
+    pub(crate) fn changed(&self) -> Error {
+        Error::Changed(self.input.path().to_owned())
     }
 
     /// All rows.

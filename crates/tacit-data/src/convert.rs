@@ -11,7 +11,7 @@ use crate::columnar::{self, Format, Writer};
 use crate::csv;
 use crate::fault::{Error, Result};
 use crate::input::{BUFFER, Packing};
-use crate::records::KeySet;
+use crate::records::Element;
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
@@ -53,12 +53,11 @@ fn without_text(data: &DataType) -> Option<&'static str> {
     }
 }
 
-/// Writes the rows whose elements are in `matches` (indices into `keys.elements()`) to `output`, a file of
-/// columns called `target`. Returns the number of rows.
+/// Writes the rows that `wanted` says of their number and element to `output`, a file of columns
+/// called `target`. Returns the number of rows.
 pub fn to_columns(
     source: &csv::Source,
-    keys: &KeySet,
-    matches: &[u32],
+    wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
     format: Format,
     target: &Path,
     output: &mut (impl Write + Send),
@@ -73,7 +72,7 @@ pub fn to_columns(
         writer.write(&batch.map_err(|error| columnar::unwritable(target, &error))?)
     };
     let (mut waiting, mut written) = (0, 0);
-    source.each_match(keys, matches, |row| {
+    source.each_wanted(wanted, |row| {
         for (column, cell) in columns.iter_mut().zip(row) {
             column.append_option((!cell.is_empty()).then_some(cell));
         }
@@ -92,12 +91,11 @@ pub fn to_columns(
     Ok(written)
 }
 
-/// Writes the rows whose elements are in `matches` (indices into `keys.elements()`) to `output`, a CSV file
+/// Writes the rows that `wanted` says of their number and element to `output`, a CSV file
 /// called `target`, packed as that name says. Returns the number of rows.
 pub fn to_csv(
     source: &columnar::Source,
-    keys: &KeySet,
-    matches: &[u32],
+    wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
     target: &Path,
     output: &mut impl Write,
 ) -> Result<u64> {
@@ -110,7 +108,7 @@ pub fn to_csv(
     }
     line.push('\n');
     output.write_all(line.as_bytes()).map_err(fault)?;
-    let written = source.each_match(keys, matches, |rows| {
+    let written = source.each_wanted(wanted, |rows| {
         let failed = |error: ArrowError| columnar::unwritable(target, &error);
         let columns: Vec<ArrayRef> =
             rows.columns().iter().map(plain).collect::<std::result::Result<_, _>>().map_err(failed)?;

@@ -14,7 +14,7 @@
 pub use crate::fault::{Error, Result};
 use crate::input::{BUFFER, Input, Packer, Packing};
 use crate::keys::Tally;
-use crate::records::{KeyHasher, KeySet, KeySpec, Normalisation};
+use crate::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation};
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -183,21 +183,74 @@ impl Source {
     }
 
     /// Reads all keys. `progress` is told now and then how many of the file's bytes have been read.
-    pub fn read_keys(&self, mut progress: impl FnMut(u64)) -> Result<KeySet> {
+    pub fn read_keys(&self, progress: impl FnMut(u64)) -> Result<KeySet> {
         let mut keys = KeySet::new();
+        let tally = self.each_key(progress, |element| {
+            keys.push(element).map_err(|_| Error::TooManyRows { path: self.path().to_owned() })
+        })?;
+        keys.set_tally(tally);
+        Ok(keys)
+    }
+
+    /// Tells the element of every row to `visit`, nothing where it has no key.
+    pub(crate) fn each_key<E: From<Error>>(
+        &self,
+        mut progress: impl FnMut(u64),
+        mut visit: impl FnMut(Option<Element>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<Tally, E> {
+        let mut number = 0u64;
         let tally = self.each_row(Keep::Nothing, |row, element| {
             if element.is_none() && self.options.empty_keys == EmptyKeys::Refuse {
                 let line = line_of(row.row.position());
-                return Err(Error::EmptyKey { path: self.path().to_owned(), line });
+                return Err(Error::EmptyKey { path: self.path().to_owned(), line }.into());
             }
-            if keys.rows().is_multiple_of(8192) {
+            if number.is_multiple_of(8192) {
                 progress(self.input.done());
             }
-            keys.push(element).map_err(|_| Error::TooManyRows { path: self.path().to_owned() })
+            number += 1;
+            visit(element)
         })?;
         progress(self.bytes());
-        keys.set_tally(tally);
-        Ok(keys)
+        Ok(tally)
+    }
+
+    /// Copies the rows that `wanted` says of their number and element to `output`, which is called `target`,
+    /// under the header. Returns the number of rows.
+    pub(crate) fn write_wanted(
+        &self,
+        mut wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
+        target: &Path,
+        output: &mut impl Write,
+    ) -> Result<u64> {
+        let mut writer = TableWriter::new(target, output, self)?;
+        self.write_header(&[], &mut writer)?;
+        let (mut number, mut written) = (0, 0);
+        self.each_row(Keep::Rows, |rows, element| {
+            let raw = rows.raw();
+            if wanted(number, element.as_ref())? {
+                writer.write(&raw)?;
+                written += 1;
+            }
+            number += 1;
+            Ok::<_, Error>(())
+        })?;
+        writer.finish()?;
+        Ok(written)
+    }
+
+    /// Hands the fields of the rows that `wanted` says of their number and element to `visit`.
+    pub(crate) fn each_wanted(
+        &self,
+        mut wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
+        mut visit: impl FnMut(&::csv::StringRecord) -> Result<()>,
+    ) -> Result<()> {
+        let mut number = 0;
+        self.each_row(Keep::Nothing, |rows, element| {
+            let chosen = wanted(number, element.as_ref())?;
+            number += 1;
+            if chosen { visit(&rows.row) } else { Ok(()) }
+        })?;
+        Ok(())
     }
 
     /// Reads the fields of every row at the positions `columns`, and hands them to `visit` with the line
@@ -346,6 +399,34 @@ impl Source {
         mut copy: impl FnMut(usize, &[u8], &mut TableWriter<'_, W>) -> Result<u64>,
     ) -> Result<u64> {
         let mut writer = TableWriter::new(target, output, self)?;
+        self.write_header(names, &mut writer)?;
+        let (mut row_number, mut written) = (0, 0);
+        self.each_row(Keep::Rows, |rows, element| {
+            let at = keys.element_of(row_number);
+            if row_number >= keys.rows() || element.as_ref() != at.map(|at| &keys.elements()[at]) {
+                return Err(self.changed());
+            }
+            row_number += 1;
+            let raw = rows.raw();
+            if let Some(at) = at {
+                written += copy(at, &raw, &mut writer)?;
+            }
+            Ok(())
+        })?;
+        if row_number != keys.rows() {
+            return Err(self.changed());
+        }
+        writer.finish()?;
+        Ok(written)
+    }
+
+    /// That the file is not the one that was read before.
+    pub fn changed(&self) -> Error {
+        Error::Changed(self.path().to_owned())
+    }
+
+    /// The table's header, with `names` behind it.
+    fn write_header<W: Write>(&self, names: &[String], writer: &mut TableWriter<'_, W>) -> Result<()> {
         if self.options.header == Header::Names {
             let mut first = self.rows(Keep::Rows)?;
             self.next(&mut first)?;
@@ -354,63 +435,14 @@ impl Source {
                 names => writer.extended(&first.raw(), names)?,
             }
         }
-        let mut written = 0;
-        self.each_known_row(Keep::Rows, keys, |at, rows| {
-            let raw = rows.raw();
-            if let Some(at) = at {
-                written += copy(at, &raw, &mut writer)?;
-            }
-            Ok(())
-        })?;
-        writer.finish()?;
-        Ok(written)
+        Ok(())
     }
 
-    /// Hands the fields of each row whose element is in `matches` (indices into `keys.elements()`) to
-    /// `visit`, in the file's order.
-    pub(crate) fn each_match(
-        &self,
-        keys: &KeySet,
-        matches: &[u32],
-        mut visit: impl FnMut(&::csv::StringRecord) -> Result<()>,
-    ) -> Result<()> {
-        let wanted = keys.wanted(matches);
-        self.each_known_row(Keep::Nothing, keys, |at, rows| match at {
-            Some(at) if wanted[at] => visit(&rows.row),
-            _ => Ok(()),
-        })
-    }
-
-    /// Hands each row with its element's index, if it has a key, to `visit`, and refuses a file whose keys
-    /// are not these.
-    fn each_known_row(
+    fn each_row<E: From<Error>>(
         &self,
         keep: Keep,
-        keys: &KeySet,
-        mut visit: impl FnMut(Option<usize>, &mut Rows) -> Result<()>,
-    ) -> Result<()> {
-        let mut row = 0;
-        self.each_row(keep, |rows, element| {
-            let at = keys.element_of(row);
-            if row >= keys.rows() || element.as_ref() != at.map(|at| &keys.elements()[at]) {
-                return Err(self.changed());
-            }
-            row += 1;
-            visit(at, rows)
-        })?;
-        if row == keys.rows() { Ok(()) } else { Err(self.changed()) }
-    }
-
-    /// That the file is not the one that was read before.
-    pub fn changed(&self) -> Error {
-        Error::Changed(self.path().to_owned())
-    }
-
-    fn each_row(
-        &self,
-        keep: Keep,
-        mut visit: impl FnMut(&mut Rows, Option<crate::records::Element>) -> Result<()>,
-    ) -> Result<Tally> {
+        mut visit: impl FnMut(&mut Rows, Option<Element>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<Tally, E> {
         let mut rows = self.data(keep)?;
         let mut hasher = KeyHasher::of(&self.spec);
         while self.next(&mut rows)? {

@@ -5,7 +5,8 @@ use crate::convert;
 use crate::csv::{self, Options};
 use crate::fault::{Error, Result};
 use crate::input::Input;
-use crate::records::{KeySet, KeySpec};
+use crate::keys::Tally;
+use crate::records::{Element, KeySet, KeySpec};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use std::io::Write;
@@ -83,6 +84,43 @@ impl Source {
         }
     }
 
+    /// Tells the element of every row to `visit`, nothing where it has no key: for tables whose keys do not fit
+    /// in memory. `progress` as [`read_keys`](Self::read_keys) has it.
+    pub fn each_key<E: From<Error>>(
+        &self,
+        progress: impl FnMut(u64),
+        mut visit: impl FnMut(Option<&Element>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<Pass, E> {
+        let mut pass = Passing::default();
+        let mut each = |element: Option<Element>| {
+            pass.add(element.as_ref());
+            visit(element.as_ref())
+        };
+        let tally = match self {
+            Source::Csv(source) => source.each_key(progress, &mut each)?,
+            Source::Columns(source) => source.each_key(progress, &mut each)?,
+        };
+        Ok(Pass { tally, ..pass.end() })
+    }
+
+    /// Writes the rows of these numbers to `output`, which is called `target`, if the table still has the keys
+    /// of `pass`. Returns how many there were.
+    pub fn write_rows(
+        &self,
+        pass: &Pass,
+        wanted: impl Fn(u64) -> bool,
+        target: &Path,
+        output: &mut (impl Write + Send),
+    ) -> Result<u64> {
+        let mut again = Passing::default();
+        let choose = |row: u64, element: Option<&Element>| {
+            again.add(element);
+            Ok(wanted(row))
+        };
+        let written = self.write_wanted(choose, target, output)?;
+        if again.end().digest == pass.digest { Ok(written) } else { Err(self.changed()) }
+    }
+
     /// Writes the rows whose elements are in `matches` (indices into `keys.elements()`) to `output`, which is
     /// called `target`, in the format that its name says, or else in the input's. Returns the number of rows.
     pub fn write_matches(
@@ -92,15 +130,81 @@ impl Source {
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<u64> {
+        let matching = keys.wanted(matches);
+        let mut rows = 0;
+        let choose = |row: u64, element: Option<&Element>| {
+            let at = keys.element_of(row);
+            if row >= keys.rows() || element != at.map(|at| &keys.elements()[at]) {
+                return Err(self.changed());
+            }
+            rows += 1;
+            Ok(at.is_some_and(|at| matching[at]))
+        };
+        let written = self.write_wanted(choose, target, output)?;
+        if rows == keys.rows() { Ok(written) } else { Err(self.changed()) }
+    }
+
+    /// Writes the rows that `wanted` says of their number and element, as the target's name says.
+    fn write_wanted(
+        &self,
+        wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
+        target: &Path,
+        output: &mut (impl Write + Send),
+    ) -> Result<u64> {
         match self {
             Source::Csv(source) => match Format::by_name(target) {
-                Some(format) => convert::to_columns(source, keys, matches, format, target, output),
-                None => source.write_matches(keys, matches, target, output),
+                Some(format) => convert::to_columns(source, wanted, format, target, output),
+                None => source.write_wanted(wanted, target, output),
             },
             Source::Columns(source) if convert::says_csv(target) => {
-                convert::to_csv(source, keys, matches, target, output)
+                convert::to_csv(source, wanted, target, output)
             }
-            Source::Columns(source) => source.write_matches(keys, matches, target, output),
+            Source::Columns(source) => source.write_wanted(wanted, target, output),
         }
+    }
+
+    fn changed(&self) -> Error {
+        match self {
+            Source::Csv(source) => source.changed(),
+            Source::Columns(source) => source.changed(),
+        }
+    }
+}
+
+/// What one reading of a table's keys told.
+#[derive(Default)]
+pub struct Pass {
+    /// Rows read.
+    pub rows: u64,
+    /// Rows without a key, because a part of it is empty or refused.
+    pub without_key: u64,
+    /// Which rows have no key, by part and reason.
+    pub tally: Tally,
+    digest: [u8; 32],
+}
+
+/// A reading that goes on.
+#[derive(Default)]
+struct Passing {
+    rows: u64,
+    without_key: u64,
+    hasher: blake3::Hasher,
+}
+
+impl Passing {
+    fn add(&mut self, element: Option<&Element>) {
+        self.rows += 1;
+        match element {
+            Some(element) => _ = self.hasher.update(&[1]).update(element),
+            None => {
+                self.without_key += 1;
+                self.hasher.update(&[0]);
+            }
+        }
+    }
+
+    fn end(self) -> Pass {
+        let Passing { rows, without_key, hasher } = self;
+        Pass { rows, without_key, tally: Tally::default(), digest: *hasher.finalize().as_bytes() }
     }
 }

@@ -274,7 +274,7 @@ fn columns_become_csv_with_nulls_apart_from_empty_text() {
         2,,,,,,,,,,,\n\
         3,\"\",1970-01-01T00:00:00,1970-01-01T00:00:00Z,\"\", Zoë ,0,false,1969-12-31,1969-12-31,-2.00,NaN\n";
     for (format, name) in FORMATS {
-        let path = folder.file(name, bytes(&[content.clone()], format));
+        let path = folder.file(name, bytes(std::slice::from_ref(&content), format));
         let (source, keys) = open(&path, &["k"]).unwrap();
         source.admits(Path::new("o.csv")).unwrap();
         let plain = written(&source, &keys, &[0, 1, 2], "o.csv");
@@ -307,7 +307,8 @@ fn lists_stay_in_files_of_columns() {
     let columns = [("k", column(Int64Array::from(vec![1, 2]))), ("list", column(list))];
     let table = RecordBatch::try_from_iter(columns).unwrap();
     for (format, name) in FORMATS {
-        let (source, keys) = open(&folder.file(name, bytes(&[table.clone()], format)), &["k"]).unwrap();
+        let (source, keys) =
+            open(&folder.file(name, bytes(std::slice::from_ref(&table), format)), &["k"]).unwrap();
         let error = source.admits(Path::new("o.csv")).unwrap_err();
         assert!(error.to_string().contains("column 2 of the input, which is a list"), "{error}");
         for (format, _) in FORMATS {
@@ -332,7 +333,7 @@ fn points_in_time_are_keys_of_the_type_date_alone() {
         spec
     };
     for (format, name) in FORMATS {
-        let path = folder.file(name, bytes(&[table.clone()], format));
+        let path = folder.file(name, bytes(std::slice::from_ref(&table), format));
         let open = |spec| Source::open(&path, spec, Options::default());
         let keys = open(of("t", "date")).unwrap().read_keys(|_| ()).unwrap();
         let mut hasher = KeyHasher::of(&of("t", "date"));

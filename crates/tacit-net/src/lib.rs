@@ -33,6 +33,7 @@ pub mod tcp;
 pub mod testing;
 mod tls;
 mod waiting;
+mod wake;
 
 pub use cancel::Cancel;
 pub use channel::{Channel, Limits, MAX_FRAME, Party, Recording, SessionId, Stats, Traffic};

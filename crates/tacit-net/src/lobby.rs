@@ -17,10 +17,11 @@ use crate::handshake::{self, Agreement, Hello, Purpose};
 use crate::setup::{Listener, Options, Prepared, Protection, later, prepare};
 use crate::tcp::{SharedPace, poll_until};
 use crate::waiting::{Event, Vigil};
+use crate::wake::{self, Wake, Woken};
 use crate::{Channel, Error, Party, Result, SessionId};
 use rustix::event::{PollFd, PollFlags};
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{ErrorKind, PipeReader, PipeWriter, Read, Write};
+use std::io::ErrorKind;
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -43,7 +44,7 @@ struct Desk {
     /// Whether a session is open already, so that further ones are refused.
     taken: AtomicBool,
     reports: mpsc::Sender<Report>,
-    wake: PipeWriter,
+    wake: Wake,
 }
 
 /// A connection being received.
@@ -80,7 +81,7 @@ pub(crate) struct Lobby<'a> {
     listener: &'a Listener,
     desk: Arc<Desk>,
     reported: mpsc::Receiver<Report>,
-    woken: PipeReader,
+    woken: Woken,
     places: VecDeque<Place>,
     /// Further channels that came before the session they belong to was known here.
     parked: VecDeque<Joining>,
@@ -91,7 +92,7 @@ pub(crate) struct Lobby<'a> {
 
 impl<'a> Lobby<'a> {
     pub(crate) fn new(listener: &'a Listener, options: &Options, terms: Agreement) -> Result<Self> {
-        let (woken, wake) = std::io::pipe()?;
+        let (woken, wake) = wake::pair()?;
         let (reports, reported) = mpsc::channel();
         let pace = Arc::new(Mutex::new(Pace::new(options.link)));
         let taken = AtomicBool::new(false);
@@ -240,10 +241,10 @@ impl<'a> Lobby<'a> {
     /// Waits for a connection or a report.
     fn sleep(&mut self, pause: Duration) -> Result<()> {
         let Lobby { listener, woken, .. } = self;
-        let mut fds = [PollFd::new(listener.socket(), PollFlags::IN), PollFd::new(woken, PollFlags::IN)];
+        let mut fds = [PollFd::new(listener.socket(), PollFlags::IN), PollFd::new(&woken.0, PollFlags::IN)];
         poll_until(&mut fds, pause)?;
         if fds[1].revents().contains(PollFlags::IN) {
-            let _ = self.woken.read(&mut [0; 256])?;
+            self.woken.clear()?;
         }
         Ok(())
     }
@@ -290,7 +291,7 @@ impl<'a> Lobby<'a> {
                 let outcome = desk.greet(own, from, deadline, &known);
                 // Nobody waits for the report any more once the session is open.
                 let _ = desk.reports.send(Report { number, outcome });
-                let _ = (&desk.wake).write(&[0]);
+                desk.wake.wake();
             })
         });
         match started {

@@ -6,6 +6,7 @@ mod common;
 use common::{Dealer, prg};
 use std::sync::Arc;
 use tacit_crypto::{BitVec, Block, KAPPA, Prg, gf128, transcript::Transcript};
+use tacit_net::testing::{Outcome, Tally, duel};
 use tacit_net::{Channel, Recording, memory};
 use tacit_ot::convert::CotToRot;
 use tacit_ot::extension::code::{LinearCode, MatrixCode};
@@ -77,75 +78,77 @@ fn asked(channel: &mut Channel, _: &[Block]) -> Result<Block> {
     Ok(channel.recv_block()?)
 }
 
-/// One run of KOS against a cheater, χ from the sender or by hash; whether the sender was satisfied. Checks
-/// what else must hold either way.
-fn kos_run(seed: u128, wrong: &[Wrong], by_hash: bool) -> bool {
-    let (mut a, mut b) = memory::pair();
-    // Nothing passes for the dealer's OTs.
-    let mut made = Transcript::new("tacit kos seeds v1");
-    made.append("base", b"dealer");
-    made.append("base", &Recording::new(&b).digest());
-    let mut seeds_binding = [0; 32];
-    made.challenge_bytes("binding", &mut seeds_binding);
-    let mut history = Transcript::new("tacit kos v2");
-    history.append("session", &b.session_id().0);
-    history.append_u64("instance", 0);
-    history.append_u64("first party sends", 1);
-    history.append("seeds", &seeds_binding);
-    history.append_u64("stream", 1);
-    let challenge = |channel: &mut Channel, u: &[Block]| {
-        if !by_hash {
-            return asked(channel, u);
-        }
-        history.append_blocks("U", u);
-        Ok(history.challenge_block("weights"))
-    };
-    let mut seeds = vec![[Block::ZERO; 2]; KAPPA - 1];
-    Dealer(seed).send(&mut b, &mut prg(0), &mut seeds).unwrap();
+/// One run of KOS against a cheater, χ from the sender or by hash. Checks what must hold whether the sender is
+/// satisfied or not.
+fn kos_run(seed: u64, wrong: &[Wrong], by_hash: bool) -> Outcome {
     let mut choices = vec![Block::ZERO; LEN];
-    prg(seed + 1).fill_blocks(&mut choices);
-    let mut sender = KosSender::setup(&mut a, &Dealer(seed), &mut prg(seed + 2)).unwrap();
-    if by_hash {
-        sender = sender.by_hash(&mut a);
-    }
-    let mut fork = sender.fork();
-    // The seeds that the fork drew are the first blocks of the streams.
-    let mut out = vec![Block::ONES; N];
-    let seeds: Vec<[Block; 2]> = seeds.iter().map(|pair| pair.map(|k| Prg::from_seed(k).block())).collect();
-    let (words, x) = (vec![choices.clone(); KAPPA - 1], [choices.clone()]);
-    let (result, ()) = std::thread::scope(|scope| {
-        let cheater = scope.spawn(|| cheat(&mut b, &seeds, &words, &x, 1, wrong, challenge).unwrap());
-        (fork.extend(&mut a, &mut out), cheater.join().unwrap())
-    });
-    let right = wrong.iter().all(|w| sender.delta().bit(w.column) == w.guess);
-    assert_eq!(result.is_ok(), right, "the check passes exactly when every guess is right");
-    match result {
-        Ok(()) => {
-            // q_j = t_j ⊕ r_j·Δ, and where a column was wrong, its error times Δ_i on top.
-            for (j, q) in out.iter().enumerate() {
-                for (i, [zero, _]) in seeds.iter().enumerate() {
-                    let mut t = vec![Block::ZERO; LEN];
-                    if j % 37 != 0 {
-                        continue;
-                    }
-                    Prg::from_seed(*zero).fill_blocks(&mut t);
-                    let error = wrong.iter().find(|w| w.column == i + 1);
-                    let bit = |column: &[Block]| column[j / 128].bit(j % 128);
-                    let r = bit(&choices) ^ error.is_some_and(|w| bit(&w.error));
-                    assert_eq!(q.bit(i + 1), bit(&t) ^ (r & sender.delta().bit(i + 1)));
-                }
+    prg(u128::from(seed) + 1).fill_blocks(&mut choices);
+    let cheater = |channel: &mut Channel| {
+        // Nothing passes for the dealer's OTs.
+        let mut made = Transcript::new("tacit kos seeds v1");
+        made.append("base", b"dealer");
+        made.append("base", &Recording::new(channel).digest());
+        let mut seeds_binding = [0; 32];
+        made.challenge_bytes("binding", &mut seeds_binding);
+        let mut history = Transcript::new("tacit kos v2");
+        history.append("session", &channel.session_id().0);
+        history.append_u64("instance", 0);
+        history.append_u64("first party sends", 0);
+        history.append("seeds", &seeds_binding);
+        history.append_u64("stream", 1);
+        let challenge = |channel: &mut Channel, u: &[Block]| {
+            if !by_hash {
+                return asked(channel, u);
             }
+            history.append_blocks("U", u);
+            Ok(history.challenge_block("weights"))
+        };
+        let mut pairs = vec![[Block::ZERO; 2]; KAPPA - 1];
+        Dealer(seed.into()).send(channel, &mut prg(0), &mut pairs).unwrap();
+        // The seeds that the fork drew are the first blocks of the streams.
+        let seeds: Vec<[Block; 2]> =
+            pairs.iter().map(|pair| pair.map(|k| Prg::from_seed(k).block())).collect();
+        let (words, x) = (vec![choices.clone(); KAPPA - 1], [choices.clone()]);
+        cheat(channel, &seeds, &words, &x, 1, wrong, challenge).unwrap();
+        seeds
+    };
+    let honest = |channel: &mut Channel| {
+        let mut sender =
+            KosSender::setup(channel, &Dealer(seed.into()), &mut prg(u128::from(seed) + 2)).unwrap();
+        if by_hash {
+            sender = sender.by_hash(channel);
         }
-        Err(error) => {
-            assert!(matches!(error, Error::Cheated { protocol: "kos", .. }));
+        let mut fork = sender.fork();
+        let mut out = vec![Block::ONES; N];
+        let result = fork.extend(channel, &mut out);
+        if result.is_err() {
             assert!(out.iter().all(|block| *block == Block::ZERO), "something was left in out");
             // The fork's failure spends the stream that it came from, too.
             for state in [&mut sender, &mut fork] {
-                assert!(matches!(state.extend(&mut a, &mut out), Err(Error::Spent("kos"))));
+                assert!(matches!(state.extend(channel, &mut out), Err(Error::Spent("kos"))));
             }
         }
+        (sender.delta(), result, out)
+    };
+    let (seeds, (delta, result, out)) = duel(seed, cheater, honest);
+    let right = wrong.iter().all(|w| delta.bit(w.column) == w.guess);
+    assert_eq!(result.is_ok(), right, "the check passes exactly when every guess is right");
+    if let Err(error) = result {
+        assert!(matches!(error, Error::Cheated { protocol: "kos", .. }));
+        return Outcome::Caught;
     }
-    right
+    // q_j = t_j ⊕ r_j·Δ, and where a column was wrong, its error times Δ_i on top.
+    for (i, [zero, _]) in seeds.iter().enumerate() {
+        let mut t = vec![Block::ZERO; LEN];
+        Prg::from_seed(*zero).fill_blocks(&mut t);
+        let error = wrong.iter().find(|w| w.column == i + 1);
+        for (j, q) in out.iter().enumerate().step_by(37) {
+            let bit = |column: &[Block]| column[j / 128].bit(j % 128);
+            let r = bit(&choices) ^ error.is_some_and(|w| bit(&w.error));
+            assert_eq!(q.bit(i + 1), bit(&t) ^ (r & delta.bit(i + 1)));
+        }
+    }
+    Outcome::Won
 }
 
 fn one_bit(column: usize, guess: bool) -> Wrong {
@@ -158,21 +161,21 @@ fn whole_column(column: usize, guess: bool) -> Wrong {
     Wrong { column, error: vec![Block::ONES; LEN], guess }
 }
 
-/// `passed` of `runs` is within six standard deviations of probability 2^-columns.
-fn assert_rate(passed: usize, runs: usize, columns: i32) {
-    let p = 0.5f64.powi(columns);
-    let (mean, deviation) = (runs as f64 * p, (runs as f64 * p * (1.0 - p)).sqrt());
-    assert!((passed as f64 - mean).abs() <= 6.0 * deviation, "{passed} of {runs} passed, expected {mean:.0}");
+/// Holds a script's rate against its 2^-columns from both sides, errors of one in a billion allowed.
+fn assert_rate(tally: Tally, columns: i32) {
+    let bound = 0.5f64.powi(columns);
+    tally.assert_won_at_most(bound, 1.0 - 1e-9);
+    tally.assert_won_at_least(bound, 1.0 - 1e-9);
 }
 
 #[test]
 fn honest_script_passes_kos() {
-    assert!((0..20).all(|run| kos_run(10 * run, &[], run % 2 == 1)));
+    assert_eq!(Tally::of(20, |run| kos_run(10 * run, &[], run % 2 == 1)).won, 20);
 }
 
 #[test]
 fn kos_catches_wrong_columns_as_analysed() {
-    const RUNS: usize = 1000;
+    const RUNS: u64 = 1000;
     let scripts: [(Vec<Wrong>, i32); 6] = [
         (vec![one_bit(5, false)], 1),
         (vec![one_bit(5, true)], 1),
@@ -182,54 +185,54 @@ fn kos_catches_wrong_columns_as_analysed() {
         ((0..64).map(|i| whole_column(2 * i + 1, i % 2 == 0)).collect(), 64),
     ];
     for (s, (wrong, columns)) in scripts.iter().enumerate() {
-        let one = |run: &usize| kos_run(((s + 1) * 100_000 + 10 * run) as u128, wrong, run % 2 == 1);
-        let passed = (0..RUNS).filter(one).count();
-        assert_rate(passed, RUNS, *columns);
+        let first = (s as u64 + 1) * 100_000;
+        assert_rate(Tally::of(RUNS, |run| kos_run(first + 10 * run, wrong, run % 2 == 1)), *columns);
     }
 }
 
-/// One run of OOS against a cheater; whether the sender was satisfied.
-fn oos_run(code: &Arc<dyn LinearCode>, seed: u128, wrong: &[Wrong]) -> bool {
-    let (mut a, mut b) = memory::pair();
-    let n = code.length();
-    let (sender, seeds) = std::thread::scope(|scope| {
-        let b = &mut b;
-        let cheater = scope.spawn(move || {
-            let kos = KosSender::setup(b, &Dealer(seed), &mut prg(seed + 3)).unwrap();
-            let mut pairs = vec![[Block::ZERO; 2]; n];
-            CotToRot::new(kos).extend(b, &mut pairs).unwrap();
-            pairs
-        });
-        let sender = OosSender::<2, 6>::setup(&mut a, &Dealer(seed), code.clone(), &mut prg(seed + 2));
-        (sender, cheater.join().unwrap())
-    });
-    let mut sender = sender.unwrap();
-    let mut message = vec![Block::ZERO; code.dimension() * LEN];
-    prg(seed + 1).fill_blocks(&mut message);
-    let mut words = vec![Block::ZERO; n * LEN];
-    code.encode_columns(&message, LEN, LEN, &mut words);
-    let words: Vec<Vec<Block>> = words.chunks(LEN).map(<[Block]>::to_vec).collect();
-    let message: Vec<Vec<Block>> = message.chunks(LEN).map(<[Block]>::to_vec).collect();
-    let mut rows = vec![[Block::ONES; 6]; N];
-    let (result, ()) = std::thread::scope(|scope| {
-        let cheater = scope.spawn(|| cheat(&mut b, &seeds, &words, &message, 0, wrong, asked).unwrap());
-        (sender.extend(&mut a, &mut rows), cheater.join().unwrap())
-    });
-    let right = wrong.iter().all(|w| sender.delta()[w.column / 128].bit(w.column % 128) == w.guess);
+/// One run of OOS against a cheater.
+fn oos_run(code: &Arc<dyn LinearCode>, seed: u64, wrong: &[Wrong]) -> Outcome {
+    let (n, base) = (code.length(), Dealer(seed.into()));
+    let prg = |more: u128| prg(u128::from(seed) + more);
+    let cheater = |channel: &mut Channel| {
+        let kos = KosSender::setup(channel, &base, &mut prg(3)).unwrap();
+        let mut pairs = vec![[Block::ZERO; 2]; n];
+        CotToRot::new(kos).extend(channel, &mut pairs).unwrap();
+        let mut message = vec![Block::ZERO; code.dimension() * LEN];
+        prg(1).fill_blocks(&mut message);
+        let mut words = vec![Block::ZERO; n * LEN];
+        code.encode_columns(&message, LEN, LEN, &mut words);
+        let words: Vec<Vec<Block>> = words.chunks(LEN).map(<[Block]>::to_vec).collect();
+        let message: Vec<Vec<Block>> = message.chunks(LEN).map(<[Block]>::to_vec).collect();
+        cheat(channel, &pairs, &words, &message, 0, wrong, asked).unwrap();
+    };
+    let honest = |channel: &mut Channel| {
+        let mut sender = OosSender::<2, 6>::setup(channel, &base, code.clone(), &mut prg(2)).unwrap();
+        let mut rows = vec![[Block::ONES; 6]; N];
+        let result = sender.extend(channel, &mut rows);
+        if result.is_err() {
+            assert!(rows.iter().flatten().all(|block| *block == Block::ZERO), "something was left in rows");
+            assert!(matches!(sender.extend(channel, &mut rows), Err(Error::Spent("oos"))));
+        }
+        let right = wrong.iter().all(|w| sender.delta()[w.column / 128].bit(w.column % 128) == w.guess);
+        (right, result)
+    };
+    let ((), (right, result)) = duel(seed, cheater, honest);
     assert_eq!(result.is_ok(), right, "the check passes exactly when every guess is right");
-    if let Err(error) = result {
-        assert!(matches!(error, Error::Cheated { protocol: "oos", .. }));
-        assert!(rows.iter().flatten().all(|block| *block == Block::ZERO), "something was left in rows");
-        assert!(matches!(sender.extend(&mut a, &mut rows), Err(Error::Spent("oos"))));
+    match result {
+        Ok(()) => Outcome::Won,
+        Err(error) => {
+            assert!(matches!(error, Error::Cheated { protocol: "oos", .. }));
+            Outcome::Caught
+        }
     }
-    right
 }
 
 #[test]
 fn oos_catches_wrong_columns_as_analysed() {
-    const RUNS: usize = 200;
+    const RUNS: u64 = 200;
     let code: Arc<dyn LinearCode> = Arc::new(MatrixCode::concatenated(64));
-    assert!((0..5).all(|run| oos_run(&code, 10 * run, &[])));
+    assert_eq!(Tally::of(5, |run| oos_run(&code, 10 * run, &[])).won, 5);
     let scripts: [(Vec<Wrong>, i32); 4] = [
         (vec![one_bit(0, false)], 1),
         (vec![whole_column(767, true)], 1),
@@ -237,9 +240,8 @@ fn oos_catches_wrong_columns_as_analysed() {
         ((0..384).map(|i| whole_column(2 * i, i % 2 == 0)).collect(), 384),
     ];
     for (s, (wrong, columns)) in scripts.iter().enumerate() {
-        let seed = |run: usize| ((s + 1) * 100_000 + 10 * run) as u128;
-        let passed = (0..RUNS).filter(|run| oos_run(&code, seed(*run), wrong)).count();
-        assert_rate(passed, RUNS, *columns);
+        let first = (s as u64 + 1) * 100_000;
+        assert_rate(Tally::of(RUNS, |run| oos_run(&code, first + 10 * run, wrong)), *columns);
     }
 }
 
@@ -247,57 +249,46 @@ fn oos_catches_wrong_columns_as_analysed() {
 #[test]
 fn a_late_failure_wipes_everything() {
     const MANY: usize = 8 * 65_408 + 100;
-    let (mut a, b) = memory::pair();
-    let liar = Liar { inner: Some(b), seen: 0 };
-    let mut sender = KosSender::setup(&mut a, &Dealer(1), &mut prg(2)).unwrap();
-    let mut out = vec![Block::ONES; MANY];
-    let result = std::thread::scope(|scope| {
-        scope.spawn(move || liar.run(MANY));
-        sender.extend(&mut a, &mut out)
-    });
+    let honest = |channel: &mut Channel| {
+        let mut sender = KosSender::setup(channel, &Dealer(1), &mut prg(2)).unwrap();
+        let mut out = vec![Block::ONES; MANY];
+        (sender.extend(channel, &mut out), out)
+    };
+    let ((), (result, out)) = duel(1, |channel| relay(channel, MANY), honest);
     assert!(matches!(result, Err(Error::Cheated { .. })));
     assert!(out.iter().all(|block| *block == Block::ZERO));
 }
 
 /// An honest receiver behind a relay that flips one bit of the last answer.
-struct Liar {
-    inner: Option<Channel>,
-    seen: usize,
+fn relay(outer: &mut Channel, n: usize) {
+    let (c, d) = memory::pair();
+    let receive = |inner: &mut Channel| {
+        let mut receiver = KosReceiver::setup(inner, &Dealer(1), &mut prg(3)).unwrap();
+        let _ = receiver.extend(inner, &mut vec![Block::ZERO; n]);
+    };
+    memory::join(c, d, receive, |inner| {
+        let blocks = |n: usize| 127 * (n.div_ceil(128) + 1);
+        let sizes: Vec<usize> = (0..9).map(|b| blocks((n - b * 65_408).min(65_408))).collect();
+        for (batch, size) in sizes.iter().enumerate() {
+            if batch >= 4 {
+                answer(outer, inner, false);
+            }
+            let mut u = vec![Block::ZERO; *size];
+            inner.recv_blocks(&mut u).unwrap();
+            outer.send_blocks(&u).unwrap();
+            outer.flush().unwrap();
+        }
+        (5..9).for_each(|batch| answer(outer, inner, batch == 8));
+    });
 }
 
-impl Liar {
-    fn run(mut self, n: usize) {
-        let (mut c, mut d) = memory::pair();
-        let mut outer = self.inner.take().unwrap();
-        std::thread::scope(|scope| {
-            scope.spawn(move || {
-                let mut receiver = KosReceiver::setup(&mut c, &Dealer(1), &mut prg(3)).unwrap();
-                let _ = receiver.extend(&mut c, &mut vec![Block::ZERO; n]);
-            });
-            let blocks = |n: usize| 127 * (n.div_ceil(128) + 1);
-            let sizes: Vec<usize> = (0..9).map(|b| blocks((n - b * 65_408).min(65_408))).collect();
-            for (batch, size) in sizes.iter().enumerate() {
-                if batch >= 4 {
-                    self.answer(&mut outer, &mut d, false);
-                }
-                let mut u = vec![Block::ZERO; *size];
-                d.recv_blocks(&mut u).unwrap();
-                outer.send_blocks(&u).unwrap();
-                outer.flush().unwrap();
-            }
-            (5..9).for_each(|batch| self.answer(&mut outer, &mut d, batch == 8));
-        });
-    }
-
-    fn answer(&mut self, outer: &mut Channel, inner: &mut Channel, lie: bool) {
-        inner.send_block(outer.recv_block().unwrap()).unwrap();
-        let mut answer = [Block::ZERO; KAPPA];
-        inner.recv_blocks(&mut answer).unwrap();
-        answer[99] ^= Block::new(lie as u128);
-        outer.send_blocks(&answer).unwrap();
-        outer.flush().unwrap();
-        self.seen += 1;
-    }
+fn answer(outer: &mut Channel, inner: &mut Channel, lie: bool) {
+    inner.send_block(outer.recv_block().unwrap()).unwrap();
+    let mut answer = [Block::ZERO; KAPPA];
+    inner.recv_blocks(&mut answer).unwrap();
+    answer[99] ^= Block::new(lie as u128);
+    outer.send_blocks(&answer).unwrap();
+    outer.flush().unwrap();
 }
 
 /// A peer that leaves in the middle: an error, nothing in out, and the state is spent.
@@ -340,22 +331,21 @@ fn a_peer_that_leaves_leaves_nothing() {
 #[test]
 fn the_answer_is_masked() {
     let mut seen = Vec::new();
-    for seed in 0..50u128 {
-        let (mut a, mut b) = memory::pair();
-        let mut receiver = KosReceiver::setup(&mut b, &Dealer(1), &mut prg(seed)).unwrap();
-        let x = std::thread::scope(|scope| {
-            scope.spawn(move || {
-                use tacit_ot::ChosenCotReceiver;
-                let choices = BitVec::zeros(100);
-                receiver.extend_chosen(&mut b, &choices, &mut [Block::ZERO; 100]).unwrap();
-            });
+    for seed in 0..50 {
+        let curious = |channel: &mut Channel| {
             let mut u = vec![Block::ZERO; 127 * 2];
-            a.recv_blocks(&mut u).unwrap();
-            a.send_block(Block::new(5)).unwrap();
+            channel.recv_blocks(&mut u).unwrap();
+            channel.send_block(Block::new(5)).unwrap();
             let mut answer = [Block::ZERO; KAPPA];
-            a.recv_blocks(&mut answer).unwrap();
+            channel.recv_blocks(&mut answer).unwrap();
             answer[0]
-        });
+        };
+        let honest = |channel: &mut Channel| {
+            use tacit_ot::ChosenCotReceiver;
+            let mut receiver = KosReceiver::setup(channel, &Dealer(1), &mut prg(seed.into())).unwrap();
+            receiver.extend_chosen(channel, &BitVec::zeros(100), &mut [Block::ZERO; 100]).unwrap();
+        };
+        let (x, ()) = duel(seed, curious, honest);
         // All choices are zero, so x is the mask alone.
         assert!(!seen.contains(&x) && x != Block::ZERO, "the mask repeats");
         seen.push(x);

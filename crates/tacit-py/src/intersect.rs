@@ -1,7 +1,6 @@
 //! Intersections of tables: keys out of Arrow columns, and the rows that match.
 
-use crate::reveal::{self, Given};
-use crate::{fault, peer::Peer};
+use crate::{fault, peer::Peer, reveal};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BooleanArray, LargeStringArray, RecordBatch, RecordBatchIterator};
 use arrow_schema::{DataType, SchemaRef};
@@ -11,7 +10,8 @@ use pyo3_arrow::PyTable;
 use pyo3_arrow::ffi::to_stream_pycapsule;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tacit::job::psi::{Gained, Job, Learns, MAX_ELEMENTS, Protocol, Reveal, Revealed};
+use tacit::job::Ran;
+use tacit::job::psi::{Duplicates, Gained, Job, Learns, MAX_ELEMENTS, Owned, Protocol, Reveal, Revealed};
 use tacit_data::columnar::Texts;
 use tacit_data::csv::Options;
 use tacit_data::keys::KeyType;
@@ -23,8 +23,8 @@ use tacit_data::table::Source;
 pub struct Keys {
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
-    spec: KeySpec,
-    set: Arc<KeySet>,
+    pub(crate) spec: KeySpec,
+    pub(crate) set: Arc<KeySet>,
 }
 
 /// Rows of a table, as an Arrow stream.
@@ -144,6 +144,43 @@ impl Keys {
 }
 
 impl Keys {
+    /// What we give in `job`.
+    pub(crate) fn given(&self, py: Python<'_>, job: &Job, duplicates: Duplicates) -> PyResult<Owned> {
+        let read =
+            || reveal::given(&job.reveal, &job.give, duplicates, &self.schema, &self.batches, &self.set);
+        py.detach(read).map_err(|what| fault::input(py, what))
+    }
+
+    /// What a run gave, as a dictionary.
+    pub(crate) fn gained<'py>(
+        &self,
+        py: Python<'py>,
+        job: &Job,
+        ran: &Ran<Revealed>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let outcome = ran.result.outcome(job.learns);
+        let dict = fault::passed(py, &ran.stats, Some(ran.wall.as_secs_f64()))?;
+        let own = self.set.elements().len() as u64;
+        dict.set_item("protocol", outcome.protocol)?;
+        dict.set_item("peer_keys", outcome.peer_elements)?;
+        let learned = job.has_learned(own, &outcome).map_err(|error| fault::raise(py, &error))?;
+        dict.set_item("peer_learned", learned)?;
+        reveal::put_number(py, &ran.result, &dict)?;
+        if let Some(matches) = &outcome.matches {
+            dict.set_item("matches", matches.len())?;
+            let rows = py.detach(|| match (&ran.result, &job.reveal) {
+                (Revealed::Payload(Gained { received: Some(received), .. }), Reveal::Payload(asked)) => {
+                    let Keys { schema, batches, set, .. } = self;
+                    let (schema, batches) = reveal::joined(schema, batches, set, asked, &received.matches)?;
+                    Ok(Rows { schema, batches })
+                }
+                _ => self.matching(matches),
+            });
+            dict.set_item("rows", Py::new(py, rows.map_err(|what| fault::input(py, what))?)?)?;
+        }
+        Ok(dict)
+    }
+
     /// The rows whose keys are among `matches`.
     fn matching(&self, matches: &[u32]) -> Result<Rows, String> {
         let mut hit = vec![false; self.set.elements().len()];
@@ -262,33 +299,11 @@ pub(crate) fn intersect<'py>(
         ..Job::new(learns, peer.security)
     };
     job.check().map_err(|error| fault::raise(py, &error))?;
-    let given = py
-        .detach(|| Given::read(&job.reveal, &job.give, duplicates, &keys.schema, &keys.batches, &keys.set))
-        .map_err(|what| fault::input(py, what))?;
+    let given = keys.given(py, &job, duplicates)?;
     let (ours, set) = (job.clone(), keys.set.clone());
     let ran = peer.run(py, progress, move |session, desk| {
         let most = ours.most_peer_keys.unwrap_or(MAX_ELEMENTS as u64);
-        session.run_psi_with(&ours, set.elements(), given.gift(), most, desk)
+        session.run_psi_with(&ours, set.elements(), given.borrowed(), most, desk)
     })?;
-    let outcome = ran.result.outcome(learns);
-    let dict = fault::passed(py, &ran.stats, Some(ran.wall.as_secs_f64()))?;
-    let own = keys.set.elements().len() as u64;
-    dict.set_item("protocol", outcome.protocol)?;
-    dict.set_item("peer_keys", outcome.peer_elements)?;
-    let learned = job.has_learned(own, &outcome).map_err(|error| fault::raise(py, &error))?;
-    dict.set_item("peer_learned", learned)?;
-    reveal::put_number(py, &ran.result, &dict)?;
-    if let Some(matches) = &outcome.matches {
-        dict.set_item("matches", matches.len())?;
-        let rows = py.detach(|| match (&ran.result, &job.reveal) {
-            (Revealed::Payload(Gained { received: Some(received), .. }), Reveal::Payload(asked)) => {
-                let Keys { schema, batches, set, .. } = keys;
-                let (schema, batches) = reveal::joined(schema, batches, set, asked, &received.matches)?;
-                Ok(Rows { schema, batches })
-            }
-            _ => keys.matching(matches),
-        });
-        dict.set_item("rows", Py::new(py, rows.map_err(|what| fault::input(py, what))?)?)?;
-    }
-    Ok(dict)
+    keys.gained(py, &job, &ran)
 }

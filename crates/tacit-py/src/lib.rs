@@ -8,6 +8,7 @@ mod fault;
 mod function;
 mod intersect;
 mod peer;
+mod request;
 mod reveal;
 mod transfer;
 
@@ -20,12 +21,15 @@ fn _tacit(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<peer::Peer>()?;
     module.add_class::<intersect::Keys>()?;
     module.add_class::<intersect::Rows>()?;
+    module.add_class::<request::Offered>()?;
     module.add_class::<function::Circuit>()?;
     module.add_class::<function::Tracer>()?;
     module.add_class::<function::Wires>()?;
     module.add_function(wrap_pyfunction!(peer::keygen, module)?)?;
     module.add_function(wrap_pyfunction!(peer::fingerprint, module)?)?;
     module.add_function(wrap_pyfunction!(intersect::intersect, module)?)?;
+    module.add_function(wrap_pyfunction!(request::ask, module)?)?;
+    module.add_function(wrap_pyfunction!(request::keep, module)?)?;
     module.add_function(wrap_pyfunction!(evaluate::evaluate, module)?)?;
     module.add_function(wrap_pyfunction!(evaluate::functions, module)?)?;
     module.add_function(wrap_pyfunction!(transfer::ot, module)?)?;

@@ -13,13 +13,16 @@ use tacit_net::{Cancel, Identity, Limits, LinkModel, Observer, PublicKey};
 pub struct Peer {
     session: Session,
     pub security: Security,
+    pub post_quantum: bool,
+    /// Our private key file.
+    pub identity: Option<PathBuf>,
 }
 
 #[pymethods]
 impl Peer {
     #[new]
     #[pyo3(signature = (*, listen=None, connect=None, identity=None, peer=None, security="malicious", threads=1,
-        post_quantum=false, base_ot=None, timeout=None, wait=None, link=None))]
+        post_quantum=false, base_ot=None, timeout=None, wait=None, link=None, proxy=None))]
     fn new(
         py: Python<'_>,
         listen: Option<&str>,
@@ -33,6 +36,7 @@ impl Peer {
         timeout: Option<f64>,
         wait: Option<f64>,
         link: Option<&str>,
+        proxy: Option<&str>,
     ) -> PyResult<Self> {
         let session = match (listen, connect) {
             (Some(address), None) => Session::listen(address),
@@ -66,8 +70,11 @@ impl Peer {
             let model = link.parse::<LinkModel>().map_err(|error| fault::usage(py, error.to_string()))?;
             session = session.link(model);
         }
-        let session = match (identity, peer) {
-            (Some(identity), Some(peer)) => session.keys(&identity, &peer),
+        if let Some(proxy) = proxy {
+            session = session.proxy(proxy);
+        }
+        let session = match (&identity, peer) {
+            (Some(identity), Some(peer)) => session.keys(identity, &peer),
             (None, None) => session.plaintext(),
             _ => {
                 return Err(fault::usage(
@@ -76,7 +83,8 @@ impl Peer {
                 ));
             }
         };
-        Ok(Peer { session: session.map_err(|error| fault::raise(py, &error))?, security })
+        let session = session.map_err(|error| fault::raise(py, &error))?;
+        Ok(Peer { session, security, post_quantum, identity })
     }
 }
 

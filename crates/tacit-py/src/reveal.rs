@@ -10,101 +10,78 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
 use tacit::job::psi::{
-    Aggregate, AggregateOutcome, Column, Duplicates, Found, Gift, Match, Reveal, Revealed, Table,
+    Aggregate, AggregateOutcome, Column, Duplicates, Found, Match, Owned, Reveal, Revealed, Table,
 };
 use tacit_data::records::KeySet;
 
-/// What we give, of each of our keys.
-pub(crate) enum Given {
-    Nothing,
-    Column(Column),
-    Numbers(Vec<i64>),
-    Table(Table, Duplicates),
-}
-
-impl Given {
-    /// Out of the columns `names` of `batches`, whose rows have the keys of `set`.
-    pub(crate) fn read(
-        reveal: &Reveal,
-        names: &[String],
-        duplicates: Duplicates,
-        schema: &SchemaRef,
-        batches: &[RecordBatch],
-        set: &KeySet,
-    ) -> Result<Self, String> {
-        if names.is_empty() {
-            return Ok(Given::Nothing);
-        }
-        let place = |name: &String| {
-            schema.index_of(name).map_err(|_| format!("give: there is no column {name} in the table"))
-        };
-        let places = names.iter().map(place).collect::<Result<Vec<_>, _>>()?;
-        let mut row = 0;
-        let mut elements = |batch: &RecordBatch| {
-            let first = row;
-            row += batch.num_rows() as u64;
-            (first..row).map(|row| set.element_of(row)).collect::<Vec<_>>()
-        };
-        let keys = set.elements().len();
-        match reveal {
-            Reveal::Rows | Reveal::Payload(_) | Reveal::Count | Reveal::Shares => {
-                let mut given = Table::new(names.iter().map(String::as_str)).map_err(|e| e.to_string())?;
-                for batch in batches {
-                    let columns = places.iter().zip(names);
-                    let columns: Vec<ArrayRef> = columns
-                        .map(|(&place, name)| cast(name, batch.column(place), &DataType::LargeUtf8))
-                        .collect::<Result<_, _>>()?;
-                    let columns: Vec<_> = columns.iter().map(|column| column.as_string::<i64>()).collect();
-                    for (at, element) in elements(batch).into_iter().enumerate() {
-                        let Some(element) = element else { continue };
-                        let cells = columns
-                            .iter()
-                            .map(|column| column.is_valid(at).then(|| column.value(at).as_bytes()));
-                        given.push(element as u32, cells).map_err(|e| e.to_string())?;
-                    }
-                }
-                Ok(Given::Table(given, duplicates))
-            }
-            Reveal::Of(statistic, _) => {
-                let mut numbers = vec![statistic.absent(); keys];
-                for batch in batches {
-                    let column = whole(&names[0], batch.column(places[0]))?;
-                    let column = column.as_primitive::<Int64Type>();
-                    for (at, element) in elements(batch).into_iter().enumerate() {
-                        let Some(element) = element.filter(|_| column.is_valid(at)) else { continue };
-                        if column.value(at) == statistic.absent() {
-                            return Err(format!(
-                                "column {}: holds the number that stands for none",
-                                names[0]
-                            ));
-                        }
-                        numbers[element] = statistic.of_rows(numbers[element], column.value(at));
-                    }
-                }
-                Ok(Given::Numbers(numbers))
-            }
-            _ => {
-                let mut sums = Column::new(keys);
-                for batch in batches {
-                    let column = whole(&names[0], batch.column(places[0]))?;
-                    let column = column.as_primitive::<Int64Type>();
-                    for (at, element) in elements(batch).into_iter().enumerate() {
-                        let Some(element) = element else { continue };
-                        let number = column.is_valid(at).then(|| column.value(at));
-                        sums.add(element as u32, number).map_err(|e| e.to_string())?;
-                    }
-                }
-                Ok(Given::Column(sums))
-            }
-        }
+/// What we give out of the columns `names` of `batches`, whose rows have the keys of `set`.
+pub(crate) fn given(
+    reveal: &Reveal,
+    names: &[String],
+    duplicates: Duplicates,
+    schema: &SchemaRef,
+    batches: &[RecordBatch],
+    set: &KeySet,
+) -> Result<Owned, String> {
+    if names.is_empty() {
+        return Ok(Owned::None);
     }
-
-    pub(crate) fn gift(&self) -> Gift<'_> {
-        match self {
-            Given::Nothing => Gift::None,
-            Given::Column(column) => Gift::Column(column),
-            Given::Numbers(numbers) => Gift::Numbers(numbers),
-            Given::Table(table, duplicates) => Gift::Table(table, *duplicates),
+    let place = |name: &String| {
+        schema.index_of(name).map_err(|_| format!("give: there is no column {name} in the table"))
+    };
+    let places = names.iter().map(place).collect::<Result<Vec<_>, _>>()?;
+    let mut row = 0;
+    let mut elements = |batch: &RecordBatch| {
+        let first = row;
+        row += batch.num_rows() as u64;
+        (first..row).map(|row| set.element_of(row)).collect::<Vec<_>>()
+    };
+    let keys = set.elements().len();
+    match reveal {
+        Reveal::Rows | Reveal::Payload(_) | Reveal::Count | Reveal::Shares => {
+            let mut given = Table::new(names.iter().map(String::as_str)).map_err(|e| e.to_string())?;
+            for batch in batches {
+                let columns = places.iter().zip(names);
+                let columns: Vec<ArrayRef> = columns
+                    .map(|(&place, name)| cast(name, batch.column(place), &DataType::LargeUtf8))
+                    .collect::<Result<_, _>>()?;
+                let columns: Vec<_> = columns.iter().map(|column| column.as_string::<i64>()).collect();
+                for (at, element) in elements(batch).into_iter().enumerate() {
+                    let Some(element) = element else { continue };
+                    let cells =
+                        columns.iter().map(|column| column.is_valid(at).then(|| column.value(at).as_bytes()));
+                    given.push(element as u32, cells).map_err(|e| e.to_string())?;
+                }
+            }
+            Ok(Owned::Table(given, duplicates))
+        }
+        Reveal::Of(statistic, _) => {
+            let mut numbers = vec![statistic.absent(); keys];
+            for batch in batches {
+                let column = whole(&names[0], batch.column(places[0]))?;
+                let column = column.as_primitive::<Int64Type>();
+                for (at, element) in elements(batch).into_iter().enumerate() {
+                    let Some(element) = element.filter(|_| column.is_valid(at)) else { continue };
+                    if column.value(at) == statistic.absent() {
+                        return Err(format!("column {}: holds the number that stands for none", names[0]));
+                    }
+                    numbers[element] = statistic.of_rows(numbers[element], column.value(at));
+                }
+            }
+            Ok(Owned::Numbers(numbers))
+        }
+        _ => {
+            let mut sums = Column::new(keys);
+            for batch in batches {
+                let column = whole(&names[0], batch.column(places[0]))?;
+                let column = column.as_primitive::<Int64Type>();
+                for (at, element) in elements(batch).into_iter().enumerate() {
+                    let Some(element) = element else { continue };
+                    let number = column.is_valid(at).then(|| column.value(at));
+                    sums.add(element as u32, number).map_err(|e| e.to_string())?;
+                }
+            }
+            Ok(Owned::Column(sums))
         }
     }
 }

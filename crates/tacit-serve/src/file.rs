@@ -2,7 +2,6 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use tacit::{Error, Result};
 
@@ -37,7 +36,7 @@ impl Lines {
     ) -> Result<(Self, Vec<String>)> {
         let fault = |what| move |e| Error::file(path, what, e);
         let new = !path.exists();
-        let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path);
+        let file = private_file(OpenOptions::new().read(true).append(true).create(true)).open(path);
         let mut file = file.map_err(fault("cannot be opened"))?;
         lock(&file).map_err(fault("is in use by another process, or cannot be locked"))?;
         if new {
@@ -72,8 +71,18 @@ impl Lines {
     }
 }
 
-/// Makes the name of a new file as durable as its content.
+/// A file that its owner alone can read, if these options make one.
+pub fn private_file(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}
+
+/// Makes the name of a new file as durable as its content, where folders can be synced.
 pub fn sync_folder(path: &Path) -> Result<()> {
+    if !cfg!(unix) {
+        return Ok(());
+    }
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder)
         .and_then(|folder| folder.sync_all())
@@ -82,8 +91,10 @@ pub fn sync_folder(path: &Path) -> Result<()> {
 
 /// Makes a folder that its owner alone can enter, if there is none.
 pub fn private_folder(path: &Path) -> Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    let made = builder.recursive(true).create(path);
     made.map_err(|e| Error::file(path, "cannot be made; create the folder or choose another", e))
 }
 

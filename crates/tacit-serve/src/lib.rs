@@ -5,12 +5,17 @@
 //! - [`ledger`]: what has been spent of the budgets, in a file that survives a crash.
 //! - [`server`]: receives those who ask, each within the rules.
 //! - [`request`]: the side that asks.
+//! - [`http`]: where an operator looks on: [`metrics`] and a page.
 //! - [`records`]: signed records in a chain, and [`audit`], which verifies them.
 #![forbid(unsafe_code)]
 
 pub mod audit;
+mod board;
 pub mod clock;
+mod dashboard;
 mod file;
+mod follow;
+pub mod http;
 pub mod json;
 pub mod ledger;
 pub mod log;

@@ -1,7 +1,12 @@
 //! What a service tells of itself while it runs: never a row, a key or a secret.
+//!
+//! Each [`Event`] is told by `tracing`, target `tacit::serve`, with fields of the same names; what goes on inside
+//! a request follows at the level `DEBUG`, on the asker's side too, by the run's name that both sides share.
 
 use crate::clock::Time;
-use serde_json::{Value, json};
+use std::sync::{Mutex, PoisonError};
+use tacit::job::{Observer, Step};
+use tracing::Level;
 
 /// Something that happened.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,46 +25,128 @@ pub struct Event {
     pub rule: Option<&'static str>,
     /// More, on one line.
     pub words: String,
+    /// The same in numbers, where there are any.
+    pub figures: Figures,
+}
+
+/// What a run took, as far as it is known.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Figures {
+    /// Distinct keys that the asker announced.
+    pub asker_keys: Option<u64>,
+    /// Distinct keys of the service.
+    pub service_keys: Option<u64>,
+    /// The most rows that the run can reveal.
+    pub most_rows: Option<u64>,
+    /// How long it took.
+    pub milliseconds: Option<u64>,
+    /// Bytes to the peer.
+    pub sent: Option<u64>,
+    /// Bytes from the peer.
+    pub received: Option<u64>,
+}
+
+impl Figures {
+    /// These, and those of `other` where these have none.
+    pub fn or(self, other: Figures) -> Figures {
+        Figures {
+            asker_keys: self.asker_keys.or(other.asker_keys),
+            service_keys: self.service_keys.or(other.service_keys),
+            most_rows: self.most_rows.or(other.most_rows),
+            milliseconds: self.milliseconds.or(other.milliseconds),
+            sent: self.sent.or(other.sent),
+            received: self.received.or(other.received),
+        }
+    }
 }
 
 impl Event {
     /// An event of now.
     pub fn new(what: &'static str, words: impl Into<String>) -> Self {
-        Event { time: Time::now(), what, run: None, peer: None, job: None, rule: None, words: words.into() }
+        Event {
+            time: Time::now(),
+            what,
+            run: None,
+            peer: None,
+            job: None,
+            rule: None,
+            words: words.into(),
+            figures: Figures::default(),
+        }
     }
 
-    /// As one line for people.
-    pub fn text(&self) -> String {
-        let about = [("run", &self.run), ("peer", &self.peer), ("job", &self.job)];
-        let mut line = format!("{} {}", self.time.text(), self.what);
-        for (name, value) in about {
-            if let Some(value) = value {
-                line += &format!(" {name} {}", tacit::net::shown(value));
-            }
+    /// How much it matters.
+    pub fn level(&self) -> Level {
+        match self.what {
+            "policy fault" | "not reloaded" => Level::ERROR,
+            "refused" | "failed" | "refunded" | "turned away" | "recovered" | "cancelled" => Level::WARN,
+            _ => Level::INFO,
         }
-        if let Some(rule) = self.rule {
-            line += &format!(" rule {rule}");
-        }
-        if !self.words.is_empty() {
-            line += &format!(": {}", tacit::net::escaped(&self.words));
-        }
-        line
     }
 
-    /// As an object for programs.
-    pub fn object(&self) -> Value {
-        let mut object = json!({ "name": "serve", "time": self.time.text(), "event": self.what });
-        let rule = self.rule.map(str::to_owned);
-        let about = [("run", &self.run), ("peer", &self.peer), ("job", &self.job), ("rule", &rule)];
-        for (name, value) in about {
-            if let Some(value) = value {
-                object[name] = json!(value);
-            }
+    /// Tells the subscriber of `tracing`, if there is one, at `level`.
+    pub fn trace(&self, level: Level) {
+        macro_rules! trace {
+            ($level:expr) => {
+                tracing::event!(
+                    target: TARGET,
+                    $level,
+                    time = self.time.text(),
+                    event = self.what,
+                    run = self.run.as_deref(),
+                    peer = self.peer.as_deref(),
+                    job = self.job.as_deref(),
+                    rule = self.rule,
+                    asker_keys = self.figures.asker_keys,
+                    service_keys = self.figures.service_keys,
+                    most_rows = self.figures.most_rows,
+                    milliseconds = self.figures.milliseconds,
+                    bytes_sent = self.figures.sent,
+                    bytes_received = self.figures.received,
+                    message = self.words.as_str(),
+                )
+            };
         }
-        if !self.words.is_empty() {
-            object["message"] = json!(self.words);
+        match level {
+            Level::ERROR => trace!(Level::ERROR),
+            Level::WARN => trace!(Level::WARN),
+            Level::INFO => trace!(Level::INFO),
+            _ => trace!(Level::DEBUG),
         }
-        object
+    }
+}
+
+/// What `tracing` knows these events by.
+pub(crate) const TARGET: &str = "tacit::serve";
+
+/// How a run goes on, for those who look closely: by the name that both sides have for it.
+pub(crate) fn detail(what: &'static str, run: &str, words: impl Into<String>) {
+    if tracing::enabled!(target: TARGET, Level::DEBUG) {
+        let mut event = Event::new(what, words);
+        event.run = Some(run.to_owned());
+        event.trace(Level::DEBUG);
+    }
+}
+
+/// Tells of each phase of a run as it begins.
+pub(crate) struct Phases<'a> {
+    run: &'a str,
+    latest: Mutex<&'static str>,
+}
+
+impl<'a> Phases<'a> {
+    pub fn of(run: &'a str) -> Self {
+        Phases { run, latest: Mutex::new("") }
+    }
+}
+
+impl Observer for Phases<'_> {
+    fn step(&self, step: &Step) {
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        if *latest != step.phase {
+            *latest = step.phase;
+            detail("phase", self.run, step.phase);
+        }
     }
 }
 

@@ -3,22 +3,15 @@
 //! `GET /metrics` and `GET /healthz`, one answer a connection, nothing else: no figure names a peer, a run or
 //! a job.
 
+use crate::http::{self, Answer, Port, Question};
 use crate::log::Event;
 use crate::slots::Slots;
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
-use tacit::{Error, Result};
+use std::sync::{Mutex, PoisonError};
 
-/// Time for one question and its answer.
-const ASKING: Duration = Duration::from_secs(2);
-/// Longest head of a question.
-const LONGEST_QUESTION: usize = 8 << 10;
-/// Pause between two looks for a question.
-const PAUSE: Duration = Duration::from_millis(50);
+/// What Prometheus knows its text format by.
+const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// What is counted.
 #[derive(Default)]
@@ -32,28 +25,6 @@ pub struct Metrics {
 struct Counts {
     events: BTreeMap<&'static str, u64>,
     refusals: BTreeMap<&'static str, u64>,
-}
-
-/// Where questions come in.
-pub struct Port(TcpListener);
-
-impl Port {
-    /// Listens at `address`.
-    ///
-    /// Errors: an address beyond this machine, or one that cannot be listened at.
-    pub fn bind(address: &str) -> Result<Self> {
-        let refuse = |what: String| Error::Parameter { name: "metrics", what };
-        let parsed: std::net::SocketAddr = address.parse().map_err(|_| {
-            refuse("give an address of this machine and a port, such as 127.0.0.1:9700".into())
-        })?;
-        if !parsed.ip().to_canonical().is_loopback() {
-            return Err(refuse(format!("{parsed} can be reached from elsewhere; give 127.0.0.1 or [::1]")));
-        }
-        let socket =
-            TcpListener::bind(parsed).map_err(|e| refuse(format!("{parsed}: {e}; choose another port")))?;
-        socket.set_nonblocking(true).map_err(|e| Error::Other(format!("{parsed}: {e}")))?;
-        Ok(Port(socket))
-    }
 }
 
 impl Metrics {
@@ -88,50 +59,17 @@ impl Metrics {
     }
 
     /// Answers at `port`, on the calling thread, until `over`.
-    pub fn answer(&self, port: &Port, slots: &Slots, over: &Arc<AtomicBool>) {
-        while !over.load(Ordering::SeqCst) {
-            match port.0.accept() {
-                // Who asks badly or slowly gets no answer.
-                Ok((stream, _)) => _ = self.one(stream, slots),
-                Err(_) => std::thread::sleep(PAUSE),
-            }
-        }
+    pub fn answer(&self, port: &Port, slots: &Slots, over: &AtomicBool) {
+        http::answer(port, over, &|asked| self.respond(asked, slots));
     }
 
-    fn one(&self, mut stream: TcpStream, slots: &Slots) -> std::io::Result<()> {
-        let deadline = Instant::now() + ASKING;
-        stream.set_nonblocking(false)?;
-        stream.set_write_timeout(Some(ASKING))?;
-        let mut asked = Vec::new();
-        while !asked.windows(4).any(|four| four == b"\r\n\r\n") {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() || asked.len() >= LONGEST_QUESTION {
-                return Ok(());
-            }
-            stream.set_read_timeout(Some(left))?;
-            let mut piece = [0; 1024];
-            match stream.read(&mut piece)? {
-                0 => return Ok(()),
-                n => asked.extend_from_slice(&piece[..n]),
-            }
+    fn respond(&self, asked: &Question, slots: &Slots) -> Answer {
+        match (asked.target.as_str(), self.draining.load(Ordering::SeqCst)) {
+            ("/metrics", _) => Answer { kind: EXPOSITION, ..Answer::text("200 OK", self.text(slots)) },
+            ("/healthz", false) => Answer::text("200 OK", "ok\n"),
+            ("/healthz", true) => Answer::text("503 Service Unavailable", "draining\n"),
+            _ => Answer::text("404 Not Found", "there are /metrics and /healthz\n"),
         }
-        let line = asked.split(|byte| *byte == b'\r').next().unwrap_or_default();
-        let (code, body) = match line {
-            b"GET /metrics HTTP/1.0" | b"GET /metrics HTTP/1.1" => ("200 OK", self.text(slots)),
-            b"GET /healthz HTTP/1.0" | b"GET /healthz HTTP/1.1" => match self.draining.load(Ordering::SeqCst)
-            {
-                false => ("200 OK", "ok\n".to_owned()),
-                true => ("503 Service Unavailable", "draining\n".to_owned()),
-            },
-            _ => ("404 Not Found", "there are /metrics and /healthz\n".to_owned()),
-        };
-        let head = format!(
-            "HTTP/1.0 {code}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\n\
-             Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n",
-            body.len()
-        );
-        stream.write_all(head.as_bytes())?;
-        stream.write_all(body.as_bytes())
     }
 }
 
@@ -139,54 +77,72 @@ impl Metrics {
 mod tests {
     use super::*;
 
-    #[test]
-    fn only_this_machine_can_ask() {
-        for beyond in ["0.0.0.0:0", "[::]:0", "192.0.2.1:1", "localhost:1", "1"] {
-            assert!(Port::bind(beyond).is_err(), "{beyond}");
+    /// Reads the text format of Prometheus as its description has it, strictly: the samples by name and
+    /// labels.
+    fn parse(text: &str) -> BTreeMap<String, f64> {
+        assert!(text.ends_with('\n') && !text.contains('\r'), "lines end in one byte, the last one too");
+        let is_name = |name: &str| {
+            name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+                && !name.starts_with(|c: char| c.is_ascii_digit())
+        };
+        let (mut found, mut families) = (BTreeMap::new(), Vec::new());
+        let mut described = None;
+        for line in text.lines() {
+            if let Some(help) = line.strip_prefix("# HELP ") {
+                let (name, words) = help.split_once(' ').unwrap();
+                assert!(is_name(name) && !name.is_empty() && !words.is_empty(), "{line}");
+                described = Some(name);
+            } else if let Some(kind) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = kind.split_once(' ').unwrap();
+                assert_eq!(described.take(), Some(name), "each family has its words");
+                assert!(["counter", "gauge"].contains(&kind), "{line}");
+                assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
+                assert!(!families.contains(&name), "a family twice: {line}");
+                families.push(name);
+            } else {
+                let (sample, value) = line.rsplit_once(' ').unwrap();
+                let (name, labels) = match sample.split_once('{') {
+                    Some((name, rest)) => (name, rest.strip_suffix('}').unwrap()),
+                    None => (sample, ""),
+                };
+                assert_eq!(families.last(), Some(&name), "samples stand together below their family: {line}");
+                for label in labels.split(',').filter(|label| !label.is_empty()) {
+                    let (name, value) = label.split_once('=').unwrap();
+                    let value = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap();
+                    assert!(is_name(name) && !value.contains(['"', '\\', '\n']), "{line}");
+                }
+                let value: f64 = value.parse().unwrap();
+                assert!(value.is_finite() && value >= 0.0, "{line}");
+                assert!(found.insert(sample.to_owned(), value).is_none(), "a sample twice: {line}");
+            }
         }
-        assert!(Port::bind("127.0.0.1:0").is_ok());
+        found
     }
 
     #[test]
-    fn questions_get_their_answers_and_bad_ones_none_for_long() {
-        let port = Port::bind("127.0.0.1:0").unwrap();
-        let address = port.0.local_addr().unwrap();
-        let (metrics, slots, over) = (Metrics::default(), Slots::default(), Arc::new(AtomicBool::new(false)));
+    fn questions_get_their_answers() {
+        let (metrics, slots) = (Metrics::default(), Slots::default());
         let mut refused = Event::new("refused", "");
         refused.rule = Some("hours");
         metrics.count(&refused);
         metrics.count(&Event::new("done", ""));
-        let ask = |question: &[u8]| {
-            let mut stream = TcpStream::connect(address).unwrap();
-            stream.write_all(question).unwrap();
-            let mut said = String::new();
-            let _ = stream.read_to_string(&mut said);
-            said
-        };
-        std::thread::scope(|scope| {
-            scope.spawn(|| metrics.answer(&port, &slots, &over));
-            let _visit = slots.visit(9);
-            // One that says nothing holds the others up for two seconds at most.
-            let silent = TcpStream::connect(address).unwrap();
-            let start = Instant::now();
-            let said = ask(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
-            assert!(start.elapsed() < 3 * ASKING, "{:?}", start.elapsed());
-            drop(silent);
-            assert!(said.starts_with("HTTP/1.0 200 OK"), "{said}");
-            for line in [
-                "tacit_events_total{event=\"done\"} 1",
-                "tacit_refusals_total{rule=\"hours\"} 1",
-                "tacit_requests 1",
-                "tacit_draining 0",
-            ] {
-                assert!(said.lines().any(|found| found == line), "{line}: {said}");
-            }
-            assert!(ask(b"GET /healthz HTTP/1.0\r\n\r\n").ends_with("ok\n"));
-            metrics.draining.store(true, Ordering::SeqCst);
-            assert!(ask(b"GET /healthz HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 503"));
-            assert!(ask(b"POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.0 404"));
-            assert!(ask(&vec![b'a'; LONGEST_QUESTION + 1]).is_empty());
-            over.store(true, Ordering::SeqCst);
-        });
+        let _visit = slots.visit(9);
+        let ask = |target: &str| metrics.respond(&Question { target: target.into(), host: None }, &slots);
+        let said = ask("/metrics");
+        assert_eq!((said.code, said.kind), ("200 OK", EXPOSITION));
+        let wanted = [
+            ("tacit_draining", 0.0),
+            ("tacit_events_total{event=\"done\"}", 1.0),
+            ("tacit_events_total{event=\"refused\"}", 1.0),
+            ("tacit_refusals_total{rule=\"hours\"}", 1.0),
+            ("tacit_requests", 1.0),
+        ];
+        let wanted: BTreeMap<String, f64> =
+            wanted.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        assert_eq!(parse(&said.body), wanted);
+        assert_eq!(ask("/healthz").body, "ok\n");
+        metrics.draining.store(true, Ordering::SeqCst);
+        assert!(ask("/healthz").code.starts_with("503 "));
+        assert!(ask("/elsewhere").code.starts_with("404 "));
     }
 }

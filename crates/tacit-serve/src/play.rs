@@ -6,8 +6,9 @@ use crate::terms::{Offer, Said, Side};
 use crate::wire::{self, Close, Message};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
+use tacit::data::records::KeySet;
 use tacit::job::Observer;
-use tacit::job::psi::{Aggregate, AggregateOutcome, Found, Job, Own, Owned, Revealed};
+use tacit::job::psi::{Aggregate, AggregateOutcome, Found, Gift, Job, Revealed};
 use tacit::net::{PublicKey, Session, Stats};
 use tacit::{Error, Result};
 
@@ -18,9 +19,9 @@ pub struct Part<'a> {
     /// The run as this side plays it.
     pub job: &'a Job,
     /// Its keys.
-    pub own: &'a Own,
+    pub keys: &'a KeySet,
     /// What it gives.
-    pub gift: &'a Owned,
+    pub gift: Gift<'a>,
     /// The other side's distinct keys, as announced.
     pub peer_keys: u64,
 }
@@ -46,9 +47,9 @@ pub fn agree(session: &mut Session, offer: &Offer, job: &Job, said: &Said) -> Re
 pub fn run(session: &mut Session, part: &Part<'_>, observer: &dyn Observer) -> Result<Played> {
     let start = Instant::now();
     let base = tacit::ot::base_ot(Some(&part.offer.base_ot), part.job.security)?;
-    let elements = part.own.keys().elements();
-    let gift = part.gift.borrowed();
-    let revealed = part.job.run_with(session.channels(), &*base, elements, gift, part.peer_keys, observer)?;
+    let elements = part.keys.elements();
+    let revealed =
+        part.job.run_with(session.channels(), &*base, elements, part.gift, part.peer_keys, observer)?;
     let ran = revealed.peer_keys();
     if ran != part.peer_keys {
         let announced = part.peer_keys;
@@ -58,10 +59,10 @@ pub fn run(session: &mut Session, part: &Part<'_>, observer: &dyn Observer) -> R
 }
 
 /// What a side commits to as its result; nothing where it got none.
-pub fn summary(own: &Own, revealed: &Revealed) -> Option<Value> {
+pub fn summary(keys: &KeySet, revealed: &Revealed) -> Option<Value> {
     let matches = |elements: &mut dyn Iterator<Item = u32>| {
         let mut found: Vec<[u8; 32]> =
-            elements.filter_map(|at| own.keys().elements().get(at as usize).copied()).collect();
+            elements.filter_map(|at| keys.elements().get(at as usize).copied()).collect();
         found.sort_unstable();
         let mut hasher = blake3::Hasher::new();
         found.iter().for_each(|element| _ = hasher.update(element));

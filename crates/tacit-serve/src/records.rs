@@ -15,13 +15,12 @@
 //! gets. Before a run begins its record lies in the folder `pending`; one that is found there without its
 //! process is recorded as interrupted, so no crash loses one.
 
-use crate::file::{Lines, private_folder, sync_folder};
+use crate::file::{Lines, private_file, private_folder, sync_folder};
 use crate::json::{canonical, hex, read_canonical};
 use crate::terms::Side;
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use tacit::net::{Identity, SIGNATURE};
 use tacit::{Error, Result};
@@ -124,7 +123,7 @@ impl Records {
     fn guard(&self) -> Result<File> {
         let path = self.folder.join("lock");
         let fault = |e| Error::file(&path, "cannot be locked", e);
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path).map_err(fault)?;
+        let file = private_file(OpenOptions::new().append(true).create(true)).open(&path).map_err(fault)?;
         file.lock().map_err(fault)?;
         Ok(file)
     }
@@ -180,7 +179,7 @@ impl Records {
         let fault = |e| Error::file(&pending, "cannot be written; is the disk full?", e);
         let _guard = self.guard()?;
         let mut file =
-            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&pending).map_err(fault)?;
+            private_file(OpenOptions::new().write(true).create_new(true)).open(&pending).map_err(fault)?;
         file.lock().map_err(fault)?;
         let kept =
             json!({ "common": common, "private": private(run, &input_salt, &result_salt, &Value::Null) });

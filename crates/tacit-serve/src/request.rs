@@ -1,18 +1,18 @@
 //! The side that asks: hears an offer, takes it or not, and runs.
 
 use crate::json::hex;
+use crate::log::detail;
 use crate::play::{self, Part};
 use crate::records::{self, Begun, Records};
 use crate::terms::{self, Accept, Offer, Said, Side};
 use crate::wire::{self, Message};
 use serde_json::Value;
-use std::path::Path;
 use std::time::Duration;
-use tacit::data::records::KeySpec;
-use tacit::job::psi::{Job, Own, Owned, Revealed};
+use tacit::data::records::{KeySet, KeySpec};
+use tacit::job::psi::{Gift, Job, Revealed};
 use tacit::job::{Observer, Ran};
 use tacit::net::{Agreement, Identity, PublicKey, Session};
-use tacit::{Error, Result};
+use tacit::{Error, Result, Security};
 
 pub use crate::wire::Ask;
 
@@ -53,6 +53,7 @@ pub fn ask(mut session: Session, ask: &Ask) -> Result<Offered> {
     said.add(&bytes);
     match message {
         Message::Offer(offer) if offer.job == ask.job && offer.run == hex(&session.id().0[..16]) => {
+            detail("offered", &offer.run, format!("job {}", tacit::net::shown(&offer.job)));
             Ok(Offered { session, said, offer: *offer, service })
         }
         other => Err(refusal(other, &hex(&session.id().0[..16]))),
@@ -77,33 +78,57 @@ impl Offered {
         self.offer.job(Side::Asker, key)
     }
 
+    /// Refuses terms below what the user takes: `floor` is the least security, `gives` are the columns that
+    /// may go into the result.
+    ///
+    /// Errors: what is asked beyond that, by the name of its setting.
+    pub fn admit(&self, job: &Job, floor: Security, gives: &[String], post_quantum: bool) -> Result<()> {
+        let refuse = |name, what: String| Err(Error::Parameter { name, what });
+        if floor == Security::Malicious && job.security == Security::SemiHonest {
+            let what =
+                "the terms protect against a semi-honest service alone; say semi-honest if you take that";
+            return refuse("security", what.into());
+        }
+        if let Some(column) = self.offer.asker_gives.iter().find(|column| !gives.contains(column)) {
+            let column = tacit::net::shown(column);
+            return refuse("give", format!("the job takes our column {column}; name it if you give it"));
+        }
+        if post_quantum {
+            for protocol in job.protocol.candidates() {
+                tacit::catalogue::require_post_quantum(protocol)?;
+            }
+            tacit::catalogue::require_post_quantum(&self.offer.base_ot)?;
+        }
+        Ok(())
+    }
+
     /// Tells the service that we do not take the offer.
     pub fn decline(mut self) -> Result<()> {
         wire::send(self.session.channel(), &Message::Decline).map(|_| ())
     }
 
-    /// Takes the offer and makes the run: `input` is our file, `own` its keys, `gift` what we give.
+    /// Takes the offer and makes the run: `input` is our file's digest, `keys` are its keys, `gift` what we give.
     ///
     /// Errors: a refusal, and those of the run. A run that began has a record also if it ends in an error.
     pub fn run(
         mut self,
         job: &Job,
-        input: &Path,
-        (own, gift): (&Own, &Owned),
+        input: &[u8; 32],
+        (keys, gift): (&KeySet, Gift<'_>),
         (identity, records): (&Identity, &Records),
         observer: &dyn Observer,
     ) -> Result<Done> {
         let (input_salt, result_salt) = (records::salt(), records::salt());
-        let digest = records::digest_of(input)?;
         let accept = Accept {
-            keys: own.count(),
-            commitment: hex(&records::commitment("input", &input_salt, &digest)),
+            keys: keys.elements().len() as u64,
+            commitment: hex(&records::commitment("input", &input_salt, input)),
             head: hex(&records.head()?),
         };
         let session = &mut self.session;
         self.said.add(&wire::send(session.channel(), &Message::Accept(accept.clone()))?);
         let (message, bytes) = wire::receive(session.channel(), READING)?;
         self.said.add(&bytes);
+        detail("accepted", &self.offer.run, format!("with {} keys", accept.keys));
         let Message::Go(go) = message else { return Err(refusal(message, &self.offer.run)) };
         let is_hash = |text: &str| crate::json::from_hex::<32>(text).is_some();
         if !is_hash(&go.commitment) || !is_hash(&go.head) || go.started >= 1 << 53 {
@@ -115,7 +140,7 @@ impl Offered {
             begun.finish("not begun", &Value::Null, None)?;
             return Err(error);
         }
-        let part = Part { offer: &self.offer, job, own, gift, peer_keys: self.offer.service_keys };
+        let part = Part { offer: &self.offer, job, keys, gift, peer_keys: self.offer.service_keys };
         let played = match play::run(session, &part, observer) {
             Ok(played) => played,
             Err(error) => {
@@ -123,7 +148,8 @@ impl Offered {
                 return Err(error);
             }
         };
-        let result = play::summary(own, &played.revealed);
+        detail("played", &self.offer.run, format!("{:.3} s", played.wall.as_secs_f64()));
+        let result = play::summary(keys, &played.revealed);
         let theirs = play::close(session, Side::Asker, &mut begun, result.as_ref(), &self.service).ok();
         let ran = Ran { result: played.revealed, wall: played.wall, stats: session.stats() };
         Ok(Done { ran, record: Some((begun, result, theirs)) })

@@ -1,8 +1,11 @@
 //! The service: receives peers, serves each on a thread of its own, and obeys signals.
 
+use crate::board::Board;
+use crate::dashboard::Dashboard;
+use crate::http::Port;
 use crate::ledger::Ledger;
 use crate::log::{Event, Log};
-use crate::metrics::{Metrics, Port};
+use crate::metrics::Metrics;
 use crate::policy::Policy;
 use crate::records::Records;
 use crate::slots::Slots;
@@ -31,7 +34,7 @@ pub enum Signal {
 pub struct Setup {
     /// The policy's file.
     pub path: PathBuf,
-    /// Whom it tells what happens.
+    /// Whom it tells what happens, beside the subscriber of `tracing`.
     pub log: Box<Log>,
     /// Bytes that the machine has to give.
     pub available: fn() -> Option<u64>,
@@ -39,6 +42,8 @@ pub struct Setup {
     pub signals: Receiver<Signal>,
     /// Where figures are asked for, if anywhere.
     pub metrics: Option<Port>,
+    /// Where the operator's page is asked for, if anywhere.
+    pub dashboard: Option<Port>,
 }
 
 /// How long the service looks for peers before it looks for signals.
@@ -52,11 +57,14 @@ const IDLE: Duration = Duration::from_secs(120);
 ///
 /// Errors: what keeps it from starting. A fault of one request is told in the log and ends nothing else.
 pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
-    let Setup { path, log: told, available, signals, metrics: port } = setup;
+    let Setup { path, log: told, available, signals, metrics: port, dashboard } = setup;
     let metrics = Arc::new(Metrics::default());
-    let counted = metrics.clone();
+    let board = Arc::new(Board::default());
+    let (counted, noted) = (metrics.clone(), board.clone());
     let log: Box<Log> = Box::new(move |event: &Event| {
         counted.count(event);
+        noted.note(event);
+        event.trace(event.level());
         told(event);
     });
     let identity = Identity::load(&policy.identity)?;
@@ -93,14 +101,21 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
     let over = Arc::new(AtomicBool::new(false));
     if let Some(port) = port {
         let (metrics, house, over) = (metrics.clone(), house.clone(), over.clone());
-        let answerer = std::thread::Builder::new().name("tacit-metrics".to_owned());
-        let started = answerer.spawn(move || metrics.answer(&port, &house.slots, &over));
-        started.map_err(|e| Error::Other(format!("no thread for the metrics: {e}")))?;
+        aside("tacit-metrics", move || metrics.answer(&port, &house.slots, &over))?;
+    }
+    if let Some(port) = dashboard {
+        let (dashboard, over) = (Dashboard::new(house.clone(), board.clone()), over.clone());
+        let address = port.address()?;
+        aside("tacit-dashboard", move || dashboard.answer(&port, &over))?;
+        (house.log)(&Event::new("dashboard", format!("http://{address}/ for this machine alone")));
     }
     loop {
         match signals.try_recv() {
             Ok(Signal::Drain) | Err(TryRecvError::Disconnected) => break,
-            Ok(Signal::Reload) => reload(&house, &path, &cancel, &mut reception),
+            Ok(Signal::Reload) => {
+                board.reading();
+                reload(&house, &path, &cancel, &mut reception);
+            }
             Err(TryRecvError::Empty) => {}
         }
         if let Some(session) = reception.next(LOOK)? {
@@ -114,6 +129,12 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
     drain(&house, &signals, &cancel);
     over.store(true, Ordering::SeqCst);
     Ok(())
+}
+
+/// Runs `work` on a thread of its own.
+fn aside(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
+    let started = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+    started.map(|_| ()).map_err(|e| Error::Other(format!("no thread for {name}: {e}")))
 }
 
 fn options(policy: &Policy, identity: &Identity, cancel: &Cancel) -> Result<Options> {

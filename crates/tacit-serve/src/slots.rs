@@ -87,6 +87,11 @@ impl Slots {
         most.saturating_sub(self.held().memory)
     }
 
+    /// Memory that runs hold.
+    pub fn memory_held(&self) -> u64 {
+        self.held().memory
+    }
+
     /// Connections that are looked after.
     pub fn visits(&self) -> u64 {
         self.held().visits

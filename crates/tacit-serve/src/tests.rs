@@ -277,7 +277,8 @@ impl Here {
         let told = events.clone();
         let log = Box::new(move |event: &Event| told.lock().unwrap().push(event.clone()));
         let thread = std::thread::spawn(move || {
-            let setup = Setup { path, log, available: || None, signals: received, metrics: None };
+            let setup =
+                Setup { path, log, available: || None, signals: received, metrics: None, dashboard: None };
             server::serve(policy, setup).unwrap();
         });
         let here = Here { folder, port, signals, events, thread, bob, alice: alice.public() };
@@ -378,8 +379,8 @@ fn peers_that_cheat_get_nothing_and_end_nothing() {
     let part = crate::play::Part {
         offer: &offer,
         job: &job,
-        own: &own,
-        gift: &own.gift(&job, tacit::job::psi::Duplicates::Refuse).unwrap(),
+        keys: own.keys(),
+        gift: tacit::job::psi::Gift::None,
         peer_keys: offer.service_keys,
     };
     assert!(crate::play::run(&mut session, &part, &()).is_err());
@@ -428,9 +429,12 @@ fn offers_are_held_for_a_time_and_not_beyond_the_end() {
     let path = here.folder.path().join("ours.csv");
     let source = Source::open(&path, job.key.clone().unwrap(), Dialect::default()).unwrap();
     let own = Own::read(source, &path, &job, |_| ()).unwrap();
-    let gift = own.gift(&job, tacit::job::psi::Duplicates::Refuse).unwrap();
+    let digest = crate::records::digest_of(&path).unwrap();
     let (records, _) = Records::open(&here.folder.path().join("bob"), &here.bob, Side::Asker).unwrap();
-    let error = offered.run(&job, &path, (&own, &gift), (&here.bob, &records), &()).err().unwrap();
+    let error = offered
+        .run(&job, &digest, (own.keys(), tacit::job::psi::Gift::None), (&here.bob, &records), &())
+        .err()
+        .unwrap();
     assert!(error.to_string().contains("`draining`"), "{error}");
     here.wait_for("ended", 1);
     here.thread.join().unwrap();

@@ -3,7 +3,7 @@
 use crate::clock::Time;
 use crate::json::hex;
 use crate::ledger::{Charge, Ledger};
-use crate::log::{Event, Log};
+use crate::log::{Event, Figures, Log, Phases, TARGET, detail};
 use crate::play::{self, Part, Played};
 use crate::policy::{Job, Policy};
 use crate::records::{self, Begun, Records};
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tacit::data::csv::Options;
 use tacit::data::table::Source;
-use tacit::job::psi::{Own, Owned, Reveal, Revealed};
+use tacit::job::psi::{self, Own, Owned, Reveal, Revealed};
 use tacit::net::{Identity, Limits, PublicKey, Session};
 use tacit::{Error, Result};
 
@@ -88,6 +88,8 @@ pub fn visit(house: &House, mut session: Session) {
     let label = policy.label_of(&key.fingerprint()).map(str::to_owned);
     let known = label.is_some();
     let label = label.unwrap_or_else(|| key.fingerprint());
+    let span = tracing::info_span!(target: TARGET, "request", run, peer = label);
+    let _within = span.enter();
     let mut visit = Visit { house, policy, run, label, key, job: None };
     let end = match known {
         true => visit.serve(&mut session),
@@ -109,7 +111,18 @@ pub fn visit(house: &House, mut session: Session) {
 
 impl Visit<'_> {
     fn tell(&self, what: &'static str, rule: Option<&'static str>, words: impl Into<String>) {
+        self.tell_with(what, rule, words, Figures::default());
+    }
+
+    fn tell_with(
+        &self,
+        what: &'static str,
+        rule: Option<&'static str>,
+        words: impl Into<String>,
+        figures: Figures,
+    ) {
         let mut event = Event::new(what, words);
+        event.figures = figures;
         event.run = Some(self.run.clone());
         event.peer = Some(self.label.clone());
         event.job = self.job.clone();
@@ -125,6 +138,7 @@ impl Visit<'_> {
         let Message::Ask(ask) = message else { return Err(wire::out_of_turn().into()) };
         said.add(&bytes);
         self.job = Some(ask.job.clone());
+        detail("asked", &self.run, format!("for {}", tacit::net::shown(&ask.job)));
         self.open()?;
         let admitted = rules::admit(&policy, &self.label, &ask, self.now())?;
         let busy =
@@ -135,6 +149,7 @@ impl Visit<'_> {
         let nothing = self.charge(&ask, &admitted, 0);
         self.house.ledger(|ledger| rules::budget(ledger, admitted.job, admitted.source, &nothing))?;
         let own = read(&admitted).map_err(|error| rules::fault(&error))?;
+        detail("table read", &self.run, format!("{} keys", own.count()));
         let offer = self.offer(&ask, &admitted, &own)?;
         said.add(&wire::send(session.channel(), &Message::Offer(Box::new(offer.clone())))?);
         self.tell("offered", None, "");
@@ -146,6 +161,7 @@ impl Visit<'_> {
             _ => return Err(wire::out_of_turn().into()),
         };
         said.add(&bytes);
+        detail("accepted", &self.run, format!("with {} keys", accept.keys));
         let _memory = self.check(&admitted, &own, &accept)?;
         let gift = own.gift(&offer_job(&offer, &admitted)?, admitted.job.duplicates);
         let gift = gift.map_err(|error| rules::fault(&error))?;
@@ -299,11 +315,14 @@ impl Visit<'_> {
             Ok(begun) => begun,
             Err(error) => return Err(self.refund(error)),
         };
-        self.tell(
-            "granted",
-            None,
-            format!("{} keys there, {} here, at most {rows} rows", accept.keys, own.count()),
-        );
+        let figures = Figures {
+            asker_keys: Some(accept.keys),
+            service_keys: Some(own.count()),
+            most_rows: Some(rows),
+            ..Figures::default()
+        };
+        let words = format!("{} keys there, {} here, at most {rows} rows", accept.keys, own.count());
+        self.tell_with("granted", None, words, figures);
 
         let began = wire::send(session.channel(), &Message::Go(go))
             .map(|bytes| said.add(&bytes))
@@ -319,8 +338,8 @@ impl Visit<'_> {
         let limits = session.channel().limits();
         let read = Duration::from_secs(self.policy.run_seconds);
         session.channel().set_limits(Limits { read, ..limits });
-        let part = Part { offer, job: &job, own, gift, peer_keys: accept.keys };
-        match self.play(session, admitted, &part, &mut begun) {
+        let part = Part { offer, job: &job, keys: own.keys(), gift: gift.borrowed(), peer_keys: accept.keys };
+        match self.play(session, admitted, &part, own, &mut begun) {
             Ok((played, result, theirs)) => {
                 let outcome = if theirs.is_ok() { "complete" } else { "not signed by the other side" };
                 begun.finish(outcome, &result.unwrap_or(Value::Null), theirs.as_ref().ok().cloned())?;
@@ -331,7 +350,13 @@ impl Visit<'_> {
                     stats.bytes_sent,
                     stats.bytes_received
                 );
-                self.tell("done", None, words);
+                let figures = Figures {
+                    milliseconds: Some(wall.as_millis() as u64),
+                    sent: Some(stats.bytes_sent),
+                    received: Some(stats.bytes_received),
+                    ..Figures::default()
+                };
+                self.tell_with("done", None, words, figures);
                 Ok(())
             }
             Err(error) => {
@@ -358,12 +383,13 @@ impl Visit<'_> {
         session: &mut Session,
         admitted: &Admitted<'_>,
         part: &Part<'_>,
+        own: &Own,
         begun: &mut Begun,
     ) -> Result<(Played, Option<Value>, Result<String>)> {
-        let played = play::run(session, part, &())?;
-        let result = play::summary(part.own, &played.revealed);
+        let played = play::run(session, part, &Phases::of(&self.run))?;
+        let result = play::summary(part.keys, &played.revealed);
         if let (Some(folder), Some(result)) = (&admitted.job.output, &result) {
-            store(folder, &self.run, part, &played.revealed, result)?;
+            store(folder, &self.run, (part.job, own), &played.revealed, result)?;
         }
         let theirs = play::close(session, Side::Service, begun, result.as_ref(), &self.key);
         Ok((played, result, theirs))
@@ -379,7 +405,7 @@ struct Ready<'a> {
 }
 
 /// The run out of the offer: what was offered is what runs.
-fn offer_job(offer: &Offer, admitted: &Admitted<'_>) -> Result<tacit::job::psi::Job> {
+fn offer_job(offer: &Offer, admitted: &Admitted<'_>) -> Result<psi::Job> {
     offer.job(Side::Service, &admitted.source.key)
 }
 
@@ -390,16 +416,22 @@ fn read(admitted: &Admitted<'_>) -> Result<Own> {
 }
 
 /// Our result as a file of its own: rows as a table like ours, a number as JSON.
-fn store(folder: &Path, run: &str, part: &Part<'_>, revealed: &Revealed, result: &Value) -> Result<()> {
+fn store(
+    folder: &Path,
+    run: &str,
+    (job, own): (&psi::Job, &Own),
+    revealed: &Revealed,
+    result: &Value,
+) -> Result<()> {
     crate::file::private_folder(folder)?;
-    let is_table = matches!(part.job.reveal, Reveal::Rows | Reveal::Payload(_));
+    let is_table = matches!(job.reveal, Reveal::Rows | Reveal::Payload(_));
     let target = folder.join(format!("{run}.{}", if is_table { "csv" } else { "json" }));
     let fault = |e| Error::file(&target, "cannot be written; is the disk full?", e);
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(fault)?;
     if is_table {
-        part.own.write(part.job, revealed, &target, &mut file)?;
+        own.write(job, revealed, &target, &mut file)?;
     } else {
-        let object = json!({ "run": run, "reveal": part.job.reveal.terms(), "result": result });
+        let object = json!({ "run": run, "reveal": job.reveal.terms(), "result": result });
         writeln!(file, "{object}").map_err(fault)?;
     }
     file.as_file().sync_all().map_err(fault)?;

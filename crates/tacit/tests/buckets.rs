@@ -24,15 +24,19 @@ fn side(
     move |channel| {
         let (folder, memory, buckets) = disk;
         let disk = Disk { folder, memory, buckets };
-        let tell = |each: &mut dyn FnMut(&[u8]) -> Result<()>| mine.iter().try_for_each(|key| each(key));
+        // The last row has no key.
+        let tell = |each: &mut dyn FnMut(Option<&[u8]>) -> Result<()>| {
+            mine.iter().try_for_each(|key| each(Some(key)))?;
+            each(None)
+        };
         job.run_in_buckets(std::slice::from_mut(channel), &*base::default(), tell, most, &disk, &())
     }
 }
 
-/// The first rows of `ours` whose keys are in `theirs`.
+/// The rows of `ours` whose keys are in `theirs`, and the last, without one.
 fn join(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Vec<bool> {
-    let (theirs, mut seen): (HashSet<_>, _) = (theirs.iter().collect(), HashSet::new());
-    ours.iter().map(|key| seen.insert(key) && theirs.contains(key)).collect()
+    let theirs: HashSet<_> = theirs.iter().collect();
+    ours.iter().map(|key| theirs.contains(key)).chain([false]).collect()
 }
 
 fn left(folder: &Path) -> usize {
@@ -59,6 +63,7 @@ fn rows_are_those_of_a_plain_join_and_no_file_is_left() {
         assert_eq!((a.buckets, b.buckets), (most, most));
         assert_eq!(a.places, [b.places[1], b.places[0]]);
         assert!(a.places[0] * most >= 900 && a.places[0] < 900);
+        assert_eq!(a.common, Some(300));
         assert_eq!(a.matches.unwrap().iter().collect::<Vec<_>>(), join(&ours, &theirs));
         let plain = (converse != Learns::Peer).then(|| join(&theirs, &ours));
         assert_eq!(b.matches.map(|matches| matches.iter().collect::<Vec<_>>()), plain);
@@ -131,4 +136,23 @@ fn a_peer_that_deviates_before_the_first_bucket_is_told_from_a_lost_link() {
         channel.recv(&mut [0; 16 + 8 + 8])
     });
     assert!(none.contains("3 buckets"), "{none}");
+}
+
+/// What a killed run left is gone with the next one; what a running one has stays.
+#[test]
+fn what_a_killed_run_left_is_removed_by_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let held = ["dead", "alive"].map(|name| {
+        let path = folder.path().join(format!(".tacit-psi-{name}"));
+        std::fs::create_dir(&path).unwrap();
+        std::fs::write(path.join("000001"), "sealed").unwrap();
+        std::fs::File::create(path.join("running")).unwrap()
+    });
+    held[1].lock().unwrap();
+    let job = || psi::Job::new(Learns::Both, Security::SemiHonest);
+    let at = (folder.path(), MEMORY, 2);
+    let (a, b) = memory::run(side(job(), keys(0..50), at, 1000), side(job(), keys(20..70), at, 1000));
+    assert_eq!((a.unwrap().common, b.unwrap().common), (Some(30), Some(30)));
+    assert_eq!(left(folder.path()), 1);
+    assert!(folder.path().join(".tacit-psi-alive").exists());
 }

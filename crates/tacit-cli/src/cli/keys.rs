@@ -6,7 +6,7 @@ use super::table::Dialect;
 use serde_json::{Value, json};
 use std::path::Path;
 use tacit::Result;
-use tacit::data::keys::{KeyType, Named, NoType};
+use tacit::data::keys::{KeyType, Named, NoType, Tally};
 use tacit::data::records::{KeySet, KeySpec, Normalisation, Shown};
 use tacit::data::table::Source;
 
@@ -76,8 +76,7 @@ pub fn read(input: &Path, spec: KeySpec, table: &Dialect, context: &Context) -> 
 }
 
 /// What was refused, for programs: how often by column, type and reason, and the samples that were asked for.
-pub fn refused(spec: &KeySpec, keys: &KeySet, object: &mut Value) {
-    let tally = keys.tally();
+pub fn refused(spec: &KeySpec, tally: &Tally, object: &mut Value) {
     let each = |((part, reason), rows): (&(usize, _), &u64)| {
         let reason: &tacit::data::keys::Reason = reason;
         json!({"column": column(spec, *part), "type": kind(spec, *part), "reason": reason.word(), "rows": rows})
@@ -93,8 +92,7 @@ pub fn refused(spec: &KeySpec, keys: &KeySet, object: &mut Value) {
 }
 
 /// The same for people, a line each; nothing where nothing but empty keys was refused.
-pub fn refused_text(spec: &KeySpec, keys: &KeySet) -> String {
-    let tally = keys.tally();
+pub fn refused_text(spec: &KeySpec, tally: &Tally) -> String {
     let mut text = String::new();
     if tally.unfit() > 0 {
         for ((part, reason), rows) in &tally.refused {

@@ -11,7 +11,7 @@ pub fn handshake(event: &Event) {
         Some((group, suite)) => format!("TLS 1.3 with {group} and {suite}, peer known by {proof}"),
         None => "no TLS: the peer can be anybody".to_owned(),
     };
-    eprintln!("handshake: {}", one_line(&tls));
+    tracing::debug!(target: "tacit", "handshake: {}", one_line(&tls));
     let terms: Vec<String> = terms.iter().map(|(name, value)| format!("{name} {value}")).collect();
-    eprintln!("agreed: {}", one_line(&terms.join(", ")));
+    tracing::debug!(target: "tacit", "agreed: {}", one_line(&terms.join(", ")));
 }

@@ -111,7 +111,7 @@ fn told(file: &str, spec: &KeySpec, keys: &KeySet) -> (serde_json::Value, String
         "rows_without_key": keys.rows_without_key(),
         "empty": keys.rows_without_key() - keys.tally().unfit(),
     });
-    keys::refused(spec, keys, &mut object);
+    keys::refused(spec, keys.tally(), &mut object);
     let Shown { forms, .. } = spec.shown;
     if forms > 0 {
         object["normal_forms"] = json!(keys.tally().forms);
@@ -124,7 +124,7 @@ fn told(file: &str, spec: &KeySpec, keys: &KeySet) -> (serde_json::Value, String
         keys.duplicate_rows(),
         keys.rows_without_key() - keys.tally().unfit(),
         keys.tally().unfit(),
-        keys::refused_text(spec, keys),
+        keys::refused_text(spec, keys.tally()),
     );
     for form in &keys.tally().forms {
         let parts: Vec<String> = form.iter().map(|part| part.escape_debug().to_string()).collect();

@@ -1,5 +1,7 @@
 //! `tacit psi`: which rows of our file have a key that the peer's file has too.
 
+mod large;
+
 use crate::cli::Context;
 use crate::cli::keys::{self, KeyArgs};
 use crate::cli::output::{Output, name};
@@ -184,6 +186,16 @@ pub struct Args {
     /// allows
     #[arg(long, value_name = "N")]
     max_peer_rows: Option<u64>,
+    /// For tables whose keys do not fit in memory: keeps to so much of it, such as 2GiB, and puts keys into
+    /// buckets on disk, sealed, of which each is an intersection of its own. Both sides must give it
+    #[arg(long, value_name = "SIZE", value_parser = large::size)]
+    memory: Option<u64>,
+    /// With --memory: the folder for the buckets, some 120 bytes a row; the output's folder unless given
+    #[arg(long, value_name = "DIR", requires = "memory")]
+    spill: Option<PathBuf>,
+    /// With --memory: at least so many buckets, a power of two
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "memory")]
+    buckets: u64,
     #[command(flatten)]
     table: Dialect,
     /// Reads our file and prints what the run would cost on the --link given with a peer's file of the same
@@ -220,6 +232,9 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     if args.output.is_some() && job.reveal.is_aggregate() {
         let what = format!("has nothing to hold: {} reveals no row; leave it out", job.reveal.name());
         return Err(Error::Parameter { name: "output", what });
+    }
+    if let Some(memory) = args.memory {
+        return large::run(&args, &job, memory, context);
     }
     if args.dry_run {
         return dry_run(&args, &job, context);
@@ -445,6 +460,14 @@ fn big(number: i128) -> serde_json::Value {
     i64::try_from(number).map_or_else(|_| json!(number.to_string()), |number| json!(number))
 }
 
+/// How many keys match, and whether that is suspicious.
+fn suspicious_text(matches: u64, own: u64, peer: u64, object: &mut serde_json::Value) -> String {
+    let warning = keys::suspicious(matches, own, peer);
+    object["suspicious"] = json!(warning);
+    let warning = warning.map_or_else(String::new, |warning| format!("suspicious: {warning}\n"));
+    format!("{matches} matches\n{warning}")
+}
+
 /// Tells the result of a run; `more` are fields that go into the object as well.
 pub(super) fn report(
     target: Option<&Path>,
@@ -495,15 +518,12 @@ pub(super) fn report(
     let spec = job.key.as_ref();
     if let Some(spec) = spec {
         object["key"] = json!(spec.agreed_types());
-        keys::refused(spec, own, &mut object);
+        keys::refused(spec, own.tally(), &mut object);
     }
     let mut text = match (matches, result) {
         (Some(matches), _) => {
             object["matches"] = json!(matches);
-            let warning = keys::suspicious(matches as u64, distinct, announced);
-            object["suspicious"] = json!(warning);
-            let warning = warning.map_or_else(String::new, |warning| format!("suspicious: {warning}\n"));
-            format!("{matches} matches\n{warning}")
+            suspicious_text(matches as u64, distinct, announced, &mut object)
         }
         (None, Revealed::Statistic(Some(found), _)) => {
             let told = Number::of_statistic(*found, job);
@@ -534,7 +554,7 @@ pub(super) fn report(
         object["output_rows"] = json!(rows);
         text += &format!("{rows} rows of ours written to {}\n", name(path));
     }
-    text += &spec.map_or_else(String::new, |spec| keys::refused_text(spec, own));
+    text += &spec.map_or_else(String::new, |spec| keys::refused_text(spec, own.tally()));
     text += &format!(
         "our file: {} rows, {distinct} distinct keys, {} rows with the key of an earlier row, {} rows without a key\n\
          the peer: {announced} distinct keys, of at most {most_peer_keys} allowed\n\

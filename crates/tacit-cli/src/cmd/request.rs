@@ -16,9 +16,9 @@ use tacit::data::table::Source;
 use tacit::job::psi::{Job, Own, Reveal};
 use tacit::net::{Identity, Limits, Observer};
 use tacit::{Error, Result, Session};
-use tacit_serve::records::Records;
+use tacit_serve::records::{self, Records};
 use tacit_serve::request::{self, Ask, Offered};
-use tacit_serve::terms::{Offer, Side};
+use tacit_serve::terms::Side;
 
 const AFTER: &str = "\
 Example:
@@ -109,7 +109,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let mut output = args.output.as_deref().map(Output::create).transpose()?;
     let offered = request::ask(connect(&args, context)?, &args.ask())?;
     let job = offered.job(&KeySpec::named(args.key.iter().cloned(), Normalisation::default()))?;
-    args.admit(&job, &offered.offer)?;
+    offered.admit(&job, args.security.into(), &args.give, args.post_quantum)?;
     if args.output.is_some() && job.reveal.is_aggregate() {
         let what = format!("has nothing to hold: {} reveals no row; leave it out", job.reveal.name());
         return Err(Error::Parameter { name: "output", what });
@@ -131,7 +131,9 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     }
     let offer = offered.offer.clone();
     let progress = context.progress("running", 0, "keys");
-    let mut done = offered.run(&job, &args.input, (&own, &gift), (&identity, &records), &progress)?;
+    let digest = records::digest_of(&args.input)?;
+    let input = (own.keys(), gift.borrowed());
+    let mut done = offered.run(&job, &digest, input, (&identity, &records), &progress)?;
     progress.finish();
     let signed = done.record()?;
     let mut rows = None;
@@ -230,27 +232,5 @@ impl Args {
             other => other.terms(),
         });
         Ask { job: self.job.clone(), reveal, result: result.map(str::to_owned) }
-    }
-
-    /// Refuses terms below what the user takes.
-    fn admit(&self, job: &Job, offer: &Offer) -> Result<()> {
-        let refuse = |name, what: String| Err(Error::Parameter { name, what });
-        let floor: tacit::Security = self.security.into();
-        if floor == tacit::Security::Malicious && job.security == tacit::Security::SemiHonest {
-            let what =
-                "the terms protect against a semi-honest service alone; say semi-honest if you take that";
-            return refuse("security", what.into());
-        }
-        if let Some(column) = offer.asker_gives.iter().find(|column| !self.give.contains(column)) {
-            let column = tacit::net::shown(column);
-            return refuse("give", format!("the job takes our column {column}; name it if you give it"));
-        }
-        if self.post_quantum {
-            for protocol in job.protocol.candidates() {
-                tacit::catalogue::require_post_quantum(protocol)?;
-            }
-            tacit::catalogue::require_post_quantum(&offer.base_ot)?;
-        }
-        Ok(())
     }
 }

@@ -7,9 +7,9 @@ use signal_hook::iterator::Signals;
 use std::path::PathBuf;
 use std::sync::mpsc;
 use tacit::{Error, Result};
+use tacit_console::log::{self, Form, Level};
 use tacit_console::machine::available_memory;
-use tacit_serve::log::Event;
-use tacit_serve::metrics::Port;
+use tacit_serve::http::Port;
 use tacit_serve::policy::{Policy, explain};
 use tacit_serve::server::{self, Setup, Signal};
 
@@ -24,7 +24,11 @@ policy's state folder, and a run is charged there before it starts.
 
 SIGHUP reads the policy again: a file with a fault changes nothing, and runs keep the rules that they
 began with. SIGTERM begins nothing new and ends when all runs have; a second one ends them.
-The log goes to standard error, with --json to standard output, one object a line.";
+--dashboard shows a page at http://127.0.0.1:7780/, or at an address that is given; from another machine
+through `ssh -L 7780:127.0.0.1:7780`. The log goes to standard error, with --json to standard output, one object a line.";
+
+/// Where the page is unless an address is given.
+const DASHBOARD: &str = "127.0.0.1:7780";
 
 /// Runs a service that answers requests for intersections by the rules of a policy file.
 #[derive(clap::Args)]
@@ -39,10 +43,24 @@ pub struct Args {
     /// Answers GET /metrics (for Prometheus) and GET /healthz over HTTP at this address of this machine
     #[arg(long, value_name = "ADDR", conflicts_with = "check")]
     metrics: Option<String>,
+    /// Shows the operator a page at this address of this machine: runs, peers, budgets, refusals, records
+    #[arg(
+        long,
+        value_name = "ADDR",
+        num_args = 0..=1,
+        default_missing_value = DASHBOARD,
+        conflicts_with = "check"
+    )]
+    dashboard: Option<String>,
+    /// The least that the log tells; with --verbose everything
+    #[arg(long, value_enum, value_name = "LEVEL", default_value = "info")]
+    log_level: Level,
 }
 
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
+    let form = if context.json { Form::Json(*context) } else { Form::Text };
+    log::install(if context.verbose { Level::Debug } else { args.log_level }, form);
     let policy = Policy::load(&args.policy).map_err(|unfit| {
         if let lines @ [_, _, ..] = unfit.lines().as_slice() {
             lines.iter().for_each(|line| eprintln!("{line}"));
@@ -53,19 +71,21 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         let lines = explain(&policy);
         return context.result(&json!({ "name": "serve check", "allows": lines }), &lines.join("\n"));
     }
-    let metrics = args.metrics.as_deref().map(Port::bind).transpose()?;
-    let signals = signals()?;
-    let told = *context;
-    let log = move |event: &Event| {
-        // A log that nobody reads any more is no reason to end.
-        match told.json {
-            true => _ = told.result(&event.object(), ""),
-            false => eprintln!("{}", event.text()),
-        }
+    let bind = |name, address: &Option<String>| {
+        address.as_deref().map(|address| Port::bind(name, address)).transpose()
     };
+    let (metrics, dashboard) = (bind("metrics", &args.metrics)?, bind("dashboard", &args.dashboard)?);
+    let signals = signals()?;
     server::serve(
         policy,
-        Setup { path: args.policy, log: Box::new(log), available: available_memory, signals, metrics },
+        Setup {
+            path: args.policy,
+            log: Box::new(|_| ()),
+            available: available_memory,
+            signals,
+            metrics,
+            dashboard,
+        },
     )
 }
 

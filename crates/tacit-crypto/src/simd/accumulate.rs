@@ -1,7 +1,9 @@
 //! Kernels of the block-accumulate code: a permutation computed on the fly, and products with blocks of 32×32
 //! bits.
 
-use super::{Backend, Level};
+use super::Backend;
+#[cfg(target_arch = "x86_64")]
+use super::Level;
 use crate::Block;
 
 /// Rounds of the permutation.

@@ -7,6 +7,7 @@ use super::Level;
 use crate::Block;
 
 /// Bytes of every row that are worked on at a time.
+#[cfg(target_arch = "x86_64")]
 const STRIP: usize = 256;
 
 /// A matrix that [`apply`] multiplies by: its shape, its entries row by row, and of every entry its products

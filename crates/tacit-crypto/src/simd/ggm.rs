@@ -1,7 +1,9 @@
 //! One level of many half-trees (correlated GGM): left = CCR(parent), right = parent ⊕ left.
 
+use super::Backend;
+#[cfg(target_arch = "x86_64")]
+use super::Level;
 use super::pages::Buffer;
-use super::{Backend, Level};
 use crate::Block;
 
 /// Lanes of one node: the blocks of four trees that stand side by side.
@@ -198,6 +200,7 @@ pub(crate) fn finish(
     if backend.level() == Level::Avx512 && period == LANES {
         return x86::finish(nodes, n, fix, punctured);
     }
+    let _ = backend;
     finish_portable(nodes, n, period, fix, punctured);
 }
 

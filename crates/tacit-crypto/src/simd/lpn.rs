@@ -1,7 +1,9 @@
 //! The fold of a local linear code: every output XORs ten entries of a table.
 
+use super::Backend;
+#[cfg(target_arch = "x86_64")]
+use super::Level;
 use super::accumulate::prefetch;
-use super::{Backend, Level};
 use crate::Block;
 
 /// Entries of the secret that one output adds.

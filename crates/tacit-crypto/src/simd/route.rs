@@ -1,7 +1,9 @@
 //! Steps of an oblivious routing: an item moves over a fixed distance or stays, by the place that it must get
 //! to.
 
-use super::{Backend, Level};
+use super::Backend;
+#[cfg(target_arch = "x86_64")]
+use super::Level;
 use crate::Block;
 use zeroize::Zeroize;
 

@@ -1,6 +1,8 @@
 //! Scans of a table of secret numbers: every entry is read, and written where any is, whatever is looked for.
 
-use super::{Backend, Level};
+use super::Backend;
+#[cfg(target_arch = "x86_64")]
+use super::Level;
 
 /// All ones where `a == b`, which must not differ in the highest bit alone.
 #[inline(always)]

@@ -1,6 +1,8 @@
 //! Adding a column of lines to a matrix, each row at a place of its own.
 
-use super::{Backend, Level};
+use super::Backend;
+#[cfg(target_arch = "x86_64")]
+use super::Level;
 use crate::Block;
 
 /// Blocks of a line.

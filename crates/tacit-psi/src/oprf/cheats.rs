@@ -7,6 +7,7 @@ use std::io::Cursor;
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 use tacit_crypto::group::{Points, Scalars};
+use tacit_net::testing::duel;
 use tacit_net::{Channel, LinkModel, Party, SessionId, memory};
 use tacit_store::sealed::FileKey;
 use tempfile::TempDir;
@@ -157,7 +158,8 @@ fn against(
     script: impl Fn(usize, &[Encoding], &ServerKey, &mut Prg) -> Evaluated + Send + Sync,
 ) -> Result<Vec<u32>> {
     let small = set(0..600);
-    let (_, said) = memory::run(
+    let ((), said) = duel(
+        0,
         |channel| {
             let mut prg = Prg::from_os();
             let queries = greet(channel, &large().published.digest, 0).unwrap();
@@ -246,8 +248,8 @@ fn clients_that_send_no_elements_are_caught_and_their_queries_stay_counted() {
     (negative[0], negative[31]) = (0xec, 0x7f);
     for bad in [[0; 32], [0xff; 32], negative] {
         let (_folder, mut private) = large().private();
-        let (said, ()) = memory::run(
-            |channel| serve(channel, &mut Prg::from_os(), &mut private, &[1; 32], &mut |_| ()),
+        let ((), said) = duel(
+            0,
             |channel| {
                 greet(channel, &large().published.digest, 2).unwrap();
                 channel.recv(&mut [0]).unwrap();
@@ -256,6 +258,7 @@ fn clients_that_send_no_elements_are_caught_and_their_queries_stay_counted() {
                 channel.send(&bad).unwrap();
                 channel.flush().unwrap();
             },
+            |channel| serve(channel, &mut Prg::from_os(), &mut private, &[1; 32], &mut |_| ()),
         );
         assert!(matches!(said, Err(Error::Cheated { .. })), "{said:?}");
         assert_eq!(private.answered(), 2);
@@ -266,32 +269,35 @@ fn clients_that_send_no_elements_are_caught_and_their_queries_stay_counted() {
 fn garbage_and_silence_end_in_an_error() {
     for garbage in [0, 1, HELLO, HELLO + 40] {
         let (_folder, mut private) = large().private();
-        let (said, ()) = memory::run(
-            |channel| serve(channel, &mut Prg::from_os(), &mut private, &[1; 32], &mut |_| ()).map(|_| ()),
+        let ((), said) = duel(
+            0,
             |channel| {
                 channel.send(&vec![0xa5; garbage]).unwrap();
                 channel.flush().unwrap();
             },
+            |channel| serve(channel, &mut Prg::from_os(), &mut private, &[1; 32], &mut |_| ()).map(|_| ()),
         );
         assert!(said.is_err() && private.answered() == 0);
-        let (said, ()) = memory::run(
-            |channel| client(channel, large().tags(), &set(0..3)).map(|_| ()),
+        let ((), said) = duel(
+            0,
             |channel| {
                 channel.send(&vec![0xa5; garbage]).unwrap();
                 channel.flush().unwrap();
             },
+            |channel| client(channel, large().tags(), &set(0..3)).map(|_| ()),
         );
         assert!(said.is_err());
     }
     // A verdict that is neither yes nor no.
-    let (said, ()) = memory::run(
-        |channel| client(channel, large().tags(), &set(0..3)),
+    let ((), said) = duel(
+        0,
         |channel| {
             greet(channel, &large().published.digest, 0).unwrap();
             channel.send(&[2]).unwrap();
             channel.send_u64(9).unwrap();
             channel.flush().unwrap();
         },
+        |channel| client(channel, large().tags(), &set(0..3)),
     );
     assert!(matches!(said, Err(Error::Cheated { .. })), "{said:?}");
 }
@@ -310,14 +316,18 @@ fn the_bytes_of_file_and_wire_are_version_one_s() {
     let (record_a, record_b) = (memory::Record::default(), memory::Record::default());
     let (a, b) = memory::links(LinkModel::LOOPBACK);
     let id = SessionId([9; 32]);
-    let mut server = Channel::new(record_a.of(a), Party::First, id);
-    let mut client = Channel::new(record_b.of(b), Party::Second, id);
+    let server = Channel::new(record_a.of(a), Party::First, id);
+    let client = Channel::new(record_b.of(b), Party::Second, id);
     let publication = large.published.publication.clone();
     let small = set(900..1200);
-    std::thread::scope(|scope| {
-        scope.spawn(|| serve(&mut server, &mut prg(2), &mut private, &[1; 32], &mut |_| ()).unwrap());
-        query(&mut client, &mut prg(3), &publication, &large.published.digest, &small, &mut |_| ()).unwrap();
-    });
+    memory::join(
+        server,
+        client,
+        |server| serve(server, &mut prg(2), &mut private, &[1; 32], &mut |_| ()).unwrap(),
+        |client| {
+            query(client, &mut prg(3), &publication, &large.published.digest, &small, &mut |_| ()).unwrap()
+        },
+    );
     let hash = |parts: &[Vec<u8>]| blake3::hash(&parts.concat()).to_hex()[..16].to_owned();
     let frames = |record: &memory::Record| -> Vec<Vec<u8>> {
         record.frames().into_iter().map(|(_, bytes)| bytes).collect()

@@ -371,8 +371,16 @@ impl Job {
 
     /// What the other side learned of our `keys` in a run that gave `outcome`.
     pub fn has_learned(&self, keys: u64, outcome: &Outcome) -> Result<String> {
-        let announced = outcome.peer_elements;
-        let tested = match self.tested(outcome, keys)? {
+        Ok(self.learned(keys, outcome.peer_elements, self.tested(outcome, keys)?))
+    }
+
+    /// What it learned in a run in buckets.
+    pub fn has_learned_in_buckets(&self, ran: &Bucketed) -> String {
+        self.learned(ran.own, ran.peer, ran.tested)
+    }
+
+    fn learned(&self, keys: u64, announced: u64, tested: Option<Tested>) -> String {
+        let tested = match tested {
             None => String::new(),
             Some(Tested { most, .. }) if most == announced => {
                 format!(". It can have tested no more than the {announced} keys that it announced")
@@ -382,7 +390,7 @@ impl Job {
                 tested.words()
             ),
         };
-        Ok(self.learns(keys, &tested))
+        self.learns(keys, &tested)
     }
 
     /// `tested` is about a peer that cheats.

@@ -11,6 +11,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Mutex;
 use tacit_crypto::ggm::LANES;
 use tacit_crypto::{BitVec, KAPPA};
+use tacit_net::testing::{Outcome, Tally, duel};
 use tacit_net::{LinkModel, Party, SessionId, memory};
 
 const CONFIGS: [Config; 2] = [malicious(Code::QuasiCyclic), malicious(Code::Linear)];
@@ -112,7 +113,8 @@ fn is_caught(
     mut cheat: impl FnMut(&mut SilentSender, &mut Channel) -> Result<Vec<Block>> + Send,
 ) -> bool {
     const N: usize = 9;
-    let (sent, received) = memory::run(
+    let (sent, received) = duel(
+        seed as u64,
         |ch| {
             let mut prg = Prg::from_seed(Block::new(seed));
             let mut s = SilentSender::setup(ch, &*base::default(), &mut prg, config)?;
@@ -219,7 +221,7 @@ fn what_no_guess_helps_is_caught_in_the_short_form() {
 /// bit.
 #[test]
 fn guessing_one_bit_of_the_short_form_succeeds_half_of_the_time() {
-    const TRIALS: usize = 36;
+    const TRIALS: u64 = 36;
     for config in CONFIGS {
         let shape = config.code.shape(run_size(1));
         let sum = |trial: usize| {
@@ -228,18 +230,26 @@ fn guessing_one_bit_of_the_short_form_succeeds_half_of_the_time() {
             32 * shape.cot(trial % (LANES * shape.tiles), level) + 16 * (trial / 3 % 2)
         };
         let d = |trial: usize| tpprf::message_len(shape, true) + 16 * (trial * 29 % KAPPA);
-        let (mut sums, mut anchors) = (0, 0);
-        for trial in 0..TRIALS {
-            let passes =
-                |at| !short_is_caught(config, 100 + trial as u128, Block::ZERO, spoil(Part::Trees, at + 5));
-            sums += passes(sum(trial)) as usize;
-            anchors += passes(d(trial)) as usize;
-        }
-        // 18 expected, with a standard deviation of 3.
-        for passed in [sums, anchors] {
-            assert!((9..=27).contains(&passed), "{passed} of {TRIALS} guesses were right");
+        let tally = |place: &dyn Fn(usize) -> usize| {
+            let change = |trial| spoil(Part::Trees, place(trial as usize) + 5);
+            let caught = |trial| short_is_caught(config, 100 + u128::from(trial), Block::ZERO, change(trial));
+            Tally::of(TRIALS, |trial| outcome(caught(trial)))
+        };
+        for tally in [tally(&sum), tally(&d)] {
+            assert_half(tally);
         }
     }
+}
+
+/// A guess that was caught, or came true.
+fn outcome(caught: bool) -> Outcome {
+    if caught { Outcome::Caught } else { Outcome::Won }
+}
+
+/// Holds guesses of one bit against the half of them that the analysis says, errors of one in a million allowed.
+fn assert_half(tally: Tally) {
+    tally.assert_won_at_most(0.5, 1.0 - 1e-6);
+    tally.assert_won_at_least(0.5, 1.0 - 1e-6);
 }
 
 /// Hashes of base correlations and challenges are never the same in two runs, streams, sessions or forms.
@@ -355,13 +365,12 @@ fn a_sender_that_lies_is_caught_and_nothing_comes_out() {
 /// knows their place up to one bit learns that bit, or is caught. Here all but one are told to it.
 #[test]
 fn guessing_one_bit_of_a_point_succeeds_half_of_the_time() {
-    const TRIALS: u128 = 32;
+    const TRIALS: u64 = 32;
     for config in CONFIGS {
         let depth = config.code.shape(SMALL / 2).depth;
         let error = Block::new(0x1234_5678 << 40);
         let bend = |m: &mut [Block]| m[LANES * (depth - 2)] ^= error;
-        let mut passed = 0;
-        for trial in 0..TRIALS {
+        let tally = Tally::of(TRIALS, |trial| {
             let point = AtomicU32::new(0);
             let claim = |tile: usize, leaves: &mut [Block]| {
                 let guess = point.load(Ordering::SeqCst) as usize & !1;
@@ -371,11 +380,11 @@ fn guessing_one_bit_of_a_point_succeeds_half_of_the_time() {
             };
             let told = |points: &[u32]| point.store(points[0], Ordering::SeqCst);
             let cheater = Cheater { corrections: &bend, leaves: &claim, points: &told, ..HONEST };
-            let caught = cheater.is_caught(config, 100 + trial);
+            let caught = cheater.is_caught(config, 100 + u128::from(trial));
             assert_eq!(caught, point.load(Ordering::SeqCst) & 1 == 1, "trial {trial}");
-            passed += !caught as usize;
-        }
-        assert!((8..=24).contains(&passed), "{passed} of {TRIALS} guesses were right");
+            outcome(caught)
+        });
+        assert_half(tally);
     }
 }
 
@@ -383,18 +392,20 @@ fn guessing_one_bit_of_a_point_succeeds_half_of_the_time() {
 fn sessions_cannot_be_swapped() {
     for config in CONFIGS {
         let (a, b) = memory::links(LinkModel::LOOPBACK);
-        let mut a = Channel::new(a, Party::First, SessionId([1; 32]));
-        let mut b = Channel::new(b, Party::Second, SessionId([2; 32]));
-        let (left, right) = std::thread::scope(|scope| {
-            let other = scope.spawn(move || {
+        let a = Channel::new(a, Party::First, SessionId([1; 32]));
+        let b = Channel::new(b, Party::Second, SessionId([2; 32]));
+        let (left, right) = memory::join(
+            a,
+            b,
+            |a| {
                 let mut prg = Prg::from_seed(Block::new(1));
-                SilentSender::setup(&mut a, &*base::default(), &mut prg, config).map(|_| ())
-            });
-            let mut prg = Prg::from_seed(Block::new(2));
-            let mine = SilentReceiver::setup(&mut b, &*base::default(), &mut prg, config).map(|_| ());
-            drop(b);
-            (mine, other.join().unwrap())
-        });
+                SilentSender::setup(a, &*base::default(), &mut prg, config).map(|_| ())
+            },
+            |b| {
+                let mut prg = Prg::from_seed(Block::new(2));
+                SilentReceiver::setup(b, &*base::default(), &mut prg, config).map(|_| ())
+            },
+        );
         for error in [left.unwrap_err(), right.unwrap_err()] {
             assert!(matches!(error, Error::Malformed { protocol: NAME, .. }), "{error}");
         }

@@ -2,7 +2,8 @@
 //! bucket is an intersection of its own.
 //!
 //! 1. Each side reads its keys once. Of a key goes to disk what BLAKE3 makes of it, and its row, into files by
-//!    a key of its own; file by file, equal keys are left out but for their first row.
+//!    a key of its own; file by file, equal keys are left out but for their first row, and the pairs of rows are
+//!    kept.
 //! 2. Both announce how many keys are left, and settle the number of buckets; then they toss coins for the
 //!    key that says which bucket a key goes into. No set is chosen for it: it is tossed after both
 //!    announcements.
@@ -25,14 +26,18 @@ use crate::{Error, Result};
 use capacity::capacity;
 use spill::{DIGEST, Folder, Record, WRITING, Written, bucket};
 use std::path::Path;
+use std::time::Duration;
 use tacit_crypto::commit::{Commitment, Opening, commit, verify};
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{BitVec, Prg};
-use tacit_net::{Channel, Party};
+use tacit_net::{Channel, Limits, Party};
 use tacit_ot::BaseOt;
 use tacit_psi::{paxos, vole_psi};
+use tacit_store::sealed;
 use zeroize::Zeroizing;
 
+/// Time that the peer may take to read its table and to spread it.
+const READING: Duration = Duration::from_secs(6 * 3600);
 /// The most buckets of a run.
 pub const MAX_BUCKETS: u64 = 1 << 12;
 const MAGIC: [u8; 16] = *b"tacit buckets-01";
@@ -61,12 +66,24 @@ pub struct Disk<'a> {
     pub buckets: u64,
 }
 
+impl Disk<'_> {
+    /// Refuses a number of buckets that cannot be.
+    pub fn check(&self) -> Result<()> {
+        if self.buckets.is_power_of_two() && self.buckets <= MAX_BUCKETS {
+            return Ok(());
+        }
+        let what = format!("a power of two from 1 to {MAX_BUCKETS}");
+        Err(Error::Parameter { name: "buckets", what })
+    }
+}
+
 /// What an intersection in buckets gave.
 #[derive(Clone, Debug)]
 pub struct Bucketed {
-    /// For each of our rows whether it is the first of a key that the peer has too; `None` if only the peer
-    /// learns that.
+    /// For each of our rows whether the peer has its key too; `None` if only the peer learns that.
     pub matches: Option<BitVec>,
+    /// How many of our distinct keys the peer has; as above.
+    pub common: Option<u64>,
     /// Our distinct keys.
     pub own: u64,
     /// The peer's distinct keys, as announced.
@@ -81,8 +98,8 @@ pub struct Bucketed {
 }
 
 impl Job {
-    /// Intersects the keys that `keys` tells one after the other, one a row, duplicates among them, with the
-    /// peer's, which may be as many as `most_peer_keys`: rows are revealed, by VOLE-PSI. Both sides call it.
+    /// Intersects the keys that `keys` tells one after the other, one a row or none, duplicates among them, with
+    /// the peer's, which may be as many as `most_peer_keys`: rows are revealed, by VOLE-PSI. Both sides call it.
     ///
     /// `keys` is called once, with whom to tell. Errors: a job that reveals something else, less memory than
     /// the sets take in [`MAX_BUCKETS`], a folder that cannot be written, what `keys` returns, and those of
@@ -91,7 +108,7 @@ impl Job {
         &self,
         channels: &mut [Channel],
         base: &(dyn BaseOt + Send + Sync),
-        keys: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
+        keys: impl FnOnce(&mut dyn FnMut(Option<&[u8]>) -> Result<()>) -> Result<()>,
         most_peer_keys: u64,
         disk: &Disk<'_>,
         observer: &dyn Observer,
@@ -105,17 +122,21 @@ impl Job {
             let what = "buckets run by vole, not by paxos".to_owned();
             return Err(Error::Parameter { name: "protocol", what });
         }
-        if !disk.buckets.is_power_of_two() || disk.buckets > MAX_BUCKETS {
-            let what = format!("a power of two from 1 to {MAX_BUCKETS}");
-            return Err(Error::Parameter { name: "buckets", what });
-        }
+        disk.check()?;
         let job = Job { protocol: Protocol::Vole, ..self.clone() };
         let course = Course::begin(&PHASES, channels, 0, observer);
         let channel = super::super::first(channels)?;
         let mut prg = Prg::from_os();
         let mut folder = Folder::new(disk.folder, &mut prg)?;
-        let (distinct, rows) = distinct(&mut folder, &mut prg, keys, disk.memory, &course)?;
+        let Table { distinct, twins, rows } = distinct(&mut folder, &mut prg, keys, disk.memory, &course)?;
         let own = distinct.count;
+        // The peer may be reading still.
+        let limits = channel.limits();
+        channel.set_limits(Limits {
+            read: limits.read.max(READING),
+            idle: limits.idle.max(READING),
+            ..limits
+        });
         let peer = announce(channel, own)?;
         if peer > most_peer_keys {
             return Err(Error::Peer(format!(
@@ -140,7 +161,7 @@ impl Job {
         let mut matches = BitVec::zeros(usize::try_from(rows).unwrap_or(usize::MAX));
         let options =
             paxos::Options { learns: job.learns, security: job.security, max_peer_elements: places[1], base };
-        let mut tested = None;
+        let (mut tested, mut common) = (None, 0);
         for (number, file) in files.into_iter().enumerate() {
             course.at(1, number as u64, buckets);
             let bucket = Bucket::read(&folder, file, places[0], channel.party(), &mut prg)?;
@@ -151,6 +172,10 @@ impl Job {
                     outcome.peer_elements, places[1]
                 )));
             }
+            if number == 0 {
+                channel.set_limits(limits);
+            }
+            common += outcome.matches.as_ref().map_or(0, Vec::len) as u64;
             for index in outcome.matches.iter().flatten() {
                 if let Some(row) = bucket.rows.get(*index as usize) {
                     matches.set(*row as usize, true);
@@ -163,12 +188,19 @@ impl Job {
             };
         }
         course.at(1, buckets, buckets);
-        let matches = (job.learns != super::Learns::Peer).then_some(matches);
-        Ok(Bucketed { matches, own, peer, buckets, places, tested })
+        folder.take(twins, |twin| {
+            let first = u64::from_le_bytes(sealed::array(&twin.digest[..8])) as usize;
+            matches.set(twin.row as usize, matches.get(first));
+            Ok(())
+        })?;
+        let ours = job.learns != super::Learns::Peer;
+        let (matches, common) = (ours.then_some(matches), ours.then_some(common));
+        Ok(Bucketed { matches, common, own, peer, buckets, places, tested })
     }
 
-    /// The fewest buckets with which a run keeps to the memory, and no fewer than were asked for.
-    fn buckets(&self, own: u64, peer: u64, disk: &Disk<'_>) -> Option<u64> {
+    /// The fewest buckets with which a run with so many keys keeps to the memory, and no fewer than were asked
+    /// for; nothing if [`MAX_BUCKETS`] are too few.
+    pub fn buckets(&self, own: u64, peer: u64, disk: &Disk<'_>) -> Option<u64> {
         let fits = |buckets: &u64| {
             let [ours, theirs] = [own, peer].map(|count| capacity(count, *buckets, OVERFLOW_BITS));
             let most = super::MAX_ELEMENTS as u64;
@@ -189,28 +221,39 @@ fn too_little(keys: u64, memory: u64) -> Error {
     Error::Parameter { name: "memory", what }
 }
 
-/// Step 1: our distinct keys, each with its first row, and how many rows there were.
+/// Our table on disk.
+struct Table {
+    /// Our distinct keys, each with its first row.
+    distinct: Written,
+    /// Of each other row of a key, it and the first, which stands where keys have their digest.
+    twins: Written,
+    rows: u64,
+}
+
+/// Step 1: our distinct keys.
 fn distinct(
     folder: &mut Folder,
     prg: &mut Prg,
-    keys: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
+    keys: impl FnOnce(&mut dyn FnMut(Option<&[u8]>) -> Result<()>) -> Result<()>,
     memory: u64,
     course: &Course<'_>,
-) -> Result<(Written, u64)> {
+) -> Result<Table> {
     let mut apart = Zeroizing::new([0; 32]);
     prg.fill_bytes(apart.as_mut_slice());
     let count = 1 << (memory / 4 / WRITING).clamp(1, 256).ilog2();
     let (mut files, mut rows) = (folder.buckets(count)?, 0);
     keys(&mut |key| {
-        let record = Record { digest: blake3::derive_key(KEY, key), row: rows };
+        let row = rows;
         rows += 1;
         if rows % 65_536 == 0 {
             course.at(0, rows, 0);
         }
+        let Some(key) = key else { return Ok(()) };
+        let record = Record { digest: blake3::derive_key(KEY, key), row };
         files[bucket(&apart, &record.digest, count) as usize].push(&record)
     })?;
     let files = files.into_iter().map(|file| file.finish()).collect::<Result<Vec<_>>>()?;
-    let mut out = folder.file()?;
+    let (mut out, mut twins) = (folder.file()?, folder.file()?);
     for file in files {
         if file.count.saturating_mul(size_of::<Record>() as u64) > memory {
             return Err(too_little(rows, memory));
@@ -221,10 +264,22 @@ fn distinct(
             Ok(())
         })?;
         records.sort_unstable();
-        records.dedup_by_key(|record| record.digest);
-        records.iter().try_for_each(|record| out.push(record))?;
+        let mut first: Option<Record> = None;
+        for record in records {
+            match &first {
+                Some(first) if first.digest == record.digest => {
+                    let mut of = [0; DIGEST];
+                    of[..8].copy_from_slice(&first.row.to_le_bytes());
+                    twins.push(&Record { digest: of, row: record.row })?;
+                }
+                _ => {
+                    out.push(&record)?;
+                    first = Some(record);
+                }
+            }
+        }
     }
-    Ok((out.finish()?, rows))
+    Ok(Table { distinct: out.finish()?, twins: twins.finish()?, rows })
 }
 
 /// Step 2: both sides' numbers of keys; returns the peer's.

@@ -35,32 +35,74 @@ pub fn bucket(key: &[u8; 32], digest: &[u8; DIGEST], buckets: u64) -> u64 {
     u64::from_le_bytes(sealed::array(&hash.as_bytes()[..8])) & (buckets - 1)
 }
 
+/// A new file that its owner alone can read.
+fn private_file(path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map_err(|source| Error::file(path, "cannot be made", source))
+}
+
+/// A folder that its owner alone can enter.
+fn private_folder() -> DirBuilder {
+    #[cfg(unix)]
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    #[cfg(not(unix))]
+    let builder = DirBuilder::new();
+    builder
+}
+
+/// How the names of runs' folders begin.
+const PREFIX: &str = ".tacit-psi-";
+/// The file in it that its run holds locked.
+const ALIVE: &str = "running";
+
+/// Removes the folders of killed runs in `parent`: those whose lock nobody holds. One that cannot be removed is
+/// somebody else's, and stays.
+fn sweep(parent: &Path) {
+    let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
+        let lock = File::open(entry.path().join(ALIVE));
+        if lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 /// A folder that a run has for itself, mode 700. It is removed when the run ends, whether it succeeds or not;
-/// of a killed process sealed files may stay, whose key was nowhere but in its memory.
+/// of a killed process sealed files may stay, whose key was nowhere but in its memory, until the next run
+/// beside them.
 pub struct Folder {
     path: PathBuf,
     key: FileKey,
     files: u64,
+    /// Locked while the run goes on.
+    _alive: File,
 }
 
 impl Folder {
     /// Makes the run's folder inside `parent`.
     pub fn new(parent: &Path, prg: &mut Prg) -> Result<Self> {
+        sweep(parent);
         let mut key = Zeroizing::new([0; 32]);
         prg.fill_bytes(key.as_mut_slice());
-        let path = parent.join(format!(".tacit-psi-{:016x}", prg.u64()));
-        let mut builder = DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&path).map_err(|source| Error::file(parent, "no folder can be made in it", source))?;
-        let key = FileKey::from_bytes(key.as_slice()).map_err(|fault| told(&path, fault));
-        match key {
-            Ok(key) => Ok(Folder { path, key, files: 0 }),
-            Err(fault) => {
-                let _ = std::fs::remove_dir(&path);
-                Err(fault)
-            }
-        }
+        let path = parent.join(format!("{PREFIX}{:016x}", prg.u64()));
+        private_folder()
+            .create(&path)
+            .map_err(|source| Error::file(parent, "no folder can be made in it", source))?;
+        let made = || {
+            let alive = private_file(&path.join(ALIVE))?;
+            let locked = alive.lock();
+            locked.map_err(|source| Error::file(&path, "cannot be locked", source))?;
+            let key = FileKey::from_bytes(key.as_slice()).map_err(|fault| told(&path, fault))?;
+            Ok(Folder { path: path.clone(), key, files: 0, _alive: alive })
+        };
+        made().inspect_err(|_: &Error| {
+            let _ = std::fs::remove_dir_all(&path);
+        })
     }
 
     /// A new, empty file.
@@ -68,11 +110,7 @@ impl Folder {
         let number = self.files;
         self.files += 1;
         let path = self.path.join(format!("{number:06}"));
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(&path).map_err(|source| Error::file(&path, "cannot be made", source))?;
+        let file = private_file(&path)?;
         let out = SealedWriter::new(file, self.keys(number, &path)?, [0; 32]);
         Ok(Writing { out, path, number, count: 0 })
     }

@@ -1,0 +1,192 @@
+//! `tacit psi --memory`: tables whose keys do not fit in memory, in buckets on disk.
+
+use super::{Args, suspicious_text};
+use crate::cli::Context;
+use crate::cli::keys;
+use crate::cli::output::{Output, name};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use tacit::data::table::{Pass, Source};
+use tacit::job::Ran;
+use tacit::job::psi::{Bucketed, Disk, Job, MAX_BUCKETS, Reveal};
+use tacit::{Error, Result, security_name};
+
+/// Bytes on disk of each row with a key, and of each place in a bucket.
+const ROW_ON_DISK: u64 = 120;
+
+/// A number of bytes: `2GiB`, `500MB`, or plain.
+pub fn size(text: &str) -> std::result::Result<u64, String> {
+    const UNITS: [(&str, u64); 9] = [
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+        ("TiB", 1 << 40),
+        ("kB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("TB", 1_000_000_000_000),
+        ("", 1),
+    ];
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let unit = UNITS.iter().find(|(name, _)| *name == unit.trim()).map(|(_, bytes)| *bytes);
+    let bytes = unit.zip(number.parse::<u64>().ok()).and_then(|(unit, number)| number.checked_mul(unit));
+    bytes.ok_or_else(|| "a number of bytes, such as 2GiB or 500MB".to_owned())
+}
+
+/// Runs the job in buckets.
+pub fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Result<()> {
+    let refuse = |name, what: &str| Err(Error::Parameter { name, what: what.to_owned() });
+    if job.reveal != Reveal::Rows {
+        return refuse("memory", "in buckets rows alone are revealed; leave --memory or --reveal out");
+    }
+    if !args.give.is_empty() {
+        return refuse("give", "in buckets rows alone are revealed; leave it out");
+    }
+    let spec = job.key.clone().ok_or_else(|| Error::Usage("--key names no column".into()))?;
+    let source = Source::open(&args.input, spec, args.table.options())?;
+    if let Some(target) = &args.output {
+        source.admits(target)?;
+    }
+    let folder = folder(args);
+    let disk = Disk { folder: &folder, memory, buckets: args.buckets };
+    disk.check()?;
+    if args.dry_run {
+        return dry_run(&source, job, &disk, context);
+    }
+    let mut session = args.peer.session(args.security, context)?;
+    if let Some(name) = &args.base_ot {
+        session = session.base_ot(name);
+    }
+    let mut output = args.output.as_deref().map(Output::create).transpose()?;
+    if let Some(output) = &mut output {
+        output.reserve(source.bytes().saturating_add(2))?;
+    }
+    let most = args.max_peer_rows.unwrap_or(u64::MAX);
+    let progress = context.progress("waiting", 0, "keys");
+    let (ran, pass) = session.run_psi_in_buckets(job, &source, most, &disk, |_| (), &progress)?;
+    progress.finish();
+
+    let mut rows = None;
+    if let (Some(mut output), Some(matches)) = (output, &ran.result.matches) {
+        let target = output.target().to_owned();
+        let wanted = |row| usize::try_from(row).is_ok_and(|row| row < matches.len() && matches.get(row));
+        rows = Some(source.write_rows(&pass, wanted, &target, &mut output)?);
+        output.commit()?;
+    }
+    report(args, job, context, &ran, &pass, rows)
+}
+
+/// Where the buckets lie: where we are told, or beside the output, or here.
+fn folder(args: &Args) -> PathBuf {
+    let beside = args.output.as_deref().and_then(Path::parent).filter(|path| !path.as_os_str().is_empty());
+    args.spill.clone().or_else(|| beside.map(Path::to_owned)).unwrap_or_else(|| PathBuf::from("."))
+}
+
+/// What a run would put on disk, as if the peer had as many keys.
+fn dry_run(source: &Source, job: &Job, disk: &Disk<'_>, context: &Context) -> Result<()> {
+    let progress = context.progress("reading", source.bytes(), "B");
+    let pass = source.each_key(|done| progress.set(done), |_| Ok::<_, Error>(()))?;
+    progress.finish();
+    let keys = pass.rows - pass.without_key;
+    let buckets = job.buckets(keys, keys, disk).ok_or_else(|| Error::Parameter {
+        name: "memory",
+        what: format!(
+            "{} bytes do not suffice for {keys} keys in {MAX_BUCKETS} buckets; give more",
+            disk.memory
+        ),
+    })?;
+    let bytes = ROW_ON_DISK.saturating_mul(keys);
+    let object = json!({
+        "name": "plan", "job": "psi", "rows": pass.rows, "keys_at_most": keys, "buckets": buckets,
+        "disk_bytes": bytes, "folder": disk.folder, "memory": disk.memory,
+    });
+    let text = format!(
+        "{} rows, at most {keys} keys: {buckets} buckets; up to {} MB in {}, sealed, and gone at the end",
+        pass.rows,
+        bytes.div_ceil(1_000_000),
+        name(disk.folder)
+    );
+    context.result(&object, &text)
+}
+
+fn report(
+    args: &Args,
+    job: &Job,
+    context: &Context,
+    ran: &Ran<Bucketed>,
+    pass: &Pass,
+    rows: Option<u64>,
+) -> Result<()> {
+    let Ran { result, wall, stats } = ran;
+    let learned = job.has_learned_in_buckets(result);
+    let duplicates = pass.rows - pass.without_key - result.own;
+    let mut object = json!({
+        "name": "psi",
+        "protocol": "vole",
+        "security": security_name(job.security),
+        "result": job.result_name(),
+        "reveal": job.reveal.name(),
+        "own_rows": pass.rows,
+        "own_keys": result.own,
+        "duplicates": duplicates,
+        "rows_without_key": pass.without_key,
+        "peer_keys": result.peer,
+        "peer_keys_tested_at_most": result.tested.map(|tested| tested.most),
+        "buckets": result.buckets,
+        "wall_ms": wall.as_secs_f64() * 1e3,
+        "bytes_sent": stats.bytes_sent,
+        "bytes_received": stats.bytes_received,
+        "rounds": stats.rounds,
+        "other_side_learned": learned,
+    });
+    let mut text = match result.common {
+        Some(common) => {
+            object["matches"] = json!(common);
+            suspicious_text(common, result.own, result.peer, &mut object)
+        }
+        None => "the peer has the result\n".to_owned(),
+    };
+    if let Some(spec) = &job.key {
+        object["key"] = json!(spec.agreed_types());
+        keys::refused(spec, &pass.tally, &mut object);
+    }
+    if let (Some(path), Some(rows)) = (&args.output, rows) {
+        object["output"] = json!(path);
+        object["output_rows"] = json!(rows);
+        text += &format!("{rows} rows of ours written to {}\n", name(path));
+    }
+    text += &job.key.as_ref().map_or_else(String::new, |spec| keys::refused_text(spec, &pass.tally));
+    text += &format!(
+        "our file: {} rows, {} distinct keys, {duplicates} rows with the key of an earlier row, {} rows without a key\n\
+         the peer: {} distinct keys\n\
+         {:.3} s, {} bytes sent, {} received, {} rounds; vole in {} buckets ({})\n\
+         the other side learned {learned}",
+        pass.rows,
+        result.own,
+        pass.without_key,
+        result.peer,
+        wall.as_secs_f64(),
+        stats.bytes_sent,
+        stats.bytes_received,
+        stats.rounds,
+        result.buckets,
+        security_name(job.security),
+    );
+    context.result(&object, &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes_are_read_or_refused() {
+        for (text, bytes) in [("2GiB", 2 << 30), ("500MB", 500_000_000), ("64 KiB", 65_536), ("7", 7)] {
+            assert_eq!(size(text), Ok(bytes));
+        }
+        for text in ["", "GiB", "2gib", "-1", "1.5GB", "99999999999TiB"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+}

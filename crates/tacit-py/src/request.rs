@@ -1,0 +1,169 @@
+//! Requests to a service: the offer, and the run that both sides sign.
+
+use crate::course::{self, Desk, Listener};
+use crate::intersect::Keys;
+use crate::peer::Peer;
+use crate::{fault, reveal};
+use arrow_ipc::writer::FileWriter;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use pyo3_arrow::PyTable;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use tacit::job::psi::Job;
+use tacit::{Error, Security};
+use tacit_data::records::{KeySpec, Normalisation};
+use tacit_net::{Cancel, Identity};
+use tacit_serve::records::{self, Records};
+use tacit_serve::request::{self, Ask};
+use tacit_serve::terms::Side;
+
+/// An offer, until it is taken or left.
+#[pyclass(frozen)]
+pub struct Offered {
+    held: Mutex<Option<request::Offered>>,
+    listener: Listener,
+    desk: Desk,
+    cancel: Cancel,
+    floor: Security,
+    post_quantum: bool,
+    identity: PathBuf,
+}
+
+/// Asks the service at `peer` for the job of this name.
+#[pyfunction]
+#[pyo3(signature = (peer, job, *, reveal=None, result=None, progress=None))]
+pub(crate) fn ask(
+    py: Python<'_>,
+    peer: &Peer,
+    job: String,
+    reveal: Option<String>,
+    result: Option<&str>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Offered> {
+    let Some(identity) = peer.identity.clone() else {
+        return Err(fault::usage(
+            py,
+            "a request takes identity and peer: our private key, the service's public",
+        ));
+    };
+    let result = match result {
+        None => None,
+        Some("me") => Some("asker"),
+        Some("peer") => Some("service"),
+        Some("both") => Some("both"),
+        Some(_) => return Err(fault::usage(py, "result is \"me\", \"peer\" or \"both\"")),
+    };
+    let ask = Ask { job, reveal, result: result.map(str::to_owned) };
+    let (listener, desk) = (Listener::new(py, progress)?, Desk::default());
+    let (session, cancel) = peer.session(&desk);
+    // What a run protects against is in its terms.
+    let session = session.security(Security::Malicious);
+    let held = course::run(py, &listener, &desk, &cancel, move |_| {
+        request::ask(session.open(request::agreement())?, &ask)
+    })?;
+    let (floor, post_quantum) = (peer.security, peer.post_quantum);
+    let held = Mutex::new(Some(held));
+    Ok(Offered { held, listener, desk, cancel, floor, post_quantum, identity })
+}
+
+#[pymethods]
+impl Offered {
+    /// The terms, as JSON.
+    fn terms(&self, py: Python<'_>) -> PyResult<String> {
+        self.with(py, |offered| {
+            serde_json::to_string(&offered.offer).map_err(|error| Error::Other(format!("an offer: {error}")))
+        })
+    }
+
+    /// The terms for people, if we have `keys` keys.
+    fn words(&self, py: Python<'_>, keys: u64) -> PyResult<Vec<String>> {
+        self.with(py, |offered| offered.offer.words(keys))
+    }
+
+    /// Refuses terms below what the caller takes; `keys` are our key columns, of these types.
+    fn admit(&self, py: Python<'_>, columns: usize, give: Vec<String>) -> PyResult<()> {
+        self.with(py, |offered| {
+            let spec = KeySpec::text(vec![String::new(); columns], Normalisation::default());
+            offered.admit(&offered.job(&spec)?, self.floor, &give, self.post_quantum)
+        })
+    }
+
+    /// Leaves the offer.
+    fn decline(&self, py: Python<'_>) -> PyResult<()> {
+        let offered = self.take(py)?;
+        py.detach(|| offered.decline()).map_err(|error| fault::raise(py, &error))
+    }
+
+    /// Takes the offer and runs: `input` is the file that `keys` come from. Returns what the run gave, and the
+    /// record's run, folder, and whether both have signed.
+    #[pyo3(signature = (keys, input, *, duplicates="refuse", records=None))]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        keys: &Keys,
+        input: PathBuf,
+        duplicates: &str,
+        records: Option<PathBuf>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (_, duplicates) = reveal::kinds(py, "rows", duplicates)?;
+        let raised = |error: Error| fault::raise(py, &error);
+        let job: Job = self.with(py, |offered| offered.job(&keys.spec))?;
+        let gift = keys.given(py, &job, duplicates)?;
+        let identity = Identity::load(&self.identity).map_err(|error| raised(error.into()))?;
+        let folder = records.unwrap_or_else(|| self.identity.with_extension("records"));
+        let digest = py.detach(|| records::digest_of(&input)).map_err(raised)?;
+        let (records, _) = Records::open(&folder, &identity, Side::Asker).map_err(raised)?;
+        let offered = self.take(py)?;
+        let run = offered.offer.run.clone();
+        let (ours, set) = (job.clone(), Arc::clone(&keys.set));
+        let (ran, signed) = course::run(py, &self.listener, &self.desk, &self.cancel, move |desk| {
+            let input = (&*set, gift.borrowed());
+            let mut done = offered.run(&ours, &digest, input, (&identity, &records), desk)?;
+            let signed = done.record()?;
+            Ok((done.ran, signed))
+        })?;
+        let dict = keys.gained(py, &job, &ran)?;
+        dict.set_item("run", run)?;
+        dict.set_item("records", folder)?;
+        dict.set_item("signed", signed)?;
+        Ok(dict)
+    }
+}
+
+impl Offered {
+    fn with<T>(&self, py: Python<'_>, of: impl FnOnce(&request::Offered) -> tacit::Result<T>) -> PyResult<T> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let offered = held.as_ref().ok_or_else(|| fault::internal("an offer was answered twice"))?;
+        of(offered).map_err(|error| fault::raise(py, &error))
+    }
+
+    fn take(&self, py: Python<'_>) -> PyResult<request::Offered> {
+        let taken = self.held.lock().unwrap_or_else(PoisonError::into_inner).take();
+        taken.ok_or_else(|| fault::usage(py, "an offer is answered once"))
+    }
+}
+
+/// Writes a table to a new Arrow file at `path`, which a record can commit to.
+#[pyfunction]
+pub(crate) fn keep(py: Python<'_>, table: PyTable, path: PathBuf) -> PyResult<()> {
+    let (batches, schema) = table.into_inner();
+    let write = || {
+        let file = File::create_new(&path).map_err(|error| error.to_string())?;
+        let written = || {
+            let mut writer = FileWriter::try_new_buffered(&file, &schema)?;
+            batches.iter().try_for_each(|batch| writer.write(batch))?;
+            writer.finish()?;
+            drop(writer);
+            Ok::<_, arrow_schema::ArrowError>(file.sync_all()?)
+        };
+        written().map_err(|error| {
+            // A half-written file is no evidence.
+            let _ = std::fs::remove_file(&path);
+            error.to_string()
+        })
+    };
+    let name = tacit_net::shown(&path.to_string_lossy());
+    py.detach(write).map_err(|what| fault::input(py, format!("{name} cannot be written: {what}")))
+}

@@ -1,0 +1,257 @@
+//! A page for the operator: what runs, who asks, what is left of the budgets, what was refused, the records.
+//!
+//! It is read-only and for this machine alone: it listens at loopback, answers `GET` and `HEAD`, and refuses
+//! questions that were meant for another host, as those of a page whose name was made to lead here are. The
+//! page is three files in the binary and loads nothing from elsewhere; what it shows comes as JSON from
+//! `/data.json`. It holds what the log holds, and never a row or a key of a table.
+
+use crate::board::{Board, MINUTES, Seen, Work};
+use crate::clock::Time;
+use crate::file::shown;
+use crate::follow::Follower;
+use crate::http::{self, Answer, Port, Question};
+use crate::ledger::Charge;
+use crate::policy::Policy;
+use crate::records::RECORDS;
+use crate::visit::House;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What the page may load: its own files, and nothing into a frame.
+const GUARD: &str = "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; \
+    connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+    require-trusted-types-for 'script'\r\nCross-Origin-Resource-Policy: same-origin\r\n\
+    Cross-Origin-Opener-Policy: same-origin\r\nReferrer-Policy: no-referrer\r\n";
+const HTML: &str = "text/html; charset=utf-8";
+/// How long an answer stands: asking more often costs the service nothing.
+const FRESH: Duration = Duration::from_millis(500);
+/// Budgets that are shown; a policy may have thousands.
+const MOST_BUDGETS: usize = 300;
+
+/// What the page shows, and where that comes from.
+pub(crate) struct Dashboard {
+    house: Arc<House>,
+    board: Arc<Board>,
+    latest: Mutex<Latest>,
+}
+
+struct Latest {
+    records: Follower,
+    told: Option<(Instant, String)>,
+}
+
+impl Dashboard {
+    pub fn new(house: Arc<House>, board: Arc<Board>) -> Self {
+        let records = Follower::new(house.policy().state.join("records").join(RECORDS));
+        Dashboard { house, board, latest: Mutex::new(Latest { records, told: None }) }
+    }
+
+    /// Answers at `port`, on the calling thread, until `over`.
+    pub fn answer(&self, port: &Port, over: &AtomicBool) {
+        http::answer(port, over, &|asked| self.respond(asked));
+    }
+
+    fn respond(&self, asked: &Question) -> Answer {
+        if !asked.is_for_this_machine() {
+            let no = "this page is for this machine alone: ask for it as localhost or 127.0.0.1\n";
+            return Answer::text("421 Misdirected Request", no);
+        }
+        let answer = |kind, body| Answer { kind, more: GUARD, ..Answer::text("200 OK", body) };
+        match asked.target.as_str() {
+            "/" => answer(HTML, include_str!("dashboard/page.html")),
+            "/page.css" => answer("text/css; charset=utf-8", include_str!("dashboard/page.css")),
+            "/page.js" => answer("text/javascript; charset=utf-8", include_str!("dashboard/page.js")),
+            "/icon.svg" => answer("image/svg+xml", include_str!("dashboard/icon.svg")),
+            "/data.json" => {
+                Answer { kind: "application/json", more: GUARD, ..Answer::text("200 OK", self.data()) }
+            }
+            _ => Answer { more: GUARD, ..Answer::text("404 Not Found", "there are / and /data.json\n") },
+        }
+    }
+
+    /// All that is shown, as JSON.
+    fn data(&self) -> String {
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, told)) = &latest.told
+            && at.elapsed() < FRESH
+        {
+            return told.clone();
+        }
+        latest.records.look();
+        let told = self.state(&latest.records).to_string();
+        latest.told = Some((Instant::now(), told.clone()));
+        told
+    }
+
+    fn state(&self, records: &Follower) -> Value {
+        let policy = self.house.policy();
+        let budgets = self.budgets(&policy);
+        let now = Time::now();
+        let seen = self.board.seen();
+        let more = budgets.len().saturating_sub(MOST_BUDGETS);
+        json!({
+            "service": self.service(&policy, &seen, now),
+            "now": {
+                "connections": self.house.slots.visits(),
+                "running": seen.runs.iter().filter(|run| run.state == "granted").count(),
+                "offered": seen.runs.iter().filter(|run| run.state == "offered").count(),
+                "concurrency": policy.concurrency,
+                "memory": self.house.slots.memory_held(),
+            },
+            "throughput": throughput(&seen, now),
+            "budgets": budgets.into_iter().take(MOST_BUDGETS).collect::<Vec<_>>(),
+            "more_budgets": more,
+            "runs": seen.runs.iter().rev().map(run).collect::<Vec<_>>(),
+            "peers": peers(&policy, &seen),
+            "refusals": {
+                "rules": seen.rules.iter().map(|(rule, (count, last))| {
+                    json!({ "rule": rule, "count": count, "last": last.map(Time::text) })
+                }).collect::<Vec<_>>(),
+                "latest": seen.refusals.iter().rev().map(|one| json!({
+                    "time": one.time.text(), "run": one.run, "peer": one.peer, "job": one.job,
+                    "rule": one.rule, "words": one.words,
+                })).collect::<Vec<_>>(),
+            },
+            "records": {
+                "count": records.count,
+                "head": records.head(),
+                "outcomes": records.outcomes,
+                "latest": records.latest.iter().rev().map(|record| json!({
+                    "number": record.number, "run": record.run, "job": record.job,
+                    "started": record.started.map(Time::text), "outcome": record.outcome,
+                    "signatures": record.signatures,
+                })).collect::<Vec<_>>(),
+            },
+        })
+    }
+
+    fn service(&self, policy: &Policy, seen: &Seen, now: Time) -> Value {
+        json!({
+            "release": env!("CARGO_PKG_VERSION"),
+            "state": if self.house.draining.load(Ordering::SeqCst) { "draining" } else { "open" },
+            "listen": policy.listen,
+            "fingerprint": self.house.identity.public().fingerprint(),
+            "state_folder": shown(&policy.state),
+            "now": now.text(),
+            "started": seen.started.map(Time::text),
+            "policy_read": seen.policy_read.map(Time::text),
+            "policy_faults": seen.faults,
+        })
+    }
+
+    /// What each peer has spent of each budget, by peer and job.
+    fn budgets(&self, policy: &Policy) -> Vec<Value> {
+        let mut found = Vec::new();
+        let mut sources = BTreeSet::new();
+        let ledger = self.house.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        let time = ledger.now(Time::now()).0;
+        for (peer, known) in &policy.peers {
+            for (name, job) in policy.jobs.iter().filter(|(_, job)| job.allow.contains(peer)) {
+                let Some(source) = policy.sources.get(&job.source) else { continue };
+                if found.len() >= MOST_BUDGETS * 2 {
+                    return found;
+                }
+                let spent = ledger.spent(&Charge {
+                    run: String::new(),
+                    time,
+                    job: name.clone(),
+                    source: job.source.clone(),
+                    input: source.input.to_string_lossy().into_owned(),
+                    peer: peer.clone(),
+                    fingerprint: known.fingerprint.clone(),
+                    rows: 0,
+                    aggregate: false,
+                });
+                let mut tell = |of: String, budget: &str, used: u64, most: u64| {
+                    found.push(
+                        json!({ "peer": peer, "of": of, "budget": budget, "used": used, "most": most }),
+                    );
+                };
+                tell(format!("job {name}"), "runs_a_day", spent.runs_today, job.runs_a_day);
+                if sources.insert((peer.clone(), job.source.clone())) {
+                    let of = format!("source {}", job.source);
+                    let totals = [
+                        ("rows_in_total", spent.rows, source.rows_in_total),
+                        ("aggregate_runs", spent.aggregates, source.aggregate_runs),
+                    ];
+                    for (budget, used, most) in totals {
+                        if most > 0 || used > 0 {
+                            tell(of.clone(), budget, used, most);
+                        }
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
+fn run(run: &crate::board::Run) -> Value {
+    let figures = run.figures;
+    json!({
+        "run": run.run,
+        "peer": run.peer,
+        "job": run.job,
+        "began": run.began.text(),
+        "ended": run.ended.map(Time::text),
+        "state": run.state,
+        "words": run.words,
+        "asker_keys": figures.asker_keys,
+        "service_keys": figures.service_keys,
+        "most_rows": figures.most_rows,
+        "milliseconds": figures.milliseconds,
+        "sent": figures.sent,
+        "received": figures.received,
+    })
+}
+
+fn peers(policy: &Policy, seen: &Seen) -> Vec<Value> {
+    let named = policy.peers.iter().map(|(label, peer)| {
+        let jobs: Vec<&String> = policy
+            .jobs
+            .iter()
+            .filter(|(_, job)| job.allow.iter().any(|allowed| allowed == label))
+            .map(|(name, _)| name)
+            .collect();
+        (label, Some(&peer.fingerprint), jobs)
+    });
+    // Those that the policy does not name any more.
+    let gone = seen.peers.keys().filter(|label| !policy.peers.contains_key(*label));
+    let gone = gone.map(|label| (label, None, Vec::new()));
+    let all = named.chain(gone).map(|(label, fingerprint, jobs)| {
+        let tally = seen.peers.get(label).cloned().unwrap_or_default();
+        json!({
+            "peer": label,
+            "fingerprint": fingerprint,
+            "jobs": jobs,
+            "granted": tally.granted,
+            "done": tally.done,
+            "failed": tally.failed,
+            "refused": tally.refused,
+            "sent": tally.sent,
+            "received": tally.received,
+            "last": tally.last.map(Time::text),
+        })
+    });
+    all.collect()
+}
+
+fn throughput(seen: &Seen, now: Time) -> Value {
+    let last = now.0 / 60;
+    let of = |work: &Work| json!({ "done": work.done, "refused": work.refused, "bytes": work.bytes });
+    let mut hour = Work::default();
+    let mut minutes = Vec::new();
+    for minute in (last + 1).saturating_sub(MINUTES)..=last {
+        let work = seen.minutes.get(&minute).copied().unwrap_or_default();
+        hour.done += work.done;
+        hour.refused += work.refused;
+        hour.bytes += work.bytes;
+        let mut one = of(&work);
+        one["time"] = json!(Time(60 * minute).text());
+        minutes.push(one);
+    }
+    json!({ "minutes": minutes, "hour": of(&hour), "total": of(&seen.total) })
+}

@@ -1,0 +1,165 @@
+"""Requests to a service: a real `tacit serve`, asked from Python, and the records of both."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars
+import pytest
+from parties import free_address
+
+import tacit
+
+ROOT = Path(__file__).resolve().parents[2]
+TACIT = os.environ.get("TACIT", str(ROOT / "target/debug/tacit"))
+
+POLICY = """
+version = 1
+listen = "{address}"
+identity = "alice.key"
+state = "state"
+[peers.bob]
+key = "bob.pub"
+[sources.customers]
+input = "customers.csv"
+key = ["email"]
+rows_in_total = 1000000
+aggregate_runs = 1000
+[jobs.match]
+source = "customers"
+allow = ["bob"]
+reveal = ["rows", "payload"]
+result = ["peer"]
+give = ["amount"]
+max_peer_keys = 1000
+min_peer_keys = 2
+runs_a_day = 1000
+purpose = "a test"
+[jobs.sums]
+source = "customers"
+allow = ["bob"]
+reveal = ["sum:amount"]
+result = ["peer"]
+give = ["amount"]
+security = "semi-honest"
+max_peer_keys = 1000
+runs_a_day = 1000
+"""
+
+
+class Town:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in ["alice", "bob"]:
+            tacit.keygen(folder / f"{name}.key")
+        rows = "".join(f"user{at}@example.com,{at}\n" for at in range(40))
+        (folder / "customers.csv").write_text("email,amount\n" + rows)
+        self.theirs = polars.DataFrame({"mail": [f"USER{at}@example.com" for at in range(30, 50)]})
+        self.path = folder / "kunden.csv"
+        self.theirs.write_csv(self.path)
+        self.address = free_address()
+        (folder / "policy.toml").write_text(POLICY.format(address=self.address))
+        self.session = tacit.Session(
+            connect=self.address, identity=folder / "bob.key", peer=folder / "alice.pub"
+        )
+
+    def audit(self, records: str, *more: str) -> dict[str, object]:
+        command = [TACIT, "--json", "audit", "verify", records, *more]
+        run = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stderr
+        found: dict[str, object] = json.loads(run.stdout)
+        return found
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    made = Town(tmp_path_factory.mktemp("town"))
+    command = [TACIT, "--json", "serve", "--policy", "policy.toml"]
+    service = subprocess.Popen(command, cwd=made.folder, stdout=subprocess.PIPE, text=True)
+    assert service.stdout is not None
+    assert "started" in service.stdout.readline()
+    yield made
+    service.terminate()
+    service.communicate(timeout=60)
+    assert service.returncode == 0
+
+
+def test_a_run_by_its_terms_leaves_a_record_signed_by_both(town: Town) -> None:
+    seen = []
+
+    def accept(offer: tacit.Offer) -> bool:
+        seen.append(offer)
+        return offer.terms["service_keys"] == 40
+
+    done = town.session.request("match", town.path, "mail", accept=accept)
+    assert done.matches == 10 and done.signed_by_both
+    assert polars.DataFrame(done)["mail"].to_list() == [f"USER{at}@example.com" for at in range(30, 40)]
+    assert "the service has 40 distinct keys, we have 20" in str(seen[0])
+    assert done.records == str(town.folder / "bob.records")
+    town.audit(done.records, "--run", done.run, "--input", str(town.path))
+    town.audit(done.records, "--against", str(town.folder / "state/records"))
+
+
+def test_a_table_in_memory_is_kept_in_the_file_that_the_record_commits_to(town: Town) -> None:
+    kept = town.folder / "kept.arrow"
+    done = town.session.request("match", town.theirs, "mail", accept=True, keep=kept, reveal="payload:amount")
+    assert polars.DataFrame(done)["peer_amount"].to_list() == [str(at) for at in range(30, 40)]
+    assert polars.read_ipc(kept).equals(town.theirs)
+    town.audit(done.records, "--run", done.run, "--input", str(kept))
+    with pytest.raises(tacit.InputError, match="kept.arrow cannot be written: .*exists"):
+        town.session.request("match", town.theirs, "mail", accept=True, keep=kept)
+    assert kept.exists()
+    with pytest.raises(tacit.UsageError, match="a record commits to a file"):
+        town.session.request("match", town.theirs, "mail", accept=True)
+    values = ["user1@example.com", "user2@example.com", "nobody@example.com"]
+    listed = town.session.request("match", values, accept=True, keep=town.folder / "list.arrow")
+    assert listed.to_list() == values[:2]
+
+
+def test_terms_that_are_not_taken_tell_nothing(town: Town) -> None:
+    kept = town.folder / "declined.arrow"
+    with pytest.raises(tacit.Declined):
+        town.session.request("match", town.theirs, "mail", accept=lambda _: False, keep=kept)
+    assert not kept.exists()
+
+    def broken(offer: tacit.Offer) -> bool:
+        raise KeyError("accept")
+
+    with pytest.raises(KeyError):
+        town.session.request("match", town.path, "mail", accept=broken)
+    # What the caller does not take is said, by the name of its setting.
+    with pytest.raises(tacit.UsageError, match="security.*semi-honest"):
+        town.session.request("sums", town.path, "mail", accept=True)
+    with pytest.raises(tacit.UsageError, match="are made of 1 columns"):
+        town.session.request("match", town.path, ["mail", "mail"], accept=True)
+    # The service goes on, and each offer was given back at once.
+    assert town.session.request("match", town.path, "mail", accept=True).matches == 10
+
+
+def test_a_refusal_names_the_rule(town: Town) -> None:
+    few = town.folder / "few.csv"
+    few.write_text("mail\nuser1@example.com\n")
+    with pytest.raises(tacit.PeerError, match="`min_peer_keys`"):
+        town.session.request("match", few, "mail", accept=True)
+    with pytest.raises(tacit.PeerError, match="refuses, by its rule"):
+        town.session.request("nothing", town.path, "mail", accept=True)
+
+
+def test_sums_take_a_semi_honest_floor_and_a_stranger_is_turned_away(town: Town) -> None:
+    keys = {"connect": town.address, "identity": town.folder / "bob.key", "peer": town.folder / "alice.pub"}
+    done = tacit.request("sums", town.path, "mail", accept=True, security="semi-honest", **keys)
+    assert done.value == sum(range(30, 40)) and done.rows is None
+    tacit.keygen(town.folder / "eve.key")
+    start = time.monotonic()
+    with pytest.raises(tacit.PeerError):
+        tacit.request(
+            "match", town.path, "mail", accept=True, wait=5, **{**keys, "identity": town.folder / "eve.key"}
+        )
+    assert time.monotonic() - start < 20
+    with pytest.raises(tacit.UsageError, match="identity and peer"):
+        tacit.request("match", town.path, "mail", accept=True, connect=town.address)

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# wheels.sh [PROFILE]: the Python package as a wheel for x86-64 and for aarch64, for any Linux of glibc 2.17 and later
+# (manylinux2014), into target/wheels. Zig, from PyPI, is the linker and C compiler: no other toolchain is needed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+profile=${1:-release}
+venv=.venv-py
+scripts/venv.sh $venv "${PYTHON:-python3}" polars -r python/requirements-test.txt
+[ -x $venv/bin/maturin ] || { echo "error: the wheels need python/requirements-test.txt" >&2; exit 1; }
+PATH="$PWD/$venv/bin:$PATH"
+rm -f target/wheels/tacit-*.whl
+for target in x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu; do
+  rustup target add $target >/dev/null 2>&1 || true
+  maturin build --quiet --zig --target $target --profile "$profile" --compatibility manylinux2014 --out target/wheels
+done
+ls target/wheels

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Other platforms, from this x86-64 Linux: the command for aarch64 Linux runs under qemu against the one built for
+# here, on either side; the libraries are checked for Windows; and the protocols, which need no C, for macOS.
+# What cannot be installed here is said, and left out.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+export CARGO_TERM_COLOR=never
+LOOK=tools/platforms/interoperate.py
+PROTOCOLS=(tacit-crypto tacit-ot tacit-psi tacit-2pc)
+
+need() { # need COMMAND DEBIAN-PACKAGE…: whether the command is here, installed where that goes
+  local command=$1
+  shift
+  command -v "$command" >/dev/null && return
+  apt-get update -qq >/dev/null 2>&1 && apt-get install -y -qq "$@" >/dev/null 2>&1 && command -v "$command" >/dev/null
+}
+
+target() {
+  rustup target add "$1" >/dev/null 2>&1
+}
+
+if [ "$(uname -sm)" != "Linux x86_64" ]; then
+  echo "these checks start from x86-64 Linux: left out"
+  exit 0
+fi
+
+arm=aarch64-unknown-linux-gnu
+if need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu libc6-dev-arm64-cross && need qemu-aarch64 qemu-user && target $arm; then
+  export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
+  cargo build --quiet -p tacit-cli
+  cargo build --quiet -p tacit-cli --target $arm
+  python3 $LOOK target/debug/tacit "qemu-aarch64 -L /usr/aarch64-linux-gnu target/$arm/debug/tacit"
+  # Without AES and carry-less products in the processor: the portable kernels.
+  TACIT_SIMD=portable python3 $LOOK target/debug/tacit "qemu-aarch64 -L /usr/aarch64-linux-gnu target/$arm/debug/tacit"
+else
+  echo "aarch64 Linux: not checked, its compiler, qemu-user or Rust's target cannot be installed here"
+fi
+
+windows=x86_64-pc-windows-gnu
+if need x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64 && target $windows; then
+  cargo check --quiet -p tacit -p tacit-serve -p tacit-lang --target $windows
+  echo "Windows: the libraries pass cargo check"
+else
+  echo "Windows: not checked, mingw or Rust's target cannot be installed here"
+fi
+
+mac=aarch64-apple-darwin
+if target $mac; then
+  cargo check --quiet "${PROTOCOLS[@]/#/-p}" --target $mac
+  echo "macOS: the protocols pass cargo check; TLS takes Apple's SDK and is not checked"
+else
+  echo "macOS: not checked, Rust's target cannot be installed here"
+fi
