@@ -300,6 +300,26 @@ fn columns_become_csv_with_nulls_apart_from_empty_text() {
     }
 }
 
+/// A table whose keys are not kept is turned into the other kind of file as well, unless it changed.
+#[test]
+fn rows_by_number_become_the_other_kind_of_file() {
+    let folder = Folder::new();
+    let csv = folder.file("t.csv", "k,n\n1,a\n2,\n3,c\n");
+    let source = Source::open(&csv, spec(&["k"]), Options::default()).unwrap();
+    let pass = source.each_key::<Error>(|_| (), |_| Ok(())).unwrap();
+    let mut out = Vec::new();
+    assert_eq!(source.write_rows(&pass, |row| row > 0, Path::new("o.parquet"), &mut out).unwrap(), 2);
+    let columns = folder.file("t.parquet", &out);
+    folder.file("t.csv", "k,n\n1,a\n2,\n4,c\n");
+    let error = source.write_rows(&pass, |_| true, Path::new("o.parquet"), &mut Vec::new()).unwrap_err();
+    assert!(matches!(error, Error::Changed(_)), "{error}");
+    let source = Source::open(&columns, spec(&["k"]), Options::default()).unwrap();
+    let pass = source.each_key::<Error>(|_| (), |_| Ok(())).unwrap();
+    let mut out = Vec::new();
+    assert_eq!(source.write_rows(&pass, |_| true, Path::new("o.csv"), &mut out).unwrap(), 2);
+    assert_eq!(String::from_utf8(out).unwrap(), "k,n\n2,\n3,c\n");
+}
+
 #[test]
 fn lists_stay_in_files_of_columns() {
     let folder = Folder::new();
