@@ -235,17 +235,18 @@ impl Parameters {
     /// Of q random k-bit values of H1, some set of n' is met by one of 2^(m·k) stores with probability at
     /// most C(q, n')·2^((m − n')·k) (2020/193, section 5). The least n' that makes this 2^-40, less one.
     pub fn encodable(&self, log2_queries: f64) -> u64 {
-        encodable(self.shape.slots(), self.code_dimension(), log2_queries)
+        encodable(self.shape.slots(), self.code_dimension(), log2_queries, 0)
     }
 }
 
 /// How many of 2^`log2_queries` random values of `bits` bits some store of `slots` slots can hold, but for
-/// 2^-40: the least n' for which C(q, n')·2^((slots − n')·bits) is that small, less one.
-pub(crate) fn encodable(slots: usize, bits: usize, log2_queries: f64) -> u64 {
+/// 2^-40 over 2^`runs_log2` runs: the least n' for which C(q, n')·2^((slots − n')·bits) is that small, less
+/// one.
+pub(crate) fn encodable(slots: usize, bits: usize, log2_queries: f64, runs_log2: u32) -> u64 {
+    let error = f64::from(RHO as u32 + runs_log2);
     let (slots, k) = (slots as f64, bits as f64);
     // log2 C(q, n') ≤ n'·(log2 q + log2 e − log2 n').
-    let excess =
-        |n: f64| n * (log2_queries + std::f64::consts::LOG2_E - n.log2()) - (n - slots) * k + RHO as f64;
+    let excess = |n: f64| n * (log2_queries + std::f64::consts::LOG2_E - n.log2()) - (n - slots) * k + error;
     let (mut allowed, mut refused) = (slots, 2.0 * slots);
     while excess(refused) > 0.0 {
         allowed = refused;

@@ -34,7 +34,7 @@ fn scripted<T>(
     let mine = Hello::new(MAGIC, claimed, &options);
     let theirs = mine.exchange(channel, NAME, &options).unwrap();
     let mut progress = |_, _, _| ();
-    script(Run::start(channel, &mut prg, elements, &options, &mut progress, [mine, theirs]).unwrap())
+    script(Run::start_runs(channel, &mut prg, elements, &options, &mut progress, [mine, theirs], 0).unwrap())
 }
 
 fn is_cheating<T>(result: &Result<T>) -> bool {
@@ -145,7 +145,7 @@ fn overfitting_in_a_small_field_obeys_the_bound() {
         shape.decode(&store, &keys, &mut out).unwrap();
         let equal = |a: &Block, b: &Block| (a.low() ^ b.low()) & ((1 << bits) - 1) == 0;
         let held = out.iter().zip(values.iter()).filter(|(a, b)| equal(a, b)).count();
-        let bound = paxos::encodable(shape.slots(), bits as usize, (queries as f64).log2());
+        let bound = paxos::encodable(shape.slots(), bits as usize, (queries as f64).log2(), 0);
         // One a slot by elimination, and 4,096/256 by chance.
         assert!(
             held >= shape.slots() && held as u64 <= bound,

@@ -79,6 +79,8 @@ use zeroize::Zeroizing;
 
 /// The protocol's short name.
 pub const NAME: &str = "vole";
+/// log2 of the most runs that share one error bound.
+pub const MAX_RUNS_LOG2: u32 = 12;
 const MAGIC: [u8; 16] = *b"tacit-psi vole-4";
 /// Elements hashed, or tags sent, at a time.
 const STEP: usize = 1024;
@@ -98,16 +100,27 @@ pub struct Parameters {
     sender: usize,
     security: Security,
     shape: Shape,
+    runs_log2: u32,
 }
 
 impl Parameters {
     /// The parameters for a receiver's and a sender's set of these sizes, at most [`MAX_ELEMENTS`] each.
     pub fn new(receiver: usize, sender: usize, security: Security) -> Result<Self> {
+        Self::one_of(receiver, sender, security, 0)
+    }
+
+    /// The same for each of 2^`runs_log2` runs, at most 2^[`MAX_RUNS_LOG2`], whose errors together are as rare
+    /// as those of one run: each has as many bits more.
+    pub fn one_of(receiver: usize, sender: usize, security: Security, runs_log2: u32) -> Result<Self> {
+        if runs_log2 > MAX_RUNS_LOG2 {
+            return Err(Error::Usage("more runs than share one error bound"));
+        }
         let most = receiver.max(sender);
         if most > MAX_ELEMENTS {
             return Err(Error::TooManyElements { count: most as u64, allowed: MAX_ELEMENTS as u64 });
         }
-        Ok(Parameters { receiver, sender, security, shape: Shape::for_keys(receiver)? })
+        let shape = Shape::one_of(receiver, runs_log2)?;
+        Ok(Parameters { receiver, sender, security, shape, runs_log2 })
     }
 
     /// The store's shape.
@@ -121,7 +134,8 @@ impl Parameters {
             Security::Malicious => 128,
             Security::SemiHonest => {
                 let pairs = self.sender as u64 * (self.sender + self.receiver) as u64;
-                RHO as u32 + 1 + pairs.max(1).next_power_of_two().ilog2()
+                let bits = RHO as u32 + 1 + self.runs_log2 + pairs.max(1).next_power_of_two().ilog2();
+                bits.min(128)
             }
         }
     }
@@ -163,7 +177,8 @@ impl Parameters {
         })
     }
 
-    /// log2 of an upper bound on the probability that an honest run errs or fails by chance. At most -40.
+    /// log2 of an upper bound on the probability that an honest run errs or fails by chance. At most
+    /// -40, less log2 of the runs that share it.
     pub fn statistical_error_log2(&self) -> f64 {
         let (n, m) = (self.receiver as f64, self.sender as f64);
         let events = [
@@ -179,7 +194,7 @@ impl Parameters {
     /// for 2^-40: of q random values of H, some n' are met by one of 2^(128·m) stores with probability at
     /// most C(q, n')·2^((m − n')·128).
     pub fn encodable(&self, log2_queries: f64) -> u64 {
-        paxos::encodable(self.shape.slots(), 128, log2_queries)
+        paxos::encodable(self.shape.slots(), 128, log2_queries, self.runs_log2)
     }
 
     /// How many elements the tags of a cheating sender that makes 2^`log2_queries` hash calls can stand for,
@@ -197,7 +212,7 @@ impl Parameters {
                 return u64::MAX;
             }
             if log2_sets < -1.0 {
-                let more = (RHO as f64 / -log2_sets).ceil() as u64 - 1;
+                let more = (f64::from(RHO as u32 + self.runs_log2) / -log2_sets).ceil() as u64 - 1;
                 return (self.sender as u64).saturating_mul(k - 1).saturating_add(more);
             }
             k += 1;
@@ -219,6 +234,19 @@ pub fn run<E: AsRef<[u8]>>(
     options: &Options<'_>,
     progress: &mut Progress<'_>,
 ) -> Result<Outcome> {
+    run_one_of(channel, prg, elements, options, 0, progress)
+}
+
+/// The same as [`run`], for one of 2^`runs_log2` runs that together err or fail as rarely as one
+/// ([`Parameters::one_of`]). Both sides say the same number, and bind it to what they announce before.
+pub fn run_one_of<E: AsRef<[u8]>>(
+    channel: &mut Channel,
+    prg: &mut Prg,
+    elements: &[E],
+    options: &Options<'_>,
+    runs_log2: u32,
+    progress: &mut Progress<'_>,
+) -> Result<Outcome> {
     if options.security == Security::Malicious && options.base.security() != Security::Malicious {
         return Err(Error::Usage("malicious security needs a malicious base OT"));
     }
@@ -231,7 +259,7 @@ pub fn run<E: AsRef<[u8]>>(
     let (matches, peer_received) = if mine.elements == 0 || peer_elements == 0 {
         (Vec::new(), false)
     } else {
-        let party = Run::start(channel, prg, elements, options, progress, [mine, theirs])?;
+        let party = Run::start_runs(channel, prg, elements, options, progress, [mine, theirs], runs_log2)?;
         let peer_received = !party.receives;
         (party.run()?, peer_received)
     };
@@ -243,14 +271,19 @@ pub fn run<E: AsRef<[u8]>>(
 /// 2^`log2_queries` hash calls: [`Parameters::encodable`] of a receiver, [`Parameters::testable`] of a
 /// sender.
 pub fn tested_at_most(outcome: &Outcome, own: usize, log2_queries: f64) -> Result<u64> {
+    tested_in_one_of(outcome, own, log2_queries, 0)
+}
+
+/// The same for a run of [`run_one_of`]; hash calls count for all runs, and so may all be spent on each.
+pub fn tested_in_one_of(outcome: &Outcome, own: usize, log2_queries: f64, runs_log2: u32) -> Result<u64> {
     let peer = outcome.peer_elements as usize;
     if own == 0 || peer == 0 {
         return Ok(outcome.peer_elements);
     }
     Ok(if outcome.peer_received {
-        Parameters::new(peer, own, Security::Malicious)?.encodable(log2_queries)
+        Parameters::one_of(peer, own, Security::Malicious, runs_log2)?.encodable(log2_queries)
     } else {
-        Parameters::new(own, peer, Security::Malicious)?.testable(log2_queries)
+        Parameters::one_of(own, peer, Security::Malicious, runs_log2)?.testable(log2_queries)
     })
 }
 
@@ -263,12 +296,15 @@ struct Purpose<'t> {
     terms: &'t [u8],
     /// Whether the second half of Ho's output is kept beside the tag: as proof, or as key.
     second_half: bool,
+    /// log2 of the runs that share the error bound.
+    runs_log2: u32,
 }
 
 impl Purpose<'_> {
     /// The intersection itself.
-    fn rows(learns: Learns) -> Self {
-        Purpose { domain: "tacit-psi vole v2", terms: &[], second_half: learns == Learns::Both }
+    fn rows(learns: Learns, runs_log2: u32) -> Self {
+        let second_half = learns == Learns::Both;
+        Purpose { domain: "tacit-psi vole v2", terms: &[], second_half, runs_log2 }
     }
 }
 
@@ -489,16 +525,17 @@ struct Run<'r, 'a, E> {
 
 impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
     /// Settles the roles, and what follows from the announcements (mine, theirs).
-    fn start(
+    fn start_runs(
         channel: &'r mut Channel,
         prg: &'r mut Prg,
         elements: &'r [E],
         options: &'r Options<'a>,
         progress: &'r mut Progress<'a>,
         [mine, theirs]: [Hello; 2],
+        runs_log2: u32,
     ) -> Result<Self> {
         let receives = options.learns.receives(channel.party(), &[&mine, &theirs]);
-        let purpose = Purpose::rows(options.learns);
+        let purpose = Purpose::rows(options.learns, runs_log2);
         Self::start_for(channel, prg, elements, options, progress, [mine, theirs], receives, purpose)
     }
 
@@ -515,8 +552,8 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         purpose: Purpose<'_>,
     ) -> Result<Self> {
         let [receiver, sender] = if receives { [mine, theirs] } else { [theirs, mine] };
-        let parameters =
-            Parameters::new(receiver.elements as usize, sender.elements as usize, options.security)?;
+        let [of_receiver, of_sender] = [receiver.elements as usize, sender.elements as usize];
+        let parameters = Parameters::one_of(of_receiver, of_sender, options.security, purpose.runs_log2)?;
         let seeds = Seeds::agree(channel, prg, receives, [&receiver, &sender], &parameters, &purpose)?;
         let second_half = purpose.second_half;
         Ok(Run { channel, prg, elements, options, receives, parameters, second_half, seeds, progress })

@@ -311,3 +311,23 @@ fn the_bounds_on_cheaters() {
     assert_eq!(p.testable(30.0), 9);
     assert!(p.testable(90.0) > 18);
 }
+
+/// Runs that share one bound keep to it together, up to the most of them, and no run more is admitted.
+#[test]
+fn many_runs_together_err_as_rarely_as_one() {
+    for security in SECURITIES {
+        for n in [1usize, 100, 2048, 1 << 16, (1 << 16) + 1, 1 << 18, 1 << 20, MAX_ELEMENTS] {
+            let one = Parameters::new(n, n, security).unwrap();
+            assert_eq!(one, Parameters::one_of(n, n, security, 0).unwrap());
+            for runs in [1, 6, vole_psi::MAX_RUNS_LOG2] {
+                let p = Parameters::one_of(n, n, security, runs).unwrap();
+                let all = p.statistical_error_log2() + f64::from(runs);
+                assert!(all <= -40.0, "{n}, 2^{runs} runs: {all}");
+                assert!(p.shape().failure_log2() + f64::from(runs) <= -40.0);
+                assert!(p.shape().slots() >= one.shape().slots());
+            }
+            let more = vole_psi::MAX_RUNS_LOG2 + 1;
+            assert!(Parameters::one_of(n, n, security, more).is_err());
+        }
+    }
+}

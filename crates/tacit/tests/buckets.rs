@@ -118,7 +118,7 @@ fn a_peer_that_deviates_before_the_first_bucket_is_told_from_a_lost_link() {
     });
     assert!(other.contains("this version"), "{other}");
     let coin = told(|channel| {
-        channel.send(b"tacit buckets-01")?;
+        channel.send(b"tacit buckets-02")?;
         channel.send_u64(50)?;
         channel.send_u64(1)?;
         channel.send(&[1; 32])?;
@@ -129,7 +129,7 @@ fn a_peer_that_deviates_before_the_first_bucket_is_told_from_a_lost_link() {
     });
     assert!(coin.contains("it cheated"), "{coin}");
     let none = told(|channel| {
-        channel.send(b"tacit buckets-01")?;
+        channel.send(b"tacit buckets-02")?;
         channel.send_u64(50)?;
         channel.send_u64(3)?;
         channel.flush()?;

@@ -69,6 +69,8 @@ pub struct Shape {
     bins: u32,
     third: u32,
     dense: u32,
+    /// log2 of the stores that share the bound.
+    stores_log2: u32,
     threads: usize,
 }
 
@@ -84,12 +86,18 @@ struct Order {
 impl Shape {
     /// The shape that both parties use for `keys` keys.
     pub fn for_keys(keys: usize) -> Result<Self> {
+        Self::one_of(keys, 0)
+    }
+
+    /// The shape for `keys` keys where 2^`stores_log2` stores of that size together fail with the probability
+    /// with which [`for_keys`](Self::for_keys) lets one fail: a bin more or a store more weighs the same.
+    pub fn one_of(keys: usize, stores_log2: u32) -> Result<Self> {
         if keys > MAX_KEYS {
             return Err(Error::TooManyElements { count: keys as u64, allowed: MAX_KEYS as u64 });
         }
         let bin = if keys <= 1 << 24 { BIN } else { LARGE_BIN };
         let bins = keys.div_ceil(bin).max(1);
-        let doublings = bins.next_power_of_two().ilog2() as u64;
+        let doublings = bins.next_power_of_two().ilog2() as u64 + u64::from(stores_log2);
         let room =
             if bins == 1 { keys as u64 } else { fullest(keys as u64, bins as u64, LOAD_BITS + doublings) };
         let ratio = ratio(room) + RATIO_A_DOUBLING * doublings;
@@ -98,7 +106,8 @@ impl Shape {
         // the thirds' factor.
         let bits = LOAD_BITS + doublings;
         let dense = (bits / (3 * third).max(2).ilog2() as u64 + 2).min(room.max(1));
-        Ok(Shape { keys, bins: bins as u32, third: third as u32, dense: dense as u32, threads: 1 })
+        let [bins, third, dense] = [bins as u32, third as u32, dense as u32];
+        Ok(Shape { keys, bins, third, dense, stores_log2, threads: 1 })
     }
 
     /// A shape of the caller's choice, for experiments: `bins` of three times `third` sparse and `dense`
@@ -109,7 +118,7 @@ impl Shape {
                 "a store has bins, slots in every third, and 64 dense slots a bin at most",
             ));
         }
-        Ok(Shape { keys, bins, third, dense, threads: 1 })
+        Ok(Shape { keys, bins, third, dense, stores_log2: 0, threads: 1 })
     }
 
     /// The same shape, encoding and decoding on so many threads.
@@ -391,10 +400,12 @@ impl Store<Block> for Shape {
         let room = if self.bins == 1 {
             self.keys as f64
         } else {
-            let bits = LOAD_BITS + self.bins.next_power_of_two().ilog2() as u64;
+            let doublings = self.bins.next_power_of_two().ilog2() + self.stores_log2;
+            let bits = LOAD_BITS + u64::from(doublings);
             fullest(self.keys as u64, self.bins as u64, bits) as f64
         };
-        let overflow = if self.bins == 1 { 0.0 } else { 2f64.powi(-(LOAD_BITS as i32)) };
+        let overflow =
+            if self.bins == 1 { 0.0 } else { 2f64.powi(-(LOAD_BITS as i32 + self.stores_log2 as i32)) };
         let slots = 3.0 * self.third as f64;
         let pairs = 27.0 * room * room / (2.0 * slots.powi(3));
         // As many dense slots as keys suffice whatever the sparse ones do.

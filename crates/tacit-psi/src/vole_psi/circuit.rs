@@ -295,7 +295,7 @@ pub fn aggregate<E: AsRef<[u8]>>(
     }
     let holds_table = owner.map_or_else(|| has_smaller(me, &hellos), |owner| owner == me);
     let bound = bound_terms(me, &terms, &peer_terms);
-    let purpose = Purpose { domain: DOMAIN, terms: &bound, second_half: false };
+    let purpose = Purpose { domain: DOMAIN, terms: &bound, second_half: false, runs_log2: 0 };
     let run = Run::start_for(channel, prg, elements, options, progress, hellos, holds_table, purpose)?;
     let words = reveal.words();
     let learned = if holds_table {
@@ -373,7 +373,7 @@ pub fn shares<E: AsRef<[u8]>>(
     }
     let holds_table = has_smaller(me, &hellos);
     let bound = bound_terms(me, &terms, &peer_terms);
-    let purpose = Purpose { domain: DOMAIN, terms: &bound, second_half: false };
+    let purpose = Purpose { domain: DOMAIN, terms: &bound, second_half: false, runs_log2: 0 };
     let run = Run::start_for(channel, prg, elements, options, progress, hellos, holds_table, purpose)?;
     Ok(Some(if holds_table {
         let held = hold_table(run, peer_terms.gives)?;

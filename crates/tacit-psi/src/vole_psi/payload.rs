@@ -387,7 +387,7 @@ pub fn run<E: AsRef<[u8]>>(
         let received = agreed.gets.map(|_| Received { matches: Vec::new(), unopened: 0 });
         return Ok(Gained { received, peer_elements, peer_receives: false });
     }
-    let purpose = Purpose { domain: DOMAIN, terms: &agreed.terms, second_half: true };
+    let purpose = Purpose { domain: DOMAIN, terms: &agreed.terms, second_half: true, runs_log2: 0 };
     let receives = options.learns.receives(channel.party(), &[&mine, &theirs]);
     let mut party =
         Run::start_for(channel, prg, elements, options, progress, [mine, theirs], receives, purpose)?;

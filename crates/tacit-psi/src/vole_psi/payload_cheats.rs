@@ -70,7 +70,7 @@ fn against_giver(
                 return;
             }
             let terms = [&request[..], &message].concat();
-            let purpose = Purpose { domain: DOMAIN, terms: &terms, second_half: true };
+            let purpose = Purpose { domain: DOMAIN, terms: &terms, second_half: true, runs_log2: 0 };
             let progress = &mut |_, _, _| ();
             let mut party =
                 Run::start_for(channel, &mut prg, &theirs, &options, progress, [hello, peer], false, purpose)
@@ -323,7 +323,7 @@ fn an_asker_opens_nothing_but_its_matches() {
             let request = encode_request(&["name"]).unwrap();
             let agreed = agree(channel, Some(&request), None).unwrap();
             let layout = agreed.gets.unwrap();
-            let purpose = Purpose { domain: DOMAIN, terms: &agreed.terms, second_half: true };
+            let purpose = Purpose { domain: DOMAIN, terms: &agreed.terms, second_half: true, runs_log2: 0 };
             let (progress, hellos) = (&mut |_, _, _| (), [hello, peer]);
             let mut party =
                 Run::start_for(channel, &mut prg, &mine, &options, progress, hellos, true, purpose).unwrap();
@@ -382,7 +382,7 @@ fn against_exchanger(script: impl FnOnce(&mut u64, &mut Returning) + Send) -> Re
             let request = encode_request(&["name"]).unwrap();
             let agreed = agree(channel, Some(&request), Some(Giving { table: &table, rows })).unwrap();
             let gives = agreed.gives.unwrap();
-            let purpose = Purpose { domain: DOMAIN, terms: &agreed.terms, second_half: true };
+            let purpose = Purpose { domain: DOMAIN, terms: &agreed.terms, second_half: true, runs_log2: 0 };
             let progress = &mut |_, _, _| ();
             let mut party =
                 Run::start_for(channel, &mut prg, &mine, &options, progress, [hello, peer], true, purpose)

@@ -20,7 +20,7 @@
 mod capacity;
 mod spill;
 
-use super::{Job, Protocol, Reveal, Tested};
+use super::{Job, Outcome, Protocol, Reveal, Tested};
 use crate::job::{Course, Observer, Phase};
 use crate::{Error, Result};
 use capacity::capacity;
@@ -39,8 +39,8 @@ use zeroize::Zeroizing;
 /// Time that the peer may take to read its table and to spread it.
 const PEER_READS: Duration = Duration::from_secs(6 * 3600);
 /// The most buckets of a run.
-pub const MAX_BUCKETS: u64 = 1 << 12;
-const MAGIC: [u8; 16] = *b"tacit buckets-01";
+pub const MAX_BUCKETS: u64 = 1 << vole_psi::MAX_RUNS_LOG2;
+const MAGIC: [u8; 16] = *b"tacit buckets-02";
 /// The context in which a key becomes what stands for it.
 const KEY: &str = "tacit 1 psi buckets: key";
 /// A bucket of a side overflows once in 2^41 runs at most.
@@ -165,7 +165,14 @@ impl Job {
         for (number, file) in files.into_iter().enumerate() {
             course.at(1, number as u64, buckets);
             let bucket = Bucket::read(&folder, file, places[0], channel.party(), &mut prg)?;
-            let outcome = vole_psi::run(channel, &mut prg, &bucket.elements, &options, &mut |_, _, _| {})?;
+            let outcome = vole_psi::run_one_of(
+                channel,
+                &mut prg,
+                &bucket.elements,
+                &options,
+                buckets.ilog2(),
+                &mut |_, _, _| {},
+            )?;
             if outcome.peer_elements != places[1] {
                 return Err(Error::Peer(format!(
                     "the peer's bucket has {} keys instead of {}: it announced {peer} keys and has others",
@@ -182,6 +189,7 @@ impl Job {
                 }
             }
             let bound = job.tested(&outcome, places[0])?;
+            let bound = bound.map(|one| in_one_of(one, &outcome, places[0], buckets)).transpose()?;
             tested = match (tested, bound) {
                 (Some(all), Some(one)) => Some(added(all, one)),
                 (all, one) => all.or(one),
@@ -210,6 +218,13 @@ impl Job {
         };
         (0..=MAX_BUCKETS.ilog2()).map(|log2| 1 << log2).filter(|b| *b >= disk.buckets).find(fits)
     }
+}
+
+/// The same bound with the parameters that one of so many buckets has.
+fn in_one_of(one: Tested, outcome: &Outcome, own: u64, buckets: u64) -> Result<Tested> {
+    let of =
+        |effort: u32| vole_psi::tested_in_one_of(outcome, own as usize, f64::from(effort), buckets.ilog2());
+    Ok(Tested { likely: of(one.effort[0])?, most: of(one.effort[1])?, ..one })
 }
 
 fn added(all: Tested, one: Tested) -> Tested {
