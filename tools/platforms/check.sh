@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
 # Other platforms, from this x86-64 Linux: the command for aarch64 Linux runs under qemu against the one built for
-# here, on either side; the libraries are checked for Windows; and the protocols, which need no C, for macOS.
+# here, on either side; the libraries are checked for Windows, and the command for macOS.
 # What cannot be installed here is said, and left out.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export CARGO_TERM_COLOR=never
 LOOK=tools/platforms/interoperate.py
-PROTOCOLS=(tacit-crypto tacit-ot tacit-psi tacit-2pc)
 
 need() { # need COMMAND DEBIAN-PACKAGE…: whether the command is here, installed where that goes
   local command=$1
@@ -45,9 +44,11 @@ else
 fi
 
 mac=aarch64-apple-darwin
-if target $mac; then
-  cargo check --quiet "${PROTOCOLS[@]/#/-p}" --target $mac
-  echo "macOS: the protocols pass cargo check; TLS takes Apple's SDK and is not checked"
+# Zig, from PyPI, has the headers that C code takes there.
+scripts/venv.sh .venv-platforms "${PYTHON:-python3}" ziglang ziglang cargo-zigbuild
+if [ -x .venv-platforms/bin/cargo-zigbuild ] && target $mac; then
+  PATH="$PWD/.venv-platforms/bin:$PATH" cargo-zigbuild check --quiet -p tacit-cli --target $mac
+  echo "macOS: the command passes cargo check"
 else
-  echo "macOS: not checked, Rust's target cannot be installed here"
+  echo "macOS: not checked, Zig or Rust's target cannot be installed here"
 fi

@@ -37,7 +37,7 @@ use tacit_store::sealed;
 use zeroize::Zeroizing;
 
 /// Time that the peer may take to read its table and to spread it.
-const READING: Duration = Duration::from_secs(6 * 3600);
+const PEER_READS: Duration = Duration::from_secs(6 * 3600);
 /// The most buckets of a run.
 pub const MAX_BUCKETS: u64 = 1 << 12;
 const MAGIC: [u8; 16] = *b"tacit buckets-01";
@@ -133,8 +133,8 @@ impl Job {
         // The peer may be reading still.
         let limits = channel.limits();
         channel.set_limits(Limits {
-            read: limits.read.max(READING),
-            idle: limits.idle.max(READING),
+            read: limits.read.max(PEER_READS),
+            idle: limits.idle.max(PEER_READS),
             ..limits
         });
         let peer = announce(channel, own)?;
