@@ -55,6 +55,10 @@ const RATIO: [u64; 18] = [
 ];
 /// Hundred-thousandths more for each doubling of bins, every one of which must not fail.
 const RATIO_A_DOUBLING: u64 = 43;
+/// Where [`fitted_bits`] begins to rise, in hundred-thousandths, and how far RATIO has it rise, in tenths of a
+/// bit: to 44 from -9.2.
+const THRESHOLD: u64 = 122_300;
+const FITTED_TENTHS: u64 = 532;
 /// Bits that must be left for bins that overflow, before the number of bins is counted.
 const LOAD_BITS: u64 = 42;
 /// The same for the room that [`Binned`] sets aside, so that nothing fails there first.
@@ -97,10 +101,15 @@ impl Shape {
         }
         let bin = if keys <= 1 << 24 { BIN } else { LARGE_BIN };
         let bins = keys.div_ceil(bin).max(1);
-        let doublings = bins.next_power_of_two().ilog2() as u64 + u64::from(stores_log2);
+        let stores = u64::from(stores_log2);
+        let bin_doublings = bins.next_power_of_two().ilog2() as u64;
+        let doublings = bin_doublings + stores;
         let room =
             if bins == 1 { keys as u64 } else { fullest(keys as u64, bins as u64, LOAD_BITS + doublings) };
-        let ratio = ratio(room) + RATIO_A_DOUBLING * doublings;
+        let ratio = ratio(room);
+        // A bit more costs its share of the excess over the threshold, which gives RATIO its bits.
+        let more = ((ratio - THRESHOLD) * stores * 10).div_ceil(FITTED_TENTHS);
+        let ratio = ratio + RATIO_A_DOUBLING * bin_doublings + more;
         let third = (room * ratio).div_ceil(300_000).max(1);
         // Pairs of keys with the same slots: each costs log2 of the slots, and two more dense slots cover
         // the thirds' factor.
