@@ -110,7 +110,7 @@ def test_midnights_of_pandas_and_polars_are_dates_and_other_moments_are_refused(
         assert (counted.keys, counted.rows_without_key) == (2, 1), name
         with pytest.raises(tacit.InputError, match="points in time; give it the type date"):
             tacit.check(frame, on="day")
-    noon = pandas.DataFrame({"day": pandas.to_datetime(["2024-02-29 12:00", "2024-02-29"])})
+    noon = pandas.DataFrame({"day": pandas.to_datetime(["2024-02-29 12:00", "2024-02-29 00:00"])})
     counted = tacit.check(noon, on={"day": "date"})
     assert (counted.keys, counted.rows_without_key) == (1, 1)
     with pytest.raises(tacit.InputError, match="points in time"):
