@@ -62,7 +62,7 @@ pub(crate) struct Protocol {
 
 impl Protocol {
     /// The protocol named, or `auto`.
-    pub fn entry(&self, auto: &'static Entry) -> &'static Entry {
+    pub(crate) fn entry(&self, auto: &'static Entry) -> &'static Entry {
         catalogue::find(&self.protocol).unwrap_or(auto)
     }
 

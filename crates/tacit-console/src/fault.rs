@@ -36,7 +36,7 @@ pub(crate) struct Unfinished(PathBuf);
 
 impl Unfinished {
     /// The file at `path` must not outlive an interrupted run.
-    pub fn new(path: &Path) -> Self {
+    pub(crate) fn new(path: &Path) -> Self {
         unfinished(path);
         Unfinished(path.to_owned())
     }

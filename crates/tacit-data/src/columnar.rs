@@ -383,7 +383,7 @@ enum Form<'a, W: Write + Send> {
 
 impl<'a, W: Write + Send> Writer<'a, W> {
     /// A file of these columns to `output`, which is called `target`; `properties` are those of Parquet.
-    pub fn new(
+    pub(crate) fn new(
         format: Format,
         output: &'a mut W,
         target: &'a Path,
@@ -401,7 +401,7 @@ impl<'a, W: Write + Send> Writer<'a, W> {
     }
 
     /// Appends these rows.
-    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let result = match &mut self.form {
             Form::Parquet(writer) => writer.write(batch).map_err(ArrowError::from),
             Form::ArrowFile(writer) => writer.write(batch),
@@ -410,7 +410,7 @@ impl<'a, W: Write + Send> Writer<'a, W> {
     }
 
     /// Ends the file.
-    pub fn finish(self) -> Result<()> {
+    pub(crate) fn finish(self) -> Result<()> {
         let result = match self.form {
             Form::Parquet(mut writer) => {
                 writer.finish().map_err(ArrowError::from).and_then(|_| Ok(writer.inner_mut().flush()?))

@@ -27,12 +27,12 @@ use std::sync::Arc;
 const BATCH: usize = 8192;
 
 /// Whether a file of this name holds CSV, packed or not.
-pub fn says_csv(target: &Path) -> bool {
+pub(crate) fn says_csv(target: &Path) -> bool {
     Packing::by_name(target).is_some()
 }
 
 /// Whether each column's cells have a text that a CSV file, called `target`, can hold.
-pub fn has_text(source: &columnar::Source, target: &Path) -> Result<()> {
+pub(crate) fn has_text(source: &columnar::Source, target: &Path) -> Result<()> {
     let kinds = source.schema().fields().iter().map(|field| without_text(field.data_type()));
     match kinds.enumerate().find_map(|(at, kind)| Some((at, kind?))) {
         None => Ok(()),
@@ -55,7 +55,7 @@ fn without_text(data: &DataType) -> Option<&'static str> {
 
 /// Writes the rows that `wanted` says of their number and element to `output`, a file of columns
 /// called `target`. Returns the number of rows.
-pub fn to_columns(
+pub(crate) fn to_columns(
     source: &csv::Source,
     wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
     format: Format,
@@ -93,7 +93,7 @@ pub fn to_columns(
 
 /// Writes the rows that `wanted` says of their number and element to `output`, a CSV file
 /// called `target`, packed as that name says. Returns the number of rows.
-pub fn to_csv(
+pub(crate) fn to_csv(
     source: &columnar::Source,
     wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
     target: &Path,

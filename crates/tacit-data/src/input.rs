@@ -71,7 +71,7 @@ pub(crate) enum Packer<'a, W: Write> {
 
 impl<W: Write> Packer<'_, W> {
     /// Ends the packed stream.
-    pub fn finish(self) -> io::Result<()> {
+    pub(crate) fn finish(self) -> io::Result<()> {
         match self {
             Packer::Plain(output) => output.flush(),
             Packer::Gzip(encoder) => encoder.finish()?.flush(),

@@ -100,13 +100,13 @@ fn kept_if(text: &Option<String>) -> String {
 
 impl Board {
     /// What was seen; held for as short as may be.
-    pub fn seen(&self) -> MutexGuard<'_, Seen> {
+    pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
         // What is shown is no base for decisions: half an event does no harm.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes note of an event.
-    pub fn note(&self, event: &Event) {
+    pub(crate) fn note(&self, event: &Event) {
         let mut seen = self.seen();
         match event.what {
             "started" => (seen.started, seen.policy_read) = (Some(event.time), Some(event.time)),
@@ -124,7 +124,7 @@ impl Board {
     }
 
     /// Forgets the faults of an earlier reading, before another one.
-    pub fn reading(&self) {
+    pub(crate) fn reading(&self) {
         self.seen().faults.clear();
     }
 }

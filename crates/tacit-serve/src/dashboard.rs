@@ -44,13 +44,13 @@ struct Latest {
 }
 
 impl Dashboard {
-    pub fn new(house: Arc<House>, board: Arc<Board>) -> Self {
+    pub(crate) fn new(house: Arc<House>, board: Arc<Board>) -> Self {
         let records = Follower::new(house.policy().state.join("records").join(RECORDS));
         Dashboard { house, board, latest: Mutex::new(Latest { records, told: None }) }
     }
 
     /// Answers at `port`, on the calling thread, until `over`.
-    pub fn answer(&self, port: &Port, over: &AtomicBool) {
+    pub(crate) fn answer(&self, port: &Port, over: &AtomicBool) {
         http::answer(port, over, &|asked| self.respond(asked));
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tacit::{Error, Result};
 
 /// A file of lines that grows at its end alone; what [`append`](Self::append) returned for is on the disk.
-pub struct Lines {
+pub(crate) struct Lines {
     file: File,
     path: PathBuf,
     /// Bytes of whole lines.
@@ -21,12 +21,12 @@ impl Lines {
     /// what a crash left of an append that never returned, and is cut off.
     ///
     /// The file stays locked while this lives, other processes wait for it.
-    pub fn open(path: &Path) -> Result<(Self, Vec<String>)> {
+    pub(crate) fn open(path: &Path) -> Result<(Self, Vec<String>)> {
         Self::open_with(path, |file| file.lock())
     }
 
     /// As [`open`](Self::open); an error if another process has the file.
-    pub fn open_alone(path: &Path) -> Result<(Self, Vec<String>)> {
+    pub(crate) fn open_alone(path: &Path) -> Result<(Self, Vec<String>)> {
         Self::open_with(path, |file| file.try_lock().map_err(|_| std::io::ErrorKind::ResourceBusy.into()))
     }
 
@@ -58,7 +58,7 @@ impl Lines {
     }
 
     /// Adds one line, which is on the disk when this returns; after an error nothing of it is there.
-    pub fn append(&mut self, line: &str) -> Result<()> {
+    pub(crate) fn append(&mut self, line: &str) -> Result<()> {
         let text = format!("{line}\n");
         let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
         if let Err(error) = written {
@@ -72,14 +72,14 @@ impl Lines {
 }
 
 /// A file that its owner alone can read, if these options make one.
-pub fn private_file(options: &mut OpenOptions) -> &mut OpenOptions {
+pub(crate) fn private_file(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options
 }
 
 /// Makes the name of a new file as durable as its content, where folders can be synced.
-pub fn sync_folder(path: &Path) -> Result<()> {
+pub(crate) fn sync_folder(path: &Path) -> Result<()> {
     if !cfg!(unix) {
         return Ok(());
     }
@@ -90,7 +90,7 @@ pub fn sync_folder(path: &Path) -> Result<()> {
 }
 
 /// Makes a folder that its owner alone can enter, if there is none.
-pub fn private_folder(path: &Path) -> Result<()> {
+pub(crate) fn private_folder(path: &Path) -> Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -99,7 +99,7 @@ pub fn private_folder(path: &Path) -> Result<()> {
 }
 
 /// The path for a line of text.
-pub fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     tacit::net::shown(&path.to_string_lossy())
 }
 

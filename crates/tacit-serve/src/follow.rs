@@ -38,7 +38,7 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    pub fn new(path: PathBuf) -> Self {
+    pub(crate) fn new(path: PathBuf) -> Self {
         Follower {
             path,
             read: 0,
@@ -50,7 +50,7 @@ impl Follower {
     }
 
     /// Reads what was added since. A file that cannot be read, or is not there yet, has nothing new.
-    pub fn look(&mut self) {
+    pub(crate) fn look(&mut self) {
         let Ok(mut file) = File::open(&self.path) else { return };
         let length = file.metadata().map_or(0, |about| about.len());
         if length < self.read {
@@ -97,7 +97,7 @@ impl Follower {
     }
 
     /// The head of the chain, as records and `tacit audit` write it.
-    pub fn head(&self) -> String {
+    pub(crate) fn head(&self) -> String {
         hex(&self.head)
     }
 }

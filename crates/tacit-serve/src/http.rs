@@ -55,7 +55,7 @@ pub(crate) struct Question {
 impl Question {
     /// Whether it was meant for this machine by one of its own names. A page of elsewhere whose name was made
     /// to lead here asks by that name.
-    pub fn is_for_this_machine(&self) -> bool {
+    pub(crate) fn is_for_this_machine(&self) -> bool {
         let Some(host) = &self.host else { return false };
         let name = match host.strip_prefix('[') {
             Some(rest) => {
@@ -83,7 +83,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    pub fn text(code: &'static str, body: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn text(code: &'static str, body: impl Into<Cow<'static, str>>) -> Self {
         Answer { code, kind: "text/plain; charset=utf-8", more: "", body: body.into() }
     }
 }

@@ -135,7 +135,7 @@ pub(crate) struct Phases<'a> {
 }
 
 impl<'a> Phases<'a> {
-    pub fn of(run: &'a str) -> Self {
+    pub(crate) fn of(run: &'a str) -> Self {
         Phases { run, latest: Mutex::new("") }
     }
 }

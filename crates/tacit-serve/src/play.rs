@@ -13,7 +13,7 @@ use tacit::net::{PublicKey, Session, Stats};
 use tacit::{Error, Result};
 
 /// What a side brings to its run.
-pub struct Part<'a> {
+pub(crate) struct Part<'a> {
     /// The terms.
     pub offer: &'a Offer,
     /// The run as this side plays it.
@@ -27,7 +27,7 @@ pub struct Part<'a> {
 }
 
 /// What a run gave.
-pub struct Played {
+pub(crate) struct Played {
     /// The result.
     pub revealed: Revealed,
     /// From the agreement to the result.
@@ -37,14 +37,14 @@ pub struct Played {
 }
 
 /// Agrees on the run. Until this returned nothing of a side's table has left.
-pub fn agree(session: &mut Session, offer: &Offer, job: &Job, said: &Said) -> Result<()> {
+pub(crate) fn agree(session: &mut Session, offer: &Offer, job: &Job, said: &Said) -> Result<()> {
     Ok(session.agree_anew(&offer.agreement(job, said)?)?)
 }
 
 /// Makes the run.
 ///
 /// Errors: as [`Job::run_with`], and if the other side ran with another number of keys than it announced.
-pub fn run(session: &mut Session, part: &Part<'_>, observer: &dyn Observer) -> Result<Played> {
+pub(crate) fn run(session: &mut Session, part: &Part<'_>, observer: &dyn Observer) -> Result<Played> {
     let start = Instant::now();
     let base = tacit::ot::base_ot(Some(&part.offer.base_ot), part.job.security)?;
     let elements = part.keys.elements();
@@ -59,7 +59,7 @@ pub fn run(session: &mut Session, part: &Part<'_>, observer: &dyn Observer) -> R
 }
 
 /// What a side commits to as its result; nothing where it got none.
-pub fn summary(keys: &KeySet, revealed: &Revealed) -> Option<Value> {
+pub(crate) fn summary(keys: &KeySet, revealed: &Revealed) -> Option<Value> {
     let matches = |elements: &mut dyn Iterator<Item = u32>| {
         let mut found: Vec<[u8; 32]> =
             elements.filter_map(|at| keys.elements().get(at as usize).copied()).collect();
@@ -96,7 +96,7 @@ pub fn summary(keys: &KeySet, revealed: &Revealed) -> Option<Value> {
 /// first.
 ///
 /// Returns the other side's signature.
-pub fn close(
+pub(crate) fn close(
     session: &mut Session,
     side: Side,
     begun: &mut Begun,

@@ -10,7 +10,7 @@ use tacit::{Error, Result};
 
 /// A no: what the asker is told, and what the log says where that is more.
 #[derive(Debug)]
-pub struct No {
+pub(crate) struct No {
     /// The rule, as the policy file calls it.
     pub rule: &'static str,
     /// For the asker.
@@ -20,21 +20,21 @@ pub struct No {
 }
 
 impl No {
-    pub fn new(rule: &'static str, told: impl Into<String>) -> Self {
+    pub(crate) fn new(rule: &'static str, told: impl Into<String>) -> Self {
         No { rule, told: told.into(), logged: None }
     }
 
-    pub fn logged(self, words: impl Into<String>) -> Self {
+    pub(crate) fn logged(self, words: impl Into<String>) -> Self {
         No { logged: Some(words.into()), ..self }
     }
 
-    pub fn refusal(&self) -> Refusal {
+    pub(crate) fn refusal(&self) -> Refusal {
         Refusal { rule: self.rule.to_owned(), what: self.told.clone() }
     }
 }
 
 /// A request that the rules allow so far.
-pub struct Admitted<'p> {
+pub(crate) struct Admitted<'p> {
     pub job: &'p Job,
     pub source: &'p Source,
     pub run: psi::Job,
@@ -43,7 +43,7 @@ pub struct Admitted<'p> {
 }
 
 /// Judges a request by everything that does not need the table.
-pub fn admit<'p>(
+pub(crate) fn admit<'p>(
     policy: &'p Policy,
     label: &str,
     ask: &Ask,
@@ -135,14 +135,25 @@ fn side(
 }
 
 /// What a run can reveal at most: distinct keys, or rows where all rows of a key are given.
-pub fn rows_at_most(job: &Job, run: &psi::Job, own_keys: u64, own_rows: u64, announced: u64) -> Result<u64> {
+pub(crate) fn rows_at_most(
+    job: &Job,
+    run: &psi::Job,
+    own_keys: u64,
+    own_rows: u64,
+    announced: u64,
+) -> Result<u64> {
     let keys = run.reveals_at_most(own_keys, announced)?;
     let all = matches!(run.reveal, Reveal::Payload(_)) && job.duplicates == Duplicates::All;
     Ok(if all && keys > 0 { own_rows } else { keys })
 }
 
 /// Judges a run's charge by what has been spent; what is left, this run not yet taken off.
-pub fn budget(ledger: &Ledger, job: &Job, source: &Source, charge: &Charge) -> std::result::Result<Left, No> {
+pub(crate) fn budget(
+    ledger: &Ledger,
+    job: &Job,
+    source: &Source,
+    charge: &Charge,
+) -> std::result::Result<Left, No> {
     let Spent { runs_today, rows, aggregates } = ledger.spent(charge);
     let left = Left {
         runs_today: job.runs_a_day.saturating_sub(runs_today),
@@ -171,7 +182,7 @@ pub fn budget(ledger: &Ledger, job: &Job, source: &Source, charge: &Charge) -> s
 }
 
 /// Judges the size that the asker announces.
-pub fn size(job: &Job, announced: u64) -> std::result::Result<(), No> {
+pub(crate) fn size(job: &Job, announced: u64) -> std::result::Result<(), No> {
     if announced < job.min_peer_keys {
         let what = format!(
             "{announced} distinct keys are fewer than the {} that this job asks for",
@@ -188,7 +199,7 @@ pub fn size(job: &Job, announced: u64) -> std::result::Result<(), No> {
 }
 
 /// A fault of ours, which the asker learns nothing of.
-pub fn fault(error: &Error) -> No {
+pub(crate) fn fault(error: &Error) -> No {
     No::new("source", "the service cannot read its table at the moment; ask its operator")
         .logged(error.to_string())
 }

@@ -24,7 +24,7 @@ use tacit::net::{Identity, Limits, PublicKey, Session};
 use tacit::{Error, Result};
 
 /// What all visits share.
-pub struct House {
+pub(crate) struct House {
     pub policy: RwLock<Arc<Policy>>,
     pub ledger: Mutex<Ledger>,
     pub records: Records,
@@ -39,7 +39,7 @@ pub struct House {
 
 impl House {
     /// The rules in force now.
-    pub fn policy(&self) -> Arc<Policy> {
+    pub(crate) fn policy(&self) -> Arc<Policy> {
         self.policy.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -81,7 +81,7 @@ struct Visit<'h> {
 }
 
 /// Serves one session to its end, and tells the log.
-pub fn visit(house: &House, mut session: Session) {
+pub(crate) fn visit(house: &House, mut session: Session) {
     let policy = house.policy();
     let run = hex(&session.id().0[..16]);
     let Some(key) = session.peer_key() else { return };

@@ -9,7 +9,7 @@ use tacit::{Error, Result};
 /// Largest message.
 const LARGEST_MESSAGE: usize = 1 << 16;
 /// Time for a message that takes no thinking.
-pub const PROMPT: Duration = Duration::from_secs(30);
+pub(crate) const PROMPT: Duration = Duration::from_secs(30);
 
 /// A request for a run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub struct Ask {
 /// A no, with the rule that says so.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Refusal {
+pub(crate) struct Refusal {
     /// The rule's name, as the policy file has it.
     pub rule: String,
     /// Why, in words.
@@ -36,7 +36,7 @@ pub struct Refusal {
 /// The end of a run, as one side has it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Close {
+pub(crate) struct Close {
     /// Its commitment to its result, if it got one.
     pub result: Option<String>,
 }
@@ -44,7 +44,7 @@ pub struct Close {
 /// Every message.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
-pub enum Message {
+pub(crate) enum Message {
     /// A request.
     Ask(Ask),
     /// What is offered.
@@ -64,14 +64,14 @@ pub enum Message {
 }
 
 /// What both sides agree on before they talk about runs.
-pub fn agreement(role: &str, peer_role: &str) -> Agreement {
+pub(crate) fn agreement(role: &str, peer_role: &str) -> Agreement {
     Agreement::new("request", role, peer_role)
         .with("version of requests", VERSION)
         .with("security", "malicious")
 }
 
 /// Sends one message.
-pub fn send(channel: &mut Channel, message: &Message) -> Result<Vec<u8>> {
+pub(crate) fn send(channel: &mut Channel, message: &Message) -> Result<Vec<u8>> {
     let bytes = serde_json::to_vec(message).map_err(|e| Error::Other(format!("a message: {e}")))?;
     if bytes.len() > LARGEST_MESSAGE {
         return Err(Error::Other("a message of a request is too long; give fewer columns".into()));
@@ -82,7 +82,7 @@ pub fn send(channel: &mut Channel, message: &Message) -> Result<Vec<u8>> {
 }
 
 /// Receives one message within `patience`.
-pub fn receive(channel: &mut Channel, patience: Duration) -> Result<(Message, Vec<u8>)> {
+pub(crate) fn receive(channel: &mut Channel, patience: Duration) -> Result<(Message, Vec<u8>)> {
     let before = channel.limits();
     channel.set_limits(Limits { read: patience, idle: patience, ..before });
     let received = channel.recv_sized(LARGEST_MESSAGE);
@@ -94,6 +94,6 @@ pub fn receive(channel: &mut Channel, patience: Duration) -> Result<(Message, Ve
 }
 
 /// The error for a message that was not due.
-pub fn out_of_turn() -> Error {
+pub(crate) fn out_of_turn() -> Error {
     Error::Peer("the peer sent a message of a request out of turn; run the same release on both sides".into())
 }

@@ -141,7 +141,13 @@ unsafe fn all<W: Words>(key: &[u32; 8], len: usize, messages: &[[u8; 64]], out: 
 /// BLAKE3's keyed hash of the first `len` bytes of each message, which must be followed by zeros.
 ///
 /// Panics when the lengths differ or `len` is more than 64.
-pub fn keyed(backend: Backend, key: &[u8; 32], len: usize, messages: &[[u8; 64]], out: &mut [[u8; 32]]) {
+pub(crate) fn keyed(
+    backend: Backend,
+    key: &[u8; 32],
+    len: usize,
+    messages: &[[u8; 64]],
+    out: &mut [[u8; 32]],
+) {
     assert!(messages.len() == out.len() && len <= 64, "a hash for every message of one block");
     debug_assert!(
         messages.iter().all(|m| m[len..].iter().all(|&byte| byte == 0)),

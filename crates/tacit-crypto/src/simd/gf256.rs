@@ -13,7 +13,7 @@ const STRIP: usize = 256;
 /// A matrix that [`apply`] multiplies by: its shape, its entries row by row, and of every entry its products
 /// with 0 … 15, then with the multiples of 16.
 #[derive(Clone, Copy)]
-pub struct Table<'a> {
+pub(crate) struct Table<'a> {
     pub rows: usize,
     pub columns: usize,
     pub entries: &'a [u8],
@@ -21,7 +21,7 @@ pub struct Table<'a> {
 }
 
 /// `out` = `matrix`·`input`, on rows of blocks of one length. Panics when the lengths do not fit.
-pub fn apply(backend: Backend, matrix: Table<'_>, input: &[Block], out: &mut [Block]) {
+pub(crate) fn apply(backend: Backend, matrix: Table<'_>, input: &[Block], out: &mut [Block]) {
     let Table { rows, columns, entries, tables } = matrix;
     let length = out.len().checked_div(rows).unwrap_or(0);
     assert_eq!((length * columns, length * rows), (input.len(), out.len()), "rows of a length");

@@ -50,7 +50,7 @@ pub(crate) struct Ifma(());
 
 impl Ifma {
     /// The proof, where `backend` is of 512 bits and the processor has IFMA.
-    pub fn detect(backend: Backend) -> Option<Self> {
+    pub(crate) fn detect(backend: Backend) -> Option<Self> {
         backend.ifma().then_some(Ifma(()))
     }
 }
@@ -791,7 +791,7 @@ impl Ifma {
     }
 
     /// Decodes every encoding, or names the first that is invalid.
-    pub fn decode(self, encodings: &[Encoding]) -> Result<Batch, usize> {
+    pub(crate) fn decode(self, encodings: &[Encoding]) -> Result<Batch, usize> {
         let mut chunks = Vec::with_capacity(encodings.len().div_ceil(LANES));
         for (k, group) in encodings.chunks(LANES).enumerate() {
             // SAFETY: `self` proves that the features were detected.
@@ -820,14 +820,14 @@ impl Ifma {
     }
 
     /// `n` times the identity.
-    pub fn identity(self, n: usize) -> Batch {
+    pub(crate) fn identity(self, n: usize) -> Batch {
         // SAFETY: `self` proves that the features were detected.
         let chunk = unsafe { identity() };
         self.batch(n, vec![chunk; n.div_ceil(LANES)])
     }
 
     /// Each scalar (little-endian, below 2^255) times the generator.
-    pub fn mul_base(self, scalars: &[[u8; 32]]) -> Batch {
+    pub(crate) fn mul_base(self, scalars: &[[u8; 32]]) -> Batch {
         static TABLE: OnceLock<Table> = OnceLock::new();
         // SAFETY: `self` proves that the features were detected.
         let table = TABLE.get_or_init(|| Table { ifma: self, rows: unsafe { table_of(&base_chunk(), 1) } });
@@ -843,12 +843,12 @@ fn pad(group: &[Encoding]) -> [Encoding; LANES] {
 
 impl Batch {
     /// Number of points.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// The points' encodings.
-    pub fn encode(&self) -> Vec<Encoding> {
+    pub(crate) fn encode(&self) -> Vec<Encoding> {
         let mut out = Vec::with_capacity(self.chunks.len() * LANES);
         for chunk in &self.chunks {
             // SAFETY: a batch can only be had by `Ifma`, which proves that the features were detected.
@@ -859,7 +859,7 @@ impl Batch {
     }
 
     /// Point `i` times scalar `i` (little-endian, below 2^255); as many scalars as points.
-    pub fn mul(&self, scalars: &[[u8; 32]]) -> Batch {
+    pub(crate) fn mul(&self, scalars: &[[u8; 32]]) -> Batch {
         debug_assert_eq!(scalars.len(), self.len);
         let mut chunks = Vec::with_capacity(self.chunks.len());
         for (chunk, scalars) in self.chunks.iter().zip(scalars.chunks(LANES)) {
@@ -872,7 +872,7 @@ impl Batch {
     }
 
     /// The sum of point `i` times scalar `i` (little-endian, below 2^255); as many scalars as points.
-    pub fn combine(&self, scalars: &[[u8; 32]]) -> Batch {
+    pub(crate) fn combine(&self, scalars: &[[u8; 32]]) -> Batch {
         debug_assert_eq!(scalars.len(), self.len);
         let digits: Vec<Digits> = scalars.chunks(LANES).map(recode).collect();
         // SAFETY: a batch can only be had by `Ifma`, which proves that the features were detected.
@@ -886,7 +886,7 @@ impl Batch {
     }
 
     /// Every point times the one scalar.
-    pub fn mul_same(&self, scalar: &[u8; 32]) -> Batch {
+    pub(crate) fn mul_same(&self, scalar: &[u8; 32]) -> Batch {
         let mut same = [*scalar; LANES];
         let mut digits = recode(&same);
         // SAFETY: a batch can only be had by `Ifma`, which proves that the features were detected.
@@ -897,27 +897,27 @@ impl Batch {
     }
 
     /// Sums.
-    pub fn add(&self, other: &Batch) -> Batch {
+    pub(crate) fn add(&self, other: &Batch) -> Batch {
         let pairs = self.chunks.iter().zip(&other.chunks);
         // SAFETY: a batch can only be had by `Ifma`, which proves that the features were detected.
         self.ifma.batch(self.len, pairs.map(|(a, b)| unsafe { add_points(a, b) }).collect())
     }
 
     /// Differences.
-    pub fn sub(&self, other: &Batch) -> Batch {
+    pub(crate) fn sub(&self, other: &Batch) -> Batch {
         let pairs = self.chunks.iter().zip(&other.chunks);
         // SAFETY: a batch can only be had by `Ifma`, which proves that the features were detected.
         self.ifma.batch(self.len, pairs.map(|(a, b)| unsafe { sub_points(a, b) }).collect())
     }
 
     /// Inverses.
-    pub fn neg(&self) -> Batch {
+    pub(crate) fn neg(&self) -> Batch {
         // SAFETY: a batch can only be had by `Ifma`, which proves that the features were detected.
         self.ifma.batch(self.len, self.chunks.iter().map(|a| unsafe { negate(a) }).collect())
     }
 
     /// `n` copies of the first point; the identity of an empty batch is not asked for.
-    pub fn repeat(&self, n: usize) -> Batch {
+    pub(crate) fn repeat(&self, n: usize) -> Batch {
         // SAFETY: a batch can only be had by `Ifma`, which proves that the features were detected.
         let chunk = unsafe { splat_first(&self.chunks[0]) };
         self.ifma.batch(n, vec![chunk; n.div_ceil(LANES)])
@@ -925,7 +925,7 @@ impl Batch {
 
     /// Point `i` of `self`, or of `other` where bit `i` of `bits` is set (lowest bit of byte 0 first, zero
     /// past the end).
-    pub fn select(&self, other: &Batch, bits: &[u8]) -> Batch {
+    pub(crate) fn select(&self, other: &Batch, bits: &[u8]) -> Batch {
         let triples = self.chunks.iter().zip(&other.chunks).zip(bits);
         // SAFETY: a batch can only be had by `Ifma`, which proves that the features were detected.
         let chunks = triples.map(|((a, b), bits)| unsafe { blend_points(*bits, a, b) }).collect();
@@ -933,21 +933,21 @@ impl Batch {
     }
 
     /// Multiples of the first point, for many multiplications of it.
-    pub fn table(&self) -> Table {
+    pub(crate) fn table(&self) -> Table {
         // SAFETY: a batch can only be had by `Ifma`, which proves that the features were detected.
         Table { ifma: self.ifma, rows: unsafe { table_of(&self.chunks[0], 2) } }
     }
 }
 
 /// Multiples of one point.
-pub struct Table {
+pub(crate) struct Table {
     ifma: Ifma,
     rows: Vec<Row>,
 }
 
 impl Table {
     /// Each scalar (little-endian, below 2^255) times the table's point.
-    pub fn mul(&self, scalars: &[[u8; 32]]) -> Batch {
+    pub(crate) fn mul(&self, scalars: &[[u8; 32]]) -> Batch {
         let mut chunks = Vec::with_capacity(scalars.len().div_ceil(LANES));
         for group in scalars.chunks(LANES) {
             let mut digits = recode(group);

@@ -259,7 +259,7 @@ pub(super) mod wide512 {
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-    pub fn tiles(input: &[Block], from: [usize; 2], out: &mut [Block], to: [usize; 2], count: usize) {
+    pub(crate) fn tiles(input: &[Block], from: [usize; 2], out: &mut [Block], to: [usize; 2], count: usize) {
         check(input, from, out, to, count);
         for tile in 0..count {
             // SAFETY: `check` found every tile within the slices.

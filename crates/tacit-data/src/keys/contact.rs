@@ -9,7 +9,7 @@ const SPECIAL: &str = "\"(),:;<>[\\]";
 
 /// Appends the normal form of an address: in lower case, the domain in ASCII. With `gmail` the dots of
 /// Google's addresses and what stands behind a plus go, too.
-pub fn email(text: &str, gmail: bool, out: &mut String) -> Result<(), Reason> {
+pub(super) fn email(text: &str, gmail: bool, out: &mut String) -> Result<(), Reason> {
     let seen = prelude(text);
     if seen.is_empty() {
         return Err(Reason::Empty);

@@ -6,12 +6,12 @@ use super::prelude::prelude;
 use sha2::{Digest, Sha256};
 
 /// Whether this is a SHA-256 hash in hex.
-pub fn is_hash(text: &str) -> bool {
+pub(super) fn is_hash(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Appends a hash of the list, in lower case.
-pub fn listed(text: &str, out: &mut String) -> Result<(), Reason> {
+pub(super) fn listed(text: &str, out: &mut String) -> Result<(), Reason> {
     let text = prelude(text);
     if text.is_empty() {
         return Err(Reason::Empty);
@@ -24,7 +24,7 @@ pub fn listed(text: &str, out: &mut String) -> Result<(), Reason> {
 }
 
 /// Appends the hash of a normal form.
-pub fn of(normal: &str, out: &mut String) {
+pub(super) fn of(normal: &str, out: &mut String) {
     const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
     for byte in Sha256::digest(normal.as_bytes()) {
         out.push(HEX_DIGITS[usize::from(byte >> 4)].into());

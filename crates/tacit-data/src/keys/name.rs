@@ -12,7 +12,7 @@ const APOSTROPHES: &str = "'`\u{b4}\u{2018}\u{2019}\u{201b}\u{2b9}\u{2bb}\u{2bc}
 const PARTING: &str = ".,;:_/&()\"\u{201c}\u{201d}\u{201e}\u{ab}\u{bb}\u{b7}";
 
 /// Appends the normal form of a name.
-pub fn name(text: &str, out: &mut String) -> Result<(), Reason> {
+pub(super) fn name(text: &str, out: &mut String) -> Result<(), Reason> {
     let bare: String = text.chars().filter(|c| !APOSTROPHES.contains(*c)).collect();
     let folded = fold(&prelude(&bare));
     let mut plain = String::with_capacity(folded.len());

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 /// A region of the table of numbering plans.
 #[derive(PartialEq, Eq, Debug)]
-pub struct Region {
+pub(super) struct Region {
     /// Two letters of ISO 3166; empty for calling codes of no region.
     pub name: &'static str,
     code: &'static str,
@@ -69,12 +69,12 @@ static CODES: LazyLock<Vec<(u16, &'static str)>> = LazyLock::new(|| {
 });
 
 /// The region of this name.
-pub fn region(name: &str) -> Option<&'static Region> {
+pub(super) fn region(name: &str) -> Option<&'static Region> {
     REGIONS.iter().find(|region| region.name == name && !name.is_empty())
 }
 
 /// Appends the normal form of a telephone number, whose region is that of a number without a calling code.
-pub fn phone(text: &str, region: Option<&'static Region>, out: &mut String) -> Result<(), Reason> {
+pub(super) fn phone(text: &str, region: Option<&'static Region>, out: &mut String) -> Result<(), Reason> {
     let seen = prelude(text);
     let number = match seen.get(..4) {
         Some(start) if start.eq_ignore_ascii_case("tel:") => &seen[4..],

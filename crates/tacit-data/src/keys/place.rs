@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 /// A country of the table of postcodes.
 #[derive(PartialEq, Eq, Debug)]
-pub struct Country {
+pub(super) struct Country {
     /// Two letters of ISO 3166.
     pub name: &'static str,
     prefixes: &'static str,
@@ -22,7 +22,7 @@ static COUNTRIES: LazyLock<Vec<Country>> = LazyLock::new(|| {
 });
 
 /// The country of this name.
-pub fn country(name: &str) -> Option<&'static Country> {
+pub(super) fn country(name: &str) -> Option<&'static Country> {
     COUNTRIES.iter().find(|country| country.name == name)
 }
 
@@ -45,7 +45,11 @@ impl Country {
 }
 
 /// Appends the normal form of a postcode.
-pub fn postcode(text: &str, country: Option<&'static Country>, out: &mut String) -> Result<(), Reason> {
+pub(super) fn postcode(
+    text: &str,
+    country: Option<&'static Country>,
+    out: &mut String,
+) -> Result<(), Reason> {
     let mut code = String::new();
     for c in prelude(text).chars() {
         match (digit(c), c) {

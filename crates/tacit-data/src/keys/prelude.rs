@@ -5,7 +5,7 @@ use unicode_normalization::UnicodeNormalization;
 
 /// The value in compatibility form, without invisible characters and without white space at its ends:
 /// full-width letters and digits become the usual ones, and what a spreadsheet or a web page slipped in goes.
-pub fn prelude(text: &str) -> Cow<'_, str> {
+pub(super) fn prelude(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text.trim());
     }
@@ -14,7 +14,7 @@ pub fn prelude(text: &str) -> Cow<'_, str> {
 }
 
 /// Code points that show nothing by themselves: Unicode's `Default_Ignorable_Code_Point`, of version 16.
-pub fn is_invisible(c: char) -> bool {
+pub(super) fn is_invisible(c: char) -> bool {
     matches!(u32::from(c),
         0xad | 0x34f | 0x61c | 0x115f..=0x1160 | 0x17b4..=0x17b5 | 0x180b..=0x180f | 0x200b..=0x200f
         | 0x202a..=0x202e | 0x2060..=0x206f | 0x3164 | 0xfe00..=0xfe0f | 0xfeff | 0xffa0 | 0xfff0..=0xfff8
@@ -22,7 +22,7 @@ pub fn is_invisible(c: char) -> bool {
 }
 
 /// The value of a decimal digit: ASCII's, the Arabic-Indic and the extended Arabic-Indic ones.
-pub fn digit(c: char) -> Option<u8> {
+pub(super) fn digit(c: char) -> Option<u8> {
     let base = match c {
         '0'..='9' => '0',
         '\u{660}'..='\u{669}' => '\u{660}',
@@ -33,6 +33,6 @@ pub fn digit(c: char) -> Option<u8> {
 }
 
 /// Hyphens, dashes and the minus sign.
-pub fn is_dash(c: char) -> bool {
+pub(super) fn is_dash(c: char) -> bool {
     matches!(c, '-' | '\u{2010}'..='\u{2015}' | '\u{2212}')
 }

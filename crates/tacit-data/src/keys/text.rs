@@ -47,7 +47,7 @@ impl Normalisation {
 }
 
 /// Appends the text in compatibility form, case-folded, with one space for each run of white space.
-pub fn compatible(text: &str, out: &mut String) {
+pub(super) fn compatible(text: &str, out: &mut String) {
     let folded = fold(&prelude(text));
     let start = out.len();
     for word in prelude(&folded).split_whitespace() {
@@ -59,7 +59,7 @@ pub fn compatible(text: &str, out: &mut String) {
 }
 
 /// The text case-folded, composed.
-pub fn fold(text: &str) -> String {
+pub(super) fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }

@@ -5,7 +5,7 @@ use super::prelude::{digit, is_dash, prelude};
 
 /// In which order a column's dates are written, beside `YYYY-MM-DD`, which every order takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Order {
+pub(super) enum Order {
     Iso,
     DayMonthYear,
     MonthDayYear,
@@ -13,13 +13,13 @@ pub enum Order {
 }
 
 impl Order {
-    pub fn named(name: &str) -> Option<Self> {
+    pub(super) fn named(name: &str) -> Option<Self> {
         [Order::DayMonthYear, Order::MonthDayYear, Order::YearMonthDay]
             .into_iter()
             .find(|order| order.suffix() == name)
     }
 
-    pub const fn suffix(self) -> &'static str {
+    pub(super) const fn suffix(self) -> &'static str {
         match self {
             Order::Iso => "",
             Order::DayMonthYear => "DMY",
@@ -30,7 +30,7 @@ impl Order {
 }
 
 /// Appends the normal form of a date: `YYYY-MM-DD`.
-pub fn date(text: &str, order: Order, out: &mut String) -> Result<(), Reason> {
+pub(super) fn date(text: &str, order: Order, out: &mut String) -> Result<(), Reason> {
     let seen = prelude(text);
     if seen.is_empty() {
         return Err(Reason::Empty);
@@ -118,7 +118,7 @@ fn without_midnight(text: &str) -> &str {
 }
 
 /// Appends the normal form of a whole number: its digits, with a minus if it is below zero.
-pub fn int(text: &str, out: &mut String) -> Result<(), Reason> {
+pub(super) fn int(text: &str, out: &mut String) -> Result<(), Reason> {
     let seen = prelude(text);
     let (negative, digits) = match seen.chars().next() {
         None => return Err(Reason::Empty),
@@ -154,7 +154,7 @@ pub fn int(text: &str, out: &mut String) -> Result<(), Reason> {
 }
 
 /// Appends the normal form of a UUID: 32 digits in lower case, with hyphens.
-pub fn uuid(text: &str, out: &mut String) -> Result<(), Reason> {
+pub(super) fn uuid(text: &str, out: &mut String) -> Result<(), Reason> {
     let seen = prelude(text);
     if seen.is_empty() {
         return Err(Reason::Empty);

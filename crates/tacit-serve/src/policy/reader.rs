@@ -15,21 +15,21 @@ pub struct Fault {
 }
 
 /// Collects the faults of one file.
-pub struct Reader<'t> {
+pub(super) struct Reader<'t> {
     text: &'t str,
     faults: Vec<Fault>,
 }
 
 /// A value and the place where it stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct At<T> {
+pub(super) struct At<T> {
     pub value: T,
     /// The byte in the file.
     pub at: usize,
 }
 
 /// One table of the file: every key that nobody asks for is a fault.
-pub struct Section<'t, 'r, 'i> {
+pub(super) struct Section<'t, 'r, 'i> {
     reader: &'r mut Reader<'t>,
     table: &'r DeTable<'i>,
     /// What it is called in errors, such as `[jobs.match]`.
@@ -39,12 +39,12 @@ pub struct Section<'t, 'r, 'i> {
 }
 
 impl<'t> Reader<'t> {
-    pub fn new(text: &'t str) -> Self {
+    pub(super) fn new(text: &'t str) -> Self {
         Reader { text, faults: Vec::new() }
     }
 
     /// The section of `table`, which stands at byte `at`.
-    pub fn section<'r, 'i>(
+    pub(super) fn section<'r, 'i>(
         &'r mut self,
         table: &'r DeTable<'i>,
         name: &str,
@@ -54,13 +54,13 @@ impl<'t> Reader<'t> {
     }
 
     /// Notes a fault at byte `at`.
-    pub fn fault(&mut self, at: usize, what: impl Into<String>) {
+    pub(super) fn fault(&mut self, at: usize, what: impl Into<String>) {
         let line = self.text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
         self.faults.push(Fault { line, what: what.into() });
     }
 
     /// All faults in the order of their lines.
-    pub fn faults(mut self) -> Vec<Fault> {
+    pub(super) fn faults(mut self) -> Vec<Fault> {
         self.faults.sort();
         self.faults.dedup();
         self.faults
@@ -69,12 +69,12 @@ impl<'t> Reader<'t> {
 
 impl<'t, 'r, 'i> Section<'t, 'r, 'i> {
     /// Notes a fault at byte `at`.
-    pub fn fault(&mut self, at: usize, what: impl Into<String>) {
+    pub(super) fn fault(&mut self, at: usize, what: impl Into<String>) {
         self.reader.fault(at, what);
     }
 
     /// Where the section begins.
-    pub fn at(&self) -> usize {
+    pub(super) fn at(&self) -> usize {
         self.at
     }
 
@@ -101,13 +101,13 @@ impl<'t, 'r, 'i> Section<'t, 'r, 'i> {
     }
 
     /// A text, if it is given.
-    pub fn text(&mut self, key: &'static str) -> Option<At<String>> {
+    pub(super) fn text(&mut self, key: &'static str) -> Option<At<String>> {
         let value = self.find(key)?;
         self.text_of(key, value)
     }
 
     /// A text that must be given.
-    pub fn wanted_text(&mut self, key: &'static str) -> Option<At<String>> {
+    pub(super) fn wanted_text(&mut self, key: &'static str) -> Option<At<String>> {
         if self.find(key).is_none() {
             self.missing(key);
             return None;
@@ -116,7 +116,7 @@ impl<'t, 'r, 'i> Section<'t, 'r, 'i> {
     }
 
     /// A list of texts; one text stands for a list of it.
-    pub fn list(&mut self, key: &'static str) -> Vec<At<String>> {
+    pub(super) fn list(&mut self, key: &'static str) -> Vec<At<String>> {
         let Some(value) = self.find(key) else { return Vec::new() };
         match value.get_ref() {
             DeValue::Array(items) => items.iter().filter_map(|item| self.text_of(key, item)).collect(),
@@ -125,7 +125,7 @@ impl<'t, 'r, 'i> Section<'t, 'r, 'i> {
     }
 
     /// A list that must have an item.
-    pub fn wanted_list(&mut self, key: &'static str) -> Vec<At<String>> {
+    pub(super) fn wanted_list(&mut self, key: &'static str) -> Vec<At<String>> {
         match self.find(key).map(|value| (value.span().start, value.get_ref())) {
             None => self.missing(key),
             Some((at, DeValue::Array(items))) if items.is_empty() => {
@@ -137,7 +137,7 @@ impl<'t, 'r, 'i> Section<'t, 'r, 'i> {
     }
 
     /// A whole number of that range, if it is given.
-    pub fn number(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
+    pub(super) fn number(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
         let value = self.find(key)?;
         let number = match value.get_ref() {
             DeValue::Integer(number) => number.to_string().replace('_', "").parse().ok(),
@@ -152,7 +152,7 @@ impl<'t, 'r, 'i> Section<'t, 'r, 'i> {
     }
 
     /// A number that must be given.
-    pub fn wanted_number(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
+    pub(super) fn wanted_number(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
         if self.find(key).is_none() {
             self.missing(key);
             return None;
@@ -161,7 +161,7 @@ impl<'t, 'r, 'i> Section<'t, 'r, 'i> {
     }
 
     /// Yes or no; `usual` where nothing is given.
-    pub fn yes(&mut self, key: &'static str, usual: bool) -> bool {
+    pub(super) fn yes(&mut self, key: &'static str, usual: bool) -> bool {
         let Some(value) = self.find(key) else { return usual };
         match value.get_ref() {
             DeValue::Boolean(yes) => *yes,
@@ -173,7 +173,7 @@ impl<'t, 'r, 'i> Section<'t, 'r, 'i> {
     }
 
     /// The tables inside of table `key`: their names, and where they begin.
-    pub fn tables(&mut self, key: &'static str) -> Vec<(At<String>, &'r DeTable<'i>)> {
+    pub(super) fn tables(&mut self, key: &'static str) -> Vec<(At<String>, &'r DeTable<'i>)> {
         let Some(value) = self.find(key) else {
             self.missing(key);
             return Vec::new();
@@ -200,7 +200,7 @@ impl<'t, 'r, 'i> Section<'t, 'r, 'i> {
     }
 
     /// Reads an inner section with `read`.
-    pub fn inner<T>(
+    pub(super) fn inner<T>(
         &mut self,
         table: &'r DeTable<'i>,
         name: &str,
@@ -215,7 +215,7 @@ impl<'t, 'r, 'i> Section<'t, 'r, 'i> {
     }
 
     /// Notes the keys that nobody asked for.
-    pub fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         for (key, _) in self.table {
             let name: &str = key.get_ref().as_ref();
             if !self.known.contains(name) {
@@ -233,7 +233,7 @@ impl<'t, 'r, 'i> Section<'t, 'r, 'i> {
 }
 
 /// What may name a job, a peer or a source.
-pub fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     (1..=64).contains(&text.len()) && text.chars().all(plain)
 }

@@ -43,7 +43,7 @@ static INTERSECTION: Intersection = Intersection {
 };
 
 /// The peer's columns of matching rows.
-pub static PAYLOAD: Entry =
+pub(super) static PAYLOAD: Entry =
     Entry { name: "payload", note: "the peer's columns of matching rows, on vole", ..VOLE };
 
 /// Numbers over all common keys.

@@ -8,11 +8,11 @@ use tacit_store::sealed::{self, FileError, FileKey, Keys, Locked, Purpose, Seale
 use zeroize::Zeroizing;
 
 /// Bytes that stand for a key.
-pub const DIGEST: usize = 32;
+pub(super) const DIGEST: usize = 32;
 /// Bytes of a record: what stands for the key, and the row that it came from.
 const RECORD: usize = DIGEST + size_of::<u64>();
 /// Bytes of memory that a file takes while it is written.
-pub const WRITING: u64 = (1 << 16) + 4096;
+pub(super) const WRITING: u64 = (1 << 16) + 4096;
 
 const PURPOSE: Purpose = Purpose {
     sealing: "tacit 1 psi buckets: sealing",
@@ -22,7 +22,7 @@ const PURPOSE: Purpose = Purpose {
 
 /// A key and its row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Record {
+pub(super) struct Record {
     /// What stands for the key.
     pub digest: [u8; DIGEST],
     /// The row that it came from.
@@ -30,7 +30,7 @@ pub struct Record {
 }
 
 /// Into which of so many buckets, a power of two, a key goes under `key`.
-pub fn bucket(key: &[u8; 32], digest: &[u8; DIGEST], buckets: u64) -> u64 {
+pub(super) fn bucket(key: &[u8; 32], digest: &[u8; DIGEST], buckets: u64) -> u64 {
     let hash = blake3::keyed_hash(key, digest);
     u64::from_le_bytes(sealed::array(&hash.as_bytes()[..8])) & (buckets - 1)
 }
@@ -75,7 +75,7 @@ fn sweep(parent: &Path) {
 /// A folder that a run has for itself, mode 700. It is removed when the run ends, whether it succeeds or not;
 /// of a killed process sealed files may stay, whose key was nowhere but in its memory, until the next run
 /// beside them.
-pub struct Folder {
+pub(super) struct Folder {
     path: PathBuf,
     key: FileKey,
     files: u64,
@@ -85,7 +85,7 @@ pub struct Folder {
 
 impl Folder {
     /// Makes the run's folder inside `parent`.
-    pub fn new(parent: &Path, prg: &mut Prg) -> Result<Self> {
+    pub(super) fn new(parent: &Path, prg: &mut Prg) -> Result<Self> {
         sweep(parent);
         let mut key = Zeroizing::new([0; 32]);
         prg.fill_bytes(key.as_mut_slice());
@@ -106,7 +106,7 @@ impl Folder {
     }
 
     /// A new, empty file.
-    pub fn file(&mut self) -> Result<Writing> {
+    pub(super) fn file(&mut self) -> Result<Writing> {
         let number = self.files;
         self.files += 1;
         let path = self.path.join(format!("{number:06}"));
@@ -116,12 +116,12 @@ impl Folder {
     }
 
     /// Empty files for so many buckets.
-    pub fn buckets(&mut self, count: u64) -> Result<Vec<Writing>> {
+    pub(super) fn buckets(&mut self, count: u64) -> Result<Vec<Writing>> {
         (0..count).map(|_| self.file()).collect()
     }
 
     /// Tells all records of `written` to `each`, and removes the file.
-    pub fn take(&self, written: Written, mut each: impl FnMut(Record) -> Result<()>) -> Result<()> {
+    pub(super) fn take(&self, written: Written, mut each: impl FnMut(Record) -> Result<()>) -> Result<()> {
         let Written { path, number, count } = written;
         if count > 0 {
             let fault = |fault| told(&path, fault);
@@ -153,7 +153,7 @@ impl Drop for Folder {
 }
 
 /// A file of records that is written.
-pub struct Writing {
+pub(super) struct Writing {
     out: SealedWriter<File>,
     path: PathBuf,
     number: u64,
@@ -162,7 +162,7 @@ pub struct Writing {
 
 impl Writing {
     /// Appends a record.
-    pub fn push(&mut self, record: &Record) -> Result<()> {
+    pub(super) fn push(&mut self, record: &Record) -> Result<()> {
         let fault = |fault| told(&self.path, fault);
         self.out.write(&record.digest).map_err(fault)?;
         self.out.write(&record.row.to_le_bytes()).map_err(fault)?;
@@ -171,7 +171,7 @@ impl Writing {
     }
 
     /// Ends the file.
-    pub fn finish(self) -> Result<Written> {
+    pub(super) fn finish(self) -> Result<Written> {
         let Writing { out, path, number, count } = self;
         out.finish().map_err(|fault| told(&path, fault))?;
         Ok(Written { path, number, count })
@@ -179,7 +179,7 @@ impl Writing {
 }
 
 /// A file of records that is written.
-pub struct Written {
+pub(super) struct Written {
     path: PathBuf,
     number: u64,
     /// How many records it holds.
