@@ -12,6 +12,7 @@ use tacit_console::files::{Kind, Named, check_outputs};
 const OUTPUTS: &[(&str, &str, Kind)] = &[
     ("keygen", "out", Kind::KeyPair),
     ("psi", "output", Kind::Result),
+    ("psi", "spill", Kind::Folder),
     ("request", "output", Kind::Result),
     ("ot", "out", Kind::Result),
     ("ot pool make", "file", Kind::Secret),
