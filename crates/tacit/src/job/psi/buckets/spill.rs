@@ -35,13 +35,18 @@ pub(super) fn bucket(key: &[u8; 32], digest: &[u8; DIGEST], buckets: u64) -> u64
     u64::from_le_bytes(sealed::array(&hash.as_bytes()[..8])) & (buckets - 1)
 }
 
-/// A new file that its owner alone can read.
-fn private_file(path: &Path) -> Result<File> {
+/// What opens a new file that its owner alone can read.
+fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map_err(|source| Error::file(path, "cannot be made", source))
+    options
+}
+
+/// A new file that its owner alone can read.
+fn private_file(path: &Path) -> Result<File> {
+    private_options().open(path).map_err(|source| Error::file(path, "cannot be made", source))
 }
 
 /// A folder that its owner alone can enter.
@@ -65,10 +70,32 @@ const ALIVE: &str = "running";
 fn sweep(parent: &Path) {
     let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
-        let lock = File::open(entry.path().join(ALIVE));
-        if lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
+        let Ok(lock) = File::open(entry.path().join(ALIVE)) else { continue };
+        if lock.try_lock().is_ok() {
             let _ = std::fs::remove_dir_all(entry.path());
         }
+    }
+}
+
+/// How often a run that starts makes its folder anew where another's sweep came between making and locking it.
+const CLAIMS: usize = 100;
+
+/// Makes `path` and locks the file in it, or tells that a sweep took the folder in between.
+fn claim(path: &Path) -> std::io::Result<Option<File>> {
+    private_folder().create(path)?;
+    let taken = |source: std::io::Error| match source.kind() {
+        std::io::ErrorKind::NotFound => Ok(None),
+        _ => Err(source),
+    };
+    let alive = match private_options().open(path.join(ALIVE)) {
+        Ok(alive) => alive,
+        Err(source) => return taken(source),
+    };
+    // A sweep that holds the lock removes the folder before it lets go.
+    alive.lock()?;
+    match path.join(ALIVE).symlink_metadata() {
+        Ok(_) => Ok(Some(alive)),
+        Err(source) => taken(source),
     }
 }
 
@@ -89,20 +116,18 @@ impl Folder {
         sweep(parent);
         let mut key = Zeroizing::new([0; 32]);
         prg.fill_bytes(key.as_mut_slice());
-        let path = parent.join(format!("{PREFIX}{:016x}", prg.u64()));
-        private_folder()
-            .create(&path)
-            .map_err(|source| Error::file(parent, "no folder can be made in it", source))?;
-        let made = || {
-            let alive = private_file(&path.join(ALIVE))?;
-            let locked = alive.lock();
-            locked.map_err(|source| Error::file(&path, "cannot be locked", source))?;
-            let key = FileKey::from_bytes(key.as_slice()).map_err(|fault| told(&path, fault))?;
-            Ok(Folder { path: path.clone(), key, files: 0, _alive: alive })
-        };
-        made().inspect_err(|_: &Error| {
-            let _ = std::fs::remove_dir_all(&path);
-        })
+        let refused = |source| Error::file(parent, "no folder can be made in it", source);
+        for _ in 0..CLAIMS {
+            let path = parent.join(format!("{PREFIX}{:016x}", prg.u64()));
+            let claimed = claim(&path).inspect_err(|_| {
+                let _ = std::fs::remove_dir_all(&path);
+            });
+            if let Some(alive) = claimed.map_err(refused)? {
+                let key = FileKey::from_bytes(key.as_slice()).map_err(|fault| told(&path, fault))?;
+                return Ok(Folder { path, key, files: 0, _alive: alive });
+            }
+        }
+        Err(refused(std::io::ErrorKind::ResourceBusy.into()))
     }
 
     /// A new, empty file.
@@ -198,5 +223,38 @@ fn told(path: &Path, fault: FileError) -> Error {
             tacit_net::shown(&path.to_string_lossy())
         )),
         other => Error::Input(format!("{}: {other}", tacit_net::shown(&path.to_string_lossy()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tacit_crypto::Block;
+
+    #[test]
+    fn runs_beside_each_other_keep_their_folders() {
+        let parent = tempfile::tempdir().expect("a folder");
+        std::thread::scope(|scope| {
+            for thread in 0..8_u8 {
+                let parent = parent.path();
+                scope.spawn(move || {
+                    let mut prg = Prg::from_seed(Block::from([thread; 16]));
+                    for _ in 0..100 {
+                        let mut folder = Folder::new(parent, &mut prg).expect("a folder of its own");
+                        let mut file = folder.file().expect("a file");
+                        file.push(&Record { digest: [thread; DIGEST], row: 7 }).expect("a record");
+                        let written = file.finish().expect("a file");
+                        let mut rows = Vec::new();
+                        let told = folder.take(written, |record| {
+                            rows.push(record.row);
+                            Ok(())
+                        });
+                        told.expect("the file is still there");
+                        assert_eq!(rows, [7]);
+                    }
+                });
+            }
+        });
+        assert_eq!(std::fs::read_dir(parent.path()).expect("the folder").count(), 0);
     }
 }
