@@ -35,7 +35,7 @@ fn key() -> Result<FileKey> {
 
 /// What a party holds before anything is measured.
 enum Role {
-    Serves(Box<Private>),
+    Serves(Box<Mutex<Private>>),
     Asks(TagFile<File>),
 }
 
@@ -59,7 +59,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
             let folder = folder.insert(tempfile::tempdir().map_err(fault)?);
             common.tell = ["--tags-in".into(), folder.path().to_string_lossy().into_owned()].into();
             make(folder.path(), &args, &queries[..found as usize])?;
-            Role::Serves(Private::open(&folder.path().join(PRIVATE), &key()?)?.into())
+            Role::Serves(Box::new(Mutex::new(Private::open(&folder.path().join(PRIVATE), &key()?)?)))
         }
     };
     let subject = Subject {
@@ -78,7 +78,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         let mut role = role.lock().map_err(|_| Error::Other("the run before ended unexpectedly".into()))?;
         match &mut *role {
             Role::Serves(private) => {
-                oprf::serve(channel, prg, private, &private::client(None), &mut |_| ())?;
+                oprf::serve(channel, prg, private, &private::client(None), u64::MAX, &mut |_| ())?;
             }
             Role::Asks(file) => {
                 let (publication, digest) = (file.publication().clone(), *file.digest());

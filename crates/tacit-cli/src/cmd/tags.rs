@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use std::fs::File;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use tacit::catalogue::OPRF;
 use tacit::data::records::{KeySet, KeySpec};
@@ -373,20 +374,21 @@ fn serve(args: &ServeArgs, context: &Context) -> Result<()> {
     let session = session(&args.peer, context)?;
     let client = job::client(args.peer.peer_name()?.as_deref());
     let key = seal(args.seal_key.as_deref(), args.peer.identity())?;
-    let mut private = Private::open(&args.private, &key).map_err(named(&args.private))?;
-    let mut job = Answering { private: &mut private, client };
+    let private = Mutex::new(Private::open(&args.private, &key).map_err(named(&args.private))?);
+    let job = Answering { private: &private, client, most: u64::MAX };
     let progress = context.progress("answering", 0, "queries");
-    let ran = session.answer_tags(&mut job, &progress).map_err(of_file(&args.private))?;
+    let ran = session.answer_tags(&job, &progress).map_err(of_file(&args.private))?;
     progress.finish();
     let Ran { result: queries, wall, stats } = ran;
     let (left, learns) = (job.left(), job.learns());
+    let answered = private.lock().unwrap_or_else(PoisonError::into_inner).answered();
     let object = json!({
         "name": "tags serve",
         "protocol": oprf::NAME,
         "security": "malicious",
         "queries": queries,
         "queries_left": left,
-        "answered": private.answered(),
+        "answered": answered,
         "wall_ms": wall.as_secs_f64() * 1e3,
         "bytes_sent": stats.bytes_sent,
         "bytes_received": stats.bytes_received,

@@ -33,14 +33,14 @@ impl Large {
         TagFile::open(Cursor::new(self.bytes.clone())).unwrap()
     }
 
-    fn private(&self) -> (TempDir, Private) {
+    fn private(&self) -> (TempDir, Mutex<Private>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f.oprf");
         let seal = FileKey::from_bytes(&[7; 32]).unwrap();
         let mut file = std::fs::File::create(&path).unwrap();
         private::create(&mut file, &self.published, &seal, &mut Prg::from_os()).unwrap();
         let private = Private::open(&path, &seal).unwrap();
-        (folder, private)
+        (folder, Mutex::new(private))
     }
 }
 
@@ -82,13 +82,13 @@ fn the_result_is_the_plain_join() {
     ];
     for (small, large) in cases {
         let published = Large::new(&large, 4096);
-        let (_folder, mut private) = published.private();
+        let (_folder, private) = published.private();
         let (served, found) = memory::run(
-            |channel| serve(channel, &mut Prg::from_os(), &mut private, &[1; 32], &mut |_| ()),
+            |channel| serve(channel, &mut Prg::from_os(), &private, &[1; 32], u64::MAX, &mut |_| ()),
             |channel| client(channel, published.tags(), &small),
         );
         assert_eq!(served.unwrap(), small.len() as u64);
-        assert_eq!(private.answered(), small.len() as u64);
+        assert_eq!(private.lock().unwrap().answered(), small.len() as u64);
         assert_eq!(found.unwrap(), plain_join(&small, &large), "{} × {}", small.len(), large.len());
     }
 }
@@ -96,9 +96,9 @@ fn the_result_is_the_plain_join() {
 #[test]
 fn a_query_costs_64_bytes_and_what_is_sent_depends_on_the_number_alone() {
     let sizes = [set(0..1024), set(5000..6024)].map(|small| {
-        let (_folder, mut private) = large().private();
+        let (_folder, private) = large().private();
         let (_, stats) = memory::run(
-            |channel| serve(channel, &mut Prg::from_os(), &mut private, &[1; 32], &mut |_| ()).unwrap(),
+            |channel| serve(channel, &mut Prg::from_os(), &private, &[1; 32], u64::MAX, &mut |_| ()).unwrap(),
             |channel| {
                 client(channel, large().tags(), &small).unwrap();
                 channel.stats()
@@ -114,11 +114,11 @@ fn a_query_costs_64_bytes_and_what_is_sent_depends_on_the_number_alone() {
 #[test]
 fn more_queries_than_are_left_are_refused_on_both_sides_and_not_answered() {
     let published = Large::new(&set(0..3), 300);
-    let (_folder, mut private) = published.private();
+    let (_folder, private) = published.private();
     let mut ask = |client_id: u8, n: u64| {
         let small = set(0..n);
         memory::run(
-            |channel| serve(channel, &mut Prg::from_os(), &mut private, &[client_id; 32], &mut |_| ()),
+            |channel| serve(channel, &mut Prg::from_os(), &private, &[client_id; 32], u64::MAX, &mut |_| ()),
             |channel| client(channel, published.tags(), &small),
         )
     };
@@ -137,15 +137,15 @@ fn more_queries_than_are_left_are_refused_on_both_sides_and_not_answered() {
 #[test]
 fn another_publication_or_two_clients_are_told_apart() {
     let other = Large::new(&set(0..700), 1 << 12);
-    let (_folder, mut private) = other.private();
+    let (_folder, private) = other.private();
     let (served, found) = memory::run(
-        |channel| serve(channel, &mut Prg::from_os(), &mut private, &[1; 32], &mut |_| ()),
+        |channel| serve(channel, &mut Prg::from_os(), &private, &[1; 32], u64::MAX, &mut |_| ()),
         |channel| client(channel, large().tags(), &set(0..3)),
     );
     for said in [served.map(|_| ()), found.map(|_| ())] {
         assert!(matches!(said, Err(Error::Disagreement { .. })), "{said:?}");
     }
-    assert_eq!(private.answered(), 0);
+    assert_eq!(private.lock().unwrap().answered(), 0);
     let (a, b) = memory::run(
         |channel| client(channel, large().tags(), &set(0..3)),
         |channel| client(channel, large().tags(), &set(0..3)),
@@ -247,7 +247,7 @@ fn clients_that_send_no_elements_are_caught_and_their_queries_stay_counted() {
     let mut negative = [0xff; 32];
     (negative[0], negative[31]) = (0xec, 0x7f);
     for bad in [[0; 32], [0xff; 32], negative] {
-        let (_folder, mut private) = large().private();
+        let (_folder, private) = large().private();
         let ((), said) = duel(
             0,
             |channel| {
@@ -258,26 +258,28 @@ fn clients_that_send_no_elements_are_caught_and_their_queries_stay_counted() {
                 channel.send(&bad).unwrap();
                 channel.flush().unwrap();
             },
-            |channel| serve(channel, &mut Prg::from_os(), &mut private, &[1; 32], &mut |_| ()),
+            |channel| serve(channel, &mut Prg::from_os(), &private, &[1; 32], u64::MAX, &mut |_| ()),
         );
         assert!(matches!(said, Err(Error::Cheated { .. })), "{said:?}");
-        assert_eq!(private.answered(), 2);
+        assert_eq!(private.lock().unwrap().answered(), 2);
     }
 }
 
 #[test]
 fn garbage_and_silence_end_in_an_error() {
     for garbage in [0, 1, HELLO, HELLO + 40] {
-        let (_folder, mut private) = large().private();
+        let (_folder, private) = large().private();
         let ((), said) = duel(
             0,
             |channel| {
                 channel.send(&vec![0xa5; garbage]).unwrap();
                 channel.flush().unwrap();
             },
-            |channel| serve(channel, &mut Prg::from_os(), &mut private, &[1; 32], &mut |_| ()).map(|_| ()),
+            |channel| {
+                serve(channel, &mut Prg::from_os(), &private, &[1; 32], u64::MAX, &mut |_| ()).map(|_| ())
+            },
         );
-        assert!(said.is_err() && private.answered() == 0);
+        assert!(said.is_err() && private.lock().unwrap().answered() == 0);
         let ((), said) = duel(
             0,
             |channel| {
@@ -312,7 +314,7 @@ fn the_bytes_of_file_and_wire_are_version_one_s() {
     let published =
         publish(&mut out, &set(0..1000), terms, NonZeroUsize::MIN, &mut prg(1), &mut |_| ()).unwrap();
     let large = Large { bytes: out.into_inner(), published };
-    let (_folder, mut private) = large.private();
+    let (_folder, private) = large.private();
     let (record_a, record_b) = (memory::Record::default(), memory::Record::default());
     let (a, b) = memory::links(LinkModel::LOOPBACK);
     let id = SessionId([9; 32]);
@@ -323,7 +325,7 @@ fn the_bytes_of_file_and_wire_are_version_one_s() {
     memory::join(
         server,
         client,
-        |server| serve(server, &mut prg(2), &mut private, &[1; 32], &mut |_| ()).unwrap(),
+        |server| serve(server, &mut prg(2), &private, &[1; 32], u64::MAX, &mut |_| ()).unwrap(),
         |client| {
             query(client, &mut prg(3), &publication, &large.published.digest, &small, &mut |_| ()).unwrap()
         },

@@ -59,6 +59,7 @@ use crate::{Error, Result};
 use private::{Client, Private};
 use rfc9497::{Evaluated, Mode, PROOF_BYTES, Suite};
 use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
 use tacit_crypto::Prg;
 use tacit_crypto::group::{Encoding, POINT_BYTES};
 use tacit_net::Channel;
@@ -100,20 +101,33 @@ fn greet(channel: &mut Channel, digest: &[u8; 32], queries: u64) -> Result<u64> 
 
 /// The large side: answers the queries of one client over `channel`; returns how many there were.
 ///
-/// `client` names the peer, whom the channel has authenticated. Errors: [`Error::TooManyQueries`] when the
-/// terms of the publication do not allow them, of which the client is told; disagreement on the publication;
-/// the peer's or the link's.
+/// `client` names the peer, whom the channel has authenticated; it may make `most` queries here, whatever the
+/// terms leave it. Several clients can be served at once, each on a thread: `private` is locked while queries
+/// are counted, and not while they are answered. Errors: [`Error::TooManyQueries`] when `most` or the terms of
+/// the publication do not allow them, of which the client is told; disagreement on the publication; the
+/// peer's or the link's.
 pub fn serve(
     channel: &mut Channel,
     prg: &mut Prg,
-    private: &mut Private,
+    private: &Mutex<Private>,
     client: &Client,
+    most: u64,
     progress: &mut Progress<'_>,
 ) -> Result<u64> {
-    let queries = greet(channel, private.digest(), 0)?;
+    // Counts on the disk and in memory are changed together or not at all.
+    let locked = || private.lock().unwrap_or_else(PoisonError::into_inner);
+    let (digest, key) = {
+        let private = locked();
+        (*private.digest(), private.key().clone())
+    };
+    let queries = greet(channel, &digest, 0)?;
     // Step 2, before anything is answered.
-    let left = private.left(client);
-    let charged = private.charge(client, queries);
+    let (left, charged) = {
+        let mut private = locked();
+        let left = private.left(client).min(most);
+        let refused = Error::TooManyQueries { asked: queries, left };
+        (left, if queries > left { Err(refused) } else { private.charge(client, queries) })
+    };
     channel.send(&[u8::from(charged.is_err())])?;
     channel.send_u64(left)?;
     channel.flush()?;
@@ -124,7 +138,7 @@ pub fn serve(
         let now = (queries - done).min(CHUNK as u64);
         let mut blinded = vec![[0; POINT_BYTES]; now as usize];
         channel.recv(blinded.as_flattened_mut())?;
-        let evaluated = suite.evaluate(private.key(), &blinded, b"", prg)?;
+        let evaluated = suite.evaluate(&key, &blinded, b"", prg)?;
         channel.send(evaluated.elements.as_flattened())?;
         channel.send(&evaluated.proof)?;
         channel.flush()?;

@@ -21,6 +21,7 @@ use crate::catalogue::{Candidate, Link, Machine, OPRF, VOLE};
 use crate::{Error, Result, Security};
 use std::io::{Read, Seek, Write};
 use std::num::NonZeroUsize;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tacit_crypto::Prg;
 use tacit_net::{Agreement, Channel, LinkModel};
 use tacit_psi::oprf::private::{self, Client};
@@ -99,38 +100,55 @@ fn agreement(role: &str, peer: &str, digest: &[u8; 32]) -> Agreement {
     Agreement::new("tags", role, peer).with("protocol", oprf::NAME).with("publication", digest)
 }
 
+/// What a client learns of a publication of `count` keys, in words.
+pub fn learned(count: u64) -> String {
+    format!("that we have {count} distinct keys, and which of its own keys are among them; nothing else")
+}
+
+/// What a publisher learns of a client that asks for `asked` keys, in words.
+pub fn learned_of(asked: u64) -> String {
+    format!("that we made {asked} queries; nothing else")
+}
+
 /// Our side answers the queries of one client.
 pub struct Answering<'a> {
-    /// The open private file.
-    pub private: &'a mut Private,
+    /// The open private file, which several runs may answer from at once.
+    pub private: &'a Mutex<Private>,
     /// Who asks, as [`client`] has it of the peer's authenticated name.
     pub client: Client,
+    /// The most queries of this run, whatever the publication leaves the client.
+    pub most: u64,
 }
 
 impl Answering<'_> {
     /// What both parties must agree on before they start.
     pub fn agreement(&self) -> Agreement {
-        agreement("serve", "query", self.private.digest())
+        agreement("serve", "query", self.private().digest())
     }
 
     /// What the client learns, in words.
     pub fn learns(&self) -> String {
-        let count = self.private.publication().count;
-        format!("that we have {count} distinct keys, and which of its own keys are among them; nothing else")
+        learned(self.private().publication().count)
     }
 
     /// How many more queries the client has.
     pub fn left(&self) -> u64 {
-        self.private.left(&self.client)
+        self.private().left(&self.client)
+    }
+
+    fn private(&self) -> MutexGuard<'_, Private> {
+        // What a thread that panicked left is whole: counts change on the disk first.
+        self.private.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Answers over `channels`, of which it takes the first; returns how many queries there were. They are
     /// counted on the disk before any is answered.
-    pub fn run(&mut self, channels: &mut [Channel], observer: &dyn Observer) -> Result<u64> {
+    pub fn run(&self, channels: &mut [Channel], observer: &dyn Observer) -> Result<u64> {
         let course = Course::begin(ANSWERING, channels, 0, observer);
-        let left = self.left();
+        let left = self.left().min(self.most);
         let told = &mut |done| course.at(0, done, left);
-        Ok(oprf::serve(first(channels)?, &mut Prg::from_os(), self.private, &self.client, told)?)
+        let channel = first(channels)?;
+        Ok(oprf::serve(channel, &mut Prg::from_os(), self.private, &self.client, self.most, told)?)
     }
 }
 
@@ -202,7 +220,7 @@ impl Querying<'_> {
 
     /// What the publisher learns of `asked` queries, in words.
     pub fn learns(&self, asked: u64) -> String {
-        format!("that we made {asked} queries; nothing else")
+        learned_of(asked)
     }
 
     /// The places of the `elements`, which are distinct, that are in the `file` of tags of this publication; asks
@@ -231,7 +249,6 @@ mod tests {
     use super::*;
     use crate::job::Step;
     use std::io::Cursor;
-    use std::sync::Mutex;
 
     #[derive(Default)]
     struct Witness(Mutex<Vec<Step>>);
@@ -272,8 +289,8 @@ mod tests {
         let other = asking.check("name", 3).unwrap_err();
         assert!(matches!(Error::from(other), Error::Parameter { name: "key", .. }));
 
-        let mut private = Private::open(&path, &seal()).unwrap();
-        let mut answering = Answering { private: &mut private, client: client(Some("bob")) };
+        let private = Mutex::new(Private::open(&path, &seal()).unwrap());
+        let answering = Answering { private: &private, client: client(Some("bob")), most: u64::MAX };
         let (mut a, mut b) = tacit_net::memory::pair();
         let (queries, matches) = std::thread::scope(|scope| {
             let serving = scope.spawn(|| answering.run(std::slice::from_mut(&mut a), &()));
@@ -290,12 +307,15 @@ mod tests {
         // The terms stay, and a client's queries are never more than all of them.
         let anew = |lifetime, per_client| {
             let Terms { lifetime, per_client, .. } =
-                terms_after(&private, lifetime, per_client, "email".into());
+                terms_after(&private.lock().unwrap(), lifetime, per_client, "email".into());
             (lifetime, per_client)
         };
         assert_eq!((anew(None, None), anew(Some(3), None), anew(Some(9), Some(2))), ((5, 4), (3, 3), (9, 2)));
-        let (again, _) =
-            published(&["ann"], terms_after(&private, None, None, "email".into()), &folder.path().join("2"));
+        let (again, _) = published(
+            &["ann"],
+            terms_after(&private.lock().unwrap(), None, None, "email".into()),
+            &folder.path().join("2"),
+        );
         assert_ne!(again.publication.public, made.publication.public);
     }
 }

@@ -19,7 +19,7 @@ impl Session {
     }
 
     /// Answers the queries of the peer; returns how many there were.
-    pub fn answer_tags(&self, job: &mut Answering<'_>, observer: &dyn Observer) -> Result<Ran<u64>> {
+    pub fn answer_tags(&self, job: &Answering<'_>, observer: &dyn Observer) -> Result<Ran<u64>> {
         self.allow_tags()?;
         self.timed(job.agreement(), |opened| job.run(opened.channels(), observer))
     }
