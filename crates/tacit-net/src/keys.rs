@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 const PUBLIC_LABEL: &str = "tacit-ed25519";
-const PRIVATE_LABEL: &str = "tacit-ed25519-private";
+pub(crate) const PRIVATE_LABEL: &str = "tacit-ed25519-private";
 /// Longest key file that is read.
-const MAX_FILE: u64 = 4096;
+pub(crate) const MAX_FILE: u64 = 1 << 14;
 /// DER around an Ed25519 public key: SubjectPublicKeyInfo, RFC 8410 section 4.
 const SPKI_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 /// DER around an Ed25519 private key: PKCS #8 version 1, RFC 8410 section 7.
@@ -36,22 +36,14 @@ fn signed_bytes(context: &str, message: &[u8]) -> Vec<u8> {
 pub struct PublicKey([u8; 32]);
 
 impl PublicKey {
-    /// Reads a public key file; a private one is refused by name.
+    /// Reads the first key of a public key file; a private one is refused by name. What
+    /// [followed](crate::succession) it stands below, and is not looked at here.
     pub fn load(path: &Path) -> Result<Self> {
         let text = read(path, "ask the peer for its .pub file")?;
         PublicKey::parse(&text).map_err(|reason| key_error(path, reason))
     }
 
-    /// The public key that a key file stands for: a public file's own, or a private file's public half.
-    pub fn of_file(path: &Path) -> Result<Self> {
-        let text = read(path, "make one with tacit keygen")?;
-        match text.split_whitespace().next() {
-            Some(PRIVATE_LABEL) => Ok(Identity::load(path)?.public()),
-            _ => PublicKey::parse(&text).map_err(|reason| key_error(path, reason)),
-        }
-    }
-
-    fn parse(text: &str) -> std::result::Result<Self, &'static str> {
+    pub(crate) fn parse(text: &str) -> std::result::Result<Self, &'static str> {
         let mut words = text.split_whitespace();
         match words.next() {
             Some(PRIVATE_LABEL) => {
@@ -155,6 +147,11 @@ impl Identity {
     /// Writes the private key to `path` (mode 600) and the public one beside it with the ending `.pub`;
     /// returns the latter's path. Neither file may exist.
     pub fn save(&self, path: &Path, comment: &str) -> Result<PathBuf> {
+        self.save_with(path, &format!("{}\n", self.public.line(comment)))
+    }
+
+    /// As [`save`](Self::save), with this text for the public file.
+    pub(crate) fn save_with(&self, path: &Path, text: &str) -> Result<PathBuf> {
         let public = path.with_extension("pub");
         if public == path {
             return Err(key_error(path, "the private key cannot end in .pub; that is the public key's name"));
@@ -165,7 +162,6 @@ impl Identity {
         let encoded = encode(&self.seed);
         let line = Zeroizing::new([PRIVATE_LABEL, " ", encoded.as_str(), "\n"].concat());
         write_new(path, 0o600, line.as_bytes())?;
-        let text = format!("{}\n", self.public.line(comment));
         write_new(&public, 0o644, text.as_bytes()).inspect_err(|_| {
             // Half a pair is of no use, and its name would be taken.
             let _ = std::fs::remove_file(path);
@@ -216,7 +212,7 @@ pub(crate) fn key_error(path: &Path, reason: impl fmt::Display) -> Error {
     Error::Key { path: path.display().to_string(), reason: reason.to_string() }
 }
 
-fn read(path: &Path, remedy: &str) -> Result<Zeroizing<String>> {
+pub(crate) fn read(path: &Path, remedy: &str) -> Result<Zeroizing<String>> {
     let file = OpenOptions::new().read(true).open(path);
     let file = file.map_err(|error| key_error(path, format!("{error}; {remedy}")))?;
     // Room for the whole from the start: a buffer that grows would leave copies behind.
@@ -230,7 +226,7 @@ fn read(path: &Path, remedy: &str) -> Result<Zeroizing<String>> {
     Ok(Zeroizing::new(text.to_owned()))
 }
 
-fn write_new(path: &Path, mode: u32, bytes: &[u8]) -> Result<()> {
+pub(crate) fn write_new(path: &Path, mode: u32, bytes: &[u8]) -> Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -268,7 +264,7 @@ fn check_mode(_: &Path) -> Result<()> {
 }
 
 /// Base64 of 32 bytes by arithmetic alone: private keys go through it, so no table is indexed by them.
-fn encode(bytes: &[u8; 32]) -> Zeroizing<String> {
+pub(crate) fn encode(bytes: &[u8; 32]) -> Zeroizing<String> {
     let mut out = Zeroizing::new(String::with_capacity(44));
     for group in bytes.chunks(3) {
         let word =
@@ -291,7 +287,7 @@ fn character(digit: i32) -> char {
 }
 
 /// The inverse of [`encode`], for exactly 32 bytes in canonical form.
-fn decode(text: &str) -> Option<Zeroizing<[u8; 32]>> {
+pub(crate) fn decode(text: &str) -> Option<Zeroizing<[u8; 32]>> {
     let digits = text.as_bytes().strip_suffix(b"=")?;
     if digits.len() != 43 {
         return None;

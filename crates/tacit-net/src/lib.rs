@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+pub mod calendar;
 mod cancel;
 mod channel;
 pub mod emulate;
@@ -29,6 +30,7 @@ mod proxy;
 mod reception;
 mod session;
 mod setup;
+pub mod succession;
 pub mod tcp;
 pub mod testing;
 mod tls;
@@ -45,6 +47,7 @@ pub use link::Link;
 pub use reception::Reception;
 pub use session::{Session, connect, is_loopback, listen};
 pub use setup::{Listener, Options, Protection};
+pub use succession::{PublicKeys, name_successor};
 pub use tacit_crypto::text::{escaped, shown};
 pub use tls::Tls;
 pub use waiting::{Event, Observer};

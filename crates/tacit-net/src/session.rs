@@ -60,6 +60,12 @@ impl Session {
         self.tls.as_ref().and_then(|tls| tls.key)
     }
 
+    /// The name in the certificate that the peer proved to have, out of those that are trusted; `None` without
+    /// TLS and with raw keys.
+    pub fn peer_name(&self) -> Option<&str> {
+        self.tls.as_ref().and_then(|tls| tls.name.as_deref())
+    }
+
     /// Agrees anew over the session's first channel, as a handshake does: both sides call it at the same
     /// place, after all that was sent has been received, and a difference is an error on both. The id that
     /// the session has from then on binds the old one and the new agreement.

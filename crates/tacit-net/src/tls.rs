@@ -51,7 +51,7 @@ pub struct Tls {
 enum Trust {
     Pinned(PublicKey),
     OneOf(Arc<BTreeSet<String>>),
-    Authority { roots: Arc<RootCertStore>, peer: ServerName<'static> },
+    Authority { roots: Arc<RootCertStore>, peers: Arc<[ServerName<'static>]> },
 }
 
 impl fmt::Debug for Tls {
@@ -59,7 +59,7 @@ impl fmt::Debug for Tls {
         match &self.trust {
             Trust::Pinned(peer) => write!(f, "Tls([secret], pinned {peer:?})"),
             Trust::OneOf(peers) => write!(f, "Tls([secret], one of {} keys)", peers.len()),
-            Trust::Authority { peer, .. } => write!(f, "Tls([secret], authority for {peer:?})"),
+            Trust::Authority { peers, .. } => write!(f, "Tls([secret], authority for {peers:?})"),
         }
     }
 }
@@ -88,6 +88,17 @@ impl Tls {
     /// with a certificate for the name `peer` of an authority in the PEM file `authorities`. The certificates
     /// must be valid for both ends of TLS, server and client.
     pub fn authority(authorities: &Path, chain: &Path, key: &Path, peer: &str) -> Result<Self> {
+        Self::authority_of(authorities, chain, key, &BTreeSet::from([peer.to_owned()]))
+    }
+
+    /// As [`authority`](Self::authority) for a side that listens and accepts every peer with a certificate for
+    /// one of these names.
+    pub fn authority_of(
+        authorities: &Path,
+        chain: &Path,
+        key: &Path,
+        peers: &BTreeSet<String>,
+    ) -> Result<Self> {
         let provider = provider();
         let mut roots = RootCertStore::empty();
         for root in certificates(authorities)? {
@@ -97,10 +108,12 @@ impl Tls {
         let own = provider.key_provider.load_private_key(own).map_err(|error| key_error(key, error))?;
         let own = CertifiedKey::new(certificates(chain)?, own);
         own.keys_match().map_err(|_| key_error(key, "is not the key of the certificate"))?;
-        let name = ServerName::try_from(peer.to_owned());
-        let peer =
-            name.map_err(|_| Error::Usage(format!("`{peer}` is not a name that a certificate can hold")))?;
-        let trust = Trust::Authority { roots: Arc::new(roots), peer };
+        let name = |peer: &String| {
+            let odd = |_| Error::Usage(format!("`{peer}` is not a name that a certificate can hold"));
+            ServerName::try_from(peer.clone()).map_err(odd)
+        };
+        let peers = peers.iter().map(name).collect::<Result<Arc<[_]>>>()?;
+        let trust = Trust::Authority { roots: Arc::new(roots), peers };
         Ok(Tls { own: Arc::new(own), trust, provider: Arc::new(provider) })
     }
 
@@ -129,6 +142,7 @@ impl Tls {
             end: 0,
             opening: Vec::new(),
             opened: false,
+            name: None,
         };
         if let Err(error) = tls.handshake(deadline) {
             tls.part();
@@ -143,6 +157,10 @@ impl Tls {
                 }
                 _ => error,
             });
+        }
+        if let (Trust::Authority { peers, .. }, Some(certificate)) = (&self.trust, tls.shown()) {
+            let name = named(certificate, peers).map_err(tls_error)?;
+            tls.name = Some(name.to_str().into_owned());
         }
         tls.opened = true;
         tls.opening = Vec::new();
@@ -161,7 +179,10 @@ impl Tls {
                 let name = ServerName::try_from("tacit").map_err(|error| Error::Tls(error.to_string()))?;
                 (builder.with_client_cert_resolver(Arc::new(own)), name)
             }
-            Trust::Authority { roots, peer } => {
+            Trust::Authority { roots, peers } => {
+                let [peer] = &**peers else {
+                    return Err(Error::Usage("a side that connects accepts one name".to_owned()));
+                };
                 let builder = builder.with_root_certificates(roots.clone());
                 let own = rustls::sign::SingleCertAndKey::from(self.own.clone());
                 (builder.with_client_cert_resolver(Arc::new(own)), peer.clone())
@@ -183,14 +204,14 @@ impl Tls {
                 let own = AlwaysResolvesServerRawPublicKeys::new(self.own.clone());
                 builder.with_client_cert_verifier(Arc::new(verifier)).with_cert_resolver(Arc::new(own))
             }
-            Trust::Authority { roots, peer } => {
+            Trust::Authority { roots, peers } => {
                 let verifier = rustls::server::WebPkiClientVerifier::builder_with_provider(
                     roots.clone(),
                     self.provider.clone(),
                 );
                 let authority = verifier.build().map_err(|error| Error::Tls(error.to_string()))?;
                 let own = rustls::sign::SingleCertAndKey::from(self.own.clone());
-                let verifier = Named { authority, peer: peer.clone() };
+                let verifier = Named { authority, peers: peers.clone() };
                 builder.with_client_cert_verifier(Arc::new(verifier)).with_cert_resolver(Arc::new(own))
             }
         };
@@ -377,7 +398,23 @@ impl ClientCertVerifier for Pin {
 #[derive(Debug)]
 struct Named {
     authority: Arc<dyn ClientCertVerifier>,
-    peer: ServerName<'static>,
+    peers: Arc<[ServerName<'static>]>,
+}
+
+/// The first of these names that the certificate is for.
+fn named<'n>(
+    certificate: &CertificateDer<'_>,
+    peers: &'n [ServerName<'static>],
+) -> std::result::Result<&'n ServerName<'static>, rustls::Error> {
+    let certificate = ParsedCertificate::try_from(certificate)?;
+    let mut fault = rustls::Error::InvalidCertificate(CertificateError::NotValidForName);
+    for peer in peers {
+        match rustls::client::verify_server_name(&certificate, peer) {
+            Ok(()) => return Ok(peer),
+            Err(error) => fault = error,
+        }
+    }
+    Err(fault)
 }
 
 impl ClientCertVerifier for Named {
@@ -392,7 +429,7 @@ impl ClientCertVerifier for Named {
         now: UnixTime,
     ) -> std::result::Result<ClientCertVerified, rustls::Error> {
         let verified = self.authority.verify_client_cert(certificate, chain, now)?;
-        rustls::client::verify_server_name(&ParsedCertificate::try_from(certificate)?, &self.peer)?;
+        named(certificate, &self.peers)?;
         Ok(verified)
     }
 
@@ -430,6 +467,8 @@ pub(crate) struct TlsLink {
     /// The first bytes that arrived, for the error when they are not TLS.
     opening: Vec<u8>,
     opened: bool,
+    /// The name that the peer's certificate is for.
+    name: Option<String>,
 }
 
 /// What a TLS handshake came to.
@@ -442,6 +481,8 @@ pub(crate) struct Negotiated {
     pub(crate) peer: [u8; 32],
     /// That key, where it came raw.
     pub(crate) key: Option<PublicKey>,
+    /// The name that its certificate is for, where it came in one.
+    pub(crate) name: Option<String>,
 }
 
 /// Lets TLS write to the link; the link's own errors pass through unchanged.
@@ -484,6 +525,7 @@ impl TlsLink {
             suite: suite.map_or("none".to_owned(), |suite| format!("{:?}", suite.suite())),
             peer: self.peer()?,
             key: self.shown().and_then(|key| PublicKey::from_spki(key)),
+            name: self.name.clone(),
         })
     }
 

@@ -55,13 +55,14 @@ pub(crate) fn ask(
         Some("both") => Some("both"),
         Some(_) => return Err(fault::usage(py, "result is \"me\", \"peer\" or \"both\"")),
     };
-    let ask = Ask { job, reveal, result: result.map(str::to_owned) };
+    let ask = Ask { job, reveal, result: result.map(str::to_owned), key: None };
+    let signs = Identity::load(&identity).map_err(|error| fault::raise(py, &error.into()))?;
     let (listener, desk) = (Listener::new(py, progress)?, Desk::default());
     let (session, cancel) = peer.session(&desk);
     // What a run protects against is in its terms.
     let session = session.security(Security::Malicious);
     let held = course::run(py, &listener, &desk, &cancel, move |_| {
-        request::ask(session.open(request::agreement())?, &ask)
+        request::ask(session.open(request::agreement())?, &ask, &signs)
     })?;
     let (floor, post_quantum) = (peer.security, peer.post_quantum);
     let held = Mutex::new(Some(held));

@@ -12,6 +12,7 @@ use crate::records::{
 use crate::terms::Side;
 use serde_json::Value;
 use std::path::Path;
+use tacit::job::tags::TagFile;
 use tacit::net::PublicKey;
 use tacit::{Error, Result};
 
@@ -188,8 +189,12 @@ pub fn compare(ours: &[Record], theirs: &[Record]) -> Result<()> {
     Ok(())
 }
 
+fn open_file(path: &Path) -> Result<std::fs::File> {
+    std::fs::File::open(path).map_err(|e| Error::file(path, "cannot be read", e))
+}
+
 /// Whether `input` is the file that the owner of the chain in `folder` committed to for `record`, by the salt
-/// in the private part.
+/// in the private part; of a service's lookups that is its file of tags.
 pub fn opens_input(folder: &Path, record: &Record, input: &Path) -> Result<bool> {
     let path = folder.join(PRIVATE_PART);
     let text = std::fs::read_to_string(&path).map_err(|e| Error::file(&path, "cannot be read", e))?;
@@ -200,6 +205,11 @@ pub fn opens_input(folder: &Path, record: &Record, input: &Path) -> Result<bool>
     let salt: [u8; 32] = salt.ok_or_else(|| {
         Error::Input(format!("{}: holds no salt of run {}", shown(&path), tacit::net::shown(record.run())))
     })?;
-    let opened = commitment("input", &salt, &digest_of(input)?);
+    let publication = &record.value["common"]["terms"]["publication"];
+    let digest = match record.side {
+        Side::Service if !publication.is_null() => *TagFile::open(open_file(input)?)?.digest(),
+        _ => digest_of(input)?,
+    };
+    let opened = commitment("input", &salt, &digest);
     Ok(record.of(record.side, "input").as_str().and_then(from_hex) == Some(opened))
 }

@@ -149,7 +149,34 @@ impl Dashboard {
         let ledger = self.house.ledger.lock().unwrap_or_else(PoisonError::into_inner);
         let time = ledger.now(Time::now()).0;
         for (peer, known) in &policy.peers {
-            for (name, job) in policy.jobs.iter().filter(|(_, job)| job.allow.contains(peer)) {
+            for (name, lookup) in policy.lookups.iter().filter(|(_, lookup)| lookup.gate.allows(peer)) {
+                if found.len() >= MOST_BUDGETS * 2 {
+                    return found;
+                }
+                // Which publication it is stands in what was charged of late.
+                let publication =
+                    ledger.latest_of(name).map_or(String::new(), |charge| charge.source.clone());
+                let spent = ledger.spent(&Charge {
+                    run: String::new(),
+                    time,
+                    job: name.clone(),
+                    source: publication.clone(),
+                    input: publication,
+                    peer: peer.clone(),
+                    fingerprint: known.account(),
+                    rows: 0,
+                    aggregate: false,
+                });
+                let budgets = [
+                    ("runs_a_day", spent.runs_today, lookup.gate.runs_a_day),
+                    ("queries_in_total", spent.rows, lookup.queries_in_total),
+                ];
+                let of = format!("job {name}");
+                found.extend(budgets.map(|(budget, used, most)| {
+                    json!({ "peer": peer, "of": of, "budget": budget, "used": used, "most": most })
+                }));
+            }
+            for (name, job) in policy.jobs.iter().filter(|(_, job)| job.gate.allows(peer)) {
                 let Some(source) = policy.sources.get(&job.source) else { continue };
                 if found.len() >= MOST_BUDGETS * 2 {
                     return found;
@@ -161,7 +188,7 @@ impl Dashboard {
                     source: job.source.clone(),
                     input: source.input.to_string_lossy().into_owned(),
                     peer: peer.clone(),
-                    fingerprint: known.fingerprint.clone(),
+                    fingerprint: known.account(),
                     rows: 0,
                     aggregate: false,
                 });
@@ -170,7 +197,7 @@ impl Dashboard {
                         json!({ "peer": peer, "of": of, "budget": budget, "used": used, "most": most }),
                     );
                 };
-                tell(format!("job {name}"), "runs_a_day", spent.runs_today, job.runs_a_day);
+                tell(format!("job {name}"), "runs_a_day", spent.runs_today, job.gate.runs_a_day);
                 if sources.insert((peer.clone(), job.source.clone())) {
                     let of = format!("source {}", job.source);
                     let totals = [
@@ -210,13 +237,9 @@ fn run(run: &crate::board::Run) -> Value {
 
 fn peers(policy: &Policy, seen: &Seen) -> Vec<Value> {
     let named = policy.peers.iter().map(|(label, peer)| {
-        let jobs: Vec<&String> = policy
-            .jobs
-            .iter()
-            .filter(|(_, job)| job.allow.iter().any(|allowed| allowed == label))
-            .map(|(name, _)| name)
-            .collect();
-        (label, Some(&peer.fingerprint), jobs)
+        let jobs: Vec<&str> =
+            policy.gates().filter(|(_, gate)| gate.allows(label)).map(|(name, _)| name).collect();
+        (label, Some(peer.shown()), jobs)
     });
     // Those that the policy does not name any more.
     let gone = seen.peers.keys().filter(|label| !policy.peers.contains_key(*label));

@@ -32,9 +32,10 @@ pub struct Charge {
     pub input: String,
     /// The peer's label.
     pub peer: String,
-    /// The fingerprint of its key.
+    /// The fingerprint of its key, of the first one of those that followed each other; or what its certificate
+    /// says.
     pub fingerprint: String,
-    /// The most rows that the run can reveal to the peer.
+    /// The most rows that the run can reveal to the peer; of a publication, queries.
     pub rows: u64,
     /// Whether the peer gets a number over all common keys.
     pub aggregate: bool,
@@ -151,6 +152,11 @@ impl Ledger {
             }
         }
         spent
+    }
+
+    /// The last charge of the job of this name.
+    pub fn latest_of(&self, job: &str) -> Option<&Charge> {
+        self.charges.iter().rev().find(|charge| charge.job == job)
     }
 
     /// Charges a run, for good: it is on the disk when this returns. A run is charged once; again is an

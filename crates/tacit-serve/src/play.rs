@@ -2,14 +2,14 @@
 
 use crate::json::hex;
 use crate::records::{Begun, COMMON, signature};
-use crate::terms::{Offer, Said, Side};
+use crate::terms::{Offer, Side};
 use crate::wire::{self, Close, Message};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tacit::data::records::KeySet;
 use tacit::job::Observer;
 use tacit::job::psi::{Aggregate, AggregateOutcome, Found, Gift, Job, Revealed};
-use tacit::net::{PublicKey, Session, Stats};
+use tacit::net::{Agreement, PublicKey, Session, Stats};
 use tacit::{Error, Result};
 
 /// What a side brings to its run.
@@ -37,8 +37,8 @@ pub(crate) struct Played {
 }
 
 /// Agrees on the run. Until this returned nothing of a side's table has left.
-pub(crate) fn agree(session: &mut Session, offer: &Offer, job: &Job, said: &Said) -> Result<()> {
-    Ok(session.agree_anew(&offer.agreement(job, said)?)?)
+pub(crate) fn agree(session: &mut Session, agreement: &Agreement) -> Result<()> {
+    Ok(session.agree_anew(agreement)?)
 }
 
 /// Makes the run.
@@ -58,16 +58,19 @@ pub(crate) fn run(session: &mut Session, part: &Part<'_>, observer: &dyn Observe
     Ok(Played { revealed, wall: start.elapsed(), stats: session.stats() })
 }
 
+/// What a side commits to where its result is the elements at these places of its keys.
+pub(crate) fn matched(keys: &KeySet, places: &mut dyn Iterator<Item = u32>) -> Value {
+    let mut found: Vec<[u8; 32]> =
+        places.filter_map(|at| keys.elements().get(at as usize).copied()).collect();
+    found.sort_unstable();
+    let mut hasher = blake3::Hasher::new();
+    found.iter().for_each(|element| _ = hasher.update(element));
+    json!({ "matches": found.len(), "elements": hex(hasher.finalize().as_bytes()) })
+}
+
 /// What a side commits to as its result; nothing where it got none.
 pub(crate) fn summary(keys: &KeySet, revealed: &Revealed) -> Option<Value> {
-    let matches = |elements: &mut dyn Iterator<Item = u32>| {
-        let mut found: Vec<[u8; 32]> =
-            elements.filter_map(|at| keys.elements().get(at as usize).copied()).collect();
-        found.sort_unstable();
-        let mut hasher = blake3::Hasher::new();
-        found.iter().for_each(|element| _ = hasher.update(element));
-        json!({ "matches": found.len(), "elements": hex(hasher.finalize().as_bytes()) })
-    };
+    let matches = |elements: &mut dyn Iterator<Item = u32>| matched(keys, elements);
     match revealed {
         Revealed::Rows(outcome, _) => {
             outcome.matches.as_ref().map(|found| matches(&mut found.iter().copied()))

@@ -1,23 +1,27 @@
 //! The rules of a service: who may ask for which run, how often, when, and how much it may reveal.
 //!
 //! A policy is a TOML file of four parts: the service itself, `[peers.NAME]`, `[sources.NAME]` (a table, what
-//! makes its keys, and the budgets that hold for all jobs on it) and `[jobs.NAME]`. It is read and checked as
-//! a whole: [`Policy::load`] gives every fault with its line, and no half of a policy is ever in force.
+//! makes its keys, and the budgets that hold for all jobs on it) and `[jobs.NAME]`: an intersection with a
+//! source, or with `kind = "lookup"` queries to a published file of tags. It is read and checked as a whole:
+//! [`Policy::load`] gives every fault with its line, and no half of a policy is ever in force.
 
 mod explain;
+mod gate;
+mod lookup;
 mod reader;
 
 pub use explain::explain;
+pub use gate::Gate;
+pub use lookup::{Answers, Lookup};
 pub use reader::Fault;
 
-use crate::clock::{Window, day_of};
 use reader::{At, Reader, Section};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use tacit::data::keys::Named;
 use tacit::data::records::{KeySpec, Normalisation};
 use tacit::job::psi::{self, Duplicates, Learns, Protocol, Reveal};
-use tacit::net::PublicKey;
+use tacit::net::{Identity, Protection, PublicKey, PublicKeys, Tls};
 use tacit::{Error, Result, Security};
 use toml::de::DeTable;
 
@@ -26,8 +30,10 @@ use toml::de::DeTable;
 pub struct Policy {
     /// Where it listens.
     pub listen: String,
-    /// Its private key's file.
+    /// Its private key's file, which signs its records, and without certificates proves who it is.
     pub identity: PathBuf,
+    /// Certificates in place of keys.
+    pub certificates: Option<Certificates>,
     /// The folder of ledger and records.
     pub state: PathBuf,
     /// Requests served at once, all peers together.
@@ -46,15 +52,79 @@ pub struct Policy {
     pub peers: BTreeMap<String, Peer>,
     /// What is asked about, by name.
     pub sources: BTreeMap<String, Source>,
-    /// What may be asked, by name.
+    /// Which intersections may be asked for, by name.
     pub jobs: BTreeMap<String, Job>,
+    /// Which lookups, by name; no name is in both.
+    pub lookups: BTreeMap<String, Lookup>,
 }
 
 /// Somebody who may ask.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Peer {
-    /// The fingerprint of the public key.
-    pub fingerprint: String,
+pub enum Peer {
+    /// Whoever proves the key of this fingerprint.
+    Fingerprint(String),
+    /// Whoever proves one of these keys, while it is accepted.
+    Keys(PublicKeys),
+    /// Whoever proves a certificate for this name.
+    Name(String),
+}
+
+impl Peer {
+    /// What names the peer, for people: the fingerprint of its newest key, or its certificate's name.
+    pub fn shown(&self) -> String {
+        match self {
+            Peer::Fingerprint(fingerprint) => fingerprint.clone(),
+            Peer::Keys(keys) => keys.newest().fingerprint(),
+            Peer::Name(name) => format!("certificate {name}"),
+        }
+    }
+
+    /// What names the peer in the ledger, whatever its label: a key that follows another is the same peer.
+    pub fn account(&self) -> String {
+        match self {
+            Peer::Keys(keys) => keys.first().fingerprint(),
+            other => other.shown(),
+        }
+    }
+
+    /// Fingerprints of the keys that it may prove today.
+    fn accepted(&self) -> BTreeSet<String> {
+        match self {
+            Peer::Fingerprint(fingerprint) => BTreeSet::from([fingerprint.clone()]),
+            Peer::Keys(keys) => keys.accepted(),
+            Peer::Name(_) => BTreeSet::new(),
+        }
+    }
+
+    fn is(&self, key: Option<&PublicKey>, name: Option<&str>) -> bool {
+        match (self, key, name) {
+            (Peer::Name(expected), _, Some(name)) => expected == name,
+            (Peer::Name(_), ..) | (_, None, _) => false,
+            (_, Some(key), _) => self.accepted().contains(&key.fingerprint()),
+        }
+    }
+}
+
+/// A peer that is known.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Who {
+    /// Its label.
+    pub label: String,
+    /// What names it in the ledger.
+    pub account: String,
+    /// What names it to the counts of a publication, as `tacit tags serve` has it.
+    pub client: String,
+}
+
+/// By which certificates a service and its peers know each other, in place of keys.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Certificates {
+    /// The authorities that are trusted.
+    pub authority: PathBuf,
+    /// Our own chain.
+    pub chain: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
 }
 
 /// A table, and the budgets that hold for all jobs on it.
@@ -76,8 +146,8 @@ pub struct Source {
 pub struct Job {
     /// On which source.
     pub source: String,
-    /// Labels of those who may ask.
-    pub allow: Vec<String>,
+    /// Who may ask, how often and when.
+    pub gate: Gate,
     /// Kinds of results; the first unless the peer names another. The columns of a `payload` are the peer's.
     pub reveal: Vec<Reveal>,
     /// Who may get the result; the first unless the peer names another.
@@ -92,30 +162,16 @@ pub struct Job {
     pub max_peer_keys: u64,
     /// Least matches of a number over all common keys.
     pub min_matches: u64,
-    /// Runs of this job that one peer may start a day, UTC.
-    pub runs_a_day: u64,
-    /// When runs may start; always if empty.
-    pub hours: Vec<Window>,
-    /// The same as it stands in the file.
-    pub hours_text: Vec<String>,
     /// By which protocol.
     pub protocol: Protocol,
     /// The least security.
     pub security: Security,
     /// Whether everything has to hold against a quantum computer.
     pub post_quantum: bool,
-    /// Requests of this job served at once.
-    pub concurrency: u64,
     /// Bytes that one run may take.
     pub memory: Option<u64>,
     /// The folder for our results, where we get some.
     pub output: Option<PathBuf>,
-    /// What the run is for, for the record.
-    pub purpose: Option<String>,
-    /// The contract it rests on, for the record.
-    pub agreement: Option<String>,
-    /// The last day on which runs may start, as text and counted from 1970.
-    pub expires: Option<(String, u64)>,
 }
 
 impl Job {
@@ -237,10 +293,41 @@ impl Policy {
         }
     }
 
-    /// The label of the peer with this fingerprint.
-    pub fn label_of(&self, fingerprint: &str) -> Option<&str> {
-        let mut found = self.peers.iter().filter(|(_, peer)| peer.fingerprint == fingerprint);
-        found.next().map(|(label, _)| label.as_str())
+    /// Who may ask for the job of this name, how often and when.
+    pub fn gate(&self, job: &str) -> Option<&Gate> {
+        self.gates().find(|(name, _)| *name == job).map(|(_, gate)| gate)
+    }
+
+    /// All jobs' names and gates.
+    pub fn gates(&self) -> impl Iterator<Item = (&str, &Gate)> {
+        let jobs = self.jobs.iter().map(|(name, job)| (name.as_str(), &job.gate));
+        jobs.chain(self.lookups.iter().map(|(name, lookup)| (name.as_str(), &lookup.gate)))
+    }
+
+    /// Who it is that proved this key, or a certificate for this name.
+    pub fn who(&self, key: Option<&PublicKey>, name: Option<&str>) -> Option<Who> {
+        let (label, peer) = self.peers.iter().find(|(_, peer)| peer.is(key, name))?;
+        let client = match (peer, key) {
+            (Peer::Keys(keys), _) => format!("key {}", keys.first().line("")),
+            (Peer::Name(name), _) => format!("certificate {name}"),
+            (Peer::Fingerprint(_), key) => format!("key {}", key?.line("")),
+        };
+        Some(Who { label: label.clone(), account: peer.account(), client })
+    }
+
+    /// How the service proves who it is, and whom it lets in.
+    pub fn protection(&self, identity: &Identity) -> Result<Protection> {
+        let tls = match &self.certificates {
+            Some(Certificates { authority, chain, key }) => {
+                let names = self.peers.values().filter_map(|peer| match peer {
+                    Peer::Name(name) => Some(name.clone()),
+                    _ => None,
+                });
+                Tls::authority_of(authority, chain, key, &names.collect())?
+            }
+            None => Tls::one_of(identity, self.peers.values().flat_map(|peer| peer.accepted()).collect())?,
+        };
+        Ok(Protection::Tls(tls))
     }
 }
 
@@ -249,6 +336,7 @@ fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Policy> {
     let listen = section.wanted_text("listen");
     let identity = section.wanted_text("identity");
     let state = section.wanted_text("state");
+    let certificates = certificates(section, folder);
     let concurrency = section.number("concurrency", 1..=256).unwrap_or(4);
     let concurrency_per_peer = section.number("concurrency_per_peer", 1..=256).unwrap_or(2);
     let memory = section.number("memory_mib", 64..=1 << 24).map(|mib| mib << 20);
@@ -257,15 +345,28 @@ fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Policy> {
     let drain_seconds = section.number("drain_seconds", 0..=DAY_SECONDS).unwrap_or(600);
 
     let mut peers: BTreeMap<String, Peer> = BTreeMap::new();
-    for (name, table) in section.tables("peers") {
+    for (name, table) in section.wanted_tables("peers") {
         let peer =
             section.inner(table, &format!("[peers.{}]", name.value), name.at, |inner| peer(inner, folder));
         let Some(peer) = peer else { continue };
-        if let Some((other, _)) = peers.iter().find(|(_, known)| known.fingerprint == peer.fingerprint) {
+        let is_same = |known: &Peer| match (known, &peer) {
+            (Peer::Name(known), Peer::Name(name)) => known == name,
+            (known, peer) => {
+                !known.accepted().is_disjoint(&peer.accepted()) || known.account() == peer.account()
+            }
+        };
+        if let Some((other, _)) = peers.iter().find(|(_, known)| is_same(known)) {
             section.fault(
                 name.at,
                 format!("[peers.{}] has the key of [peers.{other}]; keep one of them", name.value),
             );
+        }
+        if certificates.is_some() != matches!(peer, Peer::Name(_)) {
+            let what = match certificates {
+                Some(_) => "a service with `authority` knows its peers by certificate: give `name`",
+                None => "`name` is for a service with `authority`, `certificate` and `certificate_key`",
+            };
+            section.fault(name.at, format!("[peers.{}]: {what}", name.value));
         }
         peers.insert(name.value, peer);
     }
@@ -278,17 +379,27 @@ fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Policy> {
         let source = section.inner(table, &title, name.at, |inner| source(inner, folder));
         sources.extend(source.map(|source| (name.value, source)));
     }
-    let mut jobs = BTreeMap::new();
-    for (name, table) in section.tables("jobs") {
+    let (mut jobs, mut lookups) = (BTreeMap::new(), BTreeMap::new());
+    for (name, table) in section.wanted_tables("jobs") {
         let title = format!("[jobs.{}]", name.value);
         let known = Known { labels: &labels, source_names: &source_names, sources: &sources, folder };
-        let job = section.inner(table, &title, name.at, |inner| job(inner, &known));
-        jobs.extend(job.map(|job| (name.value, job)));
+        section.inner(table, &title, name.at, |inner| {
+            let kinds = [("intersection", Kind::Intersection), ("lookup", Kind::Lookup)];
+            let kind = inner.text("kind").map(|said| word(inner, "kind", &said, &kinds));
+            match kind.unwrap_or(Some(Kind::Intersection)) {
+                Some(Kind::Intersection) => jobs.extend(job(inner, &known).map(|job| (name.value, job))),
+                Some(Kind::Lookup) => {
+                    lookups.extend(Lookup::read(inner, &known).map(|lookup| (name.value, lookup)));
+                }
+                None => inner.leave(),
+            }
+        });
     }
     version?;
     Some(Policy {
         listen: listen?.value,
         identity: folder.join(identity?.value),
+        certificates,
         state: folder.join(state?.value),
         concurrency,
         concurrency_per_peer,
@@ -299,13 +410,45 @@ fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Policy> {
         peers,
         sources,
         jobs,
+        lookups,
     })
+}
+
+/// What a job does.
+#[derive(Clone, Copy)]
+enum Kind {
+    Intersection,
+    Lookup,
+}
+
+/// The files of certificates: all three, or none.
+fn certificates(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Certificates> {
+    let said = [section.text("authority"), section.text("certificate"), section.text("certificate_key")];
+    match said {
+        [None, None, None] => None,
+        [Some(authority), Some(chain), Some(key)] => {
+            let file = |said: At<String>| folder.join(said.value);
+            Some(Certificates { authority: file(authority), chain: file(chain), key: file(key) })
+        }
+        some => {
+            let at = some.into_iter().flatten().next().map_or(0, |said| said.at);
+            let what = "`authority`, `certificate` and `certificate_key` go together: give all three";
+            section.fault(at, what);
+            None
+        }
+    }
 }
 
 fn peer(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Peer> {
     let (key, fingerprint) = (section.text("key"), section.text("fingerprint"));
-    let of_file = key.and_then(|file| match PublicKey::load(&folder.join(&file.value)) {
-        Ok(key) => Some(At { value: key.fingerprint(), at: file.at }),
+    if let Some(name) = section.text("name") {
+        if key.is_some() || fingerprint.is_some() {
+            section.fault(name.at, "a peer has a key or the `name` of a certificate, not both");
+        }
+        return Some(Peer::Name(name.value));
+    }
+    let of_file = key.and_then(|file| match PublicKeys::load(&folder.join(&file.value)) {
+        Ok(keys) => Some(At { value: keys, at: file.at }),
         Err(error) => {
             section.fault(file.at, error.to_string());
             None
@@ -321,17 +464,17 @@ fn peer(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Peer> {
         return None;
     }
     match (of_file, fingerprint) {
-        (Some(file), Some(said)) if file.value != said.value => {
-            section.fault(
-                said.at,
-                format!("the key in the file has the fingerprint {}, not this one", file.value),
-            );
+        (Some(file), Some(said)) if file.value.newest().fingerprint() != said.value => {
+            let found = file.value.newest().fingerprint();
+            section.fault(said.at, format!("the key in the file has the fingerprint {found}, not this one"));
             None
         }
-        (Some(found), _) | (None, Some(found)) => Some(Peer { fingerprint: found.value }),
+        (Some(found), _) => Some(Peer::Keys(found.value)),
+        (None, Some(said)) => Some(Peer::Fingerprint(said.value)),
         (None, None) => {
             let at = section.at();
-            section.fault(at, "a peer needs `key`, the file of its public key, or `fingerprint`");
+            let what = "a peer needs `key`, the file of its public key, `fingerprint`, or the `name` of a certificate";
+            section.fault(at, what);
             None
         }
     }
@@ -403,12 +546,7 @@ fn job(section: &mut Section<'_, '_, '_>, known: &Known<'_>) -> Option<Job> {
     {
         section.fault(*at, format!("`source`: there is no [sources.{}]", tacit::net::shown(value)));
     }
-    let allow = section.wanted_list("allow");
-    for At { value, at } in &allow {
-        if !known.labels.contains(value) {
-            section.fault(*at, format!("`allow`: there is no [peers.{}]", tacit::net::shown(value)));
-        }
-    }
+    let gate = Gate::read(section, known);
     let mut reveal: Vec<At<Reveal>> = Vec::new();
     for At { value, at } in section.wanted_list("reveal") {
         match value.parse() {
@@ -427,41 +565,18 @@ fn job(section: &mut Section<'_, '_, '_>, known: &Known<'_>) -> Option<Job> {
     let min_peer_keys = section.number("min_peer_keys", 0..=MANY).unwrap_or(0);
     let max_peer_keys = section.wanted_number("max_peer_keys", 1..=psi::MAX_ELEMENTS as u64);
     let min_matches = section.number("min_matches", 0..=MANY).unwrap_or(0);
-    let runs_a_day = section.wanted_number("runs_a_day", 0..=MANY);
-    let mut hours = Vec::new();
-    let mut hours_text = Vec::new();
-    for At { value, at } in section.list("hours") {
-        match Window::parse(&value) {
-            Some(window) => {
-                hours.push(window);
-                hours_text.push(value);
-            }
-            None => section
-                .fault(at, "`hours`: write Mon-Fri 06:00-20:00, Sat 22:00-24:00 or daily 00:00-06:00 (UTC)"),
-        }
-    }
-    let protocols = [("auto", Protocol::Auto), ("paxos", Protocol::Paxos), ("vole", Protocol::Vole)];
+    let protocols = Protocol::ALL.map(|protocol| (protocol.name(), protocol));
     let protocol = section.text("protocol").and_then(|said| word(section, "protocol", &said, &protocols));
     let levels = [("malicious", Security::Malicious), ("semi-honest", Security::SemiHonest)];
     let security = section.text("security").and_then(|said| word(section, "security", &said, &levels));
     let security = security.unwrap_or(Security::Malicious);
     let post_quantum = section.yes("post_quantum", false);
-    let concurrency = section.number("concurrency", 1..=256).unwrap_or(256);
     let memory = section.number("memory_mib", 64..=1 << 24).map(|mib| mib << 20);
     let output = section.text("output").map(|folder| known.folder.join(folder.value));
-    let purpose = section.text("purpose").map(|said| said.value);
-    let agreement = section.text("agreement").map(|said| said.value);
-    let expires = section.text("expires").and_then(|said| {
-        let day = day_of(&said.value);
-        if day.is_none() {
-            section.fault(said.at, "`expires` must be a date such as 2027-12-31");
-        }
-        day.map(|day| (said.value, day))
-    });
 
     let job = Job {
         source: source_name?.value,
-        allow: allow.into_iter().map(|label| label.value).collect(),
+        gate: gate?,
         reveal: reveal.iter().map(|kind| kind.value.clone()).collect(),
         result,
         give,
@@ -469,18 +584,11 @@ fn job(section: &mut Section<'_, '_, '_>, known: &Known<'_>) -> Option<Job> {
         min_peer_keys,
         max_peer_keys: max_peer_keys?,
         min_matches,
-        runs_a_day: runs_a_day?,
-        hours,
-        hours_text,
         protocol: protocol.unwrap_or_default(),
         security,
         post_quantum,
-        concurrency,
         memory,
         output,
-        purpose,
-        agreement,
-        expires,
     };
     if job.min_peer_keys > job.max_peer_keys {
         section.fault(start, "`min_peer_keys` is more than `max_peer_keys`: nobody could ask");

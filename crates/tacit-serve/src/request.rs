@@ -1,15 +1,17 @@
 //! The side that asks: hears an offer, takes it or not, and runs.
 
-use crate::json::hex;
+use crate::json::{from_hex, hex};
 use crate::log::detail;
 use crate::play::{self, Part};
 use crate::records::{self, Begun, Records};
 use crate::terms::{self, Accept, Offer, Said, Side};
 use crate::wire::{self, Message};
 use serde_json::Value;
-use std::time::Duration;
+use std::io::{Read, Seek};
+use std::time::{Duration, Instant};
 use tacit::data::records::{KeySet, KeySpec};
 use tacit::job::psi::{Gift, Job, Revealed};
+use tacit::job::tags::{Querying, TagFile};
 use tacit::job::{Observer, Ran};
 use tacit::net::{Agreement, Identity, PublicKey, Session};
 use tacit::{Error, Result, Security};
@@ -34,26 +36,33 @@ pub struct Offered {
 }
 
 /// What a run gave, and the record of it.
-pub struct Done {
+pub struct Done<R = Revealed> {
     /// The result.
-    pub ran: Ran<Revealed>,
+    pub ran: Ran<R>,
     record: Option<(Begun, Option<Value>, Option<String>)>,
 }
 
-/// Asks over an open session.
+/// Asks over an open session; `identity` signs our records, and unless the session knows its peers by
+/// certificate it is the one that the session has proved.
 ///
 /// Errors: a refusal, which names the rule.
-pub fn ask(mut session: Session, ask: &Ask) -> Result<Offered> {
-    let service = session.peer_key();
-    let service =
-        service.ok_or_else(|| Error::Usage("a request takes keys of tacit keygen on both sides".into()))?;
+pub fn ask(mut session: Session, ask: &Ask, identity: &Identity) -> Result<Offered> {
+    let shown = session.peer_key();
+    if shown.is_none() && session.peer_name().is_none() {
+        return Err(Error::Usage(
+            "a request takes keys of tacit keygen, or certificates, on both sides".into(),
+        ));
+    }
+    let key = shown.is_none().then(|| hex(&identity.public().to_bytes()));
     let mut said = Said::default();
-    said.add(&wire::send(session.channel(), &Message::Ask(ask.clone()))?);
+    said.add(&wire::send(session.channel(), &Message::Ask(Ask { key, ..ask.clone() }))?);
     let (message, bytes) = wire::receive(session.channel(), READING)?;
     said.add(&bytes);
     match message {
         Message::Offer(offer) if offer.job == ask.job && offer.run == hex(&session.id().0[..16]) => {
             detail("offered", &offer.run, format!("job {}", tacit::net::shown(&offer.job)));
+            let told = offer.service_key.as_deref().and_then(from_hex).map(PublicKey::from_bytes);
+            let service = shown.or(told).ok_or_else(wire::out_of_turn)?;
             Ok(Offered { session, said, offer: *offer, service })
         }
         other => Err(refusal(other, &hex(&session.id().0[..16]))),
@@ -118,28 +127,9 @@ impl Offered {
         (identity, records): (&Identity, &Records),
         observer: &dyn Observer,
     ) -> Result<Done> {
-        let (input_salt, result_salt) = (records::salt(), records::salt());
-        let accept = Accept {
-            keys: keys.elements().len() as u64,
-            commitment: hex(&records::commitment("input", &input_salt, input)),
-            head: hex(&records.head()?),
-        };
+        let agreement = |offer: &Offer, said: &Said| offer.agreement(job, said);
+        let mut begun = self.begin(keys.elements().len() as u64, input, (identity, records), &agreement)?;
         let session = &mut self.session;
-        self.said.add(&wire::send(session.channel(), &Message::Accept(accept.clone()))?);
-        let (message, bytes) = wire::receive(session.channel(), READING)?;
-        self.said.add(&bytes);
-        detail("accepted", &self.offer.run, format!("with {} keys", accept.keys));
-        let Message::Go(go) = message else { return Err(refusal(message, &self.offer.run)) };
-        let is_hash = |text: &str| crate::json::from_hex::<32>(text).is_some();
-        if !is_hash(&go.commitment) || !is_hash(&go.head) || go.started >= 1 << 53 {
-            return Err(wire::out_of_turn());
-        }
-        let common = terms::common_part(&self.offer, &accept, &go, [&self.service, &identity.public()])?;
-        let mut begun = records.begin(common, input_salt, result_salt)?;
-        if let Err(error) = play::agree(session, &self.offer, job, &self.said) {
-            begun.finish("not begun", &Value::Null, None)?;
-            return Err(error);
-        }
         let part = Part { offer: &self.offer, job, keys, gift, peer_keys: self.offer.service_keys };
         let played = match play::run(session, &part, observer) {
             Ok(played) => played,
@@ -154,9 +144,99 @@ impl Offered {
         let ran = Ran { result: played.revealed, wall: played.wall, stats: session.stats() };
         Ok(Done { ran, record: Some((begun, result, theirs)) })
     }
+
+    /// Takes an offer of lookups: the places of those of our `keys` that are in the file of tags `tags`, whose
+    /// digest is the offer's; `input` is our file's digest.
+    ///
+    /// Errors: another publication than the offer's, keys of another kind or more than are answered; a refusal,
+    /// and those of the run. A run that began has a record also if it ends in an error.
+    pub fn look_up(
+        mut self,
+        tags: &mut TagFile<impl Read + Seek>,
+        input: &[u8; 32],
+        (keys, spec): (&KeySet, &KeySpec),
+        (identity, records): (&Identity, &Records),
+        observer: &dyn Observer,
+    ) -> Result<Done<Vec<u32>>> {
+        self.admit_tags(tags, keys.elements().len() as u64, spec)?;
+        let (publication, digest) = (tags.publication().clone(), *tags.digest());
+        let querying = Querying { publication: &publication, digest: &digest };
+        let agreement =
+            |offer: &Offer, said: &Said| Ok(offer.agreement_on_lookups(querying.agreement(), said));
+        let mut begun = self.begin(keys.elements().len() as u64, input, (identity, records), &agreement)?;
+        let start = Instant::now();
+        let session = &mut self.session;
+        let found = match querying.run(session.channels(), tags, keys.elements(), observer) {
+            Ok(found) => found,
+            Err(error) => {
+                begun.finish("broken off", &Value::Null, None)?;
+                return Err(error);
+            }
+        };
+        let wall = start.elapsed();
+        let result = Some(play::matched(keys, &mut found.iter().copied()));
+        let theirs = play::close(session, Side::Asker, &mut begun, result.as_ref(), &self.service).ok();
+        let ran = Ran { result: found, wall, stats: session.stats() };
+        Ok(Done { ran, record: Some((begun, result, theirs)) })
+    }
+
+    /// Refuses a file of tags that is not the offer's, and keys that it cannot be asked for.
+    pub fn admit_tags(&self, tags: &TagFile<impl Read + Seek>, asked: u64, spec: &KeySpec) -> Result<()> {
+        if self.offer.looked_up()? != *tags.digest() {
+            let what = "the file of tags is not the service's current publication; fetch it again";
+            return Err(Error::Input(what.into()));
+        }
+        Querying { publication: tags.publication(), digest: tags.digest() }
+            .check(&spec.agreement(), asked)?;
+        if asked == 0 || asked > self.offer.max_peer_keys {
+            let what = format!(
+                "{asked} distinct keys, and a request may ask for 1 to {} now; take fewer rows",
+                self.offer.max_peer_keys
+            );
+            return Err(Error::Input(what));
+        }
+        Ok(())
+    }
+
+    /// Takes the offer: says how many keys we have, and hears that the run begins.
+    fn begin(
+        &mut self,
+        keys: u64,
+        input: &[u8; 32],
+        (identity, records): (&Identity, &Records),
+        agreement: &dyn Fn(&Offer, &Said) -> Result<Agreement>,
+    ) -> Result<Begun> {
+        let (input_salt, result_salt) = (records::salt(), records::salt());
+        let accept = Accept {
+            keys,
+            commitment: hex(&records::commitment("input", &input_salt, input)),
+            head: hex(&records.head()?),
+        };
+        let session = &mut self.session;
+        self.said.add(&wire::send(session.channel(), &Message::Accept(accept.clone()))?);
+        let (message, bytes) = wire::receive(session.channel(), READING)?;
+        self.said.add(&bytes);
+        detail("accepted", &self.offer.run, format!("with {} keys", accept.keys));
+        let Message::Go(go) = message else { return Err(refusal(message, &self.offer.run)) };
+        let is_hash = |text: &str| from_hex::<32>(text).is_some();
+        if !is_hash(&go.commitment) || !is_hash(&go.head) || go.started >= 1 << 53 {
+            return Err(wire::out_of_turn());
+        }
+        let common = terms::common_part(&self.offer, &accept, &go, [&self.service, &identity.public()])?;
+        let begun = records.begin(common, input_salt, result_salt)?;
+        let agreed =
+            agreement(&self.offer, &self.said).and_then(|agreement| play::agree(session, &agreement));
+        match agreed {
+            Ok(()) => Ok(begun),
+            Err(error) => {
+                begun.finish("not begun", &Value::Null, None)?;
+                Err(error)
+            }
+        }
+    }
 }
 
-impl Done {
+impl<R> Done<R> {
     /// Writes the record; true if both sides have signed it.
     pub fn record(&mut self) -> Result<bool> {
         let Some((begun, result, theirs)) = self.record.take() else { return Ok(false) };

@@ -2,7 +2,7 @@
 
 use crate::clock::Time;
 use crate::ledger::{Charge, Ledger, Spent};
-use crate::policy::{Job, Policy, Source};
+use crate::policy::{Gate, Job, Lookup, Policy, Source};
 use crate::terms::{self, Left};
 use crate::wire::{Ask, Refusal};
 use tacit::job::psi::{self, Duplicates, Learns, Reveal};
@@ -42,30 +42,51 @@ pub(crate) struct Admitted<'p> {
     pub asker_gives: Vec<String>,
 }
 
-/// Judges a request by everything that does not need the table.
-pub(crate) fn admit<'p>(
+/// A job that may be asked for now, by this peer.
+pub(crate) enum Found<'p> {
+    /// An intersection with a source.
+    Intersection(&'p Job, &'p Source),
+    /// Queries to a publication.
+    Lookup(&'p Lookup),
+}
+
+/// The job that is asked for, if the peer may ask for it, and now.
+pub(crate) fn find<'p>(
     policy: &'p Policy,
     label: &str,
-    ask: &Ask,
+    job: &str,
     now: Time,
-) -> std::result::Result<Admitted<'p>, No> {
+) -> std::result::Result<Found<'p>, No> {
     // Whoever may not ask for a job is not told whether there is one.
     let none =
         || No::new("allow", "this service offers you no job of that name; ask its operator for the name");
-    let found = policy.jobs.get(&ask.job).ok_or_else(|| none().logged("there is no such job"))?;
-    if !found.allow.iter().any(|allowed| allowed == label) {
+    let gate = policy.gate(job).ok_or_else(|| none().logged("there is no such job"))?;
+    if !gate.allows(label) {
         return Err(none().logged("the job is for others"));
     }
-    let source = policy.sources.get(&found.source).ok_or_else(|| none().logged("the job has no source"))?;
-    if let Some((date, day)) = &found.expires
+    if let Some((date, day)) = &gate.expires
         && now.day() > *day
     {
         return Err(No::new("expires", format!("the last day of this job was {date}")));
     }
-    if !found.hours.is_empty() && !found.hours.iter().any(|window| window.holds(now)) {
-        let hours = found.hours_text.join(" and ");
+    if !gate.hours.is_empty() && !gate.hours.iter().any(|window| window.holds(now)) {
+        let hours = gate.hours_text.join(" and ");
         return Err(No::new("hours", format!("this job starts {hours} (UTC) alone; it is {}", now.text())));
     }
+    if let Some(lookup) = policy.lookups.get(job) {
+        return Ok(Found::Lookup(lookup));
+    }
+    let found = policy.jobs.get(job).ok_or_else(none)?;
+    let source = policy.sources.get(&found.source).ok_or_else(|| none().logged("the job has no source"))?;
+    Ok(Found::Intersection(found, source))
+}
+
+/// Judges what is asked of an intersection by everything that does not need the table.
+pub(crate) fn admit<'p>(
+    found: &'p Job,
+    source: &'p Source,
+    ask: &Ask,
+) -> std::result::Result<Admitted<'p>, No> {
     let (reveal, asked) = kind(found, ask.reveal.as_deref())?;
     let run = side(found, source, &reveal, &asked, ask.result.as_deref())?;
     let asker_gives = match &run.reveal {
@@ -147,6 +168,38 @@ pub(crate) fn rows_at_most(
     Ok(if all && keys > 0 { own_rows } else { keys })
 }
 
+/// How many runs of a job are left today; one at least.
+fn runs_left(gate: &Gate, spent: u64) -> std::result::Result<u64, No> {
+    match gate.runs_a_day.saturating_sub(spent) {
+        0 => {
+            let what = format!("{} runs of this job a day, and today's are used up", gate.runs_a_day);
+            Err(No::new("runs_a_day", what))
+        }
+        left => Ok(left),
+    }
+}
+
+/// Judges the charge of a lookup, whose rows are queries, by what has been spent; `published` are the queries
+/// that the publication itself leaves the peer. What is left, this run not yet taken off.
+pub(crate) fn queries(
+    ledger: &Ledger,
+    lookup: &Lookup,
+    published: u64,
+    charge: &Charge,
+) -> std::result::Result<Left, No> {
+    let Spent { runs_today, rows, .. } = ledger.spent(charge);
+    let runs_today = runs_left(&lookup.gate, runs_today)?;
+    let rows = lookup.queries_in_total.saturating_sub(rows).min(published);
+    if charge.rows > rows || rows == 0 {
+        let what = format!(
+            "{} queries to this publication, and {rows} are left until its tags are published anew",
+            charge.rows.max(1)
+        );
+        return Err(No::new("queries_in_total", what));
+    }
+    Ok(Left { runs_today, rows, aggregates: 0 })
+}
+
 /// Judges a run's charge by what has been spent; what is left, this run not yet taken off.
 pub(crate) fn budget(
     ledger: &Ledger,
@@ -156,14 +209,10 @@ pub(crate) fn budget(
 ) -> std::result::Result<Left, No> {
     let Spent { runs_today, rows, aggregates } = ledger.spent(charge);
     let left = Left {
-        runs_today: job.runs_a_day.saturating_sub(runs_today),
+        runs_today: runs_left(&job.gate, runs_today)?,
         rows: source.rows_in_total.saturating_sub(rows),
         aggregates: source.aggregate_runs.saturating_sub(aggregates),
     };
-    if left.runs_today == 0 {
-        let what = format!("{} runs of this job a day, and today's are used up", job.runs_a_day);
-        return Err(No::new("runs_a_day", what));
-    }
     if charge.aggregate && left.aggregates == 0 {
         let what = format!(
             "{} numbers over all common keys of this source in all, and they are used up",
@@ -179,6 +228,15 @@ pub(crate) fn budget(
         return Err(No::new("rows_in_total", what));
     }
     Ok(left)
+}
+
+/// Judges the number of queries that the asker announces.
+pub(crate) fn asked(lookup: &Lookup, announced: u64) -> std::result::Result<(), No> {
+    if announced == 0 || announced > lookup.max_queries {
+        let what = format!("{announced} queries, and a run of this job makes 1 to {}", lookup.max_queries);
+        return Err(No::new("max_queries", what));
+    }
+    Ok(())
 }
 
 /// Judges the size that the asker announces.

@@ -10,15 +10,14 @@ use crate::policy::Policy;
 use crate::records::Records;
 use crate::slots::Slots;
 use crate::terms::Side;
-use crate::visit::{House, visit};
+use crate::visit::{House, Publications, visit};
 use crate::wire;
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
-use tacit::net::{Cancel, Identity, Limits, Listener, Options, Protection, Reception, Session, Tls};
+use tacit::net::{Cancel, Identity, Limits, Listener, Options, Reception, Session};
 use tacit::{Error, Result};
 
 /// What the outside tells a service.
@@ -84,7 +83,7 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
     let started = format!(
         "listening at {}, {} jobs, {} peers",
         listener.local_addr()?,
-        policy.jobs.len(),
+        policy.gates().count(),
         policy.peers.len()
     );
     let house = Arc::new(House {
@@ -93,6 +92,7 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
         records,
         identity,
         slots: Slots::default(),
+        publications: Publications::default(),
         draining: AtomicBool::new(false),
         log,
         available,
@@ -138,9 +138,7 @@ fn aside(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
 }
 
 fn options(policy: &Policy, identity: &Identity, cancel: &Cancel) -> Result<Options> {
-    let peers: BTreeSet<String> = policy.peers.values().map(|peer| peer.fingerprint.clone()).collect();
-    let protection = Protection::Tls(Tls::one_of(identity, peers)?);
-    let mut options = Options::new(wire::agreement("service", "asker"), protection);
+    let mut options = Options::new(wire::agreement("service", "asker"), policy.protection(identity)?);
     options.limits = Limits { idle: IDLE, ..Limits::default() };
     options.cancel = cancel.clone();
     Ok(options)
@@ -171,6 +169,7 @@ fn reload(house: &House, path: &Path, cancel: &Cancel, reception: &mut Reception
             ("listen", policy.listen != old.listen),
             ("identity", policy.identity != old.identity),
             ("state", policy.state != old.state),
+            ("authority", policy.certificates.is_some() != old.certificates.is_some()),
         ];
         let changed: Vec<String> = fixed
             .iter()
@@ -187,7 +186,7 @@ fn reload(house: &House, path: &Path, cancel: &Cancel, reception: &mut Reception
     });
     match reloaded {
         Ok(policy) => {
-            let words = format!("{} jobs, {} peers", policy.jobs.len(), policy.peers.len());
+            let words = format!("{} jobs, {} peers", policy.gates().count(), policy.peers.len());
             *house.policy.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policy);
             (house.log)(&Event::new("reloaded", words));
         }

@@ -3,13 +3,18 @@
 use crate::json;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tacit::catalogue::OPRF;
 use tacit::data::records::{KeySpec, Normalisation};
 use tacit::job::psi::{Job, Learns, Protocol, Reveal};
+use tacit::job::tags;
 use tacit::net::{Agreement, PublicKey, shown};
 use tacit::{Error, Result, Security, security_name};
 
 /// The version of the messages of a request, of what is signed, and of how a run follows from an offer.
 pub const VERSION: u64 = 1;
+
+/// What an offer of lookups calls its kind of result.
+pub const LOOKUP: &str = "lookup";
 
 /// One of the two sides of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,7 +49,8 @@ impl Side {
 pub struct Left {
     /// Runs of this job today.
     pub runs_today: u64,
-    /// Rows of the source that runs may still reveal to the asker.
+    /// Rows of the source that runs may still reveal to the asker; of a publication, the queries that it
+    /// still answers to it.
     pub rows: u64,
     /// Numbers over all common keys that the asker may still get of the source.
     pub aggregates: u64,
@@ -58,6 +64,8 @@ pub struct Offer {
     pub version: u64,
     /// The run's name.
     pub run: String,
+    /// The public key of the service's records, in hexadecimal digits, where TLS shows a certificate instead.
+    pub service_key: Option<String>,
     /// The job's name.
     pub job: String,
     /// The kind of result, with the column that numbers are taken from.
@@ -92,6 +100,8 @@ pub struct Offer {
     pub min_peer_keys: u64,
     /// See [`min_peer_keys`](Self::min_peer_keys).
     pub max_peer_keys: u64,
+    /// The digest of the publication that is looked up in, where the job answers lookups.
+    pub publication: Option<String>,
     /// What is left of the budgets.
     pub left: Left,
     /// What the run is for.
@@ -153,6 +163,10 @@ impl Offer {
         if self.version != VERSION {
             return Err(odd("its version is another"));
         }
+        if self.publication.is_some() {
+            let what = "this job answers lookups in a publication; name its file of tags".into();
+            return Err(Error::Parameter { name: "tags", what });
+        }
         let service = learns(&self.result).ok_or_else(|| odd("who gets the result"))?;
         let learns = match (side, service) {
             (Side::Service, learns) => learns,
@@ -167,8 +181,7 @@ impl Offer {
         let reveal: Reveal = self.reveal.parse().map_err(|_| odd("the kind of result"))?;
         let reveal =
             if matches!(reveal, Reveal::Payload(_)) { Reveal::Payload(asks.clone()) } else { reveal };
-        let protocol = [Protocol::Auto, Protocol::Paxos, Protocol::Vole];
-        let protocol = protocol.into_iter().find(|protocol| protocol.name() == self.protocol);
+        let protocol = Protocol::named(&self.protocol);
         let levels = [Security::Malicious, Security::SemiHonest];
         let security = levels.into_iter().find(|level| security_name(*level) == self.security);
         if key.columns.len() != self.key_columns {
@@ -203,9 +216,31 @@ impl Offer {
         Ok((self.job(Side::Service, &columns)?, self.job(Side::Asker, &columns)?))
     }
 
+    /// The digest of the publication that is looked up in.
+    ///
+    /// Errors: terms that make no sense, or that are not of lookups.
+    pub fn looked_up(&self) -> Result<[u8; 32]> {
+        let odd = || Error::Peer("the offer makes no sense; run the same release on both sides".into());
+        let Some(publication) = &self.publication else {
+            let what = "this job is an intersection and takes no file of tags; leave it out".into();
+            return Err(Error::Parameter { name: "tags", what });
+        };
+        let terms =
+            [self.reveal.as_str(), self.result.as_str(), self.protocol.as_str(), self.security.as_str()];
+        let expected = [LOOKUP, result_name(Learns::Peer), OPRF.name, security_name(OPRF.security)];
+        if self.version != VERSION || terms != expected {
+            return Err(odd());
+        }
+        json::from_hex(publication).ok_or_else(odd)
+    }
+
     /// What the service and what the asker learn of the other side, in this order, if the asker has `keys`
     /// keys.
     pub fn learned(&self, keys: u64) -> Result<(String, String)> {
+        if self.publication.is_some() {
+            self.looked_up()?;
+            return Ok((tags::learned_of(keys), tags::learned(self.service_keys)));
+        }
         let (service, asker) = self.both()?;
         let to_asker = service.will_learn(self.service_keys, keys)?;
         let to_service = asker.will_learn(keys, self.service_keys)?;
@@ -231,11 +266,18 @@ impl Offer {
             format!("the service will learn {}", to_service),
             format!("we will learn, in the service's words, {}", to_asker),
         ];
-        lines.push(format!(
-            "keys are made of {} columns of the types {}",
-            self.key_columns,
-            shown(&self.key_types)
-        ));
+        lines.push(match &self.publication {
+            Some(digest) => format!(
+                "it looks up in the file of tags with the digest {}, for keys made as `{}`",
+                shown(digest),
+                shown(&self.key_types)
+            ),
+            None => format!(
+                "keys are made of {} columns of the types {}",
+                self.key_columns,
+                shown(&self.key_types)
+            ),
+        });
         let gives = |who: &str, columns: &[String]| {
             let names: Vec<String> = columns.iter().map(|name| shown(name)).collect();
             (!names.is_empty()).then(|| format!("{who}: {}", names.join(", ")))
@@ -246,9 +288,15 @@ impl Offer {
             lines.push(format!("the number is withheld unless {} common keys count", self.min_matches));
         }
         let Left { runs_today, rows, aggregates } = self.left;
-        lines.push(format!(
-            "left for us, this run included: {runs_today} runs of this job today, {rows} rows and {aggregates} numbers over all common keys in all"
-        ));
+        lines.push(match self.publication {
+            Some(_) => format!(
+                "left for us, this run included: {runs_today} runs of this job today, and {rows} queries until the \
+                 tags are published anew"
+            ),
+            None => format!(
+                "left for us, this run included: {runs_today} runs of this job today, {rows} rows and {aggregates} numbers over all common keys in all"
+            ),
+        });
         let more = [("purpose", &self.purpose), ("agreement", &self.agreement), ("last day", &self.expires)];
         let said =
             more.into_iter().filter_map(|(name, text)| Some(format!("{name}: {}", shown(text.as_ref()?))));
@@ -263,6 +311,12 @@ impl Offer {
             Some(Learns::Peer) => "us",
             _ => "both",
         }
+    }
+
+    /// What the handshake of a run of lookups compares: the agreement of the side that asks or of the one that
+    /// answers, and everything that was said on the way to it.
+    pub fn agreement_on_lookups(&self, agreement: Agreement, said: &Said) -> Agreement {
+        agreement.with("security", &self.security).with("terms", json::hex(&said.digest()))
     }
 
     /// What a run's handshake compares: the job, and everything that was said on the way to it.

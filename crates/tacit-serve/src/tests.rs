@@ -26,6 +26,7 @@ fn offer(run: &str) -> Offer {
     Offer {
         version: VERSION,
         run: run.into(),
+        service_key: None,
         job: "match".into(),
         reveal: "rows".into(),
         result: "asker".into(),
@@ -43,6 +44,7 @@ fn offer(run: &str) -> Offer {
         service_keys: 40,
         min_peer_keys: 0,
         max_peer_keys: 1000,
+        publication: None,
         left: Left { runs_today: 1, rows: 100, aggregates: 0 },
         purpose: Some("Zweck: \u{e4}\u{1f600}".into()),
         agreement: None,
@@ -313,7 +315,7 @@ impl Here {
     }
 
     fn ask() -> Ask {
-        Ask { job: "match".into(), reveal: None, result: None }
+        Ask { job: "match".into(), reveal: None, result: None, key: None }
     }
 
     /// Asks, and gets the offer.
@@ -372,7 +374,7 @@ fn peers_that_cheat_get_nothing_and_end_nothing() {
     said.add(&bytes);
     assert!(matches!(message, Message::Go(_)), "{message:?}");
     let job = offer.job(Side::Asker, &id()).unwrap();
-    crate::play::agree(&mut session, &offer, &job, &said).unwrap();
+    crate::play::agree(&mut session, &offer.agreement(&job, &said).unwrap()).unwrap();
     let path = here.folder.path().join("ours.csv");
     let source = Source::open(&path, job.key.clone().unwrap(), Dialect::default()).unwrap();
     let own = Own::read(source, &path, &job, |_| ()).unwrap();
@@ -394,7 +396,9 @@ fn peers_that_cheat_get_nothing_and_end_nothing() {
     let accept = Accept { keys: 30, commitment: hex(&[0; 32]), head: hex(&[0; 32]) };
     wire::send(session.channel(), &Message::Accept(accept)).unwrap();
     assert!(matches!(wire::receive(session.channel(), wire::PROMPT).unwrap().0, Message::Go(_)));
-    let error = crate::play::agree(&mut session, &offer, &job, &crate::terms::Said::default()).unwrap_err();
+    let error =
+        crate::play::agree(&mut session, &offer.agreement(&job, &crate::terms::Said::default()).unwrap())
+            .unwrap_err();
     assert!(error.to_string().contains("terms"), "{error}");
     drop(session);
     here.wait_for("refunded", 1);
@@ -416,13 +420,13 @@ fn offers_are_held_for_a_time_and_not_beyond_the_end() {
     let here = Here::start("");
     let mut held = here.connect();
     here.offered(&mut held);
-    let error = request::ask(here.connect(), &Here::ask()).err().unwrap().to_string();
+    let error = request::ask(here.connect(), &Here::ask(), &here.bob).err().unwrap().to_string();
     assert!(error.contains("`concurrency`"), "{error}");
     let failed = here.wait_for("failed", 1);
     assert!(failed.words.contains("gave up after"), "{failed:?}");
     drop(held);
 
-    let offered = request::ask(here.connect(), &Here::ask()).unwrap();
+    let offered = request::ask(here.connect(), &Here::ask(), &here.bob).unwrap();
     here.signals.send(Signal::Drain).unwrap();
     here.wait_for("draining", 1);
     let job = offered.job(&id()).unwrap();

@@ -1,13 +1,17 @@
 //! One peer's request, from its first word to the record.
 
+mod lookup;
+
+pub(crate) use lookup::Publications;
+
 use crate::clock::Time;
-use crate::json::hex;
+use crate::json::{from_hex, hex};
 use crate::ledger::{Charge, Ledger};
 use crate::log::{Event, Figures, Log, Phases, TARGET, detail};
 use crate::play::{self, Part, Played};
-use crate::policy::{Job, Policy};
+use crate::policy::{Job, Policy, Who};
 use crate::records::{self, Begun, Records};
-use crate::rules::{self, Admitted, No};
+use crate::rules::{self, Admitted, Found, No};
 use crate::slots::{Place, Slots};
 use crate::terms::{self, Accept, Go, Offer, Said, Side};
 use crate::wire::{self, Ask, Message};
@@ -20,7 +24,7 @@ use std::time::Duration;
 use tacit::data::csv::Options;
 use tacit::data::table::Source;
 use tacit::job::psi::{self, Own, Owned, Reveal, Revealed};
-use tacit::net::{Identity, Limits, PublicKey, Session};
+use tacit::net::{Agreement, Identity, Limits, PublicKey, Session, Stats};
 use tacit::{Error, Result};
 
 /// What all visits share.
@@ -30,6 +34,7 @@ pub(crate) struct House {
     pub records: Records,
     pub identity: Identity,
     pub slots: Slots,
+    pub publications: Publications,
     /// Whether the service ends: nothing new begins.
     pub draining: AtomicBool,
     pub log: Box<Log>,
@@ -76,7 +81,11 @@ struct Visit<'h> {
     policy: Arc<Policy>,
     run: String,
     label: String,
-    key: PublicKey,
+    /// What names the peer to the ledger, and to a publication's counts, whatever its label and its newest key.
+    account: String,
+    client: String,
+    /// The key of its records: the one that it proved, or with certificates the one that it names.
+    key: Option<PublicKey>,
     job: Option<String>,
 }
 
@@ -84,13 +93,15 @@ struct Visit<'h> {
 pub(crate) fn visit(house: &House, mut session: Session) {
     let policy = house.policy();
     let run = hex(&session.id().0[..16]);
-    let Some(key) = session.peer_key() else { return };
-    let label = policy.label_of(&key.fingerprint()).map(str::to_owned);
-    let known = label.is_some();
-    let label = label.unwrap_or_else(|| key.fingerprint());
+    let (key, name) = (session.peer_key(), session.peer_name().map(str::to_owned));
+    let Some(shown) = key.map(|key| key.fingerprint()).or_else(|| name.clone()) else { return };
+    let found = policy.who(key.as_ref(), name.as_deref());
+    let known = found.is_some();
+    let Who { label, account, client } =
+        found.unwrap_or_else(|| Who { label: shown, account: String::new(), client: String::new() });
     let span = tracing::info_span!(target: TARGET, "request", run, peer = label);
     let _within = span.enter();
-    let mut visit = Visit { house, policy, run, label, key, job: None };
+    let mut visit = Visit { house, policy, run, label, account, client, key, job: None };
     let end = match known {
         true => visit.serve(&mut session),
         // The key was let in just before a reload took it out.
@@ -139,21 +150,64 @@ impl Visit<'_> {
         said.add(&bytes);
         self.job = Some(ask.job.clone());
         detail("asked", &self.run, format!("for {}", tacit::net::shown(&ask.job)));
+        self.key = self.key.or_else(|| ask.key.as_deref().and_then(from_hex).map(PublicKey::from_bytes));
+        self.key()?;
         self.open()?;
-        let admitted = rules::admit(&policy, &self.label, &ask, self.now())?;
+        let found = rules::find(&policy, &self.label, &ask.job, self.now())?;
         let busy =
             || No::new("concurrency", "this job is being served as often as it may be; ask again later");
-        let _job = self.house.slots.job(&ask.job, admitted.job.concurrency).ok_or_else(busy)?;
+        let concurrency = policy.gate(&ask.job).map_or(0, |gate| gate.concurrency);
+        let _job = self.house.slots.job(&ask.job, concurrency).ok_or_else(busy)?;
+        match found {
+            Found::Intersection(job, source) => {
+                let admitted = rules::admit(job, source, &ask)?;
+                self.intersect(session, &ask, &admitted, said)
+            }
+            Found::Lookup(lookup) => self.look_up(session, &ask, lookup, said),
+        }
+    }
 
+    /// The key of the peer's records.
+    fn key(&self) -> std::result::Result<PublicKey, No> {
+        let none = "with certificates the asker names a key of tacit keygen for its records; give one";
+        self.key.ok_or_else(|| No::new("identity", none))
+    }
+
+    /// The key of our records, where TLS shows another.
+    fn service_key(&self) -> Option<String> {
+        let public = self.house.identity.public();
+        self.policy.certificates.is_some().then(|| hex(&public.to_bytes()))
+    }
+
+    fn intersect(
+        &mut self,
+        session: &mut Session,
+        ask: &Ask,
+        admitted: &Admitted<'_>,
+        mut said: Said,
+    ) -> std::result::Result<(), End> {
         // Refusals that need no table come before it is read.
-        let nothing = self.charge(&ask, &admitted, 0);
+        let nothing = self.charge(ask, admitted, 0);
         self.house.ledger(|ledger| rules::budget(ledger, admitted.job, admitted.source, &nothing))?;
-        let own = read(&admitted).map_err(|error| rules::fault(&error))?;
+        let own = read(admitted).map_err(|error| rules::fault(&error))?;
         detail("table read", &self.run, format!("{} keys", own.count()));
-        let offer = self.offer(&ask, &admitted, &own)?;
+        let offer = self.offer(ask, admitted, &own)?;
+        let accept = self.accepted(session, &offer, &mut said)?;
+        let _memory = self.check(admitted, &own, &accept)?;
+        let job = offer.job(Side::Service, &admitted.source.key)?;
+        let gift = own.gift(&job, admitted.job.duplicates).map_err(|error| rules::fault(&error))?;
+        self.grant(session, ask, admitted, Ready { offer, accept, own, job, gift }, said)
+    }
+
+    /// Makes the offer, and waits for the peer's yes.
+    fn accepted(
+        &self,
+        session: &mut Session,
+        offer: &Offer,
+        said: &mut Said,
+    ) -> std::result::Result<Accept, End> {
         said.add(&wire::send(session.channel(), &Message::Offer(Box::new(offer.clone())))?);
         self.tell("offered", None, "");
-
         let (message, bytes) = wire::receive(session.channel(), Duration::from_secs(offer.seconds))?;
         let accept = match message {
             Message::Accept(accept) => accept,
@@ -162,16 +216,7 @@ impl Visit<'_> {
         };
         said.add(&bytes);
         detail("accepted", &self.run, format!("with {} keys", accept.keys));
-        let _memory = self.check(&admitted, &own, &accept)?;
-        let gift = own.gift(&offer_job(&offer, &admitted)?, admitted.job.duplicates);
-        let gift = gift.map_err(|error| rules::fault(&error))?;
-        self.grant(
-            session,
-            &ask,
-            &admitted,
-            Ready { offer: &offer, accept: &accept, own: &own, gift: &gift },
-            said,
-        )
+        Ok(accept)
     }
 
     /// The time that rules go by.
@@ -199,7 +244,7 @@ impl Visit<'_> {
             source: admitted.job.source.clone(),
             input: admitted.source.input.to_string_lossy().into_owned(),
             peer: self.label.clone(),
-            fingerprint: self.key.fingerprint(),
+            fingerprint: self.account.clone(),
             rows,
             aggregate: admitted.run.reveal.is_aggregate()
                 && admitted.run.learns != tacit::job::psi::Learns::Me,
@@ -232,6 +277,7 @@ impl Visit<'_> {
         Ok(Offer {
             version: terms::VERSION,
             run: self.run.clone(),
+            service_key: self.service_key(),
             job: ask.job.clone(),
             reveal: run.reveal.terms(),
             result: terms::result_name(run.learns).to_owned(),
@@ -249,10 +295,11 @@ impl Visit<'_> {
             service_keys: own.count(),
             min_peer_keys: job.min_peer_keys,
             max_peer_keys: most.min(job.max_peer_keys),
+            publication: None,
             left,
-            purpose: job.purpose.clone(),
-            agreement: job.agreement.clone(),
-            expires: job.expires.as_ref().map(|(date, _)| date.clone()),
+            purpose: job.gate.purpose.clone(),
+            agreement: job.gate.agreement.clone(),
+            expires: job.gate.expires.as_ref().map(|(date, _)| date.clone()),
             seconds: self.policy.offer_seconds,
         })
     }
@@ -260,13 +307,7 @@ impl Visit<'_> {
     /// Judges the size that was announced, and takes the memory for it.
     fn check(&self, admitted: &Admitted<'_>, own: &Own, accept: &Accept) -> std::result::Result<Place, No> {
         rules::size(admitted.job, accept.keys)?;
-        let hex_of = |text: &str| crate::json::from_hex::<32>(text).is_some();
-        if !hex_of(&accept.commitment) || !hex_of(&accept.head) {
-            return Err(No::new(
-                "version",
-                "the acceptance makes no sense; run the same release on both sides",
-            ));
-        }
+        self.is_whole(accept)?;
         let (all, one) = self.memory(admitted.job);
         let needed = admitted.run.memory(own.count(), accept.keys);
         let none = || {
@@ -278,72 +319,120 @@ impl Visit<'_> {
         self.house.slots.memory(needed, all).ok_or_else(none)
     }
 
+    /// Whether an acceptance holds what it has to.
+    fn is_whole(&self, accept: &Accept) -> std::result::Result<(), No> {
+        let is_hash = |text: &str| from_hex::<32>(text).is_some();
+        match is_hash(&accept.commitment) && is_hash(&accept.head) {
+            true => Ok(()),
+            false => {
+                let what = "the acceptance makes no sense; run the same release on both sides";
+                Err(No::new("version", what))
+            }
+        }
+    }
+
     /// Charges the run, writes down that it begins, and makes it.
     fn grant(
         &mut self,
         session: &mut Session,
         ask: &Ask,
         admitted: &Admitted<'_>,
-        ready: Ready<'_>,
-        mut said: Said,
+        ready: Ready,
+        said: Said,
     ) -> std::result::Result<(), End> {
-        let Ready { offer, accept, own, gift } = ready;
-        let (input_salt, result_salt) = (records::salt(), records::salt());
+        let Ready { offer, accept, own, job, gift } = ready;
         let digest = records::digest_of(&admitted.source.input).map_err(|error| rules::fault(&error))?;
-        let head = self.house.records.head()?;
         let rows =
             rules::rows_at_most(admitted.job, &admitted.run, own.count(), own.keys().rows(), accept.keys)?;
-        let mut charge = self.charge(ask, admitted, rows);
+        let begin = Begin {
+            offer: &offer,
+            accept: &accept,
+            digest,
+            charge: self.charge(ask, admitted, rows),
+            judge: &|ledger, charge| rules::budget(ledger, admitted.job, admitted.source, charge).map(|_| ()),
+            is_open: &|found| match found {
+                Found::Intersection(job, source) => rules::admit(job, source, ask).is_ok(),
+                Found::Lookup(_) => false,
+            },
+            agreement: &|said| offer.agreement(&job, said),
+            words: format!("{} keys there, {} here, at most {rows} rows", accept.keys, own.count()),
+        };
+        let mut begun = self.begin(session, &begin, said)?;
+        let part = Part {
+            offer: &offer,
+            job: &job,
+            keys: own.keys(),
+            gift: gift.borrowed(),
+            peer_keys: accept.keys,
+        };
+        let played = self.play(session, admitted, &part, &own, &mut begun);
+        self.conclude(begun, played)
+    }
+
+    /// Charges a run, writes down that it begins, and agrees on it; from then on the link may wait as long as a
+    /// run may.
+    fn begin(
+        &mut self,
+        session: &mut Session,
+        begin: &Begin<'_>,
+        mut said: Said,
+    ) -> std::result::Result<Begun, End> {
+        let Begin { offer, accept, .. } = begin;
+        let (input_salt, result_salt) = (records::salt(), records::salt());
+        let head = self.house.records.head()?;
+        let mut charge = begin.charge.clone();
         let charge = self.house.ledger(|ledger| {
             // The hours may have come to an end while the peer thought.
             charge.time = ledger.now(Time(charge.time)).0;
             self.open()?;
-            rules::admit(&self.policy, &self.label, ask, Time(charge.time))?;
-            rules::budget(ledger, admitted.job, admitted.source, &charge)?;
+            let found = rules::find(&self.policy, &self.label, &offer.job, Time(charge.time))?;
+            if !(begin.is_open)(found) {
+                return Err(End::Refused(No::new("reveal", "the job is not what it was; ask again")));
+            }
+            (begin.judge)(ledger, &charge)?;
             ledger.charge(charge.clone())?;
             Ok::<Charge, End>(charge)
         })?;
         let go = Go {
-            commitment: hex(&records::commitment("input", &input_salt, &digest)),
+            commitment: hex(&records::commitment("input", &input_salt, &begin.digest)),
             head: hex(&head),
             started: charge.time,
         };
-        let keys = [&self.house.identity.public(), &self.key];
+        let keys = [&self.house.identity.public(), &self.key()?];
         let begun = terms::common_part(offer, accept, &go, keys)
             .and_then(|common| self.house.records.begin(common, input_salt, result_salt));
-        let mut begun = match begun {
+        let begun = match begun {
             Ok(begun) => begun,
             Err(error) => return Err(self.refund(error)),
         };
         let figures = Figures {
             asker_keys: Some(accept.keys),
-            service_keys: Some(own.count()),
-            most_rows: Some(rows),
+            service_keys: Some(offer.service_keys),
+            most_rows: Some(charge.rows),
             ..Figures::default()
         };
-        let words = format!("{} keys there, {} here, at most {rows} rows", accept.keys, own.count());
-        self.tell_with("granted", None, words, figures);
+        self.tell_with("granted", None, &*begin.words, figures);
 
         let began = wire::send(session.channel(), &Message::Go(go))
             .map(|bytes| said.add(&bytes))
-            .and_then(|()| offer_job(offer, admitted))
-            .and_then(|job| play::agree(session, offer, &job, &said).map(|()| job));
-        let job = match began {
-            Ok(job) => job,
-            Err(error) => {
-                begun.finish("not begun", &Value::Null, None)?;
-                return Err(self.refund(error));
-            }
-        };
+            .and_then(|()| (begin.agreement)(&said))
+            .and_then(|agreement| play::agree(session, &agreement));
+        if let Err(error) = began {
+            begun.finish("not begun", &Value::Null, None)?;
+            return Err(self.refund(error));
+        }
         let limits = session.channel().limits();
         let read = Duration::from_secs(self.policy.run_seconds);
         session.channel().set_limits(Limits { read, ..limits });
-        let part = Part { offer, job: &job, keys: own.keys(), gift: gift.borrowed(), peer_keys: accept.keys };
-        match self.play(session, admitted, &part, own, &mut begun) {
-            Ok((played, result, theirs)) => {
+        Ok(begun)
+    }
+
+    /// Writes the record of a run that came to an end, this or that way.
+    fn conclude(&self, begun: Begun, played: Result<Fate>) -> std::result::Result<(), End> {
+        match played {
+            Ok(Fate { wall, stats, result, theirs }) => {
                 let outcome = if theirs.is_ok() { "complete" } else { "not signed by the other side" };
-                begun.finish(outcome, &result.unwrap_or(Value::Null), theirs.as_ref().ok().cloned())?;
-                let Played { wall, stats, .. } = played;
+                begun.finish(outcome, &result.unwrap_or(Value::Null), theirs.ok())?;
                 let words = format!(
                     "{:.3} s, {} bytes sent, {} received; {outcome}",
                     wall.as_secs_f64(),
@@ -377,7 +466,6 @@ impl Visit<'_> {
     }
 
     /// The run itself, our result in its file, and the signatures, which may be missing in the end.
-    #[allow(clippy::type_complexity)]
     fn play(
         &self,
         session: &mut Session,
@@ -385,28 +473,51 @@ impl Visit<'_> {
         part: &Part<'_>,
         own: &Own,
         begun: &mut Begun,
-    ) -> Result<(Played, Option<Value>, Result<String>)> {
-        let played = play::run(session, part, &Phases::of(&self.run))?;
-        let result = play::summary(part.keys, &played.revealed);
+    ) -> Result<Fate> {
+        let Played { revealed, wall, stats } = play::run(session, part, &Phases::of(&self.run))?;
+        let result = play::summary(part.keys, &revealed);
         if let (Some(folder), Some(result)) = (&admitted.job.output, &result) {
-            store(folder, &self.run, (part.job, own), &played.revealed, result)?;
+            store(folder, &self.run, (part.job, own), &revealed, result)?;
         }
-        let theirs = play::close(session, Side::Service, begun, result.as_ref(), &self.key);
-        Ok((played, result, theirs))
+        let key = self.key().map_err(|no| Error::Other(no.told))?;
+        let theirs = play::close(session, Side::Service, begun, result.as_ref(), &key);
+        Ok(Fate { wall, stats, result, theirs })
     }
 }
 
-/// What a granted request has at hand.
-struct Ready<'a> {
-    offer: &'a Offer,
-    accept: &'a Accept,
-    own: &'a Own,
-    gift: &'a Owned,
+/// What a granted intersection has at hand.
+struct Ready {
+    offer: Offer,
+    accept: Accept,
+    own: Own,
+    /// The run out of the offer: what was offered is what runs.
+    job: psi::Job,
+    gift: Owned,
 }
 
-/// The run out of the offer: what was offered is what runs.
-fn offer_job(offer: &Offer, admitted: &Admitted<'_>) -> Result<psi::Job> {
-    offer.job(Side::Service, &admitted.source.key)
+/// A run that is about to be charged.
+struct Begin<'a> {
+    offer: &'a Offer,
+    accept: &'a Accept,
+    /// Of what we put in.
+    digest: [u8; 32],
+    charge: Charge,
+    /// Whether the budgets allow the charge.
+    judge: &'a dyn Fn(&Ledger, &Charge) -> std::result::Result<(), No>,
+    /// Whether the job may still be asked for like this.
+    is_open: &'a dyn Fn(Found<'_>) -> bool,
+    agreement: &'a dyn Fn(&Said) -> Result<Agreement>,
+    words: String,
+}
+
+/// How a run went that came to its end.
+struct Fate {
+    wall: Duration,
+    stats: Stats,
+    /// Our result, if we got one.
+    result: Option<Value>,
+    /// The other side's signature.
+    theirs: Result<String>,
 }
 
 fn read(admitted: &Admitted<'_>) -> Result<Own> {

@@ -21,6 +21,8 @@ pub struct Ask {
     pub reveal: Option<String>,
     /// Who shall get the result: `service`, `asker` or `both`.
     pub result: Option<String>,
+    /// The public key of the asker's records, in hexadecimal digits, where TLS shows a certificate instead.
+    pub key: Option<String>,
 }
 
 /// A no, with the rule that says so.

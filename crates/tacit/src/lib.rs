@@ -118,8 +118,8 @@ pub mod lang {
 pub mod net {
     pub use tacit_net::{
         Agreement, Cancel, Channel, Difference, Error, Event, Identity, Limits, LinkModel, Listener,
-        Observer, Options, Party, Protection, PublicKey, Reception, Recording, Result, SIGNATURE, Session,
-        SessionId, Stats, Tls, Traffic, connect, escaped, memory, shown,
+        Observer, Options, Party, Protection, PublicKey, PublicKeys, Reception, Recording, Result, SIGNATURE,
+        Session, SessionId, Stats, Tls, Traffic, calendar, connect, escaped, memory, name_successor, shown,
     };
 }
 

@@ -15,8 +15,8 @@ use std::time::Instant;
 use tacit_crypto::BitVec;
 use tacit_data::table::{Pass, Source};
 use tacit_net::{
-    Agreement, Cancel, Channel, Identity, Limits, LinkModel, Observer, Options, Protection, PublicKey, Stats,
-    Tls,
+    Agreement, Cancel, Channel, Identity, Limits, LinkModel, Observer, Options, Protection, PublicKeys,
+    Stats, Tls,
 };
 use tacit_ot::{BaseOt, Security};
 use tacit_store::pool::{Header, PoolKey};
@@ -72,9 +72,14 @@ impl Session {
     }
 
     /// Authenticates both sides with TLS 1.3: our private key file, and the public key file that the peer
-    /// gave us.
+    /// gave us. Where that names a [successor](tacit_net::succession), the peer may prove that key, or for as
+    /// long as they overlap the one before.
     pub fn keys(mut self, identity: &Path, peer: &Path) -> Result<Self> {
-        let tls = Tls::pinned(&Identity::load(identity)?, PublicKey::load(peer)?)?;
+        let (identity, peer) = (Identity::load(identity)?, PublicKeys::load(peer)?);
+        let tls = match peer.words() {
+            None => Tls::pinned(&identity, peer.first())?,
+            Some(_) => Tls::one_of(&identity, peer.accepted())?,
+        };
         self.protection = Some(Protection::Tls(tls));
         Ok(self)
     }

@@ -3,13 +3,21 @@
 use crate::cli::{Context, verbose, waiting};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tacit::net::{Limits, LinkModel, Observer, PublicKey};
+use tacit::net::{Limits, LinkModel, Observer, PublicKey, PublicKeys};
 use tacit::{Error, Result, Session};
 pub use tacit_console::options::Security;
 
 /// What the other side learns, said for the level of security.
 pub fn learned(security: Security, what: &str) -> String {
     tacit::job::learned(security.into(), what)
+}
+
+/// Tells the user where the key in the peer's file was followed by another.
+pub fn followed(peer: &Path, context: &Context) -> Result<()> {
+    if let Some(words) = PublicKeys::load(peer)?.words() {
+        context.note(&format!("note: {}: {words}", crate::cli::output::name(peer)));
+    }
+    Ok(())
 }
 
 /// How to reach the peer, and who it must be.
@@ -68,7 +76,8 @@ impl PeerArgs {
         self.identity.as_deref().filter(|_| self.authority.is_none())
     }
 
-    /// What names the peer, whom TLS authenticates: its pinned public key, or the name in its certificate;
+    /// What names the peer, whom TLS authenticates: its pinned public key, the first of those that followed each
+    /// other, or the name in its certificate;
     /// `None` without TLS.
     pub fn peer_name(&self) -> Result<Option<String>> {
         Ok(match (&self.peer, &self.peer_name) {
@@ -127,7 +136,10 @@ impl PeerArgs {
             return session.certificates(authorities, chain, key, name);
         }
         match (&self.identity, &self.peer, self.insecure_plaintext) {
-            (Some(identity), Some(peer), false) => session.keys(identity, peer),
+            (Some(identity), Some(peer), false) => {
+                followed(peer, context)?;
+                session.keys(identity, peer)
+            }
             (None, None, true) => {
                 if context.progress != crate::cli::progress::Mode::Lines {
                     eprintln!(

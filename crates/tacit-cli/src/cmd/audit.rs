@@ -5,7 +5,7 @@ use crate::cli::output::name;
 use clap::Subcommand;
 use serde_json::json;
 use std::path::PathBuf;
-use tacit::net::{PublicKey, escaped, shown};
+use tacit::net::{PublicKey, PublicKeys, escaped, shown};
 use tacit::{Error, Result};
 use tacit_serve::audit::{self, Record};
 use tacit_serve::clock::Time;
@@ -45,7 +45,7 @@ struct VerifyArgs {
     /// A folder of records, or a file records.jsonl
     #[arg(value_name = "RECORDS")]
     records: PathBuf,
-    /// A public key that the chain's owner may have; without it, whose it is is only told
+    /// A public key that the chain's owner may have, or one that it follows; without it, whose it is is only told
     #[arg(long, value_name = "PUBFILE")]
     key: Vec<PathBuf>,
     /// The other side's records of the same runs
@@ -80,10 +80,10 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 
 fn verify(args: &VerifyArgs, context: &Context) -> Result<()> {
     let records = audit::load(&args.records)?;
-    let keys = args.key.iter().map(|path| Ok(PublicKey::of_file(path)?)).collect::<Result<Vec<_>>>()?;
+    let keys = args.key.iter().map(|path| Ok(PublicKeys::of_file(path)?)).collect::<Result<Vec<_>>>()?;
     let mut owners: Vec<String> = Vec::new();
     for (at, record) in records.iter().enumerate() {
-        if !keys.is_empty() && !keys.contains(&record.owner) {
+        if !keys.is_empty() && !keys.iter().any(|keys| keys.contains(&record.owner)) {
             let owner = record.owner.fingerprint();
             return Err(Error::Input(format!(
                 "{}: record {} is of the key {owner}, which no --key names",

@@ -4,7 +4,7 @@ use crate::cli::Context;
 use serde_json::json;
 use std::path::PathBuf;
 use tacit::Result;
-use tacit::net::PublicKey;
+use tacit::net::PublicKeys;
 
 const AFTER: &str = "\
 Examples:
@@ -22,7 +22,13 @@ pub struct Args {
 
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    let fingerprint = PublicKey::of_file(&args.file)?.fingerprint();
-    let object = json!({ "name": "fingerprint", "file": args.file, "fingerprint": fingerprint });
-    context.result(&object, &fingerprint)
+    let keys = PublicKeys::of_file(&args.file)?;
+    let fingerprint = keys.newest().fingerprint();
+    let mut object = json!({ "name": "fingerprint", "file": args.file, "fingerprint": fingerprint });
+    let mut text = fingerprint;
+    if let Some(words) = keys.words() {
+        object["chain"] = keys.all().iter().map(|(key, _)| json!(key.fingerprint())).collect();
+        text += &format!("\nof {} keys that followed each other: {words}", keys.all().len());
+    }
+    context.result(&object, &text)
 }

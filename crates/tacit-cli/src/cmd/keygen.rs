@@ -5,13 +5,16 @@ use crate::cli::output::{name, sync_folder};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tacit::Result;
-use tacit::net::{Identity, PublicKey};
+use tacit::net::{Identity, PublicKey, name_successor};
 
 const AFTER: &str = "\
 Examples:
   tacit keygen --out alice.key      writes alice.key (private, mode 600) and alice.pub (for the peer)
+  tacit keygen --out alice-2027.key --successor-of alice.key
+                                    a new key that alice.pub names from now on: give that file to the peer
 
-Tell the peer the fingerprint over another way than the file, for instance by telephone.";
+Tell the peer the fingerprint over another way than the file, for instance by telephone.
+A successor needs no telephone: the old key signs it. Peers accept the old key for --overlap more days.";
 
 /// Makes a key pair that names one party.
 #[derive(clap::Args)]
@@ -23,10 +26,19 @@ pub struct Args {
     /// A word for people in the public file, such as a name or an e-mail address
     #[arg(long, value_name = "TEXT", default_value = "")]
     comment: String,
+    /// Makes the key that takes this one's place: the old public key names it, by its signature
+    #[arg(long, value_name = "FILE")]
+    successor_of: Option<PathBuf>,
+    /// Days for which the old key is accepted beside its successor
+    #[arg(long, value_name = "DAYS", default_value_t = 30, requires = "successor_of", value_parser = clap::value_parser!(u64).range(0..=3660))]
+    overlap: u64,
 }
 
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
+    if let Some(old) = &args.successor_of {
+        return succeed(&args, old, context);
+    }
     let (key, public) = make(&args.out, &args.comment)?;
     let object =
         json!({ "name": "keygen", "private": args.out, "public": public, "fingerprint": key.fingerprint() });
@@ -34,6 +46,26 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         "{} is the private key: keep it\n{} is the public key: give it to the peer\nfingerprint {}",
         name(&args.out),
         name(&public),
+        key.fingerprint()
+    );
+    context.result(&object, &text)
+}
+
+fn succeed(args: &Args, old: &Path, context: &Context) -> Result<()> {
+    let (key, public) = name_successor(old, &args.out, &args.comment, args.overlap)?;
+    sync_folder(&args.out);
+    let named_in = old.with_extension("pub");
+    sync_folder(&named_in);
+    let object = json!({
+        "name": "keygen", "private": args.out, "public": public, "fingerprint": key.fingerprint(),
+        "successor_of": old, "named_in": named_in, "overlap_days": args.overlap,
+    });
+    let text = format!(
+        "{} is the private key: keep it\n{} names the new key: give it to the peer, in the old file's place\n\
+         the old key is accepted for {} more days; then take it away\nfingerprint {}",
+        name(&args.out),
+        name(&named_in),
+        args.overlap,
         key.fingerprint()
     );
     context.result(&object, &text)

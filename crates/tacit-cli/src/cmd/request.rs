@@ -1,14 +1,17 @@
-//! `tacit request`: asks a service for an intersection, shows its terms, and runs if they are taken.
+//! `tacit request`: asks a service for an intersection or for lookups, shows its terms, and runs if they are
+//! taken.
+
+mod lookup;
 
 use crate::cli::output::{Output, name};
-use crate::cli::peer::Security;
+use crate::cli::peer::{Security, followed};
 use crate::cli::table::Dialect;
 use crate::cli::{Context, verbose, waiting};
 use crate::cmd::check_memory;
 use crate::cmd::psi::{Gets, Several, report};
 use serde_json::json;
 use std::io::{BufRead, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tacit::data::keys::Named;
 use tacit::data::records::{KeySpec, Normalisation};
@@ -24,15 +27,20 @@ const AFTER: &str = "\
 Example:
   tacit request match --connect alice.example:7700 --identity bob.key --peer alice.pub \\
       --input kunden.csv --key mail --output both.csv
+  tacit request known --connect alice.example:7700 --identity bob.key --peer alice.pub \\
+      --tags customers.tags --key mail --value ann@example.com
 
 The service offers terms: what either side will learn, by which protocol, the sizes, and what is left of
 its budgets. They are shown, and nothing of our file is told before they are taken: at the terminal by
 an answer, elsewhere by --yes. The service's keys must be as many columns as ours, in the same order;
 how keys are normalised comes with the terms.
 
+A job that answers lookups takes the service's file of tags by --tags, and a table, or single keys by
+--value; each distinct key is a query, and they are counted for as long as the tags are current.
+
 Each run leaves a signed record in --records, which `tacit audit` verifies and shows.";
 
-/// Asks a service for an intersection: shows its terms, and runs if they are taken.
+/// Asks a service for an intersection or for lookups: shows its terms, and runs if they are taken.
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
@@ -45,11 +53,30 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     identity: PathBuf,
     /// The service's public key
-    #[arg(long, value_name = "PUBFILE")]
-    peer: PathBuf,
+    #[arg(long, value_name = "PUBFILE", required_unless_present = "authority")]
+    peer: Option<PathBuf>,
+    /// Trusts the certificate authorities of this PEM file instead of a pinned key; --identity signs our records
+    /// then
+    #[arg(long, value_name = "FILE", requires_all = ["certificate", "certificate_key", "peer_name"], conflicts_with = "peer")]
+    authority: Option<PathBuf>,
+    /// Our certificate chain, in PEM, with --authority
+    #[arg(long, value_name = "FILE", requires = "authority")]
+    certificate: Option<PathBuf>,
+    /// The private key of our certificate, in PEM, with --authority
+    #[arg(long, value_name = "FILE", requires = "authority")]
+    certificate_key: Option<PathBuf>,
+    /// The name in the service's certificate, with --authority
+    #[arg(long, value_name = "NAME", requires = "authority")]
+    peer_name: Option<String>,
     /// Our table: CSV (plain or packed by gzip or zstd), Parquet or Arrow
-    #[arg(long, value_name = "FILE")]
-    input: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "value", conflicts_with = "value")]
+    input: Option<PathBuf>,
+    /// The service's file of tags, for a job that answers lookups
+    #[arg(long, value_name = "FILE.tags", conflicts_with_all = ["reveal", "result", "give"])]
+    tags: Option<PathBuf>,
+    /// A key to look up, instead of a table; repeat it for more
+    #[arg(long, value_name = "KEY", requires = "tags", conflicts_with = "output")]
+    value: Vec<String>,
     /// The column, or several, that make a row's key, each with its type as in COL:TYPE unless it is text;
     /// repeat it or separate by commas
     #[arg(long, value_name = "COL", required = true, value_delimiter = ',', num_args = 1, value_parser = Named::parse)]
@@ -99,41 +126,74 @@ pub struct Args {
 
 /// Runs the subcommand.
 pub fn run(args: Args, context: &Context) -> Result<()> {
-    if args.input.exists() && !args.input.is_file() || args.input.as_os_str() == "-" {
+    if let Some(input) = &args.input
+        && (input.exists() && !input.is_file() || input.as_os_str() == "-")
+    {
         let what =
             "a record commits to what the file holds, so it takes a file that can be read twice".into();
         return Err(Error::Parameter { name: "input", what });
     }
     let identity = Identity::load(&args.identity)?;
+    let offered = request::ask(connect(&args, context)?, &args.ask(), &identity)?;
+    match (&args.tags, &args.input) {
+        (Some(tags), _) => lookup::run(&args, tags, offered, &identity, context),
+        (None, Some(input)) => intersect(&args, input, offered, &identity, context),
+        (None, None) => Err(Error::Usage("give --input FILE".into())),
+    }
+}
+
+/// Our chain of records, and its folder.
+fn open_records(args: &Args, identity: &Identity, context: &Context) -> Result<(PathBuf, Records)> {
     let folder = args.records.clone().unwrap_or_else(|| args.identity.with_extension("records"));
+    let (records, interrupted) = Records::open(&folder, identity, Side::Asker)?;
+    if interrupted > 0 {
+        context.note(&format!("note: {interrupted} earlier runs were interrupted, and are recorded so"));
+    }
+    Ok((folder, records))
+}
+
+/// The end of a run that has its record.
+fn keep(signed: bool, folder: &Path) -> Result<()> {
+    match signed {
+        true => Ok(()),
+        false => Err(Error::Peer(format!(
+            "the run is complete, but the service did not sign its record; ours stands in {} without",
+            name(folder)
+        ))),
+    }
+}
+
+fn intersect(
+    args: &Args,
+    input: &Path,
+    offered: Offered,
+    identity: &Identity,
+    context: &Context,
+) -> Result<()> {
     let mut output = args.output.as_deref().map(Output::create).transpose()?;
-    let offered = request::ask(connect(&args, context)?, &args.ask())?;
     let job = offered.job(&KeySpec::named(args.key.iter().cloned(), Normalisation::default()))?;
     offered.admit(&job, args.security.into(), &args.give, args.post_quantum)?;
     if args.output.is_some() && job.reveal.is_aggregate() {
         let what = format!("has nothing to hold: {} reveals no row; leave it out", job.reveal.name());
         return Err(Error::Parameter { name: "output", what });
     }
-    let own = read(&args, &job, context)?;
+    let own = read(args, input, &job, context)?;
     if let Some(output) = &mut output {
         output.reserve(own.bytes().saturating_add(2))?;
     }
     let what = format!("an intersection with {} keys", own.count());
     check_memory(&what, job.memory(own.count(), offered.offer.service_keys), "split the file")?;
     let gift = own.gift(&job, args.duplicates.into())?;
-    if !taken(&args, &offered, own.count(), context)? {
+    if !taken(args, &offered, own.count(), context)? {
         return offered.decline();
     }
 
-    let (records, interrupted) = Records::open(&folder, &identity, Side::Asker)?;
-    if interrupted > 0 {
-        context.note(&format!("note: {interrupted} earlier runs were interrupted, and are recorded so"));
-    }
+    let (folder, records) = open_records(args, identity, context)?;
     let offer = offered.offer.clone();
     let progress = context.progress("running", 0, "keys");
-    let digest = records::digest_of(&args.input)?;
-    let input = (own.keys(), gift.borrowed());
-    let mut done = offered.run(&job, &digest, input, (&identity, &records), &progress)?;
+    let digest = records::digest_of(input)?;
+    let ours = (own.keys(), gift.borrowed());
+    let mut done = offered.run(&job, &digest, ours, (identity, &records), &progress)?;
     progress.finish();
     let signed = done.record()?;
     let mut rows = None;
@@ -150,17 +210,12 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         ("signed_by_both", json!(signed)),
     ];
     report(args.output.as_deref(), &job, context, &own, &done.ran, offer.service_keys, rows, &more)?;
-    match signed {
-        true => Ok(()),
-        false => Err(Error::Peer(format!(
-            "the run is complete, but the service did not sign its record; ours stands in {} without",
-            name(&folder)
-        ))),
-    }
+    keep(signed, &folder)
 }
 
 fn connect(args: &Args, context: &Context) -> Result<tacit::net::Session> {
-    let label = args.peer.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    let stem = |file: &PathBuf| file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let label = args.peer_name.clone().or_else(|| stem(args.peer.as_ref()?)).unwrap_or_default();
     let waiting = waiting::observer(context.progress, &label);
     let is_verbose = context.verbose;
     let observer = Observer::new(move |event| {
@@ -179,12 +234,23 @@ fn connect(args: &Args, context: &Context) -> Result<tacit::net::Session> {
         Some(proxy) => session.proxy(proxy),
         None => session,
     };
-    session.keys(&args.identity, &args.peer)?.open(request::agreement())
+    let session =
+        match (&args.authority, &args.certificate, &args.certificate_key, &args.peer_name, &args.peer) {
+            (Some(authority), Some(chain), Some(key), Some(name), _) => {
+                session.certificates(authority, chain, key, name)?
+            }
+            (.., Some(peer)) => {
+                followed(peer, context)?;
+                session.keys(&args.identity, peer)?
+            }
+            _ => return Err(Error::Usage("give --peer PUBFILE".into())),
+        };
+    session.open(request::agreement())
 }
 
-fn read(args: &Args, job: &Job, context: &Context) -> Result<Own> {
+fn read(args: &Args, input: &Path, job: &Job, context: &Context) -> Result<Own> {
     let spec = job.key.clone().ok_or_else(|| Error::Usage("--key names no column".into()))?;
-    let source = Source::open(&args.input, spec, args.table.options())?;
+    let source = Source::open(input, spec, args.table.options())?;
     if let Some(target) = &args.output {
         source.admits(target)?;
         if matches!(job.reveal, Reveal::Payload(_)) {
@@ -192,7 +258,7 @@ fn read(args: &Args, job: &Job, context: &Context) -> Result<Own> {
         }
     }
     let progress = context.progress("reading", source.bytes(), "B");
-    let own = Own::read(source, &args.input, job, |done| progress.set(done))?;
+    let own = Own::read(source, input, job, |done| progress.set(done))?;
     progress.finish();
     Ok(own)
 }
@@ -231,6 +297,6 @@ impl Args {
             Reveal::Payload(columns) if !columns.is_empty() => format!("payload:{}", columns.join(",")),
             other => other.terms(),
         });
-        Ask { job: self.job.clone(), reveal, result: result.map(str::to_owned) }
+        Ask { job: self.job.clone(), reveal, result: result.map(str::to_owned), key: None }
     }
 }

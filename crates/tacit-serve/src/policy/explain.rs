@@ -1,6 +1,6 @@
 //! A policy in plain words.
 
-use super::{Job, Policy, Source};
+use super::{Gate, Job, Lookup, Peer, Policy, Source};
 use tacit::job::psi::{Learns, Reveal};
 use tacit::{Security, security_name};
 
@@ -13,14 +13,17 @@ pub fn explain(policy: &Policy) -> Vec<String> {
         policy.concurrency_per_peer
     )];
     for (label, peer) in &policy.peers {
-        let jobs: Vec<&str> = policy
-            .jobs
-            .iter()
-            .filter(|(_, job)| job.allow.contains(label))
-            .map(|(name, _)| name.as_str())
-            .collect();
+        let jobs: Vec<&str> =
+            policy.gates().filter(|(_, gate)| gate.allows(label)).map(|(name, _)| name).collect();
         let what = if jobs.is_empty() { "nothing".to_owned() } else { jobs.join(", ") };
-        lines.push(format!("{label} (fingerprint {}) may ask for {what}", peer.fingerprint));
+        let proof = match peer {
+            Peer::Name(name) => format!("certificate for {}", tacit::net::shown(name)),
+            known => format!("fingerprint {}", known.shown()),
+        };
+        lines.push(format!("{label} ({proof}) may ask for {what}"));
+        if let Peer::Keys(keys) = peer {
+            lines.extend(keys.words().map(|words| format!("  {label}: {words}")));
+        }
     }
     for (name, source) in &policy.sources {
         lines.push(source_words(name, source));
@@ -28,7 +31,40 @@ pub fn explain(policy: &Policy) -> Vec<String> {
     for (name, job) in &policy.jobs {
         lines.extend(job_words(policy, name, job));
     }
+    for (name, lookup) in &policy.lookups {
+        lines.extend(lookup_words(name, lookup));
+    }
     lines
+}
+
+/// Who may start how many runs, and when.
+fn gate_words(gate: &Gate) -> String {
+    format!(
+        "{} may start {} a day, {}{}",
+        gate.allow.join(" and "),
+        plural(gate.runs_a_day, "run", "runs"),
+        match gate.hours_text.as_slice() {
+            [] => "at any time".to_owned(),
+            hours => format!("{} (UTC)", hours.join(" and ")),
+        },
+        gate.expires.as_ref().map_or(String::new(), |(date, _)| format!(", up to and with {date}"))
+    )
+}
+
+fn lookup_words(name: &str, lookup: &Lookup) -> [String; 2] {
+    [
+        format!(
+            "job {name} answers lookups in the publication of {}; {}",
+            tacit::net::shown(&lookup.answers.private.to_string_lossy()),
+            gate_words(&lookup.gate)
+        ),
+        format!(
+            "  {name}: a run may make {}, and each peer {} over the lifetime of the publication's key; the peer \
+             learns which of its own keys are published, and we how many it asks for (malicious)",
+            plural(lookup.max_queries, "query", "queries"),
+            lookup.queries_in_total
+        ),
+    ]
 }
 
 fn source_words(name: &str, source: &Source) -> String {
@@ -47,17 +83,8 @@ fn plural(count: u64, one: &str, many: &str) -> String {
 
 fn job_words(policy: &Policy, name: &str, job: &Job) -> Vec<String> {
     let Some(source) = policy.sources.get(&job.source) else { return Vec::new() };
-    let mut lines = vec![format!(
-        "job {name} is an intersection with {}; {} may start {} a day, {}{}",
-        job.source,
-        job.allow.join(" and "),
-        plural(job.runs_a_day, "run", "runs"),
-        match job.hours_text.as_slice() {
-            [] => "at any time".to_owned(),
-            hours => format!("{} (UTC)", hours.join(" and ")),
-        },
-        job.expires.as_ref().map_or(String::new(), |(date, _)| format!(", up to and with {date}"))
-    )];
+    let mut lines =
+        vec![format!("job {name} is an intersection with {}; {}", job.source, gate_words(&job.gate))];
     lines.push(format!(
         "  {name}: the peer must say that it has {} to {} distinct keys{}",
         job.min_peer_keys,

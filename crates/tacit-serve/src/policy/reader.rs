@@ -36,6 +36,7 @@ pub(super) struct Section<'t, 'r, 'i> {
     name: String,
     at: usize,
     known: BTreeSet<&'static str>,
+    is_left: bool,
 }
 
 impl<'t> Reader<'t> {
@@ -50,7 +51,7 @@ impl<'t> Reader<'t> {
         name: &str,
         at: usize,
     ) -> Section<'t, 'r, 'i> {
-        Section { reader: self, table, name: name.to_owned(), at, known: BTreeSet::new() }
+        Section { reader: self, table, name: name.to_owned(), at, known: BTreeSet::new(), is_left: false }
     }
 
     /// Notes a fault at byte `at`.
@@ -172,12 +173,17 @@ impl<'t, 'r, 'i> Section<'t, 'r, 'i> {
         }
     }
 
-    /// The tables inside of table `key`: their names, and where they begin.
-    pub(super) fn tables(&mut self, key: &'static str) -> Vec<(At<String>, &'r DeTable<'i>)> {
-        let Some(value) = self.find(key) else {
+    /// As [`tables`](Self::tables), where the table must be given.
+    pub(super) fn wanted_tables(&mut self, key: &'static str) -> Vec<(At<String>, &'r DeTable<'i>)> {
+        if self.find(key).is_none() {
             self.missing(key);
-            return Vec::new();
-        };
+        }
+        self.tables(key)
+    }
+
+    /// The tables inside of table `key`, if it is given: their names, and where they begin.
+    pub(super) fn tables(&mut self, key: &'static str) -> Vec<(At<String>, &'r DeTable<'i>)> {
+        let Some(value) = self.find(key) else { return Vec::new() };
         let DeValue::Table(table) = value.get_ref() else {
             self.fault(value.span().start, format!("`{key}` must hold tables: write [{key}.NAME]"));
             return Vec::new();
@@ -207,15 +213,29 @@ impl<'t, 'r, 'i> Section<'t, 'r, 'i> {
         at: usize,
         read: impl FnOnce(&mut Section<'t, '_, 'i>) -> T,
     ) -> T {
-        let mut section =
-            Section { reader: &mut *self.reader, table, name: name.to_owned(), at, known: BTreeSet::new() };
+        let mut section = Section {
+            reader: &mut *self.reader,
+            table,
+            name: name.to_owned(),
+            at,
+            known: BTreeSet::new(),
+            is_left: false,
+        };
         let result = read(&mut section);
         section.finish();
         result
     }
 
+    /// Leaves the rest unread, where a fault keeps it from being understood.
+    pub(super) fn leave(&mut self) {
+        self.is_left = true;
+    }
+
     /// Notes the keys that nobody asked for.
     pub(super) fn finish(&mut self) {
+        if self.is_left {
+            return;
+        }
         for (key, _) in self.table {
             let name: &str = key.get_ref().as_ref();
             if !self.known.contains(name) {

@@ -43,6 +43,14 @@ const FAST: Link = Link { megabits: 1e6, round_trip: Duration::ZERO };
 const SLOW: Link = Link { megabits: 1e-1, round_trip: Duration::ZERO };
 
 impl Protocol {
+    /// All, as a user may name them.
+    pub const ALL: [Protocol; 3] = [Protocol::Auto, Protocol::Paxos, Protocol::Vole];
+
+    /// The one of this short name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|protocol| protocol.name() == name)
+    }
+
     /// What the catalogue says of the protocols that may run.
     fn entries(self) -> &'static [&'static Entry] {
         static BOTH: [&Entry; 2] = [&VOLE, &PAXOS];

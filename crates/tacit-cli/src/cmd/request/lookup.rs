@@ -1,0 +1,169 @@
+//! `tacit request JOB --tags FILE`: lookups in a published file of tags.
+
+use super::{Args, keep, open_records, taken};
+use crate::cli::Context;
+use crate::cli::output::{self, Output};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::path::Path;
+use tacit::data::records::{KeyHasher, KeySet, KeySpec, Normalisation};
+use tacit::data::table::Source;
+use tacit::job::tags::{TagFile, learned_of};
+use tacit::net::Identity;
+use tacit::{Error, Result};
+use tacit_serve::records;
+use tacit_serve::request::Offered;
+
+/// What is looked up.
+enum Asked<'a> {
+    /// A table's rows.
+    Table(&'a Path, Source),
+    /// Single keys.
+    Values(&'a [String]),
+}
+
+impl Asked<'_> {
+    /// What our record commits to: the file, or the keys a line each.
+    fn digest(&self) -> Result<[u8; 32]> {
+        match self {
+            Asked::Table(path, _) => records::digest_of(path),
+            Asked::Values(values) => {
+                let mut hasher = blake3::Hasher::new();
+                values.iter().for_each(|value| _ = hasher.update(value.as_bytes()).update(b"\n"));
+                Ok(*hasher.finalize().as_bytes())
+            }
+        }
+    }
+
+    fn keys(&self, spec: &KeySpec, context: &Context) -> Result<KeySet> {
+        match self {
+            Asked::Table(_, source) => {
+                let progress = context.progress("reading", source.bytes(), "B");
+                let keys = source.read_keys(|done| progress.set(done))?;
+                progress.finish();
+                Ok(keys)
+            }
+            Asked::Values(values) => {
+                let mut hasher = KeyHasher::of(spec);
+                let mut keys = KeySet::new();
+                for value in *values {
+                    let element = hasher.hash([value.as_str()]);
+                    if element.is_none() {
+                        let kind = spec.agreed_types();
+                        let what = format!("{} makes no key of the type {kind}", tacit::net::shown(value));
+                        return Err(Error::Parameter { name: "value", what });
+                    }
+                    keys.push(element).map_err(|error| Error::Input(error.to_string()))?;
+                }
+                Ok(keys)
+            }
+        }
+    }
+}
+
+/// Looks up what `args` name, by an offer that the service has made.
+pub(super) fn run(
+    args: &Args,
+    tags: &Path,
+    offered: Offered,
+    identity: &Identity,
+    context: &Context,
+) -> Result<()> {
+    let of_tags = |error: tacit::psi::Error| Error::Input(format!("{}: {error}", tags.display()));
+    let mut file: TagFile<File> = TagFile::open(output::open(tags)?).map_err(of_tags)?;
+    let spec = KeySpec::named(args.key.iter().cloned(), Normalisation::default());
+    let asked = match &args.input {
+        Some(path) => Asked::Table(path, Source::open(path, spec.clone(), args.table.options())?),
+        None if spec.columns.len() != 1 => {
+            let what = "takes keys of one column; for more name a table by --input".into();
+            return Err(Error::Parameter { name: "value", what });
+        }
+        None => Asked::Values(&args.value),
+    };
+    let mut output = None;
+    if let (Some(target), Asked::Table(_, source)) = (&args.output, &asked) {
+        source.admits(target)?;
+        let mut file = Output::create(target)?;
+        file.reserve(source.bytes().saturating_add(2))?;
+        output = Some(file);
+    }
+    let keys = asked.keys(&spec, context)?;
+    let count = keys.elements().len() as u64;
+    if args.post_quantum {
+        tacit::catalogue::require_post_quantum(&offered.offer.protocol)?;
+    }
+    offered.admit_tags(&file, count, &spec)?;
+    if !taken(args, &offered, count, context)? {
+        return offered.decline();
+    }
+
+    let (folder, records) = open_records(args, identity, context)?;
+    let offer = offered.offer.clone();
+    let progress = context.progress("querying", count, "keys");
+    let digest = asked.digest()?;
+    let mut done = offered.look_up(&mut file, &digest, (&keys, &spec), (identity, &records), &progress)?;
+    progress.finish();
+    let signed = done.record()?;
+    let matches = &done.ran.result;
+    let mut rows = None;
+    if let (Some(mut output), Asked::Table(_, source)) = (output, &asked) {
+        let target = output.target().to_owned();
+        rows = Some(source.write_matches(&keys, matches, &target, &mut output)?);
+        output.commit()?;
+    }
+
+    let stats = done.ran.stats;
+    let learns = learned_of(count);
+    let mut object = json!({
+        "name": "request",
+        "job": offer.job,
+        "run": offer.run,
+        "protocol": offer.protocol,
+        "security": offer.security,
+        "result": "me",
+        "reveal": offer.reveal,
+        "own_rows": keys.rows(),
+        "own_keys": count,
+        "peer_keys": offer.service_keys,
+        "matches": matches.len(),
+        "queries_left": offer.left.rows.saturating_sub(count),
+        "wall_ms": done.ran.wall.as_secs_f64() * 1e3,
+        "bytes_sent": stats.bytes_sent,
+        "bytes_received": stats.bytes_received,
+        "rounds": stats.rounds,
+        "other_side_learned": learns,
+        "records": folder,
+        "signed_by_both": signed,
+    });
+    let mut text = String::new();
+    if let Asked::Values(values) = &asked {
+        let is_found = |at: usize| {
+            let element = keys.element_of(at as u64);
+            element.is_some_and(|element| matches.contains(&(element as u32)))
+        };
+        let found: Vec<bool> = (0..values.len()).map(is_found).collect();
+        for (value, found) in values.iter().zip(&found) {
+            let is = if *found { "published" } else { "not published" };
+            text += &format!("{}: {is}\n", tacit::net::shown(value));
+        }
+        object["found"] = Value::from(found);
+    } else {
+        text += &format!("{} matches\n", matches.len());
+    }
+    if let (Some(path), Some(rows)) = (&args.output, rows) {
+        object["output"] = json!(path);
+        object["output_rows"] = json!(rows);
+        text += &format!("{rows} rows of ours written to {}\n", path.display());
+    }
+    text += &format!(
+        "{count} queries to {} published keys, {} left; {:.3} s, {} bytes sent, {} received\nthe other side \
+         learned {learns}",
+        offer.service_keys,
+        offer.left.rows.saturating_sub(count),
+        done.ran.wall.as_secs_f64(),
+        stats.bytes_sent,
+        stats.bytes_received,
+    );
+    context.result(&object, &text)?;
+    keep(signed, &folder)
+}

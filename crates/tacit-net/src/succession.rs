@@ -1,0 +1,230 @@
+//! Keys that follow each other: a public key file names the key that takes its place, so that peers who have
+//! pinned the old one know the new one without a telephone.
+//!
+//! Below the first key's line of a `.pub` file stands for each successor
+//!
+//! ```text
+//! tacit-successor KEY UNTIL OLD NEW
+//! ```
+//!
+//! the new public key, the last day (UTC) on which the one before is still accepted, and the signatures of
+//! both on all of that: the old key says who follows it, the new one that it does. A chain is whole or
+//! refused.
+
+use crate::calendar::{date, day_of, today};
+use crate::keys::{self, Identity, PublicKey, SIGNATURE, key_error};
+use crate::{Error, Result};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+const LABEL: &str = "tacit-successor";
+const CONTEXT: &str = "tacit 1 key that follows another";
+
+/// A party's public key and those that followed it, oldest first.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PublicKeys {
+    first: PublicKey,
+    /// Each with the last day of the one before it, counted from 1970.
+    followers: Vec<(PublicKey, u64)>,
+}
+
+fn message(old: &PublicKey, new: &PublicKey, until: &str) -> Vec<u8> {
+    [&old.to_bytes(), &new.to_bytes(), until.as_bytes()].concat()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn signature(text: &str) -> Option<[u8; SIGNATURE]> {
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    if text.len() != 2 * SIGNATURE || !text.bytes().all(is_digit) {
+        return None;
+    }
+    let mut signature = [0; SIGNATURE];
+    for (at, byte) in signature.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
+    }
+    Some(signature)
+}
+
+impl PublicKeys {
+    /// Reads a public key file with all successors that it names; a private one is refused by name.
+    ///
+    /// Errors: a signature that does not hold, or anything else in the file.
+    pub fn load(path: &Path) -> Result<Self> {
+        let text = keys::read(path, "ask the peer for its .pub file")?;
+        Self::parse(&text).map_err(|reason| key_error(path, reason))
+    }
+
+    /// The keys that a key file stands for: a public file's own, or a private file's public half alone.
+    pub fn of_file(path: &Path) -> Result<Self> {
+        let text = keys::read(path, "make one with tacit keygen")?;
+        match text.split_whitespace().next() {
+            Some(keys::PRIVATE_LABEL) => {
+                Ok(PublicKeys { first: Identity::load(path)?.public(), followers: Vec::new() })
+            }
+            _ => Self::parse(&text).map_err(|reason| key_error(path, reason)),
+        }
+    }
+
+    fn parse(text: &str) -> std::result::Result<Self, &'static str> {
+        const DAMAGED: &str = "a line on a key's successor is damaged; ask for the file again";
+        let mut lines = text.lines();
+        let first = PublicKey::parse(lines.next().unwrap_or_default())?;
+        let mut keys = PublicKeys { first, followers: Vec::new() };
+        for line in lines.filter(|line| !line.trim().is_empty()) {
+            let words: Vec<&str> = line.split(' ').collect();
+            let [LABEL, key, until, old, new] = words[..] else { return Err(DAMAGED) };
+            let key = keys::decode(key).map(|bytes| PublicKey::from_bytes(*bytes)).ok_or(DAMAGED)?;
+            let day = day_of(until).ok_or(DAMAGED)?;
+            let (signed, newest) = (message(&keys.newest(), &key, until), keys.newest());
+            let holds =
+                |by: &PublicKey, text| signature(text).is_some_and(|s| by.verify(CONTEXT, &signed, &s));
+            if !holds(&newest, old) || !holds(&key, new) {
+                return Err("a signature on a key's successor does not hold; ask for the file again");
+            }
+            if keys.contains(&key) {
+                return Err("a key follows itself; ask for the file again");
+            }
+            keys.followers.push((key, day));
+        }
+        Ok(keys)
+    }
+
+    /// The one that the others followed.
+    pub fn first(&self) -> PublicKey {
+        self.first
+    }
+
+    /// The one that nobody followed yet.
+    pub fn newest(&self) -> PublicKey {
+        self.followers.last().map_or(self.first, |(key, _)| *key)
+    }
+
+    /// Whether the party has, or had, this key.
+    pub fn contains(&self, key: &PublicKey) -> bool {
+        self.first == *key || self.followers.iter().any(|(follower, _)| follower == key)
+    }
+
+    /// Each key, with the last day on which it is accepted, counted from 1970; the newest has none.
+    pub fn all(&self) -> Vec<(PublicKey, Option<u64>)> {
+        let keys = std::iter::once(self.first).chain(self.followers.iter().map(|(key, _)| *key));
+        let days = self.followers.iter().map(|(_, day)| Some(*day)).chain([None]);
+        keys.zip(days).collect()
+    }
+
+    /// Fingerprints of the keys that are accepted today.
+    pub fn accepted(&self) -> BTreeSet<String> {
+        let is_accepted = |until: &Option<u64>| until.is_none_or(|until| today() <= until);
+        let keys = self.all().into_iter().filter(|(_, until)| is_accepted(until));
+        keys.map(|(key, _)| key.fingerprint()).collect()
+    }
+
+    /// What a user should know of the keys that were followed; nothing where none was.
+    pub fn words(&self) -> Option<String> {
+        let (newest, until) = self.followers.last()?;
+        Some(format!(
+            "the key is followed by {}; the one before is accepted up to and with {}",
+            newest.fingerprint(),
+            date(*until)
+        ))
+    }
+}
+
+/// Makes the key that follows the one in `old`: writes the private key to `new` (mode 600), and the public one
+/// beside it, ending in `.pub`, with all that it follows; the old key's `.pub` file names it from then on. The
+/// old key is accepted for `days` more days. Returns the new public key and its file.
+///
+/// Errors: a key that has a successor already, whose `.pub` file is not beside it, or files that exist.
+pub fn name_successor(old: &Path, new: &Path, comment: &str, days: u64) -> Result<(PublicKey, PathBuf)> {
+    let identity = Identity::load(old)?;
+    let beside = old.with_extension("pub");
+    let text = keys::read(&beside, "it stands beside the private key, and names the successor")?;
+    let known = PublicKeys::parse(&text).map_err(|reason| key_error(&beside, reason))?;
+    if known.newest() != identity.public() {
+        let reason = match known.contains(&identity.public()) {
+            true => "names a successor already; give the newest key of the chain",
+            false => "is not the public half of the private key",
+        };
+        return Err(key_error(&beside, reason));
+    }
+    let follower = Identity::generate()?;
+    let until = date(today().saturating_add(days));
+    let signed = message(&identity.public(), &follower.public(), &until);
+    let (ours, theirs) = (identity.sign(CONTEXT, &signed)?, follower.sign(CONTEXT, &signed)?);
+    let key = keys::encode(&follower.public().to_bytes());
+    let line = format!("{LABEL} {} {until} {} {}", key.as_str(), hex(&ours), hex(&theirs));
+    let chain = format!("{}\n{line}\n", text.trim_end());
+    if chain.len() as u64 > keys::MAX_FILE {
+        return Err(key_error(&beside, "names as many successors as a file can; begin with a new key"));
+    }
+    let first = chain.lines().next().unwrap_or_default();
+    let chain_of_new = match comment.trim().is_empty() {
+        true => chain.clone(),
+        false => chain.replacen(first, &known.first().line(comment), 1),
+    };
+    let public = follower.save_with(new, &chain_of_new)?;
+    // The old file names the new key once the new key is on the disk, and is there all the time.
+    let next = beside.with_extension("pub.next");
+    keys::write_new(&next, 0o644, chain.as_bytes())?;
+    std::fs::rename(&next, &beside).map_err(|error| {
+        let _ = std::fs::remove_file(&next);
+        Error::from(error)
+    })?;
+    Ok((follower.public(), public))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_names_its_keys_and_no_byte_of_it_can_be_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let first = Identity::generate().unwrap();
+        first.save(&at("one.key"), "alice").unwrap();
+        let (second, public) = name_successor(&at("one.key"), &at("two.key"), "", 30).unwrap();
+        assert_eq!(public, at("two.pub"));
+        let old = std::fs::read_to_string(at("one.pub")).unwrap();
+        assert_eq!(old, std::fs::read_to_string(at("two.pub")).unwrap());
+        // One successor a key, and only the newest has one.
+        let error = name_successor(&at("one.key"), &at("three.key"), "", 30).unwrap_err().to_string();
+        assert!(error.contains("names a successor already") && !at("three.key").exists(), "{error}");
+        let (third, _) = name_successor(&at("two.key"), &at("three.key"), "", 0).unwrap();
+        let keys = PublicKeys::load(&at("three.pub")).unwrap();
+        assert_eq!((keys.first(), keys.newest()), (first.public(), third));
+        assert_eq!(keys.accepted().len(), 3, "the overlap of nought days ends with this day");
+        assert!(keys.contains(&second) && keys.words().unwrap().contains(&third.fingerprint()));
+        assert_eq!(PublicKey::load(&at("three.pub")).unwrap(), first.public());
+
+        let honest = std::fs::read(at("three.pub")).unwrap();
+        let from = honest.iter().position(|byte| *byte == b'\n').unwrap();
+        for place in from + 1..honest.len() - 1 {
+            for change in [1, 0x20, 0x80] {
+                let mut bytes = honest.clone();
+                bytes[place] ^= change;
+                let Ok(text) = String::from_utf8(bytes) else { continue };
+                assert!(PublicKeys::parse(&text).is_err(), "byte {place} by {change:#x}");
+            }
+        }
+        // The old key alone, or the new one alone, names nobody; nor does a line of another chain.
+        let text = String::from_utf8(honest).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(PublicKeys::parse(&format!("{}\n{}\n", lines[0], lines[2])).is_err());
+        let words: Vec<&str> = lines[1].split(' ').collect();
+        for (old, new) in [(words[3], words[3]), (words[4], words[4]), (words[4], words[3])] {
+            let forged = format!("{}\n{} {} {} {old} {new}\n", lines[0], words[0], words[1], words[2]);
+            assert!(PublicKeys::parse(&forged).is_err());
+        }
+    }
+
+    #[test]
+    fn a_key_is_accepted_to_the_last_day_of_its_overlap() {
+        let (one, two) = (Identity::generate().unwrap().public(), Identity::generate().unwrap().public());
+        let of = |until| PublicKeys { first: one, followers: vec![(two, until)] }.accepted();
+        assert_eq!(of(today()).len(), 2);
+        assert_eq!(of(today() - 1), BTreeSet::from([two.fingerprint()]));
+    }
+}

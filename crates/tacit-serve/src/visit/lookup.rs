@@ -1,0 +1,159 @@
+//! A request for lookups: queries to a publication, counted by the ledger and by the publication itself.
+
+use super::{Begin, End, Fate, Visit};
+use crate::file::shown;
+use crate::json::hex;
+use crate::ledger::{Charge, Ledger};
+use crate::log::{Phases, detail};
+use crate::play;
+use crate::policy::{Answers, Lookup};
+use crate::rules::{self, Found, No};
+use crate::terms::{self, LOOKUP, Left, Offer, Said, Side};
+use crate::wire::Ask;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Instant;
+use tacit::catalogue::OPRF;
+use tacit::job::psi::Learns;
+use tacit::job::tags::{Answering, FileKey, Private, client};
+use tacit::net::{Identity, Session};
+use tacit::{Error, Result};
+
+/// The private files that requests answer from now. A file is open, and closed to other processes, for as long
+/// as one request needs it; all that need it share it.
+#[derive(Default)]
+pub(crate) struct Publications(Mutex<HashMap<Answers, Weak<Mutex<Private>>>>);
+
+impl Publications {
+    fn open(&self, answers: &Answers, identity: &Identity) -> Result<Arc<Mutex<Private>>> {
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(private) = open.get(answers).and_then(Weak::upgrade) {
+            return Ok(private);
+        }
+        let fault = |path, fault: String| Error::Input(format!("{}: {fault}", shown(path)));
+        let seal = match &answers.seal_key {
+            Some(file) => FileKey::from_file(file).map_err(|error| fault(file, error.to_string()))?,
+            None => FileKey::from_identity(identity),
+        };
+        let private = Private::open(&answers.private, &seal);
+        let private = private.map_err(|error| fault(&answers.private, error.to_string()))?;
+        let private = Arc::new(Mutex::new(private));
+        open.retain(|_, private| private.strong_count() > 0);
+        open.insert(answers.clone(), Arc::downgrade(&private));
+        Ok(private)
+    }
+}
+
+impl Visit<'_> {
+    /// Offers lookups, and answers them.
+    pub(super) fn look_up(
+        &mut self,
+        session: &mut Session,
+        ask: &Ask,
+        lookup: &Lookup,
+        mut said: Said,
+    ) -> std::result::Result<(), End> {
+        if ask.reveal.as_deref().is_some_and(|kind| kind != LOOKUP) {
+            return Err(No::new("reveal", "this job answers lookups alone").into());
+        }
+        let asker = terms::result_name(Learns::Peer);
+        if ask.result.as_deref().is_some_and(|result| result != asker) {
+            return Err(No::new("result", "lookups are answered to the asker alone").into());
+        }
+        let private = self.house.publications.open(&lookup.answers, &self.house.identity);
+        let private = private.map_err(|error| rules::fault(&error))?;
+        let answering = Answering { private: &private, client: client(Some(&self.client)), most: 0 };
+        let (id, digest, count, keys) = {
+            let private = private.lock().unwrap_or_else(PoisonError::into_inner);
+            let publication = private.publication();
+            (hex(&publication.id), *private.digest(), publication.count, publication.terms.key.clone())
+        };
+
+        let nothing = self.charge_queries(ask, &id, 0);
+        let left = self.house.ledger(|ledger| rules::queries(ledger, lookup, answering.left(), &nothing))?;
+        let offer = self.offer_lookups(ask, lookup, (&digest, count, keys), left);
+        let accept = self.accepted(session, &offer, &mut said)?;
+        rules::asked(lookup, accept.keys)?;
+        self.is_whole(&accept)?;
+
+        let answering = Answering { most: accept.keys, ..answering };
+        let judge = |ledger: &Ledger, charge: &Charge| {
+            rules::queries(ledger, lookup, answering.left(), charge).map(|_| ())
+        };
+        let begin = Begin {
+            offer: &offer,
+            accept: &accept,
+            digest,
+            charge: self.charge_queries(ask, &id, accept.keys),
+            judge: &judge,
+            is_open: &|found| matches!(found, Found::Lookup(_)),
+            agreement: &|said| Ok(offer.agreement_on_lookups(answering.agreement(), said)),
+            words: format!("{} queries to {count} published keys", accept.keys),
+        };
+        let mut begun = self.begin(session, &begin, said)?;
+        let start = Instant::now();
+        let peer = self.key()?;
+        let answered = answering.run(session.channels(), &Phases::of(&self.run)).map(|queries| {
+            detail("answered", &self.run, format!("{queries} queries"));
+            let wall = start.elapsed();
+            let theirs = play::close(session, Side::Service, &mut begun, None, &peer);
+            Fate { wall, stats: session.stats(), result: None, theirs }
+        });
+        self.conclude(begun, answered)
+    }
+
+    /// A run's charge, whose rows are queries and whose source is the publication: every publication has
+    /// its own, and no name or file changes that.
+    fn charge_queries(&self, ask: &Ask, id: &str, queries: u64) -> Charge {
+        let publication = format!("publication {id}");
+        Charge {
+            run: self.run.clone(),
+            time: self.now().0,
+            job: ask.job.clone(),
+            source: publication.clone(),
+            input: publication,
+            peer: self.label.clone(),
+            fingerprint: self.account.clone(),
+            rows: queries,
+            aggregate: false,
+        }
+    }
+
+    fn offer_lookups(
+        &self,
+        ask: &Ask,
+        lookup: &Lookup,
+        (digest, count, keys): (&[u8; 32], u64, String),
+        left: Left,
+    ) -> Offer {
+        let gate = &lookup.gate;
+        Offer {
+            version: terms::VERSION,
+            run: self.run.clone(),
+            service_key: self.service_key(),
+            job: ask.job.clone(),
+            reveal: LOOKUP.to_owned(),
+            result: terms::result_name(Learns::Peer).to_owned(),
+            service_gives: Vec::new(),
+            asker_gives: Vec::new(),
+            protocol: OPRF.name.to_owned(),
+            security: tacit::security_name(OPRF.security).to_owned(),
+            base_ot: "none".to_owned(),
+            key_columns: 0,
+            key_types: keys,
+            nfc: false,
+            trim: false,
+            case_fold: false,
+            min_matches: 0,
+            service_keys: count,
+            min_peer_keys: 1,
+            max_peer_keys: lookup.max_queries.min(left.rows),
+            publication: Some(hex(digest)),
+            left,
+            purpose: gate.purpose.clone(),
+            agreement: gate.agreement.clone(),
+            expires: gate.expires.as_ref().map(|(date, _)| date.clone()),
+            seconds: self.policy.offer_seconds,
+        }
+    }
+}
