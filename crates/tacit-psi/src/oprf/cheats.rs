@@ -115,7 +115,7 @@ fn a_query_costs_64_bytes_and_what_is_sent_depends_on_the_number_alone() {
 fn more_queries_than_are_left_are_refused_on_both_sides_and_not_answered() {
     let published = Large::new(&set(0..3), 300);
     let (_folder, private) = published.private();
-    let mut ask = |client_id: u8, n: u64| {
+    let ask = |client_id: u8, n: u64| {
         let small = set(0..n);
         memory::run(
             |channel| serve(channel, &mut Prg::from_os(), &private, &[client_id; 32], u64::MAX, &mut |_| ()),
