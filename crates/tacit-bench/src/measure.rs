@@ -161,10 +161,16 @@ fn milliseconds(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1e3
 }
 
-/// Computing time of this process, all threads together.
+/// Computing time of this process, all threads together; 0 where the system does not tell.
+#[cfg(unix)]
 pub(crate) fn cpu_ms() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
+}
+
+#[cfg(not(unix))]
+pub(crate) fn cpu_ms() -> f64 {
+    0.0
 }
 
 /// The most memory this process ever held; 0 where the system does not tell.

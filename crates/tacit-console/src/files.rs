@@ -1,8 +1,8 @@
 //! The check before a run that no output would cost a file that is needed or in use.
 
+use crate::os;
 use crate::output::{Output, Target, name};
 use std::fs;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use tacit::{Error, Result};
 
@@ -86,10 +86,10 @@ fn one_file(named: &Named, other: &Named, path: &Path) -> Error {
 /// Where an output would be, so far as it matters which files are one.
 #[derive(PartialEq)]
 enum Place {
-    /// A file, by device and inode.
-    File((u64, u64)),
-    /// A new file: its folder, by device and inode, and its name.
-    New((u64, u64), std::ffi::OsString),
+    /// A file.
+    File(os::FileId),
+    /// A new file: its folder and its name.
+    New(os::FileId, std::ffi::OsString),
     /// A device, which takes the output of many.
     Anywhere,
 }
@@ -99,18 +99,17 @@ impl Place {
         let target = Target::of(path)?;
         if let Target::New(path) = &target {
             let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            let (Ok(metadata), Some(file)) = (fs::metadata(folder), path.file_name()) else {
+            let (Ok(folder), Some(file)) = (os::id_at(folder), path.file_name()) else {
                 return Ok(Place::Anywhere);
             };
-            return Ok(Place::New((metadata.dev(), metadata.ino()), file.to_owned()));
+            return Ok(Place::New(folder, file.to_owned()));
         }
         Ok(target.identity().map_or(Place::Anywhere, Place::File))
     }
 }
 
-/// Device and inode of a file to read; none of a device, which is not used up.
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    let metadata = fs::metadata(path).ok()?;
-    let kind = metadata.file_type();
-    (kind.is_file() || kind.is_fifo()).then(|| (metadata.dev(), metadata.ino()))
+/// A file to read; none of a device, which is not used up.
+fn identity(path: &Path) -> Option<os::FileId> {
+    let kind = fs::metadata(path).ok()?.file_type();
+    (kind.is_file() || os::is_pipe(kind)).then(|| os::id_at(path).ok()).flatten()
 }

@@ -6,6 +6,7 @@ pub mod files;
 pub mod log;
 pub mod machine;
 pub mod options;
+mod os;
 pub mod output;
 pub mod progress;
 

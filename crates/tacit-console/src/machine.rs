@@ -50,10 +50,9 @@ pub fn free_address() -> Result<String> {
     Ok(socket.local_addr().map_err(fault)?.to_string())
 }
 
-/// Asks another process, which we started, to end in order (SIGTERM).
+/// Asks another process, which we started, to end: in order (SIGTERM) where the system has a way to.
 pub fn terminate(child: &std::process::Child) -> Result<()> {
-    use rustix::process::{Pid, Signal, kill_process};
-    kill_process(Pid::from_child(child), Signal::TERM)
+    crate::os::terminate(child)
         .map_err(|e| Error::Other(format!("process {} cannot be told to end: {e}", child.id())))
 }
 

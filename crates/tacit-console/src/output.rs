@@ -6,11 +6,9 @@
 //! renamed over.
 
 use crate::fault::Unfinished;
-use rustix::fs::{Access, access, fstatvfs};
-use std::fs::{self, File, OpenOptions, TryLockError};
+use crate::os;
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
-use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tacit::net::shown;
@@ -79,7 +77,7 @@ impl Target {
                 return Err(unwritable(target, "it is a folder; name a file in it"));
             } else if kind.is_file() {
                 return Ok(Target::File(path));
-            } else if kind.is_fifo() || kind.is_char_device() {
+            } else if os::is_stream(kind) {
                 return Ok(Target::Stream(path));
             } else {
                 return Err(unwritable(target, "it is neither a file, a pipe nor a character device"));
@@ -102,15 +100,14 @@ impl Target {
         }
     }
 
-    /// Device and inode of what stands there, by which two names of one file are known.
-    pub fn identity(&self) -> Option<(u64, u64)> {
-        let metadata = match self {
-            Target::New(_) => return None,
-            Target::File(path) | Target::Stream(path) => fs::metadata(path).ok()?,
-            Target::Stdout => owned(io::stdout()).ok()?.metadata().ok()?,
-            Target::Stderr => owned(io::stderr()).ok()?.metadata().ok()?,
-        };
-        Some((metadata.dev(), metadata.ino()))
+    /// What stands there, so that two names of one file are known.
+    pub(crate) fn identity(&self) -> Option<os::FileId> {
+        match self {
+            Target::New(_) => None,
+            Target::File(path) | Target::Stream(path) => os::id_at(path).ok(),
+            Target::Stdout => os::id_of_stream(false).ok(),
+            Target::Stderr => os::id_of_stream(true).ok(),
+        }
     }
 
     /// Refuses a file that stands there and must stay; `secret` is of a new file that would hold a secret, or
@@ -127,16 +124,17 @@ impl Target {
                 Ok(Some(what)) => {
                     refuse(&format!("is {what}, which is never overwritten; choose another name"))
                 }
-                Ok(None) => access(path, Access::WRITE_OK)
-                    .map_err(|e| unwritable(target, &format!("{}; choose another name", io::Error::from(e)))),
+                Ok(None) => os::check_writable(path)
+                    .map_err(|e| unwritable(target, &format!("{e}; choose another name"))),
                 Err(e) => {
                     refuse(&format!("cannot be looked into: {e}; choose another name to keep what it holds"))
                 }
             },
             _ if secret => refuse("a file that holds a secret or serves once must be a regular file"),
             Target::Stdout | Target::Stderr => Ok(()),
-            Target::Stream(path) => access(path, Access::WRITE_OK)
-                .map_err(|e| unwritable(target, &format!("{}; choose another name", io::Error::from(e)))),
+            Target::Stream(path) => {
+                os::check_writable(path).map_err(|e| unwritable(target, &format!("{e}; choose another name")))
+            }
         }
     }
 }
@@ -267,8 +265,8 @@ impl Output {
         let place = match found {
             Target::New(path) => Place::Part(Part::new(path, target, Replaces::Nothing)?),
             Target::File(path) => Place::Part(Part::new(path, target, Replaces::Output)?),
-            Target::Stdout => stream(owned(io::stdout()).map_err(closed)?)?,
-            Target::Stderr => stream(owned(io::stderr()).map_err(closed)?)?,
+            Target::Stdout => stream(os::standard(false).map_err(closed)?)?,
+            Target::Stderr => stream(os::standard(true).map_err(closed)?)?,
             Target::Stream(path) => stream(open_stream(&path, target)?)?,
         };
         Ok(Output { place, target: target.to_owned(), position: 0, end: 0 })
@@ -291,13 +289,10 @@ impl Output {
                 ),
             )
         };
-        if let Ok(disk) = fstatvfs(file) {
-            let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-            if bytes > free {
-                return Err(full(Some(free)));
-            }
+        if let Some(free) = os::free_room(file).filter(|free| bytes > *free) {
+            return Err(full(Some(free)));
         }
-        if bytes > 0 && !take_room(file, bytes) {
+        if bytes > 0 && !os::take_room(file, bytes) {
             return Err(full(None));
         }
         Ok(())
@@ -391,8 +386,7 @@ fn part(place: &Path, target: &Path) -> Result<NamedTempFile> {
         // Another run's sweep may take a file for a dead one before its lock is on it.
         let file = temp.as_file();
         let taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
-        let removed = file.metadata().is_ok_and(|metadata| metadata.nlink() == 0);
-        if !taken && !removed {
+        if !taken && !os::is_removed(file) {
             return Ok(temp);
         }
     }
@@ -415,39 +409,13 @@ fn sweep(folder: &Path) {
     }
 }
 
-/// Reserves room in the file; false if there is none. A file system that cannot reserve has said nothing.
-#[cfg(target_os = "linux")]
-fn take_room(file: &File, bytes: u64) -> bool {
-    use rustix::fs::{FallocateFlags, fallocate};
-    use rustix::io::Errno;
-    let taken = fallocate(file, FallocateFlags::empty(), 0, bytes);
-    !matches!(taken, Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn take_room(_: &File, _: u64) -> bool {
-    true
-}
-
-/// A standard stream as a file of its own.
-fn owned(stream: impl AsFd) -> io::Result<File> {
-    Ok(File::from(stream.as_fd().try_clone_to_owned()?))
-}
-
 /// Opens a pipe, a device or a descriptor. Does not wait for somebody to read a pipe.
 fn open_stream(path: &Path, target: &Path) -> Result<File> {
-    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-    let flags = OFlags::NONBLOCK.bits() as i32;
-    let opened = OpenOptions::new().append(true).custom_flags(flags).open(path);
-    let file = opened.map_err(|e| match e.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
-        Some(rustix::io::Errno::NXIO) => {
-            unwritable(target, "nobody reads from this pipe; start its reader first")
-        }
-        _ => unwritable(target, &format!("{e}; choose another name")),
-    })?;
-    let waits = fcntl_getfl(&file).and_then(|flags| fcntl_setfl(&file, flags - OFlags::NONBLOCK));
-    waits.map_err(|e| unwritable(target, &io::Error::from(e).to_string()))?;
-    Ok(file)
+    match os::open_stream(path) {
+        Ok(Some(file)) => Ok(file),
+        Ok(None) => Err(unwritable(target, "nobody reads from this pipe; start its reader first")),
+        Err(e) => Err(unwritable(target, &format!("{e}; choose another name"))),
+    }
 }
 
 fn folder(path: &Path) -> &Path {

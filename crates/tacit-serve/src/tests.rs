@@ -7,7 +7,7 @@ use crate::policy::{Policy, explain};
 use crate::records::{self, Records};
 use crate::request::{self, Ask};
 use crate::server::{self, Setup, Signal};
-use crate::terms::{Accept, Left, Offer, Side, common_part};
+use crate::terms::{Accept, Left, Offer, Said, Side, common_part};
 use crate::terms::{Go, VERSION};
 use crate::wire::{self, Close, Message};
 use serde_json::{Value, json};
@@ -19,7 +19,9 @@ use tacit::data::csv::Options as Dialect;
 use tacit::data::records::{KeySpec, Normalisation};
 use tacit::data::table::Source;
 use tacit::job::psi::Own;
+use tacit::job::tags;
 use tacit::net::{self, Identity, Limits, Options, Protection, Session, Tls};
+use tacit::sealed::FileKey;
 use tempfile::TempDir;
 
 fn offer(run: &str) -> Offer {
@@ -187,6 +189,48 @@ fn policy(folder: &Path, port: u16, more: &str) -> String {
     text
 }
 
+/// The faults of lookups and of certificates, each in a policy that is whole without it.
+#[test]
+fn every_fault_of_lookups_and_certificates_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["alice", "bob"] {
+        Identity::generate().unwrap().save(&folder.path().join(format!("{name}.key")), "").unwrap();
+    }
+    let lookup = "[jobs.known]\nkind = \"lookup\"\nallow = [\"bob\"]\nprivate = \"t.oprf\"\nmax_queries = 3\n\
+                  queries_in_total = 40\nruns_a_day = 9\n";
+    let keys = policy(folder.path(), 1, lookup);
+    let files = "authority = \"ca.pem\"\ncertificate = \"a.pem\"\ncertificate_key = \"a.pkcs8\"\n";
+    let named = keys.replace("key = \"bob.pub\"", "name = \"bob.example\"");
+    let named = named.replace("concurrency_per_peer", &format!("{files}concurrency_per_peer"));
+    for good in [&keys, &named] {
+        Policy::parse(good, folder.path()).unwrap();
+    }
+    let cases = [
+        (&keys, "kind = \"lookup\"", "kind = \"lookups\"", "no `lookups`"),
+        (&keys, "private = \"t.oprf\"\n", "", "needs `private`"),
+        (&keys, "max_queries = 3\n", "", "needs `max_queries`"),
+        (&keys, "max_queries = 3", "max_queries = 0", "from 1 to"),
+        (&keys, "queries_in_total = 40\n", "", "needs `queries_in_total`"),
+        (
+            &keys,
+            "queries_in_total = 40",
+            "queries_in_total = 40\nreveal = [\"rows\"]",
+            "unknown key `reveal`",
+        ),
+        (&keys, "allow = [\"bob\"]\nprivate", "allow = [\"eve\"]\nprivate", "no [peers.eve]"),
+        (&keys, "key = \"bob.pub\"", "name = \"bob.example\"", "for a service with `authority`"),
+        (&named, "name = \"bob.example\"", "key = \"bob.pub\"", "by certificate: give `name`"),
+        (&named, "certificate = \"a.pem\"\n", "", "`certificate`"),
+        (&named, "name = \"bob.example\"", "name = \"bob.example\"\nkey = \"bob.pub\"", "not both"),
+    ];
+    for (good, from, to, word) in cases {
+        let bad = good.replace(from, to);
+        assert_ne!(&bad, good, "{from}");
+        let faults = Policy::parse(&bad, folder.path()).unwrap_err();
+        assert!(faults.iter().any(|fault| fault.what.contains(word)), "{to}: {faults:?}");
+    }
+}
+
 #[test]
 fn every_fault_of_a_policy_is_told_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
@@ -320,11 +364,29 @@ impl Here {
 
     /// Asks, and gets the offer.
     fn offered(&self, session: &mut Session) -> Offer {
-        wire::send(session.channel(), &Message::Ask(Here::ask())).unwrap();
-        match wire::receive(session.channel(), wire::PROMPT).unwrap().0 {
-            Message::Offer(offer) => *offer,
+        Self::offered_of(session, "match").0
+    }
+
+    /// Asks for a job, and gets the offer; what was said so far.
+    fn offered_of(session: &mut Session, job: &str) -> (Offer, Said) {
+        let mut said = Said::default();
+        let ask = Ask { job: job.into(), ..Here::ask() };
+        said.add(&wire::send(session.channel(), &Message::Ask(ask)).unwrap());
+        let (message, bytes) = wire::receive(session.channel(), wire::PROMPT).unwrap();
+        said.add(&bytes);
+        match message {
+            Message::Offer(offer) => (*offer, said),
             other => panic!("{other:?}"),
         }
+    }
+
+    /// Takes the offer with so many keys announced.
+    fn accept(session: &mut Session, keys: u64, said: &mut Said) {
+        let accept = Accept { keys, commitment: hex(&[0; 32]), head: hex(&[0; 32]) };
+        said.add(&wire::send(session.channel(), &Message::Accept(accept)).unwrap());
+        let (message, bytes) = wire::receive(session.channel(), wire::PROMPT).unwrap();
+        said.add(&bytes);
+        assert!(matches!(message, Message::Go(_)), "{message:?}");
     }
 
     fn end(self) -> Vec<Event> {
@@ -363,16 +425,8 @@ fn peers_that_cheat_get_nothing_and_end_nothing() {
 
     // Announces one key and runs with thirty: the run ends before any result, and stays charged.
     let mut session = here.connect();
-    let mut said = crate::terms::Said::default();
-    said.add(&wire::send(session.channel(), &Message::Ask(Here::ask())).unwrap());
-    let (message, bytes) = wire::receive(session.channel(), wire::PROMPT).unwrap();
-    said.add(&bytes);
-    let Message::Offer(offer) = message else { panic!() };
-    let accept = Accept { keys: 1, commitment: hex(&[0; 32]), head: hex(&[0; 32]) };
-    said.add(&wire::send(session.channel(), &Message::Accept(accept)).unwrap());
-    let (message, bytes) = wire::receive(session.channel(), wire::PROMPT).unwrap();
-    said.add(&bytes);
-    assert!(matches!(message, Message::Go(_)), "{message:?}");
+    let (offer, mut said) = Here::offered_of(&mut session, "match");
+    Here::accept(&mut session, 1, &mut said);
     let job = offer.job(Side::Asker, &id()).unwrap();
     crate::play::agree(&mut session, &offer.agreement(&job, &said).unwrap()).unwrap();
     let path = here.folder.path().join("ours.csv");
@@ -393,12 +447,9 @@ fn peers_that_cheat_get_nothing_and_end_nothing() {
     // Other terms than those that were offered: both sides notice, and the charge comes back.
     let mut session = here.connect();
     let offer = here.offered(&mut session);
-    let accept = Accept { keys: 30, commitment: hex(&[0; 32]), head: hex(&[0; 32]) };
-    wire::send(session.channel(), &Message::Accept(accept)).unwrap();
-    assert!(matches!(wire::receive(session.channel(), wire::PROMPT).unwrap().0, Message::Go(_)));
+    Here::accept(&mut session, 30, &mut Said::default());
     let error =
-        crate::play::agree(&mut session, &offer.agreement(&job, &crate::terms::Said::default()).unwrap())
-            .unwrap_err();
+        crate::play::agree(&mut session, &offer.agreement(&job, &Said::default()).unwrap()).unwrap_err();
     assert!(error.to_string().contains("terms"), "{error}");
     drop(session);
     here.wait_for("refunded", 1);
@@ -411,6 +462,62 @@ fn peers_that_cheat_get_nothing_and_end_nothing() {
     let mut session = here.connect();
     assert_eq!(here.offered(&mut session).left.runs_today, 8);
     drop(session);
+    here.end();
+}
+
+/// Queries beyond those that were announced are not answered, and those that were are charged.
+#[test]
+fn whoever_makes_more_queries_than_announced_gets_no_answer() {
+    let here = Here::start(
+        "[jobs.known]\nkind = \"lookup\"\nallow = [\"bob\"]\nprivate = \"table.oprf\"\nmax_queries = 30\n\
+         queries_in_total = 40\nruns_a_day = 9\n",
+    );
+    let path = |name: &str| here.folder.path().join(name);
+    let seal = FileKey::from_identity(&Identity::load(&path("alice.key")).unwrap());
+    let keys = |name: &str| {
+        let source = Source::open(&path(name), id(), Dialect::default()).unwrap();
+        source.read_keys(|_| ()).unwrap()
+    };
+    let terms = tags::Terms { lifetime: 1000, per_client: 1000, key: id().agreement() };
+    let publishing = tags::Publishing { terms, threads: std::num::NonZeroUsize::MIN };
+    let [mut out, mut private] = ["table.tags", "table.oprf"].map(|name| {
+        std::fs::File::options().read(true).write(true).create_new(true).open(path(name)).unwrap()
+    });
+    publishing.run(keys("table.csv").elements(), &mut out, &mut private, &seal, &()).unwrap();
+
+    let mut tags = tags::TagFile::open(std::fs::File::open(path("table.tags")).unwrap()).unwrap();
+    let (publication, digest) = (tags.publication().clone(), *tags.digest());
+    let querying = tags::Querying { publication: &publication, digest: &digest };
+    let theirs = keys("ours.csv");
+    let look_up = |announced: u64, made: usize, tags: &mut tags::TagFile<std::fs::File>| {
+        let mut session = here.connect();
+        let (offer, mut said) = Here::offered_of(&mut session, "known");
+        Here::accept(&mut session, announced, &mut said);
+        let agreement = offer.agreement_on_lookups(querying.agreement(), &said);
+        crate::play::agree(&mut session, &agreement).unwrap();
+        let found = querying.run(session.channels(), tags, &theirs.elements()[..made], &());
+        (offer.left.rows, found)
+    };
+    let (left, found) = look_up(1, 20, &mut tags);
+    assert!(left == 40 && found.is_err(), "{left} left, and {found:?}");
+    here.wait_for("failed", 1);
+    // Fewer than announced are answered, and charged as announced.
+    let (left, found) = look_up(25, 20, &mut tags);
+    assert_eq!((left, found.unwrap().len()), (39, 20));
+    here.wait_for("done", 1);
+    let mut session = here.connect();
+    let (offer, mut said) = Here::offered_of(&mut session, "known");
+    assert_eq!((offer.left.rows, offer.max_peer_keys), (14, 14));
+    // More than is left is refused when it is announced.
+    let accept = Accept { keys: 15, commitment: hex(&[0; 32]), head: hex(&[0; 32]) };
+    said.add(&wire::send(session.channel(), &Message::Accept(accept)).unwrap());
+    let (message, _) = wire::receive(session.channel(), wire::PROMPT).unwrap();
+    let Message::Refusal(refusal) = message else { panic!("{message:?}") };
+    assert_eq!(refusal.rule, "queries_in_total");
+    drop(session);
+    let found = audit::load(&path("state/records")).unwrap();
+    let outcomes: Vec<&str> = found.iter().map(audit::Record::outcome).collect();
+    assert_eq!(outcomes, ["broken off", "not signed by the other side"]);
     here.end();
 }
 

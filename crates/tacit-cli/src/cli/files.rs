@@ -135,6 +135,8 @@ mod tests {
         "peer",
         "authority",
         "certificate",
+        "certificate-key",
+        "successor-of",
         "pool-key", // every command with a peer
         "seal-key",
         "private", // of a publication that is made already

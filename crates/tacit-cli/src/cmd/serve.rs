@@ -2,8 +2,6 @@
 
 use crate::cli::Context;
 use serde_json::json;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use std::path::PathBuf;
 use std::sync::mpsc;
 use tacit::{Error, Result};
@@ -92,17 +90,42 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
 /// What signals of the system mean to a service.
 fn signals() -> Result<mpsc::Receiver<Signal>> {
     let fault = |e: std::io::Error| Error::Other(format!("signals cannot be received: {e}"));
-    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(fault)?;
     let (send, receive) = mpsc::channel();
-    let listener = std::thread::Builder::new().name("tacit-signals".to_owned());
-    let listen = move || {
+    let listen = listener(send).map_err(fault)?;
+    std::thread::Builder::new().name("tacit-signals".to_owned()).spawn(listen).map_err(fault)?;
+    Ok(receive)
+}
+
+#[cfg(unix)]
+fn listener(send: mpsc::Sender<Signal>) -> std::io::Result<impl FnOnce() + Send> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    Ok(move || {
         for signal in signals.forever() {
             let meaning = if signal == SIGHUP { Signal::Reload } else { Signal::Drain };
             if send.send(meaning).is_err() {
                 return;
             }
         }
-    };
-    listener.spawn(listen).map_err(fault)?;
-    Ok(receive)
+    })
+}
+
+/// Where there is no SIGHUP, a policy is read again by a restart.
+#[cfg(not(unix))]
+fn listener(send: mpsc::Sender<Signal>) -> std::io::Result<impl FnOnce() + Send> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let told = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, told.clone())?;
+    }
+    Ok(move || {
+        loop {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            if told.swap(false, Ordering::Relaxed) && send.send(Signal::Drain).is_err() {
+                return;
+            }
+        }
+    })
 }

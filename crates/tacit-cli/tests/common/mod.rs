@@ -1,6 +1,8 @@
 //! What the tests of the command share: two real processes, their files, and a proxy that does harm.
 #![allow(dead_code)]
 
+pub mod town;
+
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
