@@ -143,7 +143,7 @@ class Examples(unittest.TestCase):
         self.assertGreaterEqual(self.follow("start.md", keys=False), 6)
 
     def test_deploy(self):
-        self.assertEqual(self.follow("deploy.md"), 2)
+        self.assertEqual(self.follow("deploy.md"), 4)
 
     def test_every_page_of_use(self):
         pages = sorted((DOCS / "use").glob("*.md"))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Other platforms, from this x86-64 Linux: the command for aarch64 Linux runs under qemu against the one built for
-# here, on either side; the libraries are checked for Windows, and the command for macOS.
+# here, on either side; the command is checked for Windows and for macOS.
 # What cannot be installed here is said, and left out.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -37,8 +37,8 @@ fi
 
 windows=x86_64-pc-windows-gnu
 if need x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64 && target $windows; then
-  cargo check --quiet -p tacit -p tacit-serve -p tacit-lang --target $windows
-  echo "Windows: the libraries pass cargo check"
+  cargo check --quiet -p tacit-cli --target $windows
+  echo "Windows: the command passes cargo check"
 else
   echo "Windows: not checked, mingw or Rust's target cannot be installed here"
 fi

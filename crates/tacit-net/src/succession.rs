@@ -17,7 +17,7 @@ use crate::{Error, Result};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-const LABEL: &str = "tacit-successor";
+const SUCCESSOR: &str = "tacit-successor";
 const CONTEXT: &str = "tacit 1 key that follows another";
 
 /// A party's public key and those that followed it, oldest first.
@@ -75,7 +75,7 @@ impl PublicKeys {
         let mut keys = PublicKeys { first, followers: Vec::new() };
         for line in lines.filter(|line| !line.trim().is_empty()) {
             let words: Vec<&str> = line.split(' ').collect();
-            let [LABEL, key, until, old, new] = words[..] else { return Err(DAMAGED) };
+            let [SUCCESSOR, key, until, old, new] = words[..] else { return Err(DAMAGED) };
             let key = keys::decode(key).map(|bytes| PublicKey::from_bytes(*bytes)).ok_or(DAMAGED)?;
             let day = day_of(until).ok_or(DAMAGED)?;
             let (signed, newest) = (message(&keys.newest(), &key, until), keys.newest());
@@ -154,7 +154,7 @@ pub fn name_successor(old: &Path, new: &Path, comment: &str, days: u64) -> Resul
     let signed = message(&identity.public(), &follower.public(), &until);
     let (ours, theirs) = (identity.sign(CONTEXT, &signed)?, follower.sign(CONTEXT, &signed)?);
     let key = keys::encode(&follower.public().to_bytes());
-    let line = format!("{LABEL} {} {until} {} {}", key.as_str(), hex(&ours), hex(&theirs));
+    let line = format!("{SUCCESSOR} {} {until} {} {}", key.as_str(), hex(&ours), hex(&theirs));
     let chain = format!("{}\n{line}\n", text.trim_end());
     if chain.len() as u64 > keys::MAX_FILE {
         return Err(key_error(&beside, "names as many successors as a file can; begin with a new key"));
