@@ -238,6 +238,12 @@ impl Observer for Progress {
         }
     }
 
+    fn interrupted(&self, why: &tacit::Error) {
+        if !matches!(self.mode, Mode::Silent | Mode::Quiet) {
+            self.bar.suspend(|| eprintln!("note: {why}; waiting for the peer to come back"));
+        }
+    }
+
     fn step(&self, step: &Step) {
         {
             let mut state = locked(&self.state);

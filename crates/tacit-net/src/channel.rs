@@ -65,6 +65,20 @@ impl Stats {
             wire_received: self.wire_received.saturating_sub(earlier.wire_received),
         }
     }
+
+    /// What passed over two connections, one after the other.
+    pub fn and(&self, later: &Stats) -> Stats {
+        Stats {
+            bytes_sent: self.bytes_sent + later.bytes_sent,
+            bytes_received: self.bytes_received + later.bytes_received,
+            messages_sent: self.messages_sent + later.messages_sent,
+            messages_received: self.messages_received + later.messages_received,
+            rounds: self.rounds + later.rounds,
+            wait: self.wait + later.wait,
+            wire_sent: self.wire_sent + later.wire_sent,
+            wire_received: self.wire_received + later.wire_received,
+        }
+    }
 }
 
 /// Bytes that pass over channels, counted while they do: both directions together, framing included, TLS not.

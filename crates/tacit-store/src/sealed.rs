@@ -323,6 +323,19 @@ impl SealedReader {
         Ok(())
     }
 
+    /// All bytes that are left; the last chunk must be there.
+    pub fn rest(&mut self) -> Result<Vec<u8>> {
+        let mut out = Vec::new();
+        loop {
+            out.extend_from_slice(&self.chunk[self.taken..]);
+            self.taken = self.chunk.len();
+            if self.at == self.end && self.number > 0 {
+                return Ok(out);
+            }
+            self.open()?;
+        }
+    }
+
     fn open(&mut self) -> Result<()> {
         const DAMAGE: &str = "contents";
         let left = (self.end - self.at) as usize;

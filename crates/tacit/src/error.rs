@@ -110,6 +110,31 @@ impl Error {
         }
     }
 
+    /// Whether the connection was lost, by the network or because the peer's process ended: what another
+    /// connection mends.
+    pub fn is_lost_link(&self) -> bool {
+        let link = match self {
+            Error::Net(error)
+            | Error::Ot(tacit_ot::Error::Net(error))
+            | Error::Psi(
+                tacit_psi::Error::Net(error)
+                | tacit_psi::Error::Ot(tacit_ot::Error::Net(error))
+                | tacit_psi::Error::Computation(
+                    tacit_2pc::Error::Net(error) | tacit_2pc::Error::Ot(tacit_ot::Error::Net(error)),
+                ),
+            )
+            | Error::TwoPc(
+                tacit_2pc::Error::Net(error) | tacit_2pc::Error::Ot(tacit_ot::Error::Net(error)),
+            ) => error,
+            _ => return false,
+        };
+        use tacit_net::Error as Net;
+        matches!(
+            link,
+            Net::Closed | Net::Lost { .. } | Net::Timeout { .. } | Net::Broken | Net::Tls(_) | Net::Io(_)
+        )
+    }
+
     /// A fault of a file.
     pub fn file(path: &Path, what: &'static str, source: std::io::Error) -> Self {
         Error::File { path: path.to_owned(), what, source }

@@ -1,5 +1,6 @@
 //! [`Session`]: who the peer is, how to reach it, and how much to trust it.
 
+mod buckets;
 mod eval;
 mod tags;
 mod transfers;
@@ -13,7 +14,6 @@ use std::io::{Seek, Write};
 use std::path::Path;
 use std::time::Instant;
 use tacit_crypto::BitVec;
-use tacit_data::table::{Pass, Source};
 use tacit_net::{
     Agreement, Cancel, Channel, Identity, Limits, LinkModel, Observer, Options, Protection, PublicKeys,
     Stats, Tls,
@@ -267,30 +267,6 @@ impl Session {
             job.run_shared(opened.channels(), &*base, elements, numbers, then, &())
         };
         Ok(self.run(job.agreement(&*base), run)?.0)
-    }
-
-    /// As [`run_psi`](Self::run_psi) for a table whose keys do not fit in memory, as the one of the peer, which
-    /// says so as well: see [`psi::Job::run_in_buckets`]. `reading` is told now and then how many of the file's
-    /// bytes have been read. Returns what the reading told, too.
-    pub fn run_psi_in_buckets(
-        &self,
-        job: &psi::Job,
-        source: &Source,
-        most_peer_keys: u64,
-        disk: &psi::Disk<'_>,
-        reading: impl FnMut(u64),
-        observer: &dyn job::Observer,
-    ) -> Result<(Ran<psi::Bucketed>, Pass)> {
-        let base = self.allow_psi(job)?;
-        let mut pass = Pass::default();
-        let ran = self.timed(job.agreement(&*base).with("sets", "in buckets on disk"), |opened| {
-            let keys = |each: &mut dyn FnMut(Option<&[u8]>) -> Result<()>| {
-                pass = source.each_key(reading, |element| each(element.map(<[u8; 32]>::as_slice)))?;
-                Ok(())
-            };
-            job.run_in_buckets(opened.channels(), &*base, keys, most_peer_keys, disk, observer)
-        })?;
-        Ok((ran, pass))
     }
 
     fn allow_psi(&self, job: &psi::Job) -> Result<Box<dyn BaseOt + Send + Sync>> {

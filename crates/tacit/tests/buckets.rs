@@ -23,7 +23,7 @@ fn side(
 ) -> impl FnOnce(&mut Channel) -> Result<Bucketed> + Send {
     move |channel| {
         let (folder, memory, buckets) = disk;
-        let disk = Disk { folder, memory, buckets };
+        let disk = Disk { folder, memory, buckets, at_once: 1, resume: None };
         // The last row has no key.
         let tell = |each: &mut dyn FnMut(Option<&[u8]>) -> Result<()>| {
             mine.iter().try_for_each(|key| each(Some(key)))?;

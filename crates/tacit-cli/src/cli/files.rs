@@ -13,6 +13,7 @@ const OUTPUTS: &[(&str, &str, Kind)] = &[
     ("keygen", "out", Kind::KeyPair),
     ("psi", "output", Kind::Result),
     ("psi", "spill", Kind::Folder),
+    ("psi", "resume", Kind::Folder),
     ("request", "output", Kind::Result),
     ("ot", "out", Kind::Result),
     ("ot pool make", "file", Kind::Secret),

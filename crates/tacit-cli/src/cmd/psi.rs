@@ -196,6 +196,13 @@ pub struct Args {
     /// With --memory: at least so many buckets, a power of two
     #[arg(long, value_name = "N", default_value_t = 1, requires = "memory")]
     buckets: u64,
+    /// With --memory: keeps in this folder, sealed, how far the run is, so that the same command goes on with it
+    /// after a crash on either side. Both sides must give one
+    #[arg(long, value_name = "DIR", requires = "memory", conflicts_with = "dry_run")]
+    resume: Option<PathBuf>,
+    /// With --resume: seals its files with the bytes of this file, 32 at least, instead of the identity key
+    #[arg(long, value_name = "FILE", requires = "resume")]
+    seal_key: Option<PathBuf>,
     #[command(flatten)]
     table: Dialect,
     /// Reads our file and prints what the run would cost on the --link given with a peer's file of the same

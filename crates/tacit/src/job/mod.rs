@@ -53,6 +53,11 @@ pub trait Observer: Sync {
         let _ = (traffic, expected);
     }
 
+    /// The connection was lost, and the job goes on over another as soon as the peer is there again.
+    fn interrupted(&self, why: &Error) {
+        let _ = why;
+    }
+
     /// The job is so far.
     fn step(&self, step: &Step) {
         let _ = step;
@@ -107,6 +112,11 @@ impl<'a> Course<'a> {
         channels.iter_mut().for_each(|channel| channel.count_into(&traffic));
         observer.opened(&traffic, expected);
         Course { phases, observer, traffic, furthest: Mutex::new(0.0) }
+    }
+
+    /// Counts what passes over these channels too, of another connection of the same job.
+    pub(crate) fn count(&self, channels: &mut [Channel]) {
+        channels.iter_mut().for_each(|channel| channel.count_into(&self.traffic));
     }
 
     /// `done` of `total` of phase number `phase` are done.

@@ -6,7 +6,7 @@ mod own;
 mod reveal;
 mod shared;
 
-pub use buckets::{Bucketed, Disk, MAX_BUCKETS};
+pub use buckets::{ATTEMPTS, Bucketed, Disk, InBuckets, MAX_BUCKETS, Resume};
 pub use circuit::Outcome as AggregateOutcome;
 pub use each::{Each, MAX_INPUT_BITS, Total};
 pub use own::{Own, Owned};

@@ -8,7 +8,9 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use tacit::data::table::{Pass, Source};
 use tacit::job::Ran;
-use tacit::job::psi::{Bucketed, Disk, Job, MAX_BUCKETS, Reveal};
+use tacit::job::psi::{Bucketed, Disk, Job, MAX_BUCKETS, Resume, Reveal};
+use tacit::net::Identity;
+use tacit::sealed::FileKey;
 use tacit::{Error, Result, security_name};
 
 /// Bytes on disk of each row with a key, and of each place in a bucket.
@@ -48,8 +50,9 @@ pub fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Result<()>
     if let Some(target) = &args.output {
         source.admits(target)?;
     }
-    let folder = folder(args);
-    let disk = Disk { folder: &folder, memory, buckets: args.buckets };
+    let (folder, kept) = (folder(args), kept(args)?);
+    let resume = kept.as_ref().map(|(folder, key, peer)| Resume { folder, key, peer });
+    let disk = Disk { folder: &folder, memory, buckets: args.buckets, at_once: args.peer.threads(), resume };
     disk.check()?;
     if args.dry_run {
         return dry_run(&source, job, &disk, context);
@@ -74,7 +77,33 @@ pub fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Result<()>
         rows = Some(source.write_rows(&pass, wanted, &target, &mut output)?);
         output.commit()?;
     }
+    if let Some(resume) = &disk.resume {
+        resume.forget()?;
+    }
+    if !ran.result.confirmed {
+        context.note("note: the other side was not there to say that it is done too");
+    }
     report(args, job, context, &ran, &pass, rows)
+}
+
+/// The folder of --resume, what it is sealed with, and what names the peer.
+fn kept(args: &Args) -> Result<Option<(PathBuf, FileKey, String)>> {
+    let Some(folder) = &args.resume else { return Ok(None) };
+    if !args.input.is_file() {
+        let what = "with --resume the input must be a file that can be read again".into();
+        return Err(Error::Parameter { name: "input", what });
+    }
+    let key = match (&args.seal_key, args.peer.identity()) {
+        (Some(file), _) => {
+            FileKey::from_file(file).map_err(|fault| Error::Input(format!("{}: {fault}", name(file))))?
+        }
+        (None, Some(identity)) => FileKey::from_identity(&Identity::load(identity)?),
+        (None, None) => {
+            let what = "its files are sealed: give --seal-key FILE where there is no key of tacit keygen";
+            return Err(Error::Parameter { name: "resume", what: what.into() });
+        }
+    };
+    Ok(Some((folder.clone(), key, args.peer.peer_name()?.unwrap_or_default())))
 }
 
 /// Where the buckets lie: where we are told, or beside the output, or here.
@@ -134,6 +163,8 @@ fn report(
         "peer_keys": result.peer,
         "peer_keys_tested_at_most": result.tested.map(|tested| tested.most),
         "buckets": result.buckets,
+        "repeated": result.repeated,
+        "confirmed": result.confirmed,
         "wall_ms": wall.as_secs_f64() * 1e3,
         "bytes_sent": stats.bytes_sent,
         "bytes_received": stats.bytes_received,
@@ -157,6 +188,9 @@ fn report(
         text += &format!("{rows} rows of ours written to {}\n", name(path));
     }
     text += &job.key.as_ref().map_or_else(String::new, |spec| keys::refused_text(spec, &pass.tally));
+    if result.repeated > 0 {
+        text += &format!("{} buckets were begun again after the connection was lost\n", result.repeated);
+    }
     text += &format!(
         "our file: {} rows, {} distinct keys, {duplicates} rows with the key of an earlier row, {} rows without a key\n\
          the peer: {} distinct keys\n\

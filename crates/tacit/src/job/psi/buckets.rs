@@ -9,51 +9,67 @@
 //!    announcements.
 //! 3. Each bucket is padded to the [`capacity`] that the set's size alone determines, with random keys that
 //!    cannot match: a byte in front says that a key is real, the first party's padding or the second's.
-//! 4. Bucket by bucket runs VOLE-PSI, each with a set-up, a salt and coins of its own.
+//! 4. Bucket by bucket runs VOLE-PSI, each with a set-up, a salt and coins of its own; over several channels
+//!    as many buckets at once.
 //!
 //! The peer learns the sizes of both sets and the result, as without buckets. A cheating peer that learns the
 //! result may end the run after some buckets, and has the result of these. In every bucket it can test what
 //! the protocol's bound says of its padded size; [`Bucketed::tested`] adds them up.
 //!
 //! But for 2^-40 no bucket of either side overflows.
+//!
+//! # Going on after a lost connection
+//!
+//! A connection that is lost ends no run: the two sides meet again, tell each other which buckets are done, and
+//! go on with the others ([`InBuckets`]). With [`Resume`] that holds after a crash of either too. A bucket that
+//! was not done on both sides begins anew, with fresh coins and a salt that is drawn after both sides'
+//! commitments; nothing of a protocol's randomness is ever kept. A peer could put another set into a bucket
+//! that it begins again, and so test as many keys more: a bucket is begun at most [`ATTEMPTS`] times, counted
+//! before it begins and on the disk, and [`Bucketed::tested`] counts every time. Whatever is no lost connection,
+//! a failed check above all, ends the run for good, on the disk too.
 
 mod capacity;
+mod checkpoint;
+mod meeting;
 mod spill;
+mod table;
+
+pub use checkpoint::Resume;
 
 use super::{Job, Outcome, Protocol, Reveal, Tested};
 use crate::job::{Course, Observer, Phase};
 use crate::{Error, Result};
 use capacity::capacity;
-use spill::{DIGEST, Folder, Record, WRITING, Written, bucket};
+use checkpoint::{Checkpoint, End, Plan};
+use meeting::Standing;
+use spill::{Folder, WRITING};
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tacit_crypto::commit::{Commitment, Opening, commit, verify};
-use tacit_crypto::transcript::Transcript;
+use table::{Keys, Table};
 use tacit_crypto::{BitVec, Prg};
-use tacit_net::{Channel, Limits, Party};
+use tacit_net::{Agreement, Channel, Limits};
 use tacit_ot::BaseOt;
 use tacit_psi::{paxos, vole_psi};
-use tacit_store::sealed;
-use zeroize::Zeroizing;
 
 /// Time that the peer may take to read its table and to spread it.
 const PEER_READS: Duration = Duration::from_secs(6 * 3600);
+/// How often a bucket is begun at most.
+pub const ATTEMPTS: u8 = 3;
+/// Logarithm of a power of two that is no less.
+const ATTEMPTS_LOG2: u32 = 2;
 /// The most buckets of a run.
-pub const MAX_BUCKETS: u64 = 1 << vole_psi::MAX_RUNS_LOG2;
-const MAGIC: [u8; 16] = *b"tacit buckets-02";
-/// The context in which a key becomes what stands for it.
-const KEY: &str = "tacit 1 psi buckets: key";
+pub const MAX_BUCKETS: u64 = 1 << (vole_psi::MAX_RUNS_LOG2 - ATTEMPTS_LOG2);
 /// A bucket of a side overflows once in 2^41 runs at most.
 const OVERFLOW_BITS: u32 = 41;
-/// Bytes in front of what stands for a key: the key is real, or padding of this party.
-const REAL: u8 = 0;
-const PADDING: [u8; 2] = [1, 2];
 /// Bytes of memory for each record of a bucket, beside the protocol's: the record, its element and its row.
 const RECORD_HELD: u64 = 96;
+/// Where both sides say that they are, in this order.
+const SETTLED: &[u8; 4] = b"plan";
+const SPREAD: &[u8; 4] = b"here";
+const DONE: &[u8; 4] = b"done";
 
 static PHASES: [Phase; 2] = [("reading", "keys", 1.0), ("intersecting", "buckets", 20.0)];
-
-type Element = [u8; 1 + DIGEST];
 
 /// What a run may take of this machine.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +80,10 @@ pub struct Disk<'a> {
     pub memory: u64,
     /// At least so many buckets, a power of two; 1 leaves it to the memory.
     pub buckets: u64,
+    /// Buckets that run at once: as many as there are channels.
+    pub at_once: usize,
+    /// Where the run is kept so that it can go on after a crash; nowhere if it need not.
+    pub resume: Option<Resume<'a>>,
 }
 
 impl Disk<'_> {
@@ -90,10 +110,14 @@ pub struct Bucketed {
     pub peer: u64,
     /// How many buckets there were.
     pub buckets: u64,
+    /// How often a bucket was begun again, after a connection was lost.
+    pub repeated: u64,
+    /// Whether the peer has said that it is done too. Where it has not, its last bucket may be missing there.
+    pub confirmed: bool,
     /// Places in each bucket, ours and the peer's.
     pub places: [u64; 2],
-    /// How many keys a cheating peer can have tested over all buckets, padding included; `None` where it got
-    /// no result, and where nothing is promised of a peer that deviates.
+    /// How many keys a cheating peer can have tested over all buckets, padding and repetitions included; `None`
+    /// where it got no result, and where nothing is promised of a peer that deviates.
     pub tested: Option<Tested>,
 }
 
@@ -103,7 +127,8 @@ impl Job {
     ///
     /// `keys` is called once, with whom to tell. Errors: a job that reveals something else, less memory than
     /// the sets take in [`MAX_BUCKETS`], a folder that cannot be written, what `keys` returns, and those of
-    /// [`vole_psi::run`]. Nothing is returned unless every bucket's checks passed, and no file is left.
+    /// [`vole_psi::run`]. Nothing is returned unless every bucket's checks passed, and no file is left but
+    /// those of [`Resume`].
     pub fn run_in_buckets(
         &self,
         channels: &mut [Channel],
@@ -113,122 +138,30 @@ impl Job {
         disk: &Disk<'_>,
         observer: &dyn Observer,
     ) -> Result<Bucketed> {
-        self.check()?;
-        if self.reveal != Reveal::Rows {
-            let what = "rows alone are revealed in buckets".to_owned();
-            return Err(Error::Parameter { name: "reveal", what });
-        }
-        if self.protocol == Protocol::Paxos {
-            let what = "buckets run by vole, not by paxos".to_owned();
-            return Err(Error::Parameter { name: "protocol", what });
-        }
-        disk.check()?;
-        let job = Job { protocol: Protocol::Vole, ..self.clone() };
-        let course = Course::begin(&PHASES, channels, 0, observer);
-        let channel = super::super::first(channels)?;
-        let mut prg = Prg::from_os();
-        let mut folder = Folder::new(disk.folder, &mut prg)?;
-        let Table { distinct, twins, rows } = distinct(&mut folder, &mut prg, keys, disk.memory, &course)?;
-        let own = distinct.count;
-        // The peer may be reading still.
-        let limits = channel.limits();
-        channel.set_limits(Limits {
-            read: limits.read.max(PEER_READS),
-            idle: limits.idle.max(PEER_READS),
-            ..limits
-        });
-        let peer = announce(channel, own)?;
-        if peer > most_peer_keys {
-            return Err(Error::Peer(format!(
-                "the peer has {peer} keys where at most {most_peer_keys} may be"
-            )));
-        }
-        // Both send before either may refuse, so that the peer does not wait for a side that has ended.
-        let wanted = job.buckets(own, peer, disk);
-        let buckets = agree(channel, wanted.unwrap_or(MAX_BUCKETS))?.max(disk.buckets);
-        let wanted = wanted.ok_or_else(|| too_little(own, disk.memory))?;
-        if buckets < wanted || buckets.saturating_mul(WRITING) > disk.memory / 2 {
-            return Err(too_little(own, disk.memory));
-        }
-        let key = toss(channel, &mut prg, [own, peer], buckets)?;
-        let files = spread(&mut folder, distinct, &key, buckets)?;
-        let places = [own, peer].map(|count| capacity(count, buckets, OVERFLOW_BITS));
-        if files.iter().any(|file| file.count > places[0]) {
-            return Err(Error::Other(
-                "a bucket overflowed, which happens once in 2^40 runs; run again".into(),
-            ));
-        }
-        let mut matches = BitVec::zeros(usize::try_from(rows).unwrap_or(usize::MAX));
-        let options =
-            paxos::Options { learns: job.learns, security: job.security, max_peer_elements: places[1], base };
-        let (mut tested, mut common) = (None, 0);
-        for (number, file) in files.into_iter().enumerate() {
-            course.at(1, number as u64, buckets);
-            let bucket = Bucket::read(&folder, file, places[0], channel.party(), &mut prg)?;
-            let outcome = vole_psi::run_one_of(
-                channel,
-                &mut prg,
-                &bucket.elements,
-                &options,
-                buckets.ilog2(),
-                &mut |_, _, _| {},
-            )?;
-            if outcome.peer_elements != places[1] {
-                return Err(Error::Peer(format!(
-                    "the peer's bucket has {} keys instead of {}: it announced {peer} keys and has others",
-                    outcome.peer_elements, places[1]
-                )));
-            }
-            if number == 0 {
-                channel.set_limits(limits);
-            }
-            common += outcome.matches.as_ref().map_or(0, Vec::len) as u64;
-            for index in outcome.matches.iter().flatten() {
-                if let Some(row) = bucket.rows.get(*index as usize) {
-                    matches.set(*row as usize, true);
-                }
-            }
-            let bound = job.tested(&outcome, places[0])?;
-            let bound = bound.map(|one| in_one_of(one, &outcome, places[0], buckets)).transpose()?;
-            tested = match (tested, bound) {
-                (Some(all), Some(one)) => Some(added(all, one)),
-                (all, one) => all.or(one),
-            };
-        }
-        course.at(1, buckets, buckets);
-        folder.take(twins, |twin| {
-            let first = u64::from_le_bytes(sealed::array(&twin.digest[..8])) as usize;
-            matches.set(twin.row as usize, matches.get(first));
-            Ok(())
-        })?;
-        let ours = job.learns != super::Learns::Peer;
-        let (matches, common) = (ours.then_some(matches), ours.then_some(common));
-        Ok(Bucketed { matches, common, own, peer, buckets, places, tested })
+        let mut run = InBuckets::new(self, base, Box::new(keys), most_peer_keys, disk, observer)?;
+        run.go_on(channels)?;
+        run.finish()
+    }
+
+    /// What both sides of a run in buckets must agree on.
+    pub fn agreement_in_buckets(&self, base: &dyn BaseOt, disk: &Disk<'_>) -> Agreement {
+        let resume = if disk.resume.is_some() { "given" } else { "not given" };
+        self.agreement(base).with("sets", "in buckets on disk").with("resume", resume)
     }
 
     /// The fewest buckets with which a run with so many keys keeps to the memory, and no fewer than were asked
     /// for; nothing if [`MAX_BUCKETS`] are too few.
     pub fn buckets(&self, own: u64, peer: u64, disk: &Disk<'_>) -> Option<u64> {
+        let at_once = disk.at_once.max(1) as u64;
         let fits = |buckets: &u64| {
             let [ours, theirs] = [own, peer].map(|count| capacity(count, *buckets, OVERFLOW_BITS));
             let most = super::MAX_ELEMENTS as u64;
+            let each = self.memory(ours, theirs).saturating_add(RECORD_HELD * ours);
             ours.max(theirs) <= most
-                && self.memory(ours, theirs).saturating_add(RECORD_HELD * ours).saturating_add(own / 8)
-                    <= disk.memory
+                && each.saturating_mul(at_once.min(*buckets)).saturating_add(own / 8) <= disk.memory
         };
         (0..=MAX_BUCKETS.ilog2()).map(|log2| 1 << log2).filter(|b| *b >= disk.buckets).find(fits)
     }
-}
-
-/// The same bound with the parameters that one of so many buckets has.
-fn in_one_of(one: Tested, outcome: &Outcome, own: u64, buckets: u64) -> Result<Tested> {
-    let of =
-        |effort: u32| vole_psi::tested_in_one_of(outcome, own as usize, f64::from(effort), buckets.ilog2());
-    Ok(Tested { likely: of(one.effort[0])?, most: of(one.effort[1])?, ..one })
-}
-
-fn added(all: Tested, one: Tested) -> Tested {
-    Tested { likely: all.likely.saturating_add(one.likely), most: all.most.saturating_add(one.most), ..all }
 }
 
 fn too_little(keys: u64, memory: u64) -> Error {
@@ -236,165 +169,417 @@ fn too_little(keys: u64, memory: u64) -> Error {
     Error::Parameter { name: "memory", what }
 }
 
-/// Our table on disk.
-struct Table {
-    /// Our distinct keys, each with its first row.
-    distinct: Written,
-    /// Of each other row of a key, it and the first, which stands where keys have their digest.
-    twins: Written,
-    rows: u64,
+/// An intersection in buckets that takes as many connections as it needs.
+///
+/// [`go_on`](Self::go_on) runs over one until all is done or the connection is lost, which
+/// [`Error::is_lost_link`] tells; [`finish`](Self::finish) gives the result.
+pub struct InBuckets<'a> {
+    job: Job,
+    base: &'a (dyn BaseOt + Send + Sync),
+    keys: Option<Box<Keys<'a>>>,
+    most_peer_keys: u64,
+    disk: Disk<'a>,
+    observer: &'a dyn Observer,
+    course: Option<Course<'a>>,
+    local: Option<Local<'a>>,
 }
 
-/// Step 1: our distinct keys.
-fn distinct(
-    folder: &mut Folder,
-    prg: &mut Prg,
-    keys: impl FnOnce(&mut dyn FnMut(Option<&[u8]>) -> Result<()>) -> Result<()>,
-    memory: u64,
-    course: &Course<'_>,
-) -> Result<Table> {
-    let mut apart = Zeroizing::new([0; 32]);
-    prg.fill_bytes(apart.as_mut_slice());
-    let count = 1 << (memory / 4 / WRITING).clamp(1, 256).ilog2();
-    let (mut files, mut rows) = (folder.buckets(count)?, 0);
-    keys(&mut |key| {
-        let row = rows;
-        rows += 1;
-        if rows % 65_536 == 0 {
-            course.at(0, rows, 0);
+/// What is on this side, once its keys were read.
+struct Local<'a> {
+    table: Table,
+    checkpoint: Checkpoint<'a>,
+    matches: BitVec,
+    /// The peer has settled the plan too: it has no reason to know nothing of it.
+    peer_settled: bool,
+    /// How often buckets were begun beyond the first time.
+    repeated: u64,
+}
+
+impl<'a> InBuckets<'a> {
+    /// A run of `job`; the arguments are those of [`Job::run_in_buckets`].
+    pub fn new(
+        job: &Job,
+        base: &'a (dyn BaseOt + Send + Sync),
+        keys: Box<Keys<'a>>,
+        most_peer_keys: u64,
+        disk: &Disk<'a>,
+        observer: &'a dyn Observer,
+    ) -> Result<Self> {
+        job.check()?;
+        if job.reveal != Reveal::Rows {
+            let what = "rows alone are revealed in buckets".to_owned();
+            return Err(Error::Parameter { name: "reveal", what });
         }
-        let Some(key) = key else { return Ok(()) };
-        let record = Record { digest: blake3::derive_key(KEY, key), row };
-        files[bucket(&apart, &record.digest, count) as usize].push(&record)
-    })?;
-    let files = files.into_iter().map(|file| file.finish()).collect::<Result<Vec<_>>>()?;
-    let (mut out, mut twins) = (folder.file()?, folder.file()?);
-    for file in files {
-        if file.count.saturating_mul(size_of::<Record>() as u64) > memory {
-            return Err(too_little(rows, memory));
+        if job.protocol == Protocol::Paxos {
+            let what = "buckets run by vole, not by paxos".to_owned();
+            return Err(Error::Parameter { name: "protocol", what });
         }
-        let mut records = Vec::with_capacity(file.count as usize);
-        folder.take(file, |record| {
-            records.push(record);
-            Ok(())
-        })?;
-        records.sort_unstable();
-        let mut first: Option<Record> = None;
-        for record in records {
-            match &first {
-                Some(first) if first.digest == record.digest => {
-                    let mut of = [0; DIGEST];
-                    of[..8].copy_from_slice(&first.row.to_le_bytes());
-                    twins.push(&Record { digest: of, row: record.row })?;
-                }
-                _ => {
-                    out.push(&record)?;
-                    first = Some(record);
+        disk.check()?;
+        let job = Job { protocol: Protocol::Vole, ..job.clone() };
+        Ok(InBuckets {
+            job,
+            base,
+            keys: Some(keys),
+            most_peer_keys,
+            disk: *disk,
+            observer,
+            course: None,
+            local: None,
+        })
+    }
+
+    /// Whether all our buckets are done: what is missing is at most the peer's word that its are.
+    pub fn is_complete(&self) -> bool {
+        self.local.as_ref().is_some_and(|local| local.checkpoint.is_complete())
+    }
+
+    /// Whether the peer has said so.
+    pub fn is_confirmed(&self) -> bool {
+        self.local.as_ref().is_some_and(|local| local.checkpoint.confirmed)
+    }
+
+    /// How many buckets are done, and of how many, if that was settled.
+    pub fn progress(&self) -> Option<(u64, u64)> {
+        let checkpoint = &self.local.as_ref()?.checkpoint;
+        let done = checkpoint.are_done().iter().filter(|done| **done).count();
+        Some((done as u64, checkpoint.plan.as_ref()?.buckets))
+    }
+
+    /// Reads our keys, if that was not done yet, and what is kept of the run. Errors: a run that ended for
+    /// good, or that is not the one that is kept; those of files.
+    pub fn prepare(&mut self) -> Result<()> {
+        let Some(keys) = self.keys.take() else { return Ok(()) };
+        let course = self.course.get_or_insert_with(|| Course::begin(&PHASES, &mut [], 0, self.observer));
+        let mut prg = Prg::from_os();
+        let folder = Folder::new(self.disk.folder, &mut prg)?;
+        let table = Table::read(folder, &mut prg, keys, self.disk.memory, course)?;
+        let checkpoint = match &self.disk.resume {
+            Some(resume) => {
+                let agreement = self.job.agreement_in_buckets(self.base, &self.disk);
+                Checkpoint::load(resume, digest(&agreement, &self.job), table.digest)?
+            }
+            None => Checkpoint::in_memory(),
+        };
+        let mut matches = BitVec::zeros(usize::try_from(table.rows).unwrap_or(usize::MAX));
+        checkpoint.each_row(|row| matches.set(row as usize, true))?;
+        self.local = Some(Local { table, checkpoint, matches, peer_settled: false, repeated: 0 });
+        Ok(())
+    }
+
+    /// Runs over these channels until all buckets are done on both sides.
+    ///
+    /// Errors: one with [`Error::is_lost_link`] leaves the run as far as it went. One that the peer is to blame
+    /// for otherwise ends it for good.
+    pub fn go_on(&mut self, channels: &mut [Channel]) -> Result<()> {
+        match &self.course {
+            Some(course) => course.count(channels),
+            None => self.course = Some(Course::begin(&PHASES, channels, 0, self.observer)),
+        }
+        self.prepare()?;
+        let (Some(local), Some(course)) = (&mut self.local, &self.course) else {
+            return Err(Error::Other("the run has no table".into()));
+        };
+        let way = Way {
+            job: &self.job,
+            base: self.base,
+            disk: &self.disk,
+            most_peer_keys: self.most_peer_keys,
+            course,
+        };
+        let ran = way.run(local, channels);
+        if let Err(error) = &ran
+            && local.checkpoint.plan.is_some()
+            && error.blame() == crate::Blame::Peer
+            && !error.is_lost_link()
+            && local.checkpoint.ended.is_none()
+        {
+            local.checkpoint.ended = Some(End::Cheated);
+            local.checkpoint.save(&mut Prg::from_os())?;
+        }
+        ran
+    }
+
+    /// The result. Errors: buckets that are missing.
+    pub fn finish(self) -> Result<Bucketed> {
+        let Some(Local { mut table, checkpoint, mut matches, repeated, .. }) = self.local else {
+            return Err(Error::Other("the run has no table".into()));
+        };
+        let (true, Some(plan)) = (checkpoint.is_complete(), &checkpoint.plan) else {
+            return Err(Error::Other("the run is not at its end".into()));
+        };
+        table.each_twin(|row, first| matches.set(row as usize, matches.get(first as usize)))?;
+        let places = places(plan);
+        let outcome = Outcome {
+            matches: None,
+            peer_elements: places[1],
+            peer_received: checkpoint.peer_received,
+            protocol: vole_psi::NAME,
+        };
+        let tested = self.job.tested(&outcome, places[0])?;
+        let begun: u64 = checkpoint.begun.iter().map(|begun| u64::from(*begun)).sum();
+        let tested = tested.map(|one| in_all(one, &outcome, places[0], plan.buckets, begun)).transpose()?;
+        let ours = self.job.learns != super::Learns::Peer;
+        Ok(Bucketed {
+            matches: ours.then_some(matches),
+            common: ours.then_some(checkpoint.common()),
+            own: plan.own,
+            peer: plan.peer,
+            buckets: plan.buckets,
+            repeated,
+            confirmed: checkpoint.confirmed,
+            places,
+            tested,
+        })
+    }
+}
+
+/// Places in each bucket, ours and the peer's.
+fn places(plan: &Plan) -> [u64; 2] {
+    [plan.own, plan.peer].map(|count| capacity(count, plan.buckets, OVERFLOW_BITS))
+}
+
+/// How many runs share one bound on errors: every bucket as often as it may be begun.
+fn runs_log2(buckets: u64) -> u32 {
+    buckets.ilog2() + ATTEMPTS_LOG2
+}
+
+/// The bound on what was tested in all buckets, `begun` of them with repetitions, each with the parameters that
+/// one of so many has.
+fn in_all(one: Tested, outcome: &Outcome, own: u64, buckets: u64, begun: u64) -> Result<Tested> {
+    let of = |effort: u32| {
+        let each = vole_psi::tested_in_one_of(outcome, own as usize, f64::from(effort), runs_log2(buckets))?;
+        Ok::<_, Error>(each.saturating_mul(begun))
+    };
+    Ok(Tested { likely: of(one.effort[0])?, most: of(one.effort[1])?, ..one })
+}
+
+/// What stands for a job and all its options.
+fn digest(agreement: &Agreement, job: &Job) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key("tacit 1 psi resume: job");
+    let mut add = |text: &str| {
+        hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+    };
+    [agreement.protocol(), agreement.role(), crate::security_name(job.security)]
+        .into_iter()
+        .for_each(&mut add);
+    for (name, value) in agreement.parameters() {
+        add(name);
+        add(value);
+    }
+    *hasher.finalize().as_bytes()
+}
+
+/// A run's way over one connection.
+struct Way<'a> {
+    job: &'a Job,
+    base: &'a (dyn BaseOt + Send + Sync),
+    disk: &'a Disk<'a>,
+    most_peer_keys: u64,
+    course: &'a Course<'a>,
+}
+
+impl Way<'_> {
+    fn run(&self, local: &mut Local<'_>, channels: &mut [Channel]) -> Result<()> {
+        let mut prg = Prg::from_os();
+        let channel = super::super::first(channels)?;
+        // The peer may be reading still.
+        let limits = channel.limits();
+        channel.set_limits(Limits {
+            read: limits.read.max(PEER_READS),
+            idle: limits.idle.max(PEER_READS),
+            ..limits
+        });
+        self.meet(local, channel, &mut prg)?;
+        let Some(plan) = local.checkpoint.plan.clone() else {
+            return Err(Error::Other("nothing was settled".into()));
+        };
+        let places = places(&plan);
+        local.table.spread(&plan.key, plan.buckets, places[0])?;
+        let mut done = local.checkpoint.are_done();
+        meeting::compare(channel, &mut done, &mut local.checkpoint.begun)?;
+        meeting::together(channel, SPREAD)?;
+        channel.set_limits(limits);
+        let todo: Vec<usize> = (0..done.len()).filter(|number| !done[*number]).collect();
+        if todo.iter().any(|number| local.checkpoint.begun[*number] >= ATTEMPTS) {
+            return Err(self.end(local, End::Attempts, &mut prg));
+        }
+        if todo.iter().any(|number| !local.table.holds(*number)) {
+            return Err(Error::Peer("the peer asks again for a bucket that it has done".into()));
+        }
+        self.buckets(local, channels, &plan, &todo)?;
+        let channel = super::super::first(channels)?;
+        meeting::together(channel, DONE)?;
+        local.checkpoint.confirmed = true;
+        local.checkpoint.save(&mut prg)
+    }
+
+    /// The run will not go on, here nor after a crash.
+    fn end(&self, local: &mut Local<'_>, end: End, prg: &mut Prg) -> Error {
+        local.checkpoint.ended = Some(end);
+        match local.checkpoint.save(prg) {
+            Ok(()) => self.ended(end),
+            Err(error) => error,
+        }
+    }
+
+    fn ended(&self, end: End) -> Error {
+        let why = end.words();
+        Error::Peer(match &self.disk.resume {
+            None => format!("the run ended for good: {why}"),
+            Some(resume) => format!(
+                "the run ended for good: {why}; once that is settled, remove {} on both sides and begin anew",
+                tacit_net::shown(&resume.folder.to_string_lossy())
+            ),
+        })
+    }
+
+    /// Finds out where both sides are, and settles the plan if none was.
+    fn meet(&self, local: &mut Local<'_>, channel: &mut Channel, prg: &mut Prg) -> Result<()> {
+        let own = match (&local.checkpoint.plan, local.checkpoint.ended) {
+            (Some(plan), None) => Standing::Under(plan.name),
+            (Some(plan), Some(_)) => Standing::Ended(plan.name),
+            (None, _) => Standing::Fresh,
+        };
+        let peer = meeting::meet(channel, own)?;
+        if let Some(end) = local.checkpoint.ended {
+            return Err(self.ended(end));
+        }
+        let missing = |side: &str| {
+            Error::Peer(format!(
+                "{side} has kept nothing of this run: the folders that --resume named do not belong together; \
+                 remove them on both sides and begin anew"
+            ))
+        };
+        match (own, peer) {
+            (Standing::Under(ours), Standing::Under(theirs)) if ours == theirs => return Ok(()),
+            (Standing::Under(ours), Standing::Ended(theirs)) if ours == theirs => {
+                return Err(self.end(local, End::There, prg));
+            }
+            (Standing::Fresh, Standing::Fresh) => {}
+            // Ended before it kept what was settled, and no bucket has begun.
+            (Standing::Under(_), Standing::Fresh)
+                if !local.peer_settled && local.checkpoint.begun.iter().all(|begun| *begun == 0) => {}
+            (Standing::Under(_), Standing::Fresh) => return Err(missing("the other side")),
+            // The peer decides as above.
+            (Standing::Fresh, Standing::Under(_)) => {}
+            (Standing::Fresh, Standing::Ended(_)) => return Err(missing("this side")),
+            _ => return Err(missing("either side")),
+        }
+        let own = local.table.own;
+        let peer = meeting::announce(channel, own)?;
+        if peer > self.most_peer_keys {
+            let most = self.most_peer_keys;
+            return Err(Error::Peer(format!("the peer has {peer} keys where at most {most} may be")));
+        }
+        // Both send before either may refuse, so that the peer does not wait for a side that has ended.
+        let wanted = self.job.buckets(own, peer, self.disk);
+        let buckets = meeting::agree(channel, wanted.unwrap_or(MAX_BUCKETS))?.max(self.disk.buckets);
+        let wanted = wanted.ok_or_else(|| too_little(own, self.disk.memory))?;
+        if buckets < wanted || buckets.saturating_mul(WRITING) > self.disk.memory / 2 {
+            return Err(too_little(own, self.disk.memory));
+        }
+        let plan = meeting::toss(channel, prg, [own, peer], buckets)?;
+        local.checkpoint.settle(plan, prg)?;
+        meeting::together(channel, SETTLED)?;
+        local.peer_settled = true;
+        Ok(())
+    }
+
+    /// Runs the buckets of these numbers, each channel every so many of them.
+    fn buckets(
+        &self,
+        local: &mut Local<'_>,
+        channels: &mut [Channel],
+        plan: &Plan,
+        todo: &[usize],
+    ) -> Result<()> {
+        let at_once = channels.len();
+        let shared = Mutex::new((local, None));
+        std::thread::scope(|scope| {
+            for (first, channel) in channels.iter_mut().enumerate() {
+                let shared = &shared;
+                let mut work = move || {
+                    let mut before = None;
+                    for number in todo.iter().skip(first).step_by(at_once) {
+                        if lock(shared).1.is_some() {
+                            return;
+                        }
+                        // With this bucket the peer has shown that it has done the one before.
+                        let ran = self.bucket(shared, channel, plan, *number);
+                        let ran = ran.and_then(|()| match before.replace(*number) {
+                            Some(before) => lock(shared).0.table.done(before),
+                            None => Ok(()),
+                        });
+                        if let Err(error) = ran {
+                            // The first error is the one that the others follow from.
+                            lock(shared).1.get_or_insert(error);
+                            return;
+                        }
+                    }
+                };
+                if at_once == 1 {
+                    work();
+                } else {
+                    scope.spawn(work);
                 }
             }
+        });
+        match shared.into_inner().unwrap_or_else(PoisonError::into_inner).1 {
+            Some(error) => Err(error),
+            None => Ok(()),
         }
     }
-    Ok(Table { distinct: out.finish()?, twins: twins.finish()?, rows })
-}
 
-/// Step 2: both sides' numbers of keys; returns the peer's.
-fn announce(channel: &mut Channel, own: u64) -> Result<u64> {
-    channel.send(&MAGIC)?;
-    channel.send_u64(own)?;
-    channel.flush()?;
-    let mut magic = [0; 16];
-    channel.recv(&mut magic)?;
-    if magic != MAGIC {
-        let what = "the peer does not run this version of buckets; use one release on both sides";
-        return Err(Error::Peer(what.into()));
-    }
-    Ok(channel.recv_u64()?)
-}
-
-/// The more of both sides' wanted numbers of buckets.
-fn agree(channel: &mut Channel, wanted: u64) -> Result<u64> {
-    channel.send_u64(wanted)?;
-    channel.flush()?;
-    let theirs = channel.recv_u64()?;
-    if !theirs.is_power_of_two() || theirs > MAX_BUCKETS {
-        return Err(Error::Peer(format!("the peer asks for {theirs} buckets, which is no number of them")));
-    }
-    Ok(wanted.max(theirs))
-}
-
-/// A key that neither side chose, bound to the session and to what was announced.
-fn toss(channel: &mut Channel, prg: &mut Prg, [own, peer]: [u64; 2], buckets: u64) -> Result<[u8; 32]> {
-    let first = channel.party() == Party::First;
-    let [one, two] = if first { [own, peer] } else { [peer, own] };
-    let mut transcript = Transcript::new("tacit psi buckets v1");
-    transcript.append("session", &channel.session_id().0);
-    transcript.append_u64("instance", channel.next_instance());
-    transcript.append_u64("keys of the first", one);
-    transcript.append_u64("keys of the second", two);
-    transcript.append_u64("buckets", buckets);
-    let mut context = [0; 32];
-    transcript.clone().challenge_bytes("coin", &mut context);
-    let (mut mine, mut theirs) = ([0; 32], [0; 32]);
-    prg.fill_bytes(&mut mine);
-    if first {
-        let (commitment, opening) = commit(&context, &mine, prg);
-        channel.send(&commitment.0)?;
-        channel.flush()?;
-        channel.recv(&mut theirs)?;
-        channel.send(&mine)?;
-        channel.send(&opening.0)?;
-        channel.flush()?;
-    } else {
-        let mut commitment = Commitment([0; 32]);
-        channel.recv(&mut commitment.0)?;
-        channel.send(&mine)?;
-        channel.flush()?;
-        let mut opening = Opening(Default::default());
-        channel.recv(&mut theirs)?;
-        channel.recv(&mut opening.0)?;
-        if !verify(&context, &theirs, &commitment, &opening) {
-            return Err(Error::Peer(
-                "the peer's coin is not the one that it committed to; it cheated".into(),
-            ));
+    fn bucket(
+        &self,
+        shared: &Mutex<(&mut Local<'_>, Option<Error>)>,
+        channel: &mut Channel,
+        plan: &Plan,
+        number: usize,
+    ) -> Result<()> {
+        let (mut prg, places) = (Prg::from_os(), places(plan));
+        let bucket = {
+            let mut guard = lock(shared);
+            let local = &mut *guard.0;
+            let done = local.checkpoint.are_done().iter().filter(|done| **done).count();
+            self.course.at(1, done as u64, plan.buckets);
+            local.checkpoint.begun[number] += 1;
+            local.repeated += u64::from(local.checkpoint.begun[number] > 1);
+            local.checkpoint.save(&mut prg)?;
+            local.table.bucket(number, places[0], channel.party(), &mut prg)?
+        };
+        let options = paxos::Options {
+            learns: self.job.learns,
+            security: self.job.security,
+            max_peer_elements: places[1],
+            base: self.base,
+        };
+        let outcome = vole_psi::run_one_of(
+            channel,
+            &mut prg,
+            &bucket.elements,
+            &options,
+            runs_log2(plan.buckets),
+            &mut |_, _, _| {},
+        )?;
+        if outcome.peer_elements != places[1] {
+            return Err(Error::Peer(format!(
+                "the peer's bucket has {} keys instead of {}: it announced {} keys and has others",
+                outcome.peer_elements, places[1], plan.peer
+            )));
         }
+        // What is beyond our rows is padding.
+        let matching = outcome.matches.iter().flatten();
+        let rows: Vec<u64> = matching.filter_map(|index| bucket.rows.get(*index as usize).copied()).collect();
+        let mut guard = lock(shared);
+        let local = &mut *guard.0;
+        local.checkpoint.peer_received |= outcome.peer_received;
+        local.checkpoint.done(number, &rows, &mut prg)?;
+        rows.iter().for_each(|row| local.matches.set(*row as usize, true));
+        Ok(())
     }
-    let [one, two] = if first { [mine, theirs] } else { [theirs, mine] };
-    transcript.append("coin of the first", &one);
-    transcript.append("coin of the second", &two);
-    let mut key = [0; 32];
-    transcript.challenge_bytes("key", &mut key);
-    Ok(key)
 }
 
-/// Step 3: each key into its bucket.
-fn spread(folder: &mut Folder, from: Written, key: &[u8; 32], buckets: u64) -> Result<Vec<Written>> {
-    let mut files = folder.buckets(buckets)?;
-    folder.take(from, |record| files[bucket(key, &record.digest, buckets) as usize].push(&record))?;
-    files.into_iter().map(|file| file.finish()).collect()
-}
-
-/// A bucket in memory: its real keys first, whose rows are `rows`.
-struct Bucket {
-    elements: Zeroizing<Vec<Element>>,
-    rows: Vec<u64>,
-}
-
-impl Bucket {
-    fn read(folder: &Folder, file: Written, places: u64, party: Party, prg: &mut Prg) -> Result<Self> {
-        let mut rows = Vec::with_capacity(file.count as usize);
-        let mut elements: Zeroizing<Vec<Element>> = Zeroizing::new(Vec::with_capacity(places as usize));
-        folder.take(file, |record| {
-            let mut element = [REAL; 1 + DIGEST];
-            element[1..].copy_from_slice(&record.digest);
-            elements.push(element);
-            rows.push(record.row);
-            Ok(())
-        })?;
-        while (elements.len() as u64) < places {
-            let mut element = [PADDING[usize::from(party == Party::Second)]; 1 + DIGEST];
-            prg.fill_bytes(&mut element[1..]);
-            elements.push(element);
-        }
-        Ok(Bucket { elements, rows })
-    }
+fn lock<'m, T>(mutex: &'m Mutex<T>) -> MutexGuard<'m, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

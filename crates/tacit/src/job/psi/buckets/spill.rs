@@ -45,12 +45,12 @@ fn private_options() -> OpenOptions {
 }
 
 /// A new file that its owner alone can read.
-fn private_file(path: &Path) -> Result<File> {
+pub(super) fn private_file(path: &Path) -> Result<File> {
     private_options().open(path).map_err(|source| Error::file(path, "cannot be made", source))
 }
 
 /// A folder that its owner alone can enter.
-fn private_folder() -> DirBuilder {
+pub(super) fn private_folder() -> DirBuilder {
     #[cfg(unix)]
     let mut builder = DirBuilder::new();
     #[cfg(unix)]
@@ -146,20 +146,32 @@ impl Folder {
     }
 
     /// Tells all records of `written` to `each`, and removes the file.
-    pub(super) fn take(&self, written: Written, mut each: impl FnMut(Record) -> Result<()>) -> Result<()> {
+    pub(super) fn take(&self, written: Written, each: impl FnMut(Record) -> Result<()>) -> Result<()> {
+        self.read(&written, each)?;
+        self.remove(written)
+    }
+
+    /// Tells all records of `written` to `each`.
+    pub(super) fn read(&self, written: &Written, mut each: impl FnMut(Record) -> Result<()>) -> Result<()> {
         let Written { path, number, count } = written;
-        if count > 0 {
-            let fault = |fault| told(&path, fault);
-            let file = Locked::open(&path).map_err(fault)?;
-            let end = sealed::sealed_length(count * RECORD as u64);
-            let mut from = SealedReader::new(file, self.keys(number, &path)?, [0; 32], 0, end);
-            let mut bytes = Zeroizing::new([0; RECORD]);
-            for _ in 0..count {
-                from.read(bytes.as_mut_slice()).map_err(fault)?;
-                let (digest, row) = bytes.split_at(DIGEST);
-                each(Record { digest: sealed::array(digest), row: u64::from_le_bytes(sealed::array(row)) })?;
-            }
+        if *count == 0 {
+            return Ok(());
         }
+        let fault = |fault| told(path, fault);
+        let file = Locked::open(path).map_err(fault)?;
+        let end = sealed::sealed_length(count * RECORD as u64);
+        let mut from = SealedReader::new(file, self.keys(*number, path)?, [0; 32], 0, end);
+        let mut bytes = Zeroizing::new([0; RECORD]);
+        for _ in 0..*count {
+            from.read(bytes.as_mut_slice()).map_err(fault)?;
+            let (digest, row) = bytes.split_at(DIGEST);
+            each(Record { digest: sealed::array(digest), row: u64::from_le_bytes(sealed::array(row)) })?;
+        }
+        Ok(())
+    }
+
+    /// Removes a file.
+    pub(super) fn remove(&self, Written { path, .. }: Written) -> Result<()> {
         std::fs::remove_file(&path).map_err(|source| Error::file(&path, "cannot be removed", source))
     }
 
@@ -203,7 +215,7 @@ impl Writing {
     }
 }
 
-/// A file of records that is written.
+/// A file of records.
 pub(super) struct Written {
     path: PathBuf,
     number: u64,

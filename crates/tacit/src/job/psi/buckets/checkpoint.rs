@@ -1,0 +1,369 @@
+//! How far a run in buckets is: in memory, and where it shall outlive the process, in a folder of its own.
+//!
+//! The folder holds results and what was settled, never randomness of a protocol: `plan` (the bucket key, the
+//! sizes, whose run it is), `progress` (how often each bucket was begun, and how the run ended) and a file for
+//! each bucket that is done, with the rows that matched. All are sealed with the caller's key; what changes is
+//! written beside its place and renamed.
+
+use super::MAX_BUCKETS;
+use super::spill::{private_file, private_folder};
+use crate::{Error, Result};
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use tacit_crypto::Prg;
+use tacit_store::sealed::{FileError, FileKey, Keys, Locked, Purpose, SealedReader, SealedWriter, array};
+
+const MAGIC: [u8; 16] = *b"tacit resume 01\n";
+const PURPOSE: Purpose = Purpose {
+    sealing: "tacit 1 psi resume: sealing",
+    mac: "tacit 1 psi resume: mac",
+    check: "tacit 1 psi resume: check",
+};
+/// Bytes in front of what is sealed: the magic, the salt, and what tells a wrong key from a damaged file.
+const HEAD: usize = 16 + 32 + 32;
+/// Names in the folder; those of buckets' files end in their number, those that are not whole yet in `.part`.
+const PLAN: &str = "plan";
+const PROGRESS: &str = "progress";
+const LOCK: &str = "lock";
+const DONE: &str = "bucket-";
+const PART: &str = ".part";
+
+/// What both sides settled before the first bucket.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Plan {
+    /// Names the run; both sides have the same.
+    pub name: [u8; 32],
+    /// Says which bucket a key goes into.
+    pub key: [u8; 32],
+    pub own: u64,
+    pub peer: u64,
+    pub buckets: u64,
+}
+
+/// Where a run keeps what it takes to go on after its process has ended, and whose run it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Resume<'a> {
+    /// A folder of its own, which is made. The files in it are sealed.
+    pub folder: &'a Path,
+    /// What they are sealed with.
+    pub key: &'a FileKey,
+    /// Names the peer: another one is refused.
+    pub peer: &'a str,
+}
+
+impl Resume<'_> {
+    /// Whether a run is kept there already.
+    pub fn is_begun(&self) -> bool {
+        self.folder.join(PLAN).exists()
+    }
+
+    /// Removes what is kept, after the result is where it belongs. Errors: a file that cannot be removed.
+    pub fn forget(&self) -> Result<()> {
+        let failed = |path: &Path, source| Error::file(path, "cannot be removed", source);
+        for name in ours(self.folder)? {
+            let path = self.folder.join(name);
+            std::fs::remove_file(&path).map_err(|source| failed(&path, source))?;
+        }
+        // One that holds something else was somebody's before, and stays.
+        let _ = std::fs::remove_dir(self.folder);
+        Ok(())
+    }
+}
+
+/// The names of our files in `folder`, the lock last; none if there is no such folder.
+fn ours(folder: &Path) -> Result<Vec<String>> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(Error::file(folder, "cannot be listed", source)),
+    };
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let is_ours = |name: &String| {
+        let whole = name.strip_suffix(PART).unwrap_or(name);
+        [PLAN, PROGRESS, LOCK].contains(&whole) || number_of(whole).is_some()
+    };
+    let mut names: Vec<String> = names.filter(is_ours).collect();
+    names.sort_by_key(|name| name == LOCK);
+    Ok(names)
+}
+
+/// The bucket whose result a file of this name holds.
+fn number_of(name: &str) -> Option<usize> {
+    name.strip_prefix(DONE)?.parse().ok().filter(|number| (*number as u64) < MAX_BUCKETS)
+}
+
+/// Why a run will not go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum End {
+    /// A check of what the peer did failed, or it said something that no honest peer says.
+    Cheated,
+    /// A bucket was begun as often as one may be.
+    Attempts,
+    /// The peer said that the run has ended there.
+    There,
+}
+
+impl End {
+    const ALL: [End; 3] = [End::Cheated, End::Attempts, End::There];
+
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            End::Cheated => "a check failed: the peer, or somebody on the way, does not keep to the protocol",
+            End::Attempts => "the connection was lost in one bucket as often as a bucket may be begun",
+            End::There => "the other side has ended it; its own output says why",
+        }
+    }
+}
+
+/// How far a run is.
+pub(super) struct Checkpoint<'a> {
+    pub plan: Option<Plan>,
+    /// How often each bucket was begun.
+    pub begun: Vec<u8>,
+    /// How many keys were common in each bucket that is done.
+    done: Vec<Option<u64>>,
+    /// Whether the peer gets a result, so far as a bucket has told.
+    pub peer_received: bool,
+    /// The peer has said that all its buckets are done.
+    pub confirmed: bool,
+    pub ended: Option<End>,
+    kept: Option<Kept<'a>>,
+}
+
+/// The folder of a run.
+struct Kept<'a> {
+    folder: &'a Path,
+    key: &'a FileKey,
+    /// Stands for job, peer and input.
+    of: [[u8; 32]; 3],
+    _lock: File,
+}
+
+impl<'a> Checkpoint<'a> {
+    /// Of a run that ends with this process.
+    pub(super) fn in_memory() -> Self {
+        Checkpoint {
+            plan: None,
+            begun: Vec::new(),
+            done: Vec::new(),
+            peer_received: false,
+            confirmed: false,
+            ended: None,
+            kept: None,
+        }
+    }
+
+    /// Of a run that is kept as `resume` says: as far as it went, or a new one. `job` and `input` are digests.
+    ///
+    /// Errors: a folder that another process uses, or that holds the run of another job, peer or input, or
+    /// files that do not open.
+    pub(super) fn load(resume: &Resume<'a>, job: [u8; 32], input: [u8; 32]) -> Result<Self> {
+        let folder = resume.folder;
+        if !folder.is_dir() {
+            private_folder()
+                .create(folder)
+                .map_err(|source| Error::file(folder, "cannot be made", source))?;
+        }
+        let path = folder.join(LOCK);
+        let lock = File::options().create(true).truncate(false).write(true).open(&path);
+        let lock = lock.map_err(|source| Error::file(&path, "cannot be made", source))?;
+        if lock.try_lock().is_err() {
+            return Err(refused(folder, "another process goes on with the run that is kept there"));
+        }
+        let peer = *blake3::hash(resume.peer.as_bytes()).as_bytes();
+        let kept = Kept { folder, key: resume.key, of: [job, peer, input], _lock: lock };
+        let mut checkpoint = Checkpoint { kept: None, ..Self::in_memory() };
+        let names = ours(kept.folder)?;
+        for name in names.iter().filter(|name| name.ends_with(PART)) {
+            let _ = std::fs::remove_file(kept.folder.join(name));
+        }
+        if names.iter().any(|name| name == PLAN) {
+            checkpoint.read(&kept, &names)?;
+        }
+        checkpoint.kept = Some(kept);
+        Ok(checkpoint)
+    }
+
+    fn read(&mut self, kept: &Kept<'_>, names: &[String]) -> Result<()> {
+        let bytes = kept.read(PLAN)?;
+        let Some((fields, rest)) = bytes.as_chunks::<32>().0.split_at_checked(5) else {
+            return Err(damaged(kept.folder));
+        };
+        let &[job, peer, input, name, key] = fields else { return Err(damaged(kept.folder)) };
+        for (ours, theirs, what) in [
+            (kept.of[0], job, "the run that is kept there is of another job, or has other options"),
+            (kept.of[1], peer, "the run that is kept there is with another peer"),
+            (kept.of[2], input, "the input has other keys than when the run that is kept there began"),
+        ] {
+            if ours != theirs {
+                return Err(refused(kept.folder, what));
+            }
+        }
+        let Some(&[sizes]) = rest.get(..1) else { return Err(damaged(kept.folder)) };
+        let size = |at: usize| u64::from_le_bytes(array(&sizes[8 * at..8 * at + 8]));
+        let plan = Plan { name, key, own: size(0), peer: size(1), buckets: size(2) };
+        if !plan.buckets.is_power_of_two() || plan.buckets > MAX_BUCKETS {
+            return Err(damaged(kept.folder));
+        }
+        let count = plan.buckets as usize;
+        self.plan = Some(plan);
+        self.begun = vec![0; count];
+        self.done = vec![None; count];
+        if names.iter().any(|name| name == PROGRESS) {
+            let bytes = kept.read(PROGRESS)?;
+            let Some((&[received, confirmed, ended], begun)) = bytes.split_first_chunk::<3>() else {
+                return Err(damaged(kept.folder));
+            };
+            if begun.len() != count {
+                return Err(damaged(kept.folder));
+            }
+            (self.peer_received, self.confirmed) = (received == 1, confirmed == 1);
+            self.ended = End::ALL.get(usize::from(ended).wrapping_sub(1)).copied();
+            self.begun.copy_from_slice(begun);
+        }
+        for number in names.iter().filter_map(|name| number_of(name)).filter(|number| *number < count) {
+            self.done[number] = Some(kept.rows(number)?.len() as u64);
+        }
+        Ok(())
+    }
+
+    /// Keeps what both sides settled.
+    pub(super) fn settle(&mut self, plan: Plan, prg: &mut Prg) -> Result<()> {
+        let count = plan.buckets as usize;
+        (self.begun, self.done) = (vec![0; count], vec![None; count]);
+        (self.peer_received, self.confirmed) = (false, false);
+        if let Some(kept) = &self.kept {
+            let mut sizes = [0; 32];
+            for (at, size) in [plan.own, plan.peer, plan.buckets].into_iter().enumerate() {
+                sizes[8 * at..8 * at + 8].copy_from_slice(&size.to_le_bytes());
+            }
+            let [job, peer, input] = kept.of;
+            // A plan that is there already was of a run in which no bucket began.
+            let _ = std::fs::remove_file(kept.folder.join(PROGRESS));
+            kept.write(PLAN, &[job, peer, input, plan.name, plan.key, sizes].concat(), prg)?;
+        }
+        self.plan = Some(plan);
+        Ok(())
+    }
+
+    /// Forces how often buckets were begun, and the rest, to the disk.
+    pub(super) fn save(&self, prg: &mut Prg) -> Result<()> {
+        let Some(kept) = &self.kept else { return Ok(()) };
+        let ended = self.ended.and_then(|end| End::ALL.iter().position(|known| *known == end));
+        let ended = ended.map_or(0, |at| at as u8 + 1);
+        let head = [u8::from(self.peer_received), u8::from(self.confirmed), ended];
+        kept.write(PROGRESS, &[&head[..], &self.begun].concat(), prg)
+    }
+
+    /// The bucket gave these rows.
+    pub(super) fn done(&mut self, number: usize, rows: &[u64], prg: &mut Prg) -> Result<()> {
+        if let Some(kept) = &self.kept {
+            let bytes: Vec<u8> = rows.iter().flat_map(|row| row.to_le_bytes()).collect();
+            kept.write(&format!("{DONE}{number:06}"), &bytes, prg)?;
+        }
+        self.done[number] = Some(rows.len() as u64);
+        Ok(())
+    }
+
+    /// For each bucket whether it is done.
+    pub(super) fn are_done(&self) -> Vec<bool> {
+        self.done.iter().map(Option::is_some).collect()
+    }
+
+    /// Whether a plan was settled and all its buckets are done.
+    pub(super) fn is_complete(&self) -> bool {
+        self.plan.is_some() && self.done.iter().all(Option::is_some)
+    }
+
+    /// How many keys are common.
+    pub(super) fn common(&self) -> u64 {
+        self.done.iter().flatten().sum()
+    }
+
+    /// Tells the rows of all buckets that were done when this process began.
+    pub(super) fn each_row(&self, mut each: impl FnMut(u64)) -> Result<()> {
+        let Some(kept) = &self.kept else { return Ok(()) };
+        for number in (0..self.done.len()).filter(|number| self.done[*number].is_some()) {
+            kept.rows(number)?.into_iter().for_each(&mut each);
+        }
+        Ok(())
+    }
+}
+
+impl Kept<'_> {
+    fn rows(&self, number: usize) -> Result<Vec<u64>> {
+        let bytes = self.read(&format!("{DONE}{number:06}"))?;
+        let (rows, rest) = bytes.as_chunks::<8>();
+        if !rest.is_empty() {
+            return Err(damaged(self.folder));
+        }
+        Ok(rows.iter().map(|row| u64::from_le_bytes(*row)).collect())
+    }
+
+    /// What binds a file to its name and to the run's job, peer and input.
+    fn context(&self, name: &str) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(name.as_bytes());
+        if name != PLAN {
+            self.of.iter().for_each(|digest| _ = hasher.update(digest));
+        }
+        *hasher.finalize().as_bytes()
+    }
+
+    /// A file as a whole, on the disk before it takes its place.
+    fn write(&self, name: &str, bytes: &[u8], prg: &mut Prg) -> Result<()> {
+        let (path, part) = (self.folder.join(name), self.folder.join(format!("{name}{PART}")));
+        let fault = |fault| told(&path, fault);
+        let mut salt = [0; 32];
+        prg.fill_bytes(&mut salt);
+        let keys = Keys::new(self.key, &salt, &PURPOSE).map_err(fault)?;
+        let _ = std::fs::remove_file(&part);
+        let mut file = private_file(&part)?;
+        let head = [&MAGIC[..], &salt, &keys.check].concat();
+        let failed = |source| Error::file(&path, "cannot be written; free some space there", source);
+        file.write_all(&head).map_err(failed)?;
+        let mut out = SealedWriter::new(file, keys, self.context(name));
+        out.write(bytes).map_err(fault)?;
+        let file = out.finish().map_err(fault)?;
+        file.sync_all().and_then(|()| std::fs::rename(&part, &path)).map_err(failed)?;
+        // Where the file system can, the name is as durable as the content.
+        let _ = File::open(self.folder).and_then(|folder| folder.sync_all());
+        Ok(())
+    }
+
+    fn read(&self, name: &str) -> Result<Vec<u8>> {
+        let path = self.folder.join(name);
+        let fault = |fault| told(&path, fault);
+        let file = Locked::open(&path).map_err(fault)?;
+        let failed = |source| Error::file(&path, "cannot be read", source);
+        let end = file.metadata().map_err(failed)?.len();
+        let mut head = [0; HEAD];
+        if end < HEAD as u64 || file.read_at(0, &mut head).is_err() || head[..16] != MAGIC {
+            return Err(damaged(self.folder));
+        }
+        let keys = Keys::new(self.key, &array(&head[16..48]), &PURPOSE).map_err(fault)?;
+        if keys.check != head[48..] {
+            return Err(fault(FileError::WrongKey));
+        }
+        let mut from = SealedReader::new(file, keys, self.context(name), HEAD as u64, end);
+        from.rest().map_err(fault)
+    }
+}
+
+fn refused(folder: &Path, what: &str) -> Error {
+    let name = tacit_net::shown(&folder.to_string_lossy());
+    Error::Input(format!("{name}: {what}; name another folder, or remove it to begin anew"))
+}
+
+fn damaged(folder: &Path) -> Error {
+    refused(folder, "what is kept there was changed since it was written")
+}
+
+fn told(path: &Path, fault: FileError) -> Error {
+    match fault {
+        FileError::Io { source, .. } => Error::file(path, "cannot be read or written", source),
+        FileError::Damaged { .. } => damaged(path.parent().unwrap_or(path)),
+        other => Error::Input(format!("{}: {other}", tacit_net::shown(&path.to_string_lossy()))),
+    }
+}

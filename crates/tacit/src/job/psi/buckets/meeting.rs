@@ -1,0 +1,152 @@
+//! What the two sides say to each other outside the buckets: how far they are, what they settle, and that all is
+//! done.
+
+use super::MAX_BUCKETS;
+use super::checkpoint::Plan;
+use crate::{Error, Result};
+use tacit_crypto::Prg;
+use tacit_crypto::commit::{Commitment, Opening, commit, verify};
+use tacit_crypto::transcript::Transcript;
+use tacit_net::{Channel, Party};
+
+const MAGIC: [u8; 16] = *b"tacit buckets-03";
+
+/// How far a side is when the two meet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Standing {
+    /// Nothing was settled.
+    Fresh,
+    /// The run of this name was settled and goes on.
+    Under([u8; 32]),
+    /// The run of this name ended for good.
+    Ended([u8; 32]),
+}
+
+/// Both sides' standing; returns the peer's.
+pub(super) fn meet(channel: &mut Channel, own: Standing) -> Result<Standing> {
+    let (kind, name) = match own {
+        Standing::Fresh => (0, [0; 32]),
+        Standing::Under(name) => (1, name),
+        Standing::Ended(name) => (2, name),
+    };
+    channel.send(&MAGIC)?;
+    channel.send(&[kind])?;
+    channel.send(&name)?;
+    channel.flush()?;
+    let (mut magic, mut kind, mut name) = ([0; 16], [0], [0; 32]);
+    channel.recv(&mut magic)?;
+    if magic != MAGIC {
+        let what = "the peer does not run this version of buckets; use one release on both sides";
+        return Err(Error::Peer(what.into()));
+    }
+    channel.recv(&mut kind)?;
+    channel.recv(&mut name)?;
+    match kind {
+        [0] => Ok(Standing::Fresh),
+        [1] => Ok(Standing::Under(name)),
+        [2] => Ok(Standing::Ended(name)),
+        _ => Err(Error::Peer("the peer says in no known way how far it is".into())),
+    }
+}
+
+/// Both sides' numbers of keys; returns the peer's.
+pub(super) fn announce(channel: &mut Channel, own: u64) -> Result<u64> {
+    channel.send_u64(own)?;
+    channel.flush()?;
+    Ok(channel.recv_u64()?)
+}
+
+/// The more of both sides' wanted numbers of buckets.
+pub(super) fn agree(channel: &mut Channel, wanted: u64) -> Result<u64> {
+    channel.send_u64(wanted)?;
+    channel.flush()?;
+    let theirs = channel.recv_u64()?;
+    if !theirs.is_power_of_two() || theirs > MAX_BUCKETS {
+        return Err(Error::Peer(format!("the peer asks for {theirs} buckets, which is no number of them")));
+    }
+    Ok(wanted.max(theirs))
+}
+
+/// The run's name and a key that neither side chose, bound to the session and to what was announced.
+pub(super) fn toss(
+    channel: &mut Channel,
+    prg: &mut Prg,
+    [own, peer]: [u64; 2],
+    buckets: u64,
+) -> Result<Plan> {
+    let first = channel.party() == Party::First;
+    let [one, two] = if first { [own, peer] } else { [peer, own] };
+    let mut transcript = Transcript::new("tacit psi buckets v3");
+    transcript.append("session", &channel.session_id().0);
+    transcript.append_u64("instance", channel.next_instance());
+    transcript.append_u64("keys of the first", one);
+    transcript.append_u64("keys of the second", two);
+    transcript.append_u64("buckets", buckets);
+    let mut context = [0; 32];
+    transcript.clone().challenge_bytes("coin", &mut context);
+    let (mut mine, mut theirs) = ([0; 32], [0; 32]);
+    prg.fill_bytes(&mut mine);
+    if first {
+        let (commitment, opening) = commit(&context, &mine, prg);
+        channel.send(&commitment.0)?;
+        channel.flush()?;
+        channel.recv(&mut theirs)?;
+        channel.send(&mine)?;
+        channel.send(&opening.0)?;
+        channel.flush()?;
+    } else {
+        let mut commitment = Commitment([0; 32]);
+        channel.recv(&mut commitment.0)?;
+        channel.send(&mine)?;
+        channel.flush()?;
+        let mut opening = Opening(Default::default());
+        channel.recv(&mut theirs)?;
+        channel.recv(&mut opening.0)?;
+        if !verify(&context, &theirs, &commitment, &opening) {
+            return Err(Error::Peer(
+                "the peer's coin is not the one that it committed to; it cheated".into(),
+            ));
+        }
+    }
+    let [one, two] = if first { [mine, theirs] } else { [theirs, mine] };
+    transcript.append("coin of the first", &one);
+    transcript.append("coin of the second", &two);
+    let (mut key, mut name) = ([0; 32], [0; 32]);
+    transcript.challenge_bytes("key", &mut key);
+    transcript.challenge_bytes("name", &mut name);
+    Ok(Plan { name, key, own, peer, buckets })
+}
+
+/// Which buckets are done on both sides, and how often each was begun on the side that counts more; `done` and
+/// `begun` are ours.
+pub(super) fn compare(channel: &mut Channel, done: &mut [bool], begun: &mut [u8]) -> Result<()> {
+    let own: Vec<u8> = done.iter().map(|done| u8::from(*done)).collect();
+    channel.send(&own)?;
+    channel.send(begun)?;
+    channel.flush()?;
+    let mut theirs = vec![0; own.len()];
+    channel.recv(&mut theirs)?;
+    for (done, theirs) in done.iter_mut().zip(theirs) {
+        *done &= theirs == 1;
+    }
+    let mut theirs = vec![0; begun.len()];
+    channel.recv(&mut theirs)?;
+    for (begun, theirs) in begun.iter_mut().zip(theirs) {
+        *begun = (*begun).max(theirs);
+    }
+    Ok(())
+}
+
+/// Tells the peer that we are at this point, and waits until it is there too.
+pub(super) fn together(channel: &mut Channel, at: &[u8; 4]) -> Result<()> {
+    channel.send(at)?;
+    channel.flush()?;
+    let mut theirs = [0; 4];
+    channel.recv(&mut theirs)?;
+    if theirs != *at {
+        return Err(Error::Peer(
+            "the peer is not where the run is; it does not keep to the order of it".into(),
+        ));
+    }
+    Ok(())
+}
