@@ -30,6 +30,11 @@ impl Named {
     pub fn new(option: &str, path: &Path) -> Self {
         Named { option: option.to_owned(), path: path.to_owned() }
     }
+
+    /// Whether it is standard output.
+    pub fn is_stdout(&self) -> bool {
+        self.path == Path::new("-")
+    }
 }
 
 /// Refuses, before anything is done, outputs that would replace a file of the same command line, or what

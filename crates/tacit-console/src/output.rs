@@ -239,6 +239,14 @@ impl Output {
         Self::open(target, |stream| Ok(Place::Stream(BufWriter::new(stream))), true)
     }
 
+    /// An output of which the same job may have left one already, when it was killed at its end.
+    pub fn create_again(target: &Path) -> Result<Self> {
+        match Target::of(target)? {
+            Target::File(_) => Self::next_state(target),
+            _ => Self::create(target),
+        }
+    }
+
     /// The next state of a file that the command keeps, and that the caller holds open.
     pub fn next_state(target: &Path) -> Result<Self> {
         let Target::File(path) = Target::of(target)? else {

@@ -111,29 +111,35 @@ fn a_peer_that_deviates_before_the_first_bucket_is_told_from_a_lost_link() {
         fault.unwrap_err().to_string()
     };
     let other = told(|channel| {
-        channel.send(&[7; 24])?;
+        channel.send(&[7; 49])?;
         channel.flush()?;
         // Not gone before the other side has sent: that would be a lost link.
-        channel.recv(&mut [0; 16 + 8])
+        channel.recv(&mut [0; 49])
     });
     assert!(other.contains("this version"), "{other}");
+    // The first message of a side on which nothing was settled: what it is, and how far.
+    const FRESH: [u8; 16 + 1 + 32] = {
+        let mut message = [0; 16 + 1 + 32];
+        message.split_at_mut(16).0.copy_from_slice(b"tacit buckets-03");
+        message
+    };
     let coin = told(|channel| {
-        channel.send(b"tacit buckets-02")?;
+        channel.send(&FRESH)?;
         channel.send_u64(50)?;
         channel.send_u64(1)?;
         channel.send(&[1; 32])?;
         channel.flush()?;
-        channel.recv(&mut [0; 16 + 8 + 8 + 32])?;
+        channel.recv(&mut [0; FRESH.len() + 8 + 8 + 32])?;
         channel.send(&[2; 64])?;
         channel.flush()
     });
     assert!(coin.contains("it cheated"), "{coin}");
     let none = told(|channel| {
-        channel.send(b"tacit buckets-02")?;
+        channel.send(&FRESH)?;
         channel.send_u64(50)?;
         channel.send_u64(3)?;
         channel.flush()?;
-        channel.recv(&mut [0; 16 + 8 + 8])
+        channel.recv(&mut [0; FRESH.len() + 8 + 8])
     });
     assert!(none.contains("3 buckets"), "{none}");
 }

@@ -6,6 +6,7 @@ use clap::{Arg, ArgMatches, Command};
 use std::any::TypeId;
 use std::path::PathBuf;
 use tacit::Result;
+use tacit::job::psi::Resume;
 use tacit_console::files::{Kind, Named, check_outputs};
 
 /// Every option that names an output: the subcommand, the option's long name, and what it holds.
@@ -53,7 +54,7 @@ const MAY_NAME_A_FILE: &[(&str, &str)] = &[
 /// Refuses, before anything is done, a command line whose outputs would replace a file of the same command
 /// line, or what stands at their place, or that cannot be written. True if an output goes to standard output.
 pub fn check(command: &Command, matches: &ArgMatches) -> Result<bool> {
-    let (mut outputs, mut inputs) = (Vec::new(), Vec::new());
+    let (mut outputs, mut inputs, mut goes_on) = (Vec::new(), Vec::new(), false);
     let (mut command, mut matches, mut words) = (command, matches, String::new());
     loop {
         for arg in command.get_arguments() {
@@ -63,6 +64,7 @@ pub fn check(command: &Command, matches: &ArgMatches) -> Result<bool> {
                 Use::None => continue,
             };
             for path in values(matches, arg) {
+                goes_on |= what == Some(Kind::Folder) && Resume::may_have_result(&path);
                 match what {
                     Some(kind) => outputs.push((Named::new(&label(arg), &path), kind)),
                     None if is_input => inputs.push(Named::new(&label(arg), &path)),
@@ -76,6 +78,10 @@ pub fn check(command: &Command, matches: &ArgMatches) -> Result<bool> {
         (command, matches) = (found, inner);
     }
     outputs.retain(|(_, kind)| *kind != Kind::Folder);
+    // A run that was killed when its result was there already, and goes on: what stands there is its own.
+    if goes_on {
+        outputs.retain(|(named, _)| named.is_stdout());
+    }
     check_outputs(&outputs, &inputs)
 }
 

@@ -23,7 +23,7 @@ impl Session {
         source: &Source,
         most_peer_keys: u64,
         disk: &Disk<'_>,
-        reading: impl FnMut(u64),
+        reading: impl FnMut(u64) + Send,
         observer: &dyn Observer,
     ) -> Result<(Ran<Bucketed>, Pass)> {
         let base = self.allow_psi(job)?;

@@ -45,12 +45,13 @@ pub fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Result<()>
     if !args.give.is_empty() {
         return refuse("give", "in buckets rows alone are revealed; leave it out");
     }
+    let kept = kept(args)?;
     let spec = job.key.clone().ok_or_else(|| Error::Usage("--key names no column".into()))?;
     let source = Source::open(&args.input, spec, args.table.options())?;
     if let Some(target) = &args.output {
         source.admits(target)?;
     }
-    let (folder, kept) = (folder(args), kept(args)?);
+    let folder = folder(args);
     let resume = kept.as_ref().map(|(folder, key, peer)| Resume { folder, key, peer });
     let disk = Disk { folder: &folder, memory, buckets: args.buckets, at_once: args.peer.threads(), resume };
     disk.check()?;
@@ -61,7 +62,9 @@ pub fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Result<()>
     if let Some(name) = &args.base_ot {
         session = session.base_ot(name);
     }
-    let mut output = args.output.as_deref().map(Output::create).transpose()?;
+    let may_stand = args.resume.as_deref().is_some_and(Resume::may_have_result);
+    let create = if may_stand { Output::create_again } else { Output::create };
+    let mut output = args.output.as_deref().map(create).transpose()?;
     if let Some(output) = &mut output {
         output.reserve(source.bytes().saturating_add(2))?;
     }
@@ -75,6 +78,9 @@ pub fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Result<()>
         let target = output.target().to_owned();
         let wanted = |row| usize::try_from(row).is_ok_and(|row| row < matches.len() && matches.get(row));
         rows = Some(source.write_rows(&pass, wanted, &target, &mut output)?);
+        if let Some(resume) = &disk.resume {
+            resume.note_result()?;
+        }
         output.commit()?;
     }
     if let Some(resume) = &disk.resume {

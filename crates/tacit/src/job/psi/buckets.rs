@@ -133,7 +133,7 @@ impl Job {
         &self,
         channels: &mut [Channel],
         base: &(dyn BaseOt + Send + Sync),
-        keys: impl FnOnce(&mut dyn FnMut(Option<&[u8]>) -> Result<()>) -> Result<()>,
+        keys: impl FnOnce(&mut dyn FnMut(Option<&[u8]>) -> Result<()>) -> Result<()> + Send,
         most_peer_keys: u64,
         disk: &Disk<'_>,
         observer: &dyn Observer,
@@ -191,6 +191,8 @@ struct Local<'a> {
     matches: BitVec,
     /// The peer has settled the plan too: it has no reason to know nothing of it.
     peer_settled: bool,
+    /// Over this connection both have said where they are, and go on from there.
+    has_met: bool,
     /// How often buckets were begun beyond the first time.
     repeated: u64,
 }
@@ -262,7 +264,8 @@ impl<'a> InBuckets<'a> {
         };
         let mut matches = BitVec::zeros(usize::try_from(table.rows).unwrap_or(usize::MAX));
         checkpoint.each_row(|row| matches.set(row as usize, true))?;
-        self.local = Some(Local { table, checkpoint, matches, peer_settled: false, repeated: 0 });
+        self.local =
+            Some(Local { table, checkpoint, matches, peer_settled: false, has_met: false, repeated: 0 });
         Ok(())
     }
 
@@ -288,7 +291,7 @@ impl<'a> InBuckets<'a> {
         };
         let ran = way.run(local, channels);
         if let Err(error) = &ran
-            && local.checkpoint.plan.is_some()
+            && local.has_met
             && error.blame() == crate::Blame::Peer
             && !error.is_lost_link()
             && local.checkpoint.ended.is_none()
@@ -389,7 +392,9 @@ impl Way<'_> {
             idle: limits.idle.max(PEER_READS),
             ..limits
         });
+        local.has_met = false;
         self.meet(local, channel, &mut prg)?;
+        local.has_met = true;
         let Some(plan) = local.checkpoint.plan.clone() else {
             return Err(Error::Other("nothing was settled".into()));
         };

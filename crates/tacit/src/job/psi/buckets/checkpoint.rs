@@ -26,6 +26,7 @@ const HEAD: usize = 16 + 32 + 32;
 const PLAN: &str = "plan";
 const PROGRESS: &str = "progress";
 const LOCK: &str = "lock";
+const RESULT: &str = "result";
 const DONE: &str = "bucket-";
 const PART: &str = ".part";
 
@@ -58,6 +59,19 @@ impl Resume<'_> {
         self.folder.join(PLAN).exists()
     }
 
+    /// Notes that the result is about to be where it belongs: after a crash it may be there already.
+    pub fn note_result(&self) -> Result<()> {
+        if !Self::may_have_result(self.folder) {
+            private_file(&self.folder.join(RESULT))?;
+        }
+        Ok(())
+    }
+
+    /// Whether the result of the run that is kept in `folder` may be where it belongs already.
+    pub fn may_have_result(folder: &Path) -> bool {
+        folder.join(RESULT).exists()
+    }
+
     /// Removes what is kept, after the result is where it belongs. Errors: a file that cannot be removed.
     pub fn forget(&self) -> Result<()> {
         let failed = |path: &Path, source| Error::file(path, "cannot be removed", source);
@@ -71,7 +85,7 @@ impl Resume<'_> {
     }
 }
 
-/// The names of our files in `folder`, the lock last; none if there is no such folder.
+/// The names of our files in `folder`, the note on the result first and the lock last; none if there is no such folder.
 fn ours(folder: &Path) -> Result<Vec<String>> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -81,10 +95,10 @@ fn ours(folder: &Path) -> Result<Vec<String>> {
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let is_ours = |name: &String| {
         let whole = name.strip_suffix(PART).unwrap_or(name);
-        [PLAN, PROGRESS, LOCK].contains(&whole) || number_of(whole).is_some()
+        [PLAN, PROGRESS, LOCK, RESULT].contains(&whole) || number_of(whole).is_some()
     };
     let mut names: Vec<String> = names.filter(is_ours).collect();
-    names.sort_by_key(|name| name == LOCK);
+    names.sort_by_key(|name| (name != RESULT, name == LOCK));
     Ok(names)
 }
 

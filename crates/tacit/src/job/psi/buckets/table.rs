@@ -20,7 +20,7 @@ const PADDING: [u8; 2] = [1, 2];
 pub(super) type Element = [u8; 1 + DIGEST];
 
 /// Hands each row's key to its argument, or that it has none.
-pub(super) type Keys<'k> = dyn FnOnce(&mut dyn FnMut(Option<&[u8]>) -> Result<()>) -> Result<()> + 'k;
+pub(super) type Keys<'k> = dyn FnOnce(&mut dyn FnMut(Option<&[u8]>) -> Result<()>) -> Result<()> + Send + 'k;
 
 /// Our table on disk.
 pub(super) struct Table {
