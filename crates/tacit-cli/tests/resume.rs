@@ -291,7 +291,9 @@ fn a_run_that_cannot_go_on_says_why_and_keeps_what_there_is() {
     let plain =
         ["psi", "--connect", "127.0.0.1:1", "--insecure-plaintext", "--key", "id", "--memory", "64MiB"];
     let with = |more: &[&str]| pair.bench.run(&[&plain[..], more].concat());
-    with(&["--input", "alice.csv", "--resume", "k"]).fails_with(2, &["--seal-key"]);
+    with(&["--input", "alice.csv", "--resume", "k"]).fails_with(2, &["--resume", "--seal-key"]);
+    let key = ["--input", "alice.csv", "--resume", "k", "--seal-key", "alice.key"];
+    with(&key).fails_with(2, &["--resume", "without TLS"]);
     with(&["--input", "-", "--resume", "k"]).fails_with(2, &["--input", "read again"]);
 }
 

@@ -4,19 +4,23 @@ use super::Session;
 use crate::job::psi::{Bucketed, Disk, InBuckets, Job};
 use crate::job::{Observer, Ran};
 use crate::{Error, Result};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tacit_data::table::{Pass, Source};
-use tacit_net::{Channel, Stats};
+use tacit_net::{Channel, Protection, Stats};
+
+/// Connections in a row that may end without a bucket done.
+const FRUITLESS: u32 = 10;
+/// Between two of them that broke before they stood.
+const PAUSE: Duration = Duration::from_millis(200);
 
 impl Session {
     /// As [`run_psi`](Self::run_psi) for a table whose keys do not fit in memory, as the one of the peer, which
     /// says so as well: see [`Job::run_in_buckets`]. `reading` is told now and then how many of the file's
     /// bytes have been read. Returns what the reading told, too.
     ///
-    /// A connection that is lost once the buckets have begun is made again, for as long as the peer stays away
-    /// no longer than twice the idle deadline of the [`limits`](Self::limits); with
-    /// [`Resume`](crate::job::psi::Resume) the run can also go on after either process has ended, by the same
-    /// call. A run that is complete here but for the peer's word is complete also if the peer does not come.
+    /// A connection that is lost is made again, where the peer stays away no longer than twice the idle deadline
+    /// of the [`limits`](Self::limits); with [`Resume`](crate::job::psi::Resume) the run can also go on after
+    /// either process has ended, by the same call. Neither is so without TLS. A run that is complete here but for the peer's word is complete also if the peer does not come.
     pub fn run_psi_in_buckets(
         &self,
         job: &Job,
@@ -34,43 +38,60 @@ impl Session {
             pass = Some(source.each_key(reading, |element| each(element.map(<[u8; 32]>::as_slice)))?);
             Ok(())
         });
+        let is_plain = matches!(self.protection, Some(Protection::Plaintext));
+        if is_plain && disk.resume.is_some() {
+            let what =
+                "without TLS nobody would notice that a connection which broke off had damaged data before";
+            return Err(Error::Parameter { name: "resume", what: what.into() });
+        }
         let mut run = InBuckets::new(job, &*base, keys, most_peer_keys, disk, observer)?;
         if disk.resume.is_some_and(|resume| resume.is_begun()) {
             // What is kept may be all that it takes.
             run.prepare()?;
         }
         let (mut session, mut stats, mut start) = (self.clone(), Stats::default(), None);
+        let (mut trying, mut fruitless) = (Instant::now(), 0);
         while !run.is_confirmed() {
-            let opened = session.open(agreement.clone());
-            let mut opened = match opened {
+            let before = run.progress();
+            let is_begun = before.is_some() || disk.resume.is_some();
+            let mut opened = match session.open(agreement.clone()) {
                 Ok(opened) => opened,
-                Err(error) if run.is_complete() && is_absence(&error) => break,
-                Err(error) => return Err(self.ended(error)),
+                Err(error) if self.cancel.is_cancelled() => return Err(self.ended(error)),
+                // Somebody was there, and the way to them broke.
+                Err(error) if is_cut(&error) && is_begun && trying.elapsed() < session.limits.connect => {
+                    std::thread::sleep(PAUSE);
+                    continue;
+                }
+                Err(error) if run.is_complete() && (is_cut(&error) || is_absence(&error)) => break,
+                Err(error) => return Err(error),
             };
             start.get_or_insert_with(Instant::now);
-            let is_open = opened.tls().is_none();
-            if is_open {
+            if is_plain {
                 opened.channels().iter_mut().for_each(Channel::audit);
             }
-            let ran = run
-                .go_on(opened.channels())
-                .and_then(|()| Ok(opened.channels().iter_mut().try_for_each(Channel::confirm)?));
+            let ran = run.go_on(opened.channels());
+            let ran = ran.and_then(|()| match is_plain {
+                true => Ok(opened.channels().iter_mut().try_for_each(Channel::confirm)?),
+                false => Ok(()),
+            });
             stats = stats.and(&opened.stats());
             drop(opened);
-            match ran {
-                Ok(()) => break,
-                // The result is there; what failed is the comparison of what was sent, or the goodbye.
-                Err(error) if run.is_confirmed() && !is_open && error.is_lost_link() => break,
-                Err(error)
-                    if error.is_lost_link() && run.progress().is_some() && !self.cancel.is_cancelled() =>
-                {
-                    observer.interrupted(&error);
-                    let window = 2 * self.limits.idle;
-                    session.limits.connect = window;
-                    session.limits.accept = Some(window);
-                }
-                Err(error) => return Err(self.ended(error)),
+            let Err(error) = ran else { break };
+            fruitless = if run.progress() == before { fruitless + 1 } else { 0 };
+            // A peer that says goodbye before anything was settled has a reason to.
+            let is_worth = run.progress().is_some() || !matches!(error, Error::Net(tacit_net::Error::Closed));
+            if is_plain
+                || !error.is_lost_link()
+                || !is_worth
+                || fruitless > FRUITLESS
+                || self.cancel.is_cancelled()
+            {
+                return Err(self.ended(error));
             }
+            observer.interrupted(&error);
+            let window = 2 * self.limits.idle;
+            (session.limits.connect, session.limits.accept) = (window, Some(window));
+            trying = Instant::now();
         }
         let result = run.finish()?;
         let pass = pass.ok_or_else(|| Error::Other("the table was not read".into()))?;
@@ -81,6 +102,11 @@ impl Session {
     fn ended(&self, error: Error) -> Error {
         if self.cancel.is_cancelled() { tacit_net::Error::Cancelled.into() } else { error }
     }
+}
+
+/// Whether a connection broke while it was made.
+fn is_cut(error: &Error) -> bool {
+    matches!(error, Error::Net(tacit_net::Error::Closed | tacit_net::Error::Lost { .. }))
 }
 
 /// Whether the peer was not there at all.
