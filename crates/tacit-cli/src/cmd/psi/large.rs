@@ -95,7 +95,7 @@ pub fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Result<()>
 /// The folder of --resume, what it is sealed with, and what names the peer.
 fn kept(args: &Args) -> Result<Option<(PathBuf, FileKey, String)>> {
     let Some(folder) = &args.resume else { return Ok(None) };
-    if !args.input.is_file() {
+    if args.input.as_os_str() == "-" || args.input.exists() && !args.input.is_file() {
         let what = "with --resume the input must be a file that can be read again".into();
         return Err(Error::Parameter { name: "input", what });
     }

@@ -2,7 +2,7 @@
 //! bucket is an intersection of its own.
 //!
 //! 1. Each side reads its keys once. Of a key goes to disk what BLAKE3 makes of it, and its row, into files by
-//!    a key of its own; file by file, equal keys are left out but for their first row, and the pairs of rows are
+//!    its first bits; file by file, equal keys are left out but for their first row, and the pairs of rows are
 //!    kept.
 //! 2. Both announce how many keys are left, and settle the number of buckets; then they toss coins for the
 //!    key that says which bucket a key goes into. No set is chosen for it: it is tossed after both
@@ -254,7 +254,7 @@ impl<'a> InBuckets<'a> {
         let course = self.course.get_or_insert_with(|| Course::begin(&PHASES, &mut [], 0, self.observer));
         let mut prg = Prg::from_os();
         let folder = Folder::new(self.disk.folder, &mut prg)?;
-        let table = Table::read(folder, &mut prg, keys, self.disk.memory, course)?;
+        let table = Table::read(folder, keys, self.disk.memory, course)?;
         let checkpoint = match &self.disk.resume {
             Some(resume) => {
                 let agreement = self.job.agreement_in_buckets(self.base, &self.disk);

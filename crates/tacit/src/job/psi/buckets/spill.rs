@@ -29,12 +29,6 @@ pub(super) struct Record {
     pub row: u64,
 }
 
-/// Into which of so many buckets, a power of two, a key goes under `key`.
-pub(super) fn bucket(key: &[u8; 32], digest: &[u8; DIGEST], buckets: u64) -> u64 {
-    let hash = blake3::keyed_hash(key, digest);
-    u64::from_le_bytes(sealed::array(&hash.as_bytes()[..8])) & (buckets - 1)
-}
-
 /// What opens a new file that its owner alone can read.
 fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();

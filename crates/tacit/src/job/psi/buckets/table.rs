@@ -1,18 +1,18 @@
 //! Our keys on disk: told apart, thrown into buckets, and a bucket at a time in memory again.
 
-use super::spill::{DIGEST, Folder, Record, WRITING, Written, bucket};
+use super::spill::{DIGEST, Folder, Record, WRITING, Written};
 use super::too_little;
 use crate::job::Course;
 use crate::{Error, Result};
-use tacit_crypto::Prg;
+use tacit_crypto::aes::Aes128;
+use tacit_crypto::{Block, Prg};
+use tacit_data::table::Order;
 use tacit_net::Party;
-use tacit_store::sealed;
+use tacit_store::sealed::array;
 use zeroize::Zeroizing;
 
 /// The context in which a key becomes what stands for it.
 const KEY: &str = "tacit 1 psi buckets: key";
-/// The context of what stands for all rows together.
-const ROWS: &str = "tacit 1 psi buckets: rows";
 /// Bytes in front of what stands for a key: the key is real, or padding of this party.
 const REAL: u8 = 0;
 const PADDING: [u8; 2] = [1, 2];
@@ -21,6 +21,12 @@ pub(super) type Element = [u8; 1 + DIGEST];
 
 /// Hands each row's key to its argument, or that it has none.
 pub(super) type Keys<'k> = dyn FnOnce(&mut dyn FnMut(Option<&[u8]>) -> Result<()>) -> Result<()> + Send + 'k;
+
+/// Into which of so many buckets, a power of two, a key goes: one random permutation for both sides, under a key
+/// that was tossed when the keys stood.
+fn bucket(permutation: &Aes128, digest: &[u8; DIGEST], buckets: u64) -> u64 {
+    permutation.encrypt(Block::from(array(&digest[..16]))).low() & (buckets - 1)
+}
 
 /// Our table on disk.
 pub(super) struct Table {
@@ -42,16 +48,14 @@ impl Table {
     /// Reads `keys` into files of `folder`, and leaves out equal ones but for their first row.
     pub(super) fn read(
         mut folder: Folder,
-        prg: &mut Prg,
         keys: Box<Keys<'_>>,
         memory: u64,
         course: &Course<'_>,
     ) -> Result<Self> {
-        let mut apart = Zeroizing::new([0; 32]);
-        prg.fill_bytes(apart.as_mut_slice());
+        let hash = blake3::derive_key(KEY, &[]);
         let count = 1 << (memory / 4 / WRITING).clamp(1, 256).ilog2();
         let (mut files, mut rows) = (folder.buckets(count)?, 0);
-        let mut all = blake3::Hasher::new_derive_key(ROWS);
+        let mut order = Order::default();
         keys(&mut |key| {
             let row = rows;
             rows += 1;
@@ -59,12 +63,12 @@ impl Table {
                 course.at(0, rows, 0);
             }
             let Some(key) = key else {
-                all.update(&[0]);
+                order.add(None);
                 return Ok(());
             };
-            let record = Record { digest: blake3::derive_key(KEY, key), row };
-            all.update(&[1]).update(&record.digest);
-            files[bucket(&apart, &record.digest, count) as usize].push(&record)
+            let record = Record { digest: *blake3::keyed_hash(&hash, key).as_bytes(), row };
+            order.add(Some(&record.digest));
+            files[usize::from(record.digest[0]) % count as usize].push(&record)
         })?;
         let files = files.into_iter().map(|file| file.finish()).collect::<Result<Vec<_>>>()?;
         let (mut out, mut twins) = (folder.file()?, folder.file()?);
@@ -94,7 +98,7 @@ impl Table {
             }
         }
         let (distinct, twins) = (out.finish()?, twins.finish()?);
-        let (own, digest) = (distinct.count, *all.finalize().as_bytes());
+        let (own, digest) = (distinct.count, order.digest());
         Ok(Table {
             folder,
             distinct: Some(distinct),
@@ -110,8 +114,9 @@ impl Table {
     pub(super) fn spread(&mut self, key: &[u8; 32], buckets: u64, places: u64) -> Result<()> {
         let Some(distinct) = self.distinct.take() else { return Ok(()) };
         let mut files = self.folder.buckets(buckets)?;
+        let aes = Aes128::new(Block::from(array(&key[..16])));
         self.folder
-            .take(distinct, |record| files[bucket(key, &record.digest, buckets) as usize].push(&record))?;
+            .take(distinct, |record| files[bucket(&aes, &record.digest, buckets) as usize].push(&record))?;
         self.buckets = files.into_iter().map(|file| file.finish().map(Some)).collect::<Result<Vec<_>>>()?;
         if self.buckets.iter().flatten().any(|file| file.count > places) {
             let what = "a bucket overflowed, which happens once in 2^40 runs; run again";
@@ -158,7 +163,7 @@ impl Table {
     pub(super) fn each_twin(&mut self, mut each: impl FnMut(u64, u64)) -> Result<()> {
         let Some(twins) = self.twins.take() else { return Ok(()) };
         self.folder.take(twins, |twin| {
-            each(twin.row, u64::from_le_bytes(sealed::array(&twin.digest[..8])));
+            each(twin.row, u64::from_le_bytes(array(&twin.digest[..8])));
             Ok(())
         })
     }
