@@ -11,7 +11,7 @@ use tacit_net::{Channel, Protection, Stats};
 /// Connections in a row that may end without a bucket done.
 const FRUITLESS: u32 = 10;
 /// Between two of them that broke before they stood.
-const PAUSE: Duration = Duration::from_millis(200);
+const BETWEEN: Duration = Duration::from_millis(200);
 
 impl Session {
     /// As [`run_psi`](Session::run_psi) for a table whose keys do not fit in memory, as the one of the peer, which
@@ -59,7 +59,7 @@ impl Session {
                 Err(error) if self.cancel.is_cancelled() => return Err(self.ended(error)),
                 // Somebody was there, and the way to them broke.
                 Err(error) if is_cut(&error) && is_begun && trying.elapsed() < session.limits.connect => {
-                    std::thread::sleep(PAUSE);
+                    std::thread::sleep(BETWEEN);
                     continue;
                 }
                 Err(error) if run.is_complete() && (is_cut(&error) || is_absence(&error)) => break,

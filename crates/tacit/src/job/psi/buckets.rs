@@ -451,8 +451,8 @@ impl Way<'_> {
         }
         let missing = |side: &str| {
             Error::Peer(format!(
-                "{side} has kept nothing of this run: the folders that --resume named do not belong together; \
-                 remove them on both sides and begin anew"
+                "{side} has kept nothing of this run: what the two sides go on from does not belong together; \
+                 remove it on both sides and begin anew"
             ))
         };
         match (own, peer) {

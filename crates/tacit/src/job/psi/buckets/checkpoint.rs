@@ -21,14 +21,14 @@ const PURPOSE: Purpose = Purpose {
     check: "tacit 1 psi resume: check",
 };
 /// Bytes in front of what is sealed: the magic, the salt, and what tells a wrong key from a damaged file.
-const HEAD: usize = 16 + 32 + 32;
+const FRONT: usize = 16 + 32 + 32;
 /// Names in the folder; those of buckets' files end in their number, those that are not whole yet in `.part`.
 const PLAN: &str = "plan";
 const PROGRESS: &str = "progress";
 const LOCK: &str = "lock";
 const RESULT: &str = "result";
-const DONE: &str = "bucket-";
-const PART: &str = ".part";
+const OF_BUCKET: &str = "bucket-";
+const UNFINISHED: &str = ".part";
 
 /// What both sides settled before the first bucket.
 #[derive(Clone, PartialEq, Eq)]
@@ -94,7 +94,7 @@ fn ours(folder: &Path) -> Result<Vec<String>> {
     };
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let is_ours = |name: &String| {
-        let whole = name.strip_suffix(PART).unwrap_or(name);
+        let whole = name.strip_suffix(UNFINISHED).unwrap_or(name);
         [PLAN, PROGRESS, LOCK, RESULT].contains(&whole) || number_of(whole).is_some()
     };
     let mut names: Vec<String> = names.filter(is_ours).collect();
@@ -104,7 +104,7 @@ fn ours(folder: &Path) -> Result<Vec<String>> {
 
 /// The bucket whose result a file of this name holds.
 fn number_of(name: &str) -> Option<usize> {
-    name.strip_prefix(DONE)?.parse().ok().filter(|number| (*number as u64) < MAX_BUCKETS)
+    name.strip_prefix(OF_BUCKET)?.parse().ok().filter(|number| (*number as u64) < MAX_BUCKETS)
 }
 
 /// Why a run will not go on.
@@ -189,7 +189,7 @@ impl<'a> Checkpoint<'a> {
         let kept = Kept { folder, key: resume.key, of: [job, peer, input], _lock: lock };
         let mut checkpoint = Checkpoint { kept: None, ..Self::in_memory() };
         let names = ours(kept.folder)?;
-        for name in names.iter().filter(|name| name.ends_with(PART)) {
+        for name in names.iter().filter(|name| name.ends_with(UNFINISHED)) {
             let _ = std::fs::remove_file(kept.folder.join(name));
         }
         if names.iter().any(|name| name == PLAN) {
@@ -274,7 +274,7 @@ impl<'a> Checkpoint<'a> {
     pub(super) fn done(&mut self, number: usize, rows: &[u64], prg: &mut Prg) -> Result<()> {
         if let Some(kept) = &self.kept {
             let bytes: Vec<u8> = rows.iter().flat_map(|row| row.to_le_bytes()).collect();
-            kept.write(&format!("{DONE}{number:06}"), &bytes, prg)?;
+            kept.write(&format!("{OF_BUCKET}{number:06}"), &bytes, prg)?;
         }
         self.done[number] = Some(rows.len() as u64);
         Ok(())
@@ -307,7 +307,7 @@ impl<'a> Checkpoint<'a> {
 
 impl Kept<'_> {
     fn rows(&self, number: usize) -> Result<Vec<u64>> {
-        let bytes = self.read(&format!("{DONE}{number:06}"))?;
+        let bytes = self.read(&format!("{OF_BUCKET}{number:06}"))?;
         let (rows, rest) = bytes.as_chunks::<8>();
         if !rest.is_empty() {
             return Err(damaged(self.folder));
@@ -327,7 +327,7 @@ impl Kept<'_> {
 
     /// A file as a whole, on the disk before it takes its place.
     fn write(&self, name: &str, bytes: &[u8], prg: &mut Prg) -> Result<()> {
-        let (path, part) = (self.folder.join(name), self.folder.join(format!("{name}{PART}")));
+        let (path, part) = (self.folder.join(name), self.folder.join(format!("{name}{UNFINISHED}")));
         let fault = |fault| told(&path, fault);
         let mut salt = [0; 32];
         prg.fill_bytes(&mut salt);
@@ -352,15 +352,15 @@ impl Kept<'_> {
         let file = Locked::open(&path).map_err(fault)?;
         let failed = |source| Error::file(&path, "cannot be read", source);
         let end = file.metadata().map_err(failed)?.len();
-        let mut head = [0; HEAD];
-        if end < HEAD as u64 || file.read_at(0, &mut head).is_err() || head[..16] != MAGIC {
+        let mut head = [0; FRONT];
+        if end < FRONT as u64 || file.read_at(0, &mut head).is_err() || head[..16] != MAGIC {
             return Err(damaged(self.folder));
         }
         let keys = Keys::new(self.key, &array(&head[16..48]), &PURPOSE).map_err(fault)?;
         if keys.check != head[48..] {
             return Err(fault(FileError::WrongKey));
         }
-        let mut from = SealedReader::new(file, keys, self.context(name), HEAD as u64, end);
+        let mut from = SealedReader::new(file, keys, self.context(name), FRONT as u64, end);
         from.rest().map_err(fault)
     }
 }
