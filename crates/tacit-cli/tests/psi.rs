@@ -370,6 +370,60 @@ fn a_peer_with_more_keys_than_allowed_is_refused_by_both_figures() {
     assert!((50..=1 << 24).contains(&allowed), "{allowed}");
 }
 
+/// Half a million keys a side do not fit in what is given, and the system says that it was kept to.
+#[cfg(target_os = "linux")]
+#[test]
+fn in_buckets_no_more_memory_is_held_than_was_given() {
+    const MEMORY_KIB: u64 = 84 << 10;
+    let bench = Bench::with_keys();
+    let table = |range: std::ops::Range<u32>| {
+        range.fold("email\n".to_owned(), |text, i| text + &format!("user{i}@example.com\n"))
+    };
+    bench.write("alice.csv", table(0..500_000));
+    bench.write("bob.csv", table(250_000..750_000));
+    let address = format!("127.0.0.1:{}", free_port());
+    let peak = |memory: &[&str]| {
+        let common = ["--key", "email", "--result", "both", "--json"];
+        let alice = [
+            "psi",
+            "--listen",
+            &address,
+            "--identity",
+            "alice.key",
+            "--peer",
+            "bob.pub",
+            "--input",
+            "alice.csv",
+        ];
+        let bob = [
+            "psi",
+            "--connect",
+            &address,
+            "--identity",
+            "bob.key",
+            "--peer",
+            "alice.pub",
+            "--input",
+            "bob.csv",
+        ];
+        let sides = [&alice[..], &bob[..]].map(|side| {
+            let child = bench.spawn(&[side, &common[..], memory].concat());
+            let id = child.id();
+            (child, std::thread::spawn(move || common::peak_kibibytes(id)))
+        });
+        let ends = sides.map(|(child, peak)| (std::thread::spawn(move || common::wait(child)), peak));
+        ends.map(|(said, peak)| {
+            assert_eq!(field(said.join().unwrap().success(), "matches"), 250_000);
+            peak.join().unwrap()
+        })
+    };
+    let given = format!("{MEMORY_KIB}KiB");
+    let (bounded, free) = (peak(&["--memory", &given]), peak(&["--protocol", "vole"]));
+    eprintln!("{bounded:?} KiB of {MEMORY_KIB}, and {free:?} without a bound");
+    assert!(bounded.iter().all(|peak| *peak < MEMORY_KIB), "{bounded:?}");
+    assert!(free.iter().all(|peak| *peak > MEMORY_KIB), "the test shows nothing: {free:?}");
+}
+
 /// Larger than memory: the files are those of the plain join, rows without a key and of equal keys among them,
 /// what is told is the same, and no bucket stays.
 #[test]

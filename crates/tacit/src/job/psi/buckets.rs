@@ -193,8 +193,6 @@ struct Local<'a> {
     peer_settled: bool,
     /// Over this connection both have said where they are, and go on from there.
     has_met: bool,
-    /// How often buckets were begun beyond the first time.
-    repeated: u64,
 }
 
 impl<'a> InBuckets<'a> {
@@ -264,8 +262,7 @@ impl<'a> InBuckets<'a> {
         };
         let mut matches = BitVec::zeros(usize::try_from(table.rows).unwrap_or(usize::MAX));
         checkpoint.each_row(|row| matches.set(row as usize, true))?;
-        self.local =
-            Some(Local { table, checkpoint, matches, peer_settled: false, has_met: false, repeated: 0 });
+        self.local = Some(Local { table, checkpoint, matches, peer_settled: false, has_met: false });
         Ok(())
     }
 
@@ -304,7 +301,7 @@ impl<'a> InBuckets<'a> {
 
     /// The result. Errors: buckets that are missing.
     pub fn finish(self) -> Result<Bucketed> {
-        let Some(Local { mut table, checkpoint, mut matches, repeated, .. }) = self.local else {
+        let Some(Local { mut table, checkpoint, mut matches, .. }) = self.local else {
             return Err(Error::Other("the run has no table".into()));
         };
         let (true, Some(plan)) = (checkpoint.is_complete(), &checkpoint.plan) else {
@@ -328,7 +325,7 @@ impl<'a> InBuckets<'a> {
             own: plan.own,
             peer: plan.peer,
             buckets: plan.buckets,
-            repeated,
+            repeated: begun.saturating_sub(plan.buckets),
             confirmed: checkpoint.confirmed,
             places,
             tested,
@@ -398,6 +395,11 @@ impl Way<'_> {
         let Some(plan) = local.checkpoint.plan.clone() else {
             return Err(Error::Other("nothing was settled".into()));
         };
+        // What is gone on with may have been settled with more memory.
+        let alone = Disk { buckets: 1, ..*self.disk };
+        if self.job.buckets(plan.own, plan.peer, &alone).is_none_or(|wanted| wanted > plan.buckets) {
+            return Err(too_little(plan.own, self.disk.memory));
+        }
         let places = places(&plan);
         local.table.spread(&plan.key, plan.buckets, places[0])?;
         let mut done = local.checkpoint.are_done();
@@ -549,7 +551,6 @@ impl Way<'_> {
             let done = local.checkpoint.are_done().iter().filter(|done| **done).count();
             self.course.at(1, done as u64, plan.buckets);
             local.checkpoint.begun[number] += 1;
-            local.repeated += u64::from(local.checkpoint.begun[number] > 1);
             local.checkpoint.save(&mut prg)?;
             local.table.bucket(number, places[0], channel.party(), &mut prg)?
         };
@@ -578,7 +579,10 @@ impl Way<'_> {
         let rows: Vec<u64> = matching.filter_map(|index| bucket.rows.get(*index as usize).copied()).collect();
         let mut guard = lock(shared);
         let local = &mut *guard.0;
-        local.checkpoint.peer_received |= outcome.peer_received;
+        if outcome.peer_received && !local.checkpoint.peer_received {
+            local.checkpoint.peer_received = true;
+            local.checkpoint.save(&mut prg)?;
+        }
         local.checkpoint.done(number, &rows, &mut prg)?;
         rows.iter().for_each(|row| local.matches.set(*row as usize, true));
         Ok(())

@@ -1,8 +1,8 @@
 //! What the two sides say to each other outside the buckets: how far they are, what they settle, and that all is
 //! done.
 
-use super::MAX_BUCKETS;
 use super::checkpoint::Plan;
+use super::{ATTEMPTS, MAX_BUCKETS};
 use crate::{Error, Result};
 use tacit_crypto::Prg;
 use tacit_crypto::commit::{Commitment, Opening, commit, verify};
@@ -132,7 +132,7 @@ pub(super) fn compare(channel: &mut Channel, done: &mut [bool], begun: &mut [u8]
     let mut theirs = vec![0; begun.len()];
     channel.recv(&mut theirs)?;
     for (begun, theirs) in begun.iter_mut().zip(theirs) {
-        *begun = (*begun).max(theirs);
+        *begun = (*begun).max(theirs.min(ATTEMPTS));
     }
     Ok(())
 }
