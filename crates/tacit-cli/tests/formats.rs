@@ -315,7 +315,8 @@ fn every_paragraph_on_results_is_tried() {
         "fingerprint",
         "bench",
         "man DIR",
+        "request",
     ];
-    let elsewhere = "bench is tried in bench.rs, check with psi, man in manual.rs, fingerprint in errors.rs";
+    let elsewhere = "request is tried in serve.rs, bench in bench.rs, check with psi, man in manual.rs, fingerprint in errors.rs";
     assert_eq!(commands, BTreeSet::from(tried), "{elsewhere}");
 }
