@@ -30,18 +30,46 @@ impl Lines {
         Self::open_with(path, |file| file.try_lock().map_err(|_| std::io::ErrorKind::ResourceBusy.into()))
     }
 
+    /// As [`open`](Self::open), with the last whole line alone: what is read does not grow with the file.
+    pub(crate) fn open_last(path: &Path) -> Result<(Self, Option<String>)> {
+        let fault = |e| Error::file(path, "cannot be read", e);
+        let mut file = opened(path, |file| file.lock())?;
+        let length = file.metadata().map_err(fault)?.len();
+        let (mut from, mut tail) = (length, Vec::new());
+        // The last line's end, and that of the one before it.
+        let ends = |tail: &[u8]| {
+            let mut found = (0..tail.len()).rev().filter(|&at| tail[at] == b'\n');
+            (found.next(), found.next())
+        };
+        while from > 0 && ends(&tail).1.is_none() {
+            let step = from.min(1 << 16);
+            from -= step;
+            let mut piece = vec![0; step as usize];
+            file.seek(SeekFrom::Start(from)).and_then(|_| file.read_exact(&mut piece)).map_err(fault)?;
+            piece.append(&mut tail);
+            tail = piece;
+        }
+        let (end, before) = ends(&tail);
+        let whole = end.map_or(0, |end| from + end as u64 + 1);
+        if whole < length {
+            cut(&mut file, whole).map_err(|e| Error::file(path, "cannot be mended", e))?;
+        }
+        let line = match end {
+            Some(end) => {
+                let line = tail[before.map_or(0, |at| at + 1)..end].to_vec();
+                Some(String::from_utf8(line).map_err(|e| fault(std::io::Error::other(e)))?)
+            }
+            None => None,
+        };
+        Ok((Lines { file, path: path.to_owned(), length: whole }, line))
+    }
+
     fn open_with(
         path: &Path,
         lock: impl FnOnce(&File) -> std::io::Result<()>,
     ) -> Result<(Self, Vec<String>)> {
         let fault = |what| move |e| Error::file(path, what, e);
-        let new = !path.exists();
-        let file = private_file(OpenOptions::new().read(true).append(true).create(true)).open(path);
-        let mut file = file.map_err(fault("cannot be opened"))?;
-        lock(&file).map_err(fault("is in use by another process, or cannot be locked"))?;
-        if new {
-            sync_folder(path)?;
-        }
+        let mut file = opened(path, lock)?;
         let mut text = String::new();
         let about = file.metadata().map_err(fault("cannot be read"))?;
         if about.len() > LARGEST_FILE {
@@ -50,7 +78,7 @@ impl Lines {
         file.read_to_string(&mut text).map_err(fault("cannot be read"))?;
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         if whole < text.len() {
-            file.set_len(whole as u64).and_then(|()| file.sync_all()).map_err(fault("cannot be mended"))?;
+            cut(&mut file, whole as u64).map_err(fault("cannot be mended"))?;
             text.truncate(whole);
         }
         let lines = text.lines().map(str::to_owned).collect();
@@ -69,6 +97,23 @@ impl Lines {
         self.length += text.len() as u64;
         Ok(())
     }
+}
+
+/// The file, made if there is none, and locked.
+fn opened(path: &Path, lock: impl FnOnce(&File) -> std::io::Result<()>) -> Result<File> {
+    let new = !path.exists();
+    let file = private_file(OpenOptions::new().read(true).append(true).create(true)).open(path);
+    let file = file.map_err(|e| Error::file(path, "cannot be opened", e))?;
+    lock(&file).map_err(|e| Error::file(path, "is in use by another process, or cannot be locked", e))?;
+    if new {
+        sync_folder(path)?;
+    }
+    Ok(file)
+}
+
+/// Leaves so many bytes of the file, on the disk.
+fn cut(file: &mut File, length: u64) -> std::io::Result<()> {
+    file.set_len(length).and_then(|()| file.sync_all())
 }
 
 /// A file that its owner alone can read, if these options make one.
@@ -123,5 +168,33 @@ mod tests {
         lines.append("three").unwrap();
         drop(lines);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\nthree\n");
+    }
+
+    #[test]
+    fn the_last_line_alone_is_that_of_all_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        let long = "x".repeat(1 << 17);
+        for text in [
+            "",
+            "to",
+            "one\n",
+            "\n",
+            "one\ntwo\n",
+            "one\ntwo\nthr",
+            "a\n\n",
+            &format!("{long}\n{long}\nt"),
+            &long,
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let (mut lines, last) = Lines::open_last(&path).unwrap();
+            lines.append("next").unwrap();
+            drop(lines);
+            let found = std::fs::read_to_string(&path).unwrap();
+            std::fs::write(&path, text).unwrap();
+            let (mut lines, all) = Lines::open(&path).unwrap();
+            lines.append("next").unwrap();
+            assert_eq!((last, found), (all.last().cloned(), std::fs::read_to_string(&path).unwrap()));
+        }
     }
 }

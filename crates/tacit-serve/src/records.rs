@@ -20,7 +20,7 @@ use crate::json::{canonical, hex, read_canonical};
 use crate::terms::Side;
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use tacit::net::{Identity, SIGNATURE};
 use tacit::{Error, Result};
@@ -108,14 +108,15 @@ impl Records {
         Ok((records, interrupted))
     }
 
-    fn chain(&self) -> Result<(Lines, Vec<String>)> {
-        Lines::open(&self.folder.join(RECORDS))
+    /// The chain, and its last record.
+    fn chain(&self) -> Result<(Lines, Option<String>)> {
+        Lines::open_last(&self.folder.join(RECORDS))
     }
 
     /// The head of the chain.
     pub fn head(&self) -> Result<[u8; 32]> {
-        let (_, lines) = self.chain()?;
-        Ok(lines.last().map_or(NO_HEAD, |line| head_of(line)))
+        let (_, last) = self.chain()?;
+        Ok(last.map_or(NO_HEAD, |line| head_of(&line)))
     }
 
     /// Held while files in `pending` come to be or are looked at: one that is not locked yet is not one
@@ -146,8 +147,7 @@ impl Records {
                 && kept["common"].is_object()
             {
                 let run = kept["common"]["run"].clone();
-                let (chain, lines) = self.chain()?;
-                drop(chain);
+                let (_, lines) = Lines::open(&self.folder.join(RECORDS))?;
                 let known = lines.iter().any(|line| {
                     serde_json::from_str::<Value>(line).is_ok_and(|record| record["common"]["run"] == run)
                 });
@@ -158,7 +158,11 @@ impl Records {
                     interrupted += 1;
                 }
             }
-            std::fs::remove_file(&path).map_err(|e| Error::file(&path, "cannot be removed", e))?;
+            match std::fs::remove_file(&path) {
+                // Its own process finished it, and let the lock go, after we had opened it.
+                Err(e) if e.kind() == ErrorKind::NotFound => {}
+                removed => removed.map_err(|e| Error::file(&path, "cannot be removed", e))?,
+            }
         }
         Ok(interrupted)
     }
@@ -191,9 +195,13 @@ impl Records {
 
     /// Adds a record; the private part first, so that no record lacks it.
     fn write(&self, common: Value, private: &Value, signatures: [Option<String>; 2]) -> Result<String> {
-        let (mut chain, lines) = self.chain()?;
+        let (mut chain, last) = self.chain()?;
+        let number = match &last {
+            Some(line) => following(line).ok_or_else(|| Error::Input(DAMAGED.into()))?,
+            None => 0,
+        };
         let private_path = self.folder.join(PRIVATE_PART);
-        Lines::open(&private_path)?.0.append(&canonical(private)?)?;
+        Lines::open_last(&private_path)?.0.append(&canonical(private)?)?;
         let mut signed = serde_json::Map::new();
         for (side, signature) in [Side::Service, Side::Asker].into_iter().zip(signatures) {
             if let Some(signature) = signature {
@@ -204,8 +212,8 @@ impl Records {
             "common": common,
             "signatures": signed,
             "side": self.side.name(),
-            "number": lines.len(),
-            "previous": hex(&lines.last().map_or(NO_HEAD, |line| head_of(line))),
+            "number": number,
+            "previous": hex(&last.map_or(NO_HEAD, |line| head_of(&line))),
         });
         let seal = self.identity.sign(SEAL, canonical(&record)?.as_bytes())?;
         record["seal"] = json!(hex(&seal));
@@ -214,6 +222,14 @@ impl Records {
         chain.append(&line)?;
         Ok(line)
     }
+}
+
+const DAMAGED: &str = "the last record of the chain is damaged; tacit audit verify says where";
+
+/// The number of the record after this one.
+fn following(line: &str) -> Option<u64> {
+    let record: Value = serde_json::from_str(line).ok()?;
+    record["number"].as_u64()?.checked_add(1)
 }
 
 fn private(run: &str, input_salt: &[u8; 32], result_salt: &[u8; 32], result: &Value) -> Value {

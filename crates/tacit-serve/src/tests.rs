@@ -175,6 +175,33 @@ fn a_run_whose_process_is_gone_is_recorded_as_interrupted_once() {
     assert_eq!((found.len(), found[0].outcome(), found[0].both_signed), (1, "interrupted", false));
 }
 
+#[test]
+fn processes_that_share_a_chain_do_not_trip_over_each_other() {
+    const RUNS: u8 = 24;
+    let folder = tempfile::tempdir().unwrap();
+    let (alice, bob) = (Identity::generate().unwrap(), Identity::generate().unwrap());
+    std::thread::scope(|scope| {
+        for process in 0..4u8 {
+            let (alice, bob, folder) = (&alice, &bob, folder.path());
+            scope.spawn(move || {
+                for number in 0..RUNS {
+                    let (asker, interrupted) = Records::open(folder, bob, Side::Asker).unwrap();
+                    assert_eq!(interrupted, 0);
+                    let accept = Accept { keys: 30, commitment: hex(&[1; 32]), head: hex(&[0; 32]) };
+                    let go = Go { commitment: hex(&[2; 32]), head: hex(&[0; 32]), started: 5 };
+                    let offer = offer(&hex(&[process, number]));
+                    let common = common_part(&offer, &accept, &go, [&alice.public(), &bob.public()]).unwrap();
+                    let begun = asker.begin(common, records::salt(), records::salt()).unwrap();
+                    begun.finish("failed", &Value::Null, None).unwrap();
+                }
+            });
+        }
+    });
+    let found = audit::load(folder.path()).unwrap();
+    assert_eq!(found.len(), 4 * usize::from(RUNS));
+    assert!(found.iter().all(|record| record.outcome() == "failed"));
+}
+
 /// The policy of a service here; `more` stands at the end of its job.
 fn policy(folder: &Path, port: u16, more: &str) -> String {
     let text = format!(
