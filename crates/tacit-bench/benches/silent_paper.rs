@@ -1,6 +1,6 @@
-//! One batch of correlated OTs as the BCGIKRS19 paper has it beside the library's silent OT, malicious, between
-//! two threads over memory: `cargo bench -p tacit-bench --bench silent_paper -- [COUNT]`. Base OTs and KOS are in
-//! the figures. Prints the median of nine runs with the least and the most, and all bytes.
+//! One batch of correlated OTs as the BCGIKRS19 paper has it beside the library's silent OT, malicious,
+//! between two threads over memory: `cargo bench -p tacit-bench --bench silent_paper -- [COUNT]`. Base OTs
+//! and KOS are in the figures. Prints the median of nine runs with the least and the most, and all bytes.
 
 use std::time::Instant;
 use tacit_bench::silent_paper::{self, Rounds};

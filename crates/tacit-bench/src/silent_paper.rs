@@ -1,8 +1,8 @@
 //! Silent OT as the paper has it (Boyle–Couteau–Gilboa–Ishai–Kohl–Rindal–Scholl, CCS '19, figures 6, 13, 16
 //! and 20 with p = 2): GGM trees over t·ℓ random OTs of any source, made malicious in four rounds, or in two
-//! by Fiat–Shamir. It exists to be compared: `cargo bench -p tacit-bench --bench silent_paper` holds it against
-//! the library's [`bcgikrs19`], which is smaller and faster. [`nisc`](tacit_ot::silent::nisc) is the form whose
-//! two messages hold the base OTs too.
+//! by Fiat–Shamir. It exists to be compared: `cargo bench -p tacit-bench --bench silent_paper` holds it
+//! against the library's [`bcgikrs19`], which is smaller and faster. [`nisc`](tacit_ot::silent::nisc) is the
+//! form whose two messages hold the base OTs too.
 //!
 //! - **Realises** one batch of random correlated OTs with a Δ of the sender's, against semi-honest or
 //!   malicious parties, in the random-oracle and ideal-permutation models, under dual LPN with regular noise,

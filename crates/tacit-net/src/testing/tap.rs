@@ -7,8 +7,8 @@ use std::io::{IoSlice, IoSliceMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Flips bits of what a protocol writes to a link, and counts its bytes: what is in frames of data, their heads
-/// left out. Remains usable while the link is at work.
+/// Flips bits of what a protocol writes to a link, and counts its bytes: what is in frames of data, their
+/// heads left out. Remains usable while the link is at work.
 #[derive(Clone, Default)]
 pub struct Tap(Arc<Mutex<Wire>>);
 

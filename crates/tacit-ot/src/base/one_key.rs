@@ -1,5 +1,5 @@
-//! What base OTs from Diffie–Hellman with one key of the sender's a batch have in common: A = a·G, and pads that
-//! hash multiples of group elements, both messages, the OT's index and its branch.
+//! What base OTs from Diffie–Hellman with one key of the sender's a batch have in common: A = a·G, and pads
+//! that hash multiples of group elements, both messages, the OT's index and its branch.
 
 use super::{Oracle, Run};
 use crate::Result;

@@ -1,5 +1,5 @@
-//! What comes over the wire of a protocol is changed, taken from another session or played again: an error and
-//! no output, or outputs that are right all the same.
+//! What comes over the wire of a protocol is changed, taken from another session or played again: an error
+//! and no output, or outputs that are right all the same.
 
 use tacit_crypto::{Block, Prg};
 use tacit_net::memory::{self, Record};
@@ -86,8 +86,8 @@ pub fn assert_flips_are_caught(protocols: &[Protocol]) {
                 }
             }
             // Two kinds of change do no harm half of the time: of a message of an OT that the receiver does
-            // not take (the trees of VOLE, of the short form and of the paper's come by such OTs), and of a column of KOS where Δ
-            // has a 0.
+            // not take (the trees of VOLE, of the short form and of the paper's come by such OTs), and of a
+            // column of KOS where Δ has a 0.
             let of_ots = protocol.name.starts_with("vole") || protocol.name.ends_with("short form");
             let half = side == 1 || of_ots;
             let least = if half { places.len() / 4 } else { places.len() };
