@@ -3,8 +3,9 @@
 //!
 //! The sender's message holds the level sums of every tree under pads from OTs, the corrections and, against
 //! a malicious sender, the sum of each tree's right leaves γ and a hash of them all. It is then challenged by
-//! τ, shows X = χ + τ·Δ, and then V, so that all trees have one Δ: with an [`Anchor`], that of the
-//! correlations it was made of. How pads and challenges come about is the caller's business.
+//! τ, shows X = χ + τ·Δ, and then V, so that all trees have one Δ: with an anchor, that of the
+//! correlations it was made of. How pads and challenges come about is the caller's business, and so is the
+//! order: a sender must not know τ before its message is sent.
 //!
 //! Deviations from the paper: one hash over all trees in place of one a tree; the t combinations of figure 16
 //! are added up under random weights, which keeps its proof, since message and X, and by them all errors, are
