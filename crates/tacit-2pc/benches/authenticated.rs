@@ -95,8 +95,8 @@ fn products(rounds: usize) -> Prepared {
     Prepared::new(b.finish(&[value]).unwrap(), vec![Owner::Garbler, Owner::Evaluator]).unwrap()
 }
 
-/// A program that iterates products of 32 bits, about `ands` AND gates: the rate, and the peak of the memory of
-/// both parties together.
+/// A program that iterates products of 32 bits, about `ands` AND gates: the rate, and the peak of the memory
+/// of both parties together.
 fn stream(ands: u64, set: Option<Params>) {
     let shape = || Shape { inputs: vec![32, 32], outputs: vec![32, 32] };
     let program = |steps: u64| {

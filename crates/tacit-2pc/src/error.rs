@@ -53,7 +53,8 @@ pub enum StateError {
     File(#[from] FileError),
     /// The state has served.
     #[error(
-        "the state was used before, perhaps in a run that was cut short or failed a check; make a new one on both sides"
+        "the state was used before, perhaps in a run that was cut short or failed a check; make a new one \
+         on both sides"
     )]
     Used,
     /// The state belongs to another computation.
@@ -64,7 +65,8 @@ pub enum StateError {
     },
     /// The state was made with another peer.
     #[error(
-        "the state was made with another peer, or with one that proved no key; call that peer, or make a new state with this one"
+        "the state was made with another peer, or with one that proved no key; call that peer, or make a \
+         new state with this one"
     )]
     OtherPeer,
 }

@@ -55,7 +55,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     }
     if slower > 0 {
         return Err(Error::Other(format!(
-            "{slower} of {} figures are more than {} % slower than before; measure again on a quiet machine, then look for the cause",
+            "{slower} of {} figures are more than {} % slower than before; measure again on a quiet \
+             machine, then look for the cause",
             lines.len(),
             args.threshold
         )));

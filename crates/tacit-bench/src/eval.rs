@@ -100,7 +100,8 @@ fn sizes(text: &str) -> Option<Result<[u32; 4]>> {
     let bits = [garbler, evaluator, outputs];
     if numbers.iter().any(|n| *n > MAX_SIZE) || bits.contains(&0) || garbler + evaluator < 3 {
         return Some(Err(Error::Usage(format!(
-            "{text}: a made-up circuit has inputs of both, 3 bits in all, an output, and at most {MAX_SIZE} of anything"
+            "{text}: a made-up circuit has inputs of both, 3 bits in all, an output, and at most \
+             {MAX_SIZE} of anything"
         ))));
     }
     Some(Ok([garbler, evaluator, outputs, ands]))

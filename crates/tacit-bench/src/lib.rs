@@ -22,6 +22,7 @@ mod probe;
 mod psi;
 mod record;
 mod report;
+pub mod silent_paper;
 mod stream;
 
 use clap::Subcommand;

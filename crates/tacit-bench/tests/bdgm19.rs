@@ -7,7 +7,6 @@ mod wire;
 
 use tacit_bench::base::bdgm19::{self, Bdgm19};
 use tacit_crypto::ring::XofBlocks;
-use tacit_crypto::simd::Backend;
 use tacit_crypto::{Block, Prg};
 use tacit_ot::base::roted::ParameterSet;
 use tacit_roted::set::MODULE;
@@ -17,26 +16,12 @@ const SETS: [ParameterSet; 3] = [ParameterSet::Module, ParameterSet::Large, Para
 
 #[test]
 fn wire_and_outputs_are_as_recorded() {
-    let mut lines = String::new();
-    for set in SETS {
-        for n in [1, 128] {
-            lines += &wire::base_ot_line(&Bdgm19 { set }, set, n);
-        }
-    }
-    let recorded = include_str!("bdgm19.digests");
-    assert_eq!(lines, recorded, "the wire format changed; if on purpose, raise the version");
+    wire::assert_base_ot_is_as_recorded(|set| Bdgm19 { set }, &SETS, include_str!("bdgm19.digests"));
 }
 
 #[test]
 fn every_backend_writes_the_recorded_bytes() {
-    // The backend is chosen once a process.
-    for backend in Backend::available() {
-        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
-        again.args(["--exact", "wire_and_outputs_are_as_recorded"]).env("TACIT_SIMD", backend.name());
-        let said = again.output().unwrap();
-        let text = String::from_utf8_lossy(&said.stdout);
-        assert!(said.status.success() && text.contains("1 passed"), "{}: {text}", backend.name());
-    }
+    wire::assert_passes_on_every_backend("wire_and_outputs_are_as_recorded");
 }
 
 #[test]

@@ -453,8 +453,8 @@ fn costs_and_names_are_shown_without_a_peer() {
     let least = bytes / 1e6 + 0.1 * (far["rounds"].as_f64().unwrap() - 0.5);
     let told = far["estimated_ms"].as_f64().unwrap() / 1e3;
     assert!((least..least + 20.0).contains(&told) && near["estimated_ms"].as_f64().unwrap() > 0.0, "{far}");
-    // By default against a malicious peer, by the protocol that sends least, and of the other with every number
-    // of copies; the fewest tables pass soonest over a slow link.
+    // By default against a malicious peer, by the protocol that sends least, and of the other with every
+    // number of copies; the fewest tables pass soonest over a slow link.
     let said = bench.run(&["--json", "eval", "aes128", "--dry-run", "--link", "8/50"]);
     let all: serde_json::Value = serde_json::from_str(said.success()).unwrap();
     assert_eq!(all["protocol"], "authenticated");

@@ -279,8 +279,8 @@ fn with_a_peer_named_only_its_messages_are_taken() {
     by("", "none.pub", OPEN).fails_with(3, &["none.pub"]);
 }
 
-/// Memory is refused by what the job says it needs: that is enough for every step, and not many times too much
-/// for the largest.
+/// Memory is refused by what the job says it needs: that is enough for every step, and not many times too
+/// much for the largest.
 #[cfg(target_os = "linux")]
 #[test]
 fn every_step_holds_what_its_job_says() {

@@ -424,8 +424,8 @@ fn in_buckets_no_more_memory_is_held_than_was_given() {
     assert!(free.iter().all(|peak| *peak > MEMORY_KIB), "the test shows nothing: {free:?}");
 }
 
-/// Larger than memory: the files are those of the plain join, rows without a key and of equal keys among them,
-/// what is told is the same, and no bucket stays.
+/// Larger than memory: the files are those of the plain join, rows without a key and of equal keys among
+/// them, what is told is the same, and no bucket stays.
 #[test]
 fn in_buckets_on_disk_the_result_is_the_same() {
     let bench = Bench::with_keys();

@@ -511,8 +511,8 @@ fn the_log_has_levels_and_names_a_run_as_the_other_side_does() {
     );
 }
 
-/// Strangers of all kinds, refused and granted requests, eight at a time: each grant is the plain join of its own
-/// table, a refusal tells nothing, and memory stays what it was.
+/// Strangers of all kinds, refused and granted requests, eight at a time: each grant is the plain join of its
+/// own table, a refusal tells nothing, and memory stays what it was.
 #[test]
 fn strangers_and_requests_mixed_leave_grants_right_and_memory_flat() {
     const ALL: usize = if cfg!(feature = "long-tests") { 1_300 } else { 100 };
@@ -588,8 +588,8 @@ fn strangers_and_requests_mixed_leave_grants_right_and_memory_flat() {
     let mut resident = resident.into_inner().unwrap();
     resident.push(service.resident());
     eprintln!("{ALL} at the door, {grants} granted; resident, in kB: {resident:?}");
-    // Eight at once take more than one after the other, and so do the strangers who are still there; what is flat
-    // has reached its height at two fifths of the way, of a long one at least.
+    // Eight at once take more than one after the other, and so do the strangers who are still there; what is
+    // flat has reached its height at two fifths of the way, of a long one at least.
     let (first, last) = (resident[0], resident[resident.len() - 1]);
     assert!(last < first + (64 << 10), "{resident:?}");
     let height = resident[..resident.len() * 2 / 5].iter().max().unwrap();
@@ -630,7 +630,8 @@ fn the_silent_the_slow_and_the_oversized_are_bounded_before_they_show_a_key() {
                 .try_for_each(|_| stream.write_all(&[&[0x16, 3, 3, 0x40, 0], &[1; 1 << 14][..]].concat())),
         };
         crowd.push(stream);
-        // Two for each of the 64 who are listened to, those of the service itself, and some that are just let go.
+        // Two for each of the 64 who are listened to, those of the service itself, and some that are just let
+        // go.
         assert!(files() < 3 * 64 + 32, "{} open files at {number}", files());
     }
     // Somebody whose key is known gets through nevertheless, and is not long about it.

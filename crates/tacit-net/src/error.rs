@@ -100,7 +100,8 @@ pub enum Error {
     Malformed(&'static str),
     /// The other end does not speak this protocol at all.
     #[error(
-        "the other end does not speak Tacit: it sent {saw}; check the address and that both sides use TLS or neither"
+        "the other end does not speak Tacit: it sent {saw}; check the address and that both sides use TLS \
+         or neither"
     )]
     NotTacit {
         /// The first bytes, printable.
@@ -132,7 +133,8 @@ pub enum Error {
     },
     /// The peer proved another identity than the one pinned.
     #[error(
-        "the peer's key is {found}, not the pinned {expected}: the wrong peer, the wrong file of its key, or somebody in between"
+        "the peer's key is {found}, not the pinned {expected}: the wrong peer, the wrong file of its key, \
+         or somebody in between"
     )]
     WrongPeer {
         /// Fingerprint of the pinned key.

@@ -60,8 +60,8 @@ impl Session {
         self.tls.as_ref().and_then(|tls| tls.key)
     }
 
-    /// The name in the certificate that the peer proved to have, out of those that are trusted; `None` without
-    /// TLS and with raw keys.
+    /// The name in the certificate that the peer proved to have, out of those that are trusted; `None`
+    /// without TLS and with raw keys.
     pub fn peer_name(&self) -> Option<&str> {
         self.tls.as_ref().and_then(|tls| tls.name.as_deref())
     }

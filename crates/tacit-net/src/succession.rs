@@ -132,9 +132,9 @@ impl PublicKeys {
     }
 }
 
-/// Makes the key that follows the one in `old`: writes the private key to `new` (mode 600), and the public one
-/// beside it, ending in `.pub`, with all that it follows; the old key's `.pub` file names it from then on. The
-/// old key is accepted for `days` more days. Returns the new public key and its file.
+/// Makes the key that follows the one in `old`: writes the private key to `new` (mode 600), and the public
+/// one beside it, ending in `.pub`, with all that it follows; the old key's `.pub` file names it from then
+/// on. The old key is accepted for `days` more days. Returns the new public key and its file.
 ///
 /// Errors: a key that has a successor already, whose `.pub` file is not beside it, or files that exist.
 pub fn name_successor(old: &Path, new: &Path, comment: &str, days: u64) -> Result<(PublicKey, PathBuf)> {

@@ -91,8 +91,8 @@ impl Tls {
         Self::authority_of(authorities, chain, key, &BTreeSet::from([peer.to_owned()]))
     }
 
-    /// As [`authority`](Self::authority) for a side that listens and accepts every peer with a certificate for
-    /// one of these names.
+    /// As [`authority`](Self::authority) for a side that listens and accepts every peer with a certificate
+    /// for one of these names.
     pub fn authority_of(
         authorities: &Path,
         chain: &Path,

@@ -1,4 +1,5 @@
-//! What wakes a thread that waits for connections: a pipe, and where `poll` takes sockets alone a pair of them.
+//! What wakes a thread that waits for connections: a pipe, and where `poll` takes sockets alone a pair of
+//! them.
 
 #[cfg(not(unix))]
 use std::net::UdpSocket;

@@ -145,7 +145,7 @@ impl<C: CotReceiver> ChosenCotReceiver for Derandomised<C> {
 
 /// Random OTs swapped so that the receiver holds the message of its chosen bit: the sender's side. Also
 /// returns the bits that the receiver sent for it.
-pub(crate) fn chosen_pairs(
+pub fn chosen_pairs(
     channel: &mut Channel,
     rot: &mut dyn RotSender,
     n: usize,
@@ -168,8 +168,8 @@ pub(crate) fn swap_pairs(pairs: &mut [[Block; 2]], bits: &BitVec) {
     }
 }
 
-/// The receiver's side of [`chosen_pairs`].
-pub(crate) fn chosen_messages(
+/// The receiver's side of [`chosen_pairs`]: the messages of its `choices`, and the bits that it sent.
+pub fn chosen_messages(
     channel: &mut Channel,
     rot: &mut dyn RotReceiver,
     choices: &BitVec,

@@ -4,17 +4,14 @@
 mod common;
 
 use common::{Dealer, assert_correlated, prg};
-use std::io::{IoSlice, IoSliceMut};
-use std::time::Duration;
 use tacit_crypto::{BitVec, Block};
-use tacit_net::link::{Arrival, Interest};
-use tacit_net::{Channel, Link, LinkModel, Party, SessionId, memory};
+use tacit_net::testing::Tap;
+use tacit_net::{Channel, LinkModel, Party, SessionId, memory};
 use tacit_ot::extension::kos::SEEDS;
 use tacit_ot::extension::{KosReceiver, KosSender};
 use tacit_ot::{BaseOt, CotReceiver, CotSender, Error, Result, RotReceiver, RotSender, Security};
 
 const SAID: usize = 32;
-const HEADER: usize = 4;
 
 /// The dealer's OTs, for which both sides also say something that does not bear on the messages.
 struct Talking;
@@ -64,47 +61,6 @@ impl RotReceiver for Talking {
     }
 }
 
-/// A link on which one bit of what is written changes.
-struct Flip {
-    link: Box<dyn Link>,
-    written: usize,
-    at: Option<usize>,
-}
-
-impl Link for Flip {
-    fn try_write(&mut self, slices: &[IoSlice<'_>]) -> tacit_net::Result<usize> {
-        let mut bytes: Vec<u8> = slices.iter().flat_map(|slice| slice.iter().copied()).collect();
-        if let Some(at) = self.at
-            && (self.written..self.written + bytes.len()).contains(&at)
-        {
-            bytes[at - self.written] ^= 0x10;
-        }
-        let n = self.link.try_write(&[IoSlice::new(&bytes)])?;
-        self.written += n;
-        Ok(n)
-    }
-
-    fn try_flush(&mut self) -> tacit_net::Result<bool> {
-        self.link.try_flush()
-    }
-
-    fn try_read(&mut self, slices: &mut [IoSliceMut<'_>]) -> tacit_net::Result<Arrival> {
-        self.link.try_read(slices)
-    }
-
-    fn wait(&mut self, interest: Interest, timeout: Duration) -> tacit_net::Result<bool> {
-        self.link.wait(interest, timeout)
-    }
-
-    fn wire_bytes(&self) -> (u64, u64) {
-        self.link.wire_bytes()
-    }
-
-    fn finish(&mut self) {
-        self.link.finish();
-    }
-}
-
 /// 1,000 correlations of a sender and a receiver made so, with a bit of each side's first words changed; the
 /// sender's result.
 fn extended(
@@ -114,26 +70,30 @@ fn extended(
 ) -> Result<()> {
     let (a, b) = memory::links(LinkModel::LOOPBACK);
     let channel = |link, flip: Option<usize>, party| {
-        let link = Flip { link, written: 0, at: flip.map(|at| HEADER + at) };
-        Channel::new(Box::new(link), party, SessionId([3; 32]))
+        let tap = Tap::default();
+        flip.into_iter().for_each(|at| tap.flip(at, 0x10));
+        Channel::new(tap.of(link), party, SessionId([3; 32]))
     };
-    let (mut a, mut b) = (channel(a, flips[0], Party::First), channel(b, flips[1], Party::Second));
-    std::thread::scope(|scope| {
-        let other = scope.spawn(move || {
+    let ((delta, v, result), w) = memory::join(
+        channel(a, flips[0], Party::First),
+        channel(b, flips[1], Party::Second),
+        |ch| {
+            let mut v = vec![Block::ZERO; 1000];
+            let mut sender = sender(ch).unwrap();
+            let result = sender.extend(ch, &mut v);
+            (sender.delta(), v, result)
+        },
+        |ch| {
             let mut w = vec![Block::ZERO; 1000];
-            receiver(&mut b).unwrap().extend(&mut b, &mut w).unwrap();
+            receiver(ch).unwrap().extend(ch, &mut w).unwrap();
             w
-        });
-        let mut v = vec![Block::ZERO; 1000];
-        let mut sender = sender(&mut a).unwrap();
-        let result = sender.extend(&mut a, &mut v);
-        let w = other.join().unwrap();
-        match result {
-            Ok(()) => assert_correlated(sender.delta(), &v, &w),
-            Err(_) => assert!(v.iter().all(|block| *block == Block::ZERO), "something was left in out"),
-        }
-        result
-    })
+        },
+    );
+    match result {
+        Ok(()) => assert_correlated(delta, &v, &w),
+        Err(_) => assert!(v.iter().all(|block| *block == Block::ZERO), "something was left in out"),
+    }
+    result
 }
 
 fn assert_cheated(result: Result<()>) {

@@ -78,8 +78,8 @@ fn asked(channel: &mut Channel, _: &[Block]) -> Result<Block> {
     Ok(channel.recv_block()?)
 }
 
-/// One run of KOS against a cheater, χ from the sender or by hash. Checks what must hold whether the sender is
-/// satisfied or not.
+/// One run of KOS against a cheater, χ from the sender or by hash. Checks what must hold whether the sender
+/// is satisfied or not.
 fn kos_run(seed: u64, wrong: &[Wrong], by_hash: bool) -> Outcome {
     let mut choices = vec![Block::ZERO; LEN];
     prg(u128::from(seed) + 1).fill_blocks(&mut choices);

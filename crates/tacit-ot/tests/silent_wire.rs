@@ -2,17 +2,13 @@
 //! again: an error and no output, or outputs that are right all the same.
 
 mod common;
+#[path = "common/tamper.rs"]
+mod tamper;
 
 use common::{Dealer, prg};
-use std::io::{IoSlice, IoSliceMut};
-use std::time::Duration;
 use tacit_crypto::field::{F61, F128, Field};
 use tacit_crypto::{Block, gf128};
-use tacit_net::link::{Arrival, Interest};
-use tacit_net::memory::{self, Record};
-use tacit_net::{Channel, Link, LinkModel, Party, SessionId};
-use tacit_ot::convert::CotToRot;
-use tacit_ot::extension::{KosReceiver, KosSender};
+use tacit_net::Channel;
 use tacit_ot::one_of_many::{OneOfManyReceiver, OneOfManySender};
 use tacit_ot::silent::bcgikrs19::{self, Code, SHORT, SilentReceiver, SilentSender};
 use tacit_ot::silent::ferret::setup::{
@@ -21,12 +17,12 @@ use tacit_ot::silent::ferret::setup::{
 use tacit_ot::silent::ferret::{self, Lanes};
 use tacit_ot::silent::ferret::{UniConfig, UniParams};
 use tacit_ot::silent::nisc::TwoRound;
-use tacit_ot::silent::paper::{self, PaperReceiver, PaperSender, Rounds};
 use tacit_ot::vole::subfield::{Subfield, SubfieldReceiver, SubfieldSender};
 use tacit_ot::vole::{SilentVoleReceiver, SilentVoleSender};
 use tacit_ot::{
     CotReceiver, CotSender, Error, Result, RotReceiver, RotSender, Security, VoleReceiver, VoleSender,
 };
+use tamper::Protocol;
 
 const N: usize = 40;
 const MALICIOUS: Security = Security::Malicious;
@@ -42,17 +38,6 @@ const TINY_UNI: UniParams = UniParams {
     lanes: Lanes::One,
     security_bits: 0,
 };
-
-type Fits = Box<dyn Fn(&[Block], &[Block]) -> bool + Sync>;
-type Side = Box<dyn Fn(&mut Channel, u128) -> Result<Vec<Block>> + Sync>;
-
-/// Both sides of a protocol from a seed, and whether what they have put out fits together.
-struct Protocol {
-    name: &'static str,
-    send: Side,
-    receive: Side,
-    fits: Fits,
-}
 
 /// After an error everything is zero, and the state is of no use any more.
 fn spent<T: Copy + PartialEq>(result: &Result<()>, out: &[T], zero: T, again: impl FnOnce() -> Result<()>) {
@@ -127,22 +112,6 @@ fn silent(name: &'static str, code: Code, n: usize) -> Protocol {
         n,
         move |ch, seed| SilentSender::setup(ch, &Dealer(1), &mut prg(seed), config),
         move |ch, seed| SilentReceiver::setup(ch, &Dealer(1), &mut prg(seed), config),
-    )
-}
-
-fn of_the_paper(name: &'static str, rounds: Rounds) -> Protocol {
-    let config = paper::Config { code: Code::Linear, security: MALICIOUS, rounds, count: N };
-    cot(
-        name,
-        N,
-        move |ch, seed| {
-            let mut rot = CotToRot::new(KosSender::setup(ch, &Dealer(1), &mut prg(seed))?);
-            PaperSender::make(ch, &mut rot, config, &mut prg(seed + 1))
-        },
-        move |ch, seed| {
-            let mut rot = CotToRot::new(KosReceiver::setup(ch, &Dealer(1), &mut prg(seed))?);
-            PaperReceiver::make(ch, &mut rot, config, &mut prg(seed + 1))
-        },
     )
 }
 
@@ -241,8 +210,6 @@ fn protocols() -> Vec<Protocol> {
         silent("silent linear, short form", Code::Linear, N),
         silent("silent quasi-cyclic, short form", Code::QuasiCyclic, N),
         silent("silent linear", Code::Linear, SHORT + 1),
-        of_the_paper("paper, two rounds", Rounds::Two),
-        of_the_paper("paper, four rounds", Rounds::Four),
         nisc("nisc linear", Code::Linear),
         nisc("nisc quasi-cyclic", Code::QuasiCyclic),
         subfield("subfield 4", 2),
@@ -254,185 +221,17 @@ fn protocols() -> Vec<Protocol> {
     all
 }
 
-/// A link that flips a bit of the `at`-th byte of the protocol that is written to it.
-struct Flip {
-    link: Box<dyn Link>,
-    at: usize,
-    bit: u8,
-    /// The frame's head as far as it has come, what is left of its payload, and the payload that has passed.
-    head: Vec<u8>,
-    left: usize,
-    passed: usize,
-}
-
-impl Flip {
-    const DATA: u8 = 0xD7;
-
-    fn pass(&mut self, byte: u8) -> u8 {
-        if self.left == 0 {
-            self.head.push(byte);
-            if let [_, a, b, c] = self.head[..] {
-                self.left = u32::from_le_bytes([a, b, c, 0]) as usize;
-                if self.left == 0 {
-                    self.head.clear();
-                }
-            }
-            return byte;
-        }
-        self.left -= 1;
-        let data = self.head[0] == Flip::DATA;
-        let flipped = data && self.passed == self.at;
-        self.passed += data as usize;
-        if self.left == 0 {
-            self.head.clear();
-        }
-        byte ^ if flipped { 1 << self.bit } else { 0 }
-    }
-}
-
-impl Link for Flip {
-    fn try_write(&mut self, slices: &[IoSlice<'_>]) -> tacit_net::Result<usize> {
-        let before = (self.head.clone(), self.left, self.passed);
-        let bytes: Vec<u8> = slices
-            .iter()
-            .flat_map(|s| s.to_vec())
-            .collect::<Vec<_>>()
-            .into_iter()
-            .map(|b| self.pass(b))
-            .collect();
-        let n = self.link.try_write(&[IoSlice::new(&bytes)])?;
-        if n < bytes.len() {
-            // The rest comes again.
-            (self.head, self.left, self.passed) = before;
-            let taken: Vec<u8> = slices.iter().flat_map(|s| s.to_vec()).take(n).collect();
-            taken.into_iter().for_each(|b| _ = self.pass(b));
-        }
-        Ok(n)
-    }
-
-    fn try_flush(&mut self) -> tacit_net::Result<bool> {
-        self.link.try_flush()
-    }
-
-    fn try_read(&mut self, slices: &mut [IoSliceMut<'_>]) -> tacit_net::Result<Arrival> {
-        self.link.try_read(slices)
-    }
-
-    fn wait(&mut self, interest: Interest, timeout: Duration) -> tacit_net::Result<bool> {
-        self.link.wait(interest, timeout)
-    }
-
-    fn wire_bytes(&self) -> (u64, u64) {
-        self.link.wire_bytes()
-    }
-
-    fn finish(&mut self) {
-        self.link.finish();
-    }
-}
-
-/// Whether an error says that the peer did wrong.
-fn blames(error: &Error) -> bool {
-    let oversized = matches!(error, Error::Net(tacit_net::Error::Oversized { .. }));
-    oversized || matches!(error, Error::Cheated { .. } | Error::Malformed { .. })
-}
-
-/// Whether a run ended with that: the other side may only see that its peer is gone.
-fn noticed<A, B>(sent: &Result<A>, received: &Result<B>) -> bool {
-    let [sent, received] = [sent.as_ref().err(), received.as_ref().err()];
-    received.is_some_and(|e| blames(e) || matches!(e, Error::Net(_)) && sent.is_some_and(blames))
-}
-
-/// Runs a protocol whose two sides believe in the sessions `ids`, over links that `wrap` changes.
-fn run(
-    protocol: &Protocol,
-    ids: [u8; 2],
-    wrap: impl FnOnce(Box<dyn Link>, Box<dyn Link>) -> (Box<dyn Link>, Box<dyn Link>),
-) -> (Result<Vec<Block>>, Result<Vec<Block>>) {
-    let (a, b) = memory::links(LinkModel::LOOPBACK);
-    let (a, b) = wrap(a, b);
-    memory::join(
-        Channel::new(a, Party::First, SessionId([ids[0]; 32])),
-        Channel::new(b, Party::Second, SessionId([ids[1]; 32])),
-        |ch| (protocol.send)(ch, 1000),
-        |ch| (protocol.receive)(ch, 2000),
-    )
-}
-
-/// What the sender and the receiver of an honest run write.
-fn written(protocol: &Protocol) -> [Vec<u8>; 2] {
-    let records: [Record; 2] = Default::default();
-    let (sent, received) = run(protocol, [1, 1], |a, b| (records[0].of(a), records[1].of(b)));
-    assert!((protocol.fits)(&sent.unwrap(), &received.unwrap()), "{}: an honest run", protocol.name);
-    let data = |(kind, payload)| (kind == Flip::DATA).then_some(payload);
-    records.map(|record| record.frames().into_iter().filter_map(data).flatten().collect())
-}
-
 #[test]
 fn a_flipped_bit_is_caught_or_does_no_harm() {
-    const PLACES: usize = 24;
-    for protocol in protocols() {
-        for (side, stream) in written(&protocol).into_iter().enumerate() {
-            let mut seeds = prg(side as u128 + 5);
-            let spread =
-                (0..PLACES).map(|i| (i * stream.len() + seeds.below(stream.len() as u64) as usize) / PLACES);
-            let mut caught = 0;
-            let places: Vec<usize> = spread.chain([0, stream.len() - 1, stream.len() - 33]).collect();
-            for &at in &places {
-                let bit = seeds.below(8) as u8;
-                let flip = |link| -> Box<dyn Link> {
-                    Box::new(Flip { link, at, bit, head: Vec::new(), left: 0, passed: 0 })
-                };
-                let (sent, received) = run(&protocol, [1, 1], |a, b| match side {
-                    0 => (flip(a), b),
-                    _ => (a, flip(b)),
-                });
-                let what = format!("{}: byte {at} of {} of side {side}", protocol.name, stream.len());
-                caught += noticed(&sent, &received) as usize;
-                match (sent, received) {
-                    (Ok(sent), Ok(received)) => assert!((protocol.fits)(&sent, &received), "{what}"),
-                    (sent, received) => {
-                        assert!(noticed(&sent, &received), "{what}: {:?}, {:?}", sent.err(), received.err());
-                    }
-                }
-            }
-            // Two kinds of change do no harm half of the time: of a message of an OT that the receiver does
-            // not take (VOLE's trees and the short form's hang on such OTs), and of a column of KOS where Δ
-            // has a 0.
-            let of_ots = protocol.name.starts_with("vole") || protocol.name.ends_with("short form");
-            let half = side == 1 || of_ots;
-            let least = if half { places.len() / 4 } else { places.len() };
-            assert!(caught >= least, "{} side {side}: {caught} of {}", protocol.name, places.len());
-        }
-    }
+    tamper::assert_flips_are_caught(&protocols());
 }
 
 #[test]
 fn sessions_cannot_be_swapped() {
-    for protocol in protocols() {
-        let (sent, received) = run(&protocol, [1, 2], |a, b| (a, b));
-        assert!(noticed(&sent, &received), "{}: {:?}, {:?}", protocol.name, sent.err(), received.err());
-    }
+    tamper::assert_sessions_cannot_be_swapped(&protocols());
 }
 
-/// A sender that says word by word what an honest one said in another session.
 #[test]
 fn a_recorded_sender_serves_no_other_session() {
-    for protocol in protocols() {
-        let [stream, _] = written(&protocol);
-        let (a, b) = memory::links(LinkModel::LOOPBACK);
-        let (_, received) = memory::join(
-            Channel::new(a, Party::First, SessionId([2; 32])),
-            Channel::new(b, Party::Second, SessionId([2; 32])),
-            |ch| {
-                ch.send(&stream)?;
-                ch.flush()?;
-                let mut byte = [0];
-                while ch.recv(&mut byte).is_ok() {}
-                Ok::<(), Error>(())
-            },
-            |ch| (protocol.receive)(ch, 3000),
-        );
-        assert!(noticed(&Ok(()), &received), "{}: {:?}", protocol.name, received.err());
-    }
+    tamper::assert_no_replay(&protocols());
 }

@@ -2,11 +2,10 @@
 //! input.
 
 use super::*;
-use std::io::{IoSlice, IoSliceMut};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-use tacit_net::link::{Arrival, Interest};
-use tacit_net::{Link, LinkModel, SessionId, memory};
+use std::sync::Arc;
+use tacit_net::memory::{self, Record};
+use tacit_net::testing::{Tap, duel};
+use tacit_net::{LinkModel, SessionId};
 use tacit_ot::base;
 
 type Set = Vec<[u8; 8]>;
@@ -49,90 +48,23 @@ fn is_cheating<T>(result: &Result<T>) -> bool {
     matches!(result, Err(Error::Cheated { .. } | Error::Ot(tacit_ot::Error::Cheated { .. })))
 }
 
-/// A link that records what this end sends, frames' headers left out, and flips bits of it.
-#[derive(Default)]
-struct Wire {
-    sent: Vec<u8>,
-    /// Offsets into `sent` of bytes whose lowest bit is flipped.
-    flips: Vec<usize>,
-    header: Vec<u8>,
-    payload: usize,
-}
-
-struct Tap {
-    link: Box<dyn Link>,
-    wire: Arc<Mutex<Wire>>,
-}
-
-impl Link for Tap {
-    fn try_write(&mut self, slices: &[IoSlice<'_>]) -> tacit_net::Result<usize> {
-        let mut wire = self.wire.lock().unwrap();
-        let mut bytes: Vec<u8> = slices.iter().flat_map(|slice| slice.iter().copied()).collect();
-        for byte in &mut bytes {
-            // Frames: a byte for the kind and three for the length.
-            if wire.payload == 0 {
-                wire.header.push(*byte);
-                if let [_, a, b, c] = wire.header[..] {
-                    wire.payload = u32::from_le_bytes([a, b, c, 0]) as usize;
-                    wire.header.clear();
-                }
-                continue;
-            }
-            wire.payload -= 1;
-            if wire.flips.contains(&wire.sent.len()) {
-                *byte ^= 1;
-            }
-            wire.sent.push(*byte);
-        }
-        let written = self.link.try_write(&[IoSlice::new(&bytes)])?;
-        assert_eq!(written, bytes.len(), "the link in memory takes all of a small message");
-        Ok(written)
-    }
-
-    fn try_read(&mut self, slices: &mut [IoSliceMut<'_>]) -> tacit_net::Result<Arrival> {
-        self.link.try_read(slices)
-    }
-
-    fn wait(&mut self, interest: Interest, timeout: Duration) -> tacit_net::Result<bool> {
-        self.link.wait(interest, timeout)
-    }
-
-    fn wire_bytes(&self) -> (u64, u64) {
-        self.link.wire_bytes()
-    }
-
-    fn finish(&mut self) {
-        self.link.finish();
-    }
-}
-
-/// Two channels of the session `id`, the first one tapped.
-fn tapped(id: SessionId) -> (Channel, Channel, Arc<Mutex<Wire>>) {
-    let wire = Arc::new(Mutex::new(Wire::default()));
-    let (first, second) = memory::links(LinkModel::LOOPBACK);
-    let tap = Tap { link: first, wire: wire.clone() };
-    (Channel::new(Box::new(tap), Party::First, id), Channel::new(second, Party::Second, id), wire)
-}
-
 /// One run in which the receiver's U differs from the protocol's in one row, in `columns` of its columns.
 fn run_with_wrong_columns(columns: usize, seed: u64) -> (Result<Vec<u32>>, Result<Outcome>) {
     let (mine, theirs) = (set(0..60), set(40..100));
-    let (first, second, wire) = tapped(SessionId([seed as u8; 32]));
+    let (tap, (first, second)) = (Tap::default(), memory::links(LinkModel::LOOPBACK));
+    let id = SessionId([seed as u8; 32]);
     memory::join(
-        first,
-        second,
+        Channel::new(tap.of(first), Party::First, id),
+        Channel::new(second, Party::Second, id),
         |channel| {
             scripted(channel, &mine, Learns::Me, |party| {
                 let oos = OosReceiver::<2, 6>::setup(party.channel, party.options.base, code(), party.prg)?;
                 party.channel.flush()?;
-                {
-                    // A tile's columns follow each other: 210 slots are two blocks of 128 rows, and one is
-                    // sacrificed.
-                    let mut wire = wire.lock().unwrap();
-                    let (start, tile) = (wire.sent.len(), 3 * 16);
-                    wire.flips = (0..columns)
-                        .map(|i| start + (i * 768 / columns) * tile + seed as usize % 16)
-                        .collect();
+                // A tile's columns follow each other: 210 slots are two blocks of 128 rows, and one is
+                // sacrificed.
+                let (start, tile_len) = (tap.passed(), 3 * 16);
+                for i in 0..columns {
+                    tap.flip(start + (i * 768 / columns) * tile_len + seed as usize % 16, 1);
                 }
                 let digests = party.digests();
                 let store = party.store::<2>(&digests)?;
@@ -177,7 +109,8 @@ fn a_receiver_with_inconsistent_columns_is_caught() {
 #[test]
 fn a_receiver_that_encodes_more_than_it_announced_gains_no_more_than_the_bound() {
     let (announced, wanted) = (set(0..50), set(0..800));
-    let (found, sent) = memory::run(
+    let (found, sent) = duel(
+        0,
         |channel| {
             scripted(channel, &announced, Learns::Me, |party| {
                 let oos =
@@ -233,7 +166,8 @@ fn overfull_store(shape: Shape, digests: &[Digest]) -> (Vec<[Block; 2]>, Vec<u32
 /// An honest receiver against a sender that sends `tamper(tags)` for its 30 elements, 10 of them common.
 fn against_sender(tamper: impl FnOnce(&mut Vec<[u8; 32]>) + Send) -> Result<Outcome> {
     let (mine, theirs) = (set(0..40), set(30..60));
-    let (received, _) = memory::run(
+    let (received, _) = duel(
+        0,
         |channel| honest(channel, &mut Prg::from_os(), &mine, Learns::Me),
         |channel| {
             scripted(channel, &theirs, Learns::Peer, |party| {
@@ -283,7 +217,8 @@ fn a_sender_of_garbage_is_refused_or_matches_nothing() {
 fn against_prover(tamper: impl FnOnce(&mut u64, &mut Vec<(u32, Proof)>) + Send) -> Result<Outcome> {
     // The smaller set's owner receives.
     let (mine, theirs) = (set(0..40), set(20..90));
-    let (_, sender) = memory::run(
+    let (_, sender) = duel(
+        0,
         |channel| {
             scripted(channel, &mine, Learns::Both, |party| {
                 assert!(party.receives);
@@ -348,16 +283,17 @@ fn what_the_sender_sends_does_not_depend_on_its_order() {
     let (mut mine, theirs) = (set(0..500), set(400..700));
     let mut messages = Vec::new();
     for _ in 0..2 {
-        let (first, second, wire) = tapped(SessionId([7; 32]));
+        let (record, (first, second)) = (Record::default(), memory::links(LinkModel::LOOPBACK));
+        let id = SessionId([7; 32]);
         let (sent, received) = memory::join(
-            first,
-            second,
+            Channel::new(record.of(first), Party::First, id),
+            Channel::new(second, Party::Second, id),
             |channel| honest(channel, &mut Prg::from_seed(Block::new(1)), &mine, Learns::Peer),
             |channel| honest(channel, &mut Prg::from_seed(Block::new(2)), &theirs, Learns::Me),
         );
         assert_eq!(sent.unwrap().matches, None);
         assert_eq!(received.unwrap().matches.unwrap(), (0..100).collect::<Vec<u32>>());
-        messages.push(std::mem::take(&mut wire.lock().unwrap().sent));
+        messages.push(record.frames().into_iter().flat_map(|(_, said)| said).collect::<Vec<u8>>());
         mine.reverse();
     }
     assert!(messages[0] == messages[1]);

@@ -109,8 +109,8 @@ impl Parameters {
         Self::one_of(receiver, sender, security, 0)
     }
 
-    /// The same for each of 2^`runs_log2` runs, at most 2^[`MAX_RUNS_LOG2`], whose errors together are as rare
-    /// as those of one run: each has as many bits more.
+    /// The same for each of 2^`runs_log2` runs, at most 2^[`MAX_RUNS_LOG2`], whose errors together are as
+    /// rare as those of one run: each has as many bits more.
     pub fn one_of(receiver: usize, sender: usize, security: Security, runs_log2: u32) -> Result<Self> {
         if runs_log2 > MAX_RUNS_LOG2 {
             return Err(Error::Usage("more runs than share one error bound"));

@@ -32,8 +32,8 @@ pub struct Charge {
     pub input: String,
     /// The peer's label.
     pub peer: String,
-    /// The fingerprint of its key, of the first one of those that followed each other; or what its certificate
-    /// says.
+    /// The fingerprint of its key, of the first one of those that followed each other; or what its
+    /// certificate says.
     pub fingerprint: String,
     /// The most rows that the run can reveal to the peer; of a publication, queries.
     pub rows: u64,

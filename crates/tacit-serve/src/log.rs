@@ -1,7 +1,8 @@
 //! What a service tells of itself while it runs: never a row, a key or a secret.
 //!
-//! Each [`Event`] is told by `tracing`, target `tacit::serve`, with fields of the same names; what goes on inside
-//! a request follows at the level `DEBUG`, on the asker's side too, by the run's name that both sides share.
+//! Each [`Event`] is told by `tracing`, target `tacit::serve`, with fields of the same names; what goes on
+//! inside a request follows at the level `DEBUG`, on the asker's side too, by the run's name that both sides
+//! share.
 
 use crate::clock::Time;
 use std::sync::{Mutex, PoisonError};

@@ -473,7 +473,8 @@ fn peer(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Peer> {
         (None, Some(said)) => Some(Peer::Fingerprint(said.value)),
         (None, None) => {
             let at = section.at();
-            let what = "a peer needs `key`, the file of its public key, `fingerprint`, or the `name` of a certificate";
+            let what = "a peer needs `key`, the file of its public key, `fingerprint`, or the `name` of a \
+                        certificate";
             section.fault(at, what);
             None
         }

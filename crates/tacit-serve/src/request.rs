@@ -116,7 +116,8 @@ impl Offered {
         wire::send(self.session.channel(), &Message::Decline).map(|_| ())
     }
 
-    /// Takes the offer and makes the run: `input` is our file's digest, `keys` are its keys, `gift` what we give.
+    /// Takes the offer and makes the run: `input` is our file's digest, `keys` are its keys, `gift` what we
+    /// give.
     ///
     /// Errors: a refusal, and those of the run. A run that began has a record also if it ends in an error.
     pub fn run(
@@ -145,11 +146,11 @@ impl Offered {
         Ok(Done { ran, record: Some((begun, result, theirs)) })
     }
 
-    /// Takes an offer of lookups: the places of those of our `keys` that are in the file of tags `tags`, whose
-    /// digest is the offer's; `input` is our file's digest.
+    /// Takes an offer of lookups: the places of those of our `keys` that are in the file of tags `tags`,
+    /// whose digest is the offer's; `input` is our file's digest.
     ///
-    /// Errors: another publication than the offer's, keys of another kind or more than are answered; a refusal,
-    /// and those of the run. A run that began has a record also if it ends in an error.
+    /// Errors: another publication than the offer's, keys of another kind or more than are answered; a
+    /// refusal, and those of the run. A run that began has a record also if it ends in an error.
     pub fn look_up(
         mut self,
         tags: &mut TagFile<impl Read + Seek>,

@@ -294,7 +294,8 @@ impl Offer {
                  tags are published anew"
             ),
             None => format!(
-                "left for us, this run included: {runs_today} runs of this job today, {rows} rows and {aggregates} numbers over all common keys in all"
+                "left for us, this run included: {runs_today} runs of this job today, {rows} rows and \
+                 {aggregates} numbers over all common keys in all"
             ),
         });
         let more = [("purpose", &self.purpose), ("agreement", &self.agreement), ("last day", &self.expires)];
@@ -313,8 +314,8 @@ impl Offer {
         }
     }
 
-    /// What the handshake of a run of lookups compares: the agreement of the side that asks or of the one that
-    /// answers, and everything that was said on the way to it.
+    /// What the handshake of a run of lookups compares: the agreement of the side that asks or of the one
+    /// that answers, and everything that was said on the way to it.
     pub fn agreement_on_lookups(&self, agreement: Agreement, said: &Said) -> Agreement {
         agreement.with("security", &self.security).with("terms", json::hex(&said.digest()))
     }

@@ -81,7 +81,8 @@ struct Visit<'h> {
     policy: Arc<Policy>,
     run: String,
     label: String,
-    /// What names the peer to the ledger, and to a publication's counts, whatever its label and its newest key.
+    /// What names the peer to the ledger, and to a publication's counts, whatever its label and its newest
+    /// key.
     account: String,
     client: String,
     /// The key of its records: the one that it proved, or with certificates the one that it names.
@@ -369,8 +370,8 @@ impl Visit<'_> {
         self.conclude(begun, played)
     }
 
-    /// Charges a run, writes down that it begins, and agrees on it; from then on the link may wait as long as a
-    /// run may.
+    /// Charges a run, writes down that it begins, and agrees on it; from then on the link may wait as long as
+    /// a run may.
     fn begin(
         &mut self,
         session: &mut Session,

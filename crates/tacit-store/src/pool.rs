@@ -96,7 +96,8 @@ pub enum PoolError {
     },
     /// The peer's pool was made on another occasion, or with another peer.
     #[error(
-        "the two sides' pools do not belong together: ours is {ours}, the peer's {theirs}; name the right files"
+        "the two sides' pools do not belong together: ours is {ours}, the peer's {theirs}; name the right \
+         files"
     )]
     OtherPool {
         /// The short form of our pool's id.

@@ -54,7 +54,8 @@ pub enum FileError {
     },
     /// The file is shorter or longer than its header says.
     #[error(
-        "the file has {found} bytes instead of {expected}: it was cut or added to; make a new one on both sides"
+        "the file has {found} bytes instead of {expected}: it was cut or added to; make a new one on both \
+         sides"
     )]
     Length {
         /// The file's length.

@@ -115,7 +115,8 @@ fn auto_runs_what_the_sizes_of_both_sets_want() {
     assert!(honest.unwrap_err().to_string().contains("announced 10 keys"));
 }
 
-/// Between the sizes that settle it the link does: both sides run what the listening one measured, and say so.
+/// Between the sizes that settle it the link does: both sides run what the listening one measured, and say
+/// so.
 #[test]
 fn auto_measures_the_link_where_the_sizes_leave_it_open() {
     let job = |learns| psi::Job::new(learns, Security::SemiHonest);

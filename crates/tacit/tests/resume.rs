@@ -1,5 +1,5 @@
-//! Intersections in buckets whose connection is lost, whose processes end, and whose peers cheat: the result is
-//! that of a plain join or there is none, and no peer tests more keys than the bound says.
+//! Intersections in buckets whose connection is lost, whose processes end, and whose peers cheat: the result
+//! is that of a plain join or there is none, and no peer tests more keys than the bound says.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -107,8 +107,8 @@ fn alone(side: &Side) -> Bucketed {
     ran
 }
 
-/// Wherever the connection is cut, both processes end, and those that come after them go on: the result is the
-/// plain join, and nothing is left on the disk.
+/// Wherever the connection is cut, both processes end, and those that come after them go on: the result is
+/// the plain join, and nothing is left on the disk.
 #[test]
 fn processes_that_end_anywhere_are_gone_on_from() {
     let sides = sides(Security::Malicious);
@@ -190,8 +190,8 @@ fn ended(ran: &Result<Bucketed>) -> bool {
     })
 }
 
-/// A peer that breaks off in a bucket again and again, to put another set into it each time, gets no further than
-/// the attempts that the bound counts; neither a new process nor its own word changes that.
+/// A peer that breaks off in a bucket again and again, to put another set into it each time, gets no further
+/// than the attempts that the bound counts; neither a new process nor its own word changes that.
 #[test]
 fn a_bucket_is_begun_three_times_and_not_more() {
     let sides = sides(Security::Malicious);

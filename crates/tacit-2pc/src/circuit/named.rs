@@ -183,7 +183,8 @@ static REGISTER: &[Entry] = &[
     fixed("aes256", AES, |_| key(256), |_| block(), |_| block(), aes_body),
     fixed(
         "sha1",
-        "SHA-1's compression function on one block, without padding: the garbler's half, then the evaluator's",
+        "SHA-1's compression function on one block, without padding: the garbler's half, then the \
+         evaluator's",
         |_| half(256),
         |_| half(256),
         |_| vec![Field::number("state", 160)],
@@ -191,7 +192,8 @@ static REGISTER: &[Entry] = &[
     ),
     fixed(
         "sha256",
-        "SHA-256's compression function on one block, without padding: the garbler's half, then the evaluator's",
+        "SHA-256's compression function on one block, without padding: the garbler's half, then the \
+         evaluator's",
         |_| half(256),
         |_| half(256),
         |_| vec![Field::number("state", 256)],
@@ -199,7 +201,8 @@ static REGISTER: &[Entry] = &[
     ),
     fixed(
         "sha512",
-        "SHA-512's compression function on one block, without padding: the garbler's half, then the evaluator's",
+        "SHA-512's compression function on one block, without padding: the garbler's half, then the \
+         evaluator's",
         |_| half(512),
         |_| half(512),
         |_| vec![Field::number("state", 512)],
@@ -405,7 +408,8 @@ static REGISTER: &[Entry] = &[
     signed(
         "signed-div",
         1024,
-        "the quotient of signed numbers, towards zero; whether it overflowed, and whether the divisor is zero",
+        "the quotient of signed numbers, towards zero; whether it overflowed, and whether the divisor is \
+         zero",
         signed_ratio,
         |b, _, x| {
             let (x, y) = (x[0].as_int(), x[1].as_int());
@@ -470,8 +474,8 @@ fn entry(name: &str) -> Option<(&'static Entry, u32)> {
     (entry.smallest..=entry.limit).contains(&size).then_some((entry, size))
 }
 
-/// The name in the [`list`] that `name`, perhaps with a size behind it, stands for; `None` if there is none, or
-/// not in that size.
+/// The name in the [`list`] that `name`, perhaps with a size behind it, stands for; `None` if there is none,
+/// or not in that size.
 pub fn stem(name: &str) -> Option<&'static str> {
     entry(name).map(|(entry, _)| entry.stem)
 }

@@ -24,7 +24,8 @@ pub static ENTRIES: &[Entry] = &[
     Entry {
         assumptions: &[Assumption::ModuleLwe, Assumption::RandomOracle],
         instead: "",
-        note: "a malicious sender may guess choice bits, and the first wrong guess ends the run and tells it nothing",
+        note: "a malicious sender may guess choice bits, and the first wrong guess ends the run and tells \
+               it nothing",
         floor: |_| Vec::new(),
         runs: Runs::BaseOt(|| Box::new(bdgm19::Bdgm19::default())),
         name: bdgm19::NAME,

@@ -66,7 +66,8 @@ fn bcgikrs_table_2() -> Vec<Row> {
                         protocol.split(' ').next().unwrap_or(protocol)
                     ),
                     words: format!(
-                        "ot --fresh --protocol {protocol} --security {security} --kind rot --threads {threads} --link {link}"
+                        "ot --fresh --protocol {protocol} --security {security} --kind rot --threads \
+                         {threads} --link {link}"
                     ),
                     count: 10u64.pow(exponent),
                     figure: Figure::Total,
@@ -162,21 +163,26 @@ fn ferret_table_5() -> Vec<Row> {
 pub(super) const TABLES: &[Table] = &[
     Table {
         name: "kos15-table2",
-        title: "Keller, Orsini, Scholl 2015, table 2: 10^7 random OTs in each direction, base OTs not counted",
+        title: "Keller, Orsini, Scholl 2015, table 2: 10^7 random OTs in each direction, base OTs not \
+                counted",
         needs: ("ot", &KOS),
         rows: kos_table_2,
-        note: "the paper's LAN is not specified (ours: 10 Gbit/s, 0.1 ms); its statistical parameter is 64, ours 40; in both directions each has the threads named",
+        note: "the paper's LAN is not specified (ours: 10 Gbit/s, 0.1 ms); its statistical parameter is \
+               64, ours 40; in both directions each has the threads named",
     },
     Table {
         name: "bcgikrs19-table2",
-        title: "Boyle, Couteau, Gilboa, Ishai, Kohl, Rindal, Scholl 2019, table 2: n random OTs, base OTs counted",
+        title: "Boyle, Couteau, Gilboa, Ishai, Kohl, Rindal, Scholl 2019, table 2: n random OTs, base OTs \
+                counted",
         needs: ("ot", &SILENT),
         rows: bcgikrs_table_2,
-        note: "quasi-cyclic code; the paper's base OTs are Naor–Pinkas in three messages; our threads share theirs, and a further one begins with every 2^18 transfers",
+        note: "quasi-cyclic code; the paper's base OTs are Naor–Pinkas in three messages; our threads \
+               share theirs, and a further one begins with every 2^18 transfers",
     },
     Table {
         name: "bcgikrs19-table3",
-        title: "Boyle, Couteau, Gilboa, Ishai, Kohl, Rindal, Scholl 2019, table 3: bytes of n random OTs, base OTs counted",
+        title: "Boyle, Couteau, Gilboa, Ishai, Kohl, Rindal, Scholl 2019, table 3: bytes of n random OTs, \
+                base OTs counted",
         needs: ("ot", &SILENT),
         rows: bcgikrs_table_3,
         note: "quasi-cyclic code at N/n = 2",
@@ -198,13 +204,15 @@ pub(super) const TABLES: &[Table] = &[
                 .for_each(|row| row.words = row.words.replace(" --kind", " --tune-for 10000000 --kind"));
             rows
         },
-        note: "of the parameters that suit 10^7 and the link; ours has the base OTs in it; the paper has five threads, ours one",
+        note: "of the parameters that suit 10^7 and the link; ours has the base OTs in it; the paper has \
+               five threads, ours one",
     },
     Table {
         name: "ferret-table5",
         title: "Yang, Weng, Lan, Zhang, Wang 2020, table 5: where the time of a malicious correlated OT goes",
         needs: ("ot", &FERRET),
         rows: ferret_table_5,
-        note: "the paper's parameters (of Ferret-Reg); LPN encoding is measured alone, SPCOT is the rest of the whole; the paper has five threads, ours one",
+        note: "the paper's parameters (of Ferret-Reg); LPN encoding is measured alone, SPCOT is the rest \
+               of the whole; the paper has five threads, ours one",
     },
 ];

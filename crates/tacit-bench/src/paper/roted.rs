@@ -94,21 +94,24 @@ pub(super) const TABLES: &[Table] = &[
         title: "ROTed, table 2: one OT, both parties' computing time (Intel i9-10980XE)",
         needs: ("base-ot", &ROTED),
         rows: || base_ots(TABLE_2, base_ot),
-        note: "batches of 1,024 between two processes; ours of bdgm19 has parameters of 148 quantum bits, the paper's 101; the elliptic-curve rows take this machine's best kernels",
+        note: "batches of 1,024 between two processes; ours of bdgm19 has parameters of 148 quantum bits, \
+               the paper's 101; the elliptic-curve rows take this machine's best kernels",
     },
     Table {
         name: "roted-table3",
         title: "ROTed, table 3: one random OT, both parties' computing time (Intel i9-10980XE)",
         needs: ("base-ot", &ROTED),
         rows: || base_ots(TABLE_3, uniform),
-        note: "ours is the mended protocol with parameters of 148 quantum bits, the paper's are of 101; of ours bdgm19's random OT counts as semi-honest, since its sender may guess choice bits",
+        note: "ours is the mended protocol with parameters of 148 quantum bits, the paper's are of 101; \
+               of ours bdgm19's random OT counts as semi-honest, since its sender may guess choice bits",
     },
     Table {
         name: "roted-table4",
         title: "ROTed, table 4: intersection of two sets of 2,048 by PaXoS on each base OT",
         needs: ("base-ot", &ROTED),
         rows: || rows(TABLE_4, intersection, 2048, || Figure::Total, 1.0),
-        note: "the paper's time leaves out the consistency check of the OT extension, ours has it; the paper's pvw08 and bdgm19 are turned into random OT first",
+        note: "the paper's time leaves out the consistency check of the OT extension, ours has it; the \
+               paper's pvw08 and bdgm19 are turned into random OT first",
     },
     Table {
         name: "roted-table5",

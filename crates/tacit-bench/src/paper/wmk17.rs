@@ -161,13 +161,15 @@ pub(super) const TABLES: &[Table] = &[
         title: "Wang, Malozemoff, Katz 2017, table 7: one more bit or gate, by a line through four sizes",
         needs: ("eval", &WMK17),
         rows: table_7,
-        note: "inputs and output of 128 bits and 16,384 AND gates to begin with; a row shows the first size's result",
+        note: "inputs and output of 128 bits and 16,384 AND gates to begin with; a row shows the first \
+               size's result",
     },
     Table {
         name: "wmk17-table8",
         title: "Wang, Malozemoff, Katz 2017, table 8: further examples over LAN, everything included",
         needs: ("eval", &WMK17),
         rows: table_8,
-        note: "circuits are built and planned before; the modular exponentiation is one step of 1,024, times the AND gates of all",
+        note: "circuits are built and planned before; the modular exponentiation is one step of 1,024, \
+               times the AND gates of all",
     },
 ];

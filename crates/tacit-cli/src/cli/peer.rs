@@ -76,9 +76,8 @@ impl PeerArgs {
         self.identity.as_deref().filter(|_| self.authority.is_none())
     }
 
-    /// What names the peer, whom TLS authenticates: its pinned public key, the first of those that followed each
-    /// other, or the name in its certificate;
-    /// `None` without TLS.
+    /// What names the peer, whom TLS authenticates: its pinned public key, the first of those that followed
+    /// each other, or the name in its certificate; `None` without TLS.
     pub fn peer_name(&self) -> Result<Option<String>> {
         Ok(match (&self.peer, &self.peer_name) {
             (Some(file), _) => Some(format!("key {}", PublicKey::load(file)?.line(""))),

@@ -45,7 +45,8 @@ struct VerifyArgs {
     /// A folder of records, or a file records.jsonl
     #[arg(value_name = "RECORDS")]
     records: PathBuf,
-    /// A public key that the chain's owner may have, or one that it follows; without it, whose it is is only told
+    /// A public key that the chain's owner may have, or one that it follows; without it, whose it is is only
+    /// told
     #[arg(long, value_name = "PUBFILE")]
     key: Vec<PathBuf>,
     /// The other side's records of the same runs

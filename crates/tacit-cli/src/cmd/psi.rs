@@ -196,8 +196,8 @@ pub struct Args {
     /// With --memory: at least so many buckets, a power of two
     #[arg(long, value_name = "N", default_value_t = 1, requires = "memory")]
     buckets: u64,
-    /// With --memory: keeps in this folder, sealed, how far the run is, so that the same command goes on with it
-    /// after a crash on either side. Both sides must give one
+    /// With --memory: keeps in this folder, sealed, how far the run is, so that the same command goes on with
+    /// it after a crash on either side. Both sides must give one
     #[arg(long, value_name = "DIR", requires = "memory", conflicts_with = "dry_run")]
     resume: Option<PathBuf>,
     /// With --resume: seals its files with the bytes of this file, 32 at least, instead of the identity key

@@ -55,8 +55,8 @@ pub struct Args {
     /// The service's public key
     #[arg(long, value_name = "PUBFILE", required_unless_present = "authority")]
     peer: Option<PathBuf>,
-    /// Trusts the certificate authorities of this PEM file instead of a pinned key; --identity signs our records
-    /// then
+    /// Trusts the certificate authorities of this PEM file instead of a pinned key; --identity signs our
+    /// records then
     #[arg(long, value_name = "FILE", requires_all = ["certificate", "certificate_key", "peer_name"], conflicts_with = "peer")]
     authority: Option<PathBuf>,
     /// Our certificate chain, in PEM, with --authority

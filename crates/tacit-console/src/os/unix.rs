@@ -72,7 +72,8 @@ pub(crate) fn is_removed(file: &File) -> bool {
     file.metadata().is_ok_and(|metadata| metadata.nlink() == 0)
 }
 
-/// Opens a pipe, a device or a descriptor. Does not wait for somebody to read a pipe: `None` where nobody does.
+/// Opens a pipe, a device or a descriptor. Does not wait for somebody to read a pipe: `None` where nobody
+/// does.
 pub(crate) fn open_stream(path: &Path) -> io::Result<Option<File>> {
     let flags = OFlags::NONBLOCK.bits() as i32;
     match OpenOptions::new().append(true).custom_flags(flags).open(path) {

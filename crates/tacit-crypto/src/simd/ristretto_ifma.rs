@@ -546,7 +546,8 @@ kernel_fns! {
         sum
     }
 
-    /// The multiples of one shared point that each lane's digit names: a table row's lane j holds multiple j + 1.
+    /// The multiples of one shared point that each lane's digit names: a table row's lane j holds multiple
+    /// j + 1.
     #[inline]
     fn lookup_shared(row: &Row, digits: &[i8; 8]) -> Niels {
         let (negative, magnitude) = window(digits);

@@ -3,6 +3,7 @@
 //! - [`Proxy`] damages what passes between two parties over real sockets.
 //! - [`Network`] joins two parties in memory, with faults at bytes of the stream and time that passes only
 //!   where both wait: the same network gives the same run, and an hour's silence takes no time.
+//! - [`Tap`] flips bits of what a protocol says, wherever its frames end.
 //! - [`duel`] runs a cheater against an honest party, and a [`Tally`] holds what many duels gave against a
 //!   bound.
 //!
@@ -20,7 +21,9 @@
 mod cheaters;
 mod network;
 mod proxy;
+mod tap;
 
 pub use cheaters::{Outcome, Tally, duel};
 pub use network::{Fault, Network, Strike};
 pub use proxy::{Direction, Harm, Proxy, Rule};
+pub use tap::Tap;

@@ -10,8 +10,9 @@
 //! a second batch; the paper's encryption of chosen messages is `standard` of `tacit-bench`.
 
 use super::Run;
+use super::one_key::{ReceiverKeys, SenderKey};
 use crate::{BaseOt, Functionality, Result, Security};
-use tacit_crypto::group::{POINT_BYTES, Points, Scalars, Table};
+use tacit_crypto::group::{POINT_BYTES, Points, Scalars};
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
 use zeroize::Zeroizing;
@@ -24,31 +25,25 @@ pub const NAME: &str = "co15";
 pub struct Co15;
 
 /// The sender between its message and its output.
-pub struct Sender {
-    run: Run,
-    secret: Scalars,
-    public: Points,
-    message: Vec<u8>,
-}
+pub struct Sender(SenderKey);
 
 impl Sender {
     /// Setup: A = a·G, fresh for this batch.
     pub fn start(run: &Run, prg: &mut Prg) -> (Self, Vec<u8>) {
-        let secret = Scalars::random(1, prg);
-        let public = Points::mul_base(&secret);
-        let message = public.encode().concat();
-        (Sender { run: run.clone(), secret, public, message: message.clone() }, message)
+        let (key, message) = SenderKey::draw(run, prg);
+        (Sender(key), message)
     }
 
     /// Key derivation: messages of pair i hash a·B_i and a·(B_i − A).
     ///
     /// Errors when `from_receiver` is not one canonical group element an OT; `out` is untouched then.
     pub fn finish(self, from_receiver: &[u8], out: &mut [[Block; 2]]) -> Result<()> {
-        let (run, n) = (&self.run, self.run.len());
-        run.expect_buffer(out.len())?;
-        let first = run.decode(from_receiver, n)?.mul_same(&self.secret);
-        let second = first.sub(&self.public.mul_same(&self.secret).repeat(n));
-        let pads = run.oracle_over("pad", &[&self.message, from_receiver]);
+        let Sender(key) = self;
+        let n = key.run.len();
+        key.run.expect_buffer(out.len())?;
+        let first = key.multiples(&key.run.decode(from_receiver, n)?);
+        let second = first.sub(&key.multiples(&key.public).repeat(n));
+        let pads = key.pads(from_receiver);
         let (first, second) = (Zeroizing::new(first.encode()), Zeroizing::new(second.encode()));
         for (i, (pair, keys)) in out.iter_mut().zip(first.iter().zip(second.iter())).enumerate() {
             *pair = [pads.block(i, 0, keys.0), pads.block(i, 1, keys.1)];
@@ -76,11 +71,7 @@ pub fn receive(
     let zero = Points::mul_base(&secrets);
     let one = zero.add(&big_a.repeat(n));
     let message = Points::select(&zero, &one, choices).encode().concat();
-    let pads = run.oracle_over("pad", &[from_sender, &message]);
-    let keys = Zeroizing::new(Table::new(&big_a, n).mul(&secrets).encode());
-    for (i, (out, key)) in out.iter_mut().zip(keys.iter()).enumerate() {
-        *out = pads.block(i, choices.get(i) as u8, key);
-    }
+    ReceiverKeys::new(run, secrets, choices, &message).finish(from_sender, out)?;
     Ok(message)
 }
 

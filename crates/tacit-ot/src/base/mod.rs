@@ -24,6 +24,7 @@ pub mod co15;
 pub mod csw20;
 pub mod mr19;
 pub mod mrr21;
+mod one_key;
 mod one_round;
 pub mod roted;
 mod run;

@@ -9,10 +9,11 @@
 //! OT's index and pads bind both messages (2021/682 shows that without such tags the reuse is unsafe); the
 //! identity is refused.
 
+use super::one_key::{ReceiverKeys, SenderKey};
 use super::{OneRound, Oracle, Run};
 use crate::{Extraction, Result};
 use subtle::{Choice, ConditionallySelectable};
-use tacit_crypto::group::{Encoding, POINT_BYTES, Points, Scalars, Table, UNIFORM_BYTES};
+use tacit_crypto::group::{Encoding, POINT_BYTES, Points, Scalars, UNIFORM_BYTES};
 use tacit_crypto::{BitVec, Block, Prg};
 use zeroize::Zeroizing;
 
@@ -31,25 +32,20 @@ fn to_group(run: &Run) -> Oracle {
 }
 
 /// The sender between its message and its output.
-pub struct Sender {
-    run: Run,
-    secret: Scalars,
-    message: Vec<u8>,
-}
+pub struct Sender(SenderKey);
 
 impl Sender {
     /// First message of the sender: A = a·G, one for the whole batch.
     pub fn start(run: &Run, prg: &mut Prg) -> (Self, Vec<u8>) {
-        let secret = Scalars::random(1, prg);
-        let message = Points::mul_base(&secret).encode().concat();
-        (Sender { run: run.clone(), secret, message: message.clone() }, message)
+        let (key, message) = SenderKey::draw(run, prg);
+        (Sender(key), message)
     }
 
     /// Output from the receiver's message: message x of pair i is a hash of a·(r_x + H_x(r_{1−x})).
     ///
     /// Errors when `from_receiver` is not two canonical group elements an OT; `out` is untouched then.
     pub fn finish(self, from_receiver: &[u8], out: &mut [[Block; 2]]) -> Result<()> {
-        let (run, n) = (&self.run, self.run.len());
+        let (run, n) = (&self.0.run, self.0.run.len());
         run.expect_buffer(out.len())?;
         let points = run.decode(from_receiver, 2 * n)?;
         let (encodings, _) = from_receiver.as_chunks::<POINT_BYTES>();
@@ -57,9 +53,9 @@ impl Sender {
         // Entry 2i + x goes with r_x of OT i, so its hash takes the neighbour, r_{1−x}.
         let uniform: Vec<[u8; UNIFORM_BYTES]> =
             (0..2 * n).map(|j| h.uniform(j / 2, (j % 2) as u8, &encodings[j ^ 1])).collect();
-        let keys = points.add(&Points::from_uniform(&uniform)).mul_same(&self.secret);
+        let keys = self.0.multiples(&points.add(&Points::from_uniform(&uniform)));
         let keys = Zeroizing::new(keys.encode());
-        let pads = run.oracle_over("pad", &[&self.message, from_receiver]);
+        let pads = self.0.pads(from_receiver);
         for (j, (message, key)) in out.as_flattened_mut().iter_mut().zip(keys.iter()).enumerate() {
             *message = pads.block(j / 2, (j % 2) as u8, key);
         }
@@ -68,12 +64,7 @@ impl Sender {
 }
 
 /// The receiver between its message and its output.
-pub struct Receiver {
-    run: Run,
-    secrets: Scalars,
-    choices: BitVec,
-    message: Vec<u8>,
-}
+pub struct Receiver(ReceiverKeys);
 
 impl Receiver {
     /// First message of the receiver: r_{1−c} a random element, r_c = b·G − H_c(r_{1−c}). It does not wait
@@ -100,24 +91,14 @@ impl Receiver {
             message.extend_from_slice(&Encoding::conditional_select(chosen, other, choice));
             message.extend_from_slice(&Encoding::conditional_select(other, chosen, choice));
         }
-        let state =
-            Receiver { run: run.clone(), secrets, choices: choices.clone(), message: message.clone() };
-        Ok((state, message))
+        Ok((Receiver(ReceiverKeys::new(run, secrets, choices, &message)), message))
     }
 
     /// Output from the sender's message: a hash of b_i·A.
     ///
     /// Errors when `from_sender` is not one canonical group element; `out` is untouched then.
     pub fn finish(self, from_sender: &[u8], out: &mut [Block]) -> Result<()> {
-        let run = &self.run;
-        run.expect_buffer(out.len())?;
-        let big_a = run.decode(from_sender, 1)?;
-        let pads = run.oracle_over("pad", &[from_sender, &self.message]);
-        let keys = Zeroizing::new(Table::new(&big_a, run.len()).mul(&self.secrets).encode());
-        for (i, (out, key)) in out.iter_mut().zip(keys.iter()).enumerate() {
-            *out = pads.block(i, self.choices.get(i) as u8, key);
-        }
-        Ok(())
+        self.0.finish(from_sender, out)
     }
 }
 

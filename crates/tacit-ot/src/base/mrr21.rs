@@ -15,9 +15,10 @@
 //! the paper asks for); the identity is refused as a group element, which an honest party sends with
 //! probability 2^-252.
 
+use super::one_key::{ReceiverKeys, SenderKey};
 use super::{OneRound, Oracle, Run};
 use crate::{Extraction, Result};
-use tacit_crypto::group::{Encoding, POINT_BYTES, Points, Scalars, Table, UNIFORM_BYTES};
+use tacit_crypto::group::{Encoding, POINT_BYTES, Points, Scalars, UNIFORM_BYTES};
 use tacit_crypto::{BitVec, Block, Prg};
 use zeroize::Zeroizing;
 
@@ -75,18 +76,13 @@ impl Feistel {
 }
 
 /// The sender between its message and its output.
-pub struct Sender {
-    run: Run,
-    secret: Scalars,
-    message: Vec<u8>,
-}
+pub struct Sender(SenderKey);
 
 impl Sender {
     /// First message of the sender: A = a·G, one for the whole batch.
     pub fn start(run: &Run, prg: &mut Prg) -> (Self, Vec<u8>) {
-        let secret = Scalars::random(1, prg);
-        let message = Points::mul_base(&secret).encode().concat();
-        (Sender { run: run.clone(), secret, message: message.clone() }, message)
+        let (key, message) = SenderKey::draw(run, prg);
+        (Sender(key), message)
     }
 
     /// Output from the receiver's message: message x of pair i is a hash of a·Eval(φ_i, x).
@@ -94,7 +90,7 @@ impl Sender {
     /// Errors when `from_receiver` is not 80 bytes an OT or holds no canonical group element; `out` is
     /// untouched then.
     pub fn finish(self, from_receiver: &[u8], out: &mut [[Block; 2]]) -> Result<()> {
-        let (run, n) = (&self.run, self.run.len());
+        let (run, n) = (&self.0.run, self.0.run.len());
         run.expect_buffer(out.len())?;
         run.expect_len(from_receiver, n * PHI_BYTES)?;
         let (phi, _) = from_receiver.as_chunks::<PHI_BYTES>();
@@ -103,7 +99,7 @@ impl Sender {
         let (s, _) = s.as_chunks::<POINT_BYTES>();
 
         let feistel = Feistel::new(run);
-        let pads = run.oracle_over("pad", &[&self.message, from_receiver]);
+        let pads = self.0.pads(from_receiver);
         for x in 0..2u8 {
             let mut uniform = vec![[0u8; UNIFORM_BYTES]; n];
             for (i, (u, phi)) in uniform.iter_mut().zip(phi).enumerate() {
@@ -111,7 +107,7 @@ impl Sender {
                     *u = feistel.uniform_part(i, x, &s[i], t);
                 }
             }
-            let keys = s_points.add(&Points::from_uniform(&uniform)).mul_same(&self.secret);
+            let keys = self.0.multiples(&s_points.add(&Points::from_uniform(&uniform)));
             let keys = Zeroizing::new(keys.encode());
             for (i, (pair, key)) in out.iter_mut().zip(keys.iter()).enumerate() {
                 pair[x as usize] = pads.block(i, x, key);
@@ -122,12 +118,7 @@ impl Sender {
 }
 
 /// The receiver between its message and its output.
-pub struct Receiver {
-    run: Run,
-    secrets: Scalars,
-    choices: BitVec,
-    message: Vec<u8>,
-}
+pub struct Receiver(ReceiverKeys);
 
 impl Receiver {
     /// First message of the receiver: φ_i = Program(c_i, b_i·G) for every OT. It does not wait for the
@@ -138,24 +129,14 @@ impl Receiver {
         run.expect_buffer(choices.len())?;
         let secrets = Scalars::random(run.len(), prg);
         let message = Feistel::new(run).program(choices, &Points::mul_base(&secrets), prg);
-        let state =
-            Receiver { run: run.clone(), secrets, choices: choices.clone(), message: message.clone() };
-        Ok((state, message))
+        Ok((Receiver(ReceiverKeys::new(run, secrets, choices, &message)), message))
     }
 
     /// Output from the sender's message: a hash of b_i·A.
     ///
     /// Errors when `from_sender` is not one canonical group element; `out` is untouched then.
     pub fn finish(self, from_sender: &[u8], out: &mut [Block]) -> Result<()> {
-        let run = &self.run;
-        run.expect_buffer(out.len())?;
-        let big_a = run.decode(from_sender, 1)?;
-        let pads = run.oracle_over("pad", &[from_sender, &self.message]);
-        let keys = Zeroizing::new(Table::new(&big_a, run.len()).mul(&self.secrets).encode());
-        for (i, (out, key)) in out.iter_mut().zip(keys.iter()).enumerate() {
-            *out = pads.block(i, self.choices.get(i) as u8, key);
-        }
-        Ok(())
+        self.0.finish(from_sender, out)
     }
 }
 

@@ -5,9 +5,10 @@
 //! | [`iknp`] | correlated OT | semi-honest | 15.875 |
 //! | [`kos`] | correlated OT | malicious | 15.94 in full batches |
 //! | [`oos`] | 1-out-of-2^k OT over a linear code | malicious | length of the code / 8 |
+//! | [`softspoken`] | correlated OT, of which a session makes few | either | 4, malicious 4.3 |
 //!
-//! [`duplex`] runs both roles at once and [`parallel`] many streams of one setup; [`crate::convert`] makes
-//! random and chosen OT of any of them.
+//! [`crate::convert`] makes random and chosen OT of any of them. Forks of one sender or receiver are streams
+//! of one setup, each for a channel of its own.
 //!
 //! ```
 //! use tacit_crypto::{Block, Prg};
@@ -34,11 +35,9 @@
 
 pub mod code;
 mod columns;
-pub mod duplex;
 pub mod iknp;
 pub mod kos;
 pub mod oos;
-pub mod parallel;
 pub mod softspoken;
 
 pub use iknp::{IknpReceiver, IknpSender};

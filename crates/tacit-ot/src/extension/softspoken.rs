@@ -16,22 +16,22 @@
 //!    seeds. So the sender has the leaf of every x but x = Δ_g, its four bits.
 //! 2. Each leaf s_x is a stream. The receiver has u_g = ⊕_x s_x and for bit i of the group the column
 //!    v_i = ⊕_{x_i = 1} s_x; the sender has w_i = ⊕_{x_i ≠ Δ_i} s_x = v_i ⊕ Δ_i·u_g.
-//! 3. The receiver's choices r are the same for all groups: it sends d_g = r ⊕ u_g, and the sender adds Δ_i·d_g
-//!    to w_i. Now w_i = v_i ⊕ Δ_i·r, as in IKNP, where a column travels for each bit.
+//! 3. The receiver's choices r are the same for all groups: it sends d_g = r ⊕ u_g, and the sender adds
+//!    Δ_i·d_g to w_i. Now w_i = v_i ⊕ Δ_i·r, as in IKNP, where a column travels for each bit.
 //!
 //! # The check
 //!
-//! As in KOS with χ by hash: the last block of a batch has random choices and the weight 1, the receiver sends
-//! x = hash(r) and every column's hash t_i, and the sender checks t_i = hash(w_i) ⊕ Δ_i·x.
+//! As in KOS with χ by hash: the last block of a batch has random choices and the weight 1, the receiver
+//! sends x = hash(r) and every column's hash t_i, and the sender checks t_i = hash(w_i) ⊕ Δ_i·x.
 //!
-//! Whatever a cheating receiver sends, corrections of trees that do not fit included, fixes for each group the
-//! columns W^D that the sender has if its four bits are D; all of them stand before χ is known, since χ hashes
-//! all that determines them. Let S be the set of those Δ that pass. Two of them that agree in bit i of a group
-//! have W_i that hash alike; two that differ in it have W_i whose difference hashes to x. A group has 16
-//! values D, so the columns and their differences are at most 127·16²/2 < 2^14 vectors; that two different ones
-//! of them hash alike has probability 2^27·2^-128, and with q trials of Fiat and Shamir q·2^-101. But for that
-//! there are V and r with w_i = V_i ⊕ Δ_i·r for all Δ in S: outputs are as in an honest run, and passing has told
-//! that Δ is in S, which has probability |S|/2^127.
+//! Whatever a cheating receiver sends, corrections of trees that do not fit included, fixes for each group
+//! the columns W^D that the sender has if its four bits are D; all of them stand before χ is known, since χ
+//! hashes all that determines them. Let S be the set of those Δ that pass. Two of them that agree in bit i of
+//! a group have W_i that hash alike; two that differ in it have W_i whose difference hashes to x. A group has
+//! 16 values D, so the columns and their differences are at most 127·16²/2 < 2^14 vectors; that two different
+//! ones of them hash alike has probability 2^27·2^-128, and with q trials of Fiat and Shamir q·2^-101. But
+//! for that there are V and r with w_i = V_i ⊕ Δ_i·r for all Δ in S: outputs are as in an honest run, and
+//! passing has told that Δ is in S, which has probability |S|/2^127.
 //!
 //! A sender cheats at nothing: it sends no message, and of each group one stream stays unknown to it, so r is
 //! hidden by u_g.
@@ -100,8 +100,8 @@ fn tree(pairs: &[[Block; 2]], corrections: &mut Vec<Block>) -> Scratch {
     nodes
 }
 
-/// The leaves of a tree that its other side knows by `keys`, one of each pair as `choices` say. Leaf y differs
-/// from the one that is not known, of all choices inverted, in the bits of y; leaf 0 is zero.
+/// The leaves of a tree that its other side knows by `keys`, one of each pair as `choices` say. Leaf y
+/// differs from the one that is not known, of all choices inverted, in the bits of y; leaf 0 is zero.
 fn punctured(keys: &[Block], choices: &[bool], corrections: &[Block]) -> Scratch {
     let mut nodes = scratch(2);
     nodes[1] = keys[0];

@@ -3,13 +3,13 @@
 //! - [`ferret`]: from primal LPN, bootstrapped, in two forms (regular and uniform noise).
 //! - [`bcgikrs19`]: from dual LPN, with the least traffic; [`nisc`] is its non-interactive form, whose
 //!   messages [`signed`] signs, and [`dealer`] the form in which a third party hands out seeds.
-//! - [`code`]: the public matrices of dual LPN.
+//! - [`tpprf`]: the trees of one batch from message to message, over OTs of any source; [`code`]: the public
+//!   matrices of dual LPN.
 
 mod dual_lpn;
 pub(crate) mod engine;
 pub mod ferret;
-pub mod paper;
 pub(crate) mod tree;
 
 pub(crate) use dual_lpn::noise;
-pub use dual_lpn::{bcgikrs19, code, dealer, nisc, signed};
+pub use dual_lpn::{bcgikrs19, code, dealer, nisc, signed, tpprf};

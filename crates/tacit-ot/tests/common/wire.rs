@@ -1,6 +1,7 @@
 //! Records what two parties write, for the tests of digests.
 #![allow(dead_code)]
 
+use tacit_crypto::simd::Backend;
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::memory::{self, Record};
 use tacit_net::{Channel, LinkModel, Party, SessionId};
@@ -54,4 +55,30 @@ pub fn base_ot_line(ot: &(dyn BaseOt + Sync), set: ParameterSet, n: usize) -> St
             Ok(Block::as_bytes(&chosen).to_vec())
         },
     )
+}
+
+/// The digests of a base OT with parameters in each of `sets`, as recorded.
+pub fn assert_base_ot_is_as_recorded<O: BaseOt + Sync>(
+    of_set: impl Fn(ParameterSet) -> O,
+    sets: &[ParameterSet],
+    recorded: &str,
+) {
+    let mut lines = String::new();
+    for set in sets {
+        for n in [1, 128] {
+            lines += &base_ot_line(&of_set(*set), *set, n);
+        }
+    }
+    assert_eq!(lines, recorded, "the wire format changed; if on purpose, raise the version");
+}
+
+/// Runs the test called `name` of this file again under every backend: it is chosen once a process.
+pub fn assert_passes_on_every_backend(name: &str) {
+    for backend in Backend::available() {
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", name]).env("TACIT_SIMD", backend.name());
+        let said = again.output().unwrap();
+        let text = String::from_utf8_lossy(&said.stdout);
+        assert!(said.status.success() && text.contains("1 passed"), "{}: {text}", backend.name());
+    }
 }

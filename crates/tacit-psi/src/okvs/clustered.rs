@@ -55,8 +55,8 @@ const RATIO: [u64; 18] = [
 ];
 /// Hundred-thousandths more for each doubling of bins, every one of which must not fail.
 const RATIO_A_DOUBLING: u64 = 43;
-/// Where [`fitted_bits`] begins to rise, in hundred-thousandths, and how far RATIO has it rise, in tenths of a
-/// bit: to 44 from -9.2.
+/// Where [`fitted_bits`] begins to rise, in hundred-thousandths, and how far RATIO has it rise, in tenths of
+/// a bit: to 44 from -9.2.
 const THRESHOLD: u64 = 122_300;
 const FITTED_TENTHS: u64 = 532;
 /// Bits that must be left for bins that overflow, before the number of bins is counted.

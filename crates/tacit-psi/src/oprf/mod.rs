@@ -103,8 +103,8 @@ fn greet(channel: &mut Channel, digest: &[u8; 32], queries: u64) -> Result<u64> 
 ///
 /// `client` names the peer, whom the channel has authenticated; it may make `most` queries here, whatever the
 /// terms leave it. Several clients can be served at once, each on a thread: `private` is locked while queries
-/// are counted, and not while they are answered. Errors: [`Error::TooManyQueries`] when `most` or the terms of
-/// the publication do not allow them, of which the client is told; disagreement on the publication; the
+/// are counted, and not while they are answered. Errors: [`Error::TooManyQueries`] when `most` or the terms
+/// of the publication do not allow them, of which the client is told; disagreement on the publication; the
 /// peer's or the link's.
 pub fn serve(
     channel: &mut Channel,

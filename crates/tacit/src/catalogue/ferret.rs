@@ -98,8 +98,8 @@ fn uni_ways(_: u64, security: Security, choice: &Choice<'_>) -> Vec<Arc<dyn Exte
     uni_sets(choice).into_iter().map(one).collect()
 }
 
-/// Correlations of an iteration that wait to be taken, by what runs of every set held; those with uniform noise
-/// have their positions besides.
+/// Correlations of an iteration that wait to be taken, by what runs of every set held; those with uniform
+/// noise have their positions besides.
 const CARRIED: usize = 1 << 20;
 const UNI_CARRIED: usize = 1 << 21;
 const UNI_BYTES: usize = 28;

@@ -12,7 +12,8 @@ pub struct Item {
     pub security: Security,
 }
 
-/// What the busier side computes for one item at least: which limits of the machine bind it, and how many times.
+/// What the busier side computes for one item at least: which limits of the machine bind it, and how many
+/// times.
 pub type Floor = fn(Item) -> Vec<(Limit, f64)>;
 
 /// Of what no floor is known.

@@ -36,8 +36,8 @@ pub fn functions() -> impl Iterator<Item = FunctionEntry> {
 }
 
 impl FunctionEntry {
-    /// The entry of the function called `name`, with or without a size behind the name; `None` if there is none,
-    /// or not in that size.
+    /// The entry of the function called `name`, with or without a size behind the name; `None` if there is
+    /// none, or not in that size.
     pub fn find(name: &str) -> Option<Self> {
         let stem = named::stem(name)?;
         functions().find(|entry| entry.name == stem)
@@ -54,8 +54,8 @@ impl FunctionEntry {
         self.size.map_or_else(|| self.name.to_owned(), |size| format!("{}{size}", self.name))
     }
 
-    /// What one evaluation in the size that stands for itself costs over `link`: every protocol of at least this
-    /// security, the fastest first; both sides learn the outputs.
+    /// What one evaluation in the size that stands for itself costs over `link`: every protocol of at least
+    /// this security, the fastest first; both sides learn the outputs.
     pub fn cost(&self, security: Security, link: &Link, machine: &Machine) -> Result<Vec<EvalCandidate>> {
         // Every name of the list has a function.
         named::find(self.name).map_or(Ok(Vec::new()), |function| cost_of(&function, security, link, machine))
@@ -72,8 +72,8 @@ pub fn fields_in_words(fields: &[Field]) -> String {
     fields.iter().map(word).collect::<Vec<_>>().join(", ")
 }
 
-/// The table of all functions in Markdown, each in the size that stands for itself; the bytes are those of both
-/// directions, of an evaluation against a semi-honest peer.
+/// The table of all functions in Markdown, each in the size that stands for itself; the bytes are those of
+/// both directions, of an evaluation against a semi-honest peer.
 pub fn function_table() -> Result<String> {
     let mut out = String::from(
         "| function | largest size | computes | garbler's | evaluator's | outputs | AND | bytes |\n\

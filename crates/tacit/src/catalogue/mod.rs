@@ -2,8 +2,8 @@
 //! against, what it rests on and what runs it. The command, the benchmarks, the planner, the handshake,
 //! `--help` and the tables of the documents take what they say from here.
 //!
-//! A new protocol is one file here, with its entry, and one line in [`ENTRIES`]. The functions that have a name
-//! are entries as well: [`functions`].
+//! A new protocol is one file here, with its entry, and one line in [`ENTRIES`]. The functions that have a
+//! name are entries as well: [`functions`].
 //!
 //! ```
 //! use tacit::catalogue::{find, require_post_quantum};

@@ -32,8 +32,8 @@ pub struct Cost {
 }
 
 impl Job {
-    /// Bytes that a party holds at most, from the peaks of every step at 2^10 to 2^21 transfers: with the linear
-    /// code 64 a transfer, else 75, the results, and as much again while they are written.
+    /// Bytes that a party holds at most, from the peaks of every step at 2^10 to 2^21 transfers: with the
+    /// linear code 64 a transfer, else 75, the results, and as much again while they are written.
     pub fn memory(&self) -> u64 {
         let working = match self.params.code {
             Code::Linear => 64,

@@ -1,8 +1,8 @@
 //! A large set published once as a file of tags, and small sets intersected with it.
 //!
-//! [`Publishing`] makes the file of tags, to pass on, and the private file, which answers queries on it; with the
-//! terms of [`terms_after`] it publishes anew, under a new key. [`Answering`] and [`Querying`] are the two sides of
-//! an intersection; see [`Session::answer_tags`](crate::Session::answer_tags) and
+//! [`Publishing`] makes the file of tags, to pass on, and the private file, which answers queries on it; with
+//! the terms of [`terms_after`] it publishes anew, under a new key. [`Answering`] and [`Querying`] are the
+//! two sides of an intersection; see [`Session::answer_tags`](crate::Session::answer_tags) and
 //! [`Session::query_tags`](crate::Session::query_tags).
 //!
 //! ```
@@ -57,8 +57,8 @@ pub struct Made {
     pub digest: [u8; 32],
 }
 
-/// The terms of a publication that takes the place of `old`: `lifetime` and `per_client` as before where they are
-/// not given, the queries of a client never more than all.
+/// The terms of a publication that takes the place of `old`: `lifetime` and `per_client` as before where they
+/// are not given, the queries of a client never more than all.
 pub fn terms_after(old: &Private, lifetime: Option<u64>, per_client: Option<u64>, key: String) -> Terms {
     let terms = &old.publication().terms;
     let lifetime = lifetime.unwrap_or(terms.lifetime);
@@ -71,9 +71,9 @@ impl Publishing {
         BYTES_KEY.saturating_mul(keys)
     }
 
-    /// Draws a key, and writes the file of tags of `elements`, which are distinct, to `out` and the private file,
-    /// sealed with `seal`, to `private`: both empty. The caller forces both to the disk before either takes its
-    /// place.
+    /// Draws a key, and writes the file of tags of `elements`, which are distinct, to `out` and the private
+    /// file, sealed with `seal`, to `private`: both empty. The caller forces both to the disk before either
+    /// takes its place.
     ///
     /// Errors: too many elements, terms out of range, a file that cannot be written.
     pub fn run<E: AsRef<[u8]> + Sync>(
@@ -209,8 +209,8 @@ impl Querying<'_> {
         agreement("query", "serve", self.digest)
     }
 
-    /// What `asked` queries would cost over `link`, and behind it an intersection of both whole sets that needs
-    /// no publication, as large as the larger; a publication may hold more than such a run takes.
+    /// What `asked` queries would cost over `link`, and behind it an intersection of both whole sets that
+    /// needs no publication, as large as the larger; a publication may hold more than such a run takes.
     pub fn estimate(&self, asked: u64, link: &Link, machine: &Machine) -> Result<Vec<Candidate>> {
         let mut candidates = vec![OPRF.intersection_cost(asked, OPRF.security, link, machine)?];
         let all = asked.max(self.publication.count);
@@ -223,8 +223,8 @@ impl Querying<'_> {
         learned_of(asked)
     }
 
-    /// The places of the `elements`, which are distinct, that are in the `file` of tags of this publication; asks
-    /// over `channels`, of which it takes the first.
+    /// The places of the `elements`, which are distinct, that are in the `file` of tags of this publication;
+    /// asks over `channels`, of which it takes the first.
     ///
     /// Nothing is returned before every proof has passed.
     pub fn run<E: AsRef<[u8]>>(

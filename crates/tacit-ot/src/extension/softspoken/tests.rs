@@ -164,7 +164,8 @@ fn a_wrong_correction_of_a_tree_costs_a_guess_of_a_bit() {
     assert!((70..=130).contains(&passed), "{passed} of {runs}");
 }
 
-/// The leaves that a punctured tree gives are those of the whole one, but for the one of all choices inverted.
+/// The leaves that a punctured tree gives are those of the whole one, but for the one of all choices
+/// inverted.
 #[test]
 fn punctured_trees_know_all_leaves_but_one() {
     let mut prg = Prg::from_seed(Block::new(3));

@@ -246,7 +246,8 @@ fn outcome(caught: bool) -> Outcome {
     if caught { Outcome::Caught } else { Outcome::Won }
 }
 
-/// Holds guesses of one bit against the half of them that the analysis says, errors of one in a million allowed.
+/// Holds guesses of one bit against the half of them that the analysis says, errors of one in a million
+/// allowed.
 fn assert_half(tally: Tally) {
     tally.assert_won_at_most(0.5, 1.0 - 1e-6);
     tally.assert_won_at_least(0.5, 1.0 - 1e-6);

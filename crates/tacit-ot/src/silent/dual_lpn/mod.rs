@@ -9,4 +9,4 @@ mod params;
 mod run;
 mod short;
 pub mod signed;
-pub(crate) mod tpprf;
+pub mod tpprf;

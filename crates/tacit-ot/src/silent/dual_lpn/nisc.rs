@@ -201,8 +201,7 @@ impl Public {
     fn new(key: &[u8], context: &[u8]) -> Result<Self> {
         let (header, body) = Header::read(key, Kind::PublicKey)?;
         let params = header.params;
-        let noise = params.code.noise(params.count);
-        if body.len() != noise.shape.cots() * BASE_MESSAGE {
+        if body.len() != params.shape().cots() * BASE_MESSAGE {
             return Err(malformed("the key's length is not that of its parameters"));
         }
         let mut transcript = Transcript::new("tacit silent nisc v4");
@@ -210,16 +209,12 @@ impl Public {
         transcript.append("public key", key);
         let mut id = [0; 32];
         transcript.challenge_bytes("id", &mut id);
-        let setup = Setup { protocol: NAME, noise, malicious: params.malicious(), context: transcript };
+        let setup = Setup::new(NAME, params.code, params.count, params.security, transcript);
         Ok(Public { params, setup, id })
     }
 
     fn encode(&self, noise: Buffer, each: &mut dyn FnMut(&mut [Block])) {
-        let seed = self.setup.context.clone().challenge_block("code");
-        let code = self.params.code.instance(seed, self.setup.noise.positions());
-        let mut noise = noise;
-        code.absorb(&mut Block::ZERO.clone(), &mut noise);
-        code.encode(noise, self.params.count, each);
+        self.setup.encode(self.params.code, noise, self.params.count, each);
     }
 
     /// Binds the answer up to its proof: the challenges of Fig. 17.

@@ -3,8 +3,9 @@
 //!
 //! The sender's message holds the level sums of every tree under pads from OTs, the corrections and, against
 //! a malicious sender, the sum of each tree's right leaves γ and a hash of them all. It is then challenged by
-//! τ, shows X = χ + τ·Δ, and then V, so that all trees have one Δ: with an [`Anchor`], that of the
-//! correlations it was made of. How pads and challenges come about is the caller's business.
+//! τ, shows X = χ + τ·Δ, and then V, so that all trees have one Δ: with an anchor, that of the
+//! correlations it was made of. How pads and challenges come about is the caller's business, and so is the
+//! order: a sender must not know τ before its message is sent.
 //!
 //! Deviations from the paper: one hash over all trees in place of one a tree; the t combinations of figure 16
 //! are added up under random weights, which keeps its proof, since message and X, and by them all errors, are
@@ -12,10 +13,11 @@
 //! finds those of its points without a secret index (soundness (ℓ + 5)/2^128).
 
 use super::noise::Noise;
+use super::params::Code;
 use crate::silent::tree::ggm::{Ggm, Leaves, Line, Punctured, equal};
 use crate::silent::tree::leaf_check::Weights;
 use crate::silent::tree::shape::Shape;
-use crate::{Error, Result};
+use crate::{Error, Result, Security};
 use subtle::{Choice, ConstantTimeEq};
 use tacit_crypto::ggm::LANES;
 use tacit_crypto::transcript::Transcript;
@@ -23,17 +25,17 @@ use tacit_crypto::{BitVec, Block, Buffer, KAPPA, Prg, gf128};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// The public part of a setup.
-pub(crate) struct Setup {
-    pub protocol: &'static str,
-    pub noise: Noise,
-    pub malicious: bool,
+pub struct Setup {
+    pub(crate) protocol: &'static str,
+    pub(crate) noise: Noise,
+    pub(crate) malicious: bool,
     /// All that both parties agree on.
     pub context: Transcript,
 }
 
 /// τ of figure 16, and what the weights are drawn from once X is known too.
-pub(crate) struct Challenge {
-    pub tau: Block,
+pub struct Challenge {
+    pub(crate) tau: Block,
     transcript: Transcript,
 }
 
@@ -102,6 +104,47 @@ impl Anchor {
 }
 
 impl Setup {
+    /// Trees for `count` correlations of `code`. `context` is all that both parties agree on, their session
+    /// included; `protocol` stands in errors.
+    pub fn new(
+        protocol: &'static str,
+        code: Code,
+        count: usize,
+        security: Security,
+        context: Transcript,
+    ) -> Self {
+        Setup { protocol, noise: code.noise(count), malicious: security == Security::Malicious, context }
+    }
+
+    /// How many OTs carry the trees.
+    pub fn ots(&self) -> usize {
+        self.noise.shape.cots()
+    }
+
+    /// Bytes of the sender's message, what answers the challenge apart.
+    pub fn message_len(&self) -> usize {
+        message_len(self.noise.shape, self.malicious)
+    }
+
+    /// The receiver's secret: the noisy leaf of each tree.
+    pub fn points(&self, prg: &mut Prg) -> Zeroizing<Vec<u32>> {
+        Zeroizing::new(self.noise.points(prg))
+    }
+
+    /// Fig. 13, step 5: the receiver's choices in the OTs, away from its `points`.
+    pub fn choices(&self, points: &[u32]) -> BitVec {
+        choices(points, self.noise.shape)
+    }
+
+    /// Maps leaves, which are of this setup, by `code` to the first `count` correlations; `each` gets them in
+    /// order, in pieces.
+    pub fn encode(&self, code: Code, mut leaves: Buffer, count: usize, each: &mut dyn FnMut(&mut [Block])) {
+        let seed = self.context.clone().challenge_block("code");
+        let code = code.instance(seed, self.noise.positions());
+        code.absorb(&mut Block::ZERO.clone(), &mut leaves);
+        code.encode(leaves, count, each);
+    }
+
     fn ggm(&self) -> Ggm {
         Ggm::new(&self.context, self.noise.shape.depth)
     }
@@ -111,7 +154,7 @@ impl Setup {
     }
 
     /// The challenge that `transcript`, which holds the sender's message, gives.
-    pub(crate) fn challenge(&self, mut transcript: Transcript) -> Challenge {
+    pub fn challenge(&self, mut transcript: Transcript) -> Challenge {
         let tau = transcript.challenge_block("tau");
         Challenge { tau, transcript }
     }
@@ -168,13 +211,18 @@ fn combine(leaves: &Leaves<'_>, tau: Block, tile: &mut [Block]) {
 
 /// The sender's secrets.
 #[derive(Zeroize, ZeroizeOnDrop)]
-pub(crate) struct SenderTrees {
-    pub delta: Block,
+pub struct SenderTrees {
+    pub(crate) delta: Block,
     chi: Block,
     roots: Vec<Line>,
 }
 
 impl SenderTrees {
+    /// Trees of `setup` with Δ = `delta`, whose lowest bit is 1.
+    pub fn draw(setup: &Setup, delta: Block, prg: &mut Prg) -> Self {
+        Self::new(delta, prg, setup.noise.shape)
+    }
+
     pub(crate) fn new(delta: Block, prg: &mut Prg, shape: Shape) -> Self {
         let chi = prg.block();
         let mut roots = vec![Line::default(); shape.tiles];
@@ -183,7 +231,7 @@ impl SenderTrees {
     }
 
     /// Fig. 13, steps 2 to 7: the level sums under the pads, corrections, sums and hash of γ.
-    pub(crate) fn message(&self, setup: &Setup, pads: &[[Block; 2]]) -> Vec<u8> {
+    pub fn message(&self, setup: &Setup, pads: &[[Block; 2]]) -> Vec<u8> {
         let mut message = self.bare_message(setup);
         mask(&mut message, pads);
         core::mem::take(&mut *message)
@@ -231,7 +279,7 @@ impl SenderTrees {
     }
 
     /// Fig. 16: X and V, the latter summed over the trees.
-    pub(crate) fn prove(&self, setup: &Setup, challenge: Challenge) -> [Block; 2] {
+    pub fn prove(&self, setup: &Setup, challenge: Challenge) -> [Block; 2] {
         let x = self.x(&challenge);
         let check = challenge.check(x, setup.noise.shape);
         [x, self.weigh(setup, &check, |_, _| ())]
@@ -260,7 +308,7 @@ impl SenderTrees {
     }
 
     /// The leaves w with their lowest bits cleared.
-    pub(crate) fn expand(&self, setup: &Setup) -> Buffer {
+    pub fn expand(&self, setup: &Setup) -> Buffer {
         let (mut ggm, mut noise) = (setup.ggm(), Buffer::zeros(setup.noise.positions()));
         for (tile, roots) in self.roots.iter().enumerate() {
             ggm.expand_outputs(roots, |leaves| keep(setup, &mut noise, tile, &leaves));
@@ -305,15 +353,15 @@ impl Blocks<'_> {
 }
 
 /// What the receiver has once the sender's message is there.
-pub(crate) struct Received {
+pub struct Received {
     tiles: Vec<Punctured>,
     gamma: [u8; 32],
 }
 
 impl Received {
     /// Fig. 13, step 8: takes the pads of the receiver's choices off `message`, which has its
-    /// [length](message_len).
-    pub(crate) fn new(setup: &Setup, alpha: &[u32], pads: &[Block], message: &[u8]) -> Self {
+    /// [length](Setup::message_len).
+    pub fn new(setup: &Setup, alpha: &[u32], pads: &[Block], message: &[u8]) -> Self {
         let shape = setup.noise.shape;
         let mut body = Blocks(message);
         let mut keys = Zeroizing::new(vec![Line::default(); shape.tiles * shape.depth]);
@@ -337,12 +385,13 @@ impl Received {
     }
 
     /// The leaves w, the lowest bits being the noise, nothing being checked.
-    pub(crate) fn trusted(&self, setup: &Setup) -> Buffer {
+    pub fn trusted(&self, setup: &Setup) -> Buffer {
         self.leaves(setup, |_| (), |_| ())
     }
 
-    /// [`expand`](Self::expand) with the sender's X and V at hand.
-    pub(crate) fn checked(&self, setup: &Setup, challenge: Challenge, [x, v]: [Block; 2]) -> Result<Buffer> {
+    /// The leaves w, the lowest bits being the noise; `Cheated` unless the sender's X and V answer the
+    /// `challenge`.
+    pub fn checked(&self, setup: &Setup, challenge: Challenge, [x, v]: [Block; 2]) -> Result<Buffer> {
         let (noise, claim) = self.expand(setup, &challenge.check(x, setup.noise.shape), None);
         claim.check(v)?;
         Ok(noise)

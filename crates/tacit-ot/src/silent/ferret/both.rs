@@ -1,9 +1,9 @@
 //! Ferret in both directions at once, on one channel and one thread.
 //!
-//! Each party sends in one Ferret and receives in another, of its own Δ and the peer's. Setups, iterations and
-//! checks of the two go step by step together, so that whatever a party waits for was sent while it computed
-//! the same for the other direction. Nothing else changes: the two share no secret, and all that they hash is
-//! bound to instances of their own.
+//! Each party sends in one Ferret and receives in another, of its own Δ and the peer's. Setups, iterations
+//! and checks of the two go step by step together, so that whatever a party waits for was sent while it
+//! computed the same for the other direction. Nothing else changes: the two share no secret, and all that
+//! they hash is bound to instances of their own.
 
 use super::params::{Config, REGULAR as NAME};
 use super::regular::{FerretReceiver, FerretSender, checked_delta, context};
@@ -21,8 +21,8 @@ pub type ExtendBothWays<'a> = &'a mut dyn FnMut(&mut Channel, &mut [Block], &mut
 /// peer's, `config.reserve()` of each. The two parties differ in `first`, whether the direction in which this
 /// side sends is the first.
 ///
-/// Errors: those of the link and of `extend`; `Usage` when `delta` has bit 0 clear; `Malformed` when the peer's
-/// parameters are others, `Cheated` when it opens another seed than it committed to.
+/// Errors: those of the link and of `extend`; `Usage` when `delta` has bit 0 clear; `Malformed` when the
+/// peer's parameters are others, `Cheated` when it opens another seed than it committed to.
 pub fn setup_both_ways(
     channel: &mut Channel,
     prg: &mut Prg,

@@ -12,8 +12,8 @@ use tacit_net::Agreement;
 /// Bits of the inputs that a side gives for a key, at most.
 pub const MAX_INPUT_BITS: u32 = 64;
 
-/// A function of both sides' inputs for a key, evaluated for every common key inside the protocol; nobody sees
-/// anything but the total. The garbler's inputs are those of the side that listens.
+/// A function of both sides' inputs for a key, evaluated for every common key inside the protocol; nobody
+/// sees anything but the total. The garbler's inputs are those of the side that listens.
 #[derive(Clone, Debug)]
 pub struct Each {
     function: Function,

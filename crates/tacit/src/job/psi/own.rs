@@ -122,7 +122,8 @@ impl Own {
                 return match duplicates {
                     Duplicates::First => Ok(()),
                     _ => Err(fault(
-                        "the key of an earlier row; a function takes one row a key: make keys unique, or take                          the first row of each",
+                        "the key of an earlier row; a function takes one row a key: make keys unique, or take the \
+                         first row of each",
                     )),
                 };
             }

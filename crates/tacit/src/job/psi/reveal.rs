@@ -141,13 +141,15 @@ impl Reveal {
             return refuse(
                 "security",
                 format!(
-                    "{kind} is for peers that keep to the protocol: say semi-honest on both sides, or reveal rows"
+                    "{kind} is for peers that keep to the protocol: say semi-honest on both sides, or \
+                     reveal rows"
                 ),
             );
         }
         if min_matches > 0 && !self.is_aggregate() {
             let what = format!(
-                "cannot hold for {kind}: whoever gets them sees the matches first; it goes with numbers over all common keys"
+                "cannot hold for {kind}: whoever gets them sees the matches first; it goes with numbers \
+                 over all common keys"
             );
             return refuse("min-matches", what);
         }
