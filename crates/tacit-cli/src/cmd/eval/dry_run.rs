@@ -21,9 +21,9 @@ pub fn run(args: &Args, function: &named::Function, job: &Job<'_>, context: &Con
             args.rows
         )));
     }
-    let (link, measured) = match args.peer.is_given() {
+    let (link, is_measured) = match args.peer.is_given() {
         false => (args.peer.link(), false),
-        true => (measure(args, context)?, true),
+        true => (measured(args, context)?, true),
     };
     let gates = job.function.circuit().stats();
     let ways = job.estimate(args.rows, args.peer.threads(), &link.into(), &Machine::measure());
@@ -70,7 +70,7 @@ pub fn run(args: &Args, function: &named::Function, job: &Job<'_>, context: &Con
         "evaluator_bytes": evaluator_bytes,
         "rounds": best.rounds,
         "link": link.to_string(),
-        "link_measured": measured,
+        "link_measured": is_measured,
         "estimated_ms": best.time.as_secs_f64() * 1e3,
         "candidates": listed.collect::<Vec<_>>(),
         "other_side_learns": &learns,
@@ -93,7 +93,7 @@ pub fn run(args: &Args, function: &named::Function, job: &Job<'_>, context: &Con
         best.protocol,
         best.rounds,
         best.time.as_secs_f64(),
-        if measured { "the measured" } else { "the" },
+        if is_measured { "the measured" } else { "the" },
     );
     context.result(&object, &text)?;
     if context.json {
@@ -104,7 +104,7 @@ pub fn run(args: &Args, function: &named::Function, job: &Job<'_>, context: &Con
 }
 
 /// The link to a peer that does a dry run as well.
-fn measure(args: &Args, context: &Context) -> Result<LinkModel> {
+pub fn measured(args: &Args, context: &Context) -> Result<LinkModel> {
     let session = args.peer.session(args.security, context)?;
     let mut opened = session.open(Agreement::new("eval --dry-run", "examiner", "examiner"))?;
     let (round_trip, to_peer, from_peer) = measure_link(opened.channel())?;
