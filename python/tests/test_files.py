@@ -133,7 +133,9 @@ def evaluate(function: str, ours: list[str], theirs: list[str], *common: str) ->
     """Runs both sides of a batch; ours garbles."""
     address = free_address()
     words = [str(TACIT), "eval", function, "--batch", "--insecure-plaintext", "--overwrite", *common]
-    first = subprocess.Popen([*words, "--listen", address, "--role", "garbler", *ours], stderr=subprocess.PIPE)
+    first = subprocess.Popen(
+        [*words, "--listen", address, "--role", "garbler", *ours], stderr=subprocess.PIPE
+    )
     try:
         second = subprocess.run(
             [*words, "--connect", address, "--role", "evaluator", *theirs],
@@ -200,7 +202,7 @@ def test_columns_of_every_library_are_computed_on_and_results_are_typed(
         ]
     else:
         ours = polars.read_parquet(outputs[0]) if form == "parquet" else polars.read_ipc(outputs[0])
-        assert ours.columns == [*COLUMNS, "number_2", "first", "fault"]
+        assert ours.columns == [*COLUMNS, "first", "number_2", "fault"]
         assert list(zip(ours["number_2"], ours["first"], strict=True)) == expected
         assert ours["note"].to_list() == [row[1] for row in ROWS]
         assert [str(day) if day else None for day in ours["day"]] == [row[3] for row in ROWS]

@@ -126,8 +126,8 @@ fn a_csv_file_gets_the_parts_as_text_and_a_fault_stands_in_its_row_alone() {
     assert!(g.err.contains("note: overflow in 1 of 2 rows"), "{g:?}");
     g.success();
     e.success();
-    let expected = "plan;price;id;active;left;fits;plan_2\n\
-        Basic;30;a;True;-5;false;Plan::Basic\n\
+    let expected = "plan;price;id;active;fits;left;plan_2\n\
+        Basic;30;a;True;false;-5;Plan::Basic\n\
         Paid(2);2000000000;b;FALSE;fault: overflow;fault: overflow;fault: overflow\n";
     assert_eq!(bench.read("out.csv"), expected);
     assert!(read(&bench, "out.parquet", &["left"])[1][0].contains("row 2: column `left` has no value"));
@@ -212,7 +212,7 @@ fn a_wrong_cell_ends_with_its_row_and_never_shows() {
     refused("add32", &input("yes"), &["t.parquet, row 1", "`yes`", "32 bits"]);
     refused("add32", &input("plan"), &["t.parquet, row 1", "`plan`", "32 bits"]);
     refused("add32", &input("nothing"), &["t.parquet", "`nothing`", "5 columns"]);
-    let offer = ["--input", "t.parquet", "--columns", "id,plan,yes"];
+    let offer = ["--input", "t.parquet", "--columns", "yes,plan,id"];
     refused("a.garble.rs", &offer, &["t.parquet, row 2", "offer.plan", "Plan::Basic, Plan::Paid"]);
     bench.write("t.csv", "day,price\n2024-01-01,1\n2023-02-30,1.234\n");
     let input = |columns| ["--input", "t.csv", "--columns", columns];

@@ -33,8 +33,18 @@ enum Make {
 }
 
 /// Widths of modular exponentiations, and their AND gates.
-pub const MODEXP: [(u32, u64); 10] =
-    [(96, 0), (128, 0), (192, 0), (256, 0), (384, 0), (512, 0), (768, 0), (1024, 0), (1536, 0), (2048, 0)];
+pub const MODEXP: [(u32, u64); 10] = [
+    (96, 3_335_345),
+    (128, 7_831_233),
+    (192, 24_161_461),
+    (256, 55_759_454),
+    (384, 174_721_117),
+    (512, 415_772_065),
+    (768, 1_323_633_795),
+    (1024, 3_003_486_009),
+    (1536, 9_856_862_942),
+    (2048, 22_769_709_362),
+];
 
 /// The most numbers of a sort. Every one holds 32 labels as long as the run takes.
 pub const LARGEST_SORT: u32 = 1 << 18;
