@@ -216,8 +216,8 @@ impl Kind {
 pub struct Table(Inner);
 
 enum Inner {
-    Csv(csv::Source),
-    Columns(columnar::Source),
+    Csv(Box<csv::Source>),
+    Columns(Box<columnar::Source>),
 }
 
 impl Table {
@@ -225,8 +225,8 @@ impl Table {
     pub fn open(path: &Path, options: Options) -> Result<Self> {
         let input = Input::open(path)?;
         Ok(Table(match columnar::format_of(&input)? {
-            Some(format) => Inner::Columns(columnar::Source::without_key(input, format)?),
-            None => Inner::Csv(csv::Source::from_input(input, options)?),
+            Some(format) => Inner::Columns(Box::new(columnar::Source::without_key(input, format)?)),
+            None => Inner::Csv(Box::new(csv::Source::from_input(input, options)?)),
         }))
     }
 

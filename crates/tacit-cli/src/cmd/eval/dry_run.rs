@@ -31,17 +31,6 @@ pub fn run(args: &Args, function: &named::Function, job: &Job<'_>, context: &Con
         return Err(Error::Other("no protocol evaluates with this security".into()));
     };
     let learns = learned(args.security, &job.learns_by_role());
-    let listed = ways.iter().map(|EvalCandidate { candidate, .. }| {
-        json!({
-            "protocol": candidate.protocol,
-            "variant": candidate.variant,
-            "security": security_name(candidate.security),
-            "predicted_ms": candidate.time.as_secs_f64() * 1e3,
-            "bytes": candidate.bytes,
-            "rounds": candidate.rounds,
-            "assumptions": candidate.assumptions,
-        })
-    });
     let hex = |digest: [u8; 32]| digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let (circuit, source) = (hex(job.function.digest()), job.function.source().map(hex));
     let shape = job.function.circuit().shape();
@@ -72,7 +61,7 @@ pub fn run(args: &Args, function: &named::Function, job: &Job<'_>, context: &Con
         "link": link.to_string(),
         "link_measured": is_measured,
         "estimated_ms": best.time.as_secs_f64() * 1e3,
-        "candidates": listed.collect::<Vec<_>>(),
+        "candidates": listed(&ways),
         "other_side_learns": &learns,
     });
     let mut digests = String::new();
@@ -101,6 +90,22 @@ pub fn run(args: &Args, function: &named::Function, job: &Job<'_>, context: &Con
     }
     let candidates: Vec<Candidate> = ways.into_iter().map(|way| way.candidate).collect();
     crate::cli::plan::show(context, "eval", args.rows, &link.into(), &candidates, None, &learns)
+}
+
+/// The ways to evaluate, for a result in JSON.
+pub fn listed(ways: &[EvalCandidate]) -> Vec<serde_json::Value> {
+    let way = |EvalCandidate { candidate, .. }: &EvalCandidate| {
+        json!({
+            "protocol": candidate.protocol,
+            "variant": candidate.variant,
+            "security": security_name(candidate.security),
+            "predicted_ms": candidate.time.as_secs_f64() * 1e3,
+            "bytes": candidate.bytes,
+            "rounds": candidate.rounds,
+            "assumptions": candidate.assumptions,
+        })
+    };
+    ways.iter().map(way).collect()
 }
 
 /// The link to a peer that does a dry run as well.

@@ -1,6 +1,6 @@
 //! Functions too large to hold: `tacit eval modexp1024`.
 
-use super::dry_run::measured;
+use super::dry_run::{listed, measured};
 use super::{Args, Form, Role, Subject, report, single};
 use crate::cli::Context;
 use crate::cli::peer::learned;
@@ -12,7 +12,7 @@ use tacit::job::long::Job;
 use tacit::plan::{Candidate, EvalCandidate, Machine};
 use tacit::two_pc::Owner;
 use tacit::two_pc::circuit::LongFunction;
-use tacit::{Error, Result, security_name};
+use tacit::{Error, Result};
 use tacit_console::options::output_to;
 
 /// Runs `tacit eval NAME` of a function whose gates are made as they are used.
@@ -95,17 +95,6 @@ fn dry_run(args: &Args, job: &Job<'_>, context: &Context) -> Result<()> {
     let learns = learned(args.security, &job.learns_by_role());
     let [garbler, evaluator, result] =
         [&function.garbler, &function.evaluator, &function.outputs].map(|fields| fields_in_words(fields));
-    let listed = ways.iter().map(|EvalCandidate { candidate, .. }| {
-        json!({
-            "protocol": candidate.protocol,
-            "variant": candidate.variant,
-            "security": security_name(candidate.security),
-            "predicted_ms": candidate.time.as_secs_f64() * 1e3,
-            "bytes": candidate.bytes,
-            "rounds": candidate.rounds,
-            "assumptions": candidate.assumptions,
-        })
-    });
     let object = json!({
         "name": "eval",
         "function": function.name,
@@ -124,7 +113,7 @@ fn dry_run(args: &Args, job: &Job<'_>, context: &Context) -> Result<()> {
         "link": link.to_string(),
         "link_measured": is_measured,
         "estimated_ms": best.time.as_secs_f64() * 1e3,
-        "candidates": listed.collect::<Vec<_>>(),
+        "candidates": listed(&ways),
         "other_side_learns": &learns,
     });
     let text = format!(
