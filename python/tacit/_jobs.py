@@ -209,6 +209,22 @@ def _literal(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def _text(inputs: Any) -> str:
+    """Our inputs of one evaluation of a function by name."""
+    if isinstance(inputs, Sequence) and not isinstance(inputs, str):
+        return ",".join(_literal(value) for value in inputs)
+    return _literal(inputs)
+
+
+def _parameters(function: Function, table: Any, columns: Sequence[str] | None) -> list[dict[str, Any]]:
+    """The rows of a table whose columns are called as parameters of `function` are."""
+    names = [parameter.name for parameter in function.parameters]
+    if columns is None:
+        columns = [name for name in _tacit.table_columns(table) if name in names]
+    rows: list[list[str]] = _tacit.table_texts(table, list(columns))
+    return [dict(zip(columns, map(json.loads, row), strict=True)) for row in rows]
+
+
 def _value(literal: str) -> Any:
     """What a program's result is worth in Python: a number, a truth value, else its text."""
     if literal in ("true", "false"):
@@ -480,8 +496,10 @@ class Session:
     def evaluate(
         self,
         function: Function | str,
-        inputs: Mapping[str, Any] | int | str | Sequence[int],
+        inputs: Mapping[str, Any] | int | str | Sequence[int] | None = None,
         *,
+        rows: Any = None,
+        columns: Sequence[str] | None = None,
         role: Literal["garbler", "evaluator"] | None = None,
         output_to: Literal["me", "peer", "both"] = "both",
         signed: bool = False,
@@ -489,43 +507,51 @@ class Session:
         progress: Listener = None,
     ) -> Evaluation:
         """As :func:`tacit.evaluate`, with this session's peer."""
+        if (inputs is None) == (rows is None):
+            raise UsageError("inputs: give our inputs of one evaluation, or rows= of several")
+        table = rows is not None and _is_arrow(rows)
+        if columns is not None and not table:
+            raise UsageError("columns: they are of a table, which rows= gives")
         if isinstance(function, Function):
-            if not isinstance(inputs, Mapping):
+            given = _parameters(function, rows, columns) if table else rows
+            if rows is None:
+                given = [inputs]
+            if not all(isinstance(row, Mapping) for row in given):
                 raise UsageError('inputs: give our parameters by name, such as {"ours": 5}')
-            return self._traced(function, dict(inputs), role, output_to, protocol, progress)
+            mappings = [dict(row) for row in given]
+            return self._traced(function, mappings, rows is None, role, output_to, protocol, progress)
         if role is None:
             raise UsageError(
                 'role: a function by its name needs one, "garbler" on one side, "evaluator" on the other'
             )
-        text = (
-            _literal(inputs)
-            if isinstance(inputs, bool) or not isinstance(inputs, (str, Sequence))
-            else inputs
-        )
-        if isinstance(inputs, Sequence) and not isinstance(inputs, str):
-            text = ",".join(_literal(value) for value in inputs)
-        raw = self._evaluate(function, role, [str(text)], output_to, signed, protocol, progress)
-        outputs = raw["outputs"]
+        texts = rows if table else [_text(row) for row in ([inputs] if rows is None else rows)]
+        names = None if columns is None else list(columns)
+        raw = self._evaluate(function, role, texts, names, output_to, signed, protocol, progress)
         ran = raw["protocol"]
-        if outputs is None:
+        if raw["outputs"] is None:
             return Evaluation(**_passed(raw), result=None, protocol=ran)
         if "literals" in raw:
-            (literal,) = raw["literals"][0]
-            if literal.startswith("fault: "):
-                raise OutOfRange(f"{function}: {literal.removeprefix('fault: ')}")
-            result = _value(literal)
-            return Evaluation(**_passed(raw), result=result, protocol=ran, rows=[result])
-        values: list[Any] = [
-            [int(part) for part in one.split(",")] if "," in one else int(one) for one in outputs[0]
+            literals = [literal for (literal,) in raw["literals"]]
+            if rows is None and literals[0].startswith("fault: "):
+                raise OutOfRange(f"{function}: {literals[0].removeprefix('fault: ')}")
+            values = [None if literal.startswith("fault: ") else _value(literal) for literal in literals]
+            result = values[0] if rows is None else values
+            return Evaluation(**_passed(raw), result=result, protocol=ran, rows=values)
+        lists: list[Any] = [
+            [[int(part) for part in one.split(",")] if "," in one else int(one) for one in row]
+            for row in raw["outputs"]
         ]
-        result = values[0] if len(values) == 1 else values
-        return Evaluation(**_passed(raw), result=result, protocol=ran, rows=[values])
+        single = [row[0] if len(row) == 1 else row for row in lists]
+        return Evaluation(
+            **_passed(raw), result=single[0] if rows is None else single, protocol=ran, rows=lists
+        )
 
     def _evaluate(
         self,
         function: Any,
         role: str,
-        rows: list[str],
+        rows: Any,
+        columns: list[str] | None,
         output_to: str,
         signed: bool,
         protocol: str,
@@ -543,6 +569,7 @@ class Session:
                 function,
                 role,
                 rows,
+                columns=columns,
                 output_to=sides[output_to],
                 signed=signed,
                 protocol=protocol,
@@ -552,32 +579,45 @@ class Session:
     def _traced(
         self,
         function: Function,
-        inputs: dict[str, Any],
+        rows: list[dict[str, Any]],
+        single: bool,
         role: str | None,
         output_to: str,
         protocol: str,
         progress: Listener,
     ) -> Evaluation:
         names = [parameter.name for parameter in function.parameters]
-        unknown = sorted(set(inputs) - set(names))
+        given = set(rows[0]) if rows else set(names)
+        unknown = sorted(given - set(names))
         if unknown:
             raise UsageError(f"{function.name} has no parameter {unknown[0]}; it has {', '.join(names)}")
-        if not inputs or len(inputs) == len(names):
+        if not given or len(given) == len(names):
             raise UsageError(
                 f"inputs: each side gives some of the parameters {', '.join(names)}, none gives all"
             )
+        if any(set(row) != given for row in rows):
+            raise UsageError("rows: every row gives the same parameters")
         # Both sides see it alike: who owns the first parameter garbles.
-        ours = "garbler" if names[0] in inputs else "evaluator"
+        ours = "garbler" if names[0] in given else "evaluator"
         if role is not None and role != ours:
             raise UsageError(f"role: who gives {names[0]} is the garbler")
-        garbler = [name for name in names if (name in inputs) == (ours == "garbler")]
+        garbler = [name for name in names if (name in given) == (ours == "garbler")]
         circuit, shape = function.circuit(garbler)
-        raw = self._evaluate(circuit, ours, [function._text(inputs)], output_to, False, protocol, progress)
+        texts = [function._text(row) for row in rows]
+        raw = self._evaluate(circuit, ours, texts, None, output_to, False, protocol, progress)
         ran = raw["protocol"]
         if raw["outputs"] is None:
             return Evaluation(**_passed(raw), result=None, protocol=ran)
-        result = function._result(shape, raw["outputs"][0])
-        return Evaluation(**_passed(raw), result=result, protocol=ran, rows=[result])
+        if single:
+            result = function._result(shape, raw["outputs"][0])
+            return Evaluation(**_passed(raw), result=result, protocol=ran, rows=[result])
+        results: list[Any] = []
+        for row in raw["outputs"]:
+            try:
+                results.append(function._result(shape, row))
+            except OutOfRange:
+                results.append(None)
+        return Evaluation(**_passed(raw), result=results, protocol=ran, rows=results)
 
     def ot(
         self,
@@ -769,8 +809,10 @@ def check(
 
 def evaluate(
     function: Function | str,
-    inputs: Mapping[str, Any] | int | str | Sequence[int],
+    inputs: Mapping[str, Any] | int | str | Sequence[int] | None = None,
     *,
+    rows: Any = None,
+    columns: Sequence[str] | None = None,
     role: Literal["garbler", "evaluator"] | None = None,
     output_to: Literal["me", "peer", "both"] = "both",
     signed: bool = False,
@@ -788,6 +830,12 @@ def evaluate(
     inputs:
         Our inputs: of a Python function by the names of our parameters, the peer giving the others; of a named
         one a number, or several; of a program a literal of its language for each of our parameters.
+    rows:
+        Instead of `inputs`, those of several evaluations: a list of such, or a table with ``__arrow_c_stream__``. The
+        results are a list, with ``None`` where one went wrong. Both sides give as many rows.
+    columns:
+        The columns of that table that hold our inputs, in order, ``"COL:date"`` and ``"COL:decimal2"`` as on the
+        command line; those called as the parameters are, else all, unless given.
     role:
         Of a function by name ``"garbler"`` or ``"evaluator"``, one of each.
     output_to:
@@ -812,7 +860,15 @@ def evaluate(
     >>> them.join()
     """
     return Session(**session).evaluate(
-        function, inputs, role=role, output_to=output_to, signed=signed, protocol=protocol, progress=progress
+        function,
+        inputs,
+        rows=rows,
+        columns=columns,
+        role=role,
+        output_to=output_to,
+        signed=signed,
+        protocol=protocol,
+        progress=progress,
     )
 
 

@@ -92,6 +92,8 @@ class Circuit:
 
 def keygen(path: Path, comment: str = "") -> tuple[str, str, str]: ...
 def fingerprint(path: Path) -> str: ...
+def table_columns(table: Any) -> list[str]: ...
+def table_texts(table: Any, columns: list[str]) -> list[list[str]]: ...
 def functions() -> list[tuple[str, int | None, str]]: ...
 def intersect(
     peer: Peer,
@@ -114,8 +116,9 @@ def evaluate(
     peer: Peer,
     function: str | Circuit,
     role: str,
-    rows: list[str],
+    rows: Any,
     *,
+    columns: list[str] | None = None,
     output_to: str = "both",
     signed: bool = False,
     protocol: str = "auto",

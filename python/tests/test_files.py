@@ -129,6 +129,85 @@ def test_files_of_every_library_give_the_rows_of_a_join(name: str, tmp_path: Pat
     assert duckdb.sql(f"select * from {sources[1]}").fetchall() == [row[:-1] for row in joined]
 
 
+def evaluate(function: str, ours: list[str], theirs: list[str], *common: str) -> None:
+    """Runs both sides of a batch; ours garbles."""
+    address = free_address()
+    words = [str(TACIT), "eval", function, "--batch", "--insecure-plaintext", "--overwrite", *common]
+    first = subprocess.Popen(
+        [*words, "--listen", address, "--role", "garbler", *ours], stderr=subprocess.PIPE
+    )
+    try:
+        second = subprocess.run(
+            [*words, "--connect", address, "--role", "evaluator", *theirs],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        _, said = first.communicate(timeout=60)
+        assert (first.returncode, second.returncode) == (0, 0), said.decode()[-300:] + second.stderr
+    finally:
+        first.kill()
+
+
+PRICES = """
+struct Line { number: i64, first: bool }
+pub fn main(number: i64, rate: i16) -> Line {
+    Line { number: number / 2i64 + rate as i64, first: number < 2i64 }
+}
+"""
+
+
+@pytest.mark.parametrize("protocol", ["wmk17", "authenticated"])
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_columns_of_every_library_are_computed_on_and_results_are_typed(
+    name: str, protocol: str, tmp_path: Path
+) -> None:
+    form = name.split("-")[1]
+    path, theirs = tmp_path / f"ours.{form}", tmp_path / "rates.parquet"
+    write(name, path)
+    rates = polars.DataFrame({"rate": [5, -5, 0, 7, -300, 300]}, schema={"rate": polars.Int16})
+    rates.write_parquet(theirs)
+    program = tmp_path / "prices.garble.rs"
+    program.write_text(PRICES)
+    outputs = [tmp_path / ("out." + form.split(".")[0]), tmp_path / "theirs.parquet"]
+    evaluate(
+        str(program),
+        ["--input", str(path), "--output", str(outputs[0])],
+        ["--input", str(theirs), "--output", str(outputs[1])],
+        "--protocol",
+        protocol,
+    )
+    numbers = [row[2] for row in ROWS]
+    halves = [int(n / 2) if abs(n) < 2**52 else n // 2 for n in numbers]
+    expected = [(half + rate, n < 2) for half, rate, n in zip(halves, rates["rate"], numbers, strict=True)]
+    # The peer's Parquet: its own column as it was, and an integer and a truth value behind it.
+    table = polars.read_parquet(outputs[1])
+    assert dict(table.schema) == {
+        "rate": polars.Int16,
+        "number": polars.Int64,
+        "first": polars.Boolean,
+        "fault": polars.String,
+    }
+    assert table["rate"].to_list() == rates["rate"].to_list()
+    assert list(zip(table["number"], table["first"], strict=True)) == expected
+    assert table["fault"].null_count() == len(expected)
+    # Ours in the format it came in, with its cells untouched.
+    if form.startswith("csv"):
+        separator = {"polars-csv": "\t", "pandas-csv.zst": ";", "duckdb-csv": "|"}.get(name, ",")
+        with outputs[0].open(newline="") as file:
+            rows = list(csv.DictReader(file, delimiter=separator))
+        assert [row["note"].replace("\r\n", "\n") for row in rows] == [row[1] for row in ROWS]
+        assert [(row["number_2"], row["first"]) for row in rows] == [
+            (str(n), str(first).lower()) for n, first in expected
+        ]
+    else:
+        ours = polars.read_parquet(outputs[0]) if form == "parquet" else polars.read_ipc(outputs[0])
+        assert ours.columns == [*COLUMNS, "first", "number_2", "fault"]
+        assert list(zip(ours["number_2"], ours["first"], strict=True)) == expected
+        assert ours["note"].to_list() == [row[1] for row in ROWS]
+        assert [str(day) if day else None for day in ours["day"]] == [row[3] for row in ROWS]
+
+
 def folder_of(package: str) -> Path:
     """Where an installed package lies, which is not imported: its own imports are not here."""
     found = importlib.util.find_spec(package)

@@ -7,6 +7,9 @@ import operator
 import random
 from pathlib import Path
 
+import pandas
+import polars
+import pyarrow
 import pytest
 from parties import free_address, party
 
@@ -337,3 +340,90 @@ def test_a_program_that_overflows_and_a_protocol_that_does_not_fit_are_named(tmp
         tacit.evaluate(str(program), 2, role="garbler", connect=address, protocol="none")
     with pytest.raises(tacit.UsageError, match="semi-honest"):
         tacit.evaluate(str(program), 2, role="garbler", connect=address, protocol="yao")
+
+
+OFFER = """
+enum Plan { Basic, Paid(u8) }
+struct Offer { price: u32, plan: Plan }
+pub fn main(offer: Offer, budget: u32) -> u32 {
+    match offer.plan {
+        Plan::Basic => budget - offer.price,
+        Plan::Paid(months) => budget - offer.price * months as u32,
+    }
+}
+"""
+
+
+@tacit.function
+def cheaper(ours: tacit.u8, theirs: tacit.u8):
+    return {"less": ours < theirs, "gap": theirs - ours}
+
+
+def test_rows_of_a_table_or_a_list_are_evaluated_together(tmp_path: Path) -> None:
+    program = tmp_path / "offer.garble.rs"
+    program.write_text(OFFER)
+    # A program, whose columns are found by the names of its parameters and their fields; a row that overflows.
+    address = free_address()
+    with party(
+        """
+        done = tacit.evaluate(program, rows=[300, 100, 5], role="evaluator", connect=address)
+        tell(done.result)
+        """,
+        program=str(program),
+        address=address,
+    ) as child:
+        offers = polars.DataFrame(
+            {"id": ["a", "b", "c"], "price": [30, 25, 7], "plan": ["Basic", "Paid(4)", "Basic"]},
+            schema_overrides={"price": polars.Int16},
+        )
+        done = tacit.evaluate(str(program), rows=offers, role="garbler", listen=address)
+        assert done.result == done.rows == [270, 0, None]
+        assert child.end() == [[270, 0, None]]
+    # A function by name, on columns that are named; dates are days, decimals scaled.
+    address = free_address()
+    with party(
+        """
+        done = tacit.evaluate("add64", rows=[1, 2], role="evaluator", connect=address, protocol="wmk17")
+        tell(done.result)
+        """,
+        address=address,
+    ) as child:
+        days = pandas.DataFrame({"day": ["2024-02-29", "1970-01-02"], "price": ["1.5", "0.25"]})
+        table = pyarrow.Table.from_pandas(days)
+        done = tacit.evaluate(
+            "add64", rows=table, columns=["day:date"], role="garbler", listen=address, protocol="wmk17"
+        )
+        assert done.result == [19783, 3]
+        assert child.end() == [[19783, 3]]
+    # A function in Python.
+    address = free_address()
+    with party(
+        """
+        @tacit.function
+        def cheaper(ours: tacit.u8, theirs: tacit.u8):
+            return {"less": ours < theirs, "gap": theirs - ours}
+        tell(tacit.evaluate(cheaper, rows=[{"theirs": 9}, {"theirs": 3}], connect=address).result)
+        """,
+        address=address,
+    ) as child:
+        frame = polars.DataFrame({"note": ["x", "y"], "ours": [4, 200]})
+        done = tacit.evaluate(cheaper, rows=frame, listen=address)
+        assert done.result == [{"less": True, "gap": 5}, None]
+        assert child.end() == [[{"less": True, "gap": 5}, None]]
+
+
+def test_what_is_wrong_with_rows_is_said_without_a_cell() -> None:
+    def refused(error: type[tacit.Error], words: str, *args, **given) -> None:
+        with pytest.raises(error, match=words) as raised:
+            tacit.evaluate(*args, role="garbler", listen="127.0.0.1:1", **given)
+        assert "70000" not in str(raised.value)
+
+    table = pyarrow.table({"n": [1, None], "big": [1, 70000], "half": [1.0, 0.5]})
+    refused(tacit.InputError, "row 2.*no value", "add16", rows=table, columns=["n"])
+    refused(tacit.InputError, "row 2.*16 bits", "add16", rows=table, columns=["big"])
+    refused(tacit.InputError, "row 2.*whole number", "add16", rows=table, columns=["half"])
+    refused(tacit.UsageError, "no column m", "add16", rows=table, columns=["m"])
+    refused(tacit.UsageError, "3 columns", "add16", rows=table)
+    refused(tacit.UsageError, "columns", "add16", rows=[1], columns=["n"])
+    refused(tacit.UsageError, "inputs", "add16")
+    refused(tacit.UsageError, "inputs", "add16", 5, rows=[5])

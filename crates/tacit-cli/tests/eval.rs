@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Bench, Harm, Said, free_port, proxy};
+use tacit::two_pc::circuit::LongFunction;
 
 fn run(bench: &Bench, function: [&str; 2], inputs: [&str; 2], extra: &[&str]) -> (Said, Said) {
     let address = format!("127.0.0.1:{}", free_port());
@@ -486,7 +487,19 @@ fn functions_are_told_as_the_catalogue_has_them() {
     let help = bench.run(&["eval", "--help"]);
     let listed: Vec<serde_json::Value> =
         list.success().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (streamed, listed): (Vec<_>, Vec<_>) = listed.into_iter().partition(|f| f["streamed"] == true);
     assert_eq!(listed.len(), tacit::catalogue::functions().count());
+    assert_eq!(streamed.len(), LongFunction::names().count());
+    for (name, listed) in LongFunction::names().zip(&streamed) {
+        assert_eq!(
+            (listed["name"].as_str(), listed["protocol"].as_str()),
+            (Some(&*name), Some("authenticated"))
+        );
+        assert!(
+            listed["and"].as_u64() > Some(1 << 20) && listed["bytes"].as_u64() > Some(1 << 27),
+            "{listed}"
+        );
+    }
     for (entry, listed) in tacit::catalogue::functions().zip(&listed) {
         assert_eq!(
             (entry.name, entry.about),

@@ -296,6 +296,32 @@ fn states_have_the_layout_of_the_page_and_results_of_eval_its_fields() {
 }
 
 #[test]
+fn pools_of_prepared_gates_have_the_layout_of_the_page() {
+    let bench = Bench::with_keys();
+    let words = ["eval", "pool", "make", "--gates", "300", "--inputs", "40", "--rows", "7"];
+    let own = |role, file| ["--role", role, "--file", file];
+    let sides = [&own("garbler", "g.pool")[..], &own("evaluator", "e.pool")];
+    let [made, _] = both(&bench, &words, sides);
+    let shared = ["file", "id", "role", "gates", "garbler_inputs", "evaluator_inputs", "rows"];
+    let more =
+        ["protocol", "security", "wall_ms", "bytes_sent", "bytes_received", "rounds", "other_side_learned"];
+    fields("tacit eval pool info", &made, &[&shared[..], &more].concat());
+    let info = json(&bench.run(&["--json", "eval", "pool", "info", "e.pool", "--identity", "bob.key"]));
+    fields("tacit eval pool info", &info, &shared);
+    assert_eq!((&info["id"], mode(&bench, "g.pool")), (&made["id"], 0o600));
+    for (name, role) in [("g.pool", 0), ("e.pool", 1)] {
+        let file = bytes(&bench, name);
+        assert_eq!((&file[..8], &file[8..16]), (&b"TACITAP1"[..], &[1, 0, 0, 0, role, 0, 0, 0][..]));
+        let numbers = [16, 24, 32, 40, 48].map(|at| number(&file[at..at + 8]));
+        assert_eq!(numbers, [7, 300, 40, 40, file.len() as u64]);
+        // What hashes are bound to, Δ, six blocks a gate, a MAC or a key of each mask.
+        let blocks = 1 + 7 * (6 * 300 + 2 * (300 + 40));
+        let plain: usize = 32 + 16 * blocks;
+        assert_eq!(file.len(), 224 + plain + plain.div_ceil(65_536) * 16);
+    }
+}
+
+#[test]
 fn every_paragraph_on_results_is_tried() {
     let section = PAGE.split("## JSON results").nth(1).unwrap();
     let commands: BTreeSet<&str> = section
@@ -312,6 +338,7 @@ fn every_paragraph_on_results_is_tried() {
         "ot pool info",
         "nisc",
         "eval",
+        "eval pool info",
         "fingerprint",
         "bench",
         "man DIR",

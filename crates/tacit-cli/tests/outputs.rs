@@ -123,6 +123,19 @@ const CASES: &[Case] = &[
         secret: true,
     },
     Case {
+        option: "--file",
+        words: "eval pool make WITH --role garbler --gates 5 --pool-key file2 --file OUT",
+        inputs: &["alice.key", "bob.pub", "file2"],
+        secret: true,
+    },
+    Case {
+        option: "--output",
+        words: "eval add8 WITH --role garbler --batch --input in.csv --columns note --pool file1 --pool-key file2 \
+                --output OUT",
+        inputs: &["file1", "file2", "in.csv", "alice.key", "bob.pub"],
+        secret: false,
+    },
+    Case {
         option: "--output",
         words: "bench report file1 file2 --output OUT",
         inputs: &["file1", "file2"],
@@ -142,6 +155,7 @@ fn stage() -> Bench {
     bench.write("old", "what stood here before\n");
     bench.write("pool", b"TACITPOL and more");
     bench.write("state", b"TACITST1 and more");
+    bench.write("gates", b"TACITAP1 and more");
     bench.write("seed", b"tacitdeal and more");
     bench.write("nisc", b"tacitnisc\x01\x04 and more");
     bench.write("key.pem", "some text\n-----BEGIN PRIVATE KEY-----\nAAAA\n");
@@ -238,7 +252,7 @@ fn an_output_never_replaces_what_stands_there_unasked_nor_a_secret_at_all() {
         for out in ["old", "link", "other.key", "other.pub"] {
             refused(bench, &words(case, peer, out, &[]), &[out, "exists already and is not overwritten"]);
         }
-        for out in ["other.key", "pool", "state", "seed", "nisc", "key.pem"] {
+        for out in ["other.key", "pool", "state", "gates", "seed", "nisc", "key.pem"] {
             refused(bench, &words(case, peer, out, &["--overwrite"]), &[out, "overwritten"]);
         }
         if case.secret {

@@ -162,9 +162,10 @@ fn descriptor(path: &Path) -> Option<Target> {
 fn precious(path: &Path) -> io::Result<Option<&'static str>> {
     let mut head = Vec::new();
     File::open(path)?.take(HEAD).read_to_end(&mut head)?;
-    let kinds: [(&[u8], &str); 7] = [
+    let kinds: [(&[u8], &str); 8] = [
         (b"tacit-ed25519-private", "a private key"),
         (b"TACITPOL", "a pool of correlations"),
+        (b"TACITAP1", "a pool of prepared gates"),
         (b"TACITST", "a state of tacit eval --offline"),
         (b"tacitdeal", "a dealer's seed"),
         (b"tacitused", "a dealer's seed that served"),

@@ -10,7 +10,7 @@ use crate::csv::EmptyKeys;
 use crate::fault::{Error, Result};
 use crate::input::{Input, Packing};
 use crate::keys::Tally;
-use crate::records::{Element, KeyHasher, KeySet, KeySpec};
+use crate::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation};
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use parquet::arrow::ProjectionMask;
@@ -73,7 +73,7 @@ pub struct Source {
     empty_keys: EmptyKeys,
 }
 
-type Batches = Box<dyn Iterator<Item = std::result::Result<RecordBatch, ArrowError>>>;
+pub(crate) type Batches = Box<dyn Iterator<Item = std::result::Result<RecordBatch, ArrowError>>>;
 
 impl Source {
     /// Reads the schema of `input`, whose first bytes say that it has this format, and finds the key's
@@ -84,6 +84,28 @@ impl Source {
         spec: KeySpec,
         empty_keys: EmptyKeys,
     ) -> Result<Self> {
+        let source = Self::without_key(input, format)?;
+        let path = source.input.path().to_owned();
+        if spec.columns.is_empty() {
+            return Err(Error::NoKey(path));
+        }
+        let mut key_columns = Vec::new();
+        for (column, key_type) in spec.columns.iter().zip(&spec.types) {
+            let at = source.position(column)?;
+            let found = source.schema.field(at).data_type();
+            if is_moment(found) && !key_type.is_date() {
+                return Err(Error::KeyMoment { path, column: column.clone() });
+            }
+            if !is_moment(found) && !is_key(found) {
+                return Err(Error::KeyType { path, column: column.clone(), found: found.to_string() });
+            }
+            key_columns.push(at);
+        }
+        Ok(Source { spec, key_columns, empty_keys, ..source })
+    }
+
+    /// Reads the schema of `input`, whose first bytes say that it has this format, for use without a key.
+    pub(crate) fn without_key(input: Input, format: Format) -> Result<Self> {
         let path = input.path().to_owned();
         if input.packing() != Packing::Plain {
             return Err(Error::PackedColumns { path, format: format.name() });
@@ -106,22 +128,15 @@ impl Source {
                 (reader.schema(), WriterProperties::default())
             }
         };
-        if spec.columns.is_empty() {
-            return Err(Error::NoKey(path));
-        }
-        let mut key_columns = Vec::new();
-        for (column, key_type) in spec.columns.iter().zip(&spec.types) {
-            let at = position(&path, &schema, column)?;
-            let found = schema.field(at).data_type();
-            if is_moment(found) && !key_type.is_date() {
-                return Err(Error::KeyMoment { path, column: column.clone() });
-            }
-            if !is_moment(found) && !is_key(found) {
-                return Err(Error::KeyType { path, column: column.clone(), found: found.to_string() });
-            }
-            key_columns.push(at);
-        }
-        Ok(Source { input, format, schema, properties, spec, key_columns, empty_keys })
+        Ok(Source {
+            input,
+            format,
+            schema,
+            properties,
+            spec: KeySpec::text(Vec::new(), Normalisation::default()),
+            key_columns: Vec::new(),
+            empty_keys: EmptyKeys::default(),
+        })
     }
 
     /// The file's size in bytes when it was opened.
@@ -221,6 +236,31 @@ impl Source {
         Ok(found)
     }
 
+    /// Where the column of this name stands.
+    pub(crate) fn position(&self, column: &str) -> Result<usize> {
+        let path = self.input.path().to_owned();
+        let names = || self.schema.fields().iter().map(|field| field.name().trim());
+        let mut found = names().enumerate().filter(|(_, name)| *name == column.trim()).map(|(at, _)| at);
+        match (found.next(), found.next()) {
+            (Some(at), None) => Ok(at),
+            (Some(_), Some(_)) => Err(Error::AmbiguousColumn { path, column: column.to_owned() }),
+            (None, _) => {
+                let columns = self.schema.fields().len();
+                Err(Error::NoColumn { path, column: column.to_owned(), columns })
+            }
+        }
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        self.input.path()
+    }
+
+    /// How Parquet files of these rows are written.
+    pub(crate) fn properties(&self) -> &WriterProperties {
+        &self.properties
+    }
+
     /// The columns with their types.
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
@@ -238,7 +278,7 @@ impl Source {
     }
 
     /// The file's batches, of all columns or of these, each of at most [`BATCH`] rows.
-    fn batches(&self, columns: Option<Vec<usize>>) -> Result<Batches> {
+    pub(crate) fn batches(&self, columns: Option<Vec<usize>>) -> Result<Batches> {
         let stored = self.input.stored()?;
         Ok(match self.format {
             Format::Parquet => {
@@ -285,7 +325,7 @@ impl Source {
         Ok((0..batch.num_rows()).map(|row| hasher.hash(texts.iter().map(|texts| texts.get(row)))).collect())
     }
 
-    fn damaged(&self, error: &dyn std::fmt::Display) -> Error {
+    pub(crate) fn damaged(&self, error: &dyn std::fmt::Display) -> Error {
         Error::Damaged {
             path: self.input.path().to_owned(),
             format: self.format.name(),
@@ -294,25 +334,8 @@ impl Source {
     }
 }
 
-/// Where the column of this name stands.
-fn position(path: &Path, schema: &SchemaRef, column: &str) -> Result<usize> {
-    let names = || schema.fields().iter().map(|field| field.name().trim());
-    let mut found = names().enumerate().filter(|(_, name)| *name == column.trim()).map(|(at, _)| at);
-    match (found.next(), found.next()) {
-        (Some(at), None) => Ok(at),
-        (Some(_), Some(_)) => {
-            Err(Error::AmbiguousColumn { path: path.to_owned(), column: column.to_owned() })
-        }
-        (None, _) => Err(Error::NoColumn {
-            path: path.to_owned(),
-            column: column.to_owned(),
-            columns: schema.fields().len(),
-        }),
-    }
-}
-
 /// Whether cells of this type have one text only.
-fn is_key(data: &DataType) -> bool {
+pub(crate) fn is_key(data: &DataType) -> bool {
     match data {
         DataType::Dictionary(_, values) => is_key(values),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
@@ -326,7 +349,7 @@ fn is_key(data: &DataType) -> bool {
 }
 
 /// Whether cells are points in time on no particular clock, which may be dates with a midnight behind them.
-fn is_moment(data: &DataType) -> bool {
+pub(crate) fn is_moment(data: &DataType) -> bool {
     matches!(data, DataType::Timestamp(_, None))
 }
 
@@ -352,6 +375,11 @@ impl Texts {
         let cells = cells.as_any().downcast_ref::<StringArray>().cloned();
         let cells = cells.ok_or_else(|| ArrowError::CastError("a key column is not text".into()))?;
         Ok(Texts { cells, decimal })
+    }
+
+    /// Whether there is nothing in this row.
+    pub(crate) fn is_null(&self, row: usize) -> bool {
+        self.cells.is_null(row)
     }
 
     /// The cell of this row; a null is the empty text, which is no key.

@@ -10,12 +10,12 @@
 use crate::columnar::{self, Format, Writer};
 use crate::csv;
 use crate::fault::{Error, Result};
-use crate::input::{BUFFER, Packing};
+use crate::input::{BUFFER, Packer, Packing};
 use crate::records::Element;
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use std::fmt::Write as _;
@@ -99,16 +99,36 @@ pub(crate) fn to_csv(
     target: &Path,
     output: &mut impl Write,
 ) -> Result<u64> {
-    let fault = |error: std::io::Error| Error::Unwritable { path: target.to_owned(), source: error };
-    let packer = Packing::by_name(target).unwrap_or_default().pack(output).map_err(fault)?;
-    let mut output = std::io::BufWriter::with_capacity(BUFFER, packer);
-    let mut line = String::new();
-    for (at, field) in source.schema().fields().iter().enumerate() {
-        cell(&mut line, at, field.name());
+    let mut lines = Lines::new(target, source.schema(), output)?;
+    let written = source.each_wanted(wanted, |rows| lines.write(rows))?;
+    lines.finish()?;
+    Ok(written)
+}
+
+/// Rows of columns on their way to a CSV file.
+pub(crate) struct Lines<'a, W: Write> {
+    target: &'a Path,
+    output: std::io::BufWriter<Packer<'a, W>>,
+}
+
+impl<'a, W: Write> Lines<'a, W> {
+    /// Begins a file called `target`, packed as that name says, with the columns' names.
+    pub(crate) fn new(target: &'a Path, schema: &SchemaRef, output: &'a mut W) -> Result<Self> {
+        let fault = |source| Error::Unwritable { path: target.to_owned(), source };
+        let packer = Packing::by_name(target).unwrap_or_default().pack(output).map_err(fault)?;
+        let mut output = std::io::BufWriter::with_capacity(BUFFER, packer);
+        let mut line = String::new();
+        for (at, field) in schema.fields().iter().enumerate() {
+            cell(&mut line, at, field.name());
+        }
+        line.push('\n');
+        output.write_all(line.as_bytes()).map_err(fault)?;
+        Ok(Lines { target, output })
     }
-    line.push('\n');
-    output.write_all(line.as_bytes()).map_err(fault)?;
-    let written = source.each_wanted(wanted, |rows| {
+
+    /// Appends these rows.
+    pub(crate) fn write(&mut self, rows: &RecordBatch) -> Result<()> {
+        let target = self.target;
         let failed = |error: ArrowError| columnar::unwritable(target, &error);
         let columns: Vec<ArrayRef> =
             rows.columns().iter().map(plain).collect::<std::result::Result<_, _>>().map_err(failed)?;
@@ -118,7 +138,7 @@ pub(crate) fn to_csv(
             .map(|column| ArrayFormatter::try_new(column, &options))
             .collect::<std::result::Result<_, _>>()
             .map_err(failed)?;
-        let mut text = String::new();
+        let (mut line, mut text) = (String::new(), String::new());
         for row in 0..rows.num_rows() {
             line.clear();
             for (at, (column, texts)) in columns.iter().zip(&texts).enumerate() {
@@ -137,13 +157,19 @@ pub(crate) fn to_csv(
                 line.push_str("\"\"");
             }
             line.push('\n');
-            output.write_all(line.as_bytes()).map_err(fault)?;
+            let fault = |source| Error::Unwritable { path: target.to_owned(), source };
+            self.output.write_all(line.as_bytes()).map_err(fault)?;
         }
         Ok(())
-    })?;
-    let packer = output.into_inner().map_err(|error| fault(error.into_error()))?;
-    packer.finish().map_err(fault)?;
-    Ok(written)
+    }
+
+    /// Ends the file.
+    pub(crate) fn finish(self) -> Result<()> {
+        let target = self.target;
+        let fault = |source| Error::Unwritable { path: target.to_owned(), source };
+        let packer = self.output.into_inner().map_err(|error| fault(error.into_error()))?;
+        packer.finish().map_err(fault)
+    }
 }
 
 /// A column whose cells are written as they are: no dictionary, and points in time of a zone in UTC.

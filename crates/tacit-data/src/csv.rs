@@ -11,7 +11,7 @@
 //! says that it is data, and every row has as many fields. It may be packed by gzip or zstd, and it may be a
 //! stream: see [`input`](crate::input).
 
-pub use crate::fault::{Error, Result};
+pub use crate::fault::{Error, Place, Result};
 use crate::input::{BUFFER, Input, Packer, Packing};
 use crate::keys::Tally;
 use crate::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation};
@@ -129,7 +129,7 @@ impl Source {
     }
 
     /// Reads the header of a table.
-    fn from_input(input: Input, options: Options) -> Result<Self> {
+    pub(crate) fn from_input(input: Input, options: Options) -> Result<Self> {
         let path = input.path().to_owned();
         let mut reader = input.reader()?;
         let start = reader.fill_buf().map_err(|source| Error::Unreadable { path: path.clone(), source })?;
@@ -178,7 +178,7 @@ impl Source {
         self.input.packing()
     }
 
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.input.path()
     }
 
@@ -317,15 +317,7 @@ impl Source {
         target: &Path,
         output: &mut impl Write,
     ) -> Result<()> {
-        let mut header: Vec<String> = Vec::new();
-        for name in names {
-            let numbered = (2..).map(|n| format!("{name}_{n}"));
-            let mut names = std::iter::once((*name).to_owned()).chain(numbered);
-            let taken = |name: &str| {
-                self.header.iter().chain(header.iter().map(String::as_str)).any(|t| t.trim() == name)
-            };
-            header.extend(names.find(|name| !taken(name)));
-        }
+        let header = beside(self.header.iter(), names);
         let mut writer = TableWriter::new(target, output, self)?;
         let mut rows = self.rows(Keep::Rows)?;
         if self.options.header == Header::Names {
@@ -533,6 +525,21 @@ impl Source {
     }
 }
 
+/// The `names`, each with a number behind it where a column in front of it is called so.
+pub(crate) fn beside<'a>(columns: impl Iterator<Item = &'a str> + Clone, names: &[&str]) -> Vec<String> {
+    let mut header: Vec<String> = Vec::new();
+    for name in names {
+        let numbered = (2..).map(|n| format!("{name}_{n}"));
+        let mut names = std::iter::once((*name).to_owned()).chain(numbered);
+        let taken = |name: &str| {
+            columns.clone().any(|taken| taken.trim() == name) || header.iter().any(|taken| taken == name)
+        };
+        let free = names.find(|name| !taken(name));
+        header.extend(free);
+    }
+    header
+}
+
 /// What a table held when it was read: the number of its rows, and a digest to know them again.
 #[derive(Debug)]
 pub struct Contents {
@@ -541,11 +548,11 @@ pub struct Contents {
 }
 
 impl Contents {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Contents { rows: 0, hasher: blake3::Hasher::new_derive_key("tacit csv rows v1") }
     }
 
-    fn add(&mut self, row: &::csv::StringRecord) {
+    pub(crate) fn add<'a>(&mut self, row: impl IntoIterator<Item = &'a str>) {
         self.rows += 1;
         for field in row {
             self.hasher.update(&(field.len() as u64).to_le_bytes());
@@ -554,7 +561,7 @@ impl Contents {
     }
 
     /// Every row has as many fields, so the fields' lengths and bytes say where rows end.
-    fn digest(&self) -> blake3::Hash {
+    pub(crate) fn digest(&self) -> blake3::Hash {
         self.hasher.finalize()
     }
 

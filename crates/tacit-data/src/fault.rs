@@ -198,6 +198,40 @@ pub enum Error {
         /// The format that it has.
         format: &'static str,
     },
+    /// A cell without a value where one is computed on.
+    #[error("{}, {place}: column {column} has no value there; fill it in, or leave the row out", name(.path))]
+    NoValue {
+        /// The file.
+        path: PathBuf,
+        /// Where the row is.
+        place: Place,
+        /// What the caller calls the column, or its number from 1.
+        column: String,
+    },
+    /// A cell that is not what its column is read as.
+    #[error("{}, {place}: column {column}: {what}", name(.path))]
+    Cell {
+        /// The file.
+        path: PathBuf,
+        /// Where the row is.
+        place: Place,
+        /// What the caller calls the column, or its number from 1.
+        column: String,
+        /// What was expected.
+        what: String,
+    },
+    /// A column whose cells are no values to compute on.
+    #[error("{}: column {column} holds {}, which is no value here; {remedy}", name(.path), shown(.found))]
+    ValueType {
+        /// The file.
+        path: PathBuf,
+        /// What the caller calls the column, or its number from 1.
+        column: String,
+        /// The type of its cells.
+        found: String,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// More rows than an intersection can take.
     #[error("{}: too many rows", name(.path))]
     TooManyRows {
@@ -215,6 +249,24 @@ pub enum Error {
         /// The operating system's reason.
         source: std::io::Error,
     },
+}
+
+/// Where a row stands in its file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// The line where it starts, from 1.
+    Line(u64),
+    /// Its number, from 1, in a file that has no lines.
+    Row(u64),
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::Line(line) => write!(f, "line {line}"),
+            Place::Row(row) => write!(f, "row {row}"),
+        }
+    }
 }
 
 /// How a file is called in an error.

@@ -2,6 +2,7 @@
 //!
 //! - [`records`], [`csv`]: tables of records, their keys, and the files they come from.
 //! - [`table`], [`columnar`]: tables of every format, Parquet and Arrow among them.
+//! - [`values`]: tables to compute on, which get columns of results.
 //! - [`input`]: files and streams, packed or not, that can be read twice.
 //! - [`keys`]: the types of keys, and when two spellings are one key.
 //! - [`generate`]: realistic test data from a seed.
@@ -18,3 +19,4 @@ pub mod keys;
 pub mod npz;
 pub mod records;
 pub mod table;
+pub mod values;

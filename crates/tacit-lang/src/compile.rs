@@ -2,7 +2,7 @@
 
 use crate::constants;
 use crate::error::Error;
-use crate::literal::{self, LiteralError};
+use crate::literal::{self, LiteralError, Part};
 use crate::lower::{FAULTS, Lower};
 use crate::types::{Type, Types};
 use garble_lang::TypedProgram;
@@ -99,6 +99,19 @@ impl Program {
     /// Panics if `outputs` are not the circuit's.
     pub fn format(&self, outputs: &[BitVec]) -> String {
         literal::format(&self.output, &|at| outputs[0].get(at), 0)
+    }
+
+    /// The parts of the result that stand for themselves: of structs and tuples each field, of all else the
+    /// whole.
+    pub fn parts(&self) -> Vec<Part<'_>> {
+        let mut parts = Vec::new();
+        literal::parts(&self.output, String::new(), 0, &mut parts);
+        parts
+    }
+
+    /// Whether anything can go wrong; [`faults`](Self::faults) says of a result whether it did.
+    pub fn can_fail(&self) -> bool {
+        self.function.outputs.len() > 1
     }
 
     /// What went wrong, of what can: overflow, division by zero, index out of bounds.

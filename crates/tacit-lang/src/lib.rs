@@ -35,5 +35,5 @@ mod types;
 
 pub use compile::{Options, Program, compile};
 pub use error::{Error, Fault};
-pub use literal::LiteralError;
+pub use literal::{LiteralError, Part};
 pub use types::Type;

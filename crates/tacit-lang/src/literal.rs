@@ -310,11 +310,7 @@ pub(crate) fn format(ty: &Type, bit: &dyn Fn(usize) -> bool, at: usize) -> Strin
     };
     match ty {
         Type::Bool => bit(at).to_string(),
-        Type::Number { width, signed, .. } => {
-            let value = (0..*width).map(|i| i128::from(bit(at + i)) << i).sum::<i128>();
-            let negative = *signed && bit(at + width - 1);
-            (if negative { value - (1 << width) } else { value }).to_string()
-        }
+        Type::Number { width, signed, .. } => number(*width, *signed, &|i| bit(at + i)).to_string(),
         Type::Array(each, count) => format!("[{}]", list(&mut (0..*count).map(|_| &**each), at)),
         Type::Tuple(types) => format!("({})", list(&mut types.iter(), at)),
         Type::Struct(name, fields) => {
@@ -337,6 +333,64 @@ pub(crate) fn format(ty: &Type, bit: &dyn Fn(usize) -> bool, at: usize) -> Strin
             }
         }
     }
+}
+
+/// A part of a result that stands for itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Part<'a> {
+    /// What it is called: `price`, `offer.price` where structs are nested, `result.0` of a tuple, `result` of a
+    /// result without parts.
+    pub name: String,
+    /// Its type, neither struct nor tuple.
+    pub ty: &'a Type,
+    at: usize,
+}
+
+impl Part<'_> {
+    /// Its value in `outputs`, as the language writes it. Panics if they are not the program's.
+    pub fn format(&self, outputs: &[BitVec]) -> String {
+        format(self.ty, &|at| outputs[0].get(at), self.at)
+    }
+
+    /// Its value in `outputs`, of a number or a truth value. Panics if they are not the program's.
+    pub fn number(&self, outputs: &[BitVec]) -> Option<i128> {
+        let bit = |i: usize| outputs[0].get(self.at + i);
+        match self.ty {
+            Type::Bool => Some(i128::from(bit(0))),
+            Type::Number { width, signed, .. } => Some(number(*width, *signed, &bit)),
+            _ => None,
+        }
+    }
+
+    /// Bytes of what [`format`](Self::format) writes, at most.
+    pub fn longest(&self) -> usize {
+        longest(self.ty)
+    }
+}
+
+/// Appends the parts of a value of type `ty`, called `name` (of the whole result: nothing), whose bits begin
+/// at `at`.
+pub(crate) fn parts<'a>(ty: &'a Type, name: String, at: usize, out: &mut Vec<Part<'a>>) {
+    const WHOLE: &str = "result";
+    let whole = if name.is_empty() { WHOLE } else { &name };
+    let mut start = at;
+    let mut each = |name: String, ty: &'a Type| {
+        parts(ty, name, start, out);
+        start += ty.bits();
+    };
+    match ty {
+        Type::Struct(_, fields) if name.is_empty() => {
+            fields.iter().for_each(|(field, ty)| each(field.clone(), ty));
+        }
+        Type::Struct(_, fields) => fields.iter().for_each(|(field, ty)| each(format!("{name}.{field}"), ty)),
+        Type::Tuple(types) => types.iter().enumerate().for_each(|(i, ty)| each(format!("{whole}.{i}"), ty)),
+        _ => out.push(Part { name: whole.to_owned(), ty, at }),
+    }
+}
+
+fn number(width: usize, signed: bool, bit: &dyn Fn(usize) -> bool) -> i128 {
+    let value = (0..width).map(|i| i128::from(bit(i)) << i).sum::<i128>();
+    if signed && bit(width - 1) { value - (1 << width) } else { value }
 }
 
 /// Bytes of what [`format`] writes, at most.

@@ -32,6 +32,8 @@ fn _tacit(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(request::keep, module)?)?;
     module.add_function(wrap_pyfunction!(evaluate::evaluate, module)?)?;
     module.add_function(wrap_pyfunction!(evaluate::functions, module)?)?;
+    module.add_function(wrap_pyfunction!(evaluate::table_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(evaluate::table_texts, module)?)?;
     module.add_function(wrap_pyfunction!(transfer::ot, module)?)?;
     module.add_function(wrap_pyfunction!(transfer::vole, module)?)?;
     Ok(())

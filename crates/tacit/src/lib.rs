@@ -106,12 +106,12 @@ pub mod crypto {
 
 /// Tables, their keys, and NumPy archives.
 pub mod data {
-    pub use tacit_data::{csv, generate, keys, npz, records, table};
+    pub use tacit_data::{csv, generate, keys, npz, records, table, values};
 }
 
 /// Programs that people write, as circuits.
 pub mod lang {
-    pub use tacit_lang::{Options, Program, Type};
+    pub use tacit_lang::{Options, Part, Program, Type};
 }
 
 /// Connections to the other party.

@@ -153,11 +153,25 @@ fn the_votes_of_both_stations_are_counted_and_others_are_not() {
 #[test]
 fn a_circuit_that_another_writer_wrote_gives_what_plain_evaluation_gives_by_every_protocol() {
     // The language's own compiler writes Bristol Fashion: highest bits first, and its notes of faults before
-    // the result.
+    // the result. The same gates under the old format's header are read as well.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("theirs.txt");
     let source = "pub fn main(x: u16, y: u16) -> u16 { if x > y { x / y + 3u16 } else { x ^ (y << 3u8) } }";
     garble_lang::compile_to_bristol(source, &file).unwrap();
+    let fashion = std::fs::read_to_string(&file).unwrap();
+    let (header, gates) = fashion.split_once("\n\n").unwrap();
+    let lines: Vec<&str> = header.lines().collect();
+    let outputs: u32 = lines[2].split_whitespace().skip(1).map(|width| width.parse::<u32>().unwrap()).sum();
+    assert_eq!(lines[1].split_whitespace().collect::<Vec<_>>(), ["2", "16", "16"]);
+    let old = folder.path().join("old.txt");
+    std::fs::write(&old, format!("{}\n16 16 {outputs}\n\n{gates}", lines[0])).unwrap();
+    for file in [&file, &old] {
+        third_party(file);
+    }
+}
+
+/// The circuit in `file`, by every protocol: x / y + 3 or x ^ y << 3, of 16 bits.
+fn third_party(file: &Path) {
     let function = tacit::job::eval::load(file.to_str().unwrap()).unwrap();
     let prepared = Prepared::from_function(&function).unwrap();
     let bits = |n: u16| BitVec::from_bools(&(0..16).rev().map(|i| n >> i & 1 == 1).collect::<Vec<_>>());

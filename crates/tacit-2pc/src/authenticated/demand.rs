@@ -32,6 +32,13 @@ impl Demand {
         }
     }
 
+    /// Whether a preparation for this serves `other` as well: no number of it is larger.
+    pub fn covers(&self, other: Demand) -> bool {
+        self.ands >= other.ands
+            && self.garbler_inputs >= other.garbler_inputs
+            && self.evaluator_inputs >= other.evaluator_inputs
+    }
+
     /// What `rows` runs need.
     pub fn times(self, rows: usize) -> Self {
         Demand {

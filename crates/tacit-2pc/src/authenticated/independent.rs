@@ -45,6 +45,12 @@ impl Independent {
         })
     }
 
+    /// The part that a run of the demand `one` takes, none of whose numbers is larger: the first gates, and the
+    /// first of either side's input masks.
+    pub(super) fn cut(mut self, one: Demand) -> Independent {
+        if one == self.demand { self } else { self.row(one, 0) }
+    }
+
     /// The part for row `number` of several.
     fn row(&mut self, one: Demand, number: usize) -> Independent {
         let part = |of: &[Block], start: usize, each: usize, ahead: usize, out: &mut [Block]| {

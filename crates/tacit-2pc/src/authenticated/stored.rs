@@ -66,6 +66,11 @@ pub struct Header {
 }
 
 impl Header {
+    /// The header of a piece that is not made yet: for its length.
+    pub fn of(role: Owner, one: Demand, rows: usize) -> Self {
+        Header { role, rows, one, id: [0; 32], peer: None, salt: [0; 32] }
+    }
+
     /// The beginning of the id, for people.
     pub fn short_id(&self) -> String {
         self.id[..6].iter().map(|byte| format!("{byte:02x}")).collect()
@@ -89,7 +94,8 @@ impl Header {
         })
     }
 
-    fn file_length(&self) -> Option<u64> {
+    /// Bytes of the file that has this header; `None` for more than a piece may hold.
+    pub fn file_length(&self) -> Option<u64> {
         let blocks: usize = self.lengths()?.iter().sum();
         Some(HEADER as u64 + sealed_length(32 + 16 * (1 + blocks as u64)))
     }
@@ -146,7 +152,7 @@ impl Header {
 }
 
 fn not_a_piece() -> FileError {
-    FileError::Other { wanted: "piece of prepared triples", command: "tacit eval" }
+    FileError::Other { wanted: "pool of prepared gates", command: "tacit eval pool make" }
 }
 
 fn with_digest(body: &[u8; BODY]) -> [u8; HEADER] {
@@ -173,7 +179,7 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         out: &mut W,
         prg: &mut Prg,
     ) -> Result<Header> {
-        let mut header = Header { role: self.role(), rows, one, id: [0; 32], peer, salt: [0; 32] };
+        let mut header = Header { peer, ..Header::of(self.role(), one, rows) };
         let (Some(all), Some(lengths)) = (header.all(), header.lengths()) else {
             return usage("a piece for at most 2^28 AND gates");
         };
@@ -287,11 +293,11 @@ impl Stored {
     }
 
     /// Takes the piece and runs `function` on `rows`, this party's input bits of a run: at most as many as it
-    /// serves, and both parties as many. Returns the outputs of each row if this party learns them; `each`
-    /// hears of every row that is done.
+    /// serves, and both parties as many. What a function of fewer gates or inputs does not need of a row is lost.
+    /// Returns the outputs of each row if this party learns them; `each` hears of every row that is done.
     ///
-    /// Errors: [`StateError::OtherJob`], before anything is sent, if the piece is for functions of other sizes
-    /// or for fewer rows; else as [`take`](Self::take) and the phases that follow.
+    /// Errors: [`StateError::OtherJob`], before anything is sent, if the piece is for smaller functions or for
+    /// fewer rows; else as [`take`](Self::take) and the phases that follow.
     pub fn run_rows(
         self,
         channel: &mut Channel,
@@ -301,8 +307,9 @@ impl Stored {
         prg: &mut Prg,
         mut each: impl FnMut(),
     ) -> Result<Option<Vec<BitVec>>> {
-        let Header { role, one, rows: most, .. } = self.header;
-        if one != Demand::of(function) {
+        let Header { role, rows: most, .. } = self.header;
+        let one = Demand::of(function);
+        if !self.header.one.covers(one) {
             return Err(StateError::OtherJob { what: "number of gates or inputs" }.into());
         }
         if rows.len() > most {
@@ -313,7 +320,7 @@ impl Stored {
         }
         let mut outputs = Vec::with_capacity(rows.len());
         for (row, input) in self.take(channel, prg)?.zip(rows) {
-            outputs.extend(row.dependent(channel, function, output_to)?.online(channel, input)?);
+            outputs.extend(row.cut(one).dependent(channel, function, output_to)?.online(channel, input)?);
             each();
         }
         Ok(output_to.learned_by(role).then_some(outputs))

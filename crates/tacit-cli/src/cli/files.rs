@@ -34,6 +34,7 @@ const OUTPUTS: &[(&str, &str, Kind)] = &[
     ("tags query", "output", Kind::Result),
     ("eval", "output", Kind::Result),
     ("eval", "offline", Kind::Secret),
+    ("eval pool make", "file", Kind::Secret),
     ("circuit export", "output", Kind::Result),
     ("circuit draw", "output", Kind::Result),
     ("demo", "dir", Kind::Folder),

@@ -1,8 +1,11 @@
 //! `tacit eval`: a circuit, or a function by name, on both parties' inputs.
 
-pub(crate) mod batch;
+mod batch;
 mod dry_run;
+mod form;
 mod halves;
+mod long;
+mod pool;
 pub mod program;
 pub(crate) mod total;
 
@@ -10,18 +13,19 @@ use crate::cli::Context;
 use crate::cli::output::{Output, name};
 use crate::cli::peer::{PeerArgs, Security, learned};
 use crate::cli::table::delimiter;
+use form::Form;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tacit::catalogue::{self, FunctionEntry, WMK17, computations, fields_in_words, functions};
+use tacit::catalogue::{self, AUTHENTICATED, FunctionEntry, WMK17, computations, fields_in_words, functions};
 use tacit::crypto::BitVec;
 use tacit::data::csv::Delimiter;
-use tacit::job::eval::{self, Evaluated, Job, Options, Rows, memory};
-use tacit::lang::Program;
+use tacit::job::eval::layout::Inputs;
+use tacit::job::eval::{self, Evaluated, Job, Options, memory};
 use tacit::net::Stats;
-use tacit::two_pc::circuit::named;
 use tacit::two_pc::circuit::value::{self, Field, Format};
+use tacit::two_pc::circuit::{LongFunction, named};
 use tacit::two_pc::wmk17::Copies;
 use tacit::two_pc::{Owner, Prepared};
 use tacit::{Blame, Error, Result, ot, security_name};
@@ -45,17 +49,19 @@ Examples:
       --input 0x2b7e151628aed2a6abf7158809cf4f3c
   tacit eval auction.garble.rs --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub --role garbler \
       --input 'Seller { reserve: 100, offers: [120, 90, 0, 0] }'
+  tacit eval modexp1024 --dry-run --link lan
   tacit eval --list
 
 Values are 0x… hex, most significant digit first, or decimal integers; several are separated by commas.
 Negative ones are for functions of signed numbers (--list), or any with --format signed. Outputs are hex
 unless --format says more. A program's values are literals of its language, in and out.
-A batch reads a CSV file whose first line names the columns, one evaluation a row. --columns says which of them hold the
-inputs, in the function's order: one column for each input, or for each value of all inputs. Both sides' files have the same
-number of rows. --output holds our rows with the outputs behind them.
+A batch reads a table (CSV, Parquet or Arrow), one evaluation a row. --columns says which columns hold the inputs, in the
+function's order: one for each input, or one for each value of all inputs. Both sides' tables have the same number of rows.
+--output holds our rows with the outputs behind them, typed where the file has types.
 
---offline does ahead what needs no inputs, and --online uses that up: one evaluation, with few bytes and rounds left. The state
-is sealed with the identity key, or with --pool-key. Never copy one back from a backup.";
+--offline does ahead what needs no inputs, and --online uses that up: one evaluation, with few bytes and rounds left.
+tacit eval pool make prepares gates whatever their function, and --pool uses them up. Both files are sealed with the identity
+key, or with --pool-key. Never copy one back from a backup.";
 
 /// `--role`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -96,72 +102,20 @@ pub enum AggregateArg {
     Count,
 }
 
-/// What our inputs are, and so how they are read.
-#[derive(Clone, Copy)]
-pub enum Inputs<'a> {
-    /// Numbers of these fields.
-    Numbers(&'a [Field]),
-    /// Literals of a program's parameters, of this side.
-    Literals(&'a Program, Owner),
-}
-
-/// How outputs are written.
-pub struct Form {
-    fields: Vec<Field>,
-    format: Format,
-    program: Option<Program>,
-}
-
-impl Form {
-    fn new(function: &named::Function, format: FormatArg, program: Option<Program>) -> Self {
-        let fields = format.fields(&function.outputs);
-        let format = if format == FormatArg::Hex { Format::Hex } else { Format::Decimal };
-        Form { fields, format, program }
-    }
-
-    /// The names of what [`row`](Self::row) writes.
-    fn names(&self) -> Vec<&'static str> {
-        let written = if self.program.is_some() { 1 } else { self.fields.len() };
-        self.fields[..written].iter().map(|field| field.name).collect()
-    }
-
-    /// Bytes of what [`row`](Self::row) writes, at most.
-    fn longest(&self) -> u64 {
-        // A value is hex with 0x in front or a decimal with its sign, and a separator; a cell of several is
-        // quoted.
-        let cell = |field: &Field| 3 + u64::from(field.count) * (4 + u64::from(field.width).div_ceil(3));
-        match &self.program {
-            Some(program) => program.longest() as u64 + 64,
-            None => self.fields.iter().map(cell).sum(),
-        }
-    }
-
-    /// A row of outputs as text, field by field.
-    fn row(&self, row: &[BitVec]) -> Vec<String> {
-        self.written(row, self.format)
-    }
-
-    fn written(&self, row: &[BitVec], format: Format) -> Vec<String> {
-        if let Some(program) = &self.program {
-            return vec![program::shown(program, row)];
-        }
-        self.fields.iter().zip(row).map(|(field, bits)| value::format(field, bits, format)).collect()
-    }
-
-    /// Each flag of the outputs, and of how many rows it is set.
-    fn flags<'a>(&'a self, rows: &'a Rows) -> impl Iterator<Item = (&'static str, usize)> + 'a {
-        let flags = self.fields.iter().enumerate().filter(|(_, field)| field.kind == value::Kind::Flag);
-        flags.map(|(at, field)| {
-            let set = |row: &&Vec<BitVec>| row.get(at).is_some_and(|bits| bits.iter().any(|bit| bit));
-            (field.name, rows.iter().filter(set).count())
-        })
-    }
+/// What `tacit eval` does besides evaluations.
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Gates made ahead, whatever their function, kept in an encrypted file that serves once
+    #[command(subcommand, after_help = pool::AFTER)]
+    Pool(pool::PoolCommand),
 }
 
 /// Evaluates a circuit on both parties' inputs.
 #[derive(clap::Args)]
-#[command(after_help = after())]
+#[command(after_help = after(), args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// The name of a function (see --list), a Bristol file, or a program (FILE.garble.rs); both sides must
     /// say the same
     #[arg(value_name = "CIRCUIT|NAME|PROGRAM", required_unless_present = "list")]
@@ -174,16 +128,18 @@ pub struct Args {
     /// Which side this is
     #[arg(long, value_enum, required_unless_present_any = ["list", "dry_run"])]
     role: Option<Role>,
-    /// Our input: values, or @FILE to read them from a file; with --batch the CSV file
+    /// Our input: values, or @FILE to read them from a file; with --batch the table: CSV (plain or packed by
+    /// gzip or zstd), Parquet or Arrow
     #[arg(long, value_name = "VALUE|@FILE", allow_negative_numbers = true)]
     input: Option<String>,
-    /// Evaluates once for each row of a CSV file, all in one session
+    /// Evaluates once for each row of a table, all in one session
     #[arg(long)]
     batch: bool,
-    /// The columns of the CSV file that hold our inputs, in order; all columns unless given
+    /// The columns of the table that hold our inputs, in order; COL:date counts days since 1970-01-01,
+    /// COL:decimal2 takes hundredths. Unless given, those called as a program's parameters, else all
     #[arg(long, value_name = "COL", value_delimiter = ',', num_args = 1, requires = "batch")]
     columns: Vec<String>,
-    /// Writes the CSV file's rows with the outputs behind them to this file
+    /// Writes the table's rows with the outputs behind them to this file, in the format that its name says
     #[arg(long, value_name = "FILE", requires = "batch")]
     output: Option<PathBuf>,
     /// Of all rows only the sum of the results is shown, or how many of them are true or not zero; both sides
@@ -220,9 +176,12 @@ pub struct Args {
     /// Finishes what --offline began, and uses the file up
     #[arg(long, value_name = "FILE", conflicts_with_all = ["batch", "dry_run"])]
     online: Option<PathBuf>,
-    /// With --offline and --online: seals the file with the bytes of this one, 32 at least, instead of the
-    /// identity key
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["batch", "dry_run"])]
+    /// Uses up this pool of `tacit eval pool make`: little is left to send
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["offline", "online", "copies", "ot", "dry_run"])]
+    pool: Option<PathBuf>,
+    /// With --offline, --online and --pool: seals the file with the bytes of this one, 32 at least, instead of
+    /// the identity key
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     pool_key: Option<PathBuf>,
     /// Only shows what it would cost: over --link, or over the link to a peer that does a dry run too
     #[arg(long)]
@@ -235,12 +194,18 @@ pub struct Args {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub fn run(mut args: Args, context: &Context) -> Result<()> {
+    if let Some(Command::Pool(command)) = args.command.take() {
+        return pool::run(command, context);
+    }
     if args.list {
         return list(context);
     }
     let name = args.function.as_deref().unwrap_or_default();
     let program = args.program.load(name)?;
+    if let (None, Some(function)) = (&program, LongFunction::find(name)) {
+        return long::run(&args, &function, context);
+    }
     let function = match &program {
         Some(program) => program::function(name, program),
         None => load(name)?,
@@ -251,8 +216,10 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         Some(program) => Prepared::from_function(&function)?.from_source(program.digest()),
         None => Prepared::from_function(&function)?,
     };
-    if args.pool_key.is_some() && args.offline.is_none() && args.online.is_none() {
-        return Err(Error::Usage("--pool-key seals a file: add --offline FILE or --online FILE".into()));
+    if args.pool_key.is_some() && args.offline.is_none() && args.online.is_none() && args.pool.is_none() {
+        return Err(Error::Usage(
+            "--pool-key seals a file: add --offline FILE, --online FILE or --pool FILE".into(),
+        ));
     }
     let output_to = output_to(args.output_to);
     let ot = if args.ot == "auto" { None } else { Some(ot::protocol(&args.ot, args.security.into())?) };
@@ -271,6 +238,14 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     {
         let what = format!("an evaluation in two halves is a mode of {}; leave the other out", WMK17.name);
         return Err(Error::Parameter { name: "protocol", what });
+    }
+    if args.pool.is_some()
+        && (args.security == Security::SemiHonest
+            || protocol.is_some_and(|entry| entry.name != AUTHENTICATED.name))
+    {
+        let what =
+            format!("a pool is {}'s, against a malicious peer; leave the other out", AUTHENTICATED.name);
+        return Err(Error::Parameter { name: "pool", what });
     }
     if args.dry_run {
         return dry_run::run(&args, &function, &job, context);
@@ -315,32 +290,58 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
             rows.len()
         )));
     }
+    if let (Some(table), Some(path)) = (&table, &args.output) {
+        table.admits(path)?;
+    }
     let mut output = args.output.as_deref().map(Output::create).transpose()?;
     if let (Some(table), Some(output)) = (&table, &mut output) {
         output.reserve(table.length(form))?;
     }
     let state = args.online.as_deref().map(|path| halves::open(&args, path, role)).transpose()?;
+    let pool = match args.pool.as_deref() {
+        Some(path) => Some((path, pool::open(&args, path)?)),
+        None => None,
+    };
+    if let Some((path, pool)) = &pool {
+        job.fits(pool, rows.len()).map_err(|e| pool::blamed(path, e))?;
+        refuse_memory(function, job.memory_with(pool))?;
+    }
     let session = args.peer.session(args.security, context)?;
     let start = Instant::now();
+    let progress = context.progress("waiting", 0, "rows");
     let (evaluated, stats) = match (state, &args.online) {
         (Some(state), Some(path)) => {
             let done = session.finish_evaluation(&job, state, &rows[0]);
             let (outputs, stats) = done.map_err(|e| halves::named(path, e))?;
             (Evaluated { outputs, protocol: WMK17.name, why: None }, stats)
         }
-        _ => {
-            let progress = context.progress("waiting", 0, "rows");
-            let done = session.evaluate(&job, rows, &progress)?;
-            progress.finish();
-            done
-        }
+        _ => match pool {
+            Some((path, pool)) => {
+                session.evaluate_with(&job, pool, rows, &progress).map_err(|e| pool::blamed(path, e))?
+            }
+            None => session.evaluate(&job, rows, &progress)?,
+        },
     };
+    progress.finish();
     let wall = start.elapsed();
     if let (Some(table), Some(mut output), Some(outputs)) = (&table, output, &evaluated.outputs) {
         table.write(form, outputs, &mut output)?;
         output.commit()?;
     }
-    report(&args, context, function, form, &job, rows.len(), &evaluated, wall, &stats)
+    let subject = Subject {
+        function: &function.name,
+        form,
+        role,
+        ands: job.function.circuit().stats().and,
+        mode: match (&args.online, &args.pool) {
+            (Some(_), _) => "online",
+            (_, Some(_)) => "pool",
+            _ => "single",
+        },
+        rows: rows.len(),
+        learns: job.learns(job.peer()),
+    };
+    report(&args, context, &subject, &evaluated, wall, &stats)
 }
 
 /// What `--protocol` takes.
@@ -361,27 +362,36 @@ fn refuse_memory(function: &named::Function, needed: u64) -> Result<()> {
     crate::cmd::check_memory(&what, needed, "use a smaller circuit or fewer threads")
 }
 
-#[expect(clippy::too_many_arguments, reason = "what a report says")]
+/// What was evaluated.
+struct Subject<'a> {
+    function: &'a str,
+    form: &'a Form,
+    role: Owner,
+    ands: u64,
+    mode: &'static str,
+    rows: usize,
+    /// What the other side learns.
+    learns: &'static str,
+}
+
 fn report(
     args: &Args,
     context: &Context,
-    function: &named::Function,
-    form: &Form,
-    job: &Job<'_>,
-    rows: usize,
+    subject: &Subject<'_>,
     Evaluated { outputs, protocol, why }: &Evaluated,
     wall: Duration,
     stats: &Stats,
 ) -> Result<()> {
+    let Subject { form, rows, .. } = *subject;
     let outputs = outputs.as_ref();
     let written =
         |format| outputs.map(|rows| rows.iter().map(|row| form.written(row, format)).collect::<Vec<_>>());
-    let other_learns = learned(args.security, job.learns(job.peer()));
+    let other_learns = learned(args.security, subject.learns);
     context.note(&format!(
         "{} by {protocol} ({}{}) in {:.3} s with connecting and setup; {} bytes sent, {} received, {} rounds; \
          the other side learned {other_learns}",
-        tacit::net::shown(&function.name),
-        security_name(job.security),
+        tacit::net::shown(subject.function),
+        security_name(args.security.into()),
         why.as_ref().map_or_else(String::new, |why| format!(", {why}")),
         wall.as_secs_f64(),
         stats.bytes_sent,
@@ -400,13 +410,13 @@ fn report(
     };
     let mut object = json!({
         "name": "eval",
-        "function": function.name,
+        "function": subject.function,
         "protocol": protocol,
         "protocol_why": why,
-        "security": security_name(job.security),
-        "role": halves::name(job.role),
-        "mode": if args.online.is_some() { "online" } else { "single" },
-        "and": job.function.circuit().stats().and,
+        "security": security_name(args.security.into()),
+        "role": halves::name(subject.role),
+        "mode": subject.mode,
+        "and": subject.ands,
         "rows": rows,
         "outputs": shown(Format::Hex),
         "decimals": shown(Format::Decimal),
@@ -484,7 +494,7 @@ fn list(context: &Context) -> Result<()> {
         );
         context.result(&object, &text)?;
     }
-    Ok(())
+    long::list(context)
 }
 
 /// What `--help` says behind the options: the names of the functions and the examples.

@@ -15,6 +15,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use tacit::data::table::Source;
 use tacit::job::Ran;
+use tacit::job::eval::layout::{Inputs, Layout};
 use tacit::job::psi::{
     self as job, Aggregate, Duplicates, Each, Found, Job, Learns, Own, Owned, Reveal, Revealed, Total,
 };
@@ -316,11 +317,11 @@ fn inputs(args: &Args, table: &Own, each: &Each, program: Option<&Program>) -> R
     let role = if args.peer.listens() { Owner::Garbler } else { Owner::Evaluator };
     let fields = each.function().fields(role);
     let inputs = match program {
-        Some(program) => eval::Inputs::Literals(program, role),
-        None => eval::Inputs::Numbers(fields),
+        Some(program) => Inputs::Literals(program, role),
+        None => Inputs::Numbers(fields),
     };
     let columns: Vec<usize> = (0..args.give.len()).collect();
-    let layout = eval::batch::Layout::new(inputs, &columns, &args.give).map_err(|error| {
+    let layout = Layout::new(inputs, &columns, &args.give).map_err(|error| {
         let side = if args.peer.listens() { "listens" } else { "connects" };
         Error::Parameter { name: "give", what: format!("of the side that {side}: {error}") }
     })?;

@@ -1,18 +1,24 @@
 //! Functions of two parties: rows of inputs, spread over a session's channels.
 
+pub mod layout;
+pub mod pool;
+mod settle;
+
+pub(super) use settle::{Settled, by_link, probe, receive_rate, size};
+
 use super::{Course, Observer, Phase};
 pub use crate::catalogue::protocol_name;
-use crate::catalogue::{AUTHENTICATED, Entry, Start, WMK17, computations, find};
+use crate::catalogue::{AUTHENTICATED, Entry, Start, WMK17, find};
 use crate::ot::{AnyReceiver, AnySender, Choice, Pick, in_parallel, protocol};
 use crate::plan::{self, EvalCandidate, EvalRequest, Link, Machine};
 use crate::{Error, Result, Security};
 use std::io::{Read, Seek, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tacit_2pc::authenticated::{self, Demand, buckets};
-use tacit_2pc::circuit::bristol;
 use tacit_2pc::circuit::named::{self, Function};
+use tacit_2pc::circuit::{LongFunction, bristol};
 use tacit_2pc::semi_honest;
 use tacit_2pc::wmk17::{self, Copies, Evaluator, Garbler, State, StateHeader};
 use tacit_2pc::{OutputTo, Owner, Prepared};
@@ -29,6 +35,11 @@ const MAX_FILE: u64 = 1 << 31;
 pub fn load(name: &str) -> Result<Function> {
     if let Some(function) = named::find(name) {
         return Ok(function);
+    }
+    if LongFunction::find(name).is_some() {
+        return Err(Error::Usage(format!(
+            "{name} is too large to hold as a circuit: it is made while it runs, by tacit eval alone"
+        )));
     }
     let path = Path::new(name);
     if !path.exists() {
@@ -163,6 +174,8 @@ pub(crate) enum Mode {
     Whole,
     Offline,
     Online,
+    /// With a pool of prepared gates.
+    Pool,
 }
 
 impl Job<'_> {
@@ -205,6 +218,7 @@ impl Job<'_> {
                     Mode::Whole => "whole evaluation",
                     Mode::Offline => "offline half",
                     Mode::Online => "online half",
+                    Mode::Pool => "evaluation with a pool",
                 },
             )
     }
@@ -213,6 +227,9 @@ impl Job<'_> {
     /// serves, and by what else is asked for of cut-and-choose.
     fn protocol(&self, mode: Mode) -> Option<&'static Entry> {
         let Options { protocol, copies, ot } = self.options;
+        if matches!(mode, Mode::Pool) {
+            return Some(&AUTHENTICATED);
+        }
         let wmk17 = copies.is_some() || ot.is_some() || !matches!(mode, Mode::Whole);
         protocol.or_else(|| match self.security {
             Security::SemiHonest => find(protocol_name(Security::SemiHonest)),
@@ -265,27 +282,17 @@ impl Job<'_> {
 
     /// Whether `side` learns the outputs.
     pub fn tells(&self, side: Owner) -> bool {
-        match side {
-            Owner::Garbler => self.output_to.garbler(),
-            Owner::Evaluator => self.output_to.evaluator(),
-        }
+        tells(self.output_to, side)
     }
 
     /// What `side` learns of the other's inputs, in words: of a semi-honest job, if it keeps to the protocol.
     pub fn learns(&self, side: Owner) -> &'static str {
-        if self.tells(side) {
-            "the outputs, and of our inputs what follows from them"
-        } else {
-            "nothing of our inputs"
-        }
+        learns(self.tells(side))
     }
 
     /// What the other side learns of our inputs, in words, for whom it is not settled which side that is.
     pub fn learns_by_role(&self) -> String {
-        match (self.learns(Owner::Garbler), self.learns(Owner::Evaluator)) {
-            (garbler, evaluator) if garbler == evaluator => garbler.to_owned(),
-            (garbler, evaluator) => format!("as garbler {garbler}; as evaluator {evaluator}"),
-        }
+        learns_by_role(self.output_to)
     }
 
     /// The other side than ours.
@@ -382,60 +389,21 @@ impl Job<'_> {
 }
 
 impl Job<'_> {
-    /// The options with the protocol and its copies settled, and why they are, where the link decides: the
-    /// evaluator measures it, and picks.
+    /// The options with the protocol and its copies settled, and why they are, where the link decides.
     fn settle(&self, channel: &mut Channel, rows: u64, threads: usize) -> Result<(Options, Option<String>)> {
         if let Some(protocol) = self.protocol(Mode::Whole) {
             return Ok((Options { protocol: Some(protocol), ..self.options }, None));
         }
-        let piece = self.probe();
-        if self.role == Owner::Garbler {
-            channel.recv_u64()?;
-            let piece = vec![0; piece];
-            // One byte in front tells how long a round trip takes.
-            channel.send(&[0])?;
-            (0..PIECES).try_for_each(|_| channel.send(&piece))?;
-            channel.flush()?;
-            let (name, mut copies) = (channel.recv_sized(64)?, [0]);
-            channel.recv(&mut copies)?;
-            let known = computations().find(|entry| entry.name.as_bytes() == name);
-            let copies = Copies::ALL.get(usize::from(copies[0])).copied();
-            return match known {
-                Some(entry) if entry.security == Security::Malicious => {
-                    let copies = copies.filter(|_| entry.name == WMK17.name);
-                    let why = format!("picked by the evaluator for {}", self.size(rows));
-                    Ok((Options { protocol: known, copies, ..self.options }, Some(why)))
-                }
-                _ => Err(Error::Peer(
-                    "the evaluator chose a protocol that there is not; both sides must be of one release"
-                        .into(),
-                )),
-            };
-        }
-        let start = Instant::now();
-        channel.send_u64(0)?;
-        channel.flush()?;
-        let mut first = [0];
-        channel.recv(&mut first)?;
-        let round_trip = start.elapsed();
-        let rate = receive_rate(channel, piece)?;
-        let link = Link { megabits: rate * 8e-6, round_trip };
-        let ways = self.estimate(rows, threads, &link, &Machine::REFERENCE);
-        let best = ways.into_iter().next();
-        let best = best.ok_or_else(|| Error::Other("no protocol evaluates with this security".into()))?;
-        let copies = best.copies.and_then(|copies| Copies::ALL.iter().position(|known| *known == copies));
-        channel.send_sized(best.candidate.protocol.as_bytes())?;
-        channel.send(&[copies.map_or(u8::MAX, |at| at as u8)])?;
-        let options =
-            Options { protocol: find(best.candidate.protocol), copies: best.copies, ..self.options };
-        Ok((options, Some(format!("picked for {} over this link ({link})", self.size(rows)))))
+        let Settled { protocol, copies, why } =
+            by_link(channel, self.role, self.probe(), &self.size(rows), |link| {
+                self.estimate(rows, threads, link, &Machine::REFERENCE)
+            })?;
+        Ok((Options { protocol: Some(protocol), copies, ..self.options }, Some(why)))
     }
 
     /// What is evaluated, in words.
     fn size(&self, rows: u64) -> String {
-        let ands = self.function.circuit().stats().and;
-        let rows = if rows == 1 { String::new() } else { format!(" in each of {rows} rows") };
-        format!("{ands} AND gates{rows}")
+        size(self.function.circuit().stats().and, rows)
     }
 
     /// All rows by authenticated garbling, over one set of base OTs.
@@ -529,7 +497,7 @@ impl Job<'_> {
     ) -> Result<(Garbler<AnySender>, wmk17::Job<'_>)> {
         if self.options.copies.is_none() {
             let piece = vec![0; self.probe()];
-            (0..PIECES).try_for_each(|_| channel.send(&piece))?;
+            (0..settle::PIECES).try_for_each(|_| channel.send(&piece))?;
         }
         let setup = self.sender(channel, base, prg)?;
         let (garbler, copies) = match self.options.copies {
@@ -574,11 +542,9 @@ impl Job<'_> {
         Ok((evaluator, self.with_copies(copies)))
     }
 
-    /// Bytes of a piece of the garbler's to measure the link with: all of them a hundredth of the tables,
-    /// within reason.
+    /// Bytes of a piece of the garbler's to measure the link with.
     fn probe(&self) -> usize {
-        let tables = self.function.circuit().stats().and as usize * Copies::STANDARD.total() * 32;
-        (tables / 100 / PIECES).clamp(1 << 11, 1 << 16)
+        probe(self.function.circuit().stats().and)
     }
 
     /// Does on `channel` what does not depend on inputs, and writes our state, sealed with `key`, to `out`:
@@ -613,33 +579,41 @@ impl Job<'_> {
     }
 }
 
+/// Whether `side` learns the outputs.
+pub(super) fn tells(output_to: OutputTo, side: Owner) -> bool {
+    match side {
+        Owner::Garbler => output_to.garbler(),
+        Owner::Evaluator => output_to.evaluator(),
+    }
+}
+
+/// What a side learns that is told the outputs, or is not.
+pub(super) const fn learns(told: bool) -> &'static str {
+    if told { "the outputs, and of our inputs what follows from them" } else { "nothing of our inputs" }
+}
+
+/// What the other side learns of our inputs, in words, for whom it is not settled which side that is.
+pub(super) fn learns_by_role(output_to: OutputTo) -> String {
+    match [Owner::Garbler, Owner::Evaluator].map(|side| learns(tells(output_to, side))) {
+        [garbler, evaluator] if garbler == evaluator => garbler.to_owned(),
+        [garbler, evaluator] => format!("as garbler {garbler}; as evaluator {evaluator}"),
+    }
+}
+
 /// Bytes as text.
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Pieces by which the link is measured.
-const PIECES: usize = 4;
-
-/// Bytes a second from the peer, which sends [`PIECES`] of `piece` bytes: from the first one on, so that the
-/// delay does not count.
-fn receive_rate(channel: &mut Channel, piece: usize) -> Result<f64> {
-    let mut buffer = vec![0; piece];
-    channel.recv(&mut buffer)?;
-    let start = Instant::now();
-    (1..PIECES).try_for_each(|_| channel.recv(&mut buffer))?;
-    Ok(((PIECES - 1) * piece) as f64 / start.elapsed().as_secs_f64().max(1e-9))
-}
-
 /// The bits of all values, one after the other.
-fn join(values: &[BitVec]) -> BitVec {
+pub(super) fn join(values: &[BitVec]) -> BitVec {
     let mut bits = BitVec::zeros(values.iter().map(BitVec::len).sum());
     values.iter().flat_map(BitVec::iter).enumerate().for_each(|(i, bit)| bits.set(i, bit));
     bits
 }
 
 /// The converse of [`join`].
-fn split(bits: &BitVec, widths: &[u32]) -> Vec<BitVec> {
+pub(super) fn split(bits: &BitVec, widths: &[u32]) -> Vec<BitVec> {
     let mut start = 0;
     let value = |&width: &u32| {
         let mut value = BitVec::zeros(width as usize);
@@ -733,7 +707,7 @@ mod tests {
                 |channel| {
                     channel.send_u64(0)?;
                     channel.flush()?;
-                    channel.recv(&mut vec![0; 1 + PIECES * (1 << 11)])?;
+                    channel.recv(&mut vec![0; 1 + settle::PIECES * (1 << 11)])?;
                     channel.send_sized(name.as_bytes())?;
                     channel.send(&[u8::MAX])?;
                     channel.flush()

@@ -4,6 +4,7 @@
 //! side learns; and it runs over the channels of a session, telling an [`Observer`] how far it is.
 //!
 //! - [`eval`]: a function of both parties' inputs.
+//! - [`long`]: one too large to hold.
 //! - [`psi`]: which of our keys the peer has too.
 //! - [`mod@ot`]: oblivious transfers, by a protocol or out of what was made ahead.
 //! - [`pool`]: correlations made ahead, and kept.
@@ -11,6 +12,7 @@
 //! - [`tags`]: a large set published once, and small ones intersected with it.
 
 pub mod eval;
+pub mod long;
 pub mod nisc;
 pub mod ot;
 pub mod pool;

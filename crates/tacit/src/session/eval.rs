@@ -2,10 +2,12 @@
 
 use super::Session;
 use crate::catalogue::AUTHENTICATED;
-use crate::job::Observer;
+use crate::job::eval::pool::Pool;
 use crate::job::eval::{Evaluated, Job, Mode, Options, Rows, protocol_name, refuse_idle};
+use crate::job::{Observer, long};
 use crate::{Error, Result, Security};
 use std::io::{Seek, Write};
+use tacit_2pc::authenticated::{Header, Stored};
 use tacit_2pc::circuit::named::{self, Function};
 use tacit_2pc::circuit::value;
 use tacit_2pc::wmk17::{State, StateHeader};
@@ -42,6 +44,26 @@ impl Session {
         })
     }
 
+    /// Evaluates a function too large to hold, `job`, on our `row` of inputs, on one thread; returns what it
+    /// gave, and what passed. A malicious session takes malicious jobs only.
+    pub fn evaluate_long(
+        &self,
+        job: &long::Job<'_>,
+        row: &[BitVec],
+        observer: &dyn Observer,
+    ) -> Result<(Evaluated, Stats)> {
+        self.allow_level(job.security)?;
+        let mut job = long::Job { ..*job };
+        if self.post_quantum && job.security == Security::Malicious && job.protocol.is_none() {
+            job.protocol = Some(&AUTHENTICATED);
+        }
+        self.allow(job.protocol.map_or(protocol_name(job.security), |entry| entry.name))?;
+        job.check()?;
+        refuse_idle(self.asked_threads(), 1)?;
+        let base = self.base()?;
+        self.run(job.agreement(&*base), |opened| job.run(opened.channels(), &*base, row, observer))
+    }
+
     /// Does what does not depend on inputs of one evaluation of `job` by cut-and-choose, and writes our
     /// state, sealed with `key`, to `out`: an empty file that the caller gives its name only after success.
     /// Returns what passed, too.
@@ -75,6 +97,45 @@ impl Session {
             job.finish(opened.channel(), state, row)
         })?;
         Ok((outputs.map(|row| vec![row]), stats))
+    }
+
+    /// Makes our half of a pool of prepared gates with the peer, sealed with `key`, in `out`: an empty file that
+    /// the caller gives its name only after success. Returns what passed, too.
+    pub fn prepare_gates(
+        &self,
+        pool: &Pool,
+        key: &FileKey,
+        out: &mut (impl Write + Seek),
+        observer: &dyn Observer,
+    ) -> Result<(Header, Stats)> {
+        pool.check()?;
+        self.allow(AUTHENTICATED.name)?;
+        refuse_idle(self.asked_threads(), 1)?;
+        let base = self.base()?;
+        self.run(pool.agreement(&*base), |opened| {
+            let peer = opened.peer();
+            pool.run(opened.channels(), &*base, peer, key, out, observer)
+        })
+    }
+
+    /// Evaluates `job` on our `rows` of inputs with a pool of [`prepare_gates`](Self::prepare_gates), which is
+    /// used up. Errors, and leaves the pool as it was, if it does not fit, or the peer's key is not the one that
+    /// it was made with, or the peer has another.
+    pub fn evaluate_with(
+        &self,
+        job: &Job<'_>,
+        pool: Stored,
+        rows: &[Vec<BitVec>],
+        observer: &dyn Observer,
+    ) -> Result<(Evaluated, Stats)> {
+        self.allow_level(job.security)?;
+        self.allow(AUTHENTICATED.name)?;
+        refuse_idle(self.asked_threads(), 1)?;
+        job.fits(&pool, rows.len())?;
+        self.run(job.agreement_on(Mode::Pool, rows.len()), |opened| {
+            pool.require_peer(opened.peer())?;
+            job.run_with(opened.channels(), pool, rows, observer)
+        })
     }
 
     fn allow_halves(&self, job: &Job<'_>) -> Result<()> {

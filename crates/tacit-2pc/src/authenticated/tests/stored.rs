@@ -13,7 +13,10 @@ fn key(role: Owner) -> FileKey {
 
 /// Makes both sides' pieces in `folder`.
 fn make(folder: &Path, name: &str, rows: usize, seed: u64) -> [PathBuf; 2] {
-    let one = Demand::of(&prepared("add8"));
+    make_for(folder, name, Demand::of(&prepared("add8")), rows, seed)
+}
+
+fn make_for(folder: &Path, name: &str, one: Demand, rows: usize, seed: u64) -> [PathBuf; 2] {
     let paths = ["garbler", "evaluator"].map(|side| folder.join(format!("{name}.{side}")));
     let side = |channel: &mut Channel, role: Owner, path: &Path| {
         let mut file = std::fs::File::create(path).unwrap();
@@ -43,6 +46,67 @@ fn serve(paths: [&Path; 2], rows: usize, roles: [Owner; 2]) -> [Result<Option<Ve
     let (one, two) =
         memory::run(|channel| side(channel, roles[0], paths[0]), |channel| side(channel, roles[1], paths[1]));
     [one, two]
+}
+
+/// A piece is made for a size, not for a function: what needs less of it is served as well.
+#[test]
+fn a_piece_serves_every_function_that_is_not_larger() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = Demand { ands: 50, garbler_inputs: 20, evaluator_inputs: 9 };
+    let [g, e] = make_for(folder.path(), "wide", one, 4, 15);
+    for results in serve([&g, &e], 3, ROLES) {
+        let expected: Vec<BitVec> = (0..3).map(|seed| example(&prepared("add8"), seed).1).collect();
+        assert_eq!(results.unwrap().unwrap(), expected);
+    }
+    for small in [Demand { ands: 6, ..one }, Demand { evaluator_inputs: 7, ..one }] {
+        let [g, e] = make_for(folder.path(), "narrow", small, 1, 16);
+        for (path, role) in [(g, Owner::Garbler), (e, Owner::Evaluator)] {
+            let piece = Stored::open(&path, &key(role)).unwrap();
+            let mut channel = memory::pair().0;
+            let (add8, mut prg) = (prepared("add8"), Prg::from_os());
+            let refused = piece.run_rows(&mut channel, &add8, OutputTo::Both, &[], &mut prg, || ());
+            assert!(matches!(refused, Err(Error::State(StateError::OtherJob { .. }))), "{refused:?}");
+            assert!(!is_used(&path, role));
+        }
+    }
+}
+
+/// Lies in the opening of what the second phase multiplies.
+struct WrongOpening;
+
+impl Script for WrongOpening {
+    fn opened(&mut self, bits: &mut BitVec) {
+        let bit = bits.get(0);
+        bits.set(0, !bit);
+    }
+}
+
+/// A failed check leaves nothing of a piece: its Δ, of which the cheater may have learnt a bit, serves no more,
+/// after a restart either.
+#[test]
+fn a_failed_check_has_burnt_the_piece_on_the_disk() {
+    for cheater in ROLES {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = make(folder.path(), "piece", 3, 12);
+        let function = prepared("add8");
+        let side = |channel: &mut Channel, role: Owner, path: &Path| {
+            let inputs = vec![example(&function, 1).0[(role == Owner::Evaluator) as usize].clone(); 3];
+            let script = (role == cheater).then(|| Box::new(WrongOpening) as Box<dyn Script>);
+            let (piece, mut prg) = (Stored::open(path, &key(role)).unwrap(), Prg::from_os());
+            scripted(script, || piece.run_rows(channel, &function, OutputTo::Both, &inputs, &mut prg, || ()))
+        };
+        let results: [_; 2] = memory::run(
+            |channel| side(channel, Owner::Garbler, &paths[0]),
+            |channel| side(channel, Owner::Evaluator, &paths[1]),
+        )
+        .into();
+        let honest = (cheater == Owner::Garbler) as usize;
+        assert!(matches!(results[honest], Err(Error::Cheated { .. })), "{:?}", results[honest]);
+        assert!(is_used(&paths[honest], ROLES[honest]));
+        let left = std::fs::read(&paths[honest]).unwrap();
+        assert_eq!(left.len(), 224);
+        assert_eq!(left[88..152], [0; 64], "the salt and the check of the key are gone");
+    }
 }
 
 fn is_used(path: &Path, role: Owner) -> bool {
@@ -112,8 +176,8 @@ fn what_is_wrong_with_a_file_is_named() {
     };
     assert!(error(&good, Owner::Evaluator).contains("another key"));
     assert!(error(&good[..good.len() - 1], Owner::Garbler).contains("bytes instead of"));
-    assert!(error(&good[..100], Owner::Garbler).contains("not a piece"));
-    assert!(error(b"nothing", Owner::Garbler).contains("not a piece"));
+    assert!(error(&good[..100], Owner::Garbler).contains("not a pool"));
+    assert!(error(b"nothing", Owner::Garbler).contains("not a pool"));
     for place in 0..224 {
         let mut bytes = good.clone();
         bytes[place] ^= 64;

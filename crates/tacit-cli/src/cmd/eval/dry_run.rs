@@ -21,9 +21,9 @@ pub fn run(args: &Args, function: &named::Function, job: &Job<'_>, context: &Con
             args.rows
         )));
     }
-    let (link, measured) = match args.peer.is_given() {
+    let (link, is_measured) = match args.peer.is_given() {
         false => (args.peer.link(), false),
-        true => (measure(args, context)?, true),
+        true => (measured(args, context)?, true),
     };
     let gates = job.function.circuit().stats();
     let ways = job.estimate(args.rows, args.peer.threads(), &link.into(), &Machine::measure());
@@ -31,17 +31,6 @@ pub fn run(args: &Args, function: &named::Function, job: &Job<'_>, context: &Con
         return Err(Error::Other("no protocol evaluates with this security".into()));
     };
     let learns = learned(args.security, &job.learns_by_role());
-    let listed = ways.iter().map(|EvalCandidate { candidate, .. }| {
-        json!({
-            "protocol": candidate.protocol,
-            "variant": candidate.variant,
-            "security": security_name(candidate.security),
-            "predicted_ms": candidate.time.as_secs_f64() * 1e3,
-            "bytes": candidate.bytes,
-            "rounds": candidate.rounds,
-            "assumptions": candidate.assumptions,
-        })
-    });
     let hex = |digest: [u8; 32]| digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let (circuit, source) = (hex(job.function.digest()), job.function.source().map(hex));
     let shape = job.function.circuit().shape();
@@ -70,9 +59,9 @@ pub fn run(args: &Args, function: &named::Function, job: &Job<'_>, context: &Con
         "evaluator_bytes": evaluator_bytes,
         "rounds": best.rounds,
         "link": link.to_string(),
-        "link_measured": measured,
+        "link_measured": is_measured,
         "estimated_ms": best.time.as_secs_f64() * 1e3,
-        "candidates": listed.collect::<Vec<_>>(),
+        "candidates": listed(&ways),
         "other_side_learns": &learns,
     });
     let mut digests = String::new();
@@ -93,7 +82,7 @@ pub fn run(args: &Args, function: &named::Function, job: &Job<'_>, context: &Con
         best.protocol,
         best.rounds,
         best.time.as_secs_f64(),
-        if measured { "the measured" } else { "the" },
+        if is_measured { "the measured" } else { "the" },
     );
     context.result(&object, &text)?;
     if context.json {
@@ -103,8 +92,24 @@ pub fn run(args: &Args, function: &named::Function, job: &Job<'_>, context: &Con
     crate::cli::plan::show(context, "eval", args.rows, &link.into(), &candidates, None, &learns)
 }
 
+/// The ways to evaluate, for a result in JSON.
+pub fn listed(ways: &[EvalCandidate]) -> Vec<serde_json::Value> {
+    let way = |EvalCandidate { candidate, .. }: &EvalCandidate| {
+        json!({
+            "protocol": candidate.protocol,
+            "variant": candidate.variant,
+            "security": security_name(candidate.security),
+            "predicted_ms": candidate.time.as_secs_f64() * 1e3,
+            "bytes": candidate.bytes,
+            "rounds": candidate.rounds,
+            "assumptions": candidate.assumptions,
+        })
+    };
+    ways.iter().map(way).collect()
+}
+
 /// The link to a peer that does a dry run as well.
-fn measure(args: &Args, context: &Context) -> Result<LinkModel> {
+pub fn measured(args: &Args, context: &Context) -> Result<LinkModel> {
     let session = args.peer.session(args.security, context)?;
     let mut opened = session.open(Agreement::new("eval --dry-run", "examiner", "examiner"))?;
     let (round_trip, to_peer, from_peer) = measure_link(opened.channel())?;

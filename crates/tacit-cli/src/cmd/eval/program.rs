@@ -64,6 +64,11 @@ pub fn function(file: &str, program: &Program) -> Function {
 pub fn shown(program: &Program, row: &[BitVec]) -> String {
     match &program.faults(row)[..] {
         [] => program.format(row),
-        faults => format!("fault: {}", faults.join(", ")),
+        faults => fault(&faults.join(", ")),
     }
+}
+
+/// What stands in place of a result that went wrong.
+pub fn fault(what: &str) -> String {
+    format!("fault: {what}")
 }

@@ -1,0 +1,709 @@
+//! Tables to compute on: values in their columns, and columns of results behind their own.
+//!
+//! A cell becomes the text of a value, whatever file it comes from: integers and truth values as they are,
+//! floats and decimals if they are whole numbers, dates as days since 1970-01-01 (a negative number before),
+//! lists of these as `[1, 2]`, text as it stands. [`Form`] says what a column's text means beyond that: dates
+//! and decimals of a CSV file, which has no types, and decimals that are not whole. A null is refused.
+//!
+//! Results come with a type. A file of columns holds them as such; in a CSV file they are text.
+
+use crate::columnar::{self, Format, Texts, Writer, is_key, is_moment};
+use crate::convert::{self, Lines};
+use crate::csv::{self, Contents, Options, beside};
+use crate::fault::{Error, Place, Result};
+use crate::input::Input;
+use crate::keys::{KeyType, Reason};
+use crate::records::Normalisation;
+use arrow_array::builder::LargeStringBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Int8Array, Int16Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Rows that are written together.
+const BATCH: usize = 8192;
+
+/// What a column's text means.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Form {
+    /// What it says.
+    #[default]
+    Plain,
+    /// A date, `2024-01-31` or that with a midnight behind it: the days since 1970-01-01.
+    Date,
+    /// A decimal with at most so many digits behind the point: the number times ten to the power of that.
+    Decimal(u8),
+}
+
+impl Form {
+    /// Reads `date`, or `decimal` with the digits behind it.
+    fn named(name: &str) -> Option<Self> {
+        if name == "date" {
+            return Some(Form::Date);
+        }
+        let digits = name.strip_prefix("decimal")?;
+        let one = (1..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+        digits.parse().ok().filter(|digits| one && *digits <= 18).map(Form::Decimal)
+    }
+
+    /// Appends the value's text, or says what was expected.
+    fn read(self, text: &str, out: &mut String) -> std::result::Result<(), String> {
+        match self {
+            Form::Plain => out.push_str(text),
+            Form::Date => out.push_str(&days(text)?.to_string()),
+            Form::Decimal(digits) => scaled(text, digits.into(), out)?,
+        }
+        Ok(())
+    }
+}
+
+/// The days from 1970-01-01 to this date.
+fn days(text: &str) -> std::result::Result<i64, String> {
+    const EXPECTED: &str = "a date such as 2024-01-31 is expected";
+    let (date, mut normal) = (KeyType::named("date").ok_or(EXPECTED)?, String::new());
+    date.normalise(Normalisation::default(), text, &mut normal).map_err(|reason| match reason {
+        Reason::Range => "a day that the calendar has is expected".to_owned(),
+        _ => EXPECTED.to_owned(),
+    })?;
+    let part = |from, to| normal.get(from..to).and_then(|part| part.parse::<i64>().ok());
+    let (Some(year), Some(month), Some(day)) = (part(0, 4), part(5, 7), part(8, 10)) else {
+        return Err(EXPECTED.to_owned());
+    };
+    // Years that begin in March, so that the leap day is a year's last.
+    let (year, month) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
+    let before = 365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    Ok(before + (153 * month + 2) / 5 + day - 1 - 719_468)
+}
+
+/// Appends the number times 10^digits.
+fn scaled(text: &str, digits: usize, out: &mut String) -> std::result::Result<(), String> {
+    let expected = || format!("a decimal with at most {digits} digits behind the point is expected");
+    let text = text.trim();
+    let (sign, plain) = match text.strip_prefix('-') {
+        Some(plain) => ("-", plain),
+        None => ("", text),
+    };
+    let (whole, fraction) = plain.split_once('.').unwrap_or((plain, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let digital = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !digital(whole) || !digital(fraction) || fraction.len() > digits {
+        return Err(expected());
+    }
+    let number = format!("{whole}{fraction:0<digits$}");
+    let number = number.trim_start_matches('0');
+    match number {
+        "" => out.push('0'),
+        _ => [sign, number].into_iter().for_each(|part| out.push_str(part)),
+    }
+    Ok(())
+}
+
+/// A column to compute on, by its name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Column {
+    /// The name, as the table has it.
+    pub name: String,
+    /// What its text means.
+    pub form: Form,
+}
+
+impl Column {
+    /// Reads `COL`, `COL:date` or `COL:decimalN`. Any other end with a colon belongs to the name.
+    pub fn parse(text: &str) -> Self {
+        let typed = text.rsplit_once(':').and_then(|(name, end)| Some((name, Form::named(end)?)));
+        let (name, form) = typed.unwrap_or((text, Form::Plain));
+        Column { name: name.to_owned(), form }
+    }
+}
+
+/// A column to compute on, found in its table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Wanted {
+    /// Where it stands, from 0.
+    pub at: usize,
+    form: Form,
+    /// As errors call it: what the caller gave, else its number.
+    shown: String,
+}
+
+/// The type of a column of results.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Truth values.
+    Bool,
+    /// Integers of so many bits, 64 at most, in two's complement or from zero on.
+    Integer {
+        /// Bits that the largest takes.
+        bits: u32,
+        /// Whether they may be negative.
+        signed: bool,
+    },
+    /// Text.
+    Text,
+}
+
+/// A cell of a column of results; one that is not of the column's kind is a null.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Value {
+    /// Nothing.
+    Null,
+    /// Of [`Kind::Bool`].
+    Bool(bool),
+    /// Of [`Kind::Integer`].
+    Integer(i128),
+    /// Of [`Kind::Text`].
+    Text(String),
+}
+
+impl Value {
+    fn text(self) -> String {
+        match self {
+            Value::Null => String::new(),
+            Value::Bool(value) => value.to_string(),
+            Value::Integer(value) => value.to_string(),
+            Value::Text(text) => text,
+        }
+    }
+}
+
+impl Kind {
+    fn data_type(self) -> DataType {
+        match self {
+            Kind::Bool => DataType::Boolean,
+            Kind::Integer { bits: ..=8, signed: false } => DataType::UInt8,
+            Kind::Integer { bits: ..=16, signed: false } => DataType::UInt16,
+            Kind::Integer { bits: ..=32, signed: false } => DataType::UInt32,
+            Kind::Integer { signed: false, .. } => DataType::UInt64,
+            Kind::Integer { bits: ..=8, .. } => DataType::Int8,
+            Kind::Integer { bits: ..=16, .. } => DataType::Int16,
+            Kind::Integer { bits: ..=32, .. } => DataType::Int32,
+            Kind::Integer { .. } => DataType::Int64,
+            Kind::Text => DataType::Utf8,
+        }
+    }
+
+    fn array(self, cells: Vec<Value>) -> ArrayRef {
+        fn integer<T: TryFrom<i128>>(cell: &Value) -> Option<T> {
+            if let Value::Integer(value) = cell { T::try_from(*value).ok() } else { None }
+        }
+        match self.data_type() {
+            DataType::Boolean => Arc::new(BooleanArray::from_iter(
+                cells.iter().map(|cell| if let Value::Bool(value) = cell { Some(*value) } else { None }),
+            )),
+            DataType::UInt8 => Arc::new(UInt8Array::from_iter(cells.iter().map(integer::<u8>))),
+            DataType::UInt16 => Arc::new(UInt16Array::from_iter(cells.iter().map(integer::<u16>))),
+            DataType::UInt32 => Arc::new(UInt32Array::from_iter(cells.iter().map(integer::<u32>))),
+            DataType::UInt64 => Arc::new(UInt64Array::from_iter(cells.iter().map(integer::<u64>))),
+            DataType::Int8 => Arc::new(Int8Array::from_iter(cells.iter().map(integer::<i8>))),
+            DataType::Int16 => Arc::new(Int16Array::from_iter(cells.iter().map(integer::<i16>))),
+            DataType::Int32 => Arc::new(Int32Array::from_iter(cells.iter().map(integer::<i32>))),
+            DataType::Int64 => Arc::new(Int64Array::from_iter(cells.iter().map(integer::<i64>))),
+            _ => Arc::new(StringArray::from_iter(
+                cells.into_iter().map(|cell| if let Value::Text(text) = cell { Some(text) } else { None }),
+            )),
+        }
+    }
+}
+
+/// A table whose columns hold values.
+pub struct Table(Inner);
+
+enum Inner {
+    Csv(Box<csv::Source>),
+    Columns(Box<columnar::Source>),
+}
+
+impl Table {
+    /// Opens the table at `path`, `-` being standard input. `options` hold for CSV alone.
+    pub fn open(path: &Path, options: Options) -> Result<Self> {
+        let input = Input::open(path)?;
+        Ok(Table(match columnar::format_of(&input)? {
+            Some(format) => Inner::Columns(Box::new(columnar::Source::without_key(input, format)?)),
+            None => Inner::Csv(Box::new(csv::Source::from_input(input, options)?)),
+        }))
+    }
+
+    /// The columns' names. Never to be shown: those of a file without a header are data.
+    pub fn names(&self) -> Vec<&str> {
+        match &self.0 {
+            Inner::Csv(source) => source.columns().collect(),
+            Inner::Columns(source) => {
+                source.schema().fields().iter().map(|field| field.name().as_str()).collect()
+            }
+        }
+    }
+
+    /// The file's size in bytes when it was opened, as it is packed.
+    pub fn bytes(&self) -> u64 {
+        match &self.0 {
+            Inner::Csv(source) => source.bytes(),
+            Inner::Columns(source) => source.bytes(),
+        }
+    }
+
+    /// Finds these columns. Errors: one that is missing or there twice, or whose cells are no values.
+    pub fn find(&self, columns: &[Column]) -> Result<Vec<Wanted>> {
+        let wanted = |column: &Column| {
+            let at = match &self.0 {
+                Inner::Csv(source) => source.positions(std::slice::from_ref(&column.name))?[0],
+                Inner::Columns(source) => source.position(&column.name)?,
+            };
+            let shown = format!("`{}`", tacit_crypto::text::shown(&column.name));
+            self.checked(Wanted { at, form: column.form, shown })
+        };
+        columns.iter().map(wanted).collect()
+    }
+
+    /// The columns at these places, counted from 0. Errors: one whose cells are no values.
+    pub fn at(&self, places: impl IntoIterator<Item = usize>) -> Result<Vec<Wanted>> {
+        let wanted = |at: usize| Wanted { at, form: Form::Plain, shown: (at + 1).to_string() };
+        places.into_iter().map(|at| self.checked(wanted(at))).collect()
+    }
+
+    fn checked(&self, wanted: Wanted) -> Result<Wanted> {
+        let Inner::Columns(source) = &self.0 else { return Ok(wanted) };
+        let found = source.schema().field(wanted.at).data_type();
+        let remedy = match refused(found, wanted.form) {
+            None => return Ok(wanted),
+            Some(remedy) => remedy,
+        };
+        let (path, found) = (source.path().to_owned(), found.to_string());
+        Err(Error::ValueType { path, column: wanted.shown, found, remedy })
+    }
+
+    /// Hands the values of every row to `visit`, with where it stands. Errors name place and column, and never
+    /// show a cell.
+    pub fn read<E: From<Error>>(
+        &self,
+        columns: &[Wanted],
+        mut visit: impl FnMut(Place, &[&str]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<Read, E> {
+        let mut texts: Vec<String> = vec![String::new(); columns.len()];
+        let contents = match &self.0 {
+            Inner::Csv(source) => {
+                let places: Vec<usize> = columns.iter().map(|column| column.at).collect();
+                source.read_columns(&places, |line, cells| {
+                    let place = Place::Line(line);
+                    for ((column, text), cell) in columns.iter().zip(&mut texts).zip(cells) {
+                        text.clear();
+                        column.form.read(cell, text).map_err(|what| self.fault(place, column, what))?;
+                    }
+                    visit(place, &texts.iter().map(String::as_str).collect::<Vec<_>>())
+                })?
+            }
+            Inner::Columns(source) => {
+                let mut contents = Contents::start();
+                let mut needed: Vec<usize> = columns.iter().map(|column| column.at).collect();
+                needed.sort_unstable();
+                needed.dedup();
+                // Of no column at all the rows still count; Parquet's reader gives them with one.
+                let read = if needed.is_empty() { vec![0] } else { needed.clone() };
+                let width = source.schema().fields().len();
+                for batch in source.batches(Some(read).filter(|_| width > 0))? {
+                    let batch = batch.map_err(|error| source.damaged(&error))?;
+                    let cells = Cells::of_all(source, &batch, columns, &needed)?;
+                    for row in 0..batch.num_rows() {
+                        let place = Place::Row(contents.rows() + 1);
+                        for ((column, text), cells) in columns.iter().zip(&mut texts).zip(&cells) {
+                            text.clear();
+                            if !cells
+                                .read(column.form, row, text)
+                                .map_err(|w| self.fault(place, column, w))?
+                            {
+                                let (path, column) = (source.path().to_owned(), column.shown.clone());
+                                return Err(Error::NoValue { path, place, column }.into());
+                            }
+                        }
+                        contents.add(texts.iter().map(String::as_str));
+                        visit(place, &texts.iter().map(String::as_str).collect::<Vec<_>>())?;
+                    }
+                }
+                contents
+            }
+        };
+        Ok(Read { contents, columns: columns.to_vec() })
+    }
+
+    fn fault(&self, place: Place, column: &Wanted, what: String) -> Error {
+        let path = match &self.0 {
+            Inner::Csv(source) => source.path(),
+            Inner::Columns(source) => source.path(),
+        };
+        Error::Cell { path: path.to_owned(), place, column: column.shown.clone(), what }
+    }
+
+    /// Whether a file called `target` holds results as text: CSV, by its name or else by this table's format.
+    /// Errors: CSV, and columns of ours that it cannot hold.
+    pub fn is_text(&self, target: &Path) -> Result<bool> {
+        match &self.0 {
+            Inner::Csv(_) => Ok(Format::by_name(target).is_none()),
+            Inner::Columns(source) if convert::says_csv(target) => {
+                convert::has_text(source, target)?;
+                Ok(true)
+            }
+            Inner::Columns(_) => Ok(false),
+        }
+    }
+
+    /// Copies every row to `output`, which is called `target`, in the format that its name says or else in
+    /// ours, with the columns `more` behind our own: of row 0, 1, … those that `extend` gives. A name that the
+    /// table has already gets a number.
+    ///
+    /// Refuses a file whose rows are not those that were `read`.
+    pub fn write_extended(
+        &self,
+        read: &Read,
+        more: &[(String, Kind)],
+        mut extend: impl FnMut(u64) -> Vec<Value>,
+        target: &Path,
+        output: &mut (impl Write + Send),
+    ) -> Result<()> {
+        let names: Vec<&str> = more.iter().map(|(name, _)| name.as_str()).collect();
+        match (&self.0, self.is_text(target)?) {
+            (Inner::Csv(source), true) => {
+                let extend = |row| extend(row).into_iter().map(Value::text).collect();
+                source.write_extended(&read.contents, &names, extend, target, output)
+            }
+            (Inner::Csv(source), false) => {
+                let schema = extended(&source.schema(), more);
+                let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+                let format = Format::by_name(target).unwrap_or(Format::Parquet);
+                let mut writer = Writer::new(format, output, target, &schema, properties)?;
+                self.extend_csv(source, read, more, extend, |columns| {
+                    writer.write(&batch_of(&schema, columns, target)?)
+                })?;
+                writer.finish()
+            }
+            (Inner::Columns(source), text) => {
+                let schema = extended(source.schema(), more);
+                let batch = |columns| batch_of(&schema, columns, target);
+                if text {
+                    let mut lines = Lines::new(target, &schema, output)?;
+                    self.extend_columns(source, read, more, extend, |columns| lines.write(&batch(columns)?))?;
+                    return lines.finish();
+                }
+                let format = Format::by_name(target).unwrap_or(source.format());
+                let properties = source.properties().clone();
+                let mut writer = Writer::new(format, output, target, &schema, properties)?;
+                self.extend_columns(source, read, more, extend, |columns| writer.write(&batch(columns)?))?;
+                writer.finish()
+            }
+        }
+    }
+
+    /// A CSV file's rows as columns of text, and more behind them, some at a time.
+    fn extend_csv(
+        &self,
+        source: &csv::Source,
+        read: &Read,
+        more: &[(String, Kind)],
+        mut extend: impl FnMut(u64) -> Vec<Value>,
+        mut write: impl FnMut(Vec<ArrayRef>) -> Result<()>,
+    ) -> Result<()> {
+        let all: Vec<usize> = (0..source.columns().count()).collect();
+        let mut own: Vec<_> = all.iter().map(|_| LargeStringBuilder::new()).collect();
+        let (mut results, mut row) = (Vec::new(), 0);
+        let mut flush = |own: &mut [LargeStringBuilder], results: &mut Vec<Vec<Value>>| {
+            let own = own.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef);
+            write(own.chain(arrays(more, std::mem::take(results))).collect())
+        };
+        let again = source.read_columns(&all, |_, cells| {
+            if row == read.contents.rows() {
+                return Err(source.changed());
+            }
+            for (column, cell) in own.iter_mut().zip(cells) {
+                column.append_option((!cell.is_empty()).then_some(cell));
+            }
+            results.push(extend(row));
+            row += 1;
+            if results.len() == BATCH { flush(&mut own, &mut results) } else { Ok(()) }
+        })?;
+        if again.digest() != read.contents.digest() {
+            return Err(source.changed());
+        }
+        flush(&mut own, &mut results)
+    }
+
+    /// Our columns as they are, and more behind them, some rows at a time.
+    fn extend_columns(
+        &self,
+        source: &columnar::Source,
+        read: &Read,
+        more: &[(String, Kind)],
+        mut extend: impl FnMut(u64) -> Vec<Value>,
+        mut write: impl FnMut(Vec<ArrayRef>) -> Result<()>,
+    ) -> Result<()> {
+        let mut again = Contents::start();
+        let all: Vec<usize> = (0..source.schema().fields().len()).collect();
+        let mut texts: Vec<String> = vec![String::new(); read.columns.len()];
+        for batch in source.batches(None)? {
+            let batch = batch.map_err(|error| source.damaged(&error))?;
+            if batch.schema().fields() != source.schema().fields() {
+                return Err(source.changed());
+            }
+            let cells = Cells::of_all(source, &batch, &read.columns, &all)?;
+            let mut results = Vec::with_capacity(batch.num_rows());
+            for row in 0..batch.num_rows() {
+                if again.rows() == read.contents.rows() {
+                    return Err(source.changed());
+                }
+                results.push(extend(again.rows()));
+                for ((column, text), cells) in read.columns.iter().zip(&mut texts).zip(&cells) {
+                    text.clear();
+                    if cells.read(column.form, row, text) != Ok(true) {
+                        return Err(source.changed());
+                    }
+                }
+                again.add(texts.iter().map(String::as_str));
+            }
+            write(batch.columns().iter().cloned().chain(arrays(more, results)).collect())?;
+        }
+        if again.digest() == read.contents.digest() { Ok(()) } else { Err(source.changed()) }
+    }
+}
+
+/// Hands the values of every row of a table in memory to `visit`, out of the columns at the places of `columns`.
+/// Errors call the table `table`, and otherwise are those of [`Table::find`] and [`Table::read`].
+pub fn each_row<E: From<Error>>(
+    schema: &Schema,
+    batches: &[RecordBatch],
+    columns: &[(usize, Column)],
+    mut visit: impl FnMut(Place, &[&str]) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let path = || PathBuf::from("table");
+    let shown = |column: &Column| format!("`{}`", tacit_crypto::text::shown(&column.name));
+    for (at, column) in columns {
+        let found = schema.field(*at).data_type();
+        if let Some(remedy) = refused(found, column.form) {
+            let (column, found) = (shown(column), found.to_string());
+            return Err(Error::ValueType { path: path(), column, found, remedy }.into());
+        }
+    }
+    let mut texts: Vec<String> = vec![String::new(); columns.len()];
+    let mut rows = 0;
+    for batch in batches {
+        let cells: std::result::Result<Vec<Cells>, ArrowError> =
+            columns.iter().map(|(at, _)| Cells::of(batch.column(*at))).collect();
+        let cells = cells
+            .map_err(|error| Error::Unreadable { path: path(), source: std::io::Error::other(error) })?;
+        for row in 0..batch.num_rows() {
+            rows += 1;
+            let place = Place::Row(rows);
+            for (((_, column), text), cells) in columns.iter().zip(&mut texts).zip(&cells) {
+                text.clear();
+                match cells.read(column.form, row, text) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        return Err(Error::NoValue { path: path(), place, column: shown(column) }.into());
+                    }
+                    Err(what) => {
+                        return Err(Error::Cell { path: path(), place, column: shown(column), what }.into());
+                    }
+                }
+            }
+            visit(place, &texts.iter().map(String::as_str).collect::<Vec<_>>())?;
+        }
+    }
+    Ok(())
+}
+
+/// What was read of a table: how many rows, and what knows them again.
+pub struct Read {
+    contents: Contents,
+    columns: Vec<Wanted>,
+}
+
+impl Read {
+    /// The number of rows.
+    pub fn rows(&self) -> u64 {
+        self.contents.rows()
+    }
+}
+
+/// The columns of these rows of results.
+fn arrays(more: &[(String, Kind)], rows: Vec<Vec<Value>>) -> Vec<ArrayRef> {
+    let mut columns: Vec<Vec<Value>> = more.iter().map(|_| Vec::with_capacity(rows.len())).collect();
+    for row in rows {
+        let cells = row.into_iter().chain(std::iter::repeat(Value::Null));
+        columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
+    }
+    more.iter().zip(columns).map(|((_, kind), cells)| kind.array(cells)).collect()
+}
+
+fn batch_of(schema: &SchemaRef, columns: Vec<ArrayRef>, target: &Path) -> Result<RecordBatch> {
+    RecordBatch::try_new(schema.clone(), columns).map_err(|error| columnar::unwritable(target, &error))
+}
+
+/// The columns with those of results behind them.
+fn extended(schema: &SchemaRef, more: &[(String, Kind)]) -> SchemaRef {
+    let names: Vec<&str> = more.iter().map(|(name, _)| name.as_str()).collect();
+    let names = beside(schema.fields().iter().map(|field| field.name().as_str()), &names);
+    let fields = more.iter().zip(names).map(|((_, kind), name)| Field::new(name, kind.data_type(), true));
+    let all: Vec<_> = schema.fields().iter().cloned().chain(fields.map(Arc::new)).collect();
+    SchemaRef::new(Schema::new_with_metadata(all, schema.metadata().clone()))
+}
+
+/// What to do about a column of this type; `None` if its cells are values.
+fn refused(data: &DataType, form: Form) -> Option<&'static str> {
+    const REMEDY: &str = "make it integers, truth values, text, or lists of these";
+    match data {
+        DataType::Dictionary(_, values) => refused(values, form),
+        DataType::List(each) | DataType::LargeList(each) | DataType::FixedSizeList(each, _) => {
+            let inner = each.data_type();
+            if inner.is_nested() { Some(REMEDY) } else { refused(inner, form) }
+        }
+        _ if is_moment(data) && form != Form::Date => {
+            Some("name it as COL:date if its times are midnights, or make dates of it")
+        }
+        DataType::Date32 | DataType::Date64 if matches!(form, Form::Decimal(_)) => {
+            Some("leave its :decimal out: the days of a date are counted")
+        }
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => None,
+        _ if is_key(data) || is_moment(data) => None,
+        _ => Some(REMEDY),
+    }
+}
+
+/// A column's cells as text.
+struct Cells {
+    texts: Texts,
+    /// Where the values of each row's list begin and end, for a column of lists.
+    lists: Option<Vec<Option<(usize, usize)>>>,
+    /// Of dates the text is read as one, whatever the form.
+    dates: bool,
+    floats: bool,
+}
+
+impl Cells {
+    /// The cells of `columns`, where the batch has those at the places `there`.
+    fn of_all(
+        source: &columnar::Source,
+        batch: &RecordBatch,
+        columns: &[Wanted],
+        there: &[usize],
+    ) -> Result<Vec<Cells>> {
+        let cells = |column: &Wanted| {
+            let place = there.binary_search(&column.at).map_err(|_| source.changed())?;
+            let array = batch.columns().get(place).ok_or_else(|| source.changed())?;
+            Cells::of(array).map_err(|error| source.damaged(&error))
+        };
+        columns.iter().map(cells).collect()
+    }
+
+    fn of(array: &ArrayRef) -> std::result::Result<Self, ArrowError> {
+        let inner = match array.data_type() {
+            DataType::List(inner) => Some(inner.clone()),
+            DataType::LargeList(inner) | DataType::FixedSizeList(inner, _) => Some(inner.clone()),
+            _ => None,
+        };
+        let Some(inner) = inner else { return Self::plain(array) };
+        let array = arrow_cast::cast(array, &DataType::List(inner))?;
+        let list = array.as_list::<i32>();
+        let ends = list.value_offsets();
+        let of_row = |row: usize| {
+            let (from, to) = (ends[row] as usize, ends[row + 1] as usize);
+            (!list.is_null(row)).then_some((from, to))
+        };
+        let lists = (0..list.len()).map(of_row).collect();
+        Ok(Cells { lists: Some(lists), ..Self::plain(list.values())? })
+    }
+
+    fn plain(array: &ArrayRef) -> std::result::Result<Self, ArrowError> {
+        let data = match array.data_type() {
+            DataType::Dictionary(_, values) => values.as_ref(),
+            data => data,
+        };
+        let dates = matches!(data, DataType::Date32 | DataType::Date64);
+        Ok(Cells { dates, floats: data.is_floating(), lists: None, texts: Texts::of(array)? })
+    }
+
+    /// Appends the text of a row's value; `false` if it has none.
+    fn read(&self, form: Form, row: usize, out: &mut String) -> std::result::Result<bool, String> {
+        let Some(lists) = &self.lists else { return self.one(form, row, out) };
+        let Some(Some((from, to))) = lists.get(row) else { return Ok(false) };
+        out.push('[');
+        for at in *from..*to {
+            if at > *from {
+                out.push_str(", ");
+            }
+            if !self.one(form, at, out)? {
+                return Ok(false);
+            }
+        }
+        out.push(']');
+        Ok(true)
+    }
+
+    fn one(&self, form: Form, at: usize, out: &mut String) -> std::result::Result<bool, String> {
+        if self.texts.is_null(at) {
+            return Ok(false);
+        }
+        let form = if self.dates { Form::Date } else { form };
+        match (self.texts.get(at), form) {
+            (text, Form::Plain) if self.floats => {
+                scaled(text, 0, out).map_err(|_| "a whole number is expected".to_owned())?;
+            }
+            (text, form) => form.read(text, out)?,
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_named_with_what_their_text_means() {
+        let read = |text| (Column::parse(text).name, Column::parse(text).form);
+        assert_eq!(read("price"), ("price".into(), Form::Plain));
+        assert_eq!(read("a:b"), ("a:b".into(), Form::Plain));
+        assert_eq!(read("a:b:date"), ("a:b".into(), Form::Date));
+        assert_eq!(read("price:decimal2"), ("price".into(), Form::Decimal(2)));
+        for name in ["p:decimal", "p:decimal19", "p:decimal+1", "p:decimal002", "p:Date"] {
+            assert_eq!(read(name), (name.to_owned(), Form::Plain), "{name}");
+        }
+    }
+
+    #[test]
+    fn dates_are_days_and_decimals_are_scaled() {
+        let read = |form: Form, text: &str| {
+            let mut out = String::new();
+            form.read(text, &mut out).map(|()| out).ok()
+        };
+        for (text, days) in [
+            ("1970-01-01", "0"),
+            ("1969-12-31", "-1"),
+            ("2024-02-29", "19782"),
+            ("2024-03-01 00:00:00", "19783"),
+            ("2000-03-01T00:00:00", "11017"),
+            ("0001-01-01", "-719162"),
+            ("9999-12-31", "2932896"),
+        ] {
+            assert_eq!(read(Form::Date, text).as_deref(), Some(days), "{text}");
+        }
+        for text in ["", "2023-02-29", "2024-03-01 00:00:01", "01.02.2024", "5"] {
+            assert_eq!(read(Form::Date, text), None, "{text}");
+        }
+        for (digits, text, number) in [
+            (2, "12.5", "1250"),
+            (2, "-0.07", "-7"),
+            (2, "0", "0"),
+            (2, "-0.00", "0"),
+            (0, "7.000", "7"),
+            (3, " 001.25 ", "1250"),
+        ] {
+            assert_eq!(read(Form::Decimal(digits), text).as_deref(), Some(number), "{text}");
+        }
+        for text in ["1.234", "1e3", "", ".5", "1.2.3", "--1", "1,5", "NaN"] {
+            assert_eq!(read(Form::Decimal(2), text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Which protocol evaluates, where the link decides: the evaluator measures it, and picks.
+
+use crate::catalogue::{Entry, WMK17, computations, find};
+use crate::plan::{EvalCandidate, Link};
+use crate::{Error, Result, Security};
+use std::time::Instant;
+use tacit_2pc::Owner;
+use tacit_2pc::wmk17::Copies;
+use tacit_net::Channel;
+
+/// What was picked.
+pub(in crate::job) struct Settled {
+    /// The protocol.
+    pub protocol: &'static Entry,
+    /// Its copies, of cut-and-choose.
+    pub copies: Option<Copies>,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// Measures the link by the garbler's pieces of `piece` bytes, and picks of `ways` the first for what is of
+/// `size`, in words.
+pub(in crate::job) fn by_link(
+    channel: &mut Channel,
+    role: Owner,
+    piece: usize,
+    size: &str,
+    ways: impl FnOnce(&Link) -> Vec<EvalCandidate>,
+) -> Result<Settled> {
+    if role == Owner::Garbler {
+        channel.recv_u64()?;
+        let piece = vec![0; piece];
+        // One byte in front tells how long a round trip takes.
+        channel.send(&[0])?;
+        (0..PIECES).try_for_each(|_| channel.send(&piece))?;
+        channel.flush()?;
+        let (name, mut copies) = (channel.recv_sized(64)?, [0]);
+        channel.recv(&mut copies)?;
+        let known = computations().find(|entry| entry.name.as_bytes() == name);
+        let copies = Copies::ALL.get(usize::from(copies[0])).copied();
+        return match known {
+            Some(protocol) if protocol.security == Security::Malicious => {
+                let copies = copies.filter(|_| protocol.name == WMK17.name);
+                Ok(Settled { protocol, copies, why: format!("picked by the evaluator for {size}") })
+            }
+            _ => Err(Error::Peer(
+                "the evaluator chose a protocol that there is not; both sides must be of one release".into(),
+            )),
+        };
+    }
+    let start = Instant::now();
+    channel.send_u64(0)?;
+    channel.flush()?;
+    let mut first = [0];
+    channel.recv(&mut first)?;
+    let round_trip = start.elapsed();
+    let rate = receive_rate(channel, piece)?;
+    let link = Link { megabits: rate * 8e-6, round_trip };
+    let best = ways(&link).into_iter().next();
+    let picked = best.and_then(|best| Some((find(best.candidate.protocol)?, best.copies)));
+    let (protocol, copies) =
+        picked.ok_or_else(|| Error::Other("no protocol evaluates with this security".into()))?;
+    let number = copies.and_then(|copies| Copies::ALL.iter().position(|known| *known == copies));
+    channel.send_sized(protocol.name.as_bytes())?;
+    channel.send(&[number.map_or(u8::MAX, |at| at as u8)])?;
+    Ok(Settled { protocol, copies, why: format!("picked for {size} over this link ({link})") })
+}
+
+/// So many AND gates in so many rows, in words.
+pub(in crate::job) fn size(ands: u64, rows: u64) -> String {
+    let rows = if rows == 1 { String::new() } else { format!(" in each of {rows} rows") };
+    format!("{ands} AND gates{rows}")
+}
+
+/// Pieces by which the link is measured.
+pub(in crate::job) const PIECES: usize = 4;
+
+/// Bytes of a piece of the garbler's to measure the link with: all of them a hundredth of the tables that
+/// cut-and-choose sends for so many AND gates, within reason.
+pub(in crate::job) fn probe(ands: u64) -> usize {
+    let tables = (ands as usize).saturating_mul(Copies::STANDARD.total() * 32);
+    (tables / 100 / PIECES).clamp(1 << 11, 1 << 16)
+}
+
+/// Bytes a second from the peer, which sends [`PIECES`] of `piece` bytes: from the first one on, so that the
+/// delay does not count.
+pub(in crate::job) fn receive_rate(channel: &mut Channel, piece: usize) -> Result<f64> {
+    let mut buffer = vec![0; piece];
+    channel.recv(&mut buffer)?;
+    let start = Instant::now();
+    (1..PIECES).try_for_each(|_| channel.recv(&mut buffer))?;
+    Ok(((PIECES - 1) * piece) as f64 / start.elapsed().as_secs_f64().max(1e-9))
+}
