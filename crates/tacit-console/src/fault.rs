@@ -54,6 +54,7 @@ fn remove_unfinished() {
     for path in files.iter() {
         let _ = std::fs::remove_file(path);
     }
+    tacit::data::object::abort_uploads();
 }
 
 /// Whether errors are JSON: the command line's `--json`, which holds for the whole process.

@@ -191,7 +191,7 @@ fn intersect(
     let (folder, records) = open_records(args, identity, context)?;
     let offer = offered.offer.clone();
     let progress = context.progress("running", 0, "keys");
-    let digest = records::digest_of(input)?;
+    let digest = own.digest()?;
     let ours = (own.keys(), gift.borrowed());
     let mut done = offered.run(&job, &digest, ours, (identity, &records), &progress)?;
     progress.finish();

@@ -438,7 +438,9 @@ impl QueryArgs {
                  --no- options",
                 self.tags.display()
             )),
-            Refusal::TooMany { .. } => Error::Input(format!("{}: {refusal}", self.table.input.display())),
+            Refusal::TooMany { .. } => {
+                Error::Input(format!("{}: {refusal}", output::name(&self.table.input)))
+            }
         })
     }
 }
@@ -497,7 +499,7 @@ pub(super) fn query(args: &QueryArgs, context: &Context) -> Result<()> {
     if let (Some(path), Some(rows)) = (&args.output, rows) {
         object["output"] = json!(path);
         object["output_rows"] = json!(rows);
-        text += &format!("{rows} rows of ours written to {}\n", path.display());
+        text += &format!("{rows} rows of ours written to {}\n", output::name(path));
     }
     text += &format!(
         "our file: {} rows, {asked} distinct keys; the peer: {} distinct keys\n\
