@@ -55,7 +55,9 @@ class Said:
             assert word in lines[0], self
 
 
-def start(*words: str | Path, env: dict[str, str] | None = None, cwd: Path | None = None) -> subprocess.Popen[str]:
+def start(
+    *words: str | Path, env: dict[str, str] | None = None, cwd: Path | None = None
+) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [TACIT, *words],
         env=env or environment(),
@@ -131,7 +133,15 @@ class Database:
     def begin(self) -> None:
         settings = ["fsync=off", "shared_buffers=32MB", f"unix_socket_directories={self.folder}", *self.more]
         words = [word for setting in settings for word in ("-c", setting)]
-        command = [self.binaries / "postgres", "-D", self.folder / "data", "-h", "127.0.0.1", "-p", str(self.port)]
+        command = [
+            self.binaries / "postgres",
+            "-D",
+            self.folder / "data",
+            "-h",
+            "127.0.0.1",
+            "-p",
+            str(self.port),
+        ]
         log = (self.folder / "log").open("ab")
         self.process = subprocess.Popen([*command, *words], stdout=log, stderr=log, cwd="/", **self.user)
         ready = [self.binaries / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]
@@ -168,9 +178,8 @@ def binaries_of_postgres() -> Path | None:
         return Path(path).resolve().parent if path else None
 
     if not find() and os.geteuid() == 0 and shutil.which("apt-get"):
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": False}
-        subprocess.run(["apt-get", "update", "-qq"], **quiet)  # type: ignore[call-overload]
-        subprocess.run(["apt-get", "install", "-y", "-qq", "postgresql"], **quiet)  # type: ignore[call-overload]
+        for words in (["update", "-qq"], ["install", "-y", "-qq", "postgresql"]):
+            subprocess.run(["apt-get", *words], capture_output=True, check=False)
     return find()
 
 
@@ -240,7 +249,7 @@ class Store:
         body: bytes = self.client().get_object(Bucket="bucket", Key=key)["Body"].read()
         return body
 
-    def keys(self) -> set[str]:
+    def names(self) -> set[str]:
         return {found["Key"] for found in self.client().list_objects_v2(Bucket="bucket").get("Contents", [])}
 
     def uploads(self) -> int:

@@ -31,7 +31,8 @@ def theirs(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name", ["polars-csv", "pandas-csv.gz", "pandas-csv.zst", "polars-parquet", "duckdb-parquet", "polars-arrow"]
+    "name",
+    ["polars-csv", "pandas-csv.gz", "pandas-csv.zst", "polars-parquet", "duckdb-parquet", "polars-arrow"],
 )
 def test_objects_of_every_format_give_the_rows_of_a_join(server: Store, tmp_path: Path, name: str) -> None:
     form = name.split("-")[1]
@@ -50,7 +51,8 @@ def test_objects_of_every_format_give_the_rows_of_a_join(server: Store, tmp_path
     # The same run with files gives the same bytes.
     local = tmp_path / f"local.{form}"
     _, plain = intersect(
-        ["--input", str(path), "--key", "mail", "--output", str(local)], ["--input", str(other), "--key", "mail"]
+        ["--input", str(path), "--key", "mail", "--output", str(local)],
+        ["--input", str(other), "--key", "mail"],
     )
     assert plain.code == 0, plain
     assert server.get(f"out/{name}.{form}") == local.read_bytes()
@@ -66,13 +68,18 @@ def test_objects_of_every_format_give_the_rows_of_a_join(server: Store, tmp_path
 def test_of_a_parquet_object_the_keys_columns_alone_are_read(server: Store, tmp_path: Path) -> None:
     rows = 40_000
     frame = polars.DataFrame(
-        {"fat": [f"{number:>600}" for number in range(rows)], "mail": [f"user{number}" for number in range(rows)]}
+        {
+            "fat": [f"{number:>600}" for number in range(rows)],
+            "mail": [f"user{number}" for number in range(rows)],
+        }
     )
     path = tmp_path / "fat.parquet"
     frame.write_parquet(path, compression="uncompressed", row_group_size=10_000)
     server.put("fat.parquet", path.read_bytes())
     way = Way(server.port)
-    said = run("--json", "check", "--input", "s3://bucket/fat.parquet", "--key", "mail", env=server.env(way.port))
+    said = run(
+        "--json", "check", "--input", "s3://bucket/fat.parquet", "--key", "mail", env=server.env(way.port)
+    )
     assert json.loads(said.out)["keys"] == rows, said
     assert way.passed["down"] < path.stat().st_size / 5, (way.passed, path.stat().st_size)
 
@@ -126,16 +133,25 @@ def test_an_object_is_replaced_only_where_that_is_said(server: Store, tmp_path: 
 
 def test_a_run_that_fails_or_is_interrupted_leaves_no_object(server: Store, tmp_path: Path) -> None:
     other = theirs(tmp_path)
-    words = ["psi", "--listen", (address := free_address()), "--insecure-plaintext", "--input", other, "--key", "mail"]
+    words = [
+        "psi",
+        "--listen",
+        (address := free_address()),
+        "--insecure-plaintext",
+        "--input",
+        other,
+        "--key",
+        "mail",
+    ]
     words += ["--result", "both", "--output", "s3://bucket/never.csv"]
     run(*words, "--connect-timeout", "1", env=server.env()).fails_with(4)
-    assert "never.csv" not in server.keys() and server.uploads() == 0
+    assert "never.csv" not in server.names() and server.uploads() == 0
     listener = start(*words, env=server.env())
     until(lambda: is_listening(int(address.split(":")[1])))
     assert server.uploads() == 1
     listener.send_signal(signal.SIGINT)
     assert wait(listener).code == 130
-    assert "never.csv" not in server.keys() and server.uploads() == 0
+    assert "never.csv" not in server.names() and server.uploads() == 0
 
 
 def test_an_upload_that_is_cut_off_leaves_no_object(server: Store, tmp_path: Path) -> None:
@@ -148,7 +164,7 @@ def test_an_upload_that_is_cut_off_leaves_no_object(server: Store, tmp_path: Pat
         env=server.env(way.port),
     )
     said.fails_with(3, "s3://bucket/cut.csv", "written")
-    assert "cut.csv" not in server.keys()
+    assert "cut.csv" not in server.names()
 
 
 def test_faults_are_one_line_without_a_secret(server: Store, tmp_path: Path) -> None:
@@ -165,9 +181,9 @@ def test_faults_are_one_line_without_a_secret(server: Store, tmp_path: Path) -> 
     check("s3://bucket/mine.csv", 2, "plain HTTP", AWS_ENDPOINT_URL="http://192.0.2.1:9000")
     check("s3://bucket/mine.csv", 3, "cannot be reached", AWS_ENDPOINT_URL="http://127.0.0.1:1")
     out = ["--insecure-plaintext", "--input", theirs(tmp_path), "--key", "mail", "--result", "both"]
-    run("psi", "--listen", free_address(), *out, "--output", "s3://nowhere/x.csv", env=server.env()).fails_with(
-        3, "s3://nowhere/x.csv", "no such bucket"
-    )
+    run(
+        "psi", "--listen", free_address(), *out, "--output", "s3://nowhere/x.csv", env=server.env()
+    ).fails_with(3, "s3://nowhere/x.csv", "no such bucket")
     run("keygen", "--out", "s3://bucket/a.key", env=server.env()).fails_with(3, "regular file")
     write("polars-parquet", tmp_path / "p.parquet")
     whole = (tmp_path / "p.parquet").read_bytes()
@@ -179,9 +195,9 @@ def test_faults_are_one_line_without_a_secret(server: Store, tmp_path: Path) -> 
     env = server.env(AWS_PROFILE="other", AWS_SHARED_CREDENTIALS_FILE=str(credentials), HOME=str(tmp_path))
     del env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"]
     assert run("check", "--input", "s3://bucket/mine.csv", "--key", "mail", env=env).code == 0
-    run("check", "--input", "s3://bucket/mine.csv", "--key", "mail", env=env | {"AWS_PROFILE": "none"}).fails_with(
-        2, "AWS_PROFILE"
-    )
+    run(
+        "check", "--input", "s3://bucket/mine.csv", "--key", "mail", env=env | {"AWS_PROFILE": "none"}
+    ).fails_with(2, "AWS_PROFILE")
 
 
 def test_who_may_not_read_or_write_hears_so() -> None:
@@ -230,7 +246,9 @@ def test_python_takes_an_address_where_it_takes_a_path(
     for name, value in server.env().items():
         monkeypatch.setenv(name, value)
     address, other = free_address(), str(theirs(tmp_path))
-    with party("tell(len(tacit.intersect(t, on='mail', connect=a, result='both')))", a=address, t=other) as child:
+    with party(
+        "tell(len(tacit.intersect(t, on='mail', connect=a, result='both')))", a=address, t=other
+    ) as child:
         found = tacit.intersect("s3://bucket/mine.csv", on="mail", listen=address, result="both")
         assert child.end() == [1]
     assert polars.DataFrame(found)["x"].to_list() == ["1"]

@@ -68,7 +68,7 @@ pub struct Args {
     /// The name in the service's certificate, with --authority
     #[arg(long, value_name = "NAME", requires = "authority")]
     peer_name: Option<String>,
-    /// Our table: CSV (plain or packed by gzip or zstd), Parquet or Arrow
+    /// Our table: CSV (plain or packed by gzip or zstd), Parquet or Arrow, or an address as in tacit psi
     #[arg(long, value_name = "FILE", required_unless_present = "value", conflicts_with = "value")]
     input: Option<PathBuf>,
     /// The service's file of tags, for a job that answers lookups
