@@ -222,9 +222,11 @@ def test_a_store_that_stops_in_the_middle_is_one_line(server: Store, tmp_path: P
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_an_object_that_changes_during_a_run_is_refused(server: Store, tmp_path: Path, form: str) -> None:
     def content(mail: str) -> bytes:
-        frame = polars.DataFrame({"mail": ["ann@example.com", mail]})
+        # The second column is not read for the keys.
+        fat = [f"{number:>2000}" for number in range(1000)]
+        frame = polars.DataFrame({"mail": ["ann@example.com", mail, *fat[2:]], "fat": fat})
         path = tmp_path / f"moving.{form}"
-        frame.write_csv(path) if form == "csv" else frame.write_parquet(path)
+        frame.write_csv(path) if form == "csv" else frame.write_parquet(path, compression="uncompressed")
         return path.read_bytes()
 
     server.put(f"moving.{form}", content("bob@example.com"))

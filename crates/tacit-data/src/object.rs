@@ -356,6 +356,14 @@ impl Stream {
 
 impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.now.is_empty() && self.at == 0 {
+            // The first piece tells what the object is, and often no other is wanted.
+            self.now = self.object.bytes_at(0, BLOCK as usize)?;
+            self.at = self.now.len() as u64;
+            if self.now.is_empty() {
+                return Ok(0);
+            }
+        }
         if self.now.is_empty() {
             let asked = match self.next.take() {
                 Some(asked) => asked,
