@@ -389,10 +389,11 @@ impl Drop for Stream {
     }
 }
 
-type Parts = Arc<Mutex<Box<dyn MultipartUpload>>>;
+type Writing = Mutex<Box<dyn MultipartUpload>>;
+type Parts = Arc<Writing>;
 
 /// Uploads that are neither finished nor given up.
-static UPLOADS: Mutex<Vec<Weak<Mutex<Box<dyn MultipartUpload>>>>> = Mutex::new(Vec::new());
+static UPLOADS: Mutex<Vec<Weak<Writing>>> = Mutex::new(Vec::new());
 
 /// An object that is being written. Dropped before [`finish`](Self::finish), it leaves nothing.
 ///

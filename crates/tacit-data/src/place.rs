@@ -66,6 +66,14 @@ pub fn shown(path: &Path) -> PathBuf {
     }
 }
 
+/// The password in an address of a database, wherever in `text` that stands, if it has one.
+pub fn password(text: &str) -> Option<&str> {
+    let rest = DATABASES.iter().find_map(|scheme| text.split_once(scheme)).map(|(_, rest)| rest)?;
+    let address = rest.split_once('#').map_or(rest, |(address, _)| address);
+    let (_, password) = address.rsplit_once('@')?.0.split_once(':')?;
+    Some(password).filter(|password| !password.is_empty())
+}
+
 /// What tells tables apart whose names are [`shown`] alike: the same with a digest of the query.
 pub fn account(path: &Path) -> String {
     let name = shown(path).to_string_lossy().into_owned();
@@ -155,6 +163,14 @@ mod tests {
         assert_eq!(plain("postgresql://#table a@b"), "postgresql://");
         assert_eq!(plain("s3://bucket/a/b@c.csv"), "s3://bucket/a/b@c.csv");
         assert_eq!(plain("./a:b@c"), "./a:b@c");
+    }
+
+    #[test]
+    fn a_password_is_found_to_be_left_out() {
+        assert_eq!(password("--input=postgresql://ann:a:b@h/x#select '@'"), Some("a:b"));
+        for none in ["postgresql://ann@h/x#a:b@c", "postgresql://h:5432/x", "ann:b@h", "postgres://ann:@h"] {
+            assert_eq!(password(none), None, "{none}");
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ use tacit::data::table::Source;
 use tacit::job::psi::{Job, Own, Reveal};
 use tacit::net::{Identity, Limits, Observer};
 use tacit::{Error, Result, Session};
-use tacit_serve::records::{self, Records};
+use tacit_serve::records::Records;
 use tacit_serve::request::{self, Ask, Offered};
 use tacit_serve::terms::Side;
 
