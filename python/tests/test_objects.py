@@ -62,7 +62,9 @@ def test_objects_of_every_format_give_the_rows_of_a_join(server: Store, tmp_path
             where lower(trim(mail)) in (select lower(trim(mail)) from read_csv('{other}', header = true))
         """).fetchall()
         (tmp_path / "got").write_bytes(server.get(f"out/{name}.{form}"))
-        assert duckdb.sql(f"select number from read_parquet('{tmp_path / 'got'}')").fetchall() == joined
+        # A join has no order.
+        found = duckdb.sql(f"select number from read_parquet('{tmp_path / 'got'}')").fetchall()
+        assert sorted(found) == sorted(joined)
 
 
 def test_of_a_parquet_object_the_keys_columns_alone_are_read(server: Store, tmp_path: Path) -> None:
