@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 target="$(uname -m)-unknown-linux-musl"
 command -v musl-gcc >/dev/null || { echo "error: no musl-gcc; install Debian's musl-tools" >&2; exit 1; }
 rustup target add "$target" >/dev/null 2>&1 || true
-"${CARGO:-cargo}" build --locked --release -p tacit-cli --target "$target"
+"${CARGO:-cargo}" build --locked --release -p tacit-cli --features postgres,s3 --target "$target"
 
 dist=target/dist
 rm -rf "$dist"

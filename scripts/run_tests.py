@@ -21,6 +21,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored;")
+# What `make demo` leaves out, and packages have.
+FEATURES = "tacit-cli/postgres,tacit-cli/s3,tacit-py/postgres,tacit-py/s3"
 PORTABLE_CRATES = ["tacit-crypto", "tacit-ot", "tacit-store", "tacit-psi", "tacit-bench"]
 
 
@@ -88,8 +90,9 @@ def main():
         env["TACIT_SIMD"] = "portable"
         crates = crates or PORTABLE_CRATES
     arguments += [word for crate in crates for word in ("-p", crate)] if crates else ["--workspace"]
-    if options.long and not crates and long_features():
-        arguments += ["--features", ",".join(long_features())]
+    if not crates:
+        features = [FEATURES, *(long_features() if options.long else [])]
+        arguments += ["--features", ",".join(features)]
 
     start = time.monotonic()
     passed, failed = cargo_test(arguments, env)

@@ -13,11 +13,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+from run_tests import FEATURES
+
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv-py"
 BIN = VENV / "bin"
 ENVIRONMENT = dict(os.environ)
 REQUIREMENTS = ROOT / "python" / "requirements-test.txt"
+STORES = ROOT / "python" / "requirements-stores.txt"
 DATA = ROOT / "python" / "requirements-data.txt"
 
 
@@ -29,7 +32,7 @@ def run(name, command, **options):
 
 def in_place():
     """Builds the module beside the package's sources."""
-    if not run("the module", [os.environ.get("CARGO", "cargo"), "build", "--quiet", "--workspace", "--lib", "--tests"]):
+    if not run("the module", [os.environ.get("CARGO", "cargo"), "build", "--quiet", "--workspace", "--lib", "--tests", "--features", FEATURES]):
         return False
     shutil.copyfile(ROOT / "target" / "debug" / "lib_tacit.so", ROOT / "python" / "tacit" / "_tacit.abi3.so")
     ENVIRONMENT["PYTHONPATH"] = str(ROOT / "python")
@@ -51,10 +54,12 @@ def main():
 
     # Sets of data alone, without what the packages around them would import.
     subprocess.run([BIN / "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "-r", DATA], cwd=ROOT)
+    # What stands for S3; without it its tests say that they did not run.
+    subprocess.run([BIN / "pip", "install", "-q", "--disable-pip-version-check", "-r", STORES], cwd=ROOT)
     ready = count(in_place())
     if ready:
         tests = subprocess.run(
-            [str(BIN / "python"), "-m", "pytest", *sys.argv[1:]], cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
+            [str(BIN / "python"), "-m", "pytest", "-rs", *sys.argv[1:]], cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
         )
         print(tests.stdout, end="", flush=True)
         good, bad = (re.search(rf"(\d+) {word}", tests.stdout) for word in ("passed", "failed"))

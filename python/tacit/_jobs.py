@@ -310,9 +310,13 @@ def _keys(
     if path or _is_arrow(table):
         if names is None:
             raise UsageError('on: name the column (or the columns) that make the key, such as on="email"')
+        digest = None
         if path:
             table = _tacit.Rows.of_file(os.fspath(table), names)
-        return _tacit.Keys(table, names, types=types, nfc=nfc, trim=trim, case_fold=case_fold), False
+            digest = table.digest
+        return _tacit.Keys(
+            table, names, types=types, nfc=nfc, trim=trim, case_fold=case_fold, digest=digest
+        ), False
     if isinstance(table, Iterable):
         values = list(table)
         if names is not None:

@@ -35,6 +35,7 @@ class Keys:
         nfc: bool = True,
         trim: bool = True,
         case_fold: bool = True,
+        digest: bytes | None = None,
     ) -> None: ...
     rows: int
     distinct: int
@@ -43,6 +44,7 @@ class Keys:
 
 class Rows:
     column_names: list[str]
+    digest: bytes | None
     @staticmethod
     def of_strings(values: list[str]) -> Rows: ...
     @staticmethod

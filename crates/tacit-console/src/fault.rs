@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use tacit::data::csv;
+use tacit::data::{csv, place};
 use tacit::net::{self, Difference};
 use tacit::pool::PoolError;
 use tacit::sealed::FileError;
@@ -54,6 +54,7 @@ fn remove_unfinished() {
     for path in files.iter() {
         let _ = std::fs::remove_file(path);
     }
+    tacit::data::object::abort_uploads();
 }
 
 /// Whether errors are JSON: the command line's `--json`, which holds for the whole process.
@@ -84,9 +85,21 @@ pub fn exit_with(error: &Error) -> ! {
 /// One line on standard error: the message, or with `--json` the object.
 fn say(message: &str, object: Value) {
     match JSON.load(Ordering::Relaxed) {
-        true => eprintln!("{object}"),
-        false => eprintln!("error: {message}"),
+        true => eprintln!("{}", redacted(object.to_string())),
+        false => eprintln!("{}", redacted(format!("error: {message}"))),
     }
+}
+
+/// A line without the passwords of our command line, which an error about its words may repeat.
+fn redacted(mut line: String) -> String {
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    for password in words.iter().filter_map(|word| place::password(word)) {
+        let quoted = json!(password).to_string();
+        for form in [password, quoted.trim_matches('"')] {
+            line = line.replace(&format!("{form}@"), "[redacted]@");
+        }
+    }
+    line
 }
 
 /// What another run of this command, whose standard error was `err`, gave as its fault, in words or as JSON.

@@ -55,7 +55,10 @@ pub fn check_outputs(outputs: &[(Named, Kind)], inputs: &[Named]) -> Result<bool
     for (named, path, _) in &all {
         let place = Place::of(path)?;
         for input in inputs {
-            let same = identity(&input.path).is_some_and(|file| place == Place::File(file));
+            let same = match &place {
+                Place::Object(path) => *path == input.path,
+                place => identity(&input.path).is_some_and(|file| *place == Place::File(file)),
+            };
             if same {
                 return Err(one_file(named, input, path));
             }
@@ -93,6 +96,8 @@ fn one_file(named: &Named, other: &Named, path: &Path) -> Error {
 enum Place {
     /// A file.
     File(os::FileId),
+    /// An object in a store, by its address.
+    Object(PathBuf),
     /// A new file: its folder and its name.
     New(os::FileId, std::ffi::OsString),
     /// A device, which takes the output of many.
@@ -102,6 +107,9 @@ enum Place {
 impl Place {
     fn of(path: &Path) -> Result<Self> {
         let target = Target::of(path)?;
+        if matches!(target, Target::Object) {
+            return Ok(Place::Object(path.to_owned()));
+        }
         if let Target::New(path) = &target {
             let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
             let (Ok(folder), Some(file)) = (os::id_at(folder), path.file_name()) else {

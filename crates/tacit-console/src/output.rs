@@ -3,7 +3,7 @@
 //! A file is written beside its place under the name `.tacit-out-….part` and renamed when it is finished.
 //! While it grows, its writer holds a lock on it, so that whoever next writes to the folder can tell what a
 //! killed run left there, and removes it. A pipe or a character device is written to where it is, and never
-//! renamed over.
+//! renamed over. An object in a store is written in parts, and is there when all of them are.
 
 use crate::fault::Unfinished;
 use crate::os;
@@ -11,6 +11,8 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use tacit::data::object::Upload;
+use tacit::data::{self, place};
 use tacit::net::shown;
 use tacit::{Error, Result};
 use tempfile::NamedTempFile;
@@ -44,6 +46,8 @@ pub enum Target {
     Stderr,
     /// A pipe or a character device, or a descriptor of this process.
     Stream(PathBuf),
+    /// An object in a store.
+    Object,
 }
 
 impl Target {
@@ -52,6 +56,13 @@ impl Target {
     pub fn of(target: &Path) -> Result<Self> {
         if target == Path::new("-") {
             return Ok(Target::Stdout);
+        }
+        match place::Place::of(target).map_err(|what| data::csv::Error::address(target, what))? {
+            place::Place::Local => {}
+            place::Place::Object { .. } => return Ok(Target::Object),
+            place::Place::Query => {
+                return Err(unwritable(target, "a query is read and not written; name a file"));
+            }
         }
         let mut path = target.to_owned();
         for _ in 0..LINKS {
@@ -103,7 +114,7 @@ impl Target {
     /// What stands there, so that two names of one file are known.
     pub(crate) fn identity(&self) -> Option<os::FileId> {
         match self {
-            Target::New(_) => None,
+            Target::New(_) | Target::Object => None,
             Target::File(path) | Target::Stream(path) => os::id_at(path).ok(),
             Target::Stdout => os::id_of_stream(false).ok(),
             Target::Stderr => os::id_of_stream(true).ok(),
@@ -132,6 +143,7 @@ impl Target {
             },
             _ if secret => refuse("a file that holds a secret or serves once must be a regular file"),
             Target::Stdout | Target::Stderr => Ok(()),
+            Target::Object => Ok(Upload::check(target, OVERWRITE.load(Ordering::Relaxed))?),
             Target::Stream(path) => {
                 os::check_writable(path).map_err(|e| unwritable(target, &format!("{e}; choose another name")))
             }
@@ -197,6 +209,8 @@ enum Place {
     Stream(BufWriter<File>),
     /// A nameless file, copied to a stream at the end.
     Spool(BufWriter<File>, File),
+    /// An object in a store, written in parts.
+    Object(Upload),
 }
 
 struct Part {
@@ -221,6 +235,10 @@ enum Replaces {
 impl Output {
     /// An output written from its start to its end.
     pub fn create(target: &Path) -> Result<Self> {
+        if matches!(Target::of(target)?, Target::Object) {
+            let place = Place::Object(Upload::begin(target, OVERWRITE.load(Ordering::Relaxed))?);
+            return Ok(Output { place, target: target.to_owned(), position: 0, end: 0 });
+        }
         Self::open(target, |stream| Ok(Place::Stream(BufWriter::with_capacity(BUFFER, stream))), false)
     }
 
@@ -244,6 +262,11 @@ impl Output {
     pub fn create_again(target: &Path) -> Result<Self> {
         match Target::of(target)? {
             Target::File(_) => Self::next_state(target),
+            // What stands there is the job's own, if it is what it left.
+            Target::Object => {
+                let place = Place::Object(Upload::begin(target, true)?);
+                Ok(Output { place, target: target.to_owned(), position: 0, end: 0 })
+            }
             _ => Self::create(target),
         }
     }
@@ -277,16 +300,21 @@ impl Output {
             Target::Stdout => stream(os::standard(false).map_err(closed)?)?,
             Target::Stderr => stream(os::standard(true).map_err(closed)?)?,
             Target::Stream(path) => stream(open_stream(&path, target)?)?,
+            Target::Object => return Err(unwritable(target, "a store takes tables alone; name a file")),
         };
         Ok(Output { place, target: target.to_owned(), position: 0, end: 0 })
     }
 
     /// Makes sure that `bytes` have room, and takes it where the file system lets one. A stream has no limit.
     pub fn reserve(&mut self, bytes: u64) -> Result<()> {
-        let file = match &self.place {
+        let file = match &mut self.place {
             Place::Part(part) => part.file.get_ref().as_file(),
             Place::Spool(spool, _) => spool.get_ref(),
             Place::Stream(_) => return Ok(()),
+            Place::Object(upload) => {
+                upload.expect(bytes);
+                return Ok(());
+            }
         };
         let full = |free: Option<u64>| {
             let free = free.map_or(String::new(), |free| format!(", where {} MiB are free", free >> 20));
@@ -318,6 +346,7 @@ impl Output {
                 file.sync_all()
             }),
             Place::Stream(stream) => stream.flush(),
+            Place::Object(upload) => upload.flush(),
             Place::Spool(spool, _) => spool.flush().and_then(|()| spool.get_ref().set_len(self.end)),
         };
         settled.map_err(|e| write_fault(&self.target, e))
@@ -331,6 +360,7 @@ impl Output {
         match place {
             Place::Part(part) => part.commit(&target),
             Place::Stream(stream) => stream.into_inner().map(drop).map_err(|e| fault(e.into_error())),
+            Place::Object(upload) => Ok(upload.finish()?),
             Place::Spool(spool, mut stream) => {
                 let mut spool = spool.into_inner().map_err(|e| fault(e.into_error()))?;
                 spool.rewind().and_then(|()| io::copy(&mut spool, &mut stream)).map(drop).map_err(fault)
@@ -431,9 +461,9 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The path, fit for a line of text.
+/// The path, fit for a line of text; of an address without its password.
 pub fn name(path: &Path) -> String {
-    shown(&path.to_string_lossy())
+    shown(&place::shown(path).to_string_lossy())
 }
 
 fn unwritable(target: &Path, why: &str) -> Error {
@@ -453,6 +483,7 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let n = match &mut self.place {
             Place::Part(part) => part.file.write(bytes),
+            Place::Object(upload) => upload.write(bytes),
             Place::Stream(file) | Place::Spool(file, _) => file.write(bytes),
         }?;
         self.position += n as u64;
@@ -463,6 +494,7 @@ impl Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.place {
             Place::Part(part) => part.file.flush(),
+            Place::Object(upload) => upload.flush(),
             Place::Stream(file) | Place::Spool(file, _) => file.flush(),
         }
     }
@@ -472,7 +504,7 @@ impl Seek for Output {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.position = match &mut self.place {
             Place::Part(part) => part.file.seek(to),
-            Place::Stream(_) => Err(io::ErrorKind::NotSeekable.into()),
+            Place::Stream(_) | Place::Object(_) => Err(io::ErrorKind::NotSeekable.into()),
             Place::Spool(file, _) => file.seek(to),
         }?;
         Ok(self.position)

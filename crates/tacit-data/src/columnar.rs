@@ -9,6 +9,7 @@
 use crate::csv::EmptyKeys;
 use crate::fault::{Error, Result};
 use crate::input::{Input, Packing};
+use crate::kept::NUMERIC;
 use crate::keys::Tally;
 use crate::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation};
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
@@ -16,6 +17,7 @@ use arrow_schema::{ArrowError, DataType, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::arrow::arrow_writer::ArrowWriter;
+use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -110,7 +112,10 @@ impl Source {
         if input.packing() != Packing::Plain {
             return Err(Error::PackedColumns { path, format: format.name() });
         }
-        let damaged = |what: String| Error::Damaged { path: path.clone(), format: format.name(), what };
+        let damaged = |what: String| {
+            let damaged = || Error::Damaged { path: path.clone(), format: format.name(), what };
+            input.fault().unwrap_or_else(damaged)
+        };
         let (schema, properties) = match format {
             Format::Parquet => {
                 let builder = ParquetRecordBatchReaderBuilder::try_new(input.stored()?);
@@ -125,7 +130,7 @@ impl Source {
             Format::ArrowFile => {
                 let reader = arrow_ipc::reader::FileReader::try_new(BufReader::new(input.stored()?), None);
                 let reader = reader.map_err(|error| damaged(error.to_string()))?;
-                (reader.schema(), WriterProperties::default())
+                (reader.schema(), properties_of(&input))
             }
         };
         Ok(Source {
@@ -137,6 +142,11 @@ impl Source {
             key_columns: Vec::new(),
             empty_keys: EmptyKeys::default(),
         })
+    }
+
+    /// Where it comes from.
+    pub(crate) fn input(&self) -> &Input {
+        &self.input
     }
 
     /// The file's size in bytes when it was opened.
@@ -151,7 +161,8 @@ impl Source {
 
     /// That only a CSV file will do.
     pub(crate) fn csv_alone(&self) -> Error {
-        Error::CsvAlone { path: self.input.path().to_owned(), format: self.format.name() }
+        let format = if self.input.is_answer() { "the answer of a database" } else { self.format.name() };
+        Error::CsvAlone { path: self.input.path().to_owned(), format }
     }
 
     /// Reads all keys. `progress` is told now and then how many of the file's bytes have been read, about.
@@ -318,19 +329,32 @@ impl Source {
         let texts: Vec<Texts> = places
             .iter()
             .map(|at| match batch.columns().get(*at) {
-                Some(column) => Texts::of(column).map_err(|error| self.damaged(&error)),
-                None => Err(Error::Changed(self.input.path().to_owned())),
+                Some(column) => {
+                    let texts = Texts::of(column).map_err(|error| self.damaged(&error))?;
+                    let marks = batch.schema().field(*at).metadata().get(NUMERIC.0).cloned();
+                    Ok(if marks.as_deref() == Some(NUMERIC.1) { texts.of_decimals() } else { texts })
+                }
+                None => Err(self.changed()),
             })
             .collect::<Result<_>>()?;
         Ok((0..batch.num_rows()).map(|row| hasher.hash(texts.iter().map(|texts| texts.get(row)))).collect())
     }
 
     pub(crate) fn damaged(&self, error: &dyn std::fmt::Display) -> Error {
-        Error::Damaged {
+        self.input.fault().unwrap_or_else(|| Error::Damaged {
             path: self.input.path().to_owned(),
             format: self.format.name(),
             what: error.to_string(),
-        }
+        })
+    }
+}
+
+/// How a Parquet file is written of what was none.
+fn properties_of(input: &Input) -> WriterProperties {
+    let properties = WriterProperties::builder();
+    match input.is_answer() {
+        true => properties.set_compression(Compression::SNAPPY).build(),
+        false => properties.build(),
     }
 }
 
@@ -380,6 +404,11 @@ impl Texts {
     /// Whether there is nothing in this row.
     pub(crate) fn is_null(&self, row: usize) -> bool {
         self.cells.is_null(row)
+    }
+
+    /// The same of text that holds decimals.
+    fn of_decimals(self) -> Self {
+        Texts { decimal: true, ..self }
     }
 
     /// The cell of this row; a null is the empty text, which is no key.
@@ -454,10 +483,9 @@ pub(crate) fn unwritable(target: &Path, error: &dyn std::fmt::Display) -> Error 
     Error::Unwritable { path: target.to_owned(), source: std::io::Error::other(error.to_string()) }
 }
 
-/// The first bytes of an input, unpacked.
+/// The format of an input, by its first bytes, unpacked.
 pub(crate) fn format_of(input: &Input) -> Result<Option<Format>> {
     let mut reader = input.reader()?;
-    let start = reader.fill_buf();
-    let start = start.map_err(|source| Error::Unreadable { path: input.path().to_owned(), source })?;
+    let start = reader.fill_buf().map_err(|error| input.unreadable(error))?;
     Ok(Format::of(start))
 }

@@ -131,8 +131,11 @@ impl Source {
     /// Reads the header of a table.
     pub(crate) fn from_input(input: Input, options: Options) -> Result<Self> {
         let path = input.path().to_owned();
+        if input.is_answer() {
+            return Err(Error::CsvAlone { path, format: "the answer of a database" });
+        }
         let mut reader = input.reader()?;
-        let start = reader.fill_buf().map_err(|source| Error::Unreadable { path: path.clone(), source })?;
+        let start = reader.fill_buf().map_err(|error| input.unreadable(error))?;
         if start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff]) {
             return Err(Error::Utf16(path));
         }
@@ -180,6 +183,11 @@ impl Source {
 
     pub(crate) fn path(&self) -> &Path {
         self.input.path()
+    }
+
+    /// Where it comes from.
+    pub(crate) fn input(&self) -> &Input {
+        &self.input
     }
 
     /// Reads all keys. `progress` is told now and then how many of the file's bytes have been read.
@@ -458,8 +466,8 @@ impl Source {
     /// Every row, the header among them.
     fn rows(&self, keep: Keep) -> Result<Rows> {
         let mut file = self.input.reader()?;
-        let unreadable = |source| Error::Unreadable { path: self.path().to_owned(), source };
-        if file.fill_buf().map_err(unreadable)?.starts_with(BYTE_ORDER_MARK) {
+        let start = file.fill_buf().map_err(|error| self.input.unreadable(error))?;
+        if start.starts_with(BYTE_ORDER_MARK) {
             file.consume(BYTE_ORDER_MARK.len());
         }
         let kept = (keep == Keep::Rows).then(Rc::default);
@@ -520,7 +528,7 @@ impl Source {
             ::csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
                 Error::UnequalRow { path, line: line_of(pos.as_ref()), expected: *expected_len, found: *len }
             }
-            _ => Error::Unreadable { path, source: into_io(error) },
+            _ => self.input.unreadable(into_io(error)),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What can be wrong with a table.
 
+use crate::place;
 use std::path::{Path, PathBuf};
 use tacit_crypto::text::shown;
 
@@ -18,6 +19,30 @@ pub enum Error {
     /// The path is a folder or a disk.
     #[error("{}: neither a file nor a pipe; name a file", name(.0))]
     NotAFile(PathBuf),
+    /// An address of another machine that is none.
+    #[error("{}: {}", name(.path), shown(.what))]
+    Address {
+        /// The address, as it may be shown.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// An address of a kind that this build was made without.
+    #[error("{}: this build of tacit reads and writes no {kind}; take one that was built with it", name(.path))]
+    NotBuilt {
+        /// The address, as it may be shown.
+        path: PathBuf,
+        /// What is not there.
+        kind: &'static str,
+    },
+    /// A database or a store that refuses, or cannot be reached.
+    #[error("{}: {}", name(.path), shown(.what))]
+    Remote {
+        /// The address, as it may be shown.
+        path: PathBuf,
+        /// What it said.
+        what: String,
+    },
     /// The operating system refuses to read it.
     #[error("{}: cannot be read: {source}", name(.path))]
     Unreadable {
@@ -269,12 +294,24 @@ impl std::fmt::Display for Place {
     }
 }
 
+impl Error {
+    /// That an address is none, because of `what`.
+    pub fn address(path: &Path, what: impl Into<String>) -> Self {
+        Error::Address { path: place::shown(path), what: what.into() }
+    }
+
+    /// Whether what was asked for cannot be, whatever the table holds.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Error::Address { .. } | Error::NotBuilt { .. })
+    }
+}
+
 /// How a file is called in an error.
 pub(crate) fn name(path: &Path) -> String {
     if path == Path::new("-") {
         return "standard input".into();
     }
-    shown(&path.to_string_lossy())
+    shown(&place::shown(path).to_string_lossy())
 }
 
 /// What to do about a column that is not there.

@@ -2,9 +2,14 @@
 //!
 //! A table is read twice, and a stream cannot be: what comes from standard input or a pipe is kept in a
 //! nameless file, encrypted under a key that only this process knows and that is gone with it. Memory holds
-//! one piece at a time. Gzip and zstd are known by their first bytes, whatever the file is called.
+//! one piece at a time. What a database answers is kept so too: it is asked once, and what is read again is what
+//! it said. An object in a store is read again, and is refused if it changed. Gzip and zstd are known by their first bytes, whatever the file is called.
 
+use crate::database;
 use crate::fault::{Error, Result};
+use crate::kept::{Kept, mask};
+use crate::object::Object;
+use crate::place::{self, Place as Lead};
 use bytes::Bytes;
 use parquet::file::reader::{ChunkReader, Length};
 use std::fs::{File, Metadata};
@@ -12,7 +17,6 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tacit_crypto::Prg;
 use zeroize::Zeroizing;
 
 /// Bytes that are read at once.
@@ -105,45 +109,110 @@ pub struct Input {
     packing: Packing,
     bytes: u64,
     done: Arc<AtomicU64>,
+    /// Of what a database answered, in place of the bytes that we keep.
+    answer: Option<[u8; 32]>,
 }
 
 enum Place {
     File,
     Kept(Kept),
+    Object(Arc<Object>),
 }
 
 impl Input {
-    /// Opens `path`; `-` is standard input. A stream is read to its end.
+    /// Opens `path`; `-` is standard input. A stream is read to its end, and so is what a database answers.
     pub fn open(path: &Path) -> Result<Self> {
-        let unreadable = |source| Error::Unreadable { path: path.to_owned(), source };
-        let (place, bytes) = if path == Path::new("-") {
-            let kept = Kept::of(io::stdin().lock()).map_err(unreadable)?;
-            let bytes = kept.bytes;
-            (Place::Kept(kept), bytes)
-        } else {
-            let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => Error::NotFound(path.to_owned()),
-                _ => unreadable(error),
-            })?;
-            if metadata.is_file() {
-                (Place::File, metadata.len())
-            } else if is_stream(&metadata) {
-                let kept = File::open(path).and_then(Kept::of).map_err(unreadable)?;
-                let bytes = kept.bytes;
-                (Place::Kept(kept), bytes)
-            } else {
-                return Err(Error::NotAFile(path.to_owned()));
+        let of = |path: PathBuf, place, bytes, answer| Input {
+            path,
+            place,
+            packing: Packing::Plain,
+            bytes,
+            done: Arc::default(),
+            answer,
+        };
+        let mut input = match Lead::of(path).map_err(|what| Error::address(path, what))? {
+            Lead::Query => {
+                let (kept, answer) = database::read(path)?;
+                let bytes = kept.bytes();
+                return Ok(of(place::shown(path), Place::Kept(kept), bytes, Some(answer)));
+            }
+            Lead::Object { .. } => {
+                let object = Object::open(path)?;
+                let bytes = object.bytes();
+                of(place::shown(path), Place::Object(Arc::new(object)), bytes, None)
+            }
+            Lead::Local => {
+                let (place, bytes) = Self::local(path)?;
+                of(path.to_owned(), place, bytes, None)
             }
         };
-        let mut input =
-            Input { path: path.to_owned(), place, packing: Packing::Plain, bytes, done: Arc::default() };
-        input.packing = Packing::of(input.reader()?.fill_buf().map_err(unreadable)?);
+        let packing = Packing::of(input.reader()?.fill_buf().map_err(|error| input.unreadable(error))?);
+        input.packing = packing;
         Ok(input)
     }
 
-    /// Its name, as the caller gave it.
+    fn local(path: &Path) -> Result<(Place, u64)> {
+        let unreadable = |source| Error::Unreadable { path: path.to_owned(), source };
+        if path == Path::new("-") {
+            let kept = Kept::of(io::stdin().lock()).map_err(unreadable)?;
+            let bytes = kept.bytes();
+            return Ok((Place::Kept(kept), bytes));
+        }
+        let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Error::NotFound(path.to_owned()),
+            _ => unreadable(error),
+        })?;
+        if metadata.is_file() {
+            Ok((Place::File, metadata.len()))
+        } else if is_stream(&metadata) {
+            let kept = File::open(path).and_then(Kept::of).map_err(unreadable)?;
+            let bytes = kept.bytes();
+            Ok((Place::Kept(kept), bytes))
+        } else {
+            Err(Error::NotAFile(path.to_owned()))
+        }
+    }
+
+    /// Its name, as the caller gave it, without a password.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether it is what a database answered, which has no format of its own.
+    pub(crate) fn is_answer(&self) -> bool {
+        self.answer.is_some()
+    }
+
+    /// That reading it failed: by what another machine said, if it lies there.
+    pub(crate) fn unreadable(&self, source: io::Error) -> Error {
+        self.fault().unwrap_or_else(|| Error::Unreadable { path: self.path.clone(), source })
+    }
+
+    /// What another machine said when it was last read, if that failed.
+    pub(crate) fn fault(&self) -> Option<Error> {
+        match &self.place {
+            Place::Object(object) => object.fault(),
+            Place::File | Place::Kept(_) => None,
+        }
+    }
+
+    /// A digest of what it holds, as it is packed: the BLAKE3 hash of a file's bytes; of what a database answered
+    /// one of the columns' names and types and of all cells.
+    pub fn digest(&self) -> Result<[u8; 32]> {
+        if let Some(answer) = self.answer {
+            return Ok(answer);
+        }
+        let mut hasher = blake3::Hasher::new();
+        let mut stored = self.as_stored()?;
+        let mut buffer = vec![0; BUFFER];
+        loop {
+            match stored.read(&mut buffer) {
+                Ok(0) => return Ok(*hasher.finalize().as_bytes()),
+                Ok(read) => _ = hasher.update(&buffer[..read]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.unreadable(error)),
+            }
+        }
     }
 
     /// How it is packed.
@@ -161,14 +230,19 @@ impl Input {
         self.done.load(Ordering::Relaxed)
     }
 
+    /// Its bytes as it is packed, from the start.
+    fn as_stored(&self) -> Result<Box<dyn Read>> {
+        Ok(match &self.place {
+            Place::File => Box::new(File::open(&self.path).map_err(|error| self.unreadable(error))?),
+            Place::Kept(kept) => Box::new(kept.reader().map_err(|error| self.unreadable(error))?),
+            Place::Object(object) => Box::new(object.stream()),
+        })
+    }
+
     /// What it holds, unpacked, from the start.
     pub fn reader(&self) -> Result<Box<dyn BufRead>> {
-        let unreadable = |source| Error::Unreadable { path: self.path.clone(), source };
         self.done.store(0, Ordering::Relaxed);
-        let stored: Box<dyn Read> = match &self.place {
-            Place::File => Box::new(File::open(&self.path).map_err(unreadable)?),
-            Place::Kept(kept) => Box::new(kept.reader().map_err(unreadable)?),
-        };
+        let stored = self.as_stored()?;
         let stored = BufReader::with_capacity(BUFFER, Counted { inner: stored, done: self.done.clone() });
         Ok(match self.packing {
             Packing::Plain => Box::new(stored),
@@ -177,7 +251,7 @@ impl Input {
                 Box::new(BufReader::with_capacity(BUFFER, Unpacked { inner, packing: "gzip" }))
             }
             Packing::Zstd => {
-                let inner = zstd::Decoder::with_buffer(stored).map_err(unreadable)?;
+                let inner = zstd::Decoder::with_buffer(stored).map_err(|error| self.unreadable(error))?;
                 Box::new(BufReader::with_capacity(BUFFER, Unpacked { inner, packing: "zstd" }))
             }
         })
@@ -187,43 +261,56 @@ impl Input {
 impl Input {
     /// What it holds, as it is packed, for a reader that goes to and fro.
     pub(crate) fn stored(&self) -> Result<Stored> {
-        let unreadable = |source| Error::Unreadable { path: self.path.clone(), source };
         self.done.store(0, Ordering::Relaxed);
-        let (file, key, bytes) = match &self.place {
+        let unreadable = |error| self.unreadable(error);
+        let (place, bytes) = match &self.place {
             Place::File => {
                 let file = File::open(&self.path).map_err(unreadable)?;
                 let bytes = file.metadata().map_err(unreadable)?.len();
-                (file, None, bytes)
+                (Bulk::File(file), bytes)
             }
-            Place::Kept(kept) => {
-                (kept.file.try_clone().map_err(unreadable)?, Some(kept.key.clone()), kept.bytes)
-            }
+            Place::Kept(kept) => (Bulk::Kept(kept.file().map_err(unreadable)?, kept.key()), kept.bytes()),
+            Place::Object(object) => (Bulk::Object(object.clone()), object.bytes()),
         };
-        Ok(Stored { file, key, bytes, at: 0, done: self.done.clone() })
+        Ok(Stored { place, bytes, at: 0, done: self.done.clone() })
     }
 }
 
 /// The bytes of an input, at any place. Knows its own place: clones share that of the file below.
 pub(crate) struct Stored {
-    file: File,
-    key: Option<Zeroizing<[u8; 32]>>,
+    place: Bulk,
     bytes: u64,
     at: u64,
     done: Arc<AtomicU64>,
 }
 
+enum Bulk {
+    File(File),
+    Kept(File, Zeroizing<[u8; 32]>),
+    Object(Arc<Object>),
+}
+
 impl Stored {
     fn from(&self, at: u64) -> io::Result<Self> {
-        let file = self.file.try_clone()?;
-        Ok(Stored { file, key: self.key.clone(), bytes: self.bytes, at, done: self.done.clone() })
+        let place = match &self.place {
+            Bulk::File(file) => Bulk::File(file.try_clone()?),
+            Bulk::Kept(file, key) => Bulk::Kept(file.try_clone()?, key.clone()),
+            Bulk::Object(object) => Bulk::Object(object.clone()),
+        };
+        Ok(Stored { place, bytes: self.bytes, at, done: self.done.clone() })
     }
 }
 
 impl Read for Stored {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.file.seek(SeekFrom::Start(self.at))?;
-        let read = self.file.read(buffer)?;
-        if let Some(key) = &self.key {
+        let read = match &mut self.place {
+            Bulk::Object(object) => object.read_at(self.at, buffer)?,
+            Bulk::File(file) | Bulk::Kept(file, _) => {
+                file.seek(SeekFrom::Start(self.at))?;
+                file.read(buffer)?
+            }
+        };
+        if let Bulk::Kept(_, key) = &self.place {
             mask(key, self.at, &mut buffer[..read]);
         }
         self.at += read as u64;
@@ -258,12 +345,22 @@ impl ChunkReader for Stored {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
-        let mut bytes = Vec::new();
-        let read = self.from(start)?.take(length as u64).read_to_end(&mut bytes)?;
-        if read != length {
+        let bytes = match &self.place {
+            Bulk::Object(object) => {
+                let bytes = object.bytes_at(start, length)?;
+                self.done.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+                bytes
+            }
+            Bulk::File(_) | Bulk::Kept(..) => {
+                let mut bytes = Vec::new();
+                self.from(start)?.take(length as u64).read_to_end(&mut bytes)?;
+                bytes.into()
+            }
+        };
+        if bytes.len() != length {
             return Err(parquet::errors::ParquetError::EOF("the file ends too early".into()));
         }
-        Ok(bytes.into())
+        Ok(bytes)
     }
 }
 
@@ -311,69 +408,4 @@ impl<R: Read> Read for Unpacked<R> {
             }
         })
     }
-}
-
-/// A stream's bytes in a nameless file, encrypted: piece `i` is XORed with what a generator gives from the
-/// key of this process and `i`. Nothing else has the key, so nothing else can make sense of the file.
-struct Kept {
-    file: File,
-    key: Zeroizing<[u8; 32]>,
-    bytes: u64,
-}
-
-impl Kept {
-    fn of(mut stream: impl Read) -> io::Result<Self> {
-        let mut key = Zeroizing::new([0; 32]);
-        Prg::from_os().fill_bytes(&mut key[..]);
-        let mut kept = Kept { file: tempfile::tempfile()?, key, bytes: 0 };
-        let mut piece = Zeroizing::new(vec![0; BUFFER]);
-        loop {
-            let mut full = 0;
-            while full < piece.len() {
-                match stream.read(&mut piece[full..]) {
-                    Ok(0) => break,
-                    Ok(read) => full += read,
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            mask(&kept.key, kept.bytes, &mut piece[..full]);
-            kept.file.write_all(&piece[..full])?;
-            kept.bytes += full as u64;
-            if full < piece.len() {
-                return Ok(kept);
-            }
-        }
-    }
-
-    fn reader(&self) -> io::Result<KeptReader> {
-        // A clone shares its position: readers of one input are used one after another.
-        let mut file = self.file.try_clone()?;
-        file.seek(SeekFrom::Start(0))?;
-        Ok(KeptReader { file, key: self.key.clone(), at: 0 })
-    }
-}
-
-struct KeptReader {
-    file: File,
-    key: Zeroizing<[u8; 32]>,
-    at: u64,
-}
-
-impl Read for KeptReader {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(buffer)?;
-        mask(&self.key, self.at, &mut buffer[..read]);
-        self.at += read as u64;
-        Ok(read)
-    }
-}
-
-/// XORs `bytes`, which stand at `at` of the stream, with the key's stream.
-fn mask(key: &[u8; 32], at: u64, bytes: &mut [u8]) {
-    let mut stream = blake3::Hasher::new_keyed(key).finalize_xof();
-    stream.set_position(at);
-    let mut pad = Zeroizing::new(vec![0; bytes.len()]);
-    stream.fill(&mut pad);
-    bytes.iter_mut().zip(pad.iter()).for_each(|(byte, pad)| *byte ^= pad);
 }

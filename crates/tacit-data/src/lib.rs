@@ -3,6 +3,7 @@
 //! - [`records`], [`csv`]: tables of records, their keys, and the files they come from.
 //! - [`table`], [`columnar`]: tables of every format, Parquet and Arrow among them.
 //! - [`values`]: tables to compute on, which get columns of results.
+//! - [`place`], [`object`]: tables in databases and in stores, by their addresses.
 //! - [`input`]: files and streams, packed or not, that can be read twice.
 //! - [`keys`]: the types of keys, and when two spellings are one key.
 //! - [`generate`]: realistic test data from a seed.
@@ -12,11 +13,52 @@
 pub mod columnar;
 mod convert;
 pub mod csv;
+#[cfg_attr(not(feature = "postgres"), path = "database/absent.rs")]
+mod database;
 mod fault;
 pub mod generate;
 pub mod input;
+mod kept;
 pub mod keys;
 pub mod npz;
+#[cfg_attr(not(feature = "s3"), path = "object/absent.rs")]
+pub mod object;
+pub mod place;
+#[cfg(any(feature = "postgres", feature = "s3"))]
+mod profile;
 pub mod records;
 pub mod table;
 pub mod values;
+
+// What a build without databases and stores says, whatever this one is built with.
+#[cfg(test)]
+#[path = "database/absent.rs"]
+mod absent_database;
+#[cfg(test)]
+#[allow(dead_code)]
+#[path = "object/absent.rs"]
+mod absent_object;
+
+#[cfg(test)]
+mod tests {
+    use super::{absent_database, absent_object};
+    use std::path::Path;
+
+    #[test]
+    fn a_build_without_databases_and_stores_says_so_in_a_line() {
+        let query = Path::new("postgresql://ann:hunter2@db.example/crm#table a");
+        let object = Path::new("s3://bucket/key");
+        let faults = [
+            absent_database::read(query).err(),
+            absent_object::Upload::check(object, false).err(),
+            absent_object::Upload::begin(object, false).err(),
+            absent_object::Object::open(object).err(),
+        ];
+        for fault in faults {
+            let fault = fault.unwrap();
+            let text = fault.to_string();
+            assert!(fault.is_usage() && text.contains("this build") && text.lines().count() == 1, "{text}");
+            assert!(!text.contains("hunter2"), "{text}");
+        }
+    }
+}

@@ -1,4 +1,5 @@
-//! A table in whatever file it comes: CSV, Parquet or Arrow, which its first bytes tell.
+//! A table wherever it comes from: a file of CSV, Parquet or Arrow, which its first bytes tell, an object of
+//! these in a store, or what a database answers to a query.
 
 use crate::columnar::{self, Format};
 use crate::convert;
@@ -22,7 +23,8 @@ pub enum Source {
 }
 
 impl Source {
-    /// Opens the table at `path`, `-` being standard input, and finds the key's columns. How fields are
+    /// Opens the table at `path`, `-` being standard input, or at an address (see [`place`](crate::place)), and
+    /// finds the key's columns. How fields are
     /// separated and enclosed holds for CSV alone.
     pub fn open(path: &Path, spec: KeySpec, options: Options) -> Result<Self> {
         let input = Input::open(path)?;
@@ -39,7 +41,9 @@ impl Source {
     /// structures.
     pub fn admits(&self, target: &Path) -> Result<()> {
         match self {
-            Source::Columns(source) if convert::says_csv(target) => convert::has_text(source, target),
+            Source::Columns(source) if convert::goes_to_csv(source, target) => {
+                convert::has_text(source, target)
+            }
             _ => Ok(()),
         }
     }
@@ -66,6 +70,15 @@ impl Source {
         match self {
             Source::Csv(source) => source.bytes(),
             Source::Columns(source) => source.bytes(),
+        }
+    }
+
+    /// A digest of what was opened: of a file the BLAKE3 hash of its bytes, as it is packed; see
+    /// [`Input::digest`].
+    pub fn digest(&self) -> Result<[u8; 32]> {
+        match self {
+            Source::Csv(source) => source.input().digest(),
+            Source::Columns(source) => source.input().digest(),
         }
     }
 
@@ -157,7 +170,7 @@ impl Source {
                 Some(format) => convert::to_columns(source, wanted, format, target, output),
                 None => source.write_wanted(wanted, target, output),
             },
-            Source::Columns(source) if convert::says_csv(target) => {
+            Source::Columns(source) if convert::goes_to_csv(source, target) => {
                 convert::to_csv(source, wanted, target, output)
             }
             Source::Columns(source) => source.write_wanted(wanted, target, output),

@@ -15,6 +15,7 @@ use tacit::job::psi::{Duplicates, Gained, Job, Learns, MAX_ELEMENTS, Owned, Prot
 use tacit_data::columnar::Texts;
 use tacit_data::csv::Options;
 use tacit_data::keys::KeyType;
+use tacit_data::place;
 use tacit_data::records::{KeyHasher, KeySet, KeySpec, Normalisation};
 use tacit_data::table::Source;
 
@@ -25,6 +26,8 @@ pub struct Keys {
     batches: Vec<RecordBatch>,
     pub(crate) spec: KeySpec,
     pub(crate) set: Arc<KeySet>,
+    /// Of where the table was read from, if it was not in memory.
+    pub(crate) digest: Option<[u8; 32]>,
 }
 
 /// Rows of a table, as an Arrow stream.
@@ -32,6 +35,7 @@ pub struct Keys {
 pub struct Rows {
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
+    digest: Option<[u8; 32]>,
 }
 
 /// The cells of a key's column as text, or why it cannot be a key.
@@ -67,7 +71,7 @@ fn texts(name: &str, column: &ArrayRef, key_type: KeyType) -> Result<Texts, Stri
 impl Keys {
     /// The keys of a table in the columns `on`, of these types; of text unless said.
     #[new]
-    #[pyo3(signature = (table, on, *, types=None, nfc=true, trim=true, case_fold=true))]
+    #[pyo3(signature = (table, on, *, types=None, nfc=true, trim=true, case_fold=true, digest=None))]
     fn new(
         py: Python<'_>,
         table: PyTable,
@@ -76,6 +80,7 @@ impl Keys {
         nfc: bool,
         trim: bool,
         case_fold: bool,
+        digest: Option<[u8; 32]>,
     ) -> PyResult<Self> {
         let (batches, schema) = table.into_inner();
         if on.is_empty() {
@@ -115,7 +120,7 @@ impl Keys {
             Ok::<_, String>(set)
         });
         let set = set.map_err(|what| fault::input(py, what))?;
-        Ok(Keys { schema, batches, spec, set: Arc::new(set) })
+        Ok(Keys { schema, batches, spec, set: Arc::new(set), digest })
     }
 
     /// Rows read.
@@ -172,7 +177,7 @@ impl Keys {
                 (Revealed::Payload(Gained { received: Some(received), .. }), Reveal::Payload(asked)) => {
                     let Keys { schema, batches, set, .. } = self;
                     let (schema, batches) = reveal::joined(schema, batches, set, asked, &received.matches)?;
-                    Ok(Rows { schema, batches })
+                    Ok(Rows { schema, batches, digest: None })
                 }
                 _ => self.matching(matches),
             });
@@ -201,7 +206,7 @@ impl Keys {
                 batches.push(kept);
             }
         }
-        Ok(Rows { schema: self.schema.clone(), batches })
+        Ok(Rows { schema: self.schema.clone(), batches, digest: None })
     }
 }
 
@@ -213,16 +218,29 @@ impl Rows {
         let column = Arc::new(LargeStringArray::from_iter_values(values)) as ArrayRef;
         let batch = RecordBatch::try_from_iter([("value", column)])
             .map_err(|error| fault::internal(&error.to_string()))?;
-        Ok(Rows { schema: batch.schema(), batches: vec![batch] })
+        Ok(Rows { schema: batch.schema(), batches: vec![batch], digest: None })
     }
 
-    /// The table in a file that the command takes too, which has the columns `on`.
+    /// The table in a file or at an address that the command takes too, which has the columns `on`.
     #[staticmethod]
     fn of_file(py: Python<'_>, path: PathBuf, on: Vec<String>) -> PyResult<Self> {
         let spec = KeySpec::text(on, Normalisation::default());
-        let read = py.detach(|| Source::open(&path, spec, Options::default())?.read_whole());
-        let (schema, batches) = read.map_err(|error| fault::raise(py, &error.into()))?;
-        Ok(Rows { schema, batches })
+        let read = py.detach(|| {
+            let source = Source::open(&path, spec, Options::default())?;
+            let table = source.read_whole()?;
+            // A file can be hashed when that is needed; a database would answer anew.
+            let digest = place::is_remote(&path).then(|| source.digest()).transpose()?;
+            Ok((table, digest))
+        });
+        let read = read.map_err(|error: tacit_data::csv::Error| fault::raise(py, &error.into()));
+        let ((schema, batches), digest) = read?;
+        Ok(Rows { schema, batches, digest })
+    }
+
+    /// A digest of what was read at an address; nothing of a file.
+    #[getter]
+    fn digest(&self) -> Option<[u8; 32]> {
+        self.digest
     }
 
     /// The cells of a table of one column of strings.

@@ -114,7 +114,10 @@ impl Offered {
         let gift = keys.given(py, &job, duplicates)?;
         let identity = Identity::load(&self.identity).map_err(|error| raised(error.into()))?;
         let folder = records.unwrap_or_else(|| self.identity.with_extension("records"));
-        let digest = py.detach(|| records::digest_of(&input)).map_err(raised)?;
+        let digest = match keys.digest {
+            Some(digest) => digest,
+            None => py.detach(|| records::digest_of(&input)).map_err(raised)?,
+        };
         let (records, _) = Records::open(&folder, &identity, Side::Asker).map_err(raised)?;
         let offered = self.take(py)?;
         let run = offered.offer.run.clone();

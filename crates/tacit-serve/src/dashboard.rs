@@ -19,6 +19,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tacit::data::place;
 
 /// What the page may load: its own files, and nothing into a frame.
 const GUARD: &str = "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; \
@@ -186,7 +187,7 @@ impl Dashboard {
                     time,
                     job: name.clone(),
                     source: job.source.clone(),
-                    input: source.input.to_string_lossy().into_owned(),
+                    input: place::account(&source.input),
                     peer: peer.clone(),
                     fingerprint: known.account(),
                     rows: 0,

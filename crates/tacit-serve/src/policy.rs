@@ -128,9 +128,9 @@ pub struct Certificates {
 }
 
 /// A table, and the budgets that hold for all jobs on it.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq)]
 pub struct Source {
-    /// The file.
+    /// The file, or the address of a table elsewhere.
     pub input: PathBuf,
     /// What makes a row's key.
     pub key: KeySpec,
@@ -139,6 +139,18 @@ pub struct Source {
     /// The most runs that give one peer a number over all common keys, all kinds together: two of them on
     /// tables that differ by a row reveal that row.
     pub aggregate_runs: u64,
+}
+
+impl std::fmt::Debug for Source {
+    /// Without a password that the address may hold.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Source")
+            .field("input", &tacit::data::place::shown(&self.input))
+            .field("key", &self.key)
+            .field("rows_in_total", &self.rows_in_total)
+            .field("aggregate_runs", &self.aggregate_runs)
+            .finish()
+    }
 }
 
 /// A run that may be asked for.
@@ -504,7 +516,7 @@ fn source(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Source> {
     let rows_in_total = section.number("rows_in_total", 0..=MANY).unwrap_or(0);
     let aggregate_runs = section.number("aggregate_runs", 0..=MANY).unwrap_or(0);
     Some(Source {
-        input: folder.join(input?.value),
+        input: tacit::data::place::seen_from(folder, &input?.value),
         key: KeySpec::named(columns, normalisation),
         rows_in_total,
         aggregate_runs,

@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use tacit::data::input::Input;
 use tacit::net::{Identity, SIGNATURE};
 use tacit::{Error, Result};
 use zeroize::Zeroizing;
@@ -64,18 +65,9 @@ pub fn salt() -> Zeroizing<[u8; 32]> {
     salt
 }
 
-/// The BLAKE3 hash of a file, which records commit to.
+/// The digest of a table, which records commit to: of a file the BLAKE3 hash of its bytes.
 pub fn digest_of(path: &Path) -> Result<[u8; 32]> {
-    let fault = |e| Error::file(path, "cannot be read", e);
-    let mut file = File::open(path).map_err(fault)?;
-    let mut hasher = blake3::Hasher::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        match file.read(&mut buffer).map_err(fault)? {
-            0 => return Ok(*hasher.finalize().as_bytes()),
-            n => _ = hasher.update(&buffer[..n]),
-        }
-    }
+    Ok(Input::open(path)?.digest()?)
 }
 
 /// The chain of one identity, in a folder.

@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tacit::data::csv::Options;
+use tacit::data::place;
 use tacit::data::table::Source;
 use tacit::job::psi::{self, Own, Owned, Reveal, Revealed};
 use tacit::net::{Agreement, Identity, Limits, PublicKey, Session, Stats};
@@ -243,7 +244,7 @@ impl Visit<'_> {
             time: self.now().0,
             job: ask.job.clone(),
             source: admitted.job.source.clone(),
-            input: admitted.source.input.to_string_lossy().into_owned(),
+            input: place::account(&admitted.source.input),
             peer: self.label.clone(),
             fingerprint: self.account.clone(),
             rows,
@@ -342,7 +343,7 @@ impl Visit<'_> {
         said: Said,
     ) -> std::result::Result<(), End> {
         let Ready { offer, accept, own, job, gift } = ready;
-        let digest = records::digest_of(&admitted.source.input).map_err(|error| rules::fault(&error))?;
+        let digest = own.digest().map_err(|error| rules::fault(&error))?;
         let rows =
             rules::rows_at_most(admitted.job, &admitted.run, own.count(), own.keys().rows(), accept.keys)?;
         let begin = Begin {

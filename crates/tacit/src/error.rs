@@ -42,7 +42,7 @@ pub enum Error {
     #[error("{0}")]
     Peer(String),
     /// The operating system refused an operation on a file.
-    #[error("{}: {what}: {source}", tacit_net::shown(&.path.to_string_lossy()))]
+    #[error("{}: {what}: {source}", tacit_net::shown(&tacit_data::place::shown(.path).to_string_lossy()))]
     File {
         /// The file.
         path: PathBuf,
@@ -83,6 +83,7 @@ impl Error {
     pub fn blame(&self) -> Blame {
         match self {
             Error::Usage(_) | Error::Parameter { .. } => Blame::Usage,
+            Error::Table(error) if error.is_usage() => Blame::Usage,
             Error::Input(_) | Error::File { .. } | Error::Table(_) => Blame::Input,
             Error::Peer(_) => Blame::Peer,
             Error::Net(error) => net(error),

@@ -106,7 +106,7 @@ pub mod crypto {
 
 /// Tables, their keys, and NumPy archives.
 pub mod data {
-    pub use tacit_data::{csv, generate, keys, npz, records, table, values};
+    pub use tacit_data::{csv, generate, input, keys, npz, object, place, records, table, values};
 }
 
 /// Programs that people write, as circuits.

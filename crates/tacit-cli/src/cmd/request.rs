@@ -19,7 +19,7 @@ use tacit::data::table::Source;
 use tacit::job::psi::{Job, Own, Reveal};
 use tacit::net::{Identity, Limits, Observer};
 use tacit::{Error, Result, Session};
-use tacit_serve::records::{self, Records};
+use tacit_serve::records::Records;
 use tacit_serve::request::{self, Ask, Offered};
 use tacit_serve::terms::Side;
 
@@ -68,7 +68,7 @@ pub struct Args {
     /// The name in the service's certificate, with --authority
     #[arg(long, value_name = "NAME", requires = "authority")]
     peer_name: Option<String>,
-    /// Our table: CSV (plain or packed by gzip or zstd), Parquet or Arrow
+    /// Our table: CSV (plain or packed by gzip or zstd), Parquet or Arrow, or an address as in tacit psi
     #[arg(long, value_name = "FILE", required_unless_present = "value", conflicts_with = "value")]
     input: Option<PathBuf>,
     /// The service's file of tags, for a job that answers lookups
@@ -191,7 +191,7 @@ fn intersect(
     let (folder, records) = open_records(args, identity, context)?;
     let offer = offered.offer.clone();
     let progress = context.progress("running", 0, "keys");
-    let digest = records::digest_of(input)?;
+    let digest = own.digest()?;
     let ours = (own.keys(), gift.borrowed());
     let mut done = offered.run(&job, &digest, ours, (identity, &records), &progress)?;
     progress.finish();

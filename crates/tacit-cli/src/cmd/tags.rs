@@ -70,7 +70,8 @@ enum TagsCommand {
 /// Our table, and what makes a row's key.
 #[derive(clap::Args)]
 pub(super) struct TableArgs {
-    /// Our table: CSV (plain or packed by gzip or zstd), Parquet or Arrow; - for standard input
+    /// Our table: CSV (plain or packed by gzip or zstd), Parquet or Arrow; - for standard input; or on another
+    /// machine: postgresql://HOST/DATABASE#QUERY, s3://BUCKET/KEY
     #[arg(long, value_name = "FILE")]
     pub(super) input: PathBuf,
     #[command(flatten)]
@@ -438,7 +439,9 @@ impl QueryArgs {
                  --no- options",
                 self.tags.display()
             )),
-            Refusal::TooMany { .. } => Error::Input(format!("{}: {refusal}", self.table.input.display())),
+            Refusal::TooMany { .. } => {
+                Error::Input(format!("{}: {refusal}", output::name(&self.table.input)))
+            }
         })
     }
 }
@@ -497,7 +500,7 @@ pub(super) fn query(args: &QueryArgs, context: &Context) -> Result<()> {
     if let (Some(path), Some(rows)) = (&args.output, rows) {
         object["output"] = json!(path);
         object["output_rows"] = json!(rows);
-        text += &format!("{rows} rows of ours written to {}\n", path.display());
+        text += &format!("{rows} rows of ours written to {}\n", output::name(path));
     }
     text += &format!(
         "our file: {} rows, {asked} distinct keys; the peer: {} distinct keys\n\

@@ -70,7 +70,7 @@ fn lookup_words(name: &str, lookup: &Lookup) -> [String; 2] {
 fn source_words(name: &str, source: &Source) -> String {
     format!(
         "{name} is {}, with the key {}; of it each peer may learn {} rows in all, and get {} in all",
-        tacit::net::shown(&source.input.to_string_lossy()),
+        tacit::net::shown(&tacit::data::place::shown(&source.input).to_string_lossy()),
         source.key.columns.join(" and "),
         source.rows_in_total,
         plural(source.aggregate_runs, "number over all common keys", "numbers over all common keys")

@@ -6,6 +6,7 @@ use crate::cli::keys;
 use crate::cli::output::{Output, name};
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use tacit::data::place;
 use tacit::data::table::{Pass, Source};
 use tacit::job::Ran;
 use tacit::job::psi::{Bucketed, Disk, Job, MAX_BUCKETS, Resume, Reveal};
@@ -114,7 +115,8 @@ fn kept(args: &Args) -> Result<Option<(PathBuf, FileKey, String)>> {
 
 /// Where the buckets lie: where we are told, or beside the output, or here.
 fn folder(args: &Args) -> PathBuf {
-    let beside = args.output.as_deref().and_then(Path::parent).filter(|path| !path.as_os_str().is_empty());
+    let output = args.output.as_deref().filter(|output| !place::is_remote(output));
+    let beside = output.and_then(Path::parent).filter(|path| !path.as_os_str().is_empty());
     args.spill.clone().or_else(|| beside.map(Path::to_owned)).unwrap_or_else(|| PathBuf::from("."))
 }
 

@@ -11,13 +11,12 @@ use tacit::data::table::Source;
 use tacit::job::tags::{TagFile, learned_of};
 use tacit::net::Identity;
 use tacit::{Error, Result};
-use tacit_serve::records;
 use tacit_serve::request::Offered;
 
 /// What is looked up.
 enum Asked<'a> {
     /// A table's rows.
-    Table(&'a Path, Source),
+    Table(Source),
     /// Single keys.
     Values(&'a [String]),
 }
@@ -26,7 +25,7 @@ impl Asked<'_> {
     /// What our record commits to: the file, or the keys a line each.
     fn digest(&self) -> Result<[u8; 32]> {
         match self {
-            Asked::Table(path, _) => records::digest_of(path),
+            Asked::Table(source) => Ok(source.digest()?),
             Asked::Values(values) => {
                 let mut hasher = blake3::Hasher::new();
                 values.iter().for_each(|value| _ = hasher.update(value.as_bytes()).update(b"\n"));
@@ -37,7 +36,7 @@ impl Asked<'_> {
 
     fn keys(&self, spec: &KeySpec, context: &Context) -> Result<KeySet> {
         match self {
-            Asked::Table(_, source) => {
+            Asked::Table(source) => {
                 let progress = context.progress("reading", source.bytes(), "B");
                 let keys = source.read_keys(|done| progress.set(done))?;
                 progress.finish();
@@ -73,7 +72,7 @@ pub(super) fn run(
     let mut file: TagFile<File> = TagFile::open(output::open(tags)?).map_err(of_tags)?;
     let spec = KeySpec::named(args.key.iter().cloned(), Normalisation::default());
     let asked = match &args.input {
-        Some(path) => Asked::Table(path, Source::open(path, spec.clone(), args.table.options())?),
+        Some(path) => Asked::Table(Source::open(path, spec.clone(), args.table.options())?),
         None if spec.columns.len() != 1 => {
             let what = "takes keys of one column; for more name a table by --input".into();
             return Err(Error::Parameter { name: "value", what });
@@ -81,7 +80,7 @@ pub(super) fn run(
         None => Asked::Values(&args.value),
     };
     let mut output = None;
-    if let (Some(target), Asked::Table(_, source)) = (&args.output, &asked) {
+    if let (Some(target), Asked::Table(source)) = (&args.output, &asked) {
         source.admits(target)?;
         let mut file = Output::create(target)?;
         file.reserve(source.bytes().saturating_add(2))?;
@@ -106,7 +105,7 @@ pub(super) fn run(
     let signed = done.record()?;
     let matches = &done.ran.result;
     let mut rows = None;
-    if let (Some(mut output), Asked::Table(_, source)) = (output, &asked) {
+    if let (Some(mut output), Asked::Table(source)) = (output, &asked) {
         let target = output.target().to_owned();
         rows = Some(source.write_matches(&keys, matches, &target, &mut output)?);
         output.commit()?;
@@ -153,7 +152,7 @@ pub(super) fn run(
     if let (Some(path), Some(rows)) = (&args.output, rows) {
         object["output"] = json!(path);
         object["output_rows"] = json!(rows);
-        text += &format!("{rows} rows of ours written to {}\n", path.display());
+        text += &format!("{rows} rows of ours written to {}\n", output::name(path));
     }
     text += &format!(
         "{count} queries to {} published keys, {} left; {:.3} s, {} bytes sent, {} received\nthe other side \

@@ -49,8 +49,13 @@ impl Own {
         self.source.bytes()
     }
 
+    /// A digest of the table that was read; see [`Source::digest`].
+    pub fn digest(&self) -> Result<[u8; 32]> {
+        Ok(self.source.digest()?)
+    }
+
     fn name(&self) -> String {
-        tacit_net::shown(&self.path.to_string_lossy())
+        tacit_net::shown(&tacit_data::place::shown(&self.path).to_string_lossy())
     }
 
     /// What we give, out of our columns.

@@ -1,0 +1,195 @@
+//! What the name of a table leads to: a file, a query of a database, or an object in a store.
+//!
+//! `postgresql://[USER@]HOST[:PORT]/DATABASE#QUERY` is what a PostgreSQL server answers to the query behind the
+//! first `#`, taken as it is; `s3://BUCKET/KEY` is an object in a store that speaks S3. Every other name is one
+//! of the file system. A password in such an address is never shown: [`shown`] is what errors, records and
+//! results have in its place.
+
+use std::path::{Path, PathBuf};
+
+/// What a table's name leads to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place<'a> {
+    /// A file or a stream.
+    Local,
+    /// What a database answers.
+    Query,
+    /// An object in a store.
+    Object {
+        /// The bucket.
+        bucket: &'a str,
+        /// The object's key in it.
+        key: &'a str,
+    },
+}
+
+const DATABASES: [&str; 2] = ["postgresql://", "postgres://"];
+const STORE: &str = "s3://";
+
+impl<'a> Place<'a> {
+    /// What `path` leads to, or what is wrong with it.
+    pub fn of(path: &'a Path) -> Result<Self, &'static str> {
+        let Some(text) = path.to_str() else { return Ok(Place::Local) };
+        if of_database(text).is_some() {
+            return Ok(Place::Query);
+        }
+        let Some(rest) = text.strip_prefix(STORE) else { return Ok(Place::Local) };
+        match rest.split_once('/') {
+            Some((bucket, key)) if is_bucket(bucket) && !key.is_empty() => Ok(Place::Object { bucket, key }),
+            _ => Err("an object is named s3://BUCKET/KEY; credentials come from the environment"),
+        }
+    }
+}
+
+/// Whether the name leads to another machine, by its form alone.
+pub fn is_remote(path: &Path) -> bool {
+    path.to_str().is_some_and(|text| of_database(text).is_some() || text.starts_with(STORE))
+}
+
+/// The path of a table that is seen from `folder`, unless it lies on another machine.
+pub fn seen_from(folder: &Path, path: &str) -> PathBuf {
+    let own = Path::new(path);
+    if is_remote(own) { own.to_owned() } else { folder.join(own) }
+}
+
+/// The name as it may be shown: of a database without password, options and query.
+pub fn shown(path: &Path) -> PathBuf {
+    let Some(text) = path.to_str() else { return path.to_owned() };
+    if let Some((scheme, rest)) = of_database(text) {
+        return format!("{scheme}{}", server(rest).unwrap_or_else(|| "[redacted]".into())).into();
+    }
+    match text.strip_prefix(STORE) {
+        Some(rest) if !is_bucket(rest.split('/').next().unwrap_or(rest)) => {
+            format!("{STORE}[redacted]").into()
+        }
+        _ => path.to_owned(),
+    }
+}
+
+/// The password in an address of a database, wherever in `text` that stands, if it has one.
+pub fn password(text: &str) -> Option<&str> {
+    let rest = DATABASES.iter().find_map(|scheme| text.split_once(scheme)).map(|(_, rest)| rest)?;
+    let address = rest.split_once('#').map_or(rest, |(address, _)| address);
+    let (_, password) = address.rsplit_once('@')?.0.split_once(':')?;
+    Some(password).filter(|password| !password.is_empty())
+}
+
+/// What tells tables apart whose names are [`shown`] alike: the same with a digest of the query.
+pub fn account(path: &Path) -> String {
+    let name = shown(path).to_string_lossy().into_owned();
+    let query =
+        path.to_str().filter(|text| of_database(text).is_some()).and_then(|text| text.split_once('#'));
+    match query {
+        Some((_, query)) => format!("{name}#{}", blake3::hash(query.trim().as_bytes()).to_hex()),
+        None => name,
+    }
+}
+
+/// The scheme and what is behind it.
+fn of_database(text: &str) -> Option<(&str, &str)> {
+    let scheme = DATABASES.iter().find(|scheme| text.starts_with(**scheme))?;
+    Some(text.split_at(scheme.len()))
+}
+
+fn is_bucket(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+}
+
+/// User, host, port and database out of what is behind the scheme; nothing where it is not clear which part is
+/// the password.
+fn server(rest: &str) -> Option<String> {
+    let (address, query) = rest.split_once('#').unwrap_or((rest, ""));
+    let end = address.find(['/', '?']).unwrap_or(address.len());
+    let (authority, more) = address.split_at(end);
+    let (user, hosts) = match authority.rsplit_once('@') {
+        Some((user, hosts)) => (user.split(':').next().unwrap_or(""), hosts),
+        None => ("", authority),
+    };
+    // A password that holds one of the signs that end it.
+    let is_torn = |part: &str| part.contains('@');
+    let torn = authority.matches('@').count() > 1
+        || is_torn(more)
+        || (!authority.contains('@') && authority.contains(':') && is_torn(query));
+    let database = more.strip_prefix('/').unwrap_or("").split('?').next().unwrap_or("");
+    let plain = |text: &str| text.chars().all(|c| c.is_alphanumeric() || "-._%~".contains(c));
+    let port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let host = |text: &str| match text.strip_prefix('[').and_then(|text| text.split_once(']')) {
+        Some((address, rest)) => {
+            address.bytes().all(|byte| byte.is_ascii_hexdigit() || b":.%".contains(&byte))
+                && (rest.is_empty() || rest.strip_prefix(':').is_some_and(port))
+        }
+        None => match text.split_once(':') {
+            Some((name, number)) => plain(name) && port(number),
+            None => plain(text),
+        },
+    };
+    if torn || !plain(user) || !plain(database) || !hosts.split(',').all(host) {
+        return None;
+    }
+    let at = if user.is_empty() { "" } else { "@" };
+    let slash = if database.is_empty() { "" } else { "/" };
+    Some(format!("{user}{at}{hosts}{slash}{database}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_shown_nowhere() {
+        let addresses = [
+            "postgresql://ann:hunter2@db.example/crm#select mail from people",
+            "postgres://ann:hunter2@db.example:5433/crm?sslmode=require#table people",
+            "postgresql://db.example/crm?user=ann&password=hunter2#table people",
+            "postgresql://ann:hunt@er2@db.example/crm#table people",
+            "postgresql://ann:x/hunter2@db.example/crm#table people",
+            "postgresql://ann:x?hunter2@db.example/crm#table people",
+            "postgresql://ann:x#hunter2@db.example/crm#table people",
+            "postgresql://ann:7#hunter2@db.example/crm#table people",
+            "postgresql://ann:hunter2#table people",
+            "postgresql://:hunter2@[::1]:5432/crm",
+            "postgresql://ann:hunter2@a:1,b:2/crm",
+            "s3://AKIA:hunter2@bucket/key",
+        ];
+        for address in addresses {
+            let name = shown(Path::new(address)).to_string_lossy().into_owned();
+            assert!(!name.contains("hunter") && !name.contains("er2") && !name.contains("7"), "{name}");
+            assert!(!name.contains("people") && !account(Path::new(address)).contains("hunter"), "{name}");
+            assert!(is_remote(Path::new(address)));
+        }
+        let plain = |address| shown(Path::new(address)).to_string_lossy().into_owned();
+        assert_eq!(plain(addresses[0]), "postgresql://ann@db.example/crm");
+        assert_eq!(plain(addresses[1]), "postgres://ann@db.example:5433/crm");
+        assert_eq!(plain("postgresql://#table a@b"), "postgresql://");
+        assert_eq!(plain("s3://bucket/a/b@c.csv"), "s3://bucket/a/b@c.csv");
+        assert_eq!(plain("./a:b@c"), "./a:b@c");
+    }
+
+    #[test]
+    fn a_password_is_found_to_be_left_out() {
+        assert_eq!(password("--input=postgresql://ann:a:b@h/x#select '@'"), Some("a:b"));
+        for none in ["postgresql://ann@h/x#a:b@c", "postgresql://h:5432/x", "ann:b@h", "postgres://ann:@h"] {
+            assert_eq!(password(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn queries_of_one_database_are_told_apart() {
+        let [one, other] = ["postgresql://db/crm#table a", "postgresql://db/crm#table b"].map(Path::new);
+        assert_eq!(shown(one), shown(other));
+        assert_ne!(account(one), account(other));
+        assert_eq!(account(Path::new("a.csv")), "a.csv");
+    }
+
+    #[test]
+    fn an_object_has_a_bucket_and_a_key() {
+        let of = |text: &'static str| Place::of(Path::new(text));
+        assert_eq!(of("s3://b/a/c.csv").unwrap(), Place::Object { bucket: "b", key: "a/c.csv" });
+        for wrong in ["s3://", "s3://b", "s3://b/", "s3:///k", "s3://k:s@b/k"] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(of("s3:/b/k").unwrap(), Place::Local);
+        assert_eq!(seen_from(Path::new("/f"), "s3://b/k"), Path::new("s3://b/k"));
+        assert_eq!(seen_from(Path::new("/f"), "b/k"), Path::new("/f/b/k"));
+    }
+}
