@@ -15,6 +15,8 @@ import os
 import re
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -46,9 +48,10 @@ def cargo_test(arguments, env):
 
 def python_test(script, env):
     """One of our Python tests, which end with `N passed, N failed`; returns both numbers."""
-    print(f"+ {script}", flush=True)
+    start = time.monotonic()
     run = subprocess.run([sys.executable, script], cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, errors="replace")
-    print(run.stdout, end="", flush=True)
+    seconds = time.monotonic() - start
+    print(f"+ {script.relative_to(ROOT)}\n{run.stdout.rstrip()}\n  ({seconds:.0f} s)", flush=True)
     last = re.search(r"^(\d+) passed, (\d+) failed$", run.stdout, re.MULTILINE)
     if not last:
         return 0, 1
@@ -88,7 +91,9 @@ def main():
     if options.long and not crates and long_features():
         arguments += ["--features", ",".join(long_features())]
 
+    start = time.monotonic()
     passed, failed = cargo_test(arguments, env)
+    print(f"  ({time.monotonic() - start:.0f} s)", flush=True)
     # What the scripts below try is the command that was just built; they would build it with other features.
     command = ROOT / "target" / "debug" / "tacit"
     if command.exists() and not options.crates:
@@ -98,9 +103,10 @@ def main():
         kinds = ["test", "long"] if options.long else ["test"]
         scripts = [*ROOT.glob("scripts/test_*.py")]
         scripts += [path for kind in kinds for path in ROOT.glob(f"tools/*/{kind}_*.py")]
-        for script in sorted(scripts):
-            more = python_test(script, env)
-            passed, failed = passed + more[0], failed + more[1]
+        # Two at a time: most of them wait for processes that they start.
+        with ThreadPoolExecutor(2) as pool:
+            for more in pool.map(lambda script: python_test(script, env), sorted(scripts)):
+                passed, failed = passed + more[0], failed + more[1]
     if passed + failed == 0:
         failed = 1
     print(f"{passed} passed, {failed} failed", flush=True)

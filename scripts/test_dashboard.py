@@ -344,7 +344,9 @@ class Pages(unittest.TestCase):
             if event["method"] == "Log.entryAdded" and event["params"]["entry"]["level"] in ("error", "warning"):
                 found.append(event["params"]["entry"])
             if event["method"] in ("Runtime.exceptionThrown", "Network.loadingFailed", "Page.javascriptDialogOpening"):
-                found.append(event)
+                # The last page's question of that moment, which going to the next one ends.
+                if not event["params"].get("canceled"):
+                    found.append(event)
         return found
 
     def test_it_shows_what_happened_and_breaks_none_of_its_own_rules(self):
