@@ -15,7 +15,7 @@ pub const BUFFER: usize = 1 << 17;
 /// How often `halt` is asked while nothing moves.
 const LOOK: Duration = Duration::from_millis(100);
 /// Pause where the operating system says that something is ready and nothing is.
-const PAUSE: Duration = Duration::from_millis(1);
+const NAP: Duration = Duration::from_millis(1);
 
 /// One direction: what was read and not written yet.
 struct Flow {
@@ -111,7 +111,7 @@ pub fn relay(
             return Err(Error::Timeout { after: idle, awaited: "bytes to pass on".to_owned() });
         }
         if in_vain {
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(NAP);
         }
         in_vain = wait([(&*one, &there, &back), (&*two, &back, &there)], left.min(LOOK))?;
     }
