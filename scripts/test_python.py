@@ -19,6 +19,7 @@ BIN = VENV / "bin"
 ENVIRONMENT = dict(os.environ)
 REQUIREMENTS = ROOT / "python" / "requirements-test.txt"
 DATA = ROOT / "python" / "requirements-data.txt"
+SPARK = ROOT / "python" / "requirements-spark.txt"
 
 
 def run(name, command, **options):
@@ -49,6 +50,8 @@ def main():
         passed, failed = passed + bool(success), failed + (not success)
         return success
 
+    # Large, and of use for its own tests alone, which say so where it or Java is not there.
+    subprocess.run([BIN / "pip", "install", "-q", "--disable-pip-version-check", "-r", SPARK], cwd=ROOT)
     # Sets of data alone, without what the packages around them would import.
     subprocess.run([BIN / "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "-r", DATA], cwd=ROOT)
     ready = count(in_place())
