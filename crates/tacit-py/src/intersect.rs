@@ -3,7 +3,7 @@
 use crate::key::{spec, texts};
 use crate::{fault, peer::Peer, reveal};
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray, LargeStringArray, RecordBatch, RecordBatchIterator};
+use arrow_array::{ArrayRef, BooleanArray, LargeStringArray, RecordBatch, RecordBatchIterator};
 use arrow_schema::SchemaRef;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};

@@ -87,6 +87,38 @@ fn a_bucket_that_ended_is_served_by_the_gateway_alone_and_takes_no_other_keys() 
     assert!(other.to_string().contains("other options"), "{other}");
 }
 
+/// As an engine that speculates starts them; the other side comes late.
+#[test]
+fn of_several_copies_of_a_task_one_runs_and_all_get_its_result() {
+    let house = House::new();
+    let (ours, theirs) = (keys(0..1000), keys(400..1400));
+    let planned = house.plans("copies", [&ours, &theirs], Learns::Both, PATIENCE);
+    let throw = planned[0].throw();
+    let first = |keys: &[[u8; 32]]| -> Zeroizing<Vec<[u8; 32]>> {
+        Zeroizing::new(keys.iter().copied().filter(|digest| throw.bucket(digest) == 0).collect())
+    };
+    let run = |side: usize, keys: &[[u8; 32]]| {
+        planned[side].run(&house.sides[side].cluster, 0, first(keys)).unwrap()
+    };
+    let (copies, other) = std::thread::scope(|scope| {
+        let (run, ours) = (&run, &ours);
+        let copies = [0; 3].map(|side| scope.spawn(move || run(side, ours)));
+        std::thread::sleep(Duration::from_millis(1500));
+        let other = run(1, &theirs);
+        (copies.map(|copy| copy.join().unwrap()), other)
+    });
+    let Ran::Matches(found) = &other else { panic!("{other:?}") };
+    assert!(!found.is_empty() && copies.iter().all(|copy| *copy == other));
+    for side in [0, 1] {
+        let left: Vec<u64> = (1..8).collect();
+        assert_eq!(planned[side].left(&house.sides[side].cluster).unwrap(), left);
+    }
+    let [a, b] = house.both("copies", [&ours, &theirs], Learns::Both, PATIENCE, |side, planned, keys| {
+        engine(&planned, &side.cluster, keys, 2, true)
+    });
+    assert_eq!(a.unwrap().ran.repeated + b.unwrap().ran.repeated, 0);
+}
+
 #[test]
 fn tasks_that_die_in_the_middle_are_run_again_and_counted() {
     let house = House::new();

@@ -710,20 +710,16 @@ impl Job {
 
     /// At the first gateway: begins what can be begun, the lowest bucket first.
     fn decide(&self, inner: &mut Inner) -> Result<()> {
-        let mut runs = inner.slots.values().filter(|slot| slot.running.is_some()).count();
-        let ready: Vec<u32> =
-            inner.peer_offers.iter().copied().filter(|number| inner.is_offered(*number)).collect();
+        let runs = inner.slots.values().filter(|slot| slot.running.is_some()).count();
+        let ready = inner.peer_offers.iter().copied().filter(|number| inner.is_offered(*number));
+        let ready: Vec<u32> = ready.take(self.at_once.saturating_sub(runs)).collect();
         for number in ready {
-            if runs >= self.at_once {
-                return Ok(());
-            }
             if inner.state.buckets[number as usize].begun >= ATTEMPTS {
                 return self.end_for_good(inner, End::Attempts);
             }
             let attempt = inner.state.buckets[number as usize].begun + 1;
             self.begin(inner, number, attempt)?;
             inner.outgoing.push(Event::Begin(number, attempt));
-            runs += 1;
         }
         Ok(())
     }
