@@ -22,6 +22,7 @@ ENVIRONMENT = dict(os.environ)
 REQUIREMENTS = ROOT / "python" / "requirements-test.txt"
 STORES = ROOT / "python" / "requirements-stores.txt"
 DATA = ROOT / "python" / "requirements-data.txt"
+SPARK = ROOT / "python" / "requirements-spark.txt"
 
 
 def run(name, command, **options):
@@ -52,6 +53,8 @@ def main():
         passed, failed = passed + bool(success), failed + (not success)
         return success
 
+    # Large, and of use for its own tests alone, which say so where it or Java is not there.
+    subprocess.run([BIN / "pip", "install", "-q", "--disable-pip-version-check", "-r", SPARK], cwd=ROOT)
     # Sets of data alone, without what the packages around them would import.
     subprocess.run([BIN / "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "-r", DATA], cwd=ROOT)
     # What stands for S3; without it its tests say that they did not run.

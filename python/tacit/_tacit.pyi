@@ -53,6 +53,46 @@ class Rows:
     def __len__(self) -> int: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
+class Key:
+    def __init__(
+        self,
+        on: list[str],
+        *,
+        types: list[str] | None = None,
+        nfc: bool = True,
+        trim: bool = True,
+        case_fold: bool = True,
+    ) -> None: ...
+    def digests(self, batch: Any) -> Any: ...
+
+class Plan:
+    own: int
+    peer: int
+    buckets: int
+    @staticmethod
+    def open(
+        gateway: str,
+        token: str,
+        job: str,
+        key: Key,
+        own: int,
+        *,
+        buckets: int,
+        result: str = "me",
+        reveal: str = "rows",
+        security: str = "malicious",
+        base_ot: str | None = None,
+        patience: float = 600.0,
+    ) -> Plan: ...
+    def to_bytes(self) -> bytes: ...
+    @staticmethod
+    def from_bytes(bytes: bytes) -> Plan: ...
+    def slots(self, digests: Any, todo: list[int]) -> Any: ...
+    def run(self, gateway: str, number: int, digests: list[Any]) -> Any | None: ...
+    def ran(self, gateway: str, common: int) -> dict[str, Any]: ...
+
+def buckets_for(own: int, at_once: int) -> int: ...
+
 class Wires:
     def known(self) -> int | None: ...
 

@@ -114,3 +114,32 @@ fn the_regret_is_recorded_with_every_candidates_time() {
     bench.run(&["bench", "compare", "regrets.jsonl", "regrets.jsonl"]).success();
     bench.run(&["bench", "planner", "--job", "5000"]).fails_with(2, &["LINK:COUNT"]);
 }
+
+/// What two clusters would cost, from arguments alone.
+#[test]
+fn a_plan_for_clusters_says_time_traffic_and_price() {
+    let bench = Bench::new();
+    let words = ["--json", "plan", "psi", "--rows", "1e9", "--executors", "100", "--link", "10000/5"];
+    let plain = results(bench.run(&words).success()).remove(0);
+    assert_eq!((plain["rows"].as_u64(), plain["buckets"].as_u64()), (Some(1_000_000_000), Some(1024)));
+    assert_eq!(plain["price"], 0.0);
+    let bytes = plain["bytes"].as_u64().unwrap();
+    assert!((30_000_000_000..60_000_000_000).contains(&bytes), "{bytes}");
+    let priced = bench.run(&[&words[..], &["--price", "core-hour=0.05", "--price", "gb=0.02"]].concat());
+    let priced = results(priced.success()).remove(0);
+    let expected = priced["core_hours"].as_f64().unwrap() * 0.05 + bytes as f64 / 2e9 * 0.02;
+    assert!((priced["price"].as_f64().unwrap() - expected).abs() < 1e-9);
+    let slower = bench.run(&[&words[..7], &["--link", "100/5"]].concat());
+    let slower = results(slower.success()).remove(0);
+    assert!(slower["seconds"].as_f64().unwrap() > 5.0 * priced["seconds"].as_f64().unwrap());
+    for (more, named) in [
+        (["--price", "core-hour=x"], "core-hour"),
+        (["--price", "euro=1"], "gb=PRICE"),
+        (["--buckets", "3"], "power of two"),
+    ] {
+        bench.run(&[&words[..], &more].concat()).fails_with(2, &[named]);
+    }
+    bench.run(&["plan", "psi", "--rows", "1.5", "--executors", "1"]).fails_with(2, &["rows", "whole number"]);
+    let text = bench.run(&words[1..]);
+    assert!(text.success().contains("core-hours a side") && text.success().contains("GB"));
+}

@@ -319,6 +319,17 @@ impl Channel {
         }
     }
 
+    /// A channel over a `link` out of [`into_link`](Self::into_link), from which these bytes had come.
+    pub fn go_on(link: Box<dyn Link>, come: &[u8], party: Party, session: SessionId, limits: Limits) -> Self {
+        let mut channel = Self::with_limits(link, party, session, limits);
+        for part in come.chunks(CHUNK) {
+            let mut buffer = channel.inbox.buffer();
+            buffer[..part.len()].copy_from_slice(part);
+            channel.inbox.append(buffer, part.len());
+        }
+        channel
+    }
+
     /// The session that both ends agreed on.
     pub fn session_id(&self) -> SessionId {
         self.session
@@ -806,6 +817,44 @@ impl Channel {
 
     pub(crate) fn set_session(&mut self, session: SessionId) {
         self.session = session;
+    }
+
+    /// Sends what waits, and hands over the link for bytes that mean nothing to this end from here on, with
+    /// what of them has come already.
+    pub fn into_link(mut self) -> Result<(Box<dyn Link>, Vec<u8>)> {
+        self.flush()?;
+        if self.frame_left > 0 {
+            return Err(Error::Malformed("a message that nobody asked for"));
+        }
+        let mut come = vec![0; self.inbox.held];
+        let mut filled = 0;
+        while filled < come.len() {
+            filled += self.inbox.take(&mut come[filled..]);
+        }
+        // Nothing of the channel's own follows.
+        self.broken = true;
+        Ok((std::mem::replace(&mut self.link, Box::new(Gone)), come))
+    }
+}
+
+/// What is left of a channel whose link went elsewhere.
+struct Gone;
+
+impl Link for Gone {
+    fn try_write(&mut self, _: &[IoSlice<'_>]) -> Result<usize> {
+        Err(Error::Broken)
+    }
+
+    fn try_read(&mut self, _: &mut [IoSliceMut<'_>]) -> Result<Arrival> {
+        Err(Error::Broken)
+    }
+
+    fn wait(&mut self, _: Interest, _: Duration) -> Result<bool> {
+        Err(Error::Broken)
+    }
+
+    fn wire_bytes(&self) -> (u64, u64) {
+        (0, 0)
     }
 }
 

@@ -28,6 +28,7 @@ mod lobby;
 pub mod memory;
 mod proxy;
 mod reception;
+pub mod relay;
 mod session;
 mod setup;
 pub mod succession;

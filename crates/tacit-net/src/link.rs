@@ -1,6 +1,7 @@
 //! The byte stream under a channel.
 
 use crate::Result;
+use rustix::fd::BorrowedFd;
 use std::io::{IoSlice, IoSliceMut};
 use std::time::Duration;
 
@@ -54,6 +55,11 @@ pub trait Link: Send {
 
     /// Sleeps until the interest may be served; false when `timeout` passed first. May wake early.
     fn wait(&mut self, interest: Interest, timeout: Duration) -> Result<bool>;
+
+    /// What the operating system can wait for together with others of its kind; nothing where there is none.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 
     /// Bytes that really left and arrived at the lowest layer that this side sees.
     fn wire_bytes(&self) -> (u64, u64);

@@ -5,7 +5,7 @@ use crate::emulate::{LinkModel, Pace};
 use crate::link::{Arrival, Interest, Link, cut, total};
 use crate::{Error, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::AsFd;
+use rustix::fd::{AsFd, BorrowedFd};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -92,6 +92,10 @@ impl Link for TcpLink {
 
     fn wait(&mut self, interest: Interest, timeout: Duration) -> Result<bool> {
         await_fd(&*self.stream, interest, timeout)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.stream.as_fd())
     }
 
     fn wire_bytes(&self) -> (u64, u64) {
@@ -245,6 +249,10 @@ impl Link for ShapedLink {
                 return Ok(false);
             }
         }
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.tcp.descriptor()
     }
 
     fn wire_bytes(&self) -> (u64, u64) {

@@ -8,6 +8,7 @@ use crate::error::printable;
 use crate::keys::{Identity, PublicKey, key_error};
 use crate::link::{Arrival, Interest, Link};
 use crate::{Error, Party, Result};
+use rustix::fd::BorrowedFd;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
 use rustls::crypto::aws_lc_rs::sign::any_eddsa_type;
@@ -677,6 +678,10 @@ impl Link for TlsLink {
             self.push()?;
         }
         Ok(ready)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.link.descriptor()
     }
 
     fn wire_bytes(&self) -> (u64, u64) {

@@ -1,9 +1,10 @@
 //! Intersections of tables: keys out of Arrow columns, and the rows that match.
 
+use crate::key::{spec, texts};
 use crate::{fault, peer::Peer, reveal};
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray, LargeStringArray, RecordBatch, RecordBatchIterator};
-use arrow_schema::{DataType, SchemaRef};
+use arrow_array::{ArrayRef, BooleanArray, LargeStringArray, RecordBatch, RecordBatchIterator};
+use arrow_schema::SchemaRef;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3_arrow::PyTable;
@@ -14,7 +15,6 @@ use tacit::job::Ran;
 use tacit::job::psi::{Duplicates, Gained, Job, Learns, MAX_ELEMENTS, Owned, Protocol, Reveal, Revealed};
 use tacit_data::columnar::Texts;
 use tacit_data::csv::Options;
-use tacit_data::keys::KeyType;
 use tacit_data::place;
 use tacit_data::records::{KeyHasher, KeySet, KeySpec, Normalisation};
 use tacit_data::table::Source;
@@ -36,35 +36,6 @@ pub struct Rows {
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
     digest: Option<[u8; 32]>,
-}
-
-/// The cells of a key's column as text, or why it cannot be a key.
-fn texts(name: &str, column: &ArrayRef, key_type: KeyType) -> Result<Texts, String> {
-    let kind = match column.data_type() {
-        DataType::Dictionary(_, values) => values.as_ref(),
-        kind => kind,
-    };
-    match kind {
-        DataType::LargeUtf8 => {}
-        DataType::Utf8 | DataType::Utf8View | DataType::Boolean | DataType::Null => {}
-        DataType::Date32 | DataType::Date64 | DataType::Decimal128(..) | DataType::Decimal256(..) => {}
-        kind if kind.is_integer() => {}
-        DataType::Timestamp(_, None) if key_type.is_date() => {}
-        DataType::Timestamp(..) => {
-            return Err(format!(
-                "column {name} holds points in time; give it the type date, which takes midnights without a \
-                 time zone, or make text or dates of it"
-            ));
-        }
-        kind if kind.is_floating() => {
-            return Err(format!(
-                "column {name} holds floating-point numbers, which two systems rarely write alike; \
-                 make it text or an integer"
-            ));
-        }
-        kind => return Err(format!("column {name} has the type {kind}, which is no key; make it text")),
-    }
-    Texts::of(column).map_err(|error| format!("column {name}: {error}"))
 }
 
 #[pymethods]
@@ -95,14 +66,7 @@ impl Keys {
             places.push(place);
         }
         let normalisation = Normalisation { nfc, trim, case_fold };
-        let mut spec = KeySpec::text(on.clone(), normalisation);
-        if let Some(types) = types {
-            let known = types.iter().map(|name| {
-                let no_type = || format!("on: `{name}` is no type of a key; give one of {}", KeyType::NAMES);
-                KeyType::named(name).ok_or_else(no_type)
-            });
-            spec.types = known.collect::<Result<_, _>>().map_err(|what| fault::usage(py, what))?;
-        }
+        let spec = spec(on.clone(), types, normalisation).map_err(|what| fault::usage(py, what))?;
         let set = py.detach(|| {
             let (mut set, mut hasher) = (KeySet::new(), KeyHasher::of(&spec));
             for batch in &batches {

@@ -7,9 +7,11 @@ mod evaluate;
 mod fault;
 mod function;
 mod intersect;
+mod key;
 mod peer;
 mod request;
 mod reveal;
+mod spark;
 mod transfer;
 
 use pyo3::prelude::*;
@@ -22,6 +24,8 @@ fn _tacit(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<intersect::Keys>()?;
     module.add_class::<intersect::Rows>()?;
     module.add_class::<request::Offered>()?;
+    module.add_class::<spark::Key>()?;
+    module.add_class::<spark::Plan>()?;
     module.add_class::<function::Circuit>()?;
     module.add_class::<function::Tracer>()?;
     module.add_class::<function::Wires>()?;
@@ -34,6 +38,7 @@ fn _tacit(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(evaluate::functions, module)?)?;
     module.add_function(wrap_pyfunction!(evaluate::table_columns, module)?)?;
     module.add_function(wrap_pyfunction!(evaluate::table_texts, module)?)?;
+    module.add_function(wrap_pyfunction!(spark::buckets_for, module)?)?;
     module.add_function(wrap_pyfunction!(transfer::ot, module)?)?;
     module.add_function(wrap_pyfunction!(transfer::vole, module)?)?;
     Ok(())

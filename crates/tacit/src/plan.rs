@@ -4,6 +4,8 @@
 //! its rate, which pass while the parties compute, and a delay for every message that must be waited for.
 //! What a protocol takes of each, its entry in the [`catalogue`] says.
 
+pub mod cluster;
+
 use crate::catalogue::{self, extensions, protocol};
 pub use crate::catalogue::{Candidate, Choice, EvalCandidate, EvalRequest, Link, Machine, Pick};
 use crate::ot::Kind;

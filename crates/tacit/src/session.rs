@@ -360,10 +360,17 @@ impl Session {
 
     /// Opens a connection for a job: `agreement` names it and its parameters, to which the security is added.
     pub fn open(&self, agreement: Agreement) -> Result<tacit_net::Session> {
+        let options = self.options(agreement.with("security", security_name(self.security)))?;
+        Ok(match &self.endpoint {
+            Endpoint::Listen(address) => tacit_net::listen(address, &options)?,
+            Endpoint::Connect(address) => tacit_net::connect(address, &options)?,
+        })
+    }
+
+    fn options(&self, agreement: Agreement) -> Result<Options> {
         let protection = self.protection.clone().ok_or_else(|| {
             Error::Usage("the session has no keys: give both sides' keys, or ask for plaintext".into())
         })?;
-        let agreement = agreement.with("security", security_name(self.security));
         let mut options = Options::new(agreement, protection);
         options.limits = self.limits;
         options.channels = self.threads;
@@ -371,9 +378,24 @@ impl Session {
         options.observer = self.observer.clone();
         options.cancel = self.cancel.clone();
         options.proxy = self.proxy.clone();
+        Ok(options)
+    }
+
+    /// What a gateway opens its many sessions by: where it listens, or whom it calls.
+    pub(crate) fn gateway(&self, agreement: Agreement) -> Result<(Option<String>, Option<String>, Options)> {
+        if matches!(self.protection, Some(Protection::Plaintext)) {
+            return Err(Error::Usage(
+                "gateways speak to each other by TLS alone: give both sides' keys".into(),
+            ));
+        }
+        if self.threads != 1 {
+            let what = "a gateway has a connection for each bucket that runs".into();
+            return Err(Error::Parameter { name: "threads", what });
+        }
+        let options = self.options(agreement)?;
         Ok(match &self.endpoint {
-            Endpoint::Listen(address) => tacit_net::listen(address, &options)?,
-            Endpoint::Connect(address) => tacit_net::connect(address, &options)?,
+            Endpoint::Listen(address) => (Some(address.clone()), None, options),
+            Endpoint::Connect(address) => (None, Some(address.clone()), options),
         })
     }
 }

@@ -9,10 +9,12 @@ mod demo;
 mod doctor;
 mod eval;
 mod fingerprint;
+mod gateway;
 mod keygen;
 mod man;
 mod nisc;
 mod ot;
+mod plan;
 mod pool;
 mod psi;
 mod request;
@@ -38,6 +40,8 @@ pub enum Command {
     Psi(psi::Args),
     /// Runs a service that answers requests for intersections by the rules of a policy file
     Serve(serve::Args),
+    /// Joins the tasks of two parties' clusters, one gateway a party
+    Gateway(Box<gateway::Args>),
     /// Asks a service for an intersection: shows its terms, and runs if they are taken
     Request(Box<request::Args>),
     /// Verifies and shows the signed records of requests
@@ -58,6 +62,8 @@ pub enum Command {
     Demo(demo::Args),
     /// Measures a protocol between two processes on this machine
     Bench(tacit_bench::Args),
+    /// What a run would cost before anybody is asked
+    Plan(plan::Args),
     /// Shows CPU features and chosen kernels; with a peer, the link's delay and bandwidth
     Doctor(doctor::Args),
     /// Prints a script that completes the command's words in a shell
@@ -73,6 +79,7 @@ pub fn run(command: Command, context: &Context) -> Result<()> {
     }
     match command {
         Command::Serve(args) => serve::run(args, context),
+        Command::Gateway(args) => gateway::run(*args, context),
         Command::Request(args) => request::run(*args, context),
         Command::Audit(args) => audit::run(args, context),
         Command::Keygen(args) => keygen::run(args, context),
@@ -89,6 +96,7 @@ pub fn run(command: Command, context: &Context) -> Result<()> {
             let context = tacit_bench::Context { console: *context, commit: COMMIT, again: crate::run };
             tacit_bench::run(args, &context)
         }
+        Command::Plan(args) => plan::run(args, context),
         Command::Doctor(args) => doctor::run(args, context),
         Command::Completions(args) => completions::run(args, context),
         Command::Man(args) => man::run(args, context),

@@ -2,6 +2,7 @@
 
 mod buckets;
 mod each;
+pub mod gateway;
 mod own;
 mod reveal;
 mod shared;
@@ -579,6 +580,11 @@ impl Job {
             Learns::Both => "both",
         }
     }
+}
+
+/// Places in each of so many buckets, for a set of `keys`: its size alone determines them.
+pub fn bucket_places(keys: u64, buckets: u64) -> u64 {
+    buckets::capacity::capacity(keys, buckets, buckets::OVERFLOW_BITS)
 }
 
 /// The worst bound that `entries` promise on the peer of `outcome`.

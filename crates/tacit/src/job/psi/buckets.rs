@@ -28,11 +28,12 @@
 //! before it begins and on the disk, and [`Bucketed::tested`] counts every time. Whatever is no lost connection,
 //! a failed check above all, ends the run for good, on the disk too.
 
-mod capacity;
-mod checkpoint;
-mod meeting;
-mod spill;
-mod table;
+pub(super) mod capacity;
+pub(super) mod checkpoint;
+pub(super) mod kept;
+pub(super) mod meeting;
+pub(super) mod spill;
+pub(super) mod table;
 
 pub use checkpoint::Resume;
 
@@ -41,7 +42,7 @@ use crate::job::{Course, Observer, Phase};
 use crate::{Error, Result};
 use capacity::capacity;
 use checkpoint::{Checkpoint, End, Plan};
-use meeting::Standing;
+use meeting::{Standing, Verdict};
 use spill::{Folder, WRITING};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -61,7 +62,7 @@ const ATTEMPTS_LOG2: u32 = 2;
 /// The most buckets of a run.
 pub const MAX_BUCKETS: u64 = 1 << (vole_psi::MAX_RUNS_LOG2 - ATTEMPTS_LOG2);
 /// A bucket of a side overflows once in 2^41 runs at most.
-const OVERFLOW_BITS: u32 = 41;
+pub(super) const OVERFLOW_BITS: u32 = 41;
 /// Bytes of memory for each record of a bucket, beside the protocol's: the record, its element and its row.
 const RECORD_HELD: u64 = 96;
 /// Where both sides say that they are, in this order.
@@ -334,18 +335,18 @@ impl<'a> InBuckets<'a> {
 }
 
 /// Places in each bucket, ours and the peer's.
-fn places(plan: &Plan) -> [u64; 2] {
+pub(super) fn places(plan: &Plan) -> [u64; 2] {
     [plan.own, plan.peer].map(|count| capacity(count, plan.buckets, OVERFLOW_BITS))
 }
 
 /// How many runs share one bound on errors: every bucket as often as it may be begun.
-fn runs_log2(buckets: u64) -> u32 {
+pub(super) fn runs_log2(buckets: u64) -> u32 {
     buckets.ilog2() + ATTEMPTS_LOG2
 }
 
 /// The bound on what was tested in all buckets, `begun` of them with repetitions, each with the parameters that
 /// one of so many has.
-fn in_all(one: Tested, outcome: &Outcome, own: u64, buckets: u64, begun: u64) -> Result<Tested> {
+pub(super) fn in_all(one: Tested, outcome: &Outcome, own: u64, buckets: u64, begun: u64) -> Result<Tested> {
     let of = |effort: u32| {
         let each = vole_psi::tested_in_one_of(outcome, own as usize, f64::from(effort), runs_log2(buckets))?;
         Ok::<_, Error>(each.saturating_mul(begun))
@@ -354,7 +355,7 @@ fn in_all(one: Tested, outcome: &Outcome, own: u64, buckets: u64, begun: u64) ->
 }
 
 /// What stands for a job and all its options.
-fn digest(agreement: &Agreement, job: &Job) -> [u8; 32] {
+pub(super) fn digest(agreement: &Agreement, job: &Job) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("tacit 1 psi resume: job");
     let mut add = |text: &str| {
         hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
@@ -451,26 +452,12 @@ impl Way<'_> {
         if let Some(end) = local.checkpoint.ended {
             return Err(self.ended(end));
         }
-        let missing = |side: &str| {
-            Error::Peer(format!(
-                "{side} has kept nothing of this run: what the two sides go on from does not belong together; \
-                 remove it on both sides and begin anew"
-            ))
-        };
-        match (own, peer) {
-            (Standing::Under(ours), Standing::Under(theirs)) if ours == theirs => return Ok(()),
-            (Standing::Under(ours), Standing::Ended(theirs)) if ours == theirs => {
-                return Err(self.end(local, End::There, prg));
-            }
-            (Standing::Fresh, Standing::Fresh) => {}
-            // Ended before it kept what was settled, and no bucket has begun.
-            (Standing::Under(_), Standing::Fresh)
-                if !local.peer_settled && local.checkpoint.begun.iter().all(|begun| *begun == 0) => {}
-            (Standing::Under(_), Standing::Fresh) => return Err(missing("the other side")),
-            // The peer decides as above.
-            (Standing::Fresh, Standing::Under(_)) => {}
-            (Standing::Fresh, Standing::Ended(_)) => return Err(missing("this side")),
-            _ => return Err(missing("either side")),
+        let begun = local.checkpoint.begun.iter().any(|begun| *begun > 0);
+        match Verdict::of(own, peer, !local.peer_settled && !begun) {
+            Verdict::GoOn => return Ok(()),
+            Verdict::EndedThere => return Err(self.end(local, End::There, prg)),
+            Verdict::Missing(side) => return Err(meeting::missing(side)),
+            Verdict::Settle => {}
         }
         let own = local.table.own;
         let peer = meeting::announce(channel, own)?;

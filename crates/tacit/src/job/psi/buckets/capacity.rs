@@ -5,7 +5,7 @@
 ///
 /// By Chernoff's bound Pr\[Bin(n, p) >= k\] <= exp(-n·KL(k/n || p)) for k > n·p, with p = 1/`buckets`, and a
 /// union over all buckets. One bit is kept back for the rounding of the logarithms.
-pub(super) fn capacity(count: u64, buckets: u64, security: u32) -> u64 {
+pub(in crate::job::psi) fn capacity(count: u64, buckets: u64, security: u32) -> u64 {
     if buckets <= 1 || count == 0 {
         return count;
     }

@@ -6,33 +6,31 @@
 //! written beside its place and renamed.
 
 use super::MAX_BUCKETS;
+use super::kept::{Form, LOCK, Sealed, UNFINISHED, damaged, hold, refused};
 use super::spill::{private_file, private_folder};
 use crate::{Error, Result};
 use std::fs::File;
-use std::io::Write;
 use std::path::Path;
 use tacit_crypto::Prg;
-use tacit_store::sealed::{FileError, FileKey, Keys, Locked, Purpose, SealedReader, SealedWriter, array};
+use tacit_store::sealed::{FileKey, Purpose, array};
 
-const MAGIC: [u8; 16] = *b"tacit resume 01\n";
-const PURPOSE: Purpose = Purpose {
-    sealing: "tacit 1 psi resume: sealing",
-    mac: "tacit 1 psi resume: mac",
-    check: "tacit 1 psi resume: check",
+static FORM: Form = Form {
+    magic: *b"tacit resume 01\n",
+    purpose: Purpose {
+        sealing: "tacit 1 psi resume: sealing",
+        mac: "tacit 1 psi resume: mac",
+        check: "tacit 1 psi resume: check",
+    },
 };
-/// Bytes in front of what is sealed: the magic, the salt, and what tells a wrong key from a damaged file.
-const FRONT: usize = 16 + 32 + 32;
 /// Names in the folder; those of buckets' files end in their number, those that are not whole yet in `.part`.
 const PLAN: &str = "plan";
 const PROGRESS: &str = "progress";
-const LOCK: &str = "lock";
 const RESULT: &str = "result";
 const OF_BUCKET: &str = "bucket-";
-const UNFINISHED: &str = ".part";
 
 /// What both sides settled before the first bucket.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Plan {
+pub(in crate::job::psi) struct Plan {
     /// Names the run; both sides have the same.
     pub name: [u8; 32],
     /// Says which bucket a key goes into.
@@ -109,7 +107,7 @@ fn number_of(name: &str) -> Option<usize> {
 
 /// Why a run will not go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum End {
+pub(in crate::job::psi) enum End {
     /// A check of what the peer did failed, or it said something that no honest peer says.
     Cheated,
     /// A bucket was begun as often as one may be.
@@ -119,9 +117,9 @@ pub(super) enum End {
 }
 
 impl End {
-    const ALL: [End; 3] = [End::Cheated, End::Attempts, End::There];
+    pub(in crate::job::psi) const ALL: [End; 3] = [End::Cheated, End::Attempts, End::There];
 
-    pub(super) fn words(self) -> &'static str {
+    pub(in crate::job::psi) fn words(self) -> &'static str {
         match self {
             End::Cheated => "a check failed: the peer, or somebody on the way, does not keep to the protocol",
             End::Attempts => "the connection was lost in one bucket as often as a bucket may be begun",
@@ -179,12 +177,7 @@ impl<'a> Checkpoint<'a> {
                 .create(folder)
                 .map_err(|source| Error::file(folder, "cannot be made", source))?;
         }
-        let path = folder.join(LOCK);
-        let lock = File::options().create(true).truncate(false).write(true).open(&path);
-        let lock = lock.map_err(|source| Error::file(&path, "cannot be made", source))?;
-        if lock.try_lock().is_err() {
-            return Err(refused(folder, "another process goes on with the run that is kept there"));
-        }
+        let lock = hold(folder, "another process goes on with the run that is kept there")?;
         let peer = *blake3::hash(resume.peer.as_bytes()).as_bytes();
         let kept = Kept { folder, key: resume.key, of: [job, peer, input], _lock: lock };
         let mut checkpoint = Checkpoint { kept: None, ..Self::in_memory() };
@@ -325,59 +318,15 @@ impl Kept<'_> {
         *hasher.finalize().as_bytes()
     }
 
-    /// A file as a whole, on the disk before it takes its place.
+    fn sealed(&self) -> Sealed<'_> {
+        Sealed { folder: self.folder, key: self.key, form: &FORM }
+    }
+
     fn write(&self, name: &str, bytes: &[u8], prg: &mut Prg) -> Result<()> {
-        let (path, part) = (self.folder.join(name), self.folder.join(format!("{name}{UNFINISHED}")));
-        let fault = |fault| told(&path, fault);
-        let mut salt = [0; 32];
-        prg.fill_bytes(&mut salt);
-        let keys = Keys::new(self.key, &salt, &PURPOSE).map_err(fault)?;
-        let _ = std::fs::remove_file(&part);
-        let mut file = private_file(&part)?;
-        let head = [&MAGIC[..], &salt, &keys.check].concat();
-        let failed = |source| Error::file(&path, "cannot be written; free some space there", source);
-        file.write_all(&head).map_err(failed)?;
-        let mut out = SealedWriter::new(file, keys, self.context(name));
-        out.write(bytes).map_err(fault)?;
-        let file = out.finish().map_err(fault)?;
-        file.sync_all().and_then(|()| std::fs::rename(&part, &path)).map_err(failed)?;
-        // Where the file system can, the name is as durable as the content.
-        let _ = File::open(self.folder).and_then(|folder| folder.sync_all());
-        Ok(())
+        self.sealed().write(name, self.context(name), bytes, prg)
     }
 
     fn read(&self, name: &str) -> Result<Vec<u8>> {
-        let path = self.folder.join(name);
-        let fault = |fault| told(&path, fault);
-        let file = Locked::open(&path).map_err(fault)?;
-        let failed = |source| Error::file(&path, "cannot be read", source);
-        let end = file.metadata().map_err(failed)?.len();
-        let mut head = [0; FRONT];
-        if end < FRONT as u64 || file.read_at(0, &mut head).is_err() || head[..16] != MAGIC {
-            return Err(damaged(self.folder));
-        }
-        let keys = Keys::new(self.key, &array(&head[16..48]), &PURPOSE).map_err(fault)?;
-        if keys.check != head[48..] {
-            return Err(fault(FileError::WrongKey));
-        }
-        let mut from = SealedReader::new(file, keys, self.context(name), FRONT as u64, end);
-        from.rest().map_err(fault)
-    }
-}
-
-fn refused(folder: &Path, what: &str) -> Error {
-    let name = tacit_net::shown(&folder.to_string_lossy());
-    Error::Input(format!("{name}: {what}; name another folder, or remove it to begin anew"))
-}
-
-fn damaged(folder: &Path) -> Error {
-    refused(folder, "what is kept there was changed since it was written")
-}
-
-fn told(path: &Path, fault: FileError) -> Error {
-    match fault {
-        FileError::Io { source, .. } => Error::file(path, "cannot be read or written", source),
-        FileError::Damaged { .. } => damaged(path.parent().unwrap_or(path)),
-        other => Error::Input(format!("{}: {other}", tacit_net::shown(&path.to_string_lossy()))),
+        self.sealed().read(name, self.context(name))
     }
 }

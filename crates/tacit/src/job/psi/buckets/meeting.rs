@@ -13,7 +13,7 @@ const MAGIC: [u8; 16] = *b"tacit buckets-03";
 
 /// How far a side is when the two meet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Standing {
+pub(in crate::job::psi) enum Standing {
     /// Nothing was settled.
     Fresh,
     /// The run of this name was settled and goes on.
@@ -22,8 +22,46 @@ pub(super) enum Standing {
     Ended([u8; 32]),
 }
 
+/// What follows from both sides' standing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::job::psi) enum Verdict {
+    /// Both are under the same name.
+    GoOn,
+    /// Nothing stands that both know: it is settled, anew if need be.
+    Settle,
+    /// The peer has ended the run for good.
+    EndedThere,
+    /// What stands there does not belong together; this side has lost it.
+    Missing(&'static str),
+}
+
+impl Verdict {
+    /// Of `own` and the `peer`'s standing; `may_settle` where this side knows a plan under which nothing was begun,
+    /// so that a peer that knows nothing of it can be believed.
+    pub(in crate::job::psi) fn of(own: Standing, peer: Standing, may_settle: bool) -> Self {
+        match (own, peer) {
+            (Standing::Under(ours), Standing::Under(theirs)) if ours == theirs => Verdict::GoOn,
+            (Standing::Under(ours), Standing::Ended(theirs)) if ours == theirs => Verdict::EndedThere,
+            // Ended before it kept what was settled, and no bucket has begun; the peer decides by the same rule.
+            (Standing::Fresh, Standing::Fresh | Standing::Under(_)) => Verdict::Settle,
+            (Standing::Under(_), Standing::Fresh) if may_settle => Verdict::Settle,
+            (Standing::Under(_), Standing::Fresh) => Verdict::Missing("the other side"),
+            (Standing::Fresh, Standing::Ended(_)) => Verdict::Missing("this side"),
+            _ => Verdict::Missing("either side"),
+        }
+    }
+}
+
+/// The error where one side has lost what the other goes on from.
+pub(in crate::job::psi) fn missing(side: &str) -> Error {
+    Error::Peer(format!(
+        "{side} has kept nothing of this run: what the two sides go on from does not belong together; \
+         remove it on both sides and begin anew"
+    ))
+}
+
 /// Both sides' standing; returns the peer's.
-pub(super) fn meet(channel: &mut Channel, own: Standing) -> Result<Standing> {
+pub(in crate::job::psi) fn meet(channel: &mut Channel, own: Standing) -> Result<Standing> {
     let (kind, name) = match own {
         Standing::Fresh => (0, [0; 32]),
         Standing::Under(name) => (1, name),
@@ -50,14 +88,14 @@ pub(super) fn meet(channel: &mut Channel, own: Standing) -> Result<Standing> {
 }
 
 /// Both sides' numbers of keys; returns the peer's.
-pub(super) fn announce(channel: &mut Channel, own: u64) -> Result<u64> {
+pub(in crate::job::psi) fn announce(channel: &mut Channel, own: u64) -> Result<u64> {
     channel.send_u64(own)?;
     channel.flush()?;
     Ok(channel.recv_u64()?)
 }
 
 /// The more of both sides' wanted numbers of buckets.
-pub(super) fn agree(channel: &mut Channel, wanted: u64) -> Result<u64> {
+pub(in crate::job::psi) fn agree(channel: &mut Channel, wanted: u64) -> Result<u64> {
     channel.send_u64(wanted)?;
     channel.flush()?;
     let theirs = channel.recv_u64()?;
@@ -68,7 +106,7 @@ pub(super) fn agree(channel: &mut Channel, wanted: u64) -> Result<u64> {
 }
 
 /// The run's name and a key that neither side chose, bound to the session and to what was announced.
-pub(super) fn toss(
+pub(in crate::job::psi) fn toss(
     channel: &mut Channel,
     prg: &mut Prg,
     [own, peer]: [u64; 2],
@@ -119,7 +157,7 @@ pub(super) fn toss(
 
 /// Which buckets are done on both sides, and how often each was begun on the side that counts more; `done` and
 /// `begun` are ours.
-pub(super) fn compare(channel: &mut Channel, done: &mut [bool], begun: &mut [u8]) -> Result<()> {
+pub(in crate::job::psi) fn compare(channel: &mut Channel, done: &mut [bool], begun: &mut [u8]) -> Result<()> {
     let own: Vec<u8> = done.iter().map(|done| u8::from(*done)).collect();
     channel.send(&own)?;
     channel.send(begun)?;
@@ -138,7 +176,7 @@ pub(super) fn compare(channel: &mut Channel, done: &mut [bool], begun: &mut [u8]
 }
 
 /// Tells the peer that we are at this point, and waits until it is there too.
-pub(super) fn together(channel: &mut Channel, at: &[u8; 4]) -> Result<()> {
+pub(in crate::job::psi) fn together(channel: &mut Channel, at: &[u8; 4]) -> Result<()> {
     channel.send(at)?;
     channel.flush()?;
     let mut theirs = [0; 4];

@@ -8,7 +8,7 @@ use tacit_store::sealed::{self, FileError, FileKey, Keys, Locked, Purpose, Seale
 use zeroize::Zeroizing;
 
 /// Bytes that stand for a key.
-pub(super) const DIGEST: usize = 32;
+pub(in crate::job::psi) const DIGEST: usize = 32;
 /// Bytes of a record: what stands for the key, and the row that it came from.
 const RECORD: usize = DIGEST + size_of::<u64>();
 /// Bytes of memory that a file takes while it is written.
@@ -39,12 +39,12 @@ fn private_options() -> OpenOptions {
 }
 
 /// A new file that its owner alone can read.
-pub(super) fn private_file(path: &Path) -> Result<File> {
+pub(in crate::job::psi) fn private_file(path: &Path) -> Result<File> {
     private_options().open(path).map_err(|source| Error::file(path, "cannot be made", source))
 }
 
 /// A folder that its owner alone can enter.
-pub(super) fn private_folder() -> DirBuilder {
+pub(in crate::job::psi) fn private_folder() -> DirBuilder {
     #[cfg(unix)]
     let mut builder = DirBuilder::new();
     #[cfg(unix)]

@@ -17,14 +17,48 @@ const KEY: &str = "tacit 1 psi buckets: key";
 const REAL: u8 = 0;
 const PADDING: [u8; 2] = [1, 2];
 
-pub(super) type Element = [u8; 1 + DIGEST];
+pub(in crate::job::psi) type Element = [u8; 1 + DIGEST];
 
 /// Hands each row's key to its argument, or that it has none.
 pub(super) type Keys<'k> = dyn FnOnce(&mut dyn FnMut(Option<&[u8]>) -> Result<()>) -> Result<()> + Send + 'k;
 
+/// What stands for a key.
+pub(in crate::job::psi) struct Digests([u8; 32]);
+
+impl Digests {
+    pub(in crate::job::psi) fn new() -> Self {
+        Digests(blake3::derive_key(KEY, &[]))
+    }
+
+    pub(in crate::job::psi) fn of(&self, key: &[u8]) -> [u8; DIGEST] {
+        *blake3::keyed_hash(&self.0, key).as_bytes()
+    }
+}
+
+/// The permutation by which keys go into buckets, under the key that both sides tossed.
+pub(in crate::job::psi) fn thrower(key: &[u8; 32]) -> Aes128 {
+    Aes128::new(Block::from(array(&key[..16])))
+}
+
+/// What stands for a real key in a bucket.
+pub(in crate::job::psi) fn real(digest: &[u8; DIGEST]) -> Element {
+    let mut element = [REAL; 1 + DIGEST];
+    element[1..].copy_from_slice(digest);
+    element
+}
+
+/// Fills the `places` that are left with random elements, which match no key and nothing of the other party's.
+pub(in crate::job::psi) fn pad(elements: &mut Vec<Element>, places: u64, party: Party, prg: &mut Prg) {
+    while (elements.len() as u64) < places {
+        let mut element = [PADDING[usize::from(party == Party::Second)]; 1 + DIGEST];
+        prg.fill_bytes(&mut element[1..]);
+        elements.push(element);
+    }
+}
+
 /// Into which of so many buckets, a power of two, a key goes: one random permutation for both sides, under a key
 /// that was tossed when the keys stood.
-fn bucket(permutation: &Aes128, digest: &[u8; DIGEST], buckets: u64) -> u64 {
+pub(in crate::job::psi) fn bucket(permutation: &Aes128, digest: &[u8; DIGEST], buckets: u64) -> u64 {
     permutation.encrypt(Block::from(array(&digest[..16]))).low() & (buckets - 1)
 }
 
@@ -52,7 +86,7 @@ impl Table {
         memory: u64,
         course: &Course<'_>,
     ) -> Result<Self> {
-        let hash = blake3::derive_key(KEY, &[]);
+        let digests = Digests::new();
         let count = 1 << (memory / 4 / WRITING).clamp(1, 256).ilog2();
         let (mut files, mut rows) = (folder.buckets(count)?, 0);
         let mut order = Order::default();
@@ -66,7 +100,7 @@ impl Table {
                 order.add(None);
                 return Ok(());
             };
-            let record = Record { digest: *blake3::keyed_hash(&hash, key).as_bytes(), row };
+            let record = Record { digest: digests.of(key), row };
             order.add(Some(&record.digest));
             files[usize::from(record.digest[0]) % count as usize].push(&record)
         })?;
@@ -114,7 +148,7 @@ impl Table {
     pub(super) fn spread(&mut self, key: &[u8; 32], buckets: u64, places: u64) -> Result<()> {
         let Some(distinct) = self.distinct.take() else { return Ok(()) };
         let mut files = self.folder.buckets(buckets)?;
-        let aes = Aes128::new(Block::from(array(&key[..16])));
+        let aes = thrower(key);
         self.folder
             .take(distinct, |record| files[bucket(&aes, &record.digest, buckets) as usize].push(&record))?;
         self.buckets = files.into_iter().map(|file| file.finish().map(Some)).collect::<Result<Vec<_>>>()?;
@@ -132,17 +166,11 @@ impl Table {
         let mut rows = Vec::with_capacity(file.count as usize);
         let mut elements: Zeroizing<Vec<Element>> = Zeroizing::new(Vec::with_capacity(places as usize));
         self.folder.read(file, |record| {
-            let mut element = [REAL; 1 + DIGEST];
-            element[1..].copy_from_slice(&record.digest);
-            elements.push(element);
+            elements.push(real(&record.digest));
             rows.push(record.row);
             Ok(())
         })?;
-        while (elements.len() as u64) < places {
-            let mut element = [PADDING[usize::from(party == Party::Second)]; 1 + DIGEST];
-            prg.fill_bytes(&mut element[1..]);
-            elements.push(element);
-        }
+        pad(&mut elements, places, party, prg);
         Ok(Bucket { elements, rows })
     }
 

@@ -1,0 +1,74 @@
+//! `tacit gateway`: joins the tasks of two parties' clusters, one gateway a party.
+
+use crate::cli::Context;
+use crate::cli::peer::{PeerArgs, Security};
+use serde_json::json;
+use std::path::PathBuf;
+use tacit::job::psi::gateway::{Gateway, Setup};
+use tacit::net::Identity;
+use tacit::sealed::FileKey;
+use tacit::{Error, Result};
+
+const AFTER: &str = "\
+Examples:
+  tacit gateway --listen 0.0.0.0:7700 --identity us.key --peer them.pub \\
+      --cluster 127.0.0.1:7701 --state /var/lib/tacit/gateway
+  tacit gateway --connect us.example:7700 --identity them.key --peer us.pub \\
+      --cluster 127.0.0.1:7701 --state /var/lib/tacit/gateway
+
+One gateway a party stands between the two networks. Spark's driver and tasks find their own party's at
+--cluster; nothing of the other party's reaches them but through it. The state folder holds the jobs, sealed
+with the identity, and the file `token`, which lets the driver open jobs. docs/spark.md has the whole.
+A gateway that is started again goes on with its jobs.";
+
+/// Joins the tasks of two parties' clusters, one gateway a party
+#[derive(clap::Args)]
+#[command(after_help = AFTER)]
+pub struct Args {
+    #[command(flatten)]
+    peer: PeerArgs,
+    /// Where this party's own driver and tasks find the gateway; without TLS, so inside the cluster's network
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7701")]
+    cluster: String,
+    /// The folder in which jobs are kept, and the token for the driver
+    #[arg(long, value_name = "DIR")]
+    state: PathBuf,
+    /// Buckets that run at once at most
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    at_once: u16,
+    /// Allows a --cluster address beyond this machine: who reads that network sees the protocol's messages and
+    /// which places of a bucket match
+    #[arg(long)]
+    trust_cluster_network: bool,
+}
+
+/// Runs the subcommand.
+pub fn run(args: Args, context: &Context) -> Result<()> {
+    let session = args.peer.session(Security::Malicious, context)?;
+    let Some(identity) = args.peer.identity() else {
+        let what = "a gateway speaks TLS, and seals what it keeps with the key of `tacit keygen`: give it, and the peer's";
+        return Err(Error::Parameter { name: "identity", what: what.into() });
+    };
+    if !args.trust_cluster_network && !tacit::net::is_loopback(&args.cluster, std::time::Duration::ZERO)? {
+        let what = format!("{} is beyond this machine; give --trust-cluster-network as well", args.cluster);
+        return Err(Error::Parameter { name: "cluster", what });
+    }
+    let gateway = Gateway::start(Setup {
+        session,
+        cluster: args.cluster,
+        key: FileKey::from_identity(&Identity::load(identity)?),
+        at_once: args.at_once.into(),
+        lines: Box::new(|line| eprintln!("{line}")),
+        state: args.state.clone(),
+    })?;
+    let cluster = gateway.cluster_address().to_string();
+    let listen = gateway.peer_address().map(|address| address.to_string());
+    let token = args.state.join("token");
+    let text = match &listen {
+        Some(listen) => format!("gateway: the cluster finds it at {cluster}, the peer's gateway at {listen}"),
+        None => format!("gateway: the cluster finds it at {cluster}"),
+    };
+    context
+        .result(&json!({ "name": "gateway", "cluster": cluster, "listen": listen, "token": token }), &text)?;
+    gateway.wait()
+}

@@ -1,0 +1,56 @@
+//! What makes a row's key: columns of a table, their types, and their cells as text.
+
+use arrow_array::ArrayRef;
+use arrow_schema::DataType;
+use tacit_data::columnar::Texts;
+use tacit_data::keys::KeyType;
+use tacit_data::records::{KeySpec, Normalisation};
+
+/// A key in the columns `on`, of these types; of text unless said.
+pub(crate) fn spec(
+    on: Vec<String>,
+    types: Option<Vec<String>>,
+    normalisation: Normalisation,
+) -> Result<KeySpec, String> {
+    if on.is_empty() {
+        return Err("on: name at least one column".to_owned());
+    }
+    let mut spec = KeySpec::text(on, normalisation);
+    if let Some(types) = types {
+        let known = types.iter().map(|name| {
+            let no_type = || format!("on: `{name}` is no type of a key; give one of {}", KeyType::NAMES);
+            KeyType::named(name).ok_or_else(no_type)
+        });
+        spec.types = known.collect::<Result<_, _>>()?;
+    }
+    Ok(spec)
+}
+
+/// The cells of a key's column as text, or why it cannot be a key.
+pub(crate) fn texts(name: &str, column: &ArrayRef, key_type: KeyType) -> Result<Texts, String> {
+    let kind = match column.data_type() {
+        DataType::Dictionary(_, values) => values.as_ref(),
+        kind => kind,
+    };
+    match kind {
+        DataType::LargeUtf8 => {}
+        DataType::Utf8 | DataType::Utf8View | DataType::Boolean | DataType::Null => {}
+        DataType::Date32 | DataType::Date64 | DataType::Decimal128(..) | DataType::Decimal256(..) => {}
+        kind if kind.is_integer() => {}
+        DataType::Timestamp(_, None) if key_type.is_date() => {}
+        DataType::Timestamp(..) => {
+            return Err(format!(
+                "column {name} holds points in time; give it the type date, which takes midnights without a \
+                 time zone, or make text or dates of it"
+            ));
+        }
+        kind if kind.is_floating() => {
+            return Err(format!(
+                "column {name} holds floating-point numbers, which two systems rarely write alike; \
+                 make it text or an integer"
+            ));
+        }
+        kind => return Err(format!("column {name} has the type {kind}, which is no key; make it text")),
+    }
+    Texts::of(column).map_err(|error| format!("column {name}: {error}"))
+}

@@ -1,0 +1,429 @@
+//! What a party's cluster calls: the driver opens a job, tasks throw keys into buckets and run them.
+
+use super::super::buckets::table::{Digests, Element, bucket, pad, real, thrower};
+use super::super::buckets::{Bucketed, OVERFLOW_BITS, capacity::capacity, in_all, runs_log2};
+use super::super::{Job, Learns, Outcome, Protocol, Reveal};
+use super::words::{Reader, Reply, Request, Terms, Token, Writer, ask};
+use crate::{Blame, Error, Result, Security, security_name};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+use tacit_crypto::Prg;
+use tacit_crypto::aes::Aes128;
+use tacit_net::tcp::TcpLink;
+use tacit_net::{Channel, Limits, Party, SessionId};
+use tacit_ot::BaseOt;
+use tacit_psi::{paxos, vole_psi};
+use zeroize::Zeroizing;
+
+/// Between two attempts to reach the gateway.
+const AGAIN: Duration = Duration::from_millis(200);
+/// What a reply may take beyond the patience that the gateway was told.
+const BEYOND: Duration = Duration::from_secs(60);
+/// For the gateway to say who it is.
+const REACHING: Duration = Duration::from_secs(10);
+
+/// A job that both drivers have opened: all that a task needs to run a bucket of it. Holds the job's token.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// The job's name.
+    pub label: String,
+    /// Our distinct keys.
+    pub own: u64,
+    /// The peer's, as announced.
+    pub peer: u64,
+    /// How many buckets there are.
+    pub buckets: u64,
+    learns: Learns,
+    security: Security,
+    base: String,
+    patience: Duration,
+    name: [u8; 32],
+    key: [u8; 32],
+    party: Party,
+    token: Token,
+}
+
+/// What came of running a bucket.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ran {
+    /// What stands for the keys that the peer has too, in ascending order; none if only the peer learns.
+    Matches(Vec<[u8; 32]>),
+    /// An earlier bucket wants the task's slot: come again with this one.
+    Deferred,
+}
+
+/// By which keys become what stands for them, and go into buckets.
+pub struct Throw {
+    digests: Digests,
+    to: Option<(Aes128, u64)>,
+}
+
+impl Throw {
+    /// Of keys before a job is opened: [`digest`](Self::digest) alone.
+    pub fn ahead() -> Self {
+        Throw { digests: Digests::new(), to: None }
+    }
+
+    /// What stands for a key: 32 bytes, the same in every job.
+    pub fn digest(&self, key: &[u8]) -> [u8; 32] {
+        self.digests.of(key)
+    }
+
+    /// The bucket that a key goes into by what stands for it; 0 before a job is opened.
+    pub fn bucket(&self, digest: &[u8; 32]) -> u64 {
+        self.to.as_ref().map_or(0, |(permutation, buckets)| bucket(permutation, digest, *buckets))
+    }
+}
+
+impl Job {
+    /// An error where the job cannot run by gateways.
+    pub fn check_by_gateways(&self) -> Result<()> {
+        let why = match &self.reveal {
+            Reveal::Rows => None,
+            Reveal::Payload(_) => Some(
+                "columns of the peer's are not revealed by gateways: their widths and the most rows a key would be \
+                 told bucket by bucket; reveal rows, or run psi on one machine",
+            ),
+            _ => Some(
+                "a number over all common keys is not revealed by gateways: each bucket would open a part of it, \
+                 and nothing adds the parts up unopened; reveal rows, or run psi on one machine",
+            ),
+        };
+        if let Some(what) = why {
+            return Err(Error::Parameter { name: "reveal", what: what.to_owned() });
+        }
+        if self.protocol == Protocol::Paxos {
+            let what = "buckets run by vole, not by paxos".to_owned();
+            return Err(Error::Parameter { name: "protocol", what });
+        }
+        self.check()
+    }
+}
+
+impl Planned {
+    /// Opens the job `label` at the gateway that tasks find at `address`, for `own` distinct keys in at least so
+    /// many buckets, a power of two; waits for the peer's driver for `patience`. `token` is the gateway's.
+    ///
+    /// A job that was opened before goes on. Errors: terms that differ from the peer's, a job of that name
+    /// that is another one or has ended for good, and a peer that does not come.
+    pub fn open(
+        address: &str,
+        token: &Token,
+        label: &str,
+        job: &Job,
+        base: &dyn BaseOt,
+        (own, buckets): (u64, u64),
+        patience: Duration,
+    ) -> Result<Self> {
+        job.check_by_gateways()?;
+        let job = Job { protocol: Protocol::Vole, ..job.clone() };
+        let agreement = job
+            .agreement(base)
+            .with("sets", "in buckets, by gateways")
+            .with("security", security_name(job.security));
+        let peer_role = match job.learns {
+            Learns::Me => "result peer",
+            Learns::Peer => "result me",
+            Learns::Both => "result both",
+        };
+        let pair = |(name, value): (&String, &String)| (name.clone(), value.clone());
+        let terms = Terms {
+            protocol: agreement.protocol().to_owned(),
+            role: agreement.role().to_owned(),
+            peer_role: peer_role.to_owned(),
+            parameters: agreement.parameters().iter().map(pair).collect(),
+            own,
+            buckets,
+            patience: patience.as_secs().max(1),
+        };
+        let request = Request::Open { label: label.to_owned(), terms };
+        let start = Instant::now();
+        let reply = loop {
+            let asked = call(address).and_then(|mut way| ask(&mut way, token, &request, patience + BEYOND));
+            match asked {
+                Err(error) if is_absence(&error) && start.elapsed() < patience => std::thread::sleep(AGAIN),
+                asked => break asked?,
+            }
+        };
+        let Reply::Plan { name, key, own, peer, buckets, first } = reply else { return Err(odd()) };
+        Ok(Planned {
+            label: label.to_owned(),
+            own,
+            peer,
+            buckets,
+            learns: job.learns,
+            security: job.security,
+            base: base.name().to_owned(),
+            patience,
+            name,
+            key,
+            party: if first { Party::First } else { Party::Second },
+            token: token.of_job(label),
+        })
+    }
+
+    /// The plan for the tasks. It holds the job's token: who has it can run buckets of this job at this party's
+    /// gateway, and nothing else.
+    pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
+        let mut out = Writer::default();
+        out.text(&self.label);
+        out.text(&self.base);
+        for number in [self.own, self.peer, self.buckets, self.patience.as_secs()] {
+            out.number(number);
+        }
+        out.number(match self.learns {
+            Learns::Me => 0,
+            Learns::Peer => 1,
+            Learns::Both => 2,
+        });
+        out.number(u64::from(self.security == Security::Malicious));
+        out.number(u64::from(self.party == Party::First));
+        for bytes in [&self.name, &self.key, &*self.token.0] {
+            out.bytes(bytes);
+        }
+        out.0
+    }
+
+    /// As [`to_bytes`](Self::to_bytes) made it.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let mut from = Reader(bytes);
+        Ok(Planned {
+            label: from.text()?,
+            base: from.text()?,
+            own: from.number()?,
+            peer: from.number()?,
+            buckets: from.number()?,
+            patience: Duration::from_secs(from.number()?),
+            learns: match from.number()? {
+                0 => Learns::Me,
+                1 => Learns::Peer,
+                _ => Learns::Both,
+            },
+            security: if from.number()? == 1 { Security::Malicious } else { Security::SemiHonest },
+            party: if from.number()? == 1 { Party::First } else { Party::Second },
+            name: from.array()?,
+            key: from.array()?,
+            token: Token(Zeroizing::new(from.array()?)),
+        })
+    }
+
+    /// How keys go into this job's buckets.
+    pub fn throw(&self) -> Throw {
+        Throw { digests: Digests::new(), to: Some((thrower(&self.key), self.buckets)) }
+    }
+
+    /// Places in each bucket, ours and the peer's.
+    pub fn places(&self) -> [u64; 2] {
+        [self.own, self.peer].map(|count| capacity(count, self.buckets, OVERFLOW_BITS))
+    }
+
+    /// Which buckets have not ended yet.
+    pub fn left(&self, address: &str) -> Result<Vec<u64>> {
+        let (_, ended, _) = self.status(address)?;
+        Ok((0..).zip(ended).filter(|(_, ended)| *ended == 0).map(|(number, _)| number).collect())
+    }
+
+    fn status(&self, address: &str) -> Result<(Vec<u8>, Vec<u8>, bool)> {
+        match self.ask(address, &Request::Status { label: self.label.clone() }, self.patience)? {
+            Reply::Status { begun, ended, received } => Ok((begun, ended, received)),
+            _ => Err(odd()),
+        }
+    }
+
+    /// What the run came to, once all buckets have ended; `common` is how many of our keys the peer has.
+    pub fn ran(&self, address: &str, common: u64) -> Result<Bucketed> {
+        let (begun, _, received) = self.status(address)?;
+        let places = self.places();
+        let outcome = Outcome {
+            matches: None,
+            peer_elements: places[1],
+            peer_received: received,
+            protocol: vole_psi::NAME,
+        };
+        let begun: u64 = begun.iter().map(|begun| u64::from(*begun)).sum();
+        let job = Job { protocol: Protocol::Vole, ..Job::new(self.learns, self.security) };
+        let tested = job.tested(&outcome, places[0])?.filter(|_| begun > 0);
+        let tested = tested.map(|one| in_all(one, &outcome, places[0], self.buckets, begun)).transpose()?;
+        Ok(Bucketed {
+            matches: None,
+            common: (self.learns != Learns::Peer).then_some(common),
+            own: self.own,
+            peer: self.peer,
+            buckets: self.buckets,
+            repeated: begun.saturating_sub(self.buckets),
+            confirmed: true,
+            places,
+            tested,
+        })
+    }
+
+    /// What the other side learned of us in words.
+    pub fn has_learned(&self, ran: &Bucketed) -> String {
+        Job { protocol: Protocol::Vole, ..Job::new(self.learns, self.security) }.has_learned_in_buckets(ran)
+    }
+
+    /// Runs bucket `number`, whose keys these `digests` stand for, through the gateway at `address`: the peer's
+    /// gateway has a task with the same bucket, or will have.
+    ///
+    /// A way that is lost, and a gateway that is started again, are waited for as long as the patience says;
+    /// an attempt that came to nothing is made again. Errors: keys of another bucket or more than it has room
+    /// for, what a gateway refuses, and a check that fails, which ends the job on both sides.
+    pub fn run(&self, address: &str, number: u64, mut digests: Zeroizing<Vec<[u8; 32]>>) -> Result<Ran> {
+        digests.sort_unstable();
+        digests.dedup();
+        let places = self.places();
+        let throw = self.throw();
+        if digests.iter().any(|digest| throw.bucket(digest) != number) {
+            return Err(Error::Usage(format!("a key was given for bucket {number} that belongs to another")));
+        }
+        if digests.len() as u64 > places[0] {
+            let what = "a bucket overflowed, which happens once in 2^40 runs; run again under another name";
+            return Err(Error::Other(what.into()));
+        }
+        let mut hasher = blake3::Hasher::new_derive_key("tacit 1 gateway: keys of a bucket");
+        hasher.update(&self.name).update(&number.to_le_bytes()).update(digests.as_flattened());
+        let request = Request::Bucket {
+            label: self.label.clone(),
+            run: self.name,
+            number: u32::try_from(number).unwrap_or(u32::MAX),
+            digest: *hasher.finalize().as_bytes(),
+            patience: self.patience.as_secs(),
+        };
+        let base = crate::ot::base_ot(Some(&self.base), self.security)?;
+        let mut lost = Instant::now();
+        loop {
+            match self.attempt(address, &request, &digests, &*base) {
+                Ok(Some(Reply::Ended { bits })) => return Ok(Ran::Matches(chosen(&digests, &bits))),
+                Ok(Some(Reply::Deferred)) => return Ok(Ran::Deferred),
+                Ok(Some(_)) => return Err(odd()),
+                Ok(None) => lost = Instant::now(),
+                Err(error) if is_absence(&error) && lost.elapsed() < self.patience => {
+                    std::thread::sleep(AGAIN)
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// One attempt; nothing if it came to nothing.
+    fn attempt(
+        &self,
+        address: &str,
+        request: &Request,
+        digests: &[[u8; 32]],
+        base: &(dyn BaseOt + Send + Sync),
+    ) -> Result<Option<Reply>> {
+        let Request::Bucket { number, .. } = *request else { return Err(odd()) };
+        let mut channel = call(address)?;
+        let (attempt, session) = match ask(&mut channel, &self.token, request, self.patience + BEYOND)? {
+            Reply::Go { attempt, session } => (attempt, session),
+            reply => return Ok(Some(reply)),
+        };
+        let (link, come) = channel.into_link()?;
+        let limits = Limits { idle: self.patience.max(REACHING), ..Limits::default() };
+        let mut channel = Channel::go_on(link, &come, self.party, SessionId(session), limits);
+        let (bits, received) = match self.intersect(&mut channel, digests, base) {
+            Ok(outcome) => outcome,
+            Err(error) if error.is_lost_link() => {
+                // The gateway says why, if there is more to it than a lost way.
+                std::thread::sleep(AGAIN);
+                return Ok(None);
+            }
+            Err(error) => {
+                if error.blame() == Blame::Peer {
+                    let request = Request::Cheated { label: self.label.clone(), run: self.name };
+                    // What was seen is told here in any case.
+                    let _ = self.ask(address, &request, REACHING);
+                }
+                return Err(error);
+            }
+        };
+        let result =
+            Request::Result { label: self.label.clone(), run: self.name, number, attempt, received, bits };
+        // The way to the peer's task stays until both sides have what they need.
+        let reply = self.ask(address, &result, self.patience + BEYOND);
+        drop(channel);
+        match reply {
+            Ok(Reply::Again) => Ok(None),
+            reply => reply.map(Some),
+        }
+    }
+
+    /// The protocol for one bucket: a bit for each place, and whether the peer gets a result.
+    fn intersect(
+        &self,
+        channel: &mut Channel,
+        digests: &[[u8; 32]],
+        base: &(dyn BaseOt + Send + Sync),
+    ) -> Result<(Vec<u8>, bool)> {
+        let (mut prg, places) = (Prg::from_os(), self.places());
+        let mut elements: Zeroizing<Vec<Element>> = Zeroizing::new(Vec::with_capacity(places[0] as usize));
+        elements.extend(digests.iter().map(real));
+        pad(&mut elements, places[0], self.party, &mut prg);
+        let options = paxos::Options {
+            learns: self.learns,
+            security: self.security,
+            max_peer_elements: places[1],
+            base,
+        };
+        let runs = runs_log2(self.buckets);
+        let outcome = vole_psi::run_one_of(channel, &mut prg, &elements, &options, runs, &mut |_, _, _| {})?;
+        channel.flush()?;
+        if outcome.peer_elements != places[1] {
+            return Err(Error::Peer(format!(
+                "the peer's bucket has {} keys instead of {}: it announced {} keys and has others",
+                outcome.peer_elements, places[1], self.peer
+            )));
+        }
+        let mut bits = vec![0; places[0].div_ceil(8) as usize];
+        for at in outcome.matches.iter().flatten().map(|at| *at as usize).filter(|at| *at < digests.len()) {
+            bits[at / 8] |= 1 << (at % 8);
+        }
+        Ok((bits, outcome.peer_received))
+    }
+
+    fn ask(&self, address: &str, request: &Request, patience: Duration) -> Result<Reply> {
+        let start = Instant::now();
+        loop {
+            let asked =
+                call(address).and_then(|mut way| ask(&mut way, &self.token, request, patience + BEYOND));
+            match asked {
+                Err(error) if is_absence(&error) && start.elapsed() < patience => std::thread::sleep(AGAIN),
+                asked => return asked,
+            }
+        }
+    }
+}
+
+/// The digests at places whose bit is set; what is beyond them is padding.
+fn chosen(digests: &[[u8; 32]], bits: &[u8]) -> Vec<[u8; 32]> {
+    let is_set = |at: usize| bits.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1);
+    digests.iter().enumerate().filter(|(at, _)| is_set(*at)).map(|(_, digest)| *digest).collect()
+}
+
+/// A connection to our own gateway, which soon says who it is.
+fn call(address: &str) -> Result<Channel> {
+    let unfit = |error: std::io::Error| Error::Usage(format!("{}: {error}", tacit_net::shown(address)));
+    let mut last = None;
+    for target in address.to_socket_addrs().map_err(unfit)? {
+        match TcpStream::connect_timeout(&target, REACHING) {
+            Ok(stream) => {
+                let limits = Limits { read: REACHING, idle: REACHING, ..Limits::default() };
+                let link = Box::new(TcpLink::new(stream)?);
+                return Ok(Channel::with_limits(link, Party::Second, SessionId([0; 32]), limits));
+            }
+            Err(error) => last = Some(error),
+        }
+    }
+    let reason = last.map_or_else(|| "no such address".to_owned(), |error| error.to_string());
+    Err(tacit_net::Error::Unreachable { address: address.to_owned(), after: REACHING, reason }.into())
+}
+
+/// Whether the gateway is not there just now, or went away in the middle.
+fn is_absence(error: &Error) -> bool {
+    error.is_lost_link() || matches!(error, Error::Net(tacit_net::Error::Unreachable { .. }))
+}
+
+fn odd() -> Error {
+    Error::Input("the gateway answers with something else than it was asked for".to_owned())
+}

@@ -1,0 +1,202 @@
+//! This party's own cluster: drivers that open jobs, and tasks that run buckets.
+
+use super::job::{Job, Turn};
+use super::state::{State, folder_of};
+use super::words::{Asked, Reply, Request, Terms, hear, refuse};
+use super::{House, lock, peer, spawn};
+use crate::{Error, Result};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tacit_net::tcp::TcpLink;
+use tacit_net::{Channel, Limits, Party, SessionId, relay};
+
+/// A caller has so long to show its token.
+const SHOWING: Duration = Duration::from_secs(10);
+/// And so many do it at once.
+const UNKNOWN: usize = 256;
+
+/// Receives callers until the gateway ends.
+pub(super) fn receive(house: &Arc<House>, port: &TcpListener) {
+    loop {
+        let come = port.accept();
+        if house.is_stopping() {
+            return;
+        }
+        let Ok((stream, _)) = come else {
+            // Files run short for a moment.
+            std::thread::sleep(Duration::from_millis(20));
+            continue;
+        };
+        {
+            let mut unknown = lock(&house.unknown);
+            if *unknown >= UNKNOWN {
+                continue;
+            }
+            *unknown += 1;
+        }
+        let theirs = house.clone();
+        let started = spawn("tacit-task", move || {
+            if let Err(error) = serve(&theirs, stream) {
+                theirs.say(&format!("a caller of the cluster: {error}"));
+            }
+        });
+        if let Err(error) = started {
+            *lock(&house.unknown) -= 1;
+            house.say(&error.to_string());
+        }
+    }
+}
+
+fn serve(house: &Arc<House>, stream: TcpStream) -> Result<()> {
+    let limits = Limits { read: SHOWING, idle: SHOWING, ..Limits::default() };
+    let heard = TcpLink::new(stream).map_err(Error::from).and_then(|link| {
+        let mut channel = Channel::with_limits(Box::new(link), Party::First, SessionId([0; 32]), limits);
+        hear(&mut channel, &house.token).map(|(request, asked)| (channel, request, asked))
+    });
+    *lock(&house.unknown) -= 1;
+    let (mut channel, request, asked) = heard?;
+    let reply = match request {
+        Request::Open { label, terms } => open(house, &mut channel, &label, terms),
+        Request::Status { label } => known(house, &label).and_then(|job| job.status()),
+        Request::Cheated { label, run } => known(house, &label).and_then(|job| job.cheated(&run)),
+        Request::Result { label, run, number, attempt, received, bits } => {
+            known(house, &label).and_then(|job| job.result(&run, (number, attempt), received, &bits))
+        }
+        Request::Bucket { label, run, number, digest, patience } => {
+            let ran = known(house, &label).and_then(|job| {
+                Task { house, job: &job, run, number, patience: Duration::from_secs(patience) }
+                    .serve(&mut channel, &digest)
+            });
+            match ran {
+                Ok(Served::Reply(reply)) => Ok(reply),
+                Ok(Served::Run(attempt)) => return attempt.relay(channel, &asked),
+                Err(error) => Err(error),
+            }
+        }
+    };
+    // Who waits for a gateway that ends waits for the next one.
+    if house.is_stopping() {
+        return Ok(());
+    }
+    // Who is gone is not answered.
+    let _ = asked.answer(&mut channel, &reply.unwrap_or_else(|error| refuse(&error)));
+    Ok(())
+}
+
+fn known(house: &Arc<House>, label: &str) -> Result<Arc<Job>> {
+    let job = house.find(label)?;
+    house.keep(&job)?;
+    Ok(job)
+}
+
+/// Whether who waits on this connection is still there: it has nothing to say meanwhile.
+fn lives(channel: &mut Channel) -> bool {
+    matches!(channel.has_come(1), Ok(false))
+}
+
+fn open(house: &Arc<House>, channel: &mut Channel, label: &str, terms: Terms) -> Result<Reply> {
+    let job = {
+        let mut jobs = house.jobs();
+        match jobs.get(label).cloned() {
+            Some(job) => {
+                job.reopen(&terms)?;
+                job
+            }
+            None => {
+                let kept = State::load(&folder_of(&house.jobs_folder, label), house.key.clone())?;
+                let state =
+                    kept.unwrap_or_else(|| State::new(&house.jobs_folder, label, terms, house.key.clone()));
+                let job = house.make(state);
+                jobs.insert(label.to_owned(), job.clone());
+                job
+            }
+        }
+    };
+    house.keep(&job)?;
+    let (settled, stands) = job.settled(&mut || lives(channel));
+    if !stands {
+        house.jobs().retain(|_, other| !Arc::ptr_eq(other, &job));
+    }
+    settled
+}
+
+/// A task that has come with a bucket.
+struct Task<'a> {
+    house: &'a Arc<House>,
+    job: &'a Arc<Job>,
+    run: [u8; 32],
+    number: u32,
+    patience: Duration,
+}
+
+enum Served {
+    Reply(Reply),
+    Run(Box<Attempt>),
+}
+
+/// An attempt that both gateways are ready for.
+struct Attempt {
+    job: Arc<Job>,
+    number: u32,
+    attempt: u8,
+    session: [u8; 32],
+    data: tacit_net::Session,
+    idle: Duration,
+}
+
+impl Task<'_> {
+    fn serve(&self, channel: &mut Channel, digest: &[u8; 32]) -> Result<Served> {
+        loop {
+            let task = match self.job.offer(&self.run, self.number, digest)? {
+                Ok(task) => task,
+                Err(reply) => return Ok(Served::Reply(reply)),
+            };
+            let turn = self.wait(channel, task);
+            if !matches!(turn, Ok(Turn::Run(_))) {
+                self.job.withdraw(self.number, task);
+            }
+            let attempt = match turn? {
+                Turn::Run(attempt) => attempt,
+                Turn::Reply(reply) => return Ok(Served::Reply(reply)),
+                Turn::Wait => return Err(Error::Other("the task is gone".to_owned())),
+            };
+            let (job, number, idle) = (self.job.clone(), self.number, self.house.options.limits.idle);
+            match peer::join(self.house, &job, &self.run, number, attempt) {
+                Ok(data) => {
+                    let session = peer::session_id(&data, &self.run, number, attempt);
+                    return Ok(Served::Run(Box::new(Attempt { job, number, attempt, session, data, idle })));
+                }
+                // The other side's task may just have gone: this one waits on.
+                Err(error) => job.parted(number, attempt, &Err(error)),
+            }
+        }
+    }
+
+    /// Waits for the bucket's turn, while the task is there: [`Turn::Wait`] if it is gone.
+    fn wait(&self, channel: &mut Channel, task: u64) -> Result<Turn> {
+        let since = Instant::now();
+        loop {
+            match self.job.turn(self.number, task, since, self.patience)? {
+                Turn::Wait if lives(channel) => {}
+                turn => return Ok(turn),
+            }
+        }
+    }
+}
+
+impl Attempt {
+    /// Tells the task to run, and passes on what it and the peer's task say.
+    fn relay(self: Box<Self>, mut channel: Channel, asked: &Asked) -> Result<()> {
+        let Attempt { job, number, attempt, session, data, idle } = *self;
+        let passed = asked.answer(&mut channel, &Reply::Go { attempt, session }).and_then(|()| {
+            let data = data.into_channels().pop();
+            let data = data.ok_or_else(|| Error::Other("a session without a channel".to_owned()))?;
+            let ends = [channel.into_link()?, data.into_link()?];
+            let mut halt = || !job.runs(number, attempt);
+            Ok(relay::relay(ends, idle, &mut |_| job.touch(), &mut halt)?)
+        });
+        job.parted(number, attempt, &passed);
+        Ok(())
+    }
+}

@@ -1,0 +1,483 @@
+//! What is said to a gateway by its own cluster, and between two gateways.
+//!
+//! A connection inside the cluster carries one request and its reply, each with a mark of 32 bytes under the token
+//! that the caller shows to have: the mark of a request binds a nonce of the gateway's, that of a reply one of
+//! the caller's. The token itself never travels.
+
+use super::super::buckets::MAX_BUCKETS;
+use crate::{Blame, Error, Result};
+use std::time::Duration;
+use tacit_crypto::Prg;
+use tacit_net::{Agreement, Channel, Limits};
+use zeroize::Zeroizing;
+
+const MAGIC: [u8; 16] = *b"tacit gateway 01";
+/// Longest request and reply.
+const MOST: usize = 1 << 22;
+/// Longest name of a job.
+pub(super) const MAX_LABEL: usize = 128;
+
+/// What lets its holder speak to a gateway: about all jobs, or about one.
+#[derive(Clone)]
+pub struct Token(pub(super) Zeroizing<[u8; 32]>);
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token([secret])")
+    }
+}
+
+impl Token {
+    /// The token for `label` alone, which the token for all jobs gives.
+    pub(super) fn of_job(&self, label: &str) -> Token {
+        let key = Zeroizing::new(blake3::derive_key("tacit 1 gateway: token of a job", &*self.0));
+        Token(Zeroizing::new(*blake3::keyed_hash(&key, label.as_bytes()).as_bytes()))
+    }
+
+    fn mark(&self, what: &str, nonce: &[u8; 32], body: &[u8]) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        hasher.update(&(what.len() as u64).to_le_bytes()).update(what.as_bytes());
+        hasher.update(nonce).update(body);
+        hasher.finalize()
+    }
+}
+
+/// What both gateways compare before a job begins, and for how long a side waits for the other.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Terms {
+    pub protocol: String,
+    pub role: String,
+    pub peer_role: String,
+    pub parameters: Vec<(String, String)>,
+    /// Our distinct keys.
+    pub own: u64,
+    /// The fewest buckets that this side asks for.
+    pub buckets: u64,
+    /// Seconds in which nothing may move.
+    pub patience: u64,
+}
+
+impl Terms {
+    pub(super) fn agreement(&self) -> Agreement {
+        let whole = Agreement::new(&self.protocol, &self.role, &self.peer_role);
+        self.parameters.iter().fold(whole, |whole, (name, value)| whole.with(name, value))
+    }
+
+    pub(super) fn write(&self, out: &mut Writer) {
+        for text in [&self.protocol, &self.role, &self.peer_role] {
+            out.text(text);
+        }
+        out.number(self.parameters.len() as u64);
+        for (name, value) in &self.parameters {
+            out.text(name);
+            out.text(value);
+        }
+        for number in [self.own, self.buckets, self.patience] {
+            out.number(number);
+        }
+    }
+
+    pub(super) fn read(from: &mut Reader<'_>) -> Result<Self> {
+        let (protocol, role, peer_role) = (from.text()?, from.text()?, from.text()?);
+        let count = from.number()?;
+        let parameters = (0..count).map(|_| Ok((from.text()?, from.text()?))).collect::<Result<Vec<_>>>()?;
+        let (own, buckets, patience) = (from.number()?, from.number()?, from.number()?);
+        if !buckets.is_power_of_two() || buckets > MAX_BUCKETS {
+            return Err(unknown());
+        }
+        Ok(Terms { protocol, role, peer_role, parameters, own, buckets, patience })
+    }
+}
+
+/// What the cluster asks of its gateway.
+pub(super) enum Request {
+    /// Settles a job with the peer, or finds what was settled.
+    Open { label: String, terms: Terms },
+    /// How far a job is.
+    Status { label: String },
+    /// A task is ready to run this bucket.
+    Bucket { label: String, run: [u8; 32], number: u32, digest: [u8; 32], patience: u64 },
+    /// What a task's run of the bucket gave.
+    Result { label: String, run: [u8; 32], number: u32, attempt: u8, received: bool, bits: Vec<u8> },
+    /// A check failed in a task.
+    Cheated { label: String, run: [u8; 32] },
+}
+
+/// What it answers.
+pub(super) enum Reply {
+    /// As settled: name and bucket key, sizes, buckets, and whether this side is the first.
+    Plan { name: [u8; 32], key: [u8; 32], own: u64, peer: u64, buckets: u64, first: bool },
+    /// How often each bucket was begun, and which have ended.
+    Status { begun: Vec<u8>, ended: Vec<u8>, received: bool },
+    /// Run it now: what follows on this connection is the peer's task's.
+    Go { attempt: u8, session: [u8; 32] },
+    /// The bucket has ended; a bit for each place.
+    Ended { bits: Vec<u8> },
+    /// Its slot is wanted for an earlier bucket: come again.
+    Deferred,
+    /// The attempt came to nothing: come again.
+    Again,
+    /// It was noted.
+    Noted,
+    /// A fault, by whose it is.
+    Refused { blame: u8, text: String },
+}
+
+pub(super) fn refuse(error: &Error) -> Reply {
+    let blame = match error.blame() {
+        Blame::Usage => 0,
+        Blame::Input => 1,
+        Blame::Peer => 2,
+        Blame::Other => 3,
+    };
+    Reply::Refused { blame, text: error.to_string() }
+}
+
+/// The error that a refusal stands for.
+pub(super) fn refused(blame: u8, text: String) -> Error {
+    match blame {
+        0 => Error::Usage(text),
+        1 => Error::Input(text),
+        2 => Error::Peer(text),
+        _ => Error::Other(text),
+    }
+}
+
+fn unknown() -> Error {
+    Error::Input("the gateway and its caller are of different releases".to_owned())
+}
+
+/// Puts fields one behind the other.
+#[derive(Default)]
+pub(super) struct Writer(pub Zeroizing<Vec<u8>>);
+
+impl Writer {
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+    }
+
+    pub(super) fn text(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+    }
+
+    pub(super) fn number(&mut self, number: u64) {
+        self.0.extend_from_slice(&number.to_le_bytes());
+    }
+}
+
+/// Takes them apart.
+pub(super) struct Reader<'a>(pub &'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn cut(&mut self, length: usize) -> Result<&'a [u8]> {
+        let (head, rest) = self.0.split_at_checked(length).ok_or_else(unknown)?;
+        self.0 = rest;
+        Ok(head)
+    }
+
+    pub(super) fn number(&mut self) -> Result<u64> {
+        Ok(u64::from_le_bytes(self.cut(8)?.try_into().map_err(|_| unknown())?))
+    }
+
+    pub(super) fn bytes(&mut self) -> Result<&'a [u8]> {
+        let length = self.number()?;
+        self.cut(usize::try_from(length).unwrap_or(usize::MAX))
+    }
+
+    pub(super) fn text(&mut self) -> Result<String> {
+        String::from_utf8(self.bytes()?.to_vec()).map_err(|_| unknown())
+    }
+
+    pub(super) fn array(&mut self) -> Result<[u8; 32]> {
+        self.bytes()?.try_into().map_err(|_| unknown())
+    }
+
+    pub(super) fn small<T: TryFrom<u64>>(&mut self) -> Result<T> {
+        T::try_from(self.number()?).map_err(|_| unknown())
+    }
+}
+
+impl Request {
+    /// The job that it is about.
+    pub(super) fn label(&self) -> &str {
+        match self {
+            Request::Open { label, .. }
+            | Request::Status { label }
+            | Request::Bucket { label, .. }
+            | Request::Result { label, .. }
+            | Request::Cheated { label, .. } => label,
+        }
+    }
+
+    fn write(&self, out: &mut Writer) {
+        match self {
+            Request::Open { label, terms } => {
+                out.number(0);
+                out.text(label);
+                terms.write(out);
+            }
+            Request::Status { label } => {
+                out.number(1);
+                out.text(label);
+            }
+            Request::Bucket { label, run, number, digest, patience } => {
+                out.number(2);
+                out.text(label);
+                out.bytes(run);
+                out.number((*number).into());
+                out.bytes(digest);
+                out.number(*patience);
+            }
+            Request::Result { label, run, number, attempt, received, bits } => {
+                out.number(3);
+                out.text(label);
+                out.bytes(run);
+                out.number((*number).into());
+                out.number((*attempt).into());
+                out.number((*received).into());
+                out.bytes(bits);
+            }
+            Request::Cheated { label, run } => {
+                out.number(4);
+                out.text(label);
+                out.bytes(run);
+            }
+        }
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self> {
+        let kind = from.number()?;
+        let label = from.text()?;
+        if label.is_empty() || label.len() > MAX_LABEL {
+            return Err(Error::Usage(format!("a job's name has 1 to {MAX_LABEL} bytes")));
+        }
+        Ok(match kind {
+            0 => Request::Open { label, terms: Terms::read(from)? },
+            1 => Request::Status { label },
+            2 => {
+                let (run, number, digest) = (from.array()?, from.small()?, from.array()?);
+                Request::Bucket { label, run, number, digest, patience: from.number()? }
+            }
+            3 => {
+                let (run, number, attempt) = (from.array()?, from.small()?, from.small()?);
+                let (received, bits) = (from.number()? == 1, from.bytes()?.to_vec());
+                Request::Result { label, run, number, attempt, received, bits }
+            }
+            4 => Request::Cheated { label, run: from.array()? },
+            _ => return Err(unknown()),
+        })
+    }
+}
+
+impl Reply {
+    fn write(&self, out: &mut Writer) {
+        match self {
+            Reply::Plan { name, key, own, peer, buckets, first } => {
+                out.number(0);
+                out.bytes(name);
+                out.bytes(key);
+                for number in [*own, *peer, *buckets, u64::from(*first)] {
+                    out.number(number);
+                }
+            }
+            Reply::Status { begun, ended, received } => {
+                out.number(1);
+                out.bytes(begun);
+                out.bytes(ended);
+                out.number((*received).into());
+            }
+            Reply::Go { attempt, session } => {
+                out.number(2);
+                out.number((*attempt).into());
+                out.bytes(session);
+            }
+            Reply::Ended { bits } => {
+                out.number(3);
+                out.bytes(bits);
+            }
+            Reply::Deferred => out.number(4),
+            Reply::Again => out.number(5),
+            Reply::Noted => out.number(6),
+            Reply::Refused { blame, text } => {
+                out.number(7);
+                out.number((*blame).into());
+                out.text(text);
+            }
+        }
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self> {
+        Ok(match from.number()? {
+            0 => Reply::Plan {
+                name: from.array()?,
+                key: from.array()?,
+                own: from.number()?,
+                peer: from.number()?,
+                buckets: from.number()?,
+                first: from.number()? == 1,
+            },
+            1 => {
+                let (begun, ended) = (from.bytes()?.to_vec(), from.bytes()?.to_vec());
+                Reply::Status { begun, ended, received: from.number()? == 1 }
+            }
+            2 => Reply::Go { attempt: from.small()?, session: from.array()? },
+            3 => Reply::Ended { bits: from.bytes()?.to_vec() },
+            4 => Reply::Deferred,
+            5 => Reply::Again,
+            6 => Reply::Noted,
+            7 => Reply::Refused { blame: from.small()?, text: from.text()? },
+            _ => return Err(unknown()),
+        })
+    }
+}
+
+fn nonce() -> [u8; 32] {
+    let mut nonce = [0; 32];
+    Prg::from_os().fill_bytes(&mut nonce);
+    nonce
+}
+
+/// The caller's half: shows that it has `token`, asks, and returns the answer, whose mark was checked; waits for
+/// it as long as `patience` says.
+pub(super) fn ask(
+    channel: &mut Channel,
+    token: &Token,
+    request: &Request,
+    patience: Duration,
+) -> Result<Reply> {
+    let (mut magic, mut theirs, ours) = ([0; 16], [0; 32], nonce());
+    channel.recv(&mut magic)?;
+    channel.recv(&mut theirs)?;
+    if magic != MAGIC {
+        return Err(Error::Input("what answers there is no gateway of this release".to_owned()));
+    }
+    channel.set_limits(Limits { read: patience, idle: patience, ..channel.limits() });
+    let mut body = Writer::default();
+    body.0.extend_from_slice(&ours);
+    request.write(&mut body);
+    channel.send_sized(&body.0)?;
+    channel.send(token.mark("request", &theirs, &body.0).as_bytes())?;
+    channel.flush()?;
+    let body = channel.recv_sized(MOST)?;
+    let mut mark = [0; 32];
+    channel.recv(&mut mark)?;
+    if token.mark("reply", &ours, &body) != mark {
+        let what = "the gateway does not know the token: name the file that it wrote when it was started";
+        return Err(Error::Input(what.to_owned()));
+    }
+    match Reply::read(&mut Reader(&body))? {
+        Reply::Refused { blame, text } => Err(refused(blame, text)),
+        reply => Ok(reply),
+    }
+}
+
+/// What a caller is answered with.
+pub(super) struct Asked {
+    token: Token,
+    nonce: [u8; 32],
+}
+
+/// The gateway's half: hears a request. Who has not the token of its job, or the one for all jobs where a job
+/// is opened, is told that and nothing else.
+pub(super) fn hear(channel: &mut Channel, all: &Token) -> Result<(Request, Asked)> {
+    let ours = nonce();
+    channel.send(&MAGIC)?;
+    channel.send(&ours)?;
+    channel.flush()?;
+    let body = Zeroizing::new(channel.recv_sized(MOST)?);
+    let mut mark = [0; 32];
+    channel.recv(&mut mark)?;
+    let mut from = Reader(&body);
+    let theirs: [u8; 32] = from.cut(32)?.try_into().map_err(|_| unknown())?;
+    let request = Request::read(&mut from)?;
+    let token = match &request {
+        Request::Open { .. } => all.clone(),
+        other => all.of_job(other.label()),
+    };
+    // Two hashes are compared in constant time.
+    if token.mark("request", &ours, &body) != mark {
+        // An answer under no token: all that it says is that this one was wrong.
+        channel.send_sized(&[])?;
+        channel.send(&[0; 32])?;
+        channel.flush()?;
+        return Err(Error::Input("a caller without the token was turned away".to_owned()));
+    }
+    Ok((request, Asked { token, nonce: theirs }))
+}
+
+impl Asked {
+    pub(super) fn answer(&self, channel: &mut Channel, reply: &Reply) -> Result<()> {
+        let mut body = Writer::default();
+        reply.write(&mut body);
+        channel.send_sized(&body.0)?;
+        channel.send(self.token.mark("reply", &self.nonce, &body.0).as_bytes())?;
+        Ok(channel.flush()?)
+    }
+}
+
+/// What gateways tell each other while a job goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Event {
+    /// A task waits with this bucket.
+    Offer(u32),
+    /// None waits with it any more.
+    Withdraw(u32),
+    /// The first gateway begins this attempt at it.
+    Begin(u32, u8),
+    /// The attempt's result is on the disk.
+    Held(u32, u8),
+    /// The attempt came to nothing.
+    Failed(u32, u8),
+    /// The job has ended for good.
+    Over,
+    /// All buckets have ended, on both sides so far as we know.
+    Complete,
+}
+
+const EVENT: usize = 6;
+/// The most events of a message.
+const MOST_EVENTS: usize = 1 << 14;
+
+/// One exchange: both sides send what has happened, and hear it.
+pub(super) fn exchange(channel: &mut Channel, events: &[Event]) -> Result<Vec<Event>> {
+    let bytes: Vec<u8> = events.iter().flat_map(|event| encode(*event)).collect();
+    channel.send_sized(&bytes)?;
+    channel.flush()?;
+    let bytes = channel.recv_sized(MOST_EVENTS * EVENT)?;
+    let (events, rest) = bytes.as_chunks::<EVENT>();
+    let events: Option<Vec<Event>> = events.iter().map(decode).collect();
+    match events.filter(|_| rest.is_empty()) {
+        Some(events) => Ok(events),
+        None => Err(Error::Peer("the other gateway says something that is no word of a gateway".to_owned())),
+    }
+}
+
+fn encode(event: Event) -> [u8; EVENT] {
+    let (kind, number, attempt) = match event {
+        Event::Offer(number) => (1, number, 0),
+        Event::Withdraw(number) => (2, number, 0),
+        Event::Begin(number, attempt) => (3, number, attempt),
+        Event::Held(number, attempt) => (4, number, attempt),
+        Event::Failed(number, attempt) => (5, number, attempt),
+        Event::Over => (6, 0, 0),
+        Event::Complete => (7, 0, 0),
+    };
+    let [a, b, c, d] = number.to_le_bytes();
+    [kind, a, b, c, d, attempt]
+}
+
+fn decode(bytes: &[u8; EVENT]) -> Option<Event> {
+    let [kind, a, b, c, d, attempt] = *bytes;
+    let number = u32::from_le_bytes([a, b, c, d]);
+    Some(match kind {
+        1 => Event::Offer(number),
+        2 => Event::Withdraw(number),
+        3 => Event::Begin(number, attempt),
+        4 => Event::Held(number, attempt),
+        5 => Event::Failed(number, attempt),
+        6 => Event::Over,
+        7 => Event::Complete,
+        _ => return None,
+    })
+}
