@@ -20,8 +20,8 @@ REQUIREMENTS = ROOT / "python" / "requirements-test.txt"
 STORES = ROOT / "python" / "requirements-stores.txt"
 DATA = ROOT / "python" / "requirements-data.txt"
 OLDEST = (3, 11)
-# What an aarch64 Python takes of Debian.
-DEBIAN_PYTHON = "python3"
+# What an aarch64 Python, and NumPy in it, takes of Debian.
+DEBIAN = ("python3", "libstdc++6")
 DEMO = """
 import sys, tacit
 ours = [f"user{at}" for at in range(int(sys.argv[1]), int(sys.argv[1]) + 1000)]
@@ -117,7 +117,7 @@ def arm_python(folder):
     }
     apt = ["apt-get", "-qq", *(word for name, value in options.items() for word in ("-o", f"{name}={value}"))]
     apt += ["-o", "APT::Architectures::=arm64", "--no-install-recommends"]
-    if not run([*apt, "update"]) or not run([*apt, "--yes", "--download-only", "install", DEBIAN_PYTHON]):
+    if not run([*apt, "update"]) or not run([*apt, "--yes", "--download-only", "install", *DEBIAN]):
         return None
     for package in (cache / "archives").glob("*.deb"):
         if not run(["dpkg-deb", "-x", package, root]):
@@ -176,7 +176,7 @@ def main():
             against_arm(here, wheels["aarch64"], folder)
         # pip builds the source distribution by itself, with the registries alone.
         sdist = folder / "sdist"
-        if count("the source distribution", run([BUILDER / "maturin", "sdist", "--quiet", "--out", sdist])):
+        if count("the source distribution", run([BUILDER / "maturin", "sdist", "--out", sdist])):
             source = next(sdist.glob("tacit-*.tar.gz"))
             built = environment(folder / "built", sys.executable, source)
             count("pip builds and installs it", built and run([built, "-c", "import tacit; tacit.check(['a'])"], cwd=folder))
