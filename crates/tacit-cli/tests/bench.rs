@@ -356,13 +356,17 @@ fn intersections_of_every_kind_are_measured() {
         let result = results(said.success()).remove(0);
         assert_eq!((result["kind"].as_str(), result["count"].as_u64()), (Some(kind), Some(301)), "{result}");
     }
+    for kind in ["count", "sum", "mean"] {
+        let result = results(psi(&["--reveal", kind]).success()).remove(0);
+        assert_eq!((result["kind"].as_str(), result["protocol"].as_str()), (Some(kind), Some("sorted")));
+    }
     let result = results(psi(&["--protocol", "oprf", "--tags", "5000"]).success()).remove(0);
     assert_eq!(result["kind"], "set in 5000 tags");
     // 64 bytes a query, and little else.
     let bytes = result["bytes_sent"].as_u64().unwrap() + result["bytes_received"].as_u64().unwrap();
     assert!((301 * 64..301 * 64 + 1000).contains(&bytes), "{bytes}");
     for (more, said) in [
-        (&["--reveal", "sum"][..], "--security semi-honest"),
+        (&["--reveal", "shares"][..], "--security semi-honest"),
         (&["--protocol", "paxos", "--reveal", "payload"], "vole"),
         (&["--protocol", "oprf", "--reveal", "count"], "vole"),
         (&["--protocol", "oprf", "--security", "semi-honest"], "malicious"),

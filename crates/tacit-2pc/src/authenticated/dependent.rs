@@ -154,8 +154,8 @@ pub(super) struct Party {
     pub(super) delta: Block,
 }
 
-/// Gates whose differences cross at a time, at least.
-const BATCH: usize = 1 << 14;
+/// Gates whose differences cross at a time, at least: two batches stay in the second-level cache.
+const BATCH: usize = 1 << 12;
 
 /// Beaver's products of the masks of the operands of a stretch's AND gates, by the triples that `gates`
 /// holds; gives all its wires their masks. Every opening is checked when this returns.
