@@ -89,6 +89,8 @@ def main():
     if options.portable:
         env["TACIT_SIMD"] = "portable"
         crates = crates or PORTABLE_CRATES
+    if options.long:
+        env["TACIT_LONG"] = "1"
     arguments += [word for crate in crates for word in ("-p", crate)] if crates else ["--workspace"]
     if not crates:
         features = [FEATURES, *(long_features() if options.long else [])]

@@ -17,7 +17,7 @@ import logging
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
@@ -236,8 +236,8 @@ def _slot_of(plan: bytes, todo: list[int]) -> Callable[..., Column]:
     return _of_columns(slot, "int")
 
 
-def _bucket(plan: bytes, gateway: str, todo: list[int]) -> Callable[[Iterable[Any]], Iterable[Any]]:
-    def bucket(batches: Iterable[Any]) -> Iterable[Any]:
+def _bucket(plan: bytes, gateway: str, todo: list[int]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    def bucket(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]
         import pyarrow.compute as pc  # type: ignore[import-untyped, unused-ignore]
 

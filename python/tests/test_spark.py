@@ -91,7 +91,8 @@ def test_tasks_killed_in_the_middle(both: Clusters) -> None:
     check([driver.wait() for driver in both.drivers], first, second)
 
 
-@pytest.mark.parametrize("number", [0, 1])
+# Either gateway in the long tests, one by lot in the others.
+@pytest.mark.parametrize("number", [0, 1] if "TACIT_LONG" in os.environ else [SEED % 2])
 def test_a_gateway_killed_and_started_again(both: Clusters, number: int) -> None:
     first, second = (0, 30_000), (10_000, 40_000)
     job = f"restarted-{number}-{SEED}"

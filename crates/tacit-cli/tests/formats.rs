@@ -343,7 +343,9 @@ fn every_paragraph_on_results_is_tried() {
         "bench",
         "man DIR",
         "request",
+        "gateway",
     ];
-    let elsewhere = "request is tried in serve.rs, bench in bench.rs, check with psi, man in manual.rs, fingerprint in errors.rs";
+    let elsewhere = "request is tried in serve.rs, bench in bench.rs, check with psi, man in manual.rs, fingerprint in \
+                     errors.rs, gateway in gateway.rs";
     assert_eq!(commands, BTreeSet::from(tried), "{elsewhere}");
 }

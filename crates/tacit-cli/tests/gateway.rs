@@ -21,6 +21,7 @@ fn a_gateway_says_where_it_is_found_and_holds_its_state_alone() {
         let address: std::net::SocketAddr = said[place].as_str().unwrap().parse().unwrap();
         assert!(address.port() > 0 && std::net::TcpStream::connect(address).is_ok());
     }
+    assert!(said["token"].as_str().unwrap().ends_with("kept/token"), "{said}");
     let token = bench.read("kept/token");
     assert_eq!(token.trim().len(), 64);
     assert!(!line.contains(token.trim()));

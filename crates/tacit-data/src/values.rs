@@ -344,7 +344,7 @@ impl Table {
     pub fn is_text(&self, target: &Path) -> Result<bool> {
         match &self.0 {
             Inner::Csv(_) => Ok(Format::by_name(target).is_none()),
-            Inner::Columns(source) if convert::says_csv(target) => {
+            Inner::Columns(source) if convert::goes_to_csv(source, target) => {
                 convert::has_text(source, target)?;
                 Ok(true)
             }

@@ -37,6 +37,7 @@ const OUTPUTS: &[(&str, &str, Kind)] = &[
     ("eval pool make", "file", Kind::Secret),
     ("circuit export", "output", Kind::Result),
     ("circuit draw", "output", Kind::Result),
+    ("gateway", "state", Kind::Folder),
     ("demo", "dir", Kind::Folder),
     ("man", "dir", Kind::Folder),
     ("bench report", "output", Kind::Result),
