@@ -190,7 +190,7 @@ fn numbers_over_common_keys_go_against_a_malicious_peer() {
 fn more_keys_than_the_circuit_takes_are_refused_before_connecting() {
     let bench = Bench::new();
     let many: String = (0..16_385).map(|i| format!("{i}@x\n")).collect();
-    bench.write("many.csv", &format!("email\n{many}"));
+    bench.write("many.csv", format!("email\n{many}"));
     let words = ["psi", "--connect", "127.0.0.1:9", "--insecure-plaintext", "--input", "many.csv"];
     let more = ["--key", "email", "--reveal", "count", "--connect-timeout", "1"];
     for dry in [&[][..], &["--dry-run"]] {
