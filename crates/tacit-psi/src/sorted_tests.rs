@@ -55,7 +55,7 @@ fn entries(sizes: [usize; 2], common: usize, prg: &mut Prg) -> [Entries; 2] {
             .map(|key| match prg.below(4) {
                 0 => (key, 0, 0),
                 1 => (key, i128::from(i64::MIN), 1),
-                2 => (key, -(1 << 83), 1 << 20),
+                2 => (key, -(1 << 82), 1 << 19),
                 _ => (key, i128::from(prg.u64() as i64), 1 + prg.below(9)),
             })
             .collect()
@@ -74,8 +74,8 @@ fn the_circuit_is_a_join_at_all_sizes() {
             // Their sum would not fit: an honest column has 2^20 rows at most.
             let mut large = 0;
             for of in sides.iter_mut().flatten() {
-                large += u32::from(of.2 == 1 << 20);
-                if large > 1 && of.2 == 1 << 20 {
+                large += u32::from(of.2 == 1 << 19);
+                if large > 1 && of.2 == 1 << 19 {
                     (of.1, of.2) = (-7, 2);
                 }
             }

@@ -265,7 +265,6 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         output.reserve(table.bytes().saturating_add(2))?;
     }
     let keys = table.count();
-    job.check_keys(keys)?;
     let what = format!("an intersection with {keys} keys");
     crate::cmd::check_memory(&what, job.memory(keys, 0), "split the file")?;
     let most = job.most_peer_keys(keys, available_memory());
