@@ -16,10 +16,11 @@
 //! which [`size`] takes into account.
 
 use super::bits::{Gate, Shares, zeros};
-use super::opening::Openings;
+use super::opening::{AHEAD, Openings};
 use crate::Result;
+use std::collections::VecDeque;
 use std::ops::Range;
-use tacit_crypto::{BitVec, Block, Prg};
+use tacit_crypto::{Block, Buffer, Prg};
 use tacit_net::Channel;
 
 /// Statistical security in bits of a session.
@@ -51,8 +52,8 @@ pub(super) fn shift(prg: &mut Prg, buckets: usize) -> usize {
     prg.below(buckets as u64) as usize
 }
 
-/// Buckets whose differences cross at a time: two batches with all that is read of them stay in the
-/// second-level cache.
+/// Buckets whose differences cross at a time: a batch with all that is read of it stays in the second-level
+/// cache.
 const BATCH: usize = 1 << 12;
 
 /// Rows of a window that are made at a time.
@@ -91,37 +92,17 @@ pub(super) fn combine(
     let batch = |i: usize| i * BATCH..buckets.min((i + 1) * BATCH);
     let batches = buckets.div_ceil(BATCH);
     let room = shifts.len() * BATCH.min(buckets);
-    let (mut macs, mut keys, mut last) = (zeros(room), zeros(room), zeros(room));
-    let mut shown = BitVec::default();
-    // Each batch's shares are on their way while the batch before is added up.
-    for i in 0..=batches {
-        let mine = std::mem::take(&mut shown);
-        std::mem::swap(&mut keys, &mut last);
-        if i < batches {
-            let range = batch(i);
-            if first > 0 {
-                let places = of(0, 0, &range).zip(of(1, 0, &range)).zip(of(2, 0, &range));
-                for (sum, ((x, y), z)) in sums[range.clone()].iter_mut().zip(places) {
-                    *sum = [*x.0, *x.1, *y.0, *y.1, *z.0, *z.1];
-                }
-            }
-            let mut out = macs.iter_mut().zip(keys.iter_mut());
-            for (row, &shift) in shifts.iter().enumerate() {
-                let mut sums = sums[range.clone()].iter();
-                for place in turned(&range, shift, buckets) {
-                    let y = of(1, first + row, &place);
-                    for ((y_mac, y_key), (sum, (mac, key))) in y.zip(sums.by_ref().zip(out.by_ref())) {
-                        (*mac, *key) = (sum[2] ^ *y_mac, sum[3] ^ *y_key);
-                    }
-                }
-            }
-            if !shifts.is_empty() {
-                shown = openings.offer(channel, &macs[..shifts.len() * range.len()])?;
-            }
-        }
-        if i > 0 && !shifts.is_empty() {
-            let range = batch(i - 1);
-            let opened = openings.take(channel, mine, &mut last[..shifts.len() * range.len()])?;
+    let mut macs = zeros(room);
+    let mut keys: Vec<Buffer> = (0..AHEAD.min(batches)).map(|_| zeros(room)).collect();
+    let mut shown = VecDeque::with_capacity(AHEAD);
+    // Batches' shares are on their way while those before them are added up.
+    for i in 0..batches + AHEAD {
+        if let Some(last) = i.checked_sub(AHEAD)
+            && let Some(mine) = shown.pop_front()
+        {
+            let range = batch(last);
+            let opened =
+                openings.take(channel, mine, &mut keys[last % AHEAD][..shifts.len() * range.len()])?;
             let mut at = 0;
             for (row, &shift) in shifts.iter().enumerate() {
                 let mut sums = sums[range.clone()].iter_mut();
@@ -136,6 +117,28 @@ pub(super) fn combine(
                         sum[5] ^= *z.1 ^ (*x.1 & mask);
                     }
                 }
+            }
+        }
+        if i < batches {
+            let range = batch(i);
+            if first > 0 {
+                let places = of(0, 0, &range).zip(of(1, 0, &range)).zip(of(2, 0, &range));
+                for (sum, ((x, y), z)) in sums[range.clone()].iter_mut().zip(places) {
+                    *sum = [*x.0, *x.1, *y.0, *y.1, *z.0, *z.1];
+                }
+            }
+            let mut out = macs.iter_mut().zip(keys[i % AHEAD].iter_mut());
+            for (row, &shift) in shifts.iter().enumerate() {
+                let mut sums = sums[range.clone()].iter();
+                for place in turned(&range, shift, buckets) {
+                    let y = of(1, first + row, &place);
+                    for ((y_mac, y_key), (sum, (mac, key))) in y.zip(sums.by_ref().zip(out.by_ref())) {
+                        (*mac, *key) = (sum[2] ^ *y_mac, sum[3] ^ *y_key);
+                    }
+                }
+            }
+            if !shifts.is_empty() {
+                shown.push_back(openings.offer(channel, &macs[..shifts.len() * range.len()])?);
             }
         }
     }

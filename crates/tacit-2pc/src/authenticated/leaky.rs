@@ -14,8 +14,9 @@
 
 use super::bits::{Share, Shares, with_masks, zeros};
 use super::deviation::deviate;
-use super::opening::{MacHash, receive_bits, send_bits};
+use super::opening::{AHEAD, MacHash, receive_bits, send_bits};
 use crate::Result;
+use std::collections::VecDeque;
 use std::ops::Range;
 use tacit_crypto::hash::Mitccrh;
 use tacit_crypto::{BitVec, Block};
@@ -23,7 +24,7 @@ use tacit_net::Channel;
 
 /// Triples hashed at a time, in the nearest cache.
 const TILE: usize = 256;
-/// Triples whose messages cross at a time: the three batches at work stay in the second-level cache.
+/// Triples whose messages cross at a time: a batch with all that is read of it stays in the second-level cache.
 const BATCH: usize = 1 << 12;
 
 /// What stays the same for all triples of a party.
@@ -70,7 +71,7 @@ impl Maker {
     /// Makes `n` triples of the first 3·n of `bits`: all x, all y, all z. What must be alike on both sides
     /// goes into `alike`.
     ///
-    /// Each batch's G are on their way while those of the batch before are used, and so are its d.
+    /// G of [`AHEAD`] batches are on their way while those of the one before them are used, and so are d.
     pub(super) fn make(
         &mut self,
         channel: &mut Channel,
@@ -81,8 +82,8 @@ impl Maker {
         let batch = |i: usize| i * BATCH..n.min((i + 1) * BATCH);
         let batches = n.div_ceil(BATCH);
         let (mut sums, mut messages) = (zeros(n.div_ceil(2)), zeros(BATCH.min(n).div_ceil(2)));
-        let mut shown = BitVec::default();
-        for i in 0..batches + 2 {
+        let mut shown = VecDeque::with_capacity(AHEAD);
+        for i in 0..batches + 2 * AHEAD {
             if i < batches {
                 let (range, at) = (batch(i), halves(&batch(i)));
                 let (sums, messages) = (&mut sums[at.clone()], &mut messages[..at.len()]);
@@ -90,20 +91,22 @@ impl Maker {
                 deviate(|script| script.leaky(messages, sums));
                 channel.send_blocks(messages)?;
             }
-            let last = std::mem::take(&mut shown);
-            if (1..=batches).contains(&i) {
-                let (range, at) = (batch(i - 1), halves(&batch(i - 1)));
+            let due = |ahead: usize| i.checked_sub(ahead).filter(|&i| i < batches).map(batch);
+            if let Some(range) = due(AHEAD) {
+                let at = halves(&range);
                 let (sums, messages) = (&mut sums[at.clone()], &mut messages[..at.len()]);
                 channel.recv_blocks(messages)?;
                 self.sums(bits, range.clone(), messages, sums);
-                shown = lowest_bits(sums, range.len());
-                deviate(|script| script.products(&mut shown));
-                send_bits(channel, &shown)?;
+                let mut bits = lowest_bits(sums, range.len());
+                deviate(|script| script.products(&mut bits));
+                send_bits(channel, &bits)?;
+                shown.push_back(bits);
             }
-            if i >= 2 {
-                let range = batch(i - 2);
+            if let Some(range) = due(2 * AHEAD) {
                 let mut d = receive_bits(channel, range.len())?;
-                d.xor_assign(&last);
+                if let Some(own) = shown.pop_front() {
+                    d.xor_assign(&own);
+                }
                 let sums = &mut sums[halves(&range)];
                 self.correct(bits, 2 * n + range.start, &d, sums);
                 alike.update(sums);
