@@ -684,8 +684,9 @@ def intersect(
         Who gets a result: ``"me"``, ``"peer"`` (the peer then says ``"me"``) or ``"both"``.
     reveal:
         What is revealed, as the command's ``--reveal`` has it: ``"rows"``; ``"payload:COL,COL"`` for the same with
-        columns of the peer's rows (who gives them says ``"payload"``); ``"count"``, ``"sum:COL"``, ``"mean:COL"``,
-        ``"max:COL"``, ``"min:COL"`` or ``"over:N:COL"``, which need ``security="semi-honest"``.
+        columns of the peer's rows (who gives them says ``"payload"``); ``"count"``, ``"sum:COL"``, ``"mean:COL"``
+        (at most 16,384 keys a side, unless ``security="semi-honest"``); ``"max:COL"``, ``"min:COL"`` or
+        ``"over:N:COL"``, which need ``security="semi-honest"``.
     give:
         Our columns that the peer may have, or the one that numbers are taken from.
     duplicates:

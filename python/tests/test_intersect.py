@@ -322,11 +322,23 @@ def test_numbers_over_the_common_keys(kind: str, value: float, counted: int | No
     assert (held.value, held.withheld) == (None, True)
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "counted"), [("count", 2, None), ("sum:amount", 10, None), ("mean:amount", 10 / 3, 3)]
+)
+def test_numbers_go_against_a_malicious_peer(kind: str, value: float, counted: int | None) -> None:
+    mine: dict[str, object] = {"reveal": kind}
+    theirs = mine if kind == "count" else mine | {"give": "amount"}
+    result = reveal(mine, theirs)
+    assert (result.value, result.counted, result.withheld, result.rows) == (value, counted, False, None)
+    held = reveal(mine | {"min_matches": 3}, theirs | {"min_matches": 3})
+    assert (held.value, held.withheld) == (None, True)
+
+
 def test_what_cannot_be_revealed_is_said_at_once() -> None:
     table = tables()["polars"]
     wrong: list[tuple[dict[str, object], type[tacit.Error], str]] = [
         ({"reveal": "everything"}, tacit.UsageError, "give one of rows"),
-        ({"reveal": "count"}, tacit.UsageError, "semi-honest"),
+        ({"reveal": "max:amount"}, tacit.UsageError, "semi-honest"),
         ({"reveal": "payload:city", "min_matches": 3}, tacit.UsageError, "numbers over all"),
         ({"reveal": "payload", "result": "peer", "give": "none"}, tacit.InputError, "no column none"),
         (

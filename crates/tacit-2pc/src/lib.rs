@@ -12,6 +12,7 @@ pub mod authenticated;
 pub mod circuit;
 mod error;
 pub mod garble;
+mod once;
 mod parties;
 mod prepared;
 pub mod semi_honest;

@@ -12,7 +12,7 @@ use tacit::net::{Agreement, Channel};
 use tacit::psi::circuit::{self, Aggregate, Column, Of};
 use tacit::psi::paxos::{self, Learns, MAX_ELEMENTS, Options, Phase, Progress};
 use tacit::psi::payload::{self, Duplicates, Side, Table};
-use tacit::psi::{oprf, vole_psi};
+use tacit::psi::{oprf, sorted, vole_psi};
 use tacit::{Error, Result};
 use tacit_console::options::Security;
 
@@ -105,17 +105,24 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
         }
     };
     let security = args.security.into();
-    if args.reveal.is_computed() && security == tacit::Security::Malicious {
-        return Err(Error::Usage(format!(
-            "--reveal {} is semi-honest alone; add --security semi-honest",
-            args.reveal.kind()
-        )));
+    let malicious = security == tacit::Security::Malicious;
+    if args.reveal == Reveal::Shares && malicious {
+        return Err(Error::Usage("--reveal shares is semi-honest alone; add --security semi-honest".into()));
     }
-    let most = if args.reveal.is_computed() { circuit::MAX_ELEMENTS } else { MAX_ELEMENTS } as u64;
+    let strict = args.reveal.is_computed() && malicious;
+    let most = match args.reveal.is_computed() {
+        true if malicious => sorted::MAX_ELEMENTS,
+        true => circuit::MAX_ELEMENTS,
+        false => MAX_ELEMENTS,
+    } as u64;
     if args.count > most {
         return Err(Error::Usage(format!("--count is {most} at most for what is to be revealed")));
     }
     let needed = match vole {
+        true if strict => {
+            let reveal = tacit::job::psi::Reveal::Count;
+            2 * Job { reveal, ..Job::new(Learns::Both, security) }.memory(args.count, args.count)
+        }
         true => 2 * vole_memory(args.count, args.reveal)?,
         false => 2 * Job::new(Learns::Both, security).memory(args.count, args.count),
     };
@@ -123,7 +130,12 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let base = crate::base::base_ot(args.base_ot.as_deref(), security)?;
     let subject = Subject {
         name: "psi",
-        protocol: if vole { vole_psi::NAME } else { paxos::NAME }.into(),
+        protocol: match vole {
+            true if strict => sorted::NAME,
+            true => vole_psi::NAME,
+            false => paxos::NAME,
+        }
+        .into(),
         security: Some(security),
         kind: args.reveal.kind().into(),
         count: args.count,
@@ -241,7 +253,11 @@ impl Party {
                     Reveal::Sum => circuit::Reveal::Sum(of),
                     _ => circuit::Reveal::Mean(of),
                 };
-                let outcome = circuit::aggregate(channel, prg, elements, reveal, 1, options, told)?;
+                let aggregate = match options.security {
+                    tacit::Security::Malicious => sorted::aggregate,
+                    tacit::Security::SemiHonest => circuit::aggregate,
+                };
+                let outcome = aggregate(channel, prg, elements, reveal, 1, options, told)?;
                 let (rows, total) = (*common, i128::from(*common) * (i128::from(*common) - 1) / 2);
                 outcome.result.is_none_or(|result| match result {
                     Aggregate::Withheld => false,

@@ -139,6 +139,67 @@ fn counts_sums_and_means_are_those_of_a_plain_join() {
     }
 }
 
+/// The same against a peer that may cheat: withheld or not, and what the other side learned of it.
+#[test]
+fn numbers_over_common_keys_go_against_a_malicious_peer() {
+    let (bench, plain) = bench(0..45, 30..60);
+    let (amounts, count) = (plain.amounts(), plain.common.len());
+    let counted: BTreeSet<&String> =
+        plain.rows.iter().filter(|row| !row[2].is_empty()).map(|row| &row[1]).collect();
+    let sum: i64 = amounts.iter().sum();
+    for (kind, counts, result) in [
+        ("count", count, "both"),
+        ("sum:amount", counted.len(), "peer"),
+        ("mean:amount", counted.len(), "me"),
+    ] {
+        for (least, opens) in [(counts, true), (counts + 1, false)] {
+            let least = least.to_string();
+            let with = |result| ["--reveal", kind, "--min-matches", &least, "--result", result];
+            let give: &[&str] = if kind == "count" { &[] } else { &["--give", "amount"] };
+            let converse = if result == "peer" { "me" } else { result };
+            let converse = if result == "me" { "peer" } else { converse };
+            let (a, b) = run(&bench, &[&with(result)[..], give].concat(), &with(converse));
+            for (said, gets) in [(a, result), (b, converse)] {
+                let told = object(&said);
+                assert_eq!((&told["protocol"], &told["security"]), (&"sorted".into(), &"malicious".into()));
+                let shown = opens && gets != "peer";
+                let learned = told["other_side_learned"].as_str().unwrap();
+                assert!(!learned.contains("keeps to the protocol"), "{learned}");
+                let bounded = told["peer_keys_tested_at_most"].is_u64();
+                assert_eq!(bounded, gets != "me", "{told}");
+                if gets == "peer" {
+                    assert!(told.get("withheld").is_none(), "{told}");
+                } else {
+                    assert_eq!(told["withheld"], !opens, "{told}");
+                }
+                let value = |of: Value| if shown { of } else { Value::Null };
+                match kind {
+                    "count" => assert_eq!(told["count"], value(count.into())),
+                    "sum:amount" => assert_eq!(told["sum"], value(sum.into())),
+                    _ => assert_eq!(
+                        (told["sum"].clone(), told["rows"].clone()),
+                        (value(sum.into()), value(amounts.len().into()))
+                    ),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn more_keys_than_the_circuit_takes_are_refused_before_connecting() {
+    let bench = Bench::new();
+    let many: String = (0..16_385).map(|i| format!("{i}@x\n")).collect();
+    bench.write("many.csv", format!("email\n{many}"));
+    let words = ["psi", "--connect", "127.0.0.1:9", "--insecure-plaintext", "--input", "many.csv"];
+    let more = ["--key", "email", "--reveal", "count", "--connect-timeout", "1"];
+    for dry in [&[][..], &["--dry-run"]] {
+        bench
+            .run(&[&words[..], &more, dry].concat())
+            .fails_with(3, &["16384 keys a side", "semi-honest on both sides"]);
+    }
+}
+
 #[test]
 fn a_number_is_withheld_below_the_least_number_of_matches() {
     let (bench, plain) = bench(0..60, 40..90);
@@ -252,8 +313,8 @@ fn what_cannot_be_revealed_is_refused_before_connecting() {
     let (bench, _) = bench(0..5, 0..5);
     let address = "127.0.0.1:9";
     let cases: [(&[&str], &[&str]); 17] = [
-        (&["--reveal", "count"], &["--security", "semi-honest on both sides"]),
-        (&["--reveal", "sum:amount", "--give", "amount"], &["--security", "keep to the protocol"]),
+        (&["--reveal", "max:amount"], &["--security", "semi-honest on both sides", "count, sum and mean"]),
+        (&["--reveal", "count", "--protocol", "vole"], &["--protocol", "leave it at auto"]),
         (&["--min-matches", "5"], &["--min-matches", "rows"]),
         (&["--reveal", "payload:city", "--min-matches", "5"], &["--min-matches", "payload"]),
         (&["--reveal", "payload:city", "--result", "both"], &["--give", "where both get columns"]),

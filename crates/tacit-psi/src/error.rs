@@ -63,6 +63,9 @@ pub enum Error {
     /// The elements have no places in a cuckoo table, which happens with probability below 2^-43.
     #[error("the elements have no places in this session's table: start a new session")]
     Unplaceable,
+    /// Two elements have hashes that cannot be put into an order, which happens with probability below 2^-41.
+    #[error("two keys have the same hash in this session: start a new session")]
+    Indistinct,
     /// The client asks for more queries than the publication's terms leave it.
     #[error(
         "{asked} queries where the publisher's terms leave {left}; ask for less, or for a new publication"

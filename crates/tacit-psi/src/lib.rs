@@ -4,6 +4,7 @@
 //! - [`paxos`]: the PaXoS intersection protocol.
 //! - [`vole_psi`]: intersection from VOLE, faster and smaller; on top of it [`payload`], matches with the
 //!   peer's columns, and [`circuit`], counts, sums and shares of what is common.
+//! - [`sorted`]: counts and sums against malicious peers, by a circuit over sorted lists.
 //! - [`oprf`]: a small set against a file of tags of a large one.
 #![forbid(unsafe_code)]
 
@@ -14,6 +15,8 @@ mod error;
 pub mod okvs;
 pub mod oprf;
 pub mod paxos;
+pub mod sorted;
+mod terms;
 pub mod vole_psi;
 
 pub use error::{Error, Result};

@@ -13,6 +13,7 @@ use tacit_ot::Security;
 use tacit_psi::circuit::{self, Aggregate, Column, Of, Reveal};
 use tacit_psi::paxos::{Learns, Options};
 use tacit_psi::payload::{self, Duplicates, Side, Table};
+use tacit_psi::sorted;
 
 type Set = Vec<[u8; 8]>;
 
@@ -80,6 +81,20 @@ fn exchanged(security: Security, sizes: [u64; 2]) -> String {
 }
 
 fn aggregated(name: &str, learns: [Learns; 2], min_matches: u64, sizes: [u64; 2]) -> String {
+    aggregated_against(Security::SemiHonest, name, learns, min_matches, sizes)
+}
+
+fn aggregated_against(
+    security: Security,
+    name: &str,
+    learns: [Learns; 2],
+    min_matches: u64,
+    sizes: [u64; 2],
+) -> String {
+    let aggregate = match security {
+        Security::SemiHonest => circuit::aggregate,
+        Security::Malicious => sorted::aggregate,
+    };
     let side = |channel: &mut Channel| {
         let (set, mut prg) = party(channel, sizes);
         let mut column = Column::new(set.len());
@@ -93,9 +108,9 @@ fn aggregated(name: &str, learns: [Learns; 2], min_matches: u64, sizes: [u64; 2]
             "sum" => Reveal::Sum(of),
             _ => Reveal::Mean(of),
         };
-        let options = options(learns[me], Security::SemiHonest, &Dealer(1));
+        let options = options(learns[me], security, &Dealer(1));
         let progress = &mut |_, _, _| ();
-        let run = circuit::aggregate(channel, &mut prg, &set, reveal, min_matches, &options, progress);
+        let run = aggregate(channel, &mut prg, &set, reveal, min_matches, &options, progress);
         Ok(match run.expect("both are honest").result {
             None => vec![0],
             Some(Aggregate::Withheld) => vec![1],
@@ -104,7 +119,8 @@ fn aggregated(name: &str, learns: [Learns; 2], min_matches: u64, sizes: [u64; 2]
             Some(Aggregate::Mean { sum, rows }) => [&sum.to_le_bytes()[..], &rows.to_le_bytes()].concat(),
         })
     };
-    wire::line(&format!("{name} {:?} least {min_matches} {}x{}", learns[0], sizes[0], sizes[1]), side, side)
+    let kind = if security == Security::Malicious { format!("sorted {name}") } else { name.to_owned() };
+    wire::line(&format!("{kind} {:?} least {min_matches} {}x{}", learns[0], sizes[0], sizes[1]), side, side)
 }
 
 fn shared(gives: bool, sizes: [u64; 2]) -> String {
@@ -149,6 +165,10 @@ fn wire_and_outputs_are_as_recorded() {
     for gives in [false, true] {
         lines += &shared(gives, [300, 200]);
     }
+    let strict = Security::Malicious;
+    lines += &aggregated_against(strict, "count", [Learns::Me, Learns::Peer], 3, [20, 9]);
+    lines += &aggregated_against(strict, "sum", both, 5, [9, 20]);
+    lines += &aggregated_against(strict, "mean", [Learns::Peer, Learns::Me], 0, [17, 16]);
     let recorded = include_str!("reveal.digests");
     assert!(lines == recorded, "the wire or the outputs changed; all lines now:\n{lines}");
 }

@@ -190,8 +190,8 @@ impl Job {
     /// The run of `reveal` with the result to `learns`, as the service plays it; `asked` are the columns that
     /// the peer asks for.
     ///
-    /// Numbers over all common keys exist against semi-honest peers alone; everything else runs against
-    /// malicious ones, whatever the floor.
+    /// A service computes numbers over all common keys with semi-honest peers alone, at any size; everything
+    /// else runs against malicious ones, whatever the floor.
     pub fn run(&self, source: &Source, reveal: &Reveal, learns: Learns, asked: &[String]) -> psi::Job {
         let security = if reveal.is_aggregate() { Security::SemiHonest } else { Security::Malicious };
         let give = match reveal {

@@ -127,7 +127,7 @@ pub mod net {
 /// Set intersection.
 pub mod psi {
     pub use tacit_psi::vole_psi::{circuit, payload};
-    pub use tacit_psi::{Error, Result, okvs, oprf, paxos, vole_psi};
+    pub use tacit_psi::{Error, Result, okvs, oprf, paxos, sorted, vole_psi};
 }
 
 /// Circuits, and how two parties evaluate them.

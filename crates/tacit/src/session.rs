@@ -248,6 +248,7 @@ impl Session {
         observer: &dyn job::Observer,
     ) -> Result<Ran<psi::Revealed>> {
         let base = self.allow_psi(job)?;
+        job.check_keys(elements.len() as u64)?;
         self.timed(job.agreement(&*base), |opened| {
             job.run_with(opened.channels(), &*base, elements, gift, most_peer_keys, observer)
         })

@@ -16,9 +16,11 @@
 //! which [`size`] takes into account.
 
 use super::bits::{Gate, Shares, zeros};
-use super::opening::Openings;
+use super::opening::{AHEAD, Openings};
 use crate::Result;
-use tacit_crypto::{BitVec, Block, Prg};
+use std::collections::VecDeque;
+use std::ops::Range;
+use tacit_crypto::{Block, Buffer, Prg};
 use tacit_net::Channel;
 
 /// Statistical security in bits of a session.
@@ -50,14 +52,23 @@ pub(super) fn shift(prg: &mut Prg, buckets: usize) -> usize {
     prg.below(buckets as u64) as usize
 }
 
-/// Buckets whose differences cross at a time.
-const BATCH: usize = 1 << 14;
+/// Buckets whose differences cross at a time: a batch with all that is read of it stays in the second-level
+/// cache.
+const BATCH: usize = 1 << 12;
 
 /// Rows of a window that are made at a time.
 pub fn rows_at_once(buckets: usize) -> usize {
-    /// Triples: each check takes a round, and more than so many take time by their memory.
-    const TRIPLES: usize = 1 << 16;
+    /// Triples: each check takes a round, and rows made together are read and added up at once.
+    const TRIPLES: usize = 2 * WINDOW;
     (TRIPLES / buckets).clamp(1, MOST as usize)
+}
+
+/// Where a row's triples for the buckets `range` stand, `shift` places on: up to the row's end, and from its
+/// beginning on.
+fn turned(range: &Range<usize>, shift: usize, buckets: usize) -> [Range<usize>; 2] {
+    let start = (range.start + shift) % buckets;
+    let end = buckets.min(start + range.len());
+    [start..end, 0..range.len() - (end - start)]
 }
 
 /// Adds rows of triples, which stand one after the other as all x, all y, all z, to the buckets' sums: x, y
@@ -71,49 +82,63 @@ pub(super) fn combine(
     sums: &mut [Gate],
 ) -> Result<()> {
     let buckets = sums.len();
-    let of = |part: usize, row: usize, place: usize| triples.get((part * rows + row) * buckets + place);
     let first = rows - shifts.len();
-    if first > 0 {
-        for (j, sum) in sums.iter_mut().enumerate() {
-            let [x, y, z] = [0, 1, 2].map(|part| of(part, 0, j).blocks());
-            *sum = [x[0], x[1], y[0], y[1], z[0], z[1]];
-        }
-    }
-    let turned = |j: usize, shift: usize| if j + shift < buckets { j + shift } else { j + shift - buckets };
+    // MACs and keys of places of a row: of all its x, y or z.
+    let of = |part: usize, row: usize, place: &Range<usize>| {
+        let from = (part * rows + row) * buckets;
+        let range = from + place.start..from + place.end;
+        triples.macs[range.clone()].iter().zip(&triples.keys[range])
+    };
     let batch = |i: usize| i * BATCH..buckets.min((i + 1) * BATCH);
-    let batches = if shifts.is_empty() { 0 } else { buckets.div_ceil(BATCH) };
+    let batches = buckets.div_ceil(BATCH);
     let room = shifts.len() * BATCH.min(buckets);
-    let (mut macs, mut keys, mut last) = (zeros(room), zeros(room), zeros(room));
-    let mut shown = BitVec::default();
-    // Each batch's shares are on their way while the batch before is added up.
-    for i in 0..batches + usize::from(batches > 0) {
-        let mine = std::mem::take(&mut shown);
-        std::mem::swap(&mut keys, &mut last);
-        if i < batches {
-            let len = batch(i).len();
+    let mut macs = zeros(room);
+    let mut keys: Vec<Buffer> = (0..AHEAD.min(batches)).map(|_| zeros(room)).collect();
+    let mut shown = VecDeque::with_capacity(AHEAD);
+    // Batches' shares are on their way while those before them are added up.
+    for i in 0..batches + AHEAD {
+        if let Some(last) = i.checked_sub(AHEAD)
+            && let Some(mine) = shown.pop_front()
+        {
+            let range = batch(last);
+            let opened =
+                openings.take(channel, mine, &mut keys[last % AHEAD][..shifts.len() * range.len()])?;
+            let mut at = 0;
             for (row, &shift) in shifts.iter().enumerate() {
-                let places = macs[row * len..].iter_mut().zip(&mut keys[row * len..]);
-                for ((mac, key), (j, sum)) in places.zip(batch(i).zip(&sums[batch(i)])) {
-                    let y = of(1, first + row, turned(j, shift));
-                    (*mac, *key) = (sum[2] ^ y.mac, sum[3] ^ y.key);
+                let mut sums = sums[range.clone()].iter_mut();
+                for place in turned(&range, shift, buckets) {
+                    let parts = of(0, first + row, &place).zip(of(2, first + row, &place));
+                    for ((x, z), sum) in parts.zip(sums.by_ref()) {
+                        let mask = Block::mask(opened.get(at));
+                        at += 1;
+                        sum[0] ^= *x.0;
+                        sum[1] ^= *x.1;
+                        sum[4] ^= *z.0 ^ (*x.0 & mask);
+                        sum[5] ^= *z.1 ^ (*x.1 & mask);
+                    }
                 }
             }
-            shown = openings.offer(channel, &macs[..shifts.len() * len])?;
         }
-        if i > 0 {
-            let range = batch(i - 1);
-            let opened = openings.take(channel, mine, &mut last[..shifts.len() * range.len()])?;
-            for (row, &shift) in shifts.iter().enumerate() {
-                for (i, j) in range.clone().enumerate() {
-                    let place = turned(j, shift);
-                    let [x, z] = [0, 2].map(|part| of(part, first + row, place));
-                    let mask = Block::mask(opened.get(row * range.len() + i));
-                    let sum = &mut sums[j];
-                    sum[0] ^= x.mac;
-                    sum[1] ^= x.key;
-                    sum[4] ^= z.mac ^ (x.mac & mask);
-                    sum[5] ^= z.key ^ (x.key & mask);
+        if i < batches {
+            let range = batch(i);
+            if first > 0 {
+                let places = of(0, 0, &range).zip(of(1, 0, &range)).zip(of(2, 0, &range));
+                for (sum, ((x, y), z)) in sums[range.clone()].iter_mut().zip(places) {
+                    *sum = [*x.0, *x.1, *y.0, *y.1, *z.0, *z.1];
                 }
+            }
+            let mut out = macs.iter_mut().zip(keys[i % AHEAD].iter_mut());
+            for (row, &shift) in shifts.iter().enumerate() {
+                let mut sums = sums[range.clone()].iter();
+                for place in turned(&range, shift, buckets) {
+                    let y = of(1, first + row, &place);
+                    for ((y_mac, y_key), (sum, (mac, key))) in y.zip(sums.by_ref().zip(out.by_ref())) {
+                        (*mac, *key) = (sum[2] ^ *y_mac, sum[3] ^ *y_key);
+                    }
+                }
+            }
+            if !shifts.is_empty() {
+                shown.push_back(openings.offer(channel, &macs[..shifts.len() * range.len()])?);
             }
         }
     }

@@ -4,13 +4,15 @@ use super::bits::{Gate, Share, Shares, shares, zeros};
 use super::demand::Demand;
 use super::deviation::deviate;
 use super::independent::Independent;
-use super::opening::Openings;
+use super::opening::{AHEAD, Openings};
 use super::oracle::Oracle;
 use super::stretch::Stretch;
 use super::{mismatch, usage};
 use crate::circuit::{FIRST_INPUT, Piece, Shape};
 use crate::parties::slots_of;
 use crate::{OutputTo, Owner, Prepared, Result};
+use std::collections::VecDeque;
+use std::ops::Range;
 use tacit_crypto::{BitVec, Block, Buffer, Prg};
 use tacit_net::Channel;
 use zeroize::{Zeroize, Zeroizing};
@@ -154,8 +156,8 @@ pub(super) struct Party {
     pub(super) delta: Block,
 }
 
-/// Gates whose differences cross at a time, at least.
-const BATCH: usize = 1 << 14;
+/// Gates whose differences cross at a time, at least: they stay in the second-level cache.
+const BATCH: usize = 1 << 12;
 
 /// Beaver's products of the masks of the operands of a stretch's AND gates, by the triples that `gates`
 /// holds; gives all its wires their masks. Every opening is checked when this returns.
@@ -175,26 +177,39 @@ pub(super) fn multiply(
     let mut openings = Openings::new(oracle, "products of masks", garbler, delta);
     let gates = &mut gates.as_chunks_mut::<6>().0[..stretch.ands()];
     let room = 2 * BATCH.max(stretch.largest_piece()).min(gates.len());
-    let (mut macs, mut keys, mut last) = (zeros(room), zeros(room), zeros(room));
-    let (mut shown, mut waiting, mut begun) = (BitVec::default(), 0..0, 0);
+    let mut macs = zeros(room);
+    let mut spare: Vec<Buffer> = Vec::new();
+    // What was shown, of which gates, and the keys of what the peer shows.
+    let mut waiting: VecDeque<(BitVec, Range<usize>, Buffer)> = VecDeque::with_capacity(AHEAD);
+    let mut begun = 0;
     let mut pieces = stretch.pieces().peekable();
-    // Each batch's shares are on their way while the gates behind it are followed.
+    // Batches' shares are on their way while the gates behind them are followed.
     while begun < gates.len() || !waiting.is_empty() {
-        let (mine, before) = (std::mem::take(&mut shown), waiting);
-        std::mem::swap(&mut keys, &mut last);
-        waiting = begun..begun;
-        while let Some(piece) = pieces.next_if(|piece| waiting.len() + piece.ands <= room / 2) {
-            let here = (&mut macs[2 * waiting.len()..], &mut keys[2 * waiting.len()..]);
-            begun += piece.ands;
-            follow(wires, piece, masks, waiting.end, &mut gates[waiting.end..begun], here);
-            waiting.end = begun;
+        let start = begun;
+        if begun < gates.len() {
+            let mut keys = spare.pop().unwrap_or_else(|| zeros(room));
+            while let Some(piece) = pieces.next_if(|piece| begun - start + piece.ands <= room / 2) {
+                let (first, at) = (begun, 2 * (begun - start));
+                begun += piece.ands;
+                follow(
+                    wires,
+                    piece,
+                    masks,
+                    first,
+                    &mut gates[first..begun],
+                    (&mut macs[at..], &mut keys[at..]),
+                );
+            }
+            let mine = openings.offer(channel, &macs[..2 * (begun - start)])?;
+            waiting.push_back((mine, start..begun, keys));
         }
-        if !waiting.is_empty() {
-            shown = openings.offer(channel, &macs[..2 * waiting.len()])?;
+        if begun < gates.len() && waiting.len() < AHEAD {
+            continue;
         }
-        if !before.is_empty() {
-            let opened = openings.take(channel, mine, &mut last[..2 * before.len()])?;
-            for (i, gate) in gates[before].iter_mut().enumerate() {
+        if let Some((mine, range, mut keys)) = waiting.pop_front() {
+            let opened = openings.take(channel, mine, &mut keys[..2 * range.len()])?;
+            spare.push(keys);
+            for (i, gate) in gates[range].iter_mut().enumerate() {
                 let [d, e] = [2 * i, 2 * i + 1].map(|i| Block::mask(opened.get(i)));
                 let [first, second, product] = shares(gate);
                 let sum = product.xor(first.and(e)).xor(second.and(d)).plus(d & e, garbler, delta);

@@ -145,7 +145,8 @@ pub(super) fn make(
     let [own_masks, peer_masks] =
         if garbler { inputs } else { [inputs[1], inputs[0]] }.map(|inputs| demand.ands + inputs);
     let mut masks = room.masks(own_masks, peer_masks);
-    let bits = room.bits(windows.iter().map(|&n| 3 * n * buckets::rows_at_once(n)).max().unwrap_or(0));
+    let rows = |n: usize| buckets::rows_at_once(n).min(buckets::size(n));
+    let bits = room.bits(windows.iter().map(|&n| 3 * n * rows(n)).max().unwrap_or(0));
     let mut checks = 0;
     for n in windows {
         let size = buckets::size(n);

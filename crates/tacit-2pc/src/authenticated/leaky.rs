@@ -14,8 +14,9 @@
 
 use super::bits::{Share, Shares, with_masks, zeros};
 use super::deviation::deviate;
-use super::opening::{MacHash, receive_bits, send_bits};
+use super::opening::{AHEAD, MacHash, receive_bits, send_bits};
 use crate::Result;
+use std::collections::VecDeque;
 use std::ops::Range;
 use tacit_crypto::hash::Mitccrh;
 use tacit_crypto::{BitVec, Block};
@@ -23,8 +24,8 @@ use tacit_net::Channel;
 
 /// Triples hashed at a time, in the nearest cache.
 const TILE: usize = 256;
-/// Triples whose messages cross at a time.
-const BATCH: usize = 1 << 14;
+/// Triples whose messages cross at a time: a batch with all that is read of it stays in the second-level cache.
+const BATCH: usize = 1 << 12;
 
 /// What stays the same for all triples of a party.
 pub(super) struct Maker {
@@ -70,7 +71,7 @@ impl Maker {
     /// Makes `n` triples of the first 3·n of `bits`: all x, all y, all z. What must be alike on both sides
     /// goes into `alike`.
     ///
-    /// Each batch's G are on their way while those of the batch before are used, and so are its d.
+    /// G of [`AHEAD`] batches are on their way while those of the one before them are used, and so are d.
     pub(super) fn make(
         &mut self,
         channel: &mut Channel,
@@ -81,8 +82,8 @@ impl Maker {
         let batch = |i: usize| i * BATCH..n.min((i + 1) * BATCH);
         let batches = n.div_ceil(BATCH);
         let (mut sums, mut messages) = (zeros(n.div_ceil(2)), zeros(BATCH.min(n).div_ceil(2)));
-        let mut shown = BitVec::default();
-        for i in 0..batches + 2 {
+        let mut shown = VecDeque::with_capacity(AHEAD);
+        for i in 0..batches + 2 * AHEAD {
             if i < batches {
                 let (range, at) = (batch(i), halves(&batch(i)));
                 let (sums, messages) = (&mut sums[at.clone()], &mut messages[..at.len()]);
@@ -90,20 +91,22 @@ impl Maker {
                 deviate(|script| script.leaky(messages, sums));
                 channel.send_blocks(messages)?;
             }
-            let last = std::mem::take(&mut shown);
-            if (1..=batches).contains(&i) {
-                let (range, at) = (batch(i - 1), halves(&batch(i - 1)));
+            let due = |ahead: usize| i.checked_sub(ahead).filter(|&i| i < batches).map(batch);
+            if let Some(range) = due(AHEAD) {
+                let at = halves(&range);
                 let (sums, messages) = (&mut sums[at.clone()], &mut messages[..at.len()]);
                 channel.recv_blocks(messages)?;
                 self.sums(bits, range.clone(), messages, sums);
-                shown = lowest_bits(sums, range.len());
-                deviate(|script| script.products(&mut shown));
-                send_bits(channel, &shown)?;
+                let mut bits = lowest_bits(sums, range.len());
+                deviate(|script| script.products(&mut bits));
+                send_bits(channel, &bits)?;
+                shown.push_back(bits);
             }
-            if i >= 2 {
-                let range = batch(i - 2);
+            if let Some(range) = due(2 * AHEAD) {
                 let mut d = receive_bits(channel, range.len())?;
-                d.xor_assign(&last);
+                if let Some(own) = shown.pop_front() {
+                    d.xor_assign(&own);
+                }
                 let sums = &mut sums[halves(&range)];
                 self.correct(bits, 2 * n + range.start, &d, sums);
                 alike.update(sums);
@@ -124,6 +127,7 @@ impl Maker {
     ) {
         let ([own, peer], delta) = (self.masks(), self.delta);
         let mut pads = zeroize::Zeroizing::new([[Block::ZERO; 2]; TILE]);
+        let mut halves = zeroize::Zeroizing::new([[0; 2]; TILE]);
         for tile in range.clone().step_by(TILE) {
             let len = TILE.min(range.end - tile);
             let pads = &mut pads[..len];
@@ -133,22 +137,25 @@ impl Maker {
             };
             let ((x, keys), y, z) = (of(0), of(1), of(2));
             self.own.cot_to_rot_sender(self.made + tile as u64, delta, keys, pads);
-            let product = |(macs, keys): (&[Block], &[Block]), i: usize| {
-                let times_delta = keys[i].low() ^ (delta.low() & mask(macs[i]));
-                (times_delta & own) ^ (macs[i].low() & peer)
+            let product = |(mac, key): (&Block, &Block)| {
+                let times_delta = key.low() ^ (delta.low() & mask(*mac));
+                (times_delta & own) ^ (mac.low() & peer)
             };
-            let one = |i: usize| {
-                let c = product(y, i);
-                let [pad, other] = pads[i].map(Block::low);
-                (pad ^ other ^ c, pad ^ product(z, i) ^ (c & mask(x[i])))
-            };
+            let products = y.0.iter().zip(y.1).zip(z.0.iter().zip(z.1));
+            let all = pads.iter().zip(x).zip(products);
+            for (halves, ((pads, x), (y, z))) in halves.iter_mut().zip(all) {
+                let (c, [pad, other]) = (product(y), pads.map(Block::low));
+                *halves = [pad ^ other ^ c, pad ^ product(z) ^ (c & mask(*x))];
+            }
+            if len % 2 == 1 {
+                halves[len] = [0; 2];
+            }
             let at = (tile - range.start) / 2;
             let both = messages[at..].iter_mut().zip(&mut sums[at..]);
-            for (k, (message, sum)) in both.take(len.div_ceil(2)).enumerate() {
-                let first = one(2 * k);
-                let second = if 2 * k + 1 < len { one(2 * k + 1) } else { (0, 0) };
-                *message = Block::from_halves(first.0, second.0);
-                *sum = Block::from_halves(first.1, second.1);
+            let pairs = halves.as_chunks::<2>().0[..len.div_ceil(2)].iter();
+            for ([first, second], (message, sum)) in pairs.zip(both) {
+                *message = Block::from_halves(first[0], second[0]);
+                *sum = Block::from_halves(first[1], second[1]);
             }
         }
     }
@@ -161,14 +168,17 @@ impl Maker {
             let (x, pads) = (&bits.macs[tile..tile + len], &mut pads[..len]);
             self.peer.cot_to_rot_receiver(self.made + tile as u64, x, pads);
             let at = (tile - range.start) / 2;
-            let both = messages[at..].iter().zip(&mut sums[at..]);
-            for (k, (message, sum)) in both.take(len.div_ceil(2)).enumerate() {
-                let first = pads[2 * k].low() ^ (message.low() & mask(x[2 * k]));
-                let second = match pads.get(2 * k + 1) {
-                    Some(pad) => pad.low() ^ (message.high() & mask(x[2 * k + 1])),
-                    None => 0,
-                };
+            let mut both = messages[at..].iter().zip(&mut sums[at..]);
+            let (pairs, rest) = pads.as_chunks::<2>();
+            let (choices, last) = x.as_chunks::<2>();
+            // Pairs come first, or their end would take a message with it.
+            for ((pads, x), (message, sum)) in pairs.iter().zip(choices).zip(both.by_ref()) {
+                let first = pads[0].low() ^ (message.low() & mask(x[0]));
+                let second = pads[1].low() ^ (message.high() & mask(x[1]));
                 *sum ^= Block::from_halves(first, second);
+            }
+            if let ([pad], [x], Some((message, sum))) = (rest, last, both.next()) {
+                *sum ^= Block::from_halves(pad.low() ^ (message.low() & mask(*x)), 0);
             }
         }
     }

@@ -18,7 +18,7 @@
 //! - **Length**: a circuit of more than 409,600 AND gates, and a program of any length
 //!   ([`Session::run_program`]), runs in stretches of as many at most, one after the other through all phases.
 //! - **Memory**: of a stretch 128 bytes a gate from the first phase on; while it is made, 104 bytes more for
-//!   each triple of a row, and in the last phase the garbler's 16 a gate: about 150 MB, whatever the length.
+//!   each triple of two rows, and in the last phase the garbler's 16 a gate: about 190 MB, whatever the length.
 //! - **On the disk**: [`Session::store`] and [`Stored`] keep the first phase in a sealed file that serves once.
 //! - **Abort** tells nothing of an input: all that comes before inputs are used is independent of them, and
 //!   what fails later depends on masked values alone, which are uniform for the party that cheated.
@@ -77,7 +77,7 @@ use crate::Result;
 
 pub(crate) const PROTOCOL: &str = "authenticated";
 /// Name and version in every hash of this protocol.
-const DOMAIN: &str = "tacit authenticated v2";
+const DOMAIN: &str = "tacit authenticated v3";
 /// AND gates whose tables go in one message: few enough to stay in the nearest caches.
 const PIECE: usize = 1 << 11;
 

@@ -12,6 +12,10 @@ use subtle::ConstantTimeEq;
 use tacit_crypto::{BitVec, Block};
 use tacit_net::Channel;
 
+/// Batches that are on their way before the first of them is waited for: the more, the less of a line's delay
+/// is seen; the fewer, the more of them is still in the cache when it is used.
+pub(super) const AHEAD: usize = 8;
+
 /// A running hash of MACs, bound to a run, to what is opened and to who opens.
 pub(super) struct MacHash(blake3::Hasher);
 

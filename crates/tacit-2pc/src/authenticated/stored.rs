@@ -4,15 +4,12 @@
 //! own: the session that makes it makes nothing else. So a check that fails in a run on one piece says nothing
 //! of another.
 //!
-//! **Once and never again.** [`Stored::take`] compares with the peer that both pieces were made together, then
-//! overwrites the salt of the file's keys and forces that to the disk, and only then hands anything out. A
-//! crash at any moment loses the piece and never lets it serve twice. What no file can notice is being replaced
-//! by an older copy of itself.
+//! [`Stored::take`] compares with the peer that both pieces were made together, uses the piece up, and only then
+//! hands anything out.
 //!
-//! **File.** A header of 224 bytes, little-endian: magic, version, role, used, two zero bytes, rows, and a row's
-//! AND gates, garbler's input bits and evaluator's; file length; id, salt, check of the key, hash of the peer's
-//! key or zeros; 8 zero bytes; BLAKE3 of all that. Then chunks sealed with AES-256-GCM under keys of this file
-//! alone: what hashes are bound to, Δ, gates, MACs and keys of masks.
+//! **File**, as `once` has it. The header's middle: two zero bytes, rows, and a row's AND gates, garbler's input
+//! bits and evaluator's; file length; id, salt, check of the key, hash of the peer's key or zeros; 8 zero bytes.
+//! The chunks: what hashes are bound to, Δ, gates, MACs and keys of masks.
 
 use super::bits::{BLOCKS, Shares, zeros};
 use super::demand::Demand;
@@ -20,34 +17,21 @@ use super::independent::Independent;
 use super::oracle::Oracle;
 use super::session::Session;
 use super::{mismatch, usage};
-use crate::{Error, OutputTo, Owner, Prepared, Result, StateError};
-use std::io::{Seek, SeekFrom, Write};
+use crate::once::{self, About, BODY, HEADER, Once, Saving};
+use crate::{OutputTo, Owner, Prepared, Result, StateError};
+use std::io::{Seek, Write};
 use std::path::Path;
-use subtle::ConstantTimeEq;
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
 use tacit_ot::{CotReceiver, CotSender};
-use tacit_store::sealed::{
-    FileError, FileKey, Keys, Locked, Purpose, SealedReader, SealedWriter, array, io_fault, sealed_length,
-};
+use tacit_store::sealed::{FileError, FileKey, Purpose, array, sealed_length};
 
-/// Version of the file format.
-const FORMAT: u32 = 1;
-const MAGIC: [u8; 8] = *b"TACITAP1";
-const BODY: usize = 192;
-const HEADER: usize = BODY + 32;
-const USED: usize = 13;
 const LENGTH: usize = 48;
 const SALT: usize = 88;
 const CHECK: usize = 120;
 const PEER: usize = 152;
 /// AND gates of a piece, at most: what memory holds.
 const MOST: usize = 1 << 28;
-const PURPOSE: Purpose = Purpose {
-    sealing: "tacit 1 prepared triples: sealing",
-    mac: "tacit 1 prepared triples: authentication",
-    check: "tacit 1 prepared triples: check of the key",
-};
 
 /// What a piece says about itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,12 +83,24 @@ impl Header {
         let blocks: usize = self.lengths()?.iter().sum();
         Some(HEADER as u64 + sealed_length(32 + 16 * (1 + blocks as u64)))
     }
+}
 
-    fn body(&self, check: &[u8; 32]) -> [u8; BODY] {
-        let mut out = [0; BODY];
-        out[..8].copy_from_slice(&MAGIC);
-        out[8..12].copy_from_slice(&FORMAT.to_le_bytes());
-        out[12] = u8::from(self.role == Owner::Evaluator);
+impl About for Header {
+    const MAGIC: [u8; 8] = *b"TACITAP1";
+    const FORMAT: u32 = 1;
+    const PURPOSE: Purpose = Purpose {
+        sealing: "tacit 1 prepared triples: sealing",
+        mac: "tacit 1 prepared triples: authentication",
+        check: "tacit 1 prepared triples: check of the key",
+    };
+
+    fn other() -> FileError {
+        FileError::Other { wanted: "pool of prepared gates", command: "tacit eval pool make" }
+    }
+
+    /// The length follows from the rest.
+    fn body(&self, _: u64, check: &[u8; 32]) -> [u8; BODY] {
+        let mut out = once::body_of::<Self>(self.role);
         let Demand { ands, garbler_inputs, evaluator_inputs } = self.one;
         let numbers = [self.rows, ands, garbler_inputs, evaluator_inputs].map(|n| n as u64);
         for (place, number) in out[16..LENGTH].as_chunks_mut().0.iter_mut().zip(numbers) {
@@ -118,48 +114,22 @@ impl Header {
         out
     }
 
-    /// What every chunk is bound to.
-    fn context(&self) -> [u8; 32] {
-        *blake3::hash(&self.body(&[0; 32])).as_bytes()
-    }
-
-    /// Everything of a header, and the file length and the check of the key.
-    fn parse(bytes: &[u8; HEADER]) -> Result<(Self, u64, [u8; 32])> {
-        let (body, digest) = bytes.split_at(BODY);
-        if body[..8] != MAGIC {
-            return Err(not_a_piece().into());
-        }
-        let found = u32::from_le_bytes(array(&body[8..12]));
-        if found != FORMAT {
-            return Err(FileError::Version { found, known: FORMAT }.into());
-        }
-        if body[USED] != 0 {
-            return Err(StateError::Used.into());
-        }
+    fn parse(body: &[u8; BODY]) -> Option<(Self, u64, [u8; 32])> {
         let number = |i: usize| u64::from_le_bytes(array(&body[16 + 8 * i..24 + 8 * i])) as usize;
         let one = Demand { ands: number(1), garbler_inputs: number(2), evaluator_inputs: number(3) };
-        let role = [Owner::Garbler, Owner::Evaluator].get(usize::from(body[12])).copied();
-        let damaged = || Error::from(FileError::Damaged { what: "header" });
-        if blake3::hash(body).as_bytes() != digest {
-            return Err(damaged());
-        }
         let peer = Some(array(&body[PEER..PEER + 32])).filter(|peer| *peer != [0; 32]);
         let (id, salt) = (array(&body[56..SALT]), array(&body[SALT..CHECK]));
-        let header = Header { role: role.ok_or_else(damaged)?, rows: number(0), one, id, peer, salt };
-        let length = header.file_length().ok_or_else(damaged)?;
-        Ok((header, length, array(&body[CHECK..PEER])))
+        let header = Header { role: once::role_of(body)?, rows: number(0), one, id, peer, salt };
+        Some((header, header.file_length()?, array(&body[CHECK..PEER])))
     }
-}
 
-fn not_a_piece() -> FileError {
-    FileError::Other { wanted: "pool of prepared gates", command: "tacit eval pool make" }
-}
+    fn salt(&mut self) -> &mut [u8; 32] {
+        &mut self.salt
+    }
 
-fn with_digest(body: &[u8; BODY]) -> [u8; HEADER] {
-    let mut out = [0; HEADER];
-    out[..BODY].copy_from_slice(body);
-    out[BODY..].copy_from_slice(blake3::hash(body).as_bytes());
-    out
+    fn peer(&self) -> Option<[u8; 32]> {
+        self.peer
+    }
 }
 
 impl<S: CotSender, R: CotReceiver> Session<S, R> {
@@ -186,38 +156,24 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         prg.fill_bytes(&mut header.salt);
         let made = self.independent(channel, all)?;
         made.oracle.transcript("stored").challenge_bytes("id", &mut header.id);
-        let keys = Keys::new(key, &header.salt, &PURPOSE)?;
-        let check = keys.check;
-        // Not a header before all is written.
-        out.write_all(&[0; HEADER]).map_err(io_fault("written"))?;
-        let mut stream = SealedWriter::new(out, keys, header.context());
+        let mut saving = Saving::new(out, key, header)?;
+        let stream = &mut saving.stream;
         stream.write(&made.oracle.0)?;
         let delta = [made.delta];
         let [gates, macs, keys] = lengths;
         for blocks in [&delta, &made.gates[..gates], &made.masks.macs[..macs], &made.masks.keys[..keys]] {
             stream.write(Block::as_bytes(blocks))?;
         }
-        let out = stream.finish()?;
-        let mut begin = || {
-            out.seek(SeekFrom::Start(0))?;
-            out.write_all(&with_digest(&header.body(&check)))?;
-            out.flush()
-        };
-        begin().map_err(io_fault("written"))?;
-        Ok(header)
+        saving.finish()
     }
 }
 
 /// A piece, open in this process alone, that serves once.
-pub struct Stored {
-    header: Header,
-    stream: SealedReader,
-    used: bool,
-}
+pub struct Stored(Once<Header>);
 
 impl std::fmt::Debug for Stored {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Stored({}, [secret])", self.header.short_id())
+        write!(f, "Stored({}, [secret])", self.0.header.short_id())
     }
 }
 
@@ -227,28 +183,12 @@ impl Stored {
     /// Errors: [`StateError`], which names what is wrong with the file or the key, or that it is in use or was
     /// used.
     pub fn open(path: &Path, key: &FileKey) -> Result<Self> {
-        let file = Locked::open(path)?;
-        let mut start = [0; HEADER];
-        file.read_at(0, &mut start).map_err(|e| match e.kind() {
-            std::io::ErrorKind::UnexpectedEof => not_a_piece(),
-            _ => io_fault("read")(e),
-        })?;
-        let (header, expected, check) = Header::parse(&start)?;
-        let found = file.metadata().map_err(io_fault("read"))?.len();
-        if found != expected {
-            return Err(FileError::Length { found, expected }.into());
-        }
-        let keys = Keys::new(key, &header.salt, &PURPOSE)?;
-        if !bool::from(keys.check.ct_eq(&check)) {
-            return Err(FileError::WrongKey.into());
-        }
-        let stream = SealedReader::new(file, keys, header.context(), HEADER as u64, expected);
-        Ok(Stored { header, stream, used: false })
+        Once::open(path, key).map(Stored)
     }
 
     /// What the piece says about itself.
     pub fn header(&self) -> &Header {
-        &self.header
+        &self.0.header
     }
 
     /// Refuses a session with another peer than the one that the piece was made with; `peer` is a hash of the
@@ -256,7 +196,7 @@ impl Stored {
     ///
     /// Errors: [`StateError::OtherPeer`]; the piece stays as it was.
     pub fn require_peer(&self, peer: Option<[u8; 32]>) -> Result<()> {
-        if self.header.peer == peer { Ok(()) } else { Err(StateError::OtherPeer.into()) }
+        self.0.require_peer(peer)
     }
 
     /// Takes the piece, for runs on `channel`: the preparations of its rows. It is used up, whatever happens,
@@ -275,7 +215,7 @@ impl Stored {
         transcript.append_u64("instance", channel.next_instance());
         // Role, digest.
         let (mut mine, mut theirs) = ([0u8; 33], [0u8; 33]);
-        mine[0] = u8::from(self.header.role == Owner::Garbler);
+        mine[0] = u8::from(self.0.header.role == Owner::Garbler);
         transcript.challenge_bytes("terms", &mut mine[1..]);
         channel.send(&mine)?;
         channel.recv(&mut theirs)?;
@@ -287,9 +227,9 @@ impl Stored {
                 "the prepared piece: the two sides' were not made together; name the right files",
             );
         }
-        self.use_up()?;
+        self.0.use_up()?;
         made.oracle = made.oracle.bound_to(&mut transcript);
-        Ok(made.rows(self.header.one, self.header.rows))
+        Ok(made.rows(self.0.header.one, self.0.header.rows))
     }
 
     /// Takes the piece and runs `function` on `rows`, this party's input bits of a run: at most as many as it
@@ -307,9 +247,9 @@ impl Stored {
         prg: &mut Prg,
         mut each: impl FnMut(),
     ) -> Result<Option<Vec<BitVec>>> {
-        let Header { role, rows: most, .. } = self.header;
+        let Header { role, rows: most, .. } = self.0.header;
         let one = Demand::of(function);
-        if !self.header.one.covers(one) {
+        if !self.0.header.one.covers(one) {
             return Err(StateError::OtherJob { what: "number of gates or inputs" }.into());
         }
         if rows.len() > most {
@@ -327,35 +267,17 @@ impl Stored {
     }
 
     fn read(&mut self, prg: &mut Prg) -> Result<Independent> {
-        let (Some(demand), Some([gates, macs, keys])) = (self.header.all(), self.header.lengths()) else {
+        let (Some(demand), Some([gates, macs, keys])) = (self.0.header.all(), self.0.header.lengths()) else {
             return Err(FileError::Damaged { what: "header" }.into());
         };
         let mut oracle = Oracle([0; 32]);
-        self.stream.read(&mut oracle.0)?;
+        self.0.stream.read(&mut oracle.0)?;
         let mut delta = zeros(1);
         let (mut room, mut masks) = (zeros(gates), Shares::zeros(macs, keys));
         for blocks in [&mut delta, &mut room, &mut masks.macs, &mut masks.keys] {
-            self.stream.read(Block::as_bytes_mut(blocks))?;
+            self.0.stream.read(Block::as_bytes_mut(blocks))?;
         }
-        let role = self.header.role;
+        let role = self.0.header.role;
         Ok(Independent { role, delta: delta[0], oracle, demand, gates: room, masks, prg: prg.fork() })
-    }
-
-    /// Marks the piece as used and forgets its keys' salt; only when this has returned may anything that
-    /// depends on it be sent.
-    fn use_up(&mut self) -> Result<()> {
-        self.used = true;
-        let mut body = Header { salt: [0; 32], ..self.header }.body(&[0; 32]);
-        body[USED] = 1;
-        Ok(self.stream.file().write_at(0, &with_digest(&body)).map_err(io_fault("marked as used"))?)
-    }
-}
-
-impl Drop for Stored {
-    /// Of a used piece only the header stays, to say so.
-    fn drop(&mut self) {
-        if self.used {
-            let _ = self.stream.file().set_len(HEADER as u64);
-        }
     }
 }

@@ -297,7 +297,7 @@ impl Builder {
     /// What `body` makes of `arguments`; in a region of a stream its gates are made and planned once and then
     /// placed wherever `name` and the pattern of the arguments' bits recur. So they must follow from these
     /// alone.
-    pub(super) fn component(
+    pub fn component(
         &mut self,
         name: &'static str,
         arguments: &[Uint],
@@ -417,7 +417,7 @@ impl Builder {
     }
 
     /// As [`discard`](Self::discard), but keeps the wires that `kept` holds.
-    pub(crate) fn discard_except<T: Wires, K: Wires>(&mut self, value: T, kept: &K) {
+    pub fn discard_except<T: Wires, K: Wires>(&mut self, value: T, kept: &K) {
         if self.whole {
             return;
         }

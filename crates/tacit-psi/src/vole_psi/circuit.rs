@@ -53,6 +53,7 @@ use crate::equality;
 use crate::okvs::clustered::Shape;
 use crate::okvs::{Store, has_duplicates};
 use crate::paxos::{Learns, Options, Phase, Progress};
+use crate::terms::{Kind, Terms, Wire, bound_terms, peer_of};
 use crate::{Error, Result};
 use tacit_2pc::circuit::{Bit, Builder, Uint};
 use tacit_2pc::semi_honest;
@@ -80,7 +81,7 @@ const SUM_BITS: u32 = 96;
 const PIECE: usize = 1 << 15;
 /// Below so many correlations IKNP is quickest; from there on Ferret.
 const FEW: u64 = 1 << 18;
-const TERMS: usize = 16;
+const WIRE: Wire = Wire { name: NAME, magic: MAGIC, most: MAX_ELEMENTS };
 
 /// A column of numbers to add up: what each element of the set adds.
 ///
@@ -112,6 +113,16 @@ impl Column {
         *sum += i128::from(number);
         *rows += 1;
         Ok(())
+    }
+
+    /// Rows with a number.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The sum and the number of the rows of element `at`.
+    pub(crate) fn of(&self, at: usize) -> (i128, u64) {
+        (self.sums[at], self.rows[at])
     }
 
     /// What element `at` adds to the words of a query: its sum and whether it adds anything, its rows.
@@ -153,17 +164,24 @@ impl Reveal<'_> {
         1 + matches!(self, Reveal::Mean(_)) as usize
     }
 
-    fn number(&self) -> u8 {
-        match self {
-            Reveal::Count => 1,
-            Reveal::Sum(_) => 2,
-            Reveal::Mean(_) => 3,
+    /// The column, if it is this side's.
+    pub(crate) fn own(&self) -> Option<&Column> {
+        match self.of() {
+            Some(Of::Mine(column)) => Some(column),
+            _ => None,
         }
     }
-}
 
-/// The number that stands for [`shares`] among the kinds.
-const SHARES: u8 = 4;
+    pub(crate) fn terms(&self, me: Party, min_matches: u64) -> Terms {
+        let kind = match self {
+            Reveal::Count => Kind::Count,
+            Reveal::Sum(_) => Kind::Sum,
+            Reveal::Mean(_) => Kind::Mean,
+        };
+        let owner = self.of().map(|of| if matches!(of, Of::Mine(_)) { me } else { peer_of(me) });
+        Terms { kind, owner, gives: false, min_matches }
+    }
+}
 
 /// A result.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -200,6 +218,8 @@ pub struct Outcome {
     pub result: Option<Aggregate>,
     /// Elements of the peer's set, as announced.
     pub peer_elements: u64,
+    /// The short name of the protocol that ran.
+    pub protocol: &'static str,
 }
 
 /// Shares of the intersection by bins, for a circuit that goes on from here.
@@ -274,24 +294,16 @@ pub fn aggregate<E: AsRef<[u8]>>(
     progress: &mut Progress<'_>,
 ) -> Result<Outcome> {
     check(elements.len(), options)?;
-    if let Some(Of::Mine(column)) = reveal.of()
-        && column.sums.len() != elements.len()
-    {
-        return Err(Error::Usage("the column to add up has other elements than the set"));
-    }
+    check_column(&reveal, elements.len())?;
     let me = channel.party();
-    let owner = match reveal.of() {
-        None => None,
-        Some(Of::Mine(_)) => Some(me),
-        Some(Of::Peers) => Some(peer_of(me)),
-    };
-    let terms = Terms { kind: reveal.number(), owner, gives: false, min_matches };
-    let (hellos, peer_terms) = announce(channel, elements.len(), options, &terms)?;
+    let terms = reveal.terms(me, min_matches);
+    let owner = terms.owner;
+    let (hellos, peer_terms) = terms.announce(channel, &WIRE, elements.len(), options)?;
     let peer_elements = hellos[1].elements;
     if elements.is_empty() || peer_elements == 0 {
         let opened = min_matches == 0;
         let result = (options.learns != Learns::Peer).then(|| reveal.read(opened, 0, 0));
-        return Ok(Outcome { result, peer_elements });
+        return Ok(Outcome { result, peer_elements, protocol: super::NAME });
     }
     let holds_table = owner.map_or_else(|| has_smaller(me, &hellos), |owner| owner == me);
     let bound = bound_terms(me, &terms, &peer_terms);
@@ -340,7 +352,17 @@ pub fn aggregate<E: AsRef<[u8]>>(
         let number = |i: usize| outputs.get(i).map_or(0, number_of);
         reveal.read(number(0) == 1, number(1), number(2))
     });
-    Ok(Outcome { result, peer_elements })
+    Ok(Outcome { result, peer_elements, protocol: super::NAME })
+}
+
+/// An error unless the column, if this side has it, is of so many elements.
+pub(crate) fn check_column(reveal: &Reveal<'_>, elements: usize) -> Result<()> {
+    match reveal.own() {
+        Some(column) if column.sums.len() != elements => {
+            Err(Error::Usage("the column to add up has other elements than the set"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Shares the intersection of `elements` with the peer's set, bin by bin, with `values`, one an element, or
@@ -365,8 +387,8 @@ pub fn shares<E: AsRef<[u8]>>(
         return Err(Error::Usage("one number an element is shared"));
     }
     let me = channel.party();
-    let terms = Terms { kind: SHARES, owner: None, gives: values.is_some(), min_matches: 0 };
-    let (hellos, peer_terms) = announce(channel, elements.len(), options, &terms)?;
+    let terms = Terms { kind: Kind::Shares, owner: None, gives: values.is_some(), min_matches: 0 };
+    let (hellos, peer_terms) = terms.announce(channel, &WIRE, elements.len(), options)?;
     let peer_elements = hellos[1].elements;
     if elements.is_empty() || peer_elements == 0 {
         return Ok(None);
@@ -407,8 +429,8 @@ pub fn shares<E: AsRef<[u8]>>(
 fn check(elements: usize, options: &Options<'_>) -> Result<()> {
     if options.security != Security::SemiHonest {
         return Err(Error::Usage(
-            "counts, sums, means and shares are for peers that keep to the protocol: both sides choose \
-             semi-honest security, or reveal rows",
+            "these counts, sums, means and shares are for peers that keep to the protocol: both sides choose \
+             semi-honest security, or another protocol",
         ));
     }
     if elements > MAX_ELEMENTS {
@@ -417,77 +439,9 @@ fn check(elements: usize, options: &Options<'_>) -> Result<()> {
     Ok(())
 }
 
-fn peer_of(party: Party) -> Party {
-    match party {
-        Party::First => Party::Second,
-        Party::Second => Party::First,
-    }
-}
-
 /// Whether this side has the smaller set, by the announcements (mine, theirs).
 fn has_smaller(me: Party, [mine, theirs]: &[Hello; 2]) -> bool {
     (mine.elements, me != Party::First) < (theirs.elements, me == Party::First)
-}
-
-/// What the parties do, beyond the announcements.
-struct Terms {
-    kind: u8,
-    /// Whose column it is.
-    owner: Option<Party>,
-    /// Whether this side gives numbers to share.
-    gives: bool,
-    min_matches: u64,
-}
-
-impl Terms {
-    fn encode(&self) -> [u8; TERMS] {
-        let mut bytes = [0; TERMS];
-        bytes[0] = self.kind;
-        bytes[1] = self.owner.map_or(0, |owner| 1 + (owner == Party::Second) as u8);
-        bytes[2] = self.gives as u8;
-        bytes[8..].copy_from_slice(&self.min_matches.to_le_bytes());
-        bytes
-    }
-}
-
-/// Both sides' terms, that of the first party first.
-fn bound_terms(me: Party, mine: &Terms, theirs: &Terms) -> Vec<u8> {
-    let [mine, theirs] = [mine.encode(), theirs.encode()];
-    if me == Party::First { [mine, theirs].concat() } else { [theirs, mine].concat() }
-}
-
-/// Announces this side and its terms, and takes in the peer's, which must fit. Returns (mine, theirs).
-fn announce(
-    channel: &mut Channel,
-    elements: usize,
-    options: &Options<'_>,
-    mine: &Terms,
-) -> Result<([Hello; 2], Terms)> {
-    let hello = Hello::new(MAGIC, elements, options);
-    let within =
-        Options { max_peer_elements: options.max_peer_elements.min(MAX_ELEMENTS as u64), ..*options };
-    let theirs = hello.exchange(channel, NAME, &within)?;
-    channel.send(&mine.encode())?;
-    channel.flush()?;
-    let mut bytes = [0; TERMS];
-    channel.recv(&mut bytes)?;
-    let gives = bytes[2] == 1;
-    // What remains must be equal.
-    let differ = |what| Err(Error::Disagreement { protocol: NAME, what });
-    let own = mine.encode();
-    if bytes[0] != own[0] {
-        return differ("what is revealed: rows, payload, count, sum, mean or shares");
-    }
-    if bytes[1] != own[1] {
-        return differ("whose column is added up");
-    }
-    if bytes[8..] != own[8..] {
-        return differ("the least number of matches");
-    }
-    if bytes[2] > 1 || (gives && mine.kind != SHARES) || bytes[3..8] != [0; 5] {
-        return differ("the other side runs another protocol or version");
-    }
-    Ok(([hello, theirs], Terms { gives, ..*mine }))
 }
 
 /// What stands for elements, in their order, and its values.
@@ -880,7 +834,7 @@ fn resized(number: &Uint, width: usize) -> Uint {
 
 impl Reveal<'_> {
     /// The result from the circuit's outputs.
-    fn read(&self, opens: bool, first: u128, second: u128) -> Aggregate {
+    pub(crate) fn read(&self, opens: bool, first: u128, second: u128) -> Aggregate {
         // In two's complement of 96 bits.
         let sum = (first << (128 - SUM_BITS)) as i128 >> (128 - SUM_BITS);
         match self {

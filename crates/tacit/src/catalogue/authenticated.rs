@@ -43,7 +43,7 @@ fn shown(bits: u64) -> u64 {
     bits.div_ceil(8)
 }
 
-fn cost(request: &EvalRequest) -> Cost {
+pub(super) fn cost(request: &EvalRequest) -> Cost {
     let EvalRequest { ands, inputs, outputs, rows, output_to, .. } = *request;
     let threads = request.threads.max(1) as u64;
     let each = rows.div_ceil(threads);

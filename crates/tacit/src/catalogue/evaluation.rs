@@ -131,7 +131,13 @@ pub fn protocol_name(security: Security) -> &'static str {
 
 impl Cost {
     /// With the base OTs of every thread; computing and the link work at the same time.
-    fn over(&self, entry: &Entry, request: &EvalRequest, link: &Link, machine: &Machine) -> EvalCandidate {
+    pub(super) fn over(
+        &self,
+        entry: &Entry,
+        request: &EvalRequest,
+        link: &Link,
+        machine: &Machine,
+    ) -> EvalCandidate {
         let threads = request.threads.max(1) as f64;
         // The garbler receives the base OTs.
         let [garbler, evaluator] =
@@ -159,7 +165,7 @@ mod tests {
     use super::*;
     use crate::job::eval::{Job, Options};
     use std::time::Duration;
-    use tacit_2pc::circuit::named;
+    use tacit_2pc::circuit::{Builder, Uint, named};
     use tacit_crypto::BitVec;
     use tacit_net::{Channel, memory};
 
@@ -257,6 +263,52 @@ mod tests {
         assert_eq!(pick("sha256", 1, 100.0, 10), "authenticated");
         assert_eq!(pick("aes128", 100, 100.0, 1), "authenticated");
         assert_eq!(pick("aes128", 1, 20_000.0, 0), "authenticated");
+    }
+
+    /// Messages and bytes follow from the number of gates: a chain of them takes as many as a few layers.
+    #[test]
+    fn depth_changes_no_message() {
+        let side = 64;
+        let circuit = |chain: bool| {
+            let mut b = Builder::new();
+            let (x, y) = (b.input(side), b.input(side));
+            let (mut last, mut made) = (x.bits()[0], x.bits().to_vec());
+            for i in 0..1024 {
+                let at = i % made.len();
+                let before = if chain { last } else { made[at] };
+                let mixed = b.xor(before, x.bits()[(i * 7 + 1) % x.bits().len()]);
+                last = b.and(mixed, y.bits()[(i + i / 64) % y.bits().len()]);
+                made[at] = last;
+            }
+            let circuit = b.finish(&[Uint::from_bits(made)]).unwrap();
+            Prepared::new(circuit, vec![Owner::Garbler, Owner::Evaluator]).unwrap()
+        };
+        let (deep, flat) = (circuit(true), circuit(false));
+        let [gates, also] = [&deep, &flat].map(|function| function.circuit().stats());
+        assert_eq!((gates.and, also.and), (1024, 1024));
+        assert!(gates.and_depth > 30 * also.and_depth, "{gates:?} {also:?}");
+        let passed = |function: &Prepared, protocol| {
+            let base = crate::ot::base_ot(None, Security::Malicious).unwrap();
+            let run = |role, channel: &mut Channel| {
+                let copies = (protocol == "wmk17").then_some(Copies::STANDARD);
+                let options = Options { protocol: super::super::find(protocol), copies, ot: None };
+                let (output_to, security) = (OutputTo::Both, Security::Malicious);
+                let job = Job { function, role, output_to, security, options };
+                job.run_marked(channel, &*base, &[vec![BitVec::zeros(64)]], &mut |_| ()).unwrap();
+                channel.flush().unwrap();
+                let stats = channel.stats();
+                (stats.rounds, stats.messages_sent, stats.bytes_sent)
+            };
+            memory::run(|channel| run(Owner::Garbler, channel), |channel| run(Owner::Evaluator, channel))
+        };
+        for protocol in ["authenticated", "wmk17"] {
+            let [deep, flat] = [&deep, &flat].map(|function| passed(function, protocol));
+            for (deep, flat) in [(deep.0, flat.0), (deep.1, flat.1)] {
+                assert_eq!((deep.0, deep.1), (flat.0, flat.1), "{protocol}");
+                // Which copies are checked is a coin's, and so are a few bytes.
+                assert!((deep.2 as f64 / flat.2 as f64 - 1.0).abs() < 1e-3, "{protocol}: {deep:?} {flat:?}");
+            }
+        }
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod oprf;
 mod paxos;
 mod plain;
 mod silent;
+mod sorted;
 mod vole;
 mod wmk17;
 mod yao;
@@ -49,6 +50,8 @@ pub use oprf::OPRF;
 pub use paxos::PAXOS;
 pub use plain::{IKNP, KOS};
 pub use silent::SILENT;
+pub use sorted::SORTED;
+pub(crate) use sorted::too_many;
 pub use vole::{CIRCUIT, VOLE};
 pub use wmk17::WMK17;
 pub use yao::YAO;
@@ -180,6 +183,7 @@ pub static ENTRIES: &[&Entry] = &[
     &vole::VOLE,
     &vole::PAYLOAD,
     &vole::CIRCUIT,
+    &sorted::SORTED,
     &oprf::OPRF,
     &yao::YAO,
     &wmk17::WMK17,
@@ -230,8 +234,10 @@ mod tests {
 
     #[test]
     fn what_falls_is_refused_with_the_reason() {
-        for name in ["roted", "iknp", "kos", "ferret", "silent", "paxos", "vole", "payload", "circuit", "yao"]
-        {
+        for name in [
+            "roted", "iknp", "kos", "ferret", "silent", "paxos", "vole", "payload", "circuit", "sorted",
+            "yao",
+        ] {
             require_post_quantum(name).unwrap();
         }
         for (name, instead) in [

@@ -705,9 +705,11 @@ mod tests {
                     job.run(std::slice::from_mut(channel), &*base, &[row], &()).map(|_| ())
                 },
                 |channel| {
-                    channel.send_u64(0)?;
-                    channel.flush()?;
-                    channel.recv(&mut vec![0; 1 + settle::PIECES * (1 << 11)])?;
+                    for _ in 0..settle::PINGS {
+                        channel.send_u64(0)?;
+                        channel.recv(&mut [0])?;
+                    }
+                    channel.recv(&mut vec![0; settle::PIECES * (1 << 11)])?;
                     channel.send_sized(name.as_bytes())?;
                     channel.send(&[u8::MAX])?;
                     channel.flush()

@@ -15,7 +15,9 @@ pub use reveal::{Aggregate, Column, Duplicates, Gained, Gift, Match, Reveal, Rev
 pub use shared::{Found, MAX_SHARED, Place, Statistic, Then};
 
 use super::{Course, Observer};
-use crate::catalogue::{CIRCUIT, Candidate, Entry, Link, Machine, PAXOS, Sizes, Testing, VOLE};
+use crate::catalogue::{
+    CIRCUIT, Candidate, Entry, Link, Machine, PAXOS, SORTED, Sizes, Testing, VOLE, too_many,
+};
 use crate::{Error, Result};
 use std::time::Duration;
 use tacit_2pc::circuit::Builder;
@@ -25,7 +27,7 @@ use tacit_net::{Agreement, Channel, Party};
 use tacit_ot::{BaseOt, Security};
 pub use tacit_psi::paxos::{Learns, MAX_ELEMENTS, Outcome};
 use tacit_psi::vole_psi::{circuit, payload};
-use tacit_psi::{paxos, vole_psi};
+use tacit_psi::{paxos, sorted, vole_psi};
 
 /// By which protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -189,7 +191,7 @@ impl Job {
         let computed = self.each.as_ref().map_or(0, |each| each.memory(own.max(peer)));
         let process = (18u64 << 20).saturating_add(computed);
         process.saturating_add(match self.protocol {
-            _ if self.reveal.is_aggregate() => of(&CIRCUIT),
+            _ if self.reveal.is_aggregate() => of(self.aggregates_by()),
             Protocol::Vole => of(&VOLE),
             Protocol::Paxos => of(&PAXOS),
             // PaXoS runs for as many keys as it is picked for, and what it takes of those is little.
@@ -203,7 +205,22 @@ impl Job {
         match &self.reveal {
             Reveal::Rows | Reveal::Payload(_) => MAX_ELEMENTS as u64,
             Reveal::Of(..) | Reveal::Shares => MAX_SHARED,
+            _ if self.security == Security::Malicious => sorted::MAX_ELEMENTS as u64,
             _ => circuit::MAX_ELEMENTS as u64,
+        }
+    }
+
+    /// An error where the protocol does not take so many keys of ours.
+    pub fn check_keys(&self, own: u64) -> Result<()> {
+        let strict = self.reveal.is_aggregate() && self.security == Security::Malicious;
+        if strict && own > self.max_keys() { Err(too_many()) } else { Ok(()) }
+    }
+
+    /// What computes numbers over all common keys.
+    fn aggregates_by(&self) -> &'static Entry {
+        match self.security {
+            Security::Malicious => &SORTED,
+            Security::SemiHonest => &CIRCUIT,
         }
     }
 
@@ -228,7 +245,7 @@ impl Job {
     pub fn estimate(&self, keys: u64, link: &Link, machine: &Machine) -> Result<Vec<Candidate>> {
         let cost = |entry: &Entry, security| entry.intersection_cost(keys, security, link, machine);
         if self.reveal.is_aggregate() {
-            return Ok(vec![cost(&CIRCUIT, self.security)?]);
+            return Ok(vec![cost(self.aggregates_by(), self.security)?]);
         }
         let vole = || Ok(vec![cost(&VOLE, self.security)?]);
         let paxos = || match self.security {
@@ -323,12 +340,21 @@ impl Job {
         if self.security != Security::Malicious || self.learns == Learns::Me {
             return Ok(None);
         }
-        let ran = Protocol::Auto.entries().iter().filter(|entry| entry.name == outcome.protocol);
-        bound(ran.copied(), outcome, own).map(Some)
+        let ran = [&VOLE, &PAXOS, &SORTED].into_iter().filter(|entry| entry.name == outcome.protocol);
+        bound(ran, outcome, own).map(Some)
     }
 
     /// The bound on a peer that will announce `announced` keys, of the worst protocol that may then run.
     fn ahead(&self, announced: u64, own: u64) -> Result<Tested> {
+        if self.reveal.is_aggregate() {
+            let outcome = Outcome {
+                matches: None,
+                peer_elements: announced,
+                peer_received: true,
+                protocol: SORTED.name,
+            };
+            return bound(std::iter::once(&SORTED), &outcome, own);
+        }
         let cheats =
             |protocol| Outcome { matches: None, peer_elements: announced, peer_received: true, protocol };
         let named = match self.settled(own, announced) {
@@ -357,6 +383,16 @@ impl Job {
         self.reveal.check(self.learns, self.security, &self.give, self.min_matches)?;
         if self.protocol == Protocol::Paxos && self.reveal != Reveal::Rows {
             let what = format!("paxos reveals rows alone, vole {} too", self.reveal.name());
+            return Err(Error::Parameter { name: "protocol", what });
+        }
+        if self.protocol == Protocol::Vole
+            && self.reveal.is_aggregate()
+            && self.security == Security::Malicious
+        {
+            let what = format!(
+                "vole computes a {} with peers that keep to the protocol alone; leave it at auto",
+                self.reveal.name()
+            );
             return Err(Error::Parameter { name: "protocol", what });
         }
         if self.each.is_some() && self.reveal != Reveal::Shares {
@@ -443,8 +479,8 @@ impl Job {
     /// As [`run`](Self::run) for every kind of result: `gift` is what we give, a [`Gift::Column`] where the
     /// column that is added up is ours, a [`Gift::Table`] where the peer asks for our columns.
     ///
-    /// Errors as [`check`](Self::check), [`tacit_psi::paxos::run`], [`payload::run`] and
-    /// [`circuit::aggregate`]; nothing is returned unless every check passed.
+    /// Errors as [`check`](Self::check), [`tacit_psi::paxos::run`], [`payload::run`],
+    /// [`circuit::aggregate`] and [`sorted::aggregate`]; nothing is returned unless every check passed.
     pub fn run_with<E: AsRef<[u8]>>(
         &self,
         channels: &mut [Channel],
@@ -455,6 +491,7 @@ impl Job {
         observer: &dyn Observer,
     ) -> Result<Revealed> {
         self.check()?;
+        self.check_keys(elements.len() as u64)?;
         let options = paxos::Options {
             learns: self.learns,
             security: self.security,
@@ -465,7 +502,7 @@ impl Job {
             let (outcome, why) = self.rows(channels, elements, &options, observer)?;
             return Ok(Revealed::Rows(outcome, why));
         }
-        let entry = if self.reveal.is_aggregate() { &CIRCUIT } else { &VOLE };
+        let entry = if self.reveal.is_aggregate() { self.aggregates_by() } else { &VOLE };
         let course = Course::begin(entry.intersection()?.phases, channels, 0, observer);
         let channel = super::first(channels)?;
         let mut told = |phase: paxos::Phase, done, total| course.at(phase as usize, done, total);
@@ -498,8 +535,11 @@ impl Job {
             return Ok(Revealed::Total(outputs.and_then(|outputs| each.read(&outputs)), keys));
         }
         let part = reveal::part(&self.reveal, gift)?;
-        let outcome =
-            circuit::aggregate(channel, prg, elements, part, self.min_matches, &options, &mut told)?;
+        let aggregate = match self.security {
+            Security::Malicious => sorted::aggregate,
+            Security::SemiHonest => circuit::aggregate,
+        };
+        let outcome = aggregate(channel, prg, elements, part, self.min_matches, &options, &mut told)?;
         Ok(Revealed::Aggregate(outcome))
     }
 

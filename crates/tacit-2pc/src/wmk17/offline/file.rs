@@ -1,19 +1,17 @@
 //! The files between the two halves of a run.
 //!
-//! **Once and never again.** [`State::run`] compares with the peer that both states were made together, then
-//! overwrites the salt of the file's keys and forces that to the disk, and only then sends anything that
-//! depends on the state. A crash at any moment loses the state and never lets it serve twice. What no file
-//! can notice is being replaced by an older copy of itself.
+//! [`State::run`] compares with the peer that both states were made together, uses the state up, and only then
+//! sends anything that depends on it.
 //!
 //! **With whom.** A state holds one side of what was done with one peer: the peer's key is in the header, and
 //! [`State::require_peer`] refuses another's before the state is touched.
 //!
-//! **File.** A header of 224 bytes, little-endian: magic, version, role, used, who learns, coded or not,
-//! copies, evaluated copies, file length, digest of the job, id of the state, salt, check of the key, hash of
-//! the peer's key or zeros, 4 zero bytes, BLAKE3 of all that. Then chunks of 65,536 bytes sealed with
-//! AES-256-GCM under keys of this file alone, bound to the header and their number; the last one is marked.
+//! **File**, as `once` has it. The header's middle: who learns, coded or not, copies, evaluated copies, file
+//! length, digest of the job, id of the state, salt, check of the key, hash of the peer's key or zeros, 4 zero
+//! bytes.
 
 use super::{Keep, Kept};
+use crate::once::{self, About, BODY, Once};
 use crate::wmk17::function::slots_of;
 use crate::wmk17::outputs::{Received, TokenHashes, Tokens};
 use crate::wmk17::protocol::{Evaluator, Garbler};
@@ -24,35 +22,20 @@ use crate::wmk17::trapdoor::{Trapdoor, point};
 use crate::wmk17::secrets::Seeds;
 use crate::wmk17::{Copies, Job};
 use crate::{Error, OutputTo, Owner, Result, StateError};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{Seek, Write};
 use std::path::Path;
-use subtle::ConstantTimeEq;
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
 use tacit_ot::{CotReceiver, CotSender};
-use tacit_store::sealed::{
-    FileError, FileKey, Keys, Locked, Purpose, SealedReader, SealedWriter, array, io_fault,
-};
+use tacit_store::sealed::{FileError, FileKey, Purpose, array};
 use zeroize::Zeroizing;
 
-/// Version of the file format.
-pub(super) const VERSION: u32 = 2;
-
-const MAGIC: [u8; 8] = *b"TACITST1";
-const BODY: usize = 192;
-const HEADER: usize = BODY + 32;
 /// Where the copies, the salt and the check of the key stand.
 const LENGTH: usize = 20;
 const SALT: usize = 92;
 const CHECK: usize = 124;
 const PEER: usize = 156;
-const USED: usize = 13;
-const PURPOSE: Purpose = Purpose {
-    sealing: "tacit 1 prepared state: sealing",
-    mac: "tacit 1 prepared state: authentication",
-    check: "tacit 1 prepared state: check of the key",
-};
 
 /// What a state says about itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,17 +76,24 @@ impl Header {
         prg.fill_bytes(&mut header.salt);
         header
     }
+}
+
+impl About for Header {
+    const MAGIC: [u8; 8] = *b"TACITST1";
+    const FORMAT: u32 = 2;
+    const PURPOSE: Purpose = Purpose {
+        sealing: "tacit 1 prepared state: sealing",
+        mac: "tacit 1 prepared state: authentication",
+        check: "tacit 1 prepared state: check of the key",
+    };
+
+    fn other() -> FileError {
+        FileError::Other { wanted: "state of a prepared computation", command: "tacit eval" }
+    }
 
     fn body(&self, length: u64, check: &[u8; 32]) -> [u8; BODY] {
-        let mut out = [0; BODY];
-        out[..8].copy_from_slice(&MAGIC);
-        out[8..12].copy_from_slice(&VERSION.to_le_bytes());
-        out[12] = u8::from(self.role == Owner::Evaluator);
-        out[14] = match self.output_to {
-            OutputTo::Garbler => 0,
-            OutputTo::Evaluator => 1,
-            OutputTo::Both => 2,
-        };
+        let mut out = once::body_of::<Self>(self.role);
+        out[14] = OUTPUT_TO.iter().position(|to| *to == self.output_to).unwrap_or_default() as u8;
         out[15] = u8::from(self.copies.coded);
         out[16..18].copy_from_slice(&(self.copies.total as u16).to_le_bytes());
         out[18..20].copy_from_slice(&(self.copies.evaluated as u16).to_le_bytes());
@@ -116,95 +106,44 @@ impl Header {
         out
     }
 
-    /// What every chunk is bound to.
-    fn context(&self) -> [u8; 32] {
-        *blake3::hash(&self.body(0, &[0; 32])).as_bytes()
-    }
-
-    /// Everything of a header, and the file length and the check of the key.
-    fn parse(bytes: &[u8; HEADER]) -> Result<(Self, u64, [u8; 32])> {
-        let (body, digest) = bytes.split_at(BODY);
-        if body[..8] != MAGIC {
-            return Err(not_a_state().into());
-        }
-        let found = u32::from_le_bytes(array(&body[8..12]));
-        if found != VERSION {
-            return Err(FileError::Version { found, known: VERSION }.into());
-        }
-        if body[USED] != 0 {
-            return Err(StateError::Used.into());
-        }
+    fn parse(body: &[u8; BODY]) -> Option<(Self, u64, [u8; 32])> {
         let number = |at: usize| usize::from(u16::from_le_bytes(array(&body[at..at + 2])));
         let copies = Copies { total: number(16), evaluated: number(18), coded: body[15] == 1 };
-        let role = [Owner::Garbler, Owner::Evaluator].get(usize::from(body[12])).copied();
-        let output_to =
-            [OutputTo::Garbler, OutputTo::Evaluator, OutputTo::Both].get(usize::from(body[14])).copied();
-        match (role, output_to) {
-            (Some(role), Some(output_to)) if blake3::hash(body).as_bytes() == digest => {
-                let (job, id, salt) =
-                    (array(&body[28..60]), array(&body[60..SALT]), array(&body[SALT..CHECK]));
-                let length = u64::from_le_bytes(array(&body[LENGTH..28]));
-                let peer = Some(array(&body[PEER..PEER + 32])).filter(|peer| *peer != [0; 32]);
-                let header = Header { role, output_to, copies, id, peer, job, salt };
-                Ok((header, length, array(&body[CHECK..PEER])))
-            }
-            _ => Err(damaged("header")),
-        }
+        let output_to = *OUTPUT_TO.get(usize::from(body[14]))?;
+        let (job, id, salt) = (array(&body[28..60]), array(&body[60..SALT]), array(&body[SALT..CHECK]));
+        let peer = Some(array(&body[PEER..PEER + 32])).filter(|peer| *peer != [0; 32]);
+        let header = Header { role: once::role_of(body)?, output_to, copies, id, peer, job, salt };
+        Some((header, u64::from_le_bytes(array(&body[LENGTH..28])), array(&body[CHECK..PEER])))
+    }
+
+    fn salt(&mut self) -> &mut [u8; 32] {
+        &mut self.salt
+    }
+
+    fn peer(&self) -> Option<[u8; 32]> {
+        self.peer
     }
 }
 
-fn not_a_state() -> FileError {
-    FileError::Other { wanted: "state of a prepared computation", command: "tacit eval" }
-}
+/// Who learns, by its number in a file.
+const OUTPUT_TO: [OutputTo; 3] = [OutputTo::Garbler, OutputTo::Evaluator, OutputTo::Both];
 
 fn damaged(what: &'static str) -> Error {
     FileError::Damaged { what }.into()
 }
 
-fn with_digest(body: &[u8; BODY]) -> [u8; HEADER] {
-    let mut out = [0; HEADER];
-    out[..BODY].copy_from_slice(body);
-    out[BODY..].copy_from_slice(blake3::hash(body).as_bytes());
-    out
-}
-
 // -----------------------------------------------------------------------------------------------------------
 
 /// A state as it is written.
-struct Saving<'o, W> {
-    stream: SealedWriter<&'o mut W>,
-    header: Header,
-    check: [u8; 32],
-}
+type Saving<'o, W> = once::Saving<'o, W, Header>;
 
-impl<'o, W: Write + Seek> Saving<'o, W> {
-    fn new(out: &'o mut W, key: &FileKey, header: Header) -> Result<Self> {
-        let keys = Keys::new(key, &header.salt, &PURPOSE)?;
-        let check = keys.check;
-        // Not a header before all is written.
-        out.write_all(&[0; HEADER]).map_err(io_fault("written"))?;
-        Ok(Saving { stream: SealedWriter::new(out, keys, header.context()), header, check })
-    }
-
+impl<W: Write + Seek> Saving<'_, W> {
     fn blocks(&mut self, blocks: &[Block]) -> Result<()> {
         Ok(self.stream.write(Block::as_bytes(blocks))?)
     }
 
     fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         Ok(self.stream.write(bytes)?)
-    }
-
-    fn finish(self) -> Result<Header> {
-        let out = self.stream.finish()?;
-        let length = out.stream_position().map_err(io_fault("written"))?;
-        let header = with_digest(&self.header.body(length, &self.check));
-        let mut write = || {
-            out.seek(SeekFrom::Start(0))?;
-            out.write_all(&header)?;
-            out.flush()
-        };
-        write().map_err(io_fault("written"))?;
-        Ok(self.header)
     }
 
     fn garbler(&mut self, terms: &Terms<'_>, state: &GarblerState, tokens: &Tokens) -> Result<()> {
@@ -308,15 +247,11 @@ impl<C: CotReceiver> Evaluator<C> {
 // -----------------------------------------------------------------------------------------------------------
 
 /// A state prepared offline, open in this process alone, that serves one run.
-pub struct State {
-    header: Header,
-    stream: SealedReader,
-    used: bool,
-}
+pub struct State(Once<Header>);
 
 impl std::fmt::Debug for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "State({}, [secret])", self.header.short_id())
+        write!(f, "State({}, [secret])", self.0.header.short_id())
     }
 }
 
@@ -326,23 +261,7 @@ impl State {
     /// Errors: [`StateError`], which names what is wrong with the file or the key, or that it is in use or
     /// was used.
     pub fn open(path: &Path, key: &FileKey) -> Result<Self> {
-        let file = Locked::open(path)?;
-        let mut start = [0; HEADER];
-        file.read_at(0, &mut start).map_err(|e| match e.kind() {
-            std::io::ErrorKind::UnexpectedEof => not_a_state(),
-            _ => io_fault("read")(e),
-        })?;
-        let (header, expected, check) = Header::parse(&start)?;
-        let found = file.metadata().map_err(io_fault("read"))?.len();
-        if found != expected {
-            return Err(FileError::Length { found, expected }.into());
-        }
-        let keys = Keys::new(key, &header.salt, &PURPOSE)?;
-        if !bool::from(keys.check.ct_eq(&check)) {
-            return Err(FileError::WrongKey.into());
-        }
-        let stream = SealedReader::new(file, keys, header.context(), HEADER as u64, expected);
-        Ok(State { header, stream, used: false })
+        Once::open(path, key).map(State)
     }
 
     /// Refuses a session with another peer than the one that the state was made with; `peer` is a hash of the
@@ -350,12 +269,12 @@ impl State {
     ///
     /// Errors: [`StateError::OtherPeer`]; the state stays as it was.
     pub fn require_peer(&self, peer: Option<[u8; 32]>) -> Result<()> {
-        if self.header.peer == peer { Ok(()) } else { Err(StateError::OtherPeer.into()) }
+        self.0.require_peer(peer)
     }
 
     /// What the state says about itself.
     pub fn header(&self) -> &Header {
-        &self.header
+        &self.0.header
     }
 
     /// Runs `job` to its end with our input bits; returns the outputs if we learn them. The state is used up,
@@ -371,7 +290,7 @@ impl State {
         input: &BitVec,
         prg: &mut Prg,
     ) -> Result<Option<BitVec>> {
-        let Header { role, output_to, copies, id, job: digest, .. } = self.header;
+        let Header { role, output_to, copies, id, job: digest, .. } = self.0.header;
         let other = |what| Err(StateError::OtherJob { what }.into());
         if job.output_to != output_to {
             return other("output rule");
@@ -388,45 +307,36 @@ impl State {
         if role == Owner::Garbler {
             let (state, tokens) = self.garbler(&terms)?;
             Announced::send(channel, role, id, OTHER)?.confirm(channel)?;
-            self.use_up()?;
+            self.0.use_up()?;
             return state.online(channel, &terms, &tokens, input, prg);
         }
         let (state, hashes) = self.evaluator(&terms)?;
         Announced::send(channel, role, id, OTHER)?.confirm(channel)?;
-        self.use_up()?;
+        self.0.use_up()?;
         state.online(channel, &terms, input, prg, hashes, &mut self)
-    }
-
-    /// Marks the state as used and forgets its keys' salt; only when this has returned may anything that
-    /// depends on it be sent.
-    fn use_up(&mut self) -> Result<()> {
-        self.used = true;
-        let mut body = Header { salt: [0; 32], ..self.header }.body(HEADER as u64, &[0; 32]);
-        body[USED] = 1;
-        Ok(self.stream.file().write_at(0, &with_digest(&body)).map_err(io_fault("marked as used"))?)
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let mut out = [0; N];
-        self.stream.read(&mut out)?;
+        self.0.stream.read(&mut out)?;
         Ok(out)
     }
 
     fn blocks(&mut self, n: usize) -> Result<Blocks> {
         let mut out = zeros(n);
-        self.stream.read(Block::as_bytes_mut(&mut out))?;
+        self.0.stream.read(Block::as_bytes_mut(&mut out))?;
         Ok(out)
     }
 
     fn pairs(&mut self, n: usize) -> Result<Zeroizing<Vec<[Block; 2]>>> {
         let mut out = Zeroizing::new(vec![[Block::ZERO; 2]; n]);
-        self.stream.read(Block::as_bytes_mut(out.as_flattened_mut()))?;
+        self.0.stream.read(Block::as_bytes_mut(out.as_flattened_mut()))?;
         Ok(out)
     }
 
     fn bits(&mut self, n: usize) -> Result<BitVec> {
         let mut bytes = Zeroizing::new(vec![0; n.div_ceil(8)]);
-        self.stream.read(&mut bytes)?;
+        self.0.stream.read(&mut bytes)?;
         Ok(BitVec::from_bytes(&bytes, n))
     }
 
@@ -471,32 +381,23 @@ impl State {
         let mut hashes = Vec::new();
         for _ in terms.kinds() {
             let mut kind = vec![[[0u8; 32]; 2]; terms.outputs];
-            self.stream.read(kind.as_flattened_mut().as_flattened_mut())?;
+            self.0.stream.read(kind.as_flattened_mut().as_flattened_mut())?;
             hashes.push(kind);
         }
         Ok((state, hashes))
     }
 }
 
-impl Drop for State {
-    /// Of a used state only the header stays, to say so.
-    fn drop(&mut self) {
-        if self.used {
-            let _ = self.stream.file().set_len(HEADER as u64);
-        }
-    }
-}
-
 impl Kept for State {
     fn tables(&mut self, tables: &mut [Block]) -> Result<()> {
-        Ok(self.stream.read(Block::as_bytes_mut(tables))?)
+        Ok(self.0.stream.read(Block::as_bytes_mut(tables))?)
     }
 
     fn received(&mut self, terms: &Terms<'_>, hashes: TokenHashes, checks: usize) -> Result<Received> {
         let mut commitments = Vec::new();
         for _ in terms.kinds() {
             let mut kind = vec![[0u8; 32]; checks];
-            self.stream.read(kind.as_flattened_mut())?;
+            self.0.stream.read(kind.as_flattened_mut())?;
             commitments.push(kind);
         }
         Ok(Received { hashes, commitments, z: self.blocks(terms.outputs * checks)? })

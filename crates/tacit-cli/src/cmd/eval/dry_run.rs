@@ -3,13 +3,15 @@
 use super::Args;
 use crate::cli::Context;
 use crate::cli::peer::learned;
-use serde_json::json;
+use serde_json::{Value, json};
 use tacit::catalogue::fields_in_words;
 use tacit::job::eval::Job;
 use tacit::link::measure_link;
 use tacit::net::{Agreement, LinkModel};
 use tacit::plan::{Candidate, EvalCandidate, Machine};
-use tacit::two_pc::circuit::{Stats as Gates, named};
+use tacit::two_pc::circuit::Stats as Gates;
+use tacit::two_pc::circuit::named;
+use tacit::two_pc::circuit::value::Field;
 use tacit::{Error, Result, security_name};
 
 /// Runs `tacit eval --dry-run`: of `job` the role does not count.
@@ -21,79 +23,128 @@ pub fn run(args: &Args, function: &named::Function, job: &Job<'_>, context: &Con
             args.rows
         )));
     }
-    let (link, is_measured) = match args.peer.is_given() {
-        false => (args.peer.link(), false),
-        true => (measured(args, context)?, true),
-    };
+    let link = Link::of(args, context)?;
     let gates = job.function.circuit().stats();
-    let ways = job.estimate(args.rows, args.peer.threads(), &link.into(), &Machine::measure());
-    let Some(EvalCandidate { candidate: best, garbler_bytes, evaluator_bytes, .. }) = ways.first() else {
-        return Err(Error::Other("no protocol evaluates with this security".into()));
-    };
+    let ways = job.estimate(args.rows, args.peer.threads(), &link.model.into(), &Machine::measure());
     let learns = learned(args.security, &job.learns_by_role());
     let hex = |digest: [u8; 32]| digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let (circuit, source) = (hex(job.function.digest()), job.function.source().map(hex));
     let shape = job.function.circuit().shape();
-    let [garbler, evaluator, result] =
-        [&function.garbler, &function.evaluator, &function.outputs].map(|fields| fields_in_words(fields));
-    let mut object = json!({
-        "name": "eval",
-        "function": function.name,
-        "about": function.about,
-        "garbler": garbler,
-        "evaluator": evaluator,
-        "result": result,
-        "protocol": best.protocol,
-        "rows": args.rows,
+    let Gates { gates, and, xor, inv, and_depth, width, .. } = gates;
+    let mut more = json!({
         "threads": threads,
         "circuit_digest": circuit,
         "inputs": shape.inputs,
         "outputs": shape.outputs,
-        "gates": gates.gates,
-        "and": gates.and,
-        "xor": gates.xor,
-        "inv": gates.inv,
-        "and_depth": gates.and_depth,
-        "width": gates.width,
-        "garbler_bytes": garbler_bytes,
-        "evaluator_bytes": evaluator_bytes,
-        "rounds": best.rounds,
-        "link": link.to_string(),
-        "link_measured": is_measured,
-        "estimated_ms": best.time.as_secs_f64() * 1e3,
-        "candidates": listed(&ways),
-        "other_side_learns": &learns,
+        "gates": gates,
+        "and": and,
+        "xor": xor,
+        "inv": inv,
+        "and_depth": and_depth,
+        "width": width,
     });
     let mut digests = String::new();
     if let Some(source) = source {
         digests = format!("program {}, circuit {}\n", &source[..32], &circuit[..32]);
-        object["source_digest"] = json!(source);
+        more["source_digest"] = json!(source);
     }
-    let Gates { gates, and, and_depth, width, .. } = gates;
-    let text = format!(
-        "{digests}{}: {}\n\
-         garbler: {garbler}; evaluator: {evaluator}; out: {result}\n\
-         {gates} gates, {and} of them AND, AND depth {and_depth}, at most {width} AND gates at one depth\n\
-         {} rows by {}: the garbler sends {garbler_bytes} bytes, the evaluator {evaluator_bytes}, in {} rounds\n\
-         about {:.3} s over {} link {link}, connecting apart",
-        function.name,
-        function.about,
-        args.rows,
-        best.protocol,
-        best.rounds,
-        best.time.as_secs_f64(),
-        if is_measured { "the measured" } else { "the" },
+    let size = format!(
+        "{gates} gates, {and} of them AND, AND depth {and_depth}, at most {width} AND gates at one depth\n\
+         {} rows by",
+        args.rows
     );
-    context.result(&object, &text)?;
-    if context.json {
-        return Ok(());
+    let fields = [&function.garbler, &function.evaluator, &function.outputs].map(Vec::as_slice);
+    let preview =
+        Preview { name: &function.name, about: &function.about, fields, rows: args.rows, more, size };
+    preview.show(&digests, &link, ways, &learns, context)
+}
+
+/// A link, and whether it was measured.
+pub struct Link {
+    pub model: LinkModel,
+    is_measured: bool,
+}
+
+impl Link {
+    /// The link that is named, or the one to the peer, which does a dry run as well.
+    pub fn of(args: &Args, context: &Context) -> Result<Self> {
+        let is_measured = args.peer.is_given();
+        let model = if is_measured { measured(args, context)? } else { args.peer.link() };
+        Ok(Link { model, is_measured })
     }
-    let candidates: Vec<Candidate> = ways.into_iter().map(|way| way.candidate).collect();
-    crate::cli::plan::show(context, "eval", args.rows, &link.into(), &candidates, None, &learns)
+}
+
+/// What is said of an evaluation before it runs.
+pub struct Preview<'a> {
+    pub name: &'a str,
+    pub about: &'a str,
+    /// The garbler's, the evaluator's and the results.
+    pub fields: [&'a [Field]; 3],
+    pub rows: u64,
+    /// What else is known, for a result in JSON.
+    pub more: Value,
+    /// How large it is, in words that the protocol's name follows.
+    pub size: String,
+}
+
+impl Preview<'_> {
+    /// Shows it behind `head`, with what each of `ways`, the best first, would cost over `link`.
+    pub fn show(
+        self,
+        head: &str,
+        link: &Link,
+        ways: Vec<EvalCandidate>,
+        learns: &str,
+        context: &Context,
+    ) -> Result<()> {
+        let Some(EvalCandidate { candidate: best, garbler_bytes, evaluator_bytes, .. }) = ways.first() else {
+            return Err(Error::Other("no protocol evaluates with this security".into()));
+        };
+        let Link { model, is_measured } = link;
+        let Preview { name, about, fields, rows, more, size } = self;
+        let [garbler, evaluator, result] = fields.map(fields_in_words);
+        let mut object = json!({
+            "name": "eval",
+            "function": name,
+            "about": about,
+            "garbler": garbler,
+            "evaluator": evaluator,
+            "result": result,
+            "protocol": best.protocol,
+            "rows": rows,
+            "garbler_bytes": garbler_bytes,
+            "evaluator_bytes": evaluator_bytes,
+            "rounds": best.rounds,
+            "link": model.to_string(),
+            "link_measured": is_measured,
+            "estimated_ms": best.time.as_secs_f64() * 1e3,
+            "candidates": listed(&ways),
+            "other_side_learns": learns,
+        });
+        if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
+            object.extend(more);
+        }
+        let text = format!(
+            "{head}{name}: {about}\n\
+             garbler: {garbler}; evaluator: {evaluator}; out: {result}\n\
+             {size} {}: the garbler sends {garbler_bytes} bytes, the evaluator {evaluator_bytes}, in {} rounds\n\
+             about {:.3} s over {} link {model}, connecting apart",
+            best.protocol,
+            best.rounds,
+            best.time.as_secs_f64(),
+            if *is_measured { "the measured" } else { "the" },
+        );
+        context.result(&object, &text)?;
+        if context.json {
+            return Ok(());
+        }
+        let candidates: Vec<Candidate> = ways.into_iter().map(|way| way.candidate).collect();
+        crate::cli::plan::show(context, "eval", rows, &(*model).into(), &candidates, None, learns)
+    }
 }
 
 /// The ways to evaluate, for a result in JSON.
-pub fn listed(ways: &[EvalCandidate]) -> Vec<serde_json::Value> {
+fn listed(ways: &[EvalCandidate]) -> Vec<Value> {
     let way = |EvalCandidate { candidate, .. }: &EvalCandidate| {
         json!({
             "protocol": candidate.protocol,
@@ -109,7 +160,7 @@ pub fn listed(ways: &[EvalCandidate]) -> Vec<serde_json::Value> {
 }
 
 /// The link to a peer that does a dry run as well.
-pub fn measured(args: &Args, context: &Context) -> Result<LinkModel> {
+fn measured(args: &Args, context: &Context) -> Result<LinkModel> {
     let session = args.peer.session(args.security, context)?;
     let mut opened = session.open(Agreement::new("eval --dry-run", "examiner", "examiner"))?;
     let (round_trip, to_peer, from_peer) = measure_link(opened.channel())?;

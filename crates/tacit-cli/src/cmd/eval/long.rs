@@ -1,6 +1,6 @@
 //! Functions too large to hold: `tacit eval modexp1024`.
 
-use super::dry_run::{listed, measured};
+use super::dry_run::{Link, Preview};
 use super::{Args, Form, Role, Subject, report, single};
 use crate::cli::Context;
 use crate::cli::peer::learned;
@@ -9,7 +9,7 @@ use std::time::Instant;
 use tacit::catalogue::{self, fields_in_words};
 use tacit::job::eval::layout::Inputs;
 use tacit::job::long::Job;
-use tacit::plan::{Candidate, EvalCandidate, Machine};
+use tacit::plan::Machine;
 use tacit::two_pc::Owner;
 use tacit::two_pc::circuit::LongFunction;
 use tacit::{Error, Result};
@@ -83,60 +83,23 @@ fn refuse(args: &Args, function: &LongFunction) -> Result<()> {
 }
 
 fn dry_run(args: &Args, job: &Job<'_>, context: &Context) -> Result<()> {
-    let (link, is_measured) = match args.peer.is_given() {
-        false => (args.peer.link(), false),
-        true => (measured(args, context)?, true),
-    };
+    let link = Link::of(args, context)?;
     let function = job.function;
-    let ways = job.estimate(&link.into(), &Machine::measure());
-    let Some(EvalCandidate { candidate: best, garbler_bytes, evaluator_bytes, .. }) = ways.first() else {
-        return Err(Error::Other("no protocol evaluates with this security".into()));
-    };
+    let ways = job.estimate(&link.model.into(), &Machine::measure());
     let learns = learned(args.security, &job.learns_by_role());
-    let [garbler, evaluator, result] =
-        [&function.garbler, &function.evaluator, &function.outputs].map(|fields| fields_in_words(fields));
-    let object = json!({
-        "name": "eval",
-        "function": function.name,
-        "about": function.about,
-        "garbler": garbler,
-        "evaluator": evaluator,
-        "result": result,
-        "protocol": best.protocol,
-        "streamed": true,
-        "rows": 1,
-        "and": function.ands,
-        "memory_bytes": job.memory(),
-        "garbler_bytes": garbler_bytes,
-        "evaluator_bytes": evaluator_bytes,
-        "rounds": best.rounds,
-        "link": link.to_string(),
-        "link_measured": is_measured,
-        "estimated_ms": best.time.as_secs_f64() * 1e3,
-        "candidates": listed(&ways),
-        "other_side_learns": &learns,
-    });
-    let text = format!(
-        "{}: {}\n\
-         garbler: {garbler}; evaluator: {evaluator}; out: {result}\n\
-         {} AND gates, made while it runs: each side holds at most {} MiB\n\
-         by {}: the garbler sends {garbler_bytes} bytes, the evaluator {evaluator_bytes}, in {} rounds\n\
-         about {:.3} s over {} link {link}, connecting apart",
-        function.name,
-        function.about,
-        function.ands,
-        job.memory() >> 20,
-        best.protocol,
-        best.rounds,
-        best.time.as_secs_f64(),
-        if is_measured { "the measured" } else { "the" },
-    );
-    context.result(&object, &text)?;
-    if context.json {
-        return Ok(());
-    }
-    let candidates: Vec<Candidate> = ways.into_iter().map(|way| way.candidate).collect();
-    crate::cli::plan::show(context, "eval", 1, &link.into(), &candidates, None, &learns)
+    let preview = Preview {
+        name: &function.name,
+        about: &function.about,
+        fields: [&function.garbler, &function.evaluator, &function.outputs].map(Vec::as_slice),
+        rows: 1,
+        more: json!({ "streamed": true, "and": function.ands, "memory_bytes": job.memory() }),
+        size: format!(
+            "{} AND gates, made while it runs: each side holds at most {} MiB\nby",
+            function.ands,
+            job.memory() >> 20
+        ),
+    };
+    preview.show("", &link, ways, &learns, context)
 }
 
 /// Shows the functions of this kind, with what they cost on this machine and without a link's delay.

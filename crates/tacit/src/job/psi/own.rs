@@ -24,6 +24,7 @@ impl Own {
         let keys = source.read_keys(progress)?;
         let most = job.max_keys();
         let own = Own { source, keys, path: path.to_owned() };
+        job.check_keys(own.count())?;
         if own.count() > most {
             return Err(Error::Input(format!(
                 "{}: {} distinct keys, more than the {most} that a run can take; split the file",

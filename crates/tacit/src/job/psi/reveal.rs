@@ -137,12 +137,12 @@ impl Reveal {
     ) -> Result<()> {
         let refuse = |name, what: String| Err(Error::Parameter { name, what });
         let kind = self.name();
-        if self.is_aggregate() && security == Security::Malicious {
+        if matches!(self, Reveal::Of(..) | Reveal::Shares) && security == Security::Malicious {
             return refuse(
                 "security",
                 format!(
-                    "{kind} is for peers that keep to the protocol: say semi-honest on both sides, or \
-                     reveal rows"
+                    "{kind} is for peers that keep to the protocol: say semi-honest on both sides; count, sum \
+                     and mean go against a malicious peer too"
                 ),
             );
         }
@@ -286,7 +286,11 @@ impl Revealed {
                 protocol: VOLE.name,
             },
             Revealed::Aggregate(_) | Revealed::Statistic(..) | Revealed::Total(..) => {
-                Outcome { matches: None, peer_elements: self.peer_keys(), peer_received, protocol: VOLE.name }
+                let protocol = match self {
+                    Revealed::Aggregate(outcome) => outcome.protocol,
+                    _ => VOLE.name,
+                };
+                Outcome { matches: None, peer_elements: self.peer_keys(), peer_received, protocol }
             }
         }
     }
