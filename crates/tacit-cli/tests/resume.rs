@@ -302,11 +302,47 @@ fn a_run_that_cannot_go_on_says_why_and_keeps_what_there_is() {
     with(&["--input", "-", "--resume", "k"]).fails_with(2, &["--input", "read again"]);
 }
 
+/// By the operating system's figure; the same sets in memory take more than twice as much.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_memory_says_is_kept_to() {
+    let bench = Bench::new();
+    let table = |from: u32| {
+        let rows = (from..from + 1_000_000).map(|i| format!("user{i}@example.com\n"));
+        "mail\n".to_owned() + &rows.collect::<String>()
+    };
+    bench.write("alice.csv", table(0));
+    bench.write("bob.csv", table(500_000));
+    let peaks = |more: &str| {
+        let port = free_port();
+        let side = |who: &str, way: &str, result: &str| {
+            let words = format!(
+                "--json psi {way} 127.0.0.1:{port} --insecure-plaintext --input {who}.csv --key mail --result {result} {more}"
+            );
+            bench.spawn(&words.split_whitespace().collect::<Vec<_>>())
+        };
+        let sides = [side("alice", "--listen", "me"), side("bob", "--connect", "peer")];
+        let watched = sides.map(|child| {
+            let id = child.id();
+            (thread::spawn(move || wait(child)), thread::spawn(move || common::peak_kibibytes(id)))
+        });
+        watched.map(|(said, peak)| {
+            let said = result(&said.join().unwrap());
+            assert!(said["matches"].is_null() || said["matches"] == 500_000, "{said}");
+            peak.join().unwrap() >> 10
+        })
+    };
+    let (kept, plain) = (peaks("--memory 80MiB"), peaks(""));
+    println!("{kept:?} MiB in 80, {plain:?} in memory");
+    assert!(kept.iter().all(|mebibytes| (20..=80).contains(mebibytes)), "{kept:?}");
+    assert!(plain.iter().all(|mebibytes| *mebibytes > 140), "{plain:?}");
+}
+
 /// A command for which modes of files hold: of the superuser, one without the right to pass over them.
 fn bound(pair: &Pair, words: &[String]) -> Command {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let command = pair.bench.command(&words);
-    if !File::create(pair.bench.path("closed/probe")).is_ok() {
+    if File::create(pair.bench.path("closed/probe")).is_err() {
         return command;
     }
     std::fs::remove_file(pair.bench.path("closed/probe")).unwrap();
