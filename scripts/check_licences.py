@@ -5,8 +5,8 @@
 
 --fresh  asks the registry anew what was withdrawn; without it, what cargo last heard of the registry counts
 
-A licence must be one of `ALLOWED`, or offer one (`OR`, or the older `/`); all parts of an `AND` must be. Another one
-is that of a crate in `BY_NAME`. A crate comes from the registry or lies in the workspace. A yanked release is a fault.
+A licence must be one of `ALLOWED`, or offer one (`OR`, or the older `/`); all parts of an `AND` must be; a crate of
+`BY_NAME` may have another. A crate comes from the registry or lies in the workspace. A yanked release is a fault.
 
 Ends with `N passed, N failed`; the exit code is 0 only if nothing failed.
 """

@@ -205,7 +205,10 @@ def test_columns_are_given_out_of_a_query_with_their_types(server: Database, tmp
     assert found["x"].to_list() == [1, 2]
     bob, ann = (found.row(row, named=True) for row in range(2))
     assert (bob["number"], bob["price"], bob["wide"], bob["yes"]) == ("-7", "2.00", "2.000", "false")
-    assert (bob["day"], bob["moment"], bob["at"], bob["id"], bob["raw"], bob["list"]) == (None,) * 4 + ("", None)
+    assert (bob["day"], bob["moment"], bob["at"], bob["id"], bob["raw"], bob["list"]) == (None,) * 4 + (
+        "",
+        None,
+    )
     assert bob["note"] == "two\nlines\tand \\N"
     # Of Ann's two rows the first by the query's order.
     assert (ann["number"], ann["price"], ann["day"], ann["yes"], ann["note"]) == (

@@ -35,7 +35,10 @@ def insured() -> polars.DataFrame:
             [some(row, datetime.datetime(2024, 2, 29, 12, 0, row % 60)) for row in rows],
         ),
         "yes": (polars.Boolean, [some(row, row % 2 == 0) for row in rows]),
-        "note": (polars.String, [some(row, ['said "no, no"', "two\nlines", "Zoë; 東京"][row % 3]) for row in rows]),
+        "note": (
+            polars.String,
+            [some(row, ['said "no, no"', "two\nlines", "Zoë; 東京"][row % 3]) for row in rows],
+        ),
         "kind": (polars.Categorical, [some(row, "ABC"[row % 3]) for row in rows]),
         "digits": (polars.String, [some(row, str(row)) for row in rows]),
     }
@@ -49,7 +52,11 @@ def orders() -> polars.DataFrame:
     """Every third customer has two orders, and half of them are not insured."""
     numbers = [n for n in range(ROWS // 2, ROWS + ROWS // 2) for _ in range(2 if n % 3 == 0 else 1)]
     return polars.DataFrame(
-        {"email": [f"user{n}@example.com" for n in numbers], "order": range(len(numbers)), "day": ["x"] * len(numbers)}
+        {
+            "email": [f"user{n}@example.com" for n in numbers],
+            "order": range(len(numbers)),
+            "day": ["x"] * len(numbers),
+        }
     )
 
 
@@ -106,13 +113,33 @@ GIVEN = ["cents", "small", "price", "share", "day", "moment", "yes", "note", "ki
         ("csv", "parquet", "arrow"),
     ],
 )
-def test_columns_of_the_other_side_are_those_of_a_join(theirs: str, ours: str, out: str, tmp_path: Path) -> None:
+def test_columns_of_the_other_side_are_those_of_a_join(
+    theirs: str, ours: str, out: str, tmp_path: Path
+) -> None:
     files = tmp_path / f"insured.{theirs}", tmp_path / f"orders.{ours}", tmp_path / f"both.{out}"
     write(insured(), files[0])
     write(orders(), files[1])
     given, said = intersect(
-        ["--input", str(files[1]), "--key", "email", "--reveal", f"payload:{','.join(GIVEN)}", "--output", str(files[2])],
-        ["--input", str(files[0]), "--key", "mail", "--reveal", "payload", "--give", ",".join([*GIVEN, "digits"])],
+        [
+            "--input",
+            str(files[1]),
+            "--key",
+            "email",
+            "--reveal",
+            f"payload:{','.join(GIVEN)}",
+            "--output",
+            str(files[2]),
+        ],
+        [
+            "--input",
+            str(files[0]),
+            "--key",
+            "mail",
+            "--reveal",
+            "payload",
+            "--give",
+            ",".join([*GIVEN, "digits"]),
+        ],
     )
     assert (given.code, said.code) == (0, 0), (given, said)
     found, expected = read(files[2]), pairs()
@@ -182,8 +209,22 @@ def test_a_function_takes_numbers_and_days(form: str, tmp_path: Path) -> None:
     limits = [row * 7 for row in range(100)]
     names = [f"user{row}@example.com" for row in range(100)]
     write(polars.DataFrame({"k": names[:80], "day": days[:80]}), ours)
-    write(polars.DataFrame({"k": names[20:], "limit": limits[20:]}, schema_overrides={"limit": polars.Int16}), theirs)
-    both = ["--key", "k", "--reveal", "shares", "--eval", "lt32", "--aggregate", "sum", "--security", "semi-honest"]
+    write(
+        polars.DataFrame({"k": names[20:], "limit": limits[20:]}, schema_overrides={"limit": polars.Int16}),
+        theirs,
+    )
+    both = [
+        "--key",
+        "k",
+        "--reveal",
+        "shares",
+        "--eval",
+        "lt32",
+        "--aggregate",
+        "sum",
+        "--security",
+        "semi-honest",
+    ]
     _, said = intersect(
         ["--input", str(ours), "--give", "day", *both], ["--input", str(theirs), "--give", "limit", *both]
     )
@@ -219,8 +260,12 @@ def test_what_cannot_be_given_is_refused_in_a_line_before_anybody_is_called(tmp_
         )
         write(odd, path)
         for column in ("list", "pair", "span"):
-            give(path, column, "--reveal", "payload").fails_with(3, f"odd.{form}", f"`{column}`", "make text of it")
-        give(path, "nowhere", "--reveal", "payload").fails_with(3, "none of the 12 columns is named `nowhere`")
+            give(path, column, "--reveal", "payload").fails_with(
+                3, f"odd.{form}", f"`{column}`", "make text of it"
+            )
+        give(path, "nowhere", "--reveal", "payload").fails_with(
+            3, "none of the 12 columns is named `nowhere`"
+        )
         semi = ("--security", "semi-honest")
         for column in ("list", "day", "at", "yes", "raw"):
             for kind in ("sum", "max"):

@@ -302,7 +302,7 @@ fn a_run_that_cannot_go_on_says_why_and_keeps_what_there_is() {
     with(&["--input", "-", "--resume", "k"]).fails_with(2, &["--input", "read again"]);
 }
 
-/// By the operating system's figure; the same sets in memory take more than twice as much.
+/// By the operating system's figure; the same sets in memory take far more.
 #[test]
 #[cfg(target_os = "linux")]
 fn what_memory_says_is_kept_to() {
@@ -317,7 +317,8 @@ fn what_memory_says_is_kept_to() {
         let port = free_port();
         let side = |who: &str, way: &str, result: &str| {
             let words = format!(
-                "--json psi {way} 127.0.0.1:{port} --insecure-plaintext --input {who}.csv --key mail --result {result} {more}"
+                "--json psi {way} 127.0.0.1:{port} --insecure-plaintext --input {who}.csv --key mail \
+                 --result {result} {more}"
             );
             bench.spawn(&words.split_whitespace().collect::<Vec<_>>())
         };
@@ -335,7 +336,7 @@ fn what_memory_says_is_kept_to() {
     let (kept, plain) = (peaks("--memory 80MiB"), peaks(""));
     println!("{kept:?} MiB in 80, {plain:?} in memory");
     assert!(kept.iter().all(|mebibytes| (20..=80).contains(mebibytes)), "{kept:?}");
-    assert!(plain.iter().all(|mebibytes| *mebibytes > 140), "{plain:?}");
+    assert!(plain.iter().all(|mebibytes| *mebibytes > 110), "{plain:?}");
 }
 
 /// A command for which modes of files hold: of the superuser, one without the right to pass over them.
@@ -353,8 +354,8 @@ fn bound(pair: &Pair, words: &[String]) -> Command {
     lowered
 }
 
-/// Where nothing can be written, that is said in a line: before anybody is called where it can be known by then,
-/// and what was kept stays.
+/// Where nothing can be written, that is said in a line: before anybody is called where it can be known by
+/// then, and what was kept stays.
 #[test]
 fn a_folder_that_takes_nothing_is_told_in_a_line_and_nothing_is_lost() {
     let pair = Pair::new(2000, &[]);
@@ -388,7 +389,8 @@ fn a_folder_that_takes_nothing_is_told_in_a_line_and_nothing_is_lost() {
     };
     assert_eq!(names(), [""; 0]);
 
-    // A limit on files is a disk without room: alone that the keys do not fit is known after they were read.
+    // A limit on files is a disk without room: one where the result fits, of 30 kB, and the keys do not, of
+    // 96.
     let limited = |who: &str, blocks: u32| {
         let words = pair.words(who);
         let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
@@ -397,7 +399,7 @@ fn a_folder_that_takes_nothing_is_told_in_a_line_and_nothing_is_lost() {
         shell.arg(format!("{who}.kept")).current_dir(pair.bench.dir.path()).stdin(Stdio::null());
         shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
-    let (full, other) = (limited("alice", 8), pair.start("bob"));
+    let (full, other) = (limited("alice", 100), pair.start("bob"));
     wait(full).fails_with(3, &["cannot be written; free some space there or name another folder"]);
     assert_eq!(wait(other).code, 4);
     assert!(names().iter().all(|name| !name.starts_with('.')), "{:?}", names());
@@ -419,7 +421,7 @@ fn a_folder_that_takes_nothing_is_told_in_a_line_and_nothing_is_lost() {
     wait(bound(&pair, &words).spawn().unwrap()).fails_with(3, &["alice.kept", "ermission"]);
     assert_eq!(kept("alice"), before);
     mode("alice.kept", 0o700);
-    wait(limited("alice", 8)).fails_with(3, &["cannot be written"]);
+    wait(limited("alice", 100)).fails_with(3, &["cannot be written"]);
     assert_eq!(kept("alice"), before);
 
     // With room it goes on.

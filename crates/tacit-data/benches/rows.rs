@@ -1,9 +1,9 @@
 //! What a row costs one core until it is an element: read, parted into fields, normalised and hashed, without
 //! telling keys apart: `cargo bench -p tacit-data --bench rows -- [--rows N] [--repeat R] [--type TYPE]`.
 //!
-//! Prints nanoseconds a row, the median of all repetitions and the least, for each type and each kind of file:
-//! CSV with the key alone, with five columns behind it, the latter with every field in quotes and packed by
-//! gzip, and Parquet. `hash` is the key alone out of memory: normalised and hashed, nothing read.
+//! Prints nanoseconds a row, the median of all repetitions and the least, for each type and each kind of
+//! file: CSV with the key alone, with five columns behind it, the latter with every field in quotes and
+//! packed by gzip, and Parquet. `hash` is the key alone out of memory: normalised and hashed, nothing read.
 
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use std::fs::File;

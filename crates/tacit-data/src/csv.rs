@@ -377,9 +377,9 @@ impl Source {
         if again.is_whole() { Ok(written) } else { Err(self.changed()) }
     }
 
-    /// Copies the rows of whose number and element `element` gives one to `output`, which is called `target`, once
-    /// for each of the rows of cells that `behind` has for it, which go behind our own. Returns the number of rows
-    /// written.
+    /// Copies the rows of whose number and element `element` gives one to `output`, which is called `target`,
+    /// once for each of the rows of cells that `behind` has for it, which go behind our own. Returns the
+    /// number of rows written.
     pub(crate) fn write_joined(
         &self,
         mut element: impl FnMut(u64, Option<&Element>) -> Result<Option<usize>>,

@@ -1,8 +1,9 @@
 //! Columns that go to the other side, out of a table of columns: what a cell is, by what it is given for.
 //!
-//! To be shown, a cell is the text that it has in a CSV file ([`convert`]); to be added up or compared, a whole
-//! number, which a decimal or a float may be too; to be computed on, a value ([`values`](crate::values)). A null
-//! is nothing. A column of cells that cannot be so is refused before any is read.
+//! To be shown, a cell is the text that it has in a CSV file ([`convert`]); to be added up or compared, a
+//! whole number, which a decimal or a float may be too; to be computed on, a value
+//! ([`values`](crate::values)). A null is nothing. A column of cells that cannot be so is refused before any
+//! is read.
 
 use crate::columnar::Source;
 use crate::convert;
@@ -43,8 +44,8 @@ impl Purpose {
 }
 
 /// Tells the cells of every row with a key, of the columns called so, to `visit`, with the row's element and
-/// where it stands. Errors: a column that is missing, there twice, or of cells that cannot be given for this; a
-/// cell that is none of those; and a table whose rows are not as many as those of `keys`.
+/// where it stands. Errors: a column that is missing, there twice, or of cells that cannot be given for this;
+/// a cell that is none of those; and a table whose rows are not as many as those of `keys`.
 pub(crate) fn each<E: From<Error>>(
     source: &Source,
     keys: &KeySet,
@@ -85,7 +86,8 @@ pub(crate) fn each<E: From<Error>>(
             let Some(element) = element else { continue };
             let place = Place::Row(row);
             let mut there = vec![false; columns.len()];
-            for (((column, given), text), there) in columns.iter().zip(&given).zip(&mut texts).zip(&mut there) {
+            for (((column, given), text), there) in columns.iter().zip(&given).zip(&mut texts).zip(&mut there)
+            {
                 text.clear();
                 *there = given.read(at, text).map_err(|what| {
                     let column = shown(column);

@@ -51,10 +51,10 @@ impl Source {
         }
     }
 
-    /// Tells the cells of every row with a key, of the columns called so, to `visit`, with the index of the row's
-    /// element and where it stands; what a cell is says `purpose`, a null and an empty cell of a CSV file are
-    /// nothing. Errors: a column that is missing, there twice, or of cells that cannot be given for this; and a
-    /// table whose rows are not as many as those of `keys`.
+    /// Tells the cells of every row with a key, of the columns called so, to `visit`, with the index of the
+    /// row's element and where it stands; what a cell is says `purpose`, a null and an empty cell of a CSV
+    /// file are nothing. Errors: a column that is missing, there twice, or of cells that cannot be given for
+    /// this; and a table whose rows are not as many as those of `keys`.
     pub fn read_given<E: From<Error>>(
         &self,
         keys: &KeySet,
@@ -72,7 +72,8 @@ impl Source {
             row += 1;
             let Some(element) = element else { return Ok(()) };
             // The file cannot tell an empty text and a null apart.
-            let cells: Vec<_> = cells.iter().map(|cell| Some(*cell).filter(|cell| !cell.is_empty())).collect();
+            let cells: Vec<_> =
+                cells.iter().map(|cell| Some(*cell).filter(|cell| !cell.is_empty())).collect();
             visit(element, Place::Line(line), &cells)
         })?;
         if row == keys.rows() { Ok(()) } else { Err(source.changed().into()) }
@@ -166,9 +167,10 @@ impl Source {
         if again.is_whole() { Ok(written) } else { Err(self.changed()) }
     }
 
-    /// Writes the rows for whose element (an index into `keys.elements()`) `rows` has something to `output`, which
-    /// is called `target`, once for each of its rows of cells, which go behind our own as text; `names` are the
-    /// columns', with `prefix` in front of each that the table has already. Returns the number of rows written.
+    /// Writes the rows for whose element (an index into `keys.elements()`) `rows` has something to `output`,
+    /// which is called `target`, once for each of its rows of cells, which go behind our own as text; `names`
+    /// are the columns', with `prefix` in front of each that the table has already. Returns the number of
+    /// rows written.
     pub fn write_joined<'m>(
         &self,
         keys: &KeySet,

@@ -80,7 +80,8 @@ fn rows_across_pieces_stay_whole() {
     assert!(out == format!("k,n\r\n{expected}").into_bytes());
 }
 
-/// The rows of a file as this crate reads them and as the state machine of `csv` does, or whether either refuses.
+/// The rows of a file as this crate reads them and as the state machine of `csv` does, or whether either
+/// refuses.
 fn rows_by_both(folder: &Folder, content: &[u8], options: Options) -> [Option<Vec<Vec<String>>>; 2] {
     let path = folder.file("t.csv", content);
     let mut ours = Vec::new();
@@ -109,8 +110,8 @@ fn rows_by_both(folder: &Folder, content: &[u8], options: Options) -> [Option<Ve
     [ours, theirs.ok().map(|rows| rows.iter().map(owned).collect())]
 }
 
-/// Rows with quotes and without are parted alike, whatever ends their lines, in files longer than what is read at
-/// once and in files of a few signs where nothing fits.
+/// Rows with quotes and without are parted alike, whatever ends their lines, in files longer than what is
+/// read at once and in files of a few signs where nothing fits.
 #[test]
 fn rows_are_parted_as_the_usual_reader_does() {
     let mut state = 7u64;
@@ -119,12 +120,8 @@ fn rows_are_parted_as_the_usual_reader_does() {
         (state >> 33) as usize % below
     };
     let folder = Folder::new();
-    let dialects = [
-        (Quote::Double, None),
-        (Quote::Double, Some(b'\\')),
-        (Quote::Byte(b'a'), None),
-        (Quote::None, None),
-    ];
+    let dialects =
+        [(Quote::Double, None), (Quote::Double, Some(b'\\')), (Quote::Byte(b'a'), None), (Quote::None, None)];
     let options = |(quote, escape)| Options {
         quote,
         escape,
@@ -177,7 +174,9 @@ fn an_error_names_the_line_where_its_row_starts() {
     let path = folder.file("t.csv", "k,n\n\"a\nb\",\"c\r\nd\"\r\n\n\"e\n\",1,2\n");
     let error = open(&path, "k", Options::default()).err().unwrap();
     assert!(matches!(error, Error::UnequalRow { line: 6, .. }), "{error}");
-    for (text, line) in [(&b"k,n\na,1\nb,\xff\n"[..], 3), (b"k,n\na,1\r\n\n\"b\",\"\xff\"\n", 4), (b"k,n\na,\xc3", 2)] {
+    for (text, line) in
+        [(&b"k,n\na,1\nb,\xff\n"[..], 3), (b"k,n\na,1\r\n\n\"b\",\"\xff\"\n", 4), (b"k,n\na,\xc3", 2)]
+    {
         let path = folder.file("t.csv", text);
         let error = open(&path, "k", Options::default()).err().unwrap();
         assert!(matches!(error, Error::InvalidUtf8 { line: found, .. } if found == line), "{error} {line}");

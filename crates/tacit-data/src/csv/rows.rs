@@ -1,9 +1,9 @@
 //! Rows of a CSV file, one after another.
 //!
-//! A row without a quote ends where its line does and parts at every delimiter, which is found many bytes at a
-//! time; most rows are such. Any other one goes through the states of `csv_core`, a byte at a time. Both hold to
-//! the same rules: a line ends with LF, CR or both, empty lines are no rows, and a quote encloses a field where
-//! it is its first character.
+//! A row without a quote ends where its line does and parts at every delimiter, which is found many bytes at
+//! a time; most rows are such. Any other one goes through the states of `csv_core`, a byte at a time. Both
+//! hold to the same rules: a line ends with LF, CR or both, empty lines are no rows, and a quote encloses a
+//! field where it is its first character.
 
 use crate::fault::{Error, Result};
 use crate::input::{BUFFER, Input};

@@ -62,7 +62,8 @@ impl Own {
 
     /// What we give, out of our columns.
     ///
-    /// Errors: columns that are not there or cannot be given, and cells that are no numbers where numbers are due.
+    /// Errors: columns that are not there or cannot be given, and cells that are no numbers where numbers are
+    /// due.
     pub fn gift(&self, job: &Job, duplicates: Duplicates) -> Result<Owned> {
         if job.give.is_empty() {
             return Ok(Owned::None);

@@ -63,7 +63,8 @@ impl Resume<'_> {
             return hold(self.folder, IN_USE).map(drop);
         }
         make(self.folder)?;
-        std::fs::remove_dir(self.folder).map_err(|source| Error::file(self.folder, "cannot be removed", source))
+        std::fs::remove_dir(self.folder)
+            .map_err(|source| Error::file(self.folder, "cannot be removed", source))
     }
 
     /// Notes that the result is about to be where it belongs: after a crash it may be there already.
