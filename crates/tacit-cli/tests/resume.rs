@@ -404,24 +404,6 @@ fn a_folder_that_takes_nothing_is_told_in_a_line_and_nothing_is_lost() {
     assert_eq!(wait(other).code, 4);
     assert!(names().iter().all(|name| !name.starts_with('.')), "{:?}", names());
 
-    // A run that is begun, and whose folder is closed then.
-    pair.kill_both_within();
-    let kept = |who: &str| -> BTreeSet<(String, Vec<u8>)> {
-        let entries = std::fs::read_dir(pair.bench.path(&format!("{who}.kept"))).unwrap().flatten();
-        entries
-            .map(|entry| {
-                (entry.file_name().to_string_lossy().into_owned(), std::fs::read(entry.path()).unwrap())
-            })
-            .collect()
-    };
-    let before = kept("alice");
-    mode("alice.kept", 0o500);
-    let words = pair.words("alice").into_iter().chain(["--resume".into(), "alice.kept".into()]);
-    let words: Vec<String> = words.collect();
-    wait(bound(&pair, &words).spawn().unwrap()).fails_with(3, &["alice.kept", "ermission"]);
-    assert_eq!(kept("alice"), before);
-    mode("alice.kept", 0o700);
-
     // With room it goes on.
     for said in ["alice", "bob"].map(|who| pair.start(who)).map(wait) {
         assert_eq!(result(&said)["own_keys"], 2000);
