@@ -47,6 +47,11 @@ class Test(unittest.TestCase):
             self.assertEqual(kinds(), [])
             self.assertEqual(kinds(name="ours", source=None), [])
             self.assertEqual(kinds(licence="GPL-3.0"), ["licences"])
+            # A licence that one crate may have is not everybody's, and that crate may have no other.
+            for name, licence in check_licences.BY_NAME.items():
+                self.assertEqual(kinds(licence=licence), ["licences"])
+                self.assertNotIn("licences", kinds(name=name, licence=licence))
+                self.assertIn("licences", kinds(name=name, licence="GPL-3.0"))
             self.assertEqual(kinds(source="git+https://example.invalid/good"), ["origins"])
             self.assertEqual(kinds(version="1.0.1"), ["not withdrawn"])
             self.assertEqual(kinds(name="stranger"), ["not withdrawn"])

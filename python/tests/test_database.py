@@ -189,9 +189,47 @@ def test_faults_are_one_line_without_password_and_cells(server: Database, tmp_pa
     check(reader, 3, "permission denied")
     assert server.do("select count(*) from people;").strip() == "6"
     assert not Path("/tmp/x").exists()
-    said = run("psi", "--listen", "127.0.0.1:1", "--insecure-plaintext", "--input", select(server), "--key", "mail",
-               "--give", "number", "--reveal", "sum:number", "--security", "semi-honest", "--result", "peer")  # fmt: skip
-    assert said.code != 0
+
+
+def test_columns_are_given_out_of_a_query_with_their_types(server: Database, tmp_path: Path) -> None:
+    given = ["number", "price", "wide", "day", "moment", "at", "yes", "note", "raw", "list", "id"]
+    target = tmp_path / "both.parquet"
+    first, said = intersect(
+        ["--input", server.url("table other"), "--key", "mail", "--output", str(target)]
+        + ["--reveal", "payload:" + ",".join(given)],
+        ["--input", select(server), "--key", "mail", "--reveal", "payload", "--give", ",".join(given)]
+        + ["--duplicates", "first"],
+    )
+    assert (first.code, said.code) == (0, 0), (first, said)
+    found = polars.read_parquet(target)
+    assert found["x"].to_list() == [1, 2]
+    bob, ann = (found.row(row, named=True) for row in range(2))
+    assert (bob["number"], bob["price"], bob["wide"], bob["yes"]) == ("-7", "2.00", "2.000", "false")
+    assert (bob["day"], bob["moment"], bob["at"], bob["id"], bob["raw"], bob["list"]) == (None,) * 4 + (
+        "",
+        None,
+    )
+    assert bob["note"] == "two\nlines\tand \\N"
+    # Of Ann's two rows the first by the query's order.
+    assert (ann["number"], ann["price"], ann["day"], ann["yes"], ann["note"]) == (
+        "6", "-1.20", "9999-12-31", "false", "")  # fmt: skip
+    # Numbers of any type that has them; a decimal of any precision is one where it is whole.
+    columns = "number + 10 as number, (number + 10) * 1.00 as wide, (number + 10)::numeric(12, 2) as price"
+    numbers = server.url(f"select mail, {columns} from people where number < 7")
+    for column in ("number", "wide", "price"):
+        both = ["--key", "mail", "--reveal", f"sum:{column}", "--security", "semi-honest"]
+        first, said = intersect(
+            ["--input", server.url("table other"), *both],
+            ["--input", numbers, "--give", column, *both],
+        )
+        assert (first.code, said.code) == (0, 0), (first, said)
+        assert json.loads(said.out)["sum"] == 11 + 16 + 3
+    refused = ["--key", "mail", "--security", "semi-honest", "--connect-timeout", "1", "--result", "peer"]
+    for column, word in (("day", "make whole numbers of it"), ("share", "a whole number is expected")):
+        said = run("psi", "--connect", "127.0.0.1:1", "--insecure-plaintext", "--input", select(server), *refused,
+                   "--give", column, "--reveal", f"sum:{column}")  # fmt: skip
+        said.fails_with(3, word)
+        assert "0.1" not in said.err.replace("127.0.0.1", ""), said
 
 
 def test_a_comment_at_the_end_and_values_are_queries(server: Database) -> None:

@@ -67,6 +67,34 @@ def test_objects_of_every_format_give_the_rows_of_a_join(server: Store, tmp_path
         assert sorted(found) == sorted(joined)
 
 
+@pytest.mark.parametrize("form", ["csv", "parquet", "arrow"])
+def test_columns_are_given_out_of_an_object(server: Store, tmp_path: Path, form: str) -> None:
+    path, other = tmp_path / f"given.{form}", theirs(tmp_path)
+    table = polars.DataFrame({"mail": [mail for mail, _ in THEIRS[1:]], "n": [7, -20, 300]})
+    {"csv": table.write_csv, "parquet": table.write_parquet, "arrow": table.write_ipc}[form](path)
+    server.put(f"in/given.{form}", path.read_bytes())
+    server.put("in/ours.csv", other.read_bytes())
+    given = ["--input", f"s3://bucket/in/given.{form}", "--key", "mail", "--give", "n"]
+    target = f"s3://bucket/out/given-{form}.csv"
+    first, said = intersect(
+        ["--input", "s3://bucket/in/ours.csv", "--key", "mail", "--reveal", "payload:n", "--output", target],
+        [*given, "--reveal", "payload"],
+        env=server.env(),
+    )
+    assert (first.code, said.code) == (0, 0), (first, said)
+    assert server.get(f"out/given-{form}.csv").decode().splitlines() == [
+        "mail,x,n",
+        "BOB@example.com,1,7",
+        "ann@example.com ,2,-20",
+        "dora@example.com,3,300",
+    ]
+    sums = ["--reveal", "sum:n", "--security", "semi-honest"]
+    _, said = intersect(
+        ["--input", "s3://bucket/in/ours.csv", "--key", "mail", *sums], [*given, *sums], env=server.env()
+    )
+    assert json.loads(said.out)["sum"] == 287
+
+
 def test_of_a_parquet_object_the_keys_columns_alone_are_read(server: Store, tmp_path: Path) -> None:
     rows = 40_000
     frame = polars.DataFrame(

@@ -1,13 +1,16 @@
 //! `tacit psi --resume` between real processes whose connection is cut and that are killed at random moments.
+#![cfg(unix)]
 
 mod common;
 
 use common::{Bench, Said, free_port, wait};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fs::{File, Permissions};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::process::Child;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -127,6 +130,20 @@ impl Pair {
         names.filter(|name| name.starts_with("bucket-") && !name.ends_with(".part")).collect()
     }
 
+    /// Begins the run and kills both sides after some buckets.
+    fn kill_both_within(&self) {
+        let children = ["alice", "bob"].map(|who| self.start(who));
+        let start = Instant::now();
+        while self.done().len() < 5 {
+            assert!(start.elapsed() < PATIENCE);
+            thread::sleep(Duration::from_millis(2));
+        }
+        for mut child in children {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
     /// Both results are the plain join, and nothing else is left.
     fn assert_joined(&self) {
         let keys = |name: &str| -> BTreeSet<String> {
@@ -232,19 +249,7 @@ fn killed_and_cut_at_random_moments_the_result_is_the_plain_join() {
 #[test]
 fn a_run_that_cannot_go_on_says_why_and_keeps_what_there_is() {
     let pair = Pair::new(2000, &[]);
-    let kill_both = || {
-        let children = ["alice", "bob"].map(|who| pair.start(who));
-        let start = Instant::now();
-        while pair.done().len() < 5 {
-            assert!(start.elapsed() < PATIENCE);
-            thread::sleep(Duration::from_millis(2));
-        }
-        for mut child in children {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
-    };
-    kill_both();
+    pair.kill_both_within();
     let refuses = |words: &[&str]| wait(pair.start("alice")).fails_with(3, words);
     // Another input, another job, another release of the folder's files.
     let input = pair.bench.read("alice.csv");
@@ -295,6 +300,118 @@ fn a_run_that_cannot_go_on_says_why_and_keeps_what_there_is() {
     let key = ["--input", "alice.csv", "--resume", "k", "--seal-key", "alice.key"];
     with(&key).fails_with(2, &["--resume", "without TLS"]);
     with(&["--input", "-", "--resume", "k"]).fails_with(2, &["--input", "read again"]);
+}
+
+/// By the operating system's figure; the same sets in memory take far more.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_memory_says_is_kept_to() {
+    let bench = Bench::new();
+    let table = |from: u32| {
+        let rows = (from..from + 1_000_000).map(|i| format!("user{i}@example.com\n"));
+        "mail\n".to_owned() + &rows.collect::<String>()
+    };
+    bench.write("alice.csv", table(0));
+    bench.write("bob.csv", table(500_000));
+    let peaks = |more: &str| {
+        let port = free_port();
+        let side = |who: &str, way: &str, result: &str| {
+            let words = format!(
+                "--json psi {way} 127.0.0.1:{port} --insecure-plaintext --input {who}.csv --key mail \
+                 --result {result} {more}"
+            );
+            bench.spawn(&words.split_whitespace().collect::<Vec<_>>())
+        };
+        let sides = [side("alice", "--listen", "me"), side("bob", "--connect", "peer")];
+        let watched = sides.map(|child| {
+            let id = child.id();
+            (thread::spawn(move || wait(child)), thread::spawn(move || common::peak_kibibytes(id)))
+        });
+        watched.map(|(said, peak)| {
+            let said = result(&said.join().unwrap());
+            assert!(said["matches"].is_null() || said["matches"] == 500_000, "{said}");
+            peak.join().unwrap() >> 10
+        })
+    };
+    let (kept, plain) = (peaks("--memory 80MiB"), peaks(""));
+    println!("{kept:?} MiB in 80, {plain:?} in memory");
+    assert!(kept.iter().all(|mebibytes| (20..=80).contains(mebibytes)), "{kept:?}");
+    assert!(plain.iter().all(|mebibytes| *mebibytes > 110), "{plain:?}");
+}
+
+/// A command for which modes of files hold: of the superuser, one without the right to pass over them.
+fn bound(pair: &Pair, words: &[String]) -> Command {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let command = pair.bench.command(&words);
+    if File::create(pair.bench.path("closed/probe")).is_err() {
+        return command;
+    }
+    std::fs::remove_file(pair.bench.path("closed/probe")).unwrap();
+    let mut lowered = Command::new("setpriv");
+    lowered.args(["--bounding-set=-dac_override,-dac_read_search", "--"]).arg(command.get_program());
+    lowered.args(command.get_args()).current_dir(pair.bench.dir.path()).stdin(Stdio::null());
+    lowered.stdout(Stdio::piped()).stderr(Stdio::piped());
+    lowered
+}
+
+/// Where nothing can be written, that is said in a line: before anybody is called where it can be known by
+/// then, and what was kept stays.
+#[test]
+fn a_folder_that_takes_nothing_is_told_in_a_line_and_nothing_is_lost() {
+    let pair = Pair::new(2000, &[]);
+    let mode = |name: &str, mode: u32| {
+        std::fs::set_permissions(pair.bench.path(name), Permissions::from_mode(mode)).unwrap();
+    };
+    std::fs::create_dir(pair.bench.path("closed")).unwrap();
+    mode("closed", 0o500);
+    pair.bench.write("file", "");
+    // Nobody listens: what is told first is not the peer's absence.
+    let with = |more: &str| {
+        let more = more.split(' ').map(str::to_owned);
+        wait(bound(&pair, &pair.words("bob").into_iter().chain(more).collect::<Vec<_>>()).spawn().unwrap())
+    };
+    for (more, folder, why) in [
+        ("--spill closed", "closed", "ermission"),
+        ("--spill file", "file", "Not a directory"),
+        ("--spill /sys", "/sys", "no folder can be made in it"),
+        ("--spill nowhere", "nowhere", "No such file"),
+        ("--resume closed", "closed", "ermission"),
+        ("--resume closed/kept", "closed/kept", "ermission"),
+        ("--resume file", "file", "exists"),
+        ("--resume /sys/kept", "/sys/kept", "cannot be made"),
+    ] {
+        with(more).fails_with(3, &[folder, why]);
+    }
+    let names = || {
+        let entries = std::fs::read_dir(pair.bench.dir.path()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.starts_with('.') || name.contains("kept")).collect::<Vec<_>>()
+    };
+    assert_eq!(names(), [""; 0]);
+
+    // A limit on files is a disk without room: one where the result fits, of 30 kB, and the keys do not, of
+    // 96.
+    let limited = |who: &str, blocks: u32| {
+        let words = pair.words(who);
+        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script, env!("CARGO_BIN_EXE_tacit")]).args(words).arg("--resume");
+        shell.arg(format!("{who}.kept")).current_dir(pair.bench.dir.path()).stdin(Stdio::null());
+        shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let (full, other) = (limited("alice", 100), pair.start("bob"));
+    wait(full).fails_with(3, &["cannot be written; free some space there or name another folder"]);
+    assert_eq!(wait(other).code, 4);
+    assert!(names().iter().all(|name| !name.starts_with('.')), "{:?}", names());
+
+    // With room it goes on.
+    for said in ["alice", "bob"].map(|who| pair.start(who)).map(wait) {
+        assert_eq!(result(&said)["own_keys"], 2000);
+    }
+    mode("closed", 0o700);
+    std::fs::remove_dir(pair.bench.path("closed")).unwrap();
+    std::fs::remove_file(pair.bench.path("file")).unwrap();
+    pair.assert_joined();
 }
 
 /// Without a folder a connection that is lost is made again.

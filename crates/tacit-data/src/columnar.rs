@@ -159,12 +159,6 @@ impl Source {
         self.format
     }
 
-    /// That only a CSV file will do.
-    pub(crate) fn csv_alone(&self) -> Error {
-        let format = if self.input.is_answer() { "the answer of a database" } else { self.format.name() };
-        Error::CsvAlone { path: self.input.path().to_owned(), format }
-    }
-
     /// Reads all keys. `progress` is told now and then how many of the file's bytes have been read, about.
     pub fn read_keys(&self, progress: impl FnMut(u64)) -> Result<KeySet> {
         let mut keys = KeySet::new();

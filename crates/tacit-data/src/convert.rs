@@ -42,7 +42,7 @@ pub(crate) fn has_text(source: &columnar::Source, target: &Path) -> Result<()> {
 }
 
 /// What cells of this type are, if they have no text.
-fn without_text(data: &DataType) -> Option<&'static str> {
+pub(crate) fn without_text(data: &DataType) -> Option<&'static str> {
     match data {
         DataType::Dictionary(_, values) => without_text(values),
         DataType::RunEndEncoded(_, values) => without_text(values.data_type()),
@@ -174,7 +174,7 @@ impl<'a, W: Write> Lines<'a, W> {
 }
 
 /// A column whose cells are written as they are: no dictionary, and points in time of a zone in UTC.
-fn plain(column: &ArrayRef) -> std::result::Result<ArrayRef, ArrowError> {
+pub(crate) fn plain(column: &ArrayRef) -> std::result::Result<ArrayRef, ArrowError> {
     match column.data_type() {
         DataType::Dictionary(_, values) => plain(&arrow_cast::cast(column, values)?),
         DataType::RunEndEncoded(_, values) => plain(&arrow_cast::cast(column, values.data_type())?),

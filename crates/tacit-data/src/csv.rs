@@ -11,6 +11,9 @@
 //! says that it is data, and every row has as many fields. It may be packed by gzip or zstd, and it may be a
 //! stream: see [`input`](crate::input).
 
+mod rows;
+
+use crate::behind::Behind;
 pub use crate::fault::{Error, Place, Result};
 use crate::input::{BUFFER, Input, Packer, Packing};
 use crate::keys::Tally;
@@ -18,10 +21,9 @@ use crate::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation};
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use std::cell::RefCell;
-use std::io::{BufRead, Read, Write};
+use rows::{Marks, Rows};
+use std::io::{BufRead, Write};
 use std::path::Path;
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// Rows of a batch of columns.
@@ -70,6 +72,16 @@ pub enum Quote {
     None,
 }
 
+impl Quote {
+    fn byte(self) -> Option<u8> {
+        match self {
+            Quote::Double => Some(b'"'),
+            Quote::Byte(quote) => Some(quote),
+            Quote::None => None,
+        }
+    }
+}
+
 /// How a table is read.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Options {
@@ -91,7 +103,7 @@ pub struct Source {
     spec: KeySpec,
     options: Options,
     form: Form,
-    header: ::csv::StringRecord,
+    header: Vec<String>,
     key_columns: Vec<usize>,
 }
 
@@ -146,24 +158,26 @@ impl Source {
             spec: KeySpec::text(Vec::new(), Normalisation::default()),
             options,
             form,
-            header: ::csv::StringRecord::new(),
+            header: Vec::new(),
             key_columns: Vec::new(),
         };
-        let mut rows = source.rows(Keep::Nothing)?;
-        let found = source.next(&mut rows)?;
-        if !found || rows.row.iter().all(str::is_empty) && options.header == Header::Names {
+        let mut rows = source.rows()?;
+        let found = rows.next()?;
+        if !found || rows.fields().all(str::is_empty) && options.header == Header::Names {
             return Err(Error::Empty(path));
         }
-        source.header = match options.header {
-            Header::Names => rows.row,
-            Header::None => (1..=rows.row.len()).map(|number| number.to_string()).collect(),
+        let header = match options.header {
+            Header::Names => rows.fields().map(str::to_owned).collect(),
+            Header::None => (1..=rows.len()).map(|number| number.to_string()).collect(),
         };
+        drop(rows);
+        source.header = header;
         Ok(source)
     }
 
     /// The columns' names.
-    pub fn columns(&self) -> impl Iterator<Item = &str> {
-        self.header.iter()
+    pub fn columns(&self) -> impl Iterator<Item = &str> + Clone {
+        self.header.iter().map(String::as_str)
     }
 
     /// The byte that separates fields, given or detected.
@@ -207,10 +221,10 @@ impl Source {
         mut visit: impl FnMut(Option<Element>) -> std::result::Result<(), E>,
     ) -> std::result::Result<Tally, E> {
         let mut number = 0u64;
-        let tally = self.each_row(Keep::Nothing, |row, element| {
+        let tally = self.each_row(|rows, element| {
             if element.is_none() && self.options.empty_keys == EmptyKeys::Refuse {
-                let line = line_of(row.row.position());
-                return Err(Error::EmptyKey { path: self.path().to_owned(), line }.into());
+                let (path, line) = (self.path().to_owned(), rows.line());
+                return Err(Error::EmptyKey { path, line }.into());
             }
             if number.is_multiple_of(8192) {
                 progress(self.input.done());
@@ -233,10 +247,9 @@ impl Source {
         let mut writer = TableWriter::new(target, output, self)?;
         self.write_header(&[], &mut writer)?;
         let (mut number, mut written) = (0, 0);
-        self.each_row(Keep::Rows, |rows, element| {
-            let raw = rows.raw();
+        self.each_row(|rows, element| {
             if wanted(number, element.as_ref())? {
-                writer.write(&raw)?;
+                writer.write(rows.written())?;
                 written += 1;
             }
             number += 1;
@@ -250,13 +263,13 @@ impl Source {
     pub(crate) fn each_wanted(
         &self,
         mut wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,
-        mut visit: impl FnMut(&::csv::StringRecord) -> Result<()>,
+        mut visit: impl FnMut(&mut dyn Iterator<Item = &str>) -> Result<()>,
     ) -> Result<()> {
         let mut number = 0;
-        self.each_row(Keep::Nothing, |rows, element| {
+        self.each_row(|rows, element| {
             let chosen = wanted(number, element.as_ref())?;
             number += 1;
-            if chosen { visit(&rows.row) } else { Ok(()) }
+            if chosen { visit(&mut rows.fields()) } else { Ok(()) }
         })?;
         Ok(())
     }
@@ -268,13 +281,12 @@ impl Source {
         columns: &[usize],
         mut visit: impl FnMut(u64, &[&str]) -> std::result::Result<(), E>,
     ) -> std::result::Result<Contents, E> {
-        let mut rows = self.data(Keep::Nothing)?;
+        let mut rows = self.data()?;
         let mut contents = Contents::start();
-        while self.next(&mut rows)? {
-            contents.add(&rows.row);
-            let fields: Vec<&str> =
-                columns.iter().map(|&column| rows.row.get(column).unwrap_or("")).collect();
-            visit(line_of(rows.row.position()), &fields)?;
+        while rows.next()? {
+            contents.add(rows.fields());
+            let fields: Vec<&str> = columns.iter().map(|&column| rows.field(column)).collect();
+            visit(rows.line(), &fields)?;
         }
         Ok(contents)
     }
@@ -325,21 +337,21 @@ impl Source {
         target: &Path,
         output: &mut impl Write,
     ) -> Result<()> {
-        let header = beside(self.header.iter(), names);
+        let header = beside(self.columns(), names);
         let mut writer = TableWriter::new(target, output, self)?;
-        let mut rows = self.rows(Keep::Rows)?;
+        let mut rows = self.rows()?;
         if self.options.header == Header::Names {
-            self.next(&mut rows)?;
-            writer.extended(&rows.raw(), &header)?;
+            rows.next()?;
+            writer.extended(rows.written(), &header)?;
         }
         let mut again = Contents::start();
-        while self.next(&mut rows)? {
+        while rows.next()? {
             if again.rows == contents.rows {
                 return Err(self.changed());
             }
             let more = extend(again.rows);
-            again.add(&rows.row);
-            writer.extended(&rows.raw(), &more)?;
+            again.add(rows.fields());
+            writer.extended(rows.written(), &more)?;
         }
         if again.digest() != contents.digest() {
             return Err(self.changed());
@@ -356,66 +368,38 @@ impl Source {
         target: &Path,
         output: &mut impl Write,
     ) -> Result<u64> {
-        let wanted = keys.wanted(matches);
-        self.copy_rows(keys, &[], target, output, |at, row, writer| {
-            if !wanted[at] {
-                return Ok(0);
-            }
-            writer.write(row)?;
-            Ok(1)
-        })
+        let (wanted, mut again) = (keys.wanted(matches), keys.again());
+        let choose = |_, element: Option<&Element>| {
+            let at = again.element(element).map_err(|_| self.changed())?;
+            Ok(at.is_some_and(|at| wanted[at]))
+        };
+        let written = self.write_wanted(choose, target, output)?;
+        if again.is_whole() { Ok(written) } else { Err(self.changed()) }
     }
 
-    /// Copies the rows for whose element `more` has something to `output`, which is called `target`, once for
-    /// each of the rows of cells that it has, which go behind our own; `names` go behind the header, with
-    /// `prefix` in front of each that the table has already. Returns the number of rows written.
-    pub fn write_joined<'m>(
+    /// Copies the rows of whose number and element `element` gives one to `output`, which is called `target`,
+    /// once for each of the rows of cells that `behind` has for it, which go behind our own. Returns the
+    /// number of rows written.
+    pub(crate) fn write_joined(
         &self,
-        keys: &KeySet,
-        names: &[String],
-        prefix: &str,
-        more: impl Fn(usize) -> &'m [Vec<String>],
+        mut element: impl FnMut(u64, Option<&Element>) -> Result<Option<usize>>,
+        behind: &Behind<'_, '_>,
         target: &Path,
         output: &mut impl Write,
     ) -> Result<u64> {
-        let taken = |name: &str| self.header.iter().any(|taken| taken.trim() == name);
-        let named = |name: &String| if taken(name) { format!("{prefix}{name}") } else { name.clone() };
-        let names: Vec<String> = names.iter().map(named).collect();
-        self.copy_rows(keys, &names, target, output, |at, row, writer| {
-            let rows = more(at);
-            rows.iter().try_for_each(|cells| writer.extended(row, cells))?;
-            Ok(rows.len() as u64)
-        })
-    }
-
-    /// Hands each row with a key, as it is written, to `copy`, which returns how many it wrote, under the
-    /// header with `names` behind it.
-    fn copy_rows<W: Write>(
-        &self,
-        keys: &KeySet,
-        names: &[String],
-        target: &Path,
-        output: &mut W,
-        mut copy: impl FnMut(usize, &[u8], &mut TableWriter<'_, W>) -> Result<u64>,
-    ) -> Result<u64> {
         let mut writer = TableWriter::new(target, output, self)?;
-        self.write_header(names, &mut writer)?;
-        let (mut row_number, mut written) = (0, 0);
-        self.each_row(Keep::Rows, |rows, element| {
-            let at = keys.element_of(row_number);
-            if row_number >= keys.rows() || element.as_ref() != at.map(|at| &keys.elements()[at]) {
-                return Err(self.changed());
+        self.write_header(&behind.named(self.columns()), &mut writer)?;
+        let (mut number, mut written) = (0, 0);
+        self.each_row(|rows, found| {
+            let at = element(number, found.as_ref())?;
+            number += 1;
+            for cells in at.map_or(&[][..], |at| (behind.rows)(at)) {
+                let cells: Vec<String> = cells.iter().map(|cell| cell.clone().unwrap_or_default()).collect();
+                writer.extended(rows.written(), &cells)?;
+                written += 1;
             }
-            row_number += 1;
-            let raw = rows.raw();
-            if let Some(at) = at {
-                written += copy(at, &raw, &mut writer)?;
-            }
-            Ok(())
+            Ok::<_, Error>(())
         })?;
-        if row_number != keys.rows() {
-            return Err(self.changed());
-        }
         writer.finish()?;
         Ok(written)
     }
@@ -428,11 +412,11 @@ impl Source {
     /// The table's header, with `names` behind it.
     fn write_header<W: Write>(&self, names: &[String], writer: &mut TableWriter<'_, W>) -> Result<()> {
         if self.options.header == Header::Names {
-            let mut first = self.rows(Keep::Rows)?;
-            self.next(&mut first)?;
+            let mut first = self.rows()?;
+            first.next()?;
             match names {
-                [] => writer.write(&first.raw())?,
-                names => writer.extended(&first.raw(), names)?,
+                [] => writer.write(first.written())?,
+                names => writer.extended(first.written(), names)?,
             }
         }
         Ok(())
@@ -440,52 +424,36 @@ impl Source {
 
     fn each_row<E: From<Error>>(
         &self,
-        keep: Keep,
-        mut visit: impl FnMut(&mut Rows, Option<Element>) -> std::result::Result<(), E>,
+        mut visit: impl FnMut(&Rows<'_>, Option<Element>) -> std::result::Result<(), E>,
     ) -> std::result::Result<Tally, E> {
-        let mut rows = self.data(keep)?;
+        let mut rows = self.data()?;
         let mut hasher = KeyHasher::of(&self.spec);
-        while self.next(&mut rows)? {
-            let parts = self.key_columns.iter().map(|&column| rows.row.get(column).unwrap_or(""));
-            let element = hasher.hash(parts);
-            visit(&mut rows, element)?;
+        while rows.next()? {
+            let element = hasher.hash(self.key_columns.iter().map(|&column| rows.field(column)));
+            visit(&rows, element)?;
         }
         Ok(hasher.take_tally())
     }
 
     /// The rows behind the header.
-    fn data(&self, keep: Keep) -> Result<Rows> {
-        let mut rows = self.rows(keep)?;
+    fn data(&self) -> Result<Rows<'_>> {
+        let mut rows = self.rows()?;
         if self.options.header == Header::Names {
-            self.next(&mut rows)?;
-            rows.raw();
+            rows.next()?;
         }
         Ok(rows)
     }
 
     /// Every row, the header among them.
-    fn rows(&self, keep: Keep) -> Result<Rows> {
-        let mut file = self.input.reader()?;
-        let start = file.fill_buf().map_err(|error| self.input.unreadable(error))?;
+    fn rows(&self) -> Result<Rows<'_>> {
+        let mut stream = self.input.reader()?;
+        let start = stream.fill_buf().map_err(|error| self.input.unreadable(error))?;
         if start.starts_with(BYTE_ORDER_MARK) {
-            file.consume(BYTE_ORDER_MARK.len());
+            stream.consume(BYTE_ORDER_MARK.len());
         }
-        let kept = (keep == Keep::Rows).then(Rc::default);
-        let tee = Tee { inner: file, kept: kept.clone() };
-        let mut builder = ::csv::ReaderBuilder::new();
-        builder.has_headers(false).buffer_capacity(BUFFER).delimiter(self.form.delimiter);
-        builder.escape(self.options.escape).double_quote(self.options.escape.is_none());
-        match self.options.quote {
-            Quote::Double => {}
-            Quote::Byte(quote) => drop(builder.quote(quote)),
-            Quote::None => drop(builder.quoting(false)),
-        }
-        Ok(Rows { reader: builder.from_reader(tee), kept, row: ::csv::StringRecord::new() })
-    }
-
-    /// Goes on to the next row; `false` if there is none.
-    fn next(&self, rows: &mut Rows) -> Result<bool> {
-        rows.reader.read_record(&mut rows.row).map_err(|error| self.explain(error))
+        let (delimiter, escape) = (self.form.delimiter, self.options.escape);
+        let marks = Marks { delimiter, quote: self.options.quote.byte(), escape };
+        Ok(Rows::new(&self.input, stream, marks))
     }
 
     /// Where the columns of these names stand. Errors name a column that is missing or there twice.
@@ -519,17 +487,6 @@ impl Source {
             }
         };
         columns.iter().map(find).collect()
-    }
-
-    fn explain(&self, error: ::csv::Error) -> Error {
-        let path = self.path().to_owned();
-        match error.kind() {
-            ::csv::ErrorKind::Utf8 { pos, .. } => Error::InvalidUtf8 { path, line: line_of(pos.as_ref()) },
-            ::csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
-                Error::UnequalRow { path, line: line_of(pos.as_ref()), expected: *expected_len, found: *len }
-            }
-            _ => self.input.unreadable(into_io(error)),
-        }
     }
 }
 
@@ -579,75 +536,6 @@ impl Contents {
     }
 }
 
-/// Whether a reader keeps rows as they are written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Keep {
-    Nothing,
-    Rows,
-}
-
-/// A table's rows, one after another.
-struct Rows {
-    reader: ::csv::Reader<Tee>,
-    kept: Option<Rc<RefCell<Kept>>>,
-    row: ::csv::StringRecord,
-}
-
-impl Rows {
-    /// The row as it is written in the file, its end included; empty if it was not kept.
-    fn raw(&mut self) -> Vec<u8> {
-        let Some(kept) = &self.kept else { return Vec::new() };
-        let from = self.row.position().map_or(0, |at| at.byte());
-        kept.borrow_mut().take(from, self.reader.position().byte())
-    }
-}
-
-/// Hands on what it reads, and keeps the bytes that the row of now may hold.
-struct Tee {
-    inner: Box<dyn BufRead>,
-    kept: Option<Rc<RefCell<Kept>>>,
-}
-
-impl Read for Tee {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        if let Some(kept) = &self.kept {
-            kept.borrow_mut().add(&buffer[..read]);
-        }
-        Ok(read)
-    }
-}
-
-/// A window of a file's bytes.
-#[derive(Default)]
-struct Kept {
-    bytes: Vec<u8>,
-    /// Where the window begins, in the file.
-    start: u64,
-    /// How many bytes of the window are no longer wanted.
-    used: usize,
-}
-
-impl Kept {
-    fn add(&mut self, bytes: &[u8]) {
-        self.bytes.drain(..self.used);
-        self.start += self.used as u64;
-        self.used = 0;
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    /// The row in this range, without what is left there of the row before it and of empty lines; nothing
-    /// before the range's end will be asked for again.
-    fn take(&mut self, from: u64, to: u64) -> Vec<u8> {
-        let place = |at: u64| usize::try_from(at - self.start).map_or(0, |at| at.min(self.bytes.len()));
-        let (from, to) = (place(from), place(to));
-        self.used = to;
-        let row = &self.bytes[from..to];
-        let start = row.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(row.len());
-        row[start..].to_vec()
-    }
-}
-
 /// Rows on their way to a file.
 struct TableWriter<'a, W: Write> {
     output: std::io::BufWriter<Packer<'a, W>>,
@@ -668,8 +556,7 @@ impl<'a, W: Write> TableWriter<'a, W> {
         Ok(TableWriter { output, target, options: source.options, form })
     }
 
-    /// A row as it stood in its file. Of a row that ended with a CR alone its reader had not seen the LF yet;
-    /// the last row may have no end at all.
+    /// A row as it stood in its file, of which the last one may have no end.
     fn write(&mut self, row: &[u8]) -> Result<()> {
         let (body, end) = self.ended(row);
         self.put(body)?;
@@ -716,7 +603,7 @@ impl<'a, W: Write> TableWriter<'a, W> {
         } else if let Some(body) = row.strip_suffix(b"\n") {
             (body, b"\n")
         } else if let Some(body) = row.strip_suffix(b"\r") {
-            (body, if self.form.end == b"\r" { b"\r" } else { b"\r\n" })
+            (body, b"\r")
         } else {
             (row, self.form.end)
         }
@@ -749,11 +636,7 @@ struct Form {
 impl Form {
     /// What the `start` of a file shows, its first line; a delimiter that was given counts more.
     fn of(start: &[u8], options: Options) -> Self {
-        let quote = match options.quote {
-            Quote::Double => Some(b'"'),
-            Quote::Byte(quote) => Some(quote),
-            Quote::None => None,
-        };
+        let quote = options.quote.byte();
         let mut quoted = false;
         let mut counts = [(b',', 0u32), (b';', 0), (b'\t', 0), (b'|', 0)];
         let mut end = start.len();
@@ -782,10 +665,6 @@ impl Form {
         };
         Form { delimiter, byte_order_mark: start.starts_with(BYTE_ORDER_MARK), end }
     }
-}
-
-fn line_of(position: Option<&::csv::Position>) -> u64 {
-    position.map_or(0, |at| at.line())
 }
 
 fn into_io(error: ::csv::Error) -> std::io::Error {

@@ -207,16 +207,8 @@ pub enum Error {
         /// What its cells are.
         kind: &'static str,
     },
-    /// An output with more columns than the input whose name asks for a file of columns.
-    #[error("{}: columns are added in CSV files alone, and its name says {format}; name it .csv", name(.path))]
-    JoinedColumns {
-        /// The output file.
-        path: PathBuf,
-        /// What its name says.
-        format: &'static str,
-    },
     /// What only a CSV file can be used for.
-    #[error("{}: columns are given and added in CSV files alone, and this is {format}", name(.path))]
+    #[error("{}: a CSV file is expected, and this is {format}", name(.path))]
     CsvAlone {
         /// The file.
         path: PathBuf,

@@ -10,6 +10,7 @@
 //! - [`npz`]: NumPy archives, written as a stream.
 #![forbid(unsafe_code)]
 
+mod behind;
 pub mod columnar;
 mod convert;
 pub mod csv;
@@ -17,7 +18,9 @@ pub mod csv;
 mod database;
 mod fault;
 pub mod generate;
+pub mod give;
 pub mod input;
+mod join;
 mod kept;
 pub mod keys;
 pub mod npz;

@@ -256,6 +256,11 @@ impl KeySet {
         wanted
     }
 
+    /// What a second reading of the same rows is held against.
+    pub(crate) fn again(&self) -> Again<'_> {
+        Again { keys: self, rows: 0 }
+    }
+
     /// The keys of rows whose elements are given, in order.
     pub fn from_elements(elements: impl IntoIterator<Item = Option<Element>>) -> Result<Self, TooManyRows> {
         let mut set = Self::new();
@@ -343,6 +348,33 @@ impl KeySet {
             let slot = self.slot(&self.elements[at]);
             self.index[slot] = at as u32;
         }
+    }
+}
+
+/// A second reading of rows whose keys are known.
+pub(crate) struct Again<'k> {
+    keys: &'k KeySet,
+    rows: u64,
+}
+
+/// Rows that are not those which were read before.
+#[derive(Debug)]
+pub(crate) struct Differs;
+
+impl Again<'_> {
+    /// The index of the next row's element, which must be this one.
+    pub(crate) fn element(&mut self, element: Option<&Element>) -> Result<Option<usize>, Differs> {
+        let at = self.keys.element_of(self.rows);
+        if self.rows >= self.keys.rows() || element != at.map(|at| &self.keys.elements()[at]) {
+            return Err(Differs);
+        }
+        self.rows += 1;
+        Ok(at)
+    }
+
+    /// Whether all rows were there.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.rows == self.keys.rows()
     }
 }
 

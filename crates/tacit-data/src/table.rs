@@ -1,11 +1,14 @@
 //! A table wherever it comes from: a file of CSV, Parquet or Arrow, which its first bytes tell, an object of
 //! these in a store, or what a database answers to a query.
 
+use crate::behind::{Behind, Cell};
 use crate::columnar::{self, Format};
 use crate::convert;
 use crate::csv::{self, Options};
-use crate::fault::{Error, Result};
+use crate::fault::{Error, Place, Result};
+use crate::give::{self, Purpose};
 use crate::input::Input;
+use crate::join;
 use crate::keys::Tally;
 use crate::records::{Element, KeySet, KeySpec};
 use arrow_array::RecordBatch;
@@ -48,21 +51,32 @@ impl Source {
         }
     }
 
-    /// Whether rows of this table can go to a file of this name with more columns behind them.
-    pub fn admits_more(&self, target: &Path) -> Result<()> {
-        self.csv()?;
-        match Format::by_name(target) {
-            None => Ok(()),
-            Some(format) => Err(Error::JoinedColumns { path: target.to_owned(), format: format.name() }),
-        }
-    }
-
-    /// The table as a CSV file, which alone has columns to give and room for more. Errors: another format.
-    pub fn csv(&self) -> Result<&csv::Source> {
-        match self {
-            Source::Csv(source) => Ok(source),
-            Source::Columns(source) => Err(source.csv_alone()),
-        }
+    /// Tells the cells of every row with a key, of the columns called so, to `visit`, with the index of the
+    /// row's element and where it stands; what a cell is says `purpose`, a null and an empty cell of a CSV
+    /// file are nothing. Errors: a column that is missing, there twice, or of cells that cannot be given for
+    /// this; and a table whose rows are not as many as those of `keys`.
+    pub fn read_given<E: From<Error>>(
+        &self,
+        keys: &KeySet,
+        columns: &[String],
+        purpose: Purpose,
+        mut visit: impl FnMut(usize, Place, &[Option<&str>]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let source = match self {
+            Source::Csv(source) => source,
+            Source::Columns(source) => return give::each(source, keys, columns, purpose, visit),
+        };
+        let mut row = 0;
+        source.read_columns(&source.positions(columns)?, |line, cells| {
+            let element = keys.element_of(row);
+            row += 1;
+            let Some(element) = element else { return Ok(()) };
+            // The file cannot tell an empty text and a null apart.
+            let cells: Vec<_> =
+                cells.iter().map(|cell| Some(*cell).filter(|cell| !cell.is_empty())).collect();
+            visit(element, Place::Line(line), &cells)
+        })?;
+        if row == keys.rows() { Ok(()) } else { Err(source.changed().into()) }
     }
 
     /// The file's size in bytes when it was opened, as it is packed.
@@ -144,18 +158,38 @@ impl Source {
         target: &Path,
         output: &mut (impl Write + Send),
     ) -> Result<u64> {
-        let matching = keys.wanted(matches);
-        let mut rows = 0;
-        let choose = |row: u64, element: Option<&Element>| {
-            let at = keys.element_of(row);
-            if row >= keys.rows() || element != at.map(|at| &keys.elements()[at]) {
-                return Err(self.changed());
-            }
-            rows += 1;
+        let (matching, mut again) = (keys.wanted(matches), keys.again());
+        let choose = |_, element: Option<&Element>| {
+            let at = again.element(element).map_err(|_| self.changed())?;
             Ok(at.is_some_and(|at| matching[at]))
         };
         let written = self.write_wanted(choose, target, output)?;
-        if rows == keys.rows() { Ok(written) } else { Err(self.changed()) }
+        if again.is_whole() { Ok(written) } else { Err(self.changed()) }
+    }
+
+    /// Writes the rows for whose element (an index into `keys.elements()`) `rows` has something to `output`,
+    /// which is called `target`, once for each of its rows of cells, which go behind our own as text; `names`
+    /// are the columns', with `prefix` in front of each that the table has already. Returns the number of
+    /// rows written.
+    pub fn write_joined<'m>(
+        &self,
+        keys: &KeySet,
+        names: &[String],
+        prefix: &str,
+        rows: impl Fn(usize) -> &'m [Vec<Cell>],
+        target: &Path,
+        output: &mut (impl Write + Send),
+    ) -> Result<u64> {
+        let (behind, mut again) = (Behind { names, prefix, rows: &rows }, keys.again());
+        let element = |_, element: Option<&Element>| again.element(element).map_err(|_| self.changed());
+        let written = match self {
+            Source::Columns(source) => join::columns(source, element, &behind, target, output)?,
+            Source::Csv(source) => match Format::by_name(target) {
+                Some(format) => join::csv_to_columns(source, element, &behind, format, target, output)?,
+                None => source.write_joined(element, &behind, target, output)?,
+            },
+        };
+        if again.is_whole() { Ok(written) } else { Err(self.changed()) }
     }
 
     /// Writes the rows that `wanted` says of their number and element, as the target's name says.

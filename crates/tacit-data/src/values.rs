@@ -551,7 +551,7 @@ fn extended(schema: &SchemaRef, more: &[(String, Kind)]) -> SchemaRef {
 }
 
 /// What to do about a column of this type; `None` if its cells are values.
-fn refused(data: &DataType, form: Form) -> Option<&'static str> {
+pub(crate) fn refused(data: &DataType, form: Form) -> Option<&'static str> {
     const REMEDY: &str = "make it integers, truth values, text, or lists of these";
     match data {
         DataType::Dictionary(_, values) => refused(values, form),
@@ -572,12 +572,13 @@ fn refused(data: &DataType, form: Form) -> Option<&'static str> {
 }
 
 /// A column's cells as text.
-struct Cells {
+pub(crate) struct Cells {
     texts: Texts,
     /// Where the values of each row's list begin and end, for a column of lists.
     lists: Option<Vec<Option<(usize, usize)>>>,
     /// Of dates the text is read as one, whatever the form.
     dates: bool,
+    /// Of numbers with a fraction the text is a whole number, or none.
     floats: bool,
 }
 
@@ -597,7 +598,7 @@ impl Cells {
         columns.iter().map(cells).collect()
     }
 
-    fn of(array: &ArrayRef) -> std::result::Result<Self, ArrowError> {
+    pub(crate) fn of(array: &ArrayRef) -> std::result::Result<Self, ArrowError> {
         let inner = match array.data_type() {
             DataType::List(inner) => Some(inner.clone()),
             DataType::LargeList(inner) | DataType::FixedSizeList(inner, _) => Some(inner.clone()),
@@ -624,8 +625,13 @@ impl Cells {
         Ok(Cells { dates, floats: data.is_floating(), lists: None, texts: Texts::of(array)? })
     }
 
+    /// The same of text that holds numbers which may have a fraction.
+    pub(crate) fn of_numbers(self) -> Self {
+        Cells { floats: true, ..self }
+    }
+
     /// Appends the text of a row's value; `false` if it has none.
-    fn read(&self, form: Form, row: usize, out: &mut String) -> std::result::Result<bool, String> {
+    pub(crate) fn read(&self, form: Form, row: usize, out: &mut String) -> std::result::Result<bool, String> {
         let Some(lists) = &self.lists else { return self.one(form, row, out) };
         let Some(Some((from, to))) = lists.get(row) else { return Ok(false) };
         out.push('[');

@@ -80,6 +80,109 @@ fn rows_across_pieces_stay_whole() {
     assert!(out == format!("k,n\r\n{expected}").into_bytes());
 }
 
+/// The rows of a file as this crate reads them and as the state machine of `csv` does, or whether either
+/// refuses.
+fn rows_by_both(folder: &Folder, content: &[u8], options: Options) -> [Option<Vec<Vec<String>>>; 2] {
+    let path = folder.file("t.csv", content);
+    let mut ours = Vec::new();
+    let read = |source: Source| {
+        let all: Vec<usize> = (0..source.columns().count()).collect();
+        source.read_columns(&all, |_, cells| {
+            ours.push(cells.iter().map(|cell| (*cell).to_owned()).collect());
+            Ok::<_, Error>(())
+        })
+    };
+    let ours = match Source::open_table(&path, options).and_then(read) {
+        Ok(_) => Some(ours),
+        Err(Error::Empty(_)) => Some(Vec::new()),
+        Err(Error::UnequalRow { .. } | Error::InvalidUtf8 { .. }) => None,
+        Err(other) => panic!("{other}"),
+    };
+    let mut builder = csv::ReaderBuilder::new();
+    builder.has_headers(false).escape(options.escape).double_quote(options.escape.is_none());
+    match options.quote {
+        Quote::Byte(quote) => drop(builder.quote(quote)),
+        Quote::None => drop(builder.quoting(false)),
+        Quote::Double => {}
+    }
+    let theirs: Result<Vec<_>, _> = builder.from_reader(content).records().collect();
+    let owned = |row: &csv::StringRecord| row.iter().map(str::to_owned).collect();
+    [ours, theirs.ok().map(|rows| rows.iter().map(owned).collect())]
+}
+
+/// Rows with quotes and without are parted alike, whatever ends their lines, in files longer than what is
+/// read at once and in files of a few signs where nothing fits.
+#[test]
+fn rows_are_parted_as_the_usual_reader_does() {
+    let mut state = 7u64;
+    let mut below = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let folder = Folder::new();
+    let dialects =
+        [(Quote::Double, None), (Quote::Double, Some(b'\\')), (Quote::Byte(b'a'), None), (Quote::None, None)];
+    let options = |(quote, escape)| Options {
+        quote,
+        escape,
+        delimiter: Delimiter::Byte(b','),
+        header: Header::None,
+        ..Options::default()
+    };
+    const SIGNS: [&[u8]; 9] = [b"a", b"\"", b",", b"\n", b"\r", "é".as_bytes(), b"\\", b"\r\n", b"\xff"];
+    let (mut refused, mut taken) = (0, 0);
+    for case in 0..4000 {
+        // Bytes that are not UTF-8 in some of the files alone.
+        let signs = SIGNS.len() - usize::from(case % 8 > 0);
+        let content: Vec<u8> = (0..below(14)).flat_map(|_| SIGNS[below(signs)].to_vec()).collect();
+        let [ours, theirs] = rows_by_both(&folder, &content, options(dialects[case % 4]));
+        assert_eq!(ours, theirs, "{:?}", String::from_utf8_lossy(&content));
+        if ours.is_some() { taken += 1 } else { refused += 1 }
+    }
+    assert!(taken > 500 && refused > 500, "{taken} {refused}");
+    let mut longest = 0;
+    for case in 0..12 {
+        let mut content = String::new();
+        while content.len() < 400_000 {
+            let fields: Vec<String> = (0..3)
+                .map(|_| match below(8) {
+                    0 => format!("\"{}\"", ["x,\"\"y", "\r\n", "é\n", ""][below(4)].repeat(below(5))),
+                    1 if case > 8 => "é".repeat(below(200_000)),
+                    _ => "ünd 5\" ".repeat(below(4)),
+                })
+                .collect();
+            longest = longest.max(fields.iter().map(String::len).sum());
+            content += &fields.join(",");
+            content += ["\n", "\r\n", "\r", "\n\n", "\r\r\n"][below(5)];
+        }
+        let [ours, theirs] = rows_by_both(&folder, content.as_bytes(), options(dialects[0]));
+        assert!(ours.is_some() && ours == theirs, "file {case}");
+    }
+    assert!(longest > 1 << 18, "{longest}");
+}
+
+/// Lines count by what ends them, within quotes too, and empty ones do.
+#[test]
+fn an_error_names_the_line_where_its_row_starts() {
+    let folder = Folder::new();
+    for end in ["\n", "\r\n", "\r"] {
+        let lines = ["k,n", "a,1", "", "b,2", "c,\u{e9}", "d", "e,5"];
+        let path = folder.file("t.csv", lines.join(end));
+        let error = open(&path, "k", Options::default()).err().unwrap();
+        assert!(matches!(error, Error::UnequalRow { line: 6, expected: 2, found: 1, .. }), "{error}");
+    }
+    let path = folder.file("t.csv", "k,n\n\"a\nb\",\"c\r\nd\"\r\n\n\"e\n\",1,2\n");
+    let error = open(&path, "k", Options::default()).err().unwrap();
+    assert!(matches!(error, Error::UnequalRow { line: 6, .. }), "{error}");
+    for (text, line) in
+        [(&b"k,n\na,1\nb,\xff\n"[..], 3), (b"k,n\na,1\r\n\n\"b\",\"\xff\"\n", 4), (b"k,n\na,\xc3", 2)]
+    {
+        let path = folder.file("t.csv", text);
+        let error = open(&path, "k", Options::default()).err().unwrap();
+        assert!(matches!(error, Error::InvalidUtf8 { line: found, .. } if found == line), "{error} {line}");
+    }
+}
+
 #[test]
 fn a_file_without_a_header_has_columns_by_number() {
     let folder = Folder::new();

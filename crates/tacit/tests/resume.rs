@@ -44,7 +44,7 @@ impl Side {
         let kept = self.kept();
         let resume = Resume { folder: &kept, key: &self.key, peer: self.peer };
         let base = base::default();
-        let mut run = self.run(&*base, Some(resume));
+        let mut run = self.run(&*base, Some(resume))?;
         let ran = run.prepare().and_then(|()| match run.is_confirmed() {
             true => Ok(()),
             false => run.go_on(std::slice::from_mut(channel)),
@@ -52,13 +52,17 @@ impl Side {
         ran.and_then(|()| run.finish())
     }
 
-    fn run<'a>(&'a self, base: &'a (dyn BaseOt + Send + Sync), resume: Option<Resume<'a>>) -> InBuckets<'a> {
+    fn run<'a>(
+        &'a self,
+        base: &'a (dyn BaseOt + Send + Sync),
+        resume: Option<Resume<'a>>,
+    ) -> Result<InBuckets<'a>> {
         let disk = Disk { folder: self.folder.path(), memory: 1 << 26, buckets: BUCKETS, at_once: 1, resume };
         let tell = |each: &mut dyn FnMut(Option<&[u8]>) -> Result<()>| {
             self.keys.iter().try_for_each(|key| each(Some(key)))?;
             each(None)
         };
-        InBuckets::new(&self.job, base, Box::new(tell), 10_000, &disk, &()).unwrap()
+        InBuckets::new(&self.job, base, Box::new(tell), 10_000, &disk, &())
     }
 
     /// Takes the result, and lets nothing stand.
@@ -99,7 +103,7 @@ fn sent(sides: &[Side; 2]) -> [u64; 2] {
 /// What a side gives whose peer is done and does not come again: all its buckets are done too.
 fn alone(side: &Side) -> Bucketed {
     let (base, kept) = (base::default(), side.kept());
-    let mut run = side.run(&*base, Some(Resume { folder: &kept, key: &side.key, peer: side.peer }));
+    let mut run = side.run(&*base, Some(Resume { folder: &kept, key: &side.key, peer: side.peer })).unwrap();
     run.prepare().unwrap();
     assert!(run.is_complete() && !run.is_confirmed());
     let ran = run.finish().unwrap();
@@ -156,7 +160,7 @@ fn runs_without_a_folder_go_on_over_another_connection() {
     let [a, b] = &sides;
     let [_, all] = sent(&sides);
     let base = base::default();
-    let (mut one, mut two) = (a.run(&*base, None), b.run(&*base, None));
+    let (mut one, mut two) = (a.run(&*base, None).unwrap(), b.run(&*base, None).unwrap());
     let mut over = |network: Network| {
         network.run(
             |channel| one.go_on(std::slice::from_mut(channel)),
@@ -266,7 +270,7 @@ fn cut_in_the_middle(sides: &[Side; 2]) {
 
 fn prepared(side: &Side, key: &FileKey, peer: &str) -> Result<()> {
     let (base, kept) = (base::default(), side.kept());
-    side.run(&*base, Some(Resume { folder: &kept, key, peer })).prepare()
+    side.run(&*base, Some(Resume { folder: &kept, key, peer }))?.prepare()
 }
 
 /// What is kept serves the run that it is of, and no other; a byte that was changed is noticed.

@@ -395,9 +395,6 @@ fn read(args: &Args, job: &Job, context: &Context) -> Result<Own> {
     let source = Source::open(&args.input, spec, args.table.options())?;
     if let Some(target) = &args.output {
         source.admits(target)?;
-        if matches!(job.reveal, job::Reveal::Payload(_)) {
-            source.admits_more(target)?;
-        }
     }
     let progress = context.progress("reading", source.bytes(), "B");
     let own = Own::read(source, &args.input, job, |done| progress.set(done))?;

@@ -253,9 +253,6 @@ fn read(args: &Args, input: &Path, job: &Job, context: &Context) -> Result<Own> 
     let source = Source::open(input, spec, args.table.options())?;
     if let Some(target) = &args.output {
         source.admits(target)?;
-        if matches!(job.reveal, Reveal::Payload(_)) {
-            source.admits_more(target)?;
-        }
     }
     let progress = context.progress("reading", source.bytes(), "B");
     let own = Own::read(source, input, job, |done| progress.set(done))?;

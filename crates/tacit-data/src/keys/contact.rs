@@ -17,30 +17,84 @@ pub(super) fn email(text: &str, gmail: bool, out: &mut String) -> Result<(), Rea
     let Some((local, domain)) = seen.split_once('@').filter(|(_, domain)| !domain.contains('@')) else {
         return Err(Reason::Form);
     };
+    if seen.is_ascii() {
+        return plain(&seen, local.len(), gmail, out);
+    }
     if seen.chars().any(|c| c.is_whitespace() || c.is_control() || SPECIAL.contains(c)) {
         return Err(Reason::Character);
     }
     let local = lower(local);
     let domain = ascii_domain(domain)?;
-    if gmail && matches!(&*domain, "gmail.com" | "googlemail.com") {
-        let before = local.split('+').next().unwrap_or_default();
-        let plain: String = before.chars().filter(|c| *c != '.').collect();
-        return joined(&plain, "gmail.com", out);
-    }
-    joined(&local, &domain, out)
+    joined(&local, &domain, gmail, out)
 }
 
-fn joined(local: &str, domain: &str, out: &mut String) -> Result<(), Reason> {
-    if local.is_empty() {
+/// An address in ASCII alone, whose local part has so many bytes: the same without a copy of its parts.
+fn plain(seen: &str, local: usize, gmail: bool, out: &mut String) -> Result<(), Reason> {
+    if seen.bytes().any(|byte| FORBIDDEN[usize::from(byte)]) {
+        return Err(Reason::Character);
+    }
+    let start = out.len();
+    out.push_str(seen);
+    out[start..].make_ascii_lowercase();
+    if out.ends_with('.') {
+        out.pop();
+    }
+    let (mut labels, mut numeric) = (0, false);
+    for label in out[start + local + 1..].split('.') {
+        check(label)?;
+        labels += 1;
+        numeric = label.bytes().all(|byte| byte.is_ascii_digit());
+    }
+    if labels < 2 || numeric {
         return Err(Reason::Form);
     }
-    if local.len() > 64 || domain.len() > 253 {
-        return Err(Reason::Length);
+    let domain = &out[start + local + 1..];
+    if gmail && GOOGLE.contains(&domain) {
+        let address = out.split_off(start);
+        return joined(&address[..local], &address[local + 1..], gmail, out);
     }
+    fits(local, domain.len())
+}
+
+/// Of ASCII, what an address does not have.
+static FORBIDDEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        table[byte] = byte <= b' ' as usize || byte == 127;
+        byte += 1;
+    }
+    let mut at = 0;
+    while at < SPECIAL.len() {
+        table[SPECIAL.as_bytes()[at] as usize] = true;
+        at += 1;
+    }
+    table
+};
+
+/// The domains of the one mailbox that Google's addresses are.
+const GOOGLE: [&str; 2] = ["gmail.com", "googlemail.com"];
+
+fn joined(local: &str, domain: &str, gmail: bool, out: &mut String) -> Result<(), Reason> {
+    if gmail && GOOGLE.contains(&domain) {
+        let before = local.split('+').next().unwrap_or_default();
+        let plain: String = before.chars().filter(|c| *c != '.').collect();
+        return joined(&plain, GOOGLE[0], false, out);
+    }
+    fits(local.len(), domain.len())?;
     out.push_str(local);
     out.push('@');
     out.push_str(domain);
     Ok(())
+}
+
+/// Whether parts of so many bytes make an address.
+fn fits(local: usize, domain: usize) -> Result<(), Reason> {
+    match (local, domain) {
+        (0, _) => Err(Reason::Form),
+        (1..=64, ..=253) => Ok(()),
+        _ => Err(Reason::Length),
+    }
 }
 
 /// In lower case, a character at a time: no language's special rules, and no final sigma.
@@ -58,19 +112,22 @@ fn ascii_domain(domain: &str) -> Result<String, Reason> {
     let mut labels = Vec::new();
     for label in lower.split('.') {
         let label = if label.is_ascii() { label.to_owned() } else { format!("xn--{}", punycode(label)?) };
-        if label.is_empty() || label.starts_with('-') || label.ends_with('-') {
-            return Err(Reason::Form);
-        }
-        if !label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
-            return Err(Reason::Character);
-        }
-        if label.len() > 63 {
-            return Err(Reason::Length);
-        }
+        check(&label)?;
         labels.push(label);
     }
     let numeric = labels.last().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
     if labels.len() < 2 || numeric { Err(Reason::Form) } else { Ok(labels.join(".")) }
+}
+
+/// Refuses what is no label of a domain in ASCII.
+fn check(label: &str) -> Result<(), Reason> {
+    if label.is_empty() || label.starts_with('-') || label.ends_with('-') {
+        return Err(Reason::Form);
+    }
+    if !label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+        return Err(Reason::Character);
+    }
+    if label.len() > 63 { Err(Reason::Length) } else { Ok(()) }
 }
 
 /// A label by RFC 3492, with its parameters for host names.

@@ -13,6 +13,9 @@ const PARTING: &str = ".,;:_/&()\"\u{201c}\u{201d}\u{201e}\u{ab}\u{bb}\u{b7}";
 
 /// Appends the normal form of a name.
 pub(super) fn name(text: &str, out: &mut String) -> Result<(), Reason> {
+    if text.is_ascii() {
+        return plain(text, out);
+    }
     let bare: String = text.chars().filter(|c| !APOSTROPHES.contains(*c)).collect();
     let folded = fold(&prelude(&bare));
     let mut plain = String::with_capacity(folded.len());
@@ -40,6 +43,26 @@ pub(super) fn name(text: &str, out: &mut String) -> Result<(), Reason> {
             out.push(' ');
         }
         out.push_str(word);
+    }
+    Ok(())
+}
+
+/// The same of ASCII alone, which no step composes or takes apart.
+fn plain(text: &str, out: &mut String) -> Result<(), Reason> {
+    let (start, mut parted) = (out.len(), false);
+    for c in text.chars() {
+        match c {
+            '\'' | '`' => {}
+            c if c.is_whitespace() || is_dash(c) || PARTING.contains(c) => parted = true,
+            c if c.is_control() => return Err(Reason::Character),
+            c => {
+                if parted && out.len() > start {
+                    out.push(' ');
+                }
+                parted = false;
+                out.push(c.to_ascii_lowercase());
+            }
+        }
     }
     Ok(())
 }

@@ -87,7 +87,11 @@ pub(super) fn date(text: &str, order: Order, out: &mut String) -> Result<(), Rea
     if year == 0 || !(1..=days).contains(&dom) {
         return Err(Reason::Range);
     }
-    out.push_str(&format!("{year:04}-{month:02}-{dom:02}"));
+    let digit = |number: u32| char::from(b'0' + (number % 10) as u8);
+    out.extend([year / 1000, year / 100, year / 10, year].map(digit));
+    for part in [month, dom] {
+        out.extend(['-', digit(part / 10), digit(part)]);
+    }
     Ok(())
 }
 
@@ -164,21 +168,28 @@ pub(super) fn uuid(text: &str, out: &mut String) -> Result<(), Reason> {
     let bare = bare.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).unwrap_or(bare);
     const HYPHENS: [usize; 4] = [8, 13, 18, 23];
     let hyphened = bare.len() == 36 && HYPHENS.iter().all(|at| bare.as_bytes().get(*at) == Some(&b'-'));
-    if !bare.chars().all(|c| c.is_ascii_hexdigit() || c == '-') {
-        return Err(Reason::Character);
+    let (mut digits, mut count) = ([0; 32], 0);
+    for byte in bare.bytes().filter(|byte| *byte != b'-') {
+        if !byte.is_ascii_hexdigit() {
+            return Err(Reason::Character);
+        }
+        if let Some(digit) = digits.get_mut(count) {
+            *digit = byte;
+        }
+        count += 1;
     }
-    let digits: String = bare.chars().filter(|c| *c != '-').collect();
-    if digits.len() != 32 {
+    if count != digits.len() {
         return Err(Reason::Length);
     }
     if !hyphened && bare.len() != 32 {
         return Err(Reason::Form);
     }
-    for (at, c) in digits.chars().enumerate() {
-        if [8, 12, 16, 20].contains(&at) {
+    let digits = std::str::from_utf8(&digits).unwrap_or_default();
+    for (at, part) in [0..8, 8..12, 12..16, 16..20, 20..32].into_iter().enumerate() {
+        if at > 0 {
             out.push('-');
         }
-        out.push(c);
+        out.push_str(&digits[part]);
     }
     Ok(())
 }

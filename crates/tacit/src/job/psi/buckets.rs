@@ -181,6 +181,8 @@ pub struct InBuckets<'a> {
     most_peer_keys: u64,
     disk: Disk<'a>,
     observer: &'a dyn Observer,
+    /// Where our keys will lie, made before anybody is called.
+    folder: Option<Folder>,
     course: Option<Course<'a>>,
     local: Option<Local<'a>>,
 }
@@ -197,7 +199,8 @@ struct Local<'a> {
 }
 
 impl<'a> InBuckets<'a> {
-    /// A run of `job`; the arguments are those of [`Job::run_in_buckets`].
+    /// A run of `job`; the arguments are those of [`Job::run_in_buckets`]. Errors: a job that does not run in
+    /// buckets, and folders in which nothing can be made.
     pub fn new(
         job: &Job,
         base: &'a (dyn BaseOt + Send + Sync),
@@ -217,6 +220,10 @@ impl<'a> InBuckets<'a> {
         }
         disk.check()?;
         let job = Job { protocol: Protocol::Vole, ..job.clone() };
+        let folder = Folder::new(disk.folder, &mut Prg::from_os())?;
+        if let Some(resume) = &disk.resume {
+            resume.admit()?;
+        }
         Ok(InBuckets {
             job,
             base,
@@ -224,6 +231,7 @@ impl<'a> InBuckets<'a> {
             most_peer_keys,
             disk: *disk,
             observer,
+            folder: Some(folder),
             course: None,
             local: None,
         })
@@ -249,10 +257,8 @@ impl<'a> InBuckets<'a> {
     /// Reads our keys, if that was not done yet, and what is kept of the run. Errors: a run that ended for
     /// good, or that is not the one that is kept; those of files.
     pub fn prepare(&mut self) -> Result<()> {
-        let Some(keys) = self.keys.take() else { return Ok(()) };
+        let (Some(keys), Some(folder)) = (self.keys.take(), self.folder.take()) else { return Ok(()) };
         let course = self.course.get_or_insert_with(|| Course::begin(&PHASES, &mut [], 0, self.observer));
-        let mut prg = Prg::from_os();
-        let folder = Folder::new(self.disk.folder, &mut prg)?;
         let table = Table::read(folder, keys, self.disk.memory, course)?;
         let checkpoint = match &self.disk.resume {
             Some(resume) => {

@@ -5,6 +5,8 @@ use super::reveal::{Column, Duplicates, Gift, Reveal, Revealed, Table};
 use crate::{Error, Result};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use tacit_data::csv::Place;
+use tacit_data::give::Purpose;
 use tacit_data::records::KeySet;
 use tacit_data::table::Source;
 
@@ -61,30 +63,20 @@ impl Own {
 
     /// What we give, out of our columns.
     ///
-    /// Errors: a table without columns to give, and cells that are no numbers where numbers are due.
+    /// Errors: columns that are not there or cannot be given, and cells that are no numbers where numbers are
+    /// due.
     pub fn gift(&self, job: &Job, duplicates: Duplicates) -> Result<Owned> {
         if job.give.is_empty() {
             return Ok(Owned::None);
         }
-        let source = self.source.csv()?;
-        let positions = source.positions(&job.give)?;
-        let mut row = 0;
-        let mut each = |take: &mut Take<'_>| -> Result<()> {
-            source.read_columns(&positions, |line, cells| {
-                let element = self.keys.element_of(row);
-                row += 1;
-                element.map_or(Ok(()), |element| take(element as u32, line, cells))
-            })?;
-            if row == self.keys.rows() { Ok(()) } else { Err(source.changed().into()) }
-        };
         if let Reveal::Of(statistic, _) = job.reveal {
-            let mut numbers = vec![statistic.absent(); self.keys.elements().len()];
-            each(&mut |element, line, cells| {
-                if let Some(number) = self.number(line, cells)? {
+            let mut numbers = vec![statistic.absent(); self.count() as usize];
+            self.given(&job.give, Purpose::Number, |element, place, cells| {
+                if let Some(number) = self.number(place, cells)? {
                     if number == statistic.absent() {
-                        return Err(self.not_a_number(line));
+                        return Err(self.not_a_number(place));
                     }
-                    let of = &mut numbers[element as usize];
+                    let of = &mut numbers[element];
                     *of = statistic.of_rows(*of, number);
                 }
                 Ok(())
@@ -93,37 +85,42 @@ impl Own {
         }
         if job.reveal.is_aggregate() {
             let mut column = Column::new(self.keys.elements().len());
-            each(&mut |element, line, cells| Ok(column.add(element, self.number(line, cells)?)?))?;
+            self.given(&job.give, Purpose::Number, |element, place, cells| {
+                Ok(column.add(element as u32, self.number(place, cells)?)?)
+            })?;
             return Ok(Owned::Column(column));
         }
         let mut given = Table::new(job.give.iter().map(|name| name.trim()))?;
-        each(&mut |element, _, cells| {
-            // An empty cell is a null: the file cannot tell the two apart.
-            let cells = cells.iter().map(|cell| (!cell.is_empty()).then_some(cell.as_bytes()));
-            Ok(given.push(element, cells)?)
+        self.given(&job.give, Purpose::Shown, |element, _, cells| {
+            Ok(given.push(element as u32, cells.iter().map(|cell| cell.map(str::as_bytes)))?)
         })?;
         Ok(Owned::Table(given, duplicates))
+    }
+
+    fn given(
+        &self,
+        columns: &[String],
+        purpose: Purpose,
+        visit: impl FnMut(usize, Place, &[Option<&str>]) -> Result<()>,
+    ) -> Result<()> {
+        self.source.read_given(&self.keys, columns, purpose, visit)
     }
 
     /// What a function of each common key takes of our `columns`: what `read` makes of a row's cells, or says
     /// is wrong with them. A key of several rows is refused, or has its first row's.
     ///
     /// Errors: a table without such columns, a key of several rows that was to be refused, and what `read`
-    /// says, with the row's line.
+    /// says, with where the row stands.
     pub fn numbers(
         &self,
         columns: &[String],
         duplicates: Duplicates,
         mut read: impl FnMut(&[&str]) -> std::result::Result<i64, String>,
     ) -> Result<Owned> {
-        let source = self.source.csv()?;
         let mut numbers: Vec<Option<i64>> = vec![None; self.keys.elements().len()];
-        let mut row = 0;
-        source.read_columns(&source.positions(columns)?, |line, cells| {
-            let element = self.keys.element_of(row);
-            row += 1;
-            let Some(of) = element.and_then(|element| numbers.get_mut(element)) else { return Ok(()) };
-            let fault = |what: &str| Error::Input(format!("{}, line {line}: {what}", self.name()));
+        self.given(columns, Purpose::Value, |element, place, cells| {
+            let fault = |what: &str| Error::Input(format!("{}, {place}: {what}", self.name()));
+            let of = &mut numbers[element];
             if of.is_some() {
                 return match duplicates {
                     Duplicates::First => Ok(()),
@@ -133,12 +130,10 @@ impl Own {
                     )),
                 };
             }
-            *of = Some(read(cells).map_err(|what| fault(&what))?);
+            let cells: Vec<&str> = cells.iter().map(|cell| cell.unwrap_or("")).collect();
+            *of = Some(read(&cells).map_err(|what| fault(&what))?);
             Ok(())
         })?;
-        if row != self.keys.rows() {
-            return Err(source.changed().into());
-        }
         Ok(Owned::Numbers(numbers.into_iter().map(Option::unwrap_or_default).collect()))
     }
 
@@ -159,7 +154,7 @@ impl Own {
             (Revealed::Payload(gained), Reveal::Payload(columns)) => match &gained.received {
                 Some(received) => {
                     let text = |cell: &Option<Vec<u8>>| {
-                        cell.as_ref().map_or(String::new(), |cell| String::from_utf8_lossy(cell).into_owned())
+                        cell.as_ref().map(|cell| String::from_utf8_lossy(cell).into_owned())
                     };
                     let mut more = vec![Vec::new(); self.keys.elements().len()];
                     for found in &received.matches {
@@ -167,7 +162,7 @@ impl Own {
                             found.rows.iter().map(|row| row.iter().map(text).collect()).collect();
                     }
                     let of = |at: usize| more[at].as_slice();
-                    Some(self.source.csv()?.write_joined(&self.keys, columns, "peer_", of, target, output)?)
+                    Some(self.source.write_joined(&self.keys, columns, "peer_", of, target, output)?)
                 }
                 None => None,
             },
@@ -176,25 +171,22 @@ impl Own {
     }
 
     /// The number in the one cell of a row; nothing where it is empty.
-    fn number(&self, line: u64, cells: &[&str]) -> Result<Option<i64>> {
-        match cells.first().map_or("", |cell| cell.trim()) {
+    fn number(&self, place: Place, cells: &[Option<&str>]) -> Result<Option<i64>> {
+        match cells.first().copied().flatten().map_or("", str::trim) {
             "" => Ok(None),
-            cell => cell.parse().map(Some).map_err(|_| self.not_a_number(line)),
+            cell => cell.parse().map(Some).map_err(|_| self.not_a_number(place)),
         }
     }
 
     /// A cell that cannot be added up; its content stays unsaid.
-    fn not_a_number(&self, line: u64) -> Error {
+    fn not_a_number(&self, place: Place) -> Error {
         Error::Input(format!(
-            "{}, line {line}: the column to add up holds something other than a whole number of 64 bits; \
+            "{}, {place}: the column to add up holds something other than a whole number of 64 bits; \
              write amounts in their smallest unit, and leave a cell empty where there is none",
             self.name()
         ))
     }
 }
-
-/// Takes a row with a key: its element, its line, and the cells of our columns.
-type Take<'a> = dyn FnMut(u32, u64, &[&str]) -> Result<()> + 'a;
 
 /// What we give, read out of our table.
 pub enum Owned {

@@ -57,6 +57,16 @@ impl Resume<'_> {
         self.folder.join(PLAN).exists()
     }
 
+    /// Refuses a folder in which nothing can be kept; leaves none that was not there.
+    pub(super) fn admit(&self) -> Result<()> {
+        if self.folder.is_dir() {
+            return hold(self.folder, IN_USE).map(drop);
+        }
+        make(self.folder)?;
+        std::fs::remove_dir(self.folder)
+            .map_err(|source| Error::file(self.folder, "cannot be removed", source))
+    }
+
     /// Notes that the result is about to be where it belongs: after a crash it may be there already.
     pub fn note_result(&self) -> Result<()> {
         if !Self::may_have_result(self.folder) {
@@ -81,6 +91,12 @@ impl Resume<'_> {
         let _ = std::fs::remove_dir(self.folder);
         Ok(())
     }
+}
+
+const IN_USE: &str = "another process goes on with the run that is kept there";
+
+fn make(folder: &Path) -> Result<()> {
+    private_folder().create(folder).map_err(|source| Error::file(folder, "cannot be made", source))
 }
 
 /// The names of our files in `folder`, the note on the result first and the lock last; none if there is no such folder.
@@ -173,11 +189,9 @@ impl<'a> Checkpoint<'a> {
     pub(super) fn load(resume: &Resume<'a>, job: [u8; 32], input: [u8; 32]) -> Result<Self> {
         let folder = resume.folder;
         if !folder.is_dir() {
-            private_folder()
-                .create(folder)
-                .map_err(|source| Error::file(folder, "cannot be made", source))?;
+            make(folder)?;
         }
-        let lock = hold(folder, "another process goes on with the run that is kept there")?;
+        let lock = hold(folder, IN_USE)?;
         let peer = *blake3::hash(resume.peer.as_bytes()).as_bytes();
         let kept = Kept { folder, key: resume.key, of: [job, peer, input], _lock: lock };
         let mut checkpoint = Checkpoint { kept: None, ..Self::in_memory() };

@@ -1,0 +1,138 @@
+//! Columns that go to the other side, out of a table of columns: what a cell is, by what it is given for.
+//!
+//! To be shown, a cell is the text that it has in a CSV file ([`convert`]); to be added up or compared, a
+//! whole number, which a decimal or a float may be too; to be computed on, a value
+//! ([`values`](crate::values)). A null is nothing. A column of cells that cannot be so is refused before any
+//! is read.
+
+use crate::columnar::Source;
+use crate::convert;
+use crate::fault::{Error, Place, Result};
+use crate::kept::NUMERIC;
+use crate::records::KeySet;
+use crate::values::{self, Cells, Form};
+use arrow_array::{Array, ArrayRef};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_schema::{DataType, Field};
+use std::fmt::Write;
+
+/// What cells are given for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// To be shown to the other side.
+    Shown,
+    /// To be added up or compared.
+    Number,
+    /// To be what a function takes.
+    Value,
+}
+
+impl Purpose {
+    /// What to do about a column of this type; `None` if its cells can be given so.
+    fn refuses(self, data: &DataType) -> Option<&'static str> {
+        match (self, data) {
+            (Purpose::Shown, _) => convert::without_text(data).map(|_| "make text of it"),
+            (Purpose::Value, _) => values::refused(data, Form::Plain),
+            (Purpose::Number, DataType::Dictionary(_, of)) => self.refuses(of),
+            (Purpose::Number, DataType::Null | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) => {
+                None
+            }
+            (Purpose::Number, data) if data.is_numeric() => None,
+            (Purpose::Number, _) => Some("make whole numbers of it, amounts in their smallest unit"),
+        }
+    }
+}
+
+/// Tells the cells of every row with a key, of the columns called so, to `visit`, with the row's element and
+/// where it stands. Errors: a column that is missing, there twice, or of cells that cannot be given for this;
+/// a cell that is none of those; and a table whose rows are not as many as those of `keys`.
+pub(crate) fn each<E: From<Error>>(
+    source: &Source,
+    keys: &KeySet,
+    columns: &[String],
+    purpose: Purpose,
+    mut visit: impl FnMut(usize, Place, &[Option<&str>]) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let path = || source.path().to_owned();
+    let shown = |column: &String| format!("`{}`", tacit_crypto::text::shown(column));
+    let places: Vec<usize> = columns.iter().map(|column| source.position(column)).collect::<Result<_>>()?;
+    for (column, &at) in columns.iter().zip(&places) {
+        let found = source.schema().field(at).data_type();
+        if let Some(remedy) = purpose.refuses(found) {
+            let (column, found) = (shown(column), found.to_string());
+            return Err(Error::ValueType { path: path(), column, found, remedy }.into());
+        }
+    }
+    let mut needed = places.clone();
+    needed.sort_unstable();
+    needed.dedup();
+    let (mut row, mut texts) = (0, vec![String::new(); columns.len()]);
+    for batch in source.batches(Some(needed.clone()))? {
+        let batch = batch.map_err(|error| source.damaged(&error))?;
+        let arrays = places.iter().map(|at| batch.columns().get(needed.binary_search(at).unwrap_or(0)));
+        let arrays: Option<Vec<&ArrayRef>> = arrays.collect();
+        let arrays = arrays.ok_or_else(|| source.changed())?;
+        let plain: std::result::Result<Vec<ArrayRef>, _> = arrays.into_iter().map(convert::plain).collect();
+        let plain = plain.map_err(|error| source.damaged(&error))?;
+        let given: std::result::Result<Vec<Given<'_>>, _> = plain
+            .iter()
+            .zip(&places)
+            .map(|(column, &at)| Given::of(column, source.schema().field(at), purpose))
+            .collect();
+        let given = given.map_err(|error| source.damaged(&error))?;
+        for at in 0..batch.num_rows() {
+            let element = keys.element_of(row);
+            row += 1;
+            let Some(element) = element else { continue };
+            let place = Place::Row(row);
+            let mut there = vec![false; columns.len()];
+            for (((column, given), text), there) in columns.iter().zip(&given).zip(&mut texts).zip(&mut there)
+            {
+                text.clear();
+                *there = given.read(at, text).map_err(|what| {
+                    let column = shown(column);
+                    Error::Cell { path: path(), place, column, what }
+                })?;
+            }
+            let cells: Vec<Option<&str>> =
+                texts.iter().zip(&there).map(|(text, there)| there.then_some(text.as_str())).collect();
+            visit(element, place, &cells)?;
+        }
+    }
+    if row == keys.rows() { Ok(()) } else { Err(source.changed().into()) }
+}
+
+/// A column's cells as what they are given for.
+enum Given<'a> {
+    Text(ArrayFormatter<'a>, &'a ArrayRef),
+    Value(Cells),
+}
+
+impl<'a> Given<'a> {
+    fn of(
+        column: &'a ArrayRef,
+        field: &Field,
+        purpose: Purpose,
+    ) -> std::result::Result<Self, arrow_schema::ArrowError> {
+        if purpose == Purpose::Shown {
+            return Ok(Given::Text(ArrayFormatter::try_new(column, &OPTIONS)?, column));
+        }
+        let cells = Cells::of(column)?;
+        let is_numeric = field.metadata().get(NUMERIC.0).is_some_and(|name| name == NUMERIC.1);
+        Ok(Given::Value(if is_numeric { cells.of_numbers() } else { cells }))
+    }
+
+    /// Appends the text of a row's cell; `false` if it is null. Says what was expected where there is none.
+    fn read(&self, row: usize, out: &mut String) -> std::result::Result<bool, String> {
+        match self {
+            Given::Text(_, column) if column.is_null(row) => Ok(false),
+            Given::Text(texts, _) => match write!(out, "{}", texts.value(row)) {
+                Ok(()) => Ok(true),
+                Err(_) => Err("a cell with a text is expected, which a date out of range has not".to_owned()),
+            },
+            Given::Value(cells) => cells.read(Form::Plain, row, out),
+        }
+    }
+}
+
+const OPTIONS: FormatOptions<'static> = FormatOptions::new().with_display_error(false);

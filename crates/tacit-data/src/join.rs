@@ -1,0 +1,129 @@
+//! Our rows with the other side's columns behind them, where they come from columns or go to them.
+//!
+//! A row of ours comes once for each of the other side's with its key. What the other side gave is text.
+
+use crate::behind::Behind;
+use crate::columnar::{self, Format, Writer, unwritable};
+use crate::convert::{self, Lines};
+use crate::csv;
+use crate::fault::Result;
+use crate::records::Element;
+use arrow_array::builder::LargeStringBuilder;
+use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+use std::cell::RefCell;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Rows that are written together, about.
+const BATCH: usize = 8192;
+
+/// Our columns with those behind.
+fn schema(behind: &Behind<'_, '_>, own: &SchemaRef) -> SchemaRef {
+    let names = behind.named(own.fields().iter().map(|field| field.name().as_str()));
+    let more = names.into_iter().map(|name| Arc::new(Field::new(name, DataType::LargeUtf8, true)));
+    let fields: Vec<_> = own.fields().iter().cloned().chain(more).collect();
+    SchemaRef::new(Schema::new_with_metadata(fields, own.metadata().clone()))
+}
+
+fn builders(behind: &Behind<'_, '_>) -> Vec<LargeStringBuilder> {
+    behind.names.iter().map(|_| LargeStringBuilder::new()).collect()
+}
+
+/// Writes the rows of a table of columns to `output`, which is called `target`: of those of whose number and
+/// element `element` gives one. Returns how many.
+pub(crate) fn columns(
+    source: &columnar::Source,
+    mut element: impl FnMut(u64, Option<&Element>) -> Result<Option<usize>>,
+    behind: &Behind<'_, '_>,
+    target: &Path,
+    output: &mut (impl Write + Send),
+) -> Result<u64> {
+    let schema = schema(behind, source.schema());
+    let mut written = 0;
+    // The elements of a batch's rows, told before its rows are.
+    let chosen = RefCell::new(Vec::new());
+    let choose = |row: u64, found: Option<&Element>| {
+        let at = element(row, found)?.filter(|at| !(behind.rows)(*at).is_empty());
+        at.inspect(|at| chosen.borrow_mut().push(*at));
+        Ok(at.is_some())
+    };
+    let mut each = |batch: &RecordBatch, write: &mut dyn FnMut(&RecordBatch) -> Result<()>| {
+        let (mut own, mut more) = (Vec::new(), builders(behind));
+        for (at, element) in (0..).zip(chosen.take()) {
+            for row in (behind.rows)(element) {
+                own.push(at);
+                more.iter_mut().zip(row).for_each(|(column, cell)| column.append_option(cell.as_deref()));
+            }
+        }
+        written += own.len() as u64;
+        let own = arrow_select::take::take_arrays(batch.columns(), &UInt32Array::from(own), None);
+        let mut columns = own.map_err(|error| unwritable(target, &error))?;
+        columns.extend(more.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef));
+        let batch = RecordBatch::try_new(schema.clone(), columns);
+        write(&batch.map_err(|error| unwritable(target, &error))?)
+    };
+    if convert::goes_to_csv(source, target) {
+        let mut lines = Lines::new(target, &schema, output)?;
+        source.each_wanted(choose, |batch| each(batch, &mut |rows| lines.write(rows)))?;
+        lines.finish()?;
+    } else {
+        let format = Format::by_name(target).unwrap_or(source.format());
+        let mut writer = Writer::new(format, output, target, &schema, source.properties().clone())?;
+        source.each_wanted(choose, |batch| each(batch, &mut |rows| writer.write(rows)))?;
+        writer.finish()?;
+    }
+    Ok(written)
+}
+
+/// Writes the rows of a CSV file to `output`, a file of columns called `target`, as [`columns`] does.
+pub(crate) fn csv_to_columns(
+    source: &csv::Source,
+    mut element: impl FnMut(u64, Option<&Element>) -> Result<Option<usize>>,
+    behind: &Behind<'_, '_>,
+    format: Format,
+    target: &Path,
+    output: &mut (impl Write + Send),
+) -> Result<u64> {
+    let schema = schema(behind, &source.schema());
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    let mut writer = Writer::new(format, output, target, &schema, properties)?;
+    let mut own: Vec<_> = source.columns().map(|_| LargeStringBuilder::new()).collect();
+    let mut more = builders(behind);
+    let mut flush = |own: &mut [LargeStringBuilder], more: &mut [LargeStringBuilder]| {
+        let columns = own.iter_mut().chain(more).map(|column| Arc::new(column.finish()) as ArrayRef);
+        let batch = RecordBatch::try_new(schema.clone(), columns.collect());
+        writer.write(&batch.map_err(|error| unwritable(target, &error))?)
+    };
+    let (mut waiting, mut written) = (0, 0);
+    let chosen = std::cell::Cell::new(0);
+    let choose = |row: u64, found: Option<&Element>| {
+        let at = element(row, found)?.filter(|at| !(behind.rows)(*at).is_empty());
+        at.inspect(|at| chosen.set(*at));
+        Ok(at.is_some())
+    };
+    source.each_wanted(choose, |fields| {
+        let fields: Vec<&str> = fields.collect();
+        for row in (behind.rows)(chosen.get()) {
+            for (column, cell) in own.iter_mut().zip(&fields) {
+                column.append_option((!cell.is_empty()).then_some(cell));
+            }
+            more.iter_mut().zip(row).for_each(|(column, cell)| column.append_option(cell.as_deref()));
+            waiting += 1;
+            written += 1;
+        }
+        if waiting >= BATCH {
+            waiting = 0;
+            flush(&mut own, &mut more)?;
+        }
+        Ok(())
+    })?;
+    if waiting > 0 {
+        flush(&mut own, &mut more)?;
+    }
+    writer.finish()?;
+    Ok(written)
+}
