@@ -20,6 +20,8 @@ if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
 from clusters import TACIT, Clusters, clusters, kill_a_worker
 from parties import free_address
 
+#: Each fault by itself is among the long tests; the others have them in one run.
+LONG = "TACIT_LONG" in os.environ
 #: A run with other faults: TACIT_SEED=N.
 SEED = int(os.environ.get("TACIT_SEED", "0")) or random.SystemRandom().randrange(1 << 32)
 
@@ -51,13 +53,21 @@ def check(said: list[dict[str, Any]], first: tuple[int, int], second: tuple[int,
     return results
 
 
-def test_two_hundred_thousand_rows_a_side(both: Clusters) -> None:
+def test_two_hundred_thousand_rows_a_side_through_a_killed_worker_and_gateway(both: Clusters) -> None:
     first, second = (0, 200_000), (150_000, 350_000)
     frames = (f"rows({first[0]}, {first[1]})", f"rows({second[0]}, {second[1]})")
-    start = time.monotonic()
-    results = check(both.both(frames, "large", "buckets=64, timeout=120.0"), first, second)
-    print(f"drivers {both.seconds}, run {time.monotonic() - start:.1f} s")
-    assert results[0][3] == 0
+    start, chance = time.monotonic(), random.Random(SEED)
+    for number, frame in enumerate(frames):
+        both.drivers[number].tell(both.call(number, frame, "large", "buckets=64, timeout=120.0"))
+    both.await_settled("large")
+    time.sleep(chance.uniform(0.0, 3.0))
+    kill_a_worker(both.drivers[chance.randrange(2)], SEED)
+    time.sleep(chance.uniform(0.0, 3.0))
+    both.gateways[chance.randrange(2)].restart()
+    results = check([driver.wait() for driver in both.drivers], first, second)
+    print(
+        f"drivers {both.seconds}, run {time.monotonic() - start:.1f} s, {results[0][3]} buckets begun again"
+    )
     # Actions read what was written: neither gateway hears of them.
     said = [list(gateway.said) for gateway in both.gateways]
     path = both.folder / "results-0" / "large" / "rows"
@@ -78,6 +88,7 @@ def test_two_hundred_thousand_rows_a_side(both: Clusters) -> None:
     assert refused["error"] == "UsageError" and "there are rows in" in refused["text"]
 
 
+@pytest.mark.skipif(not LONG, reason="a long test")
 def test_tasks_killed_in_the_middle(both: Clusters) -> None:
     first, second = (0, 30_000), (10_000, 40_000)
     job = f"killed-{SEED}"
@@ -91,8 +102,8 @@ def test_tasks_killed_in_the_middle(both: Clusters) -> None:
     check([driver.wait() for driver in both.drivers], first, second)
 
 
-# Either gateway in the long tests, one by lot in the others.
-@pytest.mark.parametrize("number", [0, 1] if "TACIT_LONG" in os.environ else [SEED % 2])
+@pytest.mark.skipif(not LONG, reason="a long test")
+@pytest.mark.parametrize("number", [0, 1])
 def test_a_gateway_killed_and_started_again(both: Clusters, number: int) -> None:
     first, second = (0, 30_000), (10_000, 40_000)
     job = f"restarted-{number}-{SEED}"
@@ -105,14 +116,15 @@ def test_a_gateway_killed_and_started_again(both: Clusters, number: int) -> None
 
 
 def test_an_empty_side_a_skewed_key_and_what_is_refused(both: Clusters) -> None:
-    said = both.both(("rows(0, 2000)", "rows(0, 0)"), "empty")
+    few = "buckets=4, timeout=60.0"
+    said = both.both(("rows(0, 2000)", "rows(0, 0)"), "empty", few)
     assert [one["result"][:3] for one in said] == [[2000, 0, 0], [0, 2000, 0]], said
     assert [one["result"][5] for one in said] == [[0, None], [0, None]]
     # Nine of ten rows have one key, which is one key all the same.
-    said = both.both(("rows(0, 2000, 20000)", "rows(0, 1500)"), "skewed")
+    said = both.both(("rows(0, 2000, 20000)", "rows(0, 1500)"), "skewed", few)
     assert [one["result"][:3] for one in said] == [[2000, 1500, 1500], [1500, 2000, 1500]], said
     assert said[0]["result"][5][0] == 1500 + 150 + 20_000
-    for reveal in ("count", "sum:amount", "payload:amount"):
+    for reveal in ("count", "sum:amount"):
         both.drivers[0].tell(
             both.call(0, "rows(0, 10)", "refused", f"reveal={reveal!r}, timeout=5.0", reveal[:3])
         )
@@ -124,6 +136,38 @@ def test_an_empty_side_a_skewed_key_and_what_is_refused(both: Clusters) -> None:
     alone = both.drivers[1].wait()
     assert alone["error"] == "PeerError" and "did not come to this job within 3 s" in alone["text"], alone
     assert time.monotonic() - start < 60
+
+
+def test_columns_of_the_peers_matching_rows(both: Clusters) -> None:
+    """Every tenth key has two rows on either side, so that four of the result are theirs."""
+    asks = "reveal='payload:amount,mail', buckets=4, timeout=60.0"
+    gives = "reveal='payload', give=['mail', 'amount'], duplicates='all', buckets=4, timeout=60.0"
+    both.drivers[0].tell(
+        "(lambda done: [done.matches, done.unopened, done.frame.columns, done.frame.selectExpr('count(*)', "
+        "'sum(amount)', 'sum(cast(peer_amount as long))', 'count_if(lower(trim(mail)) = lower(trim(peer_mail)))')"
+        f".first()[:]])({both.run(0, 'rows(0, 900)', 'columns', 'me', asks)})"
+    )
+    both.drivers[1].tell(
+        "(lambda done: [done.matches, done.frame is None, done.peer_learned])"
+        f"({both.run(1, 'rows(500, 1500)', 'columns', 'peer', gives)})"
+    )
+    asked, given = (driver.wait() for driver in both.drivers)
+    assert "result" in asked and "result" in given, (asked, given)
+    times = {key: 4 if key % 10 == 0 else 1 for key in range(500, 900)}
+    total = sum(7 * key * count for key, count in times.items())
+    rows = sum(times.values())
+    assert asked["result"] == [
+        400,
+        0,
+        ["mail", "amount", "peer_amount", "peer_mail"],
+        [rows, total, total, rows],
+    ]
+    assert given["result"][:2] == [None, True] and "how wide those columns are" in given["result"][2]
+    # Several rows of a key are given only where that is said.
+    one = gives.replace("'all'", "'refuse'")
+    both.drivers[1].tell(both.run(1, "rows(500, 1500)", "once", "peer", one))
+    refused = both.drivers[1].wait()
+    assert refused["error"] == "InputError" and "several rows have one key" in refused["text"], refused
 
 
 def test_files_of_spark_and_of_the_command(both: Clusters, tmp_path: Path) -> None:

@@ -1,0 +1,131 @@
+"""What breaks where executors are processes of their own (`local-cluster`), and a side that is slow: long tests."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("pyspark", reason="PySpark could not be installed")
+if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+    pytest.skip("there is no Java for Spark", allow_module_level=True)
+if "TACIT_LONG" not in os.environ:
+    pytest.skip("a long test", allow_module_level=True)
+
+from clusters import Clusters, clusters, events, one_of, slowed
+from test_spark import SEED, check
+
+FIRST, SECOND = (0, 40_000), (10_000, 50_000)
+FRAMES = (f"rows({FIRST[0]}, {FIRST[1]})", f"rows({SECOND[0]}, {SECOND[1]})")
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
+    """The first side has two executors, which Spark watches for slow tasks, and logs what it does."""
+    print(f"seed {SEED}")
+    folder = tmp_path_factory.mktemp("faults")
+    (folder / "events").mkdir()
+    settings = {
+        "spark.executor.memory": "700m", "spark.speculation": "true", "spark.speculation.interval": "100ms",
+        "spark.speculation.multiplier": "1.5", "spark.speculation.quantile": "0.1",
+        "spark.speculation.minTaskRuntime": "500ms", "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": (folder / "events").as_uri(), "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
+    }  # fmt: skip
+    masters = ("local-cluster[2,1,700]", "local[2,3]")
+    with clusters(folder, masters, settings=(settings, {})) as both:
+        yield both
+
+
+def ends(both: Clusters) -> list[tuple[int, int, bool]]:
+    """Of each task that ended at the first side: its stage, the stage's attempt, and whether it was a copy."""
+    said = events(both.folder / "events", "SparkListenerTaskEnd")
+    return [(one["Stage ID"], one["Stage Attempt ID"], one["Task Info"]["Speculative"]) for one in said]
+
+
+def start(both: Clusters, job: str, timeout: float) -> None:
+    for number, frame in enumerate(FRAMES):
+        both.drivers[number].tell(both.call(number, frame, job, f"buckets=16, timeout={timeout}"))
+    both.await_settled(job)
+
+
+def test_copies_of_a_slow_task_lose(both: Clusters) -> None:
+    before = len(ends(both))
+    start(both, f"copies-{SEED}", 120.0)
+    driver, chance = both.drivers[0], random.Random(SEED)
+    # One worker stands still for longer than Spark watches without making a copy of what it runs.
+    time.sleep(chance.uniform(0.0, 1.5))
+    still = one_of(driver.workers, SEED)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(still, signal.SIGSTOP)
+    time.sleep(8)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(still, signal.SIGCONT)
+    results = check([driver.wait() for driver in both.drivers], FIRST, SECOND)
+    copies = [copy for _, _, copy in ends(both)[before:]]
+    print(f"seed {SEED}: {sum(copies)} copies of {len(copies)} tasks, {results[0][3]} buckets begun again")
+    assert any(copies), SEED
+
+
+def test_an_executor_killed_in_the_middle_and_its_stage_run_again(both: Clusters) -> None:
+    before = len(ends(both))
+    start(both, f"executor-{SEED}", 120.0)
+    driver, chance = both.drivers[0], random.Random(SEED)
+    executors = driver.executors()
+    assert len(executors) == 2
+    time.sleep(chance.uniform(0.2, 2.0))
+    # Its part of the shuffle is lost with it: the stage before is run again, for some of its tasks.
+    os.kill(chance.choice(executors), signal.SIGKILL)
+    results = check([driver.wait() for driver in both.drivers], FIRST, SECOND)
+    again = {stage for stage, attempt, _ in ends(both)[before:] if attempt > 0}
+    print(f"seed {SEED}: stages {sorted(again)} run again, {results[0][3]} buckets begun again")
+    assert again, SEED
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_side_three_times_slower(both: Clusters, number: int) -> None:
+    """It has a third of the time; the other waits, for longer than `timeout` in all."""
+    begun = time.monotonic()
+    with slowed(both.drivers[number], 1 / 3):
+        said = both.both(FRAMES, f"slow-{number}-{SEED}", "buckets=16, timeout=10.0", timeout=400)
+    results = check(said, FIRST, SECOND)
+    print(f"slow side {number}: {time.monotonic() - begun:.1f} s")
+    assert results[0][3] == 0 and time.monotonic() - begun > 10
+
+
+def test_a_side_that_stands_still_for_longer_than_the_timeout(both: Clusters) -> None:
+    """One clear error on the other side, soon after the timeout and not before."""
+    start(both, f"still-{SEED}", 6.0)
+    both.drivers[0].tell("1")
+    end = threading.Event()
+
+    def hold() -> None:
+        # Processes that are born meanwhile are held, too.
+        while not end.wait(0.1):
+            for pid in both.drivers[0].processes():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGSTOP)
+
+    thread = threading.Thread(target=hold, daemon=True)
+    thread.start()
+    try:
+        begun = time.monotonic()
+        said = both.drivers[1].wait()
+        assert said.get("error") == "PeerError" and "nothing has moved for 6 s" in said["text"], (SEED, said)
+        assert 5 < time.monotonic() - begun < 60
+    finally:
+        end.set()
+        thread.join()
+        for pid in both.drivers[0].processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+    # Whatever the other side comes to, it comes to an end.
+    assert {"result", "error"} & set(both.drivers[0].wait(240))
+    assert both.drivers[0].wait() == {"result": 1}
