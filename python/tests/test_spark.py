@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="PySpark could not be installed")
 if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-    pytest.skip("there is no Java for Spark", allow_module_level=True)
+    pytest.skip("there is no Java for Spark (Debian: openjdk-17-jre-headless)", allow_module_level=True)
 
 from clusters import TACIT, Clusters, clusters, kill_a_worker
 from parties import free_address

@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="PySpark could not be installed")
 if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-    pytest.skip("there is no Java for Spark", allow_module_level=True)
+    pytest.skip("there is no Java for Spark (Debian: openjdk-17-jre-headless)", allow_module_level=True)
 if "TACIT_LONG" not in os.environ:
     pytest.skip("a long test", allow_module_level=True)
 

@@ -8,8 +8,10 @@ Both parties share this machine's cores, so a side has half of them: that is wha
 `TACIT_COMMAND` names the command, which should be a release build where times matter.
 """
 
+import datetime
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -102,6 +104,14 @@ class Memory:
         return {name: held // 1_000_000 for name, held in sorted(self.peak.items())}
 
 
+def in_buckets(driver):
+    """Seconds from the plan to the last bucket of the run that was last, as the driver told them."""
+    told = [line for line in driver.errors if " keys here, " in line or "all buckets have ended" in line][-2:]
+    stamps = [re.search(r"\d+-\d+-\d+ \d+:\d+:\d+", line)[0] for line in told]
+    times = list(map(datetime.datetime.fromisoformat, stamps))
+    return (times[-1] - times[0]).total_seconds()
+
+
 def once(both, tacit, rows, cores):
     """Half of the rows are common; every tenth key has two rows, and a few rows have none."""
     first, second = (0, rows), (rows // 2, rows + rows // 2)
@@ -126,6 +136,7 @@ def once(both, tacit, rows, cores):
                 "rows": rows,
                 "seconds": round(seconds, 2),
                 "planned_seconds": round(planned["seconds"], 2),
+                "bucket_seconds": max(map(in_buckets, both.drivers)),
                 "core_seconds": round(computed, 2),
                 "gateway_core_seconds": round(relayed, 2),
                 "peak_megabytes": held,

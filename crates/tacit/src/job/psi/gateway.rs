@@ -36,8 +36,8 @@ mod peer;
 mod state;
 mod words;
 
-pub use client::{Planned, Ran, Throw};
-pub use given::{Given, Row};
+pub use client::{Planned, Throw};
+pub use given::{Given, Ran, Row};
 pub use words::Token;
 
 use super::buckets::spill::private_folder;

@@ -4,7 +4,7 @@ use super::super::buckets::table::{Digests, Element, bucket, pad, real, thrower}
 use super::super::buckets::{Bucketed, OVERFLOW_BITS, capacity::capacity, in_all, runs_log2};
 use super::super::reveal::side;
 use super::super::{Gift, Job, Learns, Outcome, Protocol, Reveal};
-use super::given::{self, Gathered, Given, Row};
+use super::given::{self, Gathered, Given, Ran};
 use super::words::{Reader, Reply, Request, Terms, Token, Writer, ask, unknown_token};
 use crate::{Blame, Error, Result, Security, security_name};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -49,23 +49,6 @@ pub struct Planned {
     token: Token,
     /// Who our gateway is.
     gateway: PublicKey,
-}
-
-/// What came of running a bucket.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Ran {
-    /// The keys that the peer has too, in ascending order; none if only the peer learns.
-    Matches {
-        /// What stands for each, once for each of the peer's rows of it where its columns were asked for.
-        digests: Vec<[u8; 32]>,
-        /// Those rows' cells, in the order asked for; without any where no column was.
-        cells: Vec<Row>,
-        /// Keys whose tag the peer had and whose cells did not open: it cheated, and they count as no matches.
-        /// The peer must not learn how many there are.
-        unopened: u64,
-    },
-    /// An earlier bucket wants the task's slot: come again with this one.
-    Deferred,
 }
 
 /// By which keys become what stands for them, and go into buckets.

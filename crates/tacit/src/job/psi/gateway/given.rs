@@ -2,7 +2,6 @@
 //! bucket tells no more of the rows that a side gives than one run over all of them would. What a bucket gave has a
 //! length that the matches do not change, so that the time in which it reaches the disk tells nothing of them.
 
-use super::client::Ran;
 use super::words::{Reader, Writer};
 use crate::{Error, Result};
 use tacit_psi::vole_psi::payload::{Received, Table};
@@ -10,6 +9,23 @@ use zeroize::Zeroizing;
 
 /// A row's cells, none for a null.
 pub type Row = Vec<Option<Vec<u8>>>;
+
+/// What came of running a bucket.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ran {
+    /// The keys that the peer has too, in ascending order; none if only the peer learns.
+    Matches {
+        /// What stands for each, once for each of the peer's rows of it where its columns were asked for.
+        digests: Vec<[u8; 32]>,
+        /// Those rows' cells, in the order asked for; without any where no column was.
+        cells: Vec<Row>,
+        /// Keys whose tag the peer had and whose cells did not open: it cheated, and they count as no matches.
+        /// The peer must not learn how many there are.
+        unopened: u64,
+    },
+    /// An earlier bucket wants the task's slot: come again with this one.
+    Deferred,
+}
 
 /// How the columns that a side gives are laid out in every bucket: its driver finds that out over all rows that
 /// have a key.
