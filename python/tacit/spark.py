@@ -84,7 +84,7 @@ def run(
     results: str,
     result: Literal["me", "peer", "both"] = "me",
     reveal: str = "rows",
-    give: Sequence[str] = (),
+    give: str | Sequence[str] = (),
     duplicates: Literal["refuse", "all"] = "refuse",
     security: Literal["malicious", "semi-honest"] = "malicious",
     buckets: int | None = None,
@@ -137,6 +137,7 @@ def run(
     if len(set(df.columns)) != len(df.columns) or _DIGEST in df.columns:
         raise UsageError(f"the frame's columns must have different names, and none of them {_DIGEST}")
     key = _tacit.Key(columns, types=types, nfc=nfc, trim=trim, case_fold=case_fold)
+    give = [give] if isinstance(give, str) else list(give)
     if missing := [name for name in give if name not in df.columns]:
         raise UsageError(f"give: there is no column {', '.join(missing)} in the frame")
     if duplicates not in ("refuse", "all"):

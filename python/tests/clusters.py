@@ -91,11 +91,11 @@ spark.sparkContext.setLogLevel("OFF")
 print(json.dumps({"ready": time.monotonic() - started}), flush=True)
 def rows(first, last, skewed=0):
     # Two rows of every tenth key; text that normalising makes equal; and rows without a key.
-    frame = spark.range(first, last, numPartitions=4)
+    frame = spark.range(first, last, numPartitions=4 if last - first >= 100_000 else 2)
     mail = f.concat(f.when(f.col("id") % 3 == 0, f.lit("  User")).otherwise(f.lit("uSER")), f.col("id"), f.lit("@x.ORG "))
     frame = frame.select(mail.alias("mail"), (f.col("id") * 7).alias("amount"))
     frame = frame.unionByName(frame.where((f.col("amount") / 7) % 10 == 0))
-    return frame.unionByName(spark.range(skewed + 5).select(f.when(f.col("id") < skewed, f.lit(f"user{first}@x.org")).alias("mail"), f.col("id").alias("amount")))
+    return frame.unionByName(spark.range(0, skewed + 5, numPartitions=1).select(f.when(f.col("id") < skewed, f.lit(f"user{first}@x.org")).alias("mail"), f.col("id").alias("amount")))
 for line in sys.stdin:
     try:
         print(json.dumps({"result": eval(line)}), flush=True)
@@ -104,6 +104,10 @@ for line in sys.stdin:
     except BaseException as error:
         print(json.dumps({"error": type(error).__name__, "text": traceback.format_exc()}), flush=True)
 """
+
+
+#: A JVM that lives for a minute is not worth its second compiler, nor few rows many tasks.
+BRIEFLY = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark.sql.shuffle.partitions": "2"}
 
 
 class Driver:
@@ -136,15 +140,15 @@ class Driver:
         assert "result" in said, said
         return said["result"]
 
-    def processes(self) -> dict[int, tuple[int, str]]:
-        """The driver's process and all that come of it: how deep each is, and its command line."""
+    def processes(self, root: int | None = None) -> dict[int, tuple[int, str]]:
+        """The driver's process, or another one, and all that come of it: how deep each is, and its command line."""
         children: dict[int, list[int]] = {}
         for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError, ValueError, IndexError):
                 pid = int(entry.name)
                 parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
                 children.setdefault(parent, []).append(pid)
-        found, todo = {}, [(self.process.pid, 0)]
+        found, todo = {}, [(root or self.process.pid, 0)]
         while todo:
             pid, depth = todo.pop()
             with contextlib.suppress(OSError):
@@ -230,6 +234,17 @@ class Clusters:
         while not self.progress(0, job):
             assert time.monotonic() < end, (self.gateways[0].said, self.gateways[1].said)
             time.sleep(0.02)
+
+    def ended_buckets(self) -> int:
+        """How many results the first gateway has on its disk, of all jobs."""
+        return sum(1 for _ in (self.gateways[0].state / "jobs").glob("*/bucket-*.?"))
+
+    def await_buckets(self, count: int, timeout: float = 120) -> None:
+        """Until it has so many."""
+        end = time.monotonic() + timeout
+        while self.ended_buckets() < count:
+            assert time.monotonic() < end, (self.gateways[0].said, self.gateways[1].said)
+            time.sleep(0.01)
 
     def end(self) -> None:
         for driver in self.drivers:

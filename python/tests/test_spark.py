@@ -17,7 +17,7 @@ pytest.importorskip("pyspark", reason="PySpark could not be installed")
 if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
     pytest.skip("there is no Java for Spark (Debian: openjdk-17-jre-headless)", allow_module_level=True)
 
-from clusters import TACIT, Clusters, clusters, kill_a_worker
+from clusters import BRIEFLY, TACIT, Clusters, clusters, kill_a_worker
 from parties import free_address
 
 #: Each fault by itself is among the long tests; the others have them in one run.
@@ -29,7 +29,9 @@ SEED = int(os.environ.get("TACIT_SEED", "0")) or random.SystemRandom().randrange
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
     print(f"seed {SEED}")
-    with clusters(tmp_path_factory.mktemp("clusters"), ("local[2,3]", "local[2,3]")) as both:
+    with clusters(
+        tmp_path_factory.mktemp("clusters"), ("local[2,3]", "local[2,3]"), settings=(BRIEFLY, BRIEFLY)
+    ) as both:
         yield both
 
 
@@ -59,10 +61,10 @@ def test_two_hundred_thousand_rows_a_side_through_a_killed_worker_and_gateway(bo
     start, chance = time.monotonic(), random.Random(SEED)
     for number, frame in enumerate(frames):
         both.drivers[number].tell(both.call(number, frame, "large", "buckets=64, timeout=120.0"))
-    both.await_settled("large")
-    time.sleep(chance.uniform(0.0, 3.0))
+    # In the middle of the buckets, and not all at once.
+    both.await_buckets(chance.randrange(1, 30))
     kill_a_worker(both.drivers[chance.randrange(2)], SEED)
-    time.sleep(chance.uniform(0.0, 3.0))
+    both.await_buckets(chance.randrange(30, 60))
     both.gateways[chance.randrange(2)].restart()
     results = check([driver.wait() for driver in both.drivers], first, second)
     print(
@@ -94,10 +96,9 @@ def test_tasks_killed_in_the_middle(both: Clusters) -> None:
     job = f"killed-{SEED}"
     for number, (low, high) in enumerate((first, second)):
         both.drivers[number].tell(both.call(number, f"rows({low}, {high})", job, "buckets=16, timeout=60.0"))
-    both.await_settled(job)
-    chance = random.Random(SEED)
+    before, chance = both.ended_buckets(), random.Random(SEED)
     for turn in range(2):
-        time.sleep(chance.uniform(0.0, 0.8))
+        both.await_buckets(before + chance.randrange(1, 7) + 7 * turn)
         kill_a_worker(both.drivers[chance.randrange(2)], SEED + turn)
     check([driver.wait() for driver in both.drivers], first, second)
 
@@ -106,11 +107,10 @@ def test_tasks_killed_in_the_middle(both: Clusters) -> None:
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_gateway_killed_and_started_again(both: Clusters, number: int) -> None:
     first, second = (0, 30_000), (10_000, 40_000)
-    job = f"restarted-{number}-{SEED}"
+    job, before = f"restarted-{number}-{SEED}", both.ended_buckets()
     for side, (low, high) in enumerate((first, second)):
         both.drivers[side].tell(both.call(side, f"rows({low}, {high})", job, "buckets=16, timeout=60.0"))
-    both.await_settled(job)
-    time.sleep(random.Random(SEED + number).uniform(0.0, 1.5))
+    both.await_buckets(before + random.Random(SEED + number).randrange(1, 15))
     both.gateways[number].restart()
     check([driver.wait() for driver in both.drivers], first, second)
 
@@ -163,6 +163,13 @@ def test_columns_of_the_peers_matching_rows(both: Clusters) -> None:
         [rows, total, total, rows],
     ]
     assert given["result"][:2] == [None, True] and "how wide those columns are" in given["result"][2]
+    for wrong, named in (
+        ("give='colour'", "no column colour"),
+        ("give='mail', duplicates='first'", "duplicates"),
+    ):
+        both.drivers[1].tell(both.run(1, "rows(0, 9)", "wrong", "peer", f"reveal='payload', {wrong}"))
+        refused = both.drivers[1].wait()
+        assert refused["error"] == "UsageError" and named in refused["text"], refused
     # Several rows of a key are given only where that is said.
     one = gives.replace("'all'", "'refuse'")
     both.drivers[1].tell(both.run(1, "rows(500, 1500)", "once", "peer", one))

@@ -11,19 +11,20 @@ use crate::{Error, Result};
 use tacit_ot::Security;
 
 /// Seconds that a job takes whatever its size: reading what is written, stages of the engine, the gateways'
-/// meeting. With [`TASK_SECONDS`] it makes the 31 core-seconds a side that 10^5 rows in 64 buckets took.
-const JOB_SECONDS: f64 = 8.0;
+/// meeting. This and the next two are fitted to runs of 10^5, 10^6 and 10^7 rows in 64 buckets
+/// (`tools/spark/long_spark.py`), whose parts that no row changes took 18.5 s.
+const JOB_SECONDS: f64 = 8.2;
 /// Core-seconds of the engine for each of a side's rows: two readings of the table, keys made, told apart,
-/// written, thrown, joined, and the result written. Assumed, and not measured yet.
-const ROW_SECONDS: f64 = 5.0e-6;
+/// written, thrown, joined, and the result written.
+const ROW_SECONDS: f64 = 13.1e-6;
 /// Core-seconds of a task, beside the protocol: the engine's start of it, the interpreter's, three connections,
 /// and what is forced to the gateway's disk.
-const TASK_SECONDS: f64 = 0.35;
+const TASK_SECONDS: f64 = 0.16;
 /// Bytes that a bucket takes beside the protocol's: two handshakes' share and the gateways' events.
 const TASK_BYTES: f64 = 12_000.0;
 
 /// Core-seconds of a gateway for each byte that a bucket sends in either direction.
-const RELAY_SECONDS: f64 = 2.0e-9;
+const RELAY_SECONDS: f64 = 2.4e-9;
 /// Cores of a gateway.
 pub const GATEWAY_CORES: f64 = 4.0;
 
