@@ -94,11 +94,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         format!("{} keys a side in {} buckets of {} places", clusters.keys, bill.buckets, bill.places),
         format!(
             "time       {:>12.0} s: engine {:.0}, then the most of computing {:.0}, gateway {:.0} and link {:.0}",
-            bill.seconds,
-            bill.engine_seconds,
-            bill.computing_seconds,
-            bill.relay_seconds,
-            bill.link_seconds
+            bill.seconds, bill.engine_seconds, bill.computing_seconds, bill.relay_seconds, bill.link_seconds
         ),
         format!("traffic    {:>12.2} GB, both directions together", bill.bytes as f64 / 1e9),
         format!("computing  {:>12.2} core-hours a side", bill.core_hours),
