@@ -58,6 +58,9 @@ class Run:
     repeated: int
     #: What the other side learned of us, in words.
     peer_learned: str
+    #: Keys that the peer had too and whose columns did not open, which an honest peer's do. They count as no
+    #: matches, and the peer must not learn how many there are.
+    unopened: int
 
 
 def intersect(
@@ -81,6 +84,8 @@ def run(
     results: str,
     result: Literal["me", "peer", "both"] = "me",
     reveal: str = "rows",
+    give: str | Sequence[str] = (),
+    duplicates: Literal["refuse", "all"] = "refuse",
     security: Literal["malicious", "semi-honest"] = "malicious",
     buckets: int | None = None,
     nfc: bool = True,
@@ -107,7 +112,14 @@ def run(
     result:
         Who gets the rows; the peer says the converse.
     reveal:
-        ``"rows"``. Columns of the peer's and numbers over all common keys are refused, with the reason.
+        ``"rows"``, or ``"payload:COL,…"``: these columns of the peer's rows behind one's own, as text and named
+        ``peer_COL``, a row of ours once for each of the peer's. Who only gives says ``"payload"``. Numbers over
+        all common keys are refused, with the reason.
+    give:
+        The columns that the peer may ask for. Of all rows with a key it learns the bytes of a column's longest
+        cell, to the next multiple of eight, and the most rows of a key.
+    duplicates:
+        ``"all"`` gives all rows where several have one key; ``"refuse"`` makes an error of it.
     security:
         ``"malicious"`` (a peer that cheats is caught) or ``"semi-honest"``.
     buckets:
@@ -125,6 +137,17 @@ def run(
     if len(set(df.columns)) != len(df.columns) or _DIGEST in df.columns:
         raise UsageError(f"the frame's columns must have different names, and none of them {_DIGEST}")
     key = _tacit.Key(columns, types=types, nfc=nfc, trim=trim, case_fold=case_fold)
+    give = [give] if isinstance(give, str) else list(give)
+    if missing := [name for name in give if name not in df.columns]:
+        raise UsageError(f"give: there is no column {', '.join(missing)} in the frame")
+    if duplicates not in ("refuse", "all"):
+        raise UsageError('duplicates is "refuse" or "all": a table on a cluster has no first row')
+    asked = (
+        [name for name in reveal.partition(":")[2].split(",") if name] if reveal.startswith("payload") else []
+    )
+    theirs = [f"peer_{name}" for name in asked]
+    if taken := [name for name in theirs if name in df.columns]:
+        raise UsageError(f"the frame has a column {', '.join(taken)}, where the peer's goes: rename it")
     places = {name: f"{results.rstrip('/')}/{name}" for name in ("keys", "rows")}
     if _is_there(spark, places["rows"]):
         raise UsageError(f"results: there are rows in {places['rows']} already; name another folder")
@@ -133,10 +156,16 @@ def run(
             _DIGEST, _digest_of(columns, types, nfc, trim, case_fold)(*[df[f"`{name}`"] for name in columns])
         )
         # Written, so that whatever runs again reads the same.
-        keys = keyed.select(_DIGEST).where(keyed[_DIGEST].isNotNull()).distinct()
-        keys.write.mode("overwrite").parquet(places["keys"], compression="none")
-        keys = spark.read.parquet(places["keys"])
-        own = keys.count()
+        cells = [df[f"`{name}`"].cast("string").alias(f"cell_{at}") for at, name in enumerate(give)]
+        keys = keyed.where(keyed[_DIGEST].isNotNull()).select(_DIGEST, *cells)
+        keys = keys if cells else keys.distinct()
+        keys = _written(keys, places["keys"], compression="none")
+        own, most, widths = _measured(keys, len(cells))
+        if most > 1 and duplicates == "refuse":
+            raise InputError(
+                'several rows have one key, and columns are given: leave one row of each, or say duplicates="all"'
+            )
+        _log.info("job %s: %d keys are written", job, own)
         plan = _tacit.Plan.open(
             gateway,
             os.fspath(token),
@@ -146,55 +175,94 @@ def run(
             buckets=buckets if buckets is not None else _buckets(spark, own),
             result=result,
             reveal=reveal,
+            give=list(zip(give, widths, strict=True)),
+            rows=most,
             security=security,
             base_ot=base_ot,
             patience=timeout,
         )
         _log.info("job %s: %d keys here, %d there, %d buckets", job, own, plan.peer, plan.buckets)
-        matches = _rounds(spark, keys, plan, gateway, results.rstrip("/"))
-        common = matches.count() if matches is not None else 0
+        found, unopened = _rounds(spark, keys, plan, gateway, results.rstrip("/"), theirs)
+        common = 0
+        if found is not None:
+            common = (found.select(_DIGEST).distinct() if theirs else found).count()
+        _log.info("job %s: all buckets have ended", job)
         frame = None
         if result != "peer":
-            rows = df.limit(0) if matches is None else keyed.join(matches, _DIGEST, "left_semi").drop(_DIGEST)
-            rows.select(*[f"`{name}`" for name in df.columns]).write.parquet(places["rows"])
-            frame = spark.read.parquet(places["rows"])
-        return Run(frame=frame, **plan.ran(gateway, common))
+            if found is not None:
+                rows = keyed.join(found, _DIGEST, "inner" if theirs else "left_semi").drop(_DIGEST)
+            else:
+                rows = df.limit(0)
+                for name in theirs:
+                    rows = rows.withColumn(name, df[f"`{columns[0]}`"].cast("string"))
+            names = [f"`{name}`" for name in [*df.columns, *theirs]]
+            frame = _written(rows.select(*names), places["rows"], mode="errorifexists")
+            _log.info("job %s: the rows are written", job)
+        return Run(frame=frame, unopened=unopened, **plan.ran(gateway, common))
+
+
+def _measured(keys: DataFrame, cells: int) -> tuple[int, int, list[int]]:
+    """How many keys there are, the most rows of one, and the bytes of each column's longest cell."""
+    from pyspark.sql import functions as f
+
+    if not cells:
+        return keys.count(), 0, []
+    names = [f"cell_{at}" for at in range(cells)]
+    each = keys.groupBy(_DIGEST).agg(
+        f.count("*").alias("rows"), *[f.max(f.octet_length(name)).alias(name) for name in names]
+    )
+    first = each.agg(f.count("*"), f.max("rows"), *[f.max(name) for name in names]).first()
+    assert first is not None
+    return first[0], first[1] or 0, [width or 0 for width in first[2:]]
 
 
 def _rounds(
-    spark: SparkSession, keys: DataFrame, plan: _tacit.Plan, gateway: str, results: str
-) -> DataFrame | None:
-    """Runs all buckets; the digests that matched. A task that gave up its slot for an earlier bucket comes again in
-    the next round."""
+    spark: SparkSession, keys: DataFrame, plan: _tacit.Plan, gateway: str, results: str, theirs: list[str]
+) -> tuple[DataFrame | None, int]:
+    """Runs all buckets; the digests that matched with the peer's columns, and how many did not open. A task that
+    gave up its slot for an earlier bucket comes again in the next round."""
     if plan.own == 0 or plan.peer == 0:
-        return None
+        return None, 0
     todo = list(range(plan.buckets))
     written: list[str] = []
+    unopened = 0
     while todo:
         name = f"{results}/round-{len(written)}"
-        _round(spark, keys, plan, gateway, todo).write.mode("overwrite").parquet(name, compression="none")
+        ran = _written(_round(spark, keys, plan, gateway, todo, theirs), name, compression="none")
         written.append(name)
-        done = {row[0] for row in spark.read.parquet(name).where(f"{_DIGEST} is null").collect()}
+        _log.info("round %d ran %d buckets", len(written), len(todo))
+        ended = ran.where(f"{_DIGEST} is null").select("bucket", "unopened").collect()
+        done = {number for number, _ in ended}
+        unopened += sum(count for _, count in ended)
         todo = [number for number in todo if number not in done]
-    found = spark.read.parquet(*written)
-    return found.where(f"{_DIGEST} is not null").select(_DIGEST)
+    found = spark.read.schema(ran.schema).parquet(*written)
+    return found.where(f"{_DIGEST} is not null").select(_DIGEST, *[f"`{name}`" for name in theirs]), unopened
 
 
 def _round(
-    spark: SparkSession, keys: DataFrame, plan: _tacit.Plan, gateway: str, todo: list[int]
+    spark: SparkSession,
+    keys: DataFrame,
+    plan: _tacit.Plan,
+    gateway: str,
+    todo: list[int],
+    theirs: list[str],
 ) -> DataFrame:
-    """One task a bucket of `todo`, in ascending order: rows `(bucket, digest)`, with a null digest for each bucket
-    that is done."""
+    """One task a bucket of `todo`, in ascending order: rows `(bucket, unopened, digest, theirs…)`, with a null digest
+    for each bucket that is done."""
     from pyspark.sql import functions as f
 
-    thrown = keys.select(_slot_of(bytes(plan.to_bytes()), todo)(keys[_DIGEST]).alias(_SLOT), keys[_DIGEST])
+    thrown = keys.select(_slot_of(bytes(plan.to_bytes()), todo)(keys[_DIGEST]).alias(_SLOT), *keys.columns)
     # Each bucket has a row, even one without a key: its task must come, as the peer's does.
     marks = spark.range(len(todo)).select(
-        f.col("id").cast("int").alias(_SLOT), f.lit(None).cast("binary").alias(_DIGEST)
+        f.col("id").cast("int").alias(_SLOT),
+        *[f.lit(None).cast(field.dataType).alias(field.name) for field in keys.schema.fields],
     )
     rows = thrown.where(thrown[_SLOT].isNotNull()).union(marks)
     return rows.repartitionById(len(todo), f.col(_SLOT)).mapInArrow(
-        _bucket(bytes(plan.to_bytes()), gateway, todo), f"bucket int, {_DIGEST} binary"
+        _bucket(bytes(plan.to_bytes()), gateway, todo, theirs),
+        ", ".join(
+            ["bucket int", "unopened bigint", f"{_DIGEST} binary", *[f"`{name}` string" for name in theirs]]
+        ),
     )
 
 
@@ -236,7 +304,9 @@ def _slot_of(plan: bytes, todo: list[int]) -> Callable[..., Column]:
     return _of_columns(slot, "int")
 
 
-def _bucket(plan: bytes, gateway: str, todo: list[int]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def _bucket(
+    plan: bytes, gateway: str, todo: list[int], theirs: list[str]
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
     def bucket(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]
         import pyarrow.compute as pc  # type: ignore[import-untyped, unused-ignore]
@@ -245,24 +315,34 @@ def _bucket(plan: bytes, gateway: str, todo: list[int]) -> Callable[[Iterator[An
         from tacit.errors import Error
 
         slots: set[int] = set()
-        digests = []
+        rows = []
         for batch in batches:
             if batch.num_rows:
                 ends = pc.min_max(batch.column(0)).as_py()
                 slots.update((ends["min"], ends["max"]))
-                digests.append(batch.column(1))
+                # The mark of the bucket is no row.
+                rows.append(batch.filter(pc.is_valid(batch.column(1))).select(range(1, batch.num_columns)))
         if not slots:
             return
         if len(slots) > 1:
             raise Error("Spark gave one task several buckets; turn its merging of partitions off")
         number = todo[slots.pop()]
-        matched = _tacit.Plan.from_bytes(plan).run(gateway, number, digests)
-        if matched is None:
+        ran = _tacit.Plan.from_bytes(plan).run(gateway, number, rows)
+        if ran is None:
             return
-        found = pa.array(matched)
-        found = pa.concat_arrays([found.cast(pa.binary()), pa.nulls(1, pa.binary())])
-        numbers = pa.array([number] * len(found), pa.int32())
-        yield pa.record_batch([numbers, found], names=["bucket", _DIGEST])
+        matched, columns, unopened = ran
+        # The last row says that the bucket is done.
+        found = [
+            pa.concat_arrays([column, pa.nulls(1, column.type)])
+            for column in [
+                pa.array(matched).cast(pa.binary()),
+                *[pa.array(c).cast(pa.string()) for c in columns],
+            ]
+        ]
+        found += [pa.nulls(len(found[0]), pa.string())] * (len(theirs) + 1 - len(found))
+        numbers = pa.array([number] * len(found[0]), pa.int32())
+        counts = pa.array([unopened] * len(found[0]), pa.int64())
+        yield pa.record_batch([numbers, counts, *found], names=["bucket", "unopened", _DIGEST, *theirs])
 
     return bucket
 
@@ -276,6 +356,12 @@ def _buckets(spark: SparkSession, own: int) -> int:
     except PySparkException:  # A session of Spark Connect, which does not say.
         at_once = 16
     return _tacit.buckets_for(own, at_once)
+
+
+def _written(frame: DataFrame, path: str, mode: str = "overwrite", **options: str) -> DataFrame:
+    """Writes a frame, and reads it; what its columns are need not be found out of the files."""
+    frame.write.mode(mode).parquet(path, **options)
+    return frame.sparkSession.read.schema(frame.schema).parquet(path)
 
 
 def _is_there(spark: SparkSession, path: str) -> bool:

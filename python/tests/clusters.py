@@ -10,10 +10,9 @@ import random
 import signal
 import subprocess
 import sys
-import textwrap
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +71,9 @@ class Gateway:
 
 
 DRIVER = """
-import json, os, sys, time, traceback
+import json, logging, os, sys, time, traceback
+logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
+logging.getLogger("tacit").setLevel(logging.INFO)
 import tacit
 from tacit import spark as tacit_spark
 from pyspark.sql import SparkSession, functions as f
@@ -82,6 +83,7 @@ for name, value in {
     "spark.sql.shuffle.partitions": "8", "spark.driver.memory": MEMORY, "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1", "spark.sql.warehouse.dir": FOLDER, "spark.local.dir": FOLDER,
     "spark.log.level": "OFF", "spark.sql.parquet.compression.codec": "gzip", "spark.python.worker.faulthandler.enabled": "false",
+    **MORE,
 }.items():
     builder = builder.config(name, value)
 spark = builder.getOrCreate()
@@ -89,11 +91,11 @@ spark.sparkContext.setLogLevel("OFF")
 print(json.dumps({"ready": time.monotonic() - started}), flush=True)
 def rows(first, last, skewed=0):
     # Two rows of every tenth key; text that normalising makes equal; and rows without a key.
-    frame = spark.range(first, last, numPartitions=4)
+    frame = spark.range(first, last, numPartitions=4 if last - first >= 100_000 else 2)
     mail = f.concat(f.when(f.col("id") % 3 == 0, f.lit("  User")).otherwise(f.lit("uSER")), f.col("id"), f.lit("@x.ORG "))
     frame = frame.select(mail.alias("mail"), (f.col("id") * 7).alias("amount"))
     frame = frame.unionByName(frame.where((f.col("amount") / 7) % 10 == 0))
-    return frame.unionByName(spark.range(skewed + 5).select(f.when(f.col("id") < skewed, f.lit(f"user{first}@x.org")).alias("mail"), f.col("id").alias("amount")))
+    return frame.unionByName(spark.range(0, skewed + 5, numPartitions=1).select(f.when(f.col("id") < skewed, f.lit(f"user{first}@x.org")).alias("mail"), f.col("id").alias("amount")))
 for line in sys.stdin:
     try:
         print(json.dumps({"result": eval(line)}), flush=True)
@@ -104,15 +106,19 @@ for line in sys.stdin:
 """
 
 
+#: A JVM that lives for a minute is not worth its second compiler, nor few rows many tasks.
+BRIEFLY = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark.sql.shuffle.partitions": "2"}
+
+
 class Driver:
     """A driver of Spark, told expressions a line each."""
 
-    def __init__(self, folder: Path, master: str, memory: str, more: str = "") -> None:
+    def __init__(self, folder: Path, master: str, memory: str, more: dict[str, str]) -> None:
         folder.mkdir(exist_ok=True)
-        given = f"MASTER, MEMORY, FOLDER = {master!r}, {memory!r}, {str(folder)!r}\n"
+        given = f"MASTER, MEMORY, FOLDER, MORE = {master!r}, {memory!r}, {str(folder)!r}, {more!r}\n"
         environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
         self.process = subprocess.Popen(
-            [sys.executable, "-c", given + DRIVER + textwrap.dedent(more)],
+            [sys.executable, "-c", given + DRIVER],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
         )  # fmt: skip
         self.lines, self.errors = Lines(self.process.stdout), Lines(self.process.stderr).all
@@ -134,24 +140,32 @@ class Driver:
         assert "result" in said, said
         return said["result"]
 
-    def workers(self) -> list[int]:
-        """The processes that run tasks' Python: grandchildren of the driver, but for the one that forks them."""
+    def processes(self, root: int | None = None) -> dict[int, tuple[int, str]]:
+        """The driver's process, or another one, and all that come of it: how deep each is, and its command line."""
         children: dict[int, list[int]] = {}
         for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError, ValueError, IndexError):
                 pid = int(entry.name)
                 parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
                 children.setdefault(parent, []).append(pid)
-        found, todo = [], [(self.process.pid, 0)]
+        found, todo = {}, [(root or self.process.pid, 0)]
         while todo:
             pid, depth = todo.pop()
             with contextlib.suppress(OSError):
-                words = (Path("/proc") / str(pid) / "cmdline").read_bytes()
-                if b"pyspark.daemon" in words and depth > 1 and pid not in found:
-                    # The daemon itself has forked workers; a worker has none.
-                    found.append(pid)
+                words = (Path("/proc") / str(pid) / "cmdline").read_bytes().decode(errors="replace")
+                found[pid] = (depth, words)
             todo.extend((child, depth + 1) for child in children.get(pid, []))
-        return [pid for pid in found if pid not in children]
+        return found
+
+    def workers(self) -> list[int]:
+        """The processes that run tasks' Python: the deepest of those of PySpark's daemon, which forks them."""
+        ours = {pid: depth for pid, (depth, words) in self.processes().items() if "pyspark.daemon" in words}
+        return sorted(pid for pid, depth in ours.items() if depth > min(ours.values()))
+
+    def executors(self) -> list[int]:
+        """The executors' JVMs, where they are processes of their own."""
+        ours = self.processes().items()
+        return sorted(pid for pid, (_, words) in ours if "CoarseGrainedExecutorBackend" in words)
 
     def end(self) -> None:
         with contextlib.suppress(OSError):
@@ -165,7 +179,9 @@ class Driver:
 class Clusters:
     """Both parties."""
 
-    def __init__(self, folder: Path, masters: tuple[str, str], memory: str = "1g") -> None:
+    def __init__(
+        self, folder: Path, masters: tuple[str, str], memory: str, settings: tuple[dict[str, str], ...]
+    ) -> None:
         import tacit
 
         self.folder = folder
@@ -174,7 +190,8 @@ class Clusters:
             tacit.keygen(key)
         addresses = [free_address() for _ in range(3)]
         self.drivers = [
-            Driver(folder / f"driver-{number}", master, memory) for number, master in enumerate(masters)
+            Driver(folder / f"driver-{number}", master, memory, more)
+            for number, (master, more) in enumerate(zip(masters, settings, strict=True))
         ]
         self.gateways = []
         for number in range(2):
@@ -182,15 +199,23 @@ class Clusters:
             self.gateways.append(Gateway(folder / f"side-{number}", number, addresses, keys))
         self.seconds = [driver.wait()["ready"] for driver in self.drivers]
 
-    def call(self, number: int, frame: str, job: str, more: str = "", folder: str | None = None) -> str:
-        """The expression that runs a job on one side: what came of it as plain values."""
+    def run(
+        self, number: int, frame: str, job: str, result: str, more: str, folder: str | None = None
+    ) -> str:
+        """The expression that runs a job on one side."""
         gateway = self.gateways[number]
         results = self.folder / f"results-{number}" / (folder or job)
         return (
+            f"tacit_spark.run({frame}, on={{'mail': 'email'}}, job={job!r}, gateway={gateway.cluster!r}, "
+            f"token={str(gateway.state / 'token')!r}, results={str(results)!r}, result={result!r}, {more})"
+        )
+
+    def call(self, number: int, frame: str, job: str, more: str = "", folder: str | None = None) -> str:
+        """The same, and what came of it as plain values."""
+        return (
             f"(lambda done: [done.own_keys, done.peer_keys, done.matches, done.repeated, done.peer_learned, "
             f"None if done.frame is None else [done.frame.count(), done.frame.selectExpr('sum(amount)').first()[0]]])"
-            f"(tacit_spark.run({frame}, on={{'mail': 'email'}}, job={job!r}, gateway={gateway.cluster!r}, "
-            f"token={str(gateway.state / 'token')!r}, results={str(results)!r}, result='both', {more}))"
+            f"({self.run(number, frame, job, 'both', more, folder)})"
         )
 
     def both(
@@ -210,6 +235,17 @@ class Clusters:
             assert time.monotonic() < end, (self.gateways[0].said, self.gateways[1].said)
             time.sleep(0.02)
 
+    def ended_buckets(self) -> int:
+        """How many results the first gateway has on its disk, of all jobs."""
+        return sum(1 for _ in (self.gateways[0].state / "jobs").glob("*/bucket-*.?"))
+
+    def await_buckets(self, count: int, timeout: float = 120) -> None:
+        """Until it has so many."""
+        end = time.monotonic() + timeout
+        while self.ended_buckets() < count:
+            assert time.monotonic() < end, (self.gateways[0].said, self.gateways[1].said)
+            time.sleep(0.01)
+
     def end(self) -> None:
         for driver in self.drivers:
             driver.end()
@@ -218,22 +254,71 @@ class Clusters:
 
 
 @contextlib.contextmanager
-def clusters(folder: Path, masters: tuple[str, str], memory: str = "1g") -> Iterator[Clusters]:
-    both = Clusters(folder, masters, memory)
+def clusters(
+    folder: Path,
+    masters: tuple[str, str],
+    memory: str = "1g",
+    settings: tuple[dict[str, str], ...] = ({}, {}),
+) -> Iterator[Clusters]:
+    both = Clusters(folder, masters, memory, settings)
     try:
         yield both
     finally:
         both.end()
 
 
-def kill_a_worker(driver: Driver, seed: int, timeout: float = 30) -> int:
-    """Kills one of the driver's Python workers, as soon as there is one."""
+def one_of(what: Callable[[], list[int]], seed: int, timeout: float = 60) -> int:
+    """One of the processes, by lot, as soon as there is one."""
     choice, end = random.Random(seed), time.monotonic() + timeout
     while time.monotonic() < end:
-        if workers := driver.workers():
-            victim = choice.choice(sorted(workers))
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(victim, signal.SIGKILL)
-                return victim
+        if found := what():
+            return choice.choice(found)
         time.sleep(0.02)
-    raise AssertionError("the driver has no worker")
+    raise AssertionError("there is no such process")
+
+
+def kill_a_worker(driver: Driver, seed: int) -> None:
+    """Kills one of the driver's Python workers."""
+    while True:
+        with contextlib.suppress(ProcessLookupError):
+            return os.kill(one_of(driver.workers, seed), signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def slowed(driver: Driver, share: float, period: float = 0.3) -> Iterator[None]:
+    """All of a driver's processes run for this share of the time, and stand still for the rest."""
+    ended = threading.Event()
+
+    def everyone(what: signal.Signals) -> None:
+        for pid in driver.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, what)
+
+    def work() -> None:
+        while not ended.is_set():
+            everyone(signal.SIGSTOP)
+            ended.wait(period * (1 - share))
+            everyone(signal.SIGCONT)
+            ended.wait(period * share)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        everyone(signal.SIGCONT)
+
+
+def events(folder: Path, kind: str) -> list[dict[str, Any]]:
+    """What Spark has logged of one kind in this folder so far."""
+    found = []
+    for path in folder.iterdir():
+        for line in path.read_text().splitlines():
+            # The last line may be half-written.
+            with contextlib.suppress(json.JSONDecodeError):
+                said = json.loads(line)
+                if said["Event"] == kind:
+                    found.append(said)
+    return found

@@ -133,6 +133,13 @@ impl Identity {
             .ok_or_else(|| Error::Usage("the random generator gave no usable key".to_owned()))
     }
 
+    /// The identity that a secret gives, always the same, for the use that `context` names, which must be unique to
+    /// it and constant.
+    pub fn of_secret(context: &str, secret: &[u8; 32]) -> Result<Self> {
+        let seed = Zeroizing::new(blake3::derive_key(context, secret));
+        Identity::from_seed(seed).ok_or_else(|| Error::Usage("the secret gives no usable key".to_owned()))
+    }
+
     fn from_seed(seed: Zeroizing<[u8; 32]>) -> Option<Self> {
         let pair = Ed25519KeyPair::from_seed_unchecked(seed.as_slice()).ok()?;
         let public = PublicKey(pair.public_key().as_ref().try_into().ok()?);

@@ -50,5 +50,5 @@ pub use session::{Session, connect, is_loopback, listen};
 pub use setup::{Listener, Options, Protection};
 pub use succession::{PublicKeys, name_successor};
 pub use tacit_crypto::text::{escaped, shown};
-pub use tls::Tls;
+pub use tls::{OneSided, Tls};
 pub use waiting::{Event, Observer};

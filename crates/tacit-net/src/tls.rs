@@ -43,7 +43,8 @@ const MAX_HANDSHAKE: u64 = 1 << 18;
 /// How this party proves who it is, and how it knows its peer.
 #[derive(Clone)]
 pub struct Tls {
-    own: Arc<CertifiedKey>,
+    /// None where this side proves nothing.
+    own: Option<Arc<CertifiedKey>>,
     trust: Trust,
     provider: Arc<CryptoProvider>,
 }
@@ -52,7 +53,12 @@ pub struct Tls {
 enum Trust {
     Pinned(PublicKey),
     OneOf(Arc<BTreeSet<String>>),
-    Authority { roots: Arc<RootCertStore>, peers: Arc<[ServerName<'static>]> },
+    Authority {
+        roots: Arc<RootCertStore>,
+        peers: Arc<[ServerName<'static>]>,
+    },
+    /// Who calls proves nothing.
+    Anyone,
 }
 
 impl fmt::Debug for Tls {
@@ -61,6 +67,7 @@ impl fmt::Debug for Tls {
             Trust::Pinned(peer) => write!(f, "Tls([secret], pinned {peer:?})"),
             Trust::OneOf(peers) => write!(f, "Tls([secret], one of {} keys)", peers.len()),
             Trust::Authority { peers, .. } => write!(f, "Tls([secret], authority for {peers:?})"),
+            Trust::Anyone => f.write_str("Tls([secret], anyone)"),
         }
     }
 }
@@ -78,11 +85,10 @@ impl Tls {
     }
 
     fn raw(identity: &Identity, trust: Trust) -> Result<Self> {
-        let provider = provider();
         let der = identity.pkcs8();
         let key = any_eddsa_type(&PrivatePkcs8KeyDer::from(der.as_slice())).map_err(tls_error)?;
         let own = CertifiedKey::new(vec![CertificateDer::from(identity.public().spki())], key);
-        Ok(Tls { own: Arc::new(own), trust, provider: Arc::new(provider) })
+        Ok(Tls { own: Some(Arc::new(own)), trust, provider: Arc::new(provider()) })
     }
 
     /// Proves itself by the certificate chain and key in the PEM files `chain` and `key`, and accepts a peer
@@ -115,7 +121,7 @@ impl Tls {
         };
         let peers = peers.iter().map(name).collect::<Result<Arc<[_]>>>()?;
         let trust = Trust::Authority { roots: Arc::new(roots), peers };
-        Ok(Tls { own: Arc::new(own), trust, provider: Arc::new(provider) })
+        Ok(Tls { own: Some(Arc::new(own)), trust, provider: Arc::new(provider) })
     }
 
     /// How the peer proves who it is, for people.
@@ -124,6 +130,7 @@ impl Tls {
             Trust::Pinned(peer) => format!("fingerprint {}", peer.fingerprint()),
             Trust::OneOf(peers) => format!("fingerprint, one of {}", peers.len()),
             Trust::Authority { .. } => "by certificate".to_owned(),
+            Trust::Anyone => "none".to_owned(),
         }
     }
 
@@ -168,24 +175,34 @@ impl Tls {
         Ok(tls)
     }
 
+    fn own(&self) -> Result<Arc<CertifiedKey>> {
+        self.own.clone().ok_or_else(|| Error::Usage("who is called proves who it is".to_owned()))
+    }
+
     fn client(&self, found: &Found) -> Result<ClientConnection> {
         let builder = ClientConfig::builder_with_provider(self.provider.clone())
             .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(tls_error)?;
         let (mut config, name) = match &self.trust {
-            Trust::Pinned(_) | Trust::OneOf(_) => {
+            Trust::Pinned(_) | Trust::OneOf(_) | Trust::Anyone => {
                 let verifier = Pin::new(&self.trust, &self.provider, found);
-                let own = AlwaysResolvesClientRawPublicKeys::new(self.own.clone());
                 let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
                 let name = ServerName::try_from("tacit").map_err(|error| Error::Tls(error.to_string()))?;
-                (builder.with_client_cert_resolver(Arc::new(own)), name)
+                let config = match &self.own {
+                    Some(own) => {
+                        let own = AlwaysResolvesClientRawPublicKeys::new(own.clone());
+                        builder.with_client_cert_resolver(Arc::new(own))
+                    }
+                    None => builder.with_no_client_auth(),
+                };
+                (config, name)
             }
             Trust::Authority { roots, peers } => {
                 let [peer] = &**peers else {
                     return Err(Error::Usage("a side that connects accepts one name".to_owned()));
                 };
                 let builder = builder.with_root_certificates(roots.clone());
-                let own = rustls::sign::SingleCertAndKey::from(self.own.clone());
+                let own = rustls::sign::SingleCertAndKey::from(self.own()?);
                 (builder.with_client_cert_resolver(Arc::new(own)), peer.clone())
             }
         };
@@ -202,8 +219,12 @@ impl Tls {
         let mut config = match &self.trust {
             Trust::Pinned(_) | Trust::OneOf(_) => {
                 let verifier = Pin::new(&self.trust, &self.provider, found);
-                let own = AlwaysResolvesServerRawPublicKeys::new(self.own.clone());
+                let own = AlwaysResolvesServerRawPublicKeys::new(self.own()?);
                 builder.with_client_cert_verifier(Arc::new(verifier)).with_cert_resolver(Arc::new(own))
+            }
+            Trust::Anyone => {
+                let own = AlwaysResolvesServerRawPublicKeys::new(self.own()?);
+                builder.with_no_client_auth().with_cert_resolver(Arc::new(own))
             }
             Trust::Authority { roots, peers } => {
                 let verifier = rustls::server::WebPkiClientVerifier::builder_with_provider(
@@ -211,7 +232,7 @@ impl Tls {
                     self.provider.clone(),
                 );
                 let authority = verifier.build().map_err(|error| Error::Tls(error.to_string()))?;
-                let own = rustls::sign::SingleCertAndKey::from(self.own.clone());
+                let own = rustls::sign::SingleCertAndKey::from(self.own()?);
                 let verifier = Named { authority, peers: peers.clone() };
                 builder.with_client_cert_verifier(Arc::new(verifier)).with_cert_resolver(Arc::new(own))
             }
@@ -220,6 +241,29 @@ impl Tls {
         config.send_tls13_tickets = 0;
         config.session_storage = Arc::new(NoServerSessionStorage {});
         ServerConnection::new(Arc::new(config)).map_err(tls_error)
+    }
+}
+
+/// TLS by which the side that is called alone proves who it is, for callers that show over the link what they
+/// have and own no key. No session is opened by it.
+#[derive(Clone, Debug)]
+pub struct OneSided(Tls);
+
+impl OneSided {
+    /// The side that is called, and proves `identity`.
+    pub fn called(identity: &Identity) -> Result<Self> {
+        Tls::raw(identity, Trust::Anyone).map(OneSided)
+    }
+
+    /// The side that calls the one that proves `called`.
+    pub fn calling(called: PublicKey) -> Self {
+        OneSided(Tls { own: None, trust: Trust::Pinned(called), provider: Arc::new(provider()) })
+    }
+
+    /// Opens it over `link`. Errors: who is called proves another key, or speaks no TLS, and those of the link.
+    pub fn open(&self, link: Box<dyn Link>, deadline: Instant) -> Result<Box<dyn Link>> {
+        let party = if self.0.own.is_some() { Party::First } else { Party::Second };
+        Ok(Box::new(self.0.open(link, party, deadline)?))
     }
 }
 
@@ -282,7 +326,7 @@ impl Pin {
         let is_trusted = match &self.trust {
             Trust::Pinned(expected) => key == *expected,
             Trust::OneOf(peers) => peers.contains(&key.fingerprint()),
-            Trust::Authority { .. } => false,
+            Trust::Authority { .. } | Trust::Anyone => false,
         };
         if is_trusted {
             return Ok(());

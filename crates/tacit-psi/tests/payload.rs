@@ -323,6 +323,42 @@ fn widths_hide_the_longest_cell_where_they_are_asked_to() {
     assert_eq!(bytes(1, 100), bytes(100, 0));
 }
 
+/// One of many runs: each gives the layout of all, whatever its own rows are.
+#[test]
+fn runs_of_one_layout_look_alike_whatever_each_gives() {
+    let views = |rows: u32, longest: usize, runs: u32| {
+        let (a, b) = (shuffled(0..60, 1), shuffled(30..90, 2));
+        let mut table = Table::new(["x"]).unwrap();
+        for element in 0..60 {
+            (0..=element % rows).for_each(|_| table.push(element, [Some(&vec![7; longest][..])]).unwrap());
+        }
+        table.widen("x", 100).unwrap();
+        table.make_room(5);
+        let base = base::default();
+        let run = |channel: &mut Channel, set: &Set, side: Side<'_>, learns| {
+            let options =
+                Options { learns, security: Security::Malicious, max_peer_elements: 60, base: &*base };
+            let (prg, quiet) = (&mut Prg::from_os(), &mut |_, _, _| ());
+            let gained = payload::run_one_of(channel, prg, set, side, &options, runs, quiet).unwrap();
+            (gained.received, channel.stats().bytes_sent)
+        };
+        let ((received, asked), (_, given)) = memory::run(
+            |channel| run(channel, &a, Side::Asks(&["x"]), Learns::Me),
+            |channel| run(channel, &b, Side::Gives(&table, Duplicates::All), Learns::Peer),
+        );
+        let received = received.unwrap();
+        assert_eq!((received.matches.len(), received.unopened), (30, 0));
+        for found in &received.matches {
+            let element = b.iter().position(|key| *key == a[found.element as usize]).unwrap() as u32;
+            assert_eq!(found.rows, vec![vec![Some(vec![7; longest])]; (element % rows) as usize + 1]);
+        }
+        [asked, given]
+    };
+    assert_eq!(views(1, 1, 6), views(5, 100, 6));
+    // More of them take longer tags and more places, for the same errors in all.
+    assert!(views(1, 1, 6)[1] >= views(1, 1, 0)[1]);
+}
+
 #[test]
 fn usage_errors_come_before_the_first_message() {
     let set = shuffled(0..4, 1);

@@ -3,7 +3,7 @@
 use crate::fault;
 use crate::key::{spec, texts};
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BinaryArray, Int32Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, BinaryArray, Int32Array, LargeStringArray, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -11,7 +11,7 @@ use pyo3_arrow::{PyArray, PyRecordBatch};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tacit::job::psi::gateway::{Planned, Ran, Throw, Token};
+use tacit::job::psi::gateway::{Given, Planned, Ran, Throw, Token};
 use tacit::job::psi::{Job, Learns, MAX_BUCKETS};
 use tacit::{Error, Security};
 use tacit_data::columnar::Texts;
@@ -77,6 +77,29 @@ fn told(column: &ArrayRef) -> Result<Vec<[u8; 32]>, String> {
     }
 }
 
+/// A column of cells that are given.
+enum Cells<'a> {
+    Short(&'a StringArray),
+    Long(&'a LargeStringArray),
+}
+
+fn cells_of(column: &ArrayRef) -> Result<Cells<'_>, String> {
+    match column.data_type() {
+        DataType::Utf8 => Ok(Cells::Short(column.as_string())),
+        DataType::LargeUtf8 => Ok(Cells::Long(column.as_string())),
+        kind => Err(format!("cells are given as text, not as {kind}")),
+    }
+}
+
+impl<'a> Cells<'a> {
+    fn get(&self, at: usize) -> Option<&'a [u8]> {
+        match self {
+            Cells::Short(array) => array.is_valid(at).then(|| array.value(at).as_bytes()),
+            Cells::Long(array) => array.is_valid(at).then(|| array.value(at).as_bytes()),
+        }
+    }
+}
+
 /// How many buckets suit so many keys and so many tasks at once.
 #[pyfunction]
 pub(crate) fn buckets_for(own: u64, at_once: u64) -> u64 {
@@ -89,10 +112,11 @@ pub struct Plan(Planned);
 
 #[pymethods]
 impl Plan {
-    /// Opens the job at the party's own gateway, and waits for the peer's driver.
+    /// Opens the job at the party's own gateway, and waits for the peer's driver. `give` has columns with the bytes
+    /// of each one's longest cell, and `rows` is how many rows a key has at most.
     #[staticmethod]
-    #[pyo3(signature = (gateway, token, job, key, own, *, buckets, result="me", reveal="rows", security="malicious",
-        base_ot=None, patience=600.0))]
+    #[pyo3(signature = (gateway, token, job, key, own, *, buckets, result="me", reveal="rows", give=Vec::new(), rows=0,
+        security="malicious", base_ot=None, patience=600.0))]
     fn open(
         py: Python<'_>,
         gateway: String,
@@ -103,6 +127,8 @@ impl Plan {
         buckets: u64,
         result: &str,
         reveal: &str,
+        give: Vec<(String, u64)>,
+        rows: u64,
         security: &str,
         base_ot: Option<String>,
         patience: f64,
@@ -126,12 +152,14 @@ impl Plan {
         let patience =
             patience.ok_or_else(|| fault::usage(py, "timeout is a number of seconds, 1 or more"))?;
         let (reveal, _) = crate::reveal::kinds(py, reveal, "refuse")?;
-        let about = Job { reveal, key: Some(key.0.clone()), ..Job::new(learns, security) };
+        let names = give.iter().map(|(name, _)| name.clone()).collect();
+        let about = Job { reveal, give: names, key: Some(key.0.clone()), ..Job::new(learns, security) };
+        let given = Given { columns: give, rows };
         let opened = py.detach(|| {
             about.check_by_gateways()?;
             let token = Token::from_file(&token)?;
             let base = tacit::ot::base_ot(base_ot.as_deref(), security)?;
-            Planned::open(&gateway, &token, &job, &about, &*base, (own, buckets), patience)
+            Planned::open(&gateway, &token, &job, &about, &*base, (own, buckets), given, patience)
         });
         opened.map(Plan).map_err(|error| fault::raise(py, &error))
     }
@@ -178,26 +206,45 @@ impl Plan {
         slots.map(|array| handed(Arc::new(array), DataType::Int32)).map_err(|what| fault::input(py, what))
     }
 
-    /// Runs a bucket of these digests; those that the peer has too, or nothing if the task is to come again.
+    /// Runs a bucket of these rows, each a digest and the cells that are given; the digests that the peer has too,
+    /// the columns asked for, and how many keys did not open. Nothing if the task is to come again.
     fn run(
         &self,
         py: Python<'_>,
         gateway: &str,
         number: u64,
-        digests: Vec<PyArray>,
-    ) -> PyResult<Option<PyArray>> {
-        let arrays: Vec<ArrayRef> = digests.into_iter().map(|array| array.into_inner().0).collect();
+        rows: Vec<PyRecordBatch>,
+    ) -> PyResult<Option<(PyArray, Vec<PyArray>, u64)>> {
+        let batches: Vec<RecordBatch> = rows.into_iter().map(PyRecordBatch::into_inner).collect();
         let ran = py.detach(|| {
             let mut all = Zeroizing::new(Vec::new());
-            for array in &arrays {
-                all.extend(told(array).map_err(Error::Input)?);
+            // The row of all that each batch begins with.
+            let mut starts = Vec::with_capacity(batches.len());
+            for batch in &batches {
+                starts.push(all.len());
+                all.extend(told(batch.column(0)).map_err(Error::Input)?);
+                if all.len() - starts[starts.len() - 1] != batch.num_rows() {
+                    return Err(Error::Input("a row without a key was given to a bucket".to_owned()));
+                }
             }
-            self.0.run(gateway, number, all)
+            let cells = batches.iter().map(|batch| batch.columns()[1..].iter().map(cells_of).collect());
+            let cells = cells.collect::<Result<Vec<Vec<Cells<'_>>>, String>>().map_err(Error::Input)?;
+            self.0.run(gateway, number, all, &|row, column| {
+                let at = starts.partition_point(|start| *start <= row) - 1;
+                cells[at][column].get(row - starts[at])
+            })
         });
+        let handed_text = |array: LargeStringArray| handed(Arc::new(array), DataType::LargeUtf8);
         Ok(match ran.map_err(|error| fault::raise(py, &error))? {
-            Ran::Matches(found) => {
-                let array: BinaryArray = found.iter().map(|digest| Some(&digest[..])).collect();
-                Some(handed(Arc::new(array), DataType::Binary))
+            Ran::Matches { digests, cells, unopened } => {
+                let array: BinaryArray = digests.iter().map(|digest| Some(&digest[..])).collect();
+                let columns = cells.first().map_or(0, Vec::len);
+                let text = |cell: &Option<Vec<u8>>| {
+                    cell.as_ref().map(|cell| String::from_utf8_lossy(cell).into_owned())
+                };
+                let columns = (0..columns).map(|at| cells.iter().map(|row| text(&row[at])).collect());
+                let columns = columns.map(handed_text).collect();
+                Some((handed(Arc::new(array), DataType::Binary), columns, unopened))
             }
             Ran::Deferred => None,
         })

@@ -6,12 +6,17 @@ mod gateway_support;
 use gateway_support::{Harm, House, Way, engine, keys, plain};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tacit::job::psi::gateway::{Planned, Ran, Throw, Token};
+use tacit::job::psi::gateway::{Given, Planned, Ran, Throw, Token};
 use tacit::job::psi::{ATTEMPTS, Job, Learns, Reveal};
 use tacit::{Blame, Security};
 use zeroize::Zeroizing;
 
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where no columns are given.
+fn no_cell(_: usize, _: usize) -> Option<&'static [u8]> {
+    None
+}
 
 #[test]
 fn engines_of_any_speed_and_order_get_the_result_of_a_plain_join() {
@@ -75,10 +80,10 @@ fn a_bucket_that_ended_is_served_by_the_gateway_alone_and_takes_no_other_keys() 
     let throw = planned.throw();
     let bucket: Vec<[u8; 32]> = ours.iter().copied().filter(|digest| throw.bucket(digest) == 0).collect();
     let fewer = Zeroizing::new(bucket[1..].to_vec());
-    let error = planned.run(&house.sides[0].cluster, 0, fewer).unwrap_err();
+    let error = planned.run(&house.sides[0].cluster, 0, fewer, &no_cell).unwrap_err();
     assert_eq!(error.blame(), Blame::Input);
-    assert!(error.to_string().contains("other keys than when it was first run"), "{error}");
-    let error = planned.run(&house.sides[0].cluster, 1, Zeroizing::new(bucket)).unwrap_err();
+    assert!(error.to_string().contains("other keys or rows than when it was first run"), "{error}");
+    let error = planned.run(&house.sides[0].cluster, 1, Zeroizing::new(bucket), &no_cell).unwrap_err();
     assert!(error.to_string().contains("belongs to another"), "{error}");
     let more =
         house.open(0, "again", &keys(0..1501), Learns::Both, Security::Malicious, PATIENCE).unwrap_err();
@@ -98,7 +103,7 @@ fn of_several_copies_of_a_task_one_runs_and_all_get_its_result() {
         Zeroizing::new(keys.iter().copied().filter(|digest| throw.bucket(digest) == 0).collect())
     };
     let run = |side: usize, keys: &[[u8; 32]]| {
-        planned[side].run(&house.sides[side].cluster, 0, first(keys)).unwrap()
+        planned[side].run(&house.sides[side].cluster, 0, first(keys), &no_cell).unwrap()
     };
     let (copies, other) = std::thread::scope(|scope| {
         let (run, ours) = (&run, &ours);
@@ -107,7 +112,7 @@ fn of_several_copies_of_a_task_one_runs_and_all_get_its_result() {
         let other = run(1, &theirs);
         (copies.map(|copy| copy.join().unwrap()), other)
     });
-    let Ran::Matches(found) = &other else { panic!("{other:?}") };
+    let Ran::Matches { digests: found, .. } = &other else { panic!("{other:?}") };
     assert!(!found.is_empty() && copies.iter().all(|copy| *copy == other));
     for side in [0, 1] {
         let left: Vec<u64> = (1..8).collect();
@@ -174,8 +179,8 @@ fn a_bucket_that_is_lost_too_often_ends_the_job_on_both_sides_for_good() {
 fn a_failed_check_ends_the_job_on_both_sides_for_good() {
     let mut house = House::new();
     let (ours, theirs) = (keys(0..1000), keys(500..1500));
-    // What the first side's task sends is changed behind its gateway's back: a peer that deviates.
-    let way = Way::start(&house.sides[0].cluster, 6_000, Harm::Flip);
+    // What the first side's task sends is changed by somebody with its gateway's token: a peer that deviates.
+    let way = Way::start(&house.sides[0].cluster, 6_000, Harm::flip(&house.sides[0]));
     way.left.store(usize::MAX / 2, Ordering::SeqCst);
     let start = Instant::now();
     let [a, b] = house.both("cheat", [&ours, &theirs], Learns::Both, PATIENCE, |side, planned, keys| {
@@ -183,6 +188,8 @@ fn a_failed_check_ends_the_job_on_both_sides_for_good() {
         engine(&planned, &address, keys, 2, true)
     });
     assert!(a.is_err() && b.is_err() && start.elapsed() < PATIENCE);
+    let says = |side: usize| house.said(side).iter().any(|line| line.contains("a check failed"));
+    assert!(says(0) || says(1), "{:?} {:?}", house.said(0), house.said(1));
     for side in [0, 1] {
         house.stop(side);
         house.start(side);
@@ -222,6 +229,102 @@ fn a_gateway_that_is_started_again_goes_on() {
     }
 }
 
+/// The rows that the second side gives: of every key `1 + key % 3`, in two columns.
+fn city_and_note(key: usize) -> impl Iterator<Item = [Option<Vec<u8>>; 2]> {
+    (0..1 + key % 3).map(move |row| {
+        let note = (!key.is_multiple_of(4)).then(|| "x".repeat((key * 7 + row) % 30).into_bytes());
+        [Some(format!("city {}", (key + row) % 9).into_bytes()), note]
+    })
+}
+
+#[test]
+fn columns_of_matching_rows_come_bucket_by_bucket_and_are_kept_for_who_comes_again() {
+    let mut house = House::new();
+    let (ours, theirs) = (keys(0..600), keys(400..1000));
+    let rows: Vec<_> =
+        (400..1000).flat_map(|key| city_and_note(key).map(move |row| (key - 400, row))).collect();
+    let given = Given { columns: vec![("city".into(), 6), ("note".into(), 29)], rows: 3 };
+    let base = tacit_ot::base::default();
+    let open = |house: &House, number: usize, given: Given| {
+        let side = &house.sides[number];
+        let token = Token::from_file(&side.state.join("token")).unwrap();
+        let (learns, asked) =
+            [(Learns::Me, vec!["note".into(), "city".into()]), (Learns::Peer, vec![])][number].clone();
+        let give = given.columns.iter().map(|(name, _)| name.clone()).collect();
+        let job = Job { reveal: Reveal::Payload(asked), give, ..Job::new(learns, Security::Malicious) };
+        Planned::open(&side.cluster, &token, "columns", &job, &*base, (600, 8), given, PATIENCE)
+    };
+    let planned = std::thread::scope(|scope| {
+        let other = scope.spawn(|| open(&house, 1, given.clone()).unwrap());
+        [open(&house, 0, Given::default()).unwrap(), other.join().unwrap()]
+    });
+    let run = |house: &House, side: usize, number: u64, rows: &[(usize, [Option<Vec<u8>>; 2])]| {
+        let throw = planned[side].throw();
+        let is_here = |digest: &[u8; 32]| throw.bucket(digest) == number;
+        let cluster = &house.sides[side].cluster;
+        if side == 0 {
+            let mine = ours.iter().copied().filter(is_here).collect();
+            return planned[0].run(cluster, number, Zeroizing::new(mine), &no_cell);
+        }
+        let here: Vec<_> = rows.iter().filter(|(key, _)| is_here(&theirs[*key])).collect();
+        let digests = Zeroizing::new(here.iter().map(|(key, _)| theirs[*key]).collect());
+        planned[1].run(cluster, number, digests, &|row, column| here[row].1[column].as_deref())
+    };
+    // The rows come in another order each time, as an engine brings them.
+    let backwards: Vec<_> = rows.iter().rev().cloned().collect();
+    let all = |house: &House, rows: &[_]| -> Vec<_> {
+        let mut found = Vec::new();
+        for number in 0..8 {
+            let ran = std::thread::scope(|scope| {
+                let other = scope.spawn(|| run(house, 1, number, rows).unwrap());
+                let mine = run(house, 0, number, rows).unwrap();
+                assert_eq!(
+                    other.join().unwrap(),
+                    Ran::Matches { digests: vec![], cells: vec![], unopened: 0 }
+                );
+                mine
+            });
+            let Ran::Matches { digests, cells, unopened: 0 } = ran else { panic!("{ran:?}") };
+            found.extend(digests.into_iter().zip(cells));
+        }
+        found.sort();
+        found
+    };
+    let found = all(&house, &rows);
+    let mut plain: Vec<_> = rows
+        .iter()
+        .filter(|(key, _)| *key < 200)
+        .collect::<Vec<_>>()
+        .into_iter()
+        .map(|(key, [city, note])| (theirs[*key], vec![note.clone(), city.clone()]))
+        .collect();
+    plain.sort();
+    assert_eq!(found, plain);
+    let words = planned[1].has_learned(&planned[1].ran(&house.sides[1].cluster, 0).unwrap());
+    assert!(words.contains("how wide those columns are and the most rows a key"), "{words}");
+    assert_eq!(all(&house, &backwards), found);
+    // The peer is gone: what came is on our disk, sealed.
+    house.stop(1);
+    for number in 0..8 {
+        assert!(matches!(run(&house, 0, number, &rows), Ok(Ran::Matches { .. })));
+    }
+    let is_plain = |path: &std::path::PathBuf| {
+        path.is_file() && std::fs::read(path).unwrap().windows(6).any(|bytes| bytes == b"city 3")
+    };
+    assert!(!walk(&house.sides[0].state).iter().any(is_plain));
+    house.start(1);
+    // Other cells of the same keys are other rows, and wider ones have no room in the layout.
+    let mut other = rows.clone();
+    other.iter_mut().for_each(|(_, row)| row[0] = Some(b"town 1".to_vec()));
+    let error = run(&house, 1, 0, &other).unwrap_err();
+    assert!(error.to_string().contains("other keys or rows than when it was first run"), "{error}");
+    other.iter_mut().for_each(|(_, row)| row[0] = Some(b"city 10".to_vec()));
+    let error = run(&house, 1, 0, &other).unwrap_err();
+    assert_eq!(error.blame(), Blame::Input);
+    assert!(error.to_string().contains("column city has a longer cell"), "{error}");
+    assert!(open(&house, 1, Given { columns: vec![], ..given }).is_err());
+}
+
 #[test]
 fn a_gateway_that_lost_what_it_kept_is_noticed() {
     let mut house = House::new();
@@ -235,11 +338,11 @@ fn a_gateway_that_lost_what_it_kept_is_noticed() {
             keys.iter().copied().filter(|digest| throw.bucket(digest) == 0).collect()
         };
         let (mine, other) = (of(&ours), of(&theirs));
-        let a = scope.spawn(move || one.0.run(&one.1, 0, Zeroizing::new(mine)));
-        let b = scope.spawn(move || two.0.run(&two.1, 0, Zeroizing::new(other)));
+        let a = scope.spawn(move || one.0.run(&one.1, 0, Zeroizing::new(mine), &no_cell));
+        let b = scope.spawn(move || two.0.run(&two.1, 0, Zeroizing::new(other), &no_cell));
         assert!(matches!(
             (a.join().unwrap().unwrap(), b.join().unwrap().unwrap()),
-            (Ran::Matches(_), Ran::Matches(_))
+            (Ran::Matches { .. }, Ran::Matches { .. })
         ));
     });
     house.stop(1);
@@ -299,7 +402,16 @@ fn who_has_no_token_is_told_nothing_and_a_jobs_token_is_for_that_job_alone() {
     let job = Job::new(Learns::Both, Security::Malicious);
     let base = tacit_ot::base::default();
     let open = |token: &Token, label: &str| {
-        Planned::open(&side.cluster, token, label, &job, &*base, (300, 8), Duration::from_secs(1))
+        Planned::open(
+            &side.cluster,
+            token,
+            label,
+            &job,
+            &*base,
+            (300, 8),
+            Given::default(),
+            Duration::from_secs(1),
+        )
     };
     let error = open(&Token::from_file(&stranger).unwrap(), "mine").unwrap_err();
     assert!(error.to_string().contains("does not know the token"), "{error}");
@@ -344,7 +456,7 @@ fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
 
 #[test]
 fn what_buckets_do_not_reveal_soundly_is_refused_in_one_line() {
-    for reveal in [Reveal::Count, Reveal::Sum("amount".into()), Reveal::Payload(vec!["city".into()])] {
+    for reveal in [Reveal::Count, Reveal::Sum("amount".into()), Reveal::Mean("amount".into())] {
         let job = Job { reveal, ..Job::new(Learns::Both, Security::SemiHonest) };
         let error = job.check_by_gateways().unwrap_err();
         assert!(error.to_string().starts_with("reveal: ") && !error.to_string().contains('\n'), "{error}");

@@ -27,7 +27,7 @@ A gateway that is started again goes on with its jobs.";
 pub struct Args {
     #[command(flatten)]
     peer: PeerArgs,
-    /// Where this party's own driver and tasks find the gateway; without TLS, so inside the cluster's network
+    /// Where this party's own driver and tasks find the gateway: TLS, for who has the token
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7701")]
     cluster: String,
     /// The folder in which jobs are kept, and the token for the driver
@@ -36,10 +36,6 @@ pub struct Args {
     /// Buckets that run at once at most
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..=4096))]
     at_once: u16,
-    /// Allows a --cluster address beyond this machine: who reads that network sees the protocol's messages and
-    /// which places of a bucket match
-    #[arg(long)]
-    trust_cluster_network: bool,
 }
 
 /// Runs the subcommand.
@@ -49,10 +45,6 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         let what = "a gateway speaks TLS, and seals what it keeps with the key of `tacit keygen`: give it, and the peer's";
         return Err(Error::Parameter { name: "identity", what: what.into() });
     };
-    if !args.trust_cluster_network && !tacit::net::is_loopback(&args.cluster, std::time::Duration::ZERO)? {
-        let what = format!("{} is beyond this machine; give --trust-cluster-network as well", args.cluster);
-        return Err(Error::Parameter { name: "cluster", what });
-    }
     let gateway = Gateway::start(Setup {
         session,
         cluster: args.cluster,

@@ -83,6 +83,7 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
         "seconds": bill.seconds,
         "engine_seconds": bill.engine_seconds,
         "computing_seconds": bill.computing_seconds,
+        "relay_seconds": bill.relay_seconds,
         "link_seconds": bill.link_seconds,
         "bytes": bill.bytes,
         "core_hours": bill.core_hours,
@@ -92,8 +93,8 @@ pub fn run(args: Args, context: &Context) -> Result<()> {
     let mut lines = vec![
         format!("{} keys a side in {} buckets of {} places", clusters.keys, bill.buckets, bill.places),
         format!(
-            "time       {:>12.0} s: engine {:.0}, then the more of computing {:.0} and the link {:.0}",
-            bill.seconds, bill.engine_seconds, bill.computing_seconds, bill.link_seconds
+            "time       {:>12.0} s: engine {:.0}, then the most of computing {:.0}, gateway {:.0} and link {:.0}",
+            bill.seconds, bill.engine_seconds, bill.computing_seconds, bill.relay_seconds, bill.link_seconds
         ),
         format!("traffic    {:>12.2} GB, both directions together", bill.bytes as f64 / 1e9),
         format!("computing  {:>12.2} core-hours a side", bill.core_hours),

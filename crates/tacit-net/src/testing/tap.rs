@@ -3,6 +3,7 @@
 use crate::Result;
 use crate::channel::Kind;
 use crate::link::{Arrival, Interest, Link};
+use rustix::fd::BorrowedFd;
 use std::io::{IoSlice, IoSliceMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -96,6 +97,10 @@ impl Link for Tapped {
 
     fn wait(&mut self, interest: Interest, timeout: Duration) -> Result<bool> {
         self.link.wait(interest, timeout)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.link.descriptor()
     }
 
     fn wire_bytes(&self) -> (u64, u64) {

@@ -84,6 +84,8 @@ pub struct Table {
     columns: Vec<String>,
     /// The least width of each column.
     widths: Vec<usize>,
+    /// The fewest rows that every ciphertext has room for.
+    least_rows: usize,
     /// The element of each row.
     elements: Vec<u32>,
     /// Each row's cells: where one starts and its length; none for a null.
@@ -102,6 +104,7 @@ impl Table {
         Ok(Table {
             columns,
             widths,
+            least_rows: 1,
             elements: Vec::new(),
             cells: Vec::new(),
             bytes: Zeroizing::new(Vec::new()),
@@ -142,6 +145,11 @@ impl Table {
         let at = at.ok_or(Error::Usage("no column to give has this name"))?;
         self.widths[at] = self.widths[at].max(width);
         Ok(())
+    }
+
+    /// Makes room for at least so many rows a key, so that the room tells nothing of the rows given here.
+    pub fn make_room(&mut self, rows: usize) {
+        self.least_rows = self.least_rows.max(rows);
     }
 
     /// The given rows of each of `count` elements.
@@ -257,6 +265,8 @@ pub struct Gained {
     pub received: Option<Received>,
     /// Elements of the peer's set, as announced.
     pub peer_elements: u64,
+    /// Bytes that the peer sent for each of its elements, which no element's cells exceed; 0 where it gave none.
+    pub sealed: u64,
     /// Whether the peer had the receiver's part.
     peer_receives: bool,
 }
@@ -359,6 +369,22 @@ pub fn run<E: AsRef<[u8]>>(
     options: &Options<'_>,
     progress: &mut Progress<'_>,
 ) -> Result<Gained> {
+    run_one_of(channel, prg, elements, side, options, 0, progress)
+}
+
+/// The same as [`run`], for one of 2^`runs_log2` runs that together err or fail as rarely as one
+/// ([`Parameters::one_of`]). Both sides say the same number, and bind it to what they announce before. What each
+/// run announces beside the sizes, widths and rows a key, [`Table::widen`] and [`Table::make_room`] make the same
+/// for all of them.
+pub fn run_one_of<E: AsRef<[u8]>>(
+    channel: &mut Channel,
+    prg: &mut Prg,
+    elements: &[E],
+    side: Side<'_>,
+    options: &Options<'_>,
+    runs_log2: u32,
+    progress: &mut Progress<'_>,
+) -> Result<Gained> {
     if options.security == Security::Malicious && options.base.security() != Security::Malicious {
         return Err(Error::Usage("malicious security needs a malicious base OT"));
     }
@@ -385,9 +411,9 @@ pub fn run<E: AsRef<[u8]>>(
     let agreed = agree(channel, request.as_deref(), given)?;
     if elements.is_empty() || peer_elements == 0 {
         let received = agreed.gets.map(|_| Received { matches: Vec::new(), unopened: 0 });
-        return Ok(Gained { received, peer_elements, peer_receives: false });
+        return Ok(Gained { received, peer_elements, sealed: 0, peer_receives: false });
     }
-    let purpose = Purpose { domain: DOMAIN, terms: &agreed.terms, second_half: true, runs_log2: 0 };
+    let purpose = Purpose { domain: DOMAIN, terms: &agreed.terms, second_half: true, runs_log2 };
     let receives = options.learns.receives(channel.party(), &[&mine, &theirs]);
     let mut party =
         Run::start_for(channel, prg, elements, options, progress, [mine, theirs], receives, purpose)?;
@@ -414,7 +440,8 @@ pub fn run<E: AsRef<[u8]>>(
             None => None,
         }
     };
-    Ok(Gained { received, peer_elements, peer_receives: !receives })
+    let sealed = agreed.gets.as_ref().map_or(0, |layout| layout.sealed() as u64);
+    Ok(Gained { received, peer_elements, sealed, peer_receives: !receives })
 }
 
 /// What this side may give.
@@ -552,7 +579,7 @@ fn answer<'t>(channel: &mut Channel, of: Giving<'t>) -> Result<(Gives<'t>, Vec<u
         let longest = given.rows.iter().filter_map(|row| table.cell(*row, *column)).map(<[u8]>::len).max();
         longest.unwrap_or(0).max(table.widths[*column]).next_multiple_of(WIDTH_STEP)
     };
-    let rows = given.most().max(1);
+    let rows = given.most().max(table.least_rows);
     let layout = Layout { widths: columns.iter().map(width).collect(), rows };
     if layout.is_too_large() {
         channel.send_sized(&0u64.to_le_bytes())?;

@@ -7,12 +7,16 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
-use tacit::job::psi::gateway::{Gateway, Planned, Ran, Setup, Throw, Token};
+use std::time::{Duration, Instant};
+use tacit::job::psi::gateway::{Gateway, Given, Planned, Ran, Setup, Throw, Token};
 use tacit::job::psi::{Bucketed, Job, Learns};
 use tacit::net::{Identity, Limits};
 use tacit::sealed::FileKey;
 use tacit::{Result, Security, Session};
+use tacit_net::OneSided;
+use tacit_net::relay::relay;
+use tacit_net::tcp::TcpLink;
+use tacit_net::testing::Tap;
 use tempfile::TempDir;
 use zeroize::Zeroizing;
 
@@ -111,7 +115,16 @@ impl House {
         };
         let token = Token::from_file(&side.state.join("token"))?;
         let (job, base) = (Job::new(learns, security), tacit_ot::base::default());
-        Planned::open(&side.cluster, &token, label, &job, &*base, (keys.len() as u64, BUCKETS), patience)
+        Planned::open(
+            &side.cluster,
+            &token,
+            label,
+            &job,
+            &*base,
+            (keys.len() as u64, BUCKETS),
+            Given::default(),
+            patience,
+        )
     }
 
     /// Both drivers open a job at the same time.
@@ -194,8 +207,9 @@ pub fn engine(
                 scope.spawn(|| {
                     loop {
                         let Some(number) = todo.lock().unwrap().pop_front() else { return };
-                        match planned.run(address, number, Zeroizing::new(buckets[number as usize].clone())) {
-                            Ok(Ran::Matches(found)) => matches.lock().unwrap().extend(found),
+                        let keys = Zeroizing::new(buckets[number as usize].clone());
+                        match planned.run(address, number, keys, &|_, _| None) {
+                            Ok(Ran::Matches { digests, .. }) => matches.lock().unwrap().extend(digests),
                             Ok(Ran::Deferred) => {
                                 deferred.fetch_add(1, Ordering::SeqCst);
                                 left.lock().unwrap().push(number);
@@ -222,12 +236,20 @@ pub fn engine(
 }
 
 /// What happens to a connection.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone)]
 pub enum Harm {
     /// It ends, as when a process is killed.
     Cut,
-    /// A byte of what the task sends changes.
-    Flip,
+    /// A byte of what the task says changes, by somebody who has the gateway's token.
+    Flip(Identity),
+}
+
+impl Harm {
+    pub fn flip(side: &Side) -> Self {
+        let token = std::fs::read_to_string(side.state.join("token")).unwrap();
+        let token = *blake3::Hash::from_hex(token.trim()).unwrap().as_bytes();
+        Harm::Flip(Identity::of_secret("tacit 1 gateway: identity in its cluster", &token).unwrap())
+    }
 }
 
 /// A way between tasks and their gateway on which as many connections are harmed as `left` says, each after so
@@ -247,40 +269,54 @@ impl Way {
             while let Ok((inner, _)) = port.accept() {
                 let Ok(outer) = TcpStream::connect(&target) else { continue };
                 let counter = counter.clone();
-                let (from, to) = (outer.try_clone().unwrap(), inner.try_clone().unwrap());
-                std::thread::spawn(move || pass(from, to, |_, _| false));
-                std::thread::spawn(move || {
-                    let mut is_done = false;
-                    pass(inner, outer, |passed, bytes| {
-                        if is_done || passed + bytes.len() <= after {
-                            return false;
-                        }
-                        is_done = true;
-                        let take = |left: usize| left.checked_sub(1);
-                        if counter.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_err() {
-                            return false;
-                        }
-                        if harm == Harm::Flip {
-                            bytes[after - passed] ^= 0x10;
-                        }
-                        harm == Harm::Cut
-                    });
-                });
+                let take = move || {
+                    let take = |left: usize| left.checked_sub(1);
+                    counter.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok()
+                };
+                match &harm {
+                    Harm::Flip(identity) if take() => {
+                        let identity = identity.clone();
+                        std::thread::spawn(move || _ = pass_flipped(inner, outer, &identity, after));
+                    }
+                    harm => {
+                        let cuts = matches!(harm, Harm::Cut);
+                        let (from, to) = (outer.try_clone().unwrap(), inner.try_clone().unwrap());
+                        std::thread::spawn(move || pass(from, to, |_, _| false));
+                        std::thread::spawn(move || {
+                            let mut is_done = false;
+                            pass(inner, outer, |passed, bytes| {
+                                let comes = cuts && !is_done && passed + bytes.len() > after;
+                                is_done |= comes;
+                                comes && take()
+                            });
+                        });
+                    }
+                }
             }
         });
         Way { address, left }
     }
 }
 
+/// Passes on what a task and its gateway say, with a bit changed of what the task does.
+fn pass_flipped(inner: TcpStream, outer: TcpStream, identity: &Identity, at: usize) -> tacit_net::Result<()> {
+    let (soon, tap) = (Instant::now() + Duration::from_secs(20), Tap::default());
+    let outer = OneSided::calling(identity.public()).open(Box::new(TcpLink::new(outer)?), soon)?;
+    let inner = OneSided::called(identity)?.open(Box::new(TcpLink::new(inner)?), soon)?;
+    tap.flip(at, 0x10);
+    let ends = [(inner, Vec::new()), (tap.of(outer), Vec::new())];
+    relay(ends, Duration::from_secs(60), &mut |_| {}, &mut || false)
+}
+
 /// Passes bytes on until either end closes or `meet`, told how many have passed and the next ones, ends it.
-fn pass(mut from: TcpStream, mut to: TcpStream, mut meet: impl FnMut(usize, &mut [u8]) -> bool) {
+fn pass(mut from: TcpStream, mut to: TcpStream, mut meet: impl FnMut(usize, &[u8]) -> bool) {
     let (mut buffer, mut passed) = (vec![0; 1 << 14], 0);
     while let Ok(n) = from.read(&mut buffer) {
         if n == 0 {
             let _ = to.shutdown(Shutdown::Write);
             return;
         }
-        if meet(passed, &mut buffer[..n]) {
+        if meet(passed, &buffer[..n]) {
             break;
         }
         passed += n;

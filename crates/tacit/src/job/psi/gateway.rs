@@ -29,13 +29,15 @@
 //! [`Bucketed::tested`](super::Bucketed::tested) counts.
 
 mod client;
+mod given;
 mod job;
 mod local;
 mod peer;
 mod state;
 mod words;
 
-pub use client::{Planned, Ran, Throw};
+pub use client::{Planned, Throw};
+pub use given::{Given, Ran, Row};
 pub use words::Token;
 
 use super::buckets::spill::private_folder;
@@ -48,7 +50,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use tacit_net::{Cancel, Options};
+use tacit_net::{Cancel, OneSided, Options};
 use tacit_store::sealed::FileKey;
 
 /// The most places of a bucket: beyond it one task would take gigabytes.
@@ -93,6 +95,8 @@ struct House {
     jobs_folder: PathBuf,
     key: Arc<FileKey>,
     token: Token,
+    /// How this party's cluster knows the gateway.
+    tls: OneSided,
     at_once: usize,
     lines: Arc<Lines>,
     stopping: Arc<AtomicBool>,
@@ -131,13 +135,16 @@ impl Gateway {
         let failed = |source| Error::Usage(format!("{cluster}: nobody can listen there: {source}"));
         let port = TcpListener::bind(&cluster).map_err(failed)?;
         let cluster = port.local_addr().map_err(failed)?;
+        let token = state::token(&state)?;
+        let tls = OneSided::called(&token.identity()?)?;
         let house = Arc::new(House {
             first: listener.is_some(),
             target,
             options,
             jobs_folder,
             key: Arc::new(key),
-            token: state::token(&state)?,
+            token,
+            tls,
             at_once: at_once.max(1),
             lines: Arc::from(lines),
             stopping: Arc::default(),

@@ -2,17 +2,20 @@
 
 use super::super::buckets::table::{Digests, Element, bucket, pad, real, thrower};
 use super::super::buckets::{Bucketed, OVERFLOW_BITS, capacity::capacity, in_all, runs_log2};
-use super::super::{Job, Learns, Outcome, Protocol, Reveal};
-use super::words::{Reader, Reply, Request, Terms, Token, Writer, ask};
+use super::super::reveal::side;
+use super::super::{Gift, Job, Learns, Outcome, Protocol, Reveal};
+use super::given::{self, Gathered, Given, Ran};
+use super::words::{Reader, Reply, Request, Terms, Token, Writer, ask, unknown_token};
 use crate::{Blame, Error, Result, Security, security_name};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 use tacit_crypto::Prg;
 use tacit_crypto::aes::Aes128;
 use tacit_net::tcp::TcpLink;
-use tacit_net::{Channel, Limits, Party, SessionId};
+use tacit_net::{Channel, Limits, OneSided, Party, PublicKey, SessionId};
 use tacit_ot::BaseOt;
-use tacit_psi::{paxos, vole_psi};
+use tacit_psi::paxos;
+use tacit_psi::vole_psi::{self, payload};
 use zeroize::Zeroizing;
 
 /// Between two attempts to reach the gateway.
@@ -35,21 +38,17 @@ pub struct Planned {
     pub buckets: u64,
     learns: Learns,
     security: Security,
+    /// The columns of the peer's that we ask for, and those that we give.
+    asked: Vec<String>,
+    given: Given,
     base: String,
     patience: Duration,
     name: [u8; 32],
     key: [u8; 32],
     party: Party,
     token: Token,
-}
-
-/// What came of running a bucket.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Ran {
-    /// What stands for the keys that the peer has too, in ascending order; none if only the peer learns.
-    Matches(Vec<[u8; 32]>),
-    /// An earlier bucket wants the task's slot: come again with this one.
-    Deferred,
+    /// Who our gateway is.
+    gateway: PublicKey,
 }
 
 /// By which keys become what stands for them, and go into buckets.
@@ -78,18 +77,10 @@ impl Throw {
 impl Job {
     /// An error where the job cannot run by gateways.
     pub fn check_by_gateways(&self) -> Result<()> {
-        let why = match &self.reveal {
-            Reveal::Rows => None,
-            Reveal::Payload(_) => Some(
-                "columns of the peer's are not revealed by gateways: their widths and the most rows a key would be \
-                 told bucket by bucket; reveal rows, or run psi on one machine",
-            ),
-            _ => Some(
-                "a number over all common keys is not revealed by gateways: each bucket would open a part of it, \
-                 and nothing adds the parts up unopened; reveal rows, or run psi on one machine",
-            ),
-        };
-        if let Some(what) = why {
+        if !matches!(self.reveal, Reveal::Rows | Reveal::Payload(_)) {
+            let what = "a number over all common keys is not revealed by gateways: each bucket's would be opened, and \
+                        that of few keys tells of single ones; what adds them up unopened would have to stay in one \
+                        session for the whole job. Reveal rows, or run psi on one machine";
             return Err(Error::Parameter { name: "reveal", what: what.to_owned() });
         }
         if self.protocol == Protocol::Paxos {
@@ -102,7 +93,8 @@ impl Job {
 
 impl Planned {
     /// Opens the job `label` at the gateway that tasks find at `address`, for `own` distinct keys in at least so
-    /// many buckets, a power of two; waits for the peer's driver for `patience`. `token` is the gateway's.
+    /// many buckets, a power of two; waits for the peer's driver for `patience`. `token` is the gateway's, and
+    /// `given` says how the columns that the job gives are laid out.
     ///
     /// A job that was opened before goes on. Errors: terms that differ from the peer's, a job of that name
     /// that is another one or has ended for good, and a peer that does not come.
@@ -113,9 +105,11 @@ impl Planned {
         job: &Job,
         base: &dyn BaseOt,
         (own, buckets): (u64, u64),
+        given: Given,
         patience: Duration,
     ) -> Result<Self> {
         job.check_by_gateways()?;
+        given.check(&job.give)?;
         let job = Job { protocol: Protocol::Vole, ..job.clone() };
         let agreement = job
             .agreement(base)
@@ -138,8 +132,10 @@ impl Planned {
         };
         let request = Request::Open { label: label.to_owned(), terms };
         let start = Instant::now();
+        let gateway = token.identity()?.public();
         let reply = loop {
-            let asked = call(address).and_then(|mut way| ask(&mut way, token, &request, patience + BEYOND));
+            let asked = call(address, gateway)
+                .and_then(|mut way| ask(&mut way, token, &request, &[], patience + BEYOND));
             match asked {
                 Err(error) if is_absence(&error) && start.elapsed() < patience => std::thread::sleep(AGAIN),
                 asked => break asked?,
@@ -153,12 +149,18 @@ impl Planned {
             buckets,
             learns: job.learns,
             security: job.security,
+            asked: match &job.reveal {
+                Reveal::Payload(asked) => asked.clone(),
+                _ => Vec::new(),
+            },
+            given,
             base: base.name().to_owned(),
             patience,
             name,
             key,
             party: if first { Party::First } else { Party::Second },
             token: token.of_job(label),
+            gateway,
         })
     }
 
@@ -178,9 +180,11 @@ impl Planned {
         });
         out.number(u64::from(self.security == Security::Malicious));
         out.number(u64::from(self.party == Party::First));
-        for bytes in [&self.name, &self.key, &*self.token.0] {
+        for bytes in [&self.name, &self.key, &*self.token.0, &self.gateway.to_bytes()] {
             out.bytes(bytes);
         }
+        out.texts(&self.asked);
+        self.given.write(&mut out);
         out.0
     }
 
@@ -204,6 +208,9 @@ impl Planned {
             name: from.array()?,
             key: from.array()?,
             token: Token(Zeroizing::new(from.array()?)),
+            gateway: PublicKey::from_bytes(from.array()?),
+            asked: from.texts()?,
+            given: Given::read(&mut from)?,
         })
     }
 
@@ -224,7 +231,7 @@ impl Planned {
     }
 
     fn status(&self, address: &str) -> Result<(Vec<u8>, Vec<u8>, bool)> {
-        match self.ask(address, &Request::Status { label: self.label.clone() }, self.patience)? {
+        match self.ask(address, &Request::Status { label: self.label.clone() }, &[], self.patience)? {
             Reply::Status { begun, ended, received } => Ok((begun, ended, received)),
             _ => Err(odd()),
         }
@@ -259,41 +266,55 @@ impl Planned {
 
     /// What the other side learned of us in words.
     pub fn has_learned(&self, ran: &Bucketed) -> String {
-        Job { protocol: Protocol::Vole, ..Job::new(self.learns, self.security) }.has_learned_in_buckets(ran)
+        let reveal = if self.has_columns() { Reveal::Payload(self.asked.clone()) } else { Reveal::Rows };
+        Job { protocol: Protocol::Vole, reveal, ..Job::new(self.learns, self.security) }
+            .has_learned_in_buckets(ran)
+    }
+
+    /// Whether either side gives columns.
+    fn has_columns(&self) -> bool {
+        !self.asked.is_empty() || !self.given.is_empty()
     }
 
     /// Runs bucket `number`, whose keys these `digests` stand for, through the gateway at `address`: the peer's
-    /// gateway has a task with the same bucket, or will have.
+    /// gateway has a task with the same bucket, or will have. Where columns are given, `digests` has one for each
+    /// row, and `cell` a row's cell of a column of those that were named.
     ///
     /// A way that is lost, and a gateway that is started again, are waited for as long as the patience says;
     /// an attempt that came to nothing is made again. Errors: keys of another bucket or more than it has room
-    /// for, what a gateway refuses, and a check that fails, which ends the job on both sides.
-    pub fn run(&self, address: &str, number: u64, mut digests: Zeroizing<Vec<[u8; 32]>>) -> Result<Ran> {
-        digests.sort_unstable();
-        digests.dedup();
-        let places = self.places();
+    /// for, rows that the job's layout has no room for, what a gateway refuses, and a check that fails, which
+    /// ends the job on both sides.
+    pub fn run<'c>(
+        &self,
+        address: &str,
+        number: u64,
+        digests: Zeroizing<Vec<[u8; 32]>>,
+        cell: &dyn Fn(usize, usize) -> Option<&'c [u8]>,
+    ) -> Result<Ran> {
         let throw = self.throw();
         if digests.iter().any(|digest| throw.bucket(digest) != number) {
             return Err(Error::Usage(format!("a key was given for bucket {number} that belongs to another")));
         }
-        if digests.len() as u64 > places[0] {
+        let gathered = self.given.gather(digests, cell)?;
+        if gathered.digests.len() as u64 > self.places()[0] {
             let what = "a bucket overflowed, which happens once in 2^40 runs; run again under another name";
             return Err(Error::Other(what.into()));
         }
-        let mut hasher = blake3::Hasher::new_derive_key("tacit 1 gateway: keys of a bucket");
-        hasher.update(&self.name).update(&number.to_le_bytes()).update(digests.as_flattened());
         let request = Request::Bucket {
             label: self.label.clone(),
             run: self.name,
             number: u32::try_from(number).unwrap_or(u32::MAX),
-            digest: *hasher.finalize().as_bytes(),
+            digest: gathered.commitment(&self.name, number),
             patience: self.patience.as_secs(),
         };
         let base = crate::ot::base_ot(Some(&self.base), self.security)?;
         let mut lost = Instant::now();
         loop {
-            match self.attempt(address, &request, &digests, &*base) {
-                Ok(Some(Reply::Ended { bits })) => return Ok(Ran::Matches(chosen(&digests, &bits))),
+            match self.attempt(address, &request, &gathered, &*base) {
+                Ok(Some(Reply::Ended { result })) => {
+                    let columns = (!self.asked.is_empty()).then_some(self.asked.len());
+                    return given::decode(&gathered.digests, self.places()[0], columns, &result);
+                }
                 Ok(Some(Reply::Deferred)) => return Ok(Ran::Deferred),
                 Ok(Some(_)) => return Err(odd()),
                 Ok(None) => lost = Instant::now(),
@@ -310,19 +331,19 @@ impl Planned {
         &self,
         address: &str,
         request: &Request,
-        digests: &[[u8; 32]],
+        gathered: &Gathered,
         base: &(dyn BaseOt + Send + Sync),
     ) -> Result<Option<Reply>> {
         let Request::Bucket { number, .. } = *request else { return Err(odd()) };
-        let mut channel = call(address)?;
-        let (attempt, session) = match ask(&mut channel, &self.token, request, self.patience + BEYOND)? {
+        let mut channel = call(address, self.gateway)?;
+        let (attempt, session) = match ask(&mut channel, &self.token, request, &[], self.patience + BEYOND)? {
             Reply::Go { attempt, session } => (attempt, session),
             reply => return Ok(Some(reply)),
         };
         let (link, come) = channel.into_link()?;
         let limits = Limits { idle: self.patience.max(REACHING), ..Limits::default() };
         let mut channel = Channel::go_on(link, &come, self.party, SessionId(session), limits);
-        let (bits, received) = match self.intersect(&mut channel, digests, base) {
+        let (result, received) = match self.intersect(&mut channel, gathered, base) {
             Ok(outcome) => outcome,
             Err(error) if error.is_lost_link() => {
                 // The gateway says why, if there is more to it than a lost way.
@@ -333,15 +354,22 @@ impl Planned {
                 if error.blame() == Blame::Peer {
                     let request = Request::Cheated { label: self.label.clone(), run: self.name };
                     // What was seen is told here in any case.
-                    let _ = self.ask(address, &request, REACHING);
+                    let _ = self.ask(address, &request, &[], REACHING);
                 }
                 return Err(error);
             }
         };
-        let result =
-            Request::Result { label: self.label.clone(), run: self.name, number, attempt, received, bits };
+        let request = Request::Result {
+            label: self.label.clone(),
+            run: self.name,
+            number,
+            attempt,
+            received,
+            length: result.len() as u64,
+            hash: *blake3::hash(&result).as_bytes(),
+        };
         // The way to the peer's task stays until both sides have what they need.
-        let reply = self.ask(address, &result, self.patience + BEYOND);
+        let reply = self.ask(address, &request, &result, self.patience + BEYOND);
         drop(channel);
         match reply {
             Ok(Reply::Again) => Ok(None),
@@ -349,16 +377,16 @@ impl Planned {
         }
     }
 
-    /// The protocol for one bucket: a bit for each place, and whether the peer gets a result.
+    /// The protocol for one bucket: what [`given::decode`] reads, and whether the peer gets a result.
     fn intersect(
         &self,
         channel: &mut Channel,
-        digests: &[[u8; 32]],
+        gathered: &Gathered,
         base: &(dyn BaseOt + Send + Sync),
-    ) -> Result<(Vec<u8>, bool)> {
+    ) -> Result<(Zeroizing<Vec<u8>>, bool)> {
         let (mut prg, places) = (Prg::from_os(), self.places());
         let mut elements: Zeroizing<Vec<Element>> = Zeroizing::new(Vec::with_capacity(places[0] as usize));
-        elements.extend(digests.iter().map(real));
+        elements.extend(gathered.digests.iter().map(real));
         pad(&mut elements, places[0], self.party, &mut prg);
         let options = paxos::Options {
             learns: self.learns,
@@ -366,27 +394,37 @@ impl Planned {
             max_peer_elements: places[1],
             base,
         };
-        let runs = runs_log2(self.buckets);
-        let outcome = vole_psi::run_one_of(channel, &mut prg, &elements, &options, runs, &mut |_, _, _| {})?;
+        let (runs, quiet) = (runs_log2(self.buckets), &mut |_, _, _| {});
+        let (peer_elements, peer_received, result) = if self.has_columns() {
+            let asked: Vec<&str> = self.asked.iter().map(String::as_str).collect();
+            let table = gathered.table.as_ref();
+            let gift = table.map_or(Gift::None, |table| Gift::Table(table, payload::Duplicates::All));
+            let side = side(&asked, gift);
+            let gained = payload::run_one_of(channel, &mut prg, &elements, side, &options, runs, quiet)?;
+            let room = gained.peer_elements.saturating_mul(gained.sealed);
+            let result = given::encode(gathered.digests.len(), places[0], gained.received.as_ref(), room);
+            (gained.peer_elements, self.learns != Learns::Me, result)
+        } else {
+            let outcome = vole_psi::run_one_of(channel, &mut prg, &elements, &options, runs, quiet)?;
+            let matches = outcome.matches.iter().flatten().copied();
+            let result = given::bits(gathered.digests.len(), places[0], matches);
+            (outcome.peer_elements, outcome.peer_received, result)
+        };
         channel.flush()?;
-        if outcome.peer_elements != places[1] {
+        if peer_elements != places[1] {
             return Err(Error::Peer(format!(
-                "the peer's bucket has {} keys instead of {}: it announced {} keys and has others",
-                outcome.peer_elements, places[1], self.peer
+                "the peer's bucket has {peer_elements} keys instead of {}: it announced {} keys and has others",
+                places[1], self.peer
             )));
         }
-        let mut bits = vec![0; places[0].div_ceil(8) as usize];
-        for at in outcome.matches.iter().flatten().map(|at| *at as usize).filter(|at| *at < digests.len()) {
-            bits[at / 8] |= 1 << (at % 8);
-        }
-        Ok((bits, outcome.peer_received))
+        Ok((result, peer_received))
     }
 
-    fn ask(&self, address: &str, request: &Request, patience: Duration) -> Result<Reply> {
+    fn ask(&self, address: &str, request: &Request, body: &[u8], patience: Duration) -> Result<Reply> {
         let start = Instant::now();
         loop {
-            let asked =
-                call(address).and_then(|mut way| ask(&mut way, &self.token, request, patience + BEYOND));
+            let asked = call(address, self.gateway)
+                .and_then(|mut way| ask(&mut way, &self.token, request, body, patience + BEYOND));
             match asked {
                 Err(error) if is_absence(&error) && start.elapsed() < patience => std::thread::sleep(AGAIN),
                 asked => return asked,
@@ -395,14 +433,8 @@ impl Planned {
     }
 }
 
-/// The digests at places whose bit is set; what is beyond them is padding.
-fn chosen(digests: &[[u8; 32]], bits: &[u8]) -> Vec<[u8; 32]> {
-    let is_set = |at: usize| bits.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1);
-    digests.iter().enumerate().filter(|(at, _)| is_set(*at)).map(|(_, digest)| *digest).collect()
-}
-
-/// A connection to our own gateway, which soon says who it is.
-fn call(address: &str) -> Result<Channel> {
+/// A connection to our own gateway, which proves soon who it is.
+fn call(address: &str, gateway: PublicKey) -> Result<Channel> {
     let unfit = |error: std::io::Error| Error::Usage(format!("{}: {error}", tacit_net::shown(address)));
     let mut last = None;
     for target in address.to_socket_addrs().map_err(unfit)? {
@@ -410,6 +442,11 @@ fn call(address: &str) -> Result<Channel> {
             Ok(stream) => {
                 let limits = Limits { read: REACHING, idle: REACHING, ..Limits::default() };
                 let link = Box::new(TcpLink::new(stream)?);
+                let link = OneSided::calling(gateway).open(link, Instant::now() + REACHING);
+                let link = link.map_err(|error| match error {
+                    tacit_net::Error::WrongPeer { .. } => unknown_token(),
+                    error => error.into(),
+                })?;
                 return Ok(Channel::with_limits(link, Party::Second, SessionId([0; 32]), limits));
             }
             Err(error) => last = Some(error),

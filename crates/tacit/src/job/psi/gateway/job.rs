@@ -52,7 +52,10 @@ struct Inner {
     slots: BTreeMap<u32, Slot>,
     /// Buckets with which a task waits on the other side.
     peer_offers: BTreeSet<u32>,
+    /// What the peer is told next, once all that it says is on the disk.
     outgoing: Vec<Event>,
+    /// Something is not on the disk yet that must be before the peer, or a task, hears of it.
+    unsaved: bool,
     next_task: u64,
     /// Numbers the sessions between the gateways; a new one takes the place of the one before.
     epoch: u64,
@@ -112,6 +115,7 @@ impl Job {
                 slots: BTreeMap::new(),
                 peer_offers: BTreeSet::new(),
                 outgoing: Vec::new(),
+                unsaved: false,
                 next_task: 0,
                 epoch: 0,
                 refusal: None,
@@ -178,7 +182,11 @@ impl Job {
 
     /// The gateway ends.
     pub(super) fn close(&self) {
-        self.inner().state.close();
+        let mut inner = self.inner();
+        // What does not reach the disk the two find out anew.
+        let _ = inner.state.save();
+        inner.state.close();
+        drop(inner);
         self.changed.notify_all();
     }
 
@@ -294,18 +302,16 @@ impl Job {
         match inner.state.buckets[at].digest {
             Some(committed) if committed != *digest => {
                 return Err(Error::Input(format!(
-                    "bucket {number} has other keys than when it was first run: the table is not the same each \
-                     time that it is read; write it out first, and begin a new job"
+                    "bucket {number} has other keys or rows than when it was first run: the table is not the \
+                     same each time that it is read; write it out first, and begin a new job"
                 )));
             }
             Some(_) => {}
-            None => {
-                inner.state.buckets[at].digest = Some(*digest);
-                inner.state.save()?;
-            }
+            // On the disk with the first attempt's begin; before that nothing depends on it.
+            None => inner.state.buckets[at].digest = Some(*digest),
         }
         if inner.state.buckets[at].ended {
-            return Ok(Err(Reply::Ended { bits: inner.state.places_of(at)? }));
+            return Ok(Err(Reply::Ended { result: inner.state.result_of(at)? }));
         }
         let task = inner.next_task;
         inner.next_task += 1;
@@ -378,8 +384,8 @@ impl Job {
             return Err(Error::Peer(stuck.clone()));
         }
         if inner.state.buckets[number as usize].ended {
-            let bits = inner.state.places_of(number as usize)?;
-            return Ok(Ok(Turn::Reply(Reply::Ended { bits })));
+            let result = inner.state.result_of(number as usize)?;
+            return Ok(Ok(Turn::Reply(Reply::Ended { result })));
         }
         let running = inner.slots.get_mut(&number).and_then(|slot| slot.running.as_mut());
         if let Some(running) = running.filter(|running| running.task == task && !running.taken) {
@@ -448,25 +454,36 @@ impl Job {
         run: &[u8; 32],
         (number, attempt): (u32, u8),
         received: bool,
-        bits: &[u8],
+        result: &[u8],
     ) -> Result<Reply> {
         let mut inner = self.inner();
         let at = Self::check(&inner, run, number)?;
-        if bits.len() != inner.state.bits() {
+        if !inner.state.is_result(result) {
             return Err(Error::Input("a result of another length than the bucket's".to_owned()));
         }
         let slot = inner.slots.entry(number).or_default();
-        let current = slot.running.as_ref().is_some_and(|running| running.attempt == attempt);
-        let both = slot.peer_held == Some(attempt);
-        if current && inner.state.buckets[at].held != Some(attempt) {
-            inner.state.received |= received;
-            inner.state.hold(at, attempt, bits)?;
-            inner.outgoing.push(Event::Held(number, attempt));
-            self.touch();
-            if both {
-                self.end_bucket(&mut inner, number)?;
+        let is_current =
+            |slot: &Slot| slot.running.as_ref().is_some_and(|running| running.attempt == attempt);
+        if is_current(slot) && inner.state.buckets[at].held != Some(attempt) {
+            let file = inner.state.file_of(at, attempt)?;
+            // Other buckets go on meanwhile.
+            drop(inner);
+            file.write(result)?;
+            inner = self.inner();
+            let slot = inner.slots.entry(number).or_default();
+            let (current, both) = (is_current(slot), slot.peer_held == Some(attempt));
+            if current && inner.state.buckets[at].held != Some(attempt) {
+                inner.state.received |= received;
+                inner.state.buckets[at].held = Some(attempt);
+                inner.outgoing.push(Event::Held(number, attempt));
+                inner.unsaved = true;
+                if both {
+                    inner.save()?;
+                    self.end_bucket(&mut inner, number);
+                }
+                self.touch();
+                self.changed.notify_all();
             }
-            self.changed.notify_all();
         }
         loop {
             if let Some(end) = inner.state.over {
@@ -474,7 +491,7 @@ impl Job {
             }
             let bucket = &inner.state.buckets[at];
             if bucket.ended {
-                return Ok(Reply::Ended { bits: inner.state.places_of(at)? });
+                return Ok(Reply::Ended { result: inner.state.result_of(at)? });
             }
             if bucket.held != Some(attempt) {
                 return Ok(Reply::Again);
@@ -506,7 +523,8 @@ impl Job {
     fn end_for_good(&self, inner: &mut Inner, end: End) -> Result<()> {
         if inner.state.over.is_none() {
             inner.state.over = Some(end);
-            inner.state.save()?;
+            inner.unsaved = true;
+            inner.save()?;
             inner.slots.values_mut().for_each(|slot| slot.running = None);
             self.say(&format!("ended for good: {}", end.words()));
         }
@@ -514,16 +532,15 @@ impl Job {
         Ok(())
     }
 
-    /// Both gateways hold the bucket's result.
-    fn end_bucket(&self, inner: &mut Inner, number: u32) -> Result<()> {
+    /// Both gateways hold the bucket's result on the disk. That it has ended may come there later: if it does not,
+    /// the two find out anew when they meet.
+    fn end_bucket(&self, inner: &mut Inner, number: u32) {
         inner.state.buckets[number as usize].ended = true;
-        inner.state.save()?;
         if let Some(slot) = inner.slots.get_mut(&number) {
             slot.running = None;
             slot.peer_held = None;
         }
         self.touch();
-        Ok(())
     }
 
     /// Meets the peer over a session of the job's own, and goes on until the job is complete or the session is
@@ -629,7 +646,8 @@ impl Job {
     /// Which buckets have ended, and how often each was begun on the side that counts more.
     fn compare(&self, channel: &mut Channel) -> Result<()> {
         let own: Vec<u8> = {
-            let inner = self.inner();
+            let mut inner = self.inner();
+            inner.save()?;
             let each = |bucket: &Bucket| [bucket.begun, bucket.held.unwrap_or(0), u8::from(bucket.ended)];
             inner.state.buckets.iter().flat_map(each).collect()
         };
@@ -676,21 +694,20 @@ impl Job {
                 }
                 if inner.state.is_complete() && !said {
                     inner.outgoing.push(Event::Complete);
-                    said = true;
+                    (inner.unsaved, said) = (true, true);
                 }
                 if inner.state.over.is_some() {
                     inner.outgoing.push(Event::Over);
                 }
+                inner.save()?;
                 (std::mem::take(&mut inner.outgoing), inner.state.over.is_some())
             };
             let come = exchange(channel, &events)?;
             let mut inner = self.inner();
-            for event in &come {
-                match event {
-                    Event::Complete => heard = true,
-                    event => self.happened(&mut inner, *event)?,
-                }
-            }
+            heard |= come.contains(&Event::Complete);
+            let happened = come.iter().try_for_each(|event| self.happened(&mut inner, *event));
+            inner.save()?;
+            happened?;
             if let Some(end) = inner.state.over.filter(|_| is_over || come.contains(&Event::Over)) {
                 return Err(over(end));
             }
@@ -718,17 +735,17 @@ impl Job {
                 return self.end_for_good(inner, End::Attempts);
             }
             let attempt = inner.state.buckets[number as usize].begun + 1;
-            self.begin(inner, number, attempt)?;
+            self.begin(inner, number, attempt);
             inner.outgoing.push(Event::Begin(number, attempt));
         }
         Ok(())
     }
 
-    /// Counts an attempt, on the disk before its first message, and gives it to the oldest task that waits.
-    fn begin(&self, inner: &mut Inner, number: u32, attempt: u8) -> Result<()> {
+    /// Counts an attempt and gives it to the oldest task that waits. Who calls saves that before a task can see it.
+    fn begin(&self, inner: &mut Inner, number: u32, attempt: u8) {
         let bucket = &mut inner.state.buckets[number as usize];
         (bucket.begun, bucket.held) = (attempt, None);
-        inner.state.save()?;
+        inner.unsaved = true;
         inner.peer_offers.remove(&number);
         let slot = inner.slots.entry(number).or_default();
         slot.peer_held = None;
@@ -740,7 +757,6 @@ impl Job {
         }
         self.touch();
         self.changed.notify_all();
-        Ok(())
     }
 
     /// The peer says what happened there.
@@ -759,7 +775,7 @@ impl Job {
                 if self.first || bucket.ended || !in_order {
                     return Err(beyond());
                 }
-                self.begin(inner, number, attempt)?;
+                self.begin(inner, number, attempt);
                 if inner.slots.get(&number).is_none_or(|slot| slot.running.is_none()) {
                     inner.outgoing.push(Event::Failed(number, attempt));
                 }
@@ -775,7 +791,8 @@ impl Job {
                 if slot.running.as_ref().is_some_and(|running| running.attempt == attempt) {
                     slot.peer_held = Some(attempt);
                     if both {
-                        self.end_bucket(inner, number)?;
+                        inner.save()?;
+                        self.end_bucket(inner, number);
                     }
                 }
                 self.touch();
@@ -802,6 +819,16 @@ impl Job {
 }
 
 impl Inner {
+    /// Forces what must be there to the disk.
+    fn save(&mut self) -> Result<()> {
+        if self.unsaved {
+            // Where that fails no task must begin what the disk does not know.
+            self.state.save().inspect_err(|_| self.lose())?;
+            self.unsaved = false;
+        }
+        Ok(())
+    }
+
     fn is_over(&self) -> bool {
         self.state.over.is_some() || self.state.confirmed || self.abandoned
     }

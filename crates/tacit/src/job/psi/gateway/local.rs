@@ -2,7 +2,7 @@
 
 use super::job::{Job, Turn};
 use super::state::{State, folder_of};
-use super::words::{Asked, Reply, Request, Terms, hear, refuse};
+use super::words::{Asked, Reply, Request, Terms, hear, refuse, take, turned_away};
 use super::{House, lock, peer, spawn};
 use crate::{Error, Result};
 use std::net::{TcpListener, TcpStream};
@@ -50,8 +50,15 @@ pub(super) fn receive(house: &Arc<House>, port: &TcpListener) {
 
 fn serve(house: &Arc<House>, stream: TcpStream) -> Result<()> {
     let limits = Limits { read: SHOWING, idle: SHOWING, ..Limits::default() };
-    let heard = TcpLink::new(stream).map_err(Error::from).and_then(|link| {
-        let mut channel = Channel::with_limits(Box::new(link), Party::First, SessionId([0; 32]), limits);
+    let opened =
+        TcpLink::new(stream).and_then(|link| house.tls.open(Box::new(link), Instant::now() + SHOWING));
+    let opened = opened.map_err(|error| match error {
+        // It holds another key than ours for the gateway's, and so another token.
+        tacit_net::Error::Refused { .. } => turned_away(),
+        error => error.into(),
+    });
+    let heard = opened.and_then(|link| {
+        let mut channel = Channel::with_limits(link, Party::First, SessionId([0; 32]), limits);
         hear(&mut channel, &house.token).map(|(request, asked)| (channel, request, asked))
     });
     *lock(&house.unknown) -= 1;
@@ -60,8 +67,9 @@ fn serve(house: &Arc<House>, stream: TcpStream) -> Result<()> {
         Request::Open { label, terms } => open(house, &mut channel, &label, terms),
         Request::Status { label } => known(house, &label).and_then(|job| job.status()),
         Request::Cheated { label, run } => known(house, &label).and_then(|job| job.cheated(&run)),
-        Request::Result { label, run, number, attempt, received, bits } => {
-            known(house, &label).and_then(|job| job.result(&run, (number, attempt), received, &bits))
+        Request::Result { label, run, number, attempt, received, length, hash } => {
+            take(&mut channel, length, &hash)
+                .and_then(|result| known(house, &label)?.result(&run, (number, attempt), received, &result))
         }
         Request::Bucket { label, run, number, digest, patience } => {
             let ran = known(house, &label).and_then(|job| {

@@ -2,8 +2,8 @@
 //!
 //! A folder a job: `plan` (name, bucket key, sizes, and the terms), `progress` (how often each bucket was begun,
 //! which attempt's result is here and whether it is on both sides, what was committed to, and how the job ended)
-//! and a file of places for each result. Nothing of a protocol's randomness, and no key: of a bucket's
-//! keys one digest.
+//! and a file for each result: a bit for each place, and the columns that the peer gave. Nothing of a
+//! protocol's randomness, and no key: of a bucket's keys one digest.
 
 use super::super::buckets::checkpoint::{End, Plan};
 use super::super::buckets::kept::{self, Form, Sealed, damaged};
@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tacit_crypto::Prg;
 use tacit_store::sealed::{FileKey, Purpose};
+use zeroize::Zeroizing;
 
 static FORM: Form = Form {
     magic: *b"tacit gateway 1\n",
@@ -190,29 +191,25 @@ impl State {
         self.sealed().write(PROGRESS, context(PROGRESS, &self.name()), &bytes, &mut Prg::from_os())
     }
 
-    /// The attempt at this bucket gave these places: on the disk before it counts as held.
-    pub(super) fn hold(&mut self, number: usize, attempt: u8, bits: &[u8]) -> Result<()> {
+    /// Where the result goes that this attempt at a bucket gave.
+    pub(super) fn file_of(&self, number: usize, attempt: u8) -> Result<ResultFile> {
         self.check()?;
-        let name = result(number);
-        let bytes = [&[attempt], bits].concat();
-        self.sealed().write(&name, context(&name, &self.name()), &bytes, &mut Prg::from_os())?;
-        self.buckets[number].held = Some(attempt);
-        self.save()
+        let (folder, key, run) = (self.folder.clone(), self.key.clone(), self.name());
+        Ok(ResultFile { folder, key, run, name: format!("bucket-{number:06}.{attempt}") })
     }
 
-    /// The places of a bucket that has ended.
-    pub(super) fn places_of(&self, number: usize) -> Result<Vec<u8>> {
-        let name = result(number);
-        let bytes = self.sealed().read(&name, context(&name, &self.name()))?;
-        match bytes.split_first() {
-            Some((attempt, bits)) if self.buckets[number].held == Some(*attempt) => Ok(bits.to_vec()),
-            _ => Err(damaged(&self.folder)),
-        }
+    /// The result of a bucket, where it is here.
+    pub(super) fn result_of(&self, number: usize) -> Result<Zeroizing<Vec<u8>>> {
+        let attempt = self.buckets[number].held.ok_or_else(|| damaged(&self.folder))?;
+        self.file_of(number, attempt)?.read()
     }
 
-    /// Bytes that a bucket's places take.
-    pub(super) fn bits(&self) -> usize {
-        self.plan.as_ref().map_or(0, |plan| places(plan)[0].div_ceil(8) as usize)
+    /// Whether a result may be one of this job's: a bit for each place, and what is behind them where columns are
+    /// revealed.
+    pub(super) fn is_result(&self, result: &[u8]) -> bool {
+        let bits = self.plan.as_ref().map_or(0, |plan| places(plan)[0].div_ceil(8) as usize);
+        let payload = self.terms.parameters.iter().any(|(name, kind)| name == "reveal" && kind == "payload");
+        result.len() == bits || (payload && result.len() > bits)
     }
 
     /// Whether all buckets have ended. Where a side has no keys there is nothing to run.
@@ -236,8 +233,27 @@ impl State {
     }
 }
 
-fn result(number: usize) -> String {
-    format!("bucket-{number:06}")
+/// A result on the disk: each attempt has a file of its own, so that it can be written while others are at the job.
+pub(super) struct ResultFile {
+    folder: PathBuf,
+    key: Arc<FileKey>,
+    run: [u8; 32],
+    name: String,
+}
+
+impl ResultFile {
+    fn sealed(&self) -> Sealed<'_> {
+        Sealed { folder: &self.folder, key: &self.key, form: &FORM }
+    }
+
+    /// Forces it to the disk.
+    pub(super) fn write(&self, result: &[u8]) -> Result<()> {
+        self.sealed().write(&self.name, context(&self.name, &self.run), result, &mut Prg::from_os())
+    }
+
+    fn read(&self) -> Result<Zeroizing<Vec<u8>>> {
+        self.sealed().read(&self.name, context(&self.name, &self.run)).map(Zeroizing::new)
+    }
 }
 
 fn context(name: &str, run: &[u8; 32]) -> [u8; 32] {
@@ -261,9 +277,9 @@ pub(super) fn token(state: &Path) -> Result<super::Token> {
     use std::io::Write;
     let path = state.join("token");
     if !path.exists() {
-        let mut secret = zeroize::Zeroizing::new([0; 32]);
+        let mut secret = Zeroizing::new([0; 32]);
         Prg::from_os().fill_bytes(secret.as_mut_slice());
-        let text = zeroize::Zeroizing::new(format!("{}\n", blake3::Hash::from_bytes(*secret).to_hex()));
+        let text = Zeroizing::new(format!("{}\n", blake3::Hash::from_bytes(*secret).to_hex()));
         let mut file = super::super::buckets::spill::private_file(&path)?;
         let failed = |source| Error::file(&path, "cannot be written", source);
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
@@ -274,11 +290,11 @@ pub(super) fn token(state: &Path) -> Result<super::Token> {
 impl super::Token {
     /// The token that a gateway wrote into its state folder.
     pub fn from_file(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map(zeroize::Zeroizing::new);
+        let text = std::fs::read_to_string(path).map(Zeroizing::new);
         let text = text.map_err(|source| Error::file(path, "cannot be read", source))?;
         let hash = blake3::Hash::from_hex(text.trim()).map_err(|_| {
             Error::Input(format!("{}: holds no gateway's token", tacit_net::shown(&path.to_string_lossy())))
         })?;
-        Ok(super::Token(zeroize::Zeroizing::new(*hash.as_bytes())))
+        Ok(super::Token(Zeroizing::new(*hash.as_bytes())))
     }
 }

@@ -1,19 +1,24 @@
 //! What is said to a gateway by its own cluster, and between two gateways.
 //!
-//! A connection inside the cluster carries one request and its reply, each with a mark of 32 bytes under the token
-//! that the caller shows to have: the mark of a request binds a nonce of the gateway's, that of a reply one of
-//! the caller's. The token itself never travels.
+//! A connection inside the cluster is TLS in which the gateway proves a key that the token for all jobs gives; the
+//! driver makes it of the token, and tasks have its public half with their job. It carries one request and its
+//! reply, each with a mark of 32 bytes under the token that the caller shows to have: the mark of a request
+//! binds a nonce of the gateway's, that of a reply one of the caller's. The token itself never travels.
 
 use super::super::buckets::MAX_BUCKETS;
 use crate::{Blame, Error, Result};
 use std::time::Duration;
 use tacit_crypto::Prg;
-use tacit_net::{Agreement, Channel, Limits};
+use tacit_net::{Agreement, Channel, Identity, Limits};
 use zeroize::Zeroizing;
 
 const MAGIC: [u8; 16] = *b"tacit gateway 01";
-/// Longest request and reply.
+/// Longest request.
 const MOST: usize = 1 << 22;
+/// Longest result of a bucket, and so longest reply: columns of matching rows make it long.
+const MOST_OF_RESULT: usize = 1 << 30;
+/// Bytes of a result that are taken at a time.
+const PIECE: usize = 1 << 20;
 /// Longest name of a job.
 pub(super) const MAX_LABEL: usize = 128;
 
@@ -32,6 +37,11 @@ impl Token {
     pub(super) fn of_job(&self, label: &str) -> Token {
         let key = Zeroizing::new(blake3::derive_key("tacit 1 gateway: token of a job", &*self.0));
         Token(Zeroizing::new(*blake3::keyed_hash(&key, label.as_bytes()).as_bytes()))
+    }
+
+    /// Who a gateway with this token is in its cluster. That of a job gives another one, which nobody is.
+    pub(super) fn identity(&self) -> Result<Identity> {
+        Ok(Identity::of_secret("tacit 1 gateway: identity in its cluster", &self.0)?)
     }
 
     fn mark(&self, what: &str, nonce: &[u8; 32], body: &[u8]) -> blake3::Hash {
@@ -97,8 +107,16 @@ pub(super) enum Request {
     Status { label: String },
     /// A task is ready to run this bucket.
     Bucket { label: String, run: [u8; 32], number: u32, digest: [u8; 32], patience: u64 },
-    /// What a task's run of the bucket gave.
-    Result { label: String, run: [u8; 32], number: u32, attempt: u8, received: bool, bits: Vec<u8> },
+    /// What a task's run of the bucket gave: so many bytes of this BLAKE3 hash, which follow.
+    Result {
+        label: String,
+        run: [u8; 32],
+        number: u32,
+        attempt: u8,
+        received: bool,
+        length: u64,
+        hash: [u8; 32],
+    },
     /// A check failed in a task.
     Cheated { label: String, run: [u8; 32] },
 }
@@ -111,8 +129,8 @@ pub(super) enum Reply {
     Status { begun: Vec<u8>, ended: Vec<u8>, received: bool },
     /// Run it now: what follows on this connection is the peer's task's.
     Go { attempt: u8, session: [u8; 32] },
-    /// The bucket has ended; a bit for each place.
-    Ended { bits: Vec<u8> },
+    /// The bucket has ended, with this result.
+    Ended { result: Zeroizing<Vec<u8>> },
     /// Its slot is wanted for an earlier bucket: come again.
     Deferred,
     /// The attempt came to nothing: come again.
@@ -161,6 +179,11 @@ impl Writer {
         self.bytes(text.as_bytes());
     }
 
+    pub(super) fn texts(&mut self, texts: &[String]) {
+        self.number(texts.len() as u64);
+        texts.iter().for_each(|text| self.text(text));
+    }
+
     pub(super) fn number(&mut self, number: u64) {
         self.0.extend_from_slice(&number.to_le_bytes());
     }
@@ -187,6 +210,11 @@ impl<'a> Reader<'a> {
 
     pub(super) fn text(&mut self) -> Result<String> {
         String::from_utf8(self.bytes()?.to_vec()).map_err(|_| unknown())
+    }
+
+    pub(super) fn texts(&mut self) -> Result<Vec<String>> {
+        let count = self.number()?;
+        (0..count).map(|_| self.text()).collect()
     }
 
     pub(super) fn array(&mut self) -> Result<[u8; 32]> {
@@ -229,14 +257,15 @@ impl Request {
                 out.bytes(digest);
                 out.number(*patience);
             }
-            Request::Result { label, run, number, attempt, received, bits } => {
+            Request::Result { label, run, number, attempt, received, length, hash } => {
                 out.number(3);
                 out.text(label);
                 out.bytes(run);
                 out.number((*number).into());
                 out.number((*attempt).into());
                 out.number((*received).into());
-                out.bytes(bits);
+                out.number(*length);
+                out.bytes(hash);
             }
             Request::Cheated { label, run } => {
                 out.number(4);
@@ -261,8 +290,8 @@ impl Request {
             }
             3 => {
                 let (run, number, attempt) = (from.array()?, from.small()?, from.small()?);
-                let (received, bits) = (from.number()? == 1, from.bytes()?.to_vec());
-                Request::Result { label, run, number, attempt, received, bits }
+                let (received, length, hash) = (from.number()? == 1, from.number()?, from.array()?);
+                Request::Result { label, run, number, attempt, received, length, hash }
             }
             4 => Request::Cheated { label, run: from.array()? },
             _ => return Err(unknown()),
@@ -292,9 +321,9 @@ impl Reply {
                 out.number((*attempt).into());
                 out.bytes(session);
             }
-            Reply::Ended { bits } => {
+            Reply::Ended { result } => {
                 out.number(3);
-                out.bytes(bits);
+                out.bytes(result);
             }
             Reply::Deferred => out.number(4),
             Reply::Again => out.number(5),
@@ -322,7 +351,7 @@ impl Reply {
                 Reply::Status { begun, ended, received: from.number()? == 1 }
             }
             2 => Reply::Go { attempt: from.small()?, session: from.array()? },
-            3 => Reply::Ended { bits: from.bytes()?.to_vec() },
+            3 => Reply::Ended { result: Zeroizing::new(from.bytes()?.to_vec()) },
             4 => Reply::Deferred,
             5 => Reply::Again,
             6 => Reply::Noted,
@@ -332,18 +361,28 @@ impl Reply {
     }
 }
 
+pub(super) fn unknown_token() -> Error {
+    let what = "the gateway does not know the token: name the file that it wrote when it was started";
+    Error::Input(what.to_owned())
+}
+
+pub(super) fn turned_away() -> Error {
+    Error::Input("a caller without the token was turned away".to_owned())
+}
+
 fn nonce() -> [u8; 32] {
     let mut nonce = [0; 32];
     Prg::from_os().fill_bytes(&mut nonce);
     nonce
 }
 
-/// The caller's half: shows that it has `token`, asks, and returns the answer, whose mark was checked; waits for
-/// it as long as `patience` says.
+/// The caller's half: shows that it has `token`, asks, with the bytes `behind` the request, and returns the answer,
+/// whose mark was checked; waits for it as long as `patience` says.
 pub(super) fn ask(
     channel: &mut Channel,
     token: &Token,
     request: &Request,
+    behind: &[u8],
     patience: Duration,
 ) -> Result<Reply> {
     let (mut magic, mut theirs, ours) = ([0; 16], [0; 32], nonce());
@@ -358,13 +397,13 @@ pub(super) fn ask(
     request.write(&mut body);
     channel.send_sized(&body.0)?;
     channel.send(token.mark("request", &theirs, &body.0).as_bytes())?;
+    channel.send(behind)?;
     channel.flush()?;
-    let body = channel.recv_sized(MOST)?;
+    let body = Zeroizing::new(channel.recv_sized(MOST_OF_RESULT + MOST)?);
     let mut mark = [0; 32];
     channel.recv(&mut mark)?;
     if token.mark("reply", &ours, &body) != mark {
-        let what = "the gateway does not know the token: name the file that it wrote when it was started";
-        return Err(Error::Input(what.to_owned()));
+        return Err(unknown_token());
     }
     match Reply::read(&mut Reader(&body))? {
         Reply::Refused { blame, text } => Err(refused(blame, text)),
@@ -401,9 +440,29 @@ pub(super) fn hear(channel: &mut Channel, all: &Token) -> Result<(Request, Asked
         channel.send_sized(&[])?;
         channel.send(&[0; 32])?;
         channel.flush()?;
-        return Err(Error::Input("a caller without the token was turned away".to_owned()));
+        return Err(turned_away());
     }
     Ok((request, Asked { token, nonce: theirs }))
+}
+
+/// Takes the result that follows a request.
+pub(super) fn take(channel: &mut Channel, length: u64, hash: &[u8; 32]) -> Result<Zeroizing<Vec<u8>>> {
+    if length > MOST_OF_RESULT as u64 {
+        return Err(Error::Input(format!(
+            "a bucket's result takes {length} bytes, where {MOST_OF_RESULT} are the most: take more buckets, or ask for \
+             fewer columns"
+        )));
+    }
+    let mut result = Zeroizing::new(Vec::new());
+    while (result.len() as u64) < length {
+        let at = result.len();
+        result.resize(at + PIECE.min(length as usize - at), 0);
+        channel.recv(&mut result[at..])?;
+    }
+    if blake3::hash(&result) != *hash {
+        return Err(Error::Input("a bucket's result changed on its way to the gateway".to_owned()));
+    }
+    Ok(result)
 }
 
 impl Asked {
