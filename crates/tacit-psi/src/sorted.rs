@@ -51,7 +51,7 @@ use zeroize::Zeroizing;
 pub const NAME: &str = "sorted";
 const DOMAIN: &str = "tacit-psi sorted v1";
 const ANNOUNCED: Wire = Wire { name: NAME, magic: *b"tacit-psi sort-1", most: MAX_ELEMENTS };
-/// The most elements a set may have: some 54 million AND gates, half a minute and 5 GB.
+/// The most elements a set may have: some 54 million AND gates, forty seconds and 5 GB.
 pub const MAX_ELEMENTS: usize = 1 << 14;
 /// The most rows with a number that a column may have.
 pub const MOST_ROWS: u64 = 1 << ROWS_LOG2;

@@ -37,7 +37,7 @@ pub static SORTED: Entry = Entry {
 
 /// Nanoseconds of an AND gate beside authenticated garbling's own: three XOR gates and more for each, and
 /// making the circuit.
-const CIRCUIT_NS: f64 = 150.0;
+const CIRCUIT_NS: f64 = 260.0;
 
 /// A count; a sum or a mean takes a fourteenth more.
 fn cost(count: u64, _: Security, link: &Link, machine: &Machine) -> Result<Candidate> {
@@ -71,8 +71,8 @@ pub(crate) fn too_many() -> Error {
 
 /// What a stretch of the circuit takes, and each key of either side: 128 wires, their labels, masks and
 /// places, and the circuit's own record of them.
-const STRETCH: u64 = 230 << 20;
-const KEY: u64 = 16_000;
+const STRETCH: u64 = 240 << 20;
+const KEY: u64 = 34_000;
 
 fn memory(sizes: &Sizes) -> u64 {
     STRETCH + KEY.saturating_mul(sizes.own.saturating_add(sizes.peer))
