@@ -16,7 +16,7 @@
 //! which [`size`] takes into account.
 
 use super::bits::{Gate, Shares, zeros};
-use super::opening::{AHEAD, Openings};
+use super::opening::{ON_THE_WAY, Openings};
 use crate::Result;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -93,16 +93,16 @@ pub(super) fn combine(
     let batches = buckets.div_ceil(BATCH);
     let room = shifts.len() * BATCH.min(buckets);
     let mut macs = zeros(room);
-    let mut keys: Vec<Buffer> = (0..AHEAD.min(batches)).map(|_| zeros(room)).collect();
-    let mut shown = VecDeque::with_capacity(AHEAD);
+    let mut keys: Vec<Buffer> = (0..ON_THE_WAY.min(batches)).map(|_| zeros(room)).collect();
+    let mut shown = VecDeque::with_capacity(ON_THE_WAY);
     // Batches' shares are on their way while those before them are added up.
-    for i in 0..batches + AHEAD {
-        if let Some(last) = i.checked_sub(AHEAD)
+    for i in 0..batches + ON_THE_WAY {
+        if let Some(last) = i.checked_sub(ON_THE_WAY)
             && let Some(mine) = shown.pop_front()
         {
             let range = batch(last);
             let opened =
-                openings.take(channel, mine, &mut keys[last % AHEAD][..shifts.len() * range.len()])?;
+                openings.take(channel, mine, &mut keys[last % ON_THE_WAY][..shifts.len() * range.len()])?;
             let mut at = 0;
             for (row, &shift) in shifts.iter().enumerate() {
                 let mut sums = sums[range.clone()].iter_mut();
@@ -127,7 +127,7 @@ pub(super) fn combine(
                     *sum = [*x.0, *x.1, *y.0, *y.1, *z.0, *z.1];
                 }
             }
-            let mut out = macs.iter_mut().zip(keys[i % AHEAD].iter_mut());
+            let mut out = macs.iter_mut().zip(keys[i % ON_THE_WAY].iter_mut());
             for (row, &shift) in shifts.iter().enumerate() {
                 let mut sums = sums[range.clone()].iter();
                 for place in turned(&range, shift, buckets) {

@@ -14,7 +14,7 @@
 
 use super::bits::{Share, Shares, with_masks, zeros};
 use super::deviation::deviate;
-use super::opening::{AHEAD, MacHash, receive_bits, send_bits};
+use super::opening::{MacHash, ON_THE_WAY, receive_bits, send_bits};
 use crate::Result;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -71,7 +71,7 @@ impl Maker {
     /// Makes `n` triples of the first 3·n of `bits`: all x, all y, all z. What must be alike on both sides
     /// goes into `alike`.
     ///
-    /// G of [`AHEAD`] batches are on their way while those of the one before them are used, and so are d.
+    /// G of [`ON_THE_WAY`] batches are on their way while those of the one before them are used, and so are d.
     pub(super) fn make(
         &mut self,
         channel: &mut Channel,
@@ -82,8 +82,8 @@ impl Maker {
         let batch = |i: usize| i * BATCH..n.min((i + 1) * BATCH);
         let batches = n.div_ceil(BATCH);
         let (mut sums, mut messages) = (zeros(n.div_ceil(2)), zeros(BATCH.min(n).div_ceil(2)));
-        let mut shown = VecDeque::with_capacity(AHEAD);
-        for i in 0..batches + 2 * AHEAD {
+        let mut shown = VecDeque::with_capacity(ON_THE_WAY);
+        for i in 0..batches + 2 * ON_THE_WAY {
             if i < batches {
                 let (range, at) = (batch(i), halves(&batch(i)));
                 let (sums, messages) = (&mut sums[at.clone()], &mut messages[..at.len()]);
@@ -92,7 +92,7 @@ impl Maker {
                 channel.send_blocks(messages)?;
             }
             let due = |ahead: usize| i.checked_sub(ahead).filter(|&i| i < batches).map(batch);
-            if let Some(range) = due(AHEAD) {
+            if let Some(range) = due(ON_THE_WAY) {
                 let at = halves(&range);
                 let (sums, messages) = (&mut sums[at.clone()], &mut messages[..at.len()]);
                 channel.recv_blocks(messages)?;
@@ -102,7 +102,7 @@ impl Maker {
                 send_bits(channel, &bits)?;
                 shown.push_back(bits);
             }
-            if let Some(range) = due(2 * AHEAD) {
+            if let Some(range) = due(2 * ON_THE_WAY) {
                 let mut d = receive_bits(channel, range.len())?;
                 if let Some(own) = shown.pop_front() {
                     d.xor_assign(&own);

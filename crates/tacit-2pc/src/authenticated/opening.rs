@@ -14,7 +14,7 @@ use tacit_net::Channel;
 
 /// Batches that are on their way before the first of them is waited for: the more, the less of a line's delay
 /// is seen; the fewer, the more of them is still in the cache when it is used.
-pub(super) const AHEAD: usize = 8;
+pub(super) const ON_THE_WAY: usize = 8;
 
 /// A running hash of MACs, bound to a run, to what is opened and to who opens.
 pub(super) struct MacHash(blake3::Hasher);
