@@ -9,7 +9,7 @@ pub const KEY_BITS: usize = 128;
 /// log2 of the most rows with a number that a column may have.
 pub const ROWS_LOG2: usize = 20;
 /// Bits of an element's sum and of the result: so many numbers of 64 bits cannot overflow them.
-const SUM_BITS: usize = 64 + ROWS_LOG2;
+const ADDED_BITS: usize = 64 + ROWS_LOG2;
 /// Bits of an element's rows and of all.
 const ROWS_BITS: usize = ROWS_LOG2 + 1;
 
@@ -37,8 +37,8 @@ impl Layout {
     /// Bits of the numbers that come with each of a side's keys.
     pub(crate) fn payload(&self, side: usize) -> usize {
         match self.kind {
-            Kind::Sum if side == self.owner => SUM_BITS + 1,
-            Kind::Mean if side == self.owner => SUM_BITS + ROWS_BITS,
+            Kind::Sum if side == self.owner => ADDED_BITS + 1,
+            Kind::Mean if side == self.owner => ADDED_BITS + ROWS_BITS,
             _ => 0,
         }
     }
@@ -55,7 +55,7 @@ impl Layout {
             Kind::Sum => bits((rows > 0).into(), 1),
             _ => bits(rows.into(), ROWS_BITS),
         };
-        bits(sum, SUM_BITS).chain(second).collect()
+        bits(sum, ADDED_BITS).chain(second).collect()
     }
 
     fn adds_up(&self) -> bool {
@@ -70,8 +70,8 @@ impl Layout {
     /// The widths of the outputs: whether both lists ascend, whether something is revealed, and what.
     fn outputs(&self) -> Vec<u32> {
         let numbers = match self.kind {
-            Kind::Sum => vec![SUM_BITS],
-            Kind::Mean => vec![SUM_BITS, ROWS_BITS],
+            Kind::Sum => vec![ADDED_BITS],
+            Kind::Mean => vec![ADDED_BITS, ROWS_BITS],
             _ => vec![self.matches_bits()],
         };
         [1, 1].into_iter().chain(numbers).map(|width| width as u32).collect()
@@ -85,7 +85,7 @@ impl Layout {
         };
         let numbers: Vec<u128> = self.outputs().iter().map(&mut number).collect();
         let first = match self.kind {
-            Kind::Sum | Kind::Mean => (numbers[2] << (128 - SUM_BITS)) as i128 >> (128 - SUM_BITS),
+            Kind::Sum | Kind::Mean => (numbers[2] << (128 - ADDED_BITS)) as i128 >> (128 - ADDED_BITS),
             _ => numbers[2] as i128,
         };
         let second = numbers.get(3).map_or(0, |number| *number as u64);
@@ -101,8 +101,8 @@ impl Layout {
         let equal = (garbler + evaluator) * KEY_BITS as u64;
         let owned = self.sizes[self.owner] as u64;
         let added = match self.kind {
-            Kind::Sum => owned * (2 * SUM_BITS as u64 + 2),
-            Kind::Mean => owned * 2 * (SUM_BITS + ROWS_BITS) as u64 + owned * (ROWS_BITS as u64 + 2),
+            Kind::Sum => owned * (2 * ADDED_BITS as u64 + 2),
+            Kind::Mean => owned * 2 * (ADDED_BITS + ROWS_BITS) as u64 + owned * (ROWS_BITS as u64 + 2),
             _ => 0,
         };
         ordered + moved + equal + added
@@ -364,7 +364,7 @@ impl Aggregation {
         self.totals = b.region(|b| {
             let mut terms = vec![Vec::new(); before.len()];
             for (numbers, &flag) in numbers.iter().zip(flags) {
-                let (sum, rest) = (numbers.slice(0..SUM_BITS), numbers.slice(SUM_BITS..payload));
+                let (sum, rest) = (numbers.slice(0..ADDED_BITS), numbers.slice(ADDED_BITS..payload));
                 // Only what counts is added, so nothing can be added without being counted.
                 let has_rows = b.any(rest.bits());
                 let counts = b.and(flag, has_rows);
