@@ -404,6 +404,11 @@ fn a_folder_that_takes_nothing_is_told_in_a_line_and_nothing_is_lost() {
     assert_eq!(wait(other).code, 4);
     assert!(names().iter().all(|name| !name.starts_with('.')), "{:?}", names());
 
+    // One that is kept is told too, if nothing can be made in it any more.
+    mode("bob.kept", 0o500);
+    with("--resume bob.kept").fails_with(3, &["bob.kept", "ermission"]);
+    mode("bob.kept", 0o700);
+
     // With room it goes on.
     for said in ["alice", "bob"].map(|who| pair.start(who)).map(wait) {
         assert_eq!(result(&said)["own_keys"], 2000);

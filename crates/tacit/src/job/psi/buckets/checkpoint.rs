@@ -60,7 +60,13 @@ impl Resume<'_> {
     /// Refuses a folder in which nothing can be kept; leaves none that was not there.
     pub(super) fn admit(&self) -> Result<()> {
         if self.folder.is_dir() {
-            return hold(self.folder, IN_USE).map(drop);
+            let _held = hold(self.folder, IN_USE)?;
+            // Its lock may open where nothing can be made any more.
+            let probe = self.folder.join("probe");
+            let _ = std::fs::remove_dir(&probe);
+            make(&probe)?;
+            return std::fs::remove_dir(&probe)
+                .map_err(|source| Error::file(&probe, "cannot be removed", source));
         }
         make(self.folder)?;
         std::fs::remove_dir(self.folder)
