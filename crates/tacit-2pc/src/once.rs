@@ -2,12 +2,12 @@
 //!
 //! **Once and never again.** [`Once::use_up`] overwrites the salt of the file's keys and forces that to the
 //! disk; only when it has returned may anything that depends on the content be sent. A crash at any moment
-//! loses the content and never lets it serve twice. What no file can notice is being replaced by an older copy
-//! of itself.
+//! loses the content and never lets it serve twice. What no file can notice is being replaced by an older
+//! copy of itself.
 //!
-//! **Header**, 224 bytes, little-endian: magic, version, role, used, what the kind of file says of itself, and
-//! BLAKE3 of all that. Chunks behind it are sealed with AES-256-GCM under keys of this file alone, and bound
-//! to the header.
+//! **Header**, 224 bytes, little-endian: magic, version, role, used, what the kind of file says of itself,
+//! and BLAKE3 of all that. Chunks behind it are sealed with AES-256-GCM under keys of this file alone, and
+//! bound to the header.
 
 use crate::{Result, StateError};
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
@@ -129,8 +129,8 @@ pub(crate) struct Once<H> {
 impl<H: About> Once<H> {
     /// Opens the file at `path` with the key that it was made with.
     ///
-    /// Errors: [`StateError`], which names what is wrong with the file or the key, or that it is in use or was
-    /// used.
+    /// Errors: [`StateError`], which names what is wrong with the file or the key, or that it is in use or
+    /// was used.
     pub(crate) fn open(path: &Path, key: &FileKey) -> Result<Self> {
         let file = Locked::open(path)?;
         let mut start = [0; HEADER];

@@ -588,8 +588,8 @@ fn strangers_and_requests_mixed_leave_grants_right_and_memory_flat() {
     let mut resident = resident.into_inner().unwrap();
     resident.push(service.resident());
     eprintln!("{ALL} at the door, {grants} granted; resident, in kB: {resident:?}");
-    // Eight at once take more than one after the other, and so do the strangers who are still there; behind the
-    // first third of a long way what is flat grows no more.
+    // Eight at once take more than one after the other, and so do the strangers who are still there; behind
+    // the first third of a long way what is flat grows no more.
     let (first, last) = (resident[0], resident[resident.len() - 1]);
     assert!(last < first + (64 << 10), "{resident:?}");
     let third = resident.len() / 3;

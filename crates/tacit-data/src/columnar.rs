@@ -3,8 +3,9 @@
 //! Of the key's columns alone the cells are read, a row group and a batch at a time; rows that match go out
 //! with every column's type, order and nulls as they were. A cell becomes a key's text without loss: integers
 //! in decimal, dates as `2024-01-31`, booleans as `true` and `false`, decimals without zeros that say nothing
-//! (`1.50` is `1.5`), text as it is; a null is no key. Points in time are a key of the type `date` alone, which
-//! takes midnights. Floats are refused, as their text depends on who writes it, and so is every other type.
+//! (`1.50` is `1.5`), text as it is; a null is no key. Points in time are a key of the type `date` alone,
+//! which takes midnights. Floats are refused, as their text depends on who writes it, and so is every other
+//! type.
 
 use crate::csv::EmptyKeys;
 use crate::fault::{Error, Result};
@@ -197,8 +198,8 @@ impl Source {
         Ok(hasher.take_tally())
     }
 
-    /// Writes the rows that `wanted` says of their number and element to `output`, which is called `target`, in
-    /// the format that its name says or else in this file's. Returns the number of rows.
+    /// Writes the rows that `wanted` says of their number and element to `output`, which is called `target`,
+    /// in the format that its name says or else in this file's. Returns the number of rows.
     pub(crate) fn write_wanted(
         &self,
         wanted: impl FnMut(u64, Option<&Element>) -> Result<bool>,

@@ -26,8 +26,8 @@ use std::sync::Arc;
 /// Rows of a batch of columns.
 const BATCH: usize = 8192;
 
-/// Whether rows of columns go to CSV in an output of this name: where it says so, and where it says nothing and
-/// they come from a database, whose answer has no format of its own.
+/// Whether rows of columns go to CSV in an output of this name: where it says so, and where it says nothing
+/// and they come from a database, whose answer has no format of its own.
 pub(crate) fn goes_to_csv(source: &columnar::Source, target: &Path) -> bool {
     Packing::by_name(target).is_some() || (source.input().is_answer() && Format::by_name(target).is_none())
 }

@@ -1,10 +1,10 @@
 //! What a PostgreSQL server answers to a query.
 //!
-//! The query is asked once, by `COPY … TO STDOUT` in a read-only transaction of one snapshot, and what comes is
-//! kept in a nameless encrypted file, as Arrow batches, so that it can be read again without the server: memory
-//! holds one batch. Booleans, integers, floats, dates, timestamps, `bytea` and `numeric` of a given precision have
-//! their types; every other column is the text that PostgreSQL writes. Of a `numeric` of any precision the text
-//! is marked, so that as a key it is a decimal like any other.
+//! The query is asked once, by `COPY … TO STDOUT` in a read-only transaction of one snapshot, and what comes
+//! is kept in a nameless encrypted file, as Arrow batches, so that it can be read again without the server:
+//! memory holds one batch. Booleans, integers, floats, dates, timestamps, `bytea` and `numeric` of a given
+//! precision have their types; every other column is the text that PostgreSQL writes. Of a `numeric` of any
+//! precision the text is marked, so that as a key it is a decimal like any other.
 
 mod cells;
 mod settings;

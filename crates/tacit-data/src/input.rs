@@ -2,8 +2,9 @@
 //!
 //! A table is read twice, and a stream cannot be: what comes from standard input or a pipe is kept in a
 //! nameless file, encrypted under a key that only this process knows and that is gone with it. Memory holds
-//! one piece at a time. What a database answers is kept so too: it is asked once, and what is read again is what
-//! it said. An object in a store is read again, and is refused if it changed. Gzip and zstd are known by their first bytes, whatever the file is called.
+//! one piece at a time. What a database answers is kept so too: it is asked once, and what is read again is
+//! what it said. An object in a store is read again, and is refused if it changed. Gzip and zstd are known by
+//! their first bytes, whatever the file is called.
 
 use crate::database;
 use crate::fault::{Error, Result};
@@ -196,8 +197,8 @@ impl Input {
         }
     }
 
-    /// A digest of what it holds, as it is packed: the BLAKE3 hash of a file's bytes; of what a database answered
-    /// one of the columns' names and types and of all cells.
+    /// A digest of what it holds, as it is packed: the BLAKE3 hash of a file's bytes; of what a database
+    /// answered one of the columns' names and types and of all cells.
     pub fn digest(&self) -> Result<[u8; 32]> {
         if let Some(answer) = self.answer {
             return Ok(answer);

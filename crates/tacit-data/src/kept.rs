@@ -8,12 +8,12 @@ use zeroize::Zeroizing;
 /// Bytes that are encrypted together.
 const PIECE: usize = 1 << 17;
 
-/// In an answer, what marks a column of text whose cells are decimals of any precision: the name that readers of
-/// PostgreSQL give a column's type, and that of `numeric`.
+/// In an answer, what marks a column of text whose cells are decimals of any precision: the name that readers
+/// of PostgreSQL give a column's type, and that of `numeric`.
 pub(crate) const NUMERIC: (&str, &str) = ("ADBC:postgresql:typname", "numeric");
 
-/// Bytes in a nameless file, encrypted: each is XORed with what a generator gives from the key of this process
-/// for its place. Nothing else has the key, so nothing else can make sense of the file.
+/// Bytes in a nameless file, encrypted: each is XORed with what a generator gives from the key of this
+/// process for its place. Nothing else has the key, so nothing else can make sense of the file.
 pub(crate) struct Kept {
     file: File,
     key: Zeroizing<[u8; 32]>,

@@ -1,13 +1,13 @@
 //! Objects in stores that speak S3: read by ranges, written in parts.
 //!
 //! Where the store is and who asks comes from the environment, as with AWS's own tools: `AWS_ACCESS_KEY_ID`,
-//! `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL` and the like, then the profile
-//! (`AWS_PROFILE`) of `~/.aws/credentials` and `~/.aws/config`, then the role of the machine. Plain HTTP goes to
-//! this machine alone, unless `AWS_ALLOW_HTTP` says otherwise.
+//! `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL` and the like, then the profile (`AWS_PROFILE`)
+//! of `~/.aws/credentials` and `~/.aws/config`, then the role of the machine. Plain HTTP goes to this machine
+//! alone, unless `AWS_ALLOW_HTTP` says otherwise.
 //!
 //! Every range is asked for under the condition that the object is the one that was opened. What is read from
-//! place to place goes through a cache of [`PIECES_KEPT`] pieces; what is read from start to end is fetched a piece
-//! ahead. An object appears whole or not at all: parts that are not completed are no object.
+//! place to place goes through a cache of [`PIECES_KEPT`] pieces; what is read from start to end is fetched a
+//! piece ahead. An object appears whole or not at all: parts that are not completed are no object.
 
 use crate::fault::{Error, Result};
 use crate::place::{Place, shown};
@@ -533,8 +533,8 @@ impl Drop for Upload {
     }
 }
 
-/// Tells the store that the parts are not wanted. Where it does not hear, they are no object, and go by its own
-/// rules.
+/// Tells the store that the parts are not wanted. Where it does not hear, they are no object, and go by its
+/// own rules.
 fn give_up(runtime: &Runtime, parts: &Parts) {
     if let Ok(mut parts) = parts.try_lock() {
         let _ = runtime.block_on(async { tokio::time::timeout(ABORTING, parts.abort()).await });

@@ -1,9 +1,9 @@
 //! What the name of a table leads to: a file, a query of a database, or an object in a store.
 //!
-//! `postgresql://[USER@]HOST[:PORT]/DATABASE#QUERY` is what a PostgreSQL server answers to the query behind the
-//! first `#`, taken as it is; `s3://BUCKET/KEY` is an object in a store that speaks S3. Every other name is one
-//! of the file system. A password in such an address is never shown: [`shown`] is what errors, records and
-//! results have in its place.
+//! `postgresql://[USER@]HOST[:PORT]/DATABASE#QUERY` is what a PostgreSQL server answers to the query behind
+//! the first `#`, taken as it is; `s3://BUCKET/KEY` is an object in a store that speaks S3. Every other name
+//! is one of the file system. A password in such an address is never shown: [`shown`] is what errors, records
+//! and results have in its place.
 
 use std::path::{Path, PathBuf};
 
@@ -95,8 +95,8 @@ fn is_bucket(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
 }
 
-/// User, host, port and database out of what is behind the scheme; nothing where it is not clear which part is
-/// the password.
+/// User, host, port and database out of what is behind the scheme; nothing where it is not clear which part
+/// is the password.
 fn server(rest: &str) -> Option<String> {
     let (address, query) = rest.split_once('#').unwrap_or((rest, ""));
     let end = address.find(['/', '?']).unwrap_or(address.len());

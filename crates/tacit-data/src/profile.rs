@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 /// The settings of one section of such a file: lines `name = value` below `[section]`. Lines that begin with
-/// `#` or `;` say nothing; of indented ones, which AWS nests, neither. Nothing where there is no such section.
+/// `#` or `;` say nothing; of indented ones, which AWS nests, neither. Nothing where there is no such
+/// section.
 pub(crate) fn section(text: &str, wanted: &str) -> Option<Vec<(String, String)>> {
     let (mut found, mut inside) = (None, false);
     for line in text.lines() {

@@ -26,9 +26,8 @@ pub enum Source {
 }
 
 impl Source {
-    /// Opens the table at `path`, `-` being standard input, or at an address (see [`place`](crate::place)), and
-    /// finds the key's columns. How fields are
-    /// separated and enclosed holds for CSV alone.
+    /// Opens the table at `path`, `-` being standard input, or at an address (see [`place`](crate::place)),
+    /// and finds the key's columns. How fields are separated and enclosed holds for CSV alone.
     pub fn open(path: &Path, spec: KeySpec, options: Options) -> Result<Self> {
         let input = Input::open(path)?;
         Ok(match columnar::format_of(&input)? {
@@ -112,8 +111,8 @@ impl Source {
         }
     }
 
-    /// Tells the element of every row to `visit`, nothing where it has no key: for tables whose keys do not fit
-    /// in memory. `progress` as [`read_keys`](Self::read_keys) has it.
+    /// Tells the element of every row to `visit`, nothing where it has no key: for tables whose keys do not
+    /// fit in memory. `progress` as [`read_keys`](Self::read_keys) has it.
     pub fn each_key<E: From<Error>>(
         &self,
         progress: impl FnMut(u64),
@@ -131,8 +130,8 @@ impl Source {
         Ok(Pass { tally, ..pass.end() })
     }
 
-    /// Writes the rows of these numbers to `output`, which is called `target`, if the table still has the keys
-    /// of `pass`. Returns how many there were.
+    /// Writes the rows of these numbers to `output`, which is called `target`, if the table still has the
+    /// keys of `pass`. Returns how many there were.
     pub fn write_rows(
         &self,
         pass: &Pass,

@@ -278,8 +278,8 @@ impl Table {
         Err(Error::ValueType { path, column: wanted.shown, found, remedy })
     }
 
-    /// Hands the values of every row to `visit`, with where it stands. Errors name place and column, and never
-    /// show a cell.
+    /// Hands the values of every row to `visit`, with where it stands. Errors name place and column, and
+    /// never show a cell.
     pub fn read<E: From<Error>>(
         &self,
         columns: &[Wanted],
@@ -353,8 +353,8 @@ impl Table {
     }
 
     /// Copies every row to `output`, which is called `target`, in the format that its name says or else in
-    /// ours, with the columns `more` behind our own: of row 0, 1, … those that `extend` gives. A name that the
-    /// table has already gets a number.
+    /// ours, with the columns `more` behind our own: of row 0, 1, … those that `extend` gives. A name that
+    /// the table has already gets a number.
     ///
     /// Refuses a file whose rows are not those that were `read`.
     pub fn write_extended(
@@ -469,8 +469,8 @@ impl Table {
     }
 }
 
-/// Hands the values of every row of a table in memory to `visit`, out of the columns at the places of `columns`.
-/// Errors call the table `table`, and otherwise are those of [`Table::find`] and [`Table::read`].
+/// Hands the values of every row of a table in memory to `visit`, out of the columns at the places of
+/// `columns`. Errors call the table `table`, and otherwise are those of [`Table::find`] and [`Table::read`].
 pub fn each_row<E: From<Error>>(
     schema: &Schema,
     batches: &[RecordBatch],

@@ -338,8 +338,8 @@ pub(crate) fn format(ty: &Type, bit: &dyn Fn(usize) -> bool, at: usize) -> Strin
 /// A part of a result that stands for itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Part<'a> {
-    /// What it is called: `price`, `offer.price` where structs are nested, `result.0` of a tuple, `result` of a
-    /// result without parts.
+    /// What it is called: `price`, `offer.price` where structs are nested, `result.0` of a tuple, `result` of
+    /// a result without parts.
     pub name: String,
     /// Its type, neither struct nor tuple.
     pub ty: &'a Type,

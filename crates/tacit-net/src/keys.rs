@@ -133,8 +133,8 @@ impl Identity {
             .ok_or_else(|| Error::Usage("the random generator gave no usable key".to_owned()))
     }
 
-    /// The identity that a secret gives, always the same, for the use that `context` names, which must be unique to
-    /// it and constant.
+    /// The identity that a secret gives, always the same, for the use that `context` names, which must be
+    /// unique to it and constant.
     pub fn of_secret(context: &str, secret: &[u8; 32]) -> Result<Self> {
         let seed = Zeroizing::new(blake3::derive_key(context, secret));
         Identity::from_seed(seed).ok_or_else(|| Error::Usage("the secret gives no usable key".to_owned()))

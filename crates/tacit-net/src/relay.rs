@@ -80,9 +80,9 @@ impl Flow {
     }
 }
 
-/// Passes bytes between two links until both have said that no more follow; each comes with what was read from
-/// it already. `passed` is told how many bytes came at a time, and `halt` is asked now and then whether to give
-/// up, which is [`Error::Cancelled`].
+/// Passes bytes between two links until both have said that no more follow; each comes with what was read
+/// from it already. `passed` is told how many bytes came at a time, and `halt` is asked now and then whether
+/// to give up, which is [`Error::Cancelled`].
 ///
 /// Errors: a link that breaks, one that the operating system cannot wait for, and no byte for `idle`.
 pub fn relay(

@@ -260,7 +260,8 @@ impl OneSided {
         OneSided(Tls { own: None, trust: Trust::Pinned(called), provider: Arc::new(provider()) })
     }
 
-    /// Opens it over `link`. Errors: who is called proves another key, or speaks no TLS, and those of the link.
+    /// Opens it over `link`. Errors: who is called proves another key, or speaks no TLS, and those of the
+    /// link.
     pub fn open(&self, link: Box<dyn Link>, deadline: Instant) -> Result<Box<dyn Link>> {
         let party = if self.0.own.is_some() { Party::First } else { Party::Second };
         Ok(Box::new(self.0.open(link, party, deadline)?))

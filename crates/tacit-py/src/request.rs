@@ -97,8 +97,8 @@ impl Offered {
         py.detach(|| offered.decline()).map_err(|error| fault::raise(py, &error))
     }
 
-    /// Takes the offer and runs: `input` is the file that `keys` come from. Returns what the run gave, and the
-    /// record's run, folder, and whether both have signed.
+    /// Takes the offer and runs: `input` is the file that `keys` come from. Returns what the run gave, and
+    /// the record's run, folder, and whether both have signed.
     #[pyo3(signature = (keys, input, *, duplicates="refuse", records=None))]
     fn run<'py>(
         &self,

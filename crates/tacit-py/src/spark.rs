@@ -1,4 +1,5 @@
-//! What Spark's driver and tasks call: keys into digests and buckets, and buckets through the party's gateway.
+//! What Spark's driver and tasks call: keys into digests and buckets, and buckets through the party's
+//! gateway.
 
 use crate::fault;
 use crate::key::{spec, texts};
@@ -39,7 +40,8 @@ impl Key {
             .map_err(|what| fault::usage(py, what))
     }
 
-    /// What stands for the key of each row of a batch of the columns: 32 bytes, or null where there is no key.
+    /// What stands for the key of each row of a batch of the columns: 32 bytes, or null where there is no
+    /// key.
     fn digests(&self, py: Python<'_>, batch: PyRecordBatch) -> PyResult<PyArray> {
         let batch = batch.into_inner();
         let made = py.detach(|| digests(&self.0, &batch));
@@ -112,8 +114,8 @@ pub struct Plan(Planned);
 
 #[pymethods]
 impl Plan {
-    /// Opens the job at the party's own gateway, and waits for the peer's driver. `give` has columns with the bytes
-    /// of each one's longest cell, and `rows` is how many rows a key has at most.
+    /// Opens the job at the party's own gateway, and waits for the peer's driver. `give` has columns with the
+    /// bytes of each one's longest cell, and `rows` is how many rows a key has at most.
     #[staticmethod]
     #[pyo3(signature = (gateway, token, job, key, own, *, buckets, result="me", reveal="rows", give=Vec::new(), rows=0,
         security="malicious", base_ot=None, patience=600.0))]
@@ -206,8 +208,8 @@ impl Plan {
         slots.map(|array| handed(Arc::new(array), DataType::Int32)).map_err(|what| fault::input(py, what))
     }
 
-    /// Runs a bucket of these rows, each a digest and the cells that are given; the digests that the peer has too,
-    /// the columns asked for, and how many keys did not open. Nothing if the task is to come again.
+    /// Runs a bucket of these rows, each a digest and the cells that are given; the digests that the peer has
+    /// too, the columns asked for, and how many keys did not open. Nothing if the task is to come again.
     fn run(
         &self,
         py: Python<'_>,

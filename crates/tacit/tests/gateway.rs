@@ -1,5 +1,5 @@
-//! Two gateways, and engines of tasks at either: results are those of a plain join or there are none; what was
-//! run once is not run again; who deviates, and what breaks, ends in one clear error on both sides.
+//! Two gateways, and engines of tasks at either: results are those of a plain join or there are none; what
+//! was run once is not run again; who deviates, and what breaks, ends in one clear error on both sides.
 
 mod gateway_support;
 

@@ -37,8 +37,8 @@ impl Garbling {
         let theirs = receive_bits(channel, begin.peer.len())?;
         let mut garbler = HalfGatesGarbler::new(&[Copy { delta, start: begin.start() }]);
         garbler.reserve(begin.slots());
-        // Zero-labels have lowest bit 0, so that a label's lowest bit is the masked value: of the constant one
-        // as well.
+        // Zero-labels have lowest bit 0, so that a label's lowest bit is the masked value: of the constant
+        // one as well.
         garbler.set_zero_labels(ONE, &[delta ^ Block::ONE]);
         let slots: Vec<u32> = begin.own.iter().chain(&begin.peer).copied().collect();
         let mut labels = zeros(slots.len());

@@ -45,8 +45,8 @@ impl Independent {
         })
     }
 
-    /// The part that a run of the demand `one` takes, none of whose numbers is larger: the first gates, and the
-    /// first of either side's input masks.
+    /// The part that a run of the demand `one` takes, none of whose numbers is larger: the first gates, and
+    /// the first of either side's input masks.
     pub(super) fn cut(mut self, one: Demand) -> Independent {
         if one == self.demand { self } else { self.row(one, 0) }
     }

@@ -24,7 +24,8 @@ use tacit_net::Channel;
 
 /// Triples hashed at a time, in the nearest cache.
 const TILE: usize = 256;
-/// Triples whose messages cross at a time: a batch with all that is read of it stays in the second-level cache.
+/// Triples whose messages cross at a time: a batch with all that is read of it stays in the second-level
+/// cache.
 const BATCH: usize = 1 << 12;
 
 /// What stays the same for all triples of a party.
@@ -71,7 +72,8 @@ impl Maker {
     /// Makes `n` triples of the first 3·n of `bits`: all x, all y, all z. What must be alike on both sides
     /// goes into `alike`.
     ///
-    /// G of [`ON_THE_WAY`] batches are on their way while those of the one before them are used, and so are d.
+    /// G of [`ON_THE_WAY`] batches are on their way while those of the one before them are used, and so are
+    /// d.
     pub(super) fn make(
         &mut self,
         channel: &mut Channel,

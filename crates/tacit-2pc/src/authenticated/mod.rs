@@ -16,10 +16,13 @@
 //!   from 4,283 on, else 5), 32 for the table, about 2 for bits, and the correlated OT's for 3·B + 1
 //!   correlations each way.
 //! - **Length**: a circuit of more than 409,600 AND gates, and a program of any length
-//!   ([`Session::run_program`]), runs in stretches of as many at most, one after the other through all phases.
+//!   ([`Session::run_program`]), runs in stretches of as many at most, one after the other through all
+//!   phases.
 //! - **Memory**: of a stretch 128 bytes a gate from the first phase on; while it is made, 104 bytes more for
-//!   each triple of two rows, and in the last phase the garbler's 16 a gate: about 190 MB, whatever the length.
-//! - **On the disk**: [`Session::store`] and [`Stored`] keep the first phase in a sealed file that serves once.
+//!   each triple of two rows, and in the last phase the garbler's 16 a gate: about 190 MB, whatever the
+//!   length.
+//! - **On the disk**: [`Session::store`] and [`Stored`] keep the first phase in a sealed file that serves
+//!   once.
 //! - **Abort** tells nothing of an input: all that comes before inputs are used is independent of them, and
 //!   what fails later depends on masked values alone, which are uniform for the party that cheated.
 //!

@@ -1,15 +1,15 @@
 //! Preparations on the disk: the first phase, done when there is time, in a sealed file that serves once.
 //!
-//! **A piece is a file.** It holds what some runs of one size take, whatever their function, and has a Δ of its
-//! own: the session that makes it makes nothing else. So a check that fails in a run on one piece says nothing
-//! of another.
+//! **A piece is a file.** It holds what some runs of one size take, whatever their function, and has a Δ of
+//! its own: the session that makes it makes nothing else. So a check that fails in a run on one piece says
+//! nothing of another.
 //!
 //! [`Stored::take`] compares with the peer that both pieces were made together, uses the piece up, and only then
 //! hands anything out.
 //!
-//! **File**, as `once` has it. The header's middle: two zero bytes, rows, and a row's AND gates, garbler's input
-//! bits and evaluator's; file length; id, salt, check of the key, hash of the peer's key or zeros; 8 zero bytes.
-//! The chunks: what hashes are bound to, Δ, gates, MACs and keys of masks.
+//! **File**, as `once` has it. The header's middle: two zero bytes, rows, and a row's AND gates, garbler's
+//! input bits and evaluator's; file length; id, salt, check of the key, hash of the peer's key or zeros; 8
+//! zero bytes. The chunks: what hashes are bound to, Δ, gates, MACs and keys of masks.
 
 use super::bits::{BLOCKS, Shares, zeros};
 use super::demand::Demand;
@@ -133,9 +133,9 @@ impl About for Header {
 }
 
 impl<S: CotSender, R: CotReceiver> Session<S, R> {
-    /// Makes what `rows` runs of the size `one` take, and writes it, sealed with `key`, to `out`: an empty file
-    /// that the caller gives its name only after success. `peer` is a hash of the key that the peer proved, if
-    /// it did. The session serves nothing else.
+    /// Makes what `rows` runs of the size `one` take, and writes it, sealed with `key`, to `out`: an empty
+    /// file that the caller gives its name only after success. `peer` is a hash of the key that the peer
+    /// proved, if it did. The session serves nothing else.
     ///
     /// Errors: those of [`Session::independent`]; `Usage` for more than 2^28 AND gates; [`StateError`]
     /// where the file cannot be written.
@@ -180,8 +180,8 @@ impl std::fmt::Debug for Stored {
 impl Stored {
     /// Opens the piece at `path` with the key that it was made with.
     ///
-    /// Errors: [`StateError`], which names what is wrong with the file or the key, or that it is in use or was
-    /// used.
+    /// Errors: [`StateError`], which names what is wrong with the file or the key, or that it is in use or
+    /// was used.
     pub fn open(path: &Path, key: &FileKey) -> Result<Self> {
         Once::open(path, key).map(Stored)
     }
@@ -202,8 +202,8 @@ impl Stored {
     /// Takes the piece, for runs on `channel`: the preparations of its rows. It is used up, whatever happens,
     /// from the moment that the peer has shown its own.
     ///
-    /// Errors: `Mismatch` if the peer's piece is not the one made with this, or of the same role, which leaves
-    /// it as it was; [`StateError`] where the file cannot be read or marked.
+    /// Errors: `Mismatch` if the peer's piece is not the one made with this, or of the same role, which
+    /// leaves it as it was; [`StateError`] where the file cannot be read or marked.
     pub fn take(
         mut self,
         channel: &mut Channel,
@@ -233,11 +233,12 @@ impl Stored {
     }
 
     /// Takes the piece and runs `function` on `rows`, this party's input bits of a run: at most as many as it
-    /// serves, and both parties as many. What a function of fewer gates or inputs does not need of a row is lost.
-    /// Returns the outputs of each row if this party learns them; `each` hears of every row that is done.
+    /// serves, and both parties as many. What a function of fewer gates or inputs does not need of a row is
+    /// lost. Returns the outputs of each row if this party learns them; `each` hears of every row that is
+    /// done.
     ///
-    /// Errors: [`StateError::OtherJob`], before anything is sent, if the piece is for smaller functions or for
-    /// fewer rows; else as [`take`](Self::take) and the phases that follow.
+    /// Errors: [`StateError::OtherJob`], before anything is sent, if the piece is for smaller functions or
+    /// for fewer rows; else as [`take`](Self::take) and the phases that follow.
     pub fn run_rows(
         self,
         channel: &mut Channel,

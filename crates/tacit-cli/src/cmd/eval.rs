@@ -179,8 +179,8 @@ pub struct Args {
     /// Uses up this pool of `tacit eval pool make`: little is left to send
     #[arg(long, value_name = "FILE", conflicts_with_all = ["offline", "online", "copies", "ot", "dry_run"])]
     pool: Option<PathBuf>,
-    /// With --offline, --online and --pool: seals the file with the bytes of this one, 32 at least, instead of
-    /// the identity key
+    /// With --offline, --online and --pool: seals the file with the bytes of this one, 32 at least, instead
+    /// of the identity key
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     pool_key: Option<PathBuf>,
     /// Only shows what it would cost: over --link, or over the link to a peer that does a dry run too

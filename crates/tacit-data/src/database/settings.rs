@@ -1,10 +1,10 @@
-//! How a database is reached: its address, the environment, the service file and the password file, as libpq has
-//! them.
+//! How a database is reached: its address, the environment, the service file and the password file, as libpq
+//! has them.
 //!
-//! What the address says wins over the service (`service=` or `PGSERVICE`, in `~/.pg_service.conf`), that over the
-//! environment (`PGHOST`, `PGUSER`, `PGPASSWORD` …), and a password that none of them gives is looked for in
-//! `~/.pgpass`. A server beyond this machine is spoken to under TLS alone, its certificate and name verified,
-//! whatever `sslmode` says; on this machine TLS is used where `sslmode` asks for it.
+//! What the address says wins over the service (`service=` or `PGSERVICE`, in `~/.pg_service.conf`), that
+//! over the environment (`PGHOST`, `PGUSER`, `PGPASSWORD` …), and a password that none of them gives is
+//! looked for in `~/.pgpass`. A server beyond this machine is spoken to under TLS alone, its certificate and
+//! name verified, whatever `sslmode` says; on this machine TLS is used where `sslmode` asks for it.
 
 use crate::profile;
 use postgres::Config;

@@ -1,7 +1,7 @@
 //! KOS: OT extension against a malicious peer, with the revised check.
 //!
-//! - Source: Keller, Orsini, Scholl, 2015/546 as revised: COTe of figure 3 and the check of section 4,
-//!   figure 10. The check of the conference version (one row hash) has no proof at κ = 128: see Roy, 2022/192,
+//! - Source: Keller, Orsini, Scholl, 2015/546 as revised: COTe of figure 3 and the check of section 4, figure
+//!   10. The check of the conference version (one row hash) has no proof at κ = 128: see Roy, 2022/192,
 //!   appendix D.
 //! - Realises: correlated OT against malicious parties, with abort; a cheating receiver that passes learns c
 //!   bits of Δ with probability at most 2^-c. From a malicious base OT, a PRG (AES-128 in counter mode) and a

@@ -265,7 +265,8 @@ pub struct Gained {
     pub received: Option<Received>,
     /// Elements of the peer's set, as announced.
     pub peer_elements: u64,
-    /// Bytes that the peer sent for each of its elements, which no element's cells exceed; 0 where it gave none.
+    /// Bytes that the peer sent for each of its elements, which no element's cells exceed; 0 where it gave
+    /// none.
     pub sealed: u64,
     /// Whether the peer had the receiver's part.
     peer_receives: bool,
@@ -373,9 +374,9 @@ pub fn run<E: AsRef<[u8]>>(
 }
 
 /// The same as [`run`], for one of 2^`runs_log2` runs that together err or fail as rarely as one
-/// ([`Parameters::one_of`]). Both sides say the same number, and bind it to what they announce before. What each
-/// run announces beside the sizes, widths and rows a key, [`Table::widen`] and [`Table::make_room`] make the same
-/// for all of them.
+/// ([`Parameters::one_of`]). Both sides say the same number, and bind it to what they announce before. What
+/// each run announces beside the sizes, widths and rows a key, [`Table::widen`] and [`Table::make_room`] make
+/// the same for all of them.
 pub fn run_one_of<E: AsRef<[u8]>>(
     channel: &mut Channel,
     prg: &mut Prg,

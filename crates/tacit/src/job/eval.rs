@@ -79,8 +79,8 @@ pub fn load_program(path: &Path, options: &tacit_lang::Options) -> Result<tacit_
 
 /// Bytes that a party holds, at most, to evaluate a circuit of so many gates with so many bits of inputs and
 /// outputs, from the peaks of made-up circuits: the circuit and its plan, the labels of the rows worked on at
-/// a time, of `wmk17` every copy's labels of inputs and outputs, and of `authenticated` the triples of a window
-/// and what makes them.
+/// a time, of `wmk17` every copy's labels of inputs and outputs, and of `authenticated` the triples of a
+/// window and what makes them.
 pub fn memory(security: Security, gates: u64, bits: u64, rows: u64) -> u64 {
     let (each, window) = match security {
         Security::Malicious => {

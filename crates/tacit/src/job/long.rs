@@ -26,8 +26,8 @@ pub struct Job<'a> {
     pub output_to: OutputTo,
     /// Against what to protect; both sides must say the same.
     pub security: Security,
-    /// How; `None`: the protocol that is fastest on the link, as the evaluator measures it. Both sides must say
-    /// the same.
+    /// How; `None`: the protocol that is fastest on the link, as the evaluator measures it. Both sides must
+    /// say the same.
     pub protocol: Option<&'static Entry>,
 }
 

@@ -17,8 +17,8 @@ const JOB_SECONDS: f64 = 8.2;
 /// Core-seconds of the engine for each of a side's rows: two readings of the table, keys made, told apart,
 /// written, thrown, joined, and the result written.
 const ROW_SECONDS: f64 = 13.1e-6;
-/// Core-seconds of a task, beside the protocol: the engine's start of it, the interpreter's, three connections,
-/// and what is forced to the gateway's disk.
+/// Core-seconds of a task, beside the protocol: the engine's start of it, the interpreter's, three
+/// connections, and what is forced to the gateway's disk.
 const TASK_SECONDS: f64 = 0.16;
 /// Bytes that a bucket takes beside the protocol's: two handshakes' share and the gateways' events.
 const TASK_BYTES: f64 = 12_000.0;
@@ -71,8 +71,8 @@ pub struct Bill {
 }
 
 impl Bill {
-    /// What a side pays, for what a core costs an hour and a gigabyte (10^9 bytes) that leaves it; half of the
-    /// bytes leave either side.
+    /// What a side pays, for what a core costs an hour and a gigabyte (10^9 bytes) that leaves it; half of
+    /// the bytes leave either side.
     pub fn price(&self, core_hour: f64, gigabyte: f64) -> f64 {
         self.core_hours * core_hour + self.bytes as f64 / 2.0 / 1e9 * gigabyte
     }

@@ -99,8 +99,8 @@ impl Session {
         Ok((outputs.map(|row| vec![row]), stats))
     }
 
-    /// Makes our half of a pool of prepared gates with the peer, sealed with `key`, in `out`: an empty file that
-    /// the caller gives its name only after success. Returns what passed, too.
+    /// Makes our half of a pool of prepared gates with the peer, sealed with `key`, in `out`: an empty file
+    /// that the caller gives its name only after success. Returns what passed, too.
     pub fn prepare_gates(
         &self,
         pool: &Pool,
@@ -118,9 +118,9 @@ impl Session {
         })
     }
 
-    /// Evaluates `job` on our `rows` of inputs with a pool of [`prepare_gates`](Self::prepare_gates), which is
-    /// used up. Errors, and leaves the pool as it was, if it does not fit, or the peer's key is not the one that
-    /// it was made with, or the peer has another.
+    /// Evaluates `job` on our `rows` of inputs with a pool of [`prepare_gates`](Self::prepare_gates), which
+    /// is used up. Errors, and leaves the pool as it was, if it does not fit, or the peer's key is not the
+    /// one that it was made with, or the peer has another.
     pub fn evaluate_with(
         &self,
         job: &Job<'_>,

@@ -252,8 +252,8 @@ impl Harm {
     }
 }
 
-/// A way between tasks and their gateway on which as many connections are harmed as `left` says, each after so
-/// many bytes of the task's.
+/// A way between tasks and their gateway on which as many connections are harmed as `left` says, each after
+/// so many bytes of the task's.
 pub struct Way {
     pub address: String,
     pub left: Arc<AtomicUsize>,

@@ -81,8 +81,8 @@ impl Script for WrongOpening {
     }
 }
 
-/// A failed check leaves nothing of a piece: its Δ, of which the cheater may have learnt a bit, serves no more,
-/// after a restart either.
+/// A failed check leaves nothing of a piece: its Δ, of which the cheater may have learnt a bit, serves no
+/// more, after a restart either.
 #[test]
 fn a_failed_check_has_burnt_the_piece_on_the_disk() {
     for cheater in ROLES {
@@ -140,8 +140,8 @@ fn pieces_that_do_not_belong_together_are_refused_and_stay() {
 }
 
 /// A process that dies between the mark and the run: the mark is on the disk before anything is sent that
-/// depends on the piece, so whatever is left of the file serves no more. A death before it leaves a piece that
-/// was never shown.
+/// depends on the piece, so whatever is left of the file serves no more. A death before it leaves a piece
+/// that was never shown.
 #[test]
 fn a_crash_after_the_peer_showed_its_piece_loses_it() {
     let folder = tempfile::tempdir().unwrap();

@@ -7,8 +7,8 @@
 //! [`State::require_peer`] refuses another's before the state is touched.
 //!
 //! **File**, as `once` has it. The header's middle: who learns, coded or not, copies, evaluated copies, file
-//! length, digest of the job, id of the state, salt, check of the key, hash of the peer's key or zeros, 4 zero
-//! bytes.
+//! length, digest of the job, id of the state, salt, check of the key, hash of the peer's key or zeros, 4
+//! zero bytes.
 
 use super::{Keep, Kept};
 use crate::once::{self, About, BODY, Once};

@@ -18,8 +18,8 @@ pub enum Inputs<'a> {
     Literals(&'a Program, Owner),
 }
 
-/// The columns called as the program's parameters are, or in place of a struct as its fields are, if there are
-/// such for all; and how each parameter is spread over them.
+/// The columns called as the program's parameters are, or in place of a struct as its fields are, if there
+/// are such for all; and how each parameter is spread over them.
 pub fn called(program: &Program, role: Owner, names: &[&str]) -> Option<(Vec<String>, Vec<Share>)> {
     let find = |name: &str| {
         let mut found = names.iter().filter(|known| known.trim() == name);

@@ -1,5 +1,5 @@
-//! Gates made ahead with the peer by authenticated garbling, whatever their function, and kept in a sealed file
-//! until one run takes them.
+//! Gates made ahead with the peer by authenticated garbling, whatever their function, and kept in a sealed
+//! file until one run takes them.
 
 use super::super::{Course, Observer, Phase, first, learned};
 use super::{Evaluated, Job, Rows, join, split};
@@ -94,8 +94,8 @@ impl Pool {
         learned(Security::Malicious, "how many gates and inputs we prepared, and nothing of our half")
     }
 
-    /// Makes this side's half with the `peer` of the session alone, and writes it to `out`, sealed with `key`:
-    /// an empty file that the caller gives its name only after success.
+    /// Makes this side's half with the `peer` of the session alone, and writes it to `out`, sealed with
+    /// `key`: an empty file that the caller gives its name only after success.
     pub fn run(
         &self,
         channels: &mut [Channel],

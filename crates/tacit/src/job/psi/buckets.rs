@@ -1,9 +1,9 @@
 //! Intersections of sets that are larger than memory: both are thrown into as many buckets on disk, and each
 //! bucket is an intersection of its own.
 //!
-//! 1. Each side reads its keys once. Of a key goes to disk what BLAKE3 makes of it, and its row, into files by
-//!    its first bits; file by file, equal keys are left out but for their first row, and the pairs of rows are
-//!    kept.
+//! 1. Each side reads its keys once. Of a key goes to disk what BLAKE3 makes of it, and its row, into files
+//!    by its first bits; file by file, equal keys are left out but for their first row, and the pairs of rows
+//!    are kept.
 //! 2. Both announce how many keys are left, and settle the number of buckets; then they toss coins for the
 //!    key that says which bucket a key goes into. No set is chosen for it: it is tossed after both
 //!    announcements.
@@ -20,13 +20,13 @@
 //!
 //! # Going on after a lost connection
 //!
-//! A connection that is lost ends no run: the two sides meet again, tell each other which buckets are done, and
-//! go on with the others ([`InBuckets`]). With [`Resume`] that holds after a crash of either too. A bucket that
-//! was not done on both sides begins anew, with fresh coins and a salt that is drawn after both sides'
-//! commitments; nothing of a protocol's randomness is ever kept. A peer could put another set into a bucket
-//! that it begins again, and so test as many keys more: a bucket is begun at most [`ATTEMPTS`] times, counted
-//! before it begins and on the disk, and [`Bucketed::tested`] counts every time. Whatever is no lost connection,
-//! a failed check above all, ends the run for good, on the disk too.
+//! A connection that is lost ends no run: the two sides meet again, tell each other which buckets are done,
+//! and go on with the others ([`InBuckets`]). With [`Resume`] that holds after a crash of either too. A
+//! bucket that was not done on both sides begins anew, with fresh coins and a salt that is drawn after both
+//! sides' commitments; nothing of a protocol's randomness is ever kept. A peer could put another set into a
+//! bucket that it begins again, and so test as many keys more: a bucket is begun at most [`ATTEMPTS`] times,
+//! counted before it begins and on the disk, and [`Bucketed::tested`] counts every time. Whatever is no lost
+//! connection, a failed check above all, ends the run for good, on the disk too.
 
 pub(super) mod capacity;
 pub(super) mod checkpoint;
@@ -117,14 +117,15 @@ pub struct Bucketed {
     pub confirmed: bool,
     /// Places in each bucket, ours and the peer's.
     pub places: [u64; 2],
-    /// How many keys a cheating peer can have tested over all buckets, padding and repetitions included; `None`
-    /// where it got no result, and where nothing is promised of a peer that deviates.
+    /// How many keys a cheating peer can have tested over all buckets, padding and repetitions included;
+    /// `None` where it got no result, and where nothing is promised of a peer that deviates.
     pub tested: Option<Tested>,
 }
 
 impl Job {
-    /// Intersects the keys that `keys` tells one after the other, one a row or none, duplicates among them, with
-    /// the peer's, which may be as many as `most_peer_keys`: rows are revealed, by VOLE-PSI. Both sides call it.
+    /// Intersects the keys that `keys` tells one after the other, one a row or none, duplicates among them,
+    /// with the peer's, which may be as many as `most_peer_keys`: rows are revealed, by VOLE-PSI. Both sides
+    /// call it.
     ///
     /// `keys` is called once, with whom to tell. Errors: a job that reveals something else, less memory than
     /// the sets take in [`MAX_BUCKETS`], a folder that cannot be written, what `keys` returns, and those of
@@ -150,8 +151,8 @@ impl Job {
         self.agreement(base).with("sets", "in buckets on disk").with("resume", resume)
     }
 
-    /// The fewest buckets with which a run with so many keys keeps to the memory, and no fewer than were asked
-    /// for; nothing if [`MAX_BUCKETS`] are too few.
+    /// The fewest buckets with which a run with so many keys keeps to the memory, and no fewer than were
+    /// asked for; nothing if [`MAX_BUCKETS`] are too few.
     pub fn buckets(&self, own: u64, peer: u64, disk: &Disk<'_>) -> Option<u64> {
         let at_once = disk.at_once.max(1) as u64;
         let fits = |buckets: &u64| {
@@ -275,8 +276,8 @@ impl<'a> InBuckets<'a> {
 
     /// Runs over these channels until all buckets are done on both sides.
     ///
-    /// Errors: one with [`Error::is_lost_link`] leaves the run as far as it went. One that the peer is to blame
-    /// for otherwise ends it for good.
+    /// Errors: one with [`Error::is_lost_link`] leaves the run as far as it went. One that the peer is to
+    /// blame for otherwise ends it for good.
     pub fn go_on(&mut self, channels: &mut [Channel]) -> Result<()> {
         match &self.course {
             Some(course) => course.count(channels),
@@ -350,8 +351,8 @@ pub(super) fn runs_log2(buckets: u64) -> u32 {
     buckets.ilog2() + ATTEMPTS_LOG2
 }
 
-/// The bound on what was tested in all buckets, `begun` of them with repetitions, each with the parameters that
-/// one of so many has.
+/// The bound on what was tested in all buckets, `begun` of them with repetitions, each with the parameters
+/// that one of so many has.
 pub(super) fn in_all(one: Tested, outcome: &Outcome, own: u64, buckets: u64, begun: u64) -> Result<Tested> {
     let of = |effort: u32| {
         let each = vole_psi::tested_in_one_of(outcome, own as usize, f64::from(effort), runs_log2(buckets))?;

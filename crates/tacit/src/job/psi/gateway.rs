@@ -1,31 +1,32 @@
 //! Intersections of sets that are spread over a cluster: one gateway a party between the two networks.
 //!
-//! A party's tasks, one a bucket, run [`InBuckets`](super::InBuckets)' buckets: the same keyed throw, the same
-//! padding, VOLE-PSI with the same parameters. A task never speaks to the peer's. It speaks to its own gateway,
-//! the two gateways join the tasks of one bucket by a session of their own (TLS 1.3, both keys pinned), and
-//! pass on what the two say. Of a job a gateway keeps what the
+//! A party's tasks, one a bucket, run [`InBuckets`](super::InBuckets)' buckets: the same keyed throw, the
+//! same padding, VOLE-PSI with the same parameters. A task never speaks to the peer's. It speaks to its own
+//! gateway, the two gateways join the tasks of one bucket by a session of their own (TLS 1.3, both keys
+//! pinned), and pass on what the two say. Of a job a gateway keeps what the
 //! [rules of going on](super::ATTEMPTS) ask for:
 //!
-//! 1. Both drivers open the job by its name ([`Planned::open`]). The gateways compare its terms, announce both
-//!    sets' sizes, settle the number of buckets, and only then toss the key that says which bucket a key goes
-//!    into.
+//! 1. Both drivers open the job by its name ([`Planned::open`]). The gateways compare its terms, announce
+//!    both sets' sizes, settle the number of buckets, and only then toss the key that says which bucket a key
+//!    goes into.
 //! 2. A task comes with its bucket ([`Planned::run`]) and a digest of the bucket's keys. The first one is
 //!    committed to: who comes with other keys is refused, so that a table which is not twice the same ends in
 //!    an error and not in a wrong result.
-//! 3. The first gateway begins a bucket when a task waits with it on both sides, the lowest first. An attempt is
-//!    counted on both disks before its first byte, and there are [`ATTEMPTS`](super::ATTEMPTS) at most. It runs
-//!    under a session id of its own, to which both sides contributed, with fresh coins and a fresh salt. Of
-//!    several tasks with one bucket one runs, the others wait for what it gives.
-//! 4. A bucket ends when both gateways hold the result of one attempt on disk. Who comes later, after a crash or
-//!    because an engine computes a partition again, is served from there. What ended on neither side runs
+//! 3. The first gateway begins a bucket when a task waits with it on both sides, the lowest first. An attempt
+//!    is counted on both disks before its first byte, and there are [`ATTEMPTS`](super::ATTEMPTS) at most. It
+//!    runs under a session id of its own, to which both sides contributed, with fresh coins and a fresh salt.
+//!    Of several tasks with one bucket one runs, the others wait for what it gives.
+//! 4. A bucket ends when both gateways hold the result of one attempt on disk. Who comes later, after a crash
+//!    or because an engine computes a partition again, is served from there. What ended on neither side runs
 //!    anew.
 //! 5. A task that waits with a bucket while nobody has come with an earlier one gives up its slot after some
 //!    seconds, and comes again: so both sides always get to the lowest bucket that is left, however few slots
 //!    they have.
 //! 6. A failed check ends the job on both sides for good, on the disk too.
 //!
-//! The peer learns what it learns of a run in buckets: both sizes and the result. When a bucket runs depends on
-//! both engines and on nothing in it. A cheating peer can put another set into a bucket for each attempt, which
+//! The peer learns what it learns of a run in buckets: both sizes and the result. When a bucket runs depends
+//! on both engines and on nothing in it. A cheating peer can put another set into a bucket for each attempt,
+//! which
 //! [`Bucketed::tested`](super::Bucketed::tested) counts.
 
 mod client;

@@ -1,9 +1,9 @@
 //! How far a run in buckets is: in memory, and where it shall outlive the process, in a folder of its own.
 //!
 //! The folder holds results and what was settled, never randomness of a protocol: `plan` (the bucket key, the
-//! sizes, whose run it is), `progress` (how often each bucket was begun, and how the run ended) and a file for
-//! each bucket that is done, with the rows that matched. All are sealed with the caller's key; what changes is
-//! written beside its place and renamed.
+//! sizes, whose run it is), `progress` (how often each bucket was begun, and how the run ended) and a file
+//! for each bucket that is done, with the rows that matched. All are sealed with the caller's key; what
+//! changes is written beside its place and renamed.
 
 use super::MAX_BUCKETS;
 use super::kept::{Form, LOCK, Sealed, UNFINISHED, damaged, hold, refused};
@@ -105,7 +105,8 @@ fn make(folder: &Path) -> Result<()> {
     private_folder().create(folder).map_err(|source| Error::file(folder, "cannot be made", source))
 }
 
-/// The names of our files in `folder`, the note on the result first and the lock last; none if there is no such folder.
+/// The names of our files in `folder`, the note on the result first and the lock last; none if there is no
+/// such folder.
 fn ours(folder: &Path) -> Result<Vec<String>> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -188,7 +189,8 @@ impl<'a> Checkpoint<'a> {
         }
     }
 
-    /// Of a run that is kept as `resume` says: as far as it went, or a new one. `job` and `input` are digests.
+    /// Of a run that is kept as `resume` says: as far as it went, or a new one. `job` and `input` are
+    /// digests.
     ///
     /// Errors: a folder that another process uses, or that holds the run of another job, peer or input, or
     /// files that do not open.

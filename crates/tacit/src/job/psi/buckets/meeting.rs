@@ -1,5 +1,5 @@
-//! What the two sides say to each other outside the buckets: how far they are, what they settle, and that all is
-//! done.
+//! What the two sides say to each other outside the buckets: how far they are, what they settle, and that all
+//! is done.
 
 use super::checkpoint::Plan;
 use super::{ATTEMPTS, MAX_BUCKETS};
@@ -36,13 +36,14 @@ pub(in crate::job::psi) enum Verdict {
 }
 
 impl Verdict {
-    /// Of `own` and the `peer`'s standing; `may_settle` where this side knows a plan under which nothing was begun,
-    /// so that a peer that knows nothing of it can be believed.
+    /// Of `own` and the `peer`'s standing; `may_settle` where this side knows a plan under which nothing was
+    /// begun, so that a peer that knows nothing of it can be believed.
     pub(in crate::job::psi) fn of(own: Standing, peer: Standing, may_settle: bool) -> Self {
         match (own, peer) {
             (Standing::Under(ours), Standing::Under(theirs)) if ours == theirs => Verdict::GoOn,
             (Standing::Under(ours), Standing::Ended(theirs)) if ours == theirs => Verdict::EndedThere,
-            // Ended before it kept what was settled, and no bucket has begun; the peer decides by the same rule.
+            // Ended before it kept what was settled, and no bucket has begun; the peer decides by the same
+            // rule.
             (Standing::Fresh, Standing::Fresh | Standing::Under(_)) => Verdict::Settle,
             (Standing::Under(_), Standing::Fresh) if may_settle => Verdict::Settle,
             (Standing::Under(_), Standing::Fresh) => Verdict::Missing("the other side"),
@@ -155,8 +156,8 @@ pub(in crate::job::psi) fn toss(
     Ok(Plan { name, key, own, peer, buckets })
 }
 
-/// Which buckets are done on both sides, and how often each was begun on the side that counts more; `done` and
-/// `begun` are ours.
+/// Which buckets are done on both sides, and how often each was begun on the side that counts more; `done`
+/// and `begun` are ours.
 pub(in crate::job::psi) fn compare(channel: &mut Channel, done: &mut [bool], begun: &mut [u8]) -> Result<()> {
     let own: Vec<u8> = done.iter().map(|done| u8::from(*done)).collect();
     channel.send(&own)?;

@@ -59,8 +59,8 @@ const PREFIX: &str = ".tacit-psi-";
 /// The file in it that its run holds locked.
 const ALIVE: &str = "running";
 
-/// Removes the folders of killed runs in `parent`: those whose lock nobody holds. One that cannot be removed is
-/// somebody else's, and stays.
+/// Removes the folders of killed runs in `parent`: those whose lock nobody holds. One that cannot be removed
+/// is somebody else's, and stays.
 fn sweep(parent: &Path) {
     let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
@@ -71,7 +71,8 @@ fn sweep(parent: &Path) {
     }
 }
 
-/// How often a run that starts makes its folder anew where another's sweep came between making and locking it.
+/// How often a run that starts makes its folder anew where another's sweep came between making and locking
+/// it.
 const CLAIMS: usize = 100;
 
 /// Makes `path` and locks the file in it, or tells that a sweep took the folder in between.

@@ -47,7 +47,8 @@ pub(in crate::job::psi) fn real(digest: &[u8; DIGEST]) -> Element {
     element
 }
 
-/// Fills the `places` that are left with random elements, which match no key and nothing of the other party's.
+/// Fills the `places` that are left with random elements, which match no key and nothing of the other
+/// party's.
 pub(in crate::job::psi) fn pad(elements: &mut Vec<Element>, places: u64, party: Party, prg: &mut Prg) {
     while (elements.len() as u64) < places {
         let mut element = [PADDING[usize::from(party == Party::Second)]; 1 + DIGEST];
@@ -56,8 +57,8 @@ pub(in crate::job::psi) fn pad(elements: &mut Vec<Element>, places: u64, party: 
     }
 }
 
-/// Into which of so many buckets, a power of two, a key goes: one random permutation for both sides, under a key
-/// that was tossed when the keys stood.
+/// Into which of so many buckets, a power of two, a key goes: one random permutation for both sides, under a
+/// key that was tossed when the keys stood.
 pub(in crate::job::psi) fn bucket(permutation: &Aes128, digest: &[u8; DIGEST], buckets: u64) -> u64 {
     permutation.encrypt(Block::from(array(&digest[..16]))).low() & (buckets - 1)
 }

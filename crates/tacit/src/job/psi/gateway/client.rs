@@ -92,9 +92,9 @@ impl Job {
 }
 
 impl Planned {
-    /// Opens the job `label` at the gateway that tasks find at `address`, for `own` distinct keys in at least so
-    /// many buckets, a power of two; waits for the peer's driver for `patience`. `token` is the gateway's, and
-    /// `given` says how the columns that the job gives are laid out.
+    /// Opens the job `label` at the gateway that tasks find at `address`, for `own` distinct keys in at least
+    /// so many buckets, a power of two; waits for the peer's driver for `patience`. `token` is the gateway's,
+    /// and `given` says how the columns that the job gives are laid out.
     ///
     /// A job that was opened before goes on. Errors: terms that differ from the peer's, a job of that name
     /// that is another one or has ended for good, and a peer that does not come.
@@ -164,8 +164,8 @@ impl Planned {
         })
     }
 
-    /// The plan for the tasks. It holds the job's token: who has it can run buckets of this job at this party's
-    /// gateway, and nothing else.
+    /// The plan for the tasks. It holds the job's token: who has it can run buckets of this job at this
+    /// party's gateway, and nothing else.
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
         let mut out = Writer::default();
         out.text(&self.label);
@@ -276,9 +276,9 @@ impl Planned {
         !self.asked.is_empty() || !self.given.is_empty()
     }
 
-    /// Runs bucket `number`, whose keys these `digests` stand for, through the gateway at `address`: the peer's
-    /// gateway has a task with the same bucket, or will have. Where columns are given, `digests` has one for each
-    /// row, and `cell` a row's cell of a column of those that were named.
+    /// Runs bucket `number`, whose keys these `digests` stand for, through the gateway at `address`: the
+    /// peer's gateway has a task with the same bucket, or will have. Where columns are given, `digests` has
+    /// one for each row, and `cell` a row's cell of a column of those that were named.
     ///
     /// A way that is lost, and a gateway that is started again, are waited for as long as the patience says;
     /// an attempt that came to nothing is made again. Errors: keys of another bucket or more than it has room

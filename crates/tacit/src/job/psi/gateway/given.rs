@@ -1,6 +1,7 @@
-//! Columns of the other side's matching rows, bucket by bucket: each has the layout of the whole job, so that a
-//! bucket tells no more of the rows that a side gives than one run over all of them would. What a bucket gave has a
-//! length that the matches do not change, so that the time in which it reaches the disk tells nothing of them.
+//! Columns of the other side's matching rows, bucket by bucket: each has the layout of the whole job, so that
+//! a bucket tells no more of the rows that a side gives than one run over all of them would. What a bucket
+//! gave has a length that the matches do not change, so that the time in which it reaches the disk tells
+//! nothing of them.
 
 use super::words::{Reader, Writer};
 use crate::{Error, Result};
@@ -19,16 +20,16 @@ pub enum Ran {
         digests: Vec<[u8; 32]>,
         /// Those rows' cells, in the order asked for; without any where no column was.
         cells: Vec<Row>,
-        /// Keys whose tag the peer had and whose cells did not open: it cheated, and they count as no matches.
-        /// The peer must not learn how many there are.
+        /// Keys whose tag the peer had and whose cells did not open: it cheated, and they count as no
+        /// matches. The peer must not learn how many there are.
         unopened: u64,
     },
     /// An earlier bucket wants the task's slot: come again with this one.
     Deferred,
 }
 
-/// How the columns that a side gives are laid out in every bucket: its driver finds that out over all rows that
-/// have a key.
+/// How the columns that a side gives are laid out in every bucket: its driver finds that out over all rows
+/// that have a key.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Given {
     /// Each column's name, and the bytes of its longest cell.
@@ -148,8 +149,8 @@ pub(super) fn bits(keys: usize, places: u64, matches: impl Iterator<Item = u32>)
     bits
 }
 
-/// The bits, and behind them what came with columns: how many did not open, and of each match its rows; filled up
-/// to what all of the peer's places could have brought, which is `room`.
+/// The bits, and behind them what came with columns: how many did not open, and of each match its rows;
+/// filled up to what all of the peer's places could have brought, which is `room`.
 pub(super) fn encode(keys: usize, places: u64, received: Option<&Received>, room: u64) -> Zeroizing<Vec<u8>> {
     let Some(received) = received else { return bits(keys, places, std::iter::empty()) };
     let matches = received.matches.iter().filter(|found| (found.element as usize) < keys);

@@ -1,7 +1,8 @@
 //! A job at a gateway: who waits with which bucket, what runs, and what the two gateways tell each other.
 //!
-//! The first gateway begins a bucket when a task waits with it on both sides, the lowest first. All else follows
-//! from what has happened: both know it by [`Event`]s, exchanged in turns over a session of the job's own.
+//! The first gateway begins a bucket when a task waits with it on both sides, the lowest first. All else
+//! follows from what has happened: both know it by [`Event`]s, exchanged in turns over a session of the job's
+//! own.
 
 use super::super::buckets::checkpoint::{End, Plan};
 use super::super::buckets::meeting::{self, Standing, Verdict};
@@ -21,8 +22,8 @@ use tacit_net::{Channel, Session};
 const TICK: Duration = Duration::from_millis(20);
 /// How often a waiting task is looked after.
 pub(super) const TURN: Duration = Duration::from_millis(200);
-/// A task holds its slot so long before it lets an earlier bucket have it, with which the peer waits already, or
-/// may come any time.
+/// A task holds its slot so long before it lets an earlier bucket have it, with which the peer waits already,
+/// or may come any time.
 const DEFER: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(3)];
 /// What a task is given to meet the peer where nothing has moved for the whole of the patience.
 const GRACE: Duration = Duration::from_secs(5);
@@ -171,7 +172,8 @@ impl Job {
         Ok(())
     }
 
-    /// Somebody of the cluster asks for something. Returns whether the caller is to call the peer from now on.
+    /// Somebody of the cluster asks for something. Returns whether the caller is to call the peer from now
+    /// on.
     pub(super) fn take_interest(&self) -> bool {
         let mut inner = self.inner();
         inner.interest = Instant::now();
@@ -532,8 +534,8 @@ impl Job {
         Ok(())
     }
 
-    /// Both gateways hold the bucket's result on the disk. That it has ended may come there later: if it does not,
-    /// the two find out anew when they meet.
+    /// Both gateways hold the bucket's result on the disk. That it has ended may come there later: if it does
+    /// not, the two find out anew when they meet.
     fn end_bucket(&self, inner: &mut Inner, number: u32) {
         inner.state.buckets[number as usize].ended = true;
         if let Some(slot) = inner.slots.get_mut(&number) {
@@ -543,8 +545,8 @@ impl Job {
         self.touch();
     }
 
-    /// Meets the peer over a session of the job's own, and goes on until the job is complete or the session is
-    /// lost.
+    /// Meets the peer over a session of the job's own, and goes on until the job is complete or the session
+    /// is lost.
     pub(super) fn accompany(&self, session: &mut Session) -> Result<()> {
         let epoch = {
             let mut inner = self.inner();
@@ -741,7 +743,8 @@ impl Job {
         Ok(())
     }
 
-    /// Counts an attempt and gives it to the oldest task that waits. Who calls saves that before a task can see it.
+    /// Counts an attempt and gives it to the oldest task that waits. Who calls saves that before a task can
+    /// see it.
     fn begin(&self, inner: &mut Inner, number: u32, attempt: u8) {
         let bucket = &mut inner.state.buckets[number as usize];
         (bucket.begun, bucket.held) = (attempt, None);
@@ -838,8 +841,8 @@ impl Inner {
         !self.state.buckets[number as usize].ended && self.slots.get(&number).is_some_and(is_free)
     }
 
-    /// After how long a task that waits with this bucket gives up its slot, which an earlier one may need: one
-    /// that has not ended and that nobody here has come with, while the peer does not wait with this one.
+    /// After how long a task that waits with this bucket gives up its slot, which an earlier one may need:
+    /// one that has not ended and that nobody here has come with, while the peer does not wait with this one.
     fn stands_in_the_way(&self, number: u32) -> Option<Duration> {
         if self.peer_offers.contains(&number) {
             return None;
@@ -851,8 +854,8 @@ impl Inner {
         missing.map(|earlier| DEFER[usize::from(!self.peer_offers.contains(&earlier))]).min()
     }
 
-    /// The session between the gateways is gone: what ran without a result here comes to nothing. What has one
-    /// waits for the next session, which tells whether the peer has one too.
+    /// The session between the gateways is gone: what ran without a result here comes to nothing. What has
+    /// one waits for the next session, which tells whether the peer has one too.
     fn lose(&mut self) {
         self.peer_offers.clear();
         self.outgoing.clear();

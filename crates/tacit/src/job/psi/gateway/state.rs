@@ -1,9 +1,9 @@
 //! How far a job is, on a gateway's disk.
 //!
-//! A folder a job: `plan` (name, bucket key, sizes, and the terms), `progress` (how often each bucket was begun,
-//! which attempt's result is here and whether it is on both sides, what was committed to, and how the job ended)
-//! and a file for each result: a bit for each place, and the columns that the peer gave. Nothing of a
-//! protocol's randomness, and no key: of a bucket's keys one digest.
+//! A folder a job: `plan` (name, bucket key, sizes, and the terms), `progress` (how often each bucket was
+//! begun, which attempt's result is here and whether it is on both sides, what was committed to, and how the
+//! job ended) and a file for each result: a bit for each place, and the columns that the peer gave. Nothing
+//! of a protocol's randomness, and no key: of a bucket's keys one digest.
 
 use super::super::buckets::checkpoint::{End, Plan};
 use super::super::buckets::kept::{self, Form, Sealed, damaged};
@@ -204,8 +204,8 @@ impl State {
         self.file_of(number, attempt)?.read()
     }
 
-    /// Whether a result may be one of this job's: a bit for each place, and what is behind them where columns are
-    /// revealed.
+    /// Whether a result may be one of this job's: a bit for each place, and what is behind them where columns
+    /// are revealed.
     pub(super) fn is_result(&self, result: &[u8]) -> bool {
         let bits = self.plan.as_ref().map_or(0, |plan| places(plan)[0].div_ceil(8) as usize);
         let payload = self.terms.parameters.iter().any(|(name, kind)| name == "reveal" && kind == "payload");
@@ -233,7 +233,8 @@ impl State {
     }
 }
 
-/// A result on the disk: each attempt has a file of its own, so that it can be written while others are at the job.
+/// A result on the disk: each attempt has a file of its own, so that it can be written while others are at
+/// the job.
 pub(super) struct ResultFile {
     folder: PathBuf,
     key: Arc<FileKey>,

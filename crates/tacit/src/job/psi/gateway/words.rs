@@ -1,9 +1,10 @@
 //! What is said to a gateway by its own cluster, and between two gateways.
 //!
-//! A connection inside the cluster is TLS in which the gateway proves a key that the token for all jobs gives; the
-//! driver makes it of the token, and tasks have its public half with their job. It carries one request and its
-//! reply, each with a mark of 32 bytes under the token that the caller shows to have: the mark of a request
-//! binds a nonce of the gateway's, that of a reply one of the caller's. The token itself never travels.
+//! A connection inside the cluster is TLS in which the gateway proves a key that the token for all jobs
+//! gives; the driver makes it of the token, and tasks have its public half with their job. It carries one
+//! request and its reply, each with a mark of 32 bytes under the token that the caller shows to have: the
+//! mark of a request binds a nonce of the gateway's, that of a reply one of the caller's. The token itself
+//! never travels.
 
 use super::super::buckets::MAX_BUCKETS;
 use crate::{Blame, Error, Result};
@@ -376,8 +377,8 @@ fn nonce() -> [u8; 32] {
     nonce
 }
 
-/// The caller's half: shows that it has `token`, asks, with the bytes `behind` the request, and returns the answer,
-/// whose mark was checked; waits for it as long as `patience` says.
+/// The caller's half: shows that it has `token`, asks, with the bytes `behind` the request, and returns the
+/// answer, whose mark was checked; waits for it as long as `patience` says.
 pub(super) fn ask(
     channel: &mut Channel,
     token: &Token,
