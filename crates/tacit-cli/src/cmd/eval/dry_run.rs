@@ -55,7 +55,7 @@ pub fn run(args: &Args, function: &named::Function, job: &Job<'_>, context: &Con
     );
     let fields = [&function.garbler, &function.evaluator, &function.outputs].map(Vec::as_slice);
     let preview =
-        Preview { name: &function.name, about: &function.about, fields, rows: args.rows, more, size };
+        Preview { name: &function.name, about: function.about, fields, rows: args.rows, more, size };
     preview.show(&digests, &link, ways, &learns, context)
 }
 

@@ -89,7 +89,7 @@ fn dry_run(args: &Args, job: &Job<'_>, context: &Context) -> Result<()> {
     let learns = learned(args.security, &job.learns_by_role());
     let preview = Preview {
         name: &function.name,
-        about: &function.about,
+        about: function.about,
         fields: [&function.garbler, &function.evaluator, &function.outputs].map(Vec::as_slice),
         rows: 1,
         more: json!({ "streamed": true, "and": function.ands, "memory_bytes": job.memory() }),
