@@ -1,8 +1,8 @@
 //! Columns that go to the other side, out of a table of columns: what a cell is, by what it is given for.
 //!
-//! To be shown, a cell is the text that it has in a CSV file ([`convert`]); to be added up or compared, a
+//! To be shown, a cell is the text that it has in a CSV file (`convert`); to be added up or compared, a
 //! whole number, which a decimal or a float may be too; to be computed on, a value
-//! ([`values`](crate::values)). A null is nothing. A column of cells that cannot be so is refused before any
+//! ([`values`]). A null is nothing. A column of cells that cannot be so is refused before any
 //! is read.
 
 use crate::columnar::Source;
