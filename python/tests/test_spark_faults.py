@@ -125,7 +125,7 @@ def test_a_side_three_times_slower(both: Clusters, number: int) -> None:
     """It has a third of the time; the other waits for it, and no bucket is begun again."""
     begun = time.monotonic()
     with slowed(both.drivers[number].process.pid, 1 / 3):
-        said = both.both(FRAMES, f"slow-{number}-{SEED}", "buckets=16, timeout=30.0", timeout=400)
+        said = both.both(FRAMES, f"slow-{number}-{SEED}", "buckets=16, timeout=120.0", timeout=400)
     results = check(said, FIRST, SECOND)
     print(f"slow side {number}: {time.monotonic() - begun:.1f} s")
     assert results[0][3] == 0, SEED
