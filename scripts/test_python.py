@@ -16,6 +16,9 @@ from pathlib import Path
 from run_tests import FEATURES
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "python" / "tests"))
+from clusters import has_java  # noqa: E402
+
 VENV = ROOT / ".venv-py"
 BIN = VENV / "bin"
 ENVIRONMENT = dict(os.environ)
@@ -29,6 +32,18 @@ def run(name, command, **options):
     """One step; returns whether it succeeded."""
     print(f"+ {name}", flush=True)
     return subprocess.run(list(map(str, command)), cwd=ROOT, **options).returncode == 0
+
+
+def java():
+    """Spark runs on Java 17 or later. Where there is none Debian's is installed, if that can be done; without it Spark's
+    tests say that they are left out."""
+    if has_java() or "JAVA_HOME" in os.environ or shutil.which("apt-get") is None or os.geteuid() != 0:
+        return
+    for words in (["update"], ["install", "-y", "openjdk-17-jre-headless"]):
+        subprocess.run(
+            ["apt-get", "-qq", *words],
+            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )
 
 
 def in_place():
@@ -54,7 +69,8 @@ def main():
         return success
 
     # Large, and of use for its own tests alone, which say so where it or Java is not there.
-    subprocess.run([BIN / "pip", "install", "-q", "--disable-pip-version-check", "-r", SPARK], cwd=ROOT)
+    if subprocess.run([BIN / "pip", "install", "-q", "--disable-pip-version-check", "-r", SPARK], cwd=ROOT).returncode == 0:
+        java()
     # Sets of data alone, without what the packages around them would import.
     subprocess.run([BIN / "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "-r", DATA], cwd=ROOT)
     # What stands for S3; without it its tests say that they did not run.

@@ -7,12 +7,13 @@ import json
 import os
 import queue
 import random
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,18 @@ from parties import free_address
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TACIT = Path(os.environ.get("TACIT_COMMAND", ROOT / "target" / "debug" / "tacit"))
+
+
+def has_java() -> bool:
+    """Whether Spark finds a Java that it can run on, 17 or later."""
+    home = os.environ.get("JAVA_HOME")
+    command = str(Path(home) / "bin" / "java") if home else "java"
+    try:
+        ran = subprocess.run([command, "-version"], check=False, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    found = re.search(r'version "(\d+)', ran.stderr)
+    return found is not None and int(found[1]) >= 17
 
 
 class Lines:
@@ -35,6 +48,24 @@ class Lines:
             self.all.append(line.rstrip("\n"))
             self.queue.put(line)
         self.queue.put(None)
+
+
+def family(root: int) -> dict[int, tuple[int, str]]:
+    """A process and all that come of it: how deep each is, and its command line."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            pid = int(entry.name)
+            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            children.setdefault(parent, []).append(pid)
+    found, todo = {}, [(root, 0)]
+    while todo:
+        pid, depth = todo.pop()
+        with contextlib.suppress(OSError):
+            words = (Path("/proc") / str(pid) / "cmdline").read_bytes().decode(errors="replace")
+            found[pid] = (depth, words)
+        todo.extend((child, depth + 1) for child in children.get(pid, []))
+    return found
 
 
 class Gateway:
@@ -140,22 +171,8 @@ class Driver:
         assert "result" in said, said
         return said["result"]
 
-    def processes(self, root: int | None = None) -> dict[int, tuple[int, str]]:
-        """The driver's process, or another one, and all that come of it: how deep each is, and its command line."""
-        children: dict[int, list[int]] = {}
-        for entry in Path("/proc").iterdir():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                pid = int(entry.name)
-                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-                children.setdefault(parent, []).append(pid)
-        found, todo = {}, [(root or self.process.pid, 0)]
-        while todo:
-            pid, depth = todo.pop()
-            with contextlib.suppress(OSError):
-                words = (Path("/proc") / str(pid) / "cmdline").read_bytes().decode(errors="replace")
-                found[pid] = (depth, words)
-            todo.extend((child, depth + 1) for child in children.get(pid, []))
-        return found
+    def processes(self) -> dict[int, tuple[int, str]]:
+        return family(self.process.pid)
 
     def workers(self) -> list[int]:
         """The processes that run tasks' Python: the deepest of those of PySpark's daemon, which forks them."""
@@ -267,6 +284,54 @@ def clusters(
         both.end()
 
 
+class Daemon:
+    """A master or a worker of Spark's own cluster, in the foreground."""
+
+    def __init__(self, folder: Path, kind: str, *words: str) -> None:
+        import pyspark
+
+        home = Path(pyspark.__file__).parent
+        environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_DIRS": str(folder)}
+        self.process = subprocess.Popen(
+            [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", "--webui-port", "0", *words],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment,
+        )  # fmt: skip
+        self.said = Lines(self.process.stderr).all
+
+    def await_line(self, text: str, timeout: float = 60) -> None:
+        end = time.monotonic() + timeout
+        while not any(text in line for line in self.said):
+            assert time.monotonic() < end and self.process.poll() is None, self.said[-30:]
+            time.sleep(0.05)
+
+    def end(self) -> None:
+        # A worker that is told to end takes its executors with it.
+        self.process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(10)
+        self.process.kill()
+        self.process.wait()
+
+
+@contextlib.contextmanager
+def standalone(folder: Path, hosts: Sequence[str]) -> Iterator[tuple[str, list[Daemon]]]:
+    """A cluster of Spark's own, with a worker of one core on each host: where its master is, and the workers."""
+    host, port = free_address().split(":")
+    master = f"spark://{host}:{port}"
+    daemons = [Daemon(folder, "master.Master", "--host", host, "--port", port)]
+    try:
+        daemons[0].await_line("I have been elected leader")
+        for number, host in enumerate(hosts):
+            work = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"worker-{number}"))
+            daemons.append(Daemon(folder, "worker.Worker", "--host", host, *work, master))
+        for worker in daemons[1:]:
+            worker.await_line("Successfully registered with master")
+        yield master, daemons[1:]
+    finally:
+        for daemon in reversed(daemons):
+            daemon.end()
+
+
 def one_of(what: Callable[[], list[int]], seed: int, timeout: float = 60) -> int:
     """One of the processes, by lot, as soon as there is one."""
     choice, end = random.Random(seed), time.monotonic() + timeout
@@ -285,12 +350,12 @@ def kill_a_worker(driver: Driver, seed: int) -> None:
 
 
 @contextlib.contextmanager
-def slowed(driver: Driver, share: float, period: float = 0.3) -> Iterator[None]:
-    """All of a driver's processes run for this share of the time, and stand still for the rest."""
+def slowed(root: int, share: float, period: float = 0.3) -> Iterator[None]:
+    """A process and all that come of it run for this share of the time, and stand still for the rest."""
     ended = threading.Event()
 
     def everyone(what: signal.Signals) -> None:
-        for pid in driver.processes():
+        for pid in family(root):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, what)
 

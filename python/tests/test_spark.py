@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -12,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from clusters import BRIEFLY, TACIT, Clusters, clusters, has_java, kill_a_worker
 
 pytest.importorskip("pyspark", reason="PySpark could not be installed")
-if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-    pytest.skip("there is no Java for Spark (Debian: openjdk-17-jre-headless)", allow_module_level=True)
+if not has_java():
+    pytest.skip("there is no Java 17 for Spark (Debian: openjdk-17-jre-headless)", allow_module_level=True)
 
-from clusters import BRIEFLY, TACIT, Clusters, clusters, kill_a_worker
 from parties import free_address
 
 #: Each fault by itself is among the long tests; the others have them in one run.
