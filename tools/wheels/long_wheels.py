@@ -14,6 +14,9 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+from run_tests import FEATURES  # noqa: E402
+
 WHEELS = ROOT / "target" / "wheels"
 BUILDER = ROOT / ".venv-py" / "bin"
 REQUIREMENTS = ROOT / "python" / "requirements-test.txt"
@@ -160,6 +163,11 @@ def against_arm(here, wheel, folder):
 
 
 def main():
+    # The wheels' tests have it for a peer.
+    cargo = os.environ.get("CARGO", "cargo")
+    if not run([cargo, "build", "--quiet", "--workspace", "--bin", "tacit", "--features", FEATURES]):
+        print("0 passed, 1 failed")
+        return 1
     if not run([ROOT / "scripts/wheels.sh", os.environ.get("TACIT_WHEEL_PROFILE", "dev")]):
         print("0 passed, 1 failed")
         return 1
