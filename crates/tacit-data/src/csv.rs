@@ -359,24 +359,6 @@ impl Source {
         writer.finish()
     }
 
-    /// Copies the rows whose elements are in `matches` (indices into `keys.elements()`) to `output`, which is
-    /// called `target`, under the header. Returns the number of rows.
-    pub fn write_matches(
-        &self,
-        keys: &KeySet,
-        matches: &[u32],
-        target: &Path,
-        output: &mut impl Write,
-    ) -> Result<u64> {
-        let (wanted, mut again) = (keys.wanted(matches), keys.again());
-        let choose = |_, element: Option<&Element>| {
-            let at = again.element(element).map_err(|_| self.changed())?;
-            Ok(at.is_some_and(|at| wanted[at]))
-        };
-        let written = self.write_wanted(choose, target, output)?;
-        if again.is_whole() { Ok(written) } else { Err(self.changed()) }
-    }
-
     /// Copies the rows of whose number and element `element` gives one to `output`, which is called `target`,
     /// once for each of the rows of cells that `behind` has for it, which go behind our own. Returns the
     /// number of rows written.

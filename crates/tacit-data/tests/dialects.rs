@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use tacit_data::csv::{Delimiter, Error, Header, Options, Quote, Source};
 use tacit_data::input::Packing;
 use tacit_data::records::{KeyHasher, KeySet, KeySpec, Normalisation};
+use tacit_data::table::Source as Table;
 
 fn spec(column: &str) -> KeySpec {
     KeySpec::text(vec![column.to_owned()], Normalisation::default())
@@ -18,13 +19,13 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-fn open(path: &Path, column: &str, options: Options) -> Result<(Source, KeySet), Error> {
-    let source = Source::open(path, spec(column), options)?;
+fn open(path: &Path, column: &str, options: Options) -> Result<(Table, KeySet), Error> {
+    let source = Table::open(path, spec(column), options)?;
     let keys = source.read_keys(|_| ())?;
     Ok((source, keys))
 }
 
-fn written(source: &Source, keys: &KeySet, matches: &[u32], target: &str) -> Vec<u8> {
+fn written(source: &Table, keys: &KeySet, matches: &[u32], target: &str) -> Vec<u8> {
     let mut out = Vec::new();
     source.write_matches(keys, matches, Path::new(target), &mut out).unwrap();
     out
@@ -243,7 +244,7 @@ fn packed_tables_are_read_and_written() {
     ] {
         let path = folder.file("t.csv", packed);
         let (source, keys) = open(&path, "k", Options::default()).unwrap();
-        assert_eq!(source.packing(), packing);
+        assert_eq!(Source::open_table(&path, Options::default()).unwrap().packing(), packing);
         assert_eq!(keys.elements(), elements(&["a", "b"]));
         let expected = b"k,n\nb,2\n";
         assert_eq!(written(&source, &keys, &[1], "out.csv"), expected);

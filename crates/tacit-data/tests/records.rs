@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use tacit_data::csv::{Delimiter, EmptyKeys, Error, Options, Source};
 use tacit_data::generate::{Settings, Side, write_table};
 use tacit_data::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation, plain_join};
+use tacit_data::table::Source as Table;
 
 fn spec(columns: &[&str]) -> KeySpec {
     KeySpec::text(columns.iter().map(|c| c.to_string()).collect(), Normalisation::default())
@@ -200,7 +201,7 @@ fn the_byte_order_mark_and_the_ends_of_rows_stay() {
                 format!("{mark}{header}{end}{rows}")
             };
             let path = folder.file("t.csv", table(&rows));
-            let source = Source::open(&path, spec(&["k"]), Options::default()).unwrap();
+            let source = Table::open(&path, spec(&["k"]), Options::default()).unwrap();
             let keys = source.read_keys(|_| ()).unwrap();
             let mut out = Vec::new();
             source.write_matches(&keys, &[1, 2], Path::new("out.csv"), &mut out).unwrap();
@@ -223,7 +224,7 @@ fn the_byte_order_mark_and_the_ends_of_rows_stay() {
 fn matching_rows_keep_every_column_and_duplicate() {
     let folder = Folder::new();
     let path = folder.file("t.csv", "k;extra\n a ;\"1;\"\"q\"\"\"\nb;2\nA;3\n;4\nc;5\n");
-    let source = Source::open(&path, spec(&["k"]), Options::default()).unwrap();
+    let source = Table::open(&path, spec(&["k"]), Options::default()).unwrap();
     let keys = source.read_keys(|_| ()).unwrap();
     let mut out = Vec::new();
     let written = source.write_matches(&keys, &[0, 2], Path::new("out.csv"), &mut out).unwrap();
@@ -235,7 +236,7 @@ fn matching_rows_keep_every_column_and_duplicate() {
 fn a_table_that_changed_is_refused() {
     let folder = Folder::new();
     let path = folder.file("t.csv", "k\na\nb\n");
-    let source = Source::open(&path, spec(&["k"]), Options::default()).unwrap();
+    let source = Table::open(&path, spec(&["k"]), Options::default()).unwrap();
     let keys = source.read_keys(|_| ()).unwrap();
     for changed in ["k\na\nc\n", "k\na\n", "k\na\nb\nd\n", "k\na\nb\n\"\"\n"] {
         fs::write(&path, changed).unwrap();
@@ -263,7 +264,7 @@ impl std::io::Write for Disk {
 fn a_full_disk_is_an_error_that_names_the_output() {
     let folder = Folder::new();
     let path = folder.file("t.csv", "k\na\nb\n");
-    let source = Source::open(&path, spec(&["k"]), Options::default()).unwrap();
+    let source = Table::open(&path, spec(&["k"]), Options::default()).unwrap();
     let keys = source.read_keys(|_| ()).unwrap();
     for room in 0..6 {
         let error =

@@ -19,7 +19,7 @@ use std::fmt::Display;
 
 /// Version of the wire format. Peers of different versions part with an error. Version 2 took parameters in
 /// any order, and twice.
-pub const WIRE_VERSION: u32 = 3;
+pub const WIRE_VERSION: u32 = 4;
 
 /// The release of this side. Peers of different releases part with an error that names both.
 pub const RELEASE: &str = env!("CARGO_PKG_VERSION");

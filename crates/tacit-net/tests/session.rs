@@ -195,7 +195,10 @@ fn another_release_is_named_and_so_is_ours() {
     for (bytes, theirs) in [
         (hello(1, None), "the other of wire format 1, before releases were named"),
         (hello(7, Some("3.1.4")), "the other 3.1.4 (wire format 7)"),
-        (hello(WIRE_VERSION, Some("9.0.0-rc.1")), "the other 9.0.0-rc.1 (wire format 3)"),
+        (
+            hello(WIRE_VERSION, Some("9.0.0-rc.1")),
+            &*format!("the other 9.0.0-rc.1 (wire format {WIRE_VERSION})"),
+        ),
     ] {
         let (a, b) = meet(&bytes, false);
         for error in [a, b] {

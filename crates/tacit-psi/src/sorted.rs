@@ -259,7 +259,7 @@ impl Run {
         if let Some(column) = reveal.own() {
             for (_, element) in keys {
                 let (sum, rows) = column.of(*element as usize);
-                self.layout.encode(sum, rows).into_iter().for_each(&mut put);
+                self.layout.encode(sum, rows).for_each(&mut put);
             }
         }
         bits

@@ -6,7 +6,11 @@ use crate::terms::Kind;
 use std::collections::{HashMap, HashSet};
 use tacit_2pc::circuit::{Order, ProgramPlan};
 use tacit_net::memory;
-use tacit_ot::base;
+use tacit_ot::{BaseOt, base};
+
+fn options(learns: Learns, base: &dyn BaseOt) -> Options<'_> {
+    Options { learns, security: Security::Malicious, max_peer_elements: 1 << 13, base }
+}
 
 /// A layout, and what the two sides put in: keys with their sums and rows.
 type Entries = Vec<(u128, i128, u64)>;
@@ -135,14 +139,9 @@ fn cheat(
         let role = [Owner::Garbler, Owner::Evaluator][at];
         let run = Run { layout, role, side: at };
         let input = BitVec::from_bools(&bits(&layout, at, &sides[at]));
-        let base = base::default();
-        let options = Options {
-            learns: Learns::Both,
-            security: Security::Malicious,
-            max_peer_elements: 1 << 10,
-            base: &*base,
-        };
-        let opened = run.evaluate(channel, &mut Prg::from_os(), &input, &options, &mut |_, _, _| ()).unwrap();
+        let (base, prg) = (base::default(), &mut Prg::from_os());
+        let options = options(Learns::Both, &*base);
+        let opened = run.evaluate(channel, prg, &input, &options, &mut |_, _, _| ()).unwrap();
         opened.map(|opened| opened.iter().collect())
     };
     let (first, second) = memory::run(|channel| party(channel, 0), |channel| party(channel, 1));
@@ -200,12 +199,7 @@ fn party(
 ) -> Result<Outcome> {
     let base = base::default();
     let me = channel.party();
-    let options = Options {
-        learns: learns[(me == Party::Second) as usize],
-        security: Security::Malicious,
-        max_peer_elements: 1 << 13,
-        base: &*base,
-    };
+    let options = options(learns[(me == Party::Second) as usize], &*base);
     let elements: Vec<[u8; 8]> = set.iter().map(|element| element.to_le_bytes()).collect();
     let mut column = Column::new(elements.len());
     rows.iter().for_each(|(element, number)| column.add(*element, *number).unwrap());
@@ -311,12 +305,7 @@ fn a_peer_whose_list_is_no_set_has_cheated() {
             |channel| {
                 let terms = Reveal::Count.terms(Party::Second, 0);
                 let base = base::default();
-                let options = Options {
-                    learns: Learns::Both,
-                    security: Security::Malicious,
-                    max_peer_elements: 9,
-                    base: &*base,
-                };
+                let options = options(Learns::Both, &*base);
                 let prg = &mut Prg::from_os();
                 let (hellos, theirs) = terms.announce(channel, &ANNOUNCED, 2, &options).unwrap();
                 let run = Run::new(Party::Second, &hellos, &terms);
@@ -342,14 +331,9 @@ fn a_coin_other_than_the_one_committed_to_is_caught() {
     let (caught, ()) = memory::run(
         |channel| party(channel, &[1], &[], (Kind::Count, Party::First, BOTH, 0)).err(),
         |channel| {
-            let options = Options {
-                learns: Learns::Both,
-                security: Security::Malicious,
-                max_peer_elements: 9,
-                base: &*base::default(),
-            };
+            let base = base::default();
             let terms = Reveal::Count.terms(Party::Second, 0);
-            let _ = terms.announce(channel, &ANNOUNCED, 1, &options);
+            let _ = terms.announce(channel, &ANNOUNCED, 1, &options(Learns::Both, &*base));
             // The second party cannot cheat here: it sends its coin before it sees the first's.
             let _ = channel.send(&[7; 32]);
         },
@@ -357,14 +341,9 @@ fn a_coin_other_than_the_one_committed_to_is_caught() {
     assert!(matches!(caught, Some(Error::Net(_) | Error::Computation(_) | Error::Ot(_))));
     let (_, caught) = memory::run(
         |channel| {
-            let options = Options {
-                learns: Learns::Both,
-                security: Security::Malicious,
-                max_peer_elements: 9,
-                base: &*base::default(),
-            };
+            let base = base::default();
             let terms = Reveal::Count.terms(Party::First, 0);
-            let _ = terms.announce(channel, &ANNOUNCED, 1, &options);
+            let _ = terms.announce(channel, &ANNOUNCED, 1, &options(Learns::Both, &*base));
             let (commitment, opening) = commit(&[0; 32], &[1; 32], &mut Prg::from_os());
             let _ = channel.send(&commitment.0);
             let _ = channel.recv(&mut [0; 32]);

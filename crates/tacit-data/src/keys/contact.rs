@@ -17,9 +17,14 @@ pub(super) fn email(text: &str, gmail: bool, out: &mut String) -> Result<(), Rea
     let Some((local, domain)) = seen.split_once('@').filter(|(_, domain)| !domain.contains('@')) else {
         return Err(Reason::Form);
     };
-    if seen.is_ascii() {
-        return plain(&seen, local.len(), gmail, out);
+    match seen.is_ascii() {
+        true => plain(&seen, local.len(), gmail, out),
+        false => general(&seen, [local, domain], gmail, out),
     }
+}
+
+/// An address with any characters.
+fn general(seen: &str, [local, domain]: [&str; 2], gmail: bool, out: &mut String) -> Result<(), Reason> {
     if seen.chars().any(|c| c.is_whitespace() || c.is_control() || SPECIAL.contains(c)) {
         return Err(Reason::Character);
     }
@@ -185,4 +190,36 @@ fn punycode(label: &str) -> Result<String, Reason> {
         next += 1;
     }
     Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+        /// What is quicker for ASCII is what holds for all characters.
+        #[test]
+        fn addresses_in_ascii_are_as_all_others(
+            local in "[a-zA-Z0-9.+_'-]{0,3}|[ -~]{0,6}|[a-z]{60,66}",
+            domain in "([a-zA-Z0-9-]{0,4}[.]){0,3}[a-z0-9]{0,3}[.]?|[ -~]{0,8}|([a-z]{60,64}[.]){1,4}de|(g|G|google)mail[.]com",
+            control in proptest::option::of("[\\x00-\\x1f\\x7f]"),
+            gmail: bool,
+        ) {
+            let text = format!("{local}{}@{domain}", control.unwrap_or_default());
+            let text = text.trim();
+            let Some((local, domain)) = text.split_once('@').filter(|(_, domain)| !domain.contains('@')) else {
+                return Ok(());
+            };
+            let (mut one, mut other) = ("k".to_owned(), "k".to_owned());
+            let quick = plain(text, local.len(), gmail, &mut one);
+            let usual = general(text, [local, domain], gmail, &mut other);
+            prop_assert_eq!(&quick, &usual, "{:?}", text);
+            if quick.is_ok() {
+                prop_assert_eq!(one, other);
+            }
+        }
+    }
 }

@@ -13,9 +13,11 @@ const PARTING: &str = ".,;:_/&()\"\u{201c}\u{201d}\u{201e}\u{ab}\u{bb}\u{b7}";
 
 /// Appends the normal form of a name.
 pub(super) fn name(text: &str, out: &mut String) -> Result<(), Reason> {
-    if text.is_ascii() {
-        return plain(text, out);
-    }
+    if text.is_ascii() { plain(text, out) } else { general(text, out) }
+}
+
+/// The normal form of a name with any characters.
+fn general(text: &str, out: &mut String) -> Result<(), Reason> {
     let bare: String = text.chars().filter(|c| !APOSTROPHES.contains(*c)).collect();
     let folded = fold(&prelude(&bare));
     let mut plain = String::with_capacity(folded.len());
@@ -80,4 +82,25 @@ fn plain_letters(c: char) -> Option<&'static str> {
         '\u{127}' => "h",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+        /// What is quicker for ASCII is what holds for all characters.
+        #[test]
+        fn names_in_ascii_are_as_all_others(text in "[ -~]{0,12}|[\\x00-\\x7f]{0,12}|[A-Za-z'` .,-]{0,12}") {
+            let (mut one, mut other) = ("k".to_owned(), "k".to_owned());
+            let (quick, usual) = (plain(&text, &mut one), general(&text, &mut other));
+            prop_assert_eq!(&quick, &usual, "{:?}", text);
+            if quick.is_ok() {
+                prop_assert_eq!(one, other);
+            }
+        }
+    }
 }

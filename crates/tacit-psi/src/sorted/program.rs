@@ -49,13 +49,13 @@ impl Layout {
     }
 
     /// The bits of one element's numbers, its sum first.
-    pub(crate) fn encode(&self, sum: i128, rows: u64) -> Vec<bool> {
+    pub(crate) fn encode(&self, sum: i128, rows: u64) -> impl Iterator<Item = bool> + use<> {
         let bits = |number: i128, width: usize| (0..width).map(move |i| number >> i & 1 == 1);
         let second = match self.kind {
             Kind::Sum => bits((rows > 0).into(), 1),
             _ => bits(rows.into(), ROWS_BITS),
         };
-        bits(sum, ADDED_BITS).chain(second).collect()
+        bits(sum, ADDED_BITS).chain(second)
     }
 
     fn adds_up(&self) -> bool {

@@ -19,7 +19,7 @@ use tacit_store::sealed::{FileKey, Purpose};
 use zeroize::Zeroizing;
 
 static FORM: Form = Form {
-    magic: *b"tacit gateway 1\n",
+    magic: *b"tacit gateway 2\n",
     purpose: Purpose {
         sealing: "tacit 1 psi gateway: sealing",
         mac: "tacit 1 psi gateway: mac",

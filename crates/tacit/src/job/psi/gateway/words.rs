@@ -13,7 +13,7 @@ use tacit_crypto::Prg;
 use tacit_net::{Agreement, Channel, Identity, Limits};
 use zeroize::Zeroizing;
 
-const MAGIC: [u8; 16] = *b"tacit gateway 01";
+const MAGIC: [u8; 16] = *b"tacit gateway 02";
 /// Longest request.
 const MOST: usize = 1 << 22;
 /// Longest result of a bucket, and so longest reply: columns of matching rows make it long.
