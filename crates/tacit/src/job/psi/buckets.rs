@@ -29,6 +29,8 @@
 //! connection, a failed check above all, ends the run for good, on the disk too.
 
 pub(super) mod capacity;
+#[cfg(test)]
+mod cheats;
 pub(super) mod checkpoint;
 pub(super) mod kept;
 pub(super) mod meeting;

@@ -1,0 +1,146 @@
+//! A peer that pauses in the middle of a bucket, puts another set into it, and comes again: what it can have
+//! tested is counted, and it cannot come as often as it likes.
+
+use super::super::Learns;
+use super::table::{Digests, bucket, thrower};
+use super::*;
+use crate::{Blame, Security};
+use std::collections::HashSet;
+use std::slice::from_mut;
+use tacit_net::Party;
+use tacit_net::testing::{Fault, Network};
+use tacit_ot::base;
+
+const BUCKETS: u64 = 4;
+const SIZE: u32 = 200;
+
+/// Set `number` of the cheater's, or with more than one all of them: they have nothing in common.
+fn set(numbers: std::ops::Range<u32>) -> Vec<Vec<u8>> {
+    (SIZE * numbers.start..SIZE * numbers.end).map(|i| format!("key {i}").into_bytes()).collect()
+}
+
+fn told(keys: &[Vec<u8>]) -> Box<Keys<'_>> {
+    Box::new(|each| keys.iter().try_for_each(|key| each(Some(key))))
+}
+
+/// An honest side that has all of the cheater's sets, and a cheater with one of them; both learn.
+struct Pair<'a> {
+    honest: InBuckets<'a>,
+    cheat: InBuckets<'a>,
+    folder: &'a Path,
+    /// Keys that the cheater had in a bucket when the honest side began it.
+    entered: HashSet<Vec<u8>>,
+}
+
+impl<'a> Pair<'a> {
+    fn new(base: &'a (dyn BaseOt + Send + Sync), folder: &'a Path, all: &'a [Vec<u8>]) -> Self {
+        let job = Job::new(Learns::Both, Security::Malicious);
+        let disk = Disk { folder, memory: 1 << 26, buckets: BUCKETS, at_once: 1, resume: None };
+        let run = |keys| InBuckets::new(&job, base, told(keys), 10_000, &disk, &()).unwrap();
+        Pair { honest: run(all), cheat: run(&all[..SIZE as usize]), folder, entered: HashSet::new() }
+    }
+
+    fn begun(&self) -> Vec<u8> {
+        self.honest.local.as_ref().map_or_else(Vec::new, |local| local.checkpoint.begun.clone())
+    }
+
+    /// One connection, with this set of the cheater's: what came of it on the honest side.
+    fn connect(&mut self, keys: &[Vec<u8>], network: &Network) -> Result<()> {
+        self.cheat.prepare().unwrap();
+        if let (Some(local), Some(course)) = (&mut self.cheat.local, &self.cheat.course) {
+            let folder = Folder::new(self.folder, &mut Prg::from_os()).unwrap();
+            local.table = Table::read(folder, told(keys), 1 << 26, course).unwrap();
+        }
+        let before = self.begun();
+        let (honest, cheat) = (&mut self.honest, &mut self.cheat);
+        let (ran, _) =
+            network.run(|channel| honest.go_on(from_mut(channel)), |channel| cheat.go_on(from_mut(channel)));
+        let plan = self.honest.local.as_ref().and_then(|local| local.checkpoint.plan.clone()).unwrap();
+        let (digests, thrown) = (Digests::new(), thrower(&plan.key));
+        for (number, begun) in self.begun().iter().enumerate() {
+            if *begun > before.get(number).copied().unwrap_or(0) {
+                let is_there =
+                    |key: &&Vec<u8>| bucket(&thrown, &digests.of(key), plan.buckets) == number as u64;
+                self.entered.extend(keys.iter().filter(is_there).cloned());
+            }
+        }
+        ran
+    }
+}
+
+/// Bytes that the cheater's side sends in a run without faults, and the bound on what it has tested then.
+fn calm(base: &(dyn BaseOt + Send + Sync), folder: &Path, all: &[Vec<u8>]) -> (u64, Tested) {
+    let mut pair = Pair::new(base, folder, all);
+    let (honest, cheat) = (&mut pair.honest, &mut pair.cheat);
+    let (ran, sent) = Network::new(0).run(
+        |channel| honest.go_on(from_mut(channel)),
+        |channel| cheat.go_on(from_mut(channel)).map(|()| channel.stats().bytes_sent).unwrap(),
+    );
+    ran.unwrap();
+    (sent, pair.honest.finish().unwrap().tested.unwrap())
+}
+
+fn pausing(seed: u64) -> Network {
+    let limits = Limits { read: Duration::from_secs(5), idle: Duration::from_secs(5), ..Limits::default() };
+    Network::new(seed).with_limits(limits)
+}
+
+#[test]
+fn a_peer_that_pauses_and_comes_with_another_set_tests_no_more_than_is_told() {
+    let (base, folder, all) = (base::default(), tempfile::tempdir().unwrap(), set(0..3));
+    let (sent, once) = calm(&*base, folder.path(), &all);
+    let mut pair = Pair::new(&*base, folder.path(), &all);
+    for (number, fault) in [Fault::Stall, Fault::Cut].into_iter().enumerate() {
+        let number = number as u32;
+        let network = pausing(1 + u64::from(number)).with(Party::Second, sent / 8, fault);
+        let error = pair.connect(&set(number..number + 1), &network).unwrap_err();
+        assert!(error.is_lost_link(), "{fault:?}: {error}");
+        assert_eq!(pair.begun().iter().map(|begun| u32::from(*begun)).sum::<u32>(), 1 + number);
+    }
+    pair.connect(&set(2..3), &pausing(3)).unwrap();
+    let entered = pair.entered.len() as u64;
+    // A part of the first two sets, and all of the last.
+    assert!((210..500).contains(&entered), "{entered}");
+    let ran = pair.honest.finish().unwrap();
+    assert_eq!((ran.common, ran.repeated), (Some(u64::from(SIZE)), 2));
+    let tested = ran.tested.unwrap();
+    assert!(entered <= tested.likely && tested.likely <= tested.most, "{entered} {tested:?}");
+    assert_eq!(tested.likely * BUCKETS, once.likely * (BUCKETS + 2));
+}
+
+#[test]
+fn a_peer_that_cheats_or_comes_too_often_gets_no_further_bucket() {
+    let (base, folder, all) = (base::default(), tempfile::tempdir().unwrap(), set(0..5));
+    let (sent, once) = calm(&*base, folder.path(), &all);
+    let refused = |pair: &mut Pair<'_>, why: &str| {
+        let (begun, entered) = (pair.begun(), pair.entered.len());
+        for number in [3, 4] {
+            let error = pair.connect(&set(number..number + 1), &pausing(90)).unwrap_err();
+            assert!(error.blame() == Blame::Peer && error.to_string().contains(why), "{error}");
+        }
+        assert_eq!((pair.begun(), pair.entered.len()), (begun, entered));
+    };
+    // Too often.
+    let mut pair = Pair::new(&*base, folder.path(), &all);
+    for number in 0..u32::from(ATTEMPTS) {
+        let fault = if number % 2 == 0 { Fault::Stall } else { Fault::Cut };
+        let network = pausing(10 + u64::from(number)).with(Party::Second, sent / 8, fault);
+        assert!(pair.connect(&set(number..number + 1), &network).unwrap_err().is_lost_link());
+    }
+    refused(&mut pair, "ended for good");
+    let most = once.likely / BUCKETS * (BUCKETS - 1 + u64::from(ATTEMPTS));
+    assert!(pair.entered.len() as u64 <= most, "{} {most}", pair.entered.len());
+    // And with a check that fails: what is hit may look like a link that fails, so several bytes are.
+    let mut caught = 0;
+    for number in 1..12 {
+        let mut pair = Pair::new(&*base, folder.path(), &all);
+        let paused = pausing(30 + number).with(Party::Second, sent / 8, Fault::Stall);
+        assert!(pair.connect(&set(0..1), &paused).unwrap_err().is_lost_link());
+        let network = pausing(50 + number).with(Party::Second, sent * number / 12, Fault::Corrupt(1));
+        if pair.connect(&set(1..2), &network).is_err_and(|error| !error.is_lost_link()) {
+            caught += 1;
+            refused(&mut pair, "ended for good");
+        }
+    }
+    assert!(caught > 3, "{caught} of 11");
+}
