@@ -222,6 +222,17 @@ def test_the_import_is_quick() -> None:
     assert subprocess.run([sys.executable, "-c", loaded], check=False).returncode == 0
 
 
+@pytest.mark.parametrize("call", ["ot(10, role='sender'", "vole(10, role='sender'"])
+def test_without_numpy_transfers_fail_as_an_import_does(call: str) -> None:
+    """Nobody listens: what is missing is told before anybody is called."""
+    code = f"import sys; sys.modules['numpy'] = None; import tacit; tacit.{call}, connect='127.0.0.1:9')"
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=20
+    )
+    last = said.stderr.strip().splitlines()[-1]
+    assert said.returncode == 1 and last.startswith("ModuleNotFoundError"), said.stderr
+
+
 def test_the_three_lines_of_the_page_run() -> None:
     page = (ROOT / "docs/python.md").read_text()
     code = page.split("```python\n")[1].split("```")[0]

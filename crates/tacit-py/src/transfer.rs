@@ -66,6 +66,8 @@ pub(crate) fn ot<'py>(
     protocol: Option<String>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    // Before the peer is called: without NumPy nothing could be handed over.
+    py.import("numpy")?;
     let role = match role {
         "sender" => Role::Sender,
         "receiver" => Role::Receiver,
@@ -116,6 +118,7 @@ pub(crate) fn vole<'py>(
     count: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    py.import("numpy")?;
     let sends = match role {
         "sender" => true,
         "receiver" => false,
