@@ -1,7 +1,8 @@
 //! Authenticated garbling, single executions with everything included: `cargo bench -p tacit-2pc --bench
 //! authenticated`, behind which names of functions may stand (`-- sha256`; `products` for the large ones;
 //! `stream=100000000` for a program of so many AND gates,
-//! `set=e` with another set of Ferret's).
+//! `set=e` with another set of Ferret's; `link=100/10` for 10^6 AND gates over an emulated line of so many
+//! Mbit/s and ms each way).
 //!
 //! Two threads over TCP on the loopback address, one a party; base OTs and all setup inside the time; the
 //! evaluator learns the output. Prints the median and the range of the runs and the bytes of both directions,
@@ -13,7 +14,7 @@ use tacit_2pc::authenticated::{Demand, Session, buckets};
 use tacit_2pc::circuit::{Builder, Shape, Uint, iterate, named};
 use tacit_2pc::{OutputTo, Owner, Prepared};
 use tacit_crypto::{BitVec, Prg};
-use tacit_net::{Channel, LinkModel, Party, SessionId, memory, tcp::TcpLink};
+use tacit_net::{Channel, Limits, LinkModel, Party, SessionId, memory, tcp::TcpLink};
 use tacit_ot::silent::ferret::cost::CACHE;
 use tacit_ot::silent::ferret::{Config, Params};
 use tacit_ot::{Security, base};
@@ -49,6 +50,29 @@ fn party(
     let masks = start.elapsed();
     dependent.online(channel, &input).unwrap();
     ([setup, triples, masks, start.elapsed()], channel.stats().bytes_sent)
+}
+
+/// Products of 32 bits over the line `link`, with the Ferret that is picked for it and with that for none.
+fn over(link: &LinkModel) {
+    let function = products(1007);
+    let ands = function.plan(1).ands();
+    for picked in [link, &LinkModel::LOOPBACK] {
+        let config = Demand::of(&function).ferret(picked);
+        let (first, second) = memory::pair_over(*link, Limits::default(), SessionId([7; 32]));
+        let start = Instant::now();
+        let ((times, sent), (_, back)) = memory::join(
+            first,
+            second,
+            |channel| party(channel, Owner::Garbler, &function, config, start),
+            |channel| party(channel, Owner::Evaluator, &function, config, start),
+        );
+        let seconds = start.elapsed().as_secs_f64();
+        let bytes = (sent + back) as f64 / ands as f64;
+        println!(
+            "{ands} AND {seconds:.2} s over the line, {bytes:.1} bytes an AND, {times:.2?}; Ferret {} {:?}",
+            config.params.name, config.lanes,
+        );
+    }
 }
 
 fn measure(name: &str, function: &Prepared) -> Duration {
@@ -151,6 +175,11 @@ fn main() {
     if let Some(ands) = only.iter().find_map(|arg| arg.strip_prefix("stream=")) {
         let set = only.iter().find_map(|arg| Params::by_name(arg.strip_prefix("set=")?));
         stream(ands.parse().unwrap(), set);
+    }
+    if let Some(link) = only.iter().find_map(|arg| arg.strip_prefix("link=")) {
+        let (megabits, ms) = link.split_once('/').unwrap();
+        let delay = Duration::from_secs_f64(ms.parse::<f64>().unwrap() / 1e3);
+        over(&LinkModel::new(megabits.parse().unwrap(), delay).unwrap());
     }
     if !wanted("products") {
         return;

@@ -95,8 +95,8 @@ impl Evaluating {
                     at += 1;
                 }
             }
-            hash.update(&held[..n]);
-            macs.update(&opened[..n]);
+            hash.update_halves(&held[..n]);
+            macs.update_halves(&opened[..n]);
             first += n;
         }
         // Step 3

@@ -4,7 +4,7 @@ use super::bits::{BLOCKS, Cots, Shares, zeros};
 use super::buckets;
 use super::demand::Demand;
 use super::deviation::{deviate, passes};
-use super::leaky::Maker;
+use super::leaky::{self, Maker};
 use super::opening::{MacHash, Openings};
 use super::oracle::Oracle;
 use super::{Result, cheated};
@@ -76,11 +76,13 @@ pub(super) struct Room {
     bits: Shares,
     gates: Buffer,
     masks: Shares,
+    rows: leaky::Room,
 }
 
 impl Default for Room {
     fn default() -> Self {
-        Room { bits: Shares::zeros(0, 0), gates: zeros(0), masks: Shares::zeros(0, 0) }
+        let [bits, masks] = [0; 2].map(|n| Shares::zeros(n, n));
+        Room { bits, gates: zeros(0), masks, rows: leaky::Room::default() }
     }
 }
 
@@ -136,7 +138,8 @@ pub(super) fn make(
     });
     let mut triples_delta = delta;
     deviate(|script| script.triples_delta(&mut triples_delta));
-    let mut maker = Maker { garbler, delta: triples_delta, own, peer, made: 0 };
+    let rows = std::mem::take(&mut room.rows);
+    let mut maker = Maker { garbler, delta: triples_delta, own, peer, made: 0, room: rows };
     let mut openings = Openings::new(&oracle, "buckets", garbler, delta);
     let windows: Vec<usize> = buckets::windows(demand.ands).map(|gates| gates.max(buckets::LEAST)).collect();
     let mut gates = room.gates(BLOCKS * windows.iter().sum::<usize>());
@@ -165,6 +168,7 @@ pub(super) fn make(
             buckets::combine(channel, &mut openings, bits, rows, &shifts, sums)?;
         }
     }
+    room.rows = std::mem::take(&mut maker.room);
     masks.make(channel, cots, [own_masks, peer_masks])?;
     deviate(|script| script.masks(&mut masks.macs));
     openings.check(channel)?;

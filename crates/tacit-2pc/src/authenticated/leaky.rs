@@ -19,7 +19,7 @@ use crate::Result;
 use std::collections::VecDeque;
 use std::ops::Range;
 use tacit_crypto::hash::Mitccrh;
-use tacit_crypto::{BitVec, Block};
+use tacit_crypto::{BitVec, Block, Buffer};
 use tacit_net::Channel;
 
 /// Triples hashed at a time, in the nearest cache.
@@ -37,6 +37,24 @@ pub(super) struct Maker {
     pub(super) peer: Mitccrh,
     /// Triples made so far: the hashes' next number.
     pub(super) made: u64,
+    pub(super) room: Room,
+}
+
+/// Memory that serves one row of triples after the other.
+#[derive(Default)]
+pub(super) struct Room {
+    sums: Option<Buffer>,
+    messages: Option<Buffer>,
+}
+
+impl Room {
+    /// At least `blocks` of `buffer`, whatever they hold.
+    fn of(buffer: &mut Option<Buffer>, blocks: usize) -> &mut [Block] {
+        if buffer.as_ref().is_none_or(|buffer| buffer.len() < blocks) {
+            *buffer = None;
+        }
+        &mut buffer.get_or_insert_with(|| zeros(blocks))[..blocks]
+    }
 }
 
 impl Drop for Maker {
@@ -83,7 +101,9 @@ impl Maker {
     ) -> Result<()> {
         let batch = |i: usize| i * BATCH..n.min((i + 1) * BATCH);
         let batches = n.div_ceil(BATCH);
-        let (mut sums, mut messages) = (zeros(n.div_ceil(2)), zeros(BATCH.min(n).div_ceil(2)));
+        let mut room = std::mem::take(&mut self.room);
+        let sums = Room::of(&mut room.sums, n.div_ceil(2));
+        let messages = Room::of(&mut room.messages, BATCH.min(n).div_ceil(2));
         let mut shown = VecDeque::with_capacity(ON_THE_WAY);
         for i in 0..batches + 2 * ON_THE_WAY {
             if i < batches {
@@ -115,6 +135,7 @@ impl Maker {
             }
         }
         self.made += n as u64;
+        self.room = room;
         Ok(())
     }
 

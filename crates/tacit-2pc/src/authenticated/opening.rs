@@ -9,7 +9,7 @@ use super::deviation::{deviate, passes};
 use super::oracle::Oracle;
 use super::{Result, cheated};
 use subtle::ConstantTimeEq;
-use tacit_crypto::{BitVec, Block};
+use tacit_crypto::{BitVec, Block, Buffer};
 use tacit_net::Channel;
 
 /// Batches that are on their way before the first of them is waited for: the more, the less of a line's delay
@@ -17,19 +17,53 @@ use tacit_net::Channel;
 pub(super) const ON_THE_WAY: usize = 8;
 
 /// A running hash of MACs, bound to a run, to what is opened and to who opens.
-pub(super) struct MacHash(blake3::Hasher);
+pub(super) struct MacHash {
+    hasher: blake3::Hasher,
+    /// Pairs of halves, of which the first `waiting` are still to be hashed.
+    halves: Buffer,
+    waiting: usize,
+}
+
+/// Blocks that are hashed at a time: as much as the hash's widest kernel takes, twice.
+const HASHED: usize = 1 << 11;
 
 impl MacHash {
     pub(super) fn new(oracle: &Oracle, label: &str, garbler: bool) -> Self {
-        MacHash(oracle.hasher(label, garbler))
+        MacHash { hasher: oracle.hasher(label, garbler), halves: zeros(HASHED), waiting: 0 }
     }
 
-    pub(super) fn update(&mut self, macs: &[Block]) {
-        self.0.update(Block::as_bytes(macs));
+    /// Adds whole blocks.
+    pub(super) fn update(&mut self, blocks: &[Block]) {
+        self.flush();
+        self.hasher.update(Block::as_bytes(blocks));
     }
 
-    pub(super) fn digest(&self) -> [u8; 32] {
-        *self.0.finalize().as_bytes()
+    /// Adds the lower half of each of `macs`; both parties add as many at a time. What a wrong one lacks are
+    /// 63 bits of the other's Δ then, to be guessed once.
+    pub(super) fn update_halves(&mut self, macs: &[Block]) {
+        for macs in macs.chunks(2 * HASHED) {
+            if self.waiting + macs.len().div_ceil(2) > HASHED {
+                self.flush();
+            }
+            let (pairs, last) = macs.as_chunks::<2>();
+            let halves = &mut self.halves[self.waiting..];
+            for (half, [first, second]) in halves.iter_mut().zip(pairs) {
+                *half = Block::from_halves(first.low(), second.low());
+            }
+            if let [last] = last {
+                halves[pairs.len()] = Block::from_halves(last.low(), 0);
+            }
+            self.waiting += pairs.len() + last.len();
+        }
+    }
+
+    fn flush(&mut self) {
+        self.hasher.update(Block::as_bytes(&self.halves[..std::mem::take(&mut self.waiting)]));
+    }
+
+    pub(super) fn digest(&mut self) -> [u8; 32] {
+        self.flush();
+        *self.hasher.finalize().as_bytes()
     }
 }
 
@@ -76,7 +110,7 @@ impl Openings {
         deviate(|script| script.opened(&mut mine));
         send_bits(channel, &mine)?;
         channel.flush()?;
-        self.own.update(macs);
+        self.own.update_halves(macs);
         Ok(mine)
     }
 
@@ -90,13 +124,13 @@ impl Openings {
     ) -> Result<BitVec> {
         let theirs = receive_bits(channel, keys.len())?;
         expected(keys, &theirs, self.delta);
-        self.peer.update(keys);
+        self.peer.update_halves(keys);
         mine.xor_assign(&theirs);
         Ok(mine)
     }
 
     /// Compares the MACs of all that was opened.
-    pub(super) fn check(self, channel: &mut Channel) -> Result<()> {
+    pub(super) fn check(mut self, channel: &mut Channel) -> Result<()> {
         let mut mine = self.own.digest();
         deviate(|script| script.mac_digest(&mut mine));
         channel.send(&mine)?;

@@ -12,11 +12,11 @@ use tacit_ot::Security;
 
 /// Seconds that a job takes whatever its size: reading what is written, stages of the engine, the gateways'
 /// meeting. This and the next two are fitted to runs of 10^5, 10^6 and 10^7 rows in 64 buckets
-/// (`tools/spark/long_spark.py`), whose parts that no row changes took 18.5 s.
-const JOB_SECONDS: f64 = 8.2;
+/// (`tools/spark/long_spark.py`), whose parts that no row changes took 18 s.
+const JOB_SECONDS: f64 = 7.4;
 /// Core-seconds of the engine for each of a side's rows: two readings of the table, keys made, told apart,
 /// written, thrown, joined, and the result written.
-const ROW_SECONDS: f64 = 13.1e-6;
+const ROW_SECONDS: f64 = 10.6e-6;
 /// Core-seconds of a task, beside the protocol: the engine's start of it, the interpreter's, three
 /// connections, and what is forced to the gateway's disk.
 const TASK_SECONDS: f64 = 0.16;
