@@ -1,7 +1,7 @@
 //! What the other side gave, on its way behind our rows.
 
 /// A cell that the other side gave; nothing where it is null.
-pub type Cell = Option<String>;
+pub(crate) type Cell = Option<String>;
 
 /// What goes behind our rows.
 pub(crate) struct Behind<'a, 'm> {

@@ -38,7 +38,7 @@ pub mod values;
 #[path = "database/absent.rs"]
 mod absent_database;
 #[cfg(all(test, feature = "postgres", feature = "s3"))]
-#[allow(dead_code)]
+#[allow(dead_code, unreachable_pub)]
 #[path = "object/absent.rs"]
 mod absent_object;
 

@@ -72,7 +72,7 @@ mod thread {
     }
 
     /// Lets the script of the party on this thread, if it has one, make its change.
-    pub fn deviate(change: impl FnOnce(&mut dyn Script)) {
+    pub(crate) fn deviate(change: impl FnOnce(&mut dyn Script)) {
         SCRIPT.with_borrow_mut(|script| {
             if let Some(script) = script {
                 change(&mut **script);
@@ -81,7 +81,7 @@ mod thread {
     }
 
     /// Runs a party on this thread with `script` at its side.
-    pub fn scripted<T>(script: Option<Box<dyn Script>>, party: impl FnOnce() -> T) -> T {
+    pub(crate) fn scripted<T>(script: Option<Box<dyn Script>>, party: impl FnOnce() -> T) -> T {
         SCRIPT.set(script);
         let result = party();
         SCRIPT.set(None);

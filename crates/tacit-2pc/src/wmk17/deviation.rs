@@ -83,14 +83,14 @@ mod thread {
     }
 
     /// Lets the script of the party on this thread, if it has one, make its change.
-    pub fn deviate(change: impl FnOnce(&mut dyn Script)) {
+    pub(crate) fn deviate(change: impl FnOnce(&mut dyn Script)) {
         if let Some(script) = SCRIPT.with_borrow(Clone::clone) {
             change(&mut *script.borrow_mut());
         }
     }
 
     /// Runs a party on this thread with `script` at its side, which has noted what it saw when this returns.
-    pub fn scripted<S: Script + Default + 'static, T>(script: &mut S, party: impl FnOnce() -> T) -> T {
+    pub(crate) fn scripted<S: Script + Default + 'static, T>(script: &mut S, party: impl FnOnce() -> T) -> T {
         let shared = Rc::new(RefCell::new(std::mem::take(script)));
         let before = SCRIPT.replace(Some(shared.clone()));
         assert!(before.is_none(), "one script a party");

@@ -40,18 +40,18 @@ mod noted {
 
     /// Moves this thread's virtual time on. Each kind has a weight of its own, so that no two amounts of work
     /// are the same by chance.
-    pub fn note(work: Work, amount: usize) {
+    pub(crate) fn note(work: Work, amount: usize) {
         let weight = [1, 1_009, 1_000_003, 2_000_029, 11, 100_000_007, 100_003][work as usize];
         CLOCK.with_borrow_mut(|clock| clock.iter_mut().for_each(|clock| *clock += weight * amount as u64));
     }
 
     /// Begins this thread's virtual time.
-    pub fn start() {
+    pub(crate) fn start() {
         CLOCK.set(Some(0));
     }
 
     /// This thread's virtual time.
-    pub fn clock() -> u64 {
+    pub(crate) fn clock() -> u64 {
         CLOCK.with_borrow(|clock| clock.unwrap_or_default())
     }
 }

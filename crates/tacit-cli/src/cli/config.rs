@@ -18,7 +18,7 @@ const ALTERNATIVES: &[&[&str]] =
     &[&["listen", "connect"], &["identity", "insecure-plaintext"], &["peer", "insecure-plaintext"]];
 
 /// The arguments of a run, and which of them a file gave.
-pub struct Merged {
+pub(crate) struct Merged {
     /// The user's own, with those of the file in front of them.
     pub arguments: Vec<String>,
     /// What the file gave: option, value and line.
@@ -37,7 +37,7 @@ struct Origin {
 impl Merged {
     /// Says of a fault that the caller can mend where in the file stands what it names, if it names something
     /// of it.
-    pub fn place(&self, error: Error) -> Error {
+    pub(crate) fn place(&self, error: Error) -> Error {
         if error.blame() != Blame::Usage {
             return error;
         }
@@ -63,7 +63,7 @@ fn has_word(text: &str, word: &str) -> bool {
 }
 
 /// The arguments with those of the file named by `--config` put in front of the user's own.
-pub fn merge(command: &Command, arguments: Vec<String>) -> Result<Merged> {
+pub(crate) fn merge(command: &Command, arguments: Vec<String>) -> Result<Merged> {
     let Some(path) = config_path(&arguments)? else {
         return Ok(Merged { arguments, origins: Vec::new(), path: PathBuf::new() });
     };

@@ -55,7 +55,7 @@ const MAY_NAME_A_FILE: &[(&str, &str)] = &[
 
 /// Refuses, before anything is done, a command line whose outputs would replace a file of the same command
 /// line, or what stands at their place, or that cannot be written. True if an output goes to standard output.
-pub fn check(command: &Command, matches: &ArgMatches) -> Result<bool> {
+pub(crate) fn check(command: &Command, matches: &ArgMatches) -> Result<bool> {
     let (mut outputs, mut inputs, mut goes_on) = (Vec::new(), Vec::new(), false);
     let (mut command, mut matches, mut words) = (command, matches, String::new());
     loop {

@@ -11,7 +11,7 @@ use tacit::data::records::{KeySet, KeySpec, Normalisation, Shown};
 use tacit::data::table::Source;
 
 /// What the help of a subcommand says of types.
-pub const TYPES: &str = "\
+pub(crate) const TYPES: &str = "\
 Keys (--key COL[:TYPE]) are text unless a type says more; both sides name the same types in the same order:
   text, text:nfkc                as written; in compatibility form, without invisible characters
   email, email:gmail             an address; with gmail, its dots and what is behind a plus go
@@ -26,7 +26,7 @@ both sides must say. The rules are published: docs/keys.md.";
 
 /// What makes a row's key.
 #[derive(clap::Args)]
-pub struct KeyArgs {
+pub(crate) struct KeyArgs {
     /// The column, or several, that make a row's key, with their types; repeat it or separate by commas
     #[arg(
         long, value_name = "[LABEL=]COL[:TYPE]", required = true, value_delimiter = ',', num_args = 1,
@@ -53,7 +53,7 @@ fn named(text: &str) -> std::result::Result<Named, NoType> {
 
 impl KeyArgs {
     /// The key of our rows.
-    pub fn spec(&self) -> KeySpec {
+    pub(crate) fn spec(&self) -> KeySpec {
         let normalisation =
             Normalisation { nfc: !self.no_nfc, trim: !self.no_trim, case_fold: !self.no_case_fold };
         let shown = Shown { refused: self.show_refused.into(), forms: 0 };
@@ -61,13 +61,18 @@ impl KeyArgs {
     }
 
     /// Opens the table `input` and reads its keys.
-    pub fn read(&self, input: &Path, table: &Dialect, context: &Context) -> Result<(Source, KeySet)> {
+    pub(crate) fn read(&self, input: &Path, table: &Dialect, context: &Context) -> Result<(Source, KeySet)> {
         read(input, self.spec(), table, context)
     }
 }
 
 /// Opens the table `input` and reads the keys that `spec` makes of its rows.
-pub fn read(input: &Path, spec: KeySpec, table: &Dialect, context: &Context) -> Result<(Source, KeySet)> {
+pub(crate) fn read(
+    input: &Path,
+    spec: KeySpec,
+    table: &Dialect,
+    context: &Context,
+) -> Result<(Source, KeySet)> {
     let source = Source::open(input, spec, table.options())?;
     let progress = context.progress("reading", source.bytes(), "B");
     let keys = source.read_keys(|done| progress.set(done))?;
@@ -76,7 +81,7 @@ pub fn read(input: &Path, spec: KeySpec, table: &Dialect, context: &Context) -> 
 }
 
 /// What was refused, for programs: how often by column, type and reason, and the samples that were asked for.
-pub fn refused(spec: &KeySpec, tally: &Tally, object: &mut Value) {
+pub(crate) fn refused(spec: &KeySpec, tally: &Tally, object: &mut Value) {
     let each = |((part, reason), rows): (&(usize, _), &u64)| {
         let reason: &tacit::data::keys::Reason = reason;
         json!({"column": column(spec, *part), "type": kind(spec, *part), "reason": reason.word(), "rows": rows})
@@ -92,7 +97,7 @@ pub fn refused(spec: &KeySpec, tally: &Tally, object: &mut Value) {
 }
 
 /// The same for people, a line each; nothing where nothing but empty keys was refused.
-pub fn refused_text(spec: &KeySpec, tally: &Tally) -> String {
+pub(crate) fn refused_text(spec: &KeySpec, tally: &Tally) -> String {
     let mut text = String::new();
     if tally.unfit() > 0 {
         for ((part, reason), rows) in &tally.refused {
@@ -123,7 +128,7 @@ fn kind(spec: &KeySpec, part: usize) -> String {
 const ENOUGH: u64 = 100;
 
 /// What is suspicious about so many matches of these keys of ours and of the peer's, if anything.
-pub fn suspicious(matches: u64, own: u64, peer: u64) -> Option<String> {
+pub(crate) fn suspicious(matches: u64, own: u64, peer: u64) -> Option<String> {
     let smaller = own.min(peer);
     if smaller < ENOUGH {
         return None;
@@ -144,7 +149,7 @@ pub fn suspicious(matches: u64, own: u64, peer: u64) -> Option<String> {
 }
 
 /// A file's name, as errors and results have it.
-pub fn file(path: &Path) -> String {
+pub(crate) fn file(path: &Path) -> String {
     name(path).to_string()
 }
 

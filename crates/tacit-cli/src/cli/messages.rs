@@ -29,7 +29,7 @@ impl From<CodeArg> for Code {
 }
 
 /// All of `file`, whose name is `path`.
-pub fn read_from(path: &Path, file: impl Read) -> Result<Zeroizing<Vec<u8>>> {
+pub(crate) fn read_from(path: &Path, file: impl Read) -> Result<Zeroizing<Vec<u8>>> {
     let mut bytes = Zeroizing::new(Vec::new());
     let mut file = file.take(LARGEST_FILE + 1);
     file.read_to_end(&mut bytes).map_err(|e| Error::file(path, "cannot be read", e))?;
@@ -41,7 +41,7 @@ pub fn read_from(path: &Path, file: impl Read) -> Result<Zeroizing<Vec<u8>>> {
 
 /// Writes files of which either all are there in the end or, if one finds no place, none; no secret replaces
 /// another file.
-pub fn write_all(secrets: &[(&Path, &[u8])], others: &[(&Path, &[u8])]) -> Result<()> {
+pub(crate) fn write_all(secrets: &[(&Path, &[u8])], others: &[(&Path, &[u8])]) -> Result<()> {
     let mut outs = Vec::new();
     let secrets = secrets.iter().map(|file| (Output::create_secret(file.0), file));
     for (out, (path, bytes)) in secrets.chain(others.iter().map(|file| (Output::create(file.0), file))) {

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tacit::net::{Limits, LinkModel, Observer, PublicKey, PublicKeys};
 use tacit::{Error, Result, Session};
-pub use tacit_console::options::Security;
+pub(crate) use tacit_console::options::Security;
 
 /// What the other side learns, said for the level of security.
-pub fn learned(security: Security, what: &str) -> String {
+pub(crate) fn learned(security: Security, what: &str) -> String {
     tacit::job::learned(security.into(), what)
 }
 
 /// Tells the user where the key in the peer's file was followed by another.
-pub fn followed(peer: &Path, context: &Context) -> Result<()> {
+pub(crate) fn followed(peer: &Path, context: &Context) -> Result<()> {
     if let Some(words) = PublicKeys::load(peer)?.words() {
         context.note(&format!("note: {}: {words}", crate::cli::output::name(peer)));
     }
@@ -23,7 +23,7 @@ pub fn followed(peer: &Path, context: &Context) -> Result<()> {
 /// How to reach the peer, and who it must be.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Peer")]
-pub struct PeerArgs {
+pub(crate) struct PeerArgs {
     /// Waits for the peer at this address, such as 0.0.0.0:7700
     #[arg(long, value_name = "ADDR", conflicts_with = "connect")]
     listen: Option<String>,
@@ -72,13 +72,13 @@ pub struct PeerArgs {
 
 impl PeerArgs {
     /// The file of our private key, if one was named and it is one of `tacit keygen`.
-    pub fn identity(&self) -> Option<&Path> {
+    pub(crate) fn identity(&self) -> Option<&Path> {
         self.identity.as_deref().filter(|_| self.authority.is_none())
     }
 
     /// What names the peer, whom TLS authenticates: its pinned public key, the first of those that followed
     /// each other, or the name in its certificate; `None` without TLS.
-    pub fn peer_name(&self) -> Result<Option<String>> {
+    pub(crate) fn peer_name(&self) -> Result<Option<String>> {
         Ok(match (&self.peer, &self.peer_name) {
             (Some(file), _) => Some(format!("key {}", PublicKey::load(file)?.line(""))),
             (None, Some(name)) => Some(format!("certificate {name}")),
@@ -87,32 +87,32 @@ impl PeerArgs {
     }
 
     /// Whether a peer was named at all.
-    pub fn is_given(&self) -> bool {
+    pub(crate) fn is_given(&self) -> bool {
         self.listen.is_some() || self.connect.is_some()
     }
 
     /// The threads asked for.
-    pub fn threads(&self) -> usize {
+    pub(crate) fn threads(&self) -> usize {
         self.threads.into()
     }
 
     /// Whether this side listens.
-    pub fn listens(&self) -> bool {
+    pub(crate) fn listens(&self) -> bool {
         self.listen.is_some()
     }
 
     /// The link asked for.
-    pub fn link(&self) -> LinkModel {
+    pub(crate) fn link(&self) -> LinkModel {
         self.link
     }
 
     /// Refuses the protocol called `name` if the session is to be post-quantum and the protocol is not.
-    pub fn allow(&self, name: &str) -> Result<()> {
+    pub(crate) fn allow(&self, name: &str) -> Result<()> {
         if self.post_quantum { tacit::catalogue::require_post_quantum(name) } else { Ok(()) }
     }
 
     /// The session that the options describe; warns loudly when it is not protected.
-    pub fn session(&self, security: Security, context: &Context) -> Result<Session> {
+    pub(crate) fn session(&self, security: Security, context: &Context) -> Result<Session> {
         let session = match (&self.listen, &self.connect) {
             (Some(address), None) => Session::listen(address),
             (None, Some(address)) => Session::connect(address),

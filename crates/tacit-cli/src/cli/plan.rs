@@ -6,7 +6,7 @@ use tacit::plan::{Candidate, Link};
 use tacit::{Result, security_name};
 
 /// Prints the candidates, the fastest first; `named` is the one that the user insists on.
-pub fn show(
+pub(crate) fn show(
     context: &Context,
     name: &str,
     count: u64,

@@ -10,7 +10,7 @@ use tacit::ot::{Kind, Sent};
 use zeroize::Zeroizing;
 
 /// The share's file while it is being written.
-pub struct Share {
+pub(crate) struct Share {
     writer: Writer<Output>,
     target: PathBuf,
     delta_written: bool,
@@ -22,7 +22,7 @@ const SECOND: usize = 1;
 
 impl Share {
     /// Lays out the share of `n` transfers of `kind`, for which there must be room.
-    pub fn new(mut out: Output, kind: Kind, n: u64, role: Role) -> Result<Self> {
+    pub(crate) fn new(mut out: Output, kind: Kind, n: u64, role: Role) -> Result<Self> {
         let blocks = |name| Array::new(name, Element::U64, &[n, 2]);
         let choices = Array::new("u", Element::U8, &[n]);
         let correlated = kind == Kind::Cot;
@@ -43,12 +43,12 @@ impl Share {
     }
 
     /// Puts the whole share in its place.
-    pub fn finish(self) -> Result<()> {
+    pub(crate) fn finish(self) -> Result<()> {
         self.settle()?.commit()
     }
 
     /// The whole share on the disk, but not yet in its place.
-    pub fn settle(self) -> Result<Output> {
+    pub(crate) fn settle(self) -> Result<Output> {
         let mut out = self.writer.finish().map_err(|e| write_fault(&self.target, e))?;
         out.settle()?;
         Ok(out)

@@ -4,7 +4,7 @@ use tacit::data::csv::{Delimiter, EmptyKeys, Header, Options, Quote};
 
 /// How our table is written.
 #[derive(clap::Args, Clone, Copy)]
-pub struct Dialect {
+pub(crate) struct Dialect {
     /// What separates the fields of our file: one character, or auto for the most frequent of , ; | and tab
     #[arg(long, value_name = "CHAR", default_value = "auto", value_parser = delimiter)]
     delimiter: Delimiter,
@@ -24,7 +24,7 @@ pub struct Dialect {
 
 impl Dialect {
     /// The options of the library.
-    pub fn options(&self) -> Options {
+    pub(crate) fn options(&self) -> Options {
         Options {
             delimiter: self.delimiter,
             quote: self.quote,
@@ -36,7 +36,7 @@ impl Dialect {
 }
 
 /// Reads `--delimiter`.
-pub fn delimiter(text: &str) -> Result<Delimiter, String> {
+pub(crate) fn delimiter(text: &str) -> Result<Delimiter, String> {
     match text {
         "auto" => Ok(Delimiter::Auto),
         "tab" | "\\t" => Ok(Delimiter::Byte(b'\t')),

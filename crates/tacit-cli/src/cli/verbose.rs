@@ -5,7 +5,7 @@ use crate::cli::fault::one_line;
 use tacit::net::Event;
 
 /// Tells of a session that is open.
-pub fn handshake(event: &Event) {
+pub(crate) fn handshake(event: &Event) {
     let Event::Opened { proof, tls, terms } = event else { return };
     let tls = match tls {
         Some((group, suite)) => format!("TLS 1.3 with {group} and {suite}, peer known by {proof}"),

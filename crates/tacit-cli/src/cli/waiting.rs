@@ -16,7 +16,7 @@ const EVERY: Duration = Duration::from_secs(60);
 
 /// Says on standard error what happens while `peer` is awaited; nothing where `mode` is quiet or for a
 /// program.
-pub fn observer(mode: Mode, peer: &str) -> Observer {
+pub(crate) fn observer(mode: Mode, peer: &str) -> Observer {
     if matches!(mode, Mode::Quiet | Mode::Lines) {
         return Observer::default();
     }

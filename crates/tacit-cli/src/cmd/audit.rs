@@ -25,7 +25,7 @@ file private.jsonl beside it: its salts would let others try inputs against the 
 /// Verifies and shows the signed records of requests.
 #[derive(clap::Args)]
 #[command(after_help = AFTER, subcommand_required = true, arg_required_else_help = true)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     command: AuditCommand,
 }
@@ -72,7 +72,7 @@ struct ShowArgs {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     match args.command {
         AuditCommand::Verify(args) => verify(&args, context),
         AuditCommand::Show(args) => show(&args, context),

@@ -20,7 +20,7 @@ two files of one's own.";
 /// What a run would see in our file: rows, keys, and what is no key.
 #[derive(clap::Args)]
 #[command(after_help = const_format())]
-pub struct Args {
+pub(crate) struct Args {
     /// Our table: CSV (plain or packed by gzip or zstd), Parquet or Arrow; - for standard input; or on
     /// another machine: postgresql://HOST/DATABASE#QUERY, s3://BUCKET/KEY
     #[arg(long, value_name = "FILE")]
@@ -52,7 +52,7 @@ fn named(text: &str) -> std::result::Result<Named, NoType> {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let mut spec = args.key.spec();
     spec.shown.forms = args.show_keys.into();
     let theirs = match (&args.against, args.against_key.is_empty()) {

@@ -24,7 +24,7 @@ Examples:
 /// Shows what a function is made of, or writes it for other programs.
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     what: What,
 }
@@ -85,7 +85,7 @@ impl Named {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     match args.what {
         What::Stats { function } => {
             let (function, source) = function.load()?;

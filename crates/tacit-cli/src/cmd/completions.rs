@@ -15,14 +15,14 @@ Examples:
 /// Prints a script that completes the command's words in a shell.
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
-pub struct Args {
+pub(crate) struct Args {
     /// The shell
     #[arg(value_name = "SHELL", value_enum)]
     shell: Shell,
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, _: &Context) -> Result<()> {
+pub(super) fn run(args: Args, _: &Context) -> Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut crate::Cli::command(), "tacit", &mut script);
     let mut out = std::io::stdout().lock();

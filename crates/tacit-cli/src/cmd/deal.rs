@@ -15,7 +15,7 @@ use tacit::{Error, Result};
 use tacit_ot::silent::dealer::{self, Params, ReceiverSeed, SenderSeed};
 use zeroize::Zeroizing;
 
-pub const AFTER: &str = "\
+pub(super) const AFTER: &str = "\
 Examples:
   dealer  tacit ot deal --count 10000000 --sender alice.seed --receiver bob.seed
   alice   tacit ot expand --seed alice.seed --out alice.npz          correlated OTs, without the network
@@ -26,7 +26,7 @@ seed is as secret as what it expands to, and serves once: its file is wiped then
 
 /// A dealer's step.
 #[derive(clap::Args)]
-pub struct DealArgs {
+pub(super) struct DealArgs {
     /// How many correlated OTs, at most 2^24
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
     count: u64,
@@ -43,7 +43,7 @@ pub struct DealArgs {
 
 /// Expands a seed.
 #[derive(clap::Args)]
-pub struct ExpandArgs {
+pub(super) struct ExpandArgs {
     /// Our seed
     #[arg(long, value_name = "FILE")]
     seed: PathBuf,
@@ -53,7 +53,7 @@ pub struct ExpandArgs {
 }
 
 /// Runs `tacit ot deal`.
-pub fn deal(args: &DealArgs, context: &Context) -> Result<()> {
+pub(super) fn deal(args: &DealArgs, context: &Context) -> Result<()> {
     let params = Params { code: args.code.into(), count: args.count as usize };
     let (sender, receiver) = dealer::deal(params, &mut Prg::from_os())?;
     let seeds: [(&Path, &[u8]); 2] =
@@ -76,7 +76,7 @@ pub fn deal(args: &DealArgs, context: &Context) -> Result<()> {
 }
 
 /// A seed from its file, which no other process can use meanwhile.
-pub struct Seed {
+pub(super) struct Seed {
     mark: Mark,
     half: job::Seed,
 }
@@ -112,7 +112,7 @@ impl Seed {
     }
 
     /// The seed that `tacit ot --seed` names, for `wanted` transfers.
-    pub fn open(file: &Path, role: Role, threads: usize, wanted: u64) -> Result<Self> {
+    pub(super) fn open(file: &Path, role: Role, threads: usize, wanted: u64) -> Result<Self> {
         let seed = Seed::load(file, Some(role))?;
         if threads != 1 {
             let what = "a seed is expanded by one thread; leave it out".into();
@@ -134,14 +134,14 @@ impl Seed {
     }
 
     /// The source of correlations that it is.
-    pub fn source(self) -> Source<'static> {
+    pub(super) fn source(self) -> Source<'static> {
         let mark = self.mark;
         Source::Seed(self.half, Box::new(move || mark.used()))
     }
 }
 
 /// Runs `tacit ot expand`.
-pub fn expand(args: &ExpandArgs, context: &Context) -> Result<()> {
+pub(super) fn expand(args: &ExpandArgs, context: &Context) -> Result<()> {
     let seed = Seed::load(&args.seed, None)?;
     let count = seed.params().count as u64;
     let out = Output::create_archive(&args.out)?;

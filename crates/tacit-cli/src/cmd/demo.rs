@@ -29,7 +29,7 @@ const KEY: &str = "email,birthdate";
 /// Intersects two generated files in two processes, then by a service with a policy, and checks the results.
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
-pub struct Args {
+pub(crate) struct Args {
     /// People in each party's file
     #[arg(long, value_name = "N", default_value_t = 120_000, value_parser = clap::value_parser!(u32).range(10..=4_000_000))]
     rows: u32,
@@ -42,7 +42,7 @@ pub struct Args {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let dir = &args.dir;
     prepare(dir)?;
     let settings = Settings {

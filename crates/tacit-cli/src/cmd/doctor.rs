@@ -17,13 +17,13 @@ Examples:
 /// Shows CPU features and chosen kernels; with a peer, the link's delay and bandwidth.
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     peer: PeerArgs,
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     machine(context)?;
     if args.peer.is_given() { link(&args.peer, context) } else { Ok(()) }
 }

@@ -6,7 +6,7 @@ mod form;
 mod halves;
 mod long;
 mod pool;
-pub mod program;
+pub(super) mod program;
 pub(crate) mod total;
 
 use crate::cli::Context;
@@ -65,7 +65,7 @@ key, or with --pool-key. Never copy one back from a backup.";
 
 /// `--role`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub enum Role {
+pub(super) enum Role {
     /// Garbles the circuit
     Garbler,
     /// Evaluates the garbled circuit
@@ -74,7 +74,7 @@ pub enum Role {
 
 /// `--format`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub enum FormatArg {
+pub(super) enum FormatArg {
     /// 0x… and all digits, the most significant first
     Hex,
     /// Decimal integers, negative where the function's numbers are signed
@@ -113,7 +113,7 @@ enum Command {
 /// Evaluates a circuit on both parties' inputs.
 #[derive(clap::Args)]
 #[command(after_help = after(), args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
     /// The name of a function (see --list), a Bristol file, or a program (FILE.garble.rs); both sides must
@@ -194,7 +194,7 @@ pub struct Args {
 }
 
 /// Runs the subcommand.
-pub fn run(mut args: Args, context: &Context) -> Result<()> {
+pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
     if let Some(Command::Pool(command)) = args.command.take() {
         return pool::run(command, context);
     }

@@ -14,14 +14,14 @@ Examples:
 /// Shows the fingerprint of a key file, private or public.
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
-pub struct Args {
+pub(crate) struct Args {
     /// A file of `tacit keygen`: FILE.key or FILE.pub
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let keys = PublicKeys::of_file(&args.file)?;
     let fingerprint = keys.newest().fingerprint();
     let mut object = json!({ "name": "fingerprint", "file": args.file, "fingerprint": fingerprint });

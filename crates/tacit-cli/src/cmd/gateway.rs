@@ -24,7 +24,7 @@ A gateway that is started again goes on with its jobs.";
 /// Joins the tasks of two parties' clusters, one gateway a party
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     peer: PeerArgs,
     /// Where this party's own driver and tasks find the gateway: TLS, for who has the token
@@ -39,7 +39,7 @@ pub struct Args {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let session = args.peer.session(Security::Malicious, context)?;
     let Some(identity) = args.peer.identity() else {
         let what = "a gateway speaks TLS, and seals what it keeps with the key of `tacit keygen`: give it, and the peer's";

@@ -19,7 +19,7 @@ A successor needs no telephone: the old key signs it. Peers accept the old key f
 /// Makes a key pair that names one party.
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
-pub struct Args {
+pub(crate) struct Args {
     /// Where the private key goes; the public one goes beside it, ending in .pub
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -35,7 +35,7 @@ pub struct Args {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     if let Some(old) = &args.successor_of {
         return succeed(&args, old, context);
     }
@@ -72,7 +72,7 @@ fn succeed(args: &Args, old: &Path, context: &Context) -> Result<()> {
 }
 
 /// Writes a fresh key pair; returns the public key and its path.
-pub fn make(path: &Path, comment: &str) -> Result<(PublicKey, PathBuf)> {
+pub(super) fn make(path: &Path, comment: &str) -> Result<(PublicKey, PathBuf)> {
     let identity = Identity::generate()?;
     let public = identity.save(path, comment)?;
     sync_folder(path);

@@ -17,14 +17,14 @@ Examples:
 /// Prints the manual's first page, or writes every page to a folder.
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
-pub struct Args {
+pub(crate) struct Args {
     /// An existing folder to write the pages to, one a subcommand: tacit.1, tacit-psi.1, …
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let mut command = crate::Cli::command();
     command.build();
     let Some(folder) = args.dir else {

@@ -27,11 +27,11 @@ use tacit::Result;
 use tacit_console::machine::{available_memory, check_memory, free_address};
 
 /// The commit that the command was built from.
-pub const COMMIT: &str = env!("TACIT_COMMIT");
+pub(crate) const COMMIT: &str = env!("TACIT_COMMIT");
 
 /// What `tacit` can do.
 #[derive(Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Makes a key pair that names one party
     Keygen(keygen::Args),
     /// Shows the fingerprint of a key file
@@ -73,7 +73,7 @@ pub enum Command {
 }
 
 /// Runs the subcommand.
-pub fn run(command: Command, context: &Context) -> Result<()> {
+pub(crate) fn run(command: Command, context: &Context) -> Result<()> {
     if !matches!(command, Command::Serve(_)) {
         tacit_console::fault::end_on_signals();
     }

@@ -84,7 +84,7 @@ fn unsigned(path: &Path, whose: Whose<'_>) -> Result<Zeroizing<Vec<u8>>> {
 /// Oblivious transfers whose messages are files: no connection, any number of senders to one public key.
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     step: Step,
 }
@@ -203,7 +203,7 @@ enum Step {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let (object, text) = match args.step {
         Step::Keygen { count, code, security, out, author } => {
             let params = Params { code: code.into(), security: security.into(), count };

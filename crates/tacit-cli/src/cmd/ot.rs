@@ -44,7 +44,7 @@ enum Command {
 #[derive(clap::Args)]
 #[command(after_help = AFTER, after_long_help = long_help())]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
     /// Which side of the transfers this is
@@ -113,7 +113,7 @@ fn long_help() -> String {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     match args.command {
         None => {}
         Some(Command::Pool(command)) => return pool::run(command, context),

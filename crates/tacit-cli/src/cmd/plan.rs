@@ -18,7 +18,7 @@ model and the runs that it was fitted to stand in docs/spark.md.";
 
 /// What a run would cost before anybody is asked
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     job: Job,
 }
@@ -54,7 +54,7 @@ struct PsiArgs {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let Job::Psi(args) = args.job;
     let [core_hour, gigabyte] = prices(&args.price)?;
     if args.buckets.is_some_and(|buckets| !buckets.is_power_of_two()) {

@@ -15,7 +15,7 @@ use tacit::pool::{Fuse, Pool, PoolError, PoolKey};
 use tacit::{Error, Result, ot, security_name};
 use tacit_console::options::Role;
 
-pub const AFTER: &str = "\
+pub(super) const AFTER: &str = "\
 Examples:
   tacit ot pool make --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub \\
       --role sender --count 10000000 --file alice.pool
@@ -29,7 +29,7 @@ a run burns the pool that served it: make a new one on both sides.";
 
 /// The subcommands of `tacit ot pool`.
 #[derive(Subcommand)]
-pub enum PoolCommand {
+pub(super) enum PoolCommand {
     /// Makes a pool with the peer: correlated OTs for later
     Make(Box<MakeArgs>),
     /// Shows what a pool holds and how much of it is left
@@ -40,7 +40,7 @@ pub enum PoolCommand {
 
 /// Makes a pool with the peer.
 #[derive(clap::Args)]
-pub struct MakeArgs {
+pub(super) struct MakeArgs {
     /// Which half this is
     #[arg(long, value_enum)]
     role: Role,
@@ -74,7 +74,7 @@ pub struct MakeArgs {
 
 /// Names a pool and its key.
 #[derive(clap::Args)]
-pub struct InfoArgs {
+pub(super) struct InfoArgs {
     /// The pool
     #[arg(value_name = "FILE.pool")]
     file: PathBuf,
@@ -88,7 +88,7 @@ pub struct InfoArgs {
 
 /// Names a pool, its key and the new position.
 #[derive(clap::Args)]
-pub struct SkipArgs {
+pub(super) struct SkipArgs {
     #[command(flatten)]
     pool: InfoArgs,
     /// The position to move on to
@@ -97,7 +97,7 @@ pub struct SkipArgs {
 }
 
 /// Runs the subcommand.
-pub fn run(command: PoolCommand, context: &Context) -> Result<()> {
+pub(super) fn run(command: PoolCommand, context: &Context) -> Result<()> {
     match command {
         PoolCommand::Make(args) => make(*args, context),
         PoolCommand::Info(args) => show(&args, &args.open()?, context),
@@ -118,7 +118,7 @@ fn named(file: &Path, error: tacit_ot::Error) -> Error {
 }
 
 /// What a pool or a prepared state is sealed with.
-pub fn key(pool_key: Option<&Path>, identity: Option<&Path>) -> Result<PoolKey> {
+pub(super) fn key(pool_key: Option<&Path>, identity: Option<&Path>) -> Result<PoolKey> {
     match (pool_key, identity) {
         (Some(file), _) => PoolKey::from_file(file).map_err(|e| named(file, e.into())),
         (None, Some(file)) => Ok(PoolKey::from_identity(&Identity::load(file)?)),
@@ -129,7 +129,7 @@ pub fn key(pool_key: Option<&Path>, identity: Option<&Path>) -> Result<PoolKey> 
 }
 
 /// Opens the pool that `tacit ot --pool` names, for a run that asks for `security`.
-pub fn open(
+pub(super) fn open(
     file: &Path,
     pool_key: Option<&Path>,
     peer: &PeerArgs,
@@ -156,7 +156,7 @@ pub fn open(
 }
 
 /// What a run that used `pool` ended with; a failed check burns the pool, on the disk, before it is reported.
-pub fn watch<T>(pool: Option<(&Path, &Fuse)>, result: Result<T>) -> Result<T> {
+pub(super) fn watch<T>(pool: Option<(&Path, &Fuse)>, result: Result<T>) -> Result<T> {
     match (result, pool) {
         (Err(error), Some((file, fuse))) if error.is_failed_check() => {
             fuse.burn().map_err(|e| named(file, e))?;

@@ -80,7 +80,7 @@ impl From<Gets> for Learns {
 
 /// `--protocol`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub enum Protocol {
+pub(super) enum Protocol {
     /// The faster one for the sets' sizes and the link: vole from some 10,000 keys on both sides together on,
     /// over slow links from 2,000
     Auto,
@@ -136,7 +136,7 @@ fn reveal(text: &str) -> std::result::Result<Reveal, String> {
 /// Private set intersection of two files: who is in both.
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
-pub struct Args {
+pub(crate) struct Args {
     /// Our table: CSV (plain or packed by gzip or zstd), Parquet or Arrow; - for standard input; or on
     /// another machine: postgresql://HOST/DATABASE#QUERY, s3://BUCKET/KEY
     #[arg(long, value_name = "FILE")]
@@ -218,7 +218,7 @@ pub struct Args {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     if args.output.is_some() && args.result == Gets::Peer {
         let what = "has nothing to hold with --result peer; leave one of the two out".into();
         return Err(Error::Parameter { name: "output", what });

@@ -43,7 +43,7 @@ Each run leaves a signed record in --records, which `tacit audit` verifies and s
 /// Asks a service for an intersection or for lookups: shows its terms, and runs if they are taken.
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
-pub struct Args {
+pub(crate) struct Args {
     /// The job's name
     job: String,
     /// The service's address
@@ -125,7 +125,7 @@ pub struct Args {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     if let Some(input) = &args.input
         && (input.exists() && !input.is_file() || input.as_os_str() == "-")
     {

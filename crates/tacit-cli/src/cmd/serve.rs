@@ -31,7 +31,7 @@ const DASHBOARD: &str = "127.0.0.1:7780";
 /// Runs a service that answers requests for intersections by the rules of a policy file.
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
-pub struct Args {
+pub(crate) struct Args {
     /// The rules, in TOML
     #[arg(long, value_name = "FILE")]
     policy: PathBuf,
@@ -56,7 +56,7 @@ pub struct Args {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let form = if context.json { Form::Json(*context) } else { Form::Text };
     log::install(if context.verbose { Level::Debug } else { args.log_level }, form);
     let policy = Policy::load(&args.policy).map_err(|unfit| {

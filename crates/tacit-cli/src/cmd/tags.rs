@@ -47,7 +47,7 @@ const PER_CLIENT: u64 = 1 << 12;
 /// A file of tags of a large set: published once, queried by those who have small ones.
 #[derive(clap::Args)]
 #[command(after_help = AFTER, subcommand_required = true, arg_required_else_help = true)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     command: TagsCommand,
 }
@@ -181,7 +181,7 @@ pub(super) struct QueryArgs {
 }
 
 /// Runs the subcommand.
-pub fn run(args: Args, context: &Context) -> Result<()> {
+pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     match args.command {
         TagsCommand::Publish(args) => publish(&args, context),
         TagsCommand::Rotate(args) => rotate(&args, context),

@@ -1,7 +1,7 @@
 //! What the tests of the command share: two real processes, their files, and a proxy that does harm.
 #![allow(dead_code)]
 
-pub mod town;
+pub(crate) mod town;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// No run of a test may take longer; the command's own deadlines are far below.
-pub const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// What a process said.
 #[derive(Debug)]
-pub struct Said {
+pub(crate) struct Said {
     pub code: i32,
     pub out: String,
     pub err: String,
@@ -31,7 +31,7 @@ impl Said {
     }
 
     /// The one line of the error; fails the test if there is none or more than one, or a sign of a panic.
-    pub fn error_line(&self) -> &str {
+    pub(crate) fn error_line(&self) -> &str {
         // In words, or as an object with `--json`.
         let is_error = |line: &&str| line.starts_with("error: ") || line.starts_with("{\"error\":");
         let lines: Vec<&str> = self.err.lines().filter(is_error).collect();
@@ -43,13 +43,13 @@ impl Said {
     }
 
     /// Asserts success and returns standard output.
-    pub fn success(&self) -> &str {
+    pub(crate) fn success(&self) -> &str {
         assert_eq!(self.code, 0, "{self:?}");
         &self.out
     }
 
     /// Asserts the exit code and that the one error line contains each of `words`.
-    pub fn fails_with(&self, code: i32, words: &[&str]) {
+    pub(crate) fn fails_with(&self, code: i32, words: &[&str]) {
         let line = self.error_line();
         assert_eq!(self.code, code, "{self:?}");
         for word in words {
@@ -59,17 +59,17 @@ impl Said {
 }
 
 /// A folder with both parties' keys, and the command to run in it.
-pub struct Bench {
+pub(crate) struct Bench {
     pub dir: TempDir,
 }
 
 impl Bench {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         Bench { dir }
     }
 
-    pub fn with_keys() -> Self {
+    pub(crate) fn with_keys() -> Self {
         let bench = Self::new();
         for name in ["alice.key", "bob.key"] {
             bench.run(&["keygen", "--out", name]).success();
@@ -77,37 +77,37 @@ impl Bench {
         bench
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         std::fs::write(&path, content).unwrap();
         path
     }
 
-    pub fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tacit"));
         command.current_dir(self.dir.path()).args(args).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
-    pub fn spawn(&self, args: &[&str]) -> Child {
+    pub(crate) fn spawn(&self, args: &[&str]) -> Child {
         self.command(args).spawn().unwrap()
     }
 
-    pub fn run(&self, args: &[&str]) -> Said {
+    pub(crate) fn run(&self, args: &[&str]) -> Said {
         wait(self.spawn(args))
     }
 
     /// Runs both parties, the listener first.
-    pub fn run_both(&self, listener: &[&str], connector: &[&str]) -> (Said, Said) {
+    pub(crate) fn run_both(&self, listener: &[&str], connector: &[&str]) -> (Said, Said) {
         let first = self.spawn(listener);
         let second = self.spawn(connector);
         let first = thread::spawn(move || wait(first));
@@ -116,18 +116,18 @@ impl Bench {
     }
 
     /// Names of files that a run left beside its outputs.
-    pub fn leftovers(&self) -> Vec<String> {
+    pub(crate) fn leftovers(&self) -> Vec<String> {
         let names = std::fs::read_dir(self.dir.path()).unwrap().map(|e| e.unwrap().file_name());
         names.map(|n| n.to_string_lossy().into_owned()).filter(|n| n.contains(".part")).collect()
     }
 
-    pub fn exists(&self, name: &str) -> bool {
+    pub(crate) fn exists(&self, name: &str) -> bool {
         self.path(name).exists()
     }
 }
 
 /// Waits for the process, and kills it and fails the test past the limit.
-pub fn wait(mut child: Child) -> Said {
+pub(crate) fn wait(mut child: Child) -> Said {
     let (send, receive) = mpsc::channel();
     let mut out = child.stdout.take().unwrap();
     let mut err = child.stderr.take().unwrap();
@@ -154,7 +154,7 @@ pub fn wait(mut child: Child) -> Said {
 }
 
 /// A port of the loopback address that was free just now.
-pub fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     use std::sync::atomic::{AtomicU16, Ordering};
     static NEXT: AtomicU16 = AtomicU16::new(0);
     // Below the ports that the system gives to others between this and the command's own bind, and never one
@@ -170,7 +170,7 @@ pub fn free_port() -> u16 {
 
 /// What a proxy does to the bytes of one direction.
 #[derive(Clone, Copy, Debug)]
-pub enum Harm {
+pub(crate) enum Harm {
     None,
     /// Flips a bit of the byte at this offset.
     Flip(u64),
@@ -188,7 +188,7 @@ pub enum Harm {
 /// connector.
 ///
 /// Returns the port to connect to, and the bytes that passed in the harmed direction.
-pub fn proxy(to: u16, harm: Harm, upstream: bool) -> (u16, Arc<AtomicU64>) {
+pub(crate) fn proxy(to: u16, harm: Harm, upstream: bool) -> (u16, Arc<AtomicU64>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let passed = Arc::new(AtomicU64::new(0));
@@ -274,7 +274,7 @@ fn forward(mut from: TcpStream, mut to: TcpStream, harm: Harm, passed: &AtomicU6
 }
 
 /// The arrays of a `.npz` file as `name → (element bytes, shape, data)`, read by a reader of its own.
-pub fn read_npz(path: &Path) -> std::collections::BTreeMap<String, (usize, Vec<usize>, Vec<u8>)> {
+pub(crate) fn read_npz(path: &Path) -> std::collections::BTreeMap<String, (usize, Vec<usize>, Vec<u8>)> {
     let bytes = std::fs::read(path).unwrap();
     let u16_at = |at: usize| u16::from_le_bytes(bytes[at..at + 2].try_into().unwrap()) as usize;
     let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
@@ -305,7 +305,7 @@ pub fn read_npz(path: &Path) -> std::collections::BTreeMap<String, (usize, Vec<u
 
 /// What a process ever held, as the system tells, until it ends.
 #[cfg(target_os = "linux")]
-pub fn peak_kibibytes(id: u32) -> u64 {
+pub(crate) fn peak_kibibytes(id: u32) -> u64 {
     let mut peak = 0;
     while let Ok(status) = std::fs::read_to_string(format!("/proc/{id}/status")) {
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -12,17 +12,17 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A service that runs, and what its log said.
-pub struct Service {
+pub(crate) struct Service {
     pub child: Option<Child>,
     log: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Service {
-    pub fn start(bench: &Bench) -> Self {
+    pub(crate) fn start(bench: &Bench) -> Self {
         Self::start_with(bench, &[])
     }
 
-    pub fn start_with(bench: &Bench, more: &[&str]) -> Self {
+    pub(crate) fn start_with(bench: &Bench, more: &[&str]) -> Self {
         let words = [&["--json", "serve", "--policy", "policy.toml"], more].concat();
         let mut child = bench.spawn(&words);
         let log: Arc<Mutex<Vec<Value>>> = Arc::default();
@@ -37,12 +37,12 @@ impl Service {
         service
     }
 
-    pub fn events(&self, what: &str) -> Vec<Value> {
+    pub(crate) fn events(&self, what: &str) -> Vec<Value> {
         self.log.lock().unwrap().iter().filter(|event| event["event"] == what).cloned().collect()
     }
 
     /// Waits until the log has told of `what` so many times.
-    pub fn wait_for(&mut self, what: &str, times: usize) {
+    pub(crate) fn wait_for(&mut self, what: &str, times: usize) {
         let start = Instant::now();
         while self.events(what).len() < times {
             let ended = self.child.as_mut().is_some_and(|child| child.try_wait().unwrap().is_some());
@@ -58,17 +58,17 @@ impl Service {
         }
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.as_ref().unwrap().id()
     }
 
-    pub fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill").args([name, &self.pid().to_string()]).status().unwrap();
         assert!(sent.success());
     }
 
     /// Ends it as an operator does; it must end well.
-    pub fn end(mut self) -> Vec<Value> {
+    pub(crate) fn end(mut self) -> Vec<Value> {
         self.signal("-TERM");
         let mut child = self.child.take().unwrap();
         let start = Instant::now();
@@ -87,14 +87,14 @@ impl Service {
         log.clone()
     }
 
-    pub fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().unwrap();
             child.wait().unwrap();
         }
     }
 
-    pub fn resident(&self) -> u64 {
+    pub(crate) fn resident(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
         line.split_whitespace().next().unwrap().parse().unwrap()
@@ -111,20 +111,20 @@ impl Drop for Service {
 }
 
 /// A table of keys `user0`, `user1` … and a column of numbers.
-pub fn table(head: &str, numbers: impl Iterator<Item = u32>) -> String {
+pub(crate) fn table(head: &str, numbers: impl Iterator<Item = u32>) -> String {
     let mut text = format!("{head},amount\n");
     numbers.for_each(|number| writeln!(text, "user{number}@example.com,{number}").unwrap());
     text
 }
 
 /// Alice serves, Bob and Carol are known to her, Dave is not.
-pub struct Town {
+pub(crate) struct Town {
     pub bench: Bench,
     pub port: u16,
 }
 
 impl Town {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let bench = Bench::new();
         for name in ["alice.key", "bob.key", "carol.key", "dave.key"] {
             bench.run(&["keygen", "--out", name]).success();
@@ -136,7 +136,7 @@ impl Town {
     }
 
     /// The head of a policy, a source `customers` with `source` in it, and `jobs`.
-    pub fn policy(&self, head: &str, source: &str, jobs: &str) {
+    pub(crate) fn policy(&self, head: &str, source: &str, jobs: &str) {
         let text = format!(
             "version = 1\nlisten = \"127.0.0.1:{}\"\nidentity = \"alice.key\"\nstate = \"state\"\n{head}\n\
              [peers.bob]\nkey = \"bob.pub\"\n[peers.carol]\nkey = \"carol.pub\"\n\
@@ -146,7 +146,7 @@ impl Town {
         self.bench.write("policy.toml", text);
     }
 
-    pub fn asking(&self, who: &str, job: &str, more: &[&str]) -> Vec<String> {
+    pub(crate) fn asking(&self, who: &str, job: &str, more: &[&str]) -> Vec<String> {
         let (address, key) = (format!("127.0.0.1:{}", self.port), format!("{who}.key"));
         let own =
             ["--json", "request", job, "--connect", &address, "--identity", &key, "--peer", "alice.pub"];
@@ -164,19 +164,19 @@ impl Town {
         all
     }
 
-    pub fn ask(&self, who: &str, job: &str, more: &[&str]) -> Said {
+    pub(crate) fn ask(&self, who: &str, job: &str, more: &[&str]) -> Said {
         let words = self.asking(who, job, more);
         self.bench.run(&words.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     /// A run that must be granted; its result.
-    pub fn granted(&self, who: &str, job: &str, more: &[&str]) -> Value {
+    pub(crate) fn granted(&self, who: &str, job: &str, more: &[&str]) -> Value {
         let said = self.ask(who, job, more);
         serde_json::from_str(said.success()).unwrap_or_else(|e| panic!("{e}: {said:?}"))
     }
 
     /// A request that must be refused by `rule`; the whole message.
-    pub fn refused(&self, who: &str, job: &str, rule: &str, more: &[&str]) -> String {
+    pub(crate) fn refused(&self, who: &str, job: &str, rule: &str, more: &[&str]) -> String {
         let said = self.ask(who, job, more);
         said.fails_with(4, &["the service refuses, by its rule", &format!("`{rule}`")]);
         let error: Value = serde_json::from_str(said.error_line()).unwrap();
@@ -187,13 +187,13 @@ impl Town {
         message.to_owned()
     }
 
-    pub fn verify(&self, whose: &str, more: &[&str]) -> Value {
+    pub(crate) fn verify(&self, whose: &str, more: &[&str]) -> Value {
         let said = self.bench.run(&[&["--json", "audit", "verify", whose], more].concat());
         serde_json::from_str(said.success()).unwrap()
     }
 }
 
 /// What the sources of these tests may reveal: more than any test takes.
-pub const BUDGETS: &str = "rows_in_total = 1_000_000\naggregate_runs = 1000\n";
-pub const MATCH: &str = "[jobs.match]\nsource = \"customers\"\nallow = [\"bob\"]\nreveal = [\"rows\", \"payload\"]\n\
+pub(crate) const BUDGETS: &str = "rows_in_total = 1_000_000\naggregate_runs = 1000\n";
+pub(crate) const MATCH: &str = "[jobs.match]\nsource = \"customers\"\nallow = [\"bob\"]\nreveal = [\"rows\", \"payload\"]\n\
     result = [\"peer\"]\ngive = [\"amount\"]\nmax_peer_keys = 1_000_000\nruns_a_day = 1000\n";

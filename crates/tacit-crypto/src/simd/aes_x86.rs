@@ -512,7 +512,7 @@ macro_rules! entry_points {
             use super::*;
 
             #[target_feature(enable = $features)]
-            pub fn expand(key: Block) -> [Block; 11] {
+            pub(crate) fn expand(key: Block) -> [Block; 11] {
                 // SAFETY: every width has the features of the 128-bit one.
                 unsafe {
                     let mut round_keys = [key; 11];
@@ -525,28 +525,28 @@ macro_rules! entry_points {
             }
 
             #[target_feature(enable = $features)]
-            pub fn encrypt_blocks(round_keys: &[Block; 11], blocks: &mut [Block]) {
+            pub(crate) fn encrypt_blocks(round_keys: &[Block; 11], blocks: &mut [Block]) {
                 let pass = Encrypt { blocks: blocks.as_mut_ptr() };
                 // SAFETY: this function's features are the vector's; the pass covers the slice.
                 unsafe { drive::<$vector, _>(round_keys, &pass, blocks.len()) }
             }
 
             #[target_feature(enable = $features)]
-            pub fn counter(round_keys: &[Block; 11], first: u64, out: &mut [Block]) {
+            pub(crate) fn counter(round_keys: &[Block; 11], first: u64, out: &mut [Block]) {
                 let pass = Counter::<false> { first, out: out.as_mut_ptr() };
                 // SAFETY: this function's features are the vector's; the pass covers the slice.
                 unsafe { drive::<$vector, _>(round_keys, &pass, out.len()) }
             }
 
             #[target_feature(enable = $features)]
-            pub fn counter_xor(round_keys: &[Block; 11], first: u64, out: &mut [Block]) {
+            pub(crate) fn counter_xor(round_keys: &[Block; 11], first: u64, out: &mut [Block]) {
                 let pass = Counter::<true> { first, out: out.as_mut_ptr() };
                 // SAFETY: this function's features are the vector's; the pass covers the slice.
                 unsafe { drive::<$vector, _>(round_keys, &pass, out.len()) }
             }
 
             #[target_feature(enable = $features)]
-            pub fn ccr(round_keys: &[Block; 11], input: &[Block], out: &mut [Block]) {
+            pub(crate) fn ccr(round_keys: &[Block; 11], input: &[Block], out: &mut [Block]) {
                 assert_eq!(input.len(), out.len(), "one output an input");
                 let pass = Ccr { input: input.as_ptr(), out: out.as_mut_ptr() };
                 // SAFETY: this function's features are the vector's; the pass covers both slices.
@@ -554,7 +554,7 @@ macro_rules! entry_points {
             }
 
             #[target_feature(enable = $features)]
-            pub fn ccr_in_place(round_keys: &[Block; 11], blocks: &mut [Block]) {
+            pub(crate) fn ccr_in_place(round_keys: &[Block; 11], blocks: &mut [Block]) {
                 let pass = Ccr { input: blocks.as_mut_ptr(), out: blocks.as_mut_ptr() };
                 // SAFETY: this function's features are the vector's; each step reads its blocks before it
                 // writes them.
@@ -562,14 +562,14 @@ macro_rules! entry_points {
             }
 
             #[target_feature(enable = $features)]
-            pub fn tccr(round_keys: &[Block; 11], blocks: &mut [Block], first: Block) {
+            pub(crate) fn tccr(round_keys: &[Block; 11], blocks: &mut [Block], first: Block) {
                 let pass = Tccr { blocks: blocks.as_mut_ptr(), first };
                 // SAFETY: this function's features are the vector's; the pass covers the slice.
                 unsafe { drive::<$vector, _>(round_keys, &pass, blocks.len()) }
             }
 
             #[target_feature(enable = $features)]
-            pub fn rekeyed(keys: &[Block], blocks: &mut [Block]) {
+            pub(crate) fn rekeyed(keys: &[Block], blocks: &mut [Block]) {
                 assert_eq!(keys.len(), blocks.len(), "one key a block");
                 let groups = Rekeyed { keys: keys.as_ptr(), blocks: blocks.as_mut_ptr() };
                 // SAFETY: this function's features are the vector's; there are as many keys as blocks.
@@ -590,7 +590,7 @@ macro_rules! entry_points {
             }
 
             #[target_feature(enable = $features)]
-            pub fn cot_sender(
+            pub(crate) fn cot_sender(
                 start: Block,
                 first_gid: u64,
                 delta: Block,
@@ -606,7 +606,7 @@ macro_rules! entry_points {
             }
 
             #[target_feature(enable = $features)]
-            pub fn cot_receiver(start: Block, first_gid: u64, w: &[Block], out: &mut [Block]) {
+            pub(crate) fn cot_receiver(start: Block, first_gid: u64, w: &[Block], out: &mut [Block]) {
                 assert_eq!(w.len(), out.len(), "one output an input");
                 let keys = CountingGids { start, first: first_gid };
                 let groups = CotReceiver { keys, w: w.as_ptr(), out: out.as_mut_ptr() };

@@ -183,13 +183,13 @@ macro_rules! entry_points {
             use super::*;
 
             #[target_feature(enable = $features)]
-            pub fn mul(a: Block, b: Block) -> Block {
+            pub(crate) fn mul(a: Block, b: Block) -> Block {
                 // SAFETY: every width has the features of the 128-bit one.
                 unsafe { multiply(V128::splat(a), Factor::new(V128::splat(b))).fold() }
             }
 
             #[target_feature(enable = $features)]
-            pub fn accumulate(a: &[Block], b: &[Block]) -> [Block; 3] {
+            pub(crate) fn accumulate(a: &[Block], b: &[Block]) -> [Block; 3] {
                 assert_eq!(a.len(), b.len(), "inner product of different lengths");
                 let mut sums = [Block::ZERO; 3];
                 // SAFETY: this function's features are the vector's; the lengths are equal.
@@ -198,7 +198,7 @@ macro_rules! entry_points {
             }
 
             #[target_feature(enable = $features)]
-            pub fn accumulate_columns(
+            pub(crate) fn accumulate_columns(
                 columns: &[Block],
                 stride: usize,
                 weights: &[Block],
@@ -225,21 +225,21 @@ macro_rules! entry_points {
             }
 
             #[target_feature(enable = $features)]
-            pub fn scale(blocks: &mut [Block], factor: Block) {
+            pub(crate) fn scale(blocks: &mut [Block], factor: Block) {
                 let (out, len) = (blocks.as_mut_ptr(), blocks.len());
                 // SAFETY: this function's features are the vector's; each block is read before it is written.
                 unsafe { super::scale::<$vector, false>(out, out, len, factor) }
             }
 
             #[target_feature(enable = $features)]
-            pub fn multiply_add(out: &mut [Block], input: &[Block], factor: Block) {
+            pub(crate) fn multiply_add(out: &mut [Block], input: &[Block], factor: Block) {
                 assert_eq!(out.len(), input.len(), "one output an input");
                 // SAFETY: this function's features are the vector's; the lengths are equal.
                 unsafe { super::scale::<$vector, true>(out.as_mut_ptr(), input.as_ptr(), out.len(), factor) }
             }
 
             #[target_feature(enable = $features)]
-            pub fn multiply_each(blocks: &mut [Block], factors: &[Block]) {
+            pub(crate) fn multiply_each(blocks: &mut [Block], factors: &[Block]) {
                 assert_eq!(blocks.len(), factors.len(), "one factor a block");
                 let (blocks, len) = (blocks.as_mut_ptr(), blocks.len());
                 // SAFETY: this function's features are the vector's; the lengths are equal.
@@ -247,7 +247,7 @@ macro_rules! entry_points {
             }
 
             #[target_feature(enable = $features)]
-            pub fn progress(out: &mut [Block], known: usize, step: Block) {
+            pub(crate) fn progress(out: &mut [Block], known: usize, step: Block) {
                 assert!(known >= 4, "a vector must not read what it writes");
                 let len = out.len().saturating_sub(known);
                 let out = out.as_mut_ptr();

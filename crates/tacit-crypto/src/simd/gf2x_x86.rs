@@ -207,12 +207,12 @@ macro_rules! entry_points {
             use super::*;
 
             #[target_feature(enable = $features)]
-            pub fn forward(data: &mut [Block], twiddles: &Twiddles, coset: &Coset) {
+            pub(crate) fn forward(data: &mut [Block], twiddles: &Twiddles, coset: &Coset) {
                 transform::<true>(data, Tables { twiddles, coset });
             }
 
             #[target_feature(enable = $features)]
-            pub fn inverse(data: &mut [Block], twiddles: &Twiddles, coset: &Coset) {
+            pub(crate) fn inverse(data: &mut [Block], twiddles: &Twiddles, coset: &Coset) {
                 transform::<false>(data, Tables { twiddles, coset });
             }
 
@@ -350,7 +350,7 @@ macro_rules! entry_points {
             }
 
             #[target_feature(enable = $features)]
-            pub fn multiply(data: &mut [Block], values: &[Block]) {
+            pub(crate) fn multiply(data: &mut [Block], values: &[Block]) {
                 let units = &*UNITS;
                 for (data, value) in data.as_chunks_mut::<4>().0.iter_mut().zip(values) {
                     // SAFETY: this function's features are the vector's; four blocks are whole vectors.
@@ -384,7 +384,7 @@ macro_rules! entry_points {
             }
 
             #[target_feature(enable = $features)]
-            pub fn add(to: &mut [Block], from: &[Block]) {
+            pub(crate) fn add(to: &mut [Block], from: &[Block]) {
                 let (to, rest) = to.as_chunks_mut::<{ $vector::LANES }>();
                 let (from, others) = from.as_chunks::<{ $vector::LANES }>();
                 for (to, from) in to.iter_mut().zip(from) {

@@ -408,7 +408,7 @@ macro_rules! entry_points {
             use super::*;
 
             #[target_feature(enable = $features)]
-            pub fn garble(
+            pub(crate) fn garble(
                 gates: Gates<'_>,
                 starts: &[Block],
                 deltas: &[Block],
@@ -424,7 +424,12 @@ macro_rules! entry_points {
             }
 
             #[target_feature(enable = $features)]
-            pub fn evaluate(gates: Gates<'_>, starts: &[Block], labels: &mut [Block], tables: &[[Block; 2]]) {
+            pub(crate) fn evaluate(
+                gates: Gates<'_>,
+                starts: &[Block],
+                labels: &mut [Block],
+                tables: &[[Block; 2]],
+            ) {
                 gates.check(starts.len(), labels);
                 let (labels, tables) = (labels.as_mut_ptr(), tables.as_ptr().cast_mut().cast());
                 // SAFETY: as above; an evaluation reads no Δ and writes no table.
@@ -432,7 +437,7 @@ macro_rules! entry_points {
             }
 
             #[target_feature(enable = $features)]
-            pub fn xor_picked(lanes: usize, rows: &[Block], picks: &[u8], out: &mut [Block]) {
+            pub(crate) fn xor_picked(lanes: usize, rows: &[Block], picks: &[u8], out: &mut [Block]) {
                 // SAFETY: this function's features are the vector's; the caller checked the rows.
                 unsafe { picked::<$vector>(lanes, rows.as_ptr(), picks, out.as_mut_ptr()) }
             }

@@ -82,7 +82,13 @@ macro_rules! unpacking {
             }
 
             #[target_feature(enable = $features)]
-            pub fn tiles(input: &[Block], from: [usize; 2], out: &mut [Block], to: [usize; 2], count: usize) {
+            pub(crate) fn tiles(
+                input: &[Block],
+                from: [usize; 2],
+                out: &mut [Block],
+                to: [usize; 2],
+                count: usize,
+            ) {
                 check(input, from, out, to, count);
                 let whole = count / $tiles * $tiles;
                 for tile in (0..whole).step_by($tiles) {

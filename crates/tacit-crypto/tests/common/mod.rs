@@ -31,7 +31,7 @@ fn sbox() -> &'static [u8; 256] {
 }
 
 /// AES-128 as FIPS 197 describes it.
-pub fn aes128(key: Block, block: Block) -> Block {
+pub(crate) fn aes128(key: Block, block: Block) -> Block {
     let sbox = sbox();
     let key = key.to_bytes();
     let mut words: Vec<[u8; 4]> = key.chunks(4).map(|w| w.try_into().unwrap()).collect();
@@ -65,7 +65,7 @@ pub fn aes128(key: Block, block: Block) -> Block {
     Block::from_bytes(state)
 }
 
-pub fn sigma(x: Block) -> Block {
+pub(crate) fn sigma(x: Block) -> Block {
     let bytes = x.to_bytes();
     let mut out = [0; 16];
     for i in 0..8 {
@@ -75,21 +75,21 @@ pub fn sigma(x: Block) -> Block {
     Block::from_bytes(out)
 }
 
-pub fn ccr(x: Block) -> Block {
+pub(crate) fn ccr(x: Block) -> Block {
     aes128(Block::ZERO, sigma(x)) ^ sigma(x)
 }
 
-pub fn tccr(x: Block, tweak: u128) -> Block {
+pub(crate) fn tccr(x: Block, tweak: u128) -> Block {
     let once = aes128(Block::ZERO, x);
     aes128(Block::ZERO, once ^ Block::new(tweak)) ^ once
 }
 
-pub fn mitccrh(start: Block, gid: u64, x: Block) -> Block {
+pub(crate) fn mitccrh(start: Block, gid: u64, x: Block) -> Block {
     aes128(start ^ Block::new(gid as u128), sigma(x)) ^ sigma(x)
 }
 
 /// The product in GF(2^128), bit by bit.
-pub fn gf128_mul(a: Block, b: Block) -> Block {
+pub(crate) fn gf128_mul(a: Block, b: Block) -> Block {
     let mut product = Block::ZERO;
     let mut shifted = a.to_u128();
     for i in 0..128 {
@@ -106,7 +106,7 @@ pub fn gf128_mul(a: Block, b: Block) -> Block {
 }
 
 /// `count` blocks that follow from `seed` (splitmix64: no kernel under test takes part).
-pub fn blocks(seed: u64, count: usize) -> Vec<Block> {
+pub(crate) fn blocks(seed: u64, count: usize) -> Vec<Block> {
     let mut state = seed;
     let mut next = || {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -117,10 +117,10 @@ pub fn blocks(seed: u64, count: usize) -> Vec<Block> {
     (0..count).map(|_| Block::from_halves(next(), next())).collect()
 }
 
-pub fn hex(blocks: &[Block]) -> Vec<String> {
+pub(crate) fn hex(blocks: &[Block]) -> Vec<String> {
     blocks.iter().map(|b| b.to_hex()).collect()
 }
 
 /// Sizes around every boundary of the kernels.
-pub const SIZES: [usize; 22] =
+pub(crate) const SIZES: [usize; 22] =
     [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 300];

@@ -17,7 +17,7 @@ pub(super) struct SenderKey {
 
 impl SenderKey {
     /// A fresh key for this batch, and the message.
-    pub fn draw(run: &Run, prg: &mut Prg) -> (Self, Vec<u8>) {
+    pub(super) fn draw(run: &Run, prg: &mut Prg) -> (Self, Vec<u8>) {
         let secret = Scalars::random(1, prg);
         let public = Points::mul_base(&secret);
         let message = public.encode().concat();
@@ -25,12 +25,12 @@ impl SenderKey {
     }
 
     /// a times each of `points`.
-    pub fn multiples(&self, points: &Points) -> Points {
+    pub(super) fn multiples(&self, points: &Points) -> Points {
         points.mul_same(&self.secret)
     }
 
     /// The pads of this batch, whose hash binds both messages.
-    pub fn pads(&self, from_receiver: &[u8]) -> Oracle {
+    pub(super) fn pads(&self, from_receiver: &[u8]) -> Oracle {
         self.run.oracle_over("pad", &[&self.message, from_receiver])
     }
 }
@@ -44,14 +44,14 @@ pub(super) struct ReceiverKeys {
 }
 
 impl ReceiverKeys {
-    pub fn new(run: &Run, secrets: Scalars, choices: &BitVec, message: &[u8]) -> Self {
+    pub(super) fn new(run: &Run, secrets: Scalars, choices: &BitVec, message: &[u8]) -> Self {
         ReceiverKeys { run: run.clone(), secrets, choices: choices.clone(), message: message.to_vec() }
     }
 
     /// The messages: hashes of b_i·A.
     ///
     /// Errors when `from_sender` is not one canonical group element; `out` is untouched then.
-    pub fn finish(&self, from_sender: &[u8], out: &mut [Block]) -> Result<()> {
+    pub(super) fn finish(&self, from_sender: &[u8], out: &mut [Block]) -> Result<()> {
         self.run.expect_buffer(out.len())?;
         let big_a = self.run.decode(from_sender, 1)?;
         let pads = self.run.oracle_over("pad", &[from_sender, &self.message]);

@@ -6,30 +6,30 @@ use tacit_net::{Party, SessionId, memory};
 use tacit_ot::base::Run;
 use tacit_ot::{BaseOt, Error, Result};
 
-pub const SESSION: SessionId = SessionId([7; 32]);
+pub(crate) const SESSION: SessionId = SessionId([7; 32]);
 
-pub fn prg(seed: u128) -> Prg {
+pub(crate) fn prg(seed: u128) -> Prg {
     Prg::from_seed(Block::new(seed))
 }
 
-pub fn run(protocol: &'static str, n: usize) -> Run {
+pub(crate) fn run(protocol: &'static str, n: usize) -> Run {
     Run::new(protocol, SESSION, Party::First, 3, n)
 }
 
 /// All messages of one honest run by the library, and both outputs.
-pub struct Honest {
+pub(crate) struct Honest {
     pub messages: Vec<Vec<u8>>,
     pub pairs: Vec<[Block; 2]>,
     pub chosen: Vec<Block>,
 }
 
 /// The same protocols written down a second time: one OT after the other, with curve25519-dalek alone.
-pub mod naive {
+pub(crate) mod naive {
     use super::{Block, Prg, SESSION};
     use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoPoint};
     use curve25519_dalek::scalar::Scalar;
 
-    pub fn run_key(protocol: &str, n: usize) -> [u8; 32] {
+    pub(crate) fn run_key(protocol: &str, n: usize) -> [u8; 32] {
         let mut bytes = SESSION.0.to_vec();
         bytes.extend((protocol.len() as u64).to_le_bytes());
         bytes.extend(protocol.as_bytes());
@@ -39,10 +39,10 @@ pub mod naive {
         blake3::derive_key("tacit 2026 base ot run v1", &bytes)
     }
 
-    pub struct Oracle([u8; 32]);
+    pub(crate) struct Oracle([u8; 32]);
 
     impl Oracle {
-        pub fn new(run_key: &[u8; 32], label: &str, messages: &[&[u8]]) -> Self {
+        pub(crate) fn new(run_key: &[u8; 32], label: &str, messages: &[&[u8]]) -> Self {
             let mut bytes = Vec::new();
             for part in [&[label.as_bytes()], messages].concat() {
                 bytes.extend((part.len() as u64).to_le_bytes());
@@ -51,7 +51,7 @@ pub mod naive {
             Oracle(*blake3::keyed_hash(run_key, &bytes).as_bytes())
         }
 
-        pub fn bytes<const N: usize>(&self, i: usize, branch: u8, data: &[u8]) -> [u8; N] {
+        pub(crate) fn bytes<const N: usize>(&self, i: usize, branch: u8, data: &[u8]) -> [u8; N] {
             let mut hasher = blake3::Hasher::new_keyed(&self.0);
             hasher.update(&[&(i as u64).to_le_bytes()[..], &[branch], data].concat());
             let mut out = [0; N];
@@ -59,35 +59,35 @@ pub mod naive {
             out
         }
 
-        pub fn point(&self, i: usize, branch: u8, data: &[u8]) -> RistrettoPoint {
+        pub(crate) fn point(&self, i: usize, branch: u8, data: &[u8]) -> RistrettoPoint {
             RistrettoPoint::from_uniform_bytes(&self.bytes(i, branch, data))
         }
 
-        pub fn pad(&self, i: usize, branch: u8, key: RistrettoPoint) -> Block {
+        pub(crate) fn pad(&self, i: usize, branch: u8, key: RistrettoPoint) -> Block {
             Block::from_bytes(self.bytes(i, branch, key.compress().as_bytes()))
         }
     }
 
-    pub fn scalar(prg: &mut Prg) -> Scalar {
+    pub(crate) fn scalar(prg: &mut Prg) -> Scalar {
         let mut wide = [0; 64];
         prg.fill_bytes(&mut wide);
         Scalar::from_bytes_mod_order_wide(&wide)
     }
 
-    pub fn point(bytes: &[u8]) -> RistrettoPoint {
+    pub(crate) fn point(bytes: &[u8]) -> RistrettoPoint {
         CompressedRistretto::from_slice(bytes).unwrap().decompress().unwrap()
     }
 
-    pub fn encode(p: RistrettoPoint) -> [u8; 32] {
+    pub(crate) fn encode(p: RistrettoPoint) -> [u8; 32] {
         p.compress().to_bytes()
     }
 
-    pub fn xor<const N: usize>(a: [u8; N], b: &[u8]) -> [u8; N] {
+    pub(crate) fn xor<const N: usize>(a: [u8; N], b: &[u8]) -> [u8; N] {
         core::array::from_fn(|i| a[i] ^ b[i])
     }
 }
 
-pub fn assert_transferred(name: &str, pairs: &[[Block; 2]], chosen: &[Block], choices: &BitVec) {
+pub(crate) fn assert_transferred(name: &str, pairs: &[[Block; 2]], chosen: &[Block], choices: &BitVec) {
     assert_eq!(pairs.len(), chosen.len());
     for (i, (pair, chosen)) in pairs.iter().zip(chosen).enumerate() {
         assert!(*chosen == pair[choices.get(i) as usize], "{name}: OT {i}");
@@ -96,7 +96,7 @@ pub fn assert_transferred(name: &str, pairs: &[[Block; 2]], chosen: &[Block], ch
 }
 
 /// No two messages are equal, and no two pairs have the same difference.
-pub fn assert_unrelated(name: &str, pairs: &[[Block; 2]]) {
+pub(crate) fn assert_unrelated(name: &str, pairs: &[[Block; 2]]) {
     let mut messages: Vec<_> = pairs.as_flattened().iter().map(|b| b.to_u128()).collect();
     let mut differences: Vec<_> = pairs.iter().map(|p| (p[0] ^ p[1]).to_u128()).collect();
     for values in [&mut messages, &mut differences] {
@@ -109,7 +109,7 @@ pub fn assert_unrelated(name: &str, pairs: &[[Block; 2]]) {
 
 /// Every message of `good`, damaged: cut, longer, or with what is no group element at one of its `places`.
 /// `feed` hands a message to whoever receives the step's.
-pub fn assert_malformed_are_refused(
+pub(crate) fn assert_malformed_are_refused(
     name: &str,
     good: &[Vec<u8>],
     feed: impl Fn(usize, &[u8]) -> Result<()>,
@@ -146,7 +146,7 @@ pub fn assert_malformed_are_refused(
 }
 
 /// Runs of `n` that differ in the run's number, the direction or the session alone.
-pub fn neighbours(name: &'static str, n: usize) -> [Run; 4] {
+pub(crate) fn neighbours(name: &'static str, n: usize) -> [Run; 4] {
     [
         Run::new(name, SESSION, Party::First, 3, n),
         Run::new(name, SESSION, Party::First, 4, n),
@@ -156,7 +156,7 @@ pub fn neighbours(name: &'static str, n: usize) -> [Run; 4] {
 }
 
 /// One line of the recorded digests: the messages' lengths, and a digest of them and of the sender's output.
-pub fn digest_line(name: &str, n: usize, honest: &Honest) -> String {
+pub(crate) fn digest_line(name: &str, n: usize, honest: &Honest) -> String {
     let mut hasher = blake3::Hasher::new();
     for message in &honest.messages {
         hasher.update(&(message.len() as u64).to_le_bytes()).update(message);
@@ -167,10 +167,10 @@ pub fn digest_line(name: &str, n: usize, honest: &Honest) -> String {
 }
 
 /// The sizes that every protocol is run with.
-pub const SIZES: [usize; 7] = [0, 1, 2, 127, 128, 129, 768];
+pub(crate) const SIZES: [usize; 7] = [0, 1, 2, 127, 128, 129, 768];
 
 /// Runs `n` OTs over a channel; the chosen message comes out, and no other.
-pub fn assert_transfers(ot: &(dyn BaseOt + Send + Sync), n: usize) {
+pub(crate) fn assert_transfers(ot: &(dyn BaseOt + Send + Sync), n: usize) {
     let (name, seed) = (ot.name(), 77 + n as u128);
     let choices = BitVec::random(n, &mut prg(seed));
     let mut pairs = vec![[Block::ZERO; 2]; n];
@@ -189,7 +189,7 @@ pub fn assert_transfers(ot: &(dyn BaseOt + Send + Sync), n: usize) {
 }
 
 /// Choice bits of another length than the output's are the caller's error.
-pub fn assert_length_is_checked(ot: &dyn BaseOt) {
+pub(crate) fn assert_length_is_checked(ot: &dyn BaseOt) {
     let (mut channel, _peer) = memory::pair();
     let mut out = vec![Block::ZERO; 4];
     let result = ot.receive(&mut channel, &mut Prg::from_os(), &BitVec::zeros(3), &mut out);
@@ -197,7 +197,7 @@ pub fn assert_length_is_checked(ot: &dyn BaseOt) {
 }
 
 /// A peer that leaves is an error, and nothing is put out.
-pub fn assert_a_leaving_peer_is_noticed(ot: &dyn BaseOt) {
+pub(crate) fn assert_a_leaving_peer_is_noticed(ot: &dyn BaseOt) {
     let (mut channel, peer) = memory::pair();
     drop(peer);
     let mut out = vec![Block::ZERO; 4];
@@ -209,7 +209,7 @@ pub fn assert_a_leaving_peer_is_noticed(ot: &dyn BaseOt) {
 }
 
 /// Polynomials with coefficients of q and more, in a first message of `bytes`, are refused.
-pub fn assert_polynomials_are_checked(ot: &(dyn BaseOt + Send + Sync), bytes: usize) {
+pub(crate) fn assert_polynomials_are_checked(ot: &(dyn BaseOt + Send + Sync), bytes: usize) {
     let mut out = [[Block::ZERO; 2]; 2];
     let (result, ()) = memory::run(
         |channel| ot.send(channel, &mut Prg::from_os(), &mut out),
@@ -225,7 +225,7 @@ pub fn assert_polynomials_are_checked(ot: &(dyn BaseOt + Send + Sync), bytes: us
 }
 
 /// χ² of one degree of freedom; 30 is 10^-7.
-pub fn assert_fair(ones: u64, runs: u64) {
+pub(crate) fn assert_fair(ones: u64, runs: u64) {
     let half = runs as f64 / 2.0;
     let chi = 2.0 * (ones as f64 - half).powi(2) / half;
     assert!(chi < 30.0, "{ones} ones of {runs}");

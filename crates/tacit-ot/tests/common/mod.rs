@@ -7,7 +7,7 @@ use tacit_ot::{BaseOt, Result, Security};
 
 /// Insecure, for tests: both sides draw the sender's messages from one public seed. Says it is malicious, so
 /// that the protocols under test take it.
-pub struct Dealer(pub u128);
+pub(crate) struct Dealer(pub u128);
 
 impl BaseOt for Dealer {
     fn name(&self) -> &'static str {
@@ -34,12 +34,12 @@ impl BaseOt for Dealer {
 }
 
 /// A seeded generator.
-pub fn prg(seed: u128) -> Prg {
+pub(crate) fn prg(seed: u128) -> Prg {
     Prg::from_seed(Block::new(seed))
 }
 
 /// Runs two parties and unwraps both results.
-pub fn run<A: Send, B: Send>(
+pub(crate) fn run<A: Send, B: Send>(
     first: impl FnOnce(&mut Channel) -> Result<A> + Send,
     second: impl FnOnce(&mut Channel) -> Result<B> + Send,
 ) -> (A, B) {
@@ -48,7 +48,7 @@ pub fn run<A: Send, B: Send>(
 }
 
 /// w = v ⊕ u·Δ with u in the lowest bits, for every correlation.
-pub fn assert_correlated(delta: Block, v: &[Block], w: &[Block]) {
+pub(crate) fn assert_correlated(delta: Block, v: &[Block], w: &[Block]) {
     assert!(delta.lsb(), "Δ's lowest bit is 1");
     assert_eq!(v.len(), w.len());
     for (j, (v, w)) in v.iter().zip(w).enumerate() {
@@ -59,7 +59,7 @@ pub fn assert_correlated(delta: Block, v: &[Block], w: &[Block]) {
 
 /// The choice bits, which are the lowest of `w`: balance of them, and of their sums with neighbours and at
 /// strides. For ten thousand or more.
-pub fn assert_random_choices(w: &[Block]) {
+pub(crate) fn assert_random_choices(w: &[Block]) {
     if w.len() < 10_000 {
         return;
     }

@@ -7,11 +7,11 @@ use tacit_net::testing::Tap;
 use tacit_net::{Channel, Link, LinkModel, Party, SessionId};
 use tacit_ot::{Error, Result};
 
-pub type Fits = Box<dyn Fn(&[Block], &[Block]) -> bool + Sync>;
-pub type Side = Box<dyn Fn(&mut Channel, u128) -> Result<Vec<Block>> + Sync>;
+pub(crate) type Fits = Box<dyn Fn(&[Block], &[Block]) -> bool + Sync>;
+pub(crate) type Side = Box<dyn Fn(&mut Channel, u128) -> Result<Vec<Block>> + Sync>;
 
 /// Both sides of a protocol from a seed, and whether what they have put out fits together.
-pub struct Protocol {
+pub(crate) struct Protocol {
     pub name: &'static str,
     pub send: Side,
     pub receive: Side,
@@ -59,7 +59,7 @@ fn written(protocol: &Protocol) -> [Vec<u8>; 2] {
 }
 
 /// A flipped bit is caught, or does no harm.
-pub fn assert_flips_are_caught(protocols: &[Protocol]) {
+pub(crate) fn assert_flips_are_caught(protocols: &[Protocol]) {
     const PLACES: usize = 24;
     for protocol in protocols {
         for (side, stream) in written(protocol).into_iter().enumerate() {
@@ -97,7 +97,7 @@ pub fn assert_flips_are_caught(protocols: &[Protocol]) {
 }
 
 /// Parties of different sessions do not come to an end.
-pub fn assert_sessions_cannot_be_swapped(protocols: &[Protocol]) {
+pub(crate) fn assert_sessions_cannot_be_swapped(protocols: &[Protocol]) {
     for protocol in protocols {
         let (sent, received) = run(protocol, [1, 2], |a, b| (a, b));
         assert!(noticed(&sent, &received), "{}: {:?}, {:?}", protocol.name, sent.err(), received.err());
@@ -105,7 +105,7 @@ pub fn assert_sessions_cannot_be_swapped(protocols: &[Protocol]) {
 }
 
 /// A sender that says word by word what an honest one said in another session.
-pub fn assert_no_replay(protocols: &[Protocol]) {
+pub(crate) fn assert_no_replay(protocols: &[Protocol]) {
     for protocol in protocols {
         let [stream, _] = written(protocol);
         let (a, b) = memory::links(LinkModel::LOOPBACK);

@@ -12,7 +12,7 @@ use tacit_ot::{BaseOt, Result};
 const DATA: u8 = 0xD7;
 
 /// Runs a protocol and describes it in one line: bytes each way, digest of the wire and of the outputs.
-pub fn line(
+pub(crate) fn line(
     name: &str,
     first: impl FnOnce(&mut Channel) -> Result<Vec<u8>> + Send,
     second: impl FnOnce(&mut Channel) -> Result<Vec<u8>> + Send,
@@ -39,7 +39,7 @@ pub fn line(
 }
 
 /// One line of the recorded digests of a base OT with parameters, over a channel.
-pub fn base_ot_line(ot: &(dyn BaseOt + Sync), set: ParameterSet, n: usize) -> String {
+pub(crate) fn base_ot_line(ot: &(dyn BaseOt + Sync), set: ParameterSet, n: usize) -> String {
     let prg = |seed| Prg::from_seed(Block::new(seed));
     let choices = BitVec::random(n, &mut prg(1));
     line(
@@ -58,7 +58,7 @@ pub fn base_ot_line(ot: &(dyn BaseOt + Sync), set: ParameterSet, n: usize) -> St
 }
 
 /// The digests of a base OT with parameters in each of `sets`, as recorded.
-pub fn assert_base_ot_is_as_recorded<O: BaseOt + Sync>(
+pub(crate) fn assert_base_ot_is_as_recorded<O: BaseOt + Sync>(
     of_set: impl Fn(ParameterSet) -> O,
     sets: &[ParameterSet],
     recorded: &str,
@@ -73,7 +73,7 @@ pub fn assert_base_ot_is_as_recorded<O: BaseOt + Sync>(
 }
 
 /// Runs the test called `name` of this file again under every backend: it is chosen once a process.
-pub fn assert_passes_on_every_backend(name: &str) {
+pub(crate) fn assert_passes_on_every_backend(name: &str) {
     for backend in Backend::available() {
         let mut again = std::process::Command::new(std::env::current_exe().unwrap());
         again.args(["--exact", name]).env("TACIT_SIMD", backend.name());

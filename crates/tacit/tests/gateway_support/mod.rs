@@ -20,16 +20,16 @@ use tacit_net::testing::Tap;
 use tempfile::TempDir;
 use zeroize::Zeroizing;
 
-pub const BUCKETS: u64 = 8;
+pub(crate) const BUCKETS: u64 = 8;
 
 /// What stands for keys of several lengths.
-pub fn keys(range: Range<u32>) -> Vec<[u8; 32]> {
+pub(crate) fn keys(range: Range<u32>) -> Vec<[u8; 32]> {
     let throw = Throw::ahead();
     range.map(|i| throw.digest(format!("key {}", u64::from(i) * 7919).as_bytes())).collect()
 }
 
 /// What both have, in ascending order.
-pub fn plain(ours: &[[u8; 32]], theirs: &[[u8; 32]]) -> Vec<[u8; 32]> {
+pub(crate) fn plain(ours: &[[u8; 32]], theirs: &[[u8; 32]]) -> Vec<[u8; 32]> {
     let theirs: HashSet<_> = theirs.iter().collect();
     let mut both: Vec<_> = ours.iter().copied().filter(|key| theirs.contains(key)).collect();
     both.sort_unstable();
@@ -37,7 +37,7 @@ pub fn plain(ours: &[[u8; 32]], theirs: &[[u8; 32]]) -> Vec<[u8; 32]> {
 }
 
 /// One party.
-pub struct Side {
+pub(crate) struct Side {
     pub number: usize,
     pub dir: TempDir,
     pub state: PathBuf,
@@ -48,12 +48,12 @@ pub struct Side {
     said: Arc<Mutex<Vec<String>>>,
 }
 
-pub struct House {
+pub(crate) struct House {
     pub sides: [Side; 2],
 }
 
 impl House {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let sides = [0, 1].map(|number| {
             let dir = tempfile::tempdir().unwrap();
             let identity = dir.path().join("own.key");
@@ -68,7 +68,7 @@ impl House {
         house
     }
 
-    pub fn start(&mut self, number: usize) {
+    pub(crate) fn start(&mut self, number: usize) {
         let peer = self.sides[1 - number].identity.with_extension("pub");
         let target = self.sides[0].listen.clone();
         let side = &mut self.sides[number];
@@ -91,15 +91,15 @@ impl House {
         side.gateway = Some(gateway);
     }
 
-    pub fn stop(&mut self, number: usize) {
+    pub(crate) fn stop(&mut self, number: usize) {
         self.sides[number].gateway = None;
     }
 
-    pub fn said(&self, number: usize) -> Vec<String> {
+    pub(crate) fn said(&self, number: usize) -> Vec<String> {
         self.sides[number].said.lock().unwrap().clone()
     }
 
-    pub fn open(
+    pub(crate) fn open(
         &self,
         number: usize,
         label: &str,
@@ -128,7 +128,7 @@ impl House {
     }
 
     /// Both drivers open a job at the same time.
-    pub fn opened(
+    pub(crate) fn opened(
         &self,
         label: &str,
         keys: [&[[u8; 32]]; 2],
@@ -143,7 +143,7 @@ impl House {
         })
     }
 
-    pub fn plans(
+    pub(crate) fn plans(
         &self,
         label: &str,
         keys: [&[[u8; 32]]; 2],
@@ -154,7 +154,7 @@ impl House {
     }
 
     /// Both drivers open a job and `run` it.
-    pub fn both<T: Send>(
+    pub(crate) fn both<T: Send>(
         &self,
         label: &str,
         keys: [&[[u8; 32]]; 2],
@@ -176,14 +176,14 @@ impl House {
 
 /// What an engine's job gave.
 #[derive(Debug)]
-pub struct Done {
+pub(crate) struct Done {
     pub matches: Vec<[u8; 32]>,
     pub deferred: usize,
     pub ran: Bucketed,
 }
 
 /// As an engine runs a stage of tasks, one a bucket, in so many slots: in rounds, until no bucket is left.
-pub fn engine(
+pub(crate) fn engine(
     planned: &Planned,
     address: &str,
     keys: &[[u8; 32]],
@@ -237,7 +237,7 @@ pub fn engine(
 
 /// What happens to a connection.
 #[derive(Clone)]
-pub enum Harm {
+pub(crate) enum Harm {
     /// It ends, as when a process is killed.
     Cut,
     /// A byte of what the task says changes, by somebody who has the gateway's token.
@@ -245,7 +245,7 @@ pub enum Harm {
 }
 
 impl Harm {
-    pub fn flip(side: &Side) -> Self {
+    pub(crate) fn flip(side: &Side) -> Self {
         let token = std::fs::read_to_string(side.state.join("token")).unwrap();
         let token = *blake3::Hash::from_hex(token.trim()).unwrap().as_bytes();
         Harm::Flip(Identity::of_secret("tacit 1 gateway: identity in its cluster", &token).unwrap())
@@ -254,13 +254,13 @@ impl Harm {
 
 /// A way between tasks and their gateway on which as many connections are harmed as `left` says, each after
 /// so many bytes of the task's.
-pub struct Way {
+pub(crate) struct Way {
     pub address: String,
     pub left: Arc<AtomicUsize>,
 }
 
 impl Way {
-    pub fn start(target: &str, after: usize, harm: Harm) -> Self {
+    pub(crate) fn start(target: &str, after: usize, harm: Harm) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, target) = (port.local_addr().unwrap().to_string(), target.to_owned());
         let left = Arc::new(AtomicUsize::new(0));

@@ -65,7 +65,7 @@ fn powers(steps: u64) -> impl crate::circuit::Program + use<> {
 
 /// Runs `steps` products as a program on both sides: what each party gets, and the AND gates that were done
 /// after each stretch.
-pub fn run_program(
+pub(super) fn run_program(
     steps: u64,
     output_to: OutputTo,
     seed: u64,

@@ -11,7 +11,7 @@ use tacit::job::eval::layout::{Inputs, Layout, Share, called};
 use tacit::{Error, Result};
 
 /// Our table: each row's inputs, and what is needed to write the rows again.
-pub struct Table {
+pub(crate) struct Table {
     source: Source,
     read: Read,
     rows: Rows,
@@ -19,7 +19,7 @@ pub struct Table {
 
 impl Table {
     /// Reads the inputs. Errors name the line or the row and the column, and never show a value.
-    pub fn read(args: &Args, inputs: Inputs<'_>) -> Result<Self> {
+    pub(crate) fn read(args: &Args, inputs: Inputs<'_>) -> Result<Self> {
         let given = args
             .input
             .as_deref()
@@ -42,25 +42,25 @@ impl Table {
     }
 
     /// Every row's inputs.
-    pub fn rows(&self) -> &[Vec<BitVec>] {
+    pub(crate) fn rows(&self) -> &[Vec<BitVec>] {
         &self.rows
     }
 
     /// Errors if our rows cannot go to a file of this name.
-    pub fn admits(&self, target: &Path) -> Result<()> {
+    pub(crate) fn admits(&self, target: &Path) -> Result<()> {
         self.source.is_text(target)?;
         Ok(())
     }
 
     /// Bytes of our rows with their outputs behind them, at most.
-    pub fn length(&self, form: &Outputs) -> u64 {
+    pub(crate) fn length(&self, form: &Outputs) -> u64 {
         let names: u64 = form.columns(false).iter().map(|(name, _)| name.len() as u64 + 32).sum();
         let rows = (self.rows.len() as u64).saturating_mul(form.longest() + 2);
         self.source.bytes().saturating_add(rows).saturating_add(names)
     }
 
     /// Writes our rows with their outputs behind them.
-    pub fn write(&self, form: &Outputs, outputs: &Rows, output: &mut Output) -> Result<()> {
+    pub(crate) fn write(&self, form: &Outputs, outputs: &Rows, output: &mut Output) -> Result<()> {
         let target = output.target().to_owned();
         let text = self.source.is_text(&target)?;
         let extend = |row: u64| outputs.get(row as usize).map_or(Vec::new(), |row| form.cells(row, text));

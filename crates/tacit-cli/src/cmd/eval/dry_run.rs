@@ -15,7 +15,7 @@ use tacit::two_pc::circuit::value::Field;
 use tacit::{Error, Result, security_name};
 
 /// Runs `tacit eval --dry-run`: of `job` the role does not count.
-pub fn run(args: &Args, function: &named::Function, job: &Job<'_>, context: &Context) -> Result<()> {
+pub(super) fn run(args: &Args, function: &named::Function, job: &Job<'_>, context: &Context) -> Result<()> {
     let threads = args.peer.threads() as u64;
     if threads > args.rows {
         return Err(Error::Usage(format!(
@@ -60,14 +60,14 @@ pub fn run(args: &Args, function: &named::Function, job: &Job<'_>, context: &Con
 }
 
 /// A link, and whether it was measured.
-pub struct Link {
+pub(super) struct Link {
     pub model: LinkModel,
     is_measured: bool,
 }
 
 impl Link {
     /// The link that is named, or the one to the peer, which does a dry run as well.
-    pub fn of(args: &Args, context: &Context) -> Result<Self> {
+    pub(super) fn of(args: &Args, context: &Context) -> Result<Self> {
         let is_measured = args.peer.is_given();
         let model = if is_measured { measured(args, context)? } else { args.peer.link() };
         Ok(Link { model, is_measured })
@@ -75,7 +75,7 @@ impl Link {
 }
 
 /// What is said of an evaluation before it runs.
-pub struct Preview<'a> {
+pub(super) struct Preview<'a> {
     pub name: &'a str,
     pub about: &'a str,
     /// The garbler's, the evaluator's and the results.
@@ -89,7 +89,7 @@ pub struct Preview<'a> {
 
 impl Preview<'_> {
     /// Shows it behind `head`, with what each of `ways`, the best first, would cost over `link`.
-    pub fn show(
+    pub(super) fn show(
         self,
         head: &str,
         link: &Link,

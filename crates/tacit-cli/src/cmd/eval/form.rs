@@ -9,32 +9,32 @@ use tacit::two_pc::circuit::named;
 use tacit::two_pc::circuit::value::{self, Field, Format};
 
 /// How outputs are written.
-pub struct Form {
+pub(crate) struct Form {
     pub fields: Vec<Field>,
     pub format: Format,
     pub program: Option<Program>,
 }
 
 impl Form {
-    pub fn new(function: &named::Function, format: FormatArg, program: Option<Program>) -> Self {
+    pub(crate) fn new(function: &named::Function, format: FormatArg, program: Option<Program>) -> Self {
         Self::of(&function.outputs, format, program)
     }
 
     /// Outputs of these fields.
-    pub fn of(outputs: &[Field], format: FormatArg, program: Option<Program>) -> Self {
+    pub(crate) fn of(outputs: &[Field], format: FormatArg, program: Option<Program>) -> Self {
         let fields = format.fields(outputs);
         let format = if format == FormatArg::Hex { Format::Hex } else { Format::Decimal };
         Form { fields, format, program }
     }
 
     /// The names of what [`written`](Self::written) writes.
-    pub fn names(&self) -> Vec<&'static str> {
+    pub(crate) fn names(&self) -> Vec<&'static str> {
         let written = if self.program.is_some() { 1 } else { self.fields.len() };
         self.fields[..written].iter().map(|field| field.name).collect()
     }
 
     /// The columns that a file of our rows gets: each of a type, or all of `text`.
-    pub fn columns(&self, text: bool) -> Vec<(String, Kind)> {
+    pub(crate) fn columns(&self, text: bool) -> Vec<(String, Kind)> {
         let text_or = |kind: Kind| if text { Kind::Text } else { kind };
         let Some(program) = &self.program else {
             let column = |field: &Field| (field.name.to_owned(), text_or(kind(field)));
@@ -55,7 +55,7 @@ impl Form {
     }
 
     /// A row's cells of [`columns`](Self::columns).
-    pub fn cells(&self, row: &[BitVec], text: bool) -> Vec<Value> {
+    pub(crate) fn cells(&self, row: &[BitVec], text: bool) -> Vec<Value> {
         let Some(program) = &self.program else {
             return self.fields.iter().zip(row).map(|(field, bits)| self.cell(field, bits, text)).collect();
         };
@@ -87,7 +87,7 @@ impl Form {
     }
 
     /// Bytes of a row's cells as text, at most.
-    pub fn longest(&self) -> u64 {
+    pub(crate) fn longest(&self) -> u64 {
         // A value is hex with 0x in front or a decimal with its sign, and a separator; a cell of several is
         // quoted.
         let cell = |field: &Field| 3 + u64::from(field.count) * (4 + u64::from(field.width).div_ceil(3));
@@ -97,7 +97,7 @@ impl Form {
         }
     }
 
-    pub fn written(&self, row: &[BitVec], format: Format) -> Vec<String> {
+    pub(crate) fn written(&self, row: &[BitVec], format: Format) -> Vec<String> {
         if let Some(program) = &self.program {
             return vec![program::shown(program, row)];
         }
@@ -105,7 +105,7 @@ impl Form {
     }
 
     /// Each flag of the outputs, and of how many rows it is set.
-    pub fn flags<'a>(&'a self, rows: &'a Rows) -> impl Iterator<Item = (&'static str, usize)> + 'a {
+    pub(crate) fn flags<'a>(&'a self, rows: &'a Rows) -> impl Iterator<Item = (&'static str, usize)> + 'a {
         let flags = self.fields.iter().enumerate().filter(|(_, field)| field.kind == value::Kind::Flag);
         flags.map(|(at, field)| {
             let set = |row: &&Vec<BitVec>| row.get(at).is_some_and(|bits| bits.iter().any(|bit| bit));

@@ -14,7 +14,7 @@ use tacit::two_pc::wmk17::State;
 use tacit::{Error, Result, security_name};
 
 /// A fault of a state with the file's name in front.
-pub fn named(file: &Path, error: Error) -> Error {
+pub(super) fn named(file: &Path, error: Error) -> Error {
     match error {
         Error::TwoPc(tacit::two_pc::Error::State(fault)) => {
             Error::Input(format!("{}: {fault}", file.display()))
@@ -24,7 +24,7 @@ pub fn named(file: &Path, error: Error) -> Error {
 }
 
 /// Opens the state that --online names, for our side.
-pub fn open(args: &Args, path: &Path, role: Owner) -> Result<State> {
+pub(super) fn open(args: &Args, path: &Path, role: Owner) -> Result<State> {
     let key = key(args.pool_key.as_deref(), args.peer.identity())?;
     let state = State::open(path, &key).map_err(|e| named(path, e.into()))?;
     if state.header().role != role {
@@ -38,7 +38,7 @@ pub fn open(args: &Args, path: &Path, role: Owner) -> Result<State> {
 }
 
 /// The name of a role.
-pub fn name(role: Owner) -> &'static str {
+pub(super) fn name(role: Owner) -> &'static str {
     match role {
         Owner::Garbler => "garbler",
         Owner::Evaluator => "evaluator",
@@ -46,7 +46,7 @@ pub fn name(role: Owner) -> &'static str {
 }
 
 /// Runs `tacit eval --offline`.
-pub fn offline(
+pub(super) fn offline(
     args: &Args,
     path: &Path,
     function: &named::Function,

@@ -16,7 +16,7 @@ use tacit::{Error, Result};
 use tacit_console::options::output_to;
 
 /// Runs `tacit eval NAME` of a function whose gates are made as they are used.
-pub fn run(args: &Args, function: &LongFunction, context: &Context) -> Result<()> {
+pub(super) fn run(args: &Args, function: &LongFunction, context: &Context) -> Result<()> {
     refuse(args, function)?;
     let role = match args.role {
         Some(Role::Garbler) => Owner::Garbler,
@@ -103,7 +103,7 @@ fn dry_run(args: &Args, job: &Job<'_>, context: &Context) -> Result<()> {
 }
 
 /// Shows the functions of this kind, with what they cost on this machine and without a link's delay.
-pub fn list(context: &Context) -> Result<()> {
+pub(super) fn list(context: &Context) -> Result<()> {
     let machine = Machine::measure();
     for name in LongFunction::names() {
         let Some(function) = LongFunction::find(&name) else { continue };

@@ -16,7 +16,7 @@ use tacit::two_pc::Owner;
 use tacit::two_pc::authenticated::{Demand, Header, Stored};
 use tacit::{Error, Result, security_name};
 
-pub const AFTER: &str = "\
+pub(super) const AFTER: &str = "\
 Examples:
   tacit eval pool make --listen 127.0.0.1:7700 --identity alice.key --peer bob.pub \\
       --role garbler --gates 6400 --rows 100 --file alice.pool
@@ -30,7 +30,7 @@ disk, before anything that depends on it is sent. Never copy one back from a bac
 
 /// The subcommands of `tacit eval pool`.
 #[derive(Subcommand)]
-pub enum PoolCommand {
+pub(super) enum PoolCommand {
     /// Makes a pool with the peer: gates for one later run
     Make(Box<MakeArgs>),
     /// Shows what a pool is for
@@ -39,7 +39,7 @@ pub enum PoolCommand {
 
 /// Makes a pool with the peer.
 #[derive(clap::Args)]
-pub struct MakeArgs {
+pub(super) struct MakeArgs {
     /// Which side of the later run this is
     #[arg(long, value_enum)]
     role: Role,
@@ -64,7 +64,7 @@ pub struct MakeArgs {
 
 /// Names a pool and its key.
 #[derive(clap::Args)]
-pub struct InfoArgs {
+pub(super) struct InfoArgs {
     /// The pool
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -77,7 +77,7 @@ pub struct InfoArgs {
 }
 
 /// Runs the subcommand.
-pub fn run(command: PoolCommand, context: &Context) -> Result<()> {
+pub(super) fn run(command: PoolCommand, context: &Context) -> Result<()> {
     match command {
         PoolCommand::Make(args) => make(&args, context),
         PoolCommand::Info(args) => info(&args, context),
@@ -159,7 +159,7 @@ fn in_words(header: &Header) -> String {
 }
 
 /// Opens the pool that --pool names.
-pub fn open(args: &Args, path: &Path) -> Result<Stored> {
+pub(super) fn open(args: &Args, path: &Path) -> Result<Stored> {
     let key = key(args.pool_key.as_deref(), args.peer.identity())?;
     let pool = Stored::open(path, &key).map_err(|e| halves::named(path, e.into()))?;
     if args.peer.threads() != 1 {
@@ -170,7 +170,7 @@ pub fn open(args: &Args, path: &Path) -> Result<Stored> {
 }
 
 /// What went wrong with `path`, which a failed check has used up.
-pub fn blamed(path: &Path, error: Error) -> Error {
+pub(super) fn blamed(path: &Path, error: Error) -> Error {
     if error.is_failed_check() {
         return Error::Peer(format!(
             "{error}; {} is used up by that: make a new pool on both sides with tacit eval pool make",

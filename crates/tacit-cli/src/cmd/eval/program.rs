@@ -11,7 +11,7 @@ use tacit::{Error, Result};
 
 /// What a program leaves open.
 #[derive(clap::Args)]
-pub struct ProgramArgs {
+pub(crate) struct ProgramArgs {
     /// Of a program: the function to evaluate; main unless given
     #[arg(long = "function", value_name = "FN")]
     entry: Option<String>,
@@ -33,7 +33,7 @@ fn constant(text: &str) -> std::result::Result<(String, String), String> {
 
 impl ProgramArgs {
     /// The program in the file `name`, if it is called as one.
-    pub fn load(&self, name: &str) -> Result<Option<Program>> {
+    pub(crate) fn load(&self, name: &str) -> Result<Option<Program>> {
         if !name.ends_with(PROGRAM) {
             let given = self.entry.is_some() || self.garbler_inputs.is_some() || !self.constants.is_empty();
             return match given {
@@ -55,13 +55,13 @@ impl ProgramArgs {
 }
 
 /// The program's function, called after its file and itself.
-pub fn function(file: &str, program: &Program) -> Function {
+pub(crate) fn function(file: &str, program: &Program) -> Function {
     let function = program.function().clone();
     Function { name: format!("{file}:{}", function.name), ..function }
 }
 
 /// A row's result as a literal; what went wrong in its place, where something did.
-pub fn shown(program: &Program, row: &[BitVec]) -> String {
+pub(crate) fn shown(program: &Program, row: &[BitVec]) -> String {
     match &program.faults(row)[..] {
         [] => program.format(row),
         faults => fault(&faults.join(", ")),
@@ -69,6 +69,6 @@ pub fn shown(program: &Program, row: &[BitVec]) -> String {
 }
 
 /// What stands in place of a result that went wrong.
-pub fn fault(what: &str) -> String {
+pub(crate) fn fault(what: &str) -> String {
     format!("fault: {what}")
 }

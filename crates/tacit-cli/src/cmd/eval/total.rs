@@ -32,7 +32,7 @@ pub(crate) fn is_signed(program: Option<&Program>) -> Result<bool> {
 }
 
 /// The function of all rows at once, and our one row of inputs.
-pub struct Total {
+pub(crate) struct Total {
     pub function: Function,
     pub prepared: Prepared,
     pub form: Form,
@@ -41,7 +41,7 @@ pub struct Total {
 
 impl Total {
     /// The aggregate of `function` over as many rows as the table has.
-    pub fn new(which: AggregateArg, function: &Function, form: &Form, table: &Table) -> Result<Self> {
+    pub(crate) fn new(which: AggregateArg, function: &Function, form: &Form, table: &Table) -> Result<Self> {
         let which = which.into();
         let signed = is_signed(form.program.as_ref())?;
         let all = function

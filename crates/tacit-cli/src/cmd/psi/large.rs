@@ -18,7 +18,7 @@ use tacit::{Error, Result, security_name};
 const ROW_ON_DISK: u64 = 120;
 
 /// A number of bytes: `2GiB`, `500MB`, or plain.
-pub fn size(text: &str) -> std::result::Result<u64, String> {
+pub(super) fn size(text: &str) -> std::result::Result<u64, String> {
     const UNITS: [(&str, u64); 9] = [
         ("KiB", 1 << 10),
         ("MiB", 1 << 20),
@@ -38,7 +38,7 @@ pub fn size(text: &str) -> std::result::Result<u64, String> {
 }
 
 /// Runs the job in buckets.
-pub fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Result<()> {
+pub(super) fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Result<()> {
     let refuse = |name, what: &str| Err(Error::Parameter { name, what: what.to_owned() });
     if job.reveal != Reveal::Rows {
         return refuse("memory", "in buckets rows alone are revealed; leave --memory or --reveal out");
