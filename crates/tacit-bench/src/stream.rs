@@ -9,7 +9,7 @@ use tacit::crypto::{BitVec, Prg};
 use tacit::net::{Agreement, LinkModel};
 use tacit::two_pc::authenticated::{self, Demand};
 use tacit::two_pc::circuit::library::modexp::{ModExp, largest_prime};
-use tacit::two_pc::circuit::{Builder, Program, Shape, Uint, iterate};
+use tacit::two_pc::circuit::{Builder, Program, Shape, Uint, count_ands, iterate};
 use tacit::two_pc::semi_honest;
 use tacit::two_pc::wmk17::{Evaluator, Garbler, Job, Streamed};
 use tacit::two_pc::{OutputTo, Owner};
@@ -64,23 +64,8 @@ fn ands(first: u64, second: u64, steps: u64) -> u64 {
 
 /// AND gates of a 1,024-bit modular exponentiation with an exponent of 1,024 bits.
 pub(crate) fn whole_exponentiation() -> Result<u64> {
-    let [one, two] = [count(exponentiation(1)?), count(exponentiation(2)?)];
+    let [one, two] = [count_ands(exponentiation(1)?), count_ands(exponentiation(2)?)];
     Ok(ands(one, two, u64::from(BITS)))
-}
-
-/// AND gates of a program.
-fn count(mut program: impl Program) -> u64 {
-    let mut builder = Builder::new();
-    let inputs: Vec<Uint> = program.shape().inputs.iter().map(|&width| builder.input(width)).collect();
-    let (mut gates, mut ands) = (Vec::new(), 0);
-    loop {
-        let ended = program.step(&mut builder, &inputs).is_some();
-        builder.drain(&mut gates);
-        ands += gates.drain(..).filter(|gate| gate.is_and()).count() as u64;
-        if ended {
-            return ands;
-        }
-    }
 }
 
 /// Runs the subcommand.
@@ -106,7 +91,7 @@ fn run_program<P: Program + 'static>(
         Security::SemiHonest => &YAO,
         Security::Malicious => &AUTHENTICATED,
     });
-    let (first, second) = (count(program(1)), count(program(2)));
+    let (first, second) = (count_ands(program(1)), count_ands(program(2)));
     let steps = 1 + args.count.saturating_sub(first).div_ceil(second - first);
     let subject = Subject {
         name: "stream",
@@ -194,7 +179,7 @@ mod tests {
 
     #[test]
     fn the_count_of_a_program_grows_by_the_same_with_every_step() {
-        let [one, two, five] = [1, 2, 5].map(|steps| count(powers(steps)));
+        let [one, two, five] = [1, 2, 5].map(|steps| count_ands(powers(steps)));
         assert_eq!((ands(one, two, 1), ands(one, two, 5)), (one, five));
         assert_eq!(two - one, 993);
     }

@@ -16,11 +16,11 @@
 //! which [`size`] takes into account.
 
 use super::bits::{Gate, Shares, zeros};
-use super::opening::{ON_THE_WAY, Openings};
+use super::opening::Openings;
 use crate::Result;
 use std::collections::VecDeque;
 use std::ops::Range;
-use tacit_crypto::{Block, Buffer, Prg};
+use tacit_crypto::{BitVec, Block, Buffer, Prg};
 use tacit_net::Channel;
 
 /// Statistical security in bits of a session.
@@ -89,45 +89,28 @@ pub(super) fn combine(
         let range = from + place.start..from + place.end;
         triples.macs[range.clone()].iter().zip(&triples.keys[range])
     };
-    let batch = |i: usize| i * BATCH..buckets.min((i + 1) * BATCH);
-    let batches = buckets.div_ceil(BATCH);
     let room = shifts.len() * BATCH.min(buckets);
     let mut macs = zeros(room);
-    let mut keys: Vec<Buffer> = (0..ON_THE_WAY.min(batches)).map(|_| zeros(room)).collect();
-    let mut shown = VecDeque::with_capacity(ON_THE_WAY);
+    let mut spare: Vec<Buffer> = Vec::new();
+    // What was shown, of which buckets, and the keys of what the peer shows.
+    let mut waiting: VecDeque<(BitVec, Range<usize>, Buffer)> = VecDeque::new();
+    let mut begun = 0;
     // Batches' shares are on their way while those before them are added up.
-    for i in 0..batches + ON_THE_WAY {
-        if let Some(last) = i.checked_sub(ON_THE_WAY)
-            && let Some(mine) = shown.pop_front()
-        {
-            let range = batch(last);
-            let opened =
-                openings.take(channel, mine, &mut keys[last % ON_THE_WAY][..shifts.len() * range.len()])?;
-            let mut at = 0;
-            for (row, &shift) in shifts.iter().enumerate() {
-                let mut sums = sums[range.clone()].iter_mut();
-                for place in turned(&range, shift, buckets) {
-                    let parts = of(0, first + row, &place).zip(of(2, first + row, &place));
-                    for ((x, z), sum) in parts.zip(sums.by_ref()) {
-                        let mask = Block::mask(opened.get(at));
-                        at += 1;
-                        sum[0] ^= *x.0;
-                        sum[1] ^= *x.1;
-                        sum[4] ^= *z.0 ^ (*x.0 & mask);
-                        sum[5] ^= *z.1 ^ (*x.1 & mask);
-                    }
-                }
-            }
-        }
-        if i < batches {
-            let range = batch(i);
+    while begun < buckets || !waiting.is_empty() {
+        if begun < buckets {
+            let range = begun..buckets.min(begun + BATCH);
+            begun = range.end;
             if first > 0 {
                 let places = of(0, 0, &range).zip(of(1, 0, &range)).zip(of(2, 0, &range));
                 for (sum, ((x, y), z)) in sums[range.clone()].iter_mut().zip(places) {
                     *sum = [*x.0, *x.1, *y.0, *y.1, *z.0, *z.1];
                 }
             }
-            let mut out = macs.iter_mut().zip(keys[i % ON_THE_WAY].iter_mut());
+            if shifts.is_empty() {
+                continue;
+            }
+            let mut keys = spare.pop().unwrap_or_else(|| zeros(room));
+            let mut out = macs.iter_mut().zip(keys.iter_mut());
             for (row, &shift) in shifts.iter().enumerate() {
                 let mut sums = sums[range.clone()].iter();
                 for place in turned(&range, shift, buckets) {
@@ -137,8 +120,28 @@ pub(super) fn combine(
                     }
                 }
             }
-            if !shifts.is_empty() {
-                shown.push_back(openings.offer(channel, &macs[..shifts.len() * range.len()])?);
+            let mine = openings.offer(channel, &macs[..shifts.len() * range.len()])?;
+            waiting.push_back((mine, range, keys));
+            if begun < buckets && waiting.len() < openings.on_the_way() {
+                continue;
+            }
+        }
+        let Some((mine, range, mut keys)) = waiting.pop_front() else { continue };
+        let opened = openings.take(channel, mine, &mut keys[..shifts.len() * range.len()])?;
+        spare.push(keys);
+        let mut at = 0;
+        for (row, &shift) in shifts.iter().enumerate() {
+            let mut sums = sums[range.clone()].iter_mut();
+            for place in turned(&range, shift, buckets) {
+                let parts = of(0, first + row, &place).zip(of(2, first + row, &place));
+                for ((x, z), sum) in parts.zip(sums.by_ref()) {
+                    let mask = Block::mask(opened.get(at));
+                    at += 1;
+                    sum[0] ^= *x.0;
+                    sum[1] ^= *x.1;
+                    sum[4] ^= *z.0 ^ (*x.0 & mask);
+                    sum[5] ^= *z.1 ^ (*x.1 & mask);
+                }
             }
         }
     }

@@ -4,7 +4,7 @@ use super::bits::{Gate, Share, Shares, shares, zeros};
 use super::demand::Demand;
 use super::deviation::deviate;
 use super::independent::Independent;
-use super::opening::{ON_THE_WAY, Openings};
+use super::opening::Openings;
 use super::oracle::Oracle;
 use super::stretch::Stretch;
 use super::{mismatch, usage};
@@ -180,7 +180,7 @@ pub(super) fn multiply(
     let mut macs = zeros(room);
     let mut spare: Vec<Buffer> = Vec::new();
     // What was shown, of which gates, and the keys of what the peer shows.
-    let mut waiting: VecDeque<(BitVec, Range<usize>, Buffer)> = VecDeque::with_capacity(ON_THE_WAY);
+    let mut waiting: VecDeque<(BitVec, Range<usize>, Buffer)> = VecDeque::new();
     let mut begun = 0;
     let mut pieces = stretch.pieces().peekable();
     // Batches' shares are on their way while the gates behind them are followed.
@@ -203,7 +203,7 @@ pub(super) fn multiply(
             let mine = openings.offer(channel, &macs[..2 * (begun - start)])?;
             waiting.push_back((mine, start..begun, keys));
         }
-        if begun < gates.len() && waiting.len() < ON_THE_WAY {
+        if begun < gates.len() && waiting.len() < openings.on_the_way() {
             continue;
         }
         if let Some((mine, range, mut keys)) = waiting.pop_front() {

@@ -8,13 +8,18 @@ use super::bits::{with_masks, zeros};
 use super::deviation::{deviate, passes};
 use super::oracle::Oracle;
 use super::{Result, cheated};
+use std::time::{Duration, Instant};
 use subtle::ConstantTimeEq;
 use tacit_crypto::{BitVec, Block, Buffer};
 use tacit_net::Channel;
 
-/// Batches that are on their way before the first of them is waited for: the more, the less of a line's delay
-/// is seen; the fewer, the more of them is still in the cache when it is used.
-pub(super) const ON_THE_WAY: usize = 8;
+/// Batches that are on their way before the first of them is waited for, at first: the more, the less of a
+/// line's delay is seen; the fewer, the more of them is still in the cache when it is used. So there are twice
+/// as many whenever one is waited for longer than a peer's computing takes, up to a bound. That changes nothing
+/// of what is sent, nor its order, so that the parties need not agree on it.
+const ON_THE_WAY: usize = 8;
+const MOST_ON_THE_WAY: usize = 64;
+const LONG: Duration = Duration::from_millis(2);
 
 /// A running hash of MACs, bound to a run, to what is opened and to who opens.
 pub(super) struct MacHash {
@@ -89,6 +94,7 @@ pub(super) struct Openings {
     delta: Block,
     own: MacHash,
     peer: MacHash,
+    on_the_way: usize,
 }
 
 impl Drop for Openings {
@@ -101,7 +107,12 @@ impl Openings {
     /// Openings of the phase `label` by the party that garbles or not, whose Δ is `delta`.
     pub(super) fn new(oracle: &Oracle, label: &str, garbler: bool, delta: Block) -> Self {
         let [own, peer] = [garbler, !garbler].map(|garbler| MacHash::new(oracle, label, garbler));
-        Openings { delta, own, peer }
+        Openings { delta, own, peer, on_the_way: ON_THE_WAY }
+    }
+
+    /// Batches to offer before the first of them is taken.
+    pub(super) fn on_the_way(&self) -> usize {
+        self.on_the_way
     }
 
     /// Shows the own shares, whose MACs are given.
@@ -122,7 +133,11 @@ impl Openings {
         mut mine: BitVec,
         keys: &mut [Block],
     ) -> Result<BitVec> {
+        let start = Instant::now();
         let theirs = receive_bits(channel, keys.len())?;
+        if start.elapsed() > LONG {
+            self.on_the_way = MOST_ON_THE_WAY.min(2 * self.on_the_way);
+        }
         expected(keys, &theirs, self.delta);
         self.peer.update_halves(keys);
         mine.xor_assign(&theirs);

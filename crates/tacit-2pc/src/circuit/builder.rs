@@ -480,7 +480,7 @@ impl Builder {
     }
 
     /// Takes the gates made since the last call, for a stream.
-    pub fn drain(&mut self, into: &mut Vec<Gate>) {
+    pub(super) fn drain(&mut self, into: &mut Vec<Gate>) {
         let mut at = 0;
         for call in std::mem::take(&mut self.calls) {
             into.extend_from_slice(&self.gates[at..call.after]);

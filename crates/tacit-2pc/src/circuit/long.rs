@@ -129,22 +129,11 @@ impl<P: Program + ?Sized> Program for Box<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::circuit::named;
+    use crate::circuit::{count_ands, named};
 
     /// AND gates of an exponentiation by an exponent of so many bits.
     fn ands(width: u32, bits: usize) -> u64 {
-        let mut program = ModExp::new(largest_prime(width).unwrap(), bits);
-        let mut builder = Builder::new();
-        let inputs: Vec<Uint> = program.shape().inputs.iter().map(|&width| builder.input(width)).collect();
-        let (mut gates, mut ands) = (Vec::new(), 0);
-        loop {
-            let ended = program.step(&mut builder, &inputs).is_some();
-            builder.drain(&mut gates);
-            ands += gates.drain(..).filter(|gate| gate.is_and()).count() as u64;
-            if ended {
-                return ands;
-            }
-        }
+        count_ands(ModExp::new(largest_prime(width).unwrap(), bits))
     }
 
     /// Every bit of the exponent costs what the second does.

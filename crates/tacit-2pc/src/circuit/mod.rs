@@ -27,7 +27,7 @@ pub use integer::{Int, Integer, Uint};
 pub use long::{LARGEST_SORT, LongFunction, MODEXP};
 pub use plain::{PlainMemory, evaluate, evaluate_words};
 pub use plan::{Op, Order, Piece, Place, Plan, Planner, Step, Window};
-pub use program::{Program, ProgramPlan, Repeat, iterate};
+pub use program::{Program, ProgramPlan, Repeat, count_ands, iterate};
 
 use tacit_crypto::transcript::Transcript;
 

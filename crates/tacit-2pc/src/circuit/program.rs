@@ -38,6 +38,21 @@ pub trait Program {
     fn step(&mut self, builder: &mut Builder, inputs: &[Uint]) -> Option<Vec<Uint>>;
 }
 
+/// AND gates of a program, which is run for that.
+pub fn count_ands(mut program: impl Program) -> u64 {
+    let mut builder = Builder::new();
+    let inputs: Vec<Uint> = program.shape().inputs.iter().map(|&width| builder.input(width)).collect();
+    let (mut gates, mut ands) = (Vec::new(), 0);
+    loop {
+        let ended = program.step(&mut builder, &inputs).is_some();
+        builder.drain(&mut gates);
+        ands += gates.drain(..).filter(|gate| gate.is_and()).count() as u64;
+        if ended {
+            return ands;
+        }
+    }
+}
+
 /// A program that repeats one body on a state: `state = body(i, state, inputs)`, `count` times.
 pub struct Repeat<F> {
     identity: String,
