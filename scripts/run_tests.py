@@ -96,15 +96,22 @@ def main():
         features = [FEATURES, *(long_features() if options.long else [])]
         arguments += ["--features", ",".join(features)]
 
+    # What the tools check does not depend on the kernels.
+    tools = not options.portable and (not options.crates or "tacit-ot" in options.crates)
+    # The network's time is nobody else's: what Python's tests need comes while the compiler works.
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    prepare = [sys.executable, ROOT / "scripts" / "test_python.py", "--prepare"]
+    preparing = subprocess.Popen(prepare, cwd=ROOT, env=env, **quiet) if tools else None
     start = time.monotonic()
     passed, failed = cargo_test(arguments, env)
+    if preparing:
+        preparing.wait()
     print(f"  ({time.monotonic() - start:.0f} s)", flush=True)
     # What the scripts below try is the command that was just built; they would build it with other features.
     command = ROOT / "target" / "debug" / "tacit"
     if command.exists() and not options.crates:
         env.setdefault("TACIT", str(command))
-    # What the tools check does not depend on the kernels.
-    if not options.portable and (not options.crates or "tacit-ot" in options.crates):
+    if tools:
         kinds = ["test", "long"] if options.long else ["test"]
         scripts = [*ROOT.glob("scripts/test_*.py")]
         scripts += [path for kind in kinds for path in ROOT.glob(f"tools/*/{kind}_*.py")]

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The Python package: built, tested against real libraries of tables, and checked by mypy and ruff; its notebook is
 executed. The module is built with the features of the other tests, which have compiled most of it; the wheels have
-tests of their own (tools/wheels), among the long ones.
+tests of their own (tools/wheels), among the long ones. With `--prepare` it does no more than to install what they
+need, which goes on beside a build.
 
 Ends with `N passed, N failed`. Without a network to fetch what the tests need it says so and runs nothing.
 """
@@ -55,9 +56,31 @@ def in_place():
     return True
 
 
-def main():
+def pip(*words):
+    """Installs; returns whether it could."""
+    command = [BIN / "pip", "install", "-q", "--disable-pip-version-check", *words]
+    return subprocess.run(command, cwd=ROOT).returncode == 0
+
+
+def prepare():
+    """The environment of the tests; returns whether it is there."""
     subprocess.run([ROOT / "scripts" / "venv.sh", VENV, sys.executable, "polars", "-r", REQUIREMENTS], cwd=ROOT)
     if not (BIN / "maturin").exists():
+        return False
+    # Large, and of use for its own tests alone, which say so where it or Java is not there.
+    if pip("-r", SPARK):
+        java()
+    # Sets of data alone, without what the packages around them would import.
+    pip("--no-deps", "-r", DATA)
+    # What stands for S3; without it its tests say that they did not run.
+    pip("-r", STORES)
+    return True
+
+
+def main():
+    if sys.argv[1:] == ["--prepare"]:
+        return 0 if prepare() else 1
+    if not prepare():
         print("the tests of the Python package are left out: what they need could not be installed")
         print("0 passed, 0 failed")
         return 0
@@ -68,13 +91,6 @@ def main():
         passed, failed = passed + bool(success), failed + (not success)
         return success
 
-    # Large, and of use for its own tests alone, which say so where it or Java is not there.
-    if subprocess.run([BIN / "pip", "install", "-q", "--disable-pip-version-check", "-r", SPARK], cwd=ROOT).returncode == 0:
-        java()
-    # Sets of data alone, without what the packages around them would import.
-    subprocess.run([BIN / "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "-r", DATA], cwd=ROOT)
-    # What stands for S3; without it its tests say that they did not run.
-    subprocess.run([BIN / "pip", "install", "-q", "--disable-pip-version-check", "-r", STORES], cwd=ROOT)
     ready = count(in_place())
     if ready:
         tests = subprocess.run(

@@ -150,12 +150,12 @@ impl From<FileError> for Error {
     }
 }
 
-/// Which half of the correlations a file holds.
+/// A side of the transfers: which half of the correlations it holds, in a file or at work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// Δ and v.
+    /// Both messages, or Δ and v.
     Sender,
-    /// w, with the choice bits in its lowest bits.
+    /// The choices, in the lowest bits of w.
     Receiver,
 }
 

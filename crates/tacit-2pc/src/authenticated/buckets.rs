@@ -59,7 +59,7 @@ const BATCH: usize = 1 << 12;
 /// Rows of a window that are made at a time.
 pub fn rows_at_once(buckets: usize) -> usize {
     /// Triples: each check takes a round, and rows made together are read and added up at once.
-    const TRIPLES: usize = 3 * WINDOW;
+    const TRIPLES: usize = 2 * WINDOW;
     (TRIPLES / buckets).clamp(1, MOST as usize)
 }
 

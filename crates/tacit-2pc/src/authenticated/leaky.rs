@@ -28,7 +28,7 @@ const TILE: usize = 256;
 /// cache.
 const BATCH: usize = 1 << 12;
 /// Batches that are on their way before the first of them is waited for: half a megabyte, more than lines of
-/// 100 Mbit/s hold in 40 ms.
+/// 100 Mbit/s hold in 40 ms. In which order G and d go follows from it, for both parties.
 const ON_THE_WAY: usize = 16;
 
 /// What stays the same for all triples of a party.

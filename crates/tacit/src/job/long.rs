@@ -37,7 +37,7 @@ const EVALUATING: usize = 1;
 
 /// What a party holds whatever the length, at most, and for each bit of inputs and outputs, all of which are
 /// alive at once in a sort: from the peaks of runs.
-const BYTES: u64 = 296 << 20;
+const BYTES: u64 = 256 << 20;
 const BYTES_BIT: u64 = 300;
 
 impl Job<'_> {

@@ -8,26 +8,8 @@ use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::{Agreement, Channel};
 use tacit_ot::silent::dealer::{DealtReceiver, DealtSender, ReceiverSeed, SenderSeed};
 use tacit_ot::{BaseOt, Security};
+pub use tacit_store::pool::Role;
 use tacit_store::pool::{Pool, PoolReceiver, PoolSender};
-
-/// Which side of the transfers this is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Role {
-    /// Holds both messages, or Δ.
-    Sender,
-    /// Holds the choices.
-    Receiver,
-}
-
-impl Role {
-    /// The short name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Role::Sender => "sender",
-            Role::Receiver => "receiver",
-        }
-    }
-}
 
 /// One side's half of what a dealer made.
 pub enum Seed {

@@ -224,9 +224,9 @@ impl Script for Later {
 
 #[test]
 fn whoever_lies_in_a_later_stretch_is_caught_there() {
-    // A stretch of 409,600 gates has three rows of triples, in one check, and two hashes of MACs.
+    // A stretch of 409,600 gates has three rows of triples, in two checks, and two hashes of MACs.
     for (by, step, before) in [
-        (Owner::Garbler, "alike", 1),
+        (Owner::Garbler, "alike", 2),
         (Owner::Garbler, "gates", 1),
         (Owner::Evaluator, "MACs", 2),
         (Owner::Evaluator, "MACs", 3),
