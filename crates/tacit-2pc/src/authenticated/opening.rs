@@ -17,8 +17,8 @@ use tacit_net::Channel;
 /// line's delay is seen; the fewer, the more of them is still in the cache when it is used. So there are twice
 /// as many whenever one is waited for longer than a peer's computing takes, up to a bound. That changes nothing
 /// of what is sent, nor its order, so that the parties need not agree on it.
-const ON_THE_WAY: usize = 8;
-const MOST_ON_THE_WAY: usize = 64;
+const FIRST_AHEAD: usize = 8;
+const MOST_AHEAD: usize = 64;
 const LONG: Duration = Duration::from_millis(2);
 
 /// A running hash of MACs, bound to a run, to what is opened and to who opens.
@@ -107,7 +107,7 @@ impl Openings {
     /// Openings of the phase `label` by the party that garbles or not, whose Δ is `delta`.
     pub(super) fn new(oracle: &Oracle, label: &str, garbler: bool, delta: Block) -> Self {
         let [own, peer] = [garbler, !garbler].map(|garbler| MacHash::new(oracle, label, garbler));
-        Openings { delta, own, peer, on_the_way: ON_THE_WAY }
+        Openings { delta, own, peer, on_the_way: FIRST_AHEAD }
     }
 
     /// Batches to offer before the first of them is taken.
@@ -136,7 +136,7 @@ impl Openings {
         let start = Instant::now();
         let theirs = receive_bits(channel, keys.len())?;
         if start.elapsed() > LONG {
-            self.on_the_way = MOST_ON_THE_WAY.min(2 * self.on_the_way);
+            self.on_the_way = MOST_AHEAD.min(2 * self.on_the_way);
         }
         expected(keys, &theirs, self.delta);
         self.peer.update_halves(keys);
