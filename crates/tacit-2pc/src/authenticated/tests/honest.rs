@@ -54,6 +54,29 @@ fn a_function_without_gates_or_without_a_partys_inputs_runs() {
     }
 }
 
+#[test]
+fn more_is_on_the_way_over_a_line_with_delay_and_the_same_is_sent() {
+    let mut builder = Builder::new();
+    let (x, y): (Uint, Uint) = (builder.input(32), builder.input(32));
+    let value = (0..100).fold(x, |value, _| builder.mul(&value, &y));
+    let owners = vec![Owner::Garbler, Owner::Evaluator];
+    let function = Prepared::new(builder.finish(&[value]).unwrap(), owners).unwrap();
+    let (inputs, outputs) = example(&function, 4);
+    let side = |channel: &mut Channel, role: Owner| {
+        let mut session = session(channel, role, 4);
+        let input = &inputs[(role == Owner::Evaluator) as usize];
+        let output = session.run(channel, &function, OutputTo::Both, input).unwrap();
+        assert_eq!(output.as_ref(), Some(&outputs));
+        channel.stats().bytes_sent
+    };
+    let [near, far] = [0, 8].map(|ms| {
+        let link = tacit_net::LinkModel::new(10_000.0, std::time::Duration::from_millis(ms)).unwrap();
+        let one = |channel: &mut Channel| side(channel, Owner::Garbler);
+        memory::run_over(link, one, |channel| side(channel, Owner::Evaluator))
+    });
+    assert_eq!(near, far);
+}
+
 /// A program of `steps` products of 16 bits, on stretches of it.
 fn powers(steps: u64) -> impl crate::circuit::Program + use<> {
     let shape = crate::circuit::Shape { inputs: vec![16, 16], outputs: vec![16, 16] };
