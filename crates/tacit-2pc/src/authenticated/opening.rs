@@ -1,8 +1,9 @@
 //! Openings of authenticated bits, with MACs compared in batches.
 //!
-//! A party sends its shares; half of each MAC goes into a running hash, of which 32 bytes follow later. The peer knows
-//! of each MAC what it must be (key ⊕ share·Δ), so the hash tells it nothing, and a wrong share needs a MAC
-//! that differs by the peer's Δ. Nothing that depends on an input is sent before the hashes were compared.
+//! A party sends its shares; half of each MAC goes into a running hash, of which 32 bytes follow later. The
+//! peer knows of each MAC what it must be (key ⊕ share·Δ), so the hash tells it nothing, and a wrong share
+//! needs a MAC that differs by the peer's Δ. Nothing that depends on an input is sent before the hashes were
+//! compared.
 
 use super::bits::{with_masks, zeros};
 use super::deviation::{deviate, passes};
