@@ -71,6 +71,17 @@ fn turned(range: &Range<usize>, shift: usize, buckets: usize) -> [Range<usize>; 
     [start..end, 0..range.len() - (end - start)]
 }
 
+/// The differences of a row's y to those of the sums, MACs and keys, as far as the row's go.
+fn differences<'a>(
+    row: impl Iterator<Item = (&'a Block, &'a Block)>,
+    sums: impl Iterator<Item = (&'a Block, &'a Block)>,
+    out: impl Iterator<Item = (&'a mut Block, &'a mut Block)>,
+) {
+    for ((y, sum), (mac, key)) in row.zip(sums).zip(out) {
+        (*mac, *key) = (*sum.0 ^ *y.0, *sum.1 ^ *y.1);
+    }
+}
+
 /// Adds rows of triples, which stand one after the other as all x, all y, all z, to the buckets' sums: x, y
 /// and z. The first row of a window is where the sums begin, and has no shift.
 pub(super) fn combine(
@@ -100,23 +111,16 @@ pub(super) fn combine(
         if begun < buckets {
             let range = begun..buckets.min(begun + BATCH);
             begun = range.end;
-            if first > 0 {
-                let places = of(0, 0, &range).zip(of(1, 0, &range)).zip(of(2, 0, &range));
-                for (sum, ((x, y), z)) in sums[range.clone()].iter_mut().zip(places) {
-                    *sum = [*x.0, *x.1, *y.0, *y.1, *z.0, *z.1];
-                }
-            }
-            if shifts.is_empty() {
-                continue;
-            }
             let mut keys = spare.pop().unwrap_or_else(|| zeros(room));
             let mut out = macs.iter_mut().zip(keys.iter_mut());
             for (row, &shift) in shifts.iter().enumerate() {
-                let mut sums = sums[range.clone()].iter();
+                let mut begun = of(1, 0, &range);
+                let mut sums = sums[range.clone()].iter().map(|sum| (&sum[2], &sum[3]));
                 for place in turned(&range, shift, buckets) {
-                    let y = of(1, first + row, &place);
-                    for ((y_mac, y_key), (sum, (mac, key))) in y.zip(sums.by_ref().zip(out.by_ref())) {
-                        (*mac, *key) = (sum[2] ^ *y_mac, sum[3] ^ *y_key);
+                    let (y, out) = (of(1, first + row, &place), out.by_ref());
+                    match first {
+                        0 => differences(y, sums.by_ref(), out),
+                        _ => differences(y, begun.by_ref(), out),
                     }
                 }
             }
@@ -129,6 +133,13 @@ pub(super) fn combine(
         let Some((mine, range, mut keys)) = waiting.pop_front() else { continue };
         let opened = openings.take(channel, mine, &mut keys[..shifts.len() * range.len()])?;
         spare.push(keys);
+        // Only now, so that the sums are still in the cache when they grow.
+        if first > 0 {
+            let places = of(0, 0, &range).zip(of(1, 0, &range)).zip(of(2, 0, &range));
+            for (sum, ((x, y), z)) in sums[range.clone()].iter_mut().zip(places) {
+                *sum = [*x.0, *x.1, *y.0, *y.1, *z.0, *z.1];
+            }
+        }
         let mut at = 0;
         for (row, &shift) in shifts.iter().enumerate() {
             let mut sums = sums[range.clone()].iter_mut();

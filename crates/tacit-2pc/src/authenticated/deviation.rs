@@ -42,8 +42,10 @@ pub(super) trait Script {
     fn checked(&mut self, right: &mut bool) {
         *right = true;
     }
-    /// The masked values of the gates' results, and the hash of their labels.
-    fn results(&mut self, _results: &mut BitVec, _digest: &mut [u8; 32]) {}
+    /// The masked values of the results of a piece's gates.
+    fn results(&mut self, _results: &mut BitVec) {}
+    /// The hash of the labels of all gates' results.
+    fn labels_digest(&mut self, _digest: &mut [u8; 32]) {}
 }
 
 /// Whether the party goes on after a check that came out as `right`: if it did, but for a cheater of the

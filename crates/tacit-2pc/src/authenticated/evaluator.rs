@@ -59,7 +59,6 @@ impl Evaluating {
     ) -> Result<()> {
         let Evaluating { delta, evaluator } = self;
         evaluator.reserve(stretch.slots());
-        let mut results = BitVec::zeros(gates.len());
         let mut hash = MacHash::new(oracle, "labels", false);
         let mut macs = MacHash::new(oracle, "gates", true);
         let wide = stretch.largest_piece();
@@ -70,7 +69,7 @@ impl Evaluating {
             let tables = &mut tables[..2 * n];
             channel.recv_blocks(tables)?;
             let colours = receive_bits(channel, n)?;
-            let mut at = 0;
+            let (mut results, mut at) = (BitVec::zeros(n), 0);
             for step in piece.one_by_one() {
                 let ops = &step.ops[step.ops.len() - step.ands..];
                 let rows = &mut tables[2 * at..2 * (at + step.ands)];
@@ -91,18 +90,20 @@ impl Evaluating {
                     // The garbler's share of what must be zero is this party's.
                     let share_bit = share.mac ^ (a & b) ^ Block::mask(result);
                     opened[at] = share.key ^ (*delta & Block::mask(share_bit.lsb()));
-                    results.set(first + at, result);
+                    results.set(at, result);
                     at += 1;
                 }
             }
             hash.update_halves(&held[..n]);
             macs.update_halves(&opened[..n]);
             first += n;
+            // Step 3
+            deviate(|script| script.results(&mut results));
+            send_bits(channel, &results)?;
+            channel.flush()?;
         }
-        // Step 3
         let mut digest = hash.digest();
-        deviate(|script| script.results(&mut results, &mut digest));
-        send_bits(channel, &results)?;
+        deviate(|script| script.labels_digest(&mut digest));
         channel.send(&digest)?;
         // Step 4
         channel.recv(&mut digest)?;

@@ -4,7 +4,7 @@ use super::bits::{Gate, shares, zeros};
 use super::cheated;
 use super::deviation::{deviate, passes};
 use super::masked::{Begin, EVALUATORS_MASKS, End, GARBLERS_MASKS, Masked, check_share};
-use super::opening::{MacHash, receive_bits, see, send_bits, show};
+use super::opening::{Ahead, MacHash, receive_bits, see, send_bits, show};
 use super::oracle::Oracle;
 use super::stretch::Stretch;
 use crate::Result;
@@ -26,6 +26,30 @@ pub(super) struct Garbling {
 impl Drop for Garbling {
     fn drop(&mut self) {
         self.delta.zeroize();
+    }
+}
+
+/// How far step 3 is in a stretch.
+struct Returned<'a> {
+    /// Pieces of whose results nothing came yet.
+    left: Box<dyn Iterator<Item = Piece<'a>> + 'a>,
+    pieces: usize,
+    gates: usize,
+    /// Of the results' labels, and of what must be zero of each gate.
+    labels: MacHash,
+    macs: MacHash,
+    held: Buffer,
+    opened: Buffer,
+    ahead: Ahead,
+}
+
+impl<'a> Returned<'a> {
+    fn of(stretch: &Stretch<'a>, oracle: &Oracle) -> Self {
+        let [labels, macs] =
+            [("labels", false), ("gates", true)].map(|(label, garbler)| MacHash::new(oracle, label, garbler));
+        let [held, opened] = [(); 2].map(|()| zeros(stretch.largest_piece()));
+        let (left, ahead) = (stretch.pieces(), Ahead::up_to(usize::MAX));
+        Returned { left, pieces: 0, gates: 0, labels, macs, held, opened, ahead }
     }
 }
 
@@ -71,43 +95,51 @@ impl Garbling {
         self.masked.reserve(stretch.slots());
         let wide = stretch.largest_piece();
         let (mut done, mut tables) = (0, zeros(2 * wide));
-        for piece in stretch.pieces() {
+        let mut returned = Returned::of(stretch, oracle);
+        for (number, piece) in stretch.pieces().enumerate() {
             let (range, tables) = (done..done + piece.ands, &mut tables[..2 * piece.ands]);
             done = range.end;
             let mut colours = self.garble_piece(piece, &gates[range.clone()], tables, range.start);
             deviate(|script| script.tables(delta, tables, &mut colours));
             channel.send_blocks(tables)?;
             send_bits(channel, &colours)?;
+            channel.flush()?;
+            // Step 3, for pieces that the evaluator should be done with.
+            while returned.pieces + returned.ahead.batches() <= number {
+                self.take(channel, gates, &mut returned)?;
+            }
         }
-        channel.flush()?;
-        // Step 3
-        let results = receive_bits(channel, gates.len())?;
+        while self.take(channel, gates, &mut returned)? {}
         let mut digest = [0u8; 32];
         channel.recv(&mut digest)?;
-        let mut hash = MacHash::new(oracle, "labels", false);
-        let mut macs = MacHash::new(oracle, "gates", true);
-        let (mut held, mut opened) = (zeros(wide), zeros(wide));
-        let mut values = results.iter();
-        let mut stock = gates.iter().zip(self.zero_labels.iter());
-        for piece in stretch.pieces() {
-            let mut n = 0;
-            self.masked.follow(piece, &mut values, |[first, second, result]| {
-                if let Some((masks, zero)) = stock.next() {
-                    held[n] = *zero ^ (delta & Block::mask(result));
-                    opened[n] = check_share(&shares(masks), Block::mask(first), Block::mask(second)).mac;
-                    n += 1;
-                }
-            });
-            hash.update_halves(&held[..n]);
-            macs.update_halves(&opened[..n]);
-        }
-        if !passes(hash.digest().ct_eq(&digest)) {
+        if !passes(returned.labels.digest().ct_eq(&digest)) {
             return cheated("masked values come without their labels");
         }
         // Step 4
-        let mut digest = macs.digest();
+        let mut digest = returned.macs.digest();
         deviate(|script| script.gates_digest(&mut digest));
         Ok(channel.send(&digest)?)
+    }
+
+    /// Step 3 of the next piece; false behind the last.
+    fn take(&mut self, channel: &mut Channel, gates: &[Gate], returned: &mut Returned<'_>) -> Result<bool> {
+        let Some(piece) = returned.left.next() else { return Ok(false) };
+        let (range, ands) = (returned.gates..returned.gates + piece.ands, piece.ands);
+        let results = returned.ahead.receive(|| receive_bits(channel, ands))?;
+        let (held, opened) = (&mut returned.held[..ands], &mut returned.opened[..ands]);
+        let stock = gates[range.clone()].iter().zip(&self.zero_labels[range.clone()]);
+        let mut stock = stock.zip(held.iter_mut().zip(opened.iter_mut()));
+        self.masked.follow(piece, &mut results.iter(), |[first, second, result]| {
+            if let Some(((masks, zero), (held, opened))) = stock.next() {
+                *held = *zero ^ (self.delta & Block::mask(result));
+                *opened = check_share(&shares(masks), Block::mask(first), Block::mask(second)).mac;
+            }
+        });
+        returned.labels.update_halves(held);
+        returned.macs.update_halves(opened);
+        returned.gates = range.end;
+        returned.pieces += 1;
+        Ok(true)
     }
 
     /// Step 5: returns the outputs, which are in these slots, if this party learns them.

@@ -2,8 +2,9 @@
 //!
 //! 1. The evaluator sends its masked inputs.
 //! 2. The garbler sends the labels of all inputs' masked values, and the tables.
-//! 3. The evaluator sends the masked values of all AND gates' results, and a hash of their labels. The
-//!    garbler recomputes the hash: no other masked values have labels that the evaluator can hold.
+//! 3. The evaluator sends the masked values of all AND gates' results, piece by piece as it has them, and a
+//!    hash of their labels. The garbler recomputes the hash, while it garbles what follows: no other masked
+//!    values have labels that the evaluator can hold.
 //! 4. The garbler sends a hash of its MACs of (Λ_1 ⊕ λ_1)(Λ_2 ⊕ λ_2) ⊕ Λ_3 ⊕ λ_3 of every gate. These must be
 //!    zero, so the evaluator knows the MACs: of a wrong table it sees a wrong hash.
 //! 5. Masks of outputs are shown with their MACs, by the garbler with step 4, by the evaluator after it.

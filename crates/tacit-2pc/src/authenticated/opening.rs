@@ -14,13 +14,40 @@ use subtle::ConstantTimeEq;
 use tacit_crypto::{BitVec, Block, Buffer};
 use tacit_net::Channel;
 
-/// Batches that are on their way before the first of them is waited for, at first: the more, the less of a
-/// line's delay is seen; the fewer, the more of them is still in the cache when it is used. So there are twice
-/// as many whenever one is waited for longer than a peer's computing takes, up to a bound. That changes nothing
-/// of what is sent, nor its order, so that the parties need not agree on it.
+/// Batches that are on their way before the first of them is waited for: the more, the less of a line's delay
+/// is seen; the fewer, the more of them is still in the cache when it is used. So there are twice as many
+/// whenever one is waited for longer than a peer's computing takes, up to a bound. That changes nothing of
+/// what is sent, nor its order, so that the parties need not agree on it.
+pub(super) struct Ahead {
+    batches: usize,
+    most: usize,
+}
+
 const FIRST_AHEAD: usize = 8;
 const MOST_AHEAD: usize = 64;
 const LONG: Duration = Duration::from_millis(2);
+
+impl Ahead {
+    /// Up to `most` batches.
+    pub(super) fn up_to(most: usize) -> Self {
+        Ahead { batches: FIRST_AHEAD, most }
+    }
+
+    /// Batches on the way by now.
+    pub(super) fn batches(&self) -> usize {
+        self.batches
+    }
+
+    /// What `receive` gives of the first of them.
+    pub(super) fn receive<T>(&mut self, receive: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let received = receive();
+        if start.elapsed() > LONG {
+            self.batches = self.most.min(2 * self.batches);
+        }
+        received
+    }
+}
 
 /// A running hash of MACs, bound to a run, to what is opened and to who opens.
 pub(super) struct MacHash {
@@ -95,7 +122,7 @@ pub(super) struct Openings {
     delta: Block,
     own: MacHash,
     peer: MacHash,
-    on_the_way: usize,
+    ahead: Ahead,
 }
 
 impl Drop for Openings {
@@ -108,12 +135,12 @@ impl Openings {
     /// Openings of the phase `label` by the party that garbles or not, whose Δ is `delta`.
     pub(super) fn new(oracle: &Oracle, label: &str, garbler: bool, delta: Block) -> Self {
         let [own, peer] = [garbler, !garbler].map(|garbler| MacHash::new(oracle, label, garbler));
-        Openings { delta, own, peer, on_the_way: FIRST_AHEAD }
+        Openings { delta, own, peer, ahead: Ahead::up_to(MOST_AHEAD) }
     }
 
     /// Batches to offer before the first of them is taken.
     pub(super) fn on_the_way(&self) -> usize {
-        self.on_the_way
+        self.ahead.batches()
     }
 
     /// Shows the own shares, whose MACs are given.
@@ -134,11 +161,7 @@ impl Openings {
         mut mine: BitVec,
         keys: &mut [Block],
     ) -> Result<BitVec> {
-        let start = Instant::now();
-        let theirs = receive_bits(channel, keys.len())?;
-        if start.elapsed() > LONG {
-            self.on_the_way = MOST_AHEAD.min(2 * self.on_the_way);
-        }
+        let theirs = self.ahead.receive(|| receive_bits(channel, keys.len()))?;
         expected(keys, &theirs, self.delta);
         self.peer.update_halves(keys);
         mine.xor_assign(&theirs);

@@ -46,9 +46,8 @@ cheat!(WrongRow, tables(delta: Block, tables: &mut [Block], _colours: &mut BitVe
 cheat!(WrongLabels, input_labels(labels: &mut [Block]),
     |labels: &mut [Block]| labels.iter_mut().for_each(|label| *label ^= Block::new(1 << 70)));
 
-cheat!(WrongResult, results(results: &mut BitVec, _digest: &mut [u8; 32]), |results, _| flip(results, 2));
-cheat!(WrongLabelHash, results(_results: &mut BitVec, digest: &mut [u8; 32]),
-    |_, digest: &mut [u8; 32]| digest[9] ^= 4);
+cheat!(WrongResult, results(results: &mut BitVec), |results| flip(results, 2));
+cheat!(WrongLabelHash, labels_digest(digest: &mut [u8; 32]), |digest: &mut [u8; 32]| digest[9] ^= 4);
 
 cheat!(WrongDelta, triples_delta(delta: &mut Block), |delta: &mut Block| *delta ^= Block::new(1 << 7));
 cheat!(WrongAlike, alike(digest: &mut [u8; 32]), |digest: &mut [u8; 32]| digest[3] ^= 2);
@@ -215,7 +214,7 @@ impl Script for Later {
     fn gates_digest(&mut self, digest: &mut [u8; 32]) {
         digest[0] ^= u8::from(self.is_now("gates"));
     }
-    fn results(&mut self, results: &mut BitVec, _: &mut [u8; 32]) {
+    fn results(&mut self, results: &mut BitVec) {
         if self.is_now("results") {
             flip(results, 5);
         }
