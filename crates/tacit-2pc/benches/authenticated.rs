@@ -52,12 +52,19 @@ fn party(
     ([setup, triples, masks, start.elapsed()], channel.stats().bytes_sent)
 }
 
-/// Products of 32 bits over the line `link`, with the Ferret that is picked for it and with that for none.
-fn over(link: &LinkModel) {
+/// Products of 32 bits over the line `link`, with the Ferret of the set `set`, or those that are picked for
+/// the line and for none.
+fn over(link: &LinkModel, set: Option<Params>) {
     let function = products(1007);
     let ands = function.plan(1).ands();
-    for picked in [link, &LinkModel::LOOPBACK] {
-        let config = Demand::of(&function).ferret(picked);
+    let demand = Demand::of(&function);
+    let configs = match set {
+        Some(params) => {
+            vec![Config::with_set(params, demand.correlations(), Security::Malicious, link, CACHE)]
+        }
+        None => [link, &LinkModel::LOOPBACK].map(|link| demand.ferret(link)).to_vec(),
+    };
+    for config in configs {
         let (first, second) = memory::pair_over(*link, Limits::default(), SessionId([7; 32]));
         let start = Instant::now();
         let ((times, sent), (_, back)) = memory::join(
@@ -172,14 +179,14 @@ fn main() {
     for name in ["add32", "aes128", "sha1", "sha256"].into_iter().filter(|name| wanted(name)) {
         measure(name, &Prepared::from_function(&named::find(name).unwrap()).unwrap());
     }
+    let set = only.iter().find_map(|arg| Params::by_name(arg.strip_prefix("set=")?));
     if let Some(ands) = only.iter().find_map(|arg| arg.strip_prefix("stream=")) {
-        let set = only.iter().find_map(|arg| Params::by_name(arg.strip_prefix("set=")?));
         stream(ands.parse().unwrap(), set);
     }
     if let Some(link) = only.iter().find_map(|arg| arg.strip_prefix("link=")) {
         let (megabits, ms) = link.split_once('/').unwrap();
         let delay = Duration::from_secs_f64(ms.parse::<f64>().unwrap() / 1e3);
-        over(&LinkModel::new(megabits.parse().unwrap(), delay).unwrap());
+        over(&LinkModel::new(megabits.parse().unwrap(), delay).unwrap(), set);
     }
     if !wanted("products") {
         return;

@@ -13,6 +13,11 @@ pub(super) fn zeros(n: usize) -> Buffer {
     Buffer::zeros(n)
 }
 
+/// Rounded up by a sixteenth at most, so that stretches of about one size share their memory.
+pub(super) fn ample(blocks: usize) -> usize {
+    blocks.next_multiple_of((blocks.next_power_of_two() / 32).max(1))
+}
+
 /// Hands each of `items` with a mask, all ones where the bit of `bits` is 1, to `each`.
 #[inline(always)]
 pub(super) fn with_masks<T>(items: &mut [T], bits: &BitVec, mut each: impl FnMut(&mut T, Block)) {

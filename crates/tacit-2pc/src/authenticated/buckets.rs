@@ -26,7 +26,7 @@ use tacit_net::Channel;
 /// Statistical security in bits of a session.
 pub const STATISTICAL: u32 = 40;
 /// Buckets of a window, at most.
-pub const WINDOW: usize = 409_600;
+pub const WINDOW: usize = 500_000;
 /// Buckets of a window, at least: fewer are filled up.
 pub const LEAST: usize = 446;
 /// Triples in a bucket, at most.

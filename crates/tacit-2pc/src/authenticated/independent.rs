@@ -1,6 +1,6 @@
 //! The first phase: triples and masks for so many gates, whatever the function.
 
-use super::bits::{BLOCKS, Cots, Shares, zeros};
+use super::bits::{BLOCKS, Cots, Shares, ample, zeros};
 use super::buckets;
 use super::demand::Demand;
 use super::deviation::{deviate, passes};
@@ -93,24 +93,27 @@ impl Room {
         std::mem::swap(&mut self.masks, &mut of.masks);
     }
 
+    // What is too small goes before its successor comes.
     fn gates(&mut self, blocks: usize) -> Buffer {
-        match self.gates.len() >= blocks {
-            true => std::mem::replace(&mut self.gates, zeros(0)),
-            false => zeros(blocks),
+        if self.gates.len() < blocks {
+            self.gates = zeros(0);
+            self.gates = zeros(ample(blocks));
         }
+        std::mem::replace(&mut self.gates, zeros(0))
     }
 
     fn masks(&mut self, own: usize, peer: usize) -> Shares {
-        match self.masks.macs.len() >= own && self.masks.keys.len() >= peer {
-            true => std::mem::replace(&mut self.masks, Shares::zeros(0, 0)),
-            false => Shares::zeros(own, peer),
+        if self.masks.macs.len() < own || self.masks.keys.len() < peer {
+            self.masks = Shares::zeros(0, 0);
+            self.masks = Shares::zeros(ample(own), ample(peer));
         }
+        std::mem::replace(&mut self.masks, Shares::zeros(0, 0))
     }
 
     fn bits(&mut self, n: usize) -> &mut Shares {
         if self.bits.macs.len() < n {
             self.bits = Shares::zeros(0, 0);
-            self.bits = Shares::zeros(n, n);
+            self.bits = Shares::zeros(ample(n), ample(n));
         }
         &mut self.bits
     }

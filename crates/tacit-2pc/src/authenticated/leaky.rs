@@ -12,7 +12,7 @@
 //! Here both Δ have lowest bit 1, where the paper has 1 and 0: every block under Δ_B enters with its lowest
 //! bit cleared, which is linear and turns Δ_B into one of lowest bit 0.
 
-use super::bits::{Share, Shares, with_masks, zeros};
+use super::bits::{Share, Shares, ample, with_masks, zeros};
 use super::deviation::deviate;
 use super::opening::{MacHash, receive_bits, send_bits};
 use crate::Result;
@@ -56,7 +56,7 @@ impl Room {
         if buffer.as_ref().is_none_or(|buffer| buffer.len() < blocks) {
             *buffer = None;
         }
-        &mut buffer.get_or_insert_with(|| zeros(blocks))[..blocks]
+        &mut buffer.get_or_insert_with(|| zeros(ample(blocks)))[..blocks]
     }
 }
 

@@ -15,7 +15,7 @@
 //! - **Bytes** of both directions an AND gate: 16 for each triple of a bucket (3 from 396,313 gates on, 4
 //!   from 4,283 on, else 5), 32 for the table, about 2 for bits, and the correlated OT's for 3·B + 1
 //!   correlations each way.
-//! - **Length**: a circuit of more than 409,600 AND gates, and a program of any length
+//! - **Length**: a circuit of more than 500,000 AND gates, and a program of any length
 //!   ([`Session::run_program`]), runs in stretches of as many at most, one after the other through all
 //!   phases.
 //! - **Memory**: of a stretch 128 bytes a gate from the first phase on; while it is made, 104 bytes more for

@@ -173,7 +173,7 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         self.role
     }
 
-    /// Runs a program as it is made, whatever its length: memory holds one stretch of it, at most 409,600 AND
+    /// Runs a program as it is made, whatever its length: memory holds one stretch of it, at most 500,000 AND
     /// gates as a rule. `input` are this party's input bits, input after input; `progress` hears of the AND
     /// gates that are done. Returns the outputs, one after the other, if this party learns them.
     ///

@@ -71,7 +71,7 @@ pub(crate) fn too_many() -> Error {
 
 /// What a stretch of the circuit takes, and each key of either side: 128 wires, their labels, masks and
 /// places, and the circuit's own record of them.
-const STRETCH: u64 = 240 << 20;
+const STRETCH: u64 = 272 << 20;
 const KEY: u64 = 34_000;
 
 fn memory(sizes: &Sizes) -> u64 {

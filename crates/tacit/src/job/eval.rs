@@ -317,9 +317,9 @@ impl Job<'_> {
         let lanes = channels.len();
         refuse_idle(lanes, rows.len())?;
         self.check()?;
-        let (options, why) = self.settle(super::first(channels)?, rows.len() as u64, lanes)?;
+        let (options, link, why) = self.settle(super::first(channels)?, rows.len() as u64, lanes)?;
         let job = Job { options, ..*self };
-        let outputs = job.run_settled(channels, base, rows, observer)?;
+        let outputs = job.run_settled(channels, base, rows, &link, observer)?;
         let protocol = job.protocol(Mode::Whole).map_or("", |entry| entry.name);
         Ok(Evaluated { outputs, protocol, why })
     }
@@ -329,6 +329,7 @@ impl Job<'_> {
         channels: &mut [Channel],
         base: &(dyn BaseOt + Send + Sync),
         rows: &[Vec<BitVec>],
+        link: &LinkModel,
         observer: &dyn Observer,
     ) -> Result<Option<Rows>> {
         let lanes = channels.len();
@@ -339,7 +340,7 @@ impl Job<'_> {
             if lane == 0 {
                 course.at(SETUP, 0, 0);
             }
-            self.run_marked(channel, base, share(lane), &mut |step| match step {
+            self.run_on(channel, base, share(lane), link, &mut |step| match step {
                 Step::Ready if lane == 0 => course.at(ROWS, 0, total),
                 Step::Ready => {}
                 Step::Rows(more) => {
@@ -360,15 +361,26 @@ impl Job<'_> {
         rows: &[Vec<BitVec>],
         tell: &mut Tell<'_>,
     ) -> Result<Option<Rows>> {
+        let (options, link, _) = self.settle(channel, rows.len() as u64, 1)?;
+        Job { options, ..*self }.run_on(channel, base, rows, &link, tell)
+    }
+
+    /// With the protocol settled, over what both sides take to be the link.
+    fn run_on(
+        &self,
+        channel: &mut Channel,
+        base: &dyn BaseOt,
+        rows: &[Vec<BitVec>],
+        link: &LinkModel,
+        tell: &mut Tell<'_>,
+    ) -> Result<Option<Rows>> {
         let mut prg = Prg::from_os();
         if self.security == Security::Malicious {
-            let (options, _) = self.settle(channel, rows.len() as u64, 1)?;
-            let job = Job { options, ..*self };
-            return match job.protocol(Mode::Whole) {
+            return match self.protocol(Mode::Whole) {
                 Some(entry) if entry.name == AUTHENTICATED.name => {
-                    job.authenticated(channel, base, rows, &mut prg, tell)
+                    self.authenticated(channel, base, rows, link, &mut prg, tell)
                 }
-                _ => job.cut_and_choose(channel, base, rows, &mut prg, tell),
+                _ => self.cut_and_choose(channel, base, rows, &mut prg, tell),
             };
         }
         let outputs = match self.role {
@@ -389,16 +401,23 @@ impl Job<'_> {
 }
 
 impl Job<'_> {
-    /// The options with the protocol and its copies settled, and why they are, where the link decides.
-    fn settle(&self, channel: &mut Channel, rows: u64, threads: usize) -> Result<(Options, Option<String>)> {
+    /// The options with the protocol and its copies settled, and the link and why they are, where the link
+    /// decides.
+    fn settle(
+        &self,
+        channel: &mut Channel,
+        rows: u64,
+        threads: usize,
+    ) -> Result<(Options, LinkModel, Option<String>)> {
         if let Some(protocol) = self.protocol(Mode::Whole) {
-            return Ok((Options { protocol: Some(protocol), ..self.options }, None));
+            let options = Options { protocol: Some(protocol), ..self.options };
+            return Ok((options, LinkModel::LOOPBACK, None));
         }
-        let Settled { protocol, copies, why } =
+        let Settled { protocol, copies, link, why } =
             by_link(channel, self.role, self.probe(), &self.size(rows), |link| {
                 self.estimate(rows, threads, link, &Machine::REFERENCE)
             })?;
-        Ok((Options { protocol: Some(protocol), copies, ..self.options }, Some(why)))
+        Ok((Options { protocol: Some(protocol), copies, ..self.options }, link, Some(why)))
     }
 
     /// What is evaluated, in words.
@@ -412,11 +431,11 @@ impl Job<'_> {
         channel: &mut Channel,
         base: &dyn BaseOt,
         rows: &[Vec<BitVec>],
+        link: &LinkModel,
         prg: &mut Prg,
         tell: &mut Tell<'_>,
     ) -> Result<Option<Rows>> {
-        let demand = Demand::of(self.function).times(rows.len());
-        let config = demand.ferret(&LinkModel::LOOPBACK);
+        let config = Demand::of(self.function).times(rows.len()).ferret(link);
         let mut session = authenticated::Session::setup(channel, self.role, base, config, prg)?;
         tell(Step::Ready);
         let inputs: Vec<BitVec> = rows.iter().map(|row| join(row)).collect();

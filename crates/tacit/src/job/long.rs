@@ -37,7 +37,7 @@ const EVALUATING: usize = 1;
 
 /// What a party holds whatever the length, at most, and for each bit of inputs and outputs, all of which are
 /// alive at once in a sort: from the peaks of runs.
-const BYTES: u64 = 256 << 20;
+const BYTES: u64 = 320 << 20;
 const BYTES_BIT: u64 = 300;
 
 impl Job<'_> {
@@ -132,7 +132,9 @@ impl Job<'_> {
         self.check()?;
         let ands = self.function.ands;
         let settled = match self.settled() {
-            Some(protocol) => Settled { protocol, copies: None, why: String::new() },
+            Some(protocol) => {
+                Settled { protocol, copies: None, link: LinkModel::LOOPBACK, why: String::new() }
+            }
             None => {
                 let ways = |link: &Link| self.estimate(link, &Machine::REFERENCE);
                 let (piece, size) = (eval::probe(ands), eval::size(ands, 1));
@@ -147,7 +149,9 @@ impl Job<'_> {
         let tell = |done: u64| course.at(EVALUATING, done, ands);
         let channel = super::first(channels)?;
         let outputs = match settled.protocol.name {
-            name if name == AUTHENTICATED.name => self.authenticated(channel, base, row, tell)?,
+            name if name == AUTHENTICATED.name => {
+                self.authenticated(channel, base, row, &settled.link, tell)?
+            }
             name if name == WMK17.name => self.cut_and_choose(channel, base, settled.copies, row, tell)?,
             _ => self.yao(channel, base, row, tell)?,
         };
@@ -161,13 +165,14 @@ impl Job<'_> {
         channel: &mut Channel,
         base: &dyn BaseOt,
         row: &[BitVec],
+        link: &LinkModel,
         tell: impl Fn(u64),
     ) -> Result<Option<Vec<BitVec>>> {
         let program = self.function.program();
         let widths = program.shape();
         let [garbler_inputs, evaluator_inputs] = [widths.inputs[0] as usize, widths.inputs[1] as usize];
         let demand = Demand { ands: self.function.ands as usize, garbler_inputs, evaluator_inputs };
-        let config = demand.ferret(&LinkModel::LOOPBACK);
+        let config = demand.ferret(link);
         let mut prg = Prg::from_os();
         let mut session = authenticated::Session::setup(channel, self.role, base, config, &mut prg)?;
         tell(0);

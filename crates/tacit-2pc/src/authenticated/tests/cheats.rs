@@ -223,17 +223,18 @@ impl Script for Later {
 
 #[test]
 fn whoever_lies_in_a_later_stretch_is_caught_there() {
-    // A stretch of 409,600 gates has three rows of triples, in two checks, and two hashes of MACs.
+    // A stretch of 500,000 gates has three rows of triples, in two checks, and two hashes of MACs.
     for (by, step, before) in [
         (Owner::Garbler, "alike", 2),
         (Owner::Garbler, "gates", 1),
         (Owner::Evaluator, "MACs", 2),
         (Owner::Evaluator, "MACs", 3),
-        (Owner::Evaluator, "results", 1),
+        // The first stretch has 245 pieces.
+        (Owner::Evaluator, "results", 260),
     ] {
         let script: Scripts = Some(Box::new(Later { step, before }));
         let scripts = if by == Owner::Garbler { [script, None] } else { [None, script] };
-        let outcome = honest::run_program(1800, OutputTo::Both, 3, scripts);
+        let outcome = honest::run_program(2200, OutputTo::Both, 3, scripts);
         let (result, done) = &outcome[(by == Owner::Garbler) as usize];
         assert!(matches!(result, Err(Error::Cheated { .. })), "{step}: {result:?}");
         assert_eq!(done.len(), 1, "{step}: the first stretch was right");

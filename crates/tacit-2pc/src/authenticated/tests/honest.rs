@@ -127,7 +127,7 @@ fn expected_powers(steps: u64, seed: u64) -> BitVec {
 #[test]
 fn programs_run_stretch_by_stretch_and_give_what_they_say() {
     for (steps, stretches, output_to) in
-        [(0, 1, OutputTo::Both), (3, 1, OutputTo::Garbler), (1800, 2, OutputTo::Evaluator)]
+        [(0, 1, OutputTo::Both), (3, 1, OutputTo::Garbler), (2200, 2, OutputTo::Evaluator)]
     {
         let [one, two] = run_program(steps, output_to, steps + 1, [None, None]);
         assert_eq!(one.1, two.1);

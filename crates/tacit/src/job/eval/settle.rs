@@ -6,7 +6,7 @@ use crate::{Error, Result, Security};
 use std::time::{Duration, Instant};
 use tacit_2pc::Owner;
 use tacit_2pc::wmk17::Copies;
-use tacit_net::Channel;
+use tacit_net::{Channel, LinkModel};
 
 /// What was picked.
 pub(in crate::job) struct Settled {
@@ -14,6 +14,8 @@ pub(in crate::job) struct Settled {
     pub protocol: &'static Entry,
     /// Its copies, of cut-and-choose.
     pub copies: Option<Copies>,
+    /// The link, as both sides take it: none, where it was not measured.
+    pub link: LinkModel,
     /// Why, in words.
     pub why: String,
 }
@@ -38,12 +40,13 @@ pub(in crate::job) fn by_link(
         channel.flush()?;
         let (name, mut copies) = (channel.recv_sized(64)?, [0]);
         channel.recv(&mut copies)?;
+        let link = receive_link(channel)?;
         let known = computations().find(|entry| entry.name.as_bytes() == name);
         let copies = Copies::ALL.get(usize::from(copies[0])).copied();
         return match known {
             Some(protocol) if protocol.security == Security::Malicious => {
                 let copies = copies.filter(|_| protocol.name == WMK17.name);
-                Ok(Settled { protocol, copies, why: format!("picked by the evaluator for {size}") })
+                Ok(Settled { protocol, copies, link, why: format!("picked by the evaluator for {size}") })
             }
             _ => Err(Error::Peer(
                 "the evaluator chose a protocol that there is not; both sides must be of one release".into(),
@@ -67,7 +70,30 @@ pub(in crate::job) fn by_link(
     let number = copies.and_then(|copies| Copies::ALL.iter().position(|known| *known == copies));
     channel.send_sized(protocol.name.as_bytes())?;
     channel.send(&[number.map_or(u8::MAX, |at| at as u8)])?;
-    Ok(Settled { protocol, copies, why: format!("picked for {size} over this link ({link})") })
+    let why = format!("picked for {size} over this link ({link})");
+    Ok(Settled { protocol, copies, link: send_link(channel, &link)?, why })
+}
+
+/// Tells the garbler which link was measured, rounded to kilobits a second and microseconds.
+fn send_link(channel: &mut Channel, link: &Link) -> Result<LinkModel> {
+    let kilobits = (link.megabits * 1e3).clamp(1.0, MOST_KILOBITS as f64) as u64;
+    let micros = (link.round_trip.as_micros() / 2).min(MOST_MICROS as u128) as u64;
+    channel.send_u64(kilobits)?;
+    channel.send_u64(micros)?;
+    model(kilobits, micros)
+}
+
+fn receive_link(channel: &mut Channel) -> Result<LinkModel> {
+    let (kilobits, micros) = (channel.recv_u64()?, channel.recv_u64()?);
+    model(kilobits.clamp(1, MOST_KILOBITS), micros.min(MOST_MICROS))
+}
+
+/// What is told of a link, at most: a terabit and a minute.
+const MOST_KILOBITS: u64 = 1_000_000_000;
+const MOST_MICROS: u64 = 60_000_000;
+
+fn model(kilobits: u64, micros: u64) -> Result<LinkModel> {
+    Ok(LinkModel::new(kilobits as f64 * 1e-3, Duration::from_micros(micros))?)
 }
 
 /// So many AND gates in so many rows, in words.
