@@ -110,7 +110,7 @@ pub fn said(err: &str) -> String {
     message.unwrap_or_else(|| last.trim_start_matches("error: ")).trim().to_owned()
 }
 
-/// The exit codes of the command's contract.
+/// The exit code: who can mend the fault.
 pub(crate) fn exit_code(error: &Error) -> i32 {
     match error.blame() {
         Blame::Usage => 2,
@@ -277,7 +277,7 @@ pub fn cause(error: &clap::Error) -> String {
     one_line(cause)
 }
 
-/// Makes a bug one clear line.
+/// Makes a panic one line on standard error, and the exit code 1.
 pub fn install_hooks() {
     std::panic::set_hook(Box::new(|info| {
         // The payload may have been formatted from data, so only the place is shown.
@@ -291,7 +291,8 @@ pub fn install_hooks() {
     }));
 }
 
-/// Makes a signal a clean end; for commands that obey signals in no way of their own.
+/// Makes an interrupt or a termination a clean end with the exit code 130; for commands that obey signals in
+/// no way of their own.
 pub fn end_on_signals() {
     // A second handler cannot be set by anyone else, so the only failure is a system without signals.
     let _ = ctrlc::set_handler(|| {

@@ -1,4 +1,4 @@
-//! The check before a run that no output would cost a file that is needed or in use.
+//! Checks before a run that its outputs can be written and replace no file that is needed.
 
 use crate::os;
 use crate::output::{Output, Target, name};
@@ -121,7 +121,7 @@ impl Place {
     }
 }
 
-/// A file to read; none of a device, which is not used up.
+/// The identity of a file or a pipe to read; none of a device, which reading does not use up.
 fn identity(path: &Path) -> Option<os::FileId> {
     let kind = fs::metadata(path).ok()?.file_type();
     (kind.is_file() || os::is_pipe(kind)).then(|| os::id_at(path).ok()).flatten()

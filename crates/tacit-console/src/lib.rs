@@ -40,7 +40,7 @@ impl Context {
             .map_err(|e| Error::Other(format!("{name}: {e}; is the reader of the pipe gone?")))
     }
 
-    /// Tells the user something on standard error.
+    /// Tells the user something on standard error, unless the mode is silent or quiet.
     pub fn note(&self, text: &str) {
         if !matches!(self.progress, progress::Mode::Silent | progress::Mode::Quiet) {
             eprintln!("{text}");

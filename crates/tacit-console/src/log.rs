@@ -1,8 +1,8 @@
 //! What a program tells of itself while it runs, by `tracing`: lines of text or JSON, each of its level.
 //!
-//! An event with the field `event` is one of a service's log or of a request's course: its line has time,
-//! level, run, peer, job and rule, out of its own fields or of the spans around it. Any other event is its
-//! message alone.
+//! An event with the field `event` is one of a service's log or of a request's course: its line of text has
+//! time, level, run, peer, job and rule, out of its own fields or of the spans around it. Any other event's
+//! is its message alone. An object of JSON has all fields, the level and a name.
 
 use crate::Context;
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! What this machine has to give: memory, and an address to meet at.
+//! What commands ask of this machine: free memory, a free address, the end of a process.
 
 use std::path::Path;
 use tacit::{Error, Result};
@@ -16,8 +16,8 @@ pub fn check_memory(what: &str, needed: u64, advice: &str) -> Result<()> {
     }
 }
 
-/// Bytes of memory that the system has to give, and the control groups of this process let it take; `None`
-/// where neither says so.
+/// Bytes of memory that the system has to give or that the control groups of this process leave it, whichever
+/// is less; `None` where neither is known.
 pub fn available_memory() -> Option<u64> {
     let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
@@ -28,8 +28,8 @@ pub fn available_memory() -> Option<u64> {
     system.into_iter().chain(left_in_groups(Path::new("/sys/fs/cgroup"), Path::new(own))).min()
 }
 
-/// What the control group `own` below `root`, and each one above it, has left: its limit less what it holds
-/// and cannot let go.
+/// The least that the control group `own` below `root`, or one above it, has left: its limit less what it
+/// holds and cannot let go.
 fn left_in_groups(root: &Path, own: &Path) -> Option<u64> {
     let left = |group: &Path| {
         let read = |name: &str| std::fs::read_to_string(root.join(group).join(name)).ok();

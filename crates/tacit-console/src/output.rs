@@ -1,4 +1,5 @@
-//! Files that a run writes: refused before it where they would cost something, whole or not there after it.
+//! Files that a run writes: refused before it where they would replace what must stay, and whole or absent
+//! after it.
 //!
 //! A file is written beside its place under the name `.tacit-out-….part` and renamed when it is finished.
 //! While it grows, its writer holds a lock on it, so that whoever next writes to the folder can tell what a
@@ -21,7 +22,7 @@ use tempfile::NamedTempFile;
 const PART: [&str; 2] = [".tacit-out-", ".part"];
 /// Bytes gathered before they are written.
 const BUFFER: usize = 1 << 16;
-/// Symbolic links that are followed, as Linux does.
+/// Symbolic links that are followed, as many as Linux follows.
 const LINKS: usize = 40;
 /// Bytes of a file that are looked at to see whether it may be replaced.
 const HEAD: u64 = 4096;
@@ -51,8 +52,8 @@ pub enum Target {
 }
 
 impl Target {
-    /// Follows `target` to what would be written. Errors: a folder, a link that leads nowhere, no folder to
-    /// be in.
+    /// Follows `target` to what would be written. Errors: a folder, a query, a link that leads nowhere, no
+    /// folder to be in.
     pub fn of(target: &Path) -> Result<Self> {
         if target == Path::new("-") {
             return Ok(Target::Stdout);
@@ -193,7 +194,7 @@ fn precious(path: &Path) -> io::Result<Option<&'static str>> {
 
 /// An output under way. Dropped before [`commit`](Self::commit), a file leaves nothing.
 ///
-/// A file can be read and written by its owner alone: what two parties compute is nobody else's business.
+/// A new file can be read and written by its owner alone, because what two parties compute is theirs.
 pub struct Output {
     place: Place,
     target: PathBuf,
@@ -258,7 +259,7 @@ impl Output {
         Self::open(target, |stream| Ok(Place::Stream(BufWriter::new(stream))), true)
     }
 
-    /// An output of which the same job may have left one already, when it was killed at its end.
+    /// An output that the same job may have left already, when it was killed at its end.
     pub fn create_again(target: &Path) -> Result<Self> {
         match Target::of(target)? {
             Target::File(_) => Self::next_state(target),
@@ -335,8 +336,8 @@ impl Output {
         Ok(())
     }
 
-    /// Forces the finished file to the disk, still beside its place: now a full disk can no longer cost what
-    /// is used up for it.
+    /// Forces the finished file to the disk, still beside its place, so that what it used up is not lost to a
+    /// full disk.
     pub fn settle(&mut self) -> Result<()> {
         let settled = match &mut self.place {
             Place::Part(part) => part.file.flush().and_then(|()| {
@@ -352,7 +353,7 @@ impl Output {
         settled.map_err(|e| write_fault(&self.target, e))
     }
 
-    /// Moves the finished file to its place, at once and for good; ends a stream.
+    /// Moves the finished file to its place in one step; ends a stream.
     pub fn commit(mut self) -> Result<()> {
         self.settle()?;
         let Output { place, target, .. } = self;

@@ -19,7 +19,7 @@ pub enum Mode {
     Notes,
     /// Lines `progress LABEL DONE TOTAL`, for a program that draws the bar itself.
     Lines,
-    /// Nothing but for whom a side waits: results are for a program.
+    /// Only for whom a side waits: results are for a program.
     Silent,
     /// Nothing at all.
     Quiet,
@@ -37,7 +37,7 @@ const COLUMNS: usize = 79;
 /// Columns of the label in front, and of the bar itself.
 const LABEL: usize = 16;
 const BAR: usize = 20;
-/// Before so much is done, nobody can say how much time is left.
+/// The share that must be done before the time left is shown.
 const FORESEEABLE: f64 = 0.02;
 /// Between two lines for a program, and two looks at what has passed.
 const LINE_EVERY: Duration = Duration::from_millis(100);

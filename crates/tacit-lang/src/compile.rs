@@ -31,7 +31,7 @@ pub struct Options {
     pub entry: String,
     /// Parameters that are the garbler's; `None`: the first half, rounded up.
     pub garbler: Option<usize>,
-    /// What constants of the form `PARTY::NAME` are worth, as literals.
+    /// The values of constants of the form `PARTY::NAME`, as literals.
     pub constants: BTreeMap<String, String>,
 }
 
@@ -56,7 +56,7 @@ impl Program {
         &self.function
     }
 
-    /// A hash of the source (lines ended as they may be), the function's name, the constants, and whose each
+    /// A hash of the source (whatever ends its lines), the function's name, the constants, and whose each
     /// parameter is.
     pub fn digest(&self) -> [u8; 32] {
         self.digest
@@ -94,7 +94,7 @@ impl Program {
         Ok(literal::parse(&[(name, ty)], text)?.swap_remove(0))
     }
 
-    /// The result as a literal; the faults are [`faults`](Self::faults)'.
+    /// The result as a literal; [`faults`](Self::faults) says whether it means anything.
     ///
     /// Panics if `outputs` are not the circuit's.
     pub fn format(&self, outputs: &[BitVec]) -> String {
@@ -121,10 +121,10 @@ impl Program {
     }
 }
 
-/// Compiles a program. Errors name the line of the source.
+/// Compiles a program. Errors name the line of the source where there is one.
 ///
-/// Time and memory are bounded whatever the program says: of gates, steps, bits of a value and depth there is
-/// a most, and what passes it is an error.
+/// Time and memory are bounded whatever the program says: the source's bytes, gates, steps, bits of a value
+/// and depth are limited, and a program beyond a limit is an error.
 pub fn compile(source: &str, options: &Options) -> Result<Program, Error> {
     if source.len() > MAX_SOURCE {
         return Err(Error::whole(format!("the program has more than {MAX_SOURCE} bytes")));

@@ -1,4 +1,4 @@
-//! What `const` lines are worth.
+//! The values of `const` lines.
 
 use crate::error::Error;
 use garble_lang::ast::{ConstExpr, ConstExprEnum};

@@ -1,4 +1,4 @@
-//! Literals of the language, in and out: `5`, `-3i32`, `true`, `[1, 2]`, `[0; 8]`, `(1, true)`,
+//! Reads and writes literals of the language: `5`, `-3i32`, `true`, `[1, 2]`, `[0; 8]`, `(1, true)`,
 //! `Bid { amount: 5, lot: 2 }`, `Plan::Basic`, `Plan::Paid(7)`.
 
 use crate::types::{Type, tag_bits};
@@ -281,7 +281,7 @@ impl<'a> Reader<'a> {
             let Some(digit) = char::from(digit).to_digit(radix) else {
                 return error(place, expected);
             };
-            // No value that fits has more than 65 bits.
+            // Beyond every value that fits, and far from overflow.
             value = (value * i128::from(radix) + i128::from(digit)).min(1 << 65);
         }
         let value = if negative { -value } else { value };
@@ -352,7 +352,7 @@ impl Part<'_> {
         format(self.ty, &|at| outputs[0].get(at), self.at)
     }
 
-    /// Its value in `outputs`, of a number or a truth value. Panics if they are not the program's.
+    /// Its value in `outputs` if it is a number or a truth value. Panics if they are not the program's.
     pub fn number(&self, outputs: &[BitVec]) -> Option<i128> {
         let bit = |i: usize| outputs[0].get(self.at + i);
         match self.ty {

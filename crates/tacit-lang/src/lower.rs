@@ -1,4 +1,4 @@
-//! The typed tree as gates.
+//! Lowers the typed tree of a program to gates.
 
 use crate::error::Error;
 use crate::types::{Type, Types, tag_bits};
@@ -22,7 +22,7 @@ const AT_BOUNDS: usize = 2;
 
 /// Gates of a circuit, at most.
 const PROGRAM_GATES: u64 = 1 << 25;
-/// Steps of the lowering, at most: expressions, and 16 bits moved.
+/// Steps of the lowering, at most: an expression is one, and so are 16 bits that are moved.
 const MAX_STEPS: u64 = 1 << 28;
 /// How deep functions may call each other.
 const MAX_CALLS: usize = 64;
@@ -169,7 +169,8 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Where in a value of type `ty` the tuple's or struct's field lies that `which` picks.
+    /// Where a field of a value of type `ty` begins, and its bits: a struct's by its name (`Ok`), a tuple's
+    /// by its place (`Err`).
     fn part(
         &self,
         ty: &ast::Type,
@@ -313,7 +314,7 @@ impl<'a> Lower<'a> {
         Ok(Branch { value, scopes, faults })
     }
 
-    /// The one branch or the other.
+    /// `then` where `choice` is set, else `otherwise`.
     fn choose(&mut self, choice: Bit, then: Branch, otherwise: Branch) -> Branch {
         let value = self.select(choice, &then.value, &otherwise.value);
         let mut scopes = otherwise.scopes;
@@ -625,7 +626,7 @@ impl<'a> Lower<'a> {
                 fitted(b, &product, n)
             }
             Op::Div | Op::Mod => {
-                // One bit more, lest the lowest number by -1 overflow where it need not.
+                // One bit more, so that the lowest number by -1 overflows only in the full width.
                 let k = if I::SIGNED { n.min(k + 1) } else { k };
                 let (x, y) = (x.resize(k), y.resize(k));
                 let (quotient, remainder, by_zero) = checked::div_rem(b, &x, &y);
@@ -641,7 +642,7 @@ impl<'a> Lower<'a> {
                 self.fault(AT_BY_ZERO, by_zero);
                 (if op == Op::Div { quotient } else { remainder }.resize(n), overflow)
             }
-            // These are lowered before.
+            // `operation` has lowered these.
             Op::ShiftLeft | Op::ShiftRight | Op::ShortCircuitAnd | Op::ShortCircuitOr => {
                 return x.bits().to_vec();
             }
@@ -650,7 +651,7 @@ impl<'a> Lower<'a> {
         result.bits().to_vec()
     }
 
-    /// A shift by less than the width; more overflows.
+    /// A shift; one by the width or more is an overflow.
     fn shift(&mut self, op: Op, x: &[Bit], by: &[Bit], signed: bool) -> Vec<Bit> {
         let places = x.len().trailing_zeros() as usize;
         let beyond = self.builder.any(&by[places.min(by.len())..]);

@@ -81,7 +81,7 @@ fn payload_bits(variants: &[(String, Vec<Type>)]) -> usize {
     variants.iter().map(|(_, types)| types.iter().map(Type::bits).sum()).max().unwrap_or(0)
 }
 
-/// What a program calls its sizes, structs and enums.
+/// A program's types, with the sizes that its constants give.
 pub(crate) struct Types<'a> {
     program: &'a TypedProgram,
     /// Constants of type `usize`.
@@ -170,7 +170,7 @@ impl<'a> Types<'a> {
     }
 }
 
-/// As [`Type::bits`], for sizes that may be absurd.
+/// As [`Type::bits`]; `None` where the bits overflow or an array is longer than any value.
 fn checked_bits(ty: &Type) -> Option<usize> {
     let sum = |types: &mut dyn Iterator<Item = &Type>| {
         let mut sum = 0usize;

@@ -78,8 +78,9 @@ impl Listener {
     }
 }
 
-/// Runs `job` on a thread of its own until it ends or the interpreter has a signal, which ends the session of
-/// `cancel`; the thread then ends at its next message, and what it holds is dropped with it.
+/// Runs `job` on a thread of its own until it ends, or the interpreter has a signal or an exception of
+/// `listener`. Either of these ends the session of `cancel`; the thread then ends at its next message, and
+/// what it holds is dropped with it.
 pub(crate) fn run<T: Send + 'static>(
     py: Python<'_>,
     listener: &Listener,

@@ -93,7 +93,7 @@ pub(crate) fn table_columns(table: PyTable) -> Vec<String> {
     schema.fields().iter().map(|field| field.name().clone()).collect()
 }
 
-/// The rows of a table as texts, a cell each: those of the columns named.
+/// The cells of the named columns as text, row by row.
 #[pyfunction]
 pub(crate) fn table_texts(
     py: Python<'_>,
@@ -117,7 +117,8 @@ pub(crate) fn table_texts(
     Ok(rows)
 }
 
-/// Evaluates a function on our rows of text; returns the outputs of every row, or nothing if we get none.
+/// Evaluates a function on our rows; returns a dictionary with the outputs of every row, or none if we get
+/// none.
 #[pyfunction]
 #[pyo3(signature = (peer, function, role, rows, *, columns=None, output_to="both", signed=false, protocol="auto", progress=None))]
 #[allow(clippy::too_many_arguments)] // They are Python's keywords.

@@ -26,7 +26,7 @@ pub struct Keys {
     batches: Vec<RecordBatch>,
     pub(crate) spec: KeySpec,
     pub(crate) set: Arc<KeySet>,
-    /// Of where the table was read from, if it was not in memory.
+    /// Of what was read at an address, if the table comes from one.
     pub(crate) digest: Option<[u8; 32]>,
 }
 

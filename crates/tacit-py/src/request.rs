@@ -19,7 +19,7 @@ use tacit_serve::records::{self, Records};
 use tacit_serve::request::{self, Ask};
 use tacit_serve::terms::Side;
 
-/// An offer, until it is taken or left.
+/// An offer, until it is taken or declined.
 #[pyclass(frozen)]
 pub struct Offered {
     held: Mutex<Option<request::Offered>>,
@@ -83,7 +83,8 @@ impl Offered {
         self.with(py, |offered| offered.offer.words(keys))
     }
 
-    /// Refuses terms below what the caller takes; `keys` are our key columns, of these types.
+    /// Refuses terms below what the caller takes: `columns` is the number of our key columns, `give` the
+    /// columns that may go into the result.
     fn admit(&self, py: Python<'_>, columns: usize, give: Vec<String>) -> PyResult<()> {
         self.with(py, |offered| {
             let spec = KeySpec::text(vec![String::new(); columns], Normalisation::default());
@@ -91,7 +92,7 @@ impl Offered {
         })
     }
 
-    /// Leaves the offer.
+    /// Declines the offer.
     fn decline(&self, py: Python<'_>) -> PyResult<()> {
         let offered = self.take(py)?;
         py.detach(|| offered.decline()).map_err(|error| fault::raise(py, &error))

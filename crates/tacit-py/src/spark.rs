@@ -220,7 +220,7 @@ impl Plan {
         let batches: Vec<RecordBatch> = rows.into_iter().map(PyRecordBatch::into_inner).collect();
         let ran = py.detach(|| {
             let mut all = Zeroizing::new(Vec::new());
-            // The row of all that each batch begins with.
+            // The place in `all` at which each batch begins.
             let mut starts = Vec::with_capacity(batches.len());
             for batch in &batches {
                 starts.push(all.len());

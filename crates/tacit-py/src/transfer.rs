@@ -161,5 +161,5 @@ pub(crate) fn vole<'py>(
     Ok(dict)
 }
 
-/// Values of one call of [`vole`].
+/// Values of one call of [`vole`], at most.
 const MOST_VOLE: usize = 1 << 24;

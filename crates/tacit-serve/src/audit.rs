@@ -77,8 +77,8 @@ fn is_signed(key: &PublicKey, context: &str, message: &Value, signed: &Value) ->
 
 /// Verifies one record, the line of a file without its end.
 ///
-/// Errors: any other form than the one that was written, and signatures that do not hold. A record that says
-/// `complete` needs both sides' signatures.
+/// Errors: any other form than the one that was written, another version, and signatures that do not hold. A
+/// record that says `complete` needs both sides' signatures.
 pub fn verify(line: &str) -> Result<Record> {
     let value = read_canonical(line)?;
     members(&value, &["common", "signatures", "side", "number", "previous", "seal"], "the line")?;

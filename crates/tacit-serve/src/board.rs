@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Requests that are kept.
 const MOST_RUNS: usize = 50;
-/// Refusals that are kept.
+/// Refusals that are kept, and faults of the policy file.
 const MOST_REFUSALS: usize = 20;
 /// Minutes that are counted one by one.
 pub(crate) const MINUTES: u64 = 60;
@@ -99,7 +99,7 @@ fn kept_if(text: &Option<String>) -> String {
 }
 
 impl Board {
-    /// What was seen; held for as short as may be.
+    /// What was seen; events wait while the caller holds it.
     pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
         // What is shown is no base for decisions: half an event does no harm.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -200,7 +200,7 @@ impl Seen {
             work.refused += u64::from(event.what == "refused");
             work.bytes += bytes;
         }
-        // A clock that is put back leaves minutes of the future behind, as few as there are.
+        // Bounded by their number alone: where the clock is put back, minutes of the future stay.
         while self.minutes.len() as u64 > MINUTES {
             self.minutes.pop_first();
         }

@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub use tacit::net::calendar::{date, day_of};
 
 const DAY: u64 = 86_400;
-/// The days of the week, as a policy writes them; the day that the clock of 1970 starts at is the fourth.
+/// The days of the week, as a policy writes them, and the one that 1970 began on.
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const FIRST_DAY: u64 = 3;
 

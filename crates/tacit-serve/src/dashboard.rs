@@ -1,9 +1,9 @@
 //! A page for the operator: what runs, who asks, what is left of the budgets, what was refused, the records.
 //!
 //! It is read-only and for this machine alone: it listens at loopback, answers `GET` and `HEAD`, and refuses
-//! questions that were meant for another host, as those of a page whose name was made to lead here are. The
-//! page is three files in the binary and loads nothing from elsewhere; what it shows comes as JSON from
-//! `/data.json`. It holds what the log holds, and never a row or a key of a table.
+//! requests that name another host (DNS rebinding). The page and its icon are files in the binary and load
+//! nothing from elsewhere; what it shows comes as JSON from `/data.json`. It holds what the log, the ledger
+//! and the records hold, and never a row or a key of a table.
 
 use crate::board::{Board, MINUTES, Seen, Work};
 use crate::clock::Time;
@@ -27,7 +27,7 @@ const GUARD: &str = "Content-Security-Policy: default-src 'none'; script-src 'se
     require-trusted-types-for 'script'\r\nCross-Origin-Resource-Policy: same-origin\r\n\
     Cross-Origin-Opener-Policy: same-origin\r\nReferrer-Policy: no-referrer\r\n";
 const HTML: &str = "text/html; charset=utf-8";
-/// How long an answer stands: asking more often costs the service nothing.
+/// How long an answer is given again: asking more often costs the service nothing.
 const FRESH: Duration = Duration::from_millis(500);
 /// Budgets that are shown; a policy may have thousands.
 const MOST_BUDGETS: usize = 300;
@@ -154,7 +154,7 @@ impl Dashboard {
                 if found.len() >= MOST_BUDGETS * 2 {
                     return found;
                 }
-                // Which publication it is stands in what was charged of late.
+                // The job's latest charge says which publication it is.
                 let publication =
                     ledger.latest_of(name).map_or(String::new(), |charge| charge.source.clone());
                 let spent = ledger.spent(&Charge {

@@ -13,14 +13,14 @@ pub(crate) struct Lines {
     length: u64,
 }
 
-/// Largest file of lines that is read.
+/// Largest file whose lines are all read, in bytes.
 const LARGEST_FILE: u64 = 1 << 30;
 
 impl Lines {
     /// Opens the file, made if there is none, and reads its lines. What stands behind the last line's end is
     /// what a crash left of an append that never returned, and is cut off.
     ///
-    /// The file stays locked while this lives, other processes wait for it.
+    /// The file stays locked while this lives; other processes wait for it.
     pub(crate) fn open(path: &Path) -> Result<(Self, Vec<String>)> {
         Self::open_with(path, |file| file.lock())
     }
@@ -116,7 +116,7 @@ fn cut(file: &mut File, length: u64) -> std::io::Result<()> {
     file.set_len(length).and_then(|()| file.sync_all())
 }
 
-/// A file that its owner alone can read, if these options make one.
+/// A file that, on Unix, its owner alone can read, if these options make one.
 pub(crate) fn private_file(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
@@ -134,7 +134,7 @@ pub(crate) fn sync_folder(path: &Path) -> Result<()> {
         .map_err(|e| Error::file(folder, "cannot be synced", e))
 }
 
-/// Makes a folder that its owner alone can enter, if there is none.
+/// Makes a folder that, on Unix, its owner alone can enter, if there is none.
 pub(crate) fn private_folder(path: &Path) -> Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
@@ -143,7 +143,7 @@ pub(crate) fn private_folder(path: &Path) -> Result<()> {
     made.map_err(|e| Error::file(path, "cannot be made; create the folder or choose another", e))
 }
 
-/// The path for a line of text.
+/// The path, fit for a line of text.
 pub(crate) fn shown(path: &Path) -> String {
     tacit::net::shown(&path.to_string_lossy())
 }

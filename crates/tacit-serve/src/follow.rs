@@ -54,7 +54,7 @@ impl Follower {
         let Ok(mut file) = File::open(&self.path) else { return };
         let length = file.metadata().map_or(0, |about| about.len());
         if length < self.read {
-            // Another file stands there now.
+            // Another file has taken its place.
             *self = Follower::new(std::mem::take(&mut self.path));
         }
         if length == self.read || file.seek(SeekFrom::Start(self.read)).is_err() {
@@ -66,7 +66,7 @@ impl Follower {
             line.clear();
             let Ok(n) = (&mut lines).take(LONGEST_RECORD).read_until(b'\n', &mut line) else { return };
             if line.pop() != Some(b'\n') {
-                // Somebody is just writing it, or it is none.
+                // It is still being written, or is no record.
                 return;
             }
             self.read += n as u64;

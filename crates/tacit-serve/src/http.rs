@@ -1,7 +1,7 @@
-//! Questions over HTTP from this machine alone: each connection gets one answer, and none changes anything.
+//! Answers HTTP requests from this machine alone: one to a connection, and none changes anything.
 //!
-//! The head of a question is at most 8 KiB long and has two seconds to come; at most
-//! 16 are listened to at the same time, the rest wait.
+//! They are called questions here, because a request is one for a run. The head of a question has about 8 KiB
+//! at most and two seconds to come; at most 16 connections are served at the same time, the rest wait.
 
 use std::borrow::Cow;
 use std::io::{Read, Write};
@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tacit::{Error, Result};
 
-/// Time for one question and its answer.
+/// Time for a question to come, and for each write of its answer.
 pub(crate) const ASKING: Duration = Duration::from_secs(2);
-/// Longest head of a question.
+/// Bytes of a question after which no more are read.
 pub(crate) const LONGEST_QUESTION: usize = 8 << 10;
 /// Connections at the same time.
 pub(crate) const MOST_AT_ONCE: usize = 16;
@@ -46,15 +46,15 @@ impl Port {
     }
 }
 
-/// A question: its target, and the host that it was meant for if it says exactly one.
+/// An HTTP request: its target, and the host that it names, if any.
 pub(crate) struct Question {
     pub target: String,
     pub host: Option<String>,
 }
 
 impl Question {
-    /// Whether it was meant for this machine by one of its own names. A page of elsewhere whose name was made
-    /// to lead here asks by that name.
+    /// Whether it names this machine, as localhost or a loopback address. A page from elsewhere whose host
+    /// name leads here (DNS rebinding) names that host.
     pub(crate) fn is_for_this_machine(&self) -> bool {
         let Some(host) = &self.host else { return false };
         let name = match host.strip_prefix('[') {
@@ -73,7 +73,7 @@ impl Question {
 
 /// What is answered.
 pub(crate) struct Answer {
-    /// The code with its words.
+    /// The status code with its words.
     pub code: &'static str,
     /// The type of the body.
     pub kind: &'static str,
@@ -94,7 +94,7 @@ enum Head {
     Ask { question: Question, body: bool },
     /// Another method.
     Other,
-    /// No HTTP.
+    /// Not HTTP/1.0 or 1.1, or with several hosts.
     None,
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn answer(port: &Port, over: &AtomicBool, respond: &(dyn Fn(&Question
             busy.fetch_add(1, Ordering::SeqCst);
             let started =
                 std::thread::Builder::new().name("tacit-http".to_owned()).spawn_scoped(scope, move || {
-                    // Who asks badly or slowly gets no answer.
+                    // Whoever is too slow, or gone, gets no answer.
                     let _ = one(stream, respond);
                     busy.fetch_sub(1, Ordering::SeqCst);
                 });

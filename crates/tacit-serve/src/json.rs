@@ -4,13 +4,13 @@
 use serde_json::Value;
 use tacit::{Error, Result};
 
-/// Largest whole number that every reader of JSON takes for what it is.
+/// Largest whole number that every reader of JSON reads exactly.
 const LARGEST_WHOLE: u64 = (1 << 53) - 1;
 
 /// The canonical form of `value`: no white space, members sorted by their names' UTF-16 code units, shortest
 /// escapes.
 ///
-/// Errors: numbers that are not whole, or beyond 2^53 in size.
+/// Errors: numbers that are not whole, or of 2^53 and more in size.
 pub fn canonical(value: &Value) -> Result<String> {
     let mut out = String::new();
     write(value, &mut out)?;
@@ -95,7 +95,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The bytes of a lower-case hexadecimal text of exactly that length.
+/// The bytes of exactly 2·`N` lower-case hexadecimal digits; `None` for any other text.
 pub fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digits = text.as_bytes();
     if digits.len() != 2 * N {

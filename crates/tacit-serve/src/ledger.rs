@@ -26,16 +26,15 @@ pub struct Charge {
     pub time: u64,
     /// The job's name.
     pub job: String,
-    /// The source's name.
+    /// The source's name; of lookups, which publication.
     pub source: String,
-    /// The source's file.
+    /// The source's file or address; of lookups, which publication.
     pub input: String,
     /// The peer's label.
     pub peer: String,
-    /// The fingerprint of its key, of the first one of those that followed each other; or what its
-    /// certificate says.
+    /// The fingerprint of its key, the first one where keys followed each other, or its certificate's name.
     pub fingerprint: String,
-    /// The most rows that the run can reveal to the peer; of a publication, queries.
+    /// The most rows that the run can reveal to the peer; of lookups, queries.
     pub rows: u64,
     /// Whether the peer gets a number over all common keys.
     pub aggregate: bool,
@@ -159,8 +158,9 @@ impl Ledger {
         self.charges.iter().rev().find(|charge| charge.job == job)
     }
 
-    /// Charges a run, for good: it is on the disk when this returns. A run is charged once; again is an
-    /// error.
+    /// Charges a run; the charge is on the disk when this returns.
+    ///
+    /// Errors: a run that is charged already, and those of the file.
     pub fn charge(&mut self, charge: Charge) -> Result<()> {
         if self.charges.iter().any(|one| one.run == charge.run) {
             return Err(Error::Other(format!("run {} was charged already", charge.run)));

@@ -5,7 +5,7 @@
 //! - [`ledger`]: what has been spent of the budgets, in a file that survives a crash.
 //! - [`server`]: receives those who ask, each within the rules.
 //! - [`request`]: the side that asks.
-//! - [`http`]: where an operator looks on: [`metrics`] and a page.
+//! - [`http`]: what an operator sees from this machine: [`metrics`] and a page.
 //! - [`records`]: signed records in a chain, and [`audit`], which verifies them.
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,7 @@
 //! What a service tells of itself while it runs: never a row, a key or a secret.
 //!
-//! Each [`Event`] is told by `tracing`, target `tacit::serve`, with fields of the same names; what goes on
-//! inside a request follows at the level `DEBUG`, on the asker's side too, by the run's name that both sides
-//! share.
+//! Each [`Event`] goes to `tracing`, target `tacit::serve`, with what it holds as fields; what goes on inside
+//! a request follows at the level `DEBUG`, on the asker's side too, by the run's name that both sides share.
 
 use crate::clock::Time;
 use std::sync::{Mutex, PoisonError};
@@ -62,7 +61,7 @@ impl Figures {
 }
 
 impl Event {
-    /// An event of now.
+    /// An event at the system's time.
     pub fn new(what: &'static str, words: impl Into<String>) -> Self {
         Event {
             time: Time::now(),
@@ -120,7 +119,7 @@ impl Event {
 /// What `tracing` knows these events by.
 pub(crate) const TARGET: &str = "tacit::serve";
 
-/// How a run goes on, for those who look closely: by the name that both sides have for it.
+/// Tells how a run goes on, at the level `DEBUG`; `run` is the name that both sides have for it.
 pub(crate) fn detail(what: &'static str, run: &str, words: impl Into<String>) {
     if tracing::enabled!(target: TARGET, Level::DEBUG) {
         let mut event = Event::new(what, words);

@@ -36,7 +36,8 @@ pub(crate) struct Played {
     pub stats: Stats,
 }
 
-/// Agrees on the run. Until this returned nothing of a side's table has left.
+/// Agrees on the run. Until this has returned, nothing of a side's table has left but the number of its keys
+/// and a commitment to it.
 pub(crate) fn agree(session: &mut Session, agreement: &Agreement) -> Result<()> {
     Ok(session.agree_anew(agreement)?)
 }
@@ -140,7 +141,7 @@ pub(crate) fn close(
     }
 }
 
-/// The end of a run's computing can differ by the time that the slower side takes to write its result.
+/// Time for the close of a side that still writes its result.
 const SLOWER: Duration = Duration::from_secs(600);
 
 fn exchange(session: &mut Session, side: Side, ours: &Message) -> Result<Message> {

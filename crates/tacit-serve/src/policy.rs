@@ -190,8 +190,8 @@ impl Job {
     /// The run of `reveal` with the result to `learns`, as the service plays it; `asked` are the columns that
     /// the peer asks for.
     ///
-    /// A service computes numbers over all common keys with semi-honest peers alone, at any size; everything
-    /// else runs against malicious ones, whatever the floor.
+    /// Numbers over all common keys run against semi-honest peers, at any size; everything else runs against
+    /// malicious ones, whatever [`security`](Self::security) says.
     pub fn run(&self, source: &Source, reveal: &Reveal, learns: Learns, asked: &[String]) -> psi::Job {
         let security = if reveal.is_aggregate() { Security::SemiHonest } else { Security::Malicious };
         let give = match reveal {
@@ -216,7 +216,7 @@ impl Job {
         }
     }
 
-    /// The combinations of kind and side that go together.
+    /// Every combination of kind and side, and whether the two go together.
     fn combinations(&self, source: &Source) -> Vec<(&Reveal, Learns, Result<()>)> {
         let pairs =
             self.reveal.iter().flat_map(|reveal| self.result.iter().map(move |learns| (reveal, *learns)));
@@ -267,7 +267,7 @@ const DAY_SECONDS: u64 = 86_400;
 const MANY: u64 = 1 << 40;
 
 impl Policy {
-    /// Reads the policy at `path`, with the key files that it names. Paths in it are seen from its folder.
+    /// Reads the policy at `path`, with the key files that it names. Paths in it are relative to its folder.
     ///
     /// Errors: a file that cannot be read, and every fault in it at once.
     pub fn load(path: &Path) -> std::result::Result<Self, Unfit> {
@@ -282,7 +282,7 @@ impl Policy {
         Policy::parse(&text, folder).map_err(|faults| Unfit { path: path.to_owned(), faults })
     }
 
-    /// Reads a policy whose paths are seen from `folder`.
+    /// Reads a policy whose paths are relative to `folder`.
     ///
     /// Errors: every fault, in the order of lines.
     pub fn parse(text: &str, folder: &Path) -> std::result::Result<Self, Vec<Fault>> {

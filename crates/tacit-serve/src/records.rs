@@ -111,8 +111,8 @@ impl Records {
         Ok(last.map_or(NO_HEAD, |line| head_of(&line)))
     }
 
-    /// Held while files in `pending` come to be or are looked at: one that is not locked yet is not one
-    /// without its process.
+    /// Held while files in `pending` are made or looked at: else one that is not locked yet would be taken
+    /// for one without its process.
     fn guard(&self) -> Result<File> {
         let path = self.folder.join("lock");
         let fault = |e| Error::file(&path, "cannot be locked", e);

@@ -21,7 +21,8 @@ pub use crate::wire::Ask;
 /// Time that the service may take to read its table.
 const READING: Duration = Duration::from_secs(600);
 
-/// What the asker's session agrees on; the level of security is added by the session.
+/// What the asker's session agrees on, which is of malicious security; what a run protects against stands in
+/// its terms.
 pub fn agreement() -> Agreement {
     wire::agreement("asker", "service")
 }

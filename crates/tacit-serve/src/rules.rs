@@ -180,7 +180,7 @@ fn runs_left(gate: &Gate, spent: u64) -> std::result::Result<u64, No> {
 }
 
 /// Judges the charge of a lookup, whose rows are queries, by what has been spent; `published` are the queries
-/// that the publication itself leaves the peer. What is left, this run not yet taken off.
+/// that the publication itself leaves the peer. Returns what is left, this run not yet taken off.
 pub(crate) fn queries(
     ledger: &Ledger,
     lookup: &Lookup,
@@ -200,7 +200,7 @@ pub(crate) fn queries(
     Ok(Left { runs_today, rows, aggregates: 0 })
 }
 
-/// Judges a run's charge by what has been spent; what is left, this run not yet taken off.
+/// Judges a run's charge by what has been spent; returns what is left, this run not yet taken off.
 pub(crate) fn budget(
     ledger: &Ledger,
     job: &Job,

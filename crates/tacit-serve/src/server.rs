@@ -122,7 +122,7 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
             receive(&house, session);
         }
     }
-    // Whoever calls from now on finds nobody.
+    // New callers are refused at once while what runs comes to its end.
     drop(reception);
     drop(listener);
     metrics.draining.store(true, Ordering::SeqCst);

@@ -9,7 +9,7 @@ struct Held {
     peers: BTreeMap<String, u64>,
     jobs: BTreeMap<String, u64>,
     memory: u64,
-    /// Connections that somebody looks after, served or not.
+    /// Connections that have a thread, whether they are served or refused.
     visits: u64,
 }
 
@@ -92,7 +92,7 @@ impl Slots {
         self.held().memory
     }
 
-    /// Connections that are looked after.
+    /// Connections that have a thread.
     pub fn visits(&self) -> u64 {
         self.held().visits
     }

@@ -86,9 +86,9 @@ pub struct Offer {
     pub key_columns: usize,
     /// Their types, which the asker's must be, in the same order.
     pub key_types: String,
-    /// Unicode normalisation of keys.
+    /// Whether keys are normalised to Unicode's NFC.
     pub nfc: bool,
-    /// Whether white space at a key's ends counts not.
+    /// Whether white space at a key's ends is left out.
     pub trim: bool,
     /// Whether upper and lower case are the same in keys.
     pub case_fold: bool,
@@ -153,9 +153,9 @@ pub fn learns(name: &str) -> Option<Learns> {
 }
 
 impl Offer {
-    /// The run as `side` plays it, with its own key columns; how they are normalised comes with the terms.
+    /// The run as `side` plays it, with its own key columns; how they are normalised stands in the terms.
     ///
-    /// Errors: terms that make no sense, or do not go together.
+    /// Errors: terms of lookups, or that make no sense or do not go together; another number of key columns.
     pub fn job(&self, side: Side, key: &KeySpec) -> Result<Job> {
         let odd = |what: &str| {
             Error::Peer(format!("the offer makes no sense: {what}; run the same release on both sides"))
@@ -330,7 +330,7 @@ impl Offer {
     }
 }
 
-/// The messages of a request, as both sides have them.
+/// A hash of a request's messages, as both sides have them.
 #[derive(Default)]
 pub struct Said(blake3::Hasher);
 

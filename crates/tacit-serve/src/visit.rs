@@ -429,7 +429,7 @@ impl Visit<'_> {
         Ok(begun)
     }
 
-    /// Writes the record of a run that came to an end, this or that way.
+    /// Writes the record of a run that ended, with a result or without one.
     fn conclude(&self, begun: Begun, played: Result<Fate>) -> std::result::Result<(), End> {
         match played {
             Ok(Fate { wall, stats, result, theirs }) => {

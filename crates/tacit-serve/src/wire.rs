@@ -6,9 +6,9 @@ use std::time::Duration;
 use tacit::net::{Agreement, Channel, Limits};
 use tacit::{Error, Result};
 
-/// Largest message.
+/// Bytes of a message, at most.
 const LARGEST_MESSAGE: usize = 1 << 16;
-/// Time for a message that takes no thinking.
+/// Time for a message that takes its sender no work.
 pub(crate) const PROMPT: Duration = Duration::from_secs(30);
 
 /// A request for a run.
@@ -72,7 +72,7 @@ pub(crate) fn agreement(role: &str, peer_role: &str) -> Agreement {
         .with("security", "malicious")
 }
 
-/// Sends one message.
+/// Sends one message; returns its bytes.
 pub(crate) fn send(channel: &mut Channel, message: &Message) -> Result<Vec<u8>> {
     let bytes = serde_json::to_vec(message).map_err(|e| Error::Other(format!("a message: {e}")))?;
     if bytes.len() > LARGEST_MESSAGE {
@@ -83,7 +83,7 @@ pub(crate) fn send(channel: &mut Channel, message: &Message) -> Result<Vec<u8>> 
     Ok(bytes)
 }
 
-/// Receives one message within `patience`.
+/// Receives one message within `patience`; returns it and its bytes.
 pub(crate) fn receive(channel: &mut Channel, patience: Duration) -> Result<(Message, Vec<u8>)> {
     let before = channel.limits();
     channel.set_limits(Limits { read: patience, idle: patience, ..before });

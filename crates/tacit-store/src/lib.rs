@@ -1,5 +1,4 @@
-//! What outlives a process: files sealed with a key of this machine, and what is used up on the disk before
-//! it is used.
+//! Secrets in files that outlive a process: what was used up or wiped stays so, whatever happens in between.
 //!
 //! - [`sealed`]: files sealed with a key of this machine, open in one process at a time.
 //! - [`pool`]: correlations made ahead, each used at most once.

@@ -6,9 +6,9 @@
 //!
 //! **Once and never again.** The position is moved on and forced to the disk *before* anything is handed out,
 //! so a crash at any moment loses correlations and never repeats one. It is stored twice, one copy forced out
-//! before the other is touched: of a torn or damaged copy the other still stands at what was handed out. Two
-//! processes cannot open a file at the same time. What no file can notice is being replaced by an older copy
-//! of itself. An honest peer notices: its position is ahead of ours. A cheating one just says our old
+//! before the other is touched: if one copy is torn or damaged, the other still stands at what was handed
+//! out. Two processes cannot open a file at the same time. What no file can notice is being replaced by an
+//! older copy of itself. An honest peer notices: its position is ahead of ours. A cheating one says our old
 //! position again, and then correlations that protected one thing protect another, which opens both: never
 //! put an old copy back.
 //!
@@ -18,10 +18,11 @@
 //! mark and forgets the salt of the file's keys and Δ, on the disk, before the failure is reported. A pool
 //! whose making fails is never a file that opens: its header comes last.
 //!
-//! **File.** A header (magic, version, role, security, count, pool id, salt, check of the key, Δ of the
-//! sender sealed, digest), two copies of the position at offsets of their own, then chunks of [`CHUNK`]
-//! correlations, each sealed with AES-256-GCM under a key of this file alone (BLAKE3 of key and salt), bound
-//! to the header and its number. All integers are little-endian. A chunk can be opened without the others.
+//! **File.** A header (magic, version, role, security, mark of a burnt pool, count, pool id, salt, check of
+//! the key, Δ of the sender sealed, digest), two copies of the position at offsets of their own, then chunks
+//! of [`CHUNK`] correlations, each sealed with AES-256-GCM under a key of this file alone (BLAKE3 of key and
+//! salt), bound to pool id, role and number. All integers are little-endian. A chunk can be opened without
+//! the others.
 
 use crate::sealed::{FileError, Keys, Locked, Purpose, TAG, array, io_fault};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -37,8 +38,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 pub use crate::sealed::FileKey as PoolKey;
 
-/// Version of the file format.
-/// Pools of version 1 may be Ferret's with LPN sets of less than 128 bits, so they are refused.
+/// Version of the file format; a file of any other is refused.
 pub const VERSION: u32 = 2;
 /// Correlations of a chunk.
 pub const CHUNK: usize = 4096;
@@ -150,7 +150,7 @@ impl From<FileError> for Error {
     }
 }
 
-/// A side of the transfers: which half of the correlations it holds, in a file or at work.
+/// A side of the transfers, and which half of the correlations it holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// Both messages, or Δ and v.
@@ -184,7 +184,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// The beginning of the id, for people.
+    /// The first 6 bytes of the id in hexadecimal digits, for people.
     pub fn short_id(&self) -> String {
         short(&self.id)
     }
@@ -377,7 +377,8 @@ fn new_header(
 /// Makes `count` correlations with `source` and writes the sender's half to `out`, an empty file that the
 /// caller gives its name only after success. `progress` hears how many are done.
 ///
-/// `security` is what `source` protects against. Errors: those of the link, of `source` and of the file.
+/// `security` is what `source` protects against. Errors: more than 2^40 correlations, and those of the link,
+/// of `source` and of the file.
 pub fn make_sender<W: Write + Seek>(
     channel: &mut Channel,
     prg: &mut Prg,
@@ -434,8 +435,8 @@ fn in_pieces(
     Ok(())
 }
 
-/// Burns a pool: held by whoever runs a protocol on its correlations, as the pool itself belongs to the
-/// protocol then.
+/// Burns a pool. Whoever runs a protocol on a pool's correlations holds one, because the protocol owns the
+/// pool.
 #[derive(Clone)]
 pub struct Fuse(Arc<Shared>);
 
@@ -461,7 +462,7 @@ impl Fuse {
         let fault =
             "marked as burnt: a check failed in a run that used it, delete the file and make a new pool";
         file.write_at(0, &self.0.header).map_err(io_fault(fault))?;
-        // The mark says all; what lies behind it cannot be opened any more.
+        // The mark is enough: without the salt, what lies behind it cannot be opened.
         let _ = file.set_len(CHUNKS);
         Ok(())
     }
@@ -541,6 +542,8 @@ impl Pool {
     }
 
     /// Gives up all correlations before `position`, so that a pool that is behind its peer's catches up.
+    ///
+    /// Errors: a position before the pool's own or beyond its end, and those of the file.
     pub fn skip_to(&mut self, position: u64) -> Result<()> {
         if !(self.position..=self.header.count).contains(&position) {
             return Err(PoolError::Backward { position: self.position, count: self.header.count }.into());
@@ -641,7 +644,7 @@ pub struct PoolSender(Pool);
 pub struct PoolReceiver(Pool);
 
 impl PoolSender {
-    /// Compares the pools over `channel`; after that nothing is sent any more.
+    /// Compares the pools over `channel`; nothing is sent after that.
     ///
     /// Errors: those of the link; [`PoolError`] when the two pools differ or this is the receiver's half.
     pub fn setup(channel: &mut Channel, pool: Pool) -> Result<Self> {

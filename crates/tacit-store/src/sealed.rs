@@ -17,7 +17,7 @@ type Result<T> = std::result::Result<T, FileError>;
 pub const TAG: usize = 16;
 /// Bytes of a [`SealedWriter`]'s chunks.
 const CHUNK: usize = 1 << 16;
-/// Longest key file that is read, and the shortest that is accepted.
+/// Bytes of a key file, at least and at most.
 const KEY_FILE: std::ops::RangeInclusive<usize> = 32..=4096;
 
 /// What can be wrong with a sealed file.
@@ -105,7 +105,7 @@ impl FileKey {
         FileKey(identity.derive("tacit 1 pool: key of an identity"))
     }
 
-    /// Derived from the bytes of a key file, 32 at least.
+    /// Derived from the bytes of a key file. Errors: fewer than 32 or more than 4096 bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         if !KEY_FILE.contains(&bytes.len()) {
             return Err(FileError::KeyFile);
@@ -113,7 +113,7 @@ impl FileKey {
         Ok(FileKey(Zeroizing::new(blake3::derive_key("tacit 1 pool: key of a file", bytes))))
     }
 
-    /// Derived from a key file.
+    /// Derived from a key file. Errors: as [`from_bytes`](Self::from_bytes), and those of the file.
     pub fn from_file(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(io_fault("unlocked: the key file"))?;
         let mut bytes = Zeroizing::new(Vec::with_capacity(KEY_FILE.end() + 1));
@@ -184,7 +184,7 @@ fn nonce(domain: u32, number: u64) -> Nonce {
     Nonce::assume_unique_for_key(bytes)
 }
 
-/// A slice of exactly `N` bytes as an array.
+/// A slice of exactly `N` bytes as an array; panics at any other length.
 pub fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut out = [0; N];
     out.copy_from_slice(bytes);
@@ -241,7 +241,7 @@ impl std::ops::Deref for Locked {
 const MIDDLE: u32 = 2;
 const LAST: u32 = 3;
 
-/// Seals a stream of bytes in chunks, of which none can be changed, moved or left out.
+/// Seals a stream of bytes in chunks, of which none can be changed, moved or left out unnoticed.
 pub struct SealedWriter<W> {
     out: W,
     keys: Keys,

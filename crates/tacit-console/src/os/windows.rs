@@ -59,7 +59,7 @@ pub(crate) fn is_removed(_: &File) -> bool {
     false
 }
 
-/// Opens a pipe or a device: `None` where nobody reads from it.
+/// Opens a pipe or a device.
 pub(crate) fn open_stream(path: &Path) -> io::Result<Option<File>> {
     OpenOptions::new().append(true).open(path).map(Some)
 }

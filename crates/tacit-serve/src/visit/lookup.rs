@@ -19,8 +19,8 @@ use tacit::job::tags::{Answering, FileKey, Private, client};
 use tacit::net::{Identity, Session};
 use tacit::{Error, Result};
 
-/// The private files that requests answer from now. A file is open, and closed to other processes, for as
-/// long as one request needs it; all that need it share it.
+/// The private files that running requests answer from. A file is open, and locked against other processes,
+/// for as long as one request needs it; all that need it share it.
 #[derive(Default)]
 pub(crate) struct Publications(Mutex<HashMap<Answers, Weak<Mutex<Private>>>>);
 
