@@ -116,7 +116,6 @@ pub(crate) fn about(name: &str) -> Option<(&'static str, &'static str)> {
     all.into_iter().find(|table| table.name == name).map(|table| (table.title, table.note))
 }
 
-/// Runs the subcommand.
 pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let Some(name) = &args.name else {
         return tables().try_for_each(|table| {

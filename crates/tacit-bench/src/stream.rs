@@ -68,7 +68,6 @@ pub(crate) fn whole_exponentiation() -> Result<u64> {
     Ok(ands(one, two, u64::from(BITS)))
 }
 
-/// Runs the subcommand.
 pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     match args.program {
         Name::Mul32 => run_program(args, context, "mul32", powers),

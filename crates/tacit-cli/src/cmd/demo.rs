@@ -41,7 +41,6 @@ pub(crate) struct Args {
     dir: PathBuf,
 }
 
-/// Runs the subcommand.
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let dir = &args.dir;
     prepare(dir)?;
