@@ -30,7 +30,6 @@ fn memory(count: u64) -> u64 {
     (20 << 20) + 2_500 * count
 }
 
-/// Runs the subcommand.
 pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let ot = || base::base_ot(Some(&args.protocol), Security::SemiHonest);
     let chosen = ot()?;

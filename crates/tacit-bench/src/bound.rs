@@ -129,7 +129,6 @@ mod tests {
         }
     }
 
-    /// Where an entry has a floor, it is the one that stood here before entries had one.
     #[test]
     fn floors_are_those_of_the_entries() {
         let floor = |name: &str, protocol: &str, kind: &str, security: &str| {

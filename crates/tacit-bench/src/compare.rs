@@ -27,7 +27,6 @@ fn percent(text: &str) -> std::result::Result<f64, String> {
     }
 }
 
-/// Runs the subcommand.
 pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let (old, new) = (record::read(&args.old)?, record::read(&args.new)?);
     let lines = compare(&old, &new, args.threshold / 100.0)?;

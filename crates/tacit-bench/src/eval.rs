@@ -135,7 +135,6 @@ fn made_up(name: &str, [garbler, evaluator, outputs, ands]: [u32; 4]) -> Result<
     })
 }
 
-/// Runs the subcommand.
 pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let security = args.protocol.choose()?;
     let executions = u64::from(args.rows) * u64::from(args.common.threads);

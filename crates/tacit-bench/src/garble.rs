@@ -39,7 +39,6 @@ pub(crate) struct Args {
     repeat: u16,
 }
 
-/// Runs the subcommand.
 pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let circuit = if args.function == "independent" { independent()? } else { load(&args.function)?.circuit };
     let copies = usize::from(args.copies);

@@ -22,7 +22,6 @@ pub(crate) struct Args {
     sample: u16,
 }
 
-/// Runs the subcommand.
 pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     record::check_memory("the largest copy", 1 << 30)?;
     for limit in Limit::all() {

@@ -37,7 +37,6 @@ fn lanes(text: &str) -> std::result::Result<usize, String> {
 /// Outputs made at a time, as leaves of trees are while they are in cache.
 const PIECE: usize = 1 << 12;
 
-/// Runs the subcommand.
 pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let params = Params::for_measuring(&args.set).ok_or_else(|| {
         let known: Vec<_> = Params::ALL.iter().chain(&Params::PAPERS).map(|p| p.name).collect();

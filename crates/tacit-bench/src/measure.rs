@@ -142,7 +142,7 @@ fn meet(channels: &mut [Channel]) -> Result<()> {
     Ok(())
 }
 
-/// A sleeping thread wakes so much late; the rest is waited for awake.
+/// A sleeping thread may wake so much late, so that the last of a delay is waited for awake.
 const WAKING: Duration = Duration::from_millis(1);
 
 fn total(channels: &[Channel]) -> Stats {

@@ -19,7 +19,6 @@ pub(crate) struct Args {
     common: Common,
 }
 
-/// Runs the subcommand.
 pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let threads = u64::from(args.common.threads);
     let pieces = args.count.div_ceil(threads * u64::from(args.piece));

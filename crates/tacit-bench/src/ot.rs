@@ -56,7 +56,6 @@ pub(crate) struct Args {
     common: Common,
 }
 
-/// Runs the subcommand.
 pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let named = args.picked.as_deref().unwrap_or(&args.protocol);
     let security = match (args.security, named) {

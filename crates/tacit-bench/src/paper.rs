@@ -61,7 +61,7 @@ struct Row {
     words: String,
     count: u64,
     figure: Figure,
-    /// Milliseconds, or bytes.
+    /// The paper's, in milliseconds unless the figure has a unit of its own.
     paper: f64,
 }
 
@@ -79,7 +79,7 @@ struct Table {
 const QUICK_MS: f64 = 2_500.0;
 /// Milliseconds of the paper's from which one measured run must do.
 const LONG_MS: f64 = 20_000.0;
-/// Links between others of the same table, and sizes likewise, that `--quick` leaves out.
+/// Links between others of the same table, which `--quick` leaves out.
 const QUICK_LEAVES_OUT: [&str; 3] = ["--link 50/0.1", "--link 500/0.1", "--link 5000/0.1"];
 /// By how much `--quick` divides the count of a row whose cost is linear in it, or nearly: not at all where
 /// parameters follow the count, and an iteration of 10^7 is all or nothing.
@@ -116,7 +116,6 @@ pub(crate) fn about(name: &str) -> Option<(&'static str, &'static str)> {
     all.into_iter().find(|table| table.name == name).map(|table| (table.title, table.note))
 }
 
-/// Runs the subcommand.
 pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let Some(name) = &args.name else {
         return tables().try_for_each(|table| {

@@ -61,7 +61,6 @@ const TASKS: [&str; 8] = [
     "10/40:65536",
 ];
 
-/// Runs the subcommand.
 pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let tasks: Vec<Task> = match args.job.is_empty() {
         true => TASKS.iter().filter_map(|task| task.parse().ok()).collect(),

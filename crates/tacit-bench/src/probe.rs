@@ -25,7 +25,6 @@ pub(crate) struct Args {
     repeat: u16,
 }
 
-/// Runs the subcommand.
 pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let (bits, copies) = (args.count as usize, usize::from(args.copies));
     // At most three bits of the encoding an input bit; short inputs take some hundred more.

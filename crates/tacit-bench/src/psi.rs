@@ -79,7 +79,6 @@ impl Reveal {
     }
 }
 
-/// Runs the subcommand.
 pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     if args.common.threads != 1 {
         return Err(Error::Usage("an intersection runs in one thread; leave --threads out".into()));

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::Path;
 use tacit::{Error, Result};
 
-/// One result. Fields that older files lack are zero or empty.
+/// One result. Fields that a file lacks are zero or empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Record {
@@ -133,8 +133,7 @@ pub(crate) fn machine() -> String {
     parts.join("-")
 }
 
-/// Refuses a benchmark whose parties together would hold more than `needed` bytes where the system has fewer
-/// to give.
+/// Refuses a benchmark whose parties together hold `needed` bytes, where the system has fewer to give.
 pub(crate) fn check_memory(what: &str, needed: u64) -> Result<()> {
     tacit_console::machine::check_memory(
         &format!("{what} with both its parties"),
@@ -147,7 +146,7 @@ pub(crate) fn check_memory(what: &str, needed: u64) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// A line that the first release wrote: what was stored must stay readable.
+    /// A line that lacks several fields: what is stored must stay readable.
     const STORED: &str = r#"{"name":"ot","protocol":"kos","security":"malicious","kind":"cot","count":8388608,"threads":1,"link":"loopback","tls":false,"repeat":5,"setup_ms":12.5,"wall_ms":100.0,"wall_ms_min":90.0,"wall_ms_max":120.0,"ns_per_item":11.9,"cpu_ms_local":98.0,"cpu_ms_peer":99.0,"bytes_sent":10,"bytes_received":134217728,"rounds":2,"peak_rss_bytes":300000000,"kernels":"avx512","commit":"d7be8e71a9aa","gigabytes_per_second":1.5}"#;
 
     #[test]

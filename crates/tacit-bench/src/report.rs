@@ -34,7 +34,6 @@ pub(crate) struct Args {
     svg: Option<PathBuf>,
 }
 
-/// Runs the subcommand.
 pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     let mut records = Vec::new();
     for file in &args.files {

@@ -56,8 +56,8 @@ fn exponentiation(steps: u64) -> Result<ModExp> {
     Ok(ModExp::new(modulus, steps as usize))
 }
 
-/// AND gates of a program with `steps` steps, all of which cost the same: twice the first step's more than
-/// once.
+/// AND gates of a program of `steps` steps, all but the first of which cost the same: one step has `first`,
+/// two have `second`.
 fn ands(first: u64, second: u64, steps: u64) -> u64 {
     first + (second - first) * (steps - 1)
 }
@@ -68,7 +68,6 @@ pub(crate) fn whole_exponentiation() -> Result<u64> {
     Ok(ands(one, two, u64::from(BITS)))
 }
 
-/// Runs the subcommand.
 pub(crate) fn run(args: Args, context: &Context) -> Result<()> {
     match args.program {
         Name::Mul32 => run_program(args, context, "mul32", powers),

@@ -71,7 +71,7 @@ pub enum Error {
     Other(String),
 }
 
-/// A circuit of the caller's own that does not stand.
+/// A circuit of the caller's own that is not valid.
 impl From<tacit_2pc::circuit::InvalidCircuit> for Error {
     fn from(fault: tacit_2pc::circuit::InvalidCircuit) -> Self {
         Error::Input(fault.to_string())

@@ -1,7 +1,7 @@
 //! Two parties compute on data that neither may see.
 //!
-//! A [`Session`] says how to reach the peer, whom to accept and how much to trust it. With one at hand on
-//! each side, three lines do each of the three things that one comes for.
+//! A [`Session`] says how to reach the peer, whom to accept and how much to trust it. With one on each side,
+//! a few lines do each of three things.
 //!
 //! # An intersection
 //!
@@ -79,8 +79,9 @@
 //!   other side.
 //! - [`link`] and [`plan`]: a link's delay and bandwidth, and what each protocol would cost on it.
 //! - [`data`]: tables and their keys, NumPy archives.
-//! - [`psi`], [`net`], [`crypto`]: the floors below, for set intersection, channels and links, blocks and
-//!   kernels.
+//! - [`limits`]: what this machine can do at best.
+//! - [`psi`], [`two_pc`], [`lang`], [`net`], [`crypto`]: what the crates below offer, for set intersection,
+//!   circuits, programs, channels and links, blocks and kernels.
 #![forbid(unsafe_code)]
 
 pub mod catalogue;

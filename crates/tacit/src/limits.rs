@@ -93,10 +93,8 @@ impl Limit {
         }
     }
 
-    /// Times of one item in nanoseconds: `repeat` samples of at least `each` in time, after a warm-up that is
-    /// left out.
-    ///
-    /// Also the number of items in a sample.
+    /// Times of one item in nanoseconds, of `repeat` samples of at least `each` in time after a warm-up that
+    /// is left out; and the number of items in a sample.
     pub fn measure(self, repeat: usize, each: Duration) -> (Vec<f64>, u64) {
         let mut prg = Prg::from_seed(Block::new(1));
         match self {

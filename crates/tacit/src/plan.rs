@@ -99,7 +99,7 @@ fn every_link() -> impl Iterator<Item = Link> {
     })
 }
 
-/// What measuring `link` costs: a connection of its own, some round trips and some bytes.
+/// Seconds that measuring `link` costs: a connection of its own, some round trips and some bytes.
 fn probing(link: &Link) -> f64 {
     const TRIPS: f64 = 7.0;
     const BYTES: f64 = 131_072.0;
@@ -175,7 +175,8 @@ fn settle(request: &Request<'_>, channel: &mut Channel) -> Result<Pick> {
 }
 
 /// Measures the link under `channel` for the first party: two round trips, then bytes towards it, more of
-/// them as long as they pass too fast to be timed. The second party learns nothing of it.
+/// them as long as they pass too fast to be timed. The second party learns nothing of it, and gets a link
+/// without bounds.
 pub fn measure(channel: &mut Channel) -> Result<Link> {
     const FIRST: usize = 1 << 16;
     const MOST: usize = 1 << 23;

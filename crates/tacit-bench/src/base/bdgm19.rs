@@ -4,9 +4,9 @@
 //! Realises: OT whose messages a malicious sender chooses, and whose choice bits it may guess:
 //! `SelectiveFailure`. Security: malicious up to that, in the random-oracle model; a receiver is bound to its
 //! bit before the sender outputs anything (a proof of timely decryption, Barreto et al. 2017/993).
-//! Assumptions: decisional module-RLWE. Rounds: three messages. Bytes with the default set: 1,248 an OT and
-//! 32 to the sender, 1,312 an OT and 32 back, then 1/8 an OT and 32; chosen messages by
-//! [`standard`](super::standard) are one message more.
+//! Assumptions: decisional module-RLWE. Rounds: three messages for every 1,024 OTs. Bytes of them with the
+//! default set: 1,248 an OT and 32 to the sender, 1,312 an OT and 32 back, then 1/8 an OT and 32; chosen
+//! messages by [`standard`](super::standard) are one message more.
 //!
 //! Built from ROTed's account in words, which has no figure (section 4: standard OT, two key exchanges of
 //! which the receiver can finish one, a proof of timely decryption that adds a message); the paper calls the
@@ -19,7 +19,7 @@
 //! *checks the proof*, and only then sends the response H(y_0 of all OTs), which the sender has already. So
 //! the response tells the sender nothing; all that the sender learns is whether the receiver went on. As the
 //! slot and the OT's number stand in every hash, no two images coincide, and the receiver refuses a challenge
-//! of zero, or one twice, on sight.
+//! of zero, or one twice.
 //!
 //! **What a malicious sender can do.** If it spoils a slot, or sends another challenge than y_0 ⊕ y_1, the
 //! receiver's y_0 depends on its bit, and the proof holds for one value at most: the sender guesses the bits

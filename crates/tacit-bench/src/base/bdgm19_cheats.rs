@@ -1,6 +1,6 @@
 //! The best adversary we know against the receiver of BDGM19: it forges slots and challenges, tries every
-//! choice against the view, and opens what it can. It meets the protocol, and a model of the older one, in
-//! which the response came before the proof and no hash bound the slot: that gave a whole batch away
+//! choice against the view, and opens what it can. It meets the protocol, and a model of the original's
+//! order, in which the response comes first, with no slot in any hash: that gives a whole batch away
 //! unnoticed, so these tests can fail.
 
 use super::*;
@@ -246,7 +246,7 @@ impl Equation for New<'_> {
     }
 }
 
-/// The older equation: no slot in any hash, and the response is sent unasked.
+/// The original's order: the response is sent unasked, and no slot is in any hash.
 struct Old<'a>(&'a At);
 
 impl Old<'_> {
@@ -355,7 +355,7 @@ fn the_best_adversary_learns_only_what_it_guesses() {
     }
 }
 
-/// Whether the older receiver accepts the best openings that the adversary has, once it holds `bits` for
+/// Whether the receiver of [`Old`] accepts the best openings that the adversary has, once it holds `bits` for
 /// true.
 fn opens(
     old: &Old<'_>,

@@ -19,7 +19,7 @@ use tacit_ot::base as library;
 /// The short names of the protocols that benchmarks alone know.
 pub const NAMES: [&str; 2] = [bdgm19::NAME, pvw08::NAME];
 
-/// What they rest on.
+/// Their entries, in the order of [`NAMES`].
 pub static ENTRIES: &[Entry] = &[
     Entry {
         assumptions: &[Assumption::ModuleLwe, Assumption::RandomOracle],

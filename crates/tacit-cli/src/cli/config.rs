@@ -1,8 +1,8 @@
 //! The configuration file: every option of the command line, in TOML.
 //!
 //! Keys at the top hold for every subcommand that has the option; a table named like a subcommand (`[psi]`,
-//! `[bench.ot]`) holds for that one. What stands on the command line wins, and an option there also pushes
-//! aside the ones it excludes (`--connect` a `listen` in the file). The values become arguments before clap
+//! `[bench.ot]`) holds for that one. What stands on the command line wins, and an option there also hides
+//! those that it excludes (`--connect` a `listen` in the file). The values become arguments before clap
 //! sees them, so the file and the command line cannot differ in what they allow.
 
 use crate::cli::{fault, output};
@@ -35,8 +35,7 @@ struct Origin {
 }
 
 impl Merged {
-    /// Says of a fault that the caller can mend where in the file stands what it names, if it names something
-    /// of it.
+    /// The fault, and if it is a usage fault that names an option or a value of the file, where that stands.
     pub(crate) fn place(&self, error: Error) -> Error {
         if error.blame() != Blame::Usage {
             return error;
@@ -55,7 +54,7 @@ impl Merged {
     }
 }
 
-/// Whether `word` stands in `text` and no longer word around it.
+/// Whether `word` stands in `text` as a whole word.
 fn has_word(text: &str, word: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
     text.match_indices(word)

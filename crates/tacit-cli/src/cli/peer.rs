@@ -111,7 +111,7 @@ impl PeerArgs {
         if self.post_quantum { tacit::catalogue::require_post_quantum(name) } else { Ok(()) }
     }
 
-    /// The session that the options describe; warns loudly when it is not protected.
+    /// The session that the options describe; warns when it is not protected.
     pub(crate) fn session(&self, security: Security, context: &Context) -> Result<Session> {
         let session = match (&self.listen, &self.connect) {
             (Some(address), None) => Session::listen(address),

@@ -71,7 +71,6 @@ struct ShowArgs {
     run: Option<String>,
 }
 
-/// Runs the subcommand.
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     match args.command {
         AuditCommand::Verify(args) => verify(&args, context),

@@ -51,7 +51,6 @@ fn named(text: &str) -> std::result::Result<Named, NoType> {
     Named::parse(text)
 }
 
-/// Runs the subcommand.
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let mut spec = args.key.spec();
     spec.shown.forms = args.show_keys.into();

@@ -84,7 +84,6 @@ impl Named {
     }
 }
 
-/// Runs the subcommand.
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     match args.what {
         What::Stats { function } => {

@@ -21,7 +21,6 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-/// Runs the subcommand.
 pub(super) fn run(args: Args, _: &Context) -> Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut crate::Cli::command(), "tacit", &mut script);

@@ -41,7 +41,6 @@ pub(crate) struct Args {
     dir: PathBuf,
 }
 
-/// Runs the subcommand.
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let dir = &args.dir;
     prepare(dir)?;
@@ -140,7 +139,7 @@ fn prepare(dir: &Path) -> Result<()> {
     let files = names.as_flattened().iter().map(|file| dir.join(file));
     let mut stale: Vec<PathBuf> = files.filter(is_there).collect();
     let mark = dir.join(MARK);
-    // Demos before there was a mark left all of these behind them.
+    // All of these together are a demo's without a mark.
     let is_demo = mark.exists() || stale.len() == names.as_flattened().len();
     stale.extend(service::files(dir).into_iter().filter(is_there));
     if let (Some(file), false) = (stale.first(), is_demo) {

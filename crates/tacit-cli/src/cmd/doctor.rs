@@ -22,7 +22,6 @@ pub(crate) struct Args {
     peer: PeerArgs,
 }
 
-/// Runs the subcommand.
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     machine(context)?;
     if args.peer.is_given() { link(&args.peer, context) } else { Ok(()) }

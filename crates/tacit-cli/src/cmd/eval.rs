@@ -193,7 +193,6 @@ pub(crate) struct Args {
     peer: PeerArgs,
 }
 
-/// Runs the subcommand.
 pub(super) fn run(mut args: Args, context: &Context) -> Result<()> {
     if let Some(Command::Pool(command)) = args.command.take() {
         return pool::run(command, context);

@@ -20,7 +20,6 @@ pub(crate) struct Args {
     file: PathBuf,
 }
 
-/// Runs the subcommand.
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let keys = PublicKeys::of_file(&args.file)?;
     let fingerprint = keys.newest().fingerprint();

@@ -38,7 +38,6 @@ pub(crate) struct Args {
     at_once: u16,
 }
 
-/// Runs the subcommand.
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let session = args.peer.session(Security::Malicious, context)?;
     let Some(identity) = args.peer.identity() else {

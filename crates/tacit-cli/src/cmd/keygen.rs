@@ -34,7 +34,6 @@ pub(crate) struct Args {
     overlap: u64,
 }
 
-/// Runs the subcommand.
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     if let Some(old) = &args.successor_of {
         return succeed(&args, old, context);

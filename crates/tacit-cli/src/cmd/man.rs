@@ -23,7 +23,6 @@ pub(crate) struct Args {
     dir: Option<PathBuf>,
 }
 
-/// Runs the subcommand.
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let mut command = crate::Cli::command();
     command.build();

@@ -72,7 +72,6 @@ pub(crate) enum Command {
     Man(man::Args),
 }
 
-/// Runs the subcommand.
 pub(crate) fn run(command: Command, context: &Context) -> Result<()> {
     if !matches!(command, Command::Serve(_)) {
         tacit_console::fault::end_on_signals();

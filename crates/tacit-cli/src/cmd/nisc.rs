@@ -202,7 +202,6 @@ enum Step {
     },
 }
 
-/// Runs the subcommand.
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let (object, text) = match args.step {
         Step::Keygen { count, code, security, out, author } => {

@@ -112,7 +112,6 @@ fn long_help() -> String {
     )
 }
 
-/// Runs the subcommand.
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     match args.command {
         None => {}

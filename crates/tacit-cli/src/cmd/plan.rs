@@ -53,7 +53,6 @@ struct PsiArgs {
     security: Security,
 }
 
-/// Runs the subcommand.
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let Job::Psi(args) = args.job;
     let [core_hour, gigabyte] = prices(&args.price)?;

@@ -96,7 +96,6 @@ pub(super) struct SkipArgs {
     to: u64,
 }
 
-/// Runs the subcommand.
 pub(super) fn run(command: PoolCommand, context: &Context) -> Result<()> {
     match command {
         PoolCommand::Make(args) => make(*args, context),

@@ -217,7 +217,6 @@ pub(crate) struct Args {
     peer: PeerArgs,
 }
 
-/// Runs the subcommand.
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     if args.output.is_some() && args.result == Gets::Peer {
         let what = "has nothing to hold with --result peer; leave one of the two out".into();

@@ -124,7 +124,6 @@ pub(crate) struct Args {
     timeout: u64,
 }
 
-/// Runs the subcommand.
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     if let Some(input) = &args.input
         && (input.exists() && !input.is_file() || input.as_os_str() == "-")

@@ -55,7 +55,6 @@ pub(crate) struct Args {
     log_level: Level,
 }
 
-/// Runs the subcommand.
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let form = if context.json { Form::Json(*context) } else { Form::Text };
     log::install(if context.verbose { Level::Debug } else { args.log_level }, form);

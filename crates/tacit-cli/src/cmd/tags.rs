@@ -180,7 +180,6 @@ pub(super) struct QueryArgs {
     pub(super) peer: PeerArgs,
 }
 
-/// Runs the subcommand.
 pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     match args.command {
         TagsCommand::Publish(args) => publish(&args, context),

@@ -9,7 +9,7 @@ use tacit_ot::Security;
 use tacit_ot::extension::kos;
 use tacit_ot::silent::ferret::cost::CACHE;
 
-/// Katz, Ranellucci, Rosulek and Wang's.
+/// Authenticated garbling of Katz, Ranellucci, Rosulek and Wang.
 pub static AUTHENTICATED: Entry = Entry {
     name: "authenticated",
     security: Security::Malicious,
@@ -17,7 +17,7 @@ pub static AUTHENTICATED: Entry = Entry {
     needs_base_ot: true,
     instead: "",
     note: "",
-    // One garbled circuit, of both parties, and a hash of each side of three triples at least.
+    // One garbled circuit, and the three hashes that a side makes of each triple, at least three of them.
     floor: |_| vec![(Limit::AesRekeyed, 2.0 + 3.0 * 3.0)],
     runs: Runs::Computation(&Evaluation {
         // Copies are cut-and-choose's.
@@ -26,7 +26,7 @@ pub static AUTHENTICATED: Entry = Entry {
 };
 
 /// On the reference machine: a session, a correlation of both directions, a triple, an AND gate beside its
-/// triples, an input bit and an output bit.
+/// triples, and an input or output bit.
 const SESSION_NS: f64 = 2.5e6;
 const CORRELATION_NS: f64 = 26.0;
 const TRIPLE_NS: f64 = 24.0;

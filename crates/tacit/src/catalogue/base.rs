@@ -1,11 +1,11 @@
-//! OT from nothing.
+//! Base OTs: OT from nothing.
 
 use super::Assumption::{DiffieHellman, ModuleLwe, RandomOracle};
 use super::{Entry, Runs, floor};
 use tacit_ot::Security::{Malicious, SemiHonest};
 use tacit_ot::base::{co15, csw20, mr19, mrr21, roted};
 
-/// Chou and Orlandi's, which is safe against a malicious peer only where nothing follows.
+/// Base OT of Chou and Orlandi, which is safe against a malicious peer only where nothing follows.
 pub static CO15: Entry = Entry {
     name: co15::NAME,
     security: SemiHonest,
@@ -14,7 +14,7 @@ pub static CO15: Entry = Entry {
     ..MRR21
 };
 
-/// Canetti, Sarkar and Wang's.
+/// Base OT of Canetti, Sarkar and Wang.
 pub(super) static CSW20: Entry = Entry {
     name: csw20::NAME,
     note: "a malicious sender may guess choice bits and is found out by the first wrong guess",
@@ -22,10 +22,10 @@ pub(super) static CSW20: Entry = Entry {
     ..MRR21
 };
 
-/// Masny and Rindal's.
+/// Base OT of Masny and Rindal.
 pub static MR19: Entry = Entry { name: mr19::NAME, runs: Runs::BaseOt(|| Box::new(mr19::Mr19)), ..MRR21 };
 
-/// McQuoid, Rosulek and Roy's: the default.
+/// Base OT of McQuoid, Rosulek and Roy: the default.
 pub(super) static MRR21: Entry = Entry {
     name: mrr21::NAME,
     security: Malicious,
@@ -37,7 +37,7 @@ pub(super) static MRR21: Entry = Entry {
     runs: Runs::BaseOt(|| Box::new(mrr21::Mrr21)),
 };
 
-/// ROTed, from lattices.
+/// ROTed: base OT from lattices.
 pub static ROTED: Entry = Entry {
     name: roted::NAME,
     assumptions: &[ModuleLwe, RandomOracle],

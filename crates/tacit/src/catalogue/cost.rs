@@ -120,7 +120,7 @@ impl Entry {
     }
 }
 
-/// Points of 127 base OTs on the slower side, both sides' shares in turn, and their bytes: a point, and 80
-/// each.
+/// Points of 127 base OTs on the slower side, both sides' shares in turn, and their bytes: a point, 80 bytes
+/// an OT, and the head of a frame each way.
 pub(crate) const SETUP_POINTS: f64 = 420.0;
 pub(crate) const SETUP_BYTES: f64 = 40.0 + 127.0 * 80.0;

@@ -79,7 +79,7 @@ pub struct Evaluation {
     pub ways: fn(&EvalRequest) -> Vec<Cost>,
 }
 
-/// A job without its base OTs.
+/// What a job costs without its base OTs.
 pub struct Cost {
     /// The copies of cut-and-choose.
     pub copies: Option<Copies>,
@@ -123,8 +123,8 @@ pub fn computations() -> impl Iterator<Item = &'static Entry> {
     ENTRIES.iter().copied().filter(|entry| matches!(entry.runs, Runs::Computation(_)))
 }
 
-/// The protocol that evaluates functions at a level, where nothing else is asked for: the first that gives
-/// just that.
+/// The first protocol of the catalogue that evaluates functions at just this level; against a malicious peer
+/// the link may decide for another.
 pub fn protocol_name(security: Security) -> &'static str {
     computations().find(|entry| entry.security == security).map_or("none", |entry| entry.name)
 }

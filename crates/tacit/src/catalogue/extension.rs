@@ -145,7 +145,7 @@ pub trait Extension: Debug + Send + Sync {
     /// The counterpart of [`senders`](Self::senders).
     fn receivers(&self, at: Start<'_>, streams: usize) -> tacit_ot::Result<Vec<AnyReceiver>>;
 
-    /// One sender for few OTs, whose messages count and not their bytes, as far as its setup goes without
+    /// One sender for few OTs, set up in few messages rather than few bytes, as far as that goes without
     /// waiting.
     fn begin_sender(&self, at: Start<'_>) -> tacit_ot::Result<Setup<AnySender>> {
         let sender = self.senders(at, 1)?.remove(0);
@@ -188,13 +188,13 @@ pub trait Extension: Debug + Send + Sync {
 
 /// What a run costs beside the base OTs, on the reference machine.
 pub struct Work {
-    /// Computing of one party for all of its OTs, in nanoseconds, by what it consists of.
+    /// One party's computing for all of its OTs, in nanoseconds: what goes by AES.
     pub aes: f64,
-    /// Of it, products in GF(2^128).
+    /// And by products in GF(2^128).
     pub multiply_add: f64,
-    /// Of it, waiting for memory.
+    /// And waiting for memory.
     pub gather: f64,
-    /// What of it no byte passes with.
+    /// The part of all this during which no bytes pass.
     pub alone: f64,
     /// Bytes that pass while the parties compute.
     pub streamed: f64,
@@ -228,7 +228,7 @@ pub struct Family {
     /// OTs that one thread makes at a time: the memory a run needs, and how often a link's delay is waited
     /// for.
     pub piece: usize,
-    /// For so many OTs begun a request takes a stream; with 0, as many as there are channels.
+    /// A request takes one stream for this many OTs or part of them; with 0, every channel.
     pub stream: u64,
     /// Bytes that a party works with for each OT of a piece, beside the results.
     pub working: u64,
@@ -347,7 +347,8 @@ impl Entry {
     }
 }
 
-/// An error if `choice` names a set or a code that `protocol` has not; its own protocol does not count.
+/// An error if `choice` names a set or a code that `protocol` has not; [`Choice::protocol`] does not
+/// count.
 pub fn check(protocol: &Entry, choice: &Choice<'_>) -> Result<()> {
     check_names(&[protocol], choice)
 }

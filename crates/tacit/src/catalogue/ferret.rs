@@ -13,7 +13,7 @@ use tacit_ot::silent::ferret::cost::CACHE;
 use tacit_ot::silent::ferret::{Config, Lanes, Params, UniConfig, UniParams, setup};
 use tacit_ot::{Result, Security};
 
-/// Yang, Weng, Lan, Zhang and Wang's, with regular noise.
+/// Ferret of Yang, Weng, Lan, Zhang and Wang, with regular noise.
 pub static FERRET: Entry = Entry {
     name: "ferret",
     security: Malicious,
@@ -34,7 +34,7 @@ static FAMILY: Family = Family {
     ..Family::plain(soonest, ways)
 };
 
-/// The same with uniform noise.
+/// Ferret with uniform noise.
 pub static FERRET_UNI: Entry = Entry {
     name: "ferret-uni",
     // A leaf of the tree; indices of ten entries, and the entries, of a table of nine megabytes.

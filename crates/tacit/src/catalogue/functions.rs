@@ -16,7 +16,7 @@ use tacit_2pc::circuit::value::Field;
 use tacit_2pc::{OutputTo, Prepared};
 use tacit_net::LinkModel;
 
-/// A function's word on itself.
+/// What the catalogue says of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FunctionEntry {
     /// The name; one with a size takes another one behind it, as in `add64`.

@@ -32,7 +32,7 @@ pub struct Testing {
     pub bound: fn(&Outcome, usize, u32) -> tacit_psi::Result<u64>,
 }
 
-/// What memory goes by.
+/// What the memory of a run depends on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sizes {
     /// Our distinct keys.

@@ -124,7 +124,7 @@ impl Runs {
     }
 }
 
-/// A protocol's word on itself.
+/// What the catalogue says of a protocol.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// The short name, as the command line and the handshake know it.
@@ -157,7 +157,7 @@ impl Entry {
     }
 
     /// Why a user who wants only what stands against a quantum computer is refused it, with what to take
-    /// instead; `None` when it stands. Base OTs are asked for themselves.
+    /// instead; `None` when it stands. Its base OT has an entry of its own, to be asked as well.
     pub fn refusal(&self) -> Option<String> {
         let broken = self.quantum_break()?.name();
         let instead =

@@ -7,7 +7,7 @@ use crate::Result;
 use tacit_ot::Security;
 use tacit_psi::oprf::NAME;
 
-/// That of RFC 9497.
+/// The verifiable oblivious pseudorandom function of RFC 9497.
 pub static OPRF: Entry = Entry {
     name: NAME,
     security: Security::Malicious,

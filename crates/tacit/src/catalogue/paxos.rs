@@ -10,7 +10,7 @@ use tacit_ot::extension::{kos, oos};
 use tacit_psi::okvs::paxos::Shape;
 use tacit_psi::paxos::{CHUNK, Learns, MAX_ELEMENTS, NAME, Parameters};
 
-/// Pinkas, Rosulek, Trieu and Yanai's.
+/// PaXoS of Pinkas, Rosulek, Trieu and Yanai.
 pub static PAXOS: Entry = Entry {
     name: NAME,
     security: Security::Malicious,
@@ -41,8 +41,8 @@ pub static PAXOS: Entry = Entry {
     }),
 };
 
-/// AES blocks' time for each element, fitted at 2^20 on the reference machine: 1.74 s and 1.47 s, over
-/// loopback.
+/// Blocks of AES whose time an element takes, fitted at 2^20 on the reference machine over loopback: 1.74 µs
+/// and 1.47 µs.
 const STRICT_AES: f64 = 2_900.0;
 const LOOSE_AES: f64 = 2_450.0;
 

@@ -11,7 +11,7 @@ use tacit_ot::extension::kos::Setup;
 use tacit_ot::extension::{IknpReceiver, IknpSender, KosReceiver, KosSender, iknp, kos};
 use tacit_ot::{CotReceiver, CotSender, Result, Security};
 
-/// Ishai, Kilian, Nissim and Petrank's.
+/// OT extension of Ishai, Kilian, Nissim and Petrank.
 pub static IKNP: Entry = Entry {
     name: "iknp",
     security: SemiHonest,
@@ -30,7 +30,7 @@ const COLUMNS_AES: f64 = 2.0;
 static IKNP_FAMILY: Family =
     Family { hashing_ns: 2.5, ..Family::plain(|_, _, _| Arc::new(Iknp), |_, _, _| vec![Arc::new(Iknp)]) };
 
-/// Keller, Orsini and Scholl's: IKNP with a check.
+/// OT extension of Keller, Orsini and Scholl: IKNP with a check.
 pub static KOS: Entry = Entry {
     name: "kos",
     security: Malicious,
@@ -42,7 +42,7 @@ pub static KOS: Entry = Entry {
 
 static KOS_FAMILY: Family = Family::plain(|_, _, _| Arc::new(Kos), |_, _, _| vec![Arc::new(Kos)]);
 
-/// Orrù, Orsini and Scholl's for one of many messages, which runs inside PaXoS.
+/// OT extension of Orrù, Orsini and Scholl for one of many messages, which runs inside PaXoS.
 pub(super) static OOS: Entry =
     Entry { name: "oos", floor: floor::unknown, runs: Runs::Extension(None), ..KOS };
 

@@ -16,7 +16,7 @@ use tacit_ot::silent::bcgikrs19::{Code, Config, LARGEST_RUN, SilentReceiver, Sil
 use tacit_ot::silent::ferret::cost::Cost;
 use tacit_ot::{Result, Security};
 
-/// Boyle, Couteau, Gilboa, Ishai, Kohl, Rindal and Scholl's.
+/// Silent OT of Boyle, Couteau, Gilboa, Ishai, Kohl, Rindal and Scholl.
 pub static SILENT: Entry = Entry {
     name: "silent",
     security: Malicious,

@@ -9,7 +9,7 @@ use tacit_2pc::wmk17::probe::ProbeMatrix;
 use tacit_ot::Security;
 use tacit_ot::extension::kos;
 
-/// Wang, Malozemoff and Katz's.
+/// Cut-and-choose of Wang, Malozemoff and Katz, with input recovery.
 pub static WMK17: Entry = Entry {
     name: "wmk17",
     security: Security::Malicious,

@@ -7,7 +7,7 @@ use tacit_2pc::semi_honest::ROWS_AT_ONCE;
 use tacit_ot::Security;
 use tacit_ot::extension::iknp;
 
-/// One garbled circuit.
+/// Yao's protocol: one garbled circuit.
 pub static YAO: Entry = Entry {
     name: "yao",
     security: Security::SemiHonest,

@@ -28,10 +28,10 @@ use tacit_ot::BaseOt;
 use tacit_ot::extension::kos::Setup;
 use tacit_store::sealed::FileKey;
 
-/// The largest circuit file that is read.
+/// The largest circuit or program that is read, in bytes.
 const MAX_FILE: u64 = 1 << 31;
 
-/// The function of that name, or of that file.
+/// The function of that name, or of that file. An error if there is neither, or the file holds no circuit.
 pub fn load(name: &str) -> Result<Function> {
     if let Some(function) = named::find(name) {
         return Ok(function);

@@ -18,7 +18,7 @@ pub struct Job {
     pub params: Params,
 }
 
-/// What a run would take, all messages of one sender together.
+/// What the messages of a run with one sender take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cost {
     /// Bytes of the public key, which serves all senders.

@@ -106,8 +106,9 @@ impl Job {
         self.transfers.agreement(base, self.role == Role::Sender)
     }
 
-    /// Bytes that a party holds at most on `threads`, what its sink keeps apart: for each stream the state
-    /// that it carries, a piece of results, and what silent OT works with; by the peaks of runs of every set.
+    /// Bytes that a party holds at most on `threads`, beside what its sink keeps: for each stream the state
+    /// that it carries, a piece of results, and what the protocol works with; by the peaks of runs of every
+    /// set.
     pub fn memory(&self, threads: usize) -> u64 {
         let ot::Job { ref pick, kind, count } = self.transfers;
         let streams = pick.streams(count, threads.max(1)) as u64;

@@ -82,9 +82,9 @@ impl Protocol {
 /// How many keys a cheating peer can have tested against ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tested {
-    /// With as many hash calls as somebody might make: 2^80, of VOLE-PSI 2^60.
+    /// With as many hash calls as somebody might make: 2^80 by PaXoS, else 2^60.
     pub likely: u64,
-    /// With 2^128, which nobody makes; of VOLE-PSI with 2^80.
+    /// With 2^128 by PaXoS, which nobody makes, else with 2^80.
     pub most: u64,
     effort: [u32; 2],
     never_more: bool,
@@ -194,7 +194,7 @@ impl Job {
             _ if self.reveal.is_aggregate() => of(self.aggregates_by()),
             Protocol::Vole => of(&VOLE),
             Protocol::Paxos => of(&PAXOS),
-            // PaXoS runs for as many keys as it is picked for, and what it takes of those is little.
+            // PaXoS is picked for small sets alone, of which it holds little.
             Protocol::Auto if self.settled(own, peer) != Some(Protocol::Vole) => of(&PAXOS).max(of(&VOLE)),
             Protocol::Auto => of(&VOLE),
         })
@@ -263,7 +263,7 @@ impl Job {
 
     /// The protocol of a run over `link` with so many keys of ours and of the peer's: the one that was asked
     /// for, else the only one that reveals what is asked for, else the one that costs less on the reference
-    /// machine, of which the sides' order makes no difference.
+    /// machine. Both sides get the same.
     pub fn fastest(&self, own: u64, peer: u64, link: &Link) -> Protocol {
         if self.protocol != Protocol::Auto || self.reveal != Reveal::Rows {
             return if self.protocol == Protocol::Paxos { Protocol::Paxos } else { Protocol::Vole };
@@ -546,7 +546,7 @@ impl Job {
     /// Shares the intersection, and opens what `then` makes of it, a function of your own, to those who get
     /// the result: for each place whether it holds a common key, and both sides' numbers of that key (ours
     /// are `numbers`, one an element, if we give some). Returns the outputs if that is us, and the peer's
-    /// distinct keys.
+    /// distinct keys, told as 0 where either set is empty.
     ///
     /// Semi-honest, up to [`MAX_SHARED`] keys a side; [`agreement`](Self::agreement) does not name the
     /// function, which both sides compare by its circuit. Errors as [`circuit::shares`], and where the

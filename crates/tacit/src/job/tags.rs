@@ -48,7 +48,7 @@ pub struct Publishing {
     pub threads: NonZeroUsize,
 }
 
-/// What was made: what the file of tags says about itself, and its digest.
+/// What publishing made.
 #[derive(Clone, Debug)]
 pub struct Made {
     /// What the file says about itself.

@@ -48,11 +48,11 @@ pub struct Clusters {
 /// What that takes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bill {
-    /// Buckets, and places in each.
+    /// Buckets.
     pub buckets: u64,
     /// Places in a bucket.
     pub places: u64,
-    /// From the first stage to the rows.
+    /// From the first stage to the result.
     pub seconds: f64,
     /// Of them the engine's; the rest is the most of the three that follow.
     pub engine_seconds: f64,
@@ -64,9 +64,9 @@ pub struct Bill {
     pub link_seconds: f64,
     /// Of a side: its executors, a core for the driver and [`GATEWAY_CORES`], for as long as it takes.
     pub core_hours: f64,
-    /// Between the gateways, both directions together.
+    /// Bytes between the gateways, both directions together.
     pub bytes: u64,
-    /// Of memory that a task takes.
+    /// Bytes of memory that a task takes.
     pub task_memory: u64,
 }
 

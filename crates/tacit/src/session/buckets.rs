@@ -14,9 +14,9 @@ const FRUITLESS: u32 = 10;
 const BETWEEN: Duration = Duration::from_millis(200);
 
 impl Session {
-    /// As [`run_psi`](Session::run_psi) for a table whose keys do not fit in memory, as the one of the peer,
-    /// which says so as well: see [`Job::run_in_buckets`]. `reading` is told now and then how many of the
-    /// file's bytes have been read. Returns what the reading told, too.
+    /// As [`run_psi`](Session::run_psi) for tables whose keys do not fit in memory; both sides call it: see
+    /// [`Job::run_in_buckets`]. `reading` is told now and then how many of the file's bytes have been read.
+    /// Returns what the reading told, too.
     ///
     /// A connection that is lost is made again, where the peer stays away no longer than twice the idle
     /// deadline of the [`limits`](Session::limits); with [`Resume`](crate::job::psi::Resume) the run can also

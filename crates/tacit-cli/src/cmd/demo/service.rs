@@ -1,4 +1,4 @@
-//! The demo's second act: what the two did by hand, asked of a service with a policy, and proved afterwards.
+//! The demo's second part: what the two did by hand, asked of a service with a policy, and proved afterwards.
 
 use super::{KEY, PARTIES, Party, Process, check_same, this_command};
 use crate::cli::Context;
@@ -27,7 +27,7 @@ const JOB: &str = "suppress";
 /// The longest that a service which has nothing to do may take to come up, or to go.
 const UP_OR_DOWN: Duration = Duration::from_secs(60);
 
-/// What the second act found out.
+/// What the second part found out.
 pub(super) struct Outcome {
     /// For programs.
     pub object: Value,

@@ -76,7 +76,6 @@ pub(super) struct InfoArgs {
     pool_key: Option<PathBuf>,
 }
 
-/// Runs the subcommand.
 pub(super) fn run(command: PoolCommand, context: &Context) -> Result<()> {
     match command {
         PoolCommand::Make(args) => make(&args, context),

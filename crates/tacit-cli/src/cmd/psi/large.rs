@@ -14,7 +14,7 @@ use tacit::net::Identity;
 use tacit::sealed::FileKey;
 use tacit::{Error, Result, security_name};
 
-/// Bytes on disk of each row with a key, and of each place in a bucket.
+/// Bytes on disk of each row with a key, at most.
 const ROW_ON_DISK: u64 = 120;
 
 /// A number of bytes: `2GiB`, `500MB`, or plain.

@@ -124,7 +124,7 @@ impl<'a> Layout<'a> {
         Layout { inputs, columns, given, shares }
     }
 
-    /// What the user calls the column that is read at `at`: its name if he gave it, else its number from 1.
+    /// What the user calls the column that is read at `at`: its name if it was given, else its number from 1.
     fn name(&self, at: usize) -> String {
         match self.given.get(at) {
             Some(name) => format!("`{}`", shown(name)),

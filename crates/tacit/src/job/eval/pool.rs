@@ -70,7 +70,7 @@ impl Pool {
         memory(self.one, self.rows)
     }
 
-    /// Bytes that pass, both directions together: of a run of that size what is not its tables.
+    /// Bytes that pass, both directions together: those of a run of that size, beside its tables.
     pub fn bytes(&self) -> u64 {
         let Demand { ands, garbler_inputs, evaluator_inputs } = self.one;
         let request = EvalRequest {

@@ -20,8 +20,8 @@ pub(in crate::job) struct Settled {
     pub why: String,
 }
 
-/// Measures the link by the garbler's pieces of `piece` bytes, and picks of `ways` the first for what is of
-/// `size`, in words.
+/// The evaluator measures the link by the garbler's pieces of `piece` bytes and picks the first of `ways`;
+/// the garbler takes that. `size` is what is evaluated, in words.
 pub(in crate::job) fn by_link(
     channel: &mut Channel,
     role: Owner,

@@ -16,7 +16,7 @@
 //! result may end the run after some buckets, and has the result of these. In every bucket it can test what
 //! the protocol's bound says of its padded size; [`Bucketed::tested`] adds them up.
 //!
-//! But for 2^-40 no bucket of either side overflows.
+//! Except with probability 2^-40, no bucket of either side overflows.
 //!
 //! # Going on after a lost connection
 //!
@@ -77,7 +77,7 @@ static PHASES: [Phase; 2] = [("reading", "keys", 1.0), ("intersecting", "buckets
 /// What a run may take of this machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Disk<'a> {
-    /// The folder inside which a run makes its own: 80 bytes a row, and 40 for each place of a bucket.
+    /// The folder inside which a run makes its own, of at most 120 bytes a row.
     pub folder: &'a Path,
     /// Bytes of memory at most.
     pub memory: u64,
@@ -105,7 +105,7 @@ impl Disk<'_> {
 pub struct Bucketed {
     /// For each of our rows whether the peer has its key too; `None` if only the peer learns that.
     pub matches: Option<BitVec>,
-    /// How many of our distinct keys the peer has; as above.
+    /// How many of our distinct keys the peer has; `None` likewise.
     pub common: Option<u64>,
     /// Our distinct keys.
     pub own: u64,
@@ -245,7 +245,7 @@ impl<'a> InBuckets<'a> {
         self.local.as_ref().is_some_and(|local| local.checkpoint.is_complete())
     }
 
-    /// Whether the peer has said so.
+    /// Whether the peer has said that all its buckets are done.
     pub fn is_confirmed(&self) -> bool {
         self.local.as_ref().is_some_and(|local| local.checkpoint.confirmed)
     }
@@ -278,8 +278,8 @@ impl<'a> InBuckets<'a> {
 
     /// Runs over these channels until all buckets are done on both sides.
     ///
-    /// Errors: one with [`Error::is_lost_link`] leaves the run as far as it went. One that the peer is to
-    /// blame for otherwise ends it for good.
+    /// Errors: one with [`Error::is_lost_link`] leaves the run as far as it went. Any other that the peer is
+    /// to blame for ends it for good, once the two have met.
     pub fn go_on(&mut self, channels: &mut [Channel]) -> Result<()> {
         match &self.course {
             Some(course) => course.count(channels),

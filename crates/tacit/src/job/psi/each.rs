@@ -151,7 +151,7 @@ pub enum Total {
     Withheld,
     /// The sum or the count.
     Of {
-        /// It.
+        /// Its value.
         value: i128,
         /// The function's flags that are set for some common key: the total is then not the true one.
         flags: Vec<&'static str>,

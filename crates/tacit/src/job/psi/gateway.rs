@@ -19,15 +19,14 @@
 //! 4. A bucket ends when both gateways hold the result of one attempt on disk. Who comes later, after a crash
 //!    or because an engine computes a partition again, is served from there. What ended on neither side runs
 //!    anew.
-//! 5. A task that waits with a bucket while nobody has come with an earlier one gives up its slot after some
-//!    seconds, and comes again: so both sides always get to the lowest bucket that is left, however few slots
-//!    they have.
+//! 5. A task that waits with a bucket while nobody has come with an earlier one gives up its slot within a
+//!    few seconds, and comes again: so both sides always get to the lowest bucket that is left, however few
+//!    slots they have.
 //! 6. A failed check ends the job on both sides for good, on the disk too.
 //!
 //! The peer learns what it learns of a run in buckets: both sizes and the result. When a bucket runs depends
 //! on both engines and on nothing in it. A cheating peer can put another set into a bucket for each attempt,
-//! which
-//! [`Bucketed::tested`](super::Bucketed::tested) counts.
+//! which [`Bucketed::tested`](super::Bucketed::tested) counts.
 
 mod client;
 mod given;
@@ -61,8 +60,8 @@ const BUCKET_KEYS: u64 = 1 << 18;
 /// Where the jobs' folders are, in the state folder.
 const JOBS: &str = "jobs";
 
-/// How many buckets suit a set of `own` keys and so many tasks at once: some for each, and none beyond some
-/// 250,000 keys while there may be more of them.
+/// How many buckets suit a set of `own` keys and so many tasks at once, a power of two: at least four for
+/// each task, and so many that none has far beyond 2^18 keys, up to [`MAX_BUCKETS`](super::MAX_BUCKETS).
 pub fn buckets_for(own: u64, at_once: u64) -> u64 {
     let wanted = at_once.saturating_mul(4).max(own.div_ceil(BUCKET_KEYS)).max(1);
     wanted.min(super::MAX_BUCKETS).next_power_of_two()

@@ -201,9 +201,8 @@ pub(super) fn withheld(min_matches: u64) -> String {
     }
 }
 
-/// Reads what a user writes: a kind of [`Reveal::NAMES`], and its columns after a colon. Reads a kind as a
-/// user writes it: `rows`, `payload:COL,COL`, `count`, `sum:COL`, `mean:COL`, `max:COL`, `min:COL` or
-/// `over:N:COL`; who gives a payload names no column here.
+/// Reads a kind as a user writes it: `rows`, `payload:COL,COL`, `count`, `sum:COL`, `mean:COL`, `max:COL`,
+/// `min:COL` or `over:N:COL`; who gives a payload names no column here.
 impl std::str::FromStr for Reveal {
     type Err = String;
 
@@ -271,7 +270,7 @@ impl Revealed {
         }
     }
 
-    /// The same as an outcome: what bounds hold of, and what was matched.
+    /// The result as an outcome: what was matched, and what a bound on a cheating peer goes by.
     pub fn outcome(&self, learns: Learns) -> Outcome {
         let peer_received = learns != Learns::Me;
         match self {

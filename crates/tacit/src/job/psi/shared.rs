@@ -89,7 +89,7 @@ fn input(shares: &Shares, me: Party) -> BitVec {
 
 /// Shares the intersection of `elements`, each with its one of `numbers` if we give some, and opens what
 /// `then` makes of it to whom `options.learns` names. Returns the outputs if that is us, and the peer's
-/// distinct keys.
+/// distinct keys, told as 0 where either set is empty.
 ///
 /// Against parties that keep to the protocol. Errors as [`circuit::shares`] and [`eval::Job::run`], and where
 /// the two sides' functions differ.
@@ -105,7 +105,6 @@ pub(super) fn run<E: AsRef<[u8]>>(
     let course = Course::begin(PHASES, channels, 0, observer);
     let channel = crate::job::first(channels)?;
     let me = channel.party();
-    // The peer's announcement tells its size before any share is made, and is bounded by it.
     let blocks: Option<Vec<Block>> =
         numbers.map(|numbers| numbers.iter().map(|&number| Block::new(u128::from(number as u64))).collect());
     let mut told = |phase: paxos::Phase, done, total| course.at(phase as usize, done, total);
@@ -158,7 +157,7 @@ pub(super) fn run<E: AsRef<[u8]>>(
     Ok((rows.and_then(|rows| rows.into_iter().next()), shares.peer_elements))
 }
 
-/// What is known of the numbers of common keys without any code of the caller's.
+/// A statistic of the numbers of common keys, which needs no function of the caller's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Statistic {
     /// The largest.
@@ -237,14 +236,14 @@ impl Statistic {
     }
 }
 
-/// A statistic of the common keys' numbers.
+/// What a statistic came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
     /// Fewer keys count than the least number.
     Withheld,
     /// No common key has a number.
     Nothing,
-    /// It.
+    /// The statistic.
     Number(i64),
 }
 

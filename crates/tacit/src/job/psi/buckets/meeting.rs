@@ -31,7 +31,7 @@ pub(in crate::job::psi) enum Verdict {
     Settle,
     /// The peer has ended the run for good.
     EndedThere,
-    /// What stands there does not belong together; this side has lost it.
+    /// What the two sides hold does not belong together; the side named has lost its part.
     Missing(&'static str),
 }
 
@@ -95,7 +95,7 @@ pub(in crate::job::psi) fn announce(channel: &mut Channel, own: u64) -> Result<u
     Ok(channel.recv_u64()?)
 }
 
-/// The more of both sides' wanted numbers of buckets.
+/// The larger of the numbers of buckets that the two sides want.
 pub(in crate::job::psi) fn agree(channel: &mut Channel, wanted: u64) -> Result<u64> {
     channel.send_u64(wanted)?;
     channel.flush()?;

@@ -68,7 +68,7 @@ pub(super) struct Table {
     folder: Folder,
     /// Our distinct keys, each with its first row, until they are in buckets.
     distinct: Option<Written>,
-    /// Of each other row of a key, it and the first, which stands where keys have their digest.
+    /// Each further row of a key, with the first one in place of the digest.
     twins: Option<Written>,
     /// The buckets, each until it is done.
     buckets: Vec<Option<Written>>,

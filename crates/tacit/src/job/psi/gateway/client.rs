@@ -51,14 +51,14 @@ pub struct Planned {
     gateway: PublicKey,
 }
 
-/// By which keys become what stands for them, and go into buckets.
+/// How keys become what stands for them, and go into buckets.
 pub struct Throw {
     digests: Digests,
     to: Option<(Aes128, u64)>,
 }
 
 impl Throw {
-    /// Of keys before a job is opened: [`digest`](Self::digest) alone.
+    /// For keys before a job is opened: of use for [`digest`](Self::digest) alone.
     pub fn ahead() -> Self {
         Throw { digests: Digests::new(), to: None }
     }
@@ -264,7 +264,7 @@ impl Planned {
         })
     }
 
-    /// What the other side learned of us in words.
+    /// What the other side learned of us, in words.
     pub fn has_learned(&self, ran: &Bucketed) -> String {
         let reveal = if self.has_columns() { Reveal::Payload(self.asked.clone()) } else { Reveal::Rows };
         Job { protocol: Protocol::Vole, reveal, ..Job::new(self.learns, self.security) }

@@ -279,7 +279,7 @@ impl Job {
         })
     }
 
-    /// The job of this name is the one that the caller means, and it goes on.
+    /// The place of bucket `number`; an error unless this is the run that the caller means, and it goes on.
     fn check(inner: &Inner, run: &[u8; 32], number: u32) -> Result<usize> {
         let known = inner.state.plan.as_ref().is_some_and(|plan| plan.name == *run);
         if !known || number as usize >= inner.state.buckets.len() {
@@ -408,7 +408,7 @@ impl Job {
         }
     }
 
-    /// Waits for it.
+    /// Waits for that end of an attempt, for as long as `patience` says.
     pub(super) fn await_data(&self, number: u32, attempt: u8, patience: Duration) -> Result<Session> {
         let start = Instant::now();
         let mut inner = self.inner();

@@ -24,7 +24,7 @@ pub(super) fn receive(house: &Arc<House>, port: &TcpListener) {
             return;
         }
         let Ok((stream, _)) = come else {
-            // Files run short for a moment.
+            // The process may have too many files open for a moment.
             std::thread::sleep(Duration::from_millis(20));
             continue;
         };

@@ -3,7 +3,7 @@
 //! A folder a job: `plan` (name, bucket key, sizes, and the terms), `progress` (how often each bucket was
 //! begun, which attempt's result is here and whether it is on both sides, what was committed to, and how the
 //! job ended) and a file for each result: a bit for each place, and the columns that the peer gave. Nothing
-//! of a protocol's randomness, and no key: of a bucket's keys one digest.
+//! of a protocol's randomness, and none of a set's keys: of those of a bucket one digest.
 
 use super::super::buckets::checkpoint::{End, Plan};
 use super::super::buckets::kept::{self, Form, Sealed, damaged};

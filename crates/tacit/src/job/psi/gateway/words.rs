@@ -2,9 +2,9 @@
 //!
 //! A connection inside the cluster is TLS in which the gateway proves a key that the token for all jobs
 //! gives; the driver makes it of the token, and tasks have its public half with their job. It carries one
-//! request and its reply, each with a mark of 32 bytes under the token that the caller shows to have: the
-//! mark of a request binds a nonce of the gateway's, that of a reply one of the caller's. The token itself
-//! never travels.
+//! request and its reply, each with a mark: a MAC of 32 bytes under the token that the caller shows to have.
+//! The mark of a request binds a nonce of the gateway's, that of a reply one of the caller's. The token
+//! itself never travels.
 
 use super::super::buckets::MAX_BUCKETS;
 use crate::{Blame, Error, Result};
