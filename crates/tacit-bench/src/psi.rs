@@ -243,7 +243,7 @@ impl Party {
             }
             Reveal::Shares => {
                 let shares = circuit::shares(channel, prg, elements, None, options, told)?;
-                shares.is_some_and(|shares| shares.bins() as u64 > self.common)
+                shares.bins() as u64 > self.common
             }
             Reveal::Count | Reveal::Sum | Reveal::Mean => {
                 let of = if learns { Of::Peers } else { Of::Mine(&self.column) };

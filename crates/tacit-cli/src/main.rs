@@ -17,9 +17,9 @@ const ABOUT: &str = "Two parties compute on data that neither may see";
 const AFTER: &str = "\
 Examples:
   tacit keygen --out alice.key
-  tacit psi --listen 0.0.0.0:7700 --identity alice.key --peer bob.pub \
+  tacit psi --listen 0.0.0.0:7700 --identity alice.key --peer bob.pub \\
       --input customers.csv --key email --result peer
-  tacit psi --connect alice.example:7700 --identity bob.key --peer alice.pub \
+  tacit psi --connect alice.example:7700 --identity bob.key --peer alice.pub \\
       --input kunden.csv --key email --result me --output both.csv
   tacit demo
 

@@ -402,7 +402,7 @@ pub(crate) fn longest(ty: &Type) -> usize {
         Type::Array(each, count) => 2 + count * (longest(each) + 2),
         Type::Tuple(types) => 2 + list(&mut types.iter()),
         Type::Struct(name, fields) => {
-            name.len() + 4 + fields.iter().map(|(name, ty)| name.len() + 4 + longest(ty)).sum::<usize>()
+            name.len() + 5 + fields.iter().map(|(name, ty)| name.len() + 4 + longest(ty)).sum::<usize>()
         }
         Type::Enum(name, variants) => {
             let each = variants.iter().map(|(variant, types)| variant.len() + 2 + list(&mut types.iter()));

@@ -26,7 +26,9 @@ fn both(source: &str, ours: &str, theirs: &str) -> (String, Vec<&'static str>, O
         let nothing = again.parse(Owner::Garbler, "0").unwrap();
         again.format(&evaluate(&again.function().circuit, &nothing))
     });
-    (program.format(&outputs), program.faults(&outputs), shown)
+    let text = program.format(&outputs);
+    assert!(text.len() <= program.longest(), "{text} is longer than {}", program.longest());
+    (text, program.faults(&outputs), shown)
 }
 
 /// The literals of a list, split at the commas outside of brackets.

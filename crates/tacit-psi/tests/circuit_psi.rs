@@ -355,7 +355,7 @@ fn failures_by_chance_stay_below_40_bits() {
     }
 }
 
-fn share(channel: &mut Channel, set: &[[u8; 8]], values: Option<&[Block]>) -> Result<Option<Shares>> {
+fn share(channel: &mut Channel, set: &[[u8; 8]], values: Option<&[Block]>) -> Result<Shares> {
     let base = base::default();
     let (learns, security) = (Learns::Both, Security::SemiHonest);
     let options = Options { learns, security, max_peer_elements: 1 << 20, base: &*base };
@@ -375,8 +375,8 @@ fn shares_open_to_members_and_both_sides_numbers() {
         let (values_a, values_b) = (values_of(&a, 3), values_of(&b, 5));
         let pick = |values| gives.then_some(values);
         let (one, two) = memory::run(
-            |channel| share(channel, &a, pick(&values_a[..])).unwrap().unwrap(),
-            |channel| share(channel, &b, pick(&values_b[..])).unwrap().unwrap(),
+            |channel| share(channel, &a, pick(&values_a[..])).unwrap(),
+            |channel| share(channel, &b, pick(&values_b[..])).unwrap(),
         );
         // The smaller set's owner holds the table.
         let first_holds = a.len() <= b.len();
@@ -442,14 +442,14 @@ fn shares_feed_a_computation_in_the_same_session() {
     };
     let (one, two) = memory::run(
         |channel| {
-            let shares = share(channel, &a, Some(&values_a)).unwrap().unwrap();
+            let shares = share(channel, &a, Some(&values_a)).unwrap();
             let mut prg = Prg::from_os();
             let mut cot = IknpSender::setup(channel, &*base::default(), &mut prg).unwrap();
             let (function, inputs) = (function(shares.bins()), inputs(&shares));
             semi_honest::garble(channel, &mut cot, &function, &inputs, OutputTo::Both, &mut prg).unwrap()
         },
         |channel| {
-            let shares = share(channel, &b, Some(&values_b)).unwrap().unwrap();
+            let shares = share(channel, &b, Some(&values_b)).unwrap();
             let mut cot = IknpReceiver::setup(channel, &*base::default(), &mut Prg::from_os()).unwrap();
             let (function, inputs) = (function(shares.bins()), inputs(&shares));
             semi_honest::evaluate(channel, &mut cot, &function, &inputs, OutputTo::Both).unwrap()

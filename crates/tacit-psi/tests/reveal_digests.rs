@@ -130,7 +130,7 @@ fn shared(gives: bool, sizes: [u64; 2]) -> String {
         let options = options(Learns::Both, Security::SemiHonest, &Dealer(1));
         let (values, progress) = (gives.then_some(&values[..]), &mut |_, _, _| ());
         let shares = circuit::shares(channel, &mut prg, &set, values, &options, progress);
-        let shares = shares.expect("both are honest").expect("no set is empty");
+        let shares = shares.expect("both are honest");
         let parts = [
             shares.members.as_bytes(),
             Block::as_bytes(&shares.table_values),

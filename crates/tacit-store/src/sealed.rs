@@ -340,7 +340,8 @@ impl SealedReader {
     fn open(&mut self) -> Result<()> {
         const DAMAGE: &str = "contents";
         let left = (self.end - self.at) as usize;
-        if left <= TAG {
+        // Only of an empty stream is the last chunk empty.
+        if left < TAG + usize::from(self.number > 0) {
             return Err(FileError::Damaged { what: DAMAGE });
         }
         let sealed = left.min(CHUNK + TAG);
@@ -356,5 +357,32 @@ impl SealedReader {
     /// The file.
     pub fn file(&self) -> &Locked {
         &self.file
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PURPOSE: Purpose = Purpose { sealing: "test: seal", mac: "test: mac", check: "test: check" };
+
+    #[test]
+    fn streams_of_any_length_are_read_whole_and_none_cut_short() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stream");
+        let keys = || Keys::new(&FileKey::from_bytes(&[7; 32]).unwrap(), &[1; 32], &PURPOSE).unwrap();
+        for length in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK] {
+            let bytes: Vec<u8> = (0..length).map(|i| i as u8).collect();
+            let mut out = SealedWriter::new(File::create(&path).unwrap(), keys(), [2; 32]);
+            out.write(&bytes).unwrap();
+            let file = out.finish().unwrap();
+            let end = file.metadata().unwrap().len();
+            assert_eq!(end, sealed_length(length as u64));
+            let read = |end| SealedReader::new(Locked::open(&path).unwrap(), keys(), [2; 32], 0, end).rest();
+            assert_eq!(read(end).unwrap(), bytes, "{length} bytes");
+            for cut in [1, TAG as u64, (CHUNK + TAG) as u64].into_iter().filter(|cut| *cut <= end) {
+                assert!(read(end - cut).is_err(), "{length} bytes without the last {cut}");
+            }
+        }
     }
 }

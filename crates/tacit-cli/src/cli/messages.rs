@@ -7,8 +7,8 @@ use tacit::{Error, Result};
 use tacit_ot::silent::bcgikrs19::Code;
 use zeroize::Zeroizing;
 
-/// No message is larger: 2^24 OTs of 32 bytes and a header.
-const LARGEST_FILE: u64 = 1 << 30;
+/// No file is larger: 2^24 lines with two messages of 16 bytes in hexadecimal each.
+const LARGEST_FILE: u64 = 3 << 29;
 
 /// `--code`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]

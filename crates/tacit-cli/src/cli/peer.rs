@@ -118,7 +118,7 @@ impl PeerArgs {
             (None, Some(address)) => Session::connect(address),
             _ => {
                 return Err(Error::Usage(
-                    "give --listen ADDR or --connect ADDR; see `tacit help psi`".into(),
+                    "give --listen ADDR or --connect ADDR; see --help".into(),
                 ));
             }
         };

@@ -369,8 +369,8 @@ pub(crate) fn check_column(reveal: &Reveal<'_>, elements: usize) -> Result<()> {
 /// none: for the circuit to use where an element is common.
 ///
 /// The owner of the smaller set holds the table, the first party if they are equal. `options.learns` is
-/// [`Learns::Both`]: each side has its shares, and neither knows anything from them. `None` where one of the
-/// sets is empty. Errors as of [`aggregate`].
+/// [`Learns::Both`]: each side has its shares, and neither knows anything from them. There are no bins where one
+/// of the sets is empty. Errors as of [`aggregate`].
 pub fn shares<E: AsRef<[u8]>>(
     channel: &mut Channel,
     prg: &mut Prg,
@@ -378,7 +378,7 @@ pub fn shares<E: AsRef<[u8]>>(
     values: Option<&[Block]>,
     options: &Options<'_>,
     progress: &mut Progress<'_>,
-) -> Result<Option<Shares>> {
+) -> Result<Shares> {
     check(elements.len(), options)?;
     if options.learns != Learns::Both {
         return Err(Error::Usage("shares go to both sides"));
@@ -391,13 +391,19 @@ pub fn shares<E: AsRef<[u8]>>(
     let (hellos, peer_terms) = terms.announce(channel, &WIRE, elements.len(), options)?;
     let peer_elements = hellos[1].elements;
     if elements.is_empty() || peer_elements == 0 {
-        return Ok(None);
+        return Ok(Shares {
+            members: BitVec::zeros(0),
+            table_values: Zeroizing::default(),
+            other_values: Zeroizing::default(),
+            elements: None,
+            peer_elements,
+        });
     }
     let holds_table = has_smaller(me, &hellos);
     let bound = bound_terms(me, &terms, &peer_terms);
     let purpose = Purpose { domain: DOMAIN, terms: &bound, second_half: false, runs_log2: 0 };
     let run = Run::start_for(channel, prg, elements, options, progress, hellos, holds_table, purpose)?;
-    Ok(Some(if holds_table {
+    Ok(if holds_table {
         let held = hold_table(run, peer_terms.gives)?;
         let value = |element: &Option<u32>| match (element, values) {
             (Some(element), Some(values)) => values[*element as usize],
@@ -423,7 +429,7 @@ pub fn shares<E: AsRef<[u8]>>(
             elements: None,
             peer_elements,
         }
-    }))
+    })
 }
 
 fn check(elements: usize, options: &Options<'_>) -> Result<()> {

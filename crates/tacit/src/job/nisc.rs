@@ -57,11 +57,6 @@ impl Job {
         )
     }
 
-    /// What the receiver learns of a sender.
-    pub fn receiver_learns(&self) -> String {
-        super::learned(self.params.security, "one message of each pair, and nothing of the other")
-    }
-
     /// The receiver's key pair.
     pub fn keys(&self, prg: &mut Prg) -> Result<(ReceiverKey, Vec<u8>)> {
         Ok(ReceiverKey::generate(self.params, b"", prg)?)
@@ -128,6 +123,5 @@ mod tests {
         }
         let semi = Params { code: Code::Linear, security: Security::SemiHonest, count: 7 };
         assert!(Job { params: semi }.sender_learns().contains("nothing is promised"));
-        assert!(Job { params: semi }.receiver_learns().contains("one message of each pair"));
     }
 }

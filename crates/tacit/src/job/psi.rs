@@ -546,7 +546,7 @@ impl Job {
     /// Shares the intersection, and opens what `then` makes of it, a function of your own, to those who get
     /// the result: for each place whether it holds a common key, and both sides' numbers of that key (ours
     /// are `numbers`, one an element, if we give some). Returns the outputs if that is us, and the peer's
-    /// distinct keys, told as 0 where either set is empty.
+    /// distinct keys.
     ///
     /// Semi-honest, up to [`MAX_SHARED`] keys a side; [`agreement`](Self::agreement) does not name the
     /// function, which both sides compare by its circuit. Errors as [`circuit::shares`], and where the

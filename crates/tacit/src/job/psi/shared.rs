@@ -89,7 +89,7 @@ fn input(shares: &Shares, me: Party) -> BitVec {
 
 /// Shares the intersection of `elements`, each with its one of `numbers` if we give some, and opens what
 /// `then` makes of it to whom `options.learns` names. Returns the outputs if that is us, and the peer's
-/// distinct keys, told as 0 where either set is empty.
+/// distinct keys.
 ///
 /// Against parties that keep to the protocol. Errors as [`circuit::shares`] and [`eval::Job::run`], and where
 /// the two sides' functions differ.
@@ -112,11 +112,11 @@ pub(super) fn run<E: AsRef<[u8]>>(
     let shares =
         circuit::shares(channel, &mut Prg::from_os(), elements, blocks.as_deref(), &both, &mut told)?;
     let learns_here = options.learns != Learns::Peer;
-    let Some(shares) = shares else {
+    if shares.bins() == 0 {
         // One of the sets is empty, which both sides know: so is the intersection.
         let outputs = evaluate(&build(0, then)?, &[]);
-        return Ok((learns_here.then_some(outputs), 0));
-    };
+        return Ok((learns_here.then_some(outputs), shares.peer_elements));
+    }
     let circuit = build(shares.bins(), then)?;
     let ours = circuit.digest();
     channel.send(&ours)?;
