@@ -40,12 +40,12 @@ pub(in crate::job) fn by_link(
         channel.flush()?;
         let (name, mut copies) = (channel.recv_sized(64)?, [0]);
         channel.recv(&mut copies)?;
-        let link = receive_link(channel)?;
         let known = computations().find(|entry| entry.name.as_bytes() == name);
         let copies = Copies::ALL.get(usize::from(copies[0])).copied();
         return match known {
             Some(protocol) if protocol.security == Security::Malicious => {
                 let copies = copies.filter(|_| protocol.name == WMK17.name);
+                let link = receive_link(channel)?;
                 Ok(Settled { protocol, copies, link, why: format!("picked by the evaluator for {size}") })
             }
             _ => Err(Error::Peer(
