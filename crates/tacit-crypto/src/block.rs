@@ -13,6 +13,11 @@ use zeroize::DefaultIsZeroes;
 #[repr(transparent)]
 pub struct Block(pub(crate) u128);
 
+/// Bytes in lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 impl Block {
     /// All bits zero.
     pub const ZERO: Block = Block(0);
@@ -89,7 +94,7 @@ impl Block {
 
     /// Lower-case hex of the bytes in memory order, for vectors and tests.
     pub fn to_hex(self) -> String {
-        self.to_bytes().iter().map(|b| format!("{b:02x}")).collect()
+        hex(&self.to_bytes())
     }
 
     /// The blocks' bytes in memory order.

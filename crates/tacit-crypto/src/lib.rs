@@ -53,7 +53,7 @@ pub mod transpose;
 
 #[cfg(feature = "std")]
 pub use bits::BitVec;
-pub use block::Block;
+pub use block::{Block, hex};
 #[cfg(feature = "std")]
 pub use indices::Indices;
 #[cfg(feature = "std")]

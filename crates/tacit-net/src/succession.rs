@@ -16,6 +16,7 @@ use crate::keys::{self, Identity, PublicKey, SIGNATURE, key_error};
 use crate::{Error, Result};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use tacit_crypto::hex;
 
 const SUCCESSOR: &str = "tacit-successor";
 const CONTEXT: &str = "tacit 1 key that follows another";
@@ -30,10 +31,6 @@ pub struct PublicKeys {
 
 fn message(old: &PublicKey, new: &PublicKey, until: &str) -> Vec<u8> {
     [&old.to_bytes(), &new.to_bytes(), until.as_bytes()].concat()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn signature(text: &str) -> Option<[u8; SIGNATURE]> {

@@ -264,7 +264,7 @@ impl Circuit {
     /// The circuit's digest, which both sides compare.
     #[getter]
     fn digest(&self) -> String {
-        self.0.circuit.digest().iter().map(|byte| format!("{byte:02x}")).collect()
+        tacit_crypto::hex(&self.0.circuit.digest())
     }
 
     /// The outputs for both parties' inputs, in the clear.

@@ -2,6 +2,7 @@
 //! has.
 
 use serde_json::Value;
+pub use tacit::crypto::hex;
 use tacit::{Error, Result};
 
 /// Largest whole number that every reader of JSON reads exactly.
@@ -88,11 +89,6 @@ fn quote(text: &str, out: &mut String) {
         }
     }
     out.push('"');
-}
-
-/// Lower-case hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The bytes of exactly 2·`N` lower-case hexadecimal digits; `None` for any other text.

@@ -260,7 +260,7 @@ pub fn file_length(count: u64) -> u64 {
 }
 
 fn short(id: &[u8; 32]) -> String {
-    id[..6].iter().map(|byte| format!("{byte:02x}")).collect()
+    tacit_crypto::hex(&id[..6])
 }
 
 fn not_a_pool() -> FileError {

@@ -57,7 +57,7 @@ impl Header {
 
     /// The beginning of the id, for people.
     pub fn short_id(&self) -> String {
-        self.id[..6].iter().map(|byte| format!("{byte:02x}")).collect()
+        tacit_crypto::hex(&self.id[..6])
     }
 
     /// The lengths in blocks of what is sealed: of the gates, of the MACs and of the keys of the masks.

@@ -117,9 +117,7 @@ impl PeerArgs {
             (Some(address), None) => Session::listen(address),
             (None, Some(address)) => Session::connect(address),
             _ => {
-                return Err(Error::Usage(
-                    "give --listen ADDR or --connect ADDR; see --help".into(),
-                ));
+                return Err(Error::Usage("give --listen ADDR or --connect ADDR; see --help".into()));
             }
         };
         let session = session

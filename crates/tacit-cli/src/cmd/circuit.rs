@@ -6,6 +6,7 @@ use crate::cmd::eval::program;
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
+use tacit::crypto::hex;
 use tacit::job::eval::{self, Job, Options};
 use tacit::net::LinkModel;
 use tacit::plan::{EvalCandidate, Machine};
@@ -134,7 +135,6 @@ fn give(function: &Function, text: &str, output: Option<PathBuf>, context: &Cont
 }
 
 fn stats(function: &Function, source: Option<[u8; 32]>, context: &Context) -> Result<()> {
-    let hex = |digest: [u8; 32]| digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let prepared = Prepared::from_function(function)?;
     let gates = function.circuit.stats();
     let shape = function.circuit.shape();
@@ -160,7 +160,7 @@ fn stats(function: &Function, source: Option<[u8; 32]>, context: &Context) -> Re
             }));
         }
     }
-    let digest = hex(function.circuit.digest());
+    let digest = hex(&function.circuit.digest());
     let object = json!({
         "name": "circuit",
         "function": function.name,
@@ -175,12 +175,12 @@ fn stats(function: &Function, source: Option<[u8; 32]>, context: &Context) -> Re
         "garbler_inputs": function.garbler.len(),
         "outputs": shape.outputs,
         "circuit_digest": digest,
-        "source_digest": source.map(hex),
+        "source_digest": source.map(|digest| hex(&digest)),
         "costs": costs,
     });
     let widths = |widths: &[u32]| widths.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
     let (ours, theirs) = shape.inputs.split_at(function.garbler.len());
-    let source = source.map(|digest| format!("\nprogram {}", hex(digest))).unwrap_or_default();
+    let source = source.map(|digest| format!("\nprogram {}", hex(&digest))).unwrap_or_default();
     let text = format!(
         "{} gates: {} AND, {} XOR, {} INV; AND depth {}, depth {}, at most {} AND gates at one depth\n\
          bits: garbler {}; evaluator {}; outputs {}\ncircuit {digest}{source}\n{}",

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use tacit::catalogue::OPRF;
+use tacit::crypto::hex;
 use tacit::data::records::{KeySet, KeySpec};
 use tacit::data::table::Source;
 use tacit::job::Ran;
@@ -203,10 +204,6 @@ fn of_file(file: &Path) -> impl Fn(Error) -> Error {
         Error::Psi(tacit::psi::Error::File(fault)) => Error::Input(format!("{}: {fault}", file.display())),
         other => other,
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Our table's keys.

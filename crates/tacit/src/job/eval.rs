@@ -22,7 +22,7 @@ use tacit_2pc::circuit::{LongFunction, bristol};
 use tacit_2pc::semi_honest;
 use tacit_2pc::wmk17::{self, Copies, Evaluator, Garbler, State, StateHeader};
 use tacit_2pc::{OutputTo, Owner, Prepared};
-use tacit_crypto::{BitVec, Prg};
+use tacit_crypto::{BitVec, Prg, hex};
 use tacit_net::{Agreement, Channel, LinkModel};
 use tacit_ot::BaseOt;
 use tacit_ot::extension::kos::Setup;
@@ -617,11 +617,6 @@ pub(super) fn learns_by_role(output_to: OutputTo) -> String {
         [garbler, evaluator] if garbler == evaluator => garbler.to_owned(),
         [garbler, evaluator] => format!("as garbler {garbler}; as evaluator {evaluator}"),
     }
-}
-
-/// Bytes as text.
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The bits of all values, one after the other.

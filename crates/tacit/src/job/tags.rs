@@ -22,7 +22,7 @@ use crate::{Error, Result, Security};
 use std::io::{Read, Seek, Write};
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tacit_crypto::Prg;
+use tacit_crypto::{Prg, hex};
 use tacit_net::{Agreement, Channel, LinkModel};
 use tacit_psi::oprf::private::{self, Client};
 use tacit_psi::oprf::{self, tags};
@@ -96,8 +96,7 @@ impl Publishing {
 
 /// What both sides must agree on: the publication, and with it everything that stands in its file.
 fn agreement(role: &str, peer: &str, digest: &[u8; 32]) -> Agreement {
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    Agreement::new("tags", role, peer).with("protocol", oprf::NAME).with("publication", digest)
+    Agreement::new("tags", role, peer).with("protocol", oprf::NAME).with("publication", hex(digest))
 }
 
 /// What a client learns of a publication of `count` keys, in words.

@@ -57,7 +57,7 @@ pub struct Header {
 impl Header {
     /// The beginning of the id, for people.
     pub fn short_id(&self) -> String {
-        self.id[..6].iter().map(|byte| format!("{byte:02x}")).collect()
+        tacit_crypto::hex(&self.id[..6])
     }
 
     fn new(role: Owner, job: &Job<'_>, terms: &Terms<'_>, peer: Option<[u8; 32]>, prg: &mut Prg) -> Self {

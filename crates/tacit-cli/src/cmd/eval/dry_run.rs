@@ -5,6 +5,7 @@ use crate::cli::Context;
 use crate::cli::peer::learned;
 use serde_json::{Value, json};
 use tacit::catalogue::fields_in_words;
+use tacit::crypto::hex;
 use tacit::job::eval::Job;
 use tacit::link::measure_link;
 use tacit::net::{Agreement, LinkModel};
@@ -27,8 +28,7 @@ pub(super) fn run(args: &Args, function: &named::Function, job: &Job<'_>, contex
     let gates = job.function.circuit().stats();
     let ways = job.estimate(args.rows, args.peer.threads(), &link.model.into(), &Machine::measure());
     let learns = learned(args.security, &job.learns_by_role());
-    let hex = |digest: [u8; 32]| digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let (circuit, source) = (hex(job.function.digest()), job.function.source().map(hex));
+    let (circuit, source) = (hex(&job.function.digest()), job.function.source().map(|digest| hex(&digest)));
     let shape = job.function.circuit().shape();
     let Gates { gates, and, xor, inv, and_depth, width, .. } = gates;
     let mut more = json!({

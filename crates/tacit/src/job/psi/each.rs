@@ -6,7 +6,7 @@ use tacit_2pc::Owner;
 use tacit_2pc::circuit::named::Function;
 use tacit_2pc::circuit::value::{Field, Kind};
 use tacit_2pc::circuit::{Aggregate, Builder, Integer, Uint};
-use tacit_crypto::BitVec;
+use tacit_crypto::{BitVec, hex};
 use tacit_net::Agreement;
 
 /// Bits of the inputs that a side gives for a key, at most.
@@ -79,7 +79,6 @@ impl Each {
     }
 
     pub(super) fn agree(&self, agreement: Agreement) -> Agreement {
-        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let agreement = agreement.with("aggregate", self.total_name());
         // Each side may call a program's file as it likes.
         let agreement = match &self.source {
