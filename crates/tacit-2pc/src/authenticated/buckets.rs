@@ -44,7 +44,16 @@ pub fn size(buckets: usize) -> usize {
 
 /// The windows in which triples for `ands` gates are made: how many gates each serves.
 pub(super) fn windows(ands: usize) -> impl Iterator<Item = usize> {
-    (0..ands).step_by(WINDOW).map(move |start| WINDOW.min(ands - start))
+    let most = window(ands);
+    (0..ands).step_by(most).map(move |start| most.min(ands - start))
+}
+
+/// Gates of each window for `ands` gates but the last: as many in each, where each then has small buckets,
+/// else as many as a window has at most.
+pub(super) fn window(ands: usize) -> usize {
+    let count = ands.div_ceil(WINDOW).max(1);
+    let even = ands.div_ceil(count);
+    if count > 1 && size(even - count) == size(WINDOW) { even } else { WINDOW }
 }
 
 /// A row's shift; uniform but for 2^-64·ℓ.

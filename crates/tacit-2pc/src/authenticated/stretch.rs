@@ -93,10 +93,13 @@ impl Source for OfCircuit<'_> {
         if self.last {
             return false;
         }
-        let mut pieces = self.function.plan(1).pieces(PIECE).skip(self.pieces.end).peekable();
+        let plan = self.function.plan(1);
+        // Each stretch lacks less than a piece of it.
+        let most = buckets::WINDOW.min(buckets::window(plan.ands() as usize) + PIECE);
+        let mut pieces = plan.pieces(PIECE).skip(self.pieces.end).peekable();
         self.pieces.start = self.pieces.end;
         self.ands = 0;
-        let fits = |ands: usize, piece: &Piece<'_>| ands == 0 || ands + piece.ands <= buckets::WINDOW;
+        let fits = |ands: usize, piece: &Piece<'_>| ands == 0 || ands + piece.ands <= most;
         while let Some(piece) = pieces.next_if(|piece| fits(self.ands, piece)) {
             self.pieces.end += 1;
             self.ands += piece.ands;

@@ -40,6 +40,9 @@ fn every_window_serves_as_many_gates_as_it_is_for() {
         assert_eq!(windows.iter().sum::<usize>(), ands);
         assert!(windows.iter().all(|&n| n > 0 && n <= buckets::WINDOW));
     }
+    // As many in each, where all have buckets of three then.
+    assert_eq!(buckets::windows(818_001).collect::<Vec<_>>(), [409_001, 409_000]);
+    assert_eq!(buckets::windows(700_000).collect::<Vec<_>>(), [buckets::WINDOW, 200_000]);
 }
 
 #[test]

@@ -1,3 +1,4 @@
+use super::super::stretch::{OfCircuit, Source};
 use super::*;
 use crate::circuit::{Builder, Uint};
 
@@ -75,6 +76,26 @@ fn more_is_on_the_way_over_a_line_with_delay_and_the_same_is_sent() {
         memory::run_over(link, one, |channel| side(channel, Owner::Evaluator))
     });
     assert_eq!(near, far);
+}
+
+#[test]
+fn a_circuit_of_more_than_a_window_runs_in_even_stretches() {
+    let mut builder = Builder::new();
+    let (x, y): (Uint, Uint) = (builder.input(32), builder.input(32));
+    let value = (0..824).fold(x, |value, _| builder.mul(&value, &y));
+    let owners = vec![Owner::Garbler, Owner::Evaluator];
+    let function = Prepared::new(builder.finish(&[value]).unwrap(), owners).unwrap();
+    let mut source = OfCircuit::new(&function);
+    let mut stretches = Vec::new();
+    while source.advance() {
+        stretches.push(source.stretch().ands());
+    }
+    assert_eq!(stretches.iter().sum::<usize>() as u64, function.plan(1).ands());
+    assert!(stretches.len() == 2 && stretches.iter().all(|&ands| ands > 400_000), "{stretches:?}");
+    let (inputs, outputs) = example(&function, 6);
+    for result in run(&function, OutputTo::Both, &inputs, 6, [None, None]) {
+        assert_eq!(result.unwrap(), Some(outputs.clone()));
+    }
 }
 
 /// A program of `steps` products of 16 bits, on stretches of it.
