@@ -4,7 +4,7 @@ pub mod layout;
 pub mod pool;
 mod settle;
 
-pub(super) use settle::{Settled, by_link, probe, receive_rate, size};
+pub(super) use settle::{Settled, by_link, measures, probe, receive_rate, size};
 
 use super::{Course, Observer, Phase};
 pub use crate::catalogue::protocol_name;
@@ -409,7 +409,9 @@ impl Job<'_> {
         rows: u64,
         threads: usize,
     ) -> Result<(Options, LinkModel, Option<String>)> {
-        if let Some(protocol) = self.protocol(Mode::Whole) {
+        let asked = self.protocol(Mode::Whole);
+        let gates = self.function.circuit().stats().and.saturating_mul(rows);
+        if let Some(protocol) = asked.filter(|protocol| !settle::measures(protocol, gates)) {
             let options = Options { protocol: Some(protocol), ..self.options };
             return Ok((options, LinkModel::LOOPBACK, None));
         }
@@ -417,7 +419,8 @@ impl Job<'_> {
             by_link(channel, self.role, self.probe(), &self.size(rows), |link| {
                 self.estimate(rows, threads, link, &Machine::REFERENCE)
             })?;
-        Ok((Options { protocol: Some(protocol), copies, ..self.options }, link, Some(why)))
+        let why = asked.is_none().then_some(why);
+        Ok((Options { protocol: Some(protocol), copies, ..self.options }, link, why))
     }
 
     /// What is evaluated, in words.

@@ -131,7 +131,8 @@ impl Job<'_> {
     ) -> Result<Evaluated> {
         self.check()?;
         let ands = self.function.ands;
-        let settled = match self.settled() {
+        let asked = self.settled();
+        let settled = match asked.filter(|protocol| !eval::measures(protocol, ands)) {
             Some(protocol) => {
                 Settled { protocol, copies: None, link: LinkModel::LOOPBACK, why: String::new() }
             }
@@ -156,7 +157,7 @@ impl Job<'_> {
             _ => self.yao(channel, base, row, tell)?,
         };
         channel.flush()?;
-        let why = Some(settled.why).filter(|why| !why.is_empty());
+        let why = asked.is_none().then_some(settled.why);
         Ok(Evaluated { outputs: outputs.map(|row| vec![row]), protocol: settled.protocol.name, why })
     }
 

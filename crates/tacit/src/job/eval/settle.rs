@@ -1,6 +1,6 @@
 //! Which protocol evaluates, where the link decides: the evaluator measures it, and picks.
 
-use crate::catalogue::{Entry, WMK17, computations, find};
+use crate::catalogue::{AUTHENTICATED, Entry, WMK17, computations, find};
 use crate::plan::{EvalCandidate, Link};
 use crate::{Error, Result, Security};
 use std::time::{Duration, Instant};
@@ -94,6 +94,12 @@ const MOST_MICROS: u64 = 60_000_000;
 
 fn model(kilobits: u64, micros: u64) -> Result<LinkModel> {
     Ok(LinkModel::new(kilobits as f64 * 1e-3, Duration::from_micros(micros))?)
+}
+
+/// Whether the link is measured although `protocol` is settled, for what the protocol picks by it: the
+/// correlated OT of many gates, which then take longer than three round trips.
+pub(in crate::job) fn measures(protocol: &Entry, ands: u64) -> bool {
+    protocol.name == AUTHENTICATED.name && ands >= 1 << 18
 }
 
 /// So many AND gates in so many rows, in words.
