@@ -8,7 +8,7 @@ use tacit_ot::silent::bcgikrs19::Code;
 use zeroize::Zeroizing;
 
 /// No file is larger: 2^24 lines with two messages of 16 bytes in hexadecimal each.
-const LARGEST_FILE: u64 = 3 << 29;
+const LARGEST_MESSAGES: u64 = 3 << 29;
 
 /// `--code`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -31,9 +31,9 @@ impl From<CodeArg> for Code {
 /// All of `file`, whose name is `path`.
 pub(crate) fn read_from(path: &Path, file: impl Read) -> Result<Zeroizing<Vec<u8>>> {
     let mut bytes = Zeroizing::new(Vec::new());
-    let mut file = file.take(LARGEST_FILE + 1);
+    let mut file = file.take(LARGEST_MESSAGES + 1);
     file.read_to_end(&mut bytes).map_err(|e| Error::file(path, "cannot be read", e))?;
-    if bytes.len() as u64 > LARGEST_FILE {
+    if bytes.len() as u64 > LARGEST_MESSAGES {
         return Err(Error::Input(format!("{}: larger than any message of this command", path.display())));
     }
     Ok(bytes)
