@@ -64,14 +64,14 @@ impl<'a> Dependent<'a> {
         if Demand::of(function) != independent.demand {
             return usage("the preparation is for other numbers of gates or inputs than the function has");
         }
-        let Independent { role, delta, .. } = independent;
+        let Independent { role, delta, ahead, .. } = independent;
         let oracle = agree(channel, &independent.oracle, &Terms::of(function, output_to))?;
         let plan = function.plan(1);
         let mut gates = std::mem::replace(&mut independent.gates, zeros(0));
         let masks = std::mem::replace(&mut independent.masks, Shares::zeros(0, 0));
         let ands = plan.ands() as usize;
         let mut wires = Wires::new((function.circuit().shape(), function.owners()), role, ands, &masks);
-        let party = Party { garbler: role == Owner::Garbler, delta };
+        let party = Party { garbler: role == Owner::Garbler, delta, ahead };
         multiply(channel, &oracle, party, &Stretch::whole(plan), &mut gates, &masks, &mut wires)?;
         let (outputs, prg) = (wires.of(plan.outputs()), independent.prg.fork());
         Ok(Dependent { role, delta, oracle, function, output_to, gates, masks, outputs, prg })
@@ -154,27 +154,30 @@ impl Wires {
 pub(super) struct Party {
     pub(super) garbler: bool,
     pub(super) delta: Block,
+    /// Batches of openings that the link holds, as far as that was found.
+    pub(super) ahead: usize,
 }
 
 /// Gates whose differences cross at a time, at least: they stay in the second-level cache.
 const BATCH: usize = 1 << 12;
 
 /// Beaver's products of the masks of the operands of a stretch's AND gates, by the triples that `gates`
-/// holds; gives all its wires their masks. Every opening is checked when this returns.
+/// holds; gives all its wires their masks. Returns, with every opening checked, how many batches of
+/// them the link holds.
 ///
 /// With d = a ⊕ λ_1 and e = b ⊕ λ_2 open, λ_1·λ_2 = c ⊕ e·λ_1 ⊕ d·λ_2 ⊕ d·e.
 pub(super) fn multiply(
     channel: &mut Channel,
     oracle: &Oracle,
-    Party { garbler, delta }: Party,
+    Party { garbler, delta, ahead }: Party,
     stretch: &Stretch<'_>,
     gates: &mut [Block],
     masks: &Shares,
     wires: &mut Wires,
-) -> Result<()> {
+) -> Result<usize> {
     wires.reserve(stretch.slots());
     let wires = &mut wires.0[..];
-    let mut openings = Openings::new(oracle, "products of masks", garbler, delta);
+    let mut openings = Openings::new(oracle, "products of masks", garbler, delta, ahead);
     let gates = &mut gates.as_chunks_mut::<6>().0[..stretch.ands()];
     let room = 2 * BATCH.max(stretch.largest_piece()).min(gates.len());
     let mut macs = zeros(room);
@@ -222,7 +225,9 @@ pub(super) fn multiply(
         follow(wires, piece, masks, begun, &mut [], (&mut [], &mut []));
     }
     deviate(|script| script.gate_masks(gates));
-    openings.check(channel)
+    let ahead = openings.on_the_way();
+    openings.check(channel)?;
+    Ok(ahead)
 }
 
 /// Follows a piece, the first of whose AND gates is number `first`: each gives its result its mask and takes

@@ -4,7 +4,7 @@ use super::bits::{Gate, shares, zeros};
 use super::cheated;
 use super::deviation::{deviate, passes};
 use super::masked::{Begin, EVALUATORS_MASKS, End, GARBLERS_MASKS, Masked, check_share};
-use super::opening::{Ahead, MacHash, receive_bits, see, send_bits, show};
+use super::opening::{Ahead, FIRST_AHEAD, MacHash, receive_bits, see, send_bits, show};
 use super::oracle::Oracle;
 use super::stretch::Stretch;
 use crate::Result;
@@ -48,7 +48,7 @@ impl<'a> Returned<'a> {
         let [labels, macs] =
             [("labels", false), ("gates", true)].map(|(label, garbler)| MacHash::new(oracle, label, garbler));
         let [held, opened] = [(); 2].map(|()| zeros(stretch.largest_piece()));
-        let (left, ahead) = (stretch.pieces(), Ahead::up_to(usize::MAX));
+        let (left, ahead) = (stretch.pieces(), Ahead::between(FIRST_AHEAD, usize::MAX));
         Returned { left, pieces: 0, gates: 0, labels, macs, held, opened, ahead }
     }
 }

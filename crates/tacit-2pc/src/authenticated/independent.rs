@@ -5,7 +5,7 @@ use super::buckets;
 use super::demand::Demand;
 use super::deviation::{deviate, passes};
 use super::leaky::{self, Maker};
-use super::opening::{MacHash, Openings};
+use super::opening::{FIRST_AHEAD, MacHash, Openings};
 use super::oracle::Oracle;
 use super::{Result, cheated};
 use crate::Owner;
@@ -27,6 +27,8 @@ pub struct Independent {
     /// The masks: of the gates' results, and behind them of the own inputs MACs, of the peer's keys.
     pub(super) masks: Shares,
     pub(super) prg: Prg,
+    /// Batches of openings that the link holds, as far as that was found.
+    pub(super) ahead: usize,
 }
 
 impl Drop for Independent {
@@ -67,7 +69,8 @@ impl Independent {
             part(of, self.demand.ands, inputs, one.ands, out);
         }
         let (role, delta, oracle) = (self.role, self.delta, self.oracle.row(number));
-        Independent { role, delta, oracle, demand: one, gates, masks, prg: self.prg.fork() }
+        let (prg, ahead) = (self.prg.fork(), self.ahead);
+        Independent { role, delta, oracle, demand: one, gates, masks, prg, ahead }
     }
 }
 
@@ -77,18 +80,20 @@ pub(super) struct Room {
     gates: Buffer,
     masks: Shares,
     rows: leaky::Room,
+    ahead: usize,
 }
 
 impl Default for Room {
     fn default() -> Self {
         let [bits, masks] = [0; 2].map(|n| Shares::zeros(n, n));
-        Room { bits, gates: zeros(0), masks, rows: leaky::Room::default() }
+        Room { bits, gates: zeros(0), masks, rows: leaky::Room::default(), ahead: FIRST_AHEAD }
     }
 }
 
 impl Room {
-    /// Takes back what a preparation was made in.
+    /// Takes back what a preparation was made in, and what it found of the link.
     pub(super) fn put(&mut self, of: &mut Independent) {
+        self.ahead = of.ahead;
         std::mem::swap(&mut self.gates, &mut of.gates);
         std::mem::swap(&mut self.masks, &mut of.masks);
     }
@@ -143,7 +148,7 @@ pub(super) fn make(
     deviate(|script| script.triples_delta(&mut triples_delta));
     let rows = std::mem::take(&mut room.rows);
     let mut maker = Maker { garbler, delta: triples_delta, own, peer, made: 0, room: rows };
-    let mut openings = Openings::new(&oracle, "buckets", garbler, delta);
+    let mut openings = Openings::new(&oracle, "buckets", garbler, delta, room.ahead);
     let windows: Vec<usize> = buckets::windows(demand.ands).map(|gates| gates.max(buckets::LEAST)).collect();
     let mut gates = room.gates(BLOCKS * windows.iter().sum::<usize>());
     let mut left = gates.as_chunks_mut::<6>().0;
@@ -174,8 +179,10 @@ pub(super) fn make(
     room.rows = std::mem::take(&mut maker.room);
     masks.make(channel, cots, [own_masks, peer_masks])?;
     deviate(|script| script.masks(&mut masks.macs));
+    let ahead = openings.on_the_way();
+    room.ahead = ahead;
     openings.check(channel)?;
-    Ok(Independent { role, delta, oracle, demand, gates, masks, prg: prg.fork() })
+    Ok(Independent { role, delta, oracle, demand, gates, masks, prg: prg.fork(), ahead })
 }
 
 /// Compares what must be alike, and draws randomness that neither party chose, after all that it is for was

@@ -23,14 +23,15 @@ pub(super) struct Ahead {
     most: usize,
 }
 
-const FIRST_AHEAD: usize = 8;
+/// Batches on the way before any was waited for.
+pub(super) const FIRST_AHEAD: usize = 8;
 const MOST_AHEAD: usize = 64;
 const LONG: Duration = Duration::from_millis(2);
 
 impl Ahead {
-    /// Up to `most` batches.
-    pub(super) fn up_to(most: usize) -> Self {
-        Ahead { batches: FIRST_AHEAD, most }
+    /// From `first` batches up to `most`.
+    pub(super) fn between(first: usize, most: usize) -> Self {
+        Ahead { batches: first, most }
     }
 
     /// Batches on the way by now.
@@ -132,10 +133,11 @@ impl Drop for Openings {
 }
 
 impl Openings {
-    /// Openings of the phase `label` by the party that garbles or not, whose Δ is `delta`.
-    pub(super) fn new(oracle: &Oracle, label: &str, garbler: bool, delta: Block) -> Self {
+    /// Openings of the phase `label` by the party that garbles or not, whose Δ is `delta`; with `ahead`
+    /// batches on the way at first, as an earlier phase found it.
+    pub(super) fn new(oracle: &Oracle, label: &str, garbler: bool, delta: Block, ahead: usize) -> Self {
         let [own, peer] = [garbler, !garbler].map(|garbler| MacHash::new(oracle, label, garbler));
-        Openings { delta, own, peer, ahead: Ahead::up_to(MOST_AHEAD) }
+        Openings { delta, own, peer, ahead: Ahead::between(ahead, MOST_AHEAD) }
     }
 
     /// Batches to offer before the first of them is taken.

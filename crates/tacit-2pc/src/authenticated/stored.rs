@@ -14,6 +14,7 @@
 use super::bits::{BLOCKS, Shares, zeros};
 use super::demand::Demand;
 use super::independent::Independent;
+use super::opening::FIRST_AHEAD;
 use super::oracle::Oracle;
 use super::session::Session;
 use super::{mismatch, usage};
@@ -279,6 +280,7 @@ impl Stored {
             self.0.stream.read(Block::as_bytes_mut(blocks))?;
         }
         let role = self.0.header.role;
-        Ok(Independent { role, delta: delta[0], oracle, demand, gates: room, masks, prg: prg.fork() })
+        let (delta, prg, ahead) = (delta[0], prg.fork(), FIRST_AHEAD);
+        Ok(Independent { role, delta, oracle, demand, gates: room, masks, prg, ahead })
     }
 }

@@ -98,7 +98,7 @@ impl<'a> Stream<'a> {
         input: &BitVec,
     ) -> Result<()> {
         let (role, delta) = (self.role, prepared.delta);
-        let party = Party { garbler: role == Owner::Garbler, delta };
+        let party = Party { garbler: role == Owner::Garbler, delta, ahead: prepared.ahead };
         let function = (&self.shape, self.terms.owners);
         let ands = stretch.ands();
         // The first stretch's preparation is bound to the function, the others are to the first.
@@ -106,7 +106,7 @@ impl<'a> Stream<'a> {
         match &mut self.state {
             Some(state) => {
                 oracle = prepared.oracle.clone();
-                multiply(
+                prepared.ahead = multiply(
                     channel,
                     &oracle,
                     party,
@@ -119,7 +119,15 @@ impl<'a> Stream<'a> {
             None => {
                 oracle = agree(channel, &prepared.oracle, self.terms)?;
                 let mut wires = Wires::new(function, role, ands, &prepared.masks);
-                multiply(channel, &oracle, party, stretch, &mut prepared.gates, &prepared.masks, &mut wires)?;
+                prepared.ahead = multiply(
+                    channel,
+                    &oracle,
+                    party,
+                    stretch,
+                    &mut prepared.gates,
+                    &prepared.masks,
+                    &mut wires,
+                )?;
                 let macs = &prepared.masks.macs[ands..];
                 let Some(begin) = Begin::new(delta, &oracle, function, role, macs, input) else {
                     return usage(OTHER_INPUT);
