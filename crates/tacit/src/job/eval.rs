@@ -100,9 +100,9 @@ pub fn memory(security: Security, gates: u64, bits: u64, rows: u64) -> u64 {
 const BYTES_GATE: u64 = 160;
 const BYTES_ROW: u64 = 280;
 const BYTES_COPY: u64 = 200;
-/// A session of authenticated garbling, and a gate of a window.
+/// A session of authenticated garbling, and a gate of a window, with the largest set of correlated OT.
 const BYTES_SESSION: u64 = 24 << 20;
-const BYTES_TRIPLES: u64 = 300;
+const BYTES_TRIPLES: u64 = 600;
 
 /// The values of one party's fields, or of the outputs, row by row.
 pub type Rows = Vec<Vec<BitVec>>;
