@@ -5,10 +5,11 @@ use super::buckets;
 use super::demand::Demand;
 use super::deviation::{deviate, passes};
 use super::leaky::{self, Maker};
-use super::opening::{FIRST_AHEAD, MacHash, Openings};
+use super::opening::{FIRST_AHEAD, LONG, MOST_AHEAD, MacHash, Openings};
 use super::oracle::Oracle;
 use super::{Result, cheated};
 use crate::Owner;
+use std::time::Duration;
 use subtle::ConstantTimeEq;
 use tacit_crypto::commit::{Commitment, Opening, commit, verify};
 use tacit_crypto::hash::Mitccrh;
@@ -96,6 +97,13 @@ impl Room {
         self.ahead = of.ahead;
         std::mem::swap(&mut self.gates, &mut of.gates);
         std::mem::swap(&mut self.masks, &mut of.masks);
+    }
+
+    /// Expects a link of such a delay.
+    pub(super) fn expect(&mut self, delay: Duration) {
+        if delay >= LONG {
+            self.ahead = MOST_AHEAD;
+        }
     }
 
     // What is too small goes before its successor comes.

@@ -25,8 +25,8 @@ pub(super) struct Ahead {
 
 /// Batches on the way before any was waited for.
 pub(super) const FIRST_AHEAD: usize = 8;
-const MOST_AHEAD: usize = 64;
-const LONG: Duration = Duration::from_millis(2);
+pub(super) const MOST_AHEAD: usize = 64;
+pub(super) const LONG: Duration = Duration::from_millis(2);
 
 impl Ahead {
     /// From `first` batches up to `most`.

@@ -12,7 +12,7 @@ use crate::circuit::Program;
 use crate::{OutputTo, Owner, Prepared, Result};
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{BitVec, Block, Prg};
-use tacit_net::{Channel, Party};
+use tacit_net::{Channel, LinkModel, Party};
 use tacit_ot::{CotReceiver, CotSender};
 
 /// Rows whose preparations are made at once, at most.
@@ -123,6 +123,13 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
     ) -> Result<Option<BitVec>> {
         let outputs = self.run_rows(channel, function, output_to, std::slice::from_ref(input), || ())?;
         Ok(outputs.and_then(|mut outputs| outputs.pop()))
+    }
+
+    /// The same session over `link`, as this side knows it: of openings enough is on the way from the
+    /// beginning. What is sent stays the same.
+    pub fn over(mut self, link: &LinkModel) -> Self {
+        self.room.expect(link.delay());
+        self
     }
 
     /// Runs `function` on each of `rows`, this party's input bits of a run; both parties give as many.

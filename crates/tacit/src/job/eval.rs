@@ -439,7 +439,8 @@ impl Job<'_> {
         tell: &mut Tell<'_>,
     ) -> Result<Option<Rows>> {
         let config = Demand::of(self.function).times(rows.len()).ferret(link);
-        let mut session = authenticated::Session::setup(channel, self.role, base, config, prg)?;
+        let session = authenticated::Session::setup(channel, self.role, base, config, prg)?;
+        let mut session = session.over(link);
         tell(Step::Ready);
         let inputs: Vec<BitVec> = rows.iter().map(|row| join(row)).collect();
         let outputs =

@@ -175,7 +175,8 @@ impl Job<'_> {
         let demand = Demand { ands: self.function.ands as usize, garbler_inputs, evaluator_inputs };
         let config = demand.ferret(link);
         let mut prg = Prg::from_os();
-        let mut session = authenticated::Session::setup(channel, self.role, base, config, &mut prg)?;
+        let session = authenticated::Session::setup(channel, self.role, base, config, &mut prg)?;
+        let mut session = session.over(link);
         tell(0);
         let (owners, input) = (self.function.owners(), join(row));
         let bits = session.run_program(channel, program, &owners, self.output_to, &input, tell)?;

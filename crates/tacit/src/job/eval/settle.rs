@@ -97,7 +97,7 @@ fn model(kilobits: u64, micros: u64) -> Result<LinkModel> {
 }
 
 /// Whether the link is measured although `protocol` is settled, for what the protocol picks by it: the
-/// correlated OT of many gates, which then take longer than three round trips.
+/// correlated OT of many gates, which then take far longer than measuring.
 pub(in crate::job) fn measures(protocol: &Entry, ands: u64) -> bool {
     protocol.name == AUTHENTICATED.name && ands >= 1 << 18
 }
@@ -109,7 +109,7 @@ pub(in crate::job) fn size(ands: u64, rows: u64) -> String {
 }
 
 /// Round trips, of which the fastest counts: a machine that is busy for a moment is no slow link.
-pub(in crate::job) const PINGS: usize = 3;
+pub(in crate::job) const PINGS: usize = 2;
 
 /// Pieces by which the link is measured.
 pub(in crate::job) const PIECES: usize = 4;
