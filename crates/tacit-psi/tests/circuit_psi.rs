@@ -362,6 +362,17 @@ fn share(channel: &mut Channel, set: &[[u8; 8]], values: Option<&[Block]>) -> Re
     circuit::shares(channel, &mut Prg::from_os(), set, values, &options, &mut |_, _, _| ())
 }
 
+#[test]
+fn an_empty_set_has_no_bins_and_both_sides_know_the_others_size() {
+    let set: Set = (0..5u64).map(u64::to_le_bytes).collect();
+    let (ours, theirs) = memory::run(
+        |channel| share(channel, &[], None).unwrap(),
+        |channel| share(channel, &set, None).unwrap(),
+    );
+    assert_eq!([ours.bins(), theirs.bins()], [0, 0]);
+    assert_eq!([ours.peer_elements, theirs.peer_elements], [5, 0]);
+}
+
 fn values_of(set: &Set, factor: u64) -> Vec<Block> {
     set.iter().map(|element| Block::from_halves(u64::from_le_bytes(*element) * factor, factor)).collect()
 }

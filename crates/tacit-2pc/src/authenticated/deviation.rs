@@ -35,6 +35,8 @@ pub(super) trait Script {
     fn input_labels(&mut self, _labels: &mut [Block]) {}
     /// The tables of a piece, and the bits that results are read with.
     fn tables(&mut self, _delta: Block, _tables: &mut [Block], _colours: &mut BitVec) {}
+    /// The masked values of a piece's results, as the garbler receives them.
+    fn returned(&mut self, _results: &BitVec) {}
     /// The hash of the garbler's MACs of what must be zero of every gate.
     fn gates_digest(&mut self, _digest: &mut [u8; 32]) {}
 

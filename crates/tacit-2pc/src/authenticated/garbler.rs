@@ -126,6 +126,7 @@ impl Garbling {
         let Some(piece) = returned.left.next() else { return Ok(false) };
         let (range, ands) = (returned.gates..returned.gates + piece.ands, piece.ands);
         let results = returned.ahead.receive(|| receive_bits(channel, ands))?;
+        deviate(|script| script.returned(&results));
         let (held, opened) = (&mut returned.held[..ands], &mut returned.opened[..ands]);
         let stock = gates[range.clone()].iter().zip(&self.zero_labels[range.clone()]);
         let mut stock = stock.zip(held.iter_mut().zip(opened.iter_mut()));

@@ -102,39 +102,23 @@ impl<'a> Stream<'a> {
         let function = (&self.shape, self.terms.owners);
         let ands = stretch.ands();
         // The first stretch's preparation is bound to the function, the others are to the first.
-        let oracle;
-        match &mut self.state {
-            Some(state) => {
-                oracle = prepared.oracle.clone();
-                prepared.ahead = multiply(
-                    channel,
-                    &oracle,
-                    party,
-                    stretch,
-                    &mut prepared.gates,
-                    &prepared.masks,
-                    &mut state.wires,
-                )?;
-            }
+        let mut first = None;
+        let (oracle, wires) = match &mut self.state {
+            Some(state) => (prepared.oracle.clone(), &mut state.wires),
             None => {
-                oracle = agree(channel, &prepared.oracle, self.terms)?;
-                let mut wires = Wires::new(function, role, ands, &prepared.masks);
-                prepared.ahead = multiply(
-                    channel,
-                    &oracle,
-                    party,
-                    stretch,
-                    &mut prepared.gates,
-                    &prepared.masks,
-                    &mut wires,
-                )?;
-                let macs = &prepared.masks.macs[ands..];
-                let Some(begin) = Begin::new(delta, &oracle, function, role, macs, input) else {
-                    return usage(OTHER_INPUT);
-                };
-                let online = Online::begin(role, begin, channel, &mut prepared.prg)?;
-                self.state = Some(State { delta, oracle: oracle.clone(), wires, online });
+                let oracle = agree(channel, &prepared.oracle, self.terms)?;
+                (oracle, first.insert(Wires::new(function, role, ands, &prepared.masks)))
             }
+        };
+        let (gates, masks) = (&mut prepared.gates, &prepared.masks);
+        prepared.ahead = multiply(channel, &oracle, party, stretch, gates, masks, wires)?;
+        if let Some(wires) = first {
+            let macs = &prepared.masks.macs[ands..];
+            let Some(begin) = Begin::new(delta, &oracle, function, role, macs, input) else {
+                return usage(OTHER_INPUT);
+            };
+            let online = Online::begin(role, begin, channel, &mut prepared.prg)?;
+            self.state = Some(State { delta, oracle: oracle.clone(), wires, online });
         }
         let gates = &prepared.gates.as_chunks::<6>().0[..ands];
         if let Some(state) = &mut self.state {

@@ -1,6 +1,9 @@
 //! Each cheat, on both sides where both can, is caught by the honest party whenever it should be.
 
 use super::*;
+use crate::circuit::{Builder, Uint};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A change at one step; the counter says which call is changed.
 macro_rules! cheat {
@@ -187,6 +190,46 @@ fn a_garbler_whose_row_is_found_out_learns_no_output() {
         assert_eq!(garbler.is_err(), evaluator.is_err(), "seed {seed}");
     }
     assert!((1..16).contains(&stopped), "{stopped} of 16");
+}
+
+/// Once it has seen masked values, makes all rows of a later piece wrong or none, by what it saw.
+struct Adaptive {
+    seen: Option<bool>,
+    lied: Arc<AtomicBool>,
+}
+
+impl Script for Adaptive {
+    fn returned(&mut self, results: &BitVec) {
+        self.seen.get_or_insert(results.get(0));
+    }
+    fn tables(&mut self, delta: Block, tables: &mut [Block], _: &mut BitVec) {
+        if self.seen == Some(true) && !self.lied.swap(true, Ordering::Relaxed) {
+            tables.iter_mut().for_each(|row| *row ^= delta);
+        }
+    }
+}
+
+#[test]
+fn a_garbler_that_chooses_tables_by_masked_values_it_saw_is_caught_as_any_other() {
+    let mut builder = Builder::new();
+    let (x, y): (Uint, Uint) = (builder.input(32), builder.input(32));
+    let value = (0..40).fold(x, |value, _| builder.mul(&value, &y));
+    let owners = vec![Owner::Garbler, Owner::Evaluator];
+    let function = Prepared::new(builder.finish(&[value]).unwrap(), owners).unwrap();
+    let mut lies = 0;
+    for seed in 0..12 {
+        let (inputs, outputs) = example(&function, seed);
+        let lied = Arc::new(AtomicBool::new(false));
+        let script = Adaptive { seen: None, lied: lied.clone() };
+        let [_, evaluator] = run(&function, OutputTo::Both, &inputs, seed, [Some(Box::new(script)), None]);
+        if lied.load(Ordering::Relaxed) {
+            lies += 1;
+            assert!(matches!(evaluator, Err(Error::Cheated { .. })), "seed {seed}: {evaluator:?}");
+        } else {
+            assert_eq!(evaluator.unwrap(), Some(outputs));
+        }
+    }
+    assert!((1..12).contains(&lies), "{lies} of 12 lied after what they saw");
 }
 
 /// Lies at one call of one step: in the second of a program's stretches.
