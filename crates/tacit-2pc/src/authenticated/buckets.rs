@@ -12,8 +12,8 @@
 //! Rows are made and added up a few at a time, so that their memory serves again.
 //!
 //! A cheater that wins in no window of a session and goes on must have passed each with at least B leaked
-//! triples, with chance 2^-3 at most: over any number of windows the chance grows by a factor below 8/7,
-//! which [`size`] takes into account.
+//! triples, with chance 2^-3 at most: over any number of windows the chance grows by a factor below 8/7.
+//! [`size`] takes 7/6, which has room for a guess of 2^-47 at a wrong product, once a session.
 
 use super::bits::{Gate, Shares, zeros};
 use super::opening::Openings;
@@ -28,7 +28,7 @@ pub const STATISTICAL: u32 = 40;
 /// Buckets of a window, at most.
 pub const WINDOW: usize = 500_000;
 /// Buckets of a window, at least: fewer are filled up.
-pub const LEAST: usize = 446;
+pub const LEAST: usize = 448;
 /// Triples in a bucket, at most.
 const MOST: u32 = 5;
 
@@ -36,8 +36,7 @@ const MOST: u32 = 5;
 /// [`LEAST`].
 pub fn size(buckets: usize) -> usize {
     let enough = |b: u32| {
-        let chance = (buckets as u128).saturating_pow(b - 1).saturating_mul(7) >> (3 + STATISTICAL - b);
-        chance > 0
+        (buckets as u128).saturating_pow(b - 1).saturating_mul(6) >= 7 << (STATISTICAL - b)
     };
     (3..MOST).find(|&b| enough(b)).unwrap_or(MOST) as usize
 }

@@ -6,8 +6,8 @@
 //! z)·(Δ_A ⊕ Δ_B), whose lowest bit d both show, and z becomes z ⊕ d. What is left after d·Δ is added must be
 //! the same on both sides; a party that sent another G passes only if it guesses the peer's x.
 //!
-//! Of G, C and S only the lower halves are made, sent and compared, where the paper has whole blocks: all is
-//! linear in them, and who shows a wrong d has to guess 63 bits of Δ, once. Two halves stand in a block.
+//! Of G, C and S only the lower 48 bits are made, sent and compared, where the paper has whole blocks: all is
+//! linear in them, and who shows a wrong d has to guess 47 bits of Δ, once. Two such parts stand in a block.
 //!
 //! Here both Δ have lowest bit 1, where the paper has 1 and 0: every block under Δ_B enters with its lowest
 //! bit cleared, which is linear and turns Δ_B into one of lowest bit 0.
@@ -30,6 +30,12 @@ const BATCH: usize = 1 << 12;
 /// Batches that are on their way before the first of them is waited for: half a megabyte, more than lines of
 /// 100 Mbit/s hold in 40 ms. In which order G and d go follows from it, for both parties.
 const ON_THE_WAY: usize = 16;
+/// Batches whose S wait: for G, then for d.
+const WAITING: usize = 2 * ON_THE_WAY + 1;
+/// The bits of a block that G, C and S have.
+const PART: u64 = (1 << 48) - 1;
+/// Bytes of G of two triples.
+const PAIR: usize = 12;
 
 /// What stays the same for all triples of a party.
 pub(super) struct Maker {
@@ -72,12 +78,25 @@ fn mask(block: Block) -> u64 {
     (block.low() & 1).wrapping_neg()
 }
 
-/// Where the triples `range` stand among halves.
-fn halves(range: &Range<usize>) -> Range<usize> {
-    range.start / 2..range.end.div_ceil(2)
+/// Packs G of some triples.
+fn pack(messages: &[Block], bytes: &mut [u8]) {
+    for (pair, bytes) in messages.iter().zip(bytes.as_chunks_mut::<PAIR>().0) {
+        let both = u128::from(pair.low()) | u128::from(pair.high()) << PART.count_ones();
+        bytes.copy_from_slice(&both.to_le_bytes()[..PAIR]);
+    }
 }
 
-/// The lowest bits of `n` halves.
+/// The converse of [`pack`].
+fn unpack(bytes: &[u8], messages: &mut [Block]) {
+    for (pair, bytes) in messages.iter_mut().zip(bytes.as_chunks::<PAIR>().0) {
+        let mut both = [0; 16];
+        both[..PAIR].copy_from_slice(bytes);
+        let both = u128::from_le_bytes(both);
+        *pair = Block::from_halves(both as u64 & PART, (both >> PART.count_ones()) as u64);
+    }
+}
+
+/// The lowest bits of `n` parts.
 fn lowest_bits(sums: &[Block], n: usize) -> BitVec {
     let pair = |sum: &Block| (sum.low() & 1 | (sum.high() & 1) << 1) as u8;
     let byte = |sums: &[Block]| sums.iter().rev().fold(0, |byte, sum| byte << 2 | pair(sum));
@@ -85,9 +104,9 @@ fn lowest_bits(sums: &[Block], n: usize) -> BitVec {
 }
 
 impl Maker {
-    /// What of halves under the own Δ counts, and under the peer's.
+    /// What of a block under the own Δ counts, and under the peer's.
     fn masks(&self) -> [u64; 2] {
-        if self.garbler { [!0, !1] } else { [!1, !0] }
+        if self.garbler { [PART, PART & !1] } else { [PART & !1, PART] }
     }
 
     /// Makes `n` triples of the first 3·n of `bits`: all x, all y, all z. What must be alike on both sides
@@ -104,37 +123,46 @@ impl Maker {
     ) -> Result<()> {
         let batch = |i: usize| i * BATCH..n.min((i + 1) * BATCH);
         let batches = n.div_ceil(BATCH);
+        let pairs = |range: &Range<usize>| range.len().div_ceil(2);
         let mut room = std::mem::take(&mut self.room);
-        let sums = Room::of(&mut room.sums, n.div_ceil(2));
+        let sums = Room::of(&mut room.sums, n.min(WAITING * BATCH).div_ceil(2));
+        let place = |i: usize| i % WAITING * (BATCH / 2)..i % WAITING * (BATCH / 2) + pairs(&batch(i));
         let messages = Room::of(&mut room.messages, BATCH.min(n).div_ceil(2));
+        let mut packed = vec![0; PAIR * messages.len()];
         let mut shown = VecDeque::with_capacity(ON_THE_WAY);
         for i in 0..batches + 2 * ON_THE_WAY {
             if i < batches {
-                let (range, at) = (batch(i), halves(&batch(i)));
-                let (sums, messages) = (&mut sums[at.clone()], &mut messages[..at.len()]);
+                let (range, sums) = (batch(i), &mut sums[place(i)]);
+                let (messages, packed) = (&mut messages[..sums.len()], &mut packed[..PAIR * sums.len()]);
                 self.messages(bits, n, range, sums, messages);
                 deviate(|script| script.leaky(messages, sums));
-                channel.send_blocks(messages)?;
+                pack(messages, packed);
+                channel.send(packed)?;
             }
-            let due = |ahead: usize| i.checked_sub(ahead).filter(|&i| i < batches).map(batch);
-            if let Some(range) = due(ON_THE_WAY) {
-                let at = halves(&range);
-                let (sums, messages) = (&mut sums[at.clone()], &mut messages[..at.len()]);
-                channel.recv_blocks(messages)?;
-                self.sums(bits, range.clone(), messages, sums);
-                let mut bits = lowest_bits(sums, range.len());
-                deviate(|script| script.products(&mut bits));
-                send_bits(channel, &bits)?;
-                shown.push_back(bits);
+            let [of_g, of_d] = [ON_THE_WAY, 2 * ON_THE_WAY]
+                .map(|ahead| i.checked_sub(ahead).filter(|&i| i < batches));
+            // All that is waited for comes before the own d, which then leaves with the next G.
+            if let Some(i) = of_g {
+                let packed = &mut packed[..PAIR * pairs(&batch(i))];
+                channel.recv(packed)?;
+                unpack(packed, messages);
             }
-            if let Some(range) = due(2 * ON_THE_WAY) {
+            if let Some(i) = of_d {
+                let (range, sums) = (batch(i), &mut sums[place(i)]);
                 let mut d = receive_bits(channel, range.len())?;
                 if let Some(own) = shown.pop_front() {
                     d.xor_assign(&own);
                 }
-                let sums = &mut sums[halves(&range)];
                 self.correct(bits, 2 * n + range.start, &d, sums);
                 alike.update(sums);
+            }
+            if let Some(i) = of_g {
+                let (range, sums) = (batch(i), &mut sums[place(i)]);
+                self.sums(bits, range.clone(), &messages[..sums.len()], sums);
+                let mut bits = lowest_bits(sums, range.len());
+                deviate(|script| script.products(&mut bits));
+                send_bits(channel, &bits)?;
+                shown.push_back(bits);
             }
         }
         self.made += n as u64;
@@ -153,7 +181,7 @@ impl Maker {
     ) {
         let ([own, peer], delta) = (self.masks(), self.delta);
         let mut pads = zeroize::Zeroizing::new([[Block::ZERO; 2]; TILE]);
-        let mut halves = zeroize::Zeroizing::new([[0; 2]; TILE]);
+        let mut parts = zeroize::Zeroizing::new([[0; 2]; TILE]);
         for tile in range.clone().step_by(TILE) {
             let len = TILE.min(range.end - tile);
             let pads = &mut pads[..len];
@@ -169,16 +197,16 @@ impl Maker {
             };
             let products = y.0.iter().zip(y.1).zip(z.0.iter().zip(z.1));
             let all = pads.iter().zip(x).zip(products);
-            for (halves, ((pads, x), (y, z))) in halves.iter_mut().zip(all) {
-                let (c, [pad, other]) = (product(y), pads.map(Block::low));
-                *halves = [pad ^ other ^ c, pad ^ product(z) ^ (c & mask(*x))];
+            for (parts, ((pads, x), (y, z))) in parts.iter_mut().zip(all) {
+                let (c, [pad, other]) = (product(y), pads.map(|pad| pad.low() & PART));
+                *parts = [pad ^ other ^ c, pad ^ product(z) ^ (c & mask(*x))];
             }
             if len % 2 == 1 {
-                halves[len] = [0; 2];
+                parts[len] = [0; 2];
             }
             let at = (tile - range.start) / 2;
             let both = messages[at..].iter_mut().zip(&mut sums[at..]);
-            let pairs = halves.as_chunks::<2>().0[..len.div_ceil(2)].iter();
+            let pairs = parts.as_chunks::<2>().0[..len.div_ceil(2)].iter();
             for ([first, second], (message, sum)) in pairs.zip(both) {
                 *message = Block::from_halves(first[0], second[0]);
                 *sum = Block::from_halves(first[1], second[1]);
@@ -199,12 +227,12 @@ impl Maker {
             let (choices, last) = x.as_chunks::<2>();
             // Pairs come first, or their end would take a message with it.
             for ((pads, x), (message, sum)) in pairs.iter().zip(choices).zip(both.by_ref()) {
-                let first = pads[0].low() ^ (message.low() & mask(x[0]));
-                let second = pads[1].low() ^ (message.high() & mask(x[1]));
+                let first = (pads[0].low() & PART) ^ (message.low() & mask(x[0]));
+                let second = (pads[1].low() & PART) ^ (message.high() & mask(x[1]));
                 *sum ^= Block::from_halves(first, second);
             }
             if let ([pad], [x], Some((message, sum))) = (rest, last, both.next()) {
-                *sum ^= Block::from_halves(pad.low() ^ (message.low() & mask(*x)), 0);
+                *sum ^= Block::from_halves((pad.low() & PART) ^ (message.low() & mask(*x)), 0);
             }
         }
     }

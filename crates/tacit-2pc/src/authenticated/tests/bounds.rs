@@ -6,12 +6,14 @@ use tacit_ot::silent::ferret::{Config, Lanes, Params};
 
 #[test]
 fn a_window_is_broken_with_chance_of_at_most_two_to_the_minus_forty() {
-    for n in [buckets::LEAST, 1000, 4282, 4283, 10_000, 300_000, 396_324, 396_325, buckets::WINDOW] {
+    for n in [buckets::LEAST, 1000, 4311, 4312, 10_000, 300_000, 400_431, 400_432, buckets::WINDOW] {
         let b = buckets::size(n);
-        let chance = |b: usize| 2f64.powi(-(b as i32)) * (n as f64).powi(1 - b as i32) * 8.0 / 7.0;
+        let of_one = |b: usize| 2f64.powi(-(b as i32)) * (n as f64).powi(1 - b as i32);
         let most = 2f64.powi(-(buckets::STATISTICAL as i32));
-        assert!(chance(b) <= most * (1.0 + 1e-5), "{n} buckets of {b}");
-        assert!(b == 3 || chance(b - 1) > most * (1.0 - 1e-5), "{n} buckets of {b} are more than are needed");
+        // All windows, and one guess at a wrong product.
+        assert!(of_one(b) * 8.0 / 7.0 + 2f64.powi(-47) <= most, "{n} buckets of {b}");
+        let fewer = of_one(b - 1) * 7.0 / 6.0;
+        assert!(b == 3 || fewer > most * (1.0 - 1e-5), "{n} buckets of {b} are more than are needed");
         assert!((3..=5).contains(&b));
     }
 }
@@ -46,14 +48,14 @@ fn every_window_serves_as_many_gates_as_it_is_for() {
 }
 
 #[test]
-fn a_gate_costs_at_most_100_bytes_with_everything_included() {
+fn a_gate_costs_at_most_90_bytes_with_everything_included() {
     let mut builder = Builder::new();
     let (x, y): (Uint, Uint) = (builder.input(32), builder.input(32));
     let value = (0..412).fold(x, |value, _| builder.mul(&value, &y));
     let circuit = builder.finish(&[value]).unwrap();
     let function = Prepared::new(circuit, vec![Owner::Garbler, Owner::Evaluator]).unwrap();
     let ands = function.plan(1).ands();
-    assert!((397_000..=buckets::WINDOW as u64).contains(&ands), "{ands} gates fill one window");
+    assert!((401_000..=buckets::WINDOW as u64).contains(&ands), "{ands} gates fill one window");
     let ([x, y], outputs) = example(&function, 1);
     let config = Config { params: Params::B, lanes: Lanes::Four, security: tacit_ot::Security::Malicious };
     let party = |channel: &mut Channel, role: Owner, input: &BitVec| {
@@ -68,5 +70,5 @@ fn a_gate_costs_at_most_100_bytes_with_everything_included() {
     );
     assert_eq!((&one, &two), (&outputs, &outputs));
     let bytes = (sent + back) as f64 / ands as f64;
-    assert!((85.0..=100.0).contains(&bytes), "{bytes:.1} bytes a gate");
+    assert!((75.0..=90.0).contains(&bytes), "{bytes:.1} bytes a gate");
 }

@@ -137,8 +137,8 @@ struct Guess {
 impl Script for Guess {
     fn leaky(&mut self, messages: &mut [Block], sums: &mut [Block]) {
         for i in 0..self.guesses {
-            messages[i] ^= Block::new(0xABC << 40);
-            sums[i] ^= Block::new(0xABC << 40) & Block::mask(self.ones);
+            messages[i] ^= Block::new(0xABC << 30);
+            sums[i] ^= Block::new(0xABC << 30) & Block::mask(self.ones);
         }
         self.guesses = 0;
     }
