@@ -15,7 +15,7 @@
 //! triples, with chance 2^-3 at most: over any number of windows the chance grows by a factor below 8/7.
 //! [`size`] takes 7/6, which has room for a guess of 2^-47 at a wrong product, once a session.
 
-use super::bits::{Gate, Shares, zeros};
+use super::bits::{Gates, GatesMut, zeros};
 use super::opening::Openings;
 use crate::Result;
 use std::collections::VecDeque;
@@ -35,9 +35,7 @@ const MOST: u32 = 5;
 /// Triples in each of `buckets` buckets, for [`STATISTICAL`] bits of a session; `buckets` is at least
 /// [`LEAST`].
 pub fn size(buckets: usize) -> usize {
-    let enough = |b: u32| {
-        (buckets as u128).saturating_pow(b - 1).saturating_mul(6) >= 7 << (STATISTICAL - b)
-    };
+    let enough = |b: u32| (buckets as u128).saturating_pow(b - 1).saturating_mul(6) >= 7 << (STATISTICAL - b);
     (3..MOST).find(|&b| enough(b)).unwrap_or(MOST) as usize
 }
 
@@ -64,11 +62,11 @@ pub(super) fn shift(prg: &mut Prg, buckets: usize) -> usize {
 /// cache.
 const BATCH: usize = 1 << 12;
 
-/// Rows of a window that are made at a time.
+/// Rows of a window that are held at a time, but for the first one, which becomes the sums.
 pub fn rows_at_once(buckets: usize) -> usize {
     /// Triples: each check takes a round, and rows made together are read and added up at once.
-    const TRIPLES: usize = 2 * WINDOW;
-    (TRIPLES / buckets).clamp(1, MOST as usize)
+    const TRIPLES: usize = 800_000;
+    (TRIPLES / buckets).clamp(1, MOST as usize - 1)
 }
 
 /// Where a row's triples for the buckets `range` stand, `shift` places on: up to the row's end, and from its
@@ -79,36 +77,24 @@ fn turned(range: &Range<usize>, shift: usize, buckets: usize) -> [Range<usize>; 
     [start..end, 0..range.len() - (end - start)]
 }
 
-/// The differences of a row's y to those of the sums, MACs and keys, as far as the row's go.
-fn differences<'a>(
-    row: impl Iterator<Item = (&'a Block, &'a Block)>,
-    sums: impl Iterator<Item = (&'a Block, &'a Block)>,
-    out: impl Iterator<Item = (&'a mut Block, &'a mut Block)>,
-) {
-    for ((y, sum), (mac, key)) in row.zip(sums).zip(out) {
-        (*mac, *key) = (*sum.0 ^ *y.0, *sum.1 ^ *y.1);
+/// The sums of blocks.
+fn added(one: &[Block], other: &[Block], out: &mut [Block]) {
+    for ((one, other), out) in one.iter().zip(other).zip(out) {
+        *out = *one ^ *other;
     }
 }
 
-/// Adds rows of triples, which stand one after the other as all x, all y, all z, to the buckets' sums: x, y
-/// and z. The first row of a window is where the sums begin, and has no shift.
+/// Adds rows of triples to the buckets' sums, which began as the first row: x, y and z. Each row has its
+/// shift.
 pub(super) fn combine(
     channel: &mut Channel,
     openings: &mut Openings,
-    triples: &Shares,
-    rows: usize,
+    rows: &[Gates<'_>],
     shifts: &[usize],
-    sums: &mut [Gate],
+    sums: &mut GatesMut<'_>,
 ) -> Result<()> {
     let buckets = sums.len();
-    let first = rows - shifts.len();
-    // MACs and keys of places of a row: of all its x, y or z.
-    let of = |part: usize, row: usize, place: &Range<usize>| {
-        let from = (part * rows + row) * buckets;
-        let range = from + place.start..from + place.end;
-        triples.macs[range.clone()].iter().zip(&triples.keys[range])
-    };
-    let room = shifts.len() * BATCH.min(buckets);
+    let room = rows.len() * BATCH.min(buckets);
     let mut macs = zeros(room);
     let mut spare: Vec<Buffer> = Vec::new();
     // What was shown, of which buckets, and the keys of what the peer shows.
@@ -120,46 +106,36 @@ pub(super) fn combine(
             let range = begun..buckets.min(begun + BATCH);
             begun = range.end;
             let mut keys = spare.pop().unwrap_or_else(|| zeros(room));
-            let mut out = macs.iter_mut().zip(keys.iter_mut());
-            for (row, &shift) in shifts.iter().enumerate() {
-                let mut begun = of(1, 0, &range);
-                let mut sums = sums[range.clone()].iter().map(|sum| (&sum[2], &sum[3]));
+            let y = sums.shared().part(range.clone());
+            let mut at = 0;
+            for (row, &shift) in rows.iter().zip(shifts) {
+                let mut from = 0;
                 for place in turned(&range, shift, buckets) {
-                    let (y, out) = (of(1, first + row, &place), out.by_ref());
-                    match first {
-                        0 => differences(y, sums.by_ref(), out),
-                        _ => differences(y, begun.by_ref(), out),
-                    }
+                    let (next, n) = (at + place.len(), place.len());
+                    added(&row.macs[1][place.clone()], &y.macs[1][from..from + n], &mut macs[at..next]);
+                    added(&row.keys[1][place], &y.keys[1][from..from + n], &mut keys[at..next]);
+                    (at, from) = (next, from + n);
                 }
             }
-            let mine = openings.offer(channel, &macs[..shifts.len() * range.len()])?;
+            let mine = openings.offer(channel, &macs[..rows.len() * range.len()])?;
             waiting.push_back((mine, range, keys));
             if begun < buckets && waiting.len() < openings.on_the_way() {
                 continue;
             }
         }
         let Some((mine, range, mut keys)) = waiting.pop_front() else { continue };
-        let opened = openings.take(channel, mine, &mut keys[..shifts.len() * range.len()])?;
+        let opened = openings.take(channel, mine, &mut keys[..rows.len() * range.len()])?;
         spare.push(keys);
-        // Only now, so that the sums are still in the cache when they grow.
-        if first > 0 {
-            let places = of(0, 0, &range).zip(of(1, 0, &range)).zip(of(2, 0, &range));
-            for (sum, ((x, y), z)) in sums[range.clone()].iter_mut().zip(places) {
-                *sum = [*x.0, *x.1, *y.0, *y.1, *z.0, *z.1];
-            }
-        }
         let mut at = 0;
-        for (row, &shift) in shifts.iter().enumerate() {
-            let mut sums = sums[range.clone()].iter_mut();
+        for (row, &shift) in rows.iter().zip(shifts) {
+            let mut sums = sums.part(range.clone());
+            let mut sums = sums.iter_mut();
             for place in turned(&range, shift, buckets) {
-                let parts = of(0, first + row, &place).zip(of(2, first + row, &place));
-                for ((x, z), sum) in parts.zip(sums.by_ref()) {
-                    let mask = Block::mask(opened.get(at));
+                for ([x, _, z], [sum_of_x, _, sum_of_z]) in row.part(place).iter().zip(sums.by_ref()) {
+                    let with_x = x.and(Block::mask(opened.get(at)));
                     at += 1;
-                    sum[0] ^= *x.0;
-                    sum[1] ^= *x.1;
-                    sum[4] ^= *z.0 ^ (*x.0 & mask);
-                    sum[5] ^= *z.1 ^ (*x.1 & mask);
+                    sum_of_x.add(x);
+                    sum_of_z.add(z.xor(with_x));
                 }
             }
         }

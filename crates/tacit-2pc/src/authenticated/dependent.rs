@@ -1,6 +1,6 @@
 //! The second phase: masks for every wire of a function, and of every AND gate's product of masks.
 
-use super::bits::{Gate, Share, Shares, shares, zeros};
+use super::bits::{Gates, GatesMut, Share, Shares, Stock, zeros};
 use super::demand::Demand;
 use super::deviation::deviate;
 use super::independent::Independent;
@@ -24,8 +24,8 @@ pub struct Dependent<'a> {
     pub(super) oracle: Oracle,
     pub(super) function: &'a Prepared,
     pub(super) output_to: OutputTo,
-    /// [`Gate`]s with masks, in the order of the plan.
-    pub(super) gates: Buffer,
+    /// With masks, in the order of the plan.
+    pub(super) gates: Stock,
     /// As the first phase left them.
     pub(super) masks: Shares,
     pub(super) outputs: Zeroizing<Vec<Share>>,
@@ -67,19 +67,19 @@ impl<'a> Dependent<'a> {
         let Independent { role, delta, ahead, .. } = independent;
         let oracle = agree(channel, &independent.oracle, &Terms::of(function, output_to))?;
         let plan = function.plan(1);
-        let mut gates = std::mem::replace(&mut independent.gates, zeros(0));
+        let mut gates = std::mem::replace(&mut independent.gates, Stock::zeros(0));
         let masks = std::mem::replace(&mut independent.masks, Shares::zeros(0, 0));
         let ands = plan.ands() as usize;
         let mut wires = Wires::new((function.circuit().shape(), function.owners()), role, ands, &masks);
         let party = Party { garbler: role == Owner::Garbler, delta, ahead };
-        multiply(channel, &oracle, party, &Stretch::whole(plan), &mut gates, &masks, &mut wires)?;
+        multiply(channel, &oracle, party, &Stretch::whole(plan), gates.gates_mut(), &masks, &mut wires)?;
         let (outputs, prg) = (wires.of(plan.outputs()), independent.prg.fork());
         Ok(Dependent { role, delta, oracle, function, output_to, gates, masks, outputs, prg })
     }
 
     /// The gates.
-    pub(super) fn gates(&self) -> &[Gate] {
-        &self.gates.as_chunks::<6>().0[..self.function.plan(1).ands() as usize]
+    pub(super) fn gates(&self) -> Gates<'_> {
+        self.gates.gates().part(0..self.function.plan(1).ands() as usize)
     }
 }
 
@@ -171,14 +171,14 @@ pub(super) fn multiply(
     oracle: &Oracle,
     Party { garbler, delta, ahead }: Party,
     stretch: &Stretch<'_>,
-    gates: &mut [Block],
+    mut gates: GatesMut<'_>,
     masks: &Shares,
     wires: &mut Wires,
 ) -> Result<usize> {
     wires.reserve(stretch.slots());
     let wires = &mut wires.0[..];
     let mut openings = Openings::new(oracle, "products of masks", garbler, delta, ahead);
-    let gates = &mut gates.as_chunks_mut::<6>().0[..stretch.ands()];
+    let mut gates = gates.part(0..stretch.ands());
     let room = 2 * BATCH.max(stretch.largest_piece()).min(gates.len());
     let mut macs = zeros(room);
     let mut spare: Vec<Buffer> = Vec::new();
@@ -194,14 +194,8 @@ pub(super) fn multiply(
             while let Some(piece) = pieces.next_if(|piece| begun - start + piece.ands <= room / 2) {
                 let (first, at) = (begun, 2 * (begun - start));
                 begun += piece.ands;
-                follow(
-                    wires,
-                    piece,
-                    masks,
-                    first,
-                    &mut gates[first..begun],
-                    (&mut macs[at..], &mut keys[at..]),
-                );
+                let differences = (&mut macs[at..], &mut keys[at..]);
+                follow(wires, piece, masks, first, gates.part(first..begun), differences);
             }
             let mine = openings.offer(channel, &macs[..2 * (begun - start)])?;
             waiting.push_back((mine, start..begun, keys));
@@ -212,19 +206,18 @@ pub(super) fn multiply(
         if let Some((mine, range, mut keys)) = waiting.pop_front() {
             let opened = openings.take(channel, mine, &mut keys[..2 * range.len()])?;
             spare.push(keys);
-            for (i, gate) in gates[range].iter_mut().enumerate() {
+            for (i, [first, second, product]) in gates.part(range).iter_mut().enumerate() {
                 let [d, e] = [2 * i, 2 * i + 1].map(|i| Block::mask(opened.get(i)));
-                let [first, second, product] = shares(gate);
-                let sum = product.xor(first.and(e)).xor(second.and(d)).plus(d & e, garbler, delta);
-                gate[4..].copy_from_slice(&sum.blocks());
+                let sum = product.get().xor(first.get().and(e)).xor(second.get().and(d));
+                product.set(sum.plus(d & e, garbler, delta));
             }
         }
     }
     // XOR gates behind the last AND gate.
     for piece in pieces {
-        follow(wires, piece, masks, begun, &mut [], (&mut [], &mut []));
+        follow(wires, piece, masks, begun, gates.part(0..0), (&mut [], &mut []));
     }
-    deviate(|script| script.gate_masks(gates));
+    deviate(|script| script.gate_masks(&mut gates));
     let ahead = openings.on_the_way();
     openings.check(channel)?;
     Ok(ahead)
@@ -237,7 +230,7 @@ fn follow(
     piece: Piece<'_>,
     masks: &Shares,
     first: usize,
-    gates: &mut [Gate],
+    mut gates: GatesMut<'_>,
     (macs, keys): (&mut [Block], &mut [Block]),
 ) {
     let pairs = macs.as_chunks_mut::<2>().0.iter_mut().zip(keys.as_chunks_mut::<2>().0);
@@ -247,16 +240,16 @@ fn follow(
         for op in xors {
             wires[op.out as usize] = wires[op.a as usize].xor(wires[op.b as usize]);
         }
-        for (op, ((gate, (macs, keys)), number)) in ands.iter().zip(left.by_ref()) {
-            let [a, b, c] = shares(gate);
+        for (op, (([a, b, c], (macs, keys)), number)) in ands.iter().zip(left.by_ref()) {
             let operands = [wires[op.a as usize], wires[op.b as usize]];
-            let differences = [a.xor(operands[0]), b.xor(operands[1])];
+            let differences = [a.get().xor(operands[0]), b.get().xor(operands[1])];
             *macs = differences.map(|share| share.mac);
             *keys = differences.map(|share| share.key);
             let mask = masks.get(number);
-            let product = c.xor(mask);
-            let [first, second] = operands;
-            *gate = [first.mac, first.key, second.mac, second.key, product.mac, product.key];
+            let product = c.get().xor(mask);
+            a.set(operands[0]);
+            b.set(operands[1]);
+            c.set(product);
             wires[op.out as usize] = mask;
         }
     }

@@ -3,13 +3,13 @@
 //! At its steps a party lets [`deviate`] change what it is about to use or to send. Outside the crate's own
 //! tests that does nothing, and no signature knows of it.
 
-use super::bits::Gate;
+use super::bits::GatesMut;
 use tacit_crypto::{BitVec, Block};
 
 /// Changes to what a party computes; none, where a script says nothing.
 pub(super) trait Script {
-    /// The MACs of the own authenticated bits of a window: x, y and z of its triples.
-    fn bits(&mut self, _macs: &mut [Block]) {}
+    /// The MACs of the own authenticated bits of a row: x, y and z of its triples.
+    fn bits(&mut self, _macs: &mut [&mut [Block]; 3]) {}
     /// The MACs of the own shares of the masks: of gates' results, then of inputs.
     fn masks(&mut self, _macs: &mut [Block]) {}
     /// Some triples' messages G, and the own part of the sums S, before G is sent: two triples a block.
@@ -27,7 +27,7 @@ pub(super) trait Script {
     /// The hash of the own MACs of what was opened.
     fn mac_digest(&mut self, _digest: &mut [u8; 32]) {}
     /// The masks of all gates before anything is garbled or evaluated.
-    fn gate_masks(&mut self, _gates: &mut [Gate]) {}
+    fn gate_masks(&mut self, _gates: &mut GatesMut<'_>) {}
     /// Own shares of outputs' masks and the hash of their MACs.
     fn shown(&mut self, _bits: &mut BitVec, _digest: &mut [u8; 32]) {}
 

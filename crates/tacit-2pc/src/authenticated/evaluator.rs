@@ -1,6 +1,6 @@
 //! The evaluator's part of the last phase.
 
-use super::bits::{Gate, shares, zeros};
+use super::bits::{Gates, zeros};
 use super::cheated;
 use super::deviation::{deviate, passes};
 use super::masked::{Begin, EVALUATORS_MASKS, End, GARBLERS_MASKS, check_share};
@@ -54,7 +54,7 @@ impl Evaluating {
         &mut self,
         channel: &mut Channel,
         stretch: &Stretch<'_>,
-        gates: &[Gate],
+        gates: Gates<'_>,
         oracle: &Oracle,
     ) -> Result<()> {
         let Evaluating { delta, evaluator } = self;
@@ -73,14 +73,13 @@ impl Evaluating {
             for step in piece.one_by_one() {
                 let ops = &step.ops[step.ops.len() - step.ands..];
                 let rows = &mut tables[2 * at..2 * (at + step.ands)];
-                for (i, rows) in rows.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-                    let masks = shares(&gates[first + at + i]);
+                let gates = gates.part(first + at..first + at + ops.len());
+                for (rows, masks) in rows.as_chunks_mut::<2>().0.iter_mut().zip(gates.iter()) {
                     rows[0] ^= masks[1].mac;
                     rows[1] ^= masks[0].mac;
                 }
                 evaluator.evaluate(step, rows);
-                for op in ops {
-                    let masks = shares(&gates[first + at]);
+                for (op, masks) in ops.iter().zip(gates.iter()) {
                     let label = evaluator.labels(op.out)[0] ^ masks[2].mac;
                     let result = label.lsb() ^ colours.get(at);
                     held[at] = label.with_lsb(result);

@@ -1,6 +1,6 @@
 //! The garbler's part of the last phase.
 
-use super::bits::{Gate, shares, zeros};
+use super::bits::{Gates, zeros};
 use super::cheated;
 use super::deviation::{deviate, passes};
 use super::masked::{Begin, EVALUATORS_MASKS, End, GARBLERS_MASKS, Masked, check_share};
@@ -84,12 +84,12 @@ impl Garbling {
         &mut self,
         channel: &mut Channel,
         stretch: &Stretch<'_>,
-        gates: &[Gate],
+        gates: Gates<'_>,
         oracle: &Oracle,
     ) -> Result<()> {
         let delta = self.delta;
-        if self.zero_labels.len() < gates.len() {
-            self.zero_labels = zeros(gates.len());
+        if self.zero_labels.len() < stretch.ands() {
+            self.zero_labels = zeros(stretch.ands());
         }
         self.garbler.reserve(stretch.slots());
         self.masked.reserve(stretch.slots());
@@ -99,7 +99,7 @@ impl Garbling {
         for (number, piece) in stretch.pieces().enumerate() {
             let (range, tables) = (done..done + piece.ands, &mut tables[..2 * piece.ands]);
             done = range.end;
-            let mut colours = self.garble_piece(piece, &gates[range.clone()], tables, range.start);
+            let mut colours = self.garble_piece(piece, gates.part(range.clone()), tables, range.start);
             deviate(|script| script.tables(delta, tables, &mut colours));
             channel.send_blocks(tables)?;
             send_bits(channel, &colours)?;
@@ -122,18 +122,18 @@ impl Garbling {
     }
 
     /// Step 3 of the next piece; false behind the last.
-    fn take(&mut self, channel: &mut Channel, gates: &[Gate], returned: &mut Returned<'_>) -> Result<bool> {
+    fn take(&mut self, channel: &mut Channel, gates: Gates<'_>, returned: &mut Returned<'_>) -> Result<bool> {
         let Some(piece) = returned.left.next() else { return Ok(false) };
         let (range, ands) = (returned.gates..returned.gates + piece.ands, piece.ands);
         let results = returned.ahead.receive(|| receive_bits(channel, ands))?;
         deviate(|script| script.returned(&results));
         let (held, opened) = (&mut returned.held[..ands], &mut returned.opened[..ands]);
-        let stock = gates[range.clone()].iter().zip(&self.zero_labels[range.clone()]);
+        let stock = gates.part(range.clone()).iter().zip(&self.zero_labels[range.clone()]);
         let mut stock = stock.zip(held.iter_mut().zip(opened.iter_mut()));
         self.masked.follow(piece, &mut results.iter(), |[first, second, result]| {
             if let Some(((masks, zero), (held, opened))) = stock.next() {
                 *held = *zero ^ (self.delta & Block::mask(result));
-                *opened = check_share(&shares(masks), Block::mask(first), Block::mask(second)).mac;
+                *opened = check_share(&masks, Block::mask(first), Block::mask(second)).mac;
             }
         });
         returned.labels.update_halves(held);
@@ -162,7 +162,7 @@ impl Garbling {
     fn garble_piece(
         &mut self,
         piece: Piece<'_>,
-        gates: &[Gate],
+        gates: Gates<'_>,
         tables: &mut [Block],
         first: usize,
     ) -> BitVec {
@@ -170,12 +170,12 @@ impl Garbling {
         let zero_labels = &mut self.zero_labels[first..first + piece.ands];
         let mut colours = BitVec::zeros(piece.ands);
         let mut at = 0;
+        let mut gates = gates.iter();
         for step in piece.one_by_one() {
             let rows = &mut tables[2 * at..2 * (at + step.ands)];
             garbler.garble(step, rows);
             let ops = &step.ops[step.ops.len() - step.ands..];
-            for (op, rows) in ops.iter().zip(rows.as_chunks_mut::<2>().0) {
-                let masks = shares(&gates[at]);
+            for ((op, rows), masks) in ops.iter().zip(rows.as_chunks_mut::<2>().0).zip(gates.by_ref()) {
                 rows[0] ^= masks[1].times_delta(delta);
                 rows[1] ^= masks[0].times_delta(delta);
                 let label = garbler.zero_labels(op.out)[0] ^ masks[2].times_delta(delta);

@@ -1,6 +1,6 @@
 //! The first phase: triples and masks for so many gates, whatever the function.
 
-use super::bits::{BLOCKS, Cots, Shares, ample, zeros};
+use super::bits::{Cots, Gates, GatesMut, Shares, Stock, ample};
 use super::buckets;
 use super::demand::Demand;
 use super::deviation::{deviate, passes};
@@ -13,7 +13,7 @@ use std::time::Duration;
 use subtle::ConstantTimeEq;
 use tacit_crypto::commit::{Commitment, Opening, commit, verify};
 use tacit_crypto::hash::Mitccrh;
-use tacit_crypto::{Block, Buffer, Prg};
+use tacit_crypto::{Block, Prg};
 use tacit_net::Channel;
 use zeroize::Zeroize;
 
@@ -23,8 +23,8 @@ pub struct Independent {
     pub(super) delta: Block,
     pub(super) oracle: Oracle,
     pub(super) demand: Demand,
-    /// [`Gate`]s, with triples.
-    pub(super) gates: Buffer,
+    /// With triples, for as many gates as the windows had, or more.
+    pub(super) gates: Stock,
     /// The masks: of the gates' results, and behind them of the own inputs MACs, of the peer's keys.
     pub(super) masks: Shares,
     pub(super) prg: Prg,
@@ -60,8 +60,8 @@ impl Independent {
             let from = start + number * each;
             out[ahead..].copy_from_slice(&of[from..from + each]);
         };
-        let mut gates = zeros(BLOCKS * one.ands);
-        part(&self.gates, 0, BLOCKS * one.ands, 0, &mut gates);
+        let mut gates = Stock::zeros(one.ands);
+        gates.gates_mut().copy_from(self.gates.gates().part(number * one.ands..(number + 1) * one.ands));
         let (own, peer) = (one.inputs(self.role), one.inputs(self.role.other()));
         let mut masks = Shares::zeros(one.ands + own, one.ands + peer);
         let sides = [(&self.masks.macs, &mut masks.macs, own), (&self.masks.keys, &mut masks.keys, peer)];
@@ -78,7 +78,7 @@ impl Independent {
 /// Memory that serves one preparation after the other.
 pub(super) struct Room {
     bits: Shares,
-    gates: Buffer,
+    gates: Shares,
     masks: Shares,
     rows: leaky::Room,
     ahead: usize,
@@ -86,8 +86,8 @@ pub(super) struct Room {
 
 impl Default for Room {
     fn default() -> Self {
-        let [bits, masks] = [0; 2].map(|n| Shares::zeros(n, n));
-        Room { bits, gates: zeros(0), masks, rows: leaky::Room::default(), ahead: FIRST_AHEAD }
+        let [bits, gates, masks] = [0; 3].map(|n| Shares::zeros(n, n));
+        Room { bits, gates, masks, rows: leaky::Room::default(), ahead: FIRST_AHEAD }
     }
 }
 
@@ -95,7 +95,7 @@ impl Room {
     /// Takes back what a preparation was made in, and what it found of the link.
     pub(super) fn put(&mut self, of: &mut Independent) {
         self.ahead = of.ahead;
-        std::mem::swap(&mut self.gates, &mut of.gates);
+        std::mem::swap(&mut self.gates, &mut of.gates.bits);
         std::mem::swap(&mut self.masks, &mut of.masks);
     }
 
@@ -106,30 +106,18 @@ impl Room {
         }
     }
 
-    // What is too small goes before its successor comes.
-    fn gates(&mut self, blocks: usize) -> Buffer {
-        if self.gates.len() < blocks {
-            self.gates = zeros(0);
-            self.gates = zeros(ample(blocks));
-        }
-        std::mem::replace(&mut self.gates, zeros(0))
+    fn gates(&mut self, gates: usize) -> Stock {
+        Stock::within(taken(&mut self.gates, 3 * gates, 3 * gates), gates)
     }
+}
 
-    fn masks(&mut self, own: usize, peer: usize) -> Shares {
-        if self.masks.macs.len() < own || self.masks.keys.len() < peer {
-            self.masks = Shares::zeros(0, 0);
-            self.masks = Shares::zeros(ample(own), ample(peer));
-        }
-        std::mem::replace(&mut self.masks, Shares::zeros(0, 0))
+/// At least so much of `room`, whatever it holds; what is too small goes before its successor comes.
+fn taken(room: &mut Shares, own: usize, peer: usize) -> Shares {
+    if room.macs.len() < own || room.keys.len() < peer {
+        *room = Shares::zeros(0, 0);
+        *room = Shares::zeros(ample(own), ample(peer));
     }
-
-    fn bits(&mut self, n: usize) -> &mut Shares {
-        if self.bits.macs.len() < n {
-            self.bits = Shares::zeros(0, 0);
-            self.bits = Shares::zeros(ample(n), ample(n));
-        }
-        &mut self.bits
-    }
+    std::mem::replace(room, Shares::zeros(0, 0))
 }
 
 /// Makes it, over correlated OT that this party sends and receives, in memory of `room` as far as that
@@ -158,34 +146,58 @@ pub(super) fn make(
     let mut maker = Maker { garbler, delta: triples_delta, own, peer, made: 0, room: rows };
     let mut openings = Openings::new(&oracle, "buckets", garbler, delta, room.ahead);
     let windows: Vec<usize> = buckets::windows(demand.ands).map(|gates| gates.max(buckets::LEAST)).collect();
-    let mut gates = room.gates(BLOCKS * windows.iter().sum::<usize>());
-    let mut left = gates.as_chunks_mut::<6>().0;
+    let mut gates = room.gates(windows.iter().sum());
+    let mut left = gates.gates_mut();
     let inputs = [demand.garbler_inputs, demand.evaluator_inputs];
     let [own_masks, peer_masks] =
         if garbler { inputs } else { [inputs[1], inputs[0]] }.map(|inputs| demand.ands + inputs);
-    let mut masks = room.masks(own_masks, peer_masks);
-    let rows = |n: usize| buckets::rows_at_once(n).min(buckets::size(n));
-    let bits = room.bits(windows.iter().map(|&n| 3 * n * rows(n)).max().unwrap_or(0));
+    let mut masks = taken(&mut room.masks, own_masks, peer_masks);
+    let mut unmade = Some((&mut masks.macs[..own_masks], &mut masks.keys[..peer_masks]));
+    let held = windows.iter().map(|&n| 3 * n * buckets::rows_at_once(n)).max().unwrap_or(0);
+    let mut bits = taken(&mut room.bits, held, held);
     let mut checks = 0;
+    let mut start = 0;
     for n in windows {
+        let mut sums = left.part(start..start + n);
+        start += n;
         let size = buckets::size(n);
-        let (sums, rest) = left.split_at_mut(n);
-        left = rest;
-        for row in (0..size).step_by(buckets::rows_at_once(n)) {
+        for row in (1..size).step_by(buckets::rows_at_once(n)) {
             let rows = buckets::rows_at_once(n).min(size - row);
-            bits.make(channel, cots, [3 * rows * n; 2])?;
-            deviate(|script| script.bits(&mut bits.macs));
+            // The first row is where the sums begin.
+            let first = row == 1;
+            let (macs, keys) = (&mut bits.macs[..3 * n * rows], &mut bits.keys[..3 * n * rows]);
+            {
+                let (mut macs, mut keys) = (vec![&mut *macs], vec![&mut *keys]);
+                if first {
+                    macs.extend(sums.macs.each_mut().map(|part| &mut **part));
+                    keys.extend(sums.keys.each_mut().map(|part| &mut **part));
+                }
+                if let Some(masks) = unmade.take() {
+                    macs.push(masks.0);
+                    keys.push(masks.1);
+                }
+                (cots.extend)(channel, keys, macs)?;
+            }
+            let mut made: Vec<GatesMut<'_>> = Vec::new();
+            made.extend(first.then(|| sums.part(0..n)));
+            let further = macs.chunks_mut(3 * n).zip(keys.chunks_mut(3 * n));
+            made.extend(further.map(|(macs, keys)| GatesMut::of(macs, keys)));
+            made.iter_mut().for_each(|row| deviate(|script| script.bits(&mut row.macs)));
             let mut alike = MacHash::new(&oracle, &format!("triples {checks}"), true);
-            maker.make(channel, bits, rows * n, &mut alike)?;
+            maker.make(channel, &mut made, &mut alike)?;
             let mut shifts = agree_alike(channel, &oracle, garbler, checks, alike.digest(), prg)?;
             checks += 1;
-            let shifted = rows - usize::from(row == 0);
-            let shifts: Vec<usize> = (0..shifted).map(|_| buckets::shift(&mut shifts, n)).collect();
-            buckets::combine(channel, &mut openings, bits, rows, &shifts, sums)?;
+            let shifts: Vec<usize> = (0..rows).map(|_| buckets::shift(&mut shifts, n)).collect();
+            let further = macs.chunks(3 * n).zip(keys.chunks(3 * n));
+            let further: Vec<Gates<'_>> = further.map(|(macs, keys)| Gates::of(macs, keys)).collect();
+            buckets::combine(channel, &mut openings, &further, &shifts, &mut sums)?;
         }
     }
+    if let Some((macs, keys)) = unmade {
+        (cots.extend)(channel, vec![keys], vec![macs])?;
+    }
     room.rows = std::mem::take(&mut maker.room);
-    masks.make(channel, cots, [own_masks, peer_masks])?;
+    room.bits = bits;
     deviate(|script| script.masks(&mut masks.macs));
     let ahead = openings.on_the_way();
     room.ahead = ahead;

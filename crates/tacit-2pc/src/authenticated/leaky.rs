@@ -12,7 +12,7 @@
 //! Here both Δ have lowest bit 1, where the paper has 1 and 0: every block under Δ_B enters with its lowest
 //! bit cleared, which is linear and turns Δ_B into one of lowest bit 0.
 
-use super::bits::{Share, Shares, ample, with_masks, zeros};
+use super::bits::{Gates, GatesMut, Share, ample, with_masks, zeros};
 use super::deviation::deviate;
 use super::opening::{MacHash, receive_bits, send_bits};
 use crate::Result;
@@ -109,38 +109,43 @@ impl Maker {
         if self.garbler { [PART, PART & !1] } else { [PART & !1, PART] }
     }
 
-    /// Makes `n` triples of the first 3·n of `bits`: all x, all y, all z. What must be alike on both sides
-    /// goes into `alike`.
+    /// Makes triples of all bits of `rows`, which are equally long. What must be alike on both sides goes into
+    /// `alike`.
     ///
     /// G of [`ON_THE_WAY`] batches are on their way while those of the one before them are used, and so are
     /// d.
     pub(super) fn make(
         &mut self,
         channel: &mut Channel,
-        bits: &mut Shares,
-        n: usize,
+        rows: &mut [GatesMut<'_>],
         alike: &mut MacHash,
     ) -> Result<()> {
-        let batch = |i: usize| i * BATCH..n.min((i + 1) * BATCH);
-        let batches = n.div_ceil(BATCH);
+        let n = rows.first().map_or(0, |row| row.len());
+        let of_row = n.div_ceil(BATCH);
+        let batches = rows.len() * of_row;
+        // A batch's row, and its place there.
+        let row = |i: usize| i / of_row;
+        let batch = |i: usize| i % of_row * BATCH..n.min((i % of_row + 1) * BATCH);
+        let number = |i: usize| self.made + (row(i) * n + batch(i).start) as u64;
         let pairs = |range: &Range<usize>| range.len().div_ceil(2);
         let mut room = std::mem::take(&mut self.room);
-        let sums = Room::of(&mut room.sums, n.min(WAITING * BATCH).div_ceil(2));
-        let place = |i: usize| i % WAITING * (BATCH / 2)..i % WAITING * (BATCH / 2) + pairs(&batch(i));
-        let messages = Room::of(&mut room.messages, BATCH.min(n).div_ceil(2));
+        let most = BATCH.min(n).div_ceil(2);
+        let sums = Room::of(&mut room.sums, batches.min(WAITING) * most);
+        let place = |i: usize| i % WAITING * most..i % WAITING * most + pairs(&batch(i));
+        let messages = Room::of(&mut room.messages, most);
         let mut packed = vec![0; PAIR * messages.len()];
         let mut shown = VecDeque::with_capacity(ON_THE_WAY);
         for i in 0..batches + 2 * ON_THE_WAY {
             if i < batches {
                 let (range, sums) = (batch(i), &mut sums[place(i)]);
                 let (messages, packed) = (&mut messages[..sums.len()], &mut packed[..PAIR * sums.len()]);
-                self.messages(bits, n, range, sums, messages);
+                self.messages(rows[row(i)].shared().part(range), number(i), sums, messages);
                 deviate(|script| script.leaky(messages, sums));
                 pack(messages, packed);
                 channel.send(packed)?;
             }
-            let [of_g, of_d] = [ON_THE_WAY, 2 * ON_THE_WAY]
-                .map(|ahead| i.checked_sub(ahead).filter(|&i| i < batches));
+            let [of_g, of_d] =
+                [ON_THE_WAY, 2 * ON_THE_WAY].map(|ahead| i.checked_sub(ahead).filter(|&i| i < batches));
             // All that is waited for comes before the own d, which then leaves with the next G.
             if let Some(i) = of_g {
                 let packed = &mut packed[..PAIR * pairs(&batch(i))];
@@ -153,50 +158,40 @@ impl Maker {
                 if let Some(own) = shown.pop_front() {
                     d.xor_assign(&own);
                 }
-                self.correct(bits, 2 * n + range.start, &d, sums);
+                self.correct(&mut rows[row(i)].part(range), &d, sums);
                 alike.update(sums);
             }
             if let Some(i) = of_g {
                 let (range, sums) = (batch(i), &mut sums[place(i)]);
-                self.sums(bits, range.clone(), &messages[..sums.len()], sums);
+                self.sums(&rows[row(i)].macs[0][range.clone()], number(i), &messages[..sums.len()], sums);
                 let mut bits = lowest_bits(sums, range.len());
                 deviate(|script| script.products(&mut bits));
                 send_bits(channel, &bits)?;
                 shown.push_back(bits);
             }
         }
-        self.made += n as u64;
+        self.made += (rows.len() * n) as u64;
         self.room = room;
         Ok(())
     }
 
-    /// G of some triples, and what S has of the party's own.
-    fn messages(
-        &self,
-        bits: &Shares,
-        n: usize,
-        range: Range<usize>,
-        sums: &mut [Block],
-        messages: &mut [Block],
-    ) {
+    /// G of some triples, the first of which has this number, and what S has of the party's own.
+    fn messages(&self, triples: Gates<'_>, number: u64, sums: &mut [Block], messages: &mut [Block]) {
         let ([own, peer], delta) = (self.masks(), self.delta);
         let mut pads = zeroize::Zeroizing::new([[Block::ZERO; 2]; TILE]);
         let mut parts = zeroize::Zeroizing::new([[0; 2]; TILE]);
-        for tile in range.clone().step_by(TILE) {
-            let len = TILE.min(range.end - tile);
+        let all = triples.macs[0].len();
+        for tile in (0..all).step_by(TILE) {
+            let len = TILE.min(all - tile);
             let pads = &mut pads[..len];
-            let of = |part: usize| {
-                let range = part * n + tile..part * n + tile + len;
-                (&bits.macs[range.clone()], &bits.keys[range])
-            };
-            let ((x, keys), y, z) = (of(0), of(1), of(2));
-            self.own.cot_to_rot_sender(self.made + tile as u64, delta, keys, pads);
+            let Gates { macs, keys } = triples.part(tile..tile + len);
+            self.own.cot_to_rot_sender(number + tile as u64, delta, keys[0], pads);
             let product = |(mac, key): (&Block, &Block)| {
                 let times_delta = key.low() ^ (delta.low() & mask(*mac));
                 (times_delta & own) ^ (mac.low() & peer)
             };
-            let products = y.0.iter().zip(y.1).zip(z.0.iter().zip(z.1));
-            let all = pads.iter().zip(x).zip(products);
+            let products = macs[1].iter().zip(keys[1]).zip(macs[2].iter().zip(keys[2]));
+            let all = pads.iter().zip(macs[0]).zip(products);
             for (parts, ((pads, x), (y, z))) in parts.iter_mut().zip(all) {
                 let (c, [pad, other]) = (product(y), pads.map(|pad| pad.low() & PART));
                 *parts = [pad ^ other ^ c, pad ^ product(z) ^ (c & mask(*x))];
@@ -204,7 +199,7 @@ impl Maker {
             if len % 2 == 1 {
                 parts[len] = [0; 2];
             }
-            let at = (tile - range.start) / 2;
+            let at = tile / 2;
             let both = messages[at..].iter_mut().zip(&mut sums[at..]);
             let pairs = parts.as_chunks::<2>().0[..len.div_ceil(2)].iter();
             for ([first, second], (message, sum)) in pairs.zip(both) {
@@ -214,14 +209,13 @@ impl Maker {
         }
     }
 
-    /// Adds to S what the peer's G gives.
-    fn sums(&self, bits: &Shares, range: Range<usize>, messages: &[Block], sums: &mut [Block]) {
+    /// Adds to S of triples with these `x`, the first of which has this number, what the peer's G gives.
+    fn sums(&self, x: &[Block], number: u64, messages: &[Block], sums: &mut [Block]) {
         let mut pads = zeroize::Zeroizing::new([Block::ZERO; TILE]);
-        for tile in range.clone().step_by(TILE) {
-            let len = TILE.min(range.end - tile);
-            let (x, pads) = (&bits.macs[tile..tile + len], &mut pads[..len]);
-            self.peer.cot_to_rot_receiver(self.made + tile as u64, x, pads);
-            let at = (tile - range.start) / 2;
+        for (tile, x) in x.chunks(TILE).enumerate() {
+            let (tile, pads) = (tile * TILE, &mut pads[..x.len()]);
+            self.peer.cot_to_rot_receiver(number + tile as u64, x, pads);
+            let at = tile / 2;
             let mut both = messages[at..].iter().zip(&mut sums[at..]);
             let (pairs, rest) = pads.as_chunks::<2>();
             let (choices, last) = x.as_chunks::<2>();
@@ -237,8 +231,8 @@ impl Maker {
         }
     }
 
-    /// Adds d to the triples' z, the first of which stands at `z`. And d·Δ to S.
-    fn correct(&self, bits: &mut Shares, z: usize, d: &BitVec, sums: &mut [Block]) {
+    /// Adds d to the triples' z, and d·Δ to S.
+    fn correct(&self, triples: &mut GatesMut<'_>, d: &BitVec, sums: &mut [Block]) {
         let delta = self.delta.low() & self.masks()[0];
         for (sums, byte) in sums.chunks_mut(4).zip(d.as_bytes()) {
             for (i, sum) in sums.iter_mut().enumerate() {
@@ -246,9 +240,9 @@ impl Maker {
                 *sum ^= Block::from_halves(of(2 * i), of(2 * i + 1));
             }
         }
-        let shares = if self.garbler { &mut bits.macs } else { &mut bits.keys };
+        let z = if self.garbler { &mut triples.macs[2] } else { &mut triples.keys[2] };
         let one = Share::default().plus(Block::ONES, self.garbler, self.delta);
         let change = one.mac ^ one.key;
-        with_masks(&mut shares[z..z + d.len()], d, |share, d| *share ^= change & d);
+        with_masks(z, d, |z, d| *z ^= change & d);
     }
 }

@@ -9,7 +9,7 @@
 //!    zero, so the evaluator knows the MACs: of a wrong table it sees a wrong hash.
 //! 5. Masks of outputs are shown with their MACs, by the garbler with step 4, by the evaluator after it.
 
-use super::bits::Gate;
+use super::bits::Gates;
 use super::dependent::Dependent;
 use super::evaluator::Evaluating;
 use super::garbler::Garbling;
@@ -41,7 +41,7 @@ impl Online {
         &mut self,
         channel: &mut Channel,
         stretch: &Stretch<'_>,
-        gates: &[Gate],
+        gates: Gates<'_>,
         oracle: &Oracle,
     ) -> Result<()> {
         match self {

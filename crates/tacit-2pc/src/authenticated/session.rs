@@ -39,21 +39,23 @@ pub struct Session<S, R> {
 
 /// Fills keys by what this party sends, and MACs by what it receives.
 pub(super) type Extend<S, R> =
-    fn(&mut Channel, Owner, (&mut S, &mut [Block]), (&mut R, &mut [Block])) -> tacit_ot::Result<()>;
+    fn(&mut Channel, Owner, (&mut S, Vec<&mut [Block]>), (&mut R, Vec<&mut [Block]>)) -> tacit_ot::Result<()>;
 
 /// One direction after the other, the garbler receiving first.
 fn in_turn<S: CotSender, R: CotReceiver>(
     channel: &mut Channel,
     role: Owner,
-    (sender, keys): (&mut S, &mut [Block]),
-    (receiver, macs): (&mut R, &mut [Block]),
+    (sender, mut keys): (&mut S, Vec<&mut [Block]>),
+    (receiver, mut macs): (&mut R, Vec<&mut [Block]>),
 ) -> tacit_ot::Result<()> {
     let garbler = role == Owner::Garbler;
     for receives in [garbler, !garbler] {
-        match receives {
-            true if !macs.is_empty() => receiver.extend(channel, macs)?,
-            false if !keys.is_empty() => sender.extend(channel, keys)?,
-            _ => (),
+        let parts = if receives { &mut macs } else { &mut keys };
+        for part in parts.iter_mut().filter(|part| !part.is_empty()) {
+            match receives {
+                true => receiver.extend(channel, part)?,
+                false => sender.extend(channel, part)?,
+            }
         }
     }
     Ok(())
@@ -98,7 +100,7 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         let oracle = self.agree(channel, demand, place)?;
         let Session { role, sender, receiver, extend, prg, room, .. } = self;
         let delta = sender.delta();
-        let mut extend = |channel: &mut Channel, keys: &mut [Block], macs: &mut [Block]| {
+        let mut extend = |channel: &mut Channel, keys: Vec<&mut [Block]>, macs: Vec<&mut [Block]>| {
             Ok(extend(channel, *role, (sender, keys), (receiver, macs))?)
         };
         let mut cots = Cots { delta, extend: &mut extend };

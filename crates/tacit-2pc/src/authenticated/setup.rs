@@ -60,7 +60,7 @@ impl Session<FerretSender, FerretReceiver> {
         let (mut sender, mut receiver) = setup_both_ways(channel, prg, sources, first, delta, &mut extend)?;
         if sources != config {
             let mut extend = |channel: &mut Channel, keys: &mut [Block], macs: &mut [Block]| {
-                extend_both_ways(channel, (&mut sender, keys), (&mut receiver, macs))
+                extend_both_ways(channel, (&mut sender, vec![keys]), (&mut receiver, vec![macs]))
             };
             (sender, receiver) = setup_both_ways(channel, prg, config, first, delta, &mut extend)?;
         }

@@ -11,7 +11,7 @@
 //! input bits and evaluator's; file length; id, salt, check of the key, hash of the peer's key or zeros; 8
 //! zero bytes. The chunks: what hashes are bound to, Δ, gates, MACs and keys of masks.
 
-use super::bits::{BLOCKS, Shares, zeros};
+use super::bits::{Gates, GatesMut, Share, Shares, Stock, zeros};
 use super::demand::Demand;
 use super::independent::Independent;
 use super::opening::FIRST_AHEAD;
@@ -21,8 +21,9 @@ use super::{mismatch, usage};
 use crate::once::{self, About, BODY, HEADER, Once, Saving};
 use crate::{OutputTo, Owner, Prepared, Result, StateError};
 use std::io::{Seek, Write};
+use std::ops::Range;
 use std::path::Path;
-use tacit_crypto::{BitVec, Block, Prg};
+use tacit_crypto::{BitVec, Block, Buffer, Prg};
 use tacit_net::Channel;
 use tacit_ot::{CotReceiver, CotSender};
 use tacit_store::sealed::{FileError, FileKey, Purpose, array, sealed_length};
@@ -66,7 +67,7 @@ impl Header {
         let all = self.all()?;
         let of = |owner| all.ands.checked_add(all.inputs(owner));
         (all.ands <= MOST).then_some(())?;
-        Some([BLOCKS * all.ands, of(self.role)?, of(self.role.other())?])
+        Some([6 * all.ands, of(self.role)?, of(self.role.other())?])
     }
 
     /// The demand of all rows.
@@ -133,6 +134,32 @@ impl About for Header {
     }
 }
 
+/// Gates that are written at a time.
+fn tiles(gates: usize) -> impl Iterator<Item = Range<usize>> {
+    const TILE: usize = 1 << 12;
+    (0..gates).step_by(TILE).map(move |start| start..gates.min(start + TILE))
+}
+
+/// A file's blocks: gate after gate, three bits of each, MAC before key.
+fn by_gate(gates: Gates<'_>) -> Buffer {
+    let mut blocks = zeros(6 * gates.macs[0].len());
+    for (blocks, shares) in blocks.as_chunks_mut::<6>().0.iter_mut().zip(gates.iter()) {
+        for (place, share) in blocks.as_chunks_mut::<2>().0.iter_mut().zip(shares) {
+            *place = [share.mac, share.key];
+        }
+    }
+    blocks
+}
+
+/// The converse of [`by_gate`].
+fn from_gates(blocks: &[Block], mut gates: GatesMut<'_>) {
+    for (blocks, places) in blocks.as_chunks::<6>().0.iter().zip(gates.iter_mut()) {
+        for (&[mac, key], place) in blocks.as_chunks::<2>().0.iter().zip(places) {
+            place.set(Share { mac, key });
+        }
+    }
+}
+
 impl<S: CotSender, R: CotReceiver> Session<S, R> {
     /// Makes what `rows` runs of the size `one` take, and writes it, sealed with `key`, to `out`: an empty
     /// file that the caller gives its name only after success. `peer` is a hash of the key that the peer
@@ -161,8 +188,12 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         let stream = &mut saving.stream;
         stream.write(&made.oracle.0)?;
         let delta = [made.delta];
-        let [gates, macs, keys] = lengths;
-        for blocks in [&delta, &made.gates[..gates], &made.masks.macs[..macs], &made.masks.keys[..keys]] {
+        stream.write(Block::as_bytes(&delta))?;
+        for gates in tiles(all.ands) {
+            stream.write(Block::as_bytes(&by_gate(made.gates.gates().part(gates))))?;
+        }
+        let [_, macs, keys] = lengths;
+        for blocks in [&made.masks.macs[..macs], &made.masks.keys[..keys]] {
             stream.write(Block::as_bytes(blocks))?;
         }
         saving.finish()
@@ -269,18 +300,24 @@ impl Stored {
     }
 
     fn read(&mut self, prg: &mut Prg) -> Result<Independent> {
-        let (Some(demand), Some([gates, macs, keys])) = (self.0.header.all(), self.0.header.lengths()) else {
+        let (Some(demand), Some([_, macs, keys])) = (self.0.header.all(), self.0.header.lengths()) else {
             return Err(FileError::Damaged { what: "header" }.into());
         };
         let mut oracle = Oracle([0; 32]);
         self.0.stream.read(&mut oracle.0)?;
         let mut delta = zeros(1);
-        let (mut room, mut masks) = (zeros(gates), Shares::zeros(macs, keys));
-        for blocks in [&mut delta, &mut room, &mut masks.macs, &mut masks.keys] {
+        self.0.stream.read(Block::as_bytes_mut(&mut delta))?;
+        let (mut gates, mut masks) = (Stock::zeros(demand.ands), Shares::zeros(macs, keys));
+        for range in tiles(demand.ands) {
+            let mut blocks = zeros(6 * range.len());
+            self.0.stream.read(Block::as_bytes_mut(&mut blocks))?;
+            from_gates(&blocks, gates.gates_mut().part(range));
+        }
+        for blocks in [&mut masks.macs, &mut masks.keys] {
             self.0.stream.read(Block::as_bytes_mut(blocks))?;
         }
         let role = self.0.header.role;
         let (delta, prg, ahead) = (delta[0], prg.fork(), FIRST_AHEAD);
-        Ok(Independent { role, delta, oracle, demand, gates: room, masks, prg, ahead })
+        Ok(Independent { role, delta, oracle, demand, gates, masks, prg, ahead })
     }
 }

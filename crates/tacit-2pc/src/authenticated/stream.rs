@@ -110,7 +110,7 @@ impl<'a> Stream<'a> {
                 (oracle, first.insert(Wires::new(function, role, ands, &prepared.masks)))
             }
         };
-        let (gates, masks) = (&mut prepared.gates, &prepared.masks);
+        let (gates, masks) = (prepared.gates.gates_mut(), &prepared.masks);
         prepared.ahead = multiply(channel, &oracle, party, stretch, gates, masks, wires)?;
         if let Some(wires) = first {
             let macs = &prepared.masks.macs[ands..];
@@ -120,7 +120,7 @@ impl<'a> Stream<'a> {
             let online = Online::begin(role, begin, channel, &mut prepared.prg)?;
             self.state = Some(State { delta, oracle: oracle.clone(), wires, online });
         }
-        let gates = &prepared.gates.as_chunks::<6>().0[..ands];
+        let gates = prepared.gates.gates().part(0..ands);
         if let Some(state) = &mut self.state {
             state.online.stretch(channel, stretch, gates, &oracle)?;
         }

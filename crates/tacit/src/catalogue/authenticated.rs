@@ -62,7 +62,7 @@ pub(super) fn cost(request: &EvalRequest) -> Cost {
         correlations += demand.correlations();
         for (buckets, size) in demand.windows() {
             triples += (buckets * size) as u64;
-            checks += size.div_ceil(buckets::rows_at_once(buckets)) as u64;
+            checks += (size - 1).div_ceil(buckets::rows_at_once(buckets)) as u64;
         }
     };
     (0..each / together).for_each(|_| preparation(together));

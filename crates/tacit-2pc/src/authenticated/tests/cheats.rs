@@ -1,6 +1,7 @@
 //! Each cheat, on both sides where both can, is caught by the honest party whenever it should be.
 
 use super::*;
+use crate::authenticated::bits::GatesMut;
 use crate::circuit::{Builder, Uint};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,19 +25,16 @@ fn flip(bits: &mut BitVec, i: usize) {
     bits.set(i, !bit);
 }
 
-/// Triples of a window of few gates.
-const TRIPLES: usize = buckets::LEAST * 5;
-
-cheat!(WrongX, bits(macs: &mut [Block]), |macs: &mut [Block]| macs[7] ^= Block::ONE);
-cheat!(WrongY, bits(macs: &mut [Block]), |macs: &mut [Block]| macs[TRIPLES + 7] ^= Block::ONE);
-cheat!(WrongZ, bits(macs: &mut [Block]), |macs: &mut [Block]| macs[2 * TRIPLES + 7] ^= Block::ONE);
+cheat!(WrongX, bits(macs: &mut [&mut [Block]; 3]), |macs: &mut [&mut [Block]; 3]| macs[0][7] ^= Block::ONE);
+cheat!(WrongY, bits(macs: &mut [&mut [Block]; 3]), |macs: &mut [&mut [Block]; 3]| macs[1][7] ^= Block::ONE);
+cheat!(WrongZ, bits(macs: &mut [&mut [Block]; 3]), |macs: &mut [&mut [Block]; 3]| macs[2][7] ^= Block::ONE);
 cheat!(WrongMask, masks(macs: &mut [Block]), |macs: &mut [Block]| macs[1] ^= Block::ONE);
-cheat!(WrongMac, bits(macs: &mut [Block]), |macs: &mut [Block]| macs[TRIPLES + 7] ^= Block::new(2));
+cheat!(WrongMac, bits(macs: &mut [&mut [Block]; 3]), |macs: &mut [&mut [Block]; 3]| macs[1][7] ^= Block::new(2));
 cheat!(WrongProduct, products(bits: &mut BitVec), |bits| flip(bits, 11));
 cheat!(WrongOpening, opened(bits: &mut BitVec), |bits| flip(bits, 0));
 cheat!(WrongDigest, mac_digest(digest: &mut [u8; 32]), |digest: &mut [u8; 32]| digest[5] ^= 1);
-cheat!(WrongGateMask, gate_masks(gates: &mut [super::super::bits::Gate]),
-    |gates: &mut [super::super::bits::Gate]| gates[0][4] ^= Block::ONE);
+cheat!(WrongGateMask, gate_masks(gates: &mut GatesMut<'_>),
+    |gates: &mut GatesMut<'_>| gates.macs[2][0] ^= Block::ONE);
 cheat!(WrongOutput, shown(bits: &mut BitVec, _digest: &mut [u8; 32]), |bits, _| flip(bits, 3));
 cheat!(WrongOutputMac, shown(_bits: &mut BitVec, digest: &mut [u8; 32]),
     |_, digest: &mut [u8; 32]| digest[0] ^= 1);

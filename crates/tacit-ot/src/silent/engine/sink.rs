@@ -2,7 +2,7 @@
 
 use crate::{Error, Result};
 use tacit_crypto::Block;
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 /// A request on its way.
 pub(crate) trait Sink {
@@ -95,10 +95,43 @@ impl<U: Zeroize, W: Zeroize> Sink for Halves<'_, U, W> {
     }
 }
 
+/// The caller's memory, in parts that are filled one after the other.
+pub(crate) struct Parts<'a>(Vec<&'a mut [Block]>);
+
+impl Parts<'_> {
+    /// The `n` places from `at` on, in as many pieces as parts that they lie in.
+    fn pieces(&mut self, mut at: usize, mut n: usize) -> impl Iterator<Item = &mut [Block]> {
+        self.0.iter_mut().filter_map(move |part| {
+            let from = at.min(part.len());
+            let here = n.min(part.len() - from);
+            (at, n) = (at - from, n - here);
+            (here > 0).then(|| &mut part[from..from + here])
+        })
+    }
+
+    /// Lets `change` have the `n` places from `at` on as one.
+    pub(crate) fn change(&mut self, at: usize, n: usize, change: impl FnOnce(&mut [Block])) {
+        if let Some(piece) = self.pieces(at, n).next()
+            && piece.len() == n
+        {
+            return change(piece);
+        }
+        let mut whole = Zeroizing::new(Vec::with_capacity(n));
+        self.pieces(at, n).for_each(|piece| whole.extend_from_slice(piece));
+        change(&mut whole);
+        let mut from = &whole[..];
+        for piece in self.pieces(at, n) {
+            let (these, rest) = from.split_at(piece.len());
+            piece.copy_from_slice(these);
+            from = rest;
+        }
+    }
+}
+
 /// How a caller takes correlated OTs.
 pub(crate) enum Taker<'a> {
     /// In memory of its own.
-    Memory(&'a mut [Block]),
+    Memory(Parts<'a>),
     /// Piece by piece, while they are in cache.
     Each(&'a mut dyn FnMut(&[Block])),
 }
@@ -112,7 +145,12 @@ pub(crate) struct Cots<'a> {
 
 impl<'a> Cots<'a> {
     pub(crate) fn memory(out: &'a mut [Block]) -> Self {
-        Cots { wanted: out.len(), to: Taker::Memory(out), filled: 0 }
+        Self::parts(vec![out])
+    }
+
+    pub(crate) fn parts(parts: Vec<&'a mut [Block]>) -> Self {
+        let wanted = parts.iter().map(|part| part.len()).sum();
+        Cots { wanted, to: Taker::Memory(Parts(parts)), filled: 0 }
     }
 
     pub(crate) fn each(wanted: usize, each: &'a mut dyn FnMut(&[Block])) -> Self {
@@ -123,7 +161,7 @@ impl<'a> Cots<'a> {
 impl Blocks for Cots<'_> {
     fn put(&mut self, rows: &[Block]) {
         match &mut self.to {
-            Taker::Memory(out) => out[self.filled..][..rows.len()].copy_from_slice(rows),
+            Taker::Memory(parts) => parts.change(self.filled, rows.len(), |out| out.copy_from_slice(rows)),
             Taker::Each(each) => each(rows),
         }
         self.filled += rows.len();
@@ -136,8 +174,8 @@ impl Sink for Cots<'_> {
     }
 
     fn wipe(&mut self) {
-        if let Taker::Memory(out) = &mut self.to {
-            out.zeroize();
+        if let Taker::Memory(parts) = &mut self.to {
+            parts.0.iter_mut().for_each(|part| part.zeroize());
         }
     }
 }

@@ -46,19 +46,19 @@ pub fn setup_both_ways(
     Ok((sender, receiver))
 }
 
-/// Fills `keys` with correlations of `sender` and `macs` with some of `receiver`. The peer calls this with as
-/// many of each, the other way round.
+/// Fills `keys` with correlations of `sender` and `macs` with some of `receiver`, one part after the other.
+/// The peer calls this with as many of each, the other way round.
 ///
 /// Errors: those of the link; `Cheated` when a check failed, which leaves nothing in either, and spends both
 /// streams.
 pub fn extend_both_ways(
     channel: &mut Channel,
-    (sender, keys): (&mut FerretSender, &mut [Block]),
-    (receiver, macs): (&mut FerretReceiver, &mut [Block]),
+    (sender, keys): (&mut FerretSender, Vec<&mut [Block]>),
+    (receiver, macs): (&mut FerretReceiver, Vec<&mut [Block]>),
 ) -> Result<()> {
     let [sends, receives] = [sender.spent(), receiver.spent()];
     sends.and(receives)?;
-    let (mut to, mut from) = (Cots::memory(keys), Cots::memory(macs));
+    let (mut to, mut from) = (Cots::parts(keys), Cots::parts(macs));
     let made = make(channel, (sender, &mut to), (receiver, &mut from));
     made.inspect_err(|error| {
         if !matches!(error, Error::Exhausted { .. }) {
@@ -111,9 +111,17 @@ mod tests {
         security: Security::Malicious,
     };
 
+    const FOUR: Config = Config { lanes: Lanes::Four, ..CONFIG };
+
+    /// `all` in three parts.
+    fn parts(all: &mut [Block]) -> Vec<&mut [Block]> {
+        all.chunks_mut(all.len().div_ceil(3).max(1)).collect()
+    }
+
     /// One party: several requests, [keys, MACs] each, and what they gave.
     fn party(
         channel: &mut Channel,
+        config: Config,
         first: bool,
         requests: &[[usize; 2]],
         lie: bool,
@@ -123,10 +131,10 @@ mod tests {
         let delta = CotSender::delta(source);
         let mut prg = Prg::from_seed(Block::new(10 + u128::from(first)));
         let (mut sender, mut receiver) =
-            setup_both_ways(channel, &mut prg, CONFIG, first, delta, &mut |channel, keys, macs| {
+            setup_both_ways(channel, &mut prg, config, first, delta, &mut |channel, keys, macs| {
                 CotSender::extend(source, channel, keys)?;
                 if lie {
-                    keys[CONFIG.params.k + 3] ^= Block::new(1 << 9);
+                    keys[config.secret() + 3] ^= Block::new(1 << 9);
                 }
                 CotReceiver::extend(other, channel, macs)
             })?;
@@ -134,11 +142,12 @@ mod tests {
         for &[keys, macs] in requests {
             let mut made = [keys, macs].map(|n| vec![Block::ONES; n]);
             let [keys, macs] = &mut made;
-            let result = extend_both_ways(channel, (&mut sender, keys), (&mut receiver, macs));
+            let result = extend_both_ways(channel, (&mut sender, parts(keys)), (&mut receiver, parts(macs)));
             if let Err(error) = result {
                 assert!(made.iter().flatten().all(|block| *block == Block::ZERO), "something is left");
                 let [keys, macs] = &mut made;
-                let again = extend_both_ways(channel, (&mut sender, keys), (&mut receiver, macs));
+                let again =
+                    extend_both_ways(channel, (&mut sender, parts(keys)), (&mut receiver, parts(macs)));
                 assert!(matches!(again, Err(Error::Spent(_))), "goes on after a failure");
                 return Err(error);
             }
@@ -149,20 +158,22 @@ mod tests {
 
     #[test]
     fn both_directions_give_what_each_alone_does_for_any_requests() {
-        let net = CONFIG.net();
-        let requests = [[10, 10], [net, net], [3 * net + 7, 3 * net + 7], [5, 0], [0, 2 * net], [net, 1]];
-        let turned = requests.map(|[keys, macs]| [macs, keys]);
-        let (one, two) = memory::run(
-            |channel| party(channel, true, &requests, false).unwrap(),
-            |channel| party(channel, false, &turned, false).unwrap(),
-        );
-        let mut seen = std::collections::HashSet::new();
-        for ((delta, ours), (_, theirs)) in [(&one, &two), (&two, &one)] {
-            for ([keys, _], [_, macs]) in ours.iter().zip(theirs) {
-                assert_eq!(keys.len(), macs.len());
-                for (key, mac) in keys.iter().zip(macs) {
-                    assert!(*mac == *key ^ (*delta & Block::mask(mac.lsb())));
-                    assert!(seen.insert(key.to_u128()), "a correlation came twice");
+        for config in [CONFIG, FOUR] {
+            let net = config.net();
+            let requests = [[10, 10], [net, net], [3 * net + 7, 3 * net + 7], [5, 0], [0, 2 * net], [net, 1]];
+            let turned = requests.map(|[keys, macs]| [macs, keys]);
+            let (one, two) = memory::run(
+                |channel| party(channel, config, true, &requests, false).unwrap(),
+                |channel| party(channel, config, false, &turned, false).unwrap(),
+            );
+            let mut seen = std::collections::HashSet::new();
+            for ((delta, ours), (_, theirs)) in [(&one, &two), (&two, &one)] {
+                for ([keys, _], [_, macs]) in ours.iter().zip(theirs) {
+                    assert_eq!(keys.len(), macs.len());
+                    for (key, mac) in keys.iter().zip(macs) {
+                        assert!(*mac == *key ^ (*delta & Block::mask(mac.lsb())));
+                        assert!(seen.insert(key.to_u128()), "a correlation came twice");
+                    }
                 }
             }
         }
@@ -172,8 +183,8 @@ mod tests {
     fn a_direction_that_cheats_spends_both() {
         let requests = [[CONFIG.net() + 3; 2]; 1];
         let (one, _) = memory::run(
-            |channel| party(channel, true, &requests, false).map(drop),
-            |channel| party(channel, false, &requests, true).map(drop),
+            |channel| party(channel, CONFIG, true, &requests, false).map(drop),
+            |channel| party(channel, CONFIG, false, &requests, true).map(drop),
         );
         assert!(matches!(one, Err(Error::Cheated { .. })), "{one:?}");
     }

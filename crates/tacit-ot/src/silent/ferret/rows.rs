@@ -161,8 +161,8 @@ impl Rows {
         put(first, aside, &mut self.carry.kept[first.min(self.keep)..][..aside.len()]);
         let at = from - self.made().max(self.keep);
         match (self.place, &mut sink.to) {
-            (Place::Caller, Taker::Memory(out)) => {
-                put(from, rest, &mut out[sink.filled + at..][..rest.len()]);
+            (Place::Caller, Taker::Memory(parts)) => {
+                parts.change(sink.filled + at, rest.len(), |slots| put(from, rest, slots));
             }
             (Place::Caller, Taker::Each(each)) if encoded => {
                 let left = self.ahead.len() - (self.encoded.max(self.keep) - from);
@@ -202,10 +202,17 @@ impl Rows {
             let from = self.encoded;
             let to = end.min(from + self.tile());
             let ahead = from.max(keep)..to.max(keep);
-            let out = match &mut sink.to {
-                Taker::Memory(out) => {
+            let secret = &self.carry.current[..self.config.secret()];
+            let encode = |first: usize, place: &mut [Block]| {
+                for (i, rows) in place.chunks_mut(ROWS * lanes).enumerate() {
+                    rows.fill(Block::ZERO);
+                    self.code.add_rows((first / lanes + i * ROWS) as u64, secret, lanes, rows);
+                }
+            };
+            match &mut sink.to {
+                Taker::Memory(parts) => {
                     let at = sink.filled + ahead.start - made.max(keep);
-                    &mut out[at..at + ahead.len()]
+                    parts.change(at, ahead.len(), |out| encode(ahead.start, out));
                 }
                 Taker::Each(_) => {
                     let (at, wanted) = (self.ahead.len(), end.max(keep) - ahead.start);
@@ -218,17 +225,10 @@ impl Rows {
                         break;
                     }
                     self.ahead.resize(at + ahead.len(), Block::ZERO);
-                    &mut self.ahead[at..]
-                }
-            };
-            let kept = &mut self.carry.kept[from.min(keep)..to.min(keep)];
-            let secret = &self.carry.current[..self.config.secret()];
-            for (first, place) in [(from, kept), (ahead.start, out)] {
-                for (i, rows) in place.chunks_mut(ROWS * lanes).enumerate() {
-                    rows.fill(Block::ZERO);
-                    self.code.add_rows((first / lanes + i * ROWS) as u64, secret, lanes, rows);
+                    encode(ahead.start, &mut self.ahead[at..]);
                 }
             }
+            encode(from, &mut self.carry.kept[from.min(keep)..to.min(keep)]);
             self.encoded = to;
         }
         Ok(())
