@@ -6,21 +6,21 @@
 //! - **Realises** secure evaluation of a circuit against malicious parties, with abort, in the hybrid model
 //!   of correlated OT: the parties get what the circuit says of the inputs they chose, or a party stops.
 //! - **Assumptions**: those of the correlated OT; MITCCRH circular correlation robust (ideal cipher); BLAKE3
-//!   a random oracle. Statistical error 2^-40 a session ([`buckets`]); a wrong product of a triple passes
-//!   with chance 2^-63, a guessed MAC with 2^-127.
+//!   a random oracle. Statistical error 2^-40 a session ([`buckets`]), in which a wrong product of
+//!   a triple passes with chance 2^-47; a MAC of an output's mask is guessed with 2^-127, another with 2^-63.
 //! - **Masks**: each wire's value is hidden by a mask λ = λ_A ⊕ λ_B of which each party holds one share, with
 //!   a MAC under the other's Δ. The evaluator sees masked values Λ = value ⊕ λ alone.
 //! - **Phases**: [`Session::independent`] needs the number of gates, [`Independent::dependent`] the function,
 //!   [`Dependent::online`] the inputs. Each takes the one before by value, so nothing serves twice.
-//! - **Bytes** of both directions an AND gate: 16 for each triple of a bucket (3 from 396,313 gates on, 4
-//!   from 4,283 on, else 5), 32 for the table, about 2 for bits, and the correlated OT's for 3·B + 1
+//! - **Bytes** of both directions an AND gate: 12 for each triple of a bucket (3 from 400,432 gates on, 4
+//!   from 4,312 on, else 5), 32 for the table, about 2 for bits, and the correlated OT's for 3·B + 1
 //!   correlations each way.
 //! - **Length**: a circuit of more than 500,000 AND gates, and a program of any length
 //!   ([`Session::run_program`]), runs in stretches of as many at most, one after the other through all
 //!   phases.
-//! - **Memory**: of a stretch 128 bytes a gate from the first phase on; while it is made, 104 bytes more for
-//!   each triple of two rows, and in the last phase the garbler's 16 a gate: about 190 MB, whatever the
-//!   length.
+//! - **Memory**: of a stretch 128 bytes a gate from the first phase on; while it is made, 96 bytes more for
+//!   each triple of the rows that are held, one beside the first where there are three, and in the last phase
+//!   the garbler's 16 a gate: about 170 MB, whatever the length.
 //! - **On the disk**: [`Session::store`] and [`Stored`] keep the first phase in a sealed file that serves
 //!   once.
 //! - **Abort** tells nothing of an input: all that comes before inputs are used is independent of them, and

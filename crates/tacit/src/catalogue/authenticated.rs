@@ -28,15 +28,16 @@ pub static AUTHENTICATED: Entry = Entry {
 /// On the reference machine: a session, a correlation of both directions, a triple, an AND gate beside its
 /// triples, and an input or output bit.
 const SESSION_NS: f64 = 2.5e6;
-const CORRELATION_NS: f64 = 26.0;
-const TRIPLE_NS: f64 = 24.0;
-const MASKED_GATE_NS: f64 = 100.0;
+const CORRELATION_NS: f64 = 24.0;
+const TRIPLE_NS: f64 = 17.0;
+const MASKED_GATE_NS: f64 = 80.0;
 const BIT_NS: f64 = 60.0;
 
 const SESSION_TRIPS: f64 = 5.0;
 const WINDOW_TRIPS: f64 = 8.0;
 const RUN_TRIPS: f64 = 4.0;
 const DIGEST: u64 = 32;
+const MESSAGE: u64 = 6;
 
 /// What a party sends of `bits` that both show.
 fn shown(bits: u64) -> u64 {
@@ -75,8 +76,8 @@ pub(super) fn cost(request: &EvalRequest) -> Cost {
     let ferret = config.cost(correlations, 1, CACHE / 2);
     let cots = (ferret.awaited + ferret.streamed) as u64;
     let seeds = kos::bytes_by_hash(kos::SEEDS);
-    // Half a triple's block, its d, and for all but the first of a bucket a difference.
-    let of_triples = triples / 2 * BLOCK + shown(triples) + shown(triples * 3 / 4);
+    // A triple's message, its d, and for all but the first of a bucket a difference.
+    let of_triples = triples * MESSAGE + shown(triples) + shown(triples * 3 / 4);
     let of_checks = |parts: u64| checks * parts * DIGEST;
     let inputs_shown = |side: usize| shown(inputs[side]);
     let opened = |learns: bool| if learns { shown(outputs) + DIGEST } else { 0 };

@@ -102,7 +102,7 @@ const BYTES_ROW: u64 = 280;
 const BYTES_COPY: u64 = 200;
 /// A session of authenticated garbling, and a gate of a window, with the largest set of correlated OT.
 const BYTES_SESSION: u64 = 24 << 20;
-const BYTES_TRIPLES: u64 = 600;
+const BYTES_TRIPLES: u64 = 500;
 
 /// The values of one party's fields, or of the outputs, row by row.
 pub type Rows = Vec<Vec<BitVec>>;

@@ -30,7 +30,7 @@ const SERVING: [Phase; 1] = [("evaluating", "rows", 1.0)];
 
 /// Bytes that a gate takes in memory, and those of a window that is being made.
 const BYTES_PREPARED: u64 = 128;
-const BYTES_WINDOW: u64 = 300 << 20;
+const BYTES_WINDOW: u64 = 256 << 20;
 /// Bytes of a mask of an input bit.
 const BYTES_MASK: u64 = 32;
 
