@@ -26,11 +26,16 @@ FEATURES = "tacit-cli/postgres,tacit-cli/s3,tacit-py/postgres,tacit-py/s3"
 PORTABLE_CRATES = ["tacit-crypto", "tacit-ot", "tacit-store", "tacit-psi", "tacit-bench"]
 
 
-def cargo_test(arguments, env):
-    """One `cargo test`; returns (passed, failed)."""
+def cargo(arguments, env, stdout):
+    """A `cargo test` that has begun."""
     command = [os.environ.get("CARGO", "cargo"), "test", "--no-fail-fast", *arguments]
     print("+ " + " ".join(command), flush=True)
-    run = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, errors="replace")
+    return subprocess.Popen(command, cwd=ROOT, env=env, stdout=stdout, text=True, errors="replace")
+
+
+def cargo_test(arguments, env):
+    """One `cargo test`; returns (passed, failed)."""
+    run = cargo(arguments, env, stdout=subprocess.PIPE)
     passed = failed = 0
     for line in run.stdout:
         sys.stdout.write(line)
@@ -49,16 +54,16 @@ def cargo_test(arguments, env):
 
 
 def python_test(script, env):
-    """One of our Python tests, which end with `N passed, N failed`; returns both numbers."""
+    """One of our Python tests, which end with `N passed, N failed`; returns both numbers, and what it said."""
     start = time.monotonic()
     run = subprocess.run([sys.executable, script], cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, errors="replace")
     seconds = time.monotonic() - start
-    print(f"+ {script.relative_to(ROOT)}\n{run.stdout.rstrip()}\n  ({seconds:.0f} s)", flush=True)
+    said = f"+ {script.relative_to(ROOT)}\n{run.stdout.rstrip()}\n  ({seconds:.0f} s)"
     last = re.search(r"^(\d+) passed, (\d+) failed$", run.stdout, re.MULTILINE)
     if not last:
-        return 0, 1
+        return 0, 1, said
     passed, failed = int(last[1]), int(last[2])
-    return passed, failed or int(run.returncode != 0)
+    return passed, failed or int(run.returncode != 0), said
 
 
 def long_features():
@@ -103,22 +108,28 @@ def main():
     prepare = [sys.executable, ROOT / "scripts" / "test_python.py", "--prepare"]
     preparing = subprocess.Popen(prepare, cwd=ROOT, env=env, **quiet) if tools else None
     start = time.monotonic()
-    passed, failed = cargo_test(arguments, env)
-    if preparing:
-        preparing.wait()
-    print(f"  ({time.monotonic() - start:.0f} s)", flush=True)
-    # What the scripts below try is the command that was just built; they would build it with other features.
-    command = ROOT / "target" / "debug" / "tacit"
-    if command.exists() and not options.crates:
-        env.setdefault("TACIT", str(command))
-    if tools:
-        kinds = ["test", "long"] if options.long else ["test"]
-        scripts = [*ROOT.glob("scripts/test_*.py")]
-        scripts += [path for kind in kinds for path in ROOT.glob(f"tools/*/{kind}_*.py")]
-        # Two at a time: most of them wait for processes that they start.
-        with ThreadPoolExecutor(2) as pool:
-            for more in pool.map(lambda script: python_test(script, env), sorted(scripts)):
-                passed, failed = passed + more[0], failed + more[1]
+    with ThreadPoolExecutor(1) as pool:
+        others = []
+        if tools:
+            built = cargo(["--no-run", "--quiet", *arguments], env, stdout=None).wait() == 0
+            preparing.wait()
+            print(f"  compiled ({time.monotonic() - start:.0f} s)", flush=True)
+            # What the scripts try is the command that was just built; they would build it with other features.
+            command = ROOT / "target" / "debug" / "tacit"
+            others_env = {"TACIT": str(command), **env} if command.exists() and not options.crates else env
+            kinds = ["test", "long"] if options.long else ["test"]
+            scripts = [*ROOT.glob("scripts/test_*.py")]
+            scripts += [path for kind in kinds for path in ROOT.glob(f"tools/*/{kind}_*.py")]
+            others = [(python_test, script, others_env) for script in sorted(scripts) if built]
+        # Beside cargo's tests, one at a time; the long ones measure, and have the machine to themselves.
+        if not options.long:
+            others = [pool.submit(*other) for other in others]
+        passed, failed = cargo_test(arguments, env)
+        print(f"  ({time.monotonic() - start:.0f} s)", flush=True)
+        for other in others:
+            more = other[0](*other[1:]) if options.long else other.result()
+            print(more[2], flush=True)
+            passed, failed = passed + more[0], failed + more[1]
     if passed + failed == 0:
         failed = 1
     print(f"{passed} passed, {failed} failed", flush=True)

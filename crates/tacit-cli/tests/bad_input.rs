@@ -452,9 +452,11 @@ fn an_interrupted_run_leaves_nothing() {
             "o.csv",
         ],
     ] {
-        let child = bench.spawn(args);
+        let mut child = bench.spawn(args);
         let start = Instant::now();
         while bench.leftovers().is_empty() && start.elapsed() < Duration::from_secs(20) {
+            let ended = child.try_wait().unwrap().is_some();
+            assert!(!ended, "nothing to interrupt: {:?}", wait(child));
             thread::sleep(Duration::from_millis(10));
         }
         assert_eq!(bench.leftovers().len(), 1, "the unfinished file stands beside its place");

@@ -102,7 +102,7 @@ fn uni_ways(_: u64, security: Security, choice: &Choice<'_>) -> Vec<Arc<dyn Exte
 /// noise have their positions besides.
 const CARRIED: usize = 1 << 20;
 const UNI_CARRIED: usize = 1 << 21;
-const UNI_BYTES: usize = 28;
+const UNI_BYTES: usize = 32;
 
 /// Its parameters, and how many iterations a stream makes ahead: on demand unless they are given.
 #[derive(Debug)]
