@@ -153,7 +153,8 @@ pub(super) fn make(
         if garbler { inputs } else { [inputs[1], inputs[0]] }.map(|inputs| demand.ands + inputs);
     let mut masks = taken(&mut room.masks, own_masks, peer_masks);
     let mut unmade = Some((&mut masks.macs[..own_masks], &mut masks.keys[..peer_masks]));
-    let held = windows.iter().map(|&n| 3 * n * buckets::rows_at_once(n)).max().unwrap_or(0);
+    let held = |n: usize| 3 * n * buckets::rows_at_once(n).min(buckets::size(n) - 1);
+    let held = windows.iter().map(|&n| held(n)).max().unwrap_or(0);
     let mut bits = taken(&mut room.bits, held, held);
     let mut checks = 0;
     let mut start = 0;
@@ -163,25 +164,13 @@ pub(super) fn make(
         let size = buckets::size(n);
         for row in (1..size).step_by(buckets::rows_at_once(n)) {
             let rows = buckets::rows_at_once(n).min(size - row);
-            // The first row is where the sums begin.
-            let first = row == 1;
             let (macs, keys) = (&mut bits.macs[..3 * n * rows], &mut bits.keys[..3 * n * rows]);
-            {
-                let (mut macs, mut keys) = (vec![&mut *macs], vec![&mut *keys]);
-                if first {
-                    macs.extend(sums.macs.each_mut().map(|part| &mut **part));
-                    keys.extend(sums.keys.each_mut().map(|part| &mut **part));
-                }
-                if let Some(masks) = unmade.take() {
-                    macs.push(masks.0);
-                    keys.push(masks.1);
-                }
-                (cots.extend)(channel, keys, macs)?;
-            }
-            let mut made: Vec<GatesMut<'_>> = Vec::new();
-            made.extend(first.then(|| sums.part(0..n)));
+            // The first row is where the sums begin.
+            let first = (row == 1).then(|| sums.part(0..n));
             let further = macs.chunks_mut(3 * n).zip(keys.chunks_mut(3 * n));
-            made.extend(further.map(|(macs, keys)| GatesMut::of(macs, keys)));
+            let further = further.map(|(macs, keys)| GatesMut::of(macs, keys));
+            let mut made: Vec<GatesMut<'_>> = first.into_iter().chain(further).collect();
+            extend(channel, cots, &mut made, unmade.take())?;
             made.iter_mut().for_each(|row| deviate(|script| script.bits(&mut row.macs)));
             let mut alike = MacHash::new(&oracle, &format!("triples {checks}"), true);
             maker.make(channel, &mut made, &mut alike)?;
@@ -193,8 +182,8 @@ pub(super) fn make(
             buckets::combine(channel, &mut openings, &further, &shifts, &mut sums)?;
         }
     }
-    if let Some((macs, keys)) = unmade {
-        (cots.extend)(channel, vec![keys], vec![macs])?;
+    if unmade.is_some() {
+        extend(channel, cots, &mut [], unmade)?;
     }
     room.rows = std::mem::take(&mut maker.room);
     room.bits = bits;
@@ -203,6 +192,22 @@ pub(super) fn make(
     room.ahead = ahead;
     openings.check(channel)?;
     Ok(Independent { role, delta, oracle, demand, gates, masks, prg: prg.fork(), ahead })
+}
+
+/// Makes the bits of rows of triples, and those masks, in one request: one that ends within an iteration of
+/// Ferret's has the trees behind its end expanded twice.
+fn extend(
+    channel: &mut Channel,
+    cots: &mut Cots<'_>,
+    rows: &mut [GatesMut<'_>],
+    masks: Option<(&mut [Block], &mut [Block])>,
+) -> Result<()> {
+    let (mut macs, mut keys): (Vec<_>, Vec<_>) = masks.into_iter().unzip();
+    for row in rows {
+        macs.extend(row.macs.each_mut().map(|part| &mut **part));
+        keys.extend(row.keys.each_mut().map(|part| &mut **part));
+    }
+    (cots.extend)(channel, keys, macs)
 }
 
 /// Compares what must be alike, and draws randomness that neither party chose, after all that it is for was

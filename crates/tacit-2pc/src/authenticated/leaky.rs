@@ -31,9 +31,9 @@ const BATCH: usize = 1 << 12;
 /// 100 Mbit/s hold in 40 ms. In which order G and d go follows from it, for both parties.
 const ON_THE_WAY: usize = 16;
 /// Batches whose S wait: for G, then for d.
-const WAITING: usize = 2 * ON_THE_WAY + 1;
+const UNSETTLED: usize = 2 * ON_THE_WAY + 1;
 /// The bits of a block that G, C and S have.
-const PART: u64 = (1 << 48) - 1;
+const COUNTED: u64 = (1 << 48) - 1;
 /// Bytes of G of two triples.
 const PAIR: usize = 12;
 
@@ -81,7 +81,7 @@ fn mask(block: Block) -> u64 {
 /// Packs G of some triples.
 fn pack(messages: &[Block], bytes: &mut [u8]) {
     for (pair, bytes) in messages.iter().zip(bytes.as_chunks_mut::<PAIR>().0) {
-        let both = u128::from(pair.low()) | u128::from(pair.high()) << PART.count_ones();
+        let both = u128::from(pair.low()) | u128::from(pair.high()) << COUNTED.count_ones();
         bytes.copy_from_slice(&both.to_le_bytes()[..PAIR]);
     }
 }
@@ -92,7 +92,7 @@ fn unpack(bytes: &[u8], messages: &mut [Block]) {
         let mut both = [0; 16];
         both[..PAIR].copy_from_slice(bytes);
         let both = u128::from_le_bytes(both);
-        *pair = Block::from_halves(both as u64 & PART, (both >> PART.count_ones()) as u64);
+        *pair = Block::from_halves(both as u64 & COUNTED, (both >> COUNTED.count_ones()) as u64);
     }
 }
 
@@ -106,7 +106,7 @@ fn lowest_bits(sums: &[Block], n: usize) -> BitVec {
 impl Maker {
     /// What of a block under the own Δ counts, and under the peer's.
     fn masks(&self) -> [u64; 2] {
-        if self.garbler { [PART, PART & !1] } else { [PART & !1, PART] }
+        if self.garbler { [COUNTED, COUNTED & !1] } else { [COUNTED & !1, COUNTED] }
     }
 
     /// Makes triples of all bits of `rows`, which are equally long. What must be alike on both sides goes into
@@ -130,8 +130,8 @@ impl Maker {
         let pairs = |range: &Range<usize>| range.len().div_ceil(2);
         let mut room = std::mem::take(&mut self.room);
         let most = BATCH.min(n).div_ceil(2);
-        let sums = Room::of(&mut room.sums, batches.min(WAITING) * most);
-        let place = |i: usize| i % WAITING * most..i % WAITING * most + pairs(&batch(i));
+        let sums = Room::of(&mut room.sums, batches.min(UNSETTLED) * most);
+        let place = |i: usize| i % UNSETTLED * most..i % UNSETTLED * most + pairs(&batch(i));
         let messages = Room::of(&mut room.messages, most);
         let mut packed = vec![0; PAIR * messages.len()];
         let mut shown = VecDeque::with_capacity(ON_THE_WAY);
@@ -193,7 +193,7 @@ impl Maker {
             let products = macs[1].iter().zip(keys[1]).zip(macs[2].iter().zip(keys[2]));
             let all = pads.iter().zip(macs[0]).zip(products);
             for (parts, ((pads, x), (y, z))) in parts.iter_mut().zip(all) {
-                let (c, [pad, other]) = (product(y), pads.map(|pad| pad.low() & PART));
+                let (c, [pad, other]) = (product(y), pads.map(|pad| pad.low() & COUNTED));
                 *parts = [pad ^ other ^ c, pad ^ product(z) ^ (c & mask(*x))];
             }
             if len % 2 == 1 {
@@ -221,12 +221,12 @@ impl Maker {
             let (choices, last) = x.as_chunks::<2>();
             // Pairs come first, or their end would take a message with it.
             for ((pads, x), (message, sum)) in pairs.iter().zip(choices).zip(both.by_ref()) {
-                let first = (pads[0].low() & PART) ^ (message.low() & mask(x[0]));
-                let second = (pads[1].low() & PART) ^ (message.high() & mask(x[1]));
+                let first = (pads[0].low() & COUNTED) ^ (message.low() & mask(x[0]));
+                let second = (pads[1].low() & COUNTED) ^ (message.high() & mask(x[1]));
                 *sum ^= Block::from_halves(first, second);
             }
             if let ([pad], [x], Some((message, sum))) = (rest, last, both.next()) {
-                *sum ^= Block::from_halves((pad.low() & PART) ^ (message.low() & mask(*x)), 0);
+                *sum ^= Block::from_halves((pad.low() & COUNTED) ^ (message.low() & mask(*x)), 0);
             }
         }
     }
