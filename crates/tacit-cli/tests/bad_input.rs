@@ -454,12 +454,16 @@ fn an_interrupted_run_leaves_nothing() {
     ] {
         let mut child = bench.spawn(args);
         let start = Instant::now();
-        while bench.leftovers().is_empty() && start.elapsed() < Duration::from_secs(20) {
+        // The one that stays: at first the command only tries whether it could write there.
+        let mut seen = Vec::new();
+        while seen.is_empty() || seen != bench.leftovers() {
             let ended = child.try_wait().unwrap().is_some();
             assert!(!ended, "nothing to interrupt: {:?}", wait(child));
-            thread::sleep(Duration::from_millis(10));
+            assert!(start.elapsed() < Duration::from_secs(20), "no unfinished file beside its place");
+            seen = bench.leftovers();
+            thread::sleep(Duration::from_millis(50));
         }
-        assert_eq!(bench.leftovers().len(), 1, "the unfinished file stands beside its place");
+        assert_eq!(seen.len(), 1, "the unfinished file stands beside its place");
         let kill =
             std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
         assert!(kill.success());
