@@ -342,7 +342,9 @@ class Pages(unittest.TestCase):
         found = []
         for event in BROWSER.events:
             if event["method"] == "Log.entryAdded" and event["params"]["entry"]["level"] in ("error", "warning"):
-                found.append(event["params"]["entry"])
+                # A page of elsewhere, of an earlier test, may still be told that its icon is not here.
+                if "//evil.example" not in event["params"]["entry"].get("url", ""):
+                    found.append(event["params"]["entry"])
             if event["method"] in ("Runtime.exceptionThrown", "Network.loadingFailed", "Page.javascriptDialogOpening"):
                 # The last page's question of that moment, which going to the next one ends.
                 if not event["params"].get("canceled"):
@@ -445,13 +447,17 @@ class Pages(unittest.TestCase):
         self.assertTrue(heads[0] == 1 and all(b <= a + 1 for a, b in zip(heads, heads[1:])), heads)
 
     def test_fresh_figures_come_and_nothing_jumps(self):
+        # Chromium marks what moves within half a second of a change of the window's size, and may tell of it late.
+        BROWSER.run("""(() => { new PerformanceObserver(list => list.getEntries().filter(one => !one.hadRecentInput)
+            .forEach(one => window.shift += one.value)).observe({ type: 'layout-shift', buffered: false }); })()""")
+        frames = "for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);"
         for width in (1200, 400):
             BROWSER.look(width, 700)
-            BROWSER.run("""(() => { document.querySelector('#peers').scrollIntoView();
+            BROWSER.run(f"""(async () => {{ document.querySelector('#peers').scrollIntoView();
                 window.watched = document.querySelector('#peers-table tbody tr');
-                document.querySelector('#filter').focus({ preventScroll: true }); window.shift = 0;
-                new PerformanceObserver(list => list.getEntries().forEach(one => window.shift += one.value))
-                    .observe({ type: 'layout-shift', buffered: false }); })()""")
+                document.querySelector('#filter').focus({{ preventScroll: true }});
+                await new Promise(settled => setTimeout(settled, 600));
+                {frames} window.shift = 0; }})()""")
             place = "[window.watched.getBoundingClientRect().top, document.activeElement.id, window.watched.isConnected]"
             before = BROWSER.run(place)
             figure = "document.querySelector('#hour-refused').textContent"
@@ -461,7 +467,7 @@ class Pages(unittest.TestCase):
             after = BROWSER.run(place)
             self.assertLess(abs(after[0] - before[0]), 2, (width, before, after))
             self.assertEqual(after[1:], before[1:])
-            self.assertLess(BROWSER.run("window.shift"), 0.02)
+            self.assertLess(BROWSER.run(f"(async () => {{ {frames} return window.shift; }})()"), 0.02)
         self.assertEqual(self.faults(), [])
 
     def test_a_policy_with_faults_is_told_until_it_is_mended(self):
