@@ -1,7 +1,7 @@
 //! Files that grow by whole lines and lose none in a crash.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use tacit::{Error, Result};
 
@@ -17,20 +17,51 @@ pub(crate) struct Lines {
 const LARGEST_FILE: u64 = 1 << 30;
 
 impl Lines {
+    /// Gives each whole line of the file to `take`, holding one at a time; a file that is not there has none.
+    ///
+    /// The file stays locked meanwhile; other processes wait.
+    pub(crate) fn each(path: &Path, mut take: impl FnMut(&str)) -> Result<()> {
+        let fault = |e| Error::file(path, "cannot be read", e);
+        let file = match File::open(path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+            opened => opened.map_err(fault)?,
+        };
+        file.lock().map_err(|e| Error::file(path, "cannot be locked", e))?;
+        let (mut file, mut line) = (BufReader::new(file), Vec::new());
+        loop {
+            line.clear();
+            file.read_until(b'\n', &mut line).map_err(fault)?;
+            if line.pop() != Some(b'\n') {
+                return Ok(());
+            }
+            take(std::str::from_utf8(&line).map_err(|e| fault(std::io::Error::other(e)))?);
+        }
+    }
+
     /// Opens the file, made if there is none, and reads its lines. What stands behind the last line's end is
     /// what a crash left of an append that never returned, and is cut off.
     ///
-    /// The file stays locked while this lives; other processes wait for it.
-    pub(crate) fn open(path: &Path) -> Result<(Self, Vec<String>)> {
-        Self::open_with(path, |file| file.lock())
-    }
-
-    /// As [`open`](Self::open); an error if another process has the file.
+    /// The file stays locked while this lives; an error if another process has it.
     pub(crate) fn open_alone(path: &Path) -> Result<(Self, Vec<String>)> {
-        Self::open_with(path, |file| file.try_lock().map_err(|_| std::io::ErrorKind::ResourceBusy.into()))
+        let fault = |what| move |e| Error::file(path, what, e);
+        let mut file = opened(path, |file| file.try_lock().map_err(|_| ErrorKind::ResourceBusy.into()))?;
+        let mut text = String::new();
+        let about = file.metadata().map_err(fault("cannot be read"))?;
+        if about.len() > LARGEST_FILE {
+            return Err(Error::Input(format!("{}: too large; move it away", shown(path))));
+        }
+        file.read_to_string(&mut text).map_err(fault("cannot be read"))?;
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        if whole < text.len() {
+            cut(&mut file, whole as u64).map_err(fault("cannot be mended"))?;
+            text.truncate(whole);
+        }
+        let lines = text.lines().map(str::to_owned).collect();
+        Ok((Lines { file, path: path.to_owned(), length: whole as u64 }, lines))
     }
 
-    /// As [`open`](Self::open), with the last whole line alone: what is read does not grow with the file.
+    /// As [`open_alone`](Self::open_alone), with the last whole line alone: what is read does not grow with the
+    /// file. Other processes wait for the lock.
     pub(crate) fn open_last(path: &Path) -> Result<(Self, Option<String>)> {
         let fault = |e| Error::file(path, "cannot be read", e);
         let mut file = opened(path, |file| file.lock())?;
@@ -62,27 +93,6 @@ impl Lines {
             None => None,
         };
         Ok((Lines { file, path: path.to_owned(), length: whole }, line))
-    }
-
-    fn open_with(
-        path: &Path,
-        lock: impl FnOnce(&File) -> std::io::Result<()>,
-    ) -> Result<(Self, Vec<String>)> {
-        let fault = |what| move |e| Error::file(path, what, e);
-        let mut file = opened(path, lock)?;
-        let mut text = String::new();
-        let about = file.metadata().map_err(fault("cannot be read"))?;
-        if about.len() > LARGEST_FILE {
-            return Err(Error::Input(format!("{}: too large; move it away", shown(path))));
-        }
-        file.read_to_string(&mut text).map_err(fault("cannot be read"))?;
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        if whole < text.len() {
-            cut(&mut file, whole as u64).map_err(fault("cannot be mended"))?;
-            text.truncate(whole);
-        }
-        let lines = text.lines().map(str::to_owned).collect();
-        Ok((Lines { file, path: path.to_owned(), length: whole as u64 }, lines))
     }
 
     /// Adds one line, which is on the disk when this returns; after an error nothing of it is there.
@@ -163,11 +173,30 @@ mod tests {
         assert!(Lines::open_alone(&path).is_err(), "two at once");
         drop(lines);
         std::fs::write(&path, "one\ntwo\nthr").unwrap();
-        let (mut lines, found) = Lines::open(&path).unwrap();
+        let (mut lines, found) = Lines::open_alone(&path).unwrap();
         assert_eq!(found, ["one", "two"]);
         lines.append("three").unwrap();
         drop(lines);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\nthree\n");
+    }
+
+    #[test]
+    fn whole_lines_are_gone_through_one_by_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        let lines = || {
+            let mut found = Vec::new();
+            Lines::each(&path, |line| found.push(line.to_owned())).map(|()| found)
+        };
+        assert!(lines().unwrap().is_empty(), "no file, no line");
+        let long = "x".repeat(1 << 17);
+        for text in ["", "to", "one\n", "\n", "one\n\ntwo\nthr", &format!("{long}\na\n")] {
+            std::fs::write(&path, text).unwrap();
+            let whole = text.rfind('\n').map_or(0, |end| end + 1);
+            assert_eq!(lines().unwrap(), text[..whole].lines().collect::<Vec<_>>());
+        }
+        std::fs::write(&path, b"one\n\xff\n").unwrap();
+        assert!(lines().is_err(), "no text");
     }
 
     #[test]
@@ -192,7 +221,7 @@ mod tests {
             drop(lines);
             let found = std::fs::read_to_string(&path).unwrap();
             std::fs::write(&path, text).unwrap();
-            let (mut lines, all) = Lines::open(&path).unwrap();
+            let (mut lines, all) = Lines::open_alone(&path).unwrap();
             lines.append("next").unwrap();
             assert_eq!((last, found), (all.last().cloned(), std::fs::read_to_string(&path).unwrap()));
         }

@@ -19,6 +19,7 @@ use crate::file::{Lines, private_file, private_folder, sync_folder};
 use crate::json::{canonical, hex, read_canonical};
 use crate::terms::Side;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -124,8 +125,8 @@ impl Records {
     fn recover(&self) -> Result<u64> {
         let _guard = self.guard()?;
         let folder = self.folder.join("pending");
-        let mut interrupted = 0;
         let listed = std::fs::read_dir(&folder).map_err(|e| Error::file(&folder, "cannot be listed", e))?;
+        let mut left = Vec::new();
         for entry in listed.flatten() {
             let path = entry.path();
             let Ok(mut file) = File::open(&path) else { continue };
@@ -133,22 +134,33 @@ impl Records {
                 continue;
             }
             let mut text = Zeroizing::new(String::new());
-            let read = file.read_to_string(&mut text).map(|_| serde_json::from_str::<Value>(&text));
             // A file that a crash left half written is of a run that had not begun.
-            if let Ok(Ok(kept)) = read
-                && kept["common"].is_object()
-            {
-                let run = kept["common"]["run"].clone();
-                let (_, lines) = Lines::open(&self.folder.join(RECORDS))?;
-                let known = lines.iter().any(|line| {
-                    serde_json::from_str::<Value>(line).is_ok_and(|record| record["common"]["run"] == run)
-                });
-                if !known {
-                    let mut common = kept["common"].clone();
-                    common["outcome"] = json!("interrupted");
-                    self.write(common, &kept["private"], [None, None])?;
-                    interrupted += 1;
+            let kept = file.read_to_string(&mut text).ok().and_then(|_| {
+                let kept = serde_json::from_str::<Value>(&text).ok()?;
+                kept["common"].is_object().then_some(kept)
+            });
+            left.push((path, file, kept));
+        }
+        // Locked since before the chain is looked at, so whatever their processes recorded is there.
+        let mut known = BTreeSet::new();
+        if left.iter().any(|(_, _, kept)| kept.is_some()) {
+            Lines::each(&self.folder.join(RECORDS), |line| {
+                let record = serde_json::from_str::<Value>(line).unwrap_or_default();
+                let run = &record["common"]["run"];
+                if left.iter().flat_map(|(_, _, kept)| kept).any(|kept| kept["common"]["run"] == *run) {
+                    known.insert(run.to_string());
                 }
+            })?;
+        }
+        let mut interrupted = 0;
+        for (path, _lock, kept) in left {
+            if let Some(kept) = kept
+                && !known.contains(&kept["common"]["run"].to_string())
+            {
+                let mut common = kept["common"].clone();
+                common["outcome"] = json!("interrupted");
+                self.write(common, &kept["private"], [None, None])?;
+                interrupted += 1;
             }
             match std::fs::remove_file(&path) {
                 // Its own process finished it, and let the lock go, after we had opened it.

@@ -176,6 +176,37 @@ fn a_run_whose_process_is_gone_is_recorded_as_interrupted_once() {
 }
 
 #[test]
+fn of_what_a_crash_left_only_runs_without_a_record_are_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let (alice, bob) = (Identity::generate().unwrap(), Identity::generate().unwrap());
+    let (asker, _) = Records::open(folder.path(), &bob, Side::Asker).unwrap();
+    let begin = |number: u8| {
+        let accept = Accept { keys: 30, commitment: hex(&[1; 32]), head: hex(&[0; 32]) };
+        let go = Go { commitment: hex(&[2; 32]), head: hex(&[0; 32]), started: 5 };
+        let keys = [&alice.public(), &bob.public()];
+        let common = common_part(&offer(&hex(&[number; 16])), &accept, &go, keys).unwrap();
+        asker.begin(common, records::salt(), records::salt()).unwrap()
+    };
+    let pending = folder.path().join("pending");
+    let recorded = begin(0);
+    let (name, kept) = {
+        let entry = std::fs::read_dir(&pending).unwrap().next().unwrap().unwrap();
+        (entry.path(), std::fs::read(entry.path()).unwrap())
+    };
+    recorded.finish("failed", &Value::Null, None).unwrap();
+    // As a crash between the record and the removal of the file would leave it.
+    std::fs::write(&name, kept).unwrap();
+    drop((begin(1), begin(2)));
+    std::fs::write(pending.join("torn.json"), "{\"common\": {\"ru").unwrap();
+    assert_eq!(Records::open(folder.path(), &bob, Side::Asker).unwrap().1, 2);
+    assert_eq!(std::fs::read_dir(&pending).unwrap().count(), 0);
+    let found = audit::load(folder.path()).unwrap();
+    let mut outcomes: Vec<_> = found.iter().map(|record| record.outcome()).collect();
+    outcomes.sort_unstable();
+    assert_eq!(outcomes, ["failed", "interrupted", "interrupted"]);
+}
+
+#[test]
 fn processes_that_share_a_chain_do_not_trip_over_each_other() {
     const RUNS: u8 = 24;
     let folder = tempfile::tempdir().unwrap();
