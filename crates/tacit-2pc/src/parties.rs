@@ -39,7 +39,7 @@ impl OutputTo {
     }
 
     /// Whether `party` learns the outputs.
-    pub(crate) fn learned_by(self, party: Owner) -> bool {
+    pub fn learned_by(self, party: Owner) -> bool {
         match party {
             Owner::Garbler => self.garbler(),
             Owner::Evaluator => self.evaluator(),

@@ -76,6 +76,26 @@ impl BitVec {
         }
     }
 
+    /// The bits of all parts, one after the other.
+    pub fn concat(parts: &[BitVec]) -> Self {
+        let mut bits = Self::zeros(parts.iter().map(BitVec::len).sum());
+        parts.iter().flat_map(BitVec::iter).enumerate().for_each(|(i, bit)| bits.set(i, bit));
+        bits
+    }
+
+    /// The converse of [`concat`](Self::concat), for parts of these lengths; panics where they are more bits
+    /// than there are.
+    pub fn split(&self, lengths: impl IntoIterator<Item = usize>) -> Vec<BitVec> {
+        let mut start = 0;
+        let part = |length: usize| {
+            let mut part = BitVec::zeros(length);
+            (0..length).for_each(|i| part.set(i, self.get(start + i)));
+            start += length;
+            part
+        };
+        lengths.into_iter().map(part).collect()
+    }
+
     /// Number of bits.
     pub fn len(&self) -> usize {
         self.len

@@ -11,9 +11,11 @@
 //!
 //! Rows are made and added up a few at a time, so that their memory serves again.
 //!
-//! A cheater that wins in no window of a session and goes on must have passed each with at least B leaked
-//! triples, with chance 2^-3 at most: over any number of windows the chance grows by a factor below 8/7.
-//! [`size`] takes 7/6, which has room for a guess of 2^-47 at a wrong product, once a session.
+//! To win in a window takes a leak in each row of its first check, the first row and those that are
+//! [made with it](rows_at_once), k of them, so whoever tries and goes on without having won passed with chance
+//! 2^-k. Shifts of these rows are known then, and a cheater whose leaks do not meet leaks nothing more in this
+//! window. Where every window is broken with chance C·(1 − 2^-k) at most, one of any number is with chance C
+//! at most. [`size`] takes 2^-40 for C, but for a guess of 2^-47 at a wrong product, once a session.
 
 use super::bits::{Gates, GatesMut, zeros};
 use super::opening::Openings;
@@ -28,14 +30,20 @@ pub const STATISTICAL: u32 = 40;
 /// Buckets of a window, at most.
 pub const WINDOW: usize = 500_000;
 /// Buckets of a window, at least: fewer are filled up.
-pub const LEAST: usize = 448;
+pub const LEAST: usize = 435;
 /// Triples in a bucket, at most.
 const MOST: u32 = 5;
 
 /// Triples in each of `buckets` buckets, for [`STATISTICAL`] bits of a session; `buckets` is at least
 /// [`LEAST`].
 pub fn size(buckets: usize) -> usize {
-    let enough = |b: u32| (buckets as u128).saturating_pow(b - 1).saturating_mul(6) >= 7 << (STATISTICAL - b);
+    let enough = |b: u32| {
+        let first_checked = b.min(1 + rows_at_once(buckets) as u32);
+        let broken = (buckets as u128).saturating_pow(b - 1);
+        // 2^-b / buckets^(b-1) ≤ (2^-40 − 2^-47)·(1 − 2^-k)
+        let passed = (1 << first_checked) - 1;
+        broken.saturating_mul(127 * passed) >= 1 << (STATISTICAL + 7 + first_checked - b)
+    };
     (3..MOST).find(|&b| enough(b)).unwrap_or(MOST) as usize
 }
 
@@ -53,7 +61,7 @@ pub(super) fn window(ands: usize) -> usize {
     if count > 1 && size(even - count) == size(WINDOW) { even } else { WINDOW }
 }
 
-/// A row's shift; uniform but for 2^-64·ℓ.
+/// A row's shift.
 pub(super) fn shift(prg: &mut Prg, buckets: usize) -> usize {
     prg.below(buckets as u64) as usize
 }
@@ -64,9 +72,15 @@ const BATCH: usize = 1 << 12;
 
 /// Rows of a window that are held at a time, but for the first one, which becomes the sums.
 pub fn rows_at_once(buckets: usize) -> usize {
-    /// Triples: each check takes a round, and rows made together are read and added up at once.
-    const TRIPLES: usize = 800_000;
+    /// Triples: each check takes a round, and rows made together are read and added up at once. As many as make
+    /// all three rows of one check where fewer in it would not do.
+    const TRIPLES: usize = 860_000;
     (TRIPLES / buckets).clamp(1, MOST as usize - 1)
+}
+
+/// Checks of a window of so many buckets.
+pub fn checks(buckets: usize) -> usize {
+    (size(buckets) - 1).div_ceil(rows_at_once(buckets))
 }
 
 /// Where a row's triples for the buckets `range` stand, `shift` places on: up to the row's end, and from its

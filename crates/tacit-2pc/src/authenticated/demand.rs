@@ -1,11 +1,15 @@
 //! What a function takes of a preparation.
 
 use super::buckets;
+use super::independent::COMPARED;
 use crate::{Owner, Prepared};
 use tacit_net::LinkModel;
 use tacit_ot::Security;
 use tacit_ot::silent::ferret::Config;
 use tacit_ot::silent::ferret::cost::CACHE;
+
+/// Labels of inputs that rows which run side by side have, at most: 8 MB.
+const LABELS: usize = 1 << 19;
 
 /// How much a preparation serves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,8 +61,15 @@ impl Demand {
 
     /// Correlations of either direction that a preparation takes, at most.
     pub fn correlations(&self) -> u64 {
-        let triples: usize = self.windows().map(|(buckets, size)| buckets * size).sum();
-        (3 * triples + self.ands + self.garbler_inputs.max(self.evaluator_inputs)) as u64
+        let of_window = |(buckets, size)| 3 * buckets * size + COMPARED * buckets::checks(buckets);
+        let triples: usize = self.windows().map(of_window).sum();
+        (triples + self.ands + self.garbler_inputs.max(self.evaluator_inputs)) as u64
+    }
+
+    /// Rows of this size whose preparations are made together, and which then run side by side.
+    pub fn rows_together(&self) -> usize {
+        let inputs = self.garbler_inputs + self.evaluator_inputs;
+        (buckets::WINDOW / self.ands.max(1)).min(LABELS / inputs.max(1)).max(1)
     }
 
     /// Ferret's parameters for a session that makes this once, over `link`: both parties reach the same.

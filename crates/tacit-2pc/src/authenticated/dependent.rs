@@ -6,7 +6,8 @@ use super::deviation::deviate;
 use super::independent::Independent;
 use super::opening::Openings;
 use super::oracle::Oracle;
-use super::stretch::Stretch;
+use super::session::Spent;
+use super::stretch::{Part, Stretch};
 use super::{mismatch, usage};
 use crate::circuit::{FIRST_INPUT, Piece, Shape};
 use crate::parties::slots_of;
@@ -24,12 +25,16 @@ pub struct Dependent<'a> {
     pub(super) oracle: Oracle,
     pub(super) function: &'a Prepared,
     pub(super) output_to: OutputTo,
-    /// With masks, in the order of the plan.
+    /// Runs that go side by side.
+    pub(super) rows: usize,
+    /// With masks, in the order of the plan, row after row.
     pub(super) gates: Stock,
     /// As the first phase left them.
     pub(super) masks: Shares,
+    /// The masks of the outputs, row after row.
     pub(super) outputs: Zeroizing<Vec<Share>>,
     pub(super) prg: Prg,
+    pub(super) spent: Spent,
 }
 
 impl Drop for Dependent<'_> {
@@ -50,7 +55,21 @@ impl Independent {
         function: &'a Prepared,
         output_to: OutputTo,
     ) -> Result<Dependent<'a>> {
-        Dependent::make(self, channel, function, output_to)
+        self.dependent_rows(channel, function, output_to, 1)
+    }
+
+    /// As [`dependent`](Self::dependent), for so many runs that go side by side.
+    pub(super) fn dependent_rows<'a>(
+        self,
+        channel: &mut Channel,
+        function: &'a Prepared,
+        output_to: OutputTo,
+        rows: usize,
+    ) -> Result<Dependent<'a>> {
+        let spent = self.spent.clone();
+        spent.check()?;
+        let made = Dependent::make(self, channel, function, output_to, rows);
+        spent.record(made)
     }
 }
 
@@ -60,26 +79,33 @@ impl<'a> Dependent<'a> {
         channel: &mut Channel,
         function: &'a Prepared,
         output_to: OutputTo,
+        rows: usize,
     ) -> Result<Self> {
-        if Demand::of(function) != independent.demand {
+        if Demand::of(function).times(rows) != independent.demand {
             return usage("the preparation is for other numbers of gates or inputs than the function has");
         }
         let Independent { role, delta, ahead, .. } = independent;
-        let oracle = agree(channel, &independent.oracle, &Terms::of(function, output_to))?;
-        let plan = function.plan(1);
+        let terms = Terms { rows, ..Terms::of(function, output_to) };
+        let oracle = agree(channel, &independent.oracle, &terms)?;
+        let stretch = Stretch::Rows(function.plan(1), rows);
         let mut gates = std::mem::replace(&mut independent.gates, Stock::zeros(0));
         let masks = std::mem::replace(&mut independent.masks, Shares::zeros(0, 0));
-        let ands = plan.ands() as usize;
-        let mut wires = Wires::new((function.circuit().shape(), function.owners()), role, ands, &masks);
+        let mut wires = Wires::new((function.circuit().shape(), function.owners()), role);
         let party = Party { garbler: role == Owner::Garbler, delta, ahead };
-        multiply(channel, &oracle, party, &Stretch::whole(plan), gates.gates_mut(), &masks, &mut wires)?;
-        let (outputs, prg) = (wires.of(plan.outputs()), independent.prg.fork());
-        Ok(Dependent { role, delta, oracle, function, output_to, gates, masks, outputs, prg })
+        multiply(channel, &oracle, party, &stretch, gates.gates_mut(), &masks, &mut wires)?;
+        let (outputs, prg) = (std::mem::take(&mut wires.outputs), independent.prg.fork());
+        let spent = independent.spent.clone();
+        Ok(Dependent { role, delta, oracle, function, output_to, rows, gates, masks, outputs, prg, spent })
+    }
+
+    /// All rows.
+    pub(super) fn stretch(&self) -> Stretch<'a> {
+        Stretch::Rows(self.function.plan(1), self.rows)
     }
 
     /// The gates.
     pub(super) fn gates(&self) -> Gates<'_> {
-        self.gates.gates().part(0..self.function.plan(1).ands() as usize)
+        self.gates.gates().part(0..self.stretch().ands())
     }
 }
 
@@ -90,11 +116,14 @@ pub(super) struct Terms<'a> {
     pub(super) digest: [u8; 32],
     pub(super) owners: &'a [Owner],
     pub(super) output_to: OutputTo,
+    /// Runs that go side by side.
+    pub(super) rows: usize,
 }
 
 impl<'a> Terms<'a> {
+    /// Of one run.
     pub(super) fn of(function: &'a Prepared, output_to: OutputTo) -> Self {
-        Terms { kind: "circuit", digest: function.digest(), owners: function.owners(), output_to }
+        Terms { kind: "circuit", digest: function.digest(), owners: function.owners(), output_to, rows: 1 }
     }
 }
 
@@ -107,45 +136,62 @@ pub(super) fn agree(channel: &mut Channel, oracle: &Oracle, terms: &Terms<'_>) -
     }
     transcript.append_u64("output to garbler", terms.output_to.garbler() as u64);
     transcript.append_u64("output to evaluator", terms.output_to.evaluator() as u64);
+    transcript.append_u64("rows", terms.rows as u64);
     let (mut mine, mut theirs) = ([0u8; 32], [0u8; 32]);
     transcript.challenge_bytes("terms", &mut mine);
     channel.send(&mine)?;
     channel.recv(&mut theirs)?;
     if theirs != mine {
-        return mismatch("the function, the owners of its inputs, or who learns the outputs");
+        return mismatch("the function, the owners of its inputs, who learns the outputs, or the rows");
     }
     Ok(oracle.bound_to(&mut transcript))
 }
 
 /// The masks of wires, in a plan's slots.
-pub(super) struct Wires(Zeroizing<Vec<Share>>);
+pub(super) struct Wires {
+    slots: Zeroizing<Vec<Share>>,
+    /// The slots of the own inputs and of the peer's.
+    own: Vec<u32>,
+    peer: Vec<u32>,
+    /// The masks of the outputs of the rows that ended.
+    outputs: Zeroizing<Vec<Share>>,
+}
 
 impl Wires {
-    /// Those of the inputs, which stand behind the masks of `ands` gates. Constants have none, and an input's
-    /// is its owner's alone.
-    pub(super) fn new((shape, owners): (&Shape, &[Owner]), role: Owner, ands: usize, masks: &Shares) -> Self {
-        let mut wires = Zeroizing::new(vec![Share::default(); FIRST_INPUT as usize + shape.input_bits()]);
-        for (&slot, &mac) in slots_of(shape, owners, role).iter().zip(&masks.macs[ands..]) {
-            wires[slot as usize].mac = mac;
+    pub(super) fn new((shape, owners): (&Shape, &[Owner]), role: Owner) -> Self {
+        let slots = Zeroizing::new(vec![Share::default(); FIRST_INPUT as usize + shape.input_bits()]);
+        let [own, peer] = [role, role.other()].map(|owner| slots_of(shape, owners, owner));
+        Wires { slots, own, peer, outputs: Zeroizing::default() }
+    }
+
+    /// Gives the inputs of a row their masks, which stand behind those of `ands` gates, row after row.
+    /// Constants have none, and an input's is its owner's alone.
+    pub(super) fn begin(&mut self, row: usize, ands: usize, masks: &Shares) {
+        let behind = |inputs: &[u32]| ands + row * inputs.len();
+        for (&slot, &mac) in self.own.iter().zip(&masks.macs[behind(&self.own)..]) {
+            self.slots[slot as usize] = Share { mac, ..Share::default() };
         }
-        for (&slot, &key) in slots_of(shape, owners, role.other()).iter().zip(&masks.keys[ands..]) {
-            wires[slot as usize].key = key;
+        for (&slot, &key) in self.peer.iter().zip(&masks.keys[behind(&self.peer)..]) {
+            self.slots[slot as usize] = Share { key, ..Share::default() };
         }
-        Wires(wires)
     }
 
     /// Those in `slots`.
     pub(super) fn of(&self, slots: &[u32]) -> Zeroizing<Vec<Share>> {
-        Zeroizing::new(slots.iter().map(|&slot| self.0[slot as usize]).collect())
+        Zeroizing::new(slots.iter().map(|&slot| self.slots[slot as usize]).collect())
     }
 
-    fn reserve(&mut self, slots: usize) {
-        if self.0.len() < slots {
+    /// Makes room for a stretch's slots, and for the outputs of its rows.
+    fn reserve(&mut self, stretch: &Stretch<'_>) {
+        let slots = stretch.slots();
+        if self.slots.len() < slots {
             // Not where they stand, for what has to move leaves copies behind.
             let mut more = Zeroizing::new(vec![Share::default(); slots]);
-            more[..self.0.len()].copy_from_slice(&self.0);
-            self.0 = more;
+            more[..self.slots.len()].copy_from_slice(&self.slots);
+            self.slots = more;
         }
+        let (outputs, rows) = stretch.outputs();
+        self.outputs = Zeroizing::new(Vec::with_capacity(outputs.len() * rows));
     }
 }
 
@@ -175,27 +221,36 @@ pub(super) fn multiply(
     masks: &Shares,
     wires: &mut Wires,
 ) -> Result<usize> {
-    wires.reserve(stretch.slots());
-    let wires = &mut wires.0[..];
+    wires.reserve(stretch);
+    let (outputs, _) = stretch.outputs();
     let mut openings = Openings::new(oracle, "products of masks", garbler, delta, ahead);
     let mut gates = gates.part(0..stretch.ands());
-    let room = 2 * BATCH.max(stretch.largest_piece()).min(gates.len());
+    let room = 2 * BATCH.max(stretch.largest_batch()).min(gates.len());
     let mut macs = zeros(room);
     let mut spare: Vec<Buffer> = Vec::new();
     // What was shown, of which gates, and the keys of what the peer shows.
     let mut waiting: VecDeque<(BitVec, Range<usize>, Buffer)> = VecDeque::new();
     let mut begun = 0;
-    let mut pieces = stretch.pieces().peekable();
+    let mut parts = stretch.parts().peekable();
+    // The part whose first AND gate has this number.
+    let mut pass = |part: Part<'_>, first: usize, gates: GatesMut<'_>, differences: Pair<'_>| {
+        if let Some(row) = part.begins {
+            wires.begin(row, stretch.ands(), masks);
+        }
+        follow(&mut wires.slots, part.piece, masks, first, gates, differences);
+        if part.ends {
+            wires.outputs.extend(outputs.iter().map(|&slot| wires.slots[slot as usize]));
+        }
+    };
     // Batches' shares are on their way while the gates behind them are followed.
     while begun < gates.len() || !waiting.is_empty() {
         let start = begun;
         if begun < gates.len() {
             let mut keys = spare.pop().unwrap_or_else(|| zeros(room));
-            while let Some(piece) = pieces.next_if(|piece| begun - start + piece.ands <= room / 2) {
+            while let Some(part) = parts.next_if(|part| begun - start + part.piece.ands <= room / 2) {
                 let (first, at) = (begun, 2 * (begun - start));
-                begun += piece.ands;
-                let differences = (&mut macs[at..], &mut keys[at..]);
-                follow(wires, piece, masks, first, gates.part(first..begun), differences);
+                begun += part.piece.ands;
+                pass(part, first, gates.part(first..begun), (&mut macs[at..], &mut keys[at..]));
             }
             let mine = openings.offer(channel, &macs[..2 * (begun - start)])?;
             waiting.push_back((mine, start..begun, keys));
@@ -214,14 +269,17 @@ pub(super) fn multiply(
         }
     }
     // XOR gates behind the last AND gate.
-    for piece in pieces {
-        follow(wires, piece, masks, begun, gates.part(0..0), (&mut [], &mut []));
+    for part in parts {
+        pass(part, begun, gates.part(0..0), (&mut [], &mut []));
     }
     deviate(|script| script.gate_masks(&mut gates));
     let ahead = openings.on_the_way();
     openings.check(channel)?;
     Ok(ahead)
 }
+
+/// MACs and keys.
+type Pair<'a> = (&'a mut [Block], &'a mut [Block]);
 
 /// Follows a piece, the first of whose AND gates is number `first`: each gives its result its mask and takes
 /// its operands' masks; the differences of those to the triple go to `macs` and `keys`, two a gate.
@@ -231,7 +289,7 @@ fn follow(
     masks: &Shares,
     first: usize,
     mut gates: GatesMut<'_>,
-    (macs, keys): (&mut [Block], &mut [Block]),
+    (macs, keys): Pair<'_>,
 ) {
     let pairs = macs.as_chunks_mut::<2>().0.iter_mut().zip(keys.as_chunks_mut::<2>().0);
     let mut left = gates.iter_mut().zip(pairs).zip(first..);

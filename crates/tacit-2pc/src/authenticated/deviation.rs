@@ -18,8 +18,10 @@ pub(super) trait Script {
     fn triples_delta(&mut self, _delta: &mut Block) {}
     /// The hash of what must be alike on both sides of triples.
     fn alike(&mut self, _digest: &mut [u8; 32]) {}
-    /// What the garbler opens its commitment to: that hash, and its random bytes.
-    fn opened_commitment(&mut self, _message: &mut [u8; 64]) {}
+    /// What shows the peer that it is alike.
+    fn proof(&mut self, _proof: &mut [u8; 32]) {}
+    /// What the garbler opens its commitment to: its random bytes.
+    fn opened_commitment(&mut self, _message: &mut [u8; 32]) {}
     /// The own shares of d of some triples.
     fn products(&mut self, _bits: &mut BitVec) {}
     /// Own shares that are opened.

@@ -6,12 +6,12 @@ use super::deviation::{deviate, passes};
 use super::masked::{Begin, EVALUATORS_MASKS, End, GARBLERS_MASKS, check_share};
 use super::opening::{MacHash, receive_bits, see, send_bits, show};
 use super::oracle::Oracle;
-use super::stretch::Stretch;
+use super::stretch::{Batch, Stretch};
 use crate::Result;
 use crate::circuit::ONE;
 use crate::garble::{Evaluate, HalfGatesEvaluator};
 use subtle::ConstantTimeEq;
-use tacit_crypto::{BitVec, Block};
+use tacit_crypto::{BitVec, Block, Buffer};
 use tacit_net::Channel;
 use zeroize::Zeroize;
 
@@ -19,6 +19,11 @@ use zeroize::Zeroize;
 pub(super) struct Evaluating {
     delta: Block,
     evaluator: HalfGatesEvaluator,
+    /// The slots of a row's inputs, the garbler's first, and the labels of all rows' inputs.
+    inputs: Vec<u32>,
+    labels: Buffer,
+    /// The masked outputs of the rows that ended.
+    outputs: Vec<bool>,
 }
 
 impl Drop for Evaluating {
@@ -35,18 +40,30 @@ impl Evaluating {
         let mut evaluator = HalfGatesEvaluator::new(&[begin.start()]);
         evaluator.reserve(begin.slots());
         evaluator.set_labels(ONE, &[Block::ONE]);
-        let mut labels = zeros(begin.peer.len() + begin.own.len());
+        let inputs: Vec<u32> = begin.peer.iter().chain(&begin.own).copied().collect();
+        let mut labels = zeros(begin.rows * inputs.len());
         channel.recv_blocks(&mut labels)?;
-        let (of_peer, of_own) = labels.split_at_mut(begin.peer.len());
-        for (&slot, &label) in begin.peer.iter().zip(of_peer.iter()) {
-            evaluator.set_labels(slot, &[label]);
+        let mut masked = begin.masked.iter();
+        for row in labels.chunks_mut(inputs.len().max(1)) {
+            for (label, bit) in row[begin.peer.len()..].iter_mut().zip(masked.by_ref()) {
+                // Whatever came, the masked value is that which was sent.
+                *label = label.with_lsb(bit);
+            }
         }
-        for ((&slot, label), bit) in begin.own.iter().zip(of_own).zip(begin.masked.iter()) {
-            // Whatever came, the masked value is that which was sent.
-            *label = label.with_lsb(bit);
-            evaluator.set_labels(slot, &[*label]);
+        Ok(Evaluating { delta: begin.delta, evaluator, inputs, labels, outputs: Vec::new() })
+    }
+
+    /// Puts a row's inputs into their slots.
+    pub(super) fn begin_row(&mut self, row: usize) {
+        let first = row * self.inputs.len();
+        for (&slot, label) in self.inputs.iter().zip(&self.labels[first..]) {
+            self.evaluator.set_labels(slot, std::slice::from_ref(label));
         }
-        Ok(Evaluating { delta: begin.delta, evaluator })
+    }
+
+    /// Takes a row's outputs from these slots.
+    pub(super) fn end_row(&mut self, slots: &[u32]) {
+        self.outputs.extend(slots.iter().map(|&slot| self.evaluator.labels(slot)[0].lsb()));
     }
 
     /// The rest of step 2, and steps 3 and 4, for a stretch whose gates have these masks.
@@ -57,40 +74,48 @@ impl Evaluating {
         gates: Gates<'_>,
         oracle: &Oracle,
     ) -> Result<()> {
-        let Evaluating { delta, evaluator } = self;
-        evaluator.reserve(stretch.slots());
+        self.evaluator.reserve(stretch.slots());
+        let delta = self.delta;
         let mut hash = MacHash::new(oracle, "labels", false);
         let mut macs = MacHash::new(oracle, "gates", true);
-        let wide = stretch.largest_piece();
+        let (wide, (outputs, _)) = (stretch.largest_batch(), stretch.outputs());
         let (mut tables, mut held, mut opened) = (zeros(2 * wide), zeros(wide), zeros(wide));
         let mut first = 0;
-        for piece in stretch.pieces() {
-            let n = piece.ands;
+        for Batch { parts, ands: n } in stretch.batches() {
             let tables = &mut tables[..2 * n];
             channel.recv_blocks(tables)?;
             let colours = receive_bits(channel, n)?;
             let (mut results, mut at) = (BitVec::zeros(n), 0);
-            for step in piece.one_by_one() {
-                let ops = &step.ops[step.ops.len() - step.ands..];
-                let rows = &mut tables[2 * at..2 * (at + step.ands)];
-                let gates = gates.part(first + at..first + at + ops.len());
-                for (rows, masks) in rows.as_chunks_mut::<2>().0.iter_mut().zip(gates.iter()) {
-                    rows[0] ^= masks[1].mac;
-                    rows[1] ^= masks[0].mac;
+            for part in parts {
+                if let Some(row) = part.begins {
+                    self.begin_row(row);
                 }
-                evaluator.evaluate(step, rows);
-                for (op, masks) in ops.iter().zip(gates.iter()) {
-                    let label = evaluator.labels(op.out)[0] ^ masks[2].mac;
-                    let result = label.lsb() ^ colours.get(at);
-                    held[at] = label.with_lsb(result);
-                    evaluator.set_labels(op.out, &held[at..=at]);
-                    let [a, b] = [op.a, op.b].map(|slot| Block::mask(evaluator.labels(slot)[0].lsb()));
-                    let share = check_share(&masks, a, b);
-                    // The garbler's share of what must be zero is this party's.
-                    let share_bit = share.mac ^ (a & b) ^ Block::mask(result);
-                    opened[at] = share.key ^ (*delta & Block::mask(share_bit.lsb()));
-                    results.set(at, result);
-                    at += 1;
+                let evaluator = &mut self.evaluator;
+                for step in part.piece.one_by_one() {
+                    let ops = &step.ops[step.ops.len() - step.ands..];
+                    let rows = &mut tables[2 * at..2 * (at + step.ands)];
+                    let gates = gates.part(first + at..first + at + ops.len());
+                    for (rows, masks) in rows.as_chunks_mut::<2>().0.iter_mut().zip(gates.iter()) {
+                        rows[0] ^= masks[1].mac;
+                        rows[1] ^= masks[0].mac;
+                    }
+                    evaluator.evaluate(step, rows);
+                    for (op, masks) in ops.iter().zip(gates.iter()) {
+                        let label = evaluator.labels(op.out)[0] ^ masks[2].mac;
+                        let result = label.lsb() ^ colours.get(at);
+                        held[at] = label.with_lsb(result);
+                        evaluator.set_labels(op.out, &held[at..=at]);
+                        let [a, b] = [op.a, op.b].map(|slot| Block::mask(evaluator.labels(slot)[0].lsb()));
+                        let share = check_share(&masks, a, b);
+                        // The garbler's share of what must be zero is this party's.
+                        let share_bit = share.mac ^ (a & b) ^ Block::mask(result);
+                        opened[at] = share.key ^ (delta & Block::mask(share_bit.lsb()));
+                        results.set(at, result);
+                        at += 1;
+                    }
+                }
+                if part.ends {
+                    self.end_row(outputs);
                 }
             }
             hash.update_halves(&held[..n]);
@@ -112,8 +137,8 @@ impl Evaluating {
         Ok(())
     }
 
-    /// Step 5: returns the outputs, which are in these slots, if this party learns them.
-    pub(super) fn end(&self, end: End<'_>, channel: &mut Channel, slots: &[u32]) -> Result<Option<BitVec>> {
+    /// Step 5: returns the outputs of all rows, if this party learns them.
+    pub(super) fn end(&self, end: End<'_>, channel: &mut Channel) -> Result<Option<BitVec>> {
         let shares = match end.output_to.evaluator() {
             true => Some(see(channel, end.oracle, GARBLERS_MASKS, true, &end.keys(), end.delta)?),
             false => None,
@@ -122,7 +147,6 @@ impl Evaluating {
             show(channel, end.oracle, EVALUATORS_MASKS, false, &end.macs())?;
             channel.flush()?;
         }
-        let masked: Vec<bool> = slots.iter().map(|&slot| self.evaluator.labels(slot)[0].lsb()).collect();
-        Ok(shares.map(|shares| end.unmask(BitVec::from_bools(&masked), &shares)))
+        Ok(shares.map(|shares| end.unmask(BitVec::from_bools(&self.outputs), &shares)))
     }
 }

@@ -5,15 +5,16 @@ use super::buckets;
 use super::demand::Demand;
 use super::deviation::{deviate, passes};
 use super::leaky::{self, Maker};
-use super::opening::{FIRST_AHEAD, LONG, MOST_AHEAD, MacHash, Openings};
+use super::opening::{FIRST_AHEAD, LONG, MOST_AHEAD, MacHash, Openings, expected, receive_bits, send_bits};
 use super::oracle::Oracle;
+use super::session::Spent;
 use super::{Result, cheated};
-use crate::Owner;
+use crate::{OutputTo, Owner, Prepared};
 use std::time::Duration;
 use subtle::ConstantTimeEq;
 use tacit_crypto::commit::{Commitment, Opening, commit, verify};
 use tacit_crypto::hash::Mitccrh;
-use tacit_crypto::{Block, Prg};
+use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
 use zeroize::Zeroize;
 
@@ -30,6 +31,7 @@ pub struct Independent {
     pub(super) prg: Prg,
     /// Batches of openings that the link holds, as far as that was found.
     pub(super) ahead: usize,
+    pub(super) spent: Spent,
 }
 
 impl Drop for Independent {
@@ -39,39 +41,51 @@ impl Drop for Independent {
 }
 
 impl Independent {
-    /// The parts for `count` rows alike, each of the demand `one`: the whole, where there is one.
-    pub(super) fn rows(self, one: Demand, count: usize) -> impl Iterator<Item = Independent> {
-        let mut whole = Some(self);
-        (0..count).map_while(move |number| match count {
-            1 => whole.take(),
-            _ => Some(whole.as_mut()?.row(one, number)),
-        })
-    }
-
-    /// The part that a run of the demand `one` takes, none of whose numbers is larger: the first gates, and
-    /// the first of either side's input masks.
-    pub(super) fn cut(mut self, one: Demand) -> Independent {
-        if one == self.demand { self } else { self.row(one, 0) }
-    }
-
-    /// The part for row `number` of several.
-    fn row(&mut self, one: Demand, number: usize) -> Independent {
-        let part = |of: &[Block], start: usize, each: usize, ahead: usize, out: &mut [Block]| {
-            let from = start + number * each;
-            out[ahead..].copy_from_slice(&of[from..from + each]);
-        };
-        let mut gates = Stock::zeros(one.ands);
-        gates.gates_mut().copy_from(self.gates.gates().part(number * one.ands..(number + 1) * one.ands));
-        let (own, peer) = (one.inputs(self.role), one.inputs(self.role.other()));
-        let mut masks = Shares::zeros(one.ands + own, one.ands + peer);
-        let sides = [(&self.masks.macs, &mut masks.macs, own), (&self.masks.keys, &mut masks.keys, peer)];
-        for (of, out, inputs) in sides {
-            part(of, 0, one.ands, 0, &mut out[..one.ands]);
-            part(of, self.demand.ands, inputs, one.ands, out);
+    /// The part for `rows` runs of the demand `one`, out of one for as many of the demand `each` or more, none of
+    /// whose numbers is smaller: of each row the first gates, and the first of either side's input masks.
+    pub(super) fn cut(mut self, each: Demand, one: Demand, rows: usize) -> Independent {
+        let demand = one.times(rows);
+        if demand == self.demand {
+            return self;
         }
-        let (role, delta, oracle) = (self.role, self.delta, self.oracle.row(number));
-        let (prg, ahead) = (self.prg.fork(), self.ahead);
-        Independent { role, delta, oracle, demand: one, gates, masks, prg, ahead }
+        let mut gates = Stock::zeros(demand.ands);
+        for row in 0..rows {
+            let (from, to) = (row * each.ands, row * one.ands);
+            let part = self.gates.gates().part(from..from + one.ands);
+            gates.gates_mut().part(to..to + one.ands).copy_from(part);
+        }
+        let [own, peer] = [self.role, self.role.other()];
+        let mut masks = Shares::zeros(demand.ands + demand.inputs(own), demand.ands + demand.inputs(peer));
+        let behind = self.demand.ands;
+        let sides = [(own, &self.masks.macs, &mut masks.macs), (peer, &self.masks.keys, &mut masks.keys)];
+        for (owner, of, out) in sides {
+            let mut copy =
+                |from: usize, to: usize, n: usize| out[to..to + n].copy_from_slice(&of[from..from + n]);
+            for row in 0..rows {
+                copy(row * each.ands, row * one.ands, one.ands);
+                let (from, inputs) = (behind + row * each.inputs(owner), one.inputs(owner));
+                copy(from, demand.ands + row * inputs, inputs);
+            }
+        }
+        let Independent { role, delta, ahead, .. } = self;
+        let (oracle, prg, spent) = (self.oracle.clone(), self.prg.fork(), self.spent.clone());
+        Independent { role, delta, oracle, demand, gates, masks, prg, ahead, spent }
+    }
+
+    /// The phases that follow, for rows that go side by side: the outputs of each if this party learns them,
+    /// else none.
+    pub(super) fn run_rows(
+        self,
+        channel: &mut Channel,
+        function: &Prepared,
+        output_to: OutputTo,
+        rows: &[BitVec],
+    ) -> Result<Vec<BitVec>> {
+        let input = BitVec::concat(rows);
+        let ready = self.dependent_rows(channel, function, output_to, rows.len())?;
+        let outputs = ready.online(channel, &input)?;
+        let width = function.circuit().shape().outputs.iter().map(|&width| width as usize).sum();
+        Ok(outputs.map_or_else(Vec::new, |bits| bits.split(rows.iter().map(|_| width))))
     }
 }
 
@@ -130,6 +144,7 @@ pub(super) fn make(
     demand: Demand,
     oracle: Oracle,
     room: &mut Room,
+    spent: &Spent,
 ) -> Result<Independent> {
     let garbler = role == Owner::Garbler;
     let delta = cots.delta;
@@ -156,6 +171,7 @@ pub(super) fn make(
     let held = |n: usize| 3 * n * buckets::rows_at_once(n).min(buckets::size(n) - 1);
     let held = windows.iter().map(|&n| held(n)).max().unwrap_or(0);
     let mut bits = taken(&mut room.bits, held, held);
+    let mut compared = Shares::zeros(COMPARED, COMPARED);
     let mut checks = 0;
     let mut start = 0;
     for n in windows {
@@ -170,11 +186,14 @@ pub(super) fn make(
             let further = macs.chunks_mut(3 * n).zip(keys.chunks_mut(3 * n));
             let further = further.map(|(macs, keys)| GatesMut::of(macs, keys));
             let mut made: Vec<GatesMut<'_>> = first.into_iter().chain(further).collect();
-            extend(channel, cots, &mut made, unmade.take())?;
+            let others = unmade.take().into_iter().chain([(&mut compared.macs[..], &mut compared.keys[..])]);
+            extend(channel, cots, &mut made, others)?;
             made.iter_mut().for_each(|row| deviate(|script| script.bits(&mut row.macs)));
             let mut alike = MacHash::new(&oracle, &format!("triples {checks}"), true);
             maker.make(channel, &mut made, &mut alike)?;
-            let mut shifts = agree_alike(channel, &oracle, garbler, checks, alike.digest(), prg)?;
+            let digest = alike.digest();
+            let mut shifts =
+                agree_alike(channel, &oracle, (garbler, delta), checks, digest, &mut compared, prg)?;
             checks += 1;
             let shifts: Vec<usize> = (0..rows).map(|_| buckets::shift(&mut shifts, n)).collect();
             let further = macs.chunks(3 * n).zip(keys.chunks(3 * n));
@@ -191,18 +210,19 @@ pub(super) fn make(
     let ahead = openings.on_the_way();
     room.ahead = ahead;
     openings.check(channel)?;
-    Ok(Independent { role, delta, oracle, demand, gates, masks, prg: prg.fork(), ahead })
+    let (prg, spent) = (prg.fork(), spent.clone());
+    Ok(Independent { role, delta, oracle, demand, gates, masks, prg, ahead, spent })
 }
 
-/// Makes the bits of rows of triples, and those masks, in one request: one that ends within an iteration of
+/// Makes the bits of rows of triples, and those others, in one request: one that ends within an iteration of
 /// Ferret's has the trees behind its end expanded twice.
-fn extend(
+fn extend<'a>(
     channel: &mut Channel,
     cots: &mut Cots<'_>,
-    rows: &mut [GatesMut<'_>],
-    masks: Option<(&mut [Block], &mut [Block])>,
+    rows: &'a mut [GatesMut<'_>],
+    others: impl IntoIterator<Item = (&'a mut [Block], &'a mut [Block])>,
 ) -> Result<()> {
-    let (mut macs, mut keys): (Vec<_>, Vec<_>) = masks.into_iter().unzip();
+    let (mut macs, mut keys): (Vec<_>, Vec<_>) = others.into_iter().unzip();
     for row in rows {
         macs.extend(row.macs.each_mut().map(|part| &mut **part));
         keys.extend(row.keys.each_mut().map(|part| &mut **part));
@@ -210,55 +230,85 @@ fn extend(
     (cots.extend)(channel, keys, macs)
 }
 
+/// Authenticated bits that compare two digests take, of each party: as many as a digest has.
+pub(super) const COMPARED: usize = 256;
+
 /// Compares what must be alike, and draws randomness that neither party chose, after all that it is for was
 /// fixed.
 ///
-/// The garbler commits to its digest and its part of the randomness before it sees the evaluator's, so a
-/// party that cheated learns what the other's was only when both are shown, and then cannot change its own.
+/// A digest is never shown, for a cheater might lack no more than some 47 bits of the other's. A party pads its
+/// own by bits of which only it has the MACs; so these become MACs of the digest, under the peer's Δ. The peer
+/// shows a hash of what they must be if its own digest is the same: to make it takes the right digest, and to
+/// learn a wrong one from it takes all of the peer's Δ. The garbler commits to its part of the randomness
+/// before it sees the evaluator's, and opens it only if the digests agree.
 fn agree_alike(
     channel: &mut Channel,
     oracle: &Oracle,
-    garbler: bool,
+    (garbler, delta): (bool, Block),
     number: usize,
     digest: [u8; 32],
+    bits: &mut Shares,
     prg: &mut Prg,
 ) -> Result<Prg> {
     let mut context = [0u8; 32];
     let mut transcript = oracle.transcript("equality");
     transcript.append_u64("check", number as u64);
     transcript.challenge_bytes("context", &mut context);
-    let mut mine = [0u8; 64];
-    let mut shown = digest;
-    deviate(|script| script.alike(&mut shown));
-    mine[..32].copy_from_slice(&shown);
-    prg.fill_bytes(&mut mine[32..]);
-    let mut theirs = [0u8; 64];
-    let alike = |theirs: &[u8; 64]| passes(theirs[..32].ct_eq(&digest));
+    let proof_of = |garbler: bool, macs: &[Block]| {
+        let mut hash = MacHash::new(oracle, &format!("proof {number}"), garbler);
+        hash.update(macs);
+        hash.digest()
+    };
+    let mut digest = digest;
+    deviate(|script| script.alike(&mut digest));
+    let mine = BitVec::from_bytes(&digest, COMPARED);
+    let mut padded = BitVec::from_lsbs(&bits.macs);
+    padded.xor_assign(&mine);
+    let expected_proof = proof_of(!garbler, &bits.macs);
+    // Of the peer's digest, if it is this one.
+    let mut prove = |mut theirs: BitVec| {
+        theirs.xor_assign(&mine);
+        expected(&mut bits.keys, &theirs, delta);
+        let mut proof = proof_of(garbler, &bits.keys);
+        deviate(|script| script.proof(&mut proof));
+        proof
+    };
+    let (mut random, mut theirs, mut proof) = ([0u8; 32], [0u8; 32], [0u8; 32]);
+    prg.fill_bytes(&mut random);
     const UNLIKE: &str = "a triple is wrong, or a bit of it was guessed";
     if garbler {
-        let (commitment, opening) = commit(&context, &mine, prg);
+        let (commitment, opening) = commit(&context, &random, prg);
         channel.send(&commitment.0)?;
+        send_bits(channel, &padded)?;
+        let of_peer = receive_bits(channel, COMPARED)?;
+        channel.recv(&mut proof)?;
         channel.recv(&mut theirs)?;
-        if !alike(&theirs) {
+        if !passes(proof.ct_eq(&expected_proof)) {
             return cheated(UNLIKE);
         }
-        deviate(|script| script.opened_commitment(&mut mine));
-        channel.send(&mine)?;
+        channel.send(&prove(of_peer))?;
+        deviate(|script| script.opened_commitment(&mut random));
+        channel.send(&random)?;
         channel.send(&opening.0)?;
     } else {
         let (mut commitment, mut opening) = (Commitment([0; 32]), Opening([0; 32]));
         channel.recv(&mut commitment.0)?;
-        channel.send(&mine)?;
+        let of_peer = receive_bits(channel, COMPARED)?;
+        send_bits(channel, &padded)?;
+        channel.send(&prove(of_peer))?;
+        channel.send(&random)?;
+        channel.recv(&mut proof)?;
         channel.recv(&mut theirs)?;
         channel.recv(&mut opening.0)?;
         if !verify(&context, &theirs, &commitment, &opening) {
             return cheated("a commitment is opened to something else");
         }
-        if !alike(&theirs) {
+        if !passes(proof.ct_eq(&expected_proof)) {
             return cheated(UNLIKE);
         }
     }
-    let (of_garbler, of_evaluator) = if garbler { (&mine, &theirs) } else { (&theirs, &mine) };
+    let (of_garbler, of_evaluator) = if garbler { (&random, &theirs) } else { (&theirs, &random) };
+    transcript.append("alike", &digest);
     transcript.append("garbler", of_garbler);
     transcript.append("evaluator", of_evaluator);
     Ok(transcript.challenge_prg("shifts"))

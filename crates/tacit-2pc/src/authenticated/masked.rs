@@ -16,28 +16,30 @@ pub(super) struct Begin<'a> {
     pub(super) oracle: &'a Oracle,
     pub(super) own: Vec<u32>,
     pub(super) peer: Vec<u32>,
-    /// The own inputs, masked.
+    pub(super) rows: usize,
+    /// The own inputs, masked, row after row.
     pub(super) masked: BitVec,
 }
 
 impl<'a> Begin<'a> {
-    /// The party `role` with `input`, of whose masks it has these MACs; `None` where the function takes
-    /// another number of bits from it.
+    /// The party `role` with `input` of so many rows, of whose masks it has these MACs; `None` where the function
+    /// takes another number of bits from it.
     pub(super) fn new(
         delta: Block,
         oracle: &'a Oracle,
         (shape, owners): (&Shape, &[Owner]),
         role: Owner,
+        rows: usize,
         macs: &[Block],
         input: &BitVec,
     ) -> Option<Self> {
         let [own, peer] = [role, role.other()].map(|owner| slots_of(shape, owners, owner));
-        if input.len() != own.len() {
+        if input.len() != rows * own.len() {
             return None;
         }
-        let mut masked = BitVec::from_lsbs(macs.get(..own.len())?);
+        let mut masked = BitVec::from_lsbs(macs.get(..rows * own.len())?);
         masked.xor_assign(input);
-        Some(Begin { delta, oracle, own, peer, masked })
+        Some(Begin { delta, oracle, own, peer, rows, masked })
     }
 
     /// Slots that constants and inputs take.
@@ -56,7 +58,7 @@ pub(super) struct End<'a> {
     pub(super) delta: Block,
     pub(super) oracle: &'a Oracle,
     pub(super) output_to: OutputTo,
-    /// The masks of the outputs.
+    /// The masks of the outputs, row after row.
     pub(super) masks: &'a [Share],
 }
 

@@ -8,13 +8,16 @@
 //! - **Assumptions**: those of the correlated OT; MITCCRH circular correlation robust (ideal cipher); BLAKE3
 //!   a random oracle. Statistical error 2^-40 a session ([`buckets`]), in which a wrong product of
 //!   a triple passes with chance 2^-47; a MAC of an output's mask is guessed with 2^-127, another with 2^-63.
+//!   A Δ is not found by fewer than 2^127 tries, whatever a cheater was shown before it left.
 //! - **Masks**: each wire's value is hidden by a mask λ = λ_A ⊕ λ_B of which each party holds one share, with
 //!   a MAC under the other's Δ. The evaluator sees masked values Λ = value ⊕ λ alone.
 //! - **Phases**: [`Session::independent`] needs the number of gates, [`Independent::dependent`] the function,
-//!   [`Dependent::online`] the inputs. Each takes the one before by value, so nothing serves twice.
-//! - **Bytes** of both directions an AND gate: 12 for each triple of a bucket (3 from 400,432 gates on, 4
-//!   from 4,312 on, else 5), 32 for the table, about 2 for bits, and the correlated OT's for 3·B + 1
+//!   [`Dependent::online`] the inputs. Each takes the one before by value, so nothing serves twice; when one
+//!   fails, all that the session made is spent.
+//! - **Bytes** of both directions an AND gate: 12 for each triple of a bucket (3 from 397,882 gates on, 4
+//!   from 4,197 on, else 5), 32 for the table, about 2 for bits, and the correlated OT's for 3·B + 1
 //!   correlations each way.
+//! - **Rows** of a function ([`Session::run_rows`]) go through the phases side by side, as many as fill a window.
 //! - **Length**: a circuit of more than 500,000 AND gates, and a program of any length
 //!   ([`Session::run_program`]), runs in stretches of as many at most, one after the other through all
 //!   phases.
@@ -72,7 +75,7 @@ mod tests;
 pub use demand::Demand;
 pub use dependent::Dependent;
 pub use independent::Independent;
-pub use session::{Session, rows_together};
+pub use session::Session;
 pub use stored::{Header, Stored};
 
 use crate::Error;
@@ -80,7 +83,7 @@ use crate::Result;
 
 pub(crate) const PROTOCOL: &str = "authenticated";
 /// Name and version in every hash of this protocol.
-const DOMAIN: &str = "tacit authenticated v6";
+const DOMAIN: &str = "tacit authenticated v7";
 /// AND gates whose tables go in one message: few enough to stay in the nearest caches.
 const PIECE: usize = 1 << 11;
 

@@ -50,11 +50,27 @@ impl Online {
         }
     }
 
-    /// The outputs, which are in these slots, if this party learns them.
-    pub(super) fn end(&self, end: End<'_>, channel: &mut Channel, slots: &[u32]) -> Result<Option<BitVec>> {
+    /// Puts a row's inputs into their slots, where no stretch does.
+    pub(super) fn begin_row(&mut self, row: usize) {
         match self {
-            Online::Garbler(garbling) => garbling.end(end, channel, slots),
-            Online::Evaluator(evaluating) => evaluating.end(end, channel, slots),
+            Online::Garbler(garbling) => garbling.begin_row(row),
+            Online::Evaluator(evaluating) => evaluating.begin_row(row),
+        }
+    }
+
+    /// Takes a row's outputs from these slots, where no stretch does.
+    pub(super) fn end_row(&mut self, slots: &[u32]) {
+        match self {
+            Online::Garbler(garbling) => garbling.end_row(slots),
+            Online::Evaluator(evaluating) => evaluating.end_row(slots),
+        }
+    }
+
+    /// The outputs of all rows, if this party learns them.
+    pub(super) fn end(&self, end: End<'_>, channel: &mut Channel) -> Result<Option<BitVec>> {
+        match self {
+            Online::Garbler(garbling) => garbling.end(end, channel),
+            Online::Evaluator(evaluating) => evaluating.end(end, channel),
         }
     }
 }
@@ -65,16 +81,24 @@ impl Dependent<'_> {
     ///
     /// Errors: `Usage` for another number of bits; `Cheated` when a check failed; those of the link.
     pub fn online(mut self, channel: &mut Channel, input: &BitVec) -> Result<Option<BitVec>> {
+        let spent = self.spent.clone();
+        spent.check()?;
+        let output = self.run(channel, input);
+        spent.record(output)
+    }
+
+    /// The inputs of all rows and their outputs, row after row.
+    fn run(&mut self, channel: &mut Channel, input: &BitVec) -> Result<Option<BitVec>> {
         let function = (self.function.circuit().shape(), self.function.owners());
-        let plan = self.function.plan(1);
-        let macs = &self.masks.macs[plan.ands() as usize..];
-        let Some(begin) = Begin::new(self.delta, &self.oracle, function, self.role, macs, input) else {
+        let stretch = self.stretch();
+        let (rows, macs) = (self.rows, &self.masks.macs[stretch.ands()..]);
+        let Some(begin) = Begin::new(self.delta, &self.oracle, function, self.role, rows, macs, input) else {
             return usage(OTHER_INPUT);
         };
         let mut online = Online::begin(self.role, begin, channel, &mut self.prg)?;
-        online.stretch(channel, &Stretch::whole(plan), self.gates(), &self.oracle)?;
+        online.stretch(channel, &stretch, self.gates(), &self.oracle)?;
         let (delta, output_to) = (self.delta, self.output_to);
         let end = End { delta, oracle: &self.oracle, output_to, masks: &self.outputs };
-        online.end(end, channel, plan.outputs())
+        online.end(end, channel)
     }
 }

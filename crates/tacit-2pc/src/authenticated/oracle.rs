@@ -1,4 +1,4 @@
-//! What hashes are bound to: to a preparation, to its row, to its function.
+//! What hashes are bound to: to a preparation, to its function.
 
 use super::DOMAIN;
 use tacit_crypto::Block;
@@ -31,13 +31,6 @@ impl Oracle {
         let mut oracle = Oracle([0; 32]);
         transcript.challenge_bytes("oracle", &mut oracle.0);
         oracle
-    }
-
-    /// What the hashes of one row of a preparation are bound to.
-    pub(super) fn row(&self, number: usize) -> Oracle {
-        let mut transcript = self.transcript("row");
-        transcript.append_u64("number", number as u64);
-        self.bound_to(&mut transcript)
     }
 
     /// A public block for `label`.

@@ -9,18 +9,35 @@ use super::stream::{InStream, Stream};
 use super::stretch::{OfCircuit, OfProgram, Source};
 use super::{DOMAIN, OTHER_INPUT, buckets, mismatch, usage};
 use crate::circuit::Program;
-use crate::{OutputTo, Owner, Prepared, Result};
+use crate::{Error, OutputTo, Owner, Prepared, Result};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::{Channel, LinkModel, Party};
 use tacit_ot::{CotReceiver, CotSender};
 
-/// Rows whose preparations are made at once, at most.
-const PREPARED_AT_ONCE: usize = 1 << 10;
+/// Whether a check of a session failed, or anything else that leaves the two sides out of step: a party that
+/// cheated may have learnt a bit of a Δ, which then serves no more.
+#[derive(Clone, Default)]
+pub(super) struct Spent(Arc<AtomicBool>);
 
-/// Rows of a function of `ands` AND gates whose preparations are made together.
-pub fn rows_together(ands: usize) -> usize {
-    (buckets::WINDOW / ands.max(1)).clamp(1, PREPARED_AT_ONCE)
+impl Spent {
+    /// Refuses to begin a step after a failure.
+    pub(super) fn check(&self) -> Result<()> {
+        match self.0.load(Ordering::Acquire) {
+            true => usage("the session failed before; set up a new one"),
+            false => Ok(()),
+        }
+    }
+
+    /// Hands on a step's `result`, and takes note of a failure; a step that is refused for its arguments has not
+    /// begun.
+    pub(super) fn record<T>(&self, result: Result<T>) -> Result<T> {
+        let failed = result.as_ref().is_err_and(|error| !matches!(error, Error::Usage { .. }));
+        self.0.fetch_or(failed, Ordering::AcqRel);
+        result
+    }
 }
 
 /// One party's side of a session, over correlated OT in both directions.
@@ -33,7 +50,7 @@ pub struct Session<S, R> {
     receiver: R,
     extend: Extend<S, R>,
     prg: Prg,
-    spent: bool,
+    spent: Spent,
     room: Room,
 }
 
@@ -76,7 +93,8 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         extend: Extend<S, R>,
         prg: &mut Prg,
     ) -> Self {
-        Session { role, sender, receiver, extend, prg: prg.fork(), spent: false, room: Room::default() }
+        let (prg, spent, room) = (prg.fork(), Spent::default(), Room::default());
+        Session { role, sender, receiver, extend, prg, spent, room }
     }
 
     /// Makes what one run of the size `demand` needs, whatever the function.
@@ -94,22 +112,27 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         demand: Demand,
         place: Option<&InStream>,
     ) -> Result<Independent> {
-        if std::mem::replace(&mut self.spent, true) {
-            return usage("the session failed before; set up a new one");
-        }
+        self.spent.check()?;
+        let made = self.make(channel, demand, place);
+        self.spent.record(made)
+    }
+
+    fn make(
+        &mut self,
+        channel: &mut Channel,
+        demand: Demand,
+        place: Option<&InStream>,
+    ) -> Result<Independent> {
         let oracle = self.agree(channel, demand, place)?;
-        let Session { role, sender, receiver, extend, prg, room, .. } = self;
+        let Session { role, sender, receiver, extend, prg, room, spent } = self;
         let delta = sender.delta();
         let mut extend = |channel: &mut Channel, keys: Vec<&mut [Block]>, macs: Vec<&mut [Block]>| {
             Ok(extend(channel, *role, (sender, keys), (receiver, macs))?)
         };
         let mut cots = Cots { delta, extend: &mut extend };
-        let made = match place {
-            None => independent::make(channel, *role, &mut cots, prg, demand, oracle, &mut Room::default())?,
-            Some(_) => independent::make(channel, *role, &mut cots, prg, demand, oracle, room)?,
-        };
-        self.spent = false;
-        Ok(made)
+        let mut alone = Room::default();
+        let room = if place.is_some() { room } else { &mut alone };
+        independent::make(channel, *role, &mut cots, prg, demand, oracle, room, spent)
     }
 
     /// One run with everything in it: `input` are this party's input bits, input after input. Returns the
@@ -137,9 +160,9 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
     /// Runs `function` on each of `rows`, this party's input bits of a run; both parties give as many.
     /// Returns the outputs of each row if this party learns them.
     ///
-    /// Preparations are made for as many rows at once as fill a window of triples: many small runs take fewer
-    /// bytes than alone. A function of more gates than a window's runs stretch by stretch, in bounded memory.
-    /// `each` hears of every row that is done.
+    /// As many rows as [fill a window of triples](Demand::rows_together) go through all phases side by side:
+    /// many small runs take fewer bytes than alone, and the line's delay once. A function of more gates than a
+    /// window's runs stretch by stretch, in bounded memory. `each` hears of every row that is done.
     ///
     /// Errors as those of the three phases.
     pub fn run_rows(
@@ -163,17 +186,11 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
             }
             return Ok(output_to.learned_by(self.role).then_some(outputs));
         }
-        let together = rows_together(one.ands);
         let mut outputs = Vec::with_capacity(rows.len());
-        for rows in rows.chunks(together) {
+        for rows in rows.chunks(one.rows_together()) {
             let independent = self.independent(channel, one.times(rows.len()))?;
-            // The Δ of a session whose peer was caught serves no more.
-            self.spent = true;
-            for (row, input) in independent.rows(one, rows.len()).zip(rows) {
-                outputs.extend(row.dependent(channel, function, output_to)?.online(channel, input)?);
-                each();
-            }
-            self.spent = false;
+            outputs.extend(independent.run_rows(channel, function, output_to, rows)?);
+            rows.iter().for_each(|_| each());
         }
         Ok(output_to.learned_by(self.role).then_some(outputs))
     }
@@ -213,7 +230,7 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         self.run_stream(
             channel,
             source,
-            &Terms { kind: "program", digest, owners, output_to },
+            &Terms { kind: "program", digest, owners, output_to, rows: 1 },
             input,
             progress,
         )
@@ -233,17 +250,12 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
             let stretch = source.stretch();
             let place = stream.place(source.is_last());
             let mut independent = self.prepare(channel, stream.demand(stretch.ands()), Some(&place))?;
-            self.spent = true;
-            stream.stretch(channel, &stretch, &mut independent, input)?;
-            self.spent = false;
+            self.spent.record(stream.stretch(channel, &stretch, &mut independent, input))?;
             self.room.put(&mut independent);
             done += stretch.ands() as u64;
             progress(done);
         }
-        self.spent = true;
-        let output = stream.end(channel, source.outputs())?;
-        self.spent = false;
-        Ok(output)
+        self.spent.record(stream.end(channel, source.outputs()))
     }
 
     /// Compares role, version and demand, and draws what hashes are bound to from both parties' random bytes.

@@ -16,7 +16,7 @@ use super::demand::Demand;
 use super::independent::Independent;
 use super::opening::FIRST_AHEAD;
 use super::oracle::Oracle;
-use super::session::Session;
+use super::session::{Session, Spent};
 use super::{mismatch, usage};
 use crate::once::{self, About, BODY, HEADER, Once, Saving};
 use crate::{OutputTo, Owner, Prepared, Result, StateError};
@@ -231,20 +231,20 @@ impl Stored {
         self.0.require_peer(peer)
     }
 
-    /// Takes the piece, for runs on `channel`: the preparations of its rows. It is used up, whatever happens,
+    /// Takes the piece, for runs on `channel`: the preparation of its rows. It is used up, whatever happens,
     /// from the moment that the peer has shown its own.
     ///
     /// Errors: `Mismatch` if the peer's piece is not the one made with this, or of the same role, which
     /// leaves it as it was; [`StateError`] where the file cannot be read or marked.
-    pub fn take(
-        mut self,
-        channel: &mut Channel,
-        prg: &mut Prg,
-    ) -> Result<impl Iterator<Item = Independent> + use<>> {
+    pub fn take(mut self, channel: &mut Channel, prg: &mut Prg) -> Result<Independent> {
         let mut made = self.read(prg)?;
         let mut transcript = made.oracle.transcript("taken");
         transcript.append("session", &channel.session_id().0);
         transcript.append_u64("instance", channel.next_instance());
+        let Header { one, rows, .. } = self.0.header;
+        for number in [one.ands, one.garbler_inputs, one.evaluator_inputs, rows] {
+            transcript.append_u64("of each row, and rows", number as u64);
+        }
         // Role, digest.
         let (mut mine, mut theirs) = ([0u8; 33], [0u8; 33]);
         mine[0] = u8::from(self.0.header.role == Owner::Garbler);
@@ -261,13 +261,12 @@ impl Stored {
         }
         self.0.use_up()?;
         made.oracle = made.oracle.bound_to(&mut transcript);
-        Ok(made.rows(self.0.header.one, self.0.header.rows))
+        Ok(made)
     }
 
     /// Takes the piece and runs `function` on `rows`, this party's input bits of a run: at most as many as it
     /// serves, and both parties as many. What a function of fewer gates or inputs does not need of a row is
-    /// lost. Returns the outputs of each row if this party learns them; `each` hears of every row that is
-    /// done.
+    /// lost. Returns the outputs of each row if this party learns them; `done` hears of every row.
     ///
     /// Errors: [`StateError::OtherJob`], before anything is sent, if the piece is for smaller functions or
     /// for fewer rows; else as [`take`](Self::take) and the phases that follow.
@@ -278,11 +277,11 @@ impl Stored {
         output_to: OutputTo,
         rows: &[BitVec],
         prg: &mut Prg,
-        mut each: impl FnMut(),
+        mut done: impl FnMut(),
     ) -> Result<Option<Vec<BitVec>>> {
-        let Header { role, rows: most, .. } = self.0.header;
+        let Header { role, one: each, rows: most, .. } = self.0.header;
         let one = Demand::of(function);
-        if !self.0.header.one.covers(one) {
+        if !each.covers(one) {
             return Err(StateError::OtherJob { what: "number of gates or inputs" }.into());
         }
         if rows.len() > most {
@@ -291,11 +290,11 @@ impl Stored {
         if rows.iter().any(|input| input.len() != one.inputs(role)) {
             return usage(super::OTHER_INPUT);
         }
-        let mut outputs = Vec::with_capacity(rows.len());
-        for (row, input) in self.take(channel, prg)?.zip(rows) {
-            outputs.extend(row.cut(one).dependent(channel, function, output_to)?.online(channel, input)?);
-            each();
-        }
+        let outputs = self
+            .take(channel, prg)?
+            .cut(each, one, rows.len())
+            .run_rows(channel, function, output_to, rows)?;
+        rows.iter().for_each(|_| done());
         Ok(output_to.learned_by(role).then_some(outputs))
     }
 
@@ -317,7 +316,7 @@ impl Stored {
             self.0.stream.read(Block::as_bytes_mut(blocks))?;
         }
         let role = self.0.header.role;
-        let (delta, prg, ahead) = (delta[0], prg.fork(), FIRST_AHEAD);
-        Ok(Independent { role, delta, oracle, demand, gates, masks, prg, ahead })
+        let (delta, prg, ahead, spent) = (delta[0], prg.fork(), FIRST_AHEAD, Spent::default());
+        Ok(Independent { role, delta, oracle, demand, gates, masks, prg, ahead, spent })
     }
 }

@@ -107,17 +107,20 @@ impl<'a> Stream<'a> {
             Some(state) => (prepared.oracle.clone(), &mut state.wires),
             None => {
                 let oracle = agree(channel, &prepared.oracle, self.terms)?;
-                (oracle, first.insert(Wires::new(function, role, ands, &prepared.masks)))
+                let wires = first.insert(Wires::new(function, role));
+                wires.begin(0, ands, &prepared.masks);
+                (oracle, wires)
             }
         };
         let (gates, masks) = (prepared.gates.gates_mut(), &prepared.masks);
         prepared.ahead = multiply(channel, &oracle, party, stretch, gates, masks, wires)?;
         if let Some(wires) = first {
             let macs = &prepared.masks.macs[ands..];
-            let Some(begin) = Begin::new(delta, &oracle, function, role, macs, input) else {
+            let Some(begin) = Begin::new(delta, &oracle, function, role, 1, macs, input) else {
                 return usage(OTHER_INPUT);
             };
-            let online = Online::begin(role, begin, channel, &mut prepared.prg)?;
+            let mut online = Online::begin(role, begin, channel, &mut prepared.prg)?;
+            online.begin_row(0);
             self.state = Some(State { delta, oracle: oracle.clone(), wires, online });
         }
         let gates = prepared.gates.gates().part(0..ands);
@@ -129,8 +132,8 @@ impl<'a> Stream<'a> {
     }
 
     /// The outputs, which are in `slots`, if this party learns them.
-    pub(super) fn end(self, channel: &mut Channel, slots: &[u32]) -> Result<Option<BitVec>> {
-        let Some(state) = &self.state else { return usage("a run has a stretch at least") };
+    pub(super) fn end(mut self, channel: &mut Channel, slots: &[u32]) -> Result<Option<BitVec>> {
+        let Some(state) = &mut self.state else { return usage("a run has a stretch at least") };
         let masks: Zeroizing<Vec<Share>> = state.wires.of(slots);
         let end = End {
             delta: state.delta,
@@ -138,6 +141,7 @@ impl<'a> Stream<'a> {
             output_to: self.terms.output_to,
             masks: &masks,
         };
-        state.online.end(end, channel, slots)
+        state.online.end_row(slots);
+        state.online.end(end, channel)
     }
 }

@@ -10,31 +10,62 @@ const OPERATIONS: usize = 1 << 22;
 
 /// A run of gates, of a plan or of a program's.
 pub(super) enum Stretch<'a> {
+    /// All of a plan, once for each of so many rows, one after the other in the same slots.
+    Rows(&'a Plan, usize),
     /// The pieces of a plan that have these numbers, with so many AND gates.
     Plan(&'a Plan, Range<usize>, usize),
     /// A window.
     Window(&'a Window),
 }
 
+/// A piece of a stretch.
+pub(super) struct Part<'a> {
+    pub(super) piece: Piece<'a>,
+    /// The row that begins with it, whose inputs its slots take first.
+    pub(super) begins: Option<usize>,
+    /// Whether a row ends with it, whose outputs are then in the plan's slots.
+    pub(super) ends: bool,
+}
+
+/// Parts whose gates' tables go in one message.
+pub(super) struct Batch<'a> {
+    pub(super) parts: Vec<Part<'a>>,
+    /// AND gates of them.
+    pub(super) ands: usize,
+}
+
 impl<'a> Stretch<'a> {
-    /// All of a plan.
-    pub(super) fn whole(plan: &'a Plan) -> Self {
-        Stretch::Plan(plan, 0..usize::MAX, plan.ands() as usize)
+    /// Its pieces in order.
+    pub(super) fn parts(&self) -> Box<dyn Iterator<Item = Part<'a>> + 'a> {
+        let alone = |piece| Part { piece, begins: None, ends: false };
+        match *self {
+            Stretch::Rows(plan, rows) => Box::new((0..rows).flat_map(move |row| of_row(plan, row))),
+            Stretch::Plan(plan, ref range, _) => {
+                let (skipped, taken) = (range.start, range.end - range.start);
+                Box::new(plan.pieces(PIECE).skip(skipped).take(taken).map(alone))
+            }
+            Stretch::Window(window) => Box::new(window.pieces(PIECE).map(alone)),
+        }
     }
 
-    /// Its pieces in order.
-    pub(super) fn pieces(&self) -> Box<dyn Iterator<Item = Piece<'a>> + 'a> {
-        match self {
-            Stretch::Plan(plan, range, _) => {
-                Box::new(plan.pieces(PIECE).skip(range.start).take(range.end - range.start))
+    /// Its pieces in order, small ones of one row or of several together.
+    pub(super) fn batches(&self) -> Box<dyn Iterator<Item = Batch<'a>> + 'a> {
+        let mut parts = self.parts().peekable();
+        Box::new(std::iter::from_fn(move || {
+            let first = parts.next()?;
+            let mut batch = Batch { ands: first.piece.ands, parts: vec![first] };
+            while let Some(part) = parts.next_if(|part| batch.ands + part.piece.ands <= PIECE) {
+                batch.ands += part.piece.ands;
+                batch.parts.push(part);
             }
-            Stretch::Window(window) => Box::new(window.pieces(PIECE)),
-        }
+            Some(batch)
+        }))
     }
 
     /// Its AND gates.
     pub(super) fn ands(&self) -> usize {
         match self {
+            Stretch::Rows(plan, rows) => rows * plan.ands() as usize,
             Stretch::Plan(_, _, ands) => *ands,
             Stretch::Window(window) => window.ands() as usize,
         }
@@ -43,15 +74,34 @@ impl<'a> Stretch<'a> {
     /// Slots that it needs.
     pub(super) fn slots(&self) -> usize {
         match self {
-            Stretch::Plan(plan, ..) => plan.slots(),
+            Stretch::Rows(plan, _) | Stretch::Plan(plan, ..) => plan.slots(),
             Stretch::Window(window) => window.slots(),
         }
     }
 
-    /// AND gates of the largest piece, which one step may be.
-    pub(super) fn largest_piece(&self) -> usize {
-        self.pieces().map(|piece| piece.ands).max().unwrap_or(0)
+    /// The slots of a row's outputs, and the rows that end in this stretch.
+    pub(super) fn outputs(&self) -> (&'a [u32], usize) {
+        match self {
+            Stretch::Rows(plan, rows) => (plan.outputs(), *rows),
+            Stretch::Plan(..) | Stretch::Window(_) => (&[], 0),
+        }
     }
+
+    /// AND gates of the largest batch, which one step may be.
+    pub(super) fn largest_batch(&self) -> usize {
+        self.batches().map(|batch| batch.ands).max().unwrap_or(0)
+    }
+}
+
+/// The parts of one row: one at least, where the plan has no operation as well.
+fn of_row(plan: &Plan, row: usize) -> impl Iterator<Item = Part<'_>> {
+    let none = Piece { steps: &[], ops: &[], ands: 0, slots: plan.slots() };
+    let mut pieces = plan.pieces(PIECE).peekable();
+    let mut begins = Some(row);
+    std::iter::from_fn(move || {
+        let piece = pieces.next().or(begins.map(|_| none))?;
+        Some(Part { piece, begins: begins.take(), ends: pieces.peek().is_none() })
+    })
 }
 
 /// Where stretches come from, the same on both sides.

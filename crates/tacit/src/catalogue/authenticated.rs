@@ -3,7 +3,7 @@
 use super::evaluation::{BLOCK, Cost, EvalRequest, Evaluation};
 use super::{Assumption, Entry, Runs};
 use crate::limits::Limit;
-use tacit_2pc::authenticated::{Demand, buckets, rows_together};
+use tacit_2pc::authenticated::{Demand, buckets};
 use tacit_net::LinkModel;
 use tacit_ot::Security;
 use tacit_ot::extension::kos;
@@ -56,14 +56,14 @@ pub(super) fn cost(request: &EvalRequest) -> Cost {
     let config = one.times(each as usize).ferret(&LinkModel::LOOPBACK);
 
     // Preparations, each of as many rows as go together.
-    let together = rows_together(one.ands) as u64;
+    let together = one.rows_together() as u64;
     let (mut triples, mut correlations, mut checks) = (0u64, 0u64, 0u64);
     let mut preparation = |rows: u64| {
         let demand = one.times(rows as usize);
         correlations += demand.correlations();
         for (buckets, size) in demand.windows() {
             triples += (buckets * size) as u64;
-            checks += (size - 1).div_ceil(buckets::rows_at_once(buckets)) as u64;
+            checks += buckets::checks(buckets) as u64;
         }
     };
     (0..each / together).for_each(|_| preparation(together));

@@ -442,7 +442,7 @@ impl Job<'_> {
         let session = authenticated::Session::setup(channel, self.role, base, config, prg)?;
         let mut session = session.over(link);
         tell(Step::Ready);
-        let inputs: Vec<BitVec> = rows.iter().map(|row| join(row)).collect();
+        let inputs: Vec<BitVec> = rows.iter().map(|row| BitVec::concat(row)).collect();
         let outputs =
             session.run_rows(channel, self.function, self.output_to, &inputs, || tell(Step::Rows(1)))?;
         channel.flush()?;
@@ -459,28 +459,27 @@ impl Job<'_> {
         prg: &mut Prg,
         tell: &mut Tell<'_>,
     ) -> Result<Option<Rows>> {
-        let outputs: Option<Vec<BitVec>> = match self.role {
+        let mut outputs = Vec::with_capacity(rows.len());
+        match self.role {
             Owner::Garbler => {
                 let (mut garbler, job) = self.garbler(channel, base, prg)?;
                 tell(Step::Ready);
-                let run = |row: &Vec<BitVec>| {
-                    let output = garbler.run(channel, &job, &join(row), prg)?;
+                for row in rows {
+                    outputs.extend(garbler.run(channel, &job, &BitVec::concat(row), prg)?);
                     tell(Step::Rows(1));
-                    Ok(output)
-                };
-                rows.iter().map(run).collect::<Result<_>>()?
+                }
             }
             Owner::Evaluator => {
                 let (mut evaluator, job) = self.evaluator(channel, base, prg)?;
                 tell(Step::Ready);
-                let run = |row: &Vec<BitVec>| {
-                    let output = evaluator.run(channel, &job, &join(row), prg)?;
+                for row in rows {
+                    outputs.extend(evaluator.run(channel, &job, &BitVec::concat(row), prg)?);
                     tell(Step::Rows(1));
-                    Ok(output)
-                };
-                rows.iter().map(run).collect::<Result<_>>()?
+                }
             }
-        };
+        }
+        // Whoever learns nothing has nothing of any row.
+        let outputs = self.output_to.learned_by(self.role).then_some(outputs);
         let widths = &self.function.circuit().shape().outputs;
         Ok(outputs.map(|rows| rows.iter().map(|bits| split(bits, widths)).collect()))
     }
@@ -597,7 +596,7 @@ impl Job<'_> {
     /// Uses `state` up for our `row` of inputs; returns the outputs if we learn them.
     pub fn finish(&self, channel: &mut Channel, state: State, row: &[BitVec]) -> Result<Option<Vec<BitVec>>> {
         let job = self.with_copies(state.header().copies);
-        let outputs = state.run(channel, &job, &join(row), &mut Prg::from_os())?;
+        let outputs = state.run(channel, &job, &BitVec::concat(row), &mut Prg::from_os())?;
         Ok(outputs.map(|bits| split(&bits, &self.function.circuit().shape().outputs)))
     }
 }
@@ -623,23 +622,9 @@ pub(super) fn learns_by_role(output_to: OutputTo) -> String {
     }
 }
 
-/// The bits of all values, one after the other.
-pub(super) fn join(values: &[BitVec]) -> BitVec {
-    let mut bits = BitVec::zeros(values.iter().map(BitVec::len).sum());
-    values.iter().flat_map(BitVec::iter).enumerate().for_each(|(i, bit)| bits.set(i, bit));
-    bits
-}
-
-/// The converse of [`join`].
+/// The values in bits of these widths.
 pub(super) fn split(bits: &BitVec, widths: &[u32]) -> Vec<BitVec> {
-    let mut start = 0;
-    let value = |&width: &u32| {
-        let mut value = BitVec::zeros(width as usize);
-        (0..width as usize).for_each(|i| value.set(i, bits.get(start + i)));
-        start += width as usize;
-        value
-    };
-    widths.iter().map(value).collect()
+    bits.split(widths.iter().map(|&width| width as usize))
 }
 
 /// Refuses more threads than rows: a row is not divided.
@@ -707,6 +692,38 @@ mod tests {
             let words = job.learns_by_role();
             assert_eq!(words.contains("as garbler nothing"), !garbler, "{words}");
             assert_eq!(words.contains("as evaluator nothing"), !evaluator, "{words}");
+        }
+    }
+
+    /// Whoever learns outputs learns those of every row, by whichever protocol and on however many channels.
+    #[test]
+    fn all_rows_of_a_batch_run_whoever_learns_their_outputs() {
+        let function = prepared("add8");
+        let byte = |value: usize| vec![BitVec::from_bytes(&[value as u8], 8)];
+        let ours: Vec<Vec<BitVec>> = (0..5).map(|row| byte(50 * row)).collect();
+        let theirs: Vec<Vec<BitVec>> = (0..5).map(|row| byte(7 + row)).collect();
+        let sums: Vec<Vec<BitVec>> = (0..5).map(|row| byte(51 * row + 7)).collect();
+        let base = crate::ot::base_ot(None, Security::Malicious).unwrap();
+        for entry in crate::catalogue::computations() {
+            for to in [OutputTo::Garbler, OutputTo::Evaluator, OutputTo::Both] {
+                for lanes in [1, 2] {
+                    let options = Options { protocol: Some(entry), ..Options::default() };
+                    let side = |role, rows: &[Vec<BitVec>], channels: &mut [Channel]| {
+                        let job = Job { options, ..job(&function, role, to, entry.security) };
+                        job.run(channels, &*base, rows, &()).unwrap().outputs
+                    };
+                    let pair = |_| memory::pair_with(tacit_net::SessionId([lanes as u8; 32]));
+                    let (mut first, mut second): (Vec<_>, Vec<_>) = (0..lanes).map(pair).unzip();
+                    let (garbler, evaluator) = std::thread::scope(|scope| {
+                        let garbler = scope.spawn(|| side(Owner::Garbler, &ours, &mut first));
+                        let evaluator = side(Owner::Evaluator, &theirs, &mut second);
+                        (garbler.join().unwrap(), evaluator)
+                    });
+                    let what = format!("{} {to:?} {lanes}", entry.name);
+                    assert_eq!(garbler, to.garbler().then(|| sums.clone()), "{what}");
+                    assert_eq!(evaluator, to.evaluator().then(|| sums.clone()), "{what}");
+                }
+            }
         }
     }
 

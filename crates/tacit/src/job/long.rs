@@ -1,6 +1,6 @@
 //! Functions too large to hold: their gates are made, sent and used in one pass, in bounded memory.
 
-use super::eval::{self, Evaluated, Settled, join, split};
+use super::eval::{self, Evaluated, Settled, split};
 use super::{Course, Observer, Phase};
 use crate::catalogue::{AUTHENTICATED, Entry, Start, WMK17, fields_in_words, find, protocol_name};
 use crate::ot::{Choice, protocol};
@@ -178,7 +178,7 @@ impl Job<'_> {
         let session = authenticated::Session::setup(channel, self.role, base, config, &mut prg)?;
         let mut session = session.over(link);
         tell(0);
-        let (owners, input) = (self.function.owners(), join(row));
+        let (owners, input) = (self.function.owners(), BitVec::concat(row));
         let bits = session.run_program(channel, program, &owners, self.output_to, &input, tell)?;
         Ok(bits.map(|bits| split(&bits, &widths.outputs)))
     }
@@ -195,7 +195,7 @@ impl Job<'_> {
         let job = wmk17::Job::new(&function, self.output_to);
         let copies = copies.unwrap_or(job.copies);
         let job = wmk17::Job { copies, ..job };
-        let (mut prg, input) = (Prg::from_os(), join(row));
+        let (mut prg, input) = (Prg::from_os(), BitVec::concat(row));
         let bits = match self.role {
             Owner::Garbler => {
                 let mut garbler = Garbler::setup(channel, base, &mut prg)?;

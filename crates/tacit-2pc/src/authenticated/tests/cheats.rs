@@ -3,8 +3,9 @@
 use super::*;
 use crate::authenticated::bits::GatesMut;
 use crate::circuit::{Builder, Uint};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use tacit_net::{LinkModel, Party, SessionId};
 
 /// A change at one step; the counter says which call is changed.
 macro_rules! cheat {
@@ -52,7 +53,8 @@ cheat!(WrongLabelHash, labels_digest(digest: &mut [u8; 32]), |digest: &mut [u8; 
 
 cheat!(WrongDelta, triples_delta(delta: &mut Block), |delta: &mut Block| *delta ^= Block::new(1 << 7));
 cheat!(WrongAlike, alike(digest: &mut [u8; 32]), |digest: &mut [u8; 32]| digest[3] ^= 2);
-cheat!(OtherOpening, opened_commitment(message: &mut [u8; 64]), |message: &mut [u8; 64]| message[40] ^= 1);
+cheat!(WrongProof, proof(proof: &mut [u8; 32]), |proof: &mut [u8; 32]| proof[17] ^= 8);
+cheat!(OtherOpening, opened_commitment(message: &mut [u8; 32]), |message: &mut [u8; 32]| message[8] ^= 1);
 
 /// Whether the honest party, against the one whose script this is, says that it was cheated.
 fn caught(by: Owner, script: impl Script + Send + 'static, seed: u64) -> bool {
@@ -87,13 +89,13 @@ macro_rules! always_caught {
 #[test]
 fn a_garbler_that_lies_before_the_inputs_is_caught() {
     always_caught!(Garbler: WrongX, WrongZ, WrongProduct, WrongOpening, WrongDigest);
-    always_caught!(Garbler: WrongY, WrongMac, WrongMask, WrongDelta, WrongAlike, OtherOpening);
+    always_caught!(Garbler: WrongY, WrongMac, WrongMask, WrongDelta, WrongAlike, WrongProof, OtherOpening);
 }
 
 #[test]
 fn an_evaluator_that_lies_before_the_inputs_is_caught() {
     always_caught!(Evaluator: WrongX, WrongZ, WrongProduct, WrongOpening, WrongDigest);
-    always_caught!(Evaluator: WrongY, WrongMac, WrongMask, WrongDelta, WrongAlike);
+    always_caught!(Evaluator: WrongY, WrongMac, WrongMask, WrongDelta, WrongAlike, WrongProof);
 }
 
 #[test]
@@ -116,6 +118,58 @@ fn an_honest_run_is_not_caught() {
     struct Honest;
     impl Script for Honest {}
     assert!(!caught(Owner::Garbler, Honest, 1) && !caught(Owner::Evaluator, Honest, 1));
+}
+
+/// Changes nothing, and keeps the digests of what must be alike; or shows a wrong product besides.
+struct Digests {
+    seen: Arc<Mutex<Vec<[u8; 32]>>>,
+    lies: bool,
+}
+
+impl Script for Digests {
+    fn alike(&mut self, digest: &mut [u8; 32]) {
+        self.seen.lock().unwrap().push(*digest);
+    }
+    fn products(&mut self, bits: &mut BitVec) {
+        if self.lies {
+            flip(bits, 3);
+        }
+    }
+    fn checked(&mut self, right: &mut bool) {
+        *right |= self.lies;
+    }
+}
+
+/// The honest party's digest is then off by some bits of its Δ, which its peer could search for.
+#[test]
+fn a_digest_of_triples_is_never_shown() {
+    let function = prepared("add8");
+    let (inputs, _) = example(&function, 1);
+    for cheater in [Owner::Garbler, Owner::Evaluator] {
+        let seen: [Arc<Mutex<Vec<_>>>; 2] = Default::default();
+        let written: [memory::Record; 2] = Default::default();
+        let (one, two) = memory::links(LinkModel::LOOPBACK);
+        let channel = |link, party, i: usize| Channel::new(written[i].of(link), party, SessionId([1; 32]));
+        let party = |channel: &mut Channel, role: Owner| {
+            let i = (role == Owner::Evaluator) as usize;
+            let script = Digests { seen: seen[i].clone(), lies: role == cheater };
+            let mut session = session(channel, role, 1);
+            scripted(Some(Box::new(script)), || session.run(channel, &function, OutputTo::Both, &inputs[i]))
+        };
+        let results: [_; 2] = memory::join(
+            channel(one, Party::First, 0),
+            channel(two, Party::Second, 1),
+            |channel| party(channel, Owner::Garbler),
+            |channel| party(channel, Owner::Evaluator),
+        )
+        .into();
+        let honest = (cheater == Owner::Garbler) as usize;
+        assert!(matches!(results[honest], Err(Error::Cheated { .. })), "{:?}", results[honest]);
+        let [ours, theirs] = [honest, 1 - honest].map(|i| seen[i].lock().unwrap().clone());
+        assert!(ours.len() == 1 && ours[0] != theirs[0], "the digests differ");
+        let sent: Vec<u8> = written[honest].frames().into_iter().flat_map(|(_, payload)| payload).collect();
+        assert!(!sent.windows(32).any(|bytes| bytes == ours[0]), "{cheater:?} is shown the digest");
+    }
 }
 
 const RUNS: u64 = if cfg!(feature = "long-tests") { 1200 } else { 120 };

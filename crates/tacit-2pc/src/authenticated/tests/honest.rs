@@ -41,6 +41,63 @@ fn many_rows_run_over_one_session_and_take_fewer_bytes_than_alone() {
     memory::run(|channel| side(channel, Owner::Garbler), |channel| side(channel, Owner::Evaluator));
 }
 
+/// Rows side by side: of several batches of tables, of several to a batch, without gates, and of one party's
+/// inputs alone, to either side.
+#[test]
+fn rows_side_by_side_give_what_each_gives_alone() {
+    let owners = |first| vec![first, Owner::Evaluator];
+    let circuit = |f: &dyn Fn(&mut Builder, &Uint, &Uint) -> Vec<Uint>| {
+        let mut builder = Builder::new();
+        let (x, y): (Uint, Uint) = (builder.input(32), builder.input(32));
+        let outputs = f(&mut builder, &x, &y);
+        builder.finish(&outputs).unwrap()
+    };
+    let products = circuit(&|b, x, y| vec![(0..3).fold(x.clone(), |value, _| b.mul(&value, y)), x.clone()]);
+    let sums = circuit(&|b, x, y| vec![b.add(x, y)]);
+    let without_gates = circuit(&|b, x, y| vec![b.xor_bits(x, y), y.clone()]);
+    let passed_on = circuit(&|_, x, y| vec![y.clone(), x.clone()]);
+    for (circuit, first, count, output_to) in [
+        (&products, Owner::Garbler, 3, OutputTo::Both),
+        (&sums, Owner::Garbler, 200, OutputTo::Garbler),
+        (&sums, Owner::Evaluator, 70, OutputTo::Evaluator),
+        (&without_gates, Owner::Garbler, 4, OutputTo::Both),
+        (&passed_on, Owner::Garbler, 2, OutputTo::Both),
+    ] {
+        let function = Prepared::new(circuit.clone(), owners(first)).unwrap();
+        let rows: Vec<([BitVec; 2], BitVec)> = (0..count).map(|seed| example(&function, seed)).collect();
+        let side = |channel: &mut Channel, role: Owner| {
+            let inputs: Vec<BitVec> =
+                rows.iter().map(|(inputs, _)| inputs[(role == Owner::Evaluator) as usize].clone()).collect();
+            let (mut session, mut done) = (session(channel, role, 1), 0);
+            let outputs = session.run_rows(channel, &function, output_to, &inputs, || done += 1).unwrap();
+            assert_eq!(done, count);
+            outputs
+        };
+        let (one, two) =
+            memory::run(|channel| side(channel, Owner::Garbler), |channel| side(channel, Owner::Evaluator));
+        let expected = || rows.iter().map(|(_, outputs)| outputs.clone()).collect::<Vec<_>>();
+        assert_eq!(one, output_to.garbler().then(expected));
+        assert_eq!(two, output_to.evaluator().then(expected));
+    }
+}
+
+/// A line's delay is seen once for all rows that go side by side.
+#[test]
+fn rows_share_their_round_trips() {
+    let function = prepared("add8");
+    let one = |rows: usize| {
+        let inputs = vec![BitVec::zeros(8); rows];
+        let side = |channel: &mut Channel, role: Owner| {
+            let mut session = session(channel, role, 1);
+            let before = channel.stats().rounds;
+            session.run_rows(channel, &function, OutputTo::Both, &inputs, || ()).unwrap();
+            channel.stats().rounds - before
+        };
+        memory::run(|channel| side(channel, Owner::Garbler), |channel| side(channel, Owner::Evaluator))
+    };
+    assert_eq!(one(1), one(50));
+}
+
 #[test]
 fn a_function_without_gates_or_without_a_partys_inputs_runs() {
     let mut builder = Builder::new();

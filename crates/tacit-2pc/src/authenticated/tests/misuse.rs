@@ -77,3 +77,36 @@ fn a_session_whose_peer_was_caught_serves_no_more() {
     assert!(matches!(first, Err(Error::Cheated { .. })), "{first:?}");
     assert!(matches!(second, Err(Error::Usage { .. })), "{second:?}");
 }
+
+/// Nor does anything else that was made with the Δ of a run in which the peer was caught.
+#[test]
+fn a_check_that_fails_in_one_phase_spends_what_the_session_made() {
+    struct Late;
+    impl Script for Late {
+        fn gates_digest(&mut self, digest: &mut [u8; 32]) {
+            digest[0] ^= 1;
+        }
+    }
+    let function = prepared("add8");
+    let (inputs, _) = example(&function, 1);
+    let party = |channel: &mut Channel, role: Owner| {
+        let mut session = session(channel, role, 1);
+        let input = &inputs[(role == Owner::Evaluator) as usize];
+        let mut made = || session.independent(channel, Demand::of(&function)).unwrap();
+        let (one, two, three) = (made(), made(), made());
+        let ready = two.dependent(channel, &function, OutputTo::Both).unwrap();
+        let caught = one.dependent(channel, &function, OutputTo::Both).unwrap().online(channel, input);
+        let after = [
+            ready.online(channel, input).err(),
+            three.dependent(channel, &function, OutputTo::Both).err(),
+            session.independent(channel, Demand::of(&function)).err(),
+        ];
+        (caught, after)
+    };
+    let (_, (caught, after)) = memory::run(
+        |channel| scripted(Some(Box::new(Late)), || party(channel, Owner::Garbler)),
+        |channel| party(channel, Owner::Evaluator),
+    );
+    assert!(matches!(caught, Err(Error::Cheated { .. })), "{caught:?}");
+    assert!(after.iter().all(|error| matches!(error, Some(Error::Usage { .. }))), "{after:?}");
+}

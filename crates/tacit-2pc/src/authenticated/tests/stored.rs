@@ -71,6 +71,28 @@ fn a_piece_serves_every_function_that_is_not_larger() {
     }
 }
 
+/// Pieces of the same gates and inputs in other rows were not made for the same runs: refused, and kept.
+#[test]
+fn pieces_of_other_rows_do_not_go_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = Demand { ands: 20, garbler_inputs: 16, evaluator_inputs: 16 };
+    let half = Demand { ands: 10, garbler_inputs: 8, evaluator_inputs: 8 };
+    let paths = ["garbler", "evaluator"].map(|side| folder.path().join(side));
+    let make = |channel: &mut Channel, role: Owner, path: &Path, one, rows| {
+        let mut file = std::fs::File::create(path).unwrap();
+        let mut prg = Prg::from_seed(Block::new(77));
+        session(channel, role, 21).store(channel, one, rows, None, &key(role), &mut file, &mut prg).unwrap();
+    };
+    memory::run(
+        |channel| make(channel, Owner::Garbler, &paths[0], one, 2),
+        |channel| make(channel, Owner::Evaluator, &paths[1], half, 4),
+    );
+    for result in serve([&paths[0], &paths[1]], 1, ROLES) {
+        assert!(matches!(result, Err(Error::Mismatch { .. })), "{result:?}");
+    }
+    assert!(!is_used(&paths[0], Owner::Garbler) && !is_used(&paths[1], Owner::Evaluator));
+}
+
 /// Lies in the opening of what the second phase multiplies.
 struct WrongOpening;
 
@@ -149,9 +171,9 @@ fn a_crash_after_the_peer_showed_its_piece_loses_it() {
     let whole = std::fs::metadata(&one).unwrap().len();
     let side = |channel: &mut Channel, role: Owner, path: &Path| {
         let piece = Stored::open(path, &key(role)).unwrap();
-        let rows = piece.take(channel, &mut Prg::from_os()).unwrap();
+        let made = piece.take(channel, &mut Prg::from_os()).unwrap();
         // The process ends here: nothing is dropped in order, and nothing runs.
-        std::mem::forget(rows);
+        std::mem::forget(made);
     };
     memory::run(
         |channel| side(channel, Owner::Garbler, &one),

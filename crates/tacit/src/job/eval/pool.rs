@@ -2,7 +2,7 @@
 //! file until one run takes them.
 
 use super::super::{Course, Observer, Phase, first, learned};
-use super::{Evaluated, Job, Rows, join, split};
+use super::{Evaluated, Job, Rows, split};
 use crate::catalogue::AUTHENTICATED;
 use crate::plan::{self, EvalRequest, Machine};
 use crate::{Error, Result, Security};
@@ -181,7 +181,7 @@ impl Job<'_> {
         let (mut done, total) = (0, rows.len() as u64);
         course.at(0, 0, total);
         let channel = first(channels)?;
-        let inputs: Vec<BitVec> = rows.iter().map(|row| join(row)).collect();
+        let inputs: Vec<BitVec> = rows.iter().map(|row| BitVec::concat(row)).collect();
         let each = || {
             done += 1;
             course.at(0, done, total);
