@@ -855,7 +855,8 @@ def evaluate(
     ----------
     function:
         One made by :func:`tacit.function`; or the name of one of :func:`functions`, a file of a circuit, or a
-        program (``"….garble.rs"``).
+        program (``"….garble.rs"``). Those too large to hold (``"modexp1024"``) are made while they run: one
+        evaluation, by one thread.
     inputs:
         Our inputs: of a Python function by the names of our parameters, the peer giving the others; of a named
         one a number, or several; of a program a literal of its language for each of our parameters, ``""`` where

@@ -451,9 +451,40 @@ def test_what_a_program_does_not_take_is_said_in_a_line(shop: str, tmp_path: Pat
     for count in (-1, "1", 1 << 70):
         refused(tacit.UsageError, "garbler_inputs: ", shop, role="garbler", garbler_inputs=count)
     for given in ({"entry": "main"}, {"garbler_inputs": 1}, {"constants": known}):
-        for name in ("add16", str(circuit)):
+        for name in ("add16", "modexp96", str(circuit)):
             refused(tacit.UsageError, r"for programs, .*\.garble\.rs", name, role="garbler", **given)
         refused(tacit.UsageError, r"for programs, .*\.garble\.rs", cheaper, {"ours": 1}, **given)
+
+
+def test_functions_too_large_to_hold_run_as_they_are_made() -> None:
+    assert "modexp96" in tacit.functions() and "sort65536" in tacit.functions()
+    base, exponent, modulus = 0x0123_4567_89AB_CDEF_0FED_CBA9, (1 << 95) + 12345, (1 << 96) - 17
+    address = free_address()
+    theirs = """
+    given = dict(role="evaluator", listen=address, security="semi-honest", output_to="peer")
+    tell(tacit.evaluate("modexp96", exponent, **given).result)
+    """
+    steps: list[tacit.Progress] = []
+    with party(theirs, address=address, exponent=exponent) as peer:
+        given = dict(role="garbler", connect=address, security="semi-honest", output_to="me")
+        done = tacit.evaluate("modexp96", rows=[base], progress=steps.append, **given)
+        assert peer.end() == [None]
+    assert done.result == [pow(base, exponent, modulus)]
+    assert done.protocol == "yao"
+    assert [step.unit for step in steps if step.phase == "evaluating"][-1] == "AND gates"
+
+
+def test_what_a_function_too_large_to_hold_cannot_do_is_refused() -> None:
+    def refused(error: type[tacit.Error], says: str, inputs=None, function="modexp96", **given) -> None:
+        with pytest.raises(error, match=says):
+            tacit.evaluate(function, inputs, role="garbler", connect="127.0.0.1:9", **given)
+
+    refused(tacit.UsageError, "rows: modexp96 .* one evaluation a run", rows=[1, 2])
+    refused(tacit.UsageError, "rows: modexp96 .* one evaluation a run", rows=[])
+    refused(tacit.UsageError, "threads: modexp96 .* one thread", 1, threads=2)
+    refused(tacit.UsageError, "protocol: yao is for semi-honest", 1, protocol="yao")
+    refused(tacit.InputError, "96 bits", 1 << 96)
+    refused(tacit.UsageError, "neither a function", 1, function="modexp97")
 
 
 OFFER = """

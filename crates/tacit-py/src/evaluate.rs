@@ -11,7 +11,9 @@ use std::sync::Arc;
 use tacit::catalogue::{Entry, computations};
 use tacit::job::eval::layout::{Inputs, Layout, called};
 use tacit::job::eval::{Evaluated, Job, Options, PROGRAM, load, load_program};
+use tacit::job::long;
 use tacit::lang::{self, Program};
+use tacit_2pc::circuit::LongFunction;
 use tacit_2pc::circuit::named::Function;
 use tacit_2pc::circuit::value::{self, Field, Format};
 use tacit_2pc::{OutputTo, Owner, Prepared};
@@ -154,6 +156,7 @@ impl Terms {
 enum Found {
     Program(Box<Program>),
     Held(Arc<Function>),
+    Long(LongFunction),
 }
 
 impl Source {
@@ -167,7 +170,10 @@ impl Source {
             (_, Some(_)) => Err(tacit::Error::Usage(format!(
                 "entry, garbler_inputs and constants are for programs, in files that end with {PROGRAM}"
             ))),
-            (Source::Named(name), None) => load(&name).map(|function| Found::Held(Arc::new(function))),
+            (Source::Named(name), None) => match LongFunction::find(&name) {
+                Some(function) => Ok(Found::Long(function)),
+                None => load(&name).map(|function| Found::Held(Arc::new(function))),
+            },
             (Source::Traced(circuit), None) => Ok(Found::Held(circuit.get().function())),
         }
     }
@@ -179,6 +185,7 @@ impl Found {
         match self {
             Found::Program(program) => Inputs::Literals(program, role),
             Found::Held(function) => Inputs::Numbers(function.fields(role)),
+            Found::Long(function) => Inputs::Numbers(function.fields(role)),
         }
     }
 
@@ -186,6 +193,7 @@ impl Found {
         match self {
             Found::Program(program) => &program.function().outputs,
             Found::Held(function) => &function.outputs,
+            Found::Long(function) => &function.outputs,
         }
     }
 
@@ -203,6 +211,7 @@ impl Found {
                 Prepared::from_function(program.function()).map(|made| made.from_source(program.digest()))
             }
             Found::Held(function) => Prepared::from_function(function),
+            Found::Long(function) => return evaluate_long(py, peer, function.clone(), terms, rows, progress),
         };
         let prepared = prepared.map_err(|error| fault::raise(py, &error.into()))?;
         let security = peer.security;
@@ -213,6 +222,33 @@ impl Found {
             session.evaluate(&job, &rows, desk)
         })
     }
+}
+
+/// Evaluates a function whose gates are made while it runs.
+fn evaluate_long(
+    py: Python<'_>,
+    peer: &Peer,
+    function: LongFunction,
+    terms: Terms,
+    rows: Vec<Vec<BitVec>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Evaluated, Stats)> {
+    let refuse = |name, what: &str| {
+        let what = format!("{} is made while it runs, {what}", function.name);
+        Err(fault::raise(py, &tacit::Error::Parameter { name, what }))
+    };
+    if rows.len() != 1 {
+        return refuse("rows", "one evaluation a run; give one");
+    }
+    if peer.threads() != 1 {
+        return refuse("threads", "by one thread; leave it out");
+    }
+    let security = peer.security;
+    peer.run(py, progress, move |session, desk| {
+        let Terms { role, output_to, protocol } = terms;
+        let job = long::Job { function: &function, role, output_to, security, protocol };
+        session.evaluate_long(&job, &rows[0], desk)
+    })
 }
 
 /// Evaluates a function on our rows; returns a dictionary with the outputs of every row, or none if we get
@@ -267,8 +303,11 @@ pub(crate) fn evaluate<'py>(
     Ok(dict)
 }
 
-/// The functions that have a name: the name, its width if it has one, and what it does.
+/// The functions that have a name, those too large to hold at the end: the name, its width if it has one, and
+/// what it does.
 #[pyfunction]
-pub(crate) fn functions() -> Vec<(&'static str, Option<u32>, &'static str)> {
-    tacit::catalogue::functions().map(|entry| (entry.name, entry.size, entry.about)).collect()
+pub(crate) fn functions() -> Vec<(String, Option<u32>, &'static str)> {
+    let held = tacit::catalogue::functions().map(|entry| (entry.name.to_owned(), entry.size, entry.about));
+    let long = LongFunction::names().filter_map(|name| LongFunction::find(&name));
+    held.chain(long.map(|function| (function.name, None, function.about))).collect()
 }
