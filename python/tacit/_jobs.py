@@ -216,6 +216,18 @@ def _text(inputs: Any) -> str:
     return _literal(inputs)
 
 
+def _left_open(
+    entry: str | None, garbler_inputs: int | None, constants: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """What a program leaves open, as the native half takes it."""
+    if garbler_inputs is not None and not (isinstance(garbler_inputs, int) and 0 <= garbler_inputs < 1 << 32):
+        raise UsageError("garbler_inputs: say how many parameters, the first ones, are the garbler's")
+    if constants is not None and not isinstance(constants, Mapping):
+        raise UsageError('constants: give their values by name, such as {"SHOP::ROWS": 8}')
+    values = {str(name): _literal(value) for name, value in (constants or {}).items()}
+    return {"entry": entry, "garbler_inputs": garbler_inputs, "constants": values}
+
+
 def _parameters(function: Function, table: Any, columns: Sequence[str] | None) -> list[dict[str, Any]]:
     """The rows of a table whose columns are called as parameters of `function` are."""
     names = [parameter.name for parameter in function.parameters]
@@ -508,6 +520,9 @@ class Session:
         output_to: Literal["me", "peer", "both"] = "both",
         signed: bool = False,
         protocol: str = "auto",
+        entry: str | None = None,
+        garbler_inputs: int | None = None,
+        constants: Mapping[str, int | bool | str] | None = None,
         progress: Listener = None,
     ) -> Evaluation:
         """As :func:`tacit.evaluate`, with this session's peer."""
@@ -516,6 +531,7 @@ class Session:
         table = rows is not None and _is_arrow(rows)
         if columns is not None and not table:
             raise UsageError("columns: they are of a table, which rows= gives")
+        program = _left_open(entry, garbler_inputs, constants)
         if isinstance(function, Function):
             given = _parameters(function, rows, columns) if table else rows
             if rows is None:
@@ -523,14 +539,16 @@ class Session:
             if not all(isinstance(row, Mapping) for row in given):
                 raise UsageError('inputs: give our parameters by name, such as {"ours": 5}')
             mappings = [dict(row) for row in given]
-            return self._traced(function, mappings, rows is None, role, output_to, protocol, progress)
+            return self._traced(
+                function, mappings, rows is None, role, output_to, protocol, program, progress
+            )
         if role is None:
             raise UsageError(
                 'role: a function by its name needs one, "garbler" on one side, "evaluator" on the other'
             )
         texts = rows if table else [_text(row) for row in ([inputs] if rows is None else rows)]
         names = None if columns is None else list(columns)
-        raw = self._evaluate(function, role, texts, names, output_to, signed, protocol, progress)
+        raw = self._evaluate(function, role, texts, names, output_to, signed, protocol, program, progress)
         ran = raw["protocol"]
         if raw["outputs"] is None:
             return Evaluation(**_passed(raw), result=None, protocol=ran)
@@ -559,6 +577,7 @@ class Session:
         output_to: str,
         signed: bool,
         protocol: str,
+        program: dict[str, Any],
         progress: Listener,
     ) -> dict[str, Any]:
         other = {"garbler": "evaluator", "evaluator": "garbler"}
@@ -577,6 +596,7 @@ class Session:
                 output_to=sides[output_to],
                 signed=signed,
                 protocol=protocol,
+                **program,
                 progress=told,
             )
 
@@ -588,6 +608,7 @@ class Session:
         role: str | None,
         output_to: str,
         protocol: str,
+        program: dict[str, Any],
         progress: Listener,
     ) -> Evaluation:
         names = [parameter.name for parameter in function.parameters]
@@ -608,7 +629,7 @@ class Session:
         garbler = [name for name in names if (name in given) == (ours == "garbler")]
         circuit, shape = function.circuit(garbler)
         texts = [function._text(row) for row in rows]
-        raw = self._evaluate(circuit, ours, texts, None, output_to, False, protocol, progress)
+        raw = self._evaluate(circuit, ours, texts, None, output_to, False, protocol, program, progress)
         ran = raw["protocol"]
         if raw["outputs"] is None:
             return Evaluation(**_passed(raw), result=None, protocol=ran)
@@ -822,6 +843,9 @@ def evaluate(
     output_to: Literal["me", "peer", "both"] = "both",
     signed: bool = False,
     protocol: str = "auto",
+    entry: str | None = None,
+    garbler_inputs: int | None = None,
+    constants: Mapping[str, int | bool | str] | None = None,
     progress: Listener = None,
     **session: Any,
 ) -> Evaluation:
@@ -831,10 +855,12 @@ def evaluate(
     ----------
     function:
         One made by :func:`tacit.function`; or the name of one of :func:`functions`, a file of a circuit, or a
-        program (``"….garble.rs"``).
+        program (``"….garble.rs"``). Those too large to hold (``"modexp1024"``) are made while they run: one
+        evaluation, by one thread.
     inputs:
         Our inputs: of a Python function by the names of our parameters, the peer giving the others; of a named
-        one a number, or several; of a program a literal of its language for each of our parameters.
+        one a number, or several; of a program a literal of its language for each of our parameters, ``""`` where
+        none is ours.
     rows:
         Instead of `inputs`, those of several evaluations: a list of such, or a table with ``__arrow_c_stream__``. The
         results are a list, with ``None`` where one went wrong. Both sides give as many rows.
@@ -850,6 +876,16 @@ def evaluate(
     protocol:
         ``"wmk17"`` or ``"authenticated"`` against a cheating peer, ``"yao"`` between sides that keep to it;
         ``"auto"`` takes what is fastest over the link. Both sides say the same.
+    entry:
+        Of a program the function to evaluate, as the command's ``--function``; ``main`` unless given.
+    garbler_inputs:
+        Of a program so many parameters, the first ones, are the garbler's; half of them, rounded up, unless given.
+    constants:
+        Of a program what its constants of the form ``PARTY::NAME`` are worth, such as ``{"SHOP::ROWS": 8}``: a
+        number, a truth value, or a literal of the language. Both sides say the same of all three, and write a
+        constant alike: ``8`` is not ``"8usize"``.
+    progress:
+        A function that hears of :class:`Progress`, or ``True`` for a bar.
     session:
         How to reach the peer: the parameters of :class:`Session`.
 
@@ -873,6 +909,9 @@ def evaluate(
         output_to=output_to,
         signed=signed,
         protocol=protocol,
+        entry=entry,
+        garbler_inputs=garbler_inputs,
+        constants=constants,
         progress=progress,
     )
 

@@ -166,6 +166,9 @@ def evaluate(
     output_to: str = "both",
     signed: bool = False,
     protocol: str = "auto",
+    entry: str | None = None,
+    garbler_inputs: int | None = None,
+    constants: dict[str, str] = ...,
     progress: Told = None,
 ) -> dict[str, Any]: ...
 def ot(

@@ -342,6 +342,151 @@ def test_a_program_that_overflows_and_a_protocol_that_does_not_fit_are_named(tmp
         tacit.evaluate(str(program), 2, role="garbler", connect=address, protocol="yao")
 
 
+SHOP = """
+const ROWS: usize = SHOP::ROWS;
+const DOUBLE: bool = SHOP::DOUBLE;
+pub fn main(prices: [u32; ROWS], budget: u32) -> u32 {
+    let mut total = 0u32;
+    for price in prices { total = total + price; }
+    if DOUBLE { budget - total - total } else { budget - total }
+}
+pub fn largest(ours: u16, more: u16, theirs: u16) -> u16 {
+    let best = if ours > more { ours } else { more };
+    if best > theirs { best } else { theirs }
+}
+pub fn twice(theirs: i16, rate: i16) -> i16 { theirs * rate }
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> str:
+    path = tmp_path / "shop.garble.rs"
+    path.write_text(SHOP)
+    return str(path)
+
+
+THEIRS = """
+try:
+    tell(tacit.evaluate(program, inputs, role="evaluator", listen=address, **given).result)
+except tacit.Error as error:
+    tell([type(error).__name__, str(error)])
+"""
+
+
+def test_a_programs_constants_come_from_outside(shop: str) -> None:
+    constants = {"SHOP::ROWS": 3, "SHOP::DOUBLE": True}
+    address = free_address()
+    with party(THEIRS, program=shop, inputs=1000, address=address, given={"constants": constants}) as peer:
+        call = dict(role="garbler", connect=address, constants=constants)
+        assert tacit.evaluate(shop, "[100, 20, 3]", **call).result == 754
+        assert peer.end() == [754]
+    # Rows of a table read the same program, here with literals of the language.
+    constants = {"SHOP::ROWS": "2usize", "SHOP::DOUBLE": "false"}
+    address = free_address()
+    theirs = """
+    tell(tacit.evaluate(program, rows=[10, 5], role="evaluator", listen=address, constants=constants).result)
+    """
+    with party(theirs, program=shop, address=address, constants=constants) as peer:
+        table = pyarrow.table({"a": [1, 2], "b": [3, 4]})
+        call = dict(role="garbler", connect=address, constants=constants)
+        assert tacit.evaluate(shop, rows=table, **call).result == [6, None]
+        assert peer.end() == [[6, None]]
+
+
+def test_other_constants_on_the_other_side_are_a_mismatch(shop: str) -> None:
+    address = free_address()
+    theirs = {"constants": {"SHOP::ROWS": 1, "SHOP::DOUBLE": False}}
+    with party(THEIRS, program=shop, inputs=9, address=address, given=theirs) as peer:
+        with pytest.raises(tacit.Mismatch) as caught:
+            ours = {"SHOP::ROWS": 1, "SHOP::DOUBLE": True}
+            tacit.evaluate(shop, "[4]", role="garbler", connect=address, constants=ours)
+        assert "program" in [setting for setting, _, _ in caught.value.differences]
+        [[kind, _]] = peer.end()
+        assert kind == "Mismatch"
+
+
+@pytest.mark.parametrize(
+    ("entry", "garbler_inputs", "ours", "theirs", "result"),
+    [
+        ("largest", None, [7, 9], 8, 9),
+        ("largest", 1, 7, [9, 12], 12),
+        ("twice", 0, "", [-7, 3], -21),
+        ("twice", 2, [-7, 4], "", -28),
+    ],
+)
+def test_a_programs_functions_and_their_parameters_are_chosen(
+    shop: str, entry: str, garbler_inputs: int | None, ours, theirs, result: int
+) -> None:
+    address = free_address()
+    given = {
+        "entry": entry,
+        "garbler_inputs": garbler_inputs,
+        "constants": {"SHOP::ROWS": 1, "SHOP::DOUBLE": False},
+    }
+    with party(THEIRS, program=shop, inputs=theirs, address=address, given=given) as peer:
+        assert tacit.evaluate(shop, ours, role="garbler", connect=address, **given).result == result
+        assert peer.end() == [result]
+
+
+def test_what_a_program_does_not_take_is_said_in_a_line(shop: str, tmp_path: Path) -> None:
+    circuit = tmp_path / "and.txt"
+    circuit.write_text("1 3\n2 1 1\n1 1\n\n2 1 0 1 2 AND\n")
+    known = {"SHOP::ROWS": 1, "SHOP::DOUBLE": False}
+
+    def refused(error: type[tacit.Error], says: str, function, inputs=1, **given) -> None:
+        with pytest.raises(error, match=says) as caught:
+            tacit.evaluate(function, inputs, connect="127.0.0.1:9", **given)
+        assert isinstance(caught.value, ValueError) and "\n" not in str(caught.value)
+
+    for given, says in [
+        ({}, "the constant SHOP::DOUBLE has no value"),
+        ({"constants": {**known, "SHOP::OTHER": 1}}, "no constant SHOP::OTHER"),
+        ({"constants": {**known, "SHOP::ROWS": 1.5}}, "SHOP::ROWS"),
+        ({"constants": {**known, "SHOP::DOUBLE": 1}}, "SHOP::DOUBLE: true or false"),
+        ({"constants": known, "entry": "none"}, "no function none; public ones: largest, main, twice"),
+        ({"constants": known, "garbler_inputs": 3}, "main has 2 parameters, and 3 are the garbler's"),
+    ]:
+        refused(tacit.InputError, says, shop, role="garbler", **given)
+    refused(tacit.UsageError, "constants: .* by name", shop, role="garbler", constants=["SHOP::ROWS=1"])
+    for count in (-1, "1", 1 << 70):
+        refused(tacit.UsageError, "garbler_inputs: ", shop, role="garbler", garbler_inputs=count)
+    for given in ({"entry": "main"}, {"garbler_inputs": 1}, {"constants": known}):
+        for name in ("add16", "modexp96", str(circuit)):
+            refused(tacit.UsageError, r"for programs, .*\.garble\.rs", name, role="garbler", **given)
+        refused(tacit.UsageError, r"for programs, .*\.garble\.rs", cheaper, {"ours": 1}, **given)
+
+
+def test_functions_too_large_to_hold_run_as_they_are_made() -> None:
+    assert "modexp96" in tacit.functions() and "sort65536" in tacit.functions()
+    base, exponent, modulus = 0x0123_4567_89AB_CDEF_0FED_CBA9, (1 << 95) + 12345, (1 << 96) - 17
+    address = free_address()
+    theirs = """
+    given = dict(role="evaluator", listen=address, security="semi-honest", output_to="peer")
+    tell(tacit.evaluate("modexp96", exponent, **given).result)
+    """
+    steps: list[tacit.Progress] = []
+    with party(theirs, address=address, exponent=exponent) as peer:
+        given = dict(role="garbler", connect=address, security="semi-honest", output_to="me")
+        done = tacit.evaluate("modexp96", rows=[base], progress=steps.append, **given)
+        assert peer.end() == [None]
+    assert done.result == [pow(base, exponent, modulus)]
+    assert done.protocol == "yao"
+    assert [step.unit for step in steps if step.phase == "evaluating"][-1] == "AND gates"
+
+
+def test_what_a_function_too_large_to_hold_cannot_do_is_refused() -> None:
+    def refused(error: type[tacit.Error], says: str, inputs=None, function="modexp96", **given) -> None:
+        with pytest.raises(error, match=says):
+            tacit.evaluate(function, inputs, role="garbler", connect="127.0.0.1:9", **given)
+
+    refused(tacit.UsageError, "rows: modexp96 .* one evaluation a run", rows=[1, 2])
+    refused(tacit.UsageError, "rows: modexp96 .* one evaluation a run", rows=[])
+    refused(tacit.UsageError, "threads: modexp96 .* one thread", 1, threads=2)
+    refused(tacit.UsageError, "protocol: yao is for semi-honest", 1, protocol="yao")
+    refused(tacit.InputError, "96 bits", 1 << 96)
+    refused(tacit.UsageError, "neither a function", 1, function="modexp97")
+
+
 OFFER = """
 enum Plan { Basic, Paid(u8) }
 struct Offer { price: u32, plan: Plan }

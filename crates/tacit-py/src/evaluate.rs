@@ -5,16 +5,21 @@ use crate::{fault, peer::Peer};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3_arrow::PyTable;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use tacit::catalogue::computations;
+use tacit::catalogue::{Entry, computations};
 use tacit::job::eval::layout::{Inputs, Layout, called};
-use tacit::job::eval::{Job, Options, PROGRAM, load, load_program};
+use tacit::job::eval::{Evaluated, Job, Options, PROGRAM, load, load_program};
+use tacit::job::long;
+use tacit::lang::{self, Program};
+use tacit_2pc::circuit::LongFunction;
 use tacit_2pc::circuit::named::Function;
 use tacit_2pc::circuit::value::{self, Field, Format};
 use tacit_2pc::{OutputTo, Owner, Prepared};
 use tacit_crypto::BitVec;
 use tacit_data::values::{Column, Form, each_row};
+use tacit_net::Stats;
 
 /// A function by its name or its file, or one that was traced.
 #[derive(FromPyObject)]
@@ -117,10 +122,140 @@ pub(crate) fn table_texts(
     Ok(rows)
 }
 
+/// Which side this is, who learns the outputs, and by which protocol.
+#[derive(Clone, Copy)]
+struct Terms {
+    role: Owner,
+    output_to: OutputTo,
+    protocol: Option<&'static Entry>,
+}
+
+impl Terms {
+    fn new(py: Python<'_>, role: &str, output_to: &str, protocol: &str) -> PyResult<Self> {
+        let role = match role {
+            "garbler" => Owner::Garbler,
+            "evaluator" => Owner::Evaluator,
+            _ => return Err(fault::usage(py, "role is \"garbler\" or \"evaluator\"")),
+        };
+        let output_to = match output_to {
+            "garbler" => OutputTo::Garbler,
+            "evaluator" => OutputTo::Evaluator,
+            "both" => OutputTo::Both,
+            _ => return Err(fault::usage(py, "output_to is \"garbler\", \"evaluator\" or \"both\"")),
+        };
+        let known = computations().find(|entry| entry.name == protocol);
+        if known.is_none() && protocol != "auto" {
+            let names: Vec<&str> = computations().map(|entry| entry.name).collect();
+            return Err(fault::usage(py, format!("protocol is auto or one of {}", names.join(", "))));
+        }
+        Ok(Terms { role, output_to, protocol: known })
+    }
+}
+
+/// What a function is before it is evaluated.
+enum Found {
+    Program(Box<Program>),
+    Held(Arc<Function>),
+    Long(LongFunction),
+}
+
+impl Source {
+    /// The function, with what `options` say of a program; nothing else takes any.
+    fn find(self, options: Option<lang::Options>) -> Result<Found, tacit::Error> {
+        match (self, options) {
+            (Source::Named(name), options) if name.ends_with(PROGRAM) => {
+                let program = load_program(Path::new(&name), &options.unwrap_or_default())?;
+                Ok(Found::Program(Box::new(program)))
+            }
+            (_, Some(_)) => Err(tacit::Error::Usage(format!(
+                "entry, garbler_inputs and constants are for programs, in files that end with {PROGRAM}"
+            ))),
+            (Source::Named(name), None) => match LongFunction::find(&name) {
+                Some(function) => Ok(Found::Long(function)),
+                None => load(&name).map(|function| Found::Held(Arc::new(function))),
+            },
+            (Source::Traced(circuit), None) => Ok(Found::Held(circuit.get().function())),
+        }
+    }
+}
+
+impl Found {
+    /// What one side gives.
+    fn takes(&self, role: Owner) -> Inputs<'_> {
+        match self {
+            Found::Program(program) => Inputs::Literals(program, role),
+            Found::Held(function) => Inputs::Numbers(function.fields(role)),
+            Found::Long(function) => Inputs::Numbers(function.fields(role)),
+        }
+    }
+
+    fn outputs(&self) -> &[Field] {
+        match self {
+            Found::Program(program) => &program.function().outputs,
+            Found::Held(function) => &function.outputs,
+            Found::Long(function) => &function.outputs,
+        }
+    }
+
+    /// Evaluates it on our rows; what it gave, and what passed.
+    fn evaluate(
+        &self,
+        py: Python<'_>,
+        peer: &Peer,
+        terms: Terms,
+        rows: Vec<Vec<BitVec>>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(Evaluated, Stats)> {
+        let prepared = match self {
+            Found::Program(program) => {
+                Prepared::from_function(program.function()).map(|made| made.from_source(program.digest()))
+            }
+            Found::Held(function) => Prepared::from_function(function),
+            Found::Long(function) => return evaluate_long(py, peer, function.clone(), terms, rows, progress),
+        };
+        let prepared = prepared.map_err(|error| fault::raise(py, &error.into()))?;
+        let security = peer.security;
+        peer.run(py, progress, move |session, desk| {
+            let Terms { role, output_to, protocol } = terms;
+            let options = Options { protocol, ..Options::default() };
+            let job = Job { function: &prepared, role, output_to, security, options };
+            session.evaluate(&job, &rows, desk)
+        })
+    }
+}
+
+/// Evaluates a function whose gates are made while it runs.
+fn evaluate_long(
+    py: Python<'_>,
+    peer: &Peer,
+    function: LongFunction,
+    terms: Terms,
+    rows: Vec<Vec<BitVec>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Evaluated, Stats)> {
+    let refuse = |name, what: &str| {
+        let what = format!("{} is made while it runs, {what}", function.name);
+        Err(fault::raise(py, &tacit::Error::Parameter { name, what }))
+    };
+    if rows.len() != 1 {
+        return refuse("rows", "one evaluation a run; give one");
+    }
+    if peer.threads() != 1 {
+        return refuse("threads", "by one thread; leave it out");
+    }
+    let security = peer.security;
+    peer.run(py, progress, move |session, desk| {
+        let Terms { role, output_to, protocol } = terms;
+        let job = long::Job { function: &function, role, output_to, security, protocol };
+        session.evaluate_long(&job, &rows[0], desk)
+    })
+}
+
 /// Evaluates a function on our rows; returns a dictionary with the outputs of every row, or none if we get
-/// none.
+/// none. `entry`, `garbler_inputs` and `constants` are what a program leaves open.
 #[pyfunction]
-#[pyo3(signature = (peer, function, role, rows, *, columns=None, output_to="both", signed=false, protocol="auto", progress=None))]
+#[pyo3(signature = (peer, function, role, rows, *, columns=None, output_to="both", signed=false, protocol="auto",
+    entry=None, garbler_inputs=None, constants=BTreeMap::new(), progress=None))]
 #[allow(clippy::too_many_arguments)] // They are Python's keywords.
 pub(crate) fn evaluate<'py>(
     py: Python<'py>,
@@ -132,56 +267,27 @@ pub(crate) fn evaluate<'py>(
     output_to: &str,
     signed: bool,
     protocol: &str,
+    entry: Option<String>,
+    garbler_inputs: Option<usize>,
+    constants: BTreeMap<String, String>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let role = match role {
-        "garbler" => Owner::Garbler,
-        "evaluator" => Owner::Evaluator,
-        _ => return Err(fault::usage(py, "role is \"garbler\" or \"evaluator\"")),
-    };
-    let output_to = match output_to {
-        "garbler" => OutputTo::Garbler,
-        "evaluator" => OutputTo::Evaluator,
-        "both" => OutputTo::Both,
-        _ => return Err(fault::usage(py, "output_to is \"garbler\", \"evaluator\" or \"both\"")),
-    };
+    let terms = Terms::new(py, role, output_to, protocol)?;
     let raised = |error| fault::raise(py, &error);
-    let known = computations().find(|entry| entry.name == protocol);
-    if known.is_none() && protocol != "auto" {
-        let names: Vec<&str> = computations().map(|entry| entry.name).collect();
-        return Err(fault::usage(py, format!("protocol is auto or one of {}", names.join(", "))));
-    }
-    let mut program = None;
-    let function: Arc<Function> = match function {
-        Source::Named(name) if name.ends_with(PROGRAM) => {
-            let loaded = load_program(Path::new(&name), &tacit::lang::Options::default()).map_err(raised)?;
-            Arc::new(program.insert(loaded).function().clone())
-        }
-        Source::Named(name) => Arc::new(load(&name).map_err(raised)?),
-        Source::Traced(circuit) => circuit.get().function(),
-    };
-    let prepared = Prepared::from_function(&function).map_err(|error| raised(error.into()))?;
-    let prepared = match &program {
-        Some(program) => prepared.from_source(program.digest()),
-        None => prepared,
-    };
-    let taken = match &program {
-        Some(program) => Inputs::Literals(program, role),
-        None => Inputs::Numbers(function.fields(role)),
-    };
-    let rows = inputs(rows, columns, taken).map_err(raised)?;
-    let security = peer.security;
-    let (evaluated, stats) = peer.run(py, progress, move |session, desk| {
-        let options = Options { protocol: known, ..Options::default() };
-        let job = Job { function: &prepared, role, output_to, security, options };
-        session.evaluate(&job, &rows, desk)
-    })?;
+    let given = entry.is_some() || garbler_inputs.is_some() || !constants.is_empty();
+    let options = given.then(|| {
+        let entry = entry.unwrap_or_else(|| lang::Options::default().entry);
+        lang::Options { entry, garbler: garbler_inputs, constants }
+    });
+    let found = function.find(options).map_err(raised)?;
+    let rows = inputs(rows, columns, found.takes(terms.role)).map_err(raised)?;
+    let (evaluated, stats) = found.evaluate(py, peer, terms, rows, progress)?;
     let dict = fault::passed(py, &stats, None)?;
     let shown = |(field, bits): (&Field, &BitVec)| {
         let field = if signed { field.in_twos_complement() } else { *field };
         value::format(&field, bits, Format::Decimal)
     };
-    if let (Some(program), Some(rows)) = (&program, &evaluated.outputs) {
+    if let (Found::Program(program), Some(rows)) = (&found, &evaluated.outputs) {
         let literal = |row: &Vec<BitVec>| match &program.faults(row)[..] {
             [] => vec![program.format(row)],
             faults => vec![format!("fault: {}", faults.join(", "))],
@@ -189,7 +295,7 @@ pub(crate) fn evaluate<'py>(
         dict.set_item("literals", rows.iter().map(literal).collect::<Vec<_>>())?;
     }
     let outputs = evaluated.outputs.map(|rows| {
-        let row = |row: Vec<BitVec>| function.outputs.iter().zip(&row).map(shown).collect::<Vec<String>>();
+        let row = |row: Vec<BitVec>| found.outputs().iter().zip(&row).map(shown).collect::<Vec<String>>();
         rows.into_iter().map(row).collect::<Vec<_>>()
     });
     dict.set_item("protocol", evaluated.protocol)?;
@@ -197,8 +303,11 @@ pub(crate) fn evaluate<'py>(
     Ok(dict)
 }
 
-/// The functions that have a name: the name, its width if it has one, and what it does.
+/// The functions that have a name, those too large to hold at the end: the name, its width if it has one, and
+/// what it does.
 #[pyfunction]
-pub(crate) fn functions() -> Vec<(&'static str, Option<u32>, &'static str)> {
-    tacit::catalogue::functions().map(|entry| (entry.name, entry.size, entry.about)).collect()
+pub(crate) fn functions() -> Vec<(String, Option<u32>, &'static str)> {
+    let held = tacit::catalogue::functions().map(|entry| (entry.name.to_owned(), entry.size, entry.about));
+    let long = LongFunction::names().filter_map(|name| LongFunction::find(&name));
+    held.chain(long.map(|function| (function.name, None, function.about))).collect()
 }

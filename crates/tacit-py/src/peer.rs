@@ -96,6 +96,11 @@ impl Peer {
         (self.session.clone().cancel(cancel.clone()).observer(observer), cancel)
     }
 
+    /// Computing threads, each with a connection of its own.
+    pub fn threads(&self) -> usize {
+        self.session.asked_threads()
+    }
+
     /// Runs `job` over the session.
     pub fn run<T: Send + 'static>(
         &self,

@@ -38,7 +38,7 @@ pub fn load(name: &str) -> Result<Function> {
     }
     if LongFunction::find(name).is_some() {
         return Err(Error::Usage(format!(
-            "{name} is too large to hold as a circuit: it is made while it runs, by tacit eval alone"
+            "{name} is too large to hold as a circuit: it is made while it runs, in an evaluation of its own"
         )));
     }
     let path = Path::new(name);
