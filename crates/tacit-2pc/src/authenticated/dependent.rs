@@ -34,6 +34,8 @@ pub struct Dependent<'a> {
     /// The masks of the outputs, row after row.
     pub(super) outputs: Zeroizing<Vec<Share>>,
     pub(super) prg: Prg,
+    /// Batches that the link holds, as far as that was found.
+    pub(super) ahead: usize,
     pub(super) spent: Spent,
 }
 
@@ -92,10 +94,23 @@ impl<'a> Dependent<'a> {
         let masks = std::mem::replace(&mut independent.masks, Shares::zeros(0, 0));
         let mut wires = Wires::new((function.circuit().shape(), function.owners()), role);
         let party = Party { garbler: role == Owner::Garbler, delta, ahead };
-        multiply(channel, &oracle, party, &stretch, gates.gates_mut(), &masks, &mut wires)?;
+        let ahead = multiply(channel, &oracle, party, &stretch, gates.gates_mut(), &masks, &mut wires)?;
         let (outputs, prg) = (std::mem::take(&mut wires.outputs), independent.prg.fork());
         let spent = independent.spent.clone();
-        Ok(Dependent { role, delta, oracle, function, output_to, rows, gates, masks, outputs, prg, spent })
+        Ok(Dependent {
+            role,
+            delta,
+            oracle,
+            function,
+            output_to,
+            rows,
+            gates,
+            masks,
+            outputs,
+            prg,
+            ahead,
+            spent,
+        })
     }
 
     /// All rows.

@@ -4,7 +4,7 @@ use super::bits::{Gates, zeros};
 use super::cheated;
 use super::deviation::{deviate, passes};
 use super::masked::{Begin, EVALUATORS_MASKS, End, GARBLERS_MASKS, Masked, check_share};
-use super::opening::{Ahead, FIRST_AHEAD, MacHash, receive_bits, see, send_bits, show};
+use super::opening::{Ahead, MacHash, receive_bits, see, send_bits, show};
 use super::oracle::Oracle;
 use super::stretch::{Batch, Stretch};
 use crate::Result;
@@ -22,6 +22,8 @@ pub(super) struct Garbling {
     masked: Masked,
     zero_labels: Buffer,
     inputs: Inputs,
+    /// Batches that the link holds, as far as that was found.
+    ahead: usize,
     /// The masked outputs of the rows that ended.
     outputs: Vec<bool>,
 }
@@ -77,11 +79,11 @@ struct Returned<'a> {
 }
 
 impl<'a> Returned<'a> {
-    fn of(stretch: &Stretch<'a>, oracle: &Oracle) -> Self {
+    fn of(stretch: &Stretch<'a>, oracle: &Oracle, ahead: usize) -> Self {
         let [labels, macs] =
             [("labels", false), ("gates", true)].map(|(label, garbler)| MacHash::new(oracle, label, garbler));
         let [held, opened] = [(); 2].map(|()| zeros(stretch.largest_batch()));
-        let (left, ahead) = (stretch.batches(), Ahead::between(FIRST_AHEAD, usize::MAX));
+        let (left, ahead) = (stretch.batches(), Ahead::between(ahead, usize::MAX));
         let (outputs, _) = stretch.outputs();
         Returned { left, outputs, batches: 0, gates: 0, labels, macs, held, opened, ahead }
     }
@@ -114,7 +116,8 @@ impl Garbling {
         channel.send_blocks(&labels)?;
         let inputs = Inputs { slots, zero_labels, masked };
         let masked = Masked::new(begin.slots());
-        Ok(Garbling { delta, garbler, masked, zero_labels: zeros(0), inputs, outputs: Vec::new() })
+        let (zero_labels, ahead, outputs) = (zeros(0), begin.ahead, Vec::new());
+        Ok(Garbling { delta, garbler, masked, zero_labels, inputs, ahead, outputs })
     }
 
     /// Puts a row's inputs into their slots.
@@ -144,7 +147,7 @@ impl Garbling {
         self.masked.reserve(stretch.slots());
         let wide = stretch.largest_batch();
         let (mut done, mut tables) = (0, zeros(2 * wide));
-        let mut returned = Returned::of(stretch, oracle);
+        let mut returned = Returned::of(stretch, oracle, self.ahead);
         for (number, batch) in stretch.batches().enumerate() {
             let tables = &mut tables[..2 * batch.ands];
             let mut colours = self.garble(&batch, gates.part(done..done + batch.ands), tables, done);
@@ -159,6 +162,7 @@ impl Garbling {
             }
         }
         while self.take(channel, gates, &mut returned)? {}
+        self.ahead = returned.ahead.batches();
         let mut digest = [0u8; 32];
         channel.recv(&mut digest)?;
         if !passes(returned.labels.digest().ct_eq(&digest)) {

@@ -5,7 +5,7 @@ use super::buckets;
 use super::demand::Demand;
 use super::deviation::{deviate, passes};
 use super::leaky::{self, Maker};
-use super::opening::{FIRST_AHEAD, LONG, MOST_AHEAD, MacHash, Openings, expected, receive_bits, send_bits};
+use super::opening::{FIRST_AHEAD, LONG, LONG_AHEAD, MacHash, Openings, expected, receive_bits, send_bits};
 use super::oracle::Oracle;
 use super::session::Spent;
 use super::{Result, cheated};
@@ -106,6 +106,11 @@ impl Default for Room {
 }
 
 impl Room {
+    /// Memory for a preparation that keeps it, with what was found of the link.
+    pub(super) fn alone(&self) -> Room {
+        Room { ahead: self.ahead, ..Room::default() }
+    }
+
     /// Takes back what a preparation was made in, and what it found of the link.
     pub(super) fn put(&mut self, of: &mut Independent) {
         self.ahead = of.ahead;
@@ -116,7 +121,7 @@ impl Room {
     /// Expects a link of such a delay.
     pub(super) fn expect(&mut self, delay: Duration) {
         if delay >= LONG {
-            self.ahead = MOST_AHEAD;
+            self.ahead = LONG_AHEAD;
         }
     }
 

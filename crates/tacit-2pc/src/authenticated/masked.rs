@@ -17,6 +17,8 @@ pub(super) struct Begin<'a> {
     pub(super) own: Vec<u32>,
     pub(super) peer: Vec<u32>,
     pub(super) rows: usize,
+    /// Batches that the link holds, as far as that was found.
+    pub(super) ahead: usize,
     /// The own inputs, masked, row after row.
     pub(super) masked: BitVec,
 }
@@ -29,7 +31,7 @@ impl<'a> Begin<'a> {
         oracle: &'a Oracle,
         (shape, owners): (&Shape, &[Owner]),
         role: Owner,
-        rows: usize,
+        (rows, ahead): (usize, usize),
         macs: &[Block],
         input: &BitVec,
     ) -> Option<Self> {
@@ -39,7 +41,7 @@ impl<'a> Begin<'a> {
         }
         let mut masked = BitVec::from_lsbs(macs.get(..rows * own.len())?);
         masked.xor_assign(input);
-        Some(Begin { delta, oracle, own, peer, rows, masked })
+        Some(Begin { delta, oracle, own, peer, rows, ahead, masked })
     }
 
     /// Slots that constants and inputs take.

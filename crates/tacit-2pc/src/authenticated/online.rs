@@ -91,7 +91,7 @@ impl Dependent<'_> {
     fn run(&mut self, channel: &mut Channel, input: &BitVec) -> Result<Option<BitVec>> {
         let function = (self.function.circuit().shape(), self.function.owners());
         let stretch = self.stretch();
-        let (rows, macs) = (self.rows, &self.masks.macs[stretch.ands()..]);
+        let (rows, macs) = ((self.rows, self.ahead), &self.masks.macs[stretch.ands()..]);
         let Some(begin) = Begin::new(self.delta, &self.oracle, function, self.role, rows, macs, input) else {
             return usage(OTHER_INPUT);
         };

@@ -25,7 +25,10 @@ pub(super) struct Ahead {
 
 /// Batches on the way before any was waited for.
 pub(super) const FIRST_AHEAD: usize = 8;
-pub(super) const MOST_AHEAD: usize = 64;
+/// Found by waiting, at most.
+const MOST_AHEAD: usize = 64;
+/// Where the link is known to be long: all of a window.
+pub(super) const LONG_AHEAD: usize = 128;
 pub(super) const LONG: Duration = Duration::from_millis(2);
 
 impl Ahead {
@@ -44,7 +47,7 @@ impl Ahead {
         let start = Instant::now();
         let received = receive();
         if start.elapsed() > LONG {
-            self.batches = self.most.min(2 * self.batches);
+            self.batches = self.most.min(self.batches.saturating_mul(2));
         }
         received
     }
@@ -137,7 +140,7 @@ impl Openings {
     /// batches on the way at first, as an earlier phase found it.
     pub(super) fn new(oracle: &Oracle, label: &str, garbler: bool, delta: Block, ahead: usize) -> Self {
         let [own, peer] = [garbler, !garbler].map(|garbler| MacHash::new(oracle, label, garbler));
-        Openings { delta, own, peer, ahead: Ahead::between(ahead, MOST_AHEAD) }
+        Openings { delta, own, peer, ahead: Ahead::between(ahead, MOST_AHEAD.max(ahead)) }
     }
 
     /// Batches to offer before the first of them is taken.

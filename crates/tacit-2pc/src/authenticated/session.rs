@@ -130,7 +130,7 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
             Ok(extend(channel, *role, (sender, keys), (receiver, macs))?)
         };
         let mut cots = Cots { delta, extend: &mut extend };
-        let mut alone = Room::default();
+        let mut alone = room.alone();
         let room = if place.is_some() { room } else { &mut alone };
         independent::make(channel, *role, &mut cots, prg, demand, oracle, room, spent)
     }

@@ -116,7 +116,8 @@ impl<'a> Stream<'a> {
         prepared.ahead = multiply(channel, &oracle, party, stretch, gates, masks, wires)?;
         if let Some(wires) = first {
             let macs = &prepared.masks.macs[ands..];
-            let Some(begin) = Begin::new(delta, &oracle, function, role, 1, macs, input) else {
+            let Some(begin) = Begin::new(delta, &oracle, function, role, (1, prepared.ahead), macs, input)
+            else {
                 return usage(OTHER_INPUT);
             };
             let mut online = Online::begin(role, begin, channel, &mut prepared.prg)?;
