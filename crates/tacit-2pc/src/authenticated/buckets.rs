@@ -17,6 +17,7 @@
 
 use super::bits::{Gates, GatesMut, zeros};
 use super::opening::Openings;
+use super::reduced::reduced;
 use crate::Result;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -36,7 +37,13 @@ const MOST: u32 = 5;
 /// [`LEAST`].
 pub fn size(buckets: usize) -> usize {
     let enough = |b: u32| (buckets as u128).saturating_pow(b - 1).saturating_mul(6) >= 7 << (STATISTICAL - b);
-    (3..MOST).find(|&b| enough(b)).unwrap_or(MOST) as usize
+    reduced().bucket.unwrap_or_else(|| (3..MOST).find(|&b| enough(b)).unwrap_or(MOST) as usize)
+}
+
+/// [`LEAST`], but in tests of smaller windows.
+#[inline(always)]
+pub(super) fn least() -> usize {
+    reduced().least.unwrap_or(LEAST)
 }
 
 /// The windows in which triples for `ands` gates are made: how many gates each serves.
@@ -66,7 +73,7 @@ const BATCH: usize = 1 << 12;
 pub fn rows_at_once(buckets: usize) -> usize {
     /// Triples: each check takes a round, and rows made together are read and added up at once.
     const TRIPLES: usize = 800_000;
-    (TRIPLES / buckets).clamp(1, MOST as usize - 1)
+    reduced().rows.unwrap_or((TRIPLES / buckets).clamp(1, MOST as usize - 1))
 }
 
 /// Where a row's triples for the buckets `range` stand, `shift` places on: up to the row's end, and from its

@@ -145,7 +145,8 @@ pub(super) fn make(
     let rows = std::mem::take(&mut room.rows);
     let mut maker = Maker { garbler, delta: triples_delta, own, peer, made: 0, room: rows };
     let mut openings = Openings::new(&oracle, "buckets", garbler, delta, room.ahead);
-    let windows: Vec<usize> = buckets::windows(demand.ands).map(|gates| gates.max(buckets::LEAST)).collect();
+    let windows: Vec<usize> =
+        buckets::windows(demand.ands).map(|gates| gates.max(buckets::least())).collect();
     let mut gates = room.gates(windows.iter().sum());
     let mut left = gates.gates_mut();
     let inputs = [demand.garbler_inputs, demand.evaluator_inputs];
@@ -177,6 +178,7 @@ pub(super) fn make(
             let mut shifts = agree_alike(channel, &oracle, garbler, checks, alike.digest(), prg)?;
             checks += 1;
             let shifts: Vec<usize> = (0..rows).map(|_| buckets::shift(&mut shifts, n)).collect();
+            deviate(|script| script.shifts(&shifts));
             let further = macs.chunks(3 * n).zip(keys.chunks(3 * n));
             let further: Vec<Gates<'_>> = further.map(|(macs, keys)| Gates::of(macs, keys)).collect();
             buckets::combine(channel, &mut openings, &further, &shifts, &mut sums)?;

@@ -61,6 +61,7 @@ mod masked;
 mod online;
 mod opening;
 mod oracle;
+mod reduced;
 mod session;
 mod setup;
 mod stored;
