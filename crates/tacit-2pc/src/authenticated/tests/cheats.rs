@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 macro_rules! cheat {
     ($name:ident, $method:ident($($argument:ident: $type:ty),*), $change:expr) => {
         #[derive(Default)]
-        struct $name;
+        pub(super) struct $name;
         impl Script for $name {
             fn $method(&mut self, $($argument: $type),*) {
                 #[allow(clippy::redundant_closure_call)]

@@ -5,6 +5,7 @@ mod cheats;
 mod digests;
 mod honest;
 mod misuse;
+mod pace;
 mod rates;
 mod stored;
 
