@@ -13,6 +13,8 @@ pub mod circuit;
 mod error;
 pub mod garble;
 mod once;
+#[cfg(test)]
+mod pace;
 mod parties;
 mod prepared;
 pub mod semi_honest;

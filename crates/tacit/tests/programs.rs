@@ -1,12 +1,14 @@
 //! The example programs by every protocol, against their values worked out by hand or in plain Rust.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use tacit::catalogue::{Entry, computations};
 use tacit::crypto::BitVec;
-use tacit::job::eval::{Job, Options, load_program};
+use tacit::job::eval::{Job, Options, load, load_program};
 use tacit::lang::Program;
 use tacit::net::memory;
 use tacit::ot;
+use tacit::two_pc::circuit::named::Function;
 use tacit::two_pc::{OutputTo, Owner, Prepared};
 
 /// What both parties get, by every protocol there is.
@@ -172,31 +174,73 @@ fn a_circuit_that_another_writer_wrote_gives_what_plain_evaluation_gives_by_ever
 
 /// The circuit in `file`, by every protocol: x / y + 3 or x ^ y << 3, of 16 bits.
 fn third_party(file: &Path) {
-    let function = tacit::job::eval::load(file.to_str().unwrap()).unwrap();
-    let prepared = Prepared::from_function(&function).unwrap();
+    let function = load(file.to_str().unwrap()).unwrap();
     let bits = |n: u16| BitVec::from_bools(&(0..16).rev().map(|i| n >> i & 1 == 1).collect::<Vec<_>>());
     for (x, y) in [(1000, 7), (7, 1000), (65000, 1), (5, 5)] {
         let expected = if x > y { x / y + 3 } else { x ^ y << 3 };
-        let inputs = [bits(x), bits(y)];
-        let plain = tacit::two_pc::circuit::evaluate(&function.circuit, &inputs);
-        for protocol in computations() {
-            let security = protocol.security;
-            let side = |role, input: &BitVec, channel: &mut tacit::net::Channel| {
-                let options = Options { protocol: Some(protocol), ..Options::default() };
-                let job = Job { function: &prepared, role, output_to: OutputTo::Both, security, options };
-                let base = ot::base_ot(None, security).unwrap();
-                job.run_marked(channel, &*base, &[vec![input.clone()]], &mut |_| {})
-                    .unwrap()
-                    .unwrap()
-                    .remove(0)
-            };
-            let (garbler, evaluator) = memory::run(
-                |channel| side(Owner::Garbler, &inputs[0], channel),
-                |channel| side(Owner::Evaluator, &inputs[1], channel),
-            );
-            assert!(garbler == plain && evaluator == plain, "{} {x} {y}", protocol.name);
-        }
-        let all: Vec<bool> = plain.iter().flat_map(BitVec::iter).collect();
+        let all = as_in_the_clear(&function, [bits(x), bits(y)]);
         assert_eq!(all[all.len() - 16..], bits(expected).iter().collect::<Vec<_>>(), "{x} {y}");
+    }
+}
+
+/// The bits of all outputs, which every protocol gives to both parties as plain evaluation does.
+fn as_in_the_clear(function: &Function, inputs: [BitVec; 2]) -> Vec<bool> {
+    let prepared = Prepared::from_function(function).unwrap();
+    let plain = tacit::two_pc::circuit::evaluate(&function.circuit, &inputs);
+    for protocol in computations() {
+        let security = protocol.security;
+        let side = |role, input: &BitVec, channel: &mut tacit::net::Channel| {
+            let options = Options { protocol: Some(protocol), ..Options::default() };
+            let job = Job { function: &prepared, role, output_to: OutputTo::Both, security, options };
+            let base = ot::base_ot(None, security).unwrap();
+            job.run_marked(channel, &*base, &[vec![input.clone()]], &mut |_| {}).unwrap().unwrap().remove(0)
+        };
+        let (garbler, evaluator) = memory::run(
+            |channel| side(Owner::Garbler, &inputs[0], channel),
+            |channel| side(Owner::Evaluator, &inputs[1], channel),
+        );
+        assert!(garbler == plain && evaluator == plain, "{} {inputs:?}", protocol.name);
+    }
+    plain.iter().flat_map(BitVec::iter).collect()
+}
+
+/// A file of the published crate `name`, which this workspace depends on: cargo says where its sources lie.
+///
+/// It is asked by a manifest that depends on nothing else: of the workspace's it would want other platforms'
+/// crates as well, and those that no feature brought, which are not there after a build.
+fn published(name: &str, path: &str) -> PathBuf {
+    let workspace =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml")).unwrap();
+    let dependency = workspace.lines().find(|line| line.starts_with(&format!("{name} = "))).unwrap();
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let manifest = format!(
+        "[package]\nname = \"asks\"\n[lib]\npath = \"none.rs\"\n[workspace]\n[dependencies]\n{dependency}\n"
+    );
+    std::fs::write(folder.path().join("Cargo.toml"), manifest).unwrap();
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
+    let mut command = Command::new(cargo);
+    command.args(["metadata", "--offline", "--format-version", "1"]).current_dir(folder.path());
+    let said = command.output().unwrap();
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    let said: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap();
+    let package = said["packages"].as_array().unwrap().iter().find(|package| package["name"] == name);
+    Path::new(package.unwrap()["manifest_path"].as_str().unwrap()).with_file_name(path)
+}
+
+#[test]
+fn a_published_circuit_multiplies_64_bits_by_every_protocol() {
+    let file = published("garble_lang", "bristol_examples/mult64.txt");
+    let function = load(file.to_str().unwrap()).unwrap();
+    assert_eq!(function.circuit.stats().and, 4033);
+    let bits = |n: u64| BitVec::from_bytes(&n.to_le_bytes(), 64);
+    for (x, y) in [
+        (0, u64::MAX),
+        (u64::MAX, u64::MAX),
+        (1 << 63, 3),
+        (0x0123_4567_89AB_CDEF, 0xFEDC_BA98_7654_3210),
+        (6_364_136_223_846_793_005, 1_442_695_040_888_963_407),
+    ] {
+        let product = as_in_the_clear(&function, [bits(x), bits(y)]);
+        assert_eq!(BitVec::from_bools(&product), bits(x.wrapping_mul(y)), "{x} {y}");
     }
 }

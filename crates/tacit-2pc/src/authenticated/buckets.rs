@@ -19,6 +19,7 @@
 
 use super::bits::{Gates, GatesMut, zeros};
 use super::opening::Openings;
+use super::reduced::reduced;
 use crate::Result;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -38,13 +39,19 @@ const MOST: u32 = 5;
 /// [`LEAST`].
 pub fn size(buckets: usize) -> usize {
     let enough = |b: u32| {
-        let first_checked = b.min(1 + rows_at_once(buckets) as u32);
+        let first_checked = b.min(1 + rows_at_once(buckets, false) as u32);
         let broken = (buckets as u128).saturating_pow(b - 1);
         // 2^-b / buckets^(b-1) ≤ (2^-40 − 2^-47)·(1 − 2^-k)
         let passed = (1 << first_checked) - 1;
         broken.saturating_mul(127 * passed) >= 1 << (STATISTICAL + 7 + first_checked - b)
     };
-    (3..MOST).find(|&b| enough(b)).unwrap_or(MOST) as usize
+    reduced().bucket.unwrap_or_else(|| (3..MOST).find(|&b| enough(b)).unwrap_or(MOST) as usize)
+}
+
+/// [`LEAST`], but in tests of smaller windows.
+#[inline(always)]
+pub(super) fn least() -> usize {
+    reduced().least.unwrap_or(LEAST)
 }
 
 /// The windows in which triples for `ands` gates are made: how many gates each serves.
@@ -70,17 +77,19 @@ pub(super) fn shift(prg: &mut Prg, buckets: usize) -> usize {
 /// cache.
 const BATCH: usize = 1 << 12;
 
-/// Rows of a window that are held at a time, but for the first one, which becomes the sums.
-pub fn rows_at_once(buckets: usize) -> usize {
+/// Rows of a window that are held at a time, but for the first one, which becomes the sums; `far` where the
+/// link's delay costs more than memory does. Both parties hold as many.
+pub fn rows_at_once(buckets: usize, far: bool) -> usize {
     /// Triples: each check takes a round, and rows made together are read and added up at once. As many as make
     /// all three rows of one check where fewer in it would not do.
     const TRIPLES: usize = 860_000;
-    (TRIPLES / buckets).clamp(1, MOST as usize - 1)
+    let triples = if far { 2 * WINDOW } else { TRIPLES };
+    reduced().rows.unwrap_or((triples / buckets).clamp(1, MOST as usize - 1))
 }
 
 /// Checks of a window of so many buckets.
-pub fn checks(buckets: usize) -> usize {
-    (size(buckets) - 1).div_ceil(rows_at_once(buckets))
+pub fn checks(buckets: usize, far: bool) -> usize {
+    (size(buckets) - 1).div_ceil(rows_at_once(buckets, far))
 }
 
 /// Where a row's triples for the buckets `range` stand, `shift` places on: up to the row's end, and from its

@@ -61,7 +61,7 @@ impl Demand {
 
     /// Correlations of either direction that a preparation takes, at most.
     pub fn correlations(&self) -> u64 {
-        let of_window = |(buckets, size)| 3 * buckets * size + COMPARED * buckets::checks(buckets);
+        let of_window = |(buckets, size)| 3 * buckets * size + COMPARED * buckets::checks(buckets, false);
         let triples: usize = self.windows().map(of_window).sum();
         (triples + self.ands + self.garbler_inputs.max(self.evaluator_inputs)) as u64
     }

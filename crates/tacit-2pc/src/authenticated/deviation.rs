@@ -24,6 +24,8 @@ pub(super) trait Script {
     fn opened_commitment(&mut self, _message: &mut [u8; 32]) {}
     /// The own shares of d of some triples.
     fn products(&mut self, _bits: &mut BitVec) {}
+    /// The shifts of the rows that a check was for, which are known by then.
+    fn shifts(&mut self, _shifts: &[usize]) {}
     /// Own shares that are opened.
     fn opened(&mut self, _bits: &mut BitVec) {}
     /// The hash of the own MACs of what was opened.

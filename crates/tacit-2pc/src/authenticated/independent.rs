@@ -96,19 +96,21 @@ pub(super) struct Room {
     masks: Shares,
     rows: leaky::Room,
     ahead: usize,
+    /// Whether the link is known to be long.
+    far: bool,
 }
 
 impl Default for Room {
     fn default() -> Self {
         let [bits, gates, masks] = [0; 3].map(|n| Shares::zeros(n, n));
-        Room { bits, gates, masks, rows: leaky::Room::default(), ahead: FIRST_AHEAD }
+        Room { bits, gates, masks, rows: leaky::Room::default(), ahead: FIRST_AHEAD, far: false }
     }
 }
 
 impl Room {
     /// Memory for a preparation that keeps it, with what was found of the link.
     pub(super) fn alone(&self) -> Room {
-        Room { ahead: self.ahead, ..Room::default() }
+        Room { ahead: self.ahead, far: self.far, ..Room::default() }
     }
 
     /// Takes back what a preparation was made in, and what it found of the link.
@@ -121,8 +123,13 @@ impl Room {
     /// Expects a link of such a delay.
     pub(super) fn expect(&mut self, delay: Duration) {
         if delay >= LONG {
-            self.ahead = LONG_AHEAD;
+            (self.ahead, self.far) = (LONG_AHEAD, true);
         }
+    }
+
+    /// Whether the link is known to be long.
+    pub(super) fn is_far(&self) -> bool {
+        self.far
     }
 
     fn gates(&mut self, gates: usize) -> Stock {
@@ -162,10 +169,11 @@ pub(super) fn make(
     });
     let mut triples_delta = delta;
     deviate(|script| script.triples_delta(&mut triples_delta));
-    let rows = std::mem::take(&mut room.rows);
+    let (rows, far) = (std::mem::take(&mut room.rows), room.far);
     let mut maker = Maker { garbler, delta: triples_delta, own, peer, made: 0, room: rows };
     let mut openings = Openings::new(&oracle, "buckets", garbler, delta, room.ahead);
-    let windows: Vec<usize> = buckets::windows(demand.ands).map(|gates| gates.max(buckets::LEAST)).collect();
+    let windows: Vec<usize> =
+        buckets::windows(demand.ands).map(|gates| gates.max(buckets::least())).collect();
     let mut gates = room.gates(windows.iter().sum());
     let mut left = gates.gates_mut();
     let inputs = [demand.garbler_inputs, demand.evaluator_inputs];
@@ -173,7 +181,7 @@ pub(super) fn make(
         if garbler { inputs } else { [inputs[1], inputs[0]] }.map(|inputs| demand.ands + inputs);
     let mut masks = taken(&mut room.masks, own_masks, peer_masks);
     let mut unmade = Some((&mut masks.macs[..own_masks], &mut masks.keys[..peer_masks]));
-    let held = |n: usize| 3 * n * buckets::rows_at_once(n).min(buckets::size(n) - 1);
+    let held = |n: usize| 3 * n * buckets::rows_at_once(n, far).min(buckets::size(n) - 1);
     let held = windows.iter().map(|&n| held(n)).max().unwrap_or(0);
     let mut bits = taken(&mut room.bits, held, held);
     let mut compared = Shares::zeros(COMPARED, COMPARED);
@@ -183,8 +191,8 @@ pub(super) fn make(
         let mut sums = left.part(start..start + n);
         start += n;
         let size = buckets::size(n);
-        for row in (1..size).step_by(buckets::rows_at_once(n)) {
-            let rows = buckets::rows_at_once(n).min(size - row);
+        for row in (1..size).step_by(buckets::rows_at_once(n, far)) {
+            let rows = buckets::rows_at_once(n, far).min(size - row);
             let (macs, keys) = (&mut bits.macs[..3 * n * rows], &mut bits.keys[..3 * n * rows]);
             // The first row is where the sums begin.
             let first = (row == 1).then(|| sums.part(0..n));
@@ -201,6 +209,7 @@ pub(super) fn make(
                 agree_alike(channel, &oracle, (garbler, delta), checks, digest, &mut compared, prg)?;
             checks += 1;
             let shifts: Vec<usize> = (0..rows).map(|_| buckets::shift(&mut shifts, n)).collect();
+            deviate(|script| script.shifts(&shifts));
             let further = macs.chunks(3 * n).zip(keys.chunks(3 * n));
             let further: Vec<Gates<'_>> = further.map(|(macs, keys)| Gates::of(macs, keys)).collect();
             buckets::combine(channel, &mut openings, &further, &shifts, &mut sums)?;

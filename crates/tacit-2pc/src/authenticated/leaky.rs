@@ -15,6 +15,7 @@
 use super::bits::{Gates, GatesMut, Share, ample, with_masks, zeros};
 use super::deviation::deviate;
 use super::opening::{MacHash, receive_bits, send_bits};
+use super::reduced::reduced;
 use crate::Result;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -36,6 +37,12 @@ const UNSETTLED: usize = 2 * ON_THE_WAY + 1;
 const COUNTED: u64 = (1 << 48) - 1;
 /// Bytes of G of two triples.
 const PAIR: usize = 12;
+
+/// [`COUNTED`], but where a test lets fewer bits count, which are packed as ever.
+#[inline(always)]
+pub(super) fn counted() -> u64 {
+    reduced().counted.map_or(COUNTED, |bits| COUNTED & ((1 << bits) - 1))
+}
 
 /// What stays the same for all triples of a party.
 pub(super) struct Maker {
@@ -106,7 +113,8 @@ fn lowest_bits(sums: &[Block], n: usize) -> BitVec {
 impl Maker {
     /// What of a block under the own Δ counts, and under the peer's.
     fn masks(&self) -> [u64; 2] {
-        if self.garbler { [COUNTED, COUNTED & !1] } else { [COUNTED & !1, COUNTED] }
+        let counted = counted();
+        if self.garbler { [counted, counted & !1] } else { [counted & !1, counted] }
     }
 
     /// Makes triples of all bits of `rows`, which are equally long. What must be alike on both sides goes into
@@ -177,7 +185,7 @@ impl Maker {
 
     /// G of some triples, the first of which has this number, and what S has of the party's own.
     fn messages(&self, triples: Gates<'_>, number: u64, sums: &mut [Block], messages: &mut [Block]) {
-        let ([own, peer], delta) = (self.masks(), self.delta);
+        let ([own, peer], delta, counted) = (self.masks(), self.delta, counted());
         let mut pads = zeroize::Zeroizing::new([[Block::ZERO; 2]; TILE]);
         let mut parts = zeroize::Zeroizing::new([[0; 2]; TILE]);
         let all = triples.macs[0].len();
@@ -193,7 +201,7 @@ impl Maker {
             let products = macs[1].iter().zip(keys[1]).zip(macs[2].iter().zip(keys[2]));
             let all = pads.iter().zip(macs[0]).zip(products);
             for (parts, ((pads, x), (y, z))) in parts.iter_mut().zip(all) {
-                let (c, [pad, other]) = (product(y), pads.map(|pad| pad.low() & COUNTED));
+                let (c, [pad, other]) = (product(y), pads.map(|pad| pad.low() & counted));
                 *parts = [pad ^ other ^ c, pad ^ product(z) ^ (c & mask(*x))];
             }
             if len % 2 == 1 {
@@ -211,6 +219,7 @@ impl Maker {
 
     /// Adds to S of triples with these `x`, the first of which has this number, what the peer's G gives.
     fn sums(&self, x: &[Block], number: u64, messages: &[Block], sums: &mut [Block]) {
+        let counted = counted();
         let mut pads = zeroize::Zeroizing::new([Block::ZERO; TILE]);
         for (tile, x) in x.chunks(TILE).enumerate() {
             let (tile, pads) = (tile * TILE, &mut pads[..x.len()]);
@@ -221,12 +230,12 @@ impl Maker {
             let (choices, last) = x.as_chunks::<2>();
             // Pairs come first, or their end would take a message with it.
             for ((pads, x), (message, sum)) in pairs.iter().zip(choices).zip(both.by_ref()) {
-                let first = (pads[0].low() & COUNTED) ^ (message.low() & mask(x[0]));
-                let second = (pads[1].low() & COUNTED) ^ (message.high() & mask(x[1]));
+                let first = (pads[0].low() & counted) ^ (message.low() & mask(x[0]));
+                let second = (pads[1].low() & counted) ^ (message.high() & mask(x[1]));
                 *sum ^= Block::from_halves(first, second);
             }
             if let ([pad], [x], Some((message, sum))) = (rest, last, both.next()) {
-                *sum ^= Block::from_halves((pad.low() & COUNTED) ^ (message.low() & mask(*x)), 0);
+                *sum ^= Block::from_halves((pad.low() & counted) ^ (message.low() & mask(*x)), 0);
             }
         }
     }

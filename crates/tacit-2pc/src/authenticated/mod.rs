@@ -64,6 +64,7 @@ mod masked;
 mod online;
 mod opening;
 mod oracle;
+mod reduced;
 mod session;
 mod setup;
 mod stored;

@@ -150,8 +150,8 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         Ok(outputs.and_then(|mut outputs| outputs.pop()))
     }
 
-    /// The same session over `link`, as this side knows it: of openings enough is on the way from the
-    /// beginning. What is sent stays the same.
+    /// The same session over `link`, which both parties must say alike. Where it is long, enough of openings is on
+    /// the way from the beginning, and large windows hold a row of triples more, 48 MB, for a check less.
     pub fn over(mut self, link: &LinkModel) -> Self {
         self.room.expect(link.delay());
         self
@@ -269,6 +269,7 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         transcript.append_u64("ands", demand.ands as u64);
         transcript.append_u64("garbler's inputs", demand.garbler_inputs as u64);
         transcript.append_u64("evaluator's inputs", demand.evaluator_inputs as u64);
+        transcript.append_u64("far", self.room.is_far() as u64);
         if let Some(place) = place {
             place.append(&mut transcript);
         }
@@ -284,7 +285,9 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
             return mismatch("who garbles and who evaluates");
         }
         if theirs[1..33] != mine[1..33] {
-            return mismatch("the protocol's version, the numbers of gates and inputs, or the session");
+            return mismatch(
+                "the protocol's version, the numbers of gates and inputs, the link, or the session",
+            );
         }
         let (of_garbler, of_evaluator) = if garbler { (&mine, &theirs) } else { (&theirs, &mine) };
         transcript.append("garbler's random bytes", &of_garbler[33..]);

@@ -63,7 +63,8 @@ pub(super) fn cost(request: &EvalRequest) -> Cost {
         correlations += demand.correlations();
         for (buckets, size) in demand.windows() {
             triples += (buckets * size) as u64;
-            checks += buckets::checks(buckets) as u64;
+            // Where the link is not long, a check more is not seen.
+            checks += buckets::checks(buckets, true) as u64;
         }
     };
     (0..each / together).for_each(|_| preparation(together));

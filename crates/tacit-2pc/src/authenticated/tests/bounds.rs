@@ -14,7 +14,7 @@ fn a_window_is_broken_with_chance_of_at_most_two_to_the_minus_forty() {
     // A cheater that leaks a triple in each row of the first check, and nothing more where they do not meet,
     // goes on to the next window with chance 2^-k.
     let of_all = |n: usize, b: usize| {
-        let checked = b.min(1 + buckets::rows_at_once(n));
+        let checked = b.min(1 + buckets::rows_at_once(n, false));
         half(b) * (n as f64).powi(1 - b as i32) / (1.0 - half(checked)) + half(47)
     };
     let mut sizes = Vec::new();
@@ -34,7 +34,7 @@ fn a_window_is_broken_with_chance_of_at_most_two_to_the_minus_forty() {
 /// triples leak in each row by whether those of the checks before met.
 fn broken(n: usize) -> f64 {
     const MOST_LEAKS: usize = 4;
-    let (size, together) = (buckets::size(n), buckets::rows_at_once(n));
+    let (size, together) = (buckets::size(n), buckets::rows_at_once(n, false));
     // The rows of each check.
     let mut checks: Vec<_> = (1..size).step_by(together).map(|row| row..size.min(row + together)).collect();
     checks[0].start = 0;

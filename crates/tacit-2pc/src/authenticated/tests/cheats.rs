@@ -11,7 +11,7 @@ use tacit_net::{LinkModel, Party, SessionId};
 macro_rules! cheat {
     ($name:ident, $method:ident($($argument:ident: $type:ty),*), $change:expr) => {
         #[derive(Default)]
-        struct $name;
+        pub(super) struct $name;
         impl Script for $name {
             fn $method(&mut self, $($argument: $type),*) {
                 #[allow(clippy::redundant_closure_call)]

@@ -155,6 +155,50 @@ fn a_circuit_of_more_than_a_window_runs_in_even_stretches() {
     }
 }
 
+#[test]
+fn over_a_long_line_large_windows_have_a_check_less() {
+    let mut builder = Builder::new();
+    let (x, y): (Uint, Uint) = (builder.input(32), builder.input(32));
+    let value = (0..440).fold(x, |value, _| builder.mul(&value, &y));
+    let owners = vec![Owner::Garbler, Owner::Evaluator];
+    let function = Prepared::new(builder.finish(&[value]).unwrap(), owners).unwrap();
+    let (inputs, outputs) = example(&function, 7);
+    let far = tacit_net::LinkModel::new(100.0, std::time::Duration::from_millis(20)).unwrap();
+    let side = |channel: &mut Channel, role: Owner, link: &tacit_net::LinkModel| {
+        let input = &inputs[(role == Owner::Evaluator) as usize];
+        let seen = std::rc::Rc::new(std::cell::Cell::new(0));
+        let script = Checks(seen.clone());
+        let mut session = session(channel, role, 4).over(link);
+        let run = || session.run(channel, &function, OutputTo::Both, input);
+        (scripted(Some(Box::new(script)), run), seen.get())
+    };
+    let loopback = tacit_net::LinkModel::LOOPBACK;
+    for (link, checks) in [(loopback, 2), (far, 1)] {
+        let (one, two) = memory::run(
+            |channel| side(channel, Owner::Garbler, &link),
+            |channel| side(channel, Owner::Evaluator, &link),
+        );
+        for (output, seen) in [one, two] {
+            assert_eq!((output.unwrap(), seen), (Some(outputs.clone()), checks));
+        }
+    }
+    let (one, two) = memory::run(
+        |channel| side(channel, Owner::Garbler, &far).0,
+        |channel| side(channel, Owner::Evaluator, &loopback).0,
+    );
+    assert!([one, two].iter().all(|result| matches!(result, Err(Error::Mismatch { .. }))));
+}
+
+/// Counts the checks of triples.
+struct Checks(std::rc::Rc<std::cell::Cell<usize>>);
+
+impl Script for Checks {
+    fn alike(&mut self, _: &mut [u8; 32]) {
+        self.0.set(self.0.get() + 1);
+    }
+    fn checked(&mut self, _: &mut bool) {}
+}
+
 /// A program of `steps` products of 16 bits, on stretches of it.
 fn powers(steps: u64) -> impl crate::circuit::Program + use<> {
     let shape = crate::circuit::Shape { inputs: vec![16, 16], outputs: vec![16, 16] };

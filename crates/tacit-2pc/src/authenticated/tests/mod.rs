@@ -5,6 +5,8 @@ mod cheats;
 mod digests;
 mod honest;
 mod misuse;
+mod pace;
+mod rates;
 mod stored;
 
 use super::deviation::{Script, scripted};
@@ -14,6 +16,7 @@ use crate::{OutputTo, Owner, Prepared};
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::{Channel, memory};
 use tacit_ot::extension::kos::{KosReceiver, KosSender};
+use tacit_ot::{CotReceiver, CotSender};
 
 type Scripts = Option<Box<dyn Script + Send>>;
 
@@ -52,6 +55,62 @@ fn session_as(channel: &mut Channel, role: Owner, then: Owner, seed: u64) -> Ses
         (KosSender::setup(channel, &*base, &mut prg).unwrap(), receiver)
     };
     Session::new(then, sender, receiver, &mut prg)
+}
+
+/// One direction of correlated OT by a dealer whom both parties ask with one seed: nothing is sent, so runs are
+/// short where correlated OT is not what is tried.
+struct Dealt {
+    prg: Prg,
+    delta: Block,
+    receives: bool,
+    /// What is added to the choices that are dealt first.
+    choices: BitVec,
+}
+
+impl Dealt {
+    /// `role`'s end of the direction in which the party `keys` holds the keys.
+    fn new(role: Owner, keys: Owner, seed: u64) -> Self {
+        let mut prg = Prg::from_seed(Block::from_halves(seed, 30 + (keys == Owner::Garbler) as u64));
+        let delta = prg.block().with_lsb(true);
+        Dealt { prg, delta, receives: role != keys, choices: BitVec::zeros(0) }
+    }
+
+    fn deal(&mut self, out: &mut [Block]) -> tacit_ot::Result<()> {
+        let choices = std::mem::replace(&mut self.choices, BitVec::zeros(0));
+        for (i, slot) in out.iter_mut().enumerate() {
+            let (key, choice) = (self.prg.block().with_lsb(false), self.prg.bit());
+            let choice = choice ^ (i < choices.len() && choices.get(i));
+            *slot = key ^ (self.delta & Block::mask(self.receives && choice));
+        }
+        Ok(())
+    }
+}
+
+impl CotSender for Dealt {
+    fn delta(&self) -> Block {
+        self.delta
+    }
+    fn extend(&mut self, _: &mut Channel, out: &mut [Block]) -> tacit_ot::Result<()> {
+        self.deal(out)
+    }
+}
+
+impl CotReceiver for Dealt {
+    fn extend(&mut self, _: &mut Channel, out: &mut [Block]) -> tacit_ot::Result<()> {
+        self.deal(out)
+    }
+}
+
+/// A session over what a dealer gives.
+fn dealt(role: Owner, seed: u64) -> Session<Dealt, Dealt> {
+    dealt_with(role, seed, BitVec::zeros(0))
+}
+
+/// As [`dealt`]; `choices` are added to the first bits that this party gets, which are its masks.
+fn dealt_with(role: Owner, seed: u64, choices: BitVec) -> Session<Dealt, Dealt> {
+    let mut prg = Prg::from_seed(Block::from_halves(seed, 1 + (role == Owner::Garbler) as u64));
+    let receiver = Dealt { choices, ..Dealt::new(role, role.other(), seed) };
+    Session::new(role, Dealt::new(role, role, seed), receiver, &mut prg)
 }
 
 type Outcome = [Result<Option<BitVec>>; 2];

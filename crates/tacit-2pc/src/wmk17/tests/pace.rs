@@ -2,98 +2,23 @@
 
 use super::scripts::{Cheater, Fault, Watch};
 use super::*;
+use crate::pace::{self, Note};
 use crate::wmk17::secrets::Hidden;
 use crate::wmk17::{schedule, secrets};
 use std::fs::File;
-use std::io::{IoSlice, IoSliceMut};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-use tacit_net::link::{Arrival, Interest, Link};
-use tacit_net::{Channel, LinkModel, Party, SessionId};
+use tacit_net::Channel;
 
-/// P2's link as P1 sees it: when P2 takes which byte, and when it sends, in P2's virtual time.
-#[derive(Clone, Default)]
-struct Pace(Arc<Mutex<Vec<(bool, u64, u64)>>>);
-
-struct Paced {
-    link: Box<dyn Link>,
-    pace: Pace,
-    moved: [u64; 2],
-}
-
-impl Paced {
-    /// Notes where the bytes of a direction stand, if time has passed since the last note.
-    fn note(&mut self, taken: bool, bytes: usize) {
-        let mut notes = self.pace.0.lock().unwrap();
-        let (at, time) = (self.moved[usize::from(taken)], schedule::clock());
-        if notes.last().is_none_or(|&(_, _, last)| last != time) {
-            notes.push((taken, at, time));
-        }
-        self.moved[usize::from(taken)] += bytes as u64;
-    }
-}
-
-impl Link for Paced {
-    fn try_write(&mut self, slices: &[IoSlice<'_>]) -> tacit_net::Result<usize> {
-        let n = self.link.try_write(slices)?;
-        self.note(false, n);
-        Ok(n)
-    }
-
-    /// A byte at a time: P1 paces them as finely as can be.
-    fn try_read(&mut self, slices: &mut [IoSliceMut<'_>]) -> tacit_net::Result<Arrival> {
-        let Some(slice) = slices.iter_mut().find(|slice| !slice.is_empty()) else {
-            return Ok(Arrival::Nothing);
-        };
-        let arrival = self.link.try_read(&mut [IoSliceMut::new(&mut slice[..1])])?;
-        if matches!(arrival, Arrival::Bytes(_)) {
-            self.note(true, 1);
-        }
-        Ok(arrival)
-    }
-
-    fn wait(&mut self, interest: Interest, timeout: Duration) -> tacit_net::Result<bool> {
-        self.link.wait(interest, timeout)
-    }
-
-    fn try_flush(&mut self) -> tacit_net::Result<bool> {
-        self.link.try_flush()
-    }
-
-    fn wire_bytes(&self) -> (u64, u64) {
-        self.link.wire_bytes()
-    }
-
-    fn finish(&mut self) {
-        self.link.finish();
-    }
-}
-
-/// Runs both parties, P2 under a clock; returns P1's view of its pace as well, up to when it is done.
-///
-/// What P2's channel still says when it is dropped, and whether P1's last word came before that, is the
-/// machine's pace and not P2's.
+/// Runs both parties, P2 under a clock; returns P1's view of its pace as well.
 fn paced<A: Send, B: Send>(
     first: impl FnOnce(&mut Channel) -> A + Send,
     second: impl FnOnce(&mut Channel) -> B + Send,
-) -> (A, B, Vec<(bool, u64, u64)>) {
-    let (a, b) = memory::links(LinkModel::LOOPBACK);
-    let pace = Pace::default();
-    let b = Box::new(Paced { link: b, pace: pace.clone(), moved: [0; 2] });
-    let id = SessionId([5; 32]);
-    let (a, (b, notes)) = memory::join(
-        Channel::new(a, Party::First, id),
-        Channel::new(b, Party::Second, id),
-        first,
-        |channel| {
-            schedule::start();
-            let result = second(channel);
-            let mut notes = std::mem::take(&mut *pace.0.lock().unwrap());
-            notes.push((false, u64::MAX, schedule::clock()));
-            (result, notes)
-        },
-    );
-    (a, b, notes)
+) -> (A, B, Vec<Note>) {
+    let second = |channel: &mut Channel| {
+        schedule::start();
+        second(channel)
+    };
+    let (a, b, [_, pace]) = pace::paced(schedule::clock, first, second);
+    (a, b, pace)
 }
 
 /// Sets that lie differently: at the beginning, at the end, in every second copy, and drawn.
