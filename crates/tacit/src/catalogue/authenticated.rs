@@ -33,9 +33,12 @@ const TRIPLE_NS: f64 = 17.0;
 const MASKED_GATE_NS: f64 = 80.0;
 const BIT_NS: f64 = 60.0;
 
-const SESSION_TRIPS: f64 = 5.0;
-const WINDOW_TRIPS: f64 = 8.0;
-const RUN_TRIPS: f64 = 4.0;
+/// Round trips, counted by messages and measured over lines of much delay: of a check of triples its G, d,
+/// comparison and differences; of a preparation and the runs that it serves what frames the checks, the products
+/// of masks and the last phase; of outputs for the garbler.
+const CHECK_TRIPS: f64 = 3.0;
+const RUN_TRIPS: f64 = 4.5;
+const RETURN_TRIPS: f64 = 0.5;
 const DIGEST: u64 = 32;
 const MESSAGE: u64 = 6;
 
@@ -57,10 +60,12 @@ pub(super) fn cost(request: &EvalRequest) -> Cost {
 
     // Preparations, each of as many rows as go together.
     let together = one.rows_together() as u64;
-    let (mut triples, mut correlations, mut checks) = (0u64, 0u64, 0u64);
+    let (mut triples, mut correlations, mut checks, mut runs) = (0u64, 0u64, 0u64, 0u64);
     let mut preparation = |rows: u64| {
         let demand = one.times(rows as usize);
         correlations += demand.correlations();
+        // A function of more gates than a window goes through all phases window by window.
+        runs += demand.ands.div_ceil(buckets::WINDOW).max(1) as u64;
         for (buckets, size) in demand.windows() {
             triples += (buckets * size) as u64;
             // Where the link is not long, a check more is not seen.
@@ -80,19 +85,18 @@ pub(super) fn cost(request: &EvalRequest) -> Cost {
     // A triple's message, its d, and for all but the first of a bucket a difference.
     let of_triples = triples * MESSAGE + shown(triples) + shown(triples * 3 / 4);
     let of_checks = |parts: u64| checks * parts * DIGEST;
+    // Two messages that compare what both want, and hashes: of two phases' openings, and one in the last phase,
+    // one more with outputs.
+    let of_runs = |learns: bool| runs * (6 + u64::from(learns)) * DIGEST;
     let inputs_shown = |side: usize| shown(inputs[side]);
-    let opened = |learns: bool| if learns { shown(outputs) + DIGEST } else { 0 };
-    let gates = shown(2 * ands) + 2 * DIGEST;
-    let garbler = gates
-        + inputs_shown(0)
-        + BLOCK * (inputs[0] + inputs[1])
-        + 2 * BLOCK * ands
-        + shown(ands)
-        + DIGEST
-        + opened(output_to.evaluator());
-    let evaluator = gates + inputs_shown(1) + shown(ands) + DIGEST + opened(output_to.garbler());
-    let side = |row: u64, parts: u64, seeds: u64| {
-        threads * (cots + seeds + of_triples + of_checks(parts) + 4 * DIGEST) + rows * row
+    let opened = |learns: bool| if learns { shown(outputs) } else { 0 };
+    let gates = shown(2 * ands) + shown(ands);
+    let [to_garbler, to_evaluator] = [output_to.garbler(), output_to.evaluator()];
+    let tables = BLOCK * (inputs[0] + inputs[1]) + 2 * BLOCK * ands;
+    let garbler = gates + inputs_shown(0) + tables + opened(to_evaluator);
+    let evaluator = gates + inputs_shown(1) + opened(to_garbler);
+    let side = |row: u64, parts: u64, learns: bool, seeds: u64| {
+        threads * (cots + seeds + of_triples + of_checks(parts) + of_runs(learns)) + rows * row
     };
     let row = ands as f64 * MASKED_GATE_NS + (inputs[0] + inputs[1] + outputs) as f64 * BIT_NS;
     Cost {
@@ -101,8 +105,11 @@ pub(super) fn cost(request: &EvalRequest) -> Cost {
             + correlations as f64 * CORRELATION_NS
             + triples as f64 * TRIPLE_NS
             + each as f64 * row,
-        bytes: [side(garbler, 4, 0) as f64, side(evaluator, 2, seeds) as f64],
-        trips: SESSION_TRIPS + ferret.trips + WINDOW_TRIPS * checks as f64 + RUN_TRIPS * each as f64,
+        bytes: [side(garbler, 5, to_evaluator, 0) as f64, side(evaluator, 3, to_garbler, seeds) as f64],
+        trips: ferret.trips
+            + CHECK_TRIPS * checks as f64
+            + RUN_TRIPS * runs as f64
+            + if to_garbler { RETURN_TRIPS } else { 0.0 },
         early: [0.0; 2],
     }
 }

@@ -263,6 +263,13 @@ mod tests {
         assert_eq!(pick("sha256", 1, 100.0, 10), "authenticated");
         assert_eq!(pick("aes128", 100, 100.0, 1), "authenticated");
         assert_eq!(pick("aes128", 1, 20_000.0, 0), "authenticated");
+        // Where both were measured: 0.32 and 0.47 s, 0.67 and 0.80, 1.30 and 1.44; but 1.04 and 0.71.
+        assert_eq!(pick("aes128", 1, 100.0, 20), "authenticated");
+        assert_eq!(pick("sha1", 1, 100.0, 40), "authenticated");
+        assert_eq!(pick("sha256", 1, 100.0, 80), "authenticated");
+        assert_eq!(pick("aes128", 1, 100.0, 80), "wmk17");
+        // Rows by the one see the delay once, by the other each.
+        assert_eq!(pick("add32", 20, 100.0, 80), "authenticated");
     }
 
     /// Messages and bytes follow from the number of gates: a chain of them takes as many as a few layers.

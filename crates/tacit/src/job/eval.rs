@@ -740,11 +740,13 @@ mod tests {
                     job.run(std::slice::from_mut(channel), &*base, &[row], &()).map(|_| ())
                 },
                 |channel| {
-                    for _ in 0..settle::PINGS {
-                        channel.send_u64(0)?;
-                        channel.recv(&mut [0])?;
+                    let mut in_time = [0];
+                    while in_time == [0] {
+                        channel.send_u64(settle::ASKED)?;
+                        channel.recv(&mut in_time)?;
                     }
                     channel.recv(&mut vec![0; settle::PIECES * (1 << 11)])?;
+                    channel.send_u64(settle::PICKED)?;
                     channel.send_sized(name.as_bytes())?;
                     channel.send(&[u8::MAX])?;
                     channel.flush()

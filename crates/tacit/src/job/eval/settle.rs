@@ -31,13 +31,18 @@ pub(in crate::job) fn by_link(
 ) -> Result<Settled> {
     if role == Owner::Garbler {
         let piece = vec![0; piece];
-        for _ in 0..PINGS {
-            channel.recv_u64()?;
-            channel.send(&[0])?;
+        let start = Instant::now();
+        let mut asked = channel.recv_u64()?;
+        let (mut in_time, mut shown) = (start.elapsed() > LATE, false);
+        while asked == ASKED {
+            channel.send(&[u8::from(in_time)])?;
+            if in_time && !std::mem::replace(&mut shown, true) {
+                (0..PIECES).try_for_each(|_| channel.send(&piece))?;
+            }
             channel.flush()?;
+            in_time = true;
+            asked = channel.recv_u64()?;
         }
-        (0..PIECES).try_for_each(|_| channel.send(&piece))?;
-        channel.flush()?;
         let (name, mut copies) = (channel.recv_sized(64)?, [0]);
         channel.recv(&mut copies)?;
         let known = computations().find(|entry| entry.name.as_bytes() == name);
@@ -53,21 +58,32 @@ pub(in crate::job) fn by_link(
             )),
         };
     }
-    let mut round_trip = Duration::MAX;
-    for _ in 0..PINGS {
-        let start = Instant::now();
-        channel.send_u64(0)?;
+    let (mut round_trip, mut rate) = (Duration::MAX, None);
+    // One for a garbler that comes late, one with its pieces behind it, and one more where that costs nothing.
+    for _ in 0..3 {
+        let (start, mut in_time) = (Instant::now(), [0]);
+        channel.send_u64(ASKED)?;
         channel.flush()?;
-        channel.recv(&mut [0])?;
+        channel.recv(&mut in_time)?;
         round_trip = round_trip.min(start.elapsed());
+        if rate.is_some() {
+            break;
+        }
+        if in_time == [1] {
+            rate = Some(receive_rate(channel, piece)?);
+            if round_trip > NEAR {
+                break;
+            }
+        }
     }
-    let rate = receive_rate(channel, piece)?;
+    let rate = rate.ok_or_else(|| Error::Peer("the garbler does not answer as this release does".into()))?;
     let link = Link { megabits: rate * 8e-6, round_trip };
     let best = ways(&link).into_iter().next();
     let picked = best.and_then(|best| Some((find(best.candidate.protocol)?, best.copies)));
     let (protocol, copies) =
         picked.ok_or_else(|| Error::Other("no protocol evaluates with this security".into()))?;
     let number = copies.and_then(|copies| Copies::ALL.iter().position(|known| *known == copies));
+    channel.send_u64(PICKED)?;
     channel.send_sized(protocol.name.as_bytes())?;
     channel.send(&[number.map_or(u8::MAX, |at| at as u8)])?;
     let why = format!("picked for {size} over this link ({link})");
@@ -108,8 +124,15 @@ pub(in crate::job) fn size(ands: u64, rows: u64) -> String {
     format!("{ands} AND gates{rows}")
 }
 
-/// Round trips, of which the fastest counts: a machine that is busy for a moment is no slow link.
-pub(in crate::job) const PINGS: usize = 2;
+/// What the evaluator says: that it measures a round trip, or that its pick follows.
+pub(in crate::job) const ASKED: u64 = 0;
+pub(in crate::job) const PICKED: u64 = 1;
+/// A garbler that waited so long for the question was there before it came: what the evaluator then measures
+/// is the link alone.
+const LATE: Duration = Duration::from_millis(1);
+/// A round trip up to this is measured twice, for a machine that is busy for a moment is no slow link; a longer
+/// one is not worth another.
+const NEAR: Duration = Duration::from_millis(5);
 
 /// Pieces by which the link is measured.
 pub(in crate::job) const PIECES: usize = 4;
