@@ -1,7 +1,7 @@
 //! What a function takes of a preparation.
 
+use super::alike::COMPARED;
 use super::buckets;
-use super::independent::COMPARED;
 use crate::{Owner, Prepared};
 use tacit_net::LinkModel;
 use tacit_ot::Security;

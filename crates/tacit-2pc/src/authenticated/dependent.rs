@@ -6,7 +6,7 @@ use super::deviation::deviate;
 use super::independent::Independent;
 use super::opening::Openings;
 use super::oracle::Oracle;
-use super::session::Spent;
+use super::spent::Spent;
 use super::stretch::{Part, Stretch};
 use super::{mismatch, usage};
 use crate::circuit::{FIRST_INPUT, Piece, Shape};

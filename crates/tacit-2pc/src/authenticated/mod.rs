@@ -23,7 +23,8 @@
 //!   phases.
 //! - **Memory**: of a stretch 128 bytes a gate from the first phase on; while it is made, 96 bytes more for
 //!   each triple of the rows that are held, one beside the first where there are three, and in the last phase
-//!   the garbler's 16 a gate: about 170 MB, whatever the length.
+//!   the garbler's 16 a gate: about 170 MB, whatever the length, and 50 more over a long line, where another row is
+//!   held.
 //! - **On the disk**: [`Session::store`] and [`Stored`] keep the first phase in a sealed file that serves
 //!   once.
 //! - **Abort** tells nothing of an input: all that comes before inputs are used is independent of them, and
@@ -51,6 +52,7 @@
 //! assert_eq!(evaluator.unwrap().as_bytes()[0], 255);
 //! ```
 
+mod alike;
 mod bits;
 pub mod buckets;
 mod demand;
@@ -67,6 +69,7 @@ mod oracle;
 mod reduced;
 mod session;
 mod setup;
+mod spent;
 mod stored;
 mod stream;
 mod stretch;

@@ -5,40 +5,16 @@ use super::demand::Demand;
 use super::dependent::Terms;
 use super::independent::{self, Independent, Room};
 use super::oracle::Oracle;
+use super::spent::Spent;
 use super::stream::{InStream, Stream};
 use super::stretch::{OfCircuit, OfProgram, Source};
 use super::{DOMAIN, OTHER_INPUT, buckets, mismatch, usage};
 use crate::circuit::Program;
-use crate::{Error, OutputTo, Owner, Prepared, Result};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use crate::{OutputTo, Owner, Prepared, Result};
 use tacit_crypto::transcript::Transcript;
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::{Channel, LinkModel, Party};
 use tacit_ot::{CotReceiver, CotSender};
-
-/// Whether a check of a session failed, or anything else that leaves the two sides out of step: a party that
-/// cheated may have learnt a bit of a Δ, which then serves no more.
-#[derive(Clone, Default)]
-pub(super) struct Spent(Arc<AtomicBool>);
-
-impl Spent {
-    /// Refuses to begin a step after a failure.
-    pub(super) fn check(&self) -> Result<()> {
-        match self.0.load(Ordering::Acquire) {
-            true => usage("the session failed before; set up a new one"),
-            false => Ok(()),
-        }
-    }
-
-    /// Hands on a step's `result`, and takes note of a failure; a step that is refused for its arguments has not
-    /// begun.
-    pub(super) fn record<T>(&self, result: Result<T>) -> Result<T> {
-        let failed = result.as_ref().is_err_and(|error| !matches!(error, Error::Usage { .. }));
-        self.0.fetch_or(failed, Ordering::AcqRel);
-        result
-    }
-}
 
 /// One party's side of a session, over correlated OT in both directions.
 ///

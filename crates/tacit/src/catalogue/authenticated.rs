@@ -38,7 +38,7 @@ const BIT_NS: f64 = 60.0;
 /// of masks and the last phase; of outputs for the garbler.
 const CHECK_TRIPS: f64 = 3.0;
 const RUN_TRIPS: f64 = 4.5;
-const RETURN_TRIPS: f64 = 0.5;
+const ANSWER_TRIPS: f64 = 0.5;
 const DIGEST: u64 = 32;
 const MESSAGE: u64 = 6;
 
@@ -109,7 +109,7 @@ pub(super) fn cost(request: &EvalRequest) -> Cost {
         trips: ferret.trips
             + CHECK_TRIPS * checks as f64
             + RUN_TRIPS * runs as f64
-            + if to_garbler { RETURN_TRIPS } else { 0.0 },
+            + if to_garbler { ANSWER_TRIPS } else { 0.0 },
         early: [0.0; 2],
     }
 }
