@@ -39,6 +39,18 @@ struct Slot {
     peer_held: Option<u8>,
 }
 
+impl Slot {
+    /// The attempt comes to nothing. A task that has not heard of it yet waits on, before all others.
+    fn give_up(&mut self) {
+        if let Some(running) = self.running.take()
+            && !running.taken
+        {
+            self.waiting.push_front(running.task);
+        }
+        self.peer_held = None;
+    }
+}
+
 struct Running {
     attempt: u8,
     /// The task that runs it.
@@ -674,7 +686,7 @@ impl Job {
                 bucket.held = None;
             }
             if let Some(slot) = inner.slots.get_mut(&(number as u32)) {
-                (slot.running, slot.peer_held) = (None, None);
+                slot.give_up();
             }
         }
         inner.state.save()?;
@@ -808,7 +820,11 @@ impl Job {
                 if attempt == bucket.begun {
                     inner.state.buckets[number as usize].held = None;
                     let slot = inner.slots.entry(number).or_default();
-                    (slot.running, slot.peer_held) = (None, None);
+                    let waited = !slot.waiting.is_empty();
+                    slot.give_up();
+                    if !waited && !slot.waiting.is_empty() {
+                        inner.outgoing.push(Event::Offer(number));
+                    }
                     self.say(&format!(
                         "bucket {number}, attempt {attempt}: came to nothing on the other side"
                     ));
@@ -862,7 +878,7 @@ impl Inner {
         for (number, slot) in &mut self.slots {
             let held = self.state.buckets[*number as usize].held;
             if slot.running.as_ref().is_some_and(|running| held != Some(running.attempt)) {
-                slot.running = None;
+                slot.give_up();
             }
             slot.peer_held = None;
         }
@@ -871,4 +887,68 @@ impl Inner {
 
 fn over(end: End) -> Error {
     Error::Peer(format!("the job ended for good: {}; take another name for a new one", end.words()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tacit_store::sealed::FileKey;
+
+    const RUN: [u8; 32] = [7; 32];
+
+    fn job(folder: &std::path::Path, first: bool) -> Job {
+        let terms = Terms {
+            protocol: "psi".to_owned(),
+            role: "sender".to_owned(),
+            peer_role: "receiver".to_owned(),
+            parameters: Vec::new(),
+            own: 10,
+            buckets: 2,
+            patience: 60,
+        };
+        let key = Arc::new(FileKey::from_bytes(&[1; 32]).unwrap());
+        let mut state = State::new(folder, "job", terms, key);
+        state.settle(Plan { name: RUN, key: [2; 32], own: 10, peer: 10, buckets: 2 }).unwrap();
+        Job::new(state, first, 16, Arc::default(), Arc::new(|_: &str| {}))
+    }
+
+    /// An attempt may come to nothing before its task has heard that it is to run: it waits on, and the peer
+    /// hears of it.
+    #[test]
+    fn a_task_that_has_not_heard_of_its_attempt_waits_on() {
+        for first in [true, false] {
+            for lost in [true, false] {
+                let folder = tempfile::tempdir().unwrap();
+                let job = job(folder.path(), first);
+                let Ok(task) = job.offer(&RUN, 0, &[3; 32]).unwrap() else { panic!("it has ended") };
+                let mut inner = job.inner();
+                job.happened(&mut inner, Event::Offer(0)).unwrap();
+                if first {
+                    job.decide(&mut inner).unwrap();
+                } else {
+                    job.happened(&mut inner, Event::Begin(0, 1)).unwrap();
+                }
+                assert!(inner.slots[&0].running.is_some() && inner.slots[&0].waiting.is_empty());
+                inner.outgoing.clear();
+                if lost {
+                    inner.lose();
+                } else {
+                    job.happened(&mut inner, Event::Failed(0, 1)).unwrap();
+                    assert_eq!(inner.outgoing, [Event::Offer(0)]);
+                }
+                assert!(inner.slots[&0].running.is_none());
+                assert_eq!(inner.slots[&0].waiting, [task]);
+                // The next attempt is its own.
+                job.happened(&mut inner, Event::Offer(0)).unwrap();
+                if first {
+                    job.decide(&mut inner).unwrap();
+                } else {
+                    job.happened(&mut inner, Event::Begin(0, 2)).unwrap();
+                }
+                drop(inner);
+                let turn = job.turn(0, task, Instant::now(), GRACE).unwrap();
+                assert!(matches!(turn, Turn::Run(2)));
+            }
+        }
+    }
 }
