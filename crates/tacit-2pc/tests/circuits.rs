@@ -175,6 +175,180 @@ fn signed_arithmetic_matches_machine_arithmetic() {
     }
 }
 
+/// What a product and a division of `x` and `y`, `w` bits each, give, as [`arithmetic_of`] does.
+fn expected_arithmetic(x: i128, y: i128, w: usize, is_signed: bool) -> [u128; 8] {
+    let (low, high) = if is_signed { (-(1 << (w - 1)), (1 << (w - 1)) - 1) } else { (0, (1 << w) - 1) };
+    let (quotient, remainder) = match y {
+        0 if x < 0 => (1, x),
+        0 => (-1, x),
+        _ => (x / y, x % y),
+    };
+    let cut = |value: i128, width| value as u128 & mask(width);
+    let beyond = |value: i128| u128::from(value < low || value > high);
+    [
+        cut(x * y, w),
+        cut(x * y, w),
+        beyond(x * y),
+        cut(x * y, 2 * w),
+        cut(x * x, 2 * w),
+        cut(x * x, w),
+        beyond(x * x),
+        cut(quotient, w) | cut(remainder, w) << w,
+    ]
+}
+
+fn arithmetic_of<I: Integer>(b: &mut Builder, x: &I, y: &I) -> Vec<Uint> {
+    let plain = |v: &I| Uint::from_bits(v.bits().to_vec());
+    let (product, over) = b.mul_checked(x, y);
+    let (square, square_over) = b.mul_checked(x, x);
+    let (q, r) = b.div_rem(x, y);
+    let bit = |bit: Bit| Uint::from_bits(vec![bit]);
+    vec![
+        plain(&b.mul(x, y)),
+        plain(&product),
+        bit(over),
+        plain(&b.mul_wide(x, y)),
+        plain(&b.mul_wide(x, x)),
+        plain(&square),
+        bit(square_over),
+        Uint::concat(&plain(&q), &plain(&r)),
+    ]
+}
+
+/// A value of `width` bits, read with its sign if it has one.
+fn read(value: u128, width: usize, is_signed: bool) -> i128 {
+    if is_signed { signed(value, width) } else { value as i128 }
+}
+
+/// Arithmetic on `w` bits of factors that have `of[0]` and `of[1]` of them, extended.
+fn arithmetic_circuit(w: usize, of: [usize; 2], is_signed: bool) -> Circuit {
+    build(&of.map(|width| width as u32), |b, x| {
+        if is_signed {
+            let [x, y] = [0, 1].map(|i| x[i].as_int().resize(w));
+            arithmetic_of(b, &x, &y)
+        } else {
+            let [x, y] = [0, 1].map(|i| x[i].resize(w));
+            arithmetic_of(b, &x, &y)
+        }
+    })
+}
+
+#[test]
+fn products_and_quotients_are_right_on_all_short_numbers() {
+    for w in 1..=6_usize {
+        for is_signed in [false, true] {
+            for of in [[w, w], [w, w.div_ceil(2)], [w.div_ceil(3), w], [w.div_ceil(2), w.div_ceil(2)]] {
+                let circuit = arithmetic_circuit(w, of, is_signed);
+                for x in 0..1 << of[0] {
+                    for y in 0..1 << of[1] {
+                        let [sx, sy] = [(x, of[0]), (y, of[1])].map(|(v, n)| read(v, n, is_signed));
+                        let expected = expected_arithmetic(sx, sy, w, is_signed);
+                        assert_eq!(run(&circuit, &[x, y]), expected, "{w} bits, {of:?}: {sx} and {sy}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn products_and_quotients_are_right_where_overflow_begins() {
+    let mut prg = prg(17);
+    for w in [7, 8, 16, 19, 20, 31, 32, 33, 39, 40, 41, 47, 63] {
+        for is_signed in [false, true] {
+            for of in [[w, w], [w, w / 2 + 1], [w / 3 + 1, w]] {
+                let circuit = arithmetic_circuit(w, of, is_signed);
+                let mut pairs = Vec::new();
+                for &x in &samples(of[0], 6, &mut prg) {
+                    pairs.extend(samples(of[1], 2, &mut prg).into_iter().map(|y| (x, y)));
+                }
+                // Numbers of every length, and beside each what brings the product next to the bounds.
+                for bits in 1..of[0] {
+                    let x = prg.block().to_u128() & mask(bits) | 1 << (bits - 1);
+                    for bound in [1u128 << (w - 1), 1 << w, 1 << (w + 1)] {
+                        for y in [(bound / x).saturating_sub(1), bound / x, bound / x + 1] {
+                            for (sx, sy) in
+                                [(x, y), (x.wrapping_neg(), y), (x.wrapping_neg(), y.wrapping_neg())]
+                            {
+                                pairs.push((sx & mask(of[0]), sy & mask(of[1])));
+                            }
+                        }
+                    }
+                }
+                for (x, y) in pairs {
+                    let [sx, sy] = [(x, of[0]), (y, of[1])].map(|(v, n)| read(v, n, is_signed));
+                    let expected = expected_arithmetic(sx, sy, w, is_signed);
+                    assert_eq!(run(&circuit, &[x, y]), expected, "{w} bits, {of:?}: {sx} and {sy}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn known_factors_and_divisors_give_what_secret_ones_do() {
+    let mut prg = prg(18);
+    let check = |w: usize, constants: &[u128], numbers: &[u128], is_signed: bool| {
+        for &c in constants {
+            let c = read(c, w, is_signed);
+            let circuit = build(&[w as u32], |b, x| {
+                if is_signed {
+                    let (x, c) = (x[0].as_int(), Int::constant(c, w));
+                    [arithmetic_of(b, &x, &c), arithmetic_of(b, &c, &x)].concat()
+                } else {
+                    let c = Uint::constant(c, w);
+                    [arithmetic_of(b, &x[0], &c), arithmetic_of(b, &c, &x[0])].concat()
+                }
+            });
+            for &x in numbers {
+                let read = read(x, w, is_signed);
+                let expected =
+                    [expected_arithmetic(read, c, w, is_signed), expected_arithmetic(c, read, w, is_signed)];
+                assert_eq!(run(&circuit, &[x]), expected.concat(), "{w} bits: {read} and the constant {c}");
+            }
+        }
+    };
+    for is_signed in [false, true] {
+        for w in 1..=6 {
+            let all: Vec<u128> = (0..1 << w).collect();
+            check(w, &all, &all, is_signed);
+        }
+        for w in [13, 32, 47, 63] {
+            let mut constants = samples(w, 6, &mut prg);
+            constants.extend(
+                [3, 7, 10, 12, 15, 60, 100, 255, 1000, 1 << (w / 2), 85 << 3].map(|c: u128| c & mask(w)),
+            );
+            let mut numbers = samples(w, 8, &mut prg);
+            numbers.extend(
+                constants.iter().filter(|&&c| c != 0).flat_map(|c| [mask(w) / c, mask(w) / c / 2 + 1]),
+            );
+            check(w, &constants, &numbers, is_signed);
+        }
+    }
+}
+
+/// What is known of the operands is not paid for.
+#[test]
+fn known_bits_cost_nothing() {
+    let ands = |f: &dyn Fn(&mut Builder, &Uint) -> Vec<Uint>| build(&[32], |b, x| f(b, &x[0])).stats().and;
+    let times = |c: i128| ands(&|b, x| vec![b.mul(x, &Uint::constant(c, 32))]);
+    assert_eq!((times(0), times(1), times(64)), (0, 0, 0));
+    assert!(
+        times(12) <= 31 && times(15) <= 31 && times(100) <= 62,
+        "{} {} {}",
+        times(12),
+        times(15),
+        times(100)
+    );
+    let by = |c: i128| ands(&|b, x| vec![b.div(x, &Uint::constant(c, 32))]);
+    assert_eq!((by(1), by(64)), (0, 0));
+    assert!(by(10) <= 4 * 32 && by(100) <= 7 * 32, "{} {}", by(10), by(100));
+    let narrow = build(&[32, 8], |b, x| vec![b.mul_wide(&x[0], &x[1].resize(32))]).stats().and;
+    assert!(narrow <= 2 * 8 * 32, "{narrow}");
+    let narrow = build(&[32, 8], |b, x| vec![b.div(&x[0], &x[1].resize(32))]).stats().and;
+    assert!(narrow <= 9 * 32 + 48, "{narrow}");
+}
+
 #[test]
 fn and_counts_are_at_or_under_the_best_public_circuits() {
     let ands = |name: &str| named::find(name).unwrap().circuit.stats().and;

@@ -596,7 +596,7 @@ impl<'a> Lower<'a> {
     /// what is cast to a wider type before it is multiplied is multiplied in the width that it had.
     fn arithmetic<I: Integer>(&mut self, op: Op, x: &I, y: &I) -> Vec<Bit> {
         let n = x.width();
-        let k = significant(x).max(significant(y));
+        let k = x.significant().max(y.significant());
         let (short_x, short_y) = (x.resize(k), y.resize(k));
         let b = &mut self.builder;
         let (result, overflow) = match op {
@@ -622,8 +622,13 @@ impl<'a> Lower<'a> {
                 (I::from_bits(bits), borrow)
             }
             Op::Mul => {
-                let product = b.mul_wide(&short_x, &short_y);
-                fitted(b, &product, n)
+                let (kx, ky) = (x.significant(), y.significant());
+                if 2 * kx * ky > n * n {
+                    b.mul_checked(x, y)
+                } else {
+                    let product = b.mul_wide(&x.resize(kx), &y.resize(ky));
+                    fitted(b, &product, n)
+                }
             }
             Op::Div | Op::Mod => {
                 // One bit more, so that the lowest number by -1 overflows only in the full width.
@@ -678,16 +683,6 @@ fn places(count: usize) -> usize {
 /// The number that known bits make; `None` if one is unknown.
 fn number(bits: &[Bit]) -> Option<usize> {
     bits.iter().enumerate().try_fold(0, |n, (i, bit)| Some(n | usize::from(bit.known()?) << i))
-}
-
-/// The fewest bits that hold every value of `x`: those above repeat the sign, or are zero.
-fn significant<I: Integer>(x: &I) -> usize {
-    let bits = x.bits();
-    let idle = |fill: Bit| bits.iter().rev().take_while(|&&bit| bit == fill).count();
-    match (I::SIGNED, bits.last()) {
-        (true, Some(&sign)) => bits.len() + 1 - idle(sign),
-        _ => (bits.len() - idle(Bit::ZERO)).max(1),
-    }
 }
 
 /// `exact` in `width` bits, and whether it does not fit.

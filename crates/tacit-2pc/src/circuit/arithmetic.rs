@@ -1,9 +1,7 @@
 //! Arithmetic of integers over a [`Builder`].
 //!
 //! Bits stand lowest first. AND counts, for n bits: addition and subtraction n−1 (n with carry), comparison
-//! n, equality n−1, multiplexer n, full multiplication at most 2n²−n (Karatsuba below that from 20 bits on),
-//! squaring about half of it, division n²+3n, Montgomery multiplication by a public modulus the product plus
-//! n²+2n.
+//! n, equality n−1, multiplexer n, Montgomery multiplication by a public modulus the product plus n²+2n.
 
 use super::{Bit, Builder, Int, Integer, Uint};
 use std::collections::VecDeque;
@@ -61,13 +59,6 @@ pub(super) fn constant_bits(bits: &[bool]) -> Vec<Bit> {
     bits.iter().map(|&b| Bit::constant(b)).collect()
 }
 
-/// From this width on the three half-size products of Karatsuba need fewer AND gates than the school method.
-const KARATSUBA_FROM: usize = 20;
-
-/// Up to this width a stream's parts of long products are components: their plans are small, and wide enough
-/// to fill the vectors.
-const COMPONENT_UP_TO: usize = 96;
-
 /// Addition and comparison.
 impl Builder {
     /// Bit by bit `x ⊕ y`. Panics when the widths differ.
@@ -108,7 +99,7 @@ impl Builder {
         (sum, carry)
     }
 
-    fn sub_slices(&mut self, x: &[Bit], y: &[Bit]) -> (Vec<Bit>, Bit) {
+    pub(super) fn sub_slices(&mut self, x: &[Bit], y: &[Bit]) -> (Vec<Bit>, Bit) {
         let negated: Vec<Bit> = y.iter().map(|&b| !b).collect();
         let (difference, carry) = self.add_slices(x, &negated, Bit::ONE);
         (difference, !carry)
@@ -325,201 +316,6 @@ impl Builder {
         }
         let beyond = self.any(&by.bits()[stages..]);
         self.mux(beyond, gone, &out)
-    }
-}
-
-/// Multiplication and division.
-impl Builder {
-    /// The full product, as wide as both factors together.
-    pub fn mul_wide<I: Integer>(&mut self, x: &I, y: &I) -> I {
-        let width = x.width() + y.width();
-        if !I::SIGNED {
-            return I::from_bits(self.product(x.bits(), y.bits()));
-        }
-        // Two's complement: the top bit weighs −2^(n−1), so subtract each factor where the other is negative.
-        let product = self.product(x.bits(), y.bits());
-        let correction = |b: &mut Self, of: &I, sign: &I| {
-            let sign = sign.bits().last().copied().unwrap_or(Bit::ZERO);
-            of.bits().iter().map(|&bit| b.and(bit, sign)).collect::<Vec<_>>()
-        };
-        let (cx, cy) = (correction(self, x, y), correction(self, y, x));
-        let mut out = product;
-        for (term, at) in [(cx, y.width()), (cy, x.width())] {
-            let high = self.sub_slices(&out[at..], &term).0;
-            out.truncate(at);
-            out.extend(high);
-        }
-        debug_assert_eq!(out.len(), width);
-        I::from_bits(out)
-    }
-
-    /// `x · y` modulo 2^n. Panics when the widths differ.
-    pub fn mul<I: Integer>(&mut self, x: &I, y: &I) -> I {
-        assert_eq!(x.width(), y.width(), "operands of different widths");
-        let n = x.width();
-        if n >= 2 * KARATSUBA_FROM {
-            // Low half in full, the two cross products modulo 2^(n−h); h ≥ n/2, so the high halves' product
-            // is gone.
-            let h = n.div_ceil(2);
-            let split =
-                |v: &I| (Uint::from_bits(v.bits()[..h].to_vec()), Uint::from_bits(v.bits()[h..].to_vec()));
-            let ((x0, x1), (y0, y1)) = (split(x), split(y));
-            let low = self.product(x0.bits(), y0.bits());
-            let cross = self.mul(&x0.resize(n - h), &y1);
-            let cross2 = self.mul(&x1, &y0.resize(n - h));
-            let mut above = low[h..].to_vec();
-            above.resize(n - h, Bit::ZERO);
-            let high = self.sum(&[Uint::from_bits(above), cross, cross2], n - h);
-            return I::from_bits([&low[..h], high.bits()].concat());
-        }
-        let mut columns = vec![Vec::new(); n];
-        for (i, &a) in x.bits().iter().enumerate() {
-            for (j, &b) in y.bits()[..n - i].iter().enumerate() {
-                columns[i + j].push(self.and(a, b));
-            }
-        }
-        I::from_bits(self.sum_columns(columns))
-    }
-
-    /// x², full width: about half a product.
-    pub fn square_wide(&mut self, x: &Uint) -> Uint {
-        Uint::from_bits(self.square_slice(x.bits()))
-    }
-
-    fn product(&mut self, x: &[Bit], y: &[Bit]) -> Vec<Bit> {
-        if x == y {
-            return self.square_slice(x);
-        }
-        let (n, m) = (x.len(), y.len());
-        if n == m && n >= KARATSUBA_FROM {
-            return self.part(x, y);
-        }
-        let mut columns = vec![Vec::new(); n + m];
-        for (i, &a) in x.iter().enumerate() {
-            for (j, &b) in y.iter().enumerate() {
-                columns[i + j].push(self.and(a, b));
-            }
-        }
-        self.sum_columns(columns)
-    }
-
-    fn square_slice(&mut self, x: &[Bit]) -> Vec<Bit> {
-        let n = x.len();
-        if n >= 2 * KARATSUBA_FROM {
-            return self.part(x, x);
-        }
-        let mut columns = vec![Vec::new(); 2 * n];
-        for i in 0..n {
-            columns[2 * i].push(x[i]);
-            for j in i + 1..n {
-                let both = self.and(x[i], x[j]);
-                columns[i + j + 1].push(both);
-            }
-        }
-        self.sum_columns(columns)
-    }
-
-    /// A part of a long product. In a stream the same gates serve all parts of a width, and what larger parts
-    /// leave behind is given back at once.
-    fn part(&mut self, x: &[Bit], y: &[Bit]) -> Vec<Bit> {
-        if !self.in_region() {
-            return self.karatsuba(x, y);
-        }
-        if x.len() > COMPONENT_UP_TO {
-            return self.region(|b| b.karatsuba(x, y));
-        }
-        let factors = [x, y].map(|bits| Uint::from_bits(bits.to_vec()));
-        let product = self.component("product", &factors, |b, factors| {
-            vec![Uint::from_bits(b.karatsuba(factors[0].bits(), factors[1].bits()))]
-        });
-        product.into_iter().flat_map(|product| product.bits).collect()
-    }
-
-    /// (x₁·2^h + x₀)(y₁·2^h + y₀) with the middle term (x₀+x₁)(y₀+y₁) − x₀y₀ − x₁y₁.
-    fn karatsuba(&mut self, x: &[Bit], y: &[Bit]) -> Vec<Bit> {
-        let n = x.len();
-        let h = n.div_ceil(2);
-        let (x0, x1) = x.split_at(h);
-        let (y0, y1) = y.split_at(h);
-        let low = self.product(x0, y0);
-        let high = self.product(x1, y1);
-        let folded = |b: &mut Self, low: &[Bit], high: &[Bit]| {
-            let mut high = high.to_vec();
-            high.resize(low.len(), Bit::ZERO);
-            let (mut sum, carry) = b.add_slices(low, &high, Bit::ZERO);
-            sum.push(carry);
-            sum
-        };
-        let xs = folded(self, x0, x1);
-        let ys = folded(self, y0, y1);
-        let middle = self.product(&xs, &ys);
-        let widen = |v: &[Bit], width: usize| {
-            let mut v = v.to_vec();
-            v.resize(width, Bit::ZERO);
-            v
-        };
-        let outer = self.add_slices(&widen(&low, 2 * h + 1), &widen(&high, 2 * h + 1), Bit::ZERO).0;
-        // The difference is below 2^(2h+1), so the top bit of the middle product cancels.
-        let middle = self.sub_slices(&middle[..2 * h + 1], &outer).0;
-        let joined = [low.as_slice(), &high].concat();
-        let above = &joined[h..];
-        let sum = self.add_slices(above, &widen(&middle, above.len())[..above.len()], Bit::ZERO).0;
-        [&joined[..h], &sum].concat()
-    }
-
-    /// Quotient and remainder, rounded towards zero. Unsigned division by zero gives a quotient of all ones
-    /// and the dividend as remainder; signed division by zero likewise on the absolute values, with the signs
-    /// put back.
-    pub fn div_rem<I: Integer>(&mut self, x: &I, y: &I) -> (I, I) {
-        assert_eq!(x.width(), y.width(), "operands of different widths");
-        if !I::SIGNED {
-            let (q, r) = self.div_rem_slices(x.bits(), y.bits());
-            return (I::from_bits(q), I::from_bits(r));
-        }
-        let sign = |v: &I| v.bits().last().copied().unwrap_or(Bit::ZERO);
-        let (sx, sy) = (sign(x), sign(y));
-        let (ax, ay) = (self.negate_if(sx, x), self.negate_if(sy, y));
-        let (q, r) = self.div_rem_slices(ax.bits(), ay.bits());
-        let differ = self.xor(sx, sy);
-        (self.negate_if(differ, &I::from_bits(q)), self.negate_if(sx, &I::from_bits(r)))
-    }
-
-    /// Restoring division; the remainder grows by a bit a step, so early steps are short.
-    fn div_rem_slices(&mut self, x: &[Bit], y: &[Bit]) -> (Vec<Bit>, Vec<Bit>) {
-        let n = x.len().max(y.len());
-        let mut divisor = y.to_vec();
-        divisor.resize(n, Bit::ZERO);
-        // high[i]: whether the divisor has a one at or above bit i.
-        let mut high = vec![Bit::ZERO; n + 1];
-        for i in (0..n).rev() {
-            high[i] = self.or(high[i + 1], divisor[i]);
-        }
-        let mut quotient = vec![Bit::ZERO; x.len()];
-        let mut remainder: Vec<Bit> = Vec::new();
-        for step in (0..x.len()).rev() {
-            remainder.insert(0, x[step]);
-            let len = remainder.len();
-            let known = len.min(n);
-            let mut subtrahend = divisor[..known].to_vec();
-            subtrahend.resize(len, Bit::ZERO);
-            let (difference, borrow) = self.sub_slices(&remainder, &subtrahend);
-            let fits = self.and(!borrow, !high[known]);
-            quotient[step] = fits;
-            remainder = self.mux(fits, &Uint::from_bits(difference), &Uint::from_bits(remainder)).bits;
-            remainder.truncate(y.len());
-        }
-        remainder.resize(y.len(), Bit::ZERO);
-        (quotient, remainder)
-    }
-
-    /// `x / y`, rounded towards zero; see [`div_rem`](Self::div_rem).
-    pub fn div<I: Integer>(&mut self, x: &I, y: &I) -> I {
-        self.div_rem(x, y).0
-    }
-
-    /// The remainder of `x / y`, with the sign of `x`; see [`div_rem`](Self::div_rem).
-    pub(crate) fn rem<I: Integer>(&mut self, x: &I, y: &I) -> I {
-        self.div_rem(x, y).1
     }
 }
 

@@ -28,6 +28,17 @@ pub trait Integer: Clone + Wires {
         self.bits().len()
     }
 
+    /// The fewest bits that hold the number whatever the unknown bits are: those above repeat the sign, or are
+    /// zero.
+    fn significant(&self) -> usize {
+        let bits = self.bits();
+        let idle = |fill: Bit| bits.iter().rev().take_while(|&&bit| bit == fill).count();
+        match (Self::SIGNED, bits.last()) {
+            (true, Some(&sign)) => bits.len() + 1 - idle(sign),
+            _ => (bits.len() - idle(Bit::ZERO)).max(1),
+        }
+    }
+
     /// The lowest `width` bits of `value` (two's complement; past 128 bits the sign goes on).
     fn constant(value: i128, width: usize) -> Self {
         Self::from_bits((0..width).map(|i| Bit::constant(value >> i.min(127) & 1 == 1)).collect())

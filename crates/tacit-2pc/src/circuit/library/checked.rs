@@ -18,10 +18,9 @@ pub fn sub<I: Integer>(b: &mut Builder, x: &I, y: &I) -> (I, Bit) {
     narrowed(b, &difference, x.width())
 }
 
-/// `x · y` modulo 2^n, and whether it overflowed: a full product and n − 1 AND gates.
+/// `x · y` modulo 2^n, and whether it overflowed: some 4n AND gates more than the product.
 pub fn mul<I: Integer>(b: &mut Builder, x: &I, y: &I) -> (I, Bit) {
-    let product = b.mul_wide(x, y);
-    narrowed(b, &product, x.width())
+    b.mul_checked(x, y)
 }
 
 /// The quotient, the remainder, and whether y is zero: a division and n − 1 AND gates.
