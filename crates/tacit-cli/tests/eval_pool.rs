@@ -76,6 +76,23 @@ fn a_pool_is_made_whatever_the_function_and_serves_one_run() {
     e.fails_with(3, &["e.pool", "used before"]);
 }
 
+/// Many gates take the correlated OT that suits the line: over a slow one, whose bytes count, the thrifty one.
+#[test]
+fn a_large_pool_is_made_for_the_link() {
+    let bench = Bench::with_keys();
+    let mut bytes = Vec::new();
+    for link in ["10000/0", "50/1"] {
+        let files = [format!("g{bytes:?}"), format!("e{bytes:?}")];
+        let (g, e) = make(&bench, &["--gates", "262144", "--link", link], [&files[0], &files[1]]);
+        let said: serde_json::Value = serde_json::from_str(g.success()).unwrap();
+        e.success();
+        bytes.push(said["bytes_sent"].as_u64().unwrap() + said["bytes_received"].as_u64().unwrap());
+        let (g, e) = add(&bench, "add8", [&files[0], &files[1]], &[]);
+        assert!(g.success().contains("255") && e.success().contains("255"));
+    }
+    assert!(bytes[1] * 20 < bytes[0] * 19, "{bytes:?}");
+}
+
 #[test]
 fn pools_that_do_not_fit_are_refused_with_the_reason_and_stay() {
     let bench = Bench::with_keys();

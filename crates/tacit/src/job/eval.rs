@@ -416,7 +416,7 @@ impl Job<'_> {
             return Ok((options, LinkModel::LOOPBACK, None));
         }
         let Settled { protocol, copies, link, why } =
-            by_link(channel, self.role, self.probe(), &self.size(rows), |link| {
+            by_link(channel, self.role, asked, self.probe(), &self.size(rows), |link| {
                 self.estimate(rows, threads, link, &Machine::REFERENCE)
             })?;
         let why = asked.is_none().then_some(why);
@@ -727,33 +727,56 @@ mod tests {
         }
     }
 
-    /// An evaluator cannot have a garbler run less than it was asked for.
+    /// What a garbler says to an evaluator that measures the link and then picks that, or asks on if there is
+    /// none.
+    fn picked(function: &Prepared, asked: Option<&'static Entry>, rows: usize, name: Option<&str>) -> String {
+        let bits = function.circuit().shape().inputs[0] as usize;
+        let (garbler, _) = memory::run(
+            |channel| {
+                let base = crate::ot::base_ot(None, Security::Malicious).unwrap();
+                let job = job(function, Owner::Garbler, OutputTo::Both, Security::Malicious);
+                let job = Job { options: Options { protocol: asked, ..Options::default() }, ..job };
+                let rows = vec![vec![BitVec::zeros(bits)]; rows];
+                job.run(std::slice::from_mut(channel), &*base, &rows, &()).map(|_| ())
+            },
+            |channel| {
+                let Some(name) = name else {
+                    (0..100).try_for_each(|_| channel.send_u64(settle::ASKED))?;
+                    channel.flush()?;
+                    while channel.recv(&mut [0]).is_ok() {}
+                    return Ok(());
+                };
+                let mut in_time = [0];
+                while in_time == [0] {
+                    channel.send_u64(settle::ASKED)?;
+                    channel.recv(&mut in_time)?;
+                }
+                let job = job(function, Owner::Evaluator, OutputTo::Both, Security::Malicious);
+                channel.recv(&mut vec![0; settle::PIECES * job.probe()])?;
+                channel.send_u64(settle::PICKED)?;
+                channel.send_sized(name.as_bytes())?;
+                channel.send(&[0])?;
+                channel.flush()
+            },
+        );
+        garbler.unwrap_err().to_string()
+    }
+
+    /// An evaluator cannot have a garbler run less than it was asked for, nor hold it up.
     #[test]
     fn a_pick_of_what_was_not_asked_for_is_refused() {
         let function = prepared("add8");
         for name in ["yao", "kos", "nothing"] {
-            let (garbler, _) = memory::run(
-                |channel| {
-                    let base = crate::ot::base_ot(None, Security::Malicious).unwrap();
-                    let job = job(&function, Owner::Garbler, OutputTo::Both, Security::Malicious);
-                    let row = vec![BitVec::zeros(8)];
-                    job.run(std::slice::from_mut(channel), &*base, &[row], &()).map(|_| ())
-                },
-                |channel| {
-                    let mut in_time = [0];
-                    while in_time == [0] {
-                        channel.send_u64(settle::ASKED)?;
-                        channel.recv(&mut in_time)?;
-                    }
-                    channel.recv(&mut vec![0; settle::PIECES * (1 << 11)])?;
-                    channel.send_u64(settle::PICKED)?;
-                    channel.send_sized(name.as_bytes())?;
-                    channel.send(&[u8::MAX])?;
-                    channel.flush()
-                },
-            );
-            let error = garbler.unwrap_err().to_string();
+            let error = picked(&function, None, 1, Some(name));
             assert!(error.contains("chose a protocol that there is not"), "{error}");
+        }
+        let error = picked(&function, None, 1, None);
+        assert!(error.contains("never picks"), "{error}");
+        // The link is measured for the correlated OT of many gates, although the protocol is settled.
+        let function = prepared("aes128");
+        for name in ["wmk17", "yao"] {
+            let error = picked(&function, Some(&AUTHENTICATED), 41, Some(name));
+            assert!(error.contains("was not asked for"), "{error}");
         }
     }
 

@@ -139,7 +139,7 @@ impl Job<'_> {
             None => {
                 let ways = |link: &Link| self.estimate(link, &Machine::REFERENCE);
                 let (piece, size) = (eval::probe(ands), eval::size(ands, 1));
-                eval::by_link(super::first(channels)?, self.role, piece, &size, ways)?
+                eval::by_link(super::first(channels)?, self.role, asked, piece, &size, ways)?
             }
         };
         let ways = self.estimate(&LinkModel::LOOPBACK.into(), &Machine::REFERENCE);
@@ -154,7 +154,8 @@ impl Job<'_> {
                 self.authenticated(channel, base, row, &settled.link, tell)?
             }
             name if name == WMK17.name => self.cut_and_choose(channel, base, settled.copies, row, tell)?,
-            _ => self.yao(channel, base, row, tell)?,
+            _ if self.security == Security::SemiHonest => self.yao(channel, base, row, tell)?,
+            name => return Err(Error::Other(format!("{name} streams no function"))),
         };
         channel.flush()?;
         let why = asked.is_none().then_some(settled.why);

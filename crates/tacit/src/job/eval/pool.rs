@@ -2,9 +2,9 @@
 //! file until one run takes them.
 
 use super::super::{Course, Observer, Phase, first, learned};
-use super::{Evaluated, Job, Rows, split};
+use super::{Evaluated, Job, Rows, settle, split};
 use crate::catalogue::AUTHENTICATED;
-use crate::plan::{self, EvalRequest, Machine};
+use crate::plan::{self, EvalCandidate, EvalRequest, Link, Machine};
 use crate::{Error, Result, Security};
 use std::io::{Seek, Write};
 use tacit_2pc::authenticated::{Demand, Header, Session, Stored};
@@ -72,6 +72,18 @@ impl Pool {
 
     /// Bytes that pass, both directions together: those of a run of that size, beside its tables.
     pub fn bytes(&self) -> u64 {
+        let ways = self.estimate(&LinkModel::LOOPBACK.into());
+        let all = ways.first().map_or(0, |way| way.garbler_bytes + way.evaluator_bytes);
+        all.saturating_sub(32 * self.gates())
+    }
+
+    /// AND gates of all rows.
+    fn gates(&self) -> u64 {
+        (self.one.ands as u64).saturating_mul(self.rows as u64)
+    }
+
+    /// What a run of that size costs over `link`.
+    fn estimate(&self, link: &Link) -> Vec<EvalCandidate> {
         let Demand { ands, garbler_inputs, evaluator_inputs } = self.one;
         let request = EvalRequest {
             ands: ands as u64,
@@ -84,9 +96,19 @@ impl Pool {
             copies: None,
             protocol: Some(AUTHENTICATED.name),
         };
-        let ways = plan::eval(&request, &LinkModel::LOOPBACK.into(), &Machine::REFERENCE);
-        let all = ways.first().map_or(0, |way| way.garbler_bytes + way.evaluator_bytes);
-        all.saturating_sub(32 * ands as u64 * self.rows as u64)
+        plan::eval(&request, link, &Machine::REFERENCE)
+    }
+
+    /// The link, as both sides take it: the evaluator measures it where the gates then take far longer.
+    fn link(&self, channel: &mut Channel) -> Result<LinkModel> {
+        if !settle::measures(&AUTHENTICATED, self.gates()) {
+            return Ok(LinkModel::LOOPBACK);
+        }
+        let (piece, size) = (settle::probe(self.gates()), settle::size(self.gates(), 1));
+        Ok(settle::by_link(channel, self.role, Some(&AUTHENTICATED), piece, &size, |link| {
+            self.estimate(link)
+        })?
+        .link)
     }
 
     /// What the other side learns by making it.
@@ -107,12 +129,13 @@ impl Pool {
     ) -> Result<Header> {
         self.check()?;
         let course = Course::begin(&PHASES, channels, self.bytes(), observer);
-        let total = (self.one.ands * self.rows) as u64;
+        let total = self.gates();
         course.at(0, 0, total);
         let channel = first(channels)?;
         let mut prg = Prg::from_os();
-        let config = self.one.times(self.rows).ferret(&LinkModel::LOOPBACK);
-        let session = Session::setup(channel, self.role, base, config, &mut prg)?;
+        let link = self.link(channel)?;
+        let config = self.one.times(self.rows).ferret(&link);
+        let session = Session::setup(channel, self.role, base, config, &mut prg)?.over(&link);
         let header = session.store(channel, self.one, self.rows, peer, key, out, &mut prg)?;
         course.at(0, total, total);
         Ok(header)

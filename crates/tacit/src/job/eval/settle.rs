@@ -21,10 +21,12 @@ pub(in crate::job) struct Settled {
 }
 
 /// The evaluator measures the link by the garbler's pieces of `piece` bytes and picks the first of `ways`;
-/// the garbler takes that. `size` is what is evaluated, in words.
+/// the garbler takes that, if it is what both `asked` for or they asked for none. `size` is what is evaluated,
+/// in words.
 pub(in crate::job) fn by_link(
     channel: &mut Channel,
     role: Owner,
+    asked: Option<&Entry>,
     piece: usize,
     size: &str,
     ways: impl FnOnce(&Link) -> Vec<EvalCandidate>,
@@ -32,21 +34,28 @@ pub(in crate::job) fn by_link(
     if role == Owner::Garbler {
         let piece = vec![0; piece];
         let start = Instant::now();
-        let mut asked = channel.recv_u64()?;
+        let mut said = channel.recv_u64()?;
         let (mut in_time, mut shown) = (start.elapsed() > LATE, false);
-        while asked == ASKED {
+        for _ in 0..QUESTIONS {
+            if said != ASKED {
+                break;
+            }
             channel.send(&[u8::from(in_time)])?;
             if in_time && !std::mem::replace(&mut shown, true) {
                 (0..PIECES).try_for_each(|_| channel.send(&piece))?;
             }
             channel.flush()?;
             in_time = true;
-            asked = channel.recv_u64()?;
+            said = channel.recv_u64()?;
+        }
+        if said != PICKED {
+            return Err(Error::Peer("the evaluator measures the link and never picks a protocol".into()));
         }
         let (name, mut copies) = (channel.recv_sized(64)?, [0]);
         channel.recv(&mut copies)?;
         let known = computations().find(|entry| entry.name.as_bytes() == name);
         let copies = Copies::ALL.get(usize::from(copies[0])).copied();
+        let known = known.filter(|known| asked.is_none_or(|asked| asked.name == known.name));
         return match known {
             Some(protocol) if protocol.security == Security::Malicious => {
                 let copies = copies.filter(|_| protocol.name == WMK17.name);
@@ -54,13 +63,15 @@ pub(in crate::job) fn by_link(
                 Ok(Settled { protocol, copies, link, why: format!("picked by the evaluator for {size}") })
             }
             _ => Err(Error::Peer(
-                "the evaluator chose a protocol that there is not; both sides must be of one release".into(),
+                "the evaluator chose a protocol that there is not, or was not asked for; both sides must be of \
+                 one release"
+                    .into(),
             )),
         };
     }
     let (mut round_trip, mut rate) = (Duration::MAX, None);
     // One for a garbler that comes late, one with its pieces behind it, and one more where that costs nothing.
-    for _ in 0..3 {
+    for _ in 0..QUESTIONS {
         let (start, mut in_time) = (Instant::now(), [0]);
         channel.send_u64(ASKED)?;
         channel.flush()?;
@@ -127,6 +138,8 @@ pub(in crate::job) fn size(ands: u64, rows: u64) -> String {
 /// What the evaluator says: that it measures a round trip, or that its pick follows.
 pub(in crate::job) const ASKED: u64 = 0;
 pub(in crate::job) const PICKED: u64 = 1;
+/// Round trips that are measured, at most.
+const QUESTIONS: usize = 3;
 /// A garbler that waited so long for the question was there before it came: what the evaluator then measures
 /// is the link alone.
 const LATE: Duration = Duration::from_millis(1);
