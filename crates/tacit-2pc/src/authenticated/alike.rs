@@ -9,6 +9,7 @@ use subtle::ConstantTimeEq;
 use tacit_crypto::commit::{Commitment, Opening, commit, verify};
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
+use zeroize::Zeroizing;
 
 /// Authenticated bits that compare two digests take, of each party: as many as a digest has.
 pub(super) const COMPARED: usize = 256;
@@ -26,7 +27,7 @@ pub(super) fn agree_alike(
     oracle: &Oracle,
     (garbler, delta): (bool, Block),
     number: usize,
-    digest: [u8; 32],
+    mut digest: Zeroizing<[u8; 32]>,
     bits: &mut Shares,
     prg: &mut Prg,
 ) -> Result<Prg> {
@@ -39,9 +40,8 @@ pub(super) fn agree_alike(
         hash.update(macs);
         hash.digest()
     };
-    let mut digest = digest;
     deviate(|script| script.alike(&mut digest));
-    let mine = BitVec::from_bytes(&digest, COMPARED);
+    let mine = BitVec::from_bytes(&*digest, COMPARED);
     let mut padded = BitVec::from_lsbs(&bits.macs);
     padded.xor_assign(&mine);
     let expected_proof = proof_of(!garbler, &bits.macs);
@@ -88,7 +88,7 @@ pub(super) fn agree_alike(
         }
     }
     let (of_garbler, of_evaluator) = if garbler { (&random, &theirs) } else { (&theirs, &random) };
-    transcript.append("alike", &digest);
+    transcript.append("alike", &*digest);
     transcript.append("garbler", of_garbler);
     transcript.append("evaluator", of_evaluator);
     Ok(transcript.challenge_prg("shifts"))

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tacit_crypto::hash::Mitccrh;
 use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 /// One party's side of a preparation that serves one run of one function of its size.
 pub struct Independent {
@@ -203,7 +203,7 @@ pub(super) fn make(
             made.iter_mut().for_each(|row| deviate(|script| script.bits(&mut row.macs)));
             let mut alike = MacHash::new(&oracle, &format!("triples {checks}"), true);
             maker.make(channel, &mut made, &mut alike)?;
-            let digest = alike.digest();
+            let digest = Zeroizing::new(alike.digest());
             let mut shifts =
                 agree_alike(channel, &oracle, (garbler, delta), checks, digest, &mut compared, prg)?;
             checks += 1;

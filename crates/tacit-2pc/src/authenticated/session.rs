@@ -28,6 +28,7 @@ pub struct Session<S, R> {
     prg: Prg,
     spent: Spent,
     room: Room,
+    fresh: bool,
 }
 
 /// Fills keys by what this party sends, and MACs by what it receives.
@@ -70,7 +71,7 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         prg: &mut Prg,
     ) -> Self {
         let (prg, spent, room) = (prg.fork(), Spent::default(), Room::default());
-        Session { role, sender, receiver, extend, prg, spent, room }
+        Session { role, sender, receiver, extend, prg, spent, room, fresh: true }
     }
 
     /// Makes what one run of the size `demand` needs, whatever the function.
@@ -100,7 +101,8 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         place: Option<&InStream>,
     ) -> Result<Independent> {
         let oracle = self.agree(channel, demand, place)?;
-        let Session { role, sender, receiver, extend, prg, room, spent } = self;
+        self.fresh = false;
+        let Session { role, sender, receiver, extend, prg, room, spent, .. } = self;
         let delta = sender.delta();
         let mut extend = |channel: &mut Channel, keys: Vec<&mut [Block]>, macs: Vec<&mut [Block]>| {
             Ok(extend(channel, *role, (sender, keys), (receiver, macs))?)
@@ -175,6 +177,11 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         self.role
     }
 
+    /// Whether it has made nothing yet.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.fresh
+    }
+
     /// Runs a program as it is made, whatever its length: memory holds one stretch of it, at most 500,000 AND
     /// gates as a rule. `input` are this party's input bits, input after input; `progress` hears of the AND
     /// gates that are done. Returns the outputs, one after the other, if this party learns them.
@@ -194,6 +201,10 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         let source = OfProgram::new(program);
         if owners.len() != source.shape().inputs.len() {
             return usage("one owner an input");
+        }
+        let ours = owners.iter().zip(&source.shape().inputs).filter(|(owner, _)| **owner == self.role);
+        if ours.map(|(_, &width)| width as usize).sum::<usize>() != input.len() {
+            return usage(OTHER_INPUT);
         }
         let mut transcript = Transcript::new(DOMAIN);
         transcript.append("program", source.identity().as_bytes());

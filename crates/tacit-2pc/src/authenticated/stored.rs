@@ -28,6 +28,7 @@ use tacit_crypto::{BitVec, Block, Buffer, Prg};
 use tacit_net::Channel;
 use tacit_ot::{CotReceiver, CotSender};
 use tacit_store::sealed::{FileError, FileKey, Purpose, array, sealed_length};
+use zeroize::Zeroizing;
 
 const LENGTH: usize = 48;
 const SALT: usize = 88;
@@ -166,8 +167,8 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
     /// file that the caller gives its name only after success. `peer` is a hash of the key that the peer
     /// proved, if it did. The session serves nothing else.
     ///
-    /// Errors: those of [`Session::independent`]; `Usage` for more than 2^28 AND gates; [`StateError`]
-    /// where the file cannot be written.
+    /// Errors: those of [`Session::independent`]; `Usage` for more than 2^28 AND gates, and where the session
+    /// made something before; [`StateError`] where the file cannot be written.
     pub fn store<W: Write + Seek>(
         mut self,
         channel: &mut Channel,
@@ -182,14 +183,19 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         let (Some(all), Some(lengths)) = (header.all(), header.lengths()) else {
             return usage("a piece for at most 2^28 AND gates");
         };
+        if !self.is_fresh() {
+            return usage(
+                "a piece has a session of its own, so that what else it made cannot fail beside it",
+            );
+        }
         prg.fill_bytes(&mut header.salt);
         let made = self.independent(channel, all)?;
         made.oracle.transcript("stored").challenge_bytes("id", &mut header.id);
         let mut saving = Saving::new(out, key, header)?;
         let stream = &mut saving.stream;
         stream.write(&made.oracle.0)?;
-        let delta = [made.delta];
-        stream.write(Block::as_bytes(&delta))?;
+        let delta = Zeroizing::new([made.delta]);
+        stream.write(Block::as_bytes(&*delta))?;
         for gates in tiles(all.ands) {
             stream.write(Block::as_bytes(&by_gate(made.gates.gates().part(gates))))?;
         }
@@ -246,16 +252,26 @@ impl Stored {
         for number in [one.ands, one.garbler_inputs, one.evaluator_inputs, rows] {
             transcript.append_u64("of each row, and rows", number as u64);
         }
-        // Role, digest.
-        let (mut mine, mut theirs) = ([0u8; 33], [0u8; 33]);
-        mine[0] = u8::from(self.0.header.role == Owner::Garbler);
-        transcript.challenge_bytes("terms", &mut mine[1..]);
+        // Of each role its own, so that who sends ours back has not shown a piece.
+        let ours = self.0.header.role;
+        let mut terms = |role: Owner| {
+            let mut terms = [0u8; 32];
+            transcript.append_u64("garbler", u64::from(role == Owner::Garbler));
+            transcript.challenge_bytes("terms", &mut terms);
+            terms
+        };
+        let [of_garbler, of_evaluator] = [Owner::Garbler, Owner::Evaluator].map(&mut terms);
+        let (mine, wanted) = match ours {
+            Owner::Garbler => (of_garbler, of_evaluator),
+            Owner::Evaluator => (of_evaluator, of_garbler),
+        };
+        let mut theirs = [0u8; 32];
         channel.send(&mine)?;
         channel.recv(&mut theirs)?;
-        if theirs[0] == mine[0] {
+        if theirs == mine {
             return mismatch("who garbles and who evaluates: both pieces are of one side");
         }
-        if theirs[1..] != mine[1..] {
+        if theirs != wanted {
             return mismatch(
                 "the prepared piece: the two sides' were not made together; name the right files",
             );

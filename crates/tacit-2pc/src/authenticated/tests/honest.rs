@@ -246,6 +246,28 @@ fn expected_powers(steps: u64, seed: u64) -> BitVec {
     BitVec::from_bytes(&[x.to_le_bytes(), y.to_le_bytes()].concat(), 32)
 }
 
+/// Refused before anything is made, so that the session serves on.
+#[test]
+fn a_program_with_another_number_of_input_bits_does_not_begin() {
+    let owners = [Owner::Garbler, Owner::Evaluator];
+    let inputs = program_inputs(9);
+    let party = |channel: &mut Channel, role: Owner| {
+        let mut session = session(channel, role, 9);
+        for bits in [0, 15, 32] {
+            let input = BitVec::zeros(bits);
+            let result = session.run_program(channel, powers(3), &owners, OutputTo::Both, &input, |_| ());
+            assert!(matches!(result, Err(Error::Usage { .. })), "{bits}: {result:?}");
+        }
+        let input = &inputs[(role == Owner::Evaluator) as usize];
+        session.run_program(channel, powers(3), &owners, OutputTo::Both, input, |_| ())
+    };
+    let (one, two) =
+        memory::run(|channel| party(channel, Owner::Garbler), |channel| party(channel, Owner::Evaluator));
+    for output in [one, two] {
+        assert_eq!(output.unwrap().unwrap(), expected_powers(3, 9));
+    }
+}
+
 #[test]
 fn programs_run_stretch_by_stretch_and_give_what_they_say() {
     for (steps, stretches, output_to) in

@@ -93,6 +93,44 @@ fn pieces_of_other_rows_do_not_go_together() {
     assert!(!is_used(&paths[0], Owner::Garbler) && !is_used(&paths[1], Owner::Evaluator));
 }
 
+/// Who has no piece cannot have ours used up by sending back what we show.
+#[test]
+fn a_piece_is_not_taken_by_its_own_terms() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = make(folder.path(), "mirrored", 1, 23);
+    for (path, role) in paths.iter().zip(ROLES) {
+        let (taken, _) = memory::run(
+            |channel| Stored::open(path, &key(role))?.take(channel, &mut Prg::from_os()).map(|_| ()),
+            |channel| {
+                let mut shown = [0u8; 32];
+                channel.recv(&mut shown)?;
+                channel.send(&shown)?;
+                channel.flush()
+            },
+        );
+        assert!(matches!(taken, Err(Error::Mismatch { .. })), "{taken:?}");
+        assert!(!is_used(path, role));
+    }
+}
+
+/// What else a session made would share the piece's Δ, and not its end.
+#[test]
+fn a_session_that_made_something_stores_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = Demand::of(&prepared("add8"));
+    let side = |channel: &mut Channel, role: Owner| {
+        let mut session = session(channel, role, 24);
+        let _made = session.independent(channel, one)?;
+        let mut file = std::fs::File::create(folder.path().join(format!("{role:?}"))).unwrap();
+        session.store(channel, one, 1, None, &key(role), &mut file, &mut Prg::from_os())
+    };
+    let (one, two) =
+        memory::run(|channel| side(channel, Owner::Garbler), |channel| side(channel, Owner::Evaluator));
+    for result in [one, two] {
+        assert!(matches!(result, Err(Error::Usage { .. })), "{result:?}");
+    }
+}
+
 /// Lies in the opening of what the second phase multiplies.
 struct WrongOpening;
 
