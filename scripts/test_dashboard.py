@@ -470,6 +470,22 @@ class Pages(unittest.TestCase):
             self.assertLess(BROWSER.run(f"(async () => {{ {frames} return window.shift; }})()"), 0.02)
         self.assertEqual(self.faults(), [])
 
+    def test_the_first_figures_move_nothing(self):
+        address = f"http://127.0.0.1:{SERVICE.page}/"
+        for width in (1200, 400):
+            BROWSER.look(width, 700)
+            time.sleep(0.6)
+            for target in (address, address + "#peers"):
+                BROWSER.say("Page.navigate", url="about:blank")
+                BROWSER.open(target)
+                self.assertEqual(BROWSER.run("getComputedStyle(document.querySelector('main')).visibility"), "visible")
+                moved = BROWSER.run("""new Promise(told => {
+                    new PerformanceObserver(list => told(list.getEntries().reduce((all, one) => all + one.value, 0)))
+                        .observe({ type: 'layout-shift', buffered: true });
+                    setTimeout(() => told(0), 500); })""")
+                self.assertLess(moved, 0.02, (width, target))
+        self.assertEqual(self.faults(), [])
+
     def test_a_policy_with_faults_is_told_until_it_is_mended(self):
         policy = SERVICE.path / "policy.toml"
         sound = policy.read_text()

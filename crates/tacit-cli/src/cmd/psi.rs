@@ -194,7 +194,7 @@ pub(crate) struct Args {
     /// buckets on disk, sealed, of which each is an intersection of its own. Both sides must give it
     #[arg(long, value_name = "SIZE", value_parser = large::size)]
     memory: Option<u64>,
-    /// With --memory: the folder for the buckets, some 120 bytes a row; the output's folder unless given
+    /// With --memory: the folder for the buckets, at most 120 bytes a row; the output's folder unless given
     #[arg(long, value_name = "DIR", requires = "memory")]
     spill: Option<PathBuf>,
     /// With --memory: at least so many buckets, a power of two

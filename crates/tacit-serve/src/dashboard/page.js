@@ -240,8 +240,9 @@ async function ask() {
       say(byId("lost"), "");
       document.body.classList.remove("stale");
       draw();
+      document.body.classList.remove("new");
     } catch {
-      say(byId("lost"), "The service does not answer; what stands here is of before.");
+      say(byId("lost"), `The service does not answer${last ? "; what stands here is of before" : ""}.`);
       document.body.classList.add("stale");
     }
   }
