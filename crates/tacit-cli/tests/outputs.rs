@@ -574,7 +574,14 @@ fn what_a_killed_run_left_goes_and_what_a_live_one_writes_stays() {
 fn a_file_made_during_the_run_is_not_replaced() {
     let bench = stage();
     let [mut listener, mut connector] = psi(&bench, &["--output", "late"], &[]);
+    let address = listener.get_args().nth(2).unwrap().to_str().unwrap().to_owned();
     let alice = listener.spawn().unwrap();
+    // Once she listens, the file is begun, and not only tried.
+    let start = Instant::now();
+    while std::net::TcpStream::connect(&address).is_err() {
+        assert!(start.elapsed() < Duration::from_secs(20), "nobody listens at {address}");
+        thread::sleep(Duration::from_millis(10));
+    }
     parts(&bench, 1);
     bench.write("late", "somebody else's");
     let bob = connector.spawn().unwrap();

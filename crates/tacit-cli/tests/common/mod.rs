@@ -157,10 +157,11 @@ pub(crate) fn wait(mut child: Child) -> Said {
 pub(crate) fn free_port() -> u16 {
     use std::sync::atomic::{AtomicU16, Ordering};
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    // Below the ports that the system gives to others between this and the command's own bind, and never one
-    // twice.
+    // Below the ports that the system gives to others between this and the command's own bind, never one twice,
+    // and far from those of test processes that run beside this one.
     loop {
-        let step = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_add(std::process::id() as u16);
+        let start = (std::process::id() as u16).wrapping_mul(613);
+        let step = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_add(start);
         let port = 12_000 + step % 20_000;
         if TcpListener::bind(("127.0.0.1", port)).is_ok() {
             return port;
