@@ -67,6 +67,9 @@ pub const MAX_BUCKETS: u64 = 1 << (vole_psi::MAX_RUNS_LOG2 - ATTEMPTS_LOG2);
 pub(super) const OVERFLOW_BITS: u32 = 41;
 /// Bytes of memory for each record of a bucket, beside the protocol's: the record, its element and its row.
 const RECORD_HELD: u64 = 96;
+/// Bytes that a run holds beside that and a run of its bucket's size, from the peaks of runs in 2 to 64 buckets:
+/// what the bucket before gave back to the process and not to the system, and what files are read through.
+const RUN_HELD: u64 = 12 << 20;
 /// Where both sides say that they are, in this order.
 const SETTLED: &[u8; 4] = b"plan";
 const SPREAD: &[u8; 4] = b"here";
@@ -162,7 +165,8 @@ impl Job {
             let most = super::MAX_ELEMENTS as u64;
             let each = self.memory(ours, theirs).saturating_add(RECORD_HELD * ours);
             ours.max(theirs) <= most
-                && each.saturating_mul(at_once.min(*buckets)).saturating_add(own / 8) <= disk.memory
+                && each.saturating_mul(at_once.min(*buckets)).saturating_add(own / 8 + RUN_HELD)
+                    <= disk.memory
         };
         (0..=MAX_BUCKETS.ilog2()).map(|log2| 1 << log2).filter(|b| *b >= disk.buckets).find(fits)
     }
