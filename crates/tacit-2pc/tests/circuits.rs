@@ -3,7 +3,7 @@
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use sha1::Digest;
 use tacit_2pc::circuit::library::{
-    aes as aes_circuit, keccak, search, sha1 as sha1_circuit, sha2 as sha2_circuit, sort,
+    aes as aes_circuit, checked, keccak, search, sha1 as sha1_circuit, sha2 as sha2_circuit, sort,
 };
 use tacit_2pc::circuit::{
     Bit, Builder, Circuit, Int, Integer, Modulus, Uint, evaluate, evaluate_words, named, value,
@@ -199,8 +199,8 @@ fn expected_arithmetic(x: i128, y: i128, w: usize, is_signed: bool) -> [u128; 8]
 
 fn arithmetic_of<I: Integer>(b: &mut Builder, x: &I, y: &I) -> Vec<Uint> {
     let plain = |v: &I| Uint::from_bits(v.bits().to_vec());
-    let (product, over) = b.mul_checked(x, y);
-    let (square, square_over) = b.mul_checked(x, x);
+    let (product, over) = checked::mul(b, x, y);
+    let (square, square_over) = checked::mul(b, x, x);
     let (q, r) = b.div_rem(x, y);
     let bit = |bit: Bit| Uint::from_bits(vec![bit]);
     vec![
@@ -233,20 +233,24 @@ fn arithmetic_circuit(w: usize, of: [usize; 2], is_signed: bool) -> Circuit {
     })
 }
 
+/// All pairs that `pairs` gives for factors of these widths, on `w` bits.
+fn check_arithmetic(w: usize, of: [usize; 2], mut pairs: impl FnMut() -> Vec<(u128, u128)>) {
+    for is_signed in [false, true] {
+        let circuit = arithmetic_circuit(w, of, is_signed);
+        for (x, y) in pairs() {
+            let [sx, sy] = [(x, of[0]), (y, of[1])].map(|(v, n)| read(v, n, is_signed));
+            let expected = expected_arithmetic(sx, sy, w, is_signed);
+            assert_eq!(run(&circuit, &[x, y]), expected, "{w} bits, {of:?}: {sx} and {sy}");
+        }
+    }
+}
+
 #[test]
 fn products_and_quotients_are_right_on_all_short_numbers() {
     for w in 1..=6_usize {
-        for is_signed in [false, true] {
-            for of in [[w, w], [w, w.div_ceil(2)], [w.div_ceil(3), w], [w.div_ceil(2), w.div_ceil(2)]] {
-                let circuit = arithmetic_circuit(w, of, is_signed);
-                for x in 0..1 << of[0] {
-                    for y in 0..1 << of[1] {
-                        let [sx, sy] = [(x, of[0]), (y, of[1])].map(|(v, n)| read(v, n, is_signed));
-                        let expected = expected_arithmetic(sx, sy, w, is_signed);
-                        assert_eq!(run(&circuit, &[x, y]), expected, "{w} bits, {of:?}: {sx} and {sy}");
-                    }
-                }
-            }
+        for of in [[w, w], [w, w.div_ceil(2)], [w.div_ceil(3), w], [w.div_ceil(2), w.div_ceil(2)]] {
+            let all = |bits: usize| 0..1_u128 << bits;
+            check_arithmetic(w, of, || all(of[0]).flat_map(|x| all(of[1]).map(move |y| (x, y))).collect());
         }
     }
 }
@@ -255,9 +259,8 @@ fn products_and_quotients_are_right_on_all_short_numbers() {
 fn products_and_quotients_are_right_where_overflow_begins() {
     let mut prg = prg(17);
     for w in [7, 8, 16, 19, 20, 31, 32, 33, 39, 40, 41, 47, 63] {
-        for is_signed in [false, true] {
-            for of in [[w, w], [w, w / 2 + 1], [w / 3 + 1, w]] {
-                let circuit = arithmetic_circuit(w, of, is_signed);
+        for of in [[w, w], [w, w / 2 + 1], [w / 3 + 1, w]] {
+            check_arithmetic(w, of, || {
                 let mut pairs = Vec::new();
                 for &x in &samples(of[0], 6, &mut prg) {
                     pairs.extend(samples(of[1], 2, &mut prg).into_iter().map(|y| (x, y)));
@@ -267,20 +270,15 @@ fn products_and_quotients_are_right_where_overflow_begins() {
                     let x = prg.block().to_u128() & mask(bits) | 1 << (bits - 1);
                     for bound in [1u128 << (w - 1), 1 << w, 1 << (w + 1)] {
                         for y in [(bound / x).saturating_sub(1), bound / x, bound / x + 1] {
-                            for (sx, sy) in
-                                [(x, y), (x.wrapping_neg(), y), (x.wrapping_neg(), y.wrapping_neg())]
-                            {
-                                pairs.push((sx & mask(of[0]), sy & mask(of[1])));
+                            let (minus_x, minus_y) = (x.wrapping_neg(), y.wrapping_neg());
+                            for (x, y) in [(x, y), (minus_x, y), (minus_x, minus_y)] {
+                                pairs.push((x & mask(of[0]), y & mask(of[1])));
                             }
                         }
                     }
                 }
-                for (x, y) in pairs {
-                    let [sx, sy] = [(x, of[0]), (y, of[1])].map(|(v, n)| read(v, n, is_signed));
-                    let expected = expected_arithmetic(sx, sy, w, is_signed);
-                    assert_eq!(run(&circuit, &[x, y]), expected, "{w} bits, {of:?}: {sx} and {sy}");
-                }
-            }
+                pairs
+            });
         }
     }
 }

@@ -333,10 +333,10 @@ fn what_memory_says_is_kept_to() {
             peak.join().unwrap() >> 10
         })
     };
-    // As little as eight buckets are for. This command's own code takes 12 MiB more than a released one's.
-    let (kept, plain) = (peaks("--memory 80MiB"), peaks(""));
-    println!("{kept:?} MiB in 80, {plain:?} in memory");
-    assert!(kept.iter().all(|mebibytes| (20..=92).contains(mebibytes)), "{kept:?}");
+    // Of eight buckets, also with the code of a command that is built for tests, 12 MiB more than a release's.
+    let (kept, plain) = (peaks("--memory 90MiB"), peaks(""));
+    println!("{kept:?} MiB in 90, {plain:?} in memory");
+    assert!(kept.iter().all(|mebibytes| (20..=90).contains(mebibytes)), "{kept:?}");
     assert!(plain.iter().all(|mebibytes| *mebibytes > 110), "{plain:?}");
 }
 

@@ -609,11 +609,11 @@ impl<'a> Lower<'a> {
             Op::NotEq => return vec![!b.eq(&short_x, &short_y)],
             Op::Add => {
                 let sum = b.add_wide(&short_x, &short_y);
-                fitted(b, &sum, n)
+                checked::narrowed(b, &sum, n)
             }
             Op::Sub if I::SIGNED => {
                 let difference = b.sub(&x.resize(k + 1), &y.resize(k + 1));
-                fitted(b, &difference, n)
+                checked::narrowed(b, &difference, n)
             }
             Op::Sub => {
                 let (difference, borrow) = checked::sub(b, &short_x, &short_y);
@@ -621,15 +621,7 @@ impl<'a> Lower<'a> {
                 bits.resize(n, borrow);
                 (I::from_bits(bits), borrow)
             }
-            Op::Mul => {
-                let (kx, ky) = (x.significant(), y.significant());
-                if 2 * kx * ky > n * n {
-                    b.mul_checked(x, y)
-                } else {
-                    let product = b.mul_wide(&x.resize(kx), &y.resize(ky));
-                    fitted(b, &product, n)
-                }
-            }
+            Op::Mul => checked::mul(b, x, y),
             Op::Div | Op::Mod => {
                 // One bit more, so that the lowest number by -1 overflows only in the full width.
                 let k = if I::SIGNED { n.min(k + 1) } else { k };
@@ -683,16 +675,6 @@ fn places(count: usize) -> usize {
 /// The number that known bits make; `None` if one is unknown.
 fn number(bits: &[Bit]) -> Option<usize> {
     bits.iter().enumerate().try_fold(0, |n, (i, bit)| Some(n | usize::from(bit.known()?) << i))
-}
-
-/// `exact` in `width` bits, and whether it does not fit.
-fn fitted<I: Integer>(b: &mut Builder, exact: &I, width: usize) -> (I, Bit) {
-    let result = exact.resize(width);
-    let same = result.resize(exact.width().max(width));
-    let above = same.bits().iter().zip(exact.bits()).skip(width);
-    let lost: Vec<Bit> = above.map(|(&same, &bit)| b.xor(same, bit)).collect();
-    let overflow = b.any(&lost);
-    (result, overflow)
 }
 
 fn resized(x: &[Bit], width: usize, signed: bool) -> Vec<Bit> {

@@ -64,7 +64,7 @@ impl Builder {
     /// negative x, whose highest one at place i says |x| > 2^i, where x ≥ 0 says x ≥ 2^i. Ones with i + j ≥ n−1
     /// give a product of more than 2^(n−1), or 2^(n−1) of equal signs. Where none have, it is 2^n at most, and
     /// fits if bits n and n−1 are alike.
-    pub fn mul_checked<I: Integer>(&mut self, x: &I, y: &I) -> (I, Bit) {
+    pub(super) fn mul_checked<I: Integer>(&mut self, x: &I, y: &I) -> (I, Bit) {
         assert_eq!(x.width(), y.width(), "operands of different widths");
         let n = x.width();
         let Some(top) = n.checked_sub(1) else { return (x.clone(), Bit::ZERO) };
@@ -159,12 +159,12 @@ impl Builder {
     /// `x · y` modulo 2^width if one of them is known: a row for each digit of its non-adjacent form, or of the
     /// binary one where that has no more. Not in a stream, whose parts are alike.
     fn by_constant<I: Integer>(&mut self, x: &I, y: &I, width: usize) -> Option<Vec<Bit>> {
-        let known =
-            |v: &I| v.resize(width + 1).bits().iter().map(|bit| bit.known()).collect::<Option<Vec<bool>>>();
-        let (x, factor) = known(y).map(|y| (x, y)).or_else(|| known(x).map(|x| (y, x)))?;
         if self.in_region() {
             return None;
         }
+        let known =
+            |v: &I| v.resize(width + 1).bits().iter().map(|bit| bit.known()).collect::<Option<Vec<bool>>>();
+        let (x, factor) = known(y).map(|y| (x, y)).or_else(|| known(x).map(|x| (y, x)))?;
         let x = x.resize(width);
         // Digits −1, 0 and 1, of which no two in a row are not zero.
         let mut carry = false;

@@ -18,9 +18,15 @@ pub fn sub<I: Integer>(b: &mut Builder, x: &I, y: &I) -> (I, Bit) {
     narrowed(b, &difference, x.width())
 }
 
-/// `x · y` modulo 2^n, and whether it overflowed: some 4n AND gates more than the product.
+/// `x · y` modulo 2^n, and whether it overflowed: some 4n AND gates more than the product. Factors of which so
+/// few bits are unknown that their full product has fewer are multiplied in these.
 pub fn mul<I: Integer>(b: &mut Builder, x: &I, y: &I) -> (I, Bit) {
-    b.mul_checked(x, y)
+    let (n, kx, ky) = (x.width(), x.significant(), y.significant());
+    if 2 * kx * ky > n * n {
+        return b.mul_checked(x, y);
+    }
+    let product = b.mul_wide(&x.resize(kx), &y.resize(ky));
+    narrowed(b, &product, n)
 }
 
 /// The quotient, the remainder, and whether y is zero: a division and n − 1 AND gates.
@@ -38,13 +44,13 @@ pub fn quotient_overflow(b: &mut Builder, x: &Int, y: &Int, q: &Int) -> Bit {
     b.and(both, sign(q))
 }
 
-/// The lowest `width` bits of `wide`, and whether they are another number than `wide`.
-fn narrowed<I: Integer>(b: &mut Builder, wide: &I, width: usize) -> (I, Bit) {
-    let narrow = wide.resize(width);
+/// `exact` in `width` bits, and whether it does not fit.
+pub fn narrowed<I: Integer>(b: &mut Builder, exact: &I, width: usize) -> (I, Bit) {
+    let narrow = exact.resize(width);
     // What extending the narrow one again would put above it.
-    let same = narrow.resize(wide.width());
-    let lost: Vec<Bit> =
-        same.bits()[width..].iter().zip(&wide.bits()[width..]).map(|(&x, &y)| b.xor(x, y)).collect();
+    let same = narrow.resize(exact.width().max(width));
+    let above = same.bits().iter().zip(exact.bits()).skip(width);
+    let lost: Vec<Bit> = above.map(|(&same, &bit)| b.xor(same, bit)).collect();
     let overflow = b.any(&lost);
     (narrow, overflow)
 }
