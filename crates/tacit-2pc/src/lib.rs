@@ -19,7 +19,7 @@ mod parties;
 mod prepared;
 pub mod semi_honest;
 #[cfg(test)]
-#[path = "../../tacit-ot/tests/common/wire.rs"]
+#[path = "../../tacit-ot/tests/it/common/wire.rs"]
 mod wire;
 pub mod wmk17;
 

@@ -1,5 +1,5 @@
 //! Authenticated garbling of a program longer than memory: right outputs, and a peak of memory that does not
-//! grow with it.
+//! grow with it. A binary of its own: the peak is the whole process's.
 
 use tacit_2pc::authenticated::{Demand, Session, buckets};
 use tacit_2pc::circuit::{Program, Shape, iterate};

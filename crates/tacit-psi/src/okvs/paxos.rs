@@ -14,7 +14,7 @@
 //! is met an even number of times by S (S is an element of the graph's cycle space) and the dense masks of S
 //! cancel, which has probability 2^-dense. With s slots a side and n keys the union bound is exact
 //! arithmetic: Pr\[failure\] ≤ 2^-dense · Σ_{j≥2} C(n, j)·p_j², p_j the probability that j balls in s bins
-//! fill each bin evenly. `tests/okvs.rs` recomputes it: below 2^-51 for every shape used here, 2^-56 for the
+//! fill each bin evenly. `tests/it/okvs.rs` recomputes it: below 2^-51 for every shape used here, 2^-56 for the
 //! paper's. A failure is reported, not repeated under another seed: a second try would tell the peer that the
 //! first one failed, and at 2^-51 no application needs it.
 //!

@@ -1,0 +1,105 @@
+//! Errors as JSON under `--json`, one object for each who may be to blame; and fingerprints.
+
+use crate::common::{Bench, Said, free_port};
+use serde_json::Value;
+use std::net::TcpListener;
+
+/// The object on the last line of standard error; standard output has nothing.
+fn object(said: &Said, code: i32, blame: &str) -> Value {
+    assert_eq!((said.code, said.out.as_str()), (code, ""), "{said:?}");
+    let line = said.err.lines().last().unwrap_or_else(|| panic!("{said:?}"));
+    let object: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {said:?}"));
+    assert_eq!(object.as_object().unwrap().len(), 1, "{line}");
+    let error = object["error"].clone();
+    assert_eq!((error["code"].as_i64(), error["blame"].as_str()), (Some(code.into()), Some(blame)), "{line}");
+    let message = error["message"].as_str().unwrap();
+    assert!(!message.is_empty() && !message.contains('\n') && !message.starts_with("error"), "{line}");
+    error
+}
+
+const PSI: &str = "--json psi --insecure-plaintext --input t.csv --key k --connect-timeout 1";
+
+#[test]
+fn an_error_is_one_object_for_each_who_may_be_to_blame() {
+    let bench = Bench::new();
+    bench.write("t.csv", "k\nann\n");
+    let run = |words: &str| bench.run(&words.split_whitespace().collect::<Vec<_>>());
+    let message = |error: Value| error["message"].as_str().unwrap().to_owned();
+    // Before anything of the command line is understood, and after.
+    assert!(message(object(&run("psi --nonsense --json"), 2, "usage")).contains("--nonsense"));
+    let said = run("--json ot --listen 127.0.0.1:1 --role sender --count 1 --protocol none");
+    assert!(message(object(&said, 2, "usage")).contains("none"));
+    let said = run("--json psi --insecure-plaintext --listen 203.0.113.1:1 --input t.csv --key k");
+    let text = message(object(&said, 2, "usage"));
+    assert!(text.starts_with("--insecure-plaintext: ") && text.contains("--i-understand"), "{text}");
+    let address = format!("127.0.0.1:{}", free_port());
+    let said = run(&format!("{PSI} --connect {address} --input missing.csv"));
+    assert_eq!(said.code, 2, "{said:?}");
+    let said = run(&PSI.replace("t.csv", "missing.csv").replace("psi", &format!("psi --connect {address}")));
+    assert!(message(object(&said, 3, "input")).contains("missing.csv"));
+    let text = message(object(&run(&format!("{PSI} --connect {address}")), 4, "peer"));
+    assert!(text.contains(&address) && text.contains("--listen"), "{text}");
+    // A port that another process has is nobody's fault but this machine's.
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    assert!(message(object(&run(&format!("{PSI} --listen {address}")), 1, "other")).contains("in use"));
+    // Without --json it is a line of words, as ever.
+    let said = run(&format!("{PSI} --listen {address}").replace("--json", "--quiet"));
+    said.fails_with(1, &["error: ", "in use"]);
+}
+
+/// Every setting that differs is in the object, called as its option, with what either side said.
+#[test]
+fn differences_are_fields_of_the_object() {
+    let bench = Bench::new();
+    let address = format!("127.0.0.1:{}", free_port());
+    let side = |way: &str, words: &str| {
+        let line = format!("--json ot {way} {address} --insecure-plaintext --protocol kos {words}");
+        line.split(' ').map(str::to_owned).collect::<Vec<_>>()
+    };
+    let [first, second] = [
+        side("--listen", "--role sender --count 5 --kind rot"),
+        side("--connect", "--role receiver --count 6 --kind cot"),
+    ];
+    let words = |side: &[String]| side.iter().map(String::as_str).map(str::to_owned).collect::<Vec<_>>();
+    let (first, second) = (words(&first), words(&second));
+    let (a, b) = bench.run_both(
+        &first.iter().map(String::as_str).collect::<Vec<_>>(),
+        &second.iter().map(String::as_str).collect::<Vec<_>>(),
+    );
+    for (said, [count, kind]) in [(a, [["5", "6"], ["rot", "cot"]]), (b, [["6", "5"], ["cot", "rot"]])] {
+        let error = object(&said, 4, "peer");
+        let told = |i: usize| {
+            ["setting", "here", "there"]
+                .map(|name| error["differences"][i][name].as_str().unwrap().to_owned())
+        };
+        assert_eq!(told(0), ["--count", count[0], count[1]]);
+        assert_eq!(told(1), ["--kind", kind[0], kind[1]]);
+        assert!(error["differences"].get(2).is_none(), "{error}");
+        let text = error["message"].as_str().unwrap();
+        assert!(text.contains(&format!("--count: {} there, {} here", count[1], count[0])), "{text}");
+    }
+}
+
+#[test]
+fn fingerprints_of_both_halves_are_what_keygen_said() {
+    let bench = Bench::new();
+    let made = bench.run(&["--json", "keygen", "--out", "alice.key"]);
+    let made: Value = serde_json::from_str(made.success()).unwrap();
+    let fingerprint = made["fingerprint"].as_str().unwrap();
+    for file in ["alice.key", "alice.pub"] {
+        assert_eq!(bench.run(&["fingerprint", file]).success().trim(), fingerprint);
+        let object: Value =
+            serde_json::from_str(bench.run(&["fingerprint", "--json", file]).success()).unwrap();
+        assert_eq!(
+            (object["fingerprint"].as_str(), object["file"].as_str()),
+            (Some(fingerprint), Some(file))
+        );
+    }
+    bench.write("other", "hello\n");
+    bench.run(&["fingerprint", "other"]).fails_with(3, &["other", "not a Tacit public key"]);
+    bench.run(&["fingerprint", "missing"]).fails_with(3, &["missing"]);
+    let damaged = bench.read("alice.pub").replace("tacit-ed25519 ", "tacit-ed25519 !");
+    bench.write("damaged.pub", damaged);
+    bench.run(&["fingerprint", "damaged.pub"]).fails_with(3, &["damaged"]);
+}

@@ -1,0 +1,155 @@
+//! Keys of types, between two real processes: spellings that match, settings that differ, hashed lists, and
+//! `tacit check`.
+
+use crate::common::{Bench, Said, free_port};
+use serde_json::{Value, json};
+
+/// Both sides of `tacit psi`, the first listening; `ours` and `theirs` are the columns of their keys.
+fn psi(bench: &Bench, ours: &[&str], theirs: &[&str]) -> (Said, Said) {
+    let address = format!("127.0.0.1:{}", free_port());
+    let fixed = ["--insecure-plaintext", "--result", "both"];
+    let a = ["--json", "psi", "--listen", &address, "--input", "a.csv", "--key"];
+    let b = ["--json", "psi", "--connect", &address, "--input", "b.csv", "--key"];
+    bench.run_both(&[&a, ours, &fixed].concat(), &[&b, theirs, &fixed].concat())
+}
+
+fn object(said: &Said) -> Value {
+    serde_json::from_str(said.success().trim()).unwrap()
+}
+
+fn people() -> Bench {
+    let bench = Bench::new();
+    bench.write(
+        "a.csv",
+        "mail,tel,born,n\n\
+         Ann@Example.org,06 12345678,31.1.2024,1\n\
+         bob@example.org,+31 (0)6 87654321,1.2.2024,2\n\
+         eve@example.org,call me,2.2.2024,3\n\
+         no address,0612345679,3.2.2024,4\n\
+         ,0612345680,4.2.2024,5\n",
+    );
+    bench.write(
+        "b.csv",
+        "adresse;fon;geboren\n\
+         ann@ex\u{200b}ample.org;0031-6-12345678;2024-01-31\n\
+         bob@example.org;\u{ff10}\u{ff16}\u{ff18}\u{ff17}\u{ff16}\u{ff15}\u{ff14}\u{ff13}\u{ff12}\u{ff11};2024-02-01\n\
+         eve@example.org;06 12345699;2024-02-02\n",
+    );
+    bench
+}
+
+#[test]
+fn spellings_of_one_key_match_and_what_is_none_is_counted_and_shown_to_its_owner_alone() {
+    let bench = people();
+    let ours = ["mail:email,tel:phone:NL,born:date:DMY", "--show-refused", "1", "--output", "out.csv"];
+    let (a, b) = psi(&bench, &ours, &["adresse:email,fon:phone:NL,geboren:date"]);
+    assert!(!b.out.contains("call me") && !b.err.contains("call me"));
+    let (a, b) = (object(&a), object(&b));
+    assert_eq!((&a["matches"], &b["matches"]), (&json!(2), &json!(2)), "{a} {b}");
+    let rows = bench.read("out.csv");
+    assert!(rows.contains(",1\n") && rows.contains(",2\n") && rows.lines().count() == 3, "{rows}");
+    assert_eq!((&a["key"], &a["rows_without_key"]), (&json!("email, phone, date"), &json!(3)));
+    let refused = |column, kind, reason| json!({"column": column, "type": kind, "reason": reason, "rows": 1});
+    let expected = json!([
+        refused("mail", "email", "empty"),
+        refused("mail", "email", "form"),
+        refused("tel", "phone:NL", "character")
+    ]);
+    assert_eq!(a["refused"], expected);
+    assert_eq!(
+        a["refused_samples"],
+        json!([{"row": 3, "column": "tel", "reason": "character", "value": "call me"}])
+    );
+    assert!(b["refused"] == json!([]) && b.get("refused_samples").is_none() && b["suspicious"].is_null());
+}
+
+#[test]
+fn other_types_orders_and_labels_are_errors_that_name_both() {
+    let bench = people();
+    let cases = [
+        ("mail:email", "fon:phone:NL", "key types (--key): phone there, email here"),
+        ("mail:email,tel:phone", "fon:phone,adresse:email", "phone, email there, email, phone here"),
+        ("mail:email", "adresse", "key types (--key): text there, email here"),
+        ("mail:email", "adresse:email:sha256", "sha256 of email there, email here"),
+        ("mail:sha256-hex:email", "adresse:sha256-hex:phone", "sha256 of phone there, sha256 of email here"),
+        ("one=mail,two=tel", "two=adresse,one=fon", "key labels (--key): two, one there, one, two here"),
+    ];
+    for (ours, theirs, words) in cases {
+        let (a, b) = psi(&bench, &[ours], &[theirs]);
+        a.fails_with(4, &[words]);
+        b.fails_with(4, &["key ", " there", " here"]);
+        assert!(a.out.is_empty() && b.out.is_empty());
+    }
+    // What is no type is told before anybody is called.
+    let said = bench.run(&["check", "--input", "a.csv", "--key", "mail:e-mail"]);
+    said.fails_with(2, &["`e-mail`", "email:gmail", "NAME:text"]);
+}
+
+#[test]
+fn a_hashed_list_matches_clear_values_and_no_side_mixes_both() {
+    let bench = people();
+    // SHA-256 of `ann@example.org` and of `zoe@example.org`, by another implementation.
+    let ann = "438c4c7afe600cdf1e455c369bec76dc970fc8ca463447c7b387a347f3c79331";
+    let zoe = "1763c758c09a8e6db400562ecd27c5f6ef6d3cefb5c88c0164adf2e4d79802c1";
+    bench.write("b.csv", format!("h\n{}\n{zoe}\nbob@example.org\n", ann.to_uppercase()));
+    let (a, b) = psi(&bench, &["mail:email:sha256"], &["h:sha256-hex:email"]);
+    let (a, b) = (object(&a), object(&b));
+    assert_eq!((&a["matches"], &b["matches"]), (&json!(1), &json!(1)), "{a} {b}");
+    // The clear address in the hashed list is refused, though its hash is in the other file.
+    assert_eq!(b["refused"][0]["reason"], "clear");
+    assert_eq!((&b["own_keys"], &b["rows_without_key"]), (&json!(2), &json!(1)));
+    let said = bench.run(&["--json", "check", "--input", "b.csv", "--key", "h:email:sha256"]);
+    let refused = &object(&said)["refused"];
+    assert_eq!((&refused[0]["reason"], &refused[0]["rows"]), (&json!("hashed"), &json!(2)));
+}
+
+#[test]
+fn a_check_shows_what_a_run_would_see_and_rehearses_both_sides() {
+    let bench = people();
+    let said = bench.run(&["check", "--input", "a.csv", "--key", "mail:email", "--show-refused", "3"]);
+    let text = said.success();
+    for words in [
+        "5 rows, 3 distinct keys (email)",
+        "1 rows with an empty key, 1 refused",
+        "row 4, mail: \"no address\"",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert!(
+        !bench.run(&["check", "--input", "a.csv", "--key", "mail:email"]).success().contains("no address")
+    );
+    let key = ["--json", "check", "--input", "a.csv", "--key", "mail:email", "--show-keys", "1"];
+    let against = [&key[..], &["--against", "b.csv", "--against-key", "adresse:email"]].concat();
+    let object = object(&bench.run(&against));
+    assert_eq!((&object["matches"], &object["against"]["keys"]), (&json!(3), &json!(3)), "{object}");
+    assert_eq!(object["normal_forms"], json!([["ann@example.org"]]));
+    let swapped = [&key[..], &["--against", "b.csv", "--against-key", "fon:phone:NL"]].concat();
+    bench.run(&swapped).fails_with(2, &["phone in the other file, email in ours"]);
+}
+
+#[test]
+fn a_suspicious_number_of_matches_is_said() {
+    let bench = Bench::new();
+    let table = |prefix: &str, count| {
+        (0..count)
+            .map(|n| format!("{prefix}{n}@example.org\n"))
+            .fold("mail\n".to_owned(), |all, row| all + &row)
+    };
+    bench.write("a.csv", table("a", 100));
+    for (theirs, words) in [(table("b", 150), "no match"), (table("a", 150), "more than 99 %")] {
+        bench.write("b.csv", theirs);
+        let (a, b) = psi(&bench, &["mail:email"], &["mail:email"]);
+        for said in [&a, &b] {
+            assert!(object(said)["suspicious"].as_str().unwrap().contains(words), "{said:?}");
+        }
+        let said = bench.run(&["check", "--input", "a.csv", "--key", "mail:email", "--against", "b.csv"]);
+        assert!(said.success().contains("suspicious: ") && said.out.contains(words), "{said:?}");
+    }
+    // Half of them, and nothing of a few, are not.
+    let half = table("a", 50) + table("b", 60).trim_start_matches("mail\n");
+    for theirs in [half, table("b", 99)] {
+        bench.write("b.csv", theirs);
+        let (a, _) = psi(&bench, &["mail:email"], &["mail:email"]);
+        assert!(object(&a)["suspicious"].is_null(), "{a:?}");
+    }
+}

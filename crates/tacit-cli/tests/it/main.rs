@@ -1,0 +1,29 @@
+//! The integration tests of `tacit-cli`, one binary: a module is a file.
+
+mod common;
+
+mod bad_input;
+mod bench;
+mod deal;
+mod errors;
+mod eval;
+mod eval_pool;
+mod faults;
+mod formats;
+mod gateway;
+mod keys;
+mod long;
+mod manual;
+mod nisc;
+mod ot;
+mod outputs;
+mod plan;
+mod pool;
+mod programs;
+mod psi;
+mod resume;
+mod reveal;
+mod serve;
+mod tables;
+mod tags;
+mod waiting;

@@ -1,0 +1,309 @@
+//! `tacit nisc`: a whole exchange by files, and what is refused.
+
+use crate::common::{self, Bench, LIMIT, Said};
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+fn nisc(bench: &Bench, args: &[&str]) -> Said {
+    // Messages may be made again over the old ones; keys stay whatever is asked for.
+    bench.run(&[&["nisc", "--overwrite"], args].concat())
+}
+
+fn exchange(code: &str) -> Bench {
+    let bench = Bench::new();
+    nisc(&bench, &["keygen", "--count", "5", "--code", code, "--out", "bob.key"]).success();
+    nisc(&bench, &["answer", "--public", "bob.pub", "--key", "alice.key", "--out", "answer"]).success();
+    bench.write("choices.txt", "01101\n");
+    let pairs: Vec<String> = (0..5).map(|i| format!("{:032x} {:032x}\n", 2 * i, 2 * i + 1)).collect();
+    bench.write("pairs.txt", pairs.concat());
+    nisc(&bench, &["ask", "--key", "bob.key", "--choices", "choices.txt", "--out", "question"]).success();
+    bench
+}
+
+const REPLY: &[&str] = &[
+    "reply",
+    "--key",
+    "alice.key",
+    "--public",
+    "bob.pub",
+    "--question",
+    "question",
+    "--messages",
+    "pairs.txt",
+    "--out",
+    "reply",
+];
+const OPEN: &[&str] = &[
+    "open",
+    "--key",
+    "bob.key",
+    "--choices",
+    "choices.txt",
+    "--answer",
+    "answer",
+    "--question",
+    "question",
+    "--reply",
+    "reply",
+    "--out",
+    "got.txt",
+];
+
+#[test]
+fn chosen_messages_by_files() {
+    for code in ["linear", "quasi-cyclic"] {
+        let bench = exchange(code);
+        nisc(&bench, REPLY).success();
+        nisc(&bench, OPEN).success();
+        let expected: String = [0, 3, 5, 6, 9].map(|m| format!("{m:032x}\n")).concat();
+        assert_eq!(bench.read("got.txt"), expected);
+        nisc(&bench, &["expand", "--key", "bob.key", "--answer", "answer", "--out", "r.npz"]).success();
+        nisc(&bench, &["expand", "--key", "alice.key", "--public", "bob.pub", "--out", "s.npz"]).success();
+        assert!(bench.exists("r.npz") && bench.exists("s.npz"));
+    }
+}
+
+#[test]
+fn keys_serve_once() {
+    let bench = exchange("linear");
+    let file = |name: &str| std::fs::read(bench.path(name)).unwrap();
+    let ask = |key, choices, out| nisc(&bench, &["ask", "--key", key, "--choices", choices, "--out", out]);
+    nisc(&bench, REPLY).success();
+    // The very same question and reply can be had again, and no other, whatever the key's file is called.
+    ask("bob.key", "choices.txt", "again").success();
+    assert_eq!(file("again"), file("question"));
+    let reply = file("reply");
+    nisc(&bench, REPLY).success();
+    assert_eq!(file("reply"), reply);
+    bench.write("others.txt", "01100\n");
+    let pairs = bench.read("pairs.txt").replacen("00 ", "07 ", 1);
+    bench.write("pairs.txt", &pairs);
+    for (receiver, sender) in [("bob.key", "alice.key"), ("moved", "moved too")] {
+        ask(receiver, "others.txt", "other").fails_with(3, &[receiver, "asked before", "new key"]);
+        let words: Vec<&str> = REPLY.iter().map(|w| if *w == "alice.key" { sender } else { *w }).collect();
+        nisc(&bench, &words).fails_with(3, &[sender, "replied before"]);
+        if receiver == "bob.key" {
+            std::fs::rename(bench.path(receiver), bench.path("moved")).unwrap();
+            std::fs::rename(bench.path(sender), bench.path("moved too")).unwrap();
+        }
+    }
+    assert!(!bench.exists("other") && file("reply") == reply);
+    // A mark of which a crash left a part is one all the same; the key still opens and expands.
+    let mut cut = file("moved");
+    cut.pop();
+    bench.write("moved", &cut);
+    ask("moved", "choices.txt", "other").fails_with(3, &["asked before"]);
+    nisc(&bench, &["expand", "--key", "moved", "--answer", "answer", "--out", "r.npz"]).success();
+    // A new key under the old name is as good as any.
+    nisc(&bench, &["keygen", "--count", "5", "--out", "bob.key"]).success();
+    ask("bob.key", "others.txt", "other").success();
+}
+
+#[test]
+fn keys_are_not_overwritten_and_a_message_without_a_place_uses_none_up() {
+    let bench = exchange("linear");
+    nisc(&bench, &["keygen", "--count", "5", "--out", "bob.key"])
+        .fails_with(3, &["bob.key", "exists already"]);
+    let answer = |key, out| nisc(&bench, &["answer", "--public", "bob.pub", "--key", key, "--out", out]);
+    answer("alice.key", "answer").fails_with(3, &["alice.key", "exists already"]);
+    answer("new.key", "no/such/folder").fails_with(3, &["no/such/folder"]);
+    assert!(!bench.exists("new.key"));
+    nisc(&bench, &["keygen", "--count", "5", "--out", "eve.key"]).success();
+    let ask = |choices, out| nisc(&bench, &["ask", "--key", "eve.key", "--choices", choices, "--out", out]);
+    ask("choices.txt", "no/such/folder").fails_with(3, &["no/such/folder"]);
+    bench.write("others.txt", "01100\n");
+    ask("others.txt", "q").success();
+    assert!(bench.leftovers().is_empty());
+}
+
+#[test]
+fn bad_files_are_one_line_and_the_right_code() {
+    let bench = exchange("linear");
+    let answer = std::fs::read(bench.path("answer")).unwrap();
+    nisc(&bench, REPLY).success();
+    bench.write("answer", &answer[..answer.len() / 2]);
+    nisc(&bench, OPEN).fails_with(4, &["length"]);
+    bench.write("answer", &answer);
+    bench.write("choices.txt", "0110");
+    nisc(&bench, OPEN).fails_with(3, &["choices.txt", "4 choices", "5 OTs"]);
+    bench.write("choices.txt", "0110x");
+    nisc(&bench, OPEN).fails_with(3, &["choices.txt", "digits"]);
+    bench.write("pairs.txt", "00 01\n");
+    nisc(&bench, REPLY).fails_with(3, &["pairs.txt", "line 1"]);
+    nisc(&bench, &["answer", "--public", "answer", "--key", "k", "--out", "a"])
+        .fails_with(4, &["another kind"]);
+    nisc(&bench, &["answer", "--public", "none.pub", "--key", "k", "--out", "a"])
+        .fails_with(3, &["none.pub"]);
+    nisc(&bench, &["keygen", "--count", "0", "--out", "x.key"]).fails_with(2, &["number of OTs"]);
+    assert!(!bench.exists("got.txt") && !bench.exists("a") && !bench.exists("x.key"));
+}
+
+/// An answer whose sender guessed wrong.
+fn cheating_answer(bench: &Bench) -> Vec<u8> {
+    let mut answer = std::fs::read(bench.path("answer")).unwrap();
+    answer[1000] ^= 1;
+    answer
+}
+
+/// Nothing that the receiver can do goes on with a key under which a check failed, whatever its file is
+/// called.
+fn is_spent(bench: &Bench, key: &str) {
+    let why = [key, "an answer failed its check", "make a new one with tacit nisc keygen"];
+    nisc(bench, &["expand", "--key", key, "--answer", "answer", "--out", "r.npz"]).fails_with(3, &why);
+    nisc(bench, &["ask", "--key", key, "--choices", "choices.txt", "--out", "q"]).fails_with(3, &why);
+    let open: Vec<&str> = OPEN.iter().map(|word| if *word == "bob.key" { key } else { *word }).collect();
+    nisc(bench, &open).fails_with(3, &why);
+    assert!(!bench.exists("got.txt") && !bench.exists("r.npz") && !bench.exists("q"));
+}
+
+#[test]
+fn a_failed_check_spends_the_key_for_every_later_process() {
+    for step in [OPEN, &["expand", "--key", "bob.key", "--answer", "answer", "--out", "r.npz"]] {
+        let bench = exchange("linear");
+        nisc(&bench, REPLY).success();
+        let honest = std::fs::read(bench.path("answer")).unwrap();
+        bench.write("answer", cheating_answer(&bench));
+        nisc(&bench, step).fails_with(4, &["cheated", "bob.key is wiped", "tacit nisc keygen"]);
+        bench.write("answer", honest);
+        is_spent(&bench, "bob.key");
+        std::fs::rename(bench.path("bob.key"), bench.path("moved")).unwrap();
+        is_spent(&bench, "moved");
+        // Nothing of the secret is left: behind the header stands the question's hash alone.
+        let left = std::fs::read(bench.path("moved")).unwrap();
+        assert!(left.starts_with(b"tacitburn") && left[21..69].iter().all(|byte| *byte == 0));
+    }
+}
+
+/// The receiver dies after the mark and before it has said a word: its standard error takes no byte.
+#[test]
+fn a_crash_between_the_mark_and_the_report_leaves_the_key_spent() {
+    let bench = exchange("linear");
+    nisc(&bench, REPLY).success();
+    let honest = std::fs::read(bench.path("answer")).unwrap();
+    bench.write("answer", cheating_answer(&bench));
+    let (_reader, mut full) = std::io::pipe().unwrap();
+    let stderr = full.try_clone().unwrap();
+    std::thread::spawn(move || full.write_all(&[0; 1 << 22]));
+    std::thread::sleep(Duration::from_millis(200));
+    let words: Vec<&str> = ["nisc"].iter().chain(OPEN).copied().collect();
+    let mut child = bench.command(&words).stderr(stderr).spawn().unwrap();
+    let start = Instant::now();
+    while !std::fs::read(bench.path("bob.key")).unwrap().starts_with(b"tacitburn") {
+        assert!(start.elapsed() < LIMIT, "no mark");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(child.try_wait().unwrap().is_none(), "it has reported");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    bench.write("answer", honest);
+    is_spent(&bench, "bob.key");
+}
+
+#[test]
+fn keys_and_messages_of_an_older_version_are_refused_with_the_remedy() {
+    let bench = exchange("linear");
+    nisc(&bench, REPLY).success();
+    let why = ["older version", "tacit nisc keygen"];
+    let file = |name: &str| std::fs::read(bench.path(name)).unwrap();
+    for (name, code) in [("bob.key", 3), ("answer", 4), ("reply", 4)] {
+        let whole = file(name);
+        let mut old = whole.clone();
+        old[9] -= 1;
+        bench.write(name, old);
+        nisc(&bench, OPEN).fails_with(code, &why);
+        bench.write(name, whole);
+    }
+    let mut old = file("alice.key");
+    old[9] -= 1;
+    bench.write("alice.key", old);
+    nisc(&bench, REPLY).fails_with(3, &["alice.key", "older version"]);
+    nisc(&bench, OPEN).success();
+}
+
+#[test]
+fn with_a_peer_named_only_its_messages_are_taken() {
+    let bench = Bench::new();
+    for name in ["alice-id.key", "bob-id.key", "eve-id.key"] {
+        bench.run(&["keygen", "--out", name]).success();
+    }
+    let by = |who: &'static str, peer: &'static str, words: &[&str]| {
+        let named: &[&str] = if peer.is_empty() { &[] } else { &["--peer", peer] };
+        let signed: &[&str] = if who.is_empty() { &[] } else { &["--identity", who] };
+        nisc(&bench, &[words, signed, named].concat())
+    };
+    let [alice, bob] = ["alice-id.key", "bob-id.key"];
+    let [from_alice, from_bob] = ["alice-id.pub", "bob-id.pub"];
+    by(bob, "", &["keygen", "--count", "5", "--out", "bob.key"]).success();
+    // A public key in Bob's name.
+    by("eve-id.key", "", &["keygen", "--count", "5", "--out", "eve.key"]).success();
+    let answer = |who, public: &str, key, out| {
+        by(who, from_bob, &["answer", "--public", public, "--key", key, "--out", out])
+    };
+    answer(alice, "eve.pub", "k", "a").fails_with(4, &["eve.pub", "somebody else than the peer", "--peer"]);
+    by("", "", &["keygen", "--count", "5", "--out", "nobody.key"]).success();
+    answer(alice, "nobody.pub", "k", "a").fails_with(4, &["nobody.pub", "not signed", "--identity"]);
+    assert!(!bench.exists("k") && !bench.exists("a"));
+    answer(alice, "bob.pub", "alice.key", "answer").success();
+    answer("eve-id.key", "bob.pub", "eves.key", "eves").success();
+    bench.write("choices.txt", "01101\n");
+    bench.write("pairs.txt", (0..5).map(|i| format!("{i:032x} {:032x}\n", i + 8)).collect::<String>());
+    by(bob, "", &["ask", "--key", "bob.key", "--choices", "choices.txt", "--out", "question"]).success();
+    by(alice, from_bob, REPLY).success();
+
+    // Answers that are not Alice's, or were damaged on their way, cost Bob nothing.
+    let good = std::fs::read(bench.path("answer")).unwrap();
+    let expand = |answer: &str| {
+        by("", from_alice, &["expand", "--key", "bob.key", "--answer", answer, "--out", "r.npz"])
+    };
+    expand("eves").fails_with(4, &["eves", "somebody else than the peer", "--peer"]);
+    let mut damaged = good.clone();
+    damaged[106 + 1000] ^= 1;
+    bench.write("damaged", &damaged);
+    expand("damaged").fails_with(4, &["damaged", "does not fit"]);
+    bench.write("stripped", &damaged[106..]);
+    expand("stripped").fails_with(4, &["stripped", "not signed"]);
+    by("", from_alice, OPEN).success();
+    let expected: String = [0u32, 9, 10, 3, 12].map(|m| format!("{m:032x}\n")).concat();
+    assert_eq!(bench.read("got.txt"), expected);
+    // Without --peer a signature that is there must fit all the same, and Alice's cheating answer spends the
+    // key.
+    let unnamed =
+        |answer: &str| by("", "", &["expand", "--key", "bob.key", "--answer", answer, "--out", "r.npz"]);
+    unnamed("damaged").fails_with(4, &["does not fit"]);
+    unnamed("answer").success();
+    unnamed("stripped").fails_with(4, &["cheated", "bob.key is wiped"]);
+    unnamed("answer").fails_with(3, &["bob.key", "failed its check"]);
+    by("", "none.pub", OPEN).fails_with(3, &["none.pub"]);
+}
+
+/// Memory is refused by what the job says it needs: that is enough for every step, and not many times too
+/// much for the largest.
+#[cfg(target_os = "linux")]
+#[test]
+fn every_step_holds_what_its_job_says() {
+    use tacit::Security;
+    use tacit::job::nisc::{Code, Job, Params};
+    for (code, name) in [(Code::Linear, "linear"), (Code::QuasiCyclic, "quasi-cyclic")] {
+        let bench = Bench::new();
+        let count = 1 << 19;
+        let peak = |args: &[&str]| {
+            let child = bench.spawn(&[&["nisc"], args].concat());
+            let id = child.id();
+            let peak = std::thread::spawn(move || common::peak_kibibytes(id) << 10);
+            common::wait(child).success();
+            peak.join().unwrap()
+        };
+        let keygen = ["keygen", "--code", name, "--out", "bob.key", "--count", &count.to_string()];
+        let answer = ["answer", "--public", "bob.pub", "--key", "alice.key", "--out", "answer"];
+        let sender = ["expand", "--key", "alice.key", "--public", "bob.pub", "--out", "s.npz"];
+        let receiver = ["expand", "--key", "bob.key", "--answer", "answer", "--out", "r.npz"];
+        let peaks = [&keygen[..], &answer, &sender, &receiver].map(peak);
+        let said = Job { params: Params { code, security: Security::Malicious, count } }.memory();
+        let largest = peaks.into_iter().max().unwrap();
+        println!("{name}: {:?} MiB of {} MiB", peaks.map(|peak| peak >> 20), said >> 20);
+        // The tests' build of the command is larger than a user's.
+        let said = said + (6 << 20);
+        assert!(said >= largest && 2 * said <= 3 * largest, "{name}: {peaks:?} of {said}");
+    }
+}

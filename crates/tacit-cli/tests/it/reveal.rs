@@ -1,0 +1,575 @@
+//! What `tacit psi --reveal` gives, between two real processes, against plain joins written here.
+
+use crate::common::{Bench, Said, free_port};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A shop's orders `id,email,amount`: three rows for every tenth customer, and some cells without a number.
+fn orders(numbers: impl IntoIterator<Item = u32>) -> String {
+    let mut out = "id,email,amount\n".to_owned();
+    for number in numbers {
+        for copy in 0..if number % 10 == 0 { 3 } else { 1 } {
+            let amount = match number % 7 {
+                3 => String::new(),
+                _ => (i64::from(number) * 1001 - 40_000 * i64::from(copy)).to_string(),
+            };
+            out += &format!("{number}-{copy},user{number}@example.com,{amount}\n");
+        }
+    }
+    out
+}
+
+/// An insurer's customers `mail,city,note`.
+fn customers(numbers: impl IntoIterator<Item = u32>) -> String {
+    let row = |n: u32| format!("USER{n}@Example.com,\"City, {}\",{}\n", n % 13, "x".repeat(n as usize % 5));
+    "mail,city,note\n".to_owned() + &numbers.into_iter().map(row).collect::<String>()
+}
+
+/// The rows of a table, by a reader of its own: quotes and commas alone.
+fn csv_of(text: &str) -> Vec<Vec<String>> {
+    text.lines()
+        .map(|line| {
+            let (mut cells, mut quoted) = (vec![String::new()], false);
+            for character in line.chars() {
+                match character {
+                    '"' => quoted = !quoted,
+                    ',' if !quoted => cells.push(String::new()),
+                    other => cells.last_mut().unwrap().push(other),
+                }
+            }
+            cells
+        })
+        .collect()
+}
+
+/// Both sides, the shop listening; `shop` and `insurer` are their options beside file and key.
+fn run(bench: &Bench, shop: &[&str], insurer: &[&str]) -> (Said, Said) {
+    let address = format!("127.0.0.1:{}", free_port());
+    let fixed = |how, input, key| {
+        vec!["--json", "psi", how, &address, "--insecure-plaintext", "--input", input, "--key", key]
+    };
+    let (mut a, mut b) = (fixed("--listen", "shop.csv", "email"), fixed("--connect", "insurer.csv", "mail"));
+    a.extend(shop);
+    b.extend(insurer);
+    let said = bench.run_both(&a, &b);
+    assert!(bench.leftovers().is_empty());
+    said
+}
+
+fn object(said: &Said) -> Value {
+    serde_json::from_str(said.success().trim()).unwrap()
+}
+
+/// Files of both sides and what a plain join says: common keys, and the shop's rows of those.
+fn bench(shop: impl IntoIterator<Item = u32>, insurer: impl IntoIterator<Item = u32>) -> (Bench, Plain) {
+    let bench = Bench::new();
+    let (shop, insurer) = (orders(shop), customers(insurer));
+    bench.write("shop.csv", &shop);
+    bench.write("insurer.csv", &insurer);
+    let keys = |table: &str, column: usize| -> BTreeSet<String> {
+        csv_of(table).into_iter().skip(1).map(|row| row[column].to_lowercase()).collect()
+    };
+    let common: BTreeSet<String> = keys(&shop, 1).intersection(&keys(&insurer, 0)).cloned().collect();
+    let rows = csv_of(&shop).into_iter().skip(1).filter(|row| common.contains(&row[1])).collect();
+    (bench, Plain { common, rows })
+}
+
+struct Plain {
+    common: BTreeSet<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Plain {
+    fn amounts(&self) -> Vec<i64> {
+        self.rows.iter().filter_map(|row| row[2].parse().ok()).collect()
+    }
+}
+
+const SEMI: [&str; 2] = ["--security", "semi-honest"];
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&SEMI[..], more].concat()
+}
+
+#[test]
+fn counts_sums_and_means_are_those_of_a_plain_join() {
+    let sizes = [(0..0, 0..5), (3..4, 3..4), (0..2, 1..9), (0..700, 500..1100), (0..33, 40..70)];
+    for (shop, insurer) in sizes {
+        let (bench, plain) = bench(shop, insurer);
+        let amounts = plain.amounts();
+        let sum: i64 = amounts.iter().sum();
+        for (result, converse) in [("both", "both"), ("me", "peer"), ("peer", "me")] {
+            let sides = |kind: &'static str| {
+                let shop = with(&["--reveal", kind, "--result", result]);
+                let insurer = with(&["--reveal", kind, "--result", converse]);
+                (shop, insurer)
+            };
+            let (shop, insurer) = sides("count");
+            let (a, b) = run(&bench, &shop, &insurer);
+            let (shop, insurer) = sides("sum:amount");
+            let (c, d) = run(&bench, &[&shop[..], &["--give", "amount"]].concat(), &insurer);
+            let (shop, insurer) = sides("mean:amount");
+            let (e, f) = run(&bench, &[&shop[..], &["--give", "amount"]].concat(), &insurer);
+            for (said, gets) in [(a, result), (b, converse)] {
+                let told = object(&said);
+                let gets = gets != "peer";
+                assert_eq!(told["count"], if gets { Value::from(plain.common.len()) } else { Value::Null });
+                assert!(told.get("matches").is_none() && told.get("output").is_none());
+                assert_eq!(told["reveal"], "count");
+            }
+            for (said, gets) in [(c, result), (d, converse)] {
+                let told = object(&said);
+                assert_eq!(told["sum"], if gets != "peer" { Value::from(sum) } else { Value::Null });
+                assert!(told.get("count").is_none() && told.get("rows").is_none());
+            }
+            for (said, gets) in [(e, result), (f, converse)] {
+                let told = object(&said);
+                if gets == "peer" {
+                    assert!(told.get("sum").is_none() && told.get("mean").is_none());
+                    continue;
+                }
+                assert_eq!((&told["sum"], &told["rows"]), (&sum.into(), &amounts.len().into()));
+                let mean = (!amounts.is_empty()).then(|| sum as f64 / amounts.len() as f64);
+                assert_eq!(told["mean"].as_f64(), mean);
+                assert!(told["warning"].as_str().unwrap().contains("pads its set"), "{told}");
+            }
+        }
+    }
+}
+
+/// The same against a peer that may cheat: withheld or not, and what the other side learned of it.
+#[test]
+fn numbers_over_common_keys_go_against_a_malicious_peer() {
+    let (bench, plain) = bench(0..45, 30..60);
+    let (amounts, count) = (plain.amounts(), plain.common.len());
+    let counted: BTreeSet<&String> =
+        plain.rows.iter().filter(|row| !row[2].is_empty()).map(|row| &row[1]).collect();
+    let sum: i64 = amounts.iter().sum();
+    for (kind, counts, result) in [
+        ("count", count, "both"),
+        ("sum:amount", counted.len(), "peer"),
+        ("mean:amount", counted.len(), "me"),
+    ] {
+        for (least, opens) in [(counts, true), (counts + 1, false)] {
+            let least = least.to_string();
+            let with = |result| ["--reveal", kind, "--min-matches", &least, "--result", result];
+            let give: &[&str] = if kind == "count" { &[] } else { &["--give", "amount"] };
+            let converse = if result == "peer" { "me" } else { result };
+            let converse = if result == "me" { "peer" } else { converse };
+            let (a, b) = run(&bench, &[&with(result)[..], give].concat(), &with(converse));
+            for (said, gets) in [(a, result), (b, converse)] {
+                let told = object(&said);
+                assert_eq!((&told["protocol"], &told["security"]), (&"sorted".into(), &"malicious".into()));
+                let shown = opens && gets != "peer";
+                let learned = told["other_side_learned"].as_str().unwrap();
+                assert!(!learned.contains("keeps to the protocol"), "{learned}");
+                let bounded = told["peer_keys_tested_at_most"].is_u64();
+                assert_eq!(bounded, gets != "me", "{told}");
+                if gets == "peer" {
+                    assert!(told.get("withheld").is_none(), "{told}");
+                } else {
+                    assert_eq!(told["withheld"], !opens, "{told}");
+                }
+                let value = |of: Value| if shown { of } else { Value::Null };
+                match kind {
+                    "count" => assert_eq!(told["count"], value(count.into())),
+                    "sum:amount" => assert_eq!(told["sum"], value(sum.into())),
+                    _ => assert_eq!(
+                        (told["sum"].clone(), told["rows"].clone()),
+                        (value(sum.into()), value(amounts.len().into()))
+                    ),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn more_keys_than_the_circuit_takes_are_refused_before_connecting() {
+    let bench = Bench::new();
+    let many: String = (0..16_385).map(|i| format!("{i}@x\n")).collect();
+    bench.write("many.csv", format!("email\n{many}"));
+    let words = ["psi", "--connect", "127.0.0.1:9", "--insecure-plaintext", "--input", "many.csv"];
+    let more = ["--key", "email", "--reveal", "count", "--connect-timeout", "1"];
+    for dry in [&[][..], &["--dry-run"]] {
+        bench
+            .run(&[&words[..], &more, dry].concat())
+            .fails_with(3, &["16384 keys a side", "semi-honest on both sides"]);
+    }
+}
+
+#[test]
+fn a_number_is_withheld_below_the_least_number_of_matches() {
+    let (bench, plain) = bench(0..60, 40..90);
+    let common = plain.common.len();
+    let counted: BTreeSet<&String> =
+        plain.rows.iter().filter(|row| !row[2].is_empty()).map(|row| &row[1]).collect();
+    for (kind, give, counts) in [("count", None, common), ("sum:amount", Some("amount"), counted.len())] {
+        for (least, opens) in [(counts, true), (counts + 1, false)] {
+            let least = least.to_string();
+            let both = with(&["--reveal", kind, "--result", "both", "--min-matches", &least]);
+            let shop: Vec<&str> =
+                both.iter().copied().chain(give.iter().flat_map(|c| ["--give", c])).collect();
+            let (a, b) = run(&bench, &shop, &both);
+            for said in [a, b] {
+                let told = object(&said);
+                assert_eq!(told["withheld"], !opens, "{told}");
+                let value = &told[kind.split(':').next().unwrap()];
+                assert_eq!(value.is_null(), !opens, "{told}");
+                assert_eq!(told["min_matches"].to_string(), least);
+            }
+        }
+    }
+}
+
+#[test]
+fn columns_of_matching_rows_come_with_our_own() {
+    let (bench, plain) = bench(0..200, 150..260);
+    for security in ["malicious", "semi-honest"] {
+        let common = ["--security", security, "--reveal"];
+        let shop = [&common[..], &["payload:city,note", "--output", "both.csv", "--overwrite"]].concat();
+        let insurer = [&common[..], &["payload", "--give", "note,city", "--result", "peer"]].concat();
+        let (a, b) = run(&bench, &shop, &insurer);
+        let (told, theirs) = (object(&a), object(&b));
+        assert_eq!(told["matches"], plain.common.len());
+        assert_eq!(told["output_rows"], plain.rows.len());
+        assert!(theirs.get("matches").is_none());
+        assert!(theirs["other_side_learned"].as_str().unwrap().contains("columns of ours"), "{theirs}");
+        assert!(told["other_side_learned"].as_str().unwrap().contains("which columns"), "{told}");
+        let bounded = security == "malicious";
+        assert_eq!(theirs["peer_keys_tested_at_most"].is_u64(), bounded);
+        let insurer: BTreeMap<String, Vec<String>> = csv_of(&bench.read("insurer.csv"))
+            .into_iter()
+            .map(|row| (row[0].to_lowercase(), row[1..].to_vec()))
+            .collect();
+        let expected: Vec<Vec<String>> =
+            plain.rows.iter().map(|row| [&row[..], &insurer[&row[1]]].concat()).collect();
+        let written = csv_of(&bench.read("both.csv"));
+        assert_eq!(written[0], ["id", "email", "amount", "city", "note"]);
+        assert_eq!(written[1..], expected);
+    }
+}
+
+#[test]
+fn both_sides_may_get_columns_of_the_other() {
+    let (bench, plain) = bench(11..20, 15..40);
+    let shop = ["--reveal", "payload:city", "--give", "amount", "--result", "both", "--output", "s.csv"];
+    let insurer = ["--reveal", "payload:amount", "--give", "city", "--result", "both", "--output", "i.csv"];
+    let (a, b) = run(&bench, &shop, &insurer);
+    for said in [a, b] {
+        let told = object(&said);
+        assert_eq!(told["matches"], plain.common.len());
+        assert_eq!(told["output_rows"], plain.rows.len());
+    }
+    let (ours, theirs) = (csv_of(&bench.read("s.csv")), csv_of(&bench.read("i.csv")));
+    assert_eq!((ours[0].last().unwrap(), theirs[0].last().unwrap()), (&"city".into(), &"amount".into()));
+    let amounts: BTreeMap<String, String> =
+        plain.rows.iter().map(|row| (row[1].clone(), row[2].clone())).collect();
+    for row in &theirs[1..] {
+        assert_eq!(row[3], amounts[&row[0].to_lowercase()]);
+    }
+    assert!(ours[1..].iter().all(|row| row[3].starts_with("City, ")));
+}
+
+#[test]
+fn rows_of_one_key_are_refused_or_given_as_asked() {
+    let (bench, plain) = bench(0..31, 5..40);
+    // The shop gives: customers 10, 20 and 30 have three orders each.
+    let insurer = ["--reveal", "payload:id,email", "--output", "got.csv", "--overwrite"];
+    let gives = |how| ["--reveal", "payload", "--give", "id,email", "--result", "peer", "--duplicates", how];
+    let (a, _) = run(&bench, &gives("refuse"), &[&insurer[..], &["--connect-timeout", "3"]].concat());
+    a.fails_with(2, &["have one key", "--duplicates"]);
+    assert!(!bench.exists("got.csv"));
+    for (how, wanted) in [("first", plain.common.len()), ("all", plain.rows.len())] {
+        let (_, b) = run(&bench, &gives(how), &insurer);
+        assert_eq!(object(&b)["output_rows"], wanted, "{how}");
+        let written = csv_of(&bench.read("got.csv"));
+        assert_eq!(written[0], ["mail", "city", "note", "id", "email"]);
+        let ids: BTreeSet<&str> = written[1..].iter().map(|row| row[3].as_str()).collect();
+        let all: BTreeSet<&str> = plain.rows.iter().map(|row| row[0].as_str()).collect();
+        let first: BTreeSet<&str> = all.iter().copied().filter(|id| id.ends_with("-0")).collect();
+        assert_eq!(ids, if how == "all" { all } else { first });
+    }
+}
+
+#[test]
+fn a_name_that_both_tables_have_is_told_apart() {
+    let bench = Bench::new();
+    bench.write("shop.csv", "email,city\na@x,Rome\n");
+    bench.write("insurer.csv", "mail,city\nA@x,Oslo\n");
+    let (a, _) = run(
+        &bench,
+        &["--reveal", "payload:city", "--output", "out.csv"],
+        &["--reveal", "payload", "--give", "city", "--result", "peer"],
+    );
+    object(&a);
+    assert_eq!(bench.read("out.csv"), "email,city,peer_city\na@x,Rome,Oslo\n");
+}
+
+#[test]
+fn what_cannot_be_revealed_is_refused_before_connecting() {
+    let (bench, _) = bench(0..5, 0..5);
+    let address = "127.0.0.1:9";
+    let cases: [(&[&str], &[&str]); 17] = [
+        (&["--reveal", "max:amount"], &["--security", "semi-honest on both sides", "count, sum and mean"]),
+        (&["--reveal", "count", "--protocol", "vole"], &["--protocol", "leave it at auto"]),
+        (&["--min-matches", "5"], &["--min-matches", "rows"]),
+        (&["--reveal", "payload:city", "--min-matches", "5"], &["--min-matches", "payload"]),
+        (&["--reveal", "payload:city", "--result", "both"], &["--give", "where both get columns"]),
+        (&["--reveal", "payload"], &["--reveal", "payload:COL,COL"]),
+        (&["--reveal", "payload", "--result", "peer"], &["--give", "may have"]),
+        (&["--reveal", "payload:x", "--result", "peer", "--give", "id"], &["--reveal", "payload alone"]),
+        (&["--reveal", "payload:x", "--give", "id"], &["--give", "asks"]),
+        (&["--give", "id"], &["--give", "rows shows no column"]),
+        (&["--reveal", "payload:city", "--protocol", "paxos"], &["--protocol", "rows alone"]),
+        (&["--security", "semi-honest", "--reveal", "sum"], &["--reveal", "sum:COL"]),
+        (
+            &["--security", "semi-honest", "--reveal", "sum:amount", "--give", "id"],
+            &["--give", "sum is of amount"],
+        ),
+        (
+            &["--security", "semi-honest", "--reveal", "count", "--output", "o.csv"],
+            &["--output", "reveals no row"],
+        ),
+        (&["--duplicates", "first"], &["--duplicates", "rows that we give"]),
+        (&["--reveal", "payload:city", "--duplicates", "all"], &["--duplicates", "rows that we give"]),
+        (&["--reveal", "everything"], &["rows, payload, count, sum, mean, max, min, over"]),
+    ];
+    for (wrong, words) in cases {
+        let fixed = [
+            "psi",
+            "--connect",
+            address,
+            "--insecure-plaintext",
+            "--input",
+            "shop.csv",
+            "--key",
+            "email",
+            "--connect-timeout",
+            "1",
+        ];
+        bench.run(&[&fixed[..], wrong].concat()).fails_with(2, words);
+    }
+}
+
+#[test]
+fn a_cell_that_is_no_number_is_named_by_its_line_and_not_shown() {
+    let bench = Bench::new();
+    bench.write("shop.csv", "email,amount\na@x,1\nb@x,12.50secret\n");
+    bench.write("insurer.csv", "mail\na@x\n");
+    let shop = with(&["--reveal", "sum:amount", "--give", "amount"]);
+    let insurer = with(&["--reveal", "sum:amount", "--result", "peer", "--connect-timeout", "3"]);
+    let (a, _) = run(&bench, &shop, &insurer);
+    a.fails_with(3, &["shop.csv, line 3", "whole number", "smallest unit"]);
+    assert!(!a.err.contains("12.50") && !a.err.contains("secret"));
+}
+
+#[test]
+fn a_column_that_is_not_given_ends_both_sides_before_secrets_move() {
+    let (bench, _) = bench(0..50, 0..50);
+    let shop = ["--reveal", "payload:city,salary", "--output", "out.csv"];
+    let insurer = ["--reveal", "payload", "--give", "city,note", "--result", "peer"];
+    let (a, b) = run(&bench, &shop, &insurer);
+    assert_eq!((a.code, b.code), (4, 4), "{a:?} {b:?}");
+    assert!(a.error_line().contains("column") && b.error_line().contains("column"), "{a:?} {b:?}");
+    assert!(!bench.exists("out.csv"));
+}
+
+#[test]
+fn differences_in_what_is_revealed_are_named_with_both_values() {
+    let (bench, _) = bench(0..50, 0..50);
+    let sum = with(&["--reveal", "sum:amount", "--result", "both"]);
+    let count = with(&["--reveal", "count", "--result", "both"]);
+    // Nobody gives the column, then both do: the roles do not fit.
+    let (a, b) = run(&bench, &sum, &sum);
+    for said in [a, b] {
+        said.fails_with(
+            4,
+            &["--result both without --give there", "start the peer as --result both with --give"],
+        );
+    }
+    let give = ["--give", "amount"];
+    bench.write("insurer.csv", "mail,amount\nuser1@example.com,5\n");
+    let (a, b) = run(&bench, &[&sum[..], &give].concat(), &[&sum[..], &give].concat());
+    for said in [a, b] {
+        said.fails_with(
+            4,
+            &["--result both with --give there", "start the peer as --result both without --give"],
+        );
+    }
+    for shop in [sum.clone(), [&sum[..], &give].concat()] {
+        let (a, b) = run(&bench, &shop, &count);
+        a.fails_with(4, &["--reveal: count there, sum:amount here"]);
+        b.fails_with(4, &["--reveal: sum:amount there, count here"]);
+    }
+    let shop = [&sum[..], &["--give", "amount"]].concat();
+    let (a, b) = run(&bench, &shop, &[&sum[..], &["--min-matches", "3"]].concat());
+    a.fails_with(4, &["--min-matches", "3 there, 0 here"]);
+    b.fails_with(4, &["--min-matches", "0 there, 3 here"]);
+    let (a, b) = run(&bench, &count, &with(&["--result", "both"]));
+    a.fails_with(4, &["--reveal", "rows there, count here"]);
+    b.fails_with(4, &["--reveal", "count there, rows here"]);
+}
+
+#[test]
+fn a_dry_run_says_cost_and_what_is_learned() {
+    let (bench, _) = bench(0..50, 0..50);
+    let fixed =
+        ["psi", "--insecure-plaintext", "--listen", "127.0.0.1:0", "--input", "shop.csv", "--key", "email"];
+    let kind =
+        with(&["--reveal", "mean:amount", "--give", "amount", "--result", "both", "--min-matches", "7"]);
+    let said = bench.run(&[&fixed[..], &kind, &["--dry-run"]].concat());
+    let text = said.success();
+    assert!(text.contains("the sum of amount") && text.contains("fewer than 7"), "{text}");
+    assert!(text.contains("pads its set"), "{text}");
+}
+
+#[test]
+fn statistics_are_computed_on_shares_of_the_intersection() {
+    for (shop, insurer) in [(0..300, 250..500), (0..60, 1000..1010), (3..4, 3..4), (0..0, 0..9)] {
+        let (bench, plain) = bench(shop, insurer);
+        let mut largest: BTreeMap<&String, i64> = BTreeMap::new();
+        for row in &plain.rows {
+            if let Ok(amount) = row[2].parse::<i64>() {
+                let of = largest.entry(&row[1]).or_insert(amount);
+                *of = amount.max(*of);
+            }
+        }
+        let counted = largest.len();
+        let limit = largest.values().sum::<i64>() / counted.max(1) as i64;
+        let over = format!("over:{limit}:amount");
+        let above = largest.values().filter(|amount| **amount > limit).count() as i64;
+        let cases = [
+            ("max:amount", plain.amounts().into_iter().max()),
+            ("min:amount", plain.amounts().into_iter().min()),
+            (&over, (counted > 0).then_some(above)),
+        ];
+        for (kind, expected) in cases {
+            let name = kind.split(':').next().unwrap();
+            for (least, opens) in [(counted, true), (counted + 1, false)] {
+                let least = least.to_string();
+                let both = with(&["--reveal", kind, "--result", "both", "--min-matches", &least]);
+                let (a, b) = run(&bench, &[&both[..], &["--give", "amount"]].concat(), &both);
+                for said in [a, b] {
+                    let told = object(&said);
+                    assert_eq!(told["withheld"], !opens, "{kind} {told}");
+                    let expected = if opens { expected } else { None };
+                    assert_eq!(told[name].as_i64(), expected, "{kind} {told}");
+                }
+            }
+        }
+    }
+    let (bench, _) = bench(0..30, 0..30);
+    let kind = with(&["--reveal", "max:amount"]);
+    let (a, b) = run(&bench, &[&kind[..], &["--give", "amount", "--result", "peer"]].concat(), &kind);
+    assert!(object(&a).get("max").is_none() && object(&b)["max"].is_i64());
+}
+
+/// A shop's customers with an income and a debt, an insurer's with a limit and whether it was a good year.
+fn credit(bench: &Bench, shop: std::ops::Range<i64>, insurer: std::ops::Range<i64>) -> Vec<[i64; 4]> {
+    let (income, debt) = (|n: i64| n * 37 % 101, |n: i64| n * 11 % 60);
+    let (limit, good) = (|n: i64| n * 53 % 90, |n: i64| n % 3 == 0);
+    let rows = |numbers: std::ops::Range<i64>, cells: &dyn Fn(i64) -> String| -> String {
+        numbers.map(|n| format!("user{n}@example.com,{}\n", cells(n))).collect()
+    };
+    let ours = rows(shop.clone(), &|n| format!("{},{}", income(n), debt(n)));
+    let theirs = rows(insurer.clone(), &|n| format!("{},{}", limit(n), good(n)));
+    bench.write("shop.csv", "email,income,debt\n".to_owned() + &ours);
+    bench.write("insurer.csv", "mail,limit,good\n".to_owned() + &theirs);
+    shop.filter(|n| insurer.contains(n)).map(|n| [income(n), debt(n), limit(n), good(n).into()]).collect()
+}
+
+const CREDIT: &str = "\
+pub fn main(income: i32, debt: u16, limit: i32, good: bool) -> i32 {
+    let free = income - (debt as i32);
+    if good { free - limit } else { free }
+}
+";
+
+#[test]
+fn shares_feed_a_function_in_the_same_session() {
+    for (shop, insurer) in [(0..200, 120..300), (0..40, 10..40), (5..6, 5..6), (0..4, 9..20), (0..0, 0..9)] {
+        let bench = Bench::new();
+        let common = credit(&bench, shop, insurer);
+        bench.write("credit.garble.rs", CREDIT);
+        let score =
+            |[income, debt, limit, good]: &[i64; 4]| income - debt - if *good == 1 { *limit } else { 0 };
+        let sum: i64 = common.iter().map(score).sum();
+        let some = common.iter().filter(|row| score(row) != 0).count() as i64;
+        let below = common.iter().filter(|[income, _, limit, _]| income < limit).count() as i64;
+        let cases: [(&str, &str, [&str; 2], i64); 3] = [
+            ("credit.garble.rs", "sum", ["income,debt", "limit,good"], sum),
+            ("credit.garble.rs", "count", ["income,debt", "limit,good"], some),
+            ("signed-lt32", "count", ["income", "limit"], below),
+        ];
+        for (function, total, gives, expected) in cases {
+            let least = common.len().to_string();
+            let more = ["--reveal", "shares", "--eval", function, "--aggregate", total, "--result", "both"];
+            let both = [&with(&more)[..], &["--min-matches", &least]].concat();
+            let side = |give| [&both[..], &["--give", give]].concat();
+            let (a, b) = run(&bench, &side(gives[0]), &side(gives[1]));
+            for said in [a, b] {
+                let told = object(&said);
+                assert_eq!(told[total].as_i64(), Some(expected), "{function} {told}");
+                assert_eq!(told["reveal"], "shares");
+                let learned = told["other_side_learned"].as_str().unwrap();
+                assert!(learned.contains("over all common keys"), "{learned}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_function_of_shares_is_agreed_on_and_its_inputs_are_checked() {
+    let bench = Bench::new();
+    let common = credit(&bench, 0..50, 20..70).len();
+    let function = |name, total| with(&["--reveal", "shares", "--eval", name, "--aggregate", total]);
+    let side = |options: &[&'static str], more: &[&'static str]| [options, more].concat();
+    // Withheld below the least number of matches; to one side alone.
+    let least = (common + 1).to_string();
+    let few = [&function("signed-lt32", "count")[..], &["--min-matches", &least]].concat();
+    let with_peer = [&few[..], &["--give", "income", "--result", "peer"]].concat();
+    let (a, b) = run(&bench, &with_peer, &[&few[..], &["--give", "limit"]].concat());
+    assert!(object(&a).get("count").is_none());
+    assert!(object(&b)["withheld"] == true && object(&b).get("count").is_none());
+    // Overflow is said, as `tacit eval` says it.
+    bench.write("wide.garble.rs", "pub fn main(income: u8, limit: u8) -> u8 { income + limit + 200 }\n");
+    let (a, b) = run(
+        &bench,
+        &side(&function("wide.garble.rs", "sum"), &["--give", "income", "--result", "peer"]),
+        &side(&function("wide.garble.rs", "sum"), &["--give", "limit"]),
+    );
+    a.success();
+    assert!(object(&b)["flags"].to_string().contains("overflow"), "{}", object(&b));
+    // Differences are named with both values.
+    let cases = [
+        (function("signed-lt32", "count"), function("signed-min32", "count"), "--eval: "),
+        (function("signed-lt32", "count"), function("signed-lt32", "sum"), "aggregate"),
+        (function("signed-lt32", "count"), with(&["--reveal", "count"]), "count"),
+    ];
+    for (a, b, named) in cases {
+        let give: &[&str] = if b.contains(&"--eval") { &["--give", "limit"] } else { &[] };
+        let a = [&a[..], &["--give", "income", "--result", "peer"]].concat();
+        let (a, b) = run(&bench, &a, &[&b[..], give].concat());
+        a.fails_with(4, &[named]);
+        b.fails_with(4, &[named]);
+    }
+    // What does not fit is said before connecting.
+    bench.write("twice.csv", "email,income\na@example.com,1\nA@example.com,2\n");
+    let lt32 = ["--reveal", "shares", "--eval", "lt32", "--aggregate", "count"];
+    let give = |column: &'static str| [&lt32[..], &["--give", column]].concat();
+    let cases: [(&str, i32, &[&str], &str); 7] = [
+        ("shop.csv", 2, &["--reveal", "shares"], "--eval"),
+        ("shop.csv", 2, &["--eval", "lt32", "--aggregate", "count"], "shares"),
+        ("shop.csv", 2, &["--reveal", "shares", "--eval", "nothing", "--aggregate", "count"], "nothing"),
+        ("shop.csv", 2, &["--reveal", "shares", "--eval", "sha256", "--aggregate", "count"], "64"),
+        ("shop.csv", 2, &lt32, "--give"),
+        ("shop.csv", 3, &give("email"), "line 2"),
+        ("twice.csv", 3, &give("income"), "unique"),
+    ];
+    for (input, code, more, named) in cases {
+        let fixed = ["psi", "--connect", "127.0.0.1:9", "--insecure-plaintext", "--connect-timeout", "1"];
+        let table = ["--input", input, "--key", "email"];
+        bench.run(&[&fixed[..], &table, &SEMI, more].concat()).fails_with(code, &[named]);
+    }
+}

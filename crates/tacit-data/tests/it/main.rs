@@ -1,0 +1,7 @@
+//! The integration tests of `tacit-data`, one binary: a module is a file.
+
+mod columns;
+mod dialects;
+mod keys;
+mod records;
+mod values;

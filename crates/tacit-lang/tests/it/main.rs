@@ -1,0 +1,3 @@
+//! The integration tests of `tacit-lang`, one binary: a module is a file.
+
+mod programs;

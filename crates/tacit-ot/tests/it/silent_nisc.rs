@@ -1,0 +1,244 @@
+//! Silent NISC: files there and back, two-message OT over a channel, and what goes wrong with messages.
+
+use crate::common::{self, prg};
+use tacit_crypto::{BitVec, Block};
+use tacit_ot::silent::bcgikrs19::Code;
+use tacit_ot::silent::nisc::{Params, ReceiverKey, SenderKey, TwoRound, open, reply};
+use tacit_ot::{Error, OtReceiver, OtSender, Result, RotReceiver, RotSender, Security};
+
+const CONTEXT: &[u8] = b"salaries 2026";
+
+fn params(code: Code, security: Security, count: usize) -> Params {
+    Params { code, security, count }
+}
+
+fn small() -> Params {
+    params(Code::Linear, Security::Malicious, 300)
+}
+
+fn messages(count: usize, seed: u128) -> Vec<[Block; 2]> {
+    let mut pairs = vec![[Block::ZERO; 2]; count];
+    prg(seed).fill_blocks(pairs.as_flattened_mut());
+    pairs
+}
+
+#[test]
+fn two_senders_answer_one_key_by_files() {
+    for (code, security, count) in [
+        (Code::Linear, Security::Malicious, 1),
+        (Code::QuasiCyclic, Security::Malicious, 1000),
+        (Code::Linear, Security::SemiHonest, 20_000),
+        (Code::QuasiCyclic, Security::SemiHonest, 77),
+        (Code::QuasiCyclic, Security::SemiHonest, 1_000_001),
+        (Code::Linear, Security::Malicious, 1_000_001),
+    ] {
+        let (receiver, public) =
+            ReceiverKey::generate(params(code, security, count), CONTEXT, &mut prg(1)).unwrap();
+        let receiver = ReceiverKey::from_bytes(&receiver.to_bytes(), CONTEXT).unwrap();
+        assert_eq!(receiver.public_key().unwrap(), public);
+        let random = receiver.expand_in().unwrap();
+        let inputs = BitVec::random(count, &mut prg(2));
+        let question = receiver.ask(&random, &inputs).unwrap();
+        for seed in [3, 4] {
+            let (sender, answer) = SenderKey::answer(&public, CONTEXT, &mut prg(seed)).unwrap();
+            let sender = SenderKey::from_bytes(&sender.to_bytes()).unwrap();
+            let mine = sender.expand(&public, CONTEXT).unwrap();
+            let theirs = receiver.expand_out(&answer).unwrap();
+            assert!(*theirs.choices() == random);
+            for (i, (pair, got)) in mine.messages().iter().zip(theirs.messages()).enumerate() {
+                assert!(*got == pair[random.get(i) as usize] && *got != pair[!random.get(i) as usize], "{i}");
+            }
+            let sent = messages(count, 10 + seed);
+            let reply = reply(mine, &question, &sent).unwrap();
+            let opened = open(&theirs, &inputs, &question, &reply).unwrap();
+            assert!((0..count).all(|i| opened[i] == sent[i][inputs.get(i) as usize]));
+        }
+        let ones = random.iter().filter(|&b| b).count();
+        assert!(count < 1000 || ones.abs_diff(count / 2) < 3 * count.isqrt(), "{ones} of {count}");
+    }
+}
+
+#[test]
+fn two_messages_over_a_channel() {
+    let codes = [Code::Linear, Code::QuasiCyclic];
+    for (code, security) in
+        codes.into_iter().flat_map(|code| [Security::SemiHonest, Security::Malicious].map(|s| (code, s)))
+    {
+        let (count, runs) = (5000, 10);
+        let sent = messages(count, 5);
+        let choices = BitVec::random(count, &mut prg(6));
+        let (pairs, (bits, rots, got)) = common::run(
+            |ch| {
+                let mut s = TwoRound::new(code, security, &mut prg(7));
+                let mut pairs = vec![[Block::ZERO; 2]; 100 * runs];
+                for pairs in pairs.chunks_mut(100) {
+                    RotSender::extend(&mut s, ch, pairs)?;
+                }
+                s.send(ch, &sent)?;
+                s.send(ch, &[])?;
+                Ok(pairs)
+            },
+            |ch| {
+                let mut r = TwoRound::new(code, security, &mut prg(8));
+                let (mut rots, mut got) = (vec![Block::ZERO; 100 * runs], vec![Block::ZERO; count]);
+                let mut bits = Vec::new();
+                for rots in rots.chunks_mut(100) {
+                    bits.extend(RotReceiver::extend(&mut r, ch, rots)?.iter());
+                }
+                r.receive(ch, &choices, &mut got)?;
+                r.receive(ch, &BitVec::default(), &mut [])?;
+                Ok((bits, rots, got))
+            },
+        );
+        assert!((0..100 * runs).all(|i| rots[i] == pairs[i][bits[i] as usize]));
+        let distinct: std::collections::HashSet<_> = rots.iter().map(|b| b.to_u128()).collect();
+        assert_eq!(distinct.len(), 100 * runs, "runs repeat");
+        assert!((0..count).all(|i| got[i] == sent[i][choices.get(i) as usize]));
+    }
+}
+
+#[track_caller]
+fn malformed<T>(result: Result<T>, what: &str) {
+    match result {
+        Err(Error::Malformed { what: said, .. }) => assert!(said.contains(what), "{said}"),
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("accepted"),
+    }
+}
+
+#[test]
+fn messages_of_another_session_version_kind_or_length_are_clear_errors() {
+    let (receiver, public) = ReceiverKey::generate(small(), CONTEXT, &mut prg(1)).unwrap();
+    let (other, other_public) = ReceiverKey::generate(small(), CONTEXT, &mut prg(2)).unwrap();
+    let (sender, answer) = SenderKey::answer(&public, CONTEXT, &mut prg(3)).unwrap();
+    malformed(other.expand_out(&answer), "another session");
+    malformed(sender.expand(&other_public, CONTEXT), "another session");
+    malformed(sender.expand(&public, b"another year"), "another session");
+    let (_, elsewhere) = SenderKey::answer(&public, b"another year", &mut prg(3)).unwrap();
+    malformed(receiver.expand_out(&elsewhere), "another session");
+    malformed(receiver.expand_out(&public), "another kind");
+    malformed(SenderKey::answer(&answer, CONTEXT, &mut prg(3)).map(|_| ()), "another kind");
+    for cut in [0, 10, 52, 53, 60, public.len() / 2, public.len() - 1] {
+        malformed(SenderKey::answer(&public[..cut], CONTEXT, &mut prg(3)).map(|_| ()), "");
+    }
+    for cut in [0, 10, 52, 53, 60, answer.len() / 2, answer.len() - 1] {
+        malformed(receiver.expand_out(&answer[..cut]), "");
+    }
+    for (version, words) in [
+        (0, "older version, whose parameters are refused now; make new keys with tacit nisc keygen"),
+        (answer[9] - 1, "older version"),
+        (answer[9] + 1, "newer version; update"),
+    ] {
+        let of = |message: &[u8]| [&message[..9], &[version], &message[10..]].concat();
+        malformed(receiver.expand_out(&of(&answer)), words);
+        malformed(SenderKey::answer(&of(&public), CONTEXT, &mut prg(3)).map(|_| ()), words);
+        malformed(ReceiverKey::from_bytes(&of(&receiver.to_bytes()), CONTEXT), words);
+        malformed(SenderKey::from_bytes(&of(&sender.to_bytes())), words);
+    }
+    let mut huge = public.clone();
+    huge[13..21].fill(0xff);
+    malformed(SenderKey::answer(&huge, CONTEXT, &mut prg(3)).map(|_| ()), "out of range");
+    malformed(ReceiverKey::from_bytes(&receiver.to_bytes()[..60], CONTEXT), "length");
+    malformed(SenderKey::from_bytes(&sender.to_bytes()[..70]), "length");
+}
+
+#[test]
+fn replayed_questions_and_replies_are_refused() {
+    let (receiver, public) = ReceiverKey::generate(small(), CONTEXT, &mut prg(1)).unwrap();
+    let (other, _) = ReceiverKey::generate(small(), CONTEXT, &mut prg(2)).unwrap();
+    let inputs = BitVec::random(300, &mut prg(4));
+    let question = receiver.ask(&receiver.expand_in().unwrap(), &inputs).unwrap();
+    let foreign = other.ask(&other.expand_in().unwrap(), &inputs).unwrap();
+    let sent = messages(300, 5);
+    let (first, answer) = SenderKey::answer(&public, CONTEXT, &mut prg(6)).unwrap();
+    let (second, another) = SenderKey::answer(&public, CONTEXT, &mut prg(7)).unwrap();
+    malformed(reply(first.expand(&public, CONTEXT).unwrap(), &foreign, &sent), "another session");
+    let good = reply(first.expand(&public, CONTEXT).unwrap(), &question, &sent).unwrap();
+    let output = receiver.expand_out(&another).unwrap();
+    // The reply belongs to the first sender's answer.
+    malformed(open(&output, &inputs, &question, &good), "another session");
+    let output = receiver.expand_out(&answer).unwrap();
+    let mut changed = question.clone();
+    *changed.last_mut().unwrap() ^= 1;
+    malformed(open(&output, &inputs, &changed, &good), "another session");
+    malformed(open(&output, &inputs, &question, &good[..good.len() - 16]), "length");
+    assert!(open(&output, &inputs, &question, &good).is_ok());
+    drop(second);
+}
+
+#[test]
+fn every_flipped_byte_of_an_answer_is_noticed_or_harmless() {
+    let (receiver, public) = ReceiverKey::generate(small(), CONTEXT, &mut prg(1)).unwrap();
+    let (_, answer) = SenderKey::answer(&public, CONTEXT, &mut prg(3)).unwrap();
+    for at in (53..answer.len()).step_by(answer.len() / 23).chain([answer.len() - 1, answer.len() - 17]) {
+        let mut changed = answer.clone();
+        changed[at] ^= 1;
+        // The challenges bind every byte before them, so even a change that no key meets fails.
+        let copy = ReceiverKey::from_bytes(&receiver.to_bytes(), CONTEXT).unwrap();
+        let result = copy.expand_out(&changed);
+        assert!(matches!(result, Err(Error::Cheated { .. } | Error::Malformed { .. })), "byte {at}");
+        // A failed check spends the key, for honest answers too.
+        let spent = matches!(result, Err(Error::Cheated { .. }));
+        assert_eq!(matches!(copy.expand_out(&answer), Err(Error::Spent(_))), spent, "byte {at}");
+    }
+}
+
+/// A sender that gives its answer to an earlier key again.
+#[test]
+fn a_replayed_answer_is_refused() {
+    let (code, security) = (Code::Linear, Security::Malicious);
+    let (_, result) = tacit_net::memory::run(
+        |ch| {
+            // The context is what the first run binds; its bytes pass on the channel and are sent twice.
+            let key = ch.recv_sized(1 << 20)?;
+            let mut context = ch.session_id().0.to_vec();
+            context.push(0);
+            context.extend_from_slice(&ch.next_instance().to_le_bytes());
+            let (_, answer) = SenderKey::answer(&key, &context, &mut prg(1))?;
+            ch.send_sized(&answer)?;
+            ch.flush()?;
+            ch.recv_sized(1 << 20)?;
+            ch.send_sized(&answer)?;
+            ch.flush().map_err(Error::from)
+        },
+        |ch| {
+            let mut r = TwoRound::new(code, security, &mut prg(2));
+            let mut out = [Block::ZERO; 40];
+            RotReceiver::extend(&mut r, ch, &mut out)?;
+            assert!(out[0] != Block::ZERO);
+            let mut again = [Block::ZERO; 40];
+            let result = RotReceiver::extend(&mut r, ch, &mut again).map(|_| ());
+            assert!(again == [Block::ZERO; 40], "something came out");
+            result
+        },
+    );
+    malformed(result, "another session");
+}
+
+/// Digests of all messages for fixed seeds: a change of the wire shows here.
+#[test]
+fn messages_are_as_recorded() {
+    let mut lines = String::new();
+    for (name, code) in [("linear", Code::Linear), ("quasi-cyclic", Code::QuasiCyclic)] {
+        for security in [Security::SemiHonest, Security::Malicious] {
+            let (receiver, public) =
+                ReceiverKey::generate(params(code, security, 200), CONTEXT, &mut prg(1)).unwrap();
+            let (sender, answer) = SenderKey::answer(&public, CONTEXT, &mut prg(2)).unwrap();
+            let question = receiver.ask(&receiver.expand_in().unwrap(), &BitVec::zeros(200)).unwrap();
+            let reply =
+                reply(sender.expand(&public, CONTEXT).unwrap(), &question, &messages(200, 3)).unwrap();
+            let mut hasher = blake3::Hasher::new();
+            for part in [&public, &answer, &question, &reply] {
+                hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
+            }
+            lines += &format!(
+                "{name} {security:?} {}+{} {}\n",
+                public.len(),
+                answer.len(),
+                hasher.finalize().to_hex()
+            );
+        }
+    }
+    let recorded = include_str!("../silent_nisc.digests");
+    assert_eq!(lines, recorded, "if the change is meant, record this:\n{lines}");
+}

@@ -1,0 +1,13 @@
+//! The integration tests of `tacit`, one binary: a module is a file.
+
+mod gateway_support;
+
+mod buckets;
+mod gateway;
+mod jobs;
+mod long_functions;
+mod programs;
+mod recordings;
+mod resume;
+mod shared;
+mod threads;
