@@ -50,7 +50,7 @@ pub(crate) fn ask(
     };
     let result = match result {
         None => None,
-        Some("me") => Some("asker"),
+        Some("me") => Some("client"),
         Some("peer") => Some("service"),
         Some("both") => Some("both"),
         Some(_) => return Err(fault::usage(py, "result is \"me\", \"peer\" or \"both\"")),
@@ -119,7 +119,7 @@ impl Offered {
             Some(digest) => digest,
             None => py.detach(|| records::digest_of(&input)).map_err(raised)?,
         };
-        let (records, _) = Records::open(&folder, &identity, Side::Asker).map_err(raised)?;
+        let (records, _) = Records::open(&folder, &identity, Side::Client).map_err(raised)?;
         let offered = self.take(py)?;
         let run = offered.offer.run.clone();
         let (ours, set) = (job.clone(), Arc::clone(&keys.set));

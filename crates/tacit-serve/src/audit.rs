@@ -3,13 +3,22 @@
 //! A record proves what either side *claimed* and signed: that it had so many keys, that it committed to an
 //! input, that a run was made under these terms. It does not prove that the input was true, nor that nothing
 //! else was run.
+//!
+//! What is handed to a peer has the records of other peers as digests ([`export`]): a chain of both verifies
+//! as the whole one does.
+
+mod compare;
+mod export;
+
+pub use compare::{Party, compare};
+pub use export::{Peer, export};
 
 use crate::file::shown;
-use crate::json::{canonical, from_hex, read_canonical};
+use crate::json::{from_hex, read_canonical};
 use crate::records::{
-    COMMON, NO_HEAD, PRIVATE_PART, RECORDS, SEAL, commitment, digest_of, head_of, signature,
+    BEGUN, COMMON, NO_HEAD, PRIVATE_PART, RECORDS, SEAL, as_begun, commitment, digest_of, head_of, is_signed,
 };
-use crate::terms::Side;
+use crate::terms::{Side, VERSION};
 use serde_json::Value;
 use std::path::Path;
 use tacit::job::tags::TagFile;
@@ -21,12 +30,16 @@ use tacit::{Error, Result};
 pub struct Record {
     /// All of it.
     pub value: Value,
-    /// Whose chain it stands in.
+    /// The side whose chain it is in.
     pub side: Side,
     /// The owner's key.
     pub owner: PublicKey,
-    /// Whether both sides signed it.
+    /// The other side's key.
+    pub peer: PublicKey,
+    /// Whether both sides signed it at the end of the run.
     pub both_signed: bool,
+    /// Whether both sides signed it when the run began.
+    pub both_began: bool,
     /// The hash that the next record names.
     pub head: [u8; 32],
 }
@@ -44,7 +57,19 @@ impl Record {
 
     /// What one side put into the common part under this name.
     pub fn of(&self, side: Side, name: &str) -> &Value {
-        &self.value["common"][side.name()][name]
+        let common = &self.value["common"];
+        &common[side.name_in(&common["version"])][name]
+    }
+
+    /// Whether its terms and sentences name the parties: those of version 1 do not.
+    pub fn is_named(&self) -> bool {
+        self.value["common"]["version"] != 1
+    }
+
+    /// What a side is called, if the terms name it: records of version 1 do not.
+    pub fn name_of(&self, side: Side) -> Option<&str> {
+        let terms = &self.value["common"]["terms"];
+        terms[if side == Side::Service { "service_name" } else { "client_name" }].as_str()
     }
 
     fn head_named(&self, side: Side) -> Option<[u8; 32]> {
@@ -52,8 +77,55 @@ impl Record {
     }
 }
 
+/// A line of a chain.
+#[derive(Clone, Debug)]
+pub enum Line {
+    /// A whole record.
+    Record(Box<Record>),
+    /// The digest of a record that is withheld, which is the hash that the next one names.
+    Digest([u8; 32]),
+}
+
+/// A chain that verified.
+#[derive(Clone, Debug, Default)]
+pub struct Chain(Vec<Line>);
+
+impl Chain {
+    /// Its lines, in their order.
+    pub fn lines(&self) -> &[Line] {
+        &self.0
+    }
+
+    /// The records that are whole.
+    pub fn records(&self) -> impl Iterator<Item = &Record> {
+        self.placed().map(|(_, record)| record)
+    }
+
+    /// How many records are there as digests only.
+    pub fn withheld(&self) -> usize {
+        self.0.iter().filter(|line| matches!(line, Line::Digest(_))).count()
+    }
+
+    /// The records that are whole, each with its number.
+    fn placed(&self) -> impl Iterator<Item = (usize, &Record)> {
+        self.0.iter().enumerate().filter_map(|(at, line)| match line {
+            Line::Record(record) => Some((at, &**record)),
+            Line::Digest(_) => None,
+        })
+    }
+}
+
+impl Line {
+    fn head(&self) -> [u8; 32] {
+        match self {
+            Line::Record(record) => record.head,
+            Line::Digest(head) => *head,
+        }
+    }
+}
+
 fn fault(what: &str) -> Error {
-    Error::Input(format!("{what}; the record was changed, or is of somebody else"))
+    Error::Input(format!("{what}; the record was changed, or belongs to another party"))
 }
 
 fn members(value: &Value, names: &[&str], what: &str) -> Result<()> {
@@ -65,14 +137,49 @@ fn members(value: &Value, names: &[&str], what: &str) -> Result<()> {
     }
 }
 
-fn key_of(common: &Value, side: Side) -> Result<PublicKey> {
-    let text = common[side.name()]["key"].as_str().and_then(from_hex);
+/// The sides, as the record calls them.
+fn sides(version: &Value) -> [(Side, &'static str); 2] {
+    [Side::Service, Side::Client].map(|side| (side, side.name_in(version)))
+}
+
+fn key_of(common: &Value, name: &str) -> Result<PublicKey> {
+    let text = common[name]["key"].as_str().and_then(from_hex);
     text.map(PublicKey::from_bytes).ok_or_else(|| fault("a public key is missing"))
 }
 
-fn is_signed(key: &PublicKey, context: &str, message: &Value, signed: &Value) -> Result<bool> {
-    let Some(signed) = signed.as_str().and_then(signature) else { return Ok(false) };
-    Ok(key.verify(context, canonical(message)?.as_bytes(), &signed))
+/// Whether every part of a record, and nothing else, is there.
+fn form(value: &Value) -> Result<()> {
+    let common = &value["common"];
+    let version = &common["version"];
+    if *version != 1 && *version != VERSION {
+        return Err(Error::Input(
+            "a record of another version; verify it with the release that wrote it".into(),
+        ));
+    }
+    let old = *version == 1;
+    let parts = ["common", "signatures", "side", "number", "previous", "seal", "begun"];
+    members(value, &parts[..if old { 6 } else { 7 }], "the line")?;
+    let [(_, service), (_, client)] = sides(version);
+    let parts = ["version", "run", "started", "terms", service, client, "revealed", "outcome"];
+    members(common, &parts, "the common part")?;
+    let parts = ["key", "keys", "input", "head", "result"];
+    [service, client].into_iter().try_for_each(|side| members(&common[side], &parts, side))
+}
+
+/// How many sides' signatures on `message` are under `signed`; each must hold.
+fn signatures(signed: &Value, common: &Value, context: &str, message: &Value) -> Result<usize> {
+    let signed = signed.as_object().ok_or_else(|| fault("it has no signatures"))?;
+    for (name, signature) in signed {
+        let known = sides(&common["version"]).iter().any(|(_, side)| side == name);
+        if !known {
+            return Err(fault("another party signed it"));
+        }
+        let text = signature.as_str().unwrap_or_default();
+        if !is_signed(&key_of(common, name)?, context, message, text)? {
+            return Err(fault(&format!("the signature of the {name} is invalid")));
+        }
+    }
+    Ok(signed.len())
 }
 
 /// Verifies one record, the line of a file without its end.
@@ -80,113 +187,81 @@ fn is_signed(key: &PublicKey, context: &str, message: &Value, signed: &Value) ->
 /// Errors: any other form than the one that was written, another version, and signatures that do not hold. A
 /// record that says `complete` needs both sides' signatures.
 pub fn verify(line: &str) -> Result<Record> {
-    let value = read_canonical(line)?;
-    members(&value, &["common", "signatures", "side", "number", "previous", "seal"], "the line")?;
+    record(line, read_canonical(line)?)
+}
+
+fn record(line: &str, value: Value) -> Result<Record> {
+    form(&value)?;
     let common = &value["common"];
-    let parts = ["version", "run", "started", "terms", "service", "asker", "revealed", "outcome"];
-    members(common, &parts, "the common part")?;
-    for side in [Side::Service, Side::Asker] {
-        members(&common[side.name()], &["key", "keys", "input", "head", "result"], side.name())?;
-    }
-    if common["version"] != crate::terms::VERSION {
-        return Err(Error::Input(
-            "a record of another version; verify it with the release that wrote it".into(),
-        ));
-    }
-    let side = match value["side"].as_str() {
-        Some("service") => Side::Service,
-        Some("asker") => Side::Asker,
-        _ => return Err(fault("it does not say whose it is")),
-    };
-    let owner = key_of(common, side)?;
+    let own = sides(&common["version"]).into_iter().find(|(_, name)| value["side"] == *name);
+    let (side, name) = own.ok_or_else(|| fault("its side is missing"))?;
+    let owner = key_of(common, name)?;
+    let peer = key_of(common, side.other().name_in(&common["version"]))?;
     let mut sealed = value.clone();
     if let Some(object) = sealed.as_object_mut() {
         object.remove("seal");
     }
-    if !is_signed(&owner, SEAL, &sealed, &value["seal"])? {
-        return Err(fault("the owner's seal does not hold"));
+    if !is_signed(&owner, SEAL, &sealed, value["seal"].as_str().unwrap_or_default())? {
+        return Err(fault("the owner's seal is invalid"));
     }
-    let signatures = value["signatures"].as_object().ok_or_else(|| fault("it has no signatures"))?;
-    for (name, signed) in signatures {
-        let side = [Side::Service, Side::Asker].into_iter().find(|side| side.name() == name);
-        let side = side.ok_or_else(|| fault("somebody else signed it"))?;
-        if !is_signed(&key_of(common, side)?, COMMON, common, signed)? {
-            return Err(fault(&format!("the signature of the {name} does not hold")));
-        }
-    }
-    let both_signed = signatures.len() == 2;
+    let both_signed = signatures(&value["signatures"], common, COMMON, common)? == 2;
     if common["outcome"] == "complete" && !both_signed {
         return Err(fault("a complete run lacks a signature"));
     }
-    Ok(Record { side, owner, both_signed, head: head_of(line), value })
+    let both_began =
+        common["version"] != 1 && signatures(&value["begun"], common, BEGUN, &as_begun(common))? == 2;
+    Ok(Record { side, owner, peer, both_signed, both_began, head: head_of(line), value })
+}
+
+/// The digest of a record that is withheld, if the line is one.
+fn digest(value: &Value) -> Option<[u8; 32]> {
+    let object = value.as_object()?;
+    (object.len() == 2 && object.contains_key("number")).then_some(())?;
+    from_hex(object.get("digest")?.as_str()?)
 }
 
 /// Verifies a chain: every record, their numbers, and that each names the one before.
 ///
 /// Errors name the record, counted from 1.
-pub fn verify_chain(text: &str) -> Result<Vec<Record>> {
+pub fn verify_chain(text: &str) -> Result<Chain> {
     let at_record = |at: usize, what: String| Error::Input(format!("record {}: {what}", at + 1));
     if !text.is_empty() && !text.ends_with('\n') {
         return Err(Error::Input("the last record is cut off".into()));
     }
-    let mut records: Vec<Record> = Vec::new();
+    let mut chain: Vec<Line> = Vec::new();
     let mut previous = NO_HEAD;
     for (at, line) in text.split_terminator('\n').enumerate() {
-        let record = verify(line).map_err(|error| at_record(at, error.to_string()))?;
-        let names = record.value["previous"].as_str().and_then(from_hex);
-        if names != Some(previous) || record.value["number"] != at {
+        let value = read_canonical(line).map_err(|error| at_record(at, error.to_string()))?;
+        let follows = value["number"] == at;
+        let (next, follows) = match digest(&value) {
+            Some(head) => (Line::Digest(head), follows),
+            None => {
+                let names = value["previous"].as_str().and_then(from_hex);
+                let record = record(line, value).map_err(|error| at_record(at, error.to_string()))?;
+                (Line::Record(Box::new(record)), follows && names == Some(previous))
+            }
+        };
+        if !follows {
             return Err(at_record(
                 at,
                 "it does not follow the one before: a record is missing, or out of order".into(),
             ));
         }
-        previous = record.head;
-        records.push(record);
+        previous = next.head();
+        chain.push(next);
     }
-    Ok(records)
+    Ok(Chain(chain))
+}
+
+fn read_chain(path: &Path) -> Result<String> {
+    let file = if path.is_dir() { path.join(RECORDS) } else { path.to_owned() };
+    std::fs::read_to_string(&file).map_err(|e| Error::file(&file, "cannot be read", e))
 }
 
 /// Reads and verifies the chain in a file, or in the folder of a side's records.
-pub fn load(path: &Path) -> Result<Vec<Record>> {
-    let file = if path.is_dir() { path.join(RECORDS) } else { path.to_owned() };
-    let text = std::fs::read_to_string(&file).map_err(|e| Error::file(&file, "cannot be read", e))?;
-    verify_chain(&text).map_err(|error| Error::Input(format!("{}: {error}", shown(&file))))
-}
-
-/// Compares our chain with the records that the other side has: what it can show of ours must be there, up to
-/// the latest head that it saw.
-///
-/// Errors: a record that one has with both signatures and the other lacks, and a head that the chain does not
-/// have: records are missing, or cut off at the end.
-pub fn compare(ours: &[Record], theirs: &[Record]) -> Result<()> {
-    for (chain, other, whose) in [(ours, theirs, "these records"), (theirs, ours, "the other side's records")]
-    {
-        if chain.is_empty() {
-            continue;
-        }
-        for record in other {
-            let side = record.side.other();
-            let key = key_of(&record.value["common"], side)?;
-            if chain.iter().all(|one| one.owner != key) {
-                continue;
-            }
-            // What one side alone signed shows nothing of the other's chain.
-            if !record.both_signed {
-                continue;
-            }
-            let named = record.head_named(side);
-            let has_head = named == Some(NO_HEAD) || chain.iter().any(|one| Some(one.head) == named);
-            let same = |one: &Record| !one.both_signed || one.value["common"] == record.value["common"];
-            let has_run = chain.iter().any(|one| one.run() == record.run() && same(one));
-            if !has_head || !has_run {
-                return Err(Error::Input(format!(
-                    "{whose} lack what the others show of run {}: records were taken away, or cut off at the end",
-                    tacit::net::shown(record.run())
-                )));
-            }
-        }
-    }
-    Ok(())
+pub fn load(path: &Path) -> Result<Chain> {
+    let named = |error| Error::Input(format!("{}: {error}", shown(path)));
+    verify_chain(&read_chain(path)?).map_err(named)
 }
 
 fn open_file(path: &Path) -> Result<std::fs::File> {

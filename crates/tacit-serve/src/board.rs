@@ -14,7 +14,7 @@ const MOST_REFUSALS: usize = 20;
 pub(crate) const MINUTES: u64 = 60;
 /// Peers that are counted, those that a policy does not name any more among them.
 const MOST_PEERS: usize = 4096;
-/// Longest name or text that is kept: some are the asker's.
+/// Longest name or text that is kept: some are the client's.
 const LONGEST: usize = 200;
 
 /// A request that got an offer, or broke off.

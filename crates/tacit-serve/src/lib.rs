@@ -32,4 +32,6 @@ mod visit;
 mod wire;
 
 #[cfg(test)]
+mod record_tests;
+#[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! What a service tells of itself while it runs: never a row, a key or a secret.
 //!
 //! Each [`Event`] goes to `tracing`, target `tacit::serve`, with what it holds as fields; what goes on inside
-//! a request follows at the level `DEBUG`, on the asker's side too, by the run's name that both sides share.
+//! a request follows at the level `DEBUG`, on the client's side too, by the run's name that both sides share.
 
 use crate::clock::Time;
 use std::sync::{Mutex, PoisonError};
@@ -32,7 +32,7 @@ pub struct Event {
 /// What a run took, as far as it is known.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Figures {
-    /// Distinct keys that the asker announced.
+    /// Distinct keys that the client announced.
     pub asker_keys: Option<u64>,
     /// Distinct keys of the service.
     pub service_keys: Option<u64>,

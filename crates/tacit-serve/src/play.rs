@@ -1,7 +1,7 @@
 //! A run as both sides play it, from the agreement to the signatures.
 
 use crate::json::hex;
-use crate::records::{Begun, COMMON, signature};
+use crate::records::{self, Begun, COMMON};
 use crate::terms::{Offer, Side};
 use crate::wire::{self, Close, Message};
 use serde_json::{Value, json};
@@ -42,6 +42,11 @@ pub(crate) fn agree(session: &mut Session, agreement: &Agreement) -> Result<()> 
     Ok(session.agree_anew(agreement)?)
 }
 
+/// The outcome of a run that ended without the other side's signature.
+pub(crate) fn unsigned(side: Side) -> String {
+    format!("not signed by the {}", side.other().name())
+}
+
 /// Makes the run.
 ///
 /// Errors: as [`Job::run_with`], and if the other side ran with another number of keys than it announced.
@@ -54,7 +59,7 @@ pub(crate) fn run(session: &mut Session, part: &Part<'_>, observer: &dyn Observe
     let ran = revealed.peer_keys();
     if ran != part.peer_keys {
         let announced = part.peer_keys;
-        return Err(Error::Peer(format!("the other side announced {announced} keys and ran with {ran}")));
+        return Err(Error::Peer(format!("the peer announced {announced} keys and ran with {ran}")));
     }
     Ok(Played { revealed, wall: start.elapsed(), stats: session.stats() })
 }
@@ -86,7 +91,7 @@ pub(crate) fn summary(keys: &KeySet, revealed: &Revealed) -> Option<Value> {
             Aggregate::Sum(sum) => json!({ "sum": sum.to_string() }),
             Aggregate::Mean { sum, rows } => json!({ "sum": sum.to_string(), "rows": rows }),
         }),
-        // A service takes no function of the asker's.
+        // A service takes no function of the client's.
         Revealed::Total(..) => None,
         Revealed::Statistic(found, _) => found.as_ref().map(|found| match found {
             Found::Withheld => json!({ "withheld": true }),
@@ -96,7 +101,7 @@ pub(crate) fn summary(keys: &KeySet, revealed: &Revealed) -> Option<Value> {
     }
 }
 
-/// Ends the run: both tell their commitments to their results, and sign the common part. The asker goes
+/// Ends the run: both tell their commitments to their results, and sign the common part. The client goes
 /// first.
 ///
 /// Returns the other side's signature.
@@ -119,16 +124,16 @@ pub(crate) fn close(
     let signed = begun.sign()?;
     let check = |theirs: &Message| -> Result<String> {
         let Message::Signature(text) = theirs else { return Err(wire::out_of_turn()) };
-        let message = crate::json::canonical(&begun.common)?;
-        let holds = signature(text).is_some_and(|bytes| peer.verify(COMMON, message.as_bytes(), &bytes));
-        let fault =
-            "the other side's signature on the record does not hold; what it claims is not what we have";
-        if holds { Ok(text.clone()) } else { Err(Error::Peer(fault.into())) }
+        let fault = "the peer's signature on the record does not hold; compare both sides' records";
+        match records::is_signed(peer, COMMON, &begun.common, text)? {
+            true => Ok(text.clone()),
+            false => Err(Error::Peer(fault.into())),
+        }
     };
     let channel = session.channel();
     let ours = Message::Signature(signed);
     match side {
-        Side::Asker => {
+        Side::Client => {
             wire::send(channel, &ours)?;
             check(&wire::receive(channel, wire::PROMPT)?.0)
         }
@@ -147,7 +152,7 @@ const SLOWER: Duration = Duration::from_secs(600);
 fn exchange(session: &mut Session, side: Side, ours: &Message) -> Result<Message> {
     let channel = session.channel();
     match side {
-        Side::Asker => {
+        Side::Client => {
             wire::send(channel, ours)?;
             Ok(wire::receive(channel, SLOWER)?.0)
         }

@@ -28,6 +28,8 @@ use toml::de::DeTable;
 /// The rules of one service.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Policy {
+    /// What it is called in terms and records.
+    pub name: String,
     /// Where it listens.
     pub listen: String,
     /// Its private key's file, which signs its records, and without certificates proves who it is.
@@ -347,6 +349,7 @@ fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Policy> {
     let version = section.wanted_number("version", 1..=1);
     let listen = section.wanted_text("listen");
     let identity = section.wanted_text("identity");
+    let name = name(section, identity.as_ref());
     let state = section.wanted_text("state");
     let certificates = certificates(section, folder);
     let concurrency = section.number("concurrency", 1..=256).unwrap_or(4);
@@ -409,6 +412,7 @@ fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Policy> {
     }
     version?;
     Some(Policy {
+        name,
         listen: listen?.value,
         identity: folder.join(identity?.value),
         certificates,
@@ -424,6 +428,18 @@ fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Option<Policy> {
         jobs,
         lookups,
     })
+}
+
+/// What the service is called: as it says, or as the file of its identity is.
+fn name(section: &mut Section<'_, '_, '_>, identity: Option<&At<String>>) -> String {
+    let of_file = |file: &At<String>| Path::new(&file.value).file_stem()?.to_str().map(str::to_owned);
+    let Some(said) = section.text("name") else {
+        return identity.and_then(of_file).unwrap_or_else(|| "service".to_owned());
+    };
+    if said.value.trim().is_empty() || said.value.chars().count() > crate::terms::LONGEST_NAME {
+        section.fault(said.at, "`name` is empty or too long; give 1 to 100 characters");
+    }
+    said.value
 }
 
 /// What a job does.

@@ -6,8 +6,10 @@
 //!   it has, salted commitments to inputs and results, what was revealed to whom, and the outcome. It holds
 //!   the head of each side's chain at the run's start, so that a record that one side takes away or cuts off
 //!   is missed by the other.
-//! - `signatures`: of `service` and `asker` on `common`, as far as the run got; a run that broke off has
-//!   none.
+//! - `begun`: the signatures of `service` and `client` on `common` as it was when the run began, without
+//!   results and with the outcome `begun`: made before anything of a table is sent, so a side that leaves
+//!   later has asked for the run all the same.
+//! - `signatures`: of both on `common`, as far as the run got; a run that broke off has none.
 //! - `side`, `number`, `previous`: whose chain it is, the record's place, and the hash of the line before.
 //! - `seal`: the owner's signature on all of this.
 //!
@@ -24,12 +26,14 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use tacit::data::input::Input;
-use tacit::net::{Identity, SIGNATURE};
+use tacit::net::{Identity, PublicKey, SIGNATURE};
 use tacit::{Error, Result};
 use zeroize::Zeroizing;
 
 /// What the signatures on a record's common part are for.
 pub const COMMON: &str = "tacit 1 record common to both sides";
+/// What the signatures on the common part of a run that begins are for.
+pub const BEGUN: &str = "tacit 2 record of a run that begins";
 /// What the seal of one side's record is for.
 pub const SEAL: &str = "tacit 1 record of one side";
 const CHAIN_HEAD: &str = "tacit 1 head of a chain of records";
@@ -84,9 +88,11 @@ pub struct Begun {
     records: Records,
     pending: PathBuf,
     /// Locked while the run goes on.
-    _lock: File,
+    file: File,
     /// The part common to both sides.
     pub common: Value,
+    /// The signatures on it as the run begins, by side.
+    begun: Value,
     input_salt: Zeroizing<[u8; 32]>,
     result_salt: Zeroizing<[u8; 32]>,
 }
@@ -136,7 +142,11 @@ impl Records {
             let mut text = Zeroizing::new(String::new());
             // A file that a crash left half written is of a run that had not begun.
             let kept = file.read_to_string(&mut text).ok().and_then(|_| {
-                let kept = serde_json::from_str::<Value>(&text).ok()?;
+                let mut lines = text.lines();
+                let mut kept = serde_json::from_str::<Value>(lines.next()?).ok()?;
+                if let Some(begun) = lines.next().and_then(|line| serde_json::from_str::<Value>(line).ok()) {
+                    kept["begun"] = begun;
+                }
                 kept["common"].is_object().then_some(kept)
             });
             left.push((path, file, kept));
@@ -159,7 +169,7 @@ impl Records {
             {
                 let mut common = kept["common"].clone();
                 common["outcome"] = json!("interrupted");
-                self.write(common, &kept["private"], [None, None])?;
+                self.write(common, &kept["private"], &kept["begun"], [None, None])?;
                 interrupted += 1;
             }
             match std::fs::remove_file(&path) {
@@ -171,10 +181,12 @@ impl Records {
         Ok(interrupted)
     }
 
-    /// Writes down that a run begins: on the disk when this returns.
+    /// Writes down that a run begins, with this side's signature on it and the other's where it is there
+    /// already: on the disk when this returns.
     pub fn begin(
         &self,
         common: Value,
+        theirs: Option<&str>,
         input_salt: Zeroizing<[u8; 32]>,
         result_salt: Zeroizing<[u8; 32]>,
     ) -> Result<Begun> {
@@ -189,16 +201,27 @@ impl Records {
         let mut file =
             private_file(OpenOptions::new().write(true).create_new(true)).open(&pending).map_err(fault)?;
         file.lock().map_err(fault)?;
-        let kept =
-            json!({ "common": common, "private": private(run, &input_salt, &result_salt, &Value::Null) });
-        let text = Zeroizing::new(kept.to_string());
+        let mut begun = json!({});
+        begun[self.side.name()] = json!(hex(&self.identity.sign(BEGUN, canonical(&common)?.as_bytes())?));
+        if let Some(theirs) = theirs {
+            begun[self.side.other().name()] = json!(theirs);
+        }
+        let private = private(run, &input_salt, &result_salt, &Value::Null);
+        let kept = json!({ "common": common, "private": private, "begun": begun });
+        let text = Zeroizing::new(format!("{kept}\n"));
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(fault)?;
         sync_folder(&pending)?;
-        Ok(Begun { records: self.clone(), pending, _lock: file, common, input_salt, result_salt })
+        Ok(Begun { records: self.clone(), pending, file, common, begun, input_salt, result_salt })
     }
 
     /// Adds a record; the private part first, so that no record lacks it.
-    fn write(&self, common: Value, private: &Value, signatures: [Option<String>; 2]) -> Result<String> {
+    fn write(
+        &self,
+        common: Value,
+        private: &Value,
+        begun: &Value,
+        signatures: [Option<String>; 2],
+    ) -> Result<String> {
         let (mut chain, last) = self.chain()?;
         let number = match &last {
             Some(line) => following(line).ok_or_else(|| Error::Input(DAMAGED.into()))?,
@@ -207,18 +230,23 @@ impl Records {
         let private_path = self.folder.join(PRIVATE_PART);
         Lines::open_last(&private_path)?.0.append(&canonical(private)?)?;
         let mut signed = serde_json::Map::new();
-        for (side, signature) in [Side::Service, Side::Asker].into_iter().zip(signatures) {
+        for (side, signature) in [Side::Service, Side::Client].into_iter().zip(signatures) {
             if let Some(signature) = signature {
                 signed.insert(side.name().into(), json!(signature));
             }
         }
+        let version = common["version"].clone();
         let mut record = json!({
             "common": common,
             "signatures": signed,
-            "side": self.side.name(),
+            "side": self.side.name_in(&version),
             "number": number,
             "previous": hex(&last.map_or(NO_HEAD, |line| head_of(&line))),
         });
+        // What a crash of the release before left has none.
+        if version != 1 {
+            record["begun"] = begun.clone();
+        }
         let seal = self.identity.sign(SEAL, canonical(&record)?.as_bytes())?;
         record["seal"] = json!(hex(&seal));
         let line = canonical(&record)?;
@@ -240,31 +268,68 @@ fn private(run: &str, input_salt: &[u8; 32], result_salt: &[u8; 32], result: &Va
     json!({ "run": run, "input_salt": hex(input_salt), "result_salt": hex(result_salt), "result": result })
 }
 
+/// Whether `text` is the signature of `key` on the common part of a record, for this use.
+pub fn is_signed(key: &PublicKey, context: &str, common: &Value, text: &str) -> Result<bool> {
+    let Some(bytes) = signature(text) else { return Ok(false) };
+    Ok(key.verify(context, canonical(common)?.as_bytes(), &bytes))
+}
+
+/// The common part as it was when its run began.
+pub fn as_begun(common: &Value) -> Value {
+    let mut begun = common.clone();
+    for side in [Side::Service, Side::Client] {
+        begun[side.name()]["result"] = Value::Null;
+    }
+    begun["outcome"] = json!("begun");
+    begun
+}
+
 impl Begun {
-    /// Our commitment to `result`, a value in canonical form.
+    /// This side's signature on the run as it begins.
+    pub fn begun(&self) -> String {
+        self.begun[self.records.side.name()].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Keeps the other side's signature on the run as it begins: on the disk when this returns.
+    ///
+    /// Errors: a signature that does not hold.
+    pub fn peer_began(&mut self, key: &PublicKey, theirs: &str) -> Result<()> {
+        if !is_signed(key, BEGUN, &self.common, theirs)? {
+            let what = "the peer's signature on the run that begins does not hold; run the same release on both sides";
+            return Err(Error::Peer(what.into()));
+        }
+        self.begun[self.records.side.other().name()] = json!(theirs);
+        let line = format!("{}\n", self.begun);
+        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_all());
+        written.map_err(|e| Error::file(&self.pending, "cannot be written; is the disk full?", e))
+    }
+
+    /// This side's commitment to `result`, a value in canonical form.
     pub fn commit(&self, result: &Value) -> Result<String> {
         Ok(hex(&commitment("result", &self.result_salt, canonical(result)?.as_bytes())))
     }
 
-    /// Our signature on the common part.
+    /// This side's signature on the common part.
     pub fn sign(&self) -> Result<String> {
         Ok(hex(&self.records.identity.sign(COMMON, canonical(&self.common)?.as_bytes())?))
     }
 
-    /// Finishes the record: `result` is ours, `theirs` the other side's signature, as far as the run got.
+    /// Finishes the record: `result` is this side's, `theirs` the other side's signature, as far as the
+    /// run got.
     ///
     /// Returns the record's line.
     pub fn finish(self, outcome: &str, result: &Value, theirs: Option<String>) -> Result<String> {
-        let Begun { records, pending, mut common, input_salt, result_salt, .. } = self;
+        let Begun { records, pending, mut common, begun, input_salt, result_salt, .. } = self;
         common["outcome"] = json!(outcome);
         let run = common["run"].as_str().unwrap_or_default().to_owned();
         let ours = hex(&records.identity.sign(COMMON, canonical(&common)?.as_bytes())?);
         let signatures = match (records.side, theirs) {
             (_, None) => [None, None],
             (Side::Service, theirs) => [Some(ours), theirs],
-            (Side::Asker, theirs) => [theirs, Some(ours)],
+            (Side::Client, theirs) => [theirs, Some(ours)],
         };
-        let line = records.write(common, &private(&run, &input_salt, &result_salt, result), signatures)?;
+        let private = private(&run, &input_salt, &result_salt, result);
+        let line = records.write(common, &private, &begun, signatures)?;
         std::fs::remove_file(&pending).map_err(|e| Error::file(&pending, "cannot be removed", e))?;
         Ok(line)
     }

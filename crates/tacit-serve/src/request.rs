@@ -21,10 +21,10 @@ pub use crate::wire::Ask;
 /// Time that the service may take to read its table.
 const READING: Duration = Duration::from_secs(600);
 
-/// What the asker's session agrees on, which is of malicious security; what a run protects against stands in
+/// What the client's session agrees on, which is of malicious security; what a run protects against stands in
 /// its terms.
 pub fn agreement() -> Agreement {
-    wire::agreement("asker", "service")
+    wire::agreement("client", "service")
 }
 
 /// A request that got an offer.
@@ -60,7 +60,9 @@ pub fn ask(mut session: Session, ask: &Ask, identity: &Identity) -> Result<Offer
     let (message, bytes) = wire::receive(session.channel(), READING)?;
     said.add(&bytes);
     match message {
-        Message::Offer(offer) if offer.job == ask.job && offer.run == hex(&session.id().0[..16]) => {
+        Message::Offer(offer)
+            if offer.job == ask.job && offer.run == hex(&session.id().0[..16]) && offer.names_parties() =>
+        {
             detail("offered", &offer.run, format!("job {}", tacit::net::shown(&offer.job)));
             let told = offer.service_key.as_deref().and_then(from_hex).map(PublicKey::from_bytes);
             let service = shown.or(told).ok_or_else(wire::out_of_turn)?;
@@ -85,7 +87,7 @@ fn refusal(message: Message, run: &str) -> Error {
 impl Offered {
     /// The run that we would make, with our key columns.
     pub fn job(&self, key: &KeySpec) -> Result<Job> {
-        self.offer.job(Side::Asker, key)
+        self.offer.job(Side::Client, key)
     }
 
     /// Refuses terms below what the user takes: `floor` is the least security, `gives` are the columns that
@@ -99,7 +101,7 @@ impl Offered {
                 "the terms protect against a semi-honest service alone; say semi-honest if you take that";
             return refuse("security", what.into());
         }
-        if let Some(column) = self.offer.asker_gives.iter().find(|column| !gives.contains(column)) {
+        if let Some(column) = self.offer.client_gives.iter().find(|column| !gives.contains(column)) {
             let column = tacit::net::shown(column);
             return refuse("give", format!("the job takes our column {column}; name it if you give it"));
         }
@@ -142,7 +144,7 @@ impl Offered {
         };
         detail("played", &self.offer.run, format!("{:.3} s", played.wall.as_secs_f64()));
         let result = play::summary(keys, &played.revealed);
-        let theirs = play::close(session, Side::Asker, &mut begun, result.as_ref(), &self.service).ok();
+        let theirs = play::close(session, Side::Client, &mut begun, result.as_ref(), &self.service).ok();
         let ran = Ran { result: played.revealed, wall: played.wall, stats: session.stats() };
         Ok(Done { ran, record: Some((begun, result, theirs)) })
     }
@@ -177,7 +179,7 @@ impl Offered {
         };
         let wall = start.elapsed();
         let result = Some(play::matched(keys, &mut found.iter().copied()));
-        let theirs = play::close(session, Side::Asker, &mut begun, result.as_ref(), &self.service).ok();
+        let theirs = play::close(session, Side::Client, &mut begun, result.as_ref(), &self.service).ok();
         let ran = Ran { result: found, wall, stats: session.stats() };
         Ok(Done { ran, record: Some((begun, result, theirs)) })
     }
@@ -225,9 +227,14 @@ impl Offered {
             return Err(wire::out_of_turn());
         }
         let common = terms::common_part(&self.offer, &accept, &go, [&self.service, &identity.public()])?;
-        let begun = records.begin(common, input_salt, result_salt)?;
-        let agreed =
-            agreement(&self.offer, &self.said).and_then(|agreement| play::agree(session, &agreement));
+        if !records::is_signed(&self.service, records::BEGUN, &common, &go.signature)? {
+            let what = "the service's signature on the run does not hold; run the same release on both sides";
+            return Err(Error::Peer(what.into()));
+        }
+        let begun = records.begin(common, Some(&go.signature), input_salt, result_salt)?;
+        let agreed = wire::send(session.channel(), &Message::Signature(begun.begun()))
+            .and_then(|_| agreement(&self.offer, &self.said))
+            .and_then(|agreement| play::agree(session, &agreement));
         match agreed {
             Ok(()) => Ok(begun),
             Err(error) => {
@@ -243,8 +250,8 @@ impl<R> Done<R> {
     pub fn record(&mut self) -> Result<bool> {
         let Some((begun, result, theirs)) = self.record.take() else { return Ok(false) };
         let signed = theirs.is_some();
-        let outcome = if signed { "complete" } else { "not signed by the other side" };
-        begun.finish(outcome, &result.unwrap_or(Value::Null), theirs)?;
+        let outcome = if signed { "complete".to_owned() } else { play::unsigned(Side::Client) };
+        begun.finish(&outcome, &result.unwrap_or(Value::Null), theirs)?;
         Ok(signed)
     }
 }

@@ -8,12 +8,12 @@ use crate::wire::{Ask, Refusal};
 use tacit::job::psi::{self, Duplicates, Learns, Reveal};
 use tacit::{Error, Result};
 
-/// A no: what the asker is told, and what the log says where that is more.
+/// A no: what the client is told, and what the log says where that is more.
 #[derive(Debug)]
 pub(crate) struct No {
     /// The rule, as the policy file calls it.
     pub rule: &'static str,
-    /// For the asker.
+    /// For the client.
     pub told: String,
     /// For the log.
     pub logged: Option<String>,
@@ -39,7 +39,7 @@ pub(crate) struct Admitted<'p> {
     pub source: &'p Source,
     pub run: psi::Job,
     /// The columns of the peer's that go into the result.
-    pub asker_gives: Vec<String>,
+    pub client_gives: Vec<String>,
 }
 
 /// A job that may be asked for now, by this peer.
@@ -89,14 +89,14 @@ pub(crate) fn admit<'p>(
 ) -> std::result::Result<Admitted<'p>, No> {
     let (reveal, asked) = kind(found, ask.reveal.as_deref())?;
     let run = side(found, source, &reveal, &asked, ask.result.as_deref())?;
-    let asker_gives = match &run.reveal {
+    let client_gives = match &run.reveal {
         Reveal::Payload(columns) => columns.clone(),
         other => {
             let column = other.column().filter(|_| run.give.is_empty());
             column.map(str::to_owned).into_iter().collect()
         }
     };
-    Ok(Admitted { job: found, source, run, asker_gives })
+    Ok(Admitted { job: found, source, run, client_gives })
 }
 
 /// The kind of result that is asked for, out of those allowed, and our columns that go into it.
@@ -230,7 +230,7 @@ pub(crate) fn budget(
     Ok(left)
 }
 
-/// Judges the number of queries that the asker announces.
+/// Judges the number of queries that the client announces.
 pub(crate) fn asked(lookup: &Lookup, announced: u64) -> std::result::Result<(), No> {
     if announced == 0 || announced > lookup.max_queries {
         let what = format!("{announced} queries, and a run of this job makes 1 to {}", lookup.max_queries);
@@ -239,7 +239,7 @@ pub(crate) fn asked(lookup: &Lookup, announced: u64) -> std::result::Result<(), 
     Ok(())
 }
 
-/// Judges the size that the asker announces.
+/// Judges the size that the client announces.
 pub(crate) fn size(job: &Job, announced: u64) -> std::result::Result<(), No> {
     if announced < job.min_peer_keys {
         let what = format!(
@@ -256,7 +256,7 @@ pub(crate) fn size(job: &Job, announced: u64) -> std::result::Result<(), No> {
     Ok(())
 }
 
-/// A fault of ours, which the asker learns nothing of.
+/// A fault of ours, which the client learns nothing of.
 pub(crate) fn fault(error: &Error) -> No {
     No::new("source", "the service cannot read its table at the moment; ask its operator")
         .logged(error.to_string())

@@ -138,7 +138,7 @@ fn aside(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
 }
 
 fn options(policy: &Policy, identity: &Identity, cancel: &Cancel) -> Result<Options> {
-    let mut options = Options::new(wire::agreement("service", "asker"), policy.protection(identity)?);
+    let mut options = Options::new(wire::agreement("service", "client"), policy.protection(identity)?);
     options.limits = Limits { idle: IDLE, ..Limits::default() };
     options.cancel = cancel.clone();
     Ok(options)

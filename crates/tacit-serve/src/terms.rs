@@ -11,7 +11,10 @@ use tacit::net::{Agreement, PublicKey, shown};
 use tacit::{Error, Result, Security, security_name};
 
 /// The version of the messages of a request, of what is signed, and of how a run follows from an offer.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
+
+/// The longest name of a party in an offer, in characters.
+pub(crate) const LONGEST_NAME: usize = 100;
 
 /// What an offer of lookups calls its kind of result.
 pub const LOOKUP: &str = "lookup";
@@ -21,8 +24,8 @@ pub const LOOKUP: &str = "lookup";
 pub enum Side {
     /// The one with the policy.
     Service,
-    /// The one that asks.
-    Asker,
+    /// The one that asks for a run.
+    Client,
 }
 
 impl Side {
@@ -30,15 +33,23 @@ impl Side {
     pub const fn name(self) -> &'static str {
         match self {
             Side::Service => "service",
-            Side::Asker => "asker",
+            Side::Client => "client",
+        }
+    }
+
+    /// What records of this version of requests call it.
+    pub fn name_in(self, version: &Value) -> &'static str {
+        match self {
+            Side::Client if *version == 1 => "asker",
+            side => side.name(),
         }
     }
 
     /// The other one.
     pub const fn other(self) -> Side {
         match self {
-            Side::Service => Side::Asker,
-            Side::Asker => Side::Service,
+            Side::Service => Side::Client,
+            Side::Client => Side::Service,
         }
     }
 }
@@ -49,10 +60,10 @@ impl Side {
 pub struct Left {
     /// Runs of this job today.
     pub runs_today: u64,
-    /// Rows of the source that runs may still reveal to the asker; of a publication, the queries that it
+    /// Rows of the source that runs may still reveal to the client; of a publication, the queries that it
     /// still answers to it.
     pub rows: u64,
-    /// Numbers over all common keys that the asker may still get of the source.
+    /// Numbers over all common keys that the client may still get of the source.
     pub aggregates: u64,
 }
 
@@ -64,18 +75,22 @@ pub struct Offer {
     pub version: u64,
     /// The run's name.
     pub run: String,
+    /// What the service is called in the terms and in records.
+    pub service_name: String,
+    /// What the client is called there: its label in the service's policy.
+    pub client_name: String,
     /// The public key of the service's records, in hexadecimal digits, where TLS shows a certificate instead.
     pub service_key: Option<String>,
     /// The job's name.
     pub job: String,
     /// The kind of result, with the column that numbers are taken from.
     pub reveal: String,
-    /// Who gets it: `service`, `asker` or `both`.
+    /// Who gets it: `service`, `client` or `both`.
     pub result: String,
     /// Columns of the service's rows that go into the result.
     pub service_gives: Vec<String>,
-    /// Columns of the asker's rows that go into it.
-    pub asker_gives: Vec<String>,
+    /// Columns of the client's rows that go into it.
+    pub client_gives: Vec<String>,
     /// By which protocol.
     pub protocol: String,
     /// Against which peer either side is protected.
@@ -84,7 +99,7 @@ pub struct Offer {
     pub base_ot: String,
     /// Columns that make a key.
     pub key_columns: usize,
-    /// Their types, which the asker's must be, in the same order.
+    /// Their types, which the client's must match, in the same order.
     pub key_types: String,
     /// Whether keys are normalised to Unicode's NFC.
     pub nfc: bool,
@@ -96,7 +111,7 @@ pub struct Offer {
     pub min_matches: u64,
     /// The service's distinct keys.
     pub service_keys: u64,
-    /// The least and the most distinct keys that the asker may have.
+    /// The least and the most distinct keys that the client may have.
     pub min_peer_keys: u64,
     /// See [`min_peer_keys`](Self::min_peer_keys).
     pub max_peer_keys: u64,
@@ -114,7 +129,7 @@ pub struct Offer {
     pub seconds: u64,
 }
 
-/// The asker's yes to an offer.
+/// The client's yes to an offer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Accept {
@@ -136,18 +151,20 @@ pub struct Go {
     pub head: String,
     /// When it charged the run, in seconds since 1970.
     pub started: u64,
+    /// Its signature on the common part of the record as the run begins.
+    pub signature: String,
 }
 
 /// Who gets a result, by name.
 pub fn result_name(learns: Learns) -> &'static str {
     match learns {
         Learns::Me => "service",
-        Learns::Peer => "asker",
+        Learns::Peer => "client",
         Learns::Both => "both",
     }
 }
 
-/// The side that a name stands for, as the service sees it.
+/// The side of this name, as the service sees it.
 pub fn learns(name: &str) -> Option<Learns> {
     [Learns::Me, Learns::Peer, Learns::Both].into_iter().find(|learns| result_name(*learns) == name)
 }
@@ -170,13 +187,13 @@ impl Offer {
         let service = learns(&self.result).ok_or_else(|| odd("who gets the result"))?;
         let learns = match (side, service) {
             (Side::Service, learns) => learns,
-            (Side::Asker, Learns::Me) => Learns::Peer,
-            (Side::Asker, Learns::Peer) => Learns::Me,
-            (Side::Asker, Learns::Both) => Learns::Both,
+            (Side::Client, Learns::Me) => Learns::Peer,
+            (Side::Client, Learns::Peer) => Learns::Me,
+            (Side::Client, Learns::Both) => Learns::Both,
         };
         let (gives, asks) = match side {
-            Side::Service => (&self.service_gives, &self.asker_gives),
-            Side::Asker => (&self.asker_gives, &self.service_gives),
+            Side::Service => (&self.service_gives, &self.client_gives),
+            Side::Client => (&self.client_gives, &self.service_gives),
         };
         let reveal: Reveal = self.reveal.parse().map_err(|_| odd("the kind of result"))?;
         let reveal =
@@ -203,7 +220,7 @@ impl Offer {
             key: Some(KeySpec { normalisation, ..key.clone() }),
             most_peer_keys: Some(match side {
                 Side::Service => self.max_peer_keys,
-                Side::Asker => self.service_keys,
+                Side::Client => self.service_keys,
             }),
         };
         job.check()?;
@@ -213,7 +230,7 @@ impl Offer {
     /// Both sides' runs, for what either learns; the names of columns play no part in that.
     fn both(&self) -> Result<(Job, Job)> {
         let columns = KeySpec::text(vec![String::new(); self.key_columns.min(256)], Normalisation::default());
-        Ok((self.job(Side::Service, &columns)?, self.job(Side::Asker, &columns)?))
+        Ok((self.job(Side::Service, &columns)?, self.job(Side::Client, &columns)?))
     }
 
     /// The digest of the publication that is looked up in.
@@ -234,26 +251,44 @@ impl Offer {
         json::from_hex(publication).ok_or_else(odd)
     }
 
-    /// What the service and what the asker learn of the other side, in this order, if the asker has `keys`
-    /// keys.
-    pub fn learned(&self, keys: u64) -> Result<(String, String)> {
-        if self.publication.is_some() {
-            self.looked_up()?;
-            return Ok((tags::learned_of(keys), tags::learned(self.service_keys)));
-        }
-        let (service, asker) = self.both()?;
-        let to_asker = service.will_learn(self.service_keys, keys)?;
-        let to_service = asker.will_learn(keys, self.service_keys)?;
-        Ok((to_service, to_asker))
+    /// A side by its name and role, such as `bob (client)`.
+    pub fn party(&self, side: Side) -> String {
+        let name = match side {
+            Side::Service => &self.service_name,
+            Side::Client => &self.client_name,
+        };
+        format!("{} ({})", shown(name), side.name())
     }
 
-    /// The terms for people, a line each; `keys` are the asker's.
+    /// Whether both parties have a name that fits a line.
+    pub fn names_parties(&self) -> bool {
+        let fits = |name: &String| !name.trim().is_empty() && name.chars().count() <= LONGEST_NAME;
+        fits(&self.service_name) && fits(&self.client_name)
+    }
+
+    /// What the service and what the client learn of the other side, a sentence each and in this order, if the
+    /// client has `keys` keys.
+    pub fn learned(&self, keys: u64) -> Result<(String, String)> {
+        let [service, client] = [Side::Service, Side::Client].map(|side| self.party(side));
+        let (to_service, to_client) = if self.publication.is_some() {
+            self.looked_up()?;
+            (tags::learned_of_client(&client, keys), tags::learned_about(&service, self.service_keys))
+        } else {
+            let (of_service, of_client) = self.both()?;
+            let to_client = of_service.will_learn_of(&service, self.service_keys, keys)?;
+            (of_client.will_learn_of(&client, keys, self.service_keys)?, to_client)
+        };
+        Ok((format!("{service} learns {to_service}"), format!("{client} learns {to_client}")))
+    }
+
+    /// The terms for people, a line each; `keys` are the client's.
     pub fn words(&self, keys: u64) -> Result<Vec<String>> {
-        let (to_service, to_asker) = self.learned(keys)?;
+        let (to_service, to_client) = self.learned(keys)?;
+        let [service, client] = [Side::Service, Side::Client].map(|side| self.party(side));
         let mut lines = vec![
             format!("job {}: {} to {}", shown(&self.job), shown(&self.reveal), self.result_words()),
             format!(
-                "the service has {} distinct keys, we have {keys}; it takes {} to {}",
+                "{service} has {} distinct keys, {client} has {keys}; the job accepts {} to {} of them",
                 self.service_keys, self.min_peer_keys, self.max_peer_keys
             ),
             format!(
@@ -262,55 +297,50 @@ impl Offer {
                 shown(&self.security),
                 shown(&self.base_ot)
             ),
-            // These are written of the other side: the service says `we` of itself.
-            format!("the service will learn {}", to_service),
-            format!("we will learn, in the service's words, {}", to_asker),
+            to_service,
+            to_client,
         ];
         lines.push(match &self.publication {
             Some(digest) => format!(
-                "it looks up in the file of tags with the digest {}, for keys made as `{}`",
+                "lookups are made in the tag file with the digest {}, for keys made as `{}`",
                 shown(digest),
                 shown(&self.key_types)
             ),
-            None => format!(
-                "keys are made of {} columns of the types {}",
-                self.key_columns,
-                shown(&self.key_types)
-            ),
+            None => format!("key columns: {}, of the types {}", self.key_columns, shown(&self.key_types)),
         });
         let gives = |who: &str, columns: &[String]| {
             let names: Vec<String> = columns.iter().map(|name| shown(name)).collect();
-            (!names.is_empty()).then(|| format!("{who}: {}", names.join(", ")))
+            (!names.is_empty()).then(|| format!("columns of {who} in the result: {}", names.join(", ")))
         };
-        lines.extend(gives("columns of the service that go into the result", &self.service_gives));
-        lines.extend(gives("columns of ours that go into the result", &self.asker_gives));
+        lines.extend(gives(&service, &self.service_gives));
+        lines.extend(gives(&client, &self.client_gives));
         if self.min_matches > 0 {
-            lines.push(format!("the number is withheld unless {} common keys count", self.min_matches));
+            lines.push(format!("the number is withheld below {} matching keys", self.min_matches));
         }
         let Left { runs_today, rows, aggregates } = self.left;
         lines.push(match self.publication {
             Some(_) => format!(
-                "left for us, this run included: {runs_today} runs of this job today, and {rows} queries until the \
-                 tags are published anew"
+                "left for {client}, including this run: {runs_today} runs of this job today; {rows} queries until \
+                 the tags are published again"
             ),
             None => format!(
-                "left for us, this run included: {runs_today} runs of this job today, {rows} rows and \
-                 {aggregates} numbers over all common keys in all"
+                "left for {client}, including this run: {runs_today} runs of this job today; {rows} rows and \
+                 {aggregates} numbers over all common keys in total"
             ),
         });
         let more = [("purpose", &self.purpose), ("agreement", &self.agreement), ("last day", &self.expires)];
         let said =
             more.into_iter().filter_map(|(name, text)| Some(format!("{name}: {}", shown(text.as_ref()?))));
         lines.extend(said);
-        lines.push(format!("the offer stands for {} s", self.seconds));
+        lines.push(format!("this offer expires in {} s", self.seconds));
         Ok(lines)
     }
 
-    fn result_words(&self) -> &'static str {
+    fn result_words(&self) -> String {
         match learns(&self.result) {
-            Some(Learns::Me) => "the service",
-            Some(Learns::Peer) => "us",
-            _ => "both",
+            Some(Learns::Me) => self.party(Side::Service),
+            Some(Learns::Peer) => self.party(Side::Client),
+            _ => "both".to_owned(),
         }
     }
 
@@ -347,10 +377,10 @@ impl Said {
 }
 
 /// The part of a record that both sides have, before the run; `keys` are the public keys of service and
-/// asker.
+/// client.
 pub fn common_part(offer: &Offer, accept: &Accept, go: &Go, keys: [&PublicKey; 2]) -> Result<Value> {
-    let (to_service, to_asker) = offer.learned(accept.keys)?;
-    let [service, asker] = keys.map(|key| json::hex(&key.to_bytes()));
+    let (to_service, to_client) = offer.learned(accept.keys)?;
+    let [service, client] = keys.map(|key| json::hex(&key.to_bytes()));
     let terms = serde_json::to_value(offer).map_err(|e| Error::Other(format!("an offer: {e}")))?;
     Ok(json!({
         "version": VERSION,
@@ -360,10 +390,10 @@ pub fn common_part(offer: &Offer, accept: &Accept, go: &Go, keys: [&PublicKey; 2
         "service": {
             "key": service, "keys": offer.service_keys, "input": go.commitment, "head": go.head, "result": null,
         },
-        "asker": {
-            "key": asker, "keys": accept.keys, "input": accept.commitment, "head": accept.head, "result": null,
+        "client": {
+            "key": client, "keys": accept.keys, "input": accept.commitment, "head": accept.head, "result": null,
         },
-        "revealed": { "to_service": to_service, "to_asker": to_asker },
+        "revealed": { "to_service": to_service, "to_client": to_client },
         "outcome": "begun",
     }))
 }

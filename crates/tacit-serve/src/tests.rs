@@ -24,16 +24,18 @@ use tacit::net::{self, Identity, Limits, Options, Protection, Session, Tls};
 use tacit::sealed::FileKey;
 use tempfile::TempDir;
 
-fn offer(run: &str) -> Offer {
+pub(crate) fn offer(run: &str) -> Offer {
     Offer {
         version: VERSION,
         run: run.into(),
         service_key: None,
         job: "match".into(),
         reveal: "rows".into(),
-        result: "asker".into(),
+        service_name: "Alice".into(),
+        client_name: "Bob".into(),
+        result: "client".into(),
         service_gives: Vec::new(),
-        asker_gives: Vec::new(),
+        client_gives: Vec::new(),
         protocol: "auto".into(),
         security: "malicious".into(),
         base_ot: "mrr21".into(),
@@ -55,36 +57,53 @@ fn offer(run: &str) -> Offer {
     }
 }
 
-fn id() -> KeySpec {
+pub(crate) fn go(head: [u8; 32], started: u64) -> Go {
+    Go { commitment: hex(&[2; 32]), head: hex(&head), started, signature: String::new() }
+}
+
+pub(crate) fn listed(chain: audit::Chain) -> Vec<audit::Record> {
+    chain.records().cloned().collect()
+}
+
+pub(crate) fn compare(one: &audit::Chain, other: &audit::Chain) -> tacit::Result<usize> {
+    let party = |chain, name| audit::Party { chain, keys: &[], name };
+    audit::compare(party(one, "these records"), party(other, "the other side's records"))
+}
+
+pub(crate) fn id() -> KeySpec {
     KeySpec::text(vec!["id".to_owned()], Normalisation::default())
 }
 
 /// Two chains of `count` runs that both sides signed.
-fn chains(folder: &Path, count: u8) -> (Identity, Identity) {
+pub(crate) fn chains(folder: &Path, count: u8) -> (Identity, Identity) {
     let (alice, bob) = (Identity::generate().unwrap(), Identity::generate().unwrap());
     let (service, _) = Records::open(&folder.join("alice"), &alice, Side::Service).unwrap();
-    let (asker, _) = Records::open(&folder.join("bob"), &bob, Side::Asker).unwrap();
+    let (client, _) = Records::open(&folder.join("bob"), &bob, Side::Client).unwrap();
     for number in 0..count {
-        let accept = Accept { keys: 30, commitment: hex(&[1; 32]), head: hex(&asker.head().unwrap()) };
-        let go =
-            Go { commitment: hex(&[2; 32]), head: hex(&service.head().unwrap()), started: 1_700_000_000 };
+        let accept = Accept { keys: 30, commitment: hex(&[1; 32]), head: hex(&client.head().unwrap()) };
+        let go = go(service.head().unwrap(), 1_700_000_000);
         let common =
             common_part(&offer(&hex(&[number; 16])), &accept, &go, [&alice.public(), &bob.public()]).unwrap();
-        let mut begun = [&service, &asker].map(|records| {
-            let mut begun = records.begin(common.clone(), records::salt(), records::salt()).unwrap();
-            begun.common["outcome"] = json!("complete");
-            begun
-        });
-        let [one, two] = &mut begun;
+        let mut one = service.begin(common.clone(), None, records::salt(), records::salt()).unwrap();
+        let mut two = client.begin(common, Some(&one.begun()), records::salt(), records::salt()).unwrap();
+        one.peer_began(&bob.public(), &two.begun()).unwrap();
+        [&mut one, &mut two].into_iter().for_each(|begun| begun.common["outcome"] = json!("complete"));
         let signed = [one.sign().unwrap(), two.sign().unwrap()];
-        let [one, two] = begun;
         one.finish("complete", &Value::Null, Some(signed[1].clone())).unwrap();
         two.finish("complete", &json!({ "matches": 20 }), Some(signed[0].clone())).unwrap();
     }
     (alice, bob)
 }
 
-fn text(folder: &Path, whose: &str) -> String {
+/// A run that begins again, with the common part of its end.
+pub(crate) fn begun_as(records: &Records, common: &Value) -> records::Begun {
+    let start = records::as_begun(common);
+    let mut begun = records.begin(start, None, records::salt(), records::salt()).unwrap();
+    begun.common = common.clone();
+    begun
+}
+
+pub(crate) fn text(folder: &Path, whose: &str) -> String {
     std::fs::read_to_string(folder.join(whose).join("records.jsonl")).unwrap()
 }
 
@@ -93,7 +112,7 @@ fn a_record_with_any_byte_changed_is_never_accepted() {
     let folder = tempfile::tempdir().unwrap();
     let (alice, _) = chains(folder.path(), 1);
     let honest = text(folder.path(), "alice");
-    let found = audit::verify_chain(&honest).unwrap();
+    let found = listed(audit::verify_chain(&honest).unwrap());
     assert_eq!((found.len(), found[0].both_signed, found[0].owner), (1, true, alice.public()));
     for at in 0..honest.len() {
         // One bit, each in its turn, and the byte as a whole.
@@ -118,7 +137,7 @@ fn missing_records_cut_tails_and_forged_ones_show() {
     let (alice, bob) = chains(folder.path(), 4);
     let (ours, theirs) = (text(folder.path(), "alice"), text(folder.path(), "bob"));
     let bobs = audit::verify_chain(&theirs).unwrap();
-    audit::compare(&audit::verify_chain(&ours).unwrap(), &bobs).unwrap();
+    compare(&audit::verify_chain(&ours).unwrap(), &bobs).unwrap();
     let lines: Vec<&str> = ours.lines().collect();
     let joined = |lines: &[&str]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
     // Out of the middle, out of order, twice: the chain itself shows it.
@@ -129,7 +148,7 @@ fn missing_records_cut_tails_and_forged_ones_show() {
     // A tail that was cut shows against the other side's.
     for kept in 1..4 {
         let cut = audit::verify_chain(&joined(&lines[..kept])).unwrap();
-        assert!(audit::compare(&cut, &bobs).is_err(), "{kept} kept");
+        assert!(compare(&cut, &bobs).is_err(), "{kept} kept");
     }
     assert!(audit::verify_chain(ours.trim_end()).is_err(), "half a line");
     // A chain written anew by its owner, with one run less and sound seals.
@@ -137,20 +156,20 @@ fn missing_records_cut_tails_and_forged_ones_show() {
     let (service, _) = Records::open(forged.path(), &alice, Side::Service).unwrap();
     for line in [lines[0], lines[1], lines[3]] {
         let record: Value = serde_json::from_str(line).unwrap();
-        let begun = service.begin(record["common"].clone(), records::salt(), records::salt()).unwrap();
-        let signed = record["signatures"]["asker"].as_str().unwrap().to_owned();
+        let begun = begun_as(&service, &record["common"]);
+        let signed = record["signatures"]["client"].as_str().unwrap().to_owned();
         begun.finish("complete", &Value::Null, Some(signed)).unwrap();
     }
     let anew = audit::load(forged.path()).unwrap();
-    assert!(audit::compare(&anew, &bobs).unwrap_err().to_string().contains("lack what the others show"));
+    assert!(compare(&anew, &bobs).unwrap_err().to_string().contains("lack it"));
     // One side cannot sign for the other, nor can a signature serve for another use.
     let record: Value = serde_json::from_str(lines[0]).unwrap();
     let mut common = record["common"].clone();
-    common["asker"]["keys"] = json!(31);
-    let begun = service.begin(common.clone(), records::salt(), records::salt()).unwrap();
-    let old = record["signatures"]["asker"].as_str().unwrap().to_owned();
+    common["client"]["keys"] = json!(31);
+    let begun = begun_as(&service, &common);
+    let old = record["signatures"]["client"].as_str().unwrap().to_owned();
     let line = begun.finish("complete", &Value::Null, Some(old)).unwrap();
-    assert!(audit::verify(&line).unwrap_err().to_string().contains("signature of the asker"));
+    assert!(audit::verify(&line).unwrap_err().to_string().contains("signature of the client"));
     let message = crate::json::canonical(&common).unwrap();
     let other_use = bob.sign(records::SEAL, message.as_bytes()).unwrap();
     assert!(!bob.public().verify(records::COMMON, message.as_bytes(), &other_use));
@@ -162,16 +181,16 @@ fn a_run_whose_process_is_gone_is_recorded_as_interrupted_once() {
     let (alice, bob) = (Identity::generate().unwrap(), Identity::generate().unwrap());
     let (service, _) = Records::open(folder.path(), &alice, Side::Service).unwrap();
     let accept = Accept { keys: 30, commitment: hex(&[1; 32]), head: hex(&[0; 32]) };
-    let go = Go { commitment: hex(&[2; 32]), head: hex(&[0; 32]), started: 5 };
+    let go = go([0; 32], 5);
     let common = common_part(&offer(&hex(&[7; 16])), &accept, &go, [&alice.public(), &bob.public()]).unwrap();
-    let begun = service.begin(common.clone(), records::salt(), records::salt()).unwrap();
-    assert!(service.begin(common, records::salt(), records::salt()).is_err(), "one run begins once");
+    let begun = service.begin(common.clone(), None, records::salt(), records::salt()).unwrap();
+    assert!(service.begin(common, None, records::salt(), records::salt()).is_err(), "one run begins once");
     // Alive: not yet interrupted.
     assert_eq!(Records::open(folder.path(), &alice, Side::Service).unwrap().1, 0);
     drop(begun);
     assert_eq!(Records::open(folder.path(), &alice, Side::Service).unwrap().1, 1);
     assert_eq!(Records::open(folder.path(), &alice, Side::Service).unwrap().1, 0);
-    let found = audit::load(folder.path()).unwrap();
+    let found = listed(audit::load(folder.path()).unwrap());
     assert_eq!((found.len(), found[0].outcome(), found[0].both_signed), (1, "interrupted", false));
 }
 
@@ -179,13 +198,13 @@ fn a_run_whose_process_is_gone_is_recorded_as_interrupted_once() {
 fn of_what_a_crash_left_only_runs_without_a_record_are_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let (alice, bob) = (Identity::generate().unwrap(), Identity::generate().unwrap());
-    let (asker, _) = Records::open(folder.path(), &bob, Side::Asker).unwrap();
+    let (client, _) = Records::open(folder.path(), &bob, Side::Client).unwrap();
     let begin = |number: u8| {
         let accept = Accept { keys: 30, commitment: hex(&[1; 32]), head: hex(&[0; 32]) };
-        let go = Go { commitment: hex(&[2; 32]), head: hex(&[0; 32]), started: 5 };
+        let go = go([0; 32], 5);
         let keys = [&alice.public(), &bob.public()];
         let common = common_part(&offer(&hex(&[number; 16])), &accept, &go, keys).unwrap();
-        asker.begin(common, records::salt(), records::salt()).unwrap()
+        client.begin(common, None, records::salt(), records::salt()).unwrap()
     };
     let pending = folder.path().join("pending");
     let recorded = begin(0);
@@ -198,9 +217,9 @@ fn of_what_a_crash_left_only_runs_without_a_record_are_recorded() {
     std::fs::write(&name, kept).unwrap();
     drop((begin(1), begin(2)));
     std::fs::write(pending.join("torn.json"), "{\"common\": {\"ru").unwrap();
-    assert_eq!(Records::open(folder.path(), &bob, Side::Asker).unwrap().1, 2);
+    assert_eq!(Records::open(folder.path(), &bob, Side::Client).unwrap().1, 2);
     assert_eq!(std::fs::read_dir(&pending).unwrap().count(), 0);
-    let found = audit::load(folder.path()).unwrap();
+    let found = listed(audit::load(folder.path()).unwrap());
     let mut outcomes: Vec<_> = found.iter().map(|record| record.outcome()).collect();
     outcomes.sort_unstable();
     assert_eq!(outcomes, ["failed", "interrupted", "interrupted"]);
@@ -216,25 +235,25 @@ fn processes_that_share_a_chain_do_not_trip_over_each_other() {
             let (alice, bob, folder) = (&alice, &bob, folder.path());
             scope.spawn(move || {
                 for number in 0..RUNS {
-                    let (asker, interrupted) = Records::open(folder, bob, Side::Asker).unwrap();
+                    let (client, interrupted) = Records::open(folder, bob, Side::Client).unwrap();
                     assert_eq!(interrupted, 0);
                     let accept = Accept { keys: 30, commitment: hex(&[1; 32]), head: hex(&[0; 32]) };
-                    let go = Go { commitment: hex(&[2; 32]), head: hex(&[0; 32]), started: 5 };
+                    let go = go([0; 32], 5);
                     let offer = offer(&hex(&[process, number]));
                     let common = common_part(&offer, &accept, &go, [&alice.public(), &bob.public()]).unwrap();
-                    let begun = asker.begin(common, records::salt(), records::salt()).unwrap();
+                    let begun = client.begin(common, None, records::salt(), records::salt()).unwrap();
                     begun.finish("failed", &Value::Null, None).unwrap();
                 }
             });
         }
     });
-    let found = audit::load(folder.path()).unwrap();
+    let found = listed(audit::load(folder.path()).unwrap());
     assert_eq!(found.len(), 4 * usize::from(RUNS));
     assert!(found.iter().all(|record| record.outcome() == "failed"));
 }
 
 /// The policy of a service here; `more` stands at the end of its job.
-fn policy(folder: &Path, port: u16, more: &str) -> String {
+pub(crate) fn policy(folder: &Path, port: u16, more: &str) -> String {
     let text = format!(
         "version = 1\nlisten = \"127.0.0.1:{port}\"\nidentity = \"alice.key\"\nstate = \"state\"\n\
          concurrency_per_peer = 1\noffer_seconds = 2\n\
@@ -352,18 +371,18 @@ fn every_fault_of_a_policy_is_told_with_its_line() {
 }
 
 /// A service that runs in this process.
-struct Here {
-    folder: TempDir,
-    port: u16,
-    signals: mpsc::Sender<Signal>,
-    events: Arc<Mutex<Vec<Event>>>,
-    thread: JoinHandle<()>,
-    bob: Identity,
-    alice: net::PublicKey,
+pub(crate) struct Here {
+    pub(crate) folder: TempDir,
+    pub(crate) port: u16,
+    pub(crate) signals: mpsc::Sender<Signal>,
+    pub(crate) events: Arc<Mutex<Vec<Event>>>,
+    pub(crate) thread: JoinHandle<()>,
+    pub(crate) bob: Identity,
+    pub(crate) alice: net::PublicKey,
 }
 
 impl Here {
-    fn start(more: &str) -> Self {
+    pub(crate) fn start(more: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let (alice, bob) = (Identity::generate().unwrap(), Identity::generate().unwrap());
@@ -390,7 +409,7 @@ impl Here {
         here
     }
 
-    fn wait_for(&self, what: &str, times: usize) -> Event {
+    pub(crate) fn wait_for(&self, what: &str, times: usize) -> Event {
         let start = Instant::now();
         loop {
             let found: Vec<Event> =
@@ -407,7 +426,7 @@ impl Here {
         }
     }
 
-    fn connect(&self) -> Session {
+    pub(crate) fn connect(&self) -> Session {
         let protection = Protection::Tls(Tls::pinned(&self.bob, self.alice).unwrap());
         let options = Options {
             limits: Limits { connect: Duration::from_secs(20), ..Limits::default() },
@@ -416,17 +435,17 @@ impl Here {
         net::connect(&format!("127.0.0.1:{}", self.port), &options).unwrap()
     }
 
-    fn ask() -> Ask {
+    pub(crate) fn ask() -> Ask {
         Ask { job: "match".into(), reveal: None, result: None, key: None }
     }
 
     /// Asks, and gets the offer.
-    fn offered(&self, session: &mut Session) -> Offer {
+    pub(crate) fn offered(&self, session: &mut Session) -> Offer {
         Self::offered_of(session, "match").0
     }
 
     /// Asks for a job, and gets the offer; what was said so far.
-    fn offered_of(session: &mut Session, job: &str) -> (Offer, Said) {
+    pub(crate) fn offered_of(session: &mut Session, job: &str) -> (Offer, Said) {
         let mut said = Said::default();
         let ask = Ask { job: job.into(), ..Here::ask() };
         said.add(&wire::send(session.channel(), &Message::Ask(ask)).unwrap());
@@ -438,16 +457,22 @@ impl Here {
         }
     }
 
-    /// Takes the offer with so many keys announced.
-    fn accept(session: &mut Session, keys: u64, said: &mut Said) {
+    /// Takes the offer with so many keys announced, and signs the run.
+    pub(crate) fn accept(&self, session: &mut Session, offer: &Offer, keys: u64, said: &mut Said) -> Value {
         let accept = Accept { keys, commitment: hex(&[0; 32]), head: hex(&[0; 32]) };
-        said.add(&wire::send(session.channel(), &Message::Accept(accept)).unwrap());
+        said.add(&wire::send(session.channel(), &Message::Accept(accept.clone())).unwrap());
         let (message, bytes) = wire::receive(session.channel(), wire::PROMPT).unwrap();
         said.add(&bytes);
-        assert!(matches!(message, Message::Go(_)), "{message:?}");
+        let Message::Go(go) = message else { panic!("{message:?}") };
+        let common = common_part(offer, &accept, &go, [&self.alice, &self.bob.public()]).unwrap();
+        assert!(records::is_signed(&self.alice, records::BEGUN, &common, &go.signature).unwrap());
+        let message = crate::json::canonical(&common).unwrap();
+        let signed = self.bob.sign(records::BEGUN, message.as_bytes()).unwrap();
+        wire::send(session.channel(), &Message::Signature(hex(&signed))).unwrap();
+        common
     }
 
-    fn end(self) -> Vec<Event> {
+    pub(crate) fn end(self) -> Vec<Event> {
         self.signals.send(Signal::Drain).unwrap();
         self.thread.join().unwrap();
         let events = self.events.lock().unwrap();
@@ -484,8 +509,8 @@ fn peers_that_cheat_get_nothing_and_end_nothing() {
     // Announces one key and runs with thirty: the run ends before any result, and stays charged.
     let mut session = here.connect();
     let (offer, mut said) = Here::offered_of(&mut session, "match");
-    Here::accept(&mut session, 1, &mut said);
-    let job = offer.job(Side::Asker, &id()).unwrap();
+    here.accept(&mut session, &offer, 1, &mut said);
+    let job = offer.job(Side::Client, &id()).unwrap();
     crate::play::agree(&mut session, &offer.agreement(&job, &said).unwrap()).unwrap();
     let path = here.folder.path().join("ours.csv");
     let source = Source::open(&path, job.key.clone().unwrap(), Dialect::default()).unwrap();
@@ -505,7 +530,7 @@ fn peers_that_cheat_get_nothing_and_end_nothing() {
     // Other terms than those that were offered: both sides notice, and the charge comes back.
     let mut session = here.connect();
     let offer = here.offered(&mut session);
-    Here::accept(&mut session, 30, &mut Said::default());
+    here.accept(&mut session, &offer, 30, &mut Said::default());
     let error =
         crate::play::agree(&mut session, &offer.agreement(&job, &Said::default()).unwrap()).unwrap_err();
     assert!(error.to_string().contains("terms"), "{error}");
@@ -513,7 +538,7 @@ fn peers_that_cheat_get_nothing_and_end_nothing() {
     here.wait_for("refunded", 1);
 
     let events = here.folder.path().join("state/records");
-    let found = audit::load(&events).unwrap();
+    let found = listed(audit::load(&events).unwrap());
     let outcomes: Vec<&str> = found.iter().map(audit::Record::outcome).collect();
     assert_eq!(outcomes, ["broken off", "not begun"]);
     // The service is as it was.
@@ -550,7 +575,7 @@ fn whoever_makes_more_queries_than_announced_gets_no_answer() {
     let look_up = |announced: u64, made: usize, tags: &mut tags::TagFile<std::fs::File>| {
         let mut session = here.connect();
         let (offer, mut said) = Here::offered_of(&mut session, "known");
-        Here::accept(&mut session, announced, &mut said);
+        here.accept(&mut session, &offer, announced, &mut said);
         let agreement = offer.agreement_on_lookups(querying.agreement(), &said);
         crate::play::agree(&mut session, &agreement).unwrap();
         let found = querying.run(session.channels(), tags, &theirs.elements()[..made], &());
@@ -573,9 +598,9 @@ fn whoever_makes_more_queries_than_announced_gets_no_answer() {
     let Message::Refusal(refusal) = message else { panic!("{message:?}") };
     assert_eq!(refusal.rule, "queries_in_total");
     drop(session);
-    let found = audit::load(&path("state/records")).unwrap();
+    let found = listed(audit::load(&path("state/records")).unwrap());
     let outcomes: Vec<&str> = found.iter().map(audit::Record::outcome).collect();
-    assert_eq!(outcomes, ["broken off", "not signed by the other side"]);
+    assert_eq!(outcomes, ["broken off", "not signed by the client"]);
     here.end();
 }
 
@@ -599,7 +624,7 @@ fn offers_are_held_for_a_time_and_not_beyond_the_end() {
     let source = Source::open(&path, job.key.clone().unwrap(), Dialect::default()).unwrap();
     let own = Own::read(source, &path, &job, |_| ()).unwrap();
     let digest = crate::records::digest_of(&path).unwrap();
-    let (records, _) = Records::open(&here.folder.path().join("bob"), &here.bob, Side::Asker).unwrap();
+    let (records, _) = Records::open(&here.folder.path().join("bob"), &here.bob, Side::Client).unwrap();
     let error = offered
         .run(&job, &digest, (own.keys(), tacit::job::psi::Gift::None), (&here.bob, &records), &())
         .err()

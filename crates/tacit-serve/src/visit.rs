@@ -171,7 +171,7 @@ impl Visit<'_> {
 
     /// The key of the peer's records.
     fn key(&self) -> std::result::Result<PublicKey, No> {
-        let none = "with certificates the asker names a key of tacit keygen for its records; give one";
+        let none = "with certificates the client names a key of tacit keygen for its records; give one";
         self.key.ok_or_else(|| No::new("identity", none))
     }
 
@@ -260,7 +260,7 @@ impl Visit<'_> {
     }
 
     fn offer(&self, ask: &Ask, admitted: &Admitted<'_>, own: &Own) -> std::result::Result<Offer, End> {
-        let Admitted { job, source, run, asker_gives } = admitted;
+        let Admitted { job, source, run, client_gives } = admitted;
         let (all, one) = self.memory(job);
         let room = one.min(self.house.slots.memory_left(all));
         let most = run.most_peer_keys(own.count(), Some(room));
@@ -279,12 +279,14 @@ impl Visit<'_> {
         Ok(Offer {
             version: terms::VERSION,
             run: self.run.clone(),
+            service_name: self.policy.name.clone(),
+            client_name: self.label.clone(),
             service_key: self.service_key(),
             job: ask.job.clone(),
             reveal: run.reveal.terms(),
             result: terms::result_name(run.learns).to_owned(),
             service_gives: run.give.clone(),
-            asker_gives: asker_gives.clone(),
+            client_gives: client_gives.clone(),
             protocol: run.protocol.name().to_owned(),
             security: tacit::security_name(run.security).to_owned(),
             base_ot: base.name().to_owned(),
@@ -395,18 +397,21 @@ impl Visit<'_> {
             ledger.charge(charge.clone())?;
             Ok::<Charge, End>(charge)
         })?;
-        let go = Go {
+        let mut go = Go {
             commitment: hex(&records::commitment("input", &input_salt, &begin.digest)),
             head: hex(&head),
             started: charge.time,
+            signature: String::new(),
         };
-        let keys = [&self.house.identity.public(), &self.key()?];
+        let peer = self.key()?;
+        let keys = [&self.house.identity.public(), &peer];
         let begun = terms::common_part(offer, accept, &go, keys)
-            .and_then(|common| self.house.records.begin(common, input_salt, result_salt));
-        let begun = match begun {
+            .and_then(|common| self.house.records.begin(common, None, input_salt, result_salt));
+        let mut begun = match begun {
             Ok(begun) => begun,
             Err(error) => return Err(self.refund(error)),
         };
+        go.signature = begun.begun();
         let figures = Figures {
             asker_keys: Some(accept.keys),
             service_keys: Some(offer.service_keys),
@@ -417,6 +422,7 @@ impl Visit<'_> {
 
         let began = wire::send(session.channel(), &Message::Go(go))
             .map(|bytes| said.add(&bytes))
+            .and_then(|()| self.signed_by_peer(session, &mut begun, &peer))
             .and_then(|()| (begin.agreement)(&said))
             .and_then(|agreement| play::agree(session, &agreement));
         if let Err(error) = began {
@@ -429,12 +435,24 @@ impl Visit<'_> {
         Ok(begun)
     }
 
+    /// The client signs the run before anything of the table is sent: what it asked for is proved, even if it
+    /// leaves as soon as it has its result.
+    fn signed_by_peer(&self, session: &mut Session, begun: &mut Begun, peer: &PublicKey) -> Result<()> {
+        match wire::receive(session.channel(), wire::PROMPT)?.0 {
+            Message::Signature(text) => begun.peer_began(peer, &text),
+            _ => Err(wire::out_of_turn()),
+        }
+    }
+
     /// Writes the record of a run that ended, with a result or without one.
     fn conclude(&self, begun: Begun, played: Result<Fate>) -> std::result::Result<(), End> {
         match played {
             Ok(Fate { wall, stats, result, theirs }) => {
-                let outcome = if theirs.is_ok() { "complete" } else { "not signed by the other side" };
-                begun.finish(outcome, &result.unwrap_or(Value::Null), theirs.ok())?;
+                let outcome = match theirs {
+                    Ok(_) => "complete".to_owned(),
+                    Err(_) => play::unsigned(Side::Service),
+                };
+                begun.finish(&outcome, &result.unwrap_or(Value::Null), theirs.ok())?;
                 let words = format!(
                     "{:.3} s, {} bytes sent, {} received; {outcome}",
                     wall.as_secs_f64(),

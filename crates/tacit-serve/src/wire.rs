@@ -19,9 +19,9 @@ pub struct Ask {
     pub job: String,
     /// The kind of result and its columns, if the first that is allowed will not do.
     pub reveal: Option<String>,
-    /// Who shall get the result: `service`, `asker` or `both`.
+    /// Who shall get the result: `service`, `client` or `both`.
     pub result: Option<String>,
-    /// The public key of the asker's records, in hexadecimal digits, where TLS shows a certificate instead.
+    /// The public key of the client's records, in hexadecimal digits, where TLS shows a certificate instead.
     pub key: Option<String>,
 }
 

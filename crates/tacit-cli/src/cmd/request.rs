@@ -144,7 +144,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
 /// Our chain of records, and its folder.
 fn open_records(args: &Args, identity: &Identity, context: &Context) -> Result<(PathBuf, Records)> {
     let folder = args.records.clone().unwrap_or_else(|| args.identity.with_extension("records"));
-    let (records, interrupted) = Records::open(&folder, identity, Side::Asker)?;
+    let (records, interrupted) = Records::open(&folder, identity, Side::Client)?;
     if interrupted > 0 {
         context.note(&format!("note: {interrupted} earlier runs were interrupted, and are recorded so"));
     }
@@ -285,7 +285,7 @@ fn taken(args: &Args, offered: &Offered, keys: u64, context: &Context) -> Result
 impl Args {
     fn ask(&self) -> Ask {
         let result = self.result.map(|gets| match gets {
-            Gets::Me => "asker",
+            Gets::Me => "client",
             Gets::Peer => "service",
             Gets::Both => "both",
         });

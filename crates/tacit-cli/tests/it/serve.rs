@@ -107,7 +107,10 @@ fn granted_runs_give_their_results_and_both_sides_records() {
     assert!(!text.contains("example.com") && !text.contains("user2"), "{text}");
     assert_eq!(log.iter().filter(|event| event["event"] == "done").count(), 6);
 
-    let alice = town.verify("state/records", &["--key", "alice.pub", "--against", "bob.records"]);
+    let alice = town.verify(
+        "state/records",
+        &["--key", "alice.pub", "--against", "bob.records", "--against-key", "bob.pub"],
+    );
     assert_eq!((&alice["records"], &alice["signed_by_both"]), (&6.into(), &6.into()));
     let bob = town.verify("bob.records", &["--key", "bob.pub", "--against", "state/records"]);
     assert_eq!((&bob["records"], &bob["signed_by_both"]), (&5.into(), &5.into()));
@@ -129,8 +132,8 @@ fn granted_runs_give_their_results_and_both_sides_records() {
     town.bench.write("cut.jsonl", cut);
     town.verify("cut.jsonl", &[]);
     town.bench
-        .run(&["audit", "verify", "cut.jsonl", "--against", "bob.records"])
-        .fails_with(3, &["lack what"]);
+        .run(&["audit", "verify", "cut.jsonl", "--against", "bob.records", "--against-key", "bob.pub"])
+        .fails_with(3, &["lack it"]);
 }
 
 #[test]
@@ -350,7 +353,10 @@ fn lookups_are_answered_and_counted_over_the_lifetime_of_the_tags() {
     let text = log.iter().map(Value::to_string).collect::<String>();
     assert!(!text.contains("example.com"), "{text}");
 
-    let alice = town.verify("state/records", &["--key", "alice.pub", "--against", "bob.records"]);
+    let alice = town.verify(
+        "state/records",
+        &["--key", "alice.pub", "--against", "bob.records", "--against-key", "bob.pub"],
+    );
     assert_eq!((&alice["records"], &alice["signed_by_both"]), (&7.into(), &7.into()));
     town.verify("bob.records", &["--key", "bob.pub", "--against", "state/records"]);
     let run = last["run"].as_str().unwrap();
@@ -450,7 +456,10 @@ fn peers_are_known_by_certificates_of_an_authority() {
     let granted = service.end().into_iter().filter(|event| event["event"] == "granted");
     assert_eq!(granted.map(|event| event["peer"].to_string()).collect::<Vec<_>>(), ["\"bob\"", "\"carol\""]);
     // The records name the keys that signed them, whatever proved the connection.
-    town.verify("state/records", &["--key", "alice.pub", "--against", "bob.records"]);
+    town.verify(
+        "state/records",
+        &["--key", "alice.pub", "--against", "bob.records", "--against-key", "bob.pub"],
+    );
     town.verify("bob.records", &["--key", "bob.pub"]);
 }
 
@@ -602,7 +611,7 @@ fn strangers_and_requests_mixed_leave_grants_right_and_memory_flat() {
     }
     let log = service.end();
     assert!(!log.iter().any(|event| event.to_string().contains("example.com")), "a row in the log");
-    let verified = town.verify("state/records", &["--against", "bob.records"]);
+    let verified = town.verify("state/records", &["--against", "bob.records", "--against-key", "bob.pub"]);
     assert_eq!(verified["signed_by_both"], grants);
     assert!(ALL < 100 || grants >= 40);
 }
@@ -705,6 +714,9 @@ fn kills_at_random_moments_lose_no_record_and_grant_no_run_twice() {
     let ran = bob.iter().filter(|record| record["common"]["outcome"] != "not begun").count() as u64;
     assert!(ran <= most, "{ran} runs of {most}");
     assert!(ran >= last, "{ran} runs, {last} of them after the last kill");
-    town.verify("state/records", &["--key", "alice.pub", "--against", "bob.records"]);
+    town.verify(
+        "state/records",
+        &["--key", "alice.pub", "--against", "bob.records", "--against-key", "bob.pub"],
+    );
     town.verify("bob.records", &["--key", "bob.pub", "--against", "state/records"]);
 }

@@ -56,9 +56,9 @@ impl Visit<'_> {
         if ask.reveal.as_deref().is_some_and(|kind| kind != LOOKUP) {
             return Err(No::new("reveal", "this job answers lookups alone").into());
         }
-        let asker = terms::result_name(Learns::Peer);
-        if ask.result.as_deref().is_some_and(|result| result != asker) {
-            return Err(No::new("result", "lookups are answered to the asker alone").into());
+        let to_client = terms::result_name(Learns::Peer);
+        if ask.result.as_deref().is_some_and(|result| result != to_client) {
+            return Err(No::new("result", "lookups are answered to the client only").into());
         }
         let private = self.house.publications.open(&lookup.answers, &self.house.identity);
         let private = private.map_err(|error| rules::fault(&error))?;
@@ -130,12 +130,14 @@ impl Visit<'_> {
         Offer {
             version: terms::VERSION,
             run: self.run.clone(),
+            service_name: self.policy.name.clone(),
+            client_name: self.label.clone(),
             service_key: self.service_key(),
             job: ask.job.clone(),
             reveal: LOOKUP.to_owned(),
             result: terms::result_name(Learns::Peer).to_owned(),
             service_gives: Vec::new(),
-            asker_gives: Vec::new(),
+            client_gives: Vec::new(),
             protocol: OPRF.name.to_owned(),
             security: tacit::security_name(OPRF.security).to_owned(),
             base_ot: "none".to_owned(),

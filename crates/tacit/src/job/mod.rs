@@ -91,6 +91,40 @@ pub fn learned(security: Security, what: &str) -> String {
     }
 }
 
+/// The party that a sentence on what the other one learns is about: the local one, which is called `we`, or one
+/// called by its name, as in everything that is stored or sent.
+#[derive(Clone, Copy)]
+pub(crate) enum About<'a> {
+    Local,
+    Party(&'a str),
+}
+
+impl About<'_> {
+    /// With its verb: `we have`, or `NAME has`.
+    pub(crate) fn does(self, plural: &str, singular: &str) -> String {
+        match self {
+            About::Local => format!("we {plural}"),
+            About::Party(name) => format!("{name} {singular}"),
+        }
+    }
+
+    /// What is its own: `of ours`, or `of NAME`.
+    pub(crate) fn of(self) -> String {
+        match self {
+            About::Local => "of ours".to_owned(),
+            About::Party(name) => format!("of {name}"),
+        }
+    }
+
+    /// Its own things: `our rows`, or `rows of NAME`.
+    pub(crate) fn own(self, things: &str) -> String {
+        match self {
+            About::Local => format!("our {things}"),
+            About::Party(name) => format!("{things} of {name}"),
+        }
+    }
+}
+
 /// A phase of a job: its name, what it counts, and its share of the time, out of the sum of all shares.
 pub(crate) type Phase = (&'static str, &'static str, f64);
 

@@ -14,7 +14,7 @@ pub use own::{Own, Owned};
 pub use reveal::{Aggregate, Column, Duplicates, Gained, Gift, Match, Reveal, Revealed, Table};
 pub use shared::{Found, MAX_SHARED, Place, Statistic, Then};
 
-use super::{Course, Observer};
+use super::{About, Course, Observer};
 use crate::catalogue::{
     CIRCUIT, Candidate, Entry, Link, Machine, PAXOS, SORTED, Sizes, Testing, VOLE, too_many,
 };
@@ -404,6 +404,16 @@ impl Job {
 
     /// What the other side will learn of our `keys` if it announces `announced` of its own.
     pub fn will_learn(&self, keys: u64, announced: u64) -> Result<String> {
+        self.will_learn_about(About::Local, keys, announced)
+    }
+
+    /// As [`will_learn`](Self::will_learn), where the side whose keys these are is called `name`: for what is
+    /// stored or sent, and the learning side is the sentence's subject.
+    pub fn will_learn_of(&self, name: &str, keys: u64, announced: u64) -> Result<String> {
+        self.will_learn_about(About::Party(name), keys, announced)
+    }
+
+    fn will_learn_about(&self, about: About<'_>, keys: u64, announced: u64) -> Result<String> {
         let tested = match self.security {
             Security::Malicious => {
                 let words = self.ahead(announced, keys)?.words();
@@ -411,7 +421,7 @@ impl Job {
             }
             Security::SemiHonest => String::new(),
         };
-        Ok(self.learns(keys, &tested))
+        Ok(self.learns(about, keys, &tested))
     }
 
     /// What the other side learned of our `keys` in a run that gave `outcome`.
@@ -435,24 +445,26 @@ impl Job {
                 tested.words()
             ),
         };
-        self.learns(keys, &tested)
+        self.learns(About::Local, keys, &tested)
     }
 
     /// `tested` is about a peer that cheats.
-    fn learns(&self, keys: u64, tested: &str) -> String {
+    fn learns(&self, about: About<'_>, keys: u64, tested: &str) -> String {
+        let have = about.does("have", "has");
         let what = match self.learns {
             Learns::Me => match &self.reveal {
                 Reveal::Payload(_) => format!(
-                    "that we have {keys} distinct keys, and which columns of its rows we asked for; nothing else"
+                    "that {have} {keys} distinct keys, and which columns of its rows {}; nothing else",
+                    about.does("asked for", "asked for")
                 ),
-                _ => format!("that we have {keys} distinct keys; nothing else"),
+                _ => format!("that {have} {keys} distinct keys; nothing else"),
             },
             Learns::Peer | Learns::Both => {
                 let result = match &self.each {
                     Some(each) => each.words(&reveal::withheld(self.min_matches)),
-                    None => self.reveal.words(self.min_matches),
+                    None => self.reveal.words(self.min_matches, about),
                 };
-                format!("that we have {keys} distinct keys, and {result}; nothing else{tested}")
+                format!("that {have} {keys} distinct keys, and {result}; nothing else{tested}")
             }
         };
         super::learned(self.security, &what)

@@ -16,7 +16,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::{Course, Observer, Phase, first};
+use super::{About, Course, Observer, Phase, first};
 use crate::catalogue::{Candidate, Link, Machine, OPRF, VOLE};
 use crate::{Error, Result, Security};
 use std::io::{Read, Seek, Write};
@@ -101,12 +101,31 @@ fn agreement(role: &str, peer: &str, digest: &[u8; 32]) -> Agreement {
 
 /// What a client learns of a publication of `count` keys, in words.
 pub fn learned(count: u64) -> String {
-    format!("that we have {count} distinct keys, and which of its own keys are among them; nothing else")
+    published(About::Local, count)
+}
+
+/// As [`learned`], where the publisher is called `name`: for what is stored or sent.
+pub fn learned_about(name: &str, count: u64) -> String {
+    published(About::Party(name), count)
+}
+
+fn published(about: About<'_>, count: u64) -> String {
+    let have = about.does("have", "has");
+    format!("that {have} {count} distinct keys, and which of its own keys are among them; nothing else")
 }
 
 /// What a publisher learns of a client that asks for `asked` keys, in words.
 pub fn learned_of(asked: u64) -> String {
-    format!("that we made {asked} queries; nothing else")
+    queried(About::Local, asked)
+}
+
+/// As [`learned_of`], where the client is called `name`: for what is stored or sent.
+pub fn learned_of_client(name: &str, asked: u64) -> String {
+    queried(About::Party(name), asked)
+}
+
+fn queried(about: About<'_>, asked: u64) -> String {
+    format!("that {} {asked} queries; nothing else", about.does("made", "made"))
 }
 
 /// Our side answers the queries of one client.

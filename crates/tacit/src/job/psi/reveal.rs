@@ -1,5 +1,6 @@
 //! What of an intersection is revealed, and what a side gives for it.
 
+use super::super::About;
 use super::each::Total;
 use super::shared::{Found, Statistic};
 use crate::catalogue::VOLE;
@@ -79,15 +80,21 @@ impl Reveal {
     }
 
     /// What a side that gets this result learns of the other's keys.
-    pub(super) fn words(&self, min_matches: u64) -> String {
+    pub(super) fn words(&self, min_matches: u64, about: About<'_>) -> String {
         let withheld = withheld(min_matches);
         match self {
             Reveal::Rows => "which of its own keys are among them".to_owned(),
             Reveal::Payload(columns) => {
-                let asked = if columns.is_empty() { "" } else { ", which columns of its rows we asked for" };
+                let asked = match columns.is_empty() {
+                    true => String::new(),
+                    false => format!(", which columns of its rows {}", about.does("asked for", "asked for")),
+                };
                 format!(
-                    "which of its own keys are among them{asked}, with the columns of ours that it asks for and \
-                     that we give, and of all our rows how wide those columns are and the most rows a key"
+                    "which of its own keys are among them{asked}, with the columns {} that it asks for and \
+                     that {}, and of all {} how wide those columns are and the most rows a key",
+                    about.of(),
+                    about.does("give", "gives"),
+                    about.own("rows")
                 )
             }
             Reveal::Shares => {

@@ -1,0 +1,278 @@
+//! What records prove: old ones, those of runs that one side left, and chains that were changed, started again
+//! or handed to the wrong peer.
+
+use crate::audit::{self, Chain, Line, Party, Peer};
+use crate::json::canonical;
+use crate::records::{self, Records};
+use crate::terms::{Accept, Side, common_part};
+use crate::tests::{Here, begun_as, chains, compare, go, id, listed, offer, text};
+use serde_json::{Value, json};
+use std::path::Path;
+use tacit::data::csv::Options as Dialect;
+use tacit::data::table::Source;
+use tacit::job::psi::{Gift, Own};
+use tacit::net::{Identity, PublicKey, PublicKeys, name_successor};
+
+/// Records that the release of version 1 wrote: of a service, and of one of its two clients.
+const OLD: [&str; 2] =
+    [include_str!("../tests/records-1/service.jsonl"), include_str!("../tests/records-1/asker.jsonl")];
+
+fn keys(key: &PublicKey) -> PublicKeys {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("key.pub");
+    std::fs::write(&path, key.line("")).unwrap();
+    PublicKeys::load(&path).unwrap()
+}
+
+fn party<'a>(chain: &'a Chain, keys: &'a [PublicKeys]) -> Party<'a> {
+    Party { chain, keys, name: "the records" }
+}
+
+#[test]
+fn records_of_version_1_verify_and_compare() {
+    let [service, asker] = OLD.map(|text| audit::verify_chain(text).unwrap());
+    let found = listed(service.clone());
+    assert_eq!((found.len(), found[0].side, found[0].both_signed), (4, Side::Service, true));
+    assert_eq!(found[0].name_of(Side::Service), None);
+    let bob = listed(asker.clone())[0].owner;
+    // The service's chain has a run of another client, which only its key tells apart.
+    let error = compare(&asker, &service).unwrap_err().to_string();
+    assert!(error.contains(&listed(service.clone())[1].peer.fingerprint()), "{error}");
+    assert_eq!(audit::compare(party(&asker, &[keys(&bob)]), party(&service, &[])).unwrap(), 3);
+    let changed = OLD[0].replacen("\"keys\":30", "\"keys\":31", 1);
+    assert!(audit::verify_chain(&changed).is_err());
+}
+
+#[test]
+fn what_is_signed_names_the_parties_and_never_says_we() {
+    let mut offer = offer(&"0".repeat(32));
+    let accept = Accept { keys: 30, commitment: "1".repeat(64), head: "0".repeat(64) };
+    let (alice, bob) = (Identity::generate().unwrap().public(), Identity::generate().unwrap().public());
+    for (reveal, security) in [("rows", "malicious"), ("payload", "malicious"), ("count", "semi-honest")] {
+        (offer.reveal, offer.security) = (reveal.into(), security.into());
+        offer.service_gives = if reveal == "payload" { vec!["amount".into()] } else { Vec::new() };
+        let common = common_part(&offer, &accept, &go([0; 32], 5), [&alice, &bob]).unwrap();
+        let [to_service, to_client] =
+            ["to_service", "to_client"].map(|name| common["revealed"][name].as_str().unwrap());
+        assert!(to_service.starts_with("Alice (service) learns that Bob (client) has 30"), "{to_service}");
+        assert!(to_client.starts_with("Bob (client) learns that Alice (service) has 40"), "{to_client}");
+        let words = offer.words(30).unwrap().join("\n");
+        for text in [to_service, to_client, &words] {
+            let of_local = |word: &str| ["we", "us", "our", "ours"].contains(&word);
+            assert!(!text.split(|c: char| !c.is_alphanumeric()).any(of_local), "{text}");
+        }
+    }
+}
+
+/// The client makes its run, has its rows, and is gone without its last message.
+#[test]
+fn a_client_that_leaves_with_its_rows_has_signed_that_it_asked() {
+    let here = Here::start("");
+    let mut session = here.connect();
+    let (offer, mut said) = Here::offered_of(&mut session, "match");
+    here.accept(&mut session, &offer, 30, &mut said);
+    let job = offer.job(Side::Client, &id()).unwrap();
+    crate::play::agree(&mut session, &offer.agreement(&job, &said).unwrap()).unwrap();
+    let path = here.folder.path().join("ours.csv");
+    let source = Source::open(&path, job.key.clone().unwrap(), Dialect::default()).unwrap();
+    let own = Own::read(source, &path, &job, |_| ()).unwrap();
+    let part = crate::play::Part {
+        offer: &offer,
+        job: &job,
+        keys: own.keys(),
+        gift: Gift::None,
+        peer_keys: offer.service_keys,
+    };
+    crate::play::run(&mut session, &part, &()).unwrap();
+    drop(session);
+    here.wait_for("done", 1);
+    let state = here.folder.path().join("state/records");
+    let found = listed(audit::load(&state).unwrap());
+    assert_eq!(found[0].outcome(), "not signed by the client");
+    assert!(found[0].both_began && !found[0].both_signed);
+    // Who does not sign at the start gets no run.
+    let mut session = here.connect();
+    let offer = here.offered(&mut session);
+    let accept = Accept { keys: 30, commitment: "0".repeat(64), head: "0".repeat(64) };
+    let channel = session.channel();
+    crate::wire::send(channel, &crate::wire::Message::Accept(accept)).unwrap();
+    assert_eq!(offer.client_name, "bob");
+    crate::wire::receive(channel, crate::wire::PROMPT).unwrap();
+    crate::wire::send(channel, &crate::wire::Message::Signature("00".repeat(64))).unwrap();
+    here.wait_for("refunded", 1);
+    assert_eq!(listed(audit::load(&state).unwrap())[1].outcome(), "not begun");
+    here.end();
+}
+
+/// What a process that was killed in the middle of a run left says that both had signed it.
+#[test]
+fn an_interrupted_record_keeps_the_signatures_of_its_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let (alice, bob) = (Identity::generate().unwrap(), Identity::generate().unwrap());
+    let (service, _) = Records::open(folder.path(), &alice, Side::Service).unwrap();
+    let accept = Accept { keys: 30, commitment: "1".repeat(64), head: "0".repeat(64) };
+    let keys = [&alice.public(), &bob.public()];
+    let common = common_part(&offer(&"7".repeat(32)), &accept, &go([0; 32], 5), keys).unwrap();
+    let mut begun = service.begin(common.clone(), None, records::salt(), records::salt()).unwrap();
+    let message = canonical(&common).unwrap();
+    let signed = bob.sign(records::BEGUN, message.as_bytes()).unwrap();
+    let other_use = bob.sign(records::COMMON, message.as_bytes()).unwrap();
+    assert!(begun.peer_began(&bob.public(), &crate::json::hex(&other_use)).is_err());
+    begun.peer_began(&bob.public(), &crate::json::hex(&signed)).unwrap();
+    drop(begun);
+    assert_eq!(Records::open(folder.path(), &alice, Side::Service).unwrap().1, 1);
+    let found = listed(audit::load(folder.path()).unwrap());
+    assert_eq!((found[0].outcome(), found[0].both_began, found[0].both_signed), ("interrupted", true, false));
+}
+
+fn joined(lines: &[&str]) -> Chain {
+    audit::verify_chain(&lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap()
+}
+
+/// A chain of `alice` that holds these records, sealed anew; `change` makes of each common part what it says.
+fn sealed_anew(folder: &Path, alice: &Identity, lines: &[&str], change: impl Fn(usize, &mut Value)) -> Chain {
+    let (service, _) = Records::open(folder, alice, Side::Service).unwrap();
+    for (at, line) in lines.iter().enumerate() {
+        let record: Value = serde_json::from_str(line).unwrap();
+        let mut common = record["common"].clone();
+        change(at, &mut common);
+        let signed = record["signatures"]["client"].as_str().filter(|_| common == record["common"]);
+        let outcome = if signed.is_some() { "complete" } else { "broken off" };
+        begun_as(&service, &common).finish(outcome, &Value::Null, signed.map(str::to_owned)).unwrap();
+    }
+    audit::load(folder).unwrap()
+}
+
+/// Chains that show nothing of what the client has: each is refused, and says what is missing.
+#[test]
+fn a_chain_that_lacks_everything_is_not_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let (alice, _) = chains(folder.path(), 4);
+    let [service, client] = ["alice", "bob"].map(|whose| text(folder.path(), whose));
+    let bobs = audit::verify_chain(&client).unwrap();
+    let whole = audit::verify_chain(&service).unwrap();
+    assert_eq!(compare(&bobs, &whole).unwrap(), 4);
+    // An empty file, whoever looks.
+    for (one, other) in [(&bobs, &Chain::default()), (&Chain::default(), &bobs)] {
+        assert!(compare(one, other).unwrap_err().to_string().contains("empty"));
+    }
+    // The chain of another service, with another client.
+    let foreign = audit::verify_chain(OLD[0]).unwrap();
+    assert!(compare(&bobs, &foreign).unwrap_err().to_string().contains("lack it"));
+    // Nor is it excused by keys that name nobody there.
+    let others = listed(foreign.clone())[0].owner;
+    let error = audit::compare(party(&bobs, &[]), party(&foreign, &[keys(&others)])).unwrap_err();
+    assert!(error.to_string().contains("lack it"), "{error}");
+    // A new state under a key that follows the old one.
+    let fresh = tempfile::tempdir().unwrap();
+    let at = |name: &str| fresh.path().join(name);
+    alice.save(&at("alice.key"), "").unwrap();
+    name_successor(&at("alice.key"), &at("next.key"), "", 30).unwrap();
+    let next = Identity::load(&at("next.key")).unwrap();
+    let successors = [PublicKeys::load(&at("next.pub")).unwrap()];
+    let lines: Vec<&str> = service.lines().collect();
+    let (state, _) = Records::open(&at("state"), &next, Side::Service).unwrap();
+    let accept = Accept { keys: 30, commitment: "1".repeat(64), head: "0".repeat(64) };
+    let both = [&next.public(), &listed(bobs.clone())[0].owner];
+    let common = common_part(&offer(&"9".repeat(32)), &accept, &go([0; 32], 5), both).unwrap();
+    let begun = state.begin(common, None, records::salt(), records::salt()).unwrap();
+    begun.finish("broken off", &Value::Null, None).unwrap();
+    let anew = audit::load(&at("state")).unwrap();
+    let error = audit::compare(party(&bobs, &[]), party(&anew, &successors)).unwrap_err().to_string();
+    assert!(error.contains("lack it"), "{error}");
+    // A run that was sealed anew as a count that nobody signed.
+    let forged = tempfile::tempdir().unwrap();
+    let as_count = sealed_anew(forged.path(), &alice, &lines, |at, common| {
+        if at == 3 {
+            common["terms"]["reveal"] = json!("count");
+        }
+    });
+    let error = compare(&as_count, &bobs).unwrap_err().to_string();
+    assert!(error.contains("differ"), "{error}");
+    // And one that is merely said to have come to no end.
+    let forged = tempfile::tempdir().unwrap();
+    let lost = sealed_anew(forged.path(), &alice, &lines, |at, common| {
+        if at == 3 {
+            common["outcome"] = json!("broken off");
+        }
+    });
+    let error = compare(&lost, &bobs).unwrap_err().to_string();
+    assert!(error.contains("came to no end"), "{error}");
+}
+
+/// A service that names no head, or an old one, in every run could cut its chain at any time.
+#[test]
+fn heads_of_zeros_are_for_the_start() {
+    for stale in [0, 1] {
+        let folder = tempfile::tempdir().unwrap();
+        let (alice, bob) = (Identity::generate().unwrap(), Identity::generate().unwrap());
+        let at = |whose: &str| folder.path().join(whose);
+        let (service, _) = Records::open(&at("alice"), &alice, Side::Service).unwrap();
+        let (client, _) = Records::open(&at("bob"), &bob, Side::Client).unwrap();
+        let mut first = [0; 32];
+        for number in 0..30u8 {
+            let head = if number > 5 && stale == 1 { first } else { service.head().unwrap() };
+            let head = if stale == 0 { [0; 32] } else { head };
+            let head = if number < 3 { service.head().unwrap() } else { head };
+            let accept = Accept {
+                keys: 30,
+                commitment: "1".repeat(64),
+                head: crate::json::hex(&client.head().unwrap()),
+            };
+            let keys = [&alice.public(), &bob.public()];
+            let run = crate::json::hex(&[number; 16]);
+            let common = common_part(&offer(&run), &accept, &go(head, 5), keys).unwrap();
+            let mut one = service.begin(common.clone(), None, records::salt(), records::salt()).unwrap();
+            let mut two = client.begin(common, None, records::salt(), records::salt()).unwrap();
+            [&mut one, &mut two].into_iter().for_each(|begun| begun.common["outcome"] = json!("complete"));
+            let signed = [one.sign().unwrap(), two.sign().unwrap()];
+            one.finish("complete", &Value::Null, Some(signed[1].clone())).unwrap();
+            two.finish("complete", &Value::Null, Some(signed[0].clone())).unwrap();
+            if number == 0 {
+                first = service.head().unwrap();
+            }
+        }
+        let [alices, bobs] = ["alice", "bob"].map(|whose| audit::load(&at(whose)).unwrap());
+        let error = compare(&alices, &bobs).unwrap_err().to_string();
+        assert!(error.contains("older or newer"), "{stale}: {error}");
+        let start =
+            |whose: &str, n: usize| joined(&text(folder.path(), whose).lines().take(n).collect::<Vec<_>>());
+        assert_eq!(compare(&start("alice", 4), &start("bob", 4)).unwrap(), 4);
+    }
+}
+
+/// What Alice sends Bob to compare shows nothing of Carol, and verifies as the whole chain does.
+#[test]
+fn an_export_for_one_peer_shows_nothing_of_others_and_verifies() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("records.jsonl");
+    std::fs::write(&path, OLD[0]).unwrap();
+    let [service, asker] = OLD.map(|text| audit::verify_chain(text).unwrap());
+    let bob = listed(asker.clone())[0].owner;
+    let carol = listed(service.clone())[1].clone();
+    for peer in [Peer::Keys(keys(&bob)), Peer::Fingerprint(bob.fingerprint())] {
+        let (text, whole) = audit::export(&path, &peer).unwrap();
+        assert_eq!(whole, 3);
+        for secret in [carol.run(), &crate::json::hex(&carol.peer.to_bytes())] {
+            assert!(OLD[0].contains(secret) && !text.contains(secret), "{secret}");
+        }
+        let exported = audit::verify_chain(&text).unwrap();
+        assert_eq!((exported.records().count(), exported.withheld()), (3, 1));
+        assert!(matches!(exported.lines()[1], Line::Digest(head) if head == carol.head));
+        // Bob needs no key to tell what is his.
+        assert_eq!(compare(&asker, &exported).unwrap(), 3);
+        // A digest that was changed, moved or taken out, and a run of his that is withheld.
+        let lines: Vec<&str> = text.lines().collect();
+        for (from, to) in [("\"digest\":\"", "\"digest\":\"00"), ("\"number\":1", "\"number\":2")] {
+            let changed = text.replacen(lines[1], &lines[1].replacen(from, to, 1), 1);
+            assert!(audit::verify_chain(&changed).is_err(), "{from}");
+        }
+        let other = format!("{{\"digest\":\"{}\",\"number\":1}}", "0".repeat(64));
+        assert!(audit::verify_chain(&text.replacen(lines[1], &other, 1)).is_err());
+        assert!(audit::verify_chain(&text.replacen(&format!("{}\n", lines[1]), "", 1)).is_err());
+        let last =
+            format!("{{\"digest\":\"{}\",\"number\":3}}", crate::json::hex(&listed(service.clone())[3].head));
+        let withheld = audit::verify_chain(&text.replacen(lines[3], &last, 1)).unwrap();
+        assert!(compare(&asker, &withheld).unwrap_err().to_string().contains("lack it"));
+    }
+}
