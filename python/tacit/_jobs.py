@@ -433,6 +433,7 @@ class Session:
         min_matches: int = 0,
         protocol: str = "auto",
         max_peer_keys: int | None = None,
+        max_cell: int | None = None,
         nfc: bool = True,
         trim: bool = True,
         case_fold: bool = True,
@@ -451,6 +452,7 @@ class Session:
                 min_matches=min_matches,
                 protocol=protocol,
                 max_peer_keys=max_peer_keys,
+                max_cell=max_cell,
                 progress=told,
             )
         return Intersection(**_gained(raw, values))
@@ -681,6 +683,7 @@ def intersect(
     min_matches: int = 0,
     protocol: str = "auto",
     max_peer_keys: int | None = None,
+    max_cell: int | None = None,
     nfc: bool = True,
     trim: bool = True,
     case_fold: bool = True,
@@ -718,6 +721,9 @@ def intersect(
         ``"auto"``, ``"paxos"`` or ``"vole"``.
     max_peer_keys:
         The most keys that the peer may announce.
+    max_cell:
+        The most bytes that the peer's columns may take for each of its keys, all columns and rows together: 65,536
+        unless given, at most a mebibyte. As much is held for every key that may match.
     nfc, trim, case_fold:
         How text is normalised before it is compared; both sides must say the same.
     progress:
@@ -743,6 +749,7 @@ def intersect(
         min_matches=min_matches,
         protocol=protocol,
         max_peer_keys=max_peer_keys,
+        max_cell=max_cell,
         nfc=nfc,
         trim=trim,
         case_fold=case_fold,

@@ -150,6 +150,7 @@ def intersect(
     min_matches: int = 0,
     protocol: str = "auto",
     max_peer_keys: int | None = None,
+    max_cell: int | None = None,
     progress: Told = None,
 ) -> dict[str, Any]: ...
 def ask(

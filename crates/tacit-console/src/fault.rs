@@ -218,6 +218,7 @@ impl Explained<'_> {
                 "give --identity and --peer, or add --i-understand"
             }
             Error::Psi(psi::Error::PeerSetTooLarge { .. }) => "raise --max-peer-rows, or free memory",
+            Error::Psi(psi::Error::PeerRowsTooWide { .. }) => "raise --max-cell, or ask for fewer columns",
             Error::Table(csv::Error::Empty(_)) => "see --no-header",
             Error::Table(csv::Error::UnknownColumn { near: false, .. }) => {
                 "see `--key` and `--delimiter` in `tacit help psi`"

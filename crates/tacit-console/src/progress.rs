@@ -7,6 +7,7 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tacit::job::psi::Widths;
 use tacit::job::{Observer, Step};
 use tacit::net::Traffic;
 
@@ -241,6 +242,17 @@ impl Observer for Progress {
     fn interrupted(&self, why: &tacit::Error) {
         if !matches!(self.mode, Mode::Silent | Mode::Quiet) {
             self.bar.suspend(|| eprintln!("note: {why}; waiting for the peer to come back"));
+        }
+    }
+
+    fn columns(&self, widths: &Widths) {
+        if !matches!(self.mode, Mode::Silent | Mode::Quiet) {
+            let Widths { key, held, .. } = widths;
+            self.bar.suspend(|| {
+                eprintln!(
+                    "the peer's columns: {key} bytes a key; what may match takes {held} bytes of memory"
+                )
+            });
         }
     }
 

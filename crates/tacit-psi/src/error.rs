@@ -43,6 +43,16 @@ pub enum Error {
         /// Elements allowed.
         allowed: u64,
     },
+    /// The peer's columns take more for each of its keys than this side allows.
+    #[error(
+        "the peer's columns take {bytes} bytes a key where at most {allowed} are allowed; if that much is right, allow it"
+    )]
+    PeerRowsTooWide {
+        /// Bytes announced.
+        bytes: u64,
+        /// Bytes allowed.
+        allowed: u64,
+    },
     /// The caller's own set is too large.
     #[error("a set of {count} elements is too large: at most {allowed} are supported")]
     TooManyElements {

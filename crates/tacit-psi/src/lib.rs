@@ -12,12 +12,17 @@ mod bch;
 pub mod cuckoo;
 mod equality;
 mod error;
+mod matching;
 pub mod okvs;
 pub mod oprf;
+#[cfg(test)]
+mod pace;
 pub mod paxos;
+mod room;
 pub mod sorted;
 mod terms;
 pub mod vole_psi;
+mod work;
 
 pub use error::{Error, Result};
 pub use vole_psi::{circuit, payload};

@@ -52,8 +52,10 @@
 //! The store is smaller than the paper's above 4,096 elements (see [`okvs::paxos`](crate::okvs::paxos)); tags
 //! are sorted, where the paper permutes them; the proofs are new.
 
+use crate::matching::{self, Found, Matching, Sorted};
 use crate::okvs::paxos::{Decoder, Shape};
-use crate::{Error, Result, bch};
+use crate::room::reserve;
+use crate::{Error, Result, bch, work};
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 use tacit_crypto::{Block, Prg, RHO, transcript::Transcript};
@@ -473,6 +475,14 @@ impl Tag {
     }
 }
 
+impl Tag {
+    /// The same number, by halves.
+    fn digits(self) -> [u128; 2] {
+        let half = |at: usize| u128::from(self.0[at]) << 64 | u128::from(self.0[at + 1]);
+        [half(0), half(2)]
+    }
+}
+
 impl zeroize::Zeroize for Tag {
     fn zeroize(&mut self) {
         self.0.zeroize();
@@ -487,6 +497,24 @@ pub(crate) type Proof = [u8; 16];
 struct Tags {
     sorted: Zeroizing<Vec<(Tag, u32)>>,
     proofs: Zeroizing<Vec<Proof>>,
+}
+
+impl Sorted for Tags {
+    type Tag = [u128; 2];
+
+    fn count(&self) -> usize {
+        self.sorted.len()
+    }
+
+    #[inline(always)]
+    fn tag(&self, at: usize) -> [u128; 2] {
+        self.sorted[at].0.digits()
+    }
+
+    #[inline(always)]
+    fn element(&self, at: usize) -> u32 {
+        self.sorted[at].1
+    }
 }
 
 /// One party after the announcements.
@@ -525,9 +553,9 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
             let tags = self.receiver_tags::<K, W>(code)?;
             let found = self.compare(&tags)?;
             if both {
-                send_proofs(self.channel, &found, &tags.proofs)?;
+                send_proofs(self.channel, found.pairs(), &tags.proofs)?;
             }
-            Ok(ascending(found.into_iter().map(|(_, element)| element)))
+            Ok(matching::indices(&found.marks(self.elements.len())))
         } else {
             let tags = self.sender_tags::<K, W>(code)?;
             self.send_tags(&tags)?;
@@ -618,6 +646,7 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
             (self.progress)(Phase::Encode, digests.len() as u64, count);
             digests.extend(chunk.iter().map(|element| self.seeds.digest(element.as_ref())));
         }
+        work::done(work::Kind::Hashed, self.elements.len());
         (self.progress)(Phase::Encode, count, count);
         digests
     }
@@ -657,6 +686,7 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
             }
         }
         sorted.sort_unstable();
+        work::done(work::Kind::Tagged, sorted.len());
         (self.progress)(Phase::Tags, self.elements.len() as u64, self.elements.len() as u64);
         Ok(Tags { sorted, proofs })
     }
@@ -682,32 +712,32 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         Ok(())
     }
 
-    /// Receives the sender's tags and finds this side's among them: for each match, the tag's position in the
-    /// message and the index of the element.
-    fn compare(&mut self, mine: &Tags) -> Result<Vec<(u32, u32)>> {
+    /// Receives the sender's tags and finds this side's among them, the same way whatever matches.
+    fn compare(&mut self, mine: &Tags) -> Result<Found> {
         let (length, count) = (self.parameters.tag_bytes(), self.parameters.sender);
         let mut message = vec![0; STEP * length];
-        let mut mine = mine.sorted.iter().peekable();
-        let (mut found, mut last, mut position) = (Vec::new(), None, 0u32);
-        while (position as usize) < count {
-            let chunk = &mut message[..(count - position as usize).min(STEP) * length];
+        let mut matching = Matching::new(mine, count)?;
+        let mut theirs = Vec::with_capacity(STEP);
+        let (mut ascend, mut last) = (true, None);
+        for start in (0..count).step_by(STEP) {
+            let chunk = &mut message[..STEP.min(count - start) * length];
             self.channel.recv(chunk)?;
-            if (position as usize).is_multiple_of(64 * STEP) {
-                (self.progress)(Phase::Compare, position as u64, count as u64);
+            if start.is_multiple_of(64 * STEP) {
+                (self.progress)(Phase::Compare, start as u64, count as u64);
             }
+            theirs.clear();
             for bytes in chunk.chunks_exact(length) {
                 let tag = Tag::from_bytes(bytes);
-                if last.is_some_and(|last| last >= tag) {
-                    return Err(Error::Cheated { protocol: NAME, what: "the tags do not ascend" });
-                }
+                ascend &= last.is_none_or(|last| last < tag);
                 last = Some(tag);
-                while mine.next_if(|(own, _)| *own < tag).is_some() {}
-                if let Some((_, element)) = mine.next_if(|(own, _)| *own == tag) {
-                    found.push((position, *element));
-                }
-                position += 1;
+                theirs.push(tag.digits());
             }
+            matching.take(&theirs);
         }
+        if !ascend {
+            return Err(Error::Cheated { protocol: NAME, what: "the tags do not ascend" });
+        }
+        let found = matching.finish();
         (self.progress)(Phase::Compare, count as u64, count as u64);
         Ok(found)
     }
@@ -716,6 +746,7 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
 /// Sends the position and the proof of each tag found; `proofs` are by element.
 pub(crate) fn send_proofs(channel: &mut Channel, found: &[(u32, u32)], proofs: &[Proof]) -> Result<()> {
     channel.send_u64(found.len() as u64)?;
+    work::done(work::Kind::Proved, found.len());
     for &(position, element) in found {
         channel.send(&position.to_le_bytes())?;
         channel.send(&proofs[element as usize])?;
@@ -760,13 +791,6 @@ pub(crate) fn ascending(indices: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut indices: Vec<u32> = indices.collect();
     indices.sort_unstable();
     indices
-}
-
-/// An empty vector with room for `count`, or an error where the machine has no such room.
-pub(crate) fn reserve<T>(count: usize) -> Result<Vec<T>> {
-    let mut vector = Vec::new();
-    vector.try_reserve_exact(count).map_err(|_| Error::Usage("not enough memory for sets of these sizes"))?;
-    Ok(vector)
 }
 
 #[cfg(test)]

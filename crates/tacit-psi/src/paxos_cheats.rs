@@ -70,7 +70,7 @@ fn run_with_wrong_columns(columns: usize, seed: u64) -> (Result<Vec<u32>>, Resul
                 let store = party.store::<2>(&digests)?;
                 let rows = party.transfer(oos, store)?;
                 let tags = party.tags(&digests, &rows, |_, _| ())?;
-                Ok(ascending(party.compare(&tags)?.into_iter().map(|(_, element)| element)))
+                Ok(matching::indices(&party.compare(&tags)?.marks(party.elements.len())))
             })
         },
         |channel| honest(channel, &mut Prg::from_os(), &theirs, Learns::Peer),
@@ -119,7 +119,7 @@ fn a_receiver_that_encodes_more_than_it_announced_gains_no_more_than_the_bound()
                 let (store, encoded) = overfull_store(party.parameters.shape, &digests);
                 let rows = party.transfer(oos, Zeroizing::new(store)).unwrap();
                 let tags = party.tags(&digests, &rows, |_, _| ()).unwrap();
-                let found = ascending(party.compare(&tags).unwrap().into_iter().map(|(_, element)| element));
+                let found = matching::indices(&party.compare(&tags).unwrap().marks(wanted.len()));
                 assert_eq!(found, encoded);
                 (found.len(), party.parameters)
             })
@@ -225,6 +225,7 @@ fn against_prover(tamper: impl FnOnce(&mut u64, &mut Vec<(u32, Proof)>) + Send) 
                 let tags = party.receiver_tags::<2, 6>(code()).unwrap();
                 let found = party.compare(&tags).unwrap();
                 let mut proofs: Vec<(u32, Proof)> = found
+                    .pairs()
                     .iter()
                     .map(|(position, element)| (*position, tags.proofs[*element as usize]))
                     .collect();

@@ -37,7 +37,7 @@ pub use program::{KEY_BITS, ROWS_LOG2};
 use crate::circuit::{Outcome, Reveal, check_column};
 use crate::paxos::{Hello, Learns, Options, Phase, Progress};
 use crate::terms::{Terms, Wire, bound_terms};
-use crate::{Error, Result};
+use crate::{Error, Result, work};
 use program::{Aggregation, Layout};
 use tacit_2pc::authenticated::{Demand, Session, buckets};
 use tacit_2pc::{OutputTo, Owner};
@@ -241,6 +241,7 @@ impl Run {
         if keys.windows(2).any(|pair| order(pair[0].0) == order(pair[1].0)) {
             return Err(Error::Indistinct);
         }
+        work::done(work::Kind::Hashed, elements.len());
         progress(Phase::Encode, elements.len() as u64, elements.len() as u64);
         Ok(keys)
     }

@@ -3,8 +3,8 @@
 
 use super::*;
 use crate::okvs::clustered;
-use tacit_net::memory;
 use tacit_net::testing::duel;
+use tacit_net::{SessionId, memory};
 use tacit_ot::base;
 
 type Set = Vec<[u8; 8]>;
@@ -53,6 +53,7 @@ fn cheating_receiver(
         0,
         |channel| {
             scripted(channel, elements, claimed, Learns::Me, |mut party| {
+                let party_elements = party.elements.len();
                 let mut vole = party.receiver_setup().unwrap();
                 let shape = party.parameters.shape;
                 let digests = party.seeds.digests(&shape, party.elements, &mut |_, _, _| ()).unwrap();
@@ -65,7 +66,7 @@ fn cheating_receiver(
                 let mut sums = Summing::new(shape, digests, None);
                 sums.take(&slots.ends_with(last));
                 let (mut rest, tags) = party.tags(sums).unwrap();
-                ascending(rest.compare(&tags).unwrap().into_iter().map(|(_, element)| element))
+                matching::indices(&rest.compare(&tags).unwrap().marks(party_elements))
             })
         },
         |channel| honest(channel, theirs, Learns::Peer),
@@ -108,22 +109,22 @@ fn overfull(shape: clustered::Shape, keys: &[Block], values: &[Block]) -> Vec<Bl
     store
 }
 
-/// A receiver that announced 40 elements and solves for as many of 1,000 as it can: one a slot, and nothing
-/// near the bound for 2^80 hash calls.
+/// A receiver that announced few elements and solves for as many of 1,000 as it can: one a slot, so exactly as
+/// many as it announced, where a store with spare slots gave 13 for one and 94 for 40.
 #[test]
-fn a_receiver_encodes_more_than_it_announced_and_fewer_than_the_bound() {
-    let (all, claimed) = (set(0..1000), 40);
-    let mut capacity = 0;
-    let (found, sender) = cheating_receiver(&all, claimed, &all, |shape, keys, values| {
-        capacity = shape.slots();
-        overfull(shape, keys, values)
-    });
-    sender.unwrap();
-    let parameters = Parameters::new(claimed, 1000, Security::Malicious).unwrap();
-    println!("{} of {capacity} slots, bound {}", found.len(), parameters.encodable(60.0));
-    assert!(found.len() > claimed && found.len() <= capacity, "{} found", found.len());
-    assert!((found.len() as u64) < parameters.encodable(60.0));
-    assert!(parameters.encodable(10.0) >= capacity as u64);
+fn a_receiver_of_a_small_set_encodes_no_more_than_it_announced() {
+    let all = set(0..1000);
+    for (claimed, most) in [(1, 2), (10, 18), (40, 70), (100, 173)] {
+        let mut capacity = 0;
+        let (found, sender) = cheating_receiver(&all, claimed, &all, |shape, keys, values| {
+            capacity = shape.slots();
+            overfull(shape, keys, values)
+        });
+        sender.unwrap();
+        let parameters = Parameters::new(claimed, 1000, Security::Malicious).unwrap();
+        assert_eq!((found.len(), capacity), (claimed, claimed));
+        assert_eq!(parameters.encodable(60.0), most, "{claimed}");
+    }
 }
 
 /// With values of few bits the overfitting beyond one element a slot shows: the count of elements that
@@ -155,15 +156,28 @@ fn overfitting_in_a_small_field_obeys_the_bound() {
     }
 }
 
-/// A receiver that holds more than it says, and encodes a larger store's worth: its other elements find
-/// nothing.
+/// A receiver that holds more than it says, of a store with spare slots: it gets one element a slot, and its
+/// other elements find nothing.
 #[test]
 fn a_claim_of_fewer_elements_gives_no_more_matches_than_slots() {
-    let (all, theirs) = (set(0..300), set(0..300));
-    let (found, sender) = cheating_receiver(&all, 20, &theirs, overfull);
-    sender.unwrap();
-    let slots = Parameters::new(20, 300, Security::Malicious).unwrap().shape().slots();
-    assert!((20..=slots).contains(&found.len()), "{} found of {slots} slots", found.len());
+    let claimed = vole_psi_small() + 1;
+    let shape = Parameters::new(claimed, claimed, Security::Malicious).unwrap().shape();
+    let mut prg = Prg::from_seed(Block::new(31));
+    let [keys, values] = [(); 2].map(|()| {
+        let mut blocks = vec![Block::ZERO; 2000];
+        prg.fill_blocks(&mut blocks);
+        blocks
+    });
+    let store = overfull(shape, &keys, &values);
+    let mut out = vec![Block::ZERO; keys.len()];
+    shape.decode(&store, &keys, &mut out).unwrap();
+    let held = out.iter().zip(&values).filter(|(a, b)| a == b).count();
+    let bound = paxos::encodable(shape.slots(), 128, 60.0, 0) as usize;
+    assert!(held > claimed && held <= shape.slots() && held < bound, "{held} of {} slots", shape.slots());
+}
+
+fn vole_psi_small() -> usize {
+    SMALL_SET as usize
 }
 
 /// Slots that differ from P + u change what the receiver itself finds, and nothing else.
@@ -266,6 +280,51 @@ fn a_coin_that_is_not_the_one_committed_to_is_caught() {
     }
 }
 
+/// A sender that waits for the salt and then tries commitments, to find an H that suits it: one in which an
+/// element of the receiver's has a value that begins with zeros. Were H to take the commitment, 64 tries would
+/// bring six zeros. Now all tries give the one H that the salt gave, whatever the protocol is for.
+#[test]
+fn a_sender_that_saw_the_salt_cannot_choose_h() {
+    let base = base::default();
+    let options = Options {
+        learns: Learns::Me,
+        security: Security::Malicious,
+        max_peer_elements: 1 << 20,
+        base: &*base,
+    };
+    for domain in [Purpose::rows(Learns::Me, 0).domain, payload::DOMAIN, circuit::DOMAIN] {
+        let purpose = Purpose { domain, ..Purpose::rows(Learns::Me, 0) };
+        let hellos = [Hello::new(MAGIC, 20, &options), Hello::new(MAGIC, 20, &options)];
+        let h_of = |commitment: u64| {
+            let (one, other) = memory::pair_with(SessionId([7; 32]));
+            let (h, ()) = memory::join(
+                one,
+                other,
+                |channel| {
+                    let parameters = Parameters::new(20, 20, Security::Malicious).unwrap();
+                    let prg = &mut Prg::from_seed(Block::new(1));
+                    let [receiver, sender] = &hellos;
+                    let of = [receiver, sender];
+                    Seeds::agree(channel, prg, true, of, &parameters, &purpose).unwrap().h
+                },
+                |channel| {
+                    let mut salt = [0; 32];
+                    channel.recv(&mut salt).unwrap();
+                    let mut bytes = [0; 32];
+                    bytes[..8].copy_from_slice(&commitment.to_le_bytes());
+                    channel.send(&bytes).unwrap();
+                    channel.flush().unwrap();
+                },
+            );
+            h
+        };
+        let value = |h: &[u8; 32]| halves(blake3::keyed_hash(h, &7u64.to_le_bytes()).as_bytes()).1.to_u128();
+        let first = value(&h_of(0));
+        let best = (1..64).map(|commitment| value(&h_of(commitment))).min().unwrap();
+        assert!(first == best, "{domain}: the sender chose among values of H");
+    }
+}
+
 /// An honest sender that learns too, against a receiver that sends `tamper(count, positions and proofs)`.
 fn against_prover(tamper: impl FnOnce(&mut u64, &mut Vec<(u32, Proof)>) + Send) -> Result<Outcome> {
     // The smaller set's owner receives.
@@ -279,7 +338,7 @@ fn against_prover(tamper: impl FnOnce(&mut u64, &mut Vec<(u32, Proof)>) + Send) 
                 let (mut rest, tags) = party.tags(sums).unwrap();
                 let found = rest.compare(&tags).unwrap();
                 let proof = |(position, element): &(u32, u32)| (*position, tags.proofs[*element as usize]);
-                let mut proofs: Vec<(u32, Proof)> = found.iter().map(proof).collect();
+                let mut proofs: Vec<(u32, Proof)> = found.pairs().iter().map(proof).collect();
                 let mut count = proofs.len() as u64;
                 tamper(&mut count, &mut proofs);
                 rest.channel.send_u64(count).unwrap();

@@ -10,17 +10,18 @@
 //!   oracle.
 //! - Rounds: both announcements at once; set-up; each run of VOLE, with its part of the store; the coins;
 //!   the tags.
-//! - Bytes: 16 a slot of the receiver's store (20.6 an element from 2^20 on), 14.2 (8.3 at 2^20) an element
-//!   of the sender's, about 1.1 MB of set-up.
+//! - Bytes: 16 a slot of the receiver's store (20.6 an element from 2^20 on, 16 up to [`SMALL_SET`]), 14.2 (8.3 at
+//!   2^20) an element of the sender's, 0.3 to 1.1 MB of set-up.
 //!
 //! # Steps
 //!
 //! The receiver has Y and learns the result; the sender has X.
 //!
-//! 1. The receiver draws the salt of the session's hash function H *after* the sender's announcement, so
-//!    that a sender cannot choose elements for which Y's store fails. The sender commits to a coin.
+//! 1. The receiver draws the salt of the session's hash function H *after* the sender's announcement, and
+//!    nothing that the sender sends later enters H: so a sender can choose neither elements nor an H for which
+//!    Y's store fails. The sender commits to a coin.
 //! 2. VOLE gives the receiver random u and w, the sender v and Δ, with w = v + u·Δ, as long as the store.
-//! 3. The receiver solves a store P with P(y) = H(y) and sends P + u and its own coin. The sender has k = v
+//! 3. The receiver solves a store P with P(y) = H(y), for a small set a polynomial ([`is_small`]), and sends P + u and its own coin. The sender has k = v
 //!    + (P + u)·Δ, so that k(y) + H(y)·Δ = w(y) for y in Y. It opens its coin; both coins salt the hash Ho.
 //! 4. The sender sends its tags Ho(x, k(x) + H(x)·Δ), *sorted*: the order then says nothing of the order in
 //!    X. The receiver refuses tags that do not ascend strictly, so none counts twice.
@@ -35,10 +36,12 @@
 //!
 //! - A receiver may encode more elements than it announced: [`Parameters::encodable`] bounds them. The bound
 //!   counts sets of hash values that some store fits, so it holds whatever the cheater computes: 1.9 times
-//!   as many with 2^60 hash calls, 2.4 times with 2^80, at 2^20.
+//!   as many with 2^60 hash calls, 2.4 times with 2^80, at 2^20. What counts is slots: a sparse store has 13
+//!   at least, so that one announced element would be 23 tested ones. A small set has as many slots as
+//!   elements: 2, 18 and 173 tested ones for 1, 10 and 100 with 2^60.
 //! - A sender may look for elements with one tag: [`Parameters::testable`] bounds the elements that its tags
-//!   stand for. With 2^60 hash calls that is four more than it announced, with 2^80 twice as many and two
-//!   more.
+//!   stand for. With 2^60 hash calls that is at most four more than it announced, with 2^80 twice as many and
+//!   two more.
 //! - Hash calls count from the announcements on, and over all attempts of a job.
 //! - A sender may send noise in place of tags, which is the same as a smaller set.
 //! - A party that deviates in VOLE may guess bits of Δ, or of where the noise is, and is caught when a guess
@@ -57,16 +60,19 @@
 //! is not, as Δ is never zero, so that Ho's inputs differ as the elements do.
 
 pub mod circuit;
+mod kept;
+mod layout;
 pub mod payload;
 mod runs;
 mod sealing;
 mod tags;
 
+use crate::matching::{self, Found, Matching};
 use crate::okvs::Store;
 use crate::okvs::clustered::{Binned, Shape};
-use crate::paxos::{self, Hello, Proof, ascending};
+use crate::paxos::{self, Hello, Proof};
 pub use crate::paxos::{Learns, MAX_ELEMENTS, Options, Outcome, Phase, Progress};
-use crate::{Error, Result};
+use crate::{Error, Result, work};
 use runs::{Filling, Last, Masking, Summing, Whole};
 use tacit_crypto::commit::{Commitment, Opening, commit, verify};
 use tacit_crypto::{Block, Buffer, Prg, RHO, gf128, hash, transcript::Transcript};
@@ -81,7 +87,7 @@ use zeroize::Zeroizing;
 pub const NAME: &str = "vole";
 /// log2 of the most runs that share one error bound.
 pub const MAX_RUNS_LOG2: u32 = 12;
-const MAGIC: [u8; 16] = *b"tacit-psi vole-4";
+const MAGIC: [u8; 16] = *b"tacit-psi vole-6";
 /// Elements hashed, or tags sent, at a time.
 const STEP: usize = 1024;
 /// Slots received at a time.
@@ -92,6 +98,17 @@ const SHORT: usize = 64;
 const SOLVING: usize = 64;
 /// Bytes of Ho's input: H's key and the store's sum.
 const TAG_INPUT: usize = 32;
+
+/// The most elements of a receiver whose store has one slot an element.
+pub const SMALL_SET: u64 = 1 << 10;
+/// The most products that the sender's elements take with such a store: two seconds.
+const SMALL_SET_PRODUCTS: u64 = 1 << 31;
+
+/// Whether a receiver's set of this size, against a sender's, has a store without spare slots: then a receiver
+/// that cheats can test hardly more elements than it announced, however few those are.
+pub fn is_small(receiver: u64, sender: u64) -> bool {
+    (1..=SMALL_SET).contains(&receiver) && receiver.saturating_mul(sender) <= SMALL_SET_PRODUCTS
+}
 
 /// Everything that follows from the two sets' sizes and the security asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,7 +136,10 @@ impl Parameters {
         if most > MAX_ELEMENTS {
             return Err(Error::TooManyElements { count: most as u64, allowed: MAX_ELEMENTS as u64 });
         }
-        let shape = Shape::one_of(receiver, runs_log2)?;
+        let shape = match is_small(receiver as u64, sender as u64) {
+            true => Shape::dense_for(receiver)?,
+            false => Shape::one_of(receiver, runs_log2)?,
+        };
         Ok(Parameters { receiver, sender, security, shape, runs_log2 })
     }
 
@@ -168,12 +188,15 @@ impl Parameters {
         let (block, slots) = (size_of::<Block>(), self.shape.slots());
         let run = gf128_vole::memory(slots) + 2 * run_size(slots) * block;
         let bins = 2 * self.shape.bin_slots() * block + SOLVING * self.shape.room(self.receiver);
-        [self.receiver, self.sender].map(|count| {
+        [[self.receiver, self.sender], [self.sender, self.receiver]].map(|[count, other]| {
             let room = self.shape.bins() * self.shape.room(count);
             let summing = 2 * block * room + run + bins;
             // Tags, the same sorted with their elements, and what is found among them.
             let sorting = block * room + (block + proof + 3 * size_of::<u32>()) * count;
-            (size_of::<u32>() * room + summing.max(sorting)) as u64
+            // Both sides' tags, what is found among them, and the marks; nothing of this a sender.
+            let held = block * if other / matching::HELD_FOR_EACH <= count { other } else { 0 };
+            let comparing = (block + proof + 4 * size_of::<u32>() + 1) * count + held;
+            (size_of::<u32>() * room + summing.max(sorting)).max(comparing) as u64
         })
     }
 
@@ -200,23 +223,36 @@ impl Parameters {
     /// How many elements the tags of a cheating sender that makes 2^`log2_queries` hash calls can stand for,
     /// but for 2^-40.
     ///
-    /// Of q random tags of b bits there are on average E = C(q, k)·2^(b − b·k) sets of k equal ones. For the
-    /// least k with E < 1/2, all tags may stand for k − 1 elements, and j of them for one more with
-    /// probability E^j. Longer sets are rarer still.
+    /// Of q random tags of b bits there are on average E(k) = C(q, k)·2^(b − b·k) sets of k equal ones. For the
+    /// least k with E(k) < 1/2, all tags may stand for k − 1 elements. A tag that stands for k + i of them has
+    /// the probability E(k + i), several tags the product of theirs, and E falls faster and faster: so the most
+    /// that the error leaves room for is one more for each tag, then another one for each, and so on.
     pub fn testable(&self, log2_queries: f64) -> u64 {
         let bits = self.tag_bits() as f64;
+        if log2_queries >= bits {
+            return u64::MAX;
+        }
+        let sender = self.sender as u64;
+        let error = f64::from(RHO as u32 + self.runs_log2);
         let (mut k, mut log2_factorial) = (2u64, 1.0);
-        loop {
-            let log2_sets = k as f64 * log2_queries - log2_factorial - (k - 1) as f64 * bits;
-            if log2_queries >= bits {
-                return u64::MAX;
-            }
-            if log2_sets < -1.0 {
-                let more = (f64::from(RHO as u32 + self.runs_log2) / -log2_sets).ceil() as u64 - 1;
-                return (self.sender as u64).saturating_mul(k - 1).saturating_add(more);
-            }
+        let log2_sets =
+            |k: u64, log2_factorial: f64| k as f64 * log2_queries - log2_factorial - (k - 1) as f64 * bits;
+        while log2_sets(k, log2_factorial) >= -1.0 {
             k += 1;
             log2_factorial += (k as f64).log2();
+        }
+        let mut tested = sender.saturating_mul(k - 1);
+        // What one element more costs each tag, and what all of them have cost.
+        let (mut each, mut spent) = (-log2_sets(k, log2_factorial), 0.0);
+        loop {
+            let room = ((error - spent) / each).ceil() as u64 - 1;
+            tested = tested.saturating_add(room.min(sender));
+            if room < sender {
+                return tested;
+            }
+            spent += sender as f64 * each;
+            k += 1;
+            each = bits - log2_queries + (k as f64).log2();
         }
     }
 }
@@ -247,6 +283,36 @@ pub fn run_one_of<E: AsRef<[u8]>>(
     runs_log2: u32,
     progress: &mut Progress<'_>,
 ) -> Result<Outcome> {
+    let Marked { marks, peer_elements, peer_received } =
+        mark_one_of(channel, prg, elements, options, runs_log2, progress)?;
+    let matches = marks.map(|marks| matching::indices(&marks));
+    Ok(Outcome { matches, peer_elements, peer_received, protocol: NAME })
+}
+
+/// One byte an element: 1 where the peer has it too, else 0.
+pub type Marks = Zeroizing<Vec<u8>>;
+
+/// What a run gave, in a form whose size and whose making do not depend on the matches.
+pub struct Marked {
+    /// Which elements match; `None` if only the peer learns that.
+    pub marks: Option<Marks>,
+    /// Elements of the peer's set, as announced.
+    pub peer_elements: u64,
+    /// Whether the peer had the receiver's part.
+    pub peer_received: bool,
+}
+
+/// The same as [`run_one_of`] where more is said to the peer afterwards: what this does takes as long whatever
+/// matches, and so may what the caller makes of it. That holds where the peer learns nothing; where both learn,
+/// it shows the number of matches, which the peer learns anyway.
+pub fn mark_one_of<E: AsRef<[u8]>>(
+    channel: &mut Channel,
+    prg: &mut Prg,
+    elements: &[E],
+    options: &Options<'_>,
+    runs_log2: u32,
+    progress: &mut Progress<'_>,
+) -> Result<Marked> {
     if options.security == Security::Malicious && options.base.security() != Security::Malicious {
         return Err(Error::Usage("malicious security needs a malicious base OT"));
     }
@@ -256,15 +322,13 @@ pub fn run_one_of<E: AsRef<[u8]>>(
     let mine = Hello::new(MAGIC, elements.len(), options);
     let theirs = mine.exchange(channel, NAME, options)?;
     let peer_elements = theirs.elements;
-    let (matches, peer_received) = if mine.elements == 0 || peer_elements == 0 {
-        (Vec::new(), false)
-    } else {
-        let party = Run::start_runs(channel, prg, elements, options, progress, [mine, theirs], runs_log2)?;
-        let peer_received = !party.receives;
-        (party.run()?, peer_received)
-    };
-    let matches = (options.learns != Learns::Peer).then_some(matches);
-    Ok(Outcome { matches, peer_elements, peer_received, protocol: NAME })
+    if mine.elements == 0 || peer_elements == 0 {
+        let marks = (options.learns != Learns::Peer).then(|| Zeroizing::new(vec![0; elements.len()]));
+        return Ok(Marked { marks, peer_elements, peer_received: false });
+    }
+    let party = Run::start_runs(channel, prg, elements, options, progress, [mine, theirs], runs_log2)?;
+    let peer_received = !party.receives;
+    Ok(Marked { marks: party.run()?, peer_elements, peer_received })
 }
 
 /// How many elements the peer of a malicious run with `own` of ours can have tested if it cheated, with
@@ -304,7 +368,7 @@ impl Purpose<'_> {
     /// The intersection itself.
     fn rows(learns: Learns, runs_log2: u32) -> Self {
         let second_half = learns == Learns::Both;
-        Purpose { domain: "tacit-psi vole v2", terms: &[], second_half, runs_log2 }
+        Purpose { domain: "tacit-psi vole v3", terms: &[], second_half, runs_log2 }
     }
 }
 
@@ -324,8 +388,8 @@ enum Coin {
 }
 
 impl Seeds {
-    /// Step 1. H binds the session and the run within it, both announcements by role, the parameters, the
-    /// salt and the commitment.
+    /// Step 1. H binds the session and the run within it, both announcements by role, the parameters and the
+    /// salt; Ho the commitment as well.
     fn agree(
         channel: &mut Channel,
         prg: &mut Prg,
@@ -350,26 +414,32 @@ impl Seeds {
         let mut context = [0; 32];
         transcript.clone().challenge_bytes("coin", &mut context);
         let mut salt = [0; 32];
-        let coin = if receives {
+        if receives {
             prg.fill_bytes(&mut salt);
             channel.send(&salt)?;
+            let h = Self::salted(&mut transcript, &salt);
             let mut commitment = Commitment([0; 32]);
             channel.recv(&mut commitment.0)?;
             transcript.append("commitment", &commitment.0);
-            Coin::Theirs(commitment)
-        } else {
-            let mut coin = [0; 32];
-            prg.fill_bytes(&mut coin);
-            let (commitment, opening) = commit(&context, &coin, prg);
-            channel.send(&commitment.0)?;
-            channel.recv(&mut salt)?;
-            transcript.append("commitment", &commitment.0);
-            Coin::Mine(coin, opening)
-        };
-        transcript.append("salt", &salt);
+            return Ok(Seeds { h, transcript, context, coin: Coin::Theirs(commitment) });
+        }
+        let mut coin = [0; 32];
+        prg.fill_bytes(&mut coin);
+        let (commitment, opening) = commit(&context, &coin, prg);
+        channel.send(&commitment.0)?;
+        channel.recv(&mut salt)?;
+        let h = Self::salted(&mut transcript, &salt);
+        transcript.append("commitment", &commitment.0);
+        Ok(Seeds { h, transcript, context, coin: Coin::Mine(coin, opening) })
+    }
+
+    /// H's key. The sender may hold back its commitment until it has seen the salt, so that nothing of it may
+    /// enter here.
+    fn salted(transcript: &mut Transcript, salt: &[u8; 32]) -> Zeroizing<[u8; 32]> {
+        transcript.append("salt", salt);
         let mut h = Zeroizing::new([0; 32]);
         transcript.clone().challenge_bytes("H", &mut h[..]);
-        Ok(Seeds { h, transcript, context, coin })
+        h
     }
 
     /// Step 3, after the store's last slot: both coins, and Ho's key from them.
@@ -463,6 +533,7 @@ impl Seeds {
                     (keys[*i], values[*i]) = halves(hash);
                 }
             }
+            work::done(work::Kind::Hashed, chunk.len());
             each(start, &keys[..chunk.len()], &values[..chunk.len()])?;
         }
         progress(Phase::Encode, count as u64, count as u64);
@@ -559,26 +630,30 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
         Ok(Run { channel, prg, elements, options, receives, parameters, second_half, seeds, progress })
     }
 
-    fn run(mut self) -> Result<Vec<u32>> {
+    /// For each element whether the peer has it too, to a side that learns.
+    fn run(mut self) -> Result<Option<Marks>> {
         let both = self.options.learns == Learns::Both;
+        let count = self.elements.len();
         if self.receives {
             let sums = self.receive()?;
             let (mut rest, tags) = self.tags(sums)?;
             let found = rest.compare(&tags)?;
             if both {
-                paxos::send_proofs(rest.channel, &found, &tags.proofs)?;
+                paxos::send_proofs(rest.channel, found.pairs(), &tags.proofs)?;
             }
-            Ok(ascending(found.into_iter().map(|(_, element)| element)))
-        } else {
-            let sums = self.send()?;
-            let (mut rest, tags) = self.tags(sums)?;
-            rest.send_tags(&tags)?;
-            if !both {
-                return Ok(Vec::new());
-            }
-            let most = rest.parameters.sender.min(rest.parameters.encodable(128.0) as usize) as u64;
-            paxos::check_proofs(rest.channel, NAME, most, &tags.proofs, &tags.elements)
+            return Ok(Some(found.marks(count)));
         }
+        let sums = self.send()?;
+        let (mut rest, tags) = self.tags(sums)?;
+        rest.send_tags(&tags)?;
+        if !both {
+            return Ok(None);
+        }
+        let most = rest.parameters.sender.min(rest.parameters.encodable(128.0) as usize) as u64;
+        let matches = paxos::check_proofs(rest.channel, NAME, most, &tags.proofs, &tags.elements)?;
+        let mut marks = Zeroizing::new(vec![0; count]);
+        matches.iter().for_each(|element| marks[*element as usize] = 1);
+        Ok(Some(marks))
     }
 
     /// Steps 2 and 3 of the receiver: w(y) for the elements, but for those of the last run's bins.
@@ -707,6 +782,7 @@ impl<'r, 'a, E: AsRef<[u8]>> Run<'r, 'a, E> {
                 }
             }
         }
+        work::done(work::Kind::Tagged, count);
         digests.drop_values();
         let tags = counts.sort(digests, bins, proofs);
         progress(Phase::Tags, count as u64, count as u64);
@@ -744,9 +820,8 @@ impl Finish<'_, '_> {
         Ok(())
     }
 
-    /// Receives the sender's tags and finds this side's among them: for each match, the tag's position in
-    /// the message and the index of the element.
-    fn compare(&mut self, mine: &Tags) -> Result<Vec<(u32, u32)>> {
+    /// Receives the sender's tags and finds this side's among them, the same way whatever matches.
+    fn compare(&mut self, mine: &Tags) -> Result<Found> {
         let cheated = |what| Err(Error::Cheated { protocol: NAME, what });
         let (format, count) = (self.parameters.format(), self.parameters.sender);
         let mut bitmap = vec![0; format.bitmap_bits().div_ceil(8)];
@@ -757,18 +832,13 @@ impl Finish<'_, '_> {
         drop(bitmap);
         let mut message = vec![0; format.room(STEP)];
         let mut theirs = [0; STEP];
-        let mut common = Vec::with_capacity(STEP);
-        // Asked for at once, and touched as matches are found.
-        let mut found = Vec::with_capacity(count.min(mine.tags.len()));
-        let (mut next, mut ascend) = (0, true);
+        let mut matching = Matching::new(mine, count)?;
+        let mut ascend = true;
         for start in (0..count).step_by(STEP) {
             let theirs = &mut theirs[..STEP.min(count - start)];
             self.channel.recv(&mut message[..theirs.len() * format.rest])?;
             ascend &= reader.read(&message, theirs);
-            common.clear();
-            tags::merge(theirs, &mine.tags, &mut next, &mut common);
-            let place = |(tag, own): &(u32, u32)| (start as u32 + tag, mine.elements[*own as usize]);
-            found.extend(common.iter().map(place));
+            matching.take(theirs);
             if start.is_multiple_of(64 * STEP) {
                 (self.progress)(Phase::Compare, start as u64, count as u64);
             }
@@ -776,6 +846,7 @@ impl Finish<'_, '_> {
         if !ascend {
             return cheated("the tags do not ascend");
         }
+        let found = matching.finish();
         (self.progress)(Phase::Compare, count as u64, count as u64);
         Ok(found)
     }

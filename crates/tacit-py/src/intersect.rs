@@ -12,7 +12,9 @@ use pyo3_arrow::ffi::to_stream_pycapsule;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tacit::job::Ran;
-use tacit::job::psi::{Duplicates, Gained, Job, Learns, MAX_ELEMENTS, Owned, Protocol, Reveal, Revealed};
+use tacit::job::psi::{
+    Duplicates, Gained, Job, Learns, MAX_ELEMENTS, Owned, Protocol, Reveal, Revealed, USUAL_KEY,
+};
 use tacit_data::columnar::Texts;
 use tacit_data::csv::Options;
 use tacit_data::place;
@@ -244,7 +246,7 @@ impl Rows {
 /// Runs an intersection; returns what it gave as a dictionary.
 #[pyfunction]
 #[pyo3(signature = (peer, keys, *, result="me", reveal="rows", give=Vec::new(), duplicates="refuse", min_matches=0,
-    protocol="auto", max_peer_keys=None, progress=None))]
+    protocol="auto", max_peer_keys=None, max_cell=None, progress=None))]
 #[allow(clippy::too_many_arguments)] // They are Python's keywords.
 pub(crate) fn intersect<'py>(
     py: Python<'py>,
@@ -257,6 +259,7 @@ pub(crate) fn intersect<'py>(
     min_matches: u64,
     protocol: &str,
     max_peer_keys: Option<u64>,
+    max_cell: Option<u64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let learns = match result {
@@ -275,6 +278,7 @@ pub(crate) fn intersect<'py>(
         protocol,
         key: Some(keys.spec.clone()),
         most_peer_keys: max_peer_keys,
+        max_cell: max_cell.unwrap_or(USUAL_KEY),
         reveal: kind,
         give,
         min_matches,

@@ -64,27 +64,37 @@ pub(crate) fn run(session: &mut Session, part: &Part<'_>, observer: &dyn Observe
     Ok(Played { revealed, wall: start.elapsed(), stats: session.stats() })
 }
 
-/// What a side commits to where its result is the elements at these places of its keys.
-pub(crate) fn matched(keys: &KeySet, places: &mut dyn Iterator<Item = u32>) -> Value {
-    let mut found: Vec<[u8; 32]> =
-        places.filter_map(|at| keys.elements().get(at as usize).copied()).collect();
-    found.sort_unstable();
-    let mut hasher = blake3::Hasher::new();
-    found.iter().for_each(|element| _ = hasher.update(element));
-    json!({ "matches": found.len(), "elements": hex(hasher.finalize().as_bytes()) })
+/// What a side commits to where its result is the elements at these places of its keys, which ascend.
+///
+/// The other side waits for the commitment, so all keys are sorted and hashed, those that are not meant by
+/// themselves: it takes as long whatever matches.
+pub(crate) fn matched(keys: &KeySet, places: &[u32]) -> Value {
+    let mut next = 0;
+    let mut all: Vec<([u8; 32], u8)> = Vec::with_capacity(keys.elements().len());
+    for (at, element) in (0u32..).zip(keys.elements()) {
+        let is_found = places.get(next).is_some_and(|place| *place == at);
+        next += usize::from(is_found);
+        all.push((*element, u8::from(is_found)));
+    }
+    all.sort_unstable();
+    let (mut found, mut others) = (vec![[0; 32]; all.len() + 1], vec![[0; 32]; all.len() + 1]);
+    let mut len = 0;
+    for (at, (element, is_found)) in all.iter().enumerate() {
+        (found[len], others[at - len]) = (*element, *element);
+        len += usize::from(*is_found);
+    }
+    let hash = blake3::hash(found[..len].as_flattened());
+    std::hint::black_box(blake3::hash(others[..all.len() - len].as_flattened()));
+    json!({ "matches": len, "elements": hex(hash.as_bytes()) })
 }
 
 /// What a side commits to as its result; nothing where it got none.
-pub(crate) fn summary(keys: &KeySet, revealed: &Revealed) -> Option<Value> {
-    let matches = |elements: &mut dyn Iterator<Item = u32>| matched(keys, elements);
+pub(crate) fn summary(keys: &KeySet, revealed: &mut Revealed) -> Option<Value> {
+    if let Some(places) = revealed.matches(keys.elements().len()) {
+        return Some(matched(keys, &places));
+    }
     match revealed {
-        Revealed::Rows(outcome, _) => {
-            outcome.matches.as_ref().map(|found| matches(&mut found.iter().copied()))
-        }
-        Revealed::Payload(gained) => {
-            let received = gained.received.as_ref();
-            received.map(|received| matches(&mut received.matches.iter().map(|found| found.element)))
-        }
+        Revealed::Rows(..) | Revealed::Payload(_) | Revealed::Kept(_) => None,
         Revealed::Aggregate(AggregateOutcome { result, .. }) => result.as_ref().map(|found| match found {
             Aggregate::Withheld => json!({ "withheld": true }),
             Aggregate::Count(count) => json!({ "count": count }),

@@ -174,6 +174,8 @@ pub struct Job {
     pub min_peer_keys: u64,
     /// The most distinct keys that the peer may have.
     pub max_peer_keys: u64,
+    /// The most bytes that the peer's columns may take for each of its keys.
+    pub max_cell: u64,
     /// Least matches of a number over all common keys.
     pub min_matches: u64,
     /// By which protocol.
@@ -215,6 +217,8 @@ impl Job {
             security,
             key: Some(source.key.clone()),
             most_peer_keys: Some(self.max_peer_keys),
+            max_cell: self.max_cell,
+            row_memory: self.memory.unwrap_or(u64::MAX),
         }
     }
 
@@ -593,6 +597,7 @@ fn job(section: &mut Section<'_, '_, '_>, known: &Known<'_>) -> Option<Job> {
     let duplicates = section.text("duplicates").and_then(|said| word(section, "duplicates", &said, &several));
     let min_peer_keys = section.number("min_peer_keys", 0..=MANY).unwrap_or(0);
     let max_peer_keys = section.wanted_number("max_peer_keys", 1..=psi::MAX_ELEMENTS as u64);
+    let max_cell = section.number("max_cell", 64..=psi::MAX_SEALED as u64).unwrap_or(psi::USUAL_KEY);
     let min_matches = section.number("min_matches", 0..=MANY).unwrap_or(0);
     let protocols = Protocol::ALL.map(|protocol| (protocol.name(), protocol));
     let protocol = section.text("protocol").and_then(|said| word(section, "protocol", &said, &protocols));
@@ -612,6 +617,7 @@ fn job(section: &mut Section<'_, '_, '_>, known: &Known<'_>) -> Option<Job> {
         duplicates: duplicates.unwrap_or(Duplicates::Refuse),
         min_peer_keys,
         max_peer_keys: max_peer_keys?,
+        max_cell,
         min_matches,
         protocol: protocol.unwrap_or_default(),
         security,

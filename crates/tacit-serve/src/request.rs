@@ -143,9 +143,11 @@ impl Offered {
             }
         };
         detail("played", &self.offer.run, format!("{:.3} s", played.wall.as_secs_f64()));
-        let result = play::summary(keys, &played.revealed);
+        let mut revealed = played.revealed;
+        let result = play::summary(keys, &mut revealed);
         let theirs = play::close(session, Side::Client, &mut begun, result.as_ref(), &self.service).ok();
-        let ran = Ran { result: played.revealed, wall: played.wall, stats: session.stats() };
+        // Nothing more is said.
+        let ran = Ran { result: revealed.opened()?, wall: played.wall, stats: session.stats() };
         Ok(Done { ran, record: Some((begun, result, theirs)) })
     }
 
@@ -178,7 +180,7 @@ impl Offered {
             }
         };
         let wall = start.elapsed();
-        let result = Some(play::matched(keys, &mut found.iter().copied()));
+        let result = Some(play::matched(keys, &found));
         let theirs = play::close(session, Side::Client, &mut begun, result.as_ref(), &self.service).ok();
         let ran = Ran { result: found, wall, stats: session.stats() };
         Ok(Done { ran, record: Some((begun, result, theirs)) })

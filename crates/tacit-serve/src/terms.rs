@@ -222,6 +222,8 @@ impl Offer {
                 Side::Service => self.max_peer_keys,
                 Side::Client => self.service_keys,
             }),
+            max_cell: tacit::job::psi::USUAL_KEY,
+            row_memory: u64::MAX,
         };
         job.check()?;
         Ok(job)

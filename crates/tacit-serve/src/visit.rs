@@ -494,13 +494,15 @@ impl Visit<'_> {
         own: &Own,
         begun: &mut Begun,
     ) -> Result<Fate> {
-        let Played { revealed, wall, stats } = play::run(session, part, &Phases::of(&self.run))?;
-        let result = play::summary(part.keys, &revealed);
+        let Played { mut revealed, wall, stats } = play::run(session, part, &Phases::of(&self.run))?;
+        let result = play::summary(part.keys, &mut revealed);
+        let key = self.key().map_err(|no| Error::Other(no.told))?;
+        let theirs = play::close(session, Side::Service, begun, result.as_ref(), &key);
+        // How long this takes tells how much matched: only once the asker waits for nothing more.
+        let revealed = revealed.opened()?;
         if let (Some(folder), Some(result)) = (&admitted.job.output, &result) {
             store(folder, &self.run, (part.job, own), &revealed, result)?;
         }
-        let key = self.key().map_err(|no| Error::Other(no.told))?;
-        let theirs = play::close(session, Side::Service, begun, result.as_ref(), &key);
         Ok(Fate { wall, stats, result, theirs })
     }
 }

@@ -2,6 +2,8 @@
 
 mod large;
 
+pub(in crate::cmd) use large::key_size;
+
 use crate::cli::Context;
 use crate::cli::keys::{self, KeyArgs};
 use crate::cli::output::{Output, name};
@@ -81,8 +83,8 @@ impl From<Gets> for Learns {
 /// `--protocol`, as the command line has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(super) enum Protocol {
-    /// The faster one for the sets' sizes and the link: vole from some 10,000 keys on both sides together on,
-    /// over slow links from 2,000
+    /// vole where the side that receives has at most 1,024 keys; else the faster one for the sets' sizes and the
+    /// link: vole from about 10,000 keys on both sides together, over slow links from 2,000
     Auto,
     /// Key-value store and OT extension
     Paxos,
@@ -190,6 +192,11 @@ pub(crate) struct Args {
     /// allows
     #[arg(long, value_name = "N")]
     max_peer_rows: Option<u64>,
+    /// The most bytes that the peer's columns may take for each of its keys, all columns and rows together,
+    /// such as 128KiB; at most 1MiB. The peer chooses the width, and this side holds as much for each match
+    /// that there can be
+    #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = large::key_size)]
+    max_cell: u64,
     /// For tables whose keys do not fit in memory: keeps to so much of it, such as 2GiB, and puts keys into
     /// buckets on disk, sealed, of which each is an intersection of its own. Both sides must give it
     #[arg(long, value_name = "SIZE", value_parser = large::size)]
@@ -267,6 +274,9 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     let what = format!("an intersection with {keys} keys");
     crate::cmd::check_memory(&what, job.memory(keys, 0), "split the file")?;
     let most = job.most_peer_keys(keys, available_memory());
+    if let Some(available) = available_memory() {
+        job.row_memory = available.saturating_sub(job.memory(keys, keys));
+    }
 
     let progress = context.progress("waiting", 0, "keys");
     let gift = match &function {
@@ -306,6 +316,7 @@ impl Args {
             protocol: self.protocol.of_job().unwrap_or_default(),
             key: Some(self.key.spec()),
             most_peer_keys: self.max_peer_rows,
+            max_cell: self.max_cell,
             reveal: self.reveal.clone(),
             give: self.give.clone(),
             min_matches: self.min_matches,
@@ -372,12 +383,25 @@ fn published(args: Args, context: &Context) -> Result<()> {
     }
 }
 
-/// The candidates for our file, as if the peer had as many keys.
+/// The candidates for our file, as if the peer had as many keys; what it can learn, as if it had no more than it
+/// may have.
 fn dry_run(args: &Args, job: &Job, context: &Context) -> Result<()> {
     let keys = read(args, job, context)?.count();
     let link = args.peer.link().into();
     let candidates = job.estimate(keys, &link, &tacit::plan::Machine::measure())?;
-    crate::cli::plan::show(context, "psi", keys, &link, &candidates, None, &job.will_learn(keys, keys)?)?;
+    let announced = args.max_peer_rows.map_or(keys, |most| most.min(keys));
+    let learns = job.will_learn(keys, announced)?;
+    crate::cli::plan::show(context, "psi", keys, &link, &candidates, None, &learns)?;
+    if let (false, Reveal::Payload(columns)) = (context.json, &job.reveal)
+        && !columns.is_empty()
+    {
+        let held = args.max_cell.saturating_mul(announced).div_ceil(1 << 20);
+        let most = args.max_cell;
+        context.result(
+            &json!(null),
+            &format!("the peer's columns may take {most} bytes a key, and up to {held} MiB of memory here"),
+        )?;
+    }
     if let (false, Some(warning)) = (context.json, job.reveal.warning()) {
         context.result(&json!(null), &format!("note: {warning}"))?;
     }

@@ -7,8 +7,8 @@ use crate::cli::output::{Output, name};
 use crate::cli::peer::{Security, followed};
 use crate::cli::table::Dialect;
 use crate::cli::{Context, verbose, waiting};
-use crate::cmd::check_memory;
 use crate::cmd::psi::{Gets, Several, report};
+use crate::cmd::{available_memory, check_memory};
 use serde_json::json;
 use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -96,6 +96,9 @@ pub(crate) struct Args {
     /// What happens where several rows to give have one key
     #[arg(long, value_enum, default_value = "refuse")]
     duplicates: Several,
+    /// The most bytes that the service's columns may take for each of its keys, such as 128KiB; at most 1MiB
+    #[arg(long, value_name = "SIZE", default_value = "64KiB", value_parser = super::psi::key_size)]
+    max_cell: u64,
     /// The least security that we take
     #[arg(long, value_enum, default_value = "malicious")]
     security: Security,
@@ -170,7 +173,8 @@ fn intersect(
     context: &Context,
 ) -> Result<()> {
     let mut output = args.output.as_deref().map(Output::create).transpose()?;
-    let job = offered.job(&KeySpec::named(args.key.iter().cloned(), Normalisation::default()))?;
+    let mut job = offered.job(&KeySpec::named(args.key.iter().cloned(), Normalisation::default()))?;
+    job.max_cell = args.max_cell;
     offered.admit(&job, args.security.into(), &args.give, args.post_quantum)?;
     if args.output.is_some() && job.reveal.is_aggregate() {
         let what = format!("has nothing to hold: {} reveals no row; leave it out", job.reveal.name());
@@ -181,7 +185,11 @@ fn intersect(
         output.reserve(own.bytes().saturating_add(2))?;
     }
     let what = format!("an intersection with {} keys", own.count());
-    check_memory(&what, job.memory(own.count(), offered.offer.service_keys), "split the file")?;
+    let memory = job.memory(own.count(), offered.offer.service_keys);
+    check_memory(&what, memory, "split the file")?;
+    if let Some(available) = available_memory() {
+        job.row_memory = available.saturating_sub(memory);
+    }
     let gift = own.gift(&job, args.duplicates.into())?;
     if !taken(args, &offered, own.count(), context)? {
         return offered.decline();

@@ -363,9 +363,37 @@ fn a_peer_with_more_keys_than_allowed_is_refused_by_both_figures() {
     a.fails_with(4, &["35 elements", "at most 34", "--max-peer-rows"]);
     let (a, b) = sides(&["--max-peer-rows", "35"]);
     assert_eq!(field(a.success(), "max_peer_rows"), 35);
+    // A dry run counts with what the peer may have, where that is less than one's own.
+    let words = ["psi", "--input", "alice.csv", "--key", "email", "--result", "both", "--dry-run"];
+    for (most, told) in
+        [("10", "announces 10 keys and cheats, it can test 18 with 2^60"), ("99", "announces 50 keys")]
+    {
+        let dry = bench.run(&[&words[..], &["--max-peer-rows", most]].concat());
+        assert!(dry.success().contains(told), "{}", dry.success());
+    }
     // Unless given, it is what memory allows.
     let allowed = field(b.success(), "max_peer_rows");
     assert!((50..=1 << 24).contains(&allowed), "{allowed}");
+}
+
+/// A file of one key against a thousand: what its owner can have tested if it cheated is two keys with 2^60 hash
+/// calls and three with 2^80, and the protocol that bounds it so is the one that `auto` picks.
+#[test]
+fn a_file_of_one_key_tests_hardly_more() {
+    let bench = Bench::new();
+    bench.write("alice.csv", table(0..1000));
+    bench.write("bob.csv", table(500..501));
+    let address = format!("127.0.0.1:{}", free_port());
+    let common = ["--json", "psi", "--key", "email", "--result", "both", "--insecure-plaintext"];
+    let (a, b) = bench.run_both(
+        &[&common[..], &["--listen", &address, "--input", "alice.csv"]].concat(),
+        &[&common[..], &["--connect", &address, "--input", "bob.csv"]].concat(),
+    );
+    assert_eq!(field(a.success(), "peer_keys_tested_at_most"), 3);
+    assert!(a.success().contains("it can have tested 2 with 2^60 hash calls"), "{}", a.success());
+    assert!(a.success().contains("\"protocol\":\"vole\""), "{}", a.success());
+    // The side with the larger set sends, and its tags stand for few keys more than it announced.
+    assert_eq!(field(b.success(), "peer_keys_tested_at_most"), 2002);
 }
 
 /// Half a million keys a side do not fit in what is given, and the system says that it was kept to.

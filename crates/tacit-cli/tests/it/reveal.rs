@@ -91,6 +91,27 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&SEMI[..], more].concat()
 }
 
+/// A giver chooses how wide its cells are; the asker says how much it takes, and is told before it does.
+#[test]
+fn wider_columns_than_are_taken_are_refused_by_both_sides() {
+    let (bench, _) = bench(0..10, 5..15);
+    bench.write("insurer.csv", format!("mail,city,note\nuser7@example.com,Oslo,{}\n", "x".repeat(70_000)));
+    let insurer = ["--reveal", "payload", "--give", "city,note", "--result", "peer"];
+    let (shop, other) = run(&bench, &["--reveal", "payload:note", "--output", "out.csv"], &insurer);
+    shop.fails_with(4, &["70032 bytes a key", "at most 65536", "--max-cell"]);
+    other.fails_with(4, &["fewer bytes a key"]);
+    let (shop, other) =
+        run(&bench, &["--reveal", "payload:note", "--output", "out.csv", "--max-cell", "128KiB"], &insurer);
+    assert_eq!(object(&shop)["output_rows"], 1);
+    other.success();
+    // Columns that are narrow are taken, whatever else the giver would give.
+    let (shop, _) = run(&bench, &["--reveal", "payload:city", "--output", "city.csv"], &insurer);
+    assert_eq!(object(&shop)["output_rows"], 1);
+    let words = ["psi", "--input", "shop.csv", "--key", "email", "--reveal", "payload:city", "--dry-run"];
+    let dry = bench.run(&words);
+    assert!(dry.success().contains("may take 65536 bytes a key"), "{}", dry.success());
+}
+
 #[test]
 fn counts_sums_and_means_are_those_of_a_plain_join() {
     let sizes = [(0..0, 0..5), (3..4, 3..4), (0..2, 1..9), (0..700, 500..1100), (0..33, 40..70)];

@@ -4,6 +4,7 @@
 //! - [`Network`] joins two parties in memory, with faults at bytes of the stream and time that passes only
 //!   where both wait: the same network gives the same run, and an hour's silence takes no time.
 //! - [`Tap`] flips bits of what a protocol says, wherever its frames end.
+//! - [`paced`] notes when a party takes and sends its bytes, in a virtual time that its work moves on.
 //! - [`duel`] runs a cheater against an honest party, and a [`Tally`] holds what many duels gave against a
 //!   bound.
 //!
@@ -20,10 +21,12 @@
 
 mod cheaters;
 mod network;
+mod pace;
 mod proxy;
 mod tap;
 
 pub use cheaters::{Outcome, Tally, duel};
 pub use network::{Fault, Network, Strike};
+pub use pace::{Note, paced};
 pub use proxy::{Direction, Harm, Proxy, Rule};
 pub use tap::Tap;

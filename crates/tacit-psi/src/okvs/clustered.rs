@@ -30,7 +30,7 @@
 //! **Side channels.** As in [`paxos`](super::paxos): values take the same time whatever they are, addresses
 //! depend on keys.
 
-use super::{MAX_KEYS, Store, unsolvable};
+use super::{BATCH, MAX_KEYS, Store, dense, unsolvable};
 use crate::{Error, Result};
 use std::ops::Range;
 use tacit_crypto::{Block, Buffer, Indices, Prg, gf128, hash};
@@ -40,8 +40,6 @@ use zeroize::Zeroizing;
 const BIN: usize = 1 << 16;
 /// The same above 2^24 keys, where the share of fuller bins would else grow.
 const LARGE_BIN: usize = 1 << 17;
-/// Keys hashed together.
-const BATCH: usize = 1024;
 /// More keys left over than this, and a core is no accident of a few keys.
 const LARGEST_CORE: usize = 4096;
 /// Slots that are peeled together.
@@ -63,6 +61,8 @@ const FITTED_TENTHS: u64 = 532;
 const LOAD_BITS: u64 = 42;
 /// The same for the room that [`Binned`] sets aside, so that nothing fails there first.
 const ROOM_BITS: u64 = 64;
+/// The most keys of a table with one slot a key.
+const MAX_DENSE: usize = 1 << 16;
 /// ln 2 in thousandths, rounded up.
 const LN_2: u64 = 694;
 
@@ -119,6 +119,20 @@ impl Shape {
         Ok(Shape { keys, bins, third, dense, stores_log2, threads: 1 })
     }
 
+    /// The shape of one slot a key and no other: a polynomial, for sets of a thousand keys or so. Every set of
+    /// distinct keys has its table.
+    pub fn dense_for(keys: usize) -> Result<Self> {
+        if keys > MAX_DENSE {
+            return Err(Error::TooManyElements { count: keys as u64, allowed: MAX_DENSE as u64 });
+        }
+        Ok(Shape { keys, bins: 1, third: 0, dense: keys as u32, stores_log2: 0, threads: 1 })
+    }
+
+    /// Whether the table is a polynomial's.
+    pub fn is_dense(&self) -> bool {
+        self.third == 0
+    }
+
     /// A shape of the caller's choice, for experiments: `bins` of three times `third` sparse and `dense`
     /// dense slots.
     pub fn custom(keys: usize, bins: u32, third: u32, dense: u32) -> Result<Self> {
@@ -173,6 +187,9 @@ impl Shape {
     /// The most gaps of any bin; `None` when peeling gets stuck in a large core. For experiments: an
     /// encoding fails where there are more of them than dense slots.
     pub fn gaps(&self, keys: &[Block]) -> Option<usize> {
+        if self.is_dense() {
+            return Some(0);
+        }
         let (order, starts) = self.by_bin(keys);
         let mut scratch = Scratch::default();
         let mut most = 0;
@@ -258,6 +275,10 @@ impl Shape {
 
     /// What the `slots` of one bin give to keys that pick it. Panics where lengths do not fit.
     pub(crate) fn decode_bin(&self, slots: &[Block], keys: &[Block], out: &mut [Block]) {
+        if self.is_dense() {
+            assert!(slots.len() == self.dense(), "a bin's slots");
+            return dense::evaluate(slots, keys, out);
+        }
         let (sparse, dense) = slots.split_at(3 * self.third());
         assert!(dense.len() == self.dense() && keys.len() == out.len(), "a bin's slots, one value a key");
         let mut hashed = Zeroizing::new([Block::ZERO; BATCH]);
@@ -274,6 +295,9 @@ impl Shape {
 
     /// Decodes on one thread.
     fn decode_part(&self, table: &[Block], keys: &[Block], out: &mut [Block]) {
+        if self.is_dense() {
+            return dense::evaluate(table, keys, out);
+        }
         let (third, dense) = (3 * self.third(), self.dense());
         let mut hashed = Zeroizing::new(vec![Block::ZERO; BATCH]);
         let mut powers = Zeroizing::new(vec![Block::ZERO; BATCH]);
@@ -405,6 +429,9 @@ impl Store<Block> for Shape {
     }
 
     fn failure_log2(&self) -> f64 {
+        if self.is_dense() {
+            return f64::NEG_INFINITY;
+        }
         let bins = self.bins as f64;
         let room = if self.bins == 1 {
             self.keys as f64
@@ -511,6 +538,9 @@ struct Scratch {
 impl Scratch {
     /// Fills a bin's table, random on entry; `false` when there is none for these keys.
     fn solve(&mut self, shape: &Shape, keys: &[Block], values: &[Block], table: &mut [Block]) -> bool {
+        if shape.is_dense() {
+            return dense::interpolate(keys, values, table);
+        }
         self.load(shape, keys);
         let Some(order) = self.peel(shape) else { return false };
         self.fill(shape, [keys, values], &order, table)

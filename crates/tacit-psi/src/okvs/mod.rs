@@ -6,12 +6,14 @@
 //!
 //! - [`paxos`]: two sparse slots a key and 60 binary dense ones; 2.04 slots a key; values of any width.
 //! - [`clustered`]: three sparse slots a key within cache-sized bins, and a few dense slots a bin with
-//!   coefficients in GF(2^128); 1.29 slots a key for large sets.
+//!   coefficients in GF(2^128); 1.29 slots a key for large sets. For small ones its shape may have one slot a
+//!   key instead, a polynomial, which never fails.
 //!
 //! Keys must be outputs of a hash bound to the session, never raw elements: addresses depend on them, and a
 //! failure is a property of the keys alone.
 
 pub mod clustered;
+mod dense;
 pub mod paxos;
 
 use crate::{Error, Result};
@@ -20,6 +22,8 @@ use zeroize::{Zeroize, Zeroizing};
 
 /// The most keys a store takes.
 pub(crate) const MAX_KEYS: usize = 1 << 28;
+/// Keys hashed, or looked up, together.
+const BATCH: usize = 1024;
 
 /// A shape of store: how many slots there are for so many keys, and which of them a key picks.
 pub trait Store<V: Zeroize> {

@@ -7,7 +7,7 @@ use std::io::Cursor;
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 use tacit_crypto::group::{Points, Scalars};
-use tacit_net::testing::duel;
+use tacit_net::testing::{duel, paced};
 use tacit_net::{Channel, LinkModel, Party, SessionId, memory};
 use tacit_store::sealed::FileKey;
 use tempfile::TempDir;
@@ -91,6 +91,26 @@ fn the_result_is_the_plain_join() {
         assert_eq!(private.lock().unwrap().answered(), small.len() as u64);
         assert_eq!(found.unwrap(), plain_join(&small, &large), "{} × {}", small.len(), large.len());
     }
+}
+
+/// What the publisher sees of a client's pace, and the client of the publisher's, is the same whatever is asked
+/// and whatever of it was published: nothing, a part, all.
+#[test]
+fn queries_show_nothing_but_their_number() {
+    let views = [set(5000..5300), set((0..300).map(|i| 5 * i)), set(0..300)].map(|small| {
+        let (_folder, private) = large().private();
+        let (_, _, paces) = paced(
+            work::clock,
+            |channel| {
+                let prg = &mut Prg::from_os();
+                serve(channel, prg, &private, &[1; 32], u64::MAX, &mut |_| ()).unwrap()
+            },
+            |channel| client(channel, large().tags(), &small).unwrap(),
+        );
+        paces
+    });
+    assert!(views[0].iter().all(|pace| pace.len() > 3), "work is noted");
+    assert!(views[0] == views[1] && views[1] == views[2]);
 }
 
 #[test]

@@ -55,7 +55,7 @@ pub mod private;
 pub mod rfc9497;
 pub mod tags;
 
-use crate::{Error, Result};
+use crate::{Error, Result, work};
 use private::{Client, Private};
 use rfc9497::{Evaluated, Mode, PROOF_BYTES, Suite};
 use std::collections::VecDeque;
@@ -139,6 +139,7 @@ pub fn serve(
         let mut blinded = vec![[0; POINT_BYTES]; now as usize];
         channel.recv(blinded.as_flattened_mut())?;
         let evaluated = suite.evaluate(&key, &blinded, b"", prg)?;
+        work::done(work::Kind::Answered, blinded.len());
         channel.send(evaluated.elements.as_flattened())?;
         channel.send(&evaluated.proof)?;
         channel.flush()?;
@@ -183,6 +184,7 @@ pub fn query<E: AsRef<[u8]>>(
         {
             let inputs: Vec<_> = chunk.iter().map(|element| publication.input(element.as_ref())).collect();
             let blinded = suite.blind(&inputs, prg)?;
+            work::done(work::Kind::Asked, inputs.len());
             channel.send(blinded.elements().as_flattened())?;
             channel.flush()?;
             waiting.push_back((inputs, blinded));
@@ -195,13 +197,15 @@ pub fn query<E: AsRef<[u8]>>(
         let evaluated = Evaluated { elements, proof };
         let outputs = suite.finalize(&inputs, &blinded, &evaluated, &publication.public, b"")?;
         tags.extend_from_slice(&publication.tags(&Zeroizing::new(outputs)));
+        work::done(work::Kind::Tagged, inputs.len());
         progress(tags.len() as u64);
     }
 }
 
 /// Indices of the flags that are set: what [`TagFile::contains`](tags::TagFile::contains) says, as matches.
 pub fn matches(found: &[bool]) -> Vec<u32> {
-    (0..).zip(found).filter(|(_, found)| **found).map(|(at, _)| at).collect()
+    let marks: Zeroizing<Vec<u8>> = Zeroizing::new(found.iter().map(|found| u8::from(*found)).collect());
+    crate::matching::indices(&marks)
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ use crate::okvs::clustered::Shape;
 use crate::okvs::{Store, has_duplicates};
 use crate::paxos::{Learns, Options, Phase, Progress};
 use crate::terms::{Kind, Terms, Wire, bound_terms, peer_of};
-use crate::{Error, Result};
+use crate::{Error, Result, work};
 use tacit_2pc::circuit::{Bit, Builder, Uint};
 use tacit_2pc::semi_honest;
 use tacit_2pc::{OutputTo, Owner, Prepared};
@@ -69,8 +69,8 @@ use zeroize::Zeroizing;
 
 /// The protocol's short name.
 pub const NAME: &str = "circuit";
-const MAGIC: [u8; 16] = *b"tacit-psi circ-4";
-const DOMAIN: &str = "tacit-psi circuit v2";
+const MAGIC: [u8; 16] = *b"tacit-psi circ-6";
+pub(super) const DOMAIN: &str = "tacit-psi circuit v3";
 /// The most elements a set may have.
 pub const MAX_ELEMENTS: usize = 1 << 22;
 /// The most rows that a column may add up: with numbers of 64 bits their sum is below 2^95.
@@ -536,6 +536,7 @@ fn both_halves(
             out[1].push(second);
         }
     }
+    work::done(work::Kind::Tagged, count);
     progress(Phase::Tags, count as u64, count as u64);
     Ok(out)
 }
@@ -753,6 +754,7 @@ fn multiply_known(
             let other = (1 - member).wrapping_mul(*number).wrapping_sub(kept);
             *answer = Block::new(other.wrapping_sub(one));
         }
+        work::done(work::Kind::Multiplied, numbers.len());
         channel.send_blocks(answers)?;
         channel.flush()?;
     }
@@ -785,6 +787,7 @@ fn multiply_chosen(
             let product = message.to_u128().wrapping_add(answer.to_u128());
             totals[i % words] = totals[i % words].wrapping_add(product);
         }
+        work::done(work::Kind::Multiplied, here);
     }
     Ok(totals)
 }

@@ -12,14 +12,16 @@
 //!
 //! # Steps
 //!
-//! 1. The asker sends the names of the columns, the giver the width of each and the number of rows a key.
-//!    Salt, hash functions and commitment bind both messages.
+//! 1. The asker sends the names of the columns, the giver the width of each and the number of rows a key, and
+//!    the asker whether it takes as much ([`Bounds`]). Salt, hash functions and commitment bind the first two.
 //! 2. VOLE-PSI up to the tags, with the asker as receiver. Ho(x, …) gives 256 bits: half of it is the tag,
 //!    the other half the row's key, so that neither tells anything of the other.
 //! 3. Behind its tags, and in their order, the giver sends for each element a ciphertext of one length: the
 //!    rows' cells, each filled up to its column's width, under a stream that BLAKE3 makes of the key, and a
 //!    mark of 16 bytes that authenticates it under the stream's first block (`sealing`).
-//! 4. The asker opens those at the positions of its matches.
+//! 4. The asker keeps those at the positions of its matches, by moves that are the same whatever matches, and
+//!    opens them after the last message: a giver that watched its pace would else see which rows opened, and
+//!    better the wider it makes them.
 //! 5. Where both ask and give ([`Side::Exchanges`]), the receiver sends back the positions of what it opened,
 //!    and its own rows of these elements, sealed under a second stream of the same keys. Their marks are the
 //!    proofs that it has the elements: the sender ends the run where one does not fit. Requests and answers
@@ -40,10 +42,14 @@
 //! - Without the key a ciphertext is noise: for rows that are no matches the asker learns lengths alone,
 //!   which are equal.
 
-use super::sealing::{MARK, Sealer, TEXTS_AT_ONCE};
-use super::{Hello, Outcome, Parameters, Proof, Purpose, Run, Tags};
+use super::kept::Kept;
+use super::layout::Layout;
+pub use super::layout::{Match, Received};
+pub use super::sealing::MAX_SEALED;
+use super::sealing::{MARK, STREAM, STREAM_BACK, Sealer, at_once};
+use super::{Hello, Outcome, Parameters, Purpose, Run, Tags};
 use crate::paxos::{Learns, MAX_ELEMENTS, Options, Progress};
-use crate::{Error, Result};
+use crate::{Error, Result, work};
 use tacit_crypto::Prg;
 use tacit_net::{Channel, Party};
 use tacit_ot::Security;
@@ -51,22 +57,14 @@ use zeroize::Zeroizing;
 
 /// The protocol's short name.
 pub const NAME: &str = "payload";
-const MAGIC: [u8; 16] = *b"tacit-psi give-4";
-const DOMAIN: &str = "tacit-psi payload v2";
-/// What the streams of rows that go with tags are made of, and those of rows that go back.
-const STREAM: &str = "tacit-psi payload v2 stream";
-const STREAM_BACK: &str = "tacit-psi payload v2 stream back";
+const MAGIC: [u8; 16] = *b"tacit-psi give-6";
+pub(super) const DOMAIN: &str = "tacit-psi payload v3";
 /// Columns that a request names, at most.
 pub const MAX_COLUMNS: usize = 1024;
 /// Bytes of a request, at most: each name with two bytes in front.
 pub(crate) const MAX_REQUEST: usize = 1 << 16;
-/// Bytes that are sent for one element, at most.
-pub const MAX_SEALED: usize = 1 << 20;
 /// Widths are multiples of this, so that they tell less of the longest cell.
 const WIDTH_STEP: usize = 8;
-/// Bytes sent, or received, at a time, about.
-const PIECE: usize = 1 << 16;
-
 /// What happens where several rows to give have one key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Duplicates {
@@ -234,29 +232,92 @@ impl<'t> Side<'t> {
     }
 }
 
-/// A matching element and the peer's rows of it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Match {
-    /// The element, an index into this side's set.
-    pub element: u32,
-    /// The peer's rows, one unless it gives all of a key; cells in the order asked for, `None` for a null.
-    pub rows: Vec<Vec<Option<Vec<u8>>>>,
+/// What a side that asks takes at most of a peer that gives, whatever that announces.
+#[derive(Clone, Copy)]
+pub struct Bounds<'b> {
+    /// Bytes that the peer may send for each of its keys, all columns and rows together; at most
+    /// [`MAX_SEALED`] in any case.
+    pub key: u64,
+    /// Bytes that this side may hold of rows that match.
+    pub memory: u64,
+    /// Is told what the peer announced, before this side accepts it.
+    pub told: Option<&'b (dyn Fn(&Widths) + Sync)>,
 }
 
-impl core::fmt::Debug for Match {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("Match([secret])")
+/// [`Bounds::key`] unless said otherwise.
+pub const USUAL_KEY: u64 = 1 << 16;
+
+impl Default for Bounds<'_> {
+    fn default() -> Self {
+        Bounds { key: USUAL_KEY, memory: u64::MAX, told: None }
     }
 }
 
-/// What a run gave to the side that asked.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Received {
-    /// Matches by ascending element.
-    pub matches: Vec<Match>,
-    /// Elements whose tag was among the peer's and whose cells did not open: the peer cheated. They count
-    /// as no matches. The peer must not learn this number, for it can make it depend on single elements.
-    pub unopened: u64,
+/// How much a giver sends for each of its keys, as it announced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Widths {
+    /// Bytes for each of its keys.
+    pub key: u64,
+    /// Rows for which there is room.
+    pub rows: u64,
+    /// Bytes that this side will hold, until it opens what matches.
+    pub held: u64,
+}
+
+/// What a run gave, rows that match still as they came.
+pub struct Collected {
+    kept: Option<Kept>,
+    asked: bool,
+    /// Elements of the peer's set, as announced.
+    pub peer_elements: u64,
+    /// As [`Gained::sealed`].
+    pub sealed: u64,
+    peer_receives: bool,
+}
+
+impl Collected {
+    /// Finds out which matches open, in a time that the number of matches does not change; a peer that is told
+    /// more afterwards learns nothing from that. [`open`](Self::open) does it where it was not done.
+    pub fn check(&mut self) {
+        if let Some(kept) = &mut self.kept {
+            kept.check();
+        }
+    }
+
+    /// Which of this side's elements match and open, ascending; `None` to a side that did not ask. Found out in
+    /// a time that the matches do not change.
+    pub fn matches(&mut self, elements: usize) -> Option<Vec<u32>> {
+        self.marks(elements).map(|marks| crate::matching::indices(&marks))
+    }
+
+    /// For each of `elements` of this side, 1 where it matches and opens, else 0; as [`matches`](Self::matches).
+    pub fn marks(&mut self, elements: usize) -> Option<super::Marks> {
+        self.check();
+        match &self.kept {
+            Some(kept) => Some(kept.marks(elements)),
+            None => self.asked.then(|| Zeroizing::new(vec![0; elements])),
+        }
+    }
+
+    /// The rows for a file, from which [`received_from`] reads them: as many bytes, made in as long, whatever
+    /// matches, for at most so many matches; nothing to a side that did not ask.
+    pub fn to_bytes(&mut self, most: usize) -> Option<Zeroizing<Vec<u8>>> {
+        self.check();
+        match &self.kept {
+            Some(kept) => Some(kept.to_bytes(most)),
+            None => self.asked.then(Zeroizing::default),
+        }
+    }
+
+    /// Opens the rows. How long that takes depends on how many match: nothing may be said to the peer any more.
+    pub fn open(self) -> Result<Gained> {
+        let Collected { kept, asked, peer_elements, sealed, peer_receives } = self;
+        let received = match kept {
+            Some(kept) => Some(kept.open()),
+            None => asked.then(Received::none),
+        };
+        Ok(Gained { received, peer_elements, sealed, peer_receives })
+    }
 }
 
 /// What a run gave.
@@ -282,86 +343,15 @@ impl Gained {
     }
 }
 
-/// How the cells of a key are laid out, the same for all keys.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Layout {
-    widths: Vec<usize>,
-    rows: usize,
-}
-
-impl Layout {
-    /// Bytes of a row: whether there is one, and each cell's length and bytes.
-    fn row(&self) -> usize {
-        1 + self.widths.iter().map(|width| 4 + width).sum::<usize>()
-    }
-
-    /// Bytes of a ciphertext with its mark.
-    fn sealed(&self) -> usize {
-        self.rows * self.row() + MARK
-    }
-
-    fn is_too_large(&self) -> bool {
-        let row = self.widths.iter().try_fold(1usize, |sum, width| sum.checked_add(width.checked_add(4)?));
-        let sealed = row.and_then(|row| row.checked_mul(self.rows));
-        sealed.is_none_or(|sealed| sealed > MAX_SEALED - MARK)
-    }
-
-    /// Writes the cells of `rows` into `out`, zeros behind each.
-    fn fill(&self, table: &Table, columns: &[usize], rows: &[u32], out: &mut [u8]) {
-        out.fill(0);
-        for (row, out) in rows.iter().zip(out.chunks_exact_mut(self.row())) {
-            out[0] = 1;
-            let mut at = 1;
-            for (column, width) in columns.iter().zip(&self.widths) {
-                if let Some(cell) = table.cell(*row, *column) {
-                    // One more than the length, as zero stands for a null.
-                    out[at..at + 4].copy_from_slice(&(cell.len() as u32 + 1).to_le_bytes());
-                    out[at + 4..at + 4 + cell.len()].copy_from_slice(cell);
-                }
-                at += 4 + width;
-            }
-        }
-    }
-
-    /// Reads what [`fill`](Self::fill) wrote; `None` where it did not.
-    fn read(&self, plain: &[u8]) -> Option<Vec<Vec<Option<Vec<u8>>>>> {
-        let mut rows = Vec::new();
-        let mut ended = false;
-        for bytes in plain.chunks_exact(self.row()) {
-            match bytes[0] {
-                1 if !ended => {}
-                0 if bytes.iter().all(|byte| *byte == 0) => {
-                    ended = true;
-                    continue;
-                }
-                _ => return None,
-            }
-            let mut cells = Vec::with_capacity(self.widths.len());
-            let mut rest = &bytes[1..];
-            for width in &self.widths {
-                let (length, after) = rest.split_first_chunk::<4>()?;
-                let (cell, after) = after.split_at_checked(*width)?;
-                rest = after;
-                let length = u32::from_le_bytes(*length) as usize;
-                let (cell, filling) = cell.split_at_checked(length.saturating_sub(1))?;
-                if filling.iter().any(|byte| *byte != 0) {
-                    return None;
-                }
-                cells.push((length > 0).then(|| cell.to_vec()));
-            }
-            rows.push(cells);
-        }
-        Some(rows)
-    }
-}
-
 /// Intersects `elements` with the peer's set; the side that asks gets the asked columns of the matching rows.
 ///
 /// `options.learns` is [`Learns::Me`] for the side that asks, [`Learns::Peer`] for the side that gives and
 /// [`Learns::Both`] where each does both.
 /// Errors: the caller's (as of [`run`](super::run); duplicates that were not
 /// asked for; rows that take more than [`MAX_SEALED`] bytes a key), disagreement of the parties' options, a
-/// request for a column that is not given, the peer's cheating, or the link's.
+/// request for a column that is not given, columns wider than [`Bounds::default`], the peer's cheating, or the
+/// link's. The rows are opened after the last message of the run; where more is said to the peer afterwards,
+/// take [`collect_one_of`].
 pub fn run<E: AsRef<[u8]>>(
     channel: &mut Channel,
     prg: &mut Prg,
@@ -370,22 +360,25 @@ pub fn run<E: AsRef<[u8]>>(
     options: &Options<'_>,
     progress: &mut Progress<'_>,
 ) -> Result<Gained> {
-    run_one_of(channel, prg, elements, side, options, 0, progress)
+    let bounds = Bounds::default();
+    collect_one_of(channel, prg, elements, side, &bounds, options, 0, progress)?.open()
 }
 
 /// The same as [`run`], for one of 2^`runs_log2` runs that together err or fail as rarely as one
-/// ([`Parameters::one_of`]). Both sides say the same number, and bind it to what they announce before. What
-/// each run announces beside the sizes, widths and rows a key, [`Table::widen`] and [`Table::make_room`] make
-/// the same for all of them.
-pub fn run_one_of<E: AsRef<[u8]>>(
+/// ([`Parameters::one_of`]), and within these bounds; what it gave is opened by [`Collected::open`]. Both sides
+/// say the same number of runs, and bind it to what they announce before. What each run announces beside the
+/// sizes, widths and rows a key, [`Table::widen`] and [`Table::make_room`] make the same for all of them.
+#[allow(clippy::too_many_arguments)] // Those of `run`, and two.
+pub fn collect_one_of<E: AsRef<[u8]>>(
     channel: &mut Channel,
     prg: &mut Prg,
     elements: &[E],
     side: Side<'_>,
+    bounds: &Bounds<'_>,
     options: &Options<'_>,
     runs_log2: u32,
     progress: &mut Progress<'_>,
-) -> Result<Gained> {
+) -> Result<Collected> {
     if options.security == Security::Malicious && options.base.security() != Security::Malicious {
         return Err(Error::Usage("malicious security needs a malicious base OT"));
     }
@@ -409,25 +402,27 @@ pub fn run_one_of<E: AsRef<[u8]>>(
     let mine = Hello::new(MAGIC, elements.len(), options);
     let theirs = mine.exchange(channel, NAME, options)?;
     let peer_elements = theirs.elements;
-    let agreed = agree(channel, request.as_deref(), given)?;
+    let matches = peer_elements.min(elements.len() as u64);
+    let agreed = agree(channel, request.as_deref(), given, (bounds, matches))?;
     if elements.is_empty() || peer_elements == 0 {
-        let received = agreed.gets.map(|_| Received { matches: Vec::new(), unopened: 0 });
-        return Ok(Gained { received, peer_elements, sealed: 0, peer_receives: false });
+        let asked = agreed.gets.is_some();
+        return Ok(Collected { kept: None, asked, peer_elements, sealed: 0, peer_receives: false });
     }
     let purpose = Purpose { domain: DOMAIN, terms: &agreed.terms, second_half: true, runs_log2 };
     let receives = options.learns.receives(channel.party(), &[&mine, &theirs]);
     let mut party =
         Run::start_for(channel, prg, elements, options, progress, [mine, theirs], receives, purpose)?;
-    let received = if receives {
+    let kept = if receives {
         let sums = party.receive()?;
         let (mut rest, tags) = party.tags(sums)?;
         let found = rest.compare(&tags)?;
-        let layout = agreed.gets.as_ref().ok_or(NOT_GIVEN)?;
-        let (received, opened) = open(rest.channel, layout, rest.parameters, &tags, &found)?;
+        let layout = agreed.gets.clone().ok_or(NOT_GIVEN)?;
+        let mut kept = Kept::receive(rest.channel, layout, rest.parameters.sender, &tags, found)?;
         if let Some(gives) = &agreed.gives {
-            gives.prove(rest.channel, &tags, &opened)?;
+            kept.check();
+            gives.prove(rest.channel, &tags, &kept.opened())?;
         }
-        Some(received)
+        Some(kept)
     } else {
         let sums = party.send()?;
         let (mut rest, tags) = party.tags(sums)?;
@@ -436,13 +431,12 @@ pub fn run_one_of<E: AsRef<[u8]>>(
             gives.seal(rest.channel, &Sealer::new(STREAM), &tags, tags.elements.iter().copied())?;
             rest.channel.flush()?;
         }
-        match &agreed.gets {
-            Some(layout) => Some(open_proven(rest.channel, layout, rest.parameters, &tags)?),
-            None => None,
-        }
+        let proven = |layout| open_proven(rest.channel, layout, rest.parameters, &tags);
+        agreed.gets.clone().map(proven).transpose()?
     };
     let sealed = agreed.gets.as_ref().map_or(0, |layout| layout.sealed() as u64);
-    Ok(Gained { received, peer_elements, sealed, peer_receives: !receives })
+    let asked = agreed.gets.is_some();
+    Ok(Collected { kept, asked, peer_elements, sealed, peer_receives: !receives })
 }
 
 /// What this side may give.
@@ -472,6 +466,7 @@ fn agree<'t>(
     channel: &mut Channel,
     request: Option<&[u8]>,
     giving: Option<Giving<'t>>,
+    within: (&Bounds<'_>, u64),
 ) -> Result<Agreed<'t>> {
     if let Some(request) = request {
         channel.send_sized(request)?;
@@ -484,6 +479,7 @@ fn agree<'t>(
         (Some(request), _) => Some(take_answer(channel, request)),
     };
     let (gives, gets) = (answered?, gets.transpose()?);
+    accept(channel, gets.as_ref().map(|(layout, _)| layout), gives.is_some(), within)?;
     Ok(match (gets, gives) {
         (Some((layout, gets)), Some((gives, given))) => {
             let first = channel.party() == Party::First;
@@ -497,6 +493,51 @@ fn agree<'t>(
             Agreed { gets, gives, terms: asked.or(given).unwrap_or_default() }
         }
     })
+}
+
+/// The end of step 1: who asked says whether it takes as much as the giver announced, for `matches` keys that
+/// may be common at most.
+fn accept(
+    channel: &mut Channel,
+    gets: Option<&Layout>,
+    gives: bool,
+    (bounds, matches): (&Bounds<'_>, u64),
+) -> Result<()> {
+    let verdict = gets.map(|layout| {
+        let key = layout.sealed() as u64;
+        let widths = Widths { key, rows: layout.rows as u64, held: Kept::memory(layout, matches) };
+        if let Some(told) = bounds.told {
+            told(&widths);
+        }
+        let allowed = bounds.key.min(MAX_SEALED as u64);
+        if key > allowed {
+            return Err(Error::PeerRowsTooWide { bytes: key, allowed });
+        }
+        if widths.held > bounds.memory {
+            return Err(Error::Usage(
+                "the peer's columns of all keys that may match take more memory than there is: ask for fewer columns, \
+                 or split the file",
+            ));
+        }
+        Ok(())
+    });
+    if let Some(verdict) = &verdict {
+        channel.send(&[u8::from(verdict.is_ok())])?;
+        channel.flush()?;
+    }
+    let mut theirs = [1];
+    if gives {
+        channel.recv(&mut theirs)?;
+    }
+    verdict.transpose()?;
+    match theirs {
+        [1] => Ok(()),
+        [0] => Err(Error::Disagreement {
+            protocol: NAME,
+            what: "the other side takes fewer bytes a key than the columns that it asked for have",
+        }),
+        _ => malformed("neither accepted nor refused the columns"),
+    }
 }
 
 fn encode_request(columns: &[&str]) -> Result<Vec<u8>> {
@@ -616,10 +657,12 @@ impl Gives<'_> {
             for (element, sealed) in elements.by_ref().take(at_once).zip(piece.chunks_exact_mut(length)) {
                 keys.push(tags.proofs[element as usize]);
                 let rows = self.of.rows.of(element);
-                self.layout.fill(self.of.table, &self.columns, rows, &mut sealed[..length - MARK]);
+                let cell = |row, column| self.of.table.cell(row, column);
+                self.layout.fill(cell, &self.columns, rows, &mut sealed[..length - MARK]);
             }
             let piece = &mut piece[..keys.len() * length];
             sealer.seal(&keys, &mut piece.chunks_exact_mut(length).collect::<Vec<_>>());
+            work::done(work::Kind::Sealed, piece.len());
             channel.send(piece)?;
         }
         Ok(())
@@ -636,24 +679,14 @@ impl Gives<'_> {
     }
 }
 
-/// Texts of a length that are sent, or received, at a time.
-fn at_once(length: usize) -> usize {
-    (PIECE / length).clamp(1, TEXTS_AT_ONCE)
-}
-
 /// Step 5 of the side that had sent tags.
-fn open_proven(
-    channel: &mut Channel,
-    layout: &Layout,
-    parameters: Parameters,
-    tags: &Tags,
-) -> Result<Received> {
+fn open_proven(channel: &mut Channel, layout: Layout, parameters: Parameters, tags: &Tags) -> Result<Kept> {
     let most = parameters.sender.min(parameters.encodable(128.0) as usize) as u64;
     let count = channel.recv_u64()?;
     if count > most {
         return malformed("more matches than tags");
     }
-    let mut elements = Zeroizing::new(Vec::with_capacity(count as usize));
+    let mut pairs = Zeroizing::new(Vec::with_capacity(count as usize));
     let mut next = 0;
     for _ in 0..count {
         let mut position = [0; 4];
@@ -663,70 +696,29 @@ fn open_proven(
             return malformed("positions of matches do not ascend");
         };
         next = position + 1;
-        elements.push(*element);
+        pairs.push((position, *element));
     }
     let (sealer, length) = (Sealer::new(STREAM_BACK), layout.sealed());
     let at_once = at_once(length);
-    let mut piece = Zeroizing::new(vec![0; at_once.min(elements.len()) * length]);
-    let mut received = Received { matches: Vec::new(), unopened: 0 };
-    for elements in elements.chunks(at_once) {
-        let piece = &mut piece[..elements.len() * length];
+    let mut piece = Zeroizing::new(vec![0; at_once.min(pairs.len()) * length]);
+    let mut kept = Kept::proven(layout, pairs.to_vec());
+    for pairs in pairs.chunks(at_once) {
+        let piece = &mut piece[..pairs.len() * length];
         channel.recv(piece)?;
-        let keys = elements.iter().map(|element| tags.proofs[*element as usize]).collect::<Vec<_>>();
+        let keys = pairs.iter().map(|(_, element)| tags.proofs[*element as usize]).collect::<Vec<_>>();
         let mut texts: Vec<_> = piece.chunks_exact_mut(length).collect();
         let fits = sealer.open(&Zeroizing::new(keys), &mut texts);
-        for ((element, text), fits) in elements.iter().zip(texts).zip(fits) {
-            // The other side knows what it sent, so an end here tells it nothing.
-            let Some(rows) = fits.then(|| layout.read(&text[..length - MARK])).flatten() else {
-                return malformed("a match without proof, or with cells that are no rows");
-            };
-            received.matches.push(Match { element: *element, rows });
+        // The other side knows what it sent, so an end here tells it nothing.
+        if !kept.push(piece, fits.iter().all(|fits| *fits)) {
+            return malformed("a match without proof, or with cells that are no rows");
         }
     }
-    received.matches.sort_unstable_by_key(|found| found.element);
-    Ok(received)
+    Ok(kept)
 }
 
-/// Step 4: opens the ciphertexts at the positions `found`, each with its element, which ascend; and those of
-/// `found` that opened.
-fn open(
-    channel: &mut Channel,
-    layout: &Layout,
-    parameters: Parameters,
-    tags: &Tags,
-    mut found: &[(u32, u32)],
-) -> Result<(Received, Vec<(u32, u32)>)> {
-    let sealer = Sealer::new(STREAM);
-    let length = layout.sealed();
-    let at_once = at_once(length);
-    let mut piece = Zeroizing::new(vec![0; at_once.min(parameters.sender) * length]);
-    let (mut received, mut opened) = (Received { matches: Vec::new(), unopened: 0 }, Vec::new());
-    for first in (0..parameters.sender).step_by(at_once) {
-        let here = at_once.min(parameters.sender - first);
-        let piece = &mut piece[..here * length];
-        channel.recv(piece)?;
-        let (now, later) =
-            found.split_at(found.partition_point(|(position, _)| (*position as usize) < first + here));
-        found = later;
-        let keys: Vec<Proof> = now.iter().map(|(_, element)| tags.proofs[*element as usize]).collect();
-        let keys = Zeroizing::new(keys);
-        let mut at = now.iter().map(|(position, _)| *position as usize - first).peekable();
-        let sealed = piece.chunks_exact_mut(length).enumerate();
-        let mut texts: Vec<_> = sealed.filter_map(|(i, text)| at.next_if_eq(&i).map(|_| text)).collect();
-        let fits = sealer.open(&keys, &mut texts);
-        for ((match_at, text), fits) in now.iter().zip(texts).zip(fits) {
-            // A text that authenticates and is no rows is the giver's doing as well.
-            match fits.then(|| layout.read(&text[..length - MARK])).flatten() {
-                Some(rows) => {
-                    received.matches.push(Match { element: match_at.1, rows });
-                    opened.push(*match_at);
-                }
-                None => received.unopened += 1,
-            }
-        }
-    }
-    received.matches.sort_unstable_by_key(|found| found.element);
-    Ok((received, opened))
+/// The rows of what [`Collected::to_bytes`] made; nothing where it is something else.
+pub fn received_from(bytes: &[u8]) -> Option<Received> {
+    if bytes.is_empty() { Some(Received::none()) } else { Kept::read(bytes) }
 }
 
 #[cfg(test)]

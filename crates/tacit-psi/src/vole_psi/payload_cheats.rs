@@ -69,6 +69,11 @@ fn against_giver(
             if said.is_too_large() || said.widths.len() != 1 || said.rows == 0 {
                 return;
             }
+            let mut accepted = [0];
+            channel.recv(&mut accepted).unwrap();
+            if accepted != [1] {
+                return;
+            }
             let terms = [&request[..], &message].concat();
             let purpose = Purpose { domain: DOMAIN, terms: &terms, second_half: true, runs_log2: 0 };
             let progress = &mut |_, _, _| ();
@@ -81,7 +86,7 @@ fn against_giver(
             let seal = |element: u32| {
                 let mut sealed = vec![0; honest.sealed()];
                 let text = honest.sealed() - MARK;
-                honest.fill(&table, &[0], &[element], &mut sealed[..text]);
+                honest.fill(|row, column| table.cell(row, column), &[0], &[element], &mut sealed[..text]);
                 let element = element as usize;
                 sealer.seal(&tags.proofs[element..][..1], &mut [&mut sealed]);
                 sealed
@@ -321,7 +326,7 @@ fn an_asker_opens_nothing_but_its_matches() {
             let hello = Hello::new(MAGIC, mine.len(), &options);
             let peer = hello.exchange(channel, NAME, &options).unwrap();
             let request = encode_request(&["name"]).unwrap();
-            let agreed = agree(channel, Some(&request), None).unwrap();
+            let agreed = agree(channel, Some(&request), None, (&Bounds::default(), 40)).unwrap();
             let layout = agreed.gets.unwrap();
             let purpose = Purpose { domain: DOMAIN, terms: &agreed.terms, second_half: true, runs_log2: 0 };
             let (progress, hellos) = (&mut |_, _, _| (), [hello, peer]);
@@ -341,7 +346,7 @@ fn an_asker_opens_nothing_but_its_matches() {
                     }
                 }
             }
-            assert_eq!(opened, found);
+            assert_eq!(opened, found.pairs());
             opened.len()
         },
         |channel| {
@@ -380,7 +385,13 @@ fn against_exchanger(script: impl FnOnce(&mut u64, &mut Returning) + Send) -> Re
             let table = table(&mine);
             let rows = table.rows(mine.len(), Duplicates::Refuse).unwrap();
             let request = encode_request(&["name"]).unwrap();
-            let agreed = agree(channel, Some(&request), Some(Giving { table: &table, rows })).unwrap();
+            let agreed = agree(
+                channel,
+                Some(&request),
+                Some(Giving { table: &table, rows }),
+                (&Bounds::default(), 40),
+            )
+            .unwrap();
             let gives = agreed.gives.unwrap();
             let purpose = Purpose { domain: DOMAIN, terms: &agreed.terms, second_half: true, runs_log2: 0 };
             let progress = &mut |_, _, _| ();
@@ -390,14 +401,21 @@ fn against_exchanger(script: impl FnOnce(&mut u64, &mut Returning) + Send) -> Re
             let sums = party.receive().unwrap();
             let (mut rest, tags) = party.tags(sums).unwrap();
             let found = rest.compare(&tags).unwrap();
-            let (layout, parameters) = (agreed.gets.unwrap(), rest.parameters);
-            let (received, opened) = open(rest.channel, &layout, parameters, &tags, &found).unwrap();
-            assert_eq!(received.matches.len(), 10);
+            let layout = agreed.gets.unwrap();
+            let mut kept = Kept::receive(rest.channel, layout, rest.parameters.sender, &tags, found).unwrap();
+            kept.check();
+            let opened = kept.opened();
+            assert_eq!(opened.len(), 10);
             let length = gives.layout.sealed();
             let seal = |(_, element): &(u32, u32)| {
                 let mut sealed = vec![0; length];
                 let rows = gives.of.rows.of(*element);
-                gives.layout.fill(&table, &gives.columns, rows, &mut sealed[..length - MARK]);
+                gives.layout.fill(
+                    |row, column| table.cell(row, column),
+                    &gives.columns,
+                    rows,
+                    &mut sealed[..length - MARK],
+                );
                 let key = &tags.proofs[*element as usize..][..1];
                 Sealer::new(STREAM_BACK).seal(key, &mut [&mut sealed]);
                 sealed

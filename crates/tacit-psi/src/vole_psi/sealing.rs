@@ -14,11 +14,23 @@ use zeroize::Zeroizing;
 /// Bytes of a mark.
 pub(super) const MARK: usize = 16;
 /// Texts that are worth sealing side by side: more, and their hashes leave the first-level cache.
-pub(super) const TEXTS_AT_ONCE: usize = 128;
+const TEXTS_AT_ONCE: usize = 128;
+/// What the streams of rows that go with tags are made of, and those of rows that go back.
+pub(super) const STREAM: &str = "tacit-psi payload v3 stream";
+pub(super) const STREAM_BACK: &str = "tacit-psi payload v3 stream back";
+/// Bytes that are sent for one element, at most.
+pub const MAX_SEALED: usize = 1 << 20;
+/// Bytes sent, or received, at a time, about.
+const PIECE: usize = 1 << 16;
 /// Bytes of a block of the stream.
 const PAD: usize = 32;
 /// Bytes of the stream's input: the key, and the block's number.
 const INPUT: usize = size_of::<Proof>() + size_of::<u64>();
+
+/// Texts of a length that are sent, or received, at a time.
+pub(super) fn at_once(length: usize) -> usize {
+    (PIECE / length).clamp(1, TEXTS_AT_ONCE)
+}
 
 /// Makes streams and marks from texts' keys.
 pub(super) struct Sealer {

@@ -1,5 +1,6 @@
 //! Tags in ascending order, and the message that they are sent as.
 
+use crate::matching::Sorted;
 use crate::okvs::clustered::Binned;
 use crate::paxos::Proof;
 use tacit_crypto::{BitVec, Block, Buffer, Indices};
@@ -205,22 +206,22 @@ impl Reader {
     }
 }
 
-/// The common entries of `tags` and of `own` from `next` on, both ascending: calls `found` with the places of
-/// each. `next` stands after the last of `own` that is not larger than all `tags`.
-///
-/// Every step does the same whichever entry is smaller, as nobody could foresee it.
-pub(super) fn merge(tags: &[u128], own: &[Block], next: &mut usize, found: &mut Vec<(u32, u32)>) {
-    let (mut i, mut j, mut len) = (0, *next, found.len());
-    found.resize(len + tags.len(), (0, 0));
-    while i < tags.len() && j < own.len() {
-        let (theirs, mine) = (tags[i], own[j].to_u128());
-        found[len] = (i as u32, j as u32);
-        len += (theirs == mine) as usize;
-        i += (theirs <= mine) as usize;
-        j += (mine <= theirs) as usize;
+impl Sorted for Tags {
+    type Tag = u128;
+
+    fn count(&self) -> usize {
+        self.tags.len()
     }
-    found.truncate(len);
-    *next = j;
+
+    #[inline(always)]
+    fn tag(&self, at: usize) -> u128 {
+        self.tags[at].to_u128()
+    }
+
+    #[inline(always)]
+    fn element(&self, at: usize) -> u32 {
+        self.elements[at]
+    }
 }
 
 #[cfg(test)]
@@ -256,30 +257,6 @@ mod tests {
                 bytes[wrong] ^= 1;
                 assert!(format.reader(&bytes).is_none(), "{count}: byte {wrong}");
             }
-        }
-    }
-
-    #[test]
-    fn merging_finds_what_a_search_finds() {
-        let (a, b) = (sorted(1, 500), sorted(2, 700));
-        let mut theirs: Vec<Block> = a.iter().chain(b.iter().step_by(3)).copied().collect();
-        theirs.sort_by_key(|tag| tag.to_u128());
-        let mut own: Vec<Block> = b.iter().chain(a.iter().step_by(2)).copied().collect();
-        own.sort_by_key(|tag| tag.to_u128());
-        for piece in [1, 2, 64, 2000] {
-            let (mut next, mut found) = (0, Vec::new());
-            for (start, tags) in (0..).step_by(piece).zip(theirs.chunks(piece)) {
-                let tags: Vec<u128> = tags.iter().map(|tag| tag.to_u128()).collect();
-                let mut here = Vec::new();
-                merge(&tags, &own, &mut next, &mut here);
-                found.extend(here.into_iter().map(|(i, j)| (start + i as usize, j as usize)));
-            }
-            let expected: Vec<(usize, usize)> = theirs
-                .iter()
-                .enumerate()
-                .filter_map(|(i, tag)| Some((i, own.iter().position(|own| own == tag)?)))
-                .collect();
-            assert!(found == expected && found.len() > 400, "{piece}");
         }
     }
 }

@@ -5,7 +5,7 @@ use tacit_crypto::{Block, Prg};
 use tacit_net::{Channel, memory};
 use tacit_ot::{Security, base};
 use tacit_psi::paxos::{Learns, Options};
-use tacit_psi::payload::{self, Duplicates, MAX_COLUMNS, MAX_SEALED, Match, Received, Side, Table};
+use tacit_psi::payload::{self, Bounds, Duplicates, MAX_COLUMNS, MAX_SEALED, Match, Received, Side, Table};
 use tacit_psi::{Error, Result};
 
 type Set = Vec<[u8; 8]>;
@@ -24,7 +24,15 @@ fn party(
         Side::Exchanges(..) => Learns::Both,
     };
     let options = Options { learns, security, max_peer_elements: 1 << 20, base: &*base };
-    let gained = payload::run(channel, &mut Prg::from_os(), set, side, &options, &mut |_, _, _| ())?;
+    let bounds = Bounds { key: MAX_SEALED as u64, ..Bounds::default() };
+    let prg = &mut Prg::from_os();
+    let gained = payload::collect_one_of(channel, prg, set, side, &bounds, &options, 0, &mut |_, _, _| ())?;
+    // What goes to a file gives back the same.
+    let mut gained = gained;
+    let most = set.len().min(gained.peer_elements as usize);
+    let kept = gained.to_bytes(most);
+    let gained = gained.open()?;
+    assert_eq!(kept.map(|kept| payload::received_from(&kept).unwrap()), gained.received);
     assert!(gained.tested_at_most(set.len(), 60.0)? >= gained.peer_elements);
     Ok((gained.received, gained.peer_elements))
 }
@@ -339,7 +347,10 @@ fn runs_of_one_layout_look_alike_whatever_each_gives() {
             let options =
                 Options { learns, security: Security::Malicious, max_peer_elements: 60, base: &*base };
             let (prg, quiet) = (&mut Prg::from_os(), &mut |_, _, _| ());
-            let gained = payload::run_one_of(channel, prg, set, side, &options, runs, quiet).unwrap();
+            let gained =
+                payload::collect_one_of(channel, prg, set, side, &Bounds::default(), &options, runs, quiet)
+                    .and_then(payload::Collected::open)
+                    .unwrap();
             (gained.received, channel.stats().bytes_sent)
         };
         let ((received, asked), (_, given)) = memory::run(

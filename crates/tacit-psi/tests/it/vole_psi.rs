@@ -288,7 +288,12 @@ fn log2_choose(log2_q: f64, n: u64) -> f64 {
 #[test]
 fn the_bounds_on_cheaters() {
     for (n, queries, most) in [
-        (100, 80.0, 8.3),
+        (1, 60.0, 2.1),
+        (1, 80.0, 3.1),
+        (10, 60.0, 1.81),
+        (100, 60.0, 1.74),
+        (100, 80.0, 2.4),
+        (1000, 60.0, 1.68),
         (2048, 80.0, 4.0),
         (1 << 16, 60.0, 2.1),
         (1 << 20, 60.0, 1.9),
@@ -304,9 +309,25 @@ fn the_bounds_on_cheaters() {
         let chance = log2_choose(queries, beyond) - (beyond - p.shape().slots() as u64) as f64 * 128.0;
         assert!(chance <= -40.0, "{n}: {chance}");
         let testable = p.testable(queries);
-        let expected = if queries == 60.0 { n as u64 + 4 } else { 2 * n as u64 + 2 };
+        // No tag stands for more than one more.
+        let more = |most: usize| n.min(most) as u64;
+        let expected = if queries == 60.0 { n as u64 + more(4) } else { 2 * n as u64 + more(2) };
         assert_eq!(testable, expected, "{n} elements, 2^{queries} hash calls");
     }
+    // One slot an element up to a thousand of them, as long as that is no work for a large sender.
+    for (receiver, sender, is_small) in [
+        (1, 1 << 24, true),
+        (1000, 1 << 20, true),
+        (1024, 1024, true),
+        (1000, 1 << 24, false),
+        (1025, 10, false),
+    ] {
+        let p = Parameters::new(receiver, sender, Security::Malicious).unwrap();
+        assert_eq!(p.shape().slots() == receiver, is_small, "{receiver} x {sender}");
+        assert_eq!(vole_psi::is_small(receiver as u64, sender as u64), is_small);
+    }
+    let of_one = Parameters::new(1, 1000, Security::Malicious).unwrap();
+    assert_eq!([60.0, 80.0].map(|queries| of_one.encodable(queries)), [2, 3]);
     let p = Parameters::new(9, 9, Security::Malicious).unwrap();
     assert_eq!(p.testable(30.0), 9);
     assert!(p.testable(90.0) > 18);

@@ -81,8 +81,12 @@ fn cost(count: u64, security: Security, link: &Link, machine: &Machine) -> Resul
     let store = gf128::bytes(slots, security) + 16 * slots + parameters.tags_bytes();
     let bytes = SETUP_BYTES + (softspoken::TREES_BYTES + base) as f64 + store as f64;
     let trips = 4.0 + 3.0 * slots.div_ceil(gf128::run_size(slots)) as f64;
+    // A store of one slot an element takes some three products to solve for each two elements, and one to look
+    // them up on either side.
+    let products = if parameters.shape().is_dense() { 5.0 * (count as f64).powi(2) } else { 0.0 };
     // The steps follow one another: transfer and computing add.
     let nanoseconds = (count as f64 * ELEMENT_AES + NOISE_AES) * machine.aes
+        + products * machine.multiply_add
         + link.pass(bytes)
         + link.wait(trips)
         + 2.0 * SETUP_POINTS * machine.point;
@@ -99,7 +103,10 @@ fn memory(sizes: &Sizes) -> u64 {
         Learns::Peer => peer,
         Learns::Both => own.max(peer),
     };
-    (72 + proofs) * own + 170u64.saturating_mul(receivers).min(90 << 20)
+    let running = (72 + proofs) * own + 170u64.saturating_mul(receivers).min(90 << 20);
+    // Who learns holds the peer's tags beside its own, up to sixteen for each.
+    let comparing = if learns == Learns::Peer { 0 } else { (81 + proofs) * own + 16 * peer.min(16 * own) };
+    running.max(comparing)
 }
 
 /// A sum at 2^16 on the reference machine over loopback: 0.24 s and 15.8 MB; at 2^20 4.3 s and 217 MB.

@@ -60,6 +60,11 @@ pub trait Observer: Sync {
         let _ = why;
     }
 
+    /// The peer announced how much it sends for each of its keys; what is taken of that is decided next.
+    fn columns(&self, widths: &psi::Widths) {
+        let _ = widths;
+    }
+
     /// The job is so far.
     fn step(&self, step: &Step) {
         let _ = step;

@@ -26,6 +26,7 @@ use tacit_data::records::KeySpec;
 use tacit_net::{Agreement, Channel, Party};
 use tacit_ot::{BaseOt, Security};
 pub use tacit_psi::paxos::{Learns, MAX_ELEMENTS, Outcome};
+pub use tacit_psi::vole_psi::payload::{MAX_SEALED, USUAL_KEY, Widths};
 use tacit_psi::vole_psi::{circuit, payload};
 use tacit_psi::{paxos, sorted, vole_psi};
 
@@ -123,6 +124,10 @@ pub struct Job {
     pub key: Option<KeySpec>,
     /// The most keys that the peer may have, if the caller says so.
     pub most_peer_keys: Option<u64>,
+    /// The most bytes that the peer's columns may take for each of its keys, all columns and rows together.
+    pub max_cell: u64,
+    /// Bytes of memory that may hold rows of the peer's, beside what [`memory`](Job::memory) says.
+    pub row_memory: u64,
 }
 
 impl Job {
@@ -138,6 +143,8 @@ impl Job {
             security,
             key: None,
             most_peer_keys: None,
+            max_cell: USUAL_KEY,
+            row_memory: u64::MAX,
         }
     }
 
@@ -262,8 +269,9 @@ impl Job {
     }
 
     /// The protocol of a run over `link` with so many keys of ours and of the peer's: the one that was asked
-    /// for, else the only one that reveals what is asked for, else the one that costs less on the reference
-    /// machine. Both sides get the same.
+    /// for, else the only one that reveals what is asked for, else against a cheating peer the one that lets it
+    /// test the fewest keys of a small set, else the one that costs less on the reference machine. Both sides
+    /// get the same.
     pub fn fastest(&self, own: u64, peer: u64, link: &Link) -> Protocol {
         if self.protocol != Protocol::Auto || self.reveal != Reveal::Rows {
             return if self.protocol == Protocol::Paxos { Protocol::Paxos } else { Protocol::Vole };
@@ -271,6 +279,9 @@ impl Job {
         if own == 0 || peer == 0 {
             // Either ends at once, and this one's set-up is less.
             return Protocol::Paxos;
+        }
+        if self.is_small(own, peer) {
+            return Protocol::Vole;
         }
         let keys = own.saturating_add(peer).div_ceil(2);
         let time = |entry: &Entry| {
@@ -282,17 +293,36 @@ impl Job {
         }
     }
 
+    /// Whether a peer that cheats could make more of a small set's spare room than of all else: then VOLE-PSI
+    /// runs, whose store has none.
+    fn is_small(&self, own: u64, peer: u64) -> bool {
+        let [receiver, sender] = match self.learns {
+            Learns::Me => [own, peer],
+            Learns::Peer => [peer, own],
+            // The smaller set's owner receives.
+            Learns::Both => [own.min(peer), own.max(peer)],
+        };
+        self.security == Security::Malicious && vole_psi::is_small(receiver, sender)
+    }
+
     /// The protocol of a run with so many keys, if it is the same over every link.
     fn settled(&self, own: u64, peer: u64) -> Option<Protocol> {
         let fastest = self.fastest(own, peer, &FAST);
         (fastest == self.fastest(own, peer, &SLOW)).then_some(fastest)
     }
 
-    /// Why `protocol` runs for so many keys on both sides; nothing where it was named. `link` is what was
+    /// Why `protocol` runs for so many keys here and there; nothing where it was named. `link` is what was
     /// measured.
-    fn why(&self, protocol: Protocol, keys: u64, link: Option<&Link>) -> Option<String> {
+    fn why(&self, protocol: Protocol, [own, peer]: [u64; 2], link: Option<&Link>) -> Option<String> {
         if self.protocol != Protocol::Auto {
             return None;
+        }
+        let keys = own.saturating_add(peer);
+        if self.is_small(own, peer) {
+            return Some(format!(
+                "picked for {keys} keys on both sides: of a small set a cheating peer can test fewer keys than \
+                 with paxos"
+            ));
         }
         let over = link.map_or_else(|| "any link".to_owned(), |link| format!("this link ({link})"));
         let other = if protocol == Protocol::Paxos { Protocol::Vole } else { Protocol::Paxos };
@@ -308,7 +338,7 @@ impl Job {
     /// As [`fastest`](Self::fastest), agreed on with the peer; the link is measured where it decides.
     /// Returns why, too.
     fn pick(&self, channel: &mut Channel, own: u64, peer: u64) -> Result<(Protocol, Option<String>)> {
-        let keys = own.saturating_add(peer);
+        let keys = [own, peer];
         if let Some(settled) = self.settled(own, peer) {
             return Ok((settled, self.why(settled, keys, None)));
         }
@@ -361,7 +391,18 @@ impl Job {
             Some(settled) => settled,
             None => self.protocol,
         };
-        bound(named.entries().iter().copied(), &cheats(self.protocol.name()), own)
+        let of = |outcome: &Outcome| bound(named.entries().iter().copied(), outcome, own);
+        let receives = cheats(self.protocol.name());
+        let sends = Outcome { peer_received: false, ..receives.clone() };
+        // Where both learn the larger set's owner sends; of equal ones who listens decides.
+        Ok(match self.learns {
+            Learns::Both if announced > own => of(&sends)?,
+            Learns::Both if announced == own => {
+                let (sent, received) = (of(&sends)?, of(&receives)?);
+                if sent.most > received.most { sent } else { received }
+            }
+            _ => of(&receives)?,
+        })
     }
 
     /// How many of our `own` keys a run can tell the peer of at most, if it announced `announced` keys and
@@ -522,7 +563,11 @@ impl Job {
         if let Reveal::Payload(columns) = &self.reveal {
             let asked: Vec<&str> = columns.iter().map(String::as_str).collect();
             let side = reveal::side(&asked, gift);
-            return Ok(Revealed::Payload(payload::run(channel, prg, elements, side, &options, &mut told)?));
+            let widths = |widths: &Widths| observer.columns(widths);
+            let bounds = payload::Bounds { key: self.max_cell, memory: self.row_memory, told: Some(&widths) };
+            return Ok(Revealed::Kept(payload::collect_one_of(
+                channel, prg, elements, side, &bounds, &options, 0, &mut told,
+            )?));
         }
         if let Reveal::Of(statistic, _) = self.reveal {
             let numbers = match gift {
@@ -721,6 +766,35 @@ mod tests {
         assert_eq!(most(Some(10), Learns::Peer, Some(100 << 20)), 10);
         assert_eq!(most(Some(10_000_000), Learns::Peer, Some(100 << 20)), limited);
         assert_eq!(most(None, Learns::Me, Some(100 << 20)), MAX_ELEMENTS as u64);
+    }
+
+    /// Who announces one key, or ten, and cheats tests hardly more: by `auto`, whose pick the sizes settle, and
+    /// as a service charges.
+    #[test]
+    fn a_small_set_of_the_peers_tests_a_few_keys() {
+        for learns in [Learns::Peer, Learns::Both] {
+            let job = Job::new(learns, Security::Malicious);
+            for (announced, likely, most) in [(1, 2, 3), (10, 18, 25), (100, 173, 235)] {
+                for own in [1000, 1_000_000] {
+                    assert_eq!(job.settled(own, announced), Some(Protocol::Vole));
+                    let tested = job.ahead(announced, own).unwrap();
+                    assert_eq!((tested.likely, tested.most), (likely, most), "{learns:?}, {announced}");
+                    assert_eq!(job.reveals_at_most(own, announced).unwrap(), most);
+                }
+            }
+            let words = job.will_learn(1000, 1).unwrap();
+            assert!(words.contains("it can test 2 with 2^60 hash calls, and 3 with 2^80"), "{words}");
+            let why = job.why(Protocol::Vole, [1000, 1], None).unwrap();
+            assert!(why.contains("fewer keys"), "{why}");
+        }
+        // Against a peer that keeps to the protocol the faster one runs, and with a large set the sender has
+        // too much to look up.
+        let settled = |job: Job, own, peer| job.settled(own, peer);
+        assert_eq!(settled(Job::new(Learns::Both, Security::SemiHonest), 500, 500), Some(Protocol::Paxos));
+        assert_eq!(settled(Job::new(Learns::Me, Security::Malicious), 3, 1 << 24), Some(Protocol::Vole));
+        // The smaller set's owner receives where both learn; a large sender's tags stand for few keys more.
+        let tested = Job::new(Learns::Both, Security::Malicious).ahead(1000, 1).unwrap();
+        assert_eq!((tested.likely, tested.most), (1004, 2002));
     }
 
     /// What is said before a run and after it: nothing of a result to a side that gets none, a bound where

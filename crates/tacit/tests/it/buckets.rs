@@ -120,7 +120,7 @@ fn a_peer_that_deviates_before_the_first_bucket_is_told_from_a_lost_link() {
     // The first message of a side on which nothing was settled: what it is, and how far.
     const FRESH: [u8; 16 + 1 + 32] = {
         let mut message = [0; 16 + 1 + 32];
-        message.split_at_mut(16).0.copy_from_slice(b"tacit buckets-03");
+        message.split_at_mut(16).0.copy_from_slice(b"tacit buckets-04");
         message
     };
     let coin = told(|channel| {

@@ -37,6 +37,15 @@ pub(super) fn size(text: &str) -> std::result::Result<u64, String> {
     bytes.ok_or_else(|| "a number of bytes, such as 2GiB or 500MB".to_owned())
 }
 
+/// A number of bytes for each key.
+pub(in crate::cmd) fn key_size(text: &str) -> std::result::Result<u64, String> {
+    let most = tacit::job::psi::MAX_SEALED as u64;
+    size(text)
+        .ok()
+        .filter(|bytes| (64..=most).contains(bytes))
+        .ok_or_else(|| "from 64 bytes to 1MiB".to_owned())
+}
+
 /// Runs the job in buckets.
 pub(super) fn run(args: &Args, job: &Job, memory: u64, context: &Context) -> Result<()> {
     let refuse = |name, what: &str| Err(Error::Parameter { name, what: what.to_owned() });

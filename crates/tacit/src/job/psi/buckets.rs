@@ -14,7 +14,9 @@
 //!
 //! The peer learns the sizes of both sets and the result, as without buckets. A cheating peer that learns the
 //! result may end the run after some buckets, and has the result of these. In every bucket it can test what
-//! the protocol's bound says of its padded size; [`Bucketed::tested`] adds them up.
+//! the protocol's bound says of its padded size; [`Bucketed::tested`] adds them up. It sees a bucket's matches
+//! before it fixes its set of the next one: what it tests there may follow from them, where one intersection
+//! of everything fixes its whole set first.
 //!
 //! Except with probability 2^-40, no bucket of either side overflows.
 //!
@@ -25,8 +27,8 @@
 //! bucket that was not done on both sides begins anew, with fresh coins and a salt that is drawn after both
 //! sides' commitments; nothing of a protocol's randomness is ever kept. A peer could put another set into a
 //! bucket that it begins again, and so test as many keys more: a bucket is begun at most [`ATTEMPTS`] times,
-//! counted before it begins and on the disk, and [`Bucketed::tested`] counts every time. Whatever is no lost
-//! connection, a failed check above all, ends the run for good, on the disk too.
+//! counted before it begins and on the disk, and [`Bucketed::tested`] counts every time. So is the toss, where
+//! it has to be made again. Whatever is no lost connection, a failed check above all, ends the run for good, on the disk too.
 
 pub(super) mod capacity;
 #[cfg(test)]
@@ -54,6 +56,7 @@ use tacit_crypto::{BitVec, Prg};
 use tacit_net::{Agreement, Channel, Limits};
 use tacit_ot::BaseOt;
 use tacit_psi::{paxos, vole_psi};
+use zeroize::Zeroizing;
 
 /// Time that the peer may take to read its table and to spread it.
 const PEER_READS: Duration = Duration::from_secs(6 * 3600);
@@ -63,8 +66,8 @@ pub const ATTEMPTS: u8 = 3;
 const ATTEMPTS_LOG2: u32 = 2;
 /// The most buckets of a run.
 pub const MAX_BUCKETS: u64 = 1 << (vole_psi::MAX_RUNS_LOG2 - ATTEMPTS_LOG2);
-/// A bucket of a side overflows once in 2^41 runs at most.
-pub(super) const OVERFLOW_BITS: u32 = 41;
+/// A bucket of a side overflows once in 2^43 tosses at most, of which a run makes [`ATTEMPTS`].
+pub(super) const OVERFLOW_BITS: u32 = 43;
 /// Bytes of memory for each record of a bucket, beside the protocol's: the record, its element and its row.
 const RECORD_HELD: u64 = 96;
 /// Bytes that a run holds beside that and a run of its bucket's size, from the peaks of runs in 2 to 64 buckets:
@@ -472,6 +475,9 @@ impl Way<'_> {
             Verdict::Missing(side) => return Err(meeting::missing(side)),
             Verdict::Settle => {}
         }
+        if local.checkpoint.tosses >= ATTEMPTS {
+            return Err(self.end(local, End::Attempts, prg));
+        }
         let own = local.table.own;
         let peer = meeting::announce(channel, own)?;
         if peer > self.most_peer_keys {
@@ -485,6 +491,9 @@ impl Way<'_> {
         if buckets < wanted || buckets.saturating_mul(WRITING) > self.disk.memory / 2 {
             return Err(too_little(own, self.disk.memory));
         }
+        // A peer that has seen the bucket key and leaves gets another one, as it gets another attempt at a bucket:
+        // counted, before it begins.
+        local.checkpoint.toss(prg)?;
         let plan = meeting::toss(channel, prg, [own, peer], buckets)?;
         local.checkpoint.settle(plan, prg)?;
         meeting::together(channel, SETTLED)?;
@@ -560,7 +569,7 @@ impl Way<'_> {
             max_peer_elements: places[1],
             base: self.base,
         };
-        let outcome = vole_psi::run_one_of(
+        let ran = vole_psi::mark_one_of(
             channel,
             &mut prg,
             &bucket.elements,
@@ -568,23 +577,26 @@ impl Way<'_> {
             runs_log2(plan.buckets),
             &mut |_, _, _| {},
         )?;
-        if outcome.peer_elements != places[1] {
+        if ran.peer_elements != places[1] {
             return Err(Error::Peer(format!(
                 "the peer's bucket has {} keys instead of {}: it announced {} keys and has others",
-                outcome.peer_elements, places[1], plan.peer
+                ran.peer_elements, places[1], plan.peer
             )));
         }
-        // What is beyond our rows is padding.
-        let matching = outcome.matches.iter().flatten();
-        let rows: Vec<u64> = matching.filter_map(|index| bucket.rows.get(*index as usize).copied()).collect();
         let mut guard = lock(shared);
         let local = &mut *guard.0;
-        if outcome.peer_received && !local.checkpoint.peer_received {
+        if ran.peer_received && !local.checkpoint.peer_received {
             local.checkpoint.peer_received = true;
             local.checkpoint.save(&mut prg)?;
         }
-        local.checkpoint.done(number, &rows, &mut prg)?;
-        rows.iter().for_each(|row| local.matches.set(*row as usize, true));
+        // The peer sees when the next bucket begins: what is done until then is the same whatever matches. What
+        // is beyond our rows is padding.
+        let marks = ran.marks.unwrap_or_else(|| Zeroizing::new(vec![0; bucket.elements.len()]));
+        local.checkpoint.done(number, &bucket.rows, &marks, &mut prg)?;
+        for (row, mark) in bucket.rows.iter().zip(marks.iter()) {
+            let row = *row as usize;
+            local.matches.set(row, local.matches.get(row) | (*mark == 1));
+        }
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ use tacit_ot::Security;
 use tacit_psi::paxos::{Learns, Outcome};
 use tacit_psi::vole_psi::circuit::{self, Of};
 pub use tacit_psi::vole_psi::circuit::{Aggregate, Column};
+use tacit_psi::vole_psi::payload::Collected;
 pub use tacit_psi::vole_psi::payload::Gained;
 use tacit_psi::vole_psi::payload::Side;
 pub use tacit_psi::vole_psi::payload::{Duplicates, Match, Table};
@@ -258,6 +259,8 @@ pub enum Revealed {
     Rows(Outcome, Option<String>),
     /// The matches with the peer's cells, to the side that asked.
     Payload(Gained),
+    /// The same, not opened yet: [`opened`](Revealed::opened) does it, once nothing more is said to the peer.
+    Kept(Collected),
     /// A number, or that it is withheld; nothing to a side that gets no result.
     Aggregate(circuit::Outcome),
     /// A statistic, to a side that gets the result, and the peer's distinct keys.
@@ -267,9 +270,33 @@ pub enum Revealed {
 }
 
 impl Revealed {
+    /// The result with what was kept sealed opened. How long that takes depends on how many keys match, so it
+    /// comes after the last message to the peer, which would else see it.
+    pub fn opened(self) -> Result<Self> {
+        Ok(match self {
+            Revealed::Kept(collected) => Revealed::Payload(collected.open()?),
+            other => other,
+        })
+    }
+
+    /// Which of our `own` keys match, ascending; nothing where single keys are not revealed to us. Found out
+    /// in a time that the number of matches does not change.
+    pub fn matches(&mut self, own: usize) -> Option<Vec<u32>> {
+        match self {
+            Revealed::Rows(outcome, _) => outcome.matches.clone(),
+            Revealed::Payload(gained) => {
+                let received = gained.received.as_ref()?;
+                Some(received.matches.iter().map(|found| found.element).collect())
+            }
+            Revealed::Kept(collected) => collected.matches(own),
+            Revealed::Aggregate(_) | Revealed::Statistic(..) | Revealed::Total(..) => None,
+        }
+    }
+
     /// The peer's distinct keys, as announced.
     pub fn peer_keys(&self) -> u64 {
         match self {
+            Revealed::Kept(collected) => collected.peer_elements,
             Revealed::Rows(outcome, _) => outcome.peer_elements,
             Revealed::Payload(gained) => gained.peer_elements,
             Revealed::Aggregate(outcome) => outcome.peer_elements,
@@ -291,7 +318,7 @@ impl Revealed {
                 peer_received,
                 protocol: VOLE.name,
             },
-            Revealed::Aggregate(_) | Revealed::Statistic(..) | Revealed::Total(..) => {
+            Revealed::Kept(_) | Revealed::Aggregate(_) | Revealed::Statistic(..) | Revealed::Total(..) => {
                 let protocol = match self {
                     Revealed::Aggregate(outcome) => outcome.protocol,
                     _ => VOLE.name,

@@ -144,3 +144,70 @@ fn a_peer_that_cheats_or_comes_too_often_gets_no_further_bucket() {
     }
     assert!(caught > 3, "{caught} of 11");
 }
+
+/// A peer that leaves in the middle of the toss, and so might wait for a bucket key that suits it: the honest
+/// side tosses three times, with whoever comes, and counts before it begins.
+#[test]
+fn a_peer_that_leaves_in_the_toss_gets_three_of_them() {
+    let (base, folder, all) = (base::default(), tempfile::tempdir().unwrap(), set(0..1));
+    let mut honest = Pair::new(&*base, folder.path(), &all).honest;
+    let mut lost = 0;
+    for attempt in 0..6 {
+        // Every time as if it had never been there.
+        let mut cheat = Pair::new(&*base, folder.path(), &all).cheat;
+        let network = pausing(70 + attempt).with(Party::Second, 100, Fault::Cut);
+        let (ran, _) =
+            network.run(|channel| honest.go_on(from_mut(channel)), |channel| cheat.go_on(from_mut(channel)));
+        let error = ran.unwrap_err();
+        if error.is_lost_link() {
+            lost += 1;
+            assert_eq!(honest.local.as_ref().unwrap().checkpoint.tosses, lost);
+        } else {
+            assert!(error.blame() == Blame::Peer && error.to_string().contains("ended for good"), "{error}");
+        }
+    }
+    assert_eq!(lost, ATTEMPTS);
+}
+
+/// The count outlives the process, and a new run in the folder of an old one does not begin it anew.
+#[test]
+fn tosses_are_counted_on_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = tacit_store::sealed::FileKey::from_bytes(&[9; 32]).unwrap();
+    let (path, prg) = (folder.path().join("run"), &mut Prg::from_os());
+    let resume = Resume { folder: &path, key: &key, peer: "bob" };
+    for tosses in 0..ATTEMPTS {
+        let mut checkpoint = Checkpoint::load(&resume, [1; 32], [2; 32]).unwrap();
+        assert_eq!(checkpoint.tosses, tosses);
+        checkpoint.toss(prg).unwrap();
+    }
+    assert_eq!(Checkpoint::load(&resume, [1; 32], [2; 32]).unwrap().tosses, ATTEMPTS);
+}
+
+/// What is kept of a bucket is as long whatever matched, and gives back the rows that did.
+#[test]
+fn a_kept_result_is_as_long_whatever_matched() {
+    let key = tacit_store::sealed::FileKey::from_bytes(&[9; 32]).unwrap();
+    let rows = [5, 7, 900];
+    let lengths = [[0, 0, 0, 0, 0], [0, 1, 0, 0, 0], [1, 1, 1, 0, 0]].map(|marks| {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, prg) = (folder.path().join("run"), &mut Prg::from_os());
+        let resume = Resume { folder: &path, key: &key, peer: "bob" };
+        let plan = Plan { name: [1; 32], key: [2; 32], own: 3, peer: 3, buckets: 1 };
+        let mut checkpoint = Checkpoint::load(&resume, [1; 32], [2; 32]).unwrap();
+        checkpoint.settle(plan, prg).unwrap();
+        checkpoint.done(0, &rows, &marks, prg).unwrap();
+        let matched = marks.iter().filter(|mark| **mark == 1).count() as u64;
+        assert_eq!(checkpoint.common(), matched);
+        drop(checkpoint);
+        let checkpoint = Checkpoint::load(&resume, [1; 32], [2; 32]).unwrap();
+        assert_eq!(checkpoint.common(), matched);
+        let mut kept = Vec::new();
+        checkpoint.each_row(|row| kept.push(row)).unwrap();
+        let expected: Vec<u64> =
+            rows.iter().zip(marks).filter(|(_, mark)| *mark == 1).map(|(row, _)| *row).collect();
+        assert_eq!(kept, expected);
+        std::fs::metadata(path.join("bucket-000000")).unwrap().len()
+    });
+    assert!(lengths[0] == lengths[1] && lengths[1] == lengths[2]);
+}

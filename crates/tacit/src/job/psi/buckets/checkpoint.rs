@@ -1,8 +1,9 @@
 //! How far a run in buckets is: in memory, and where it shall outlive the process, in a folder of its own.
 //!
 //! The folder holds results and what was settled, never randomness of a protocol: `plan` (the bucket key, the
-//! sizes, whose run it is), `progress` (how often each bucket was begun, and how the run ended) and a file
-//! for each bucket that is done, with the rows that matched. All are sealed with the caller's key; what
+//! sizes, whose run it is), `tosses` (how often that was begun to be settled), `progress` (how often each bucket
+//! was begun, and how the run ended) and a file for each bucket that is done, with the rows that matched and as
+//! much besides that its size tells nothing of them. All are sealed with the caller's key; what
 //! changes is written beside its place and renamed.
 
 use super::MAX_BUCKETS;
@@ -15,7 +16,7 @@ use tacit_crypto::Prg;
 use tacit_store::sealed::{FileKey, Purpose, array};
 
 static FORM: Form = Form {
-    magic: *b"tacit resume 01\n",
+    magic: *b"tacit resume 02\n",
     purpose: Purpose {
         sealing: "tacit 1 psi resume: sealing",
         mac: "tacit 1 psi resume: mac",
@@ -25,8 +26,12 @@ static FORM: Form = Form {
 /// Names in the folder; those of buckets' files end in their number, those that are not whole yet in `.part`.
 const PLAN: &str = "plan";
 const PROGRESS: &str = "progress";
+const TOSSES: &str = "tosses";
 const RESULT: &str = "result";
 const OF_BUCKET: &str = "bucket-";
+
+/// Takes the place of a row that does not match.
+const NO_ROW: u64 = u64::MAX;
 
 /// What both sides settled before the first bucket.
 #[derive(Clone, PartialEq, Eq)]
@@ -116,7 +121,7 @@ fn ours(folder: &Path) -> Result<Vec<String>> {
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let is_ours = |name: &String| {
         let whole = name.strip_suffix(UNFINISHED).unwrap_or(name);
-        [PLAN, PROGRESS, LOCK, RESULT].contains(&whole) || number_of(whole).is_some()
+        [PLAN, PROGRESS, TOSSES, LOCK, RESULT].contains(&whole) || number_of(whole).is_some()
     };
     let mut names: Vec<String> = names.filter(is_ours).collect();
     names.sort_by_key(|name| (name != RESULT, name == LOCK));
@@ -145,7 +150,9 @@ impl End {
     pub(in crate::job::psi) fn words(self) -> &'static str {
         match self {
             End::Cheated => "a check failed: the peer, or somebody on the way, does not keep to the protocol",
-            End::Attempts => "the connection was lost in one bucket as often as a bucket may be begun",
+            End::Attempts => {
+                "the connection was lost in one bucket, or while buckets were settled, as often as either may be begun"
+            }
             End::There => "the other side has ended it; its own output says why",
         }
     }
@@ -154,6 +161,8 @@ impl End {
 /// How far a run is.
 pub(super) struct Checkpoint<'a> {
     pub plan: Option<Plan>,
+    /// How often the coins for a plan were tossed, or begun to be.
+    pub tosses: u8,
     /// How often each bucket was begun.
     pub begun: Vec<u8>,
     /// How many keys were common in each bucket that is done.
@@ -180,6 +189,7 @@ impl<'a> Checkpoint<'a> {
     pub(super) fn in_memory() -> Self {
         Checkpoint {
             plan: None,
+            tosses: 0,
             begun: Vec::new(),
             done: Vec::new(),
             peer_received: false,
@@ -209,6 +219,10 @@ impl<'a> Checkpoint<'a> {
         }
         if names.iter().any(|name| name == PLAN) {
             checkpoint.read(&kept, &names)?;
+        }
+        if names.iter().any(|name| name == TOSSES) {
+            let &[tosses] = &kept.read(TOSSES)?[..] else { return Err(damaged(folder)) };
+            checkpoint.tosses = tosses;
         }
         checkpoint.kept = Some(kept);
         Ok(checkpoint)
@@ -257,6 +271,15 @@ impl<'a> Checkpoint<'a> {
         Ok(())
     }
 
+    /// Coins are about to be tossed: counted on the disk before it begins.
+    pub(super) fn toss(&mut self, prg: &mut Prg) -> Result<()> {
+        self.tosses += 1;
+        match &self.kept {
+            Some(kept) => kept.write(TOSSES, &[self.tosses], prg),
+            None => Ok(()),
+        }
+    }
+
     /// Keeps what both sides settled.
     pub(super) fn settle(&mut self, plan: Plan, prg: &mut Prg) -> Result<()> {
         let count = plan.buckets as usize;
@@ -285,13 +308,18 @@ impl<'a> Checkpoint<'a> {
         kept.write(PROGRESS, &[&head[..], &self.begun].concat(), prg)
     }
 
-    /// The bucket gave these rows.
-    pub(super) fn done(&mut self, number: usize, rows: &[u64], prg: &mut Prg) -> Result<()> {
+    /// The bucket, which has `rows` and more places, gave these marks: of rows that match 1, else 0.
+    pub(super) fn done(&mut self, number: usize, rows: &[u64], marks: &[u8], prg: &mut Prg) -> Result<()> {
         if let Some(kept) = &self.kept {
-            let bytes: Vec<u8> = rows.iter().flat_map(|row| row.to_le_bytes()).collect();
+            // An entry for each place, whatever matches.
+            let row = |(at, mark): (usize, &u8)| {
+                rows.get(at).copied().unwrap_or(NO_ROW) | u64::from(*mark).wrapping_sub(1)
+            };
+            let bytes: Vec<u8> = marks.iter().enumerate().map(row).flat_map(u64::to_le_bytes).collect();
             kept.write(&format!("{OF_BUCKET}{number:06}"), &bytes, prg)?;
         }
-        self.done[number] = Some(rows.len() as u64);
+        let common: u64 = marks.iter().take(rows.len()).map(|mark| u64::from(*mark)).sum();
+        self.done[number] = Some(common);
         Ok(())
     }
 
@@ -327,7 +355,7 @@ impl Kept<'_> {
         if !rest.is_empty() {
             return Err(damaged(self.folder));
         }
-        Ok(rows.iter().map(|row| u64::from_le_bytes(*row)).collect())
+        Ok(rows.iter().map(|row| u64::from_le_bytes(*row)).filter(|row| *row != NO_ROW).collect())
     }
 
     /// What binds a file to its name and to the run's job, peer and input.

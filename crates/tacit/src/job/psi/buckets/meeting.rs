@@ -9,7 +9,7 @@ use tacit_crypto::commit::{Commitment, Opening, commit, verify};
 use tacit_crypto::transcript::Transcript;
 use tacit_net::{Channel, Party};
 
-const MAGIC: [u8; 16] = *b"tacit buckets-03";
+const MAGIC: [u8; 16] = *b"tacit buckets-04";
 
 /// How far a side is when the two meet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -115,7 +115,7 @@ pub(in crate::job::psi) fn toss(
 ) -> Result<Plan> {
     let first = channel.party() == Party::First;
     let [one, two] = if first { [own, peer] } else { [peer, own] };
-    let mut transcript = Transcript::new("tacit psi buckets v3");
+    let mut transcript = Transcript::new("tacit psi buckets v4");
     transcript.append("session", &channel.session_id().0);
     transcript.append_u64("instance", channel.next_instance());
     transcript.append_u64("keys of the first", one);

@@ -400,15 +400,17 @@ impl Planned {
             let table = gathered.table.as_ref();
             let gift = table.map_or(Gift::None, |table| Gift::Table(table, payload::Duplicates::All));
             let side = side(&asked, gift);
-            let gained = payload::run_one_of(channel, &mut prg, &elements, side, &options, runs, quiet)?;
-            let room = gained.peer_elements.saturating_mul(gained.sealed);
-            let result = given::encode(gathered.digests.len(), places[0], gained.received.as_ref(), room);
-            (gained.peer_elements, self.learns != Learns::Me, result)
+            let bounds = payload::Bounds { key: payload::MAX_SEALED as u64, ..Default::default() };
+            let prg = &mut prg;
+            let mut collected =
+                payload::collect_one_of(channel, prg, &elements, side, &bounds, &options, runs, quiet)?;
+            let result = given::encode(gathered.digests.len(), places, &mut collected);
+            (collected.peer_elements, self.learns != Learns::Me, result)
         } else {
-            let outcome = vole_psi::run_one_of(channel, &mut prg, &elements, &options, runs, quiet)?;
-            let matches = outcome.matches.iter().flatten().copied();
-            let result = given::bits(gathered.digests.len(), places[0], matches);
-            (outcome.peer_elements, outcome.peer_received, result)
+            let ran = vole_psi::mark_one_of(channel, &mut prg, &elements, &options, runs, quiet)?;
+            let marks = ran.marks.as_ref().map_or(&[][..], |marks| marks);
+            let result = given::bits(gathered.digests.len(), places[0], marks);
+            (ran.peer_elements, ran.peer_received, result)
         };
         channel.flush()?;
         if peer_elements != places[1] {

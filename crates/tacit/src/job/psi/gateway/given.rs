@@ -5,7 +5,7 @@
 
 use super::words::{Reader, Writer};
 use crate::{Error, Result};
-use tacit_psi::vole_psi::payload::{Received, Table};
+use tacit_psi::vole_psi::payload::{Collected, Table, received_from};
 use zeroize::Zeroizing;
 
 /// A row's cells, none for a null.
@@ -140,36 +140,26 @@ impl Gathered {
 }
 
 /// A bit for each of a bucket's places, set where one of its `keys` matches.
-pub(super) fn bits(keys: usize, places: u64, matches: impl Iterator<Item = u32>) -> Zeroizing<Vec<u8>> {
+pub(super) fn bits(keys: usize, places: u64, marks: &[u8]) -> Zeroizing<Vec<u8>> {
     let mut bits = Zeroizing::new(vec![0; places.div_ceil(8) as usize]);
     // What is beyond the keys is padding.
-    for at in matches.map(|at| at as usize).filter(|at| *at < keys) {
-        bits[at / 8] |= 1 << (at % 8);
+    for (at, mark) in marks.iter().enumerate().take(keys) {
+        bits[at / 8] |= (mark & 1) << (at % 8);
     }
     bits
 }
 
-/// The bits, and behind them what came with columns: how many did not open, and of each match its rows;
-/// filled up to what all of the peer's places could have brought, which is `room`.
-pub(super) fn encode(keys: usize, places: u64, received: Option<&Received>, room: u64) -> Zeroizing<Vec<u8>> {
-    let Some(received) = received else { return bits(keys, places, std::iter::empty()) };
-    let matches = received.matches.iter().filter(|found| (found.element as usize) < keys);
-    let bits = bits(keys, places, matches.clone().map(|found| found.element));
-    let whole = bits.len() + 8 + room as usize;
-    // Set aside at once, so that no copy of a cell stays behind.
-    let mut out = Zeroizing::new(Vec::with_capacity(whole));
-    out.extend_from_slice(&bits);
-    out.extend_from_slice(&received.unopened.to_le_bytes());
-    for found in matches {
-        out.extend_from_slice(&(found.rows.len() as u32).to_le_bytes());
-        for cell in found.rows.iter().flatten() {
-            // One more than the length, as zero stands for a null.
-            out.extend_from_slice(&cell.as_ref().map_or(0, |cell| cell.len() as u32 + 1).to_le_bytes());
-            out.extend_from_slice(cell.as_deref().unwrap_or_default());
-        }
+/// The bits, and behind them the rows that came with columns, filled up to as many as could have come.
+pub(super) fn encode(keys: usize, places: [u64; 2], collected: &mut Collected) -> Zeroizing<Vec<u8>> {
+    let marks = collected.marks(places[0] as usize);
+    let mut out = bits(keys, places[0], marks.as_ref().map_or(&[], |marks| marks));
+    if let Some(rows) = collected.to_bytes(places[0].min(places[1]) as usize) {
+        // Set aside at once, so that no copy of a cell stays behind.
+        let mut whole = Zeroizing::new(Vec::with_capacity(out.len() + rows.len()));
+        whole.extend_from_slice(&out);
+        whole.extend_from_slice(&rows);
+        out = whole;
     }
-    let length = whole.max(out.len());
-    out.resize(length, 0);
     out
 }
 
@@ -187,75 +177,42 @@ pub(super) fn decode(
     let Some(columns) = columns else {
         return Ok(Ran::Matches { digests: matches.collect(), cells: Vec::new(), unopened: 0 });
     };
-    let mut from = Bytes(rest);
-    let unopened = from.array().map(u64::from_le_bytes).ok_or_else(damaged)?;
-    let (mut digests, mut cells) = (Vec::new(), Vec::new());
-    for digest in matches {
-        for _ in 0..from.array().map(u32::from_le_bytes).ok_or_else(damaged)? {
-            let row: Option<Row> = (0..columns).map(|_| from.cell()).collect();
-            digests.push(digest);
-            cells.push(row.ok_or_else(damaged)?);
+    let received = received_from(rest).ok_or_else(damaged)?;
+    let (keys, mut digests, mut cells) = (digests, Vec::new(), Vec::new());
+    // What is beyond the keys is padding.
+    let found = received.matches.into_iter().filter(|found| (found.element as usize) < keys.len());
+    for found in found {
+        for row in found.rows {
+            if row.len() != columns {
+                return Err(damaged());
+            }
+            digests.push(keys[found.element as usize]);
+            cells.push(row);
         }
     }
-    Ok(Ran::Matches { digests, cells, unopened })
-}
-
-/// Takes a result apart.
-struct Bytes<'a>(&'a [u8]);
-
-impl Bytes<'_> {
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (head, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(*head)
-    }
-
-    /// A cell, if there is one: a null, or its bytes.
-    fn cell(&mut self) -> Option<Option<Vec<u8>>> {
-        let length = u32::from_le_bytes(self.array()?) as usize;
-        let (cell, rest) = self.0.split_at_checked(length.saturating_sub(1))?;
-        self.0 = rest;
-        Some((length > 0).then(|| cell.to_vec()))
-    }
+    Ok(Ran::Matches { digests, cells, unopened: received.unopened })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tacit_psi::vole_psi::payload::Match;
 
     #[test]
     fn a_result_comes_back_and_has_one_length_whatever_matched() {
         let digests: Vec<[u8; 32]> = (0..20).map(|at| [at; 32]).collect();
-        let gained = |matches: &[(u32, usize)]| {
-            let rows = |count: usize| vec![vec![Some(vec![b'x'; count]), None]; count];
-            let matches =
-                matches.iter().map(|(element, count)| Match { element: *element, rows: rows(*count) });
-            Received { matches: matches.collect(), unopened: 3 }
-        };
-        let mut lengths = Vec::new();
-        // The last is padding, which is nobody's key.
-        for matches in [vec![], vec![(0, 1), (7, 2), (19, 2)], vec![(5, 2), (24, 1)]] {
-            let result = encode(20, 25, Some(&gained(&matches)), 30 * 50);
-            lengths.push(result.len());
-            let Ran::Matches { digests: found, cells, unopened: 3 } =
-                decode(&digests, 25, Some(2), &result).unwrap()
+        for marks in [[0; 25], [1; 25]] {
+            let result = bits(20, 25, &marks);
+            assert_eq!(result.len(), 4);
+            let Ran::Matches { digests: found, cells, unopened: 0 } =
+                decode(&digests, 25, None, &result).unwrap()
             else {
                 panic!("no matches")
             };
-            let real = matches.iter().filter(|(element, _)| *element < 20);
-            let plain: Vec<_> =
-                real.flat_map(|(element, count)| vec![([*element as u8; 32], *count); *count]).collect();
-            assert_eq!(found.len(), plain.len());
-            for ((digest, row), (own, count)) in found.iter().zip(&cells).zip(plain) {
-                assert_eq!((digest, row), (&own, &vec![Some(vec![b'x'; count]), None]));
-            }
-            // What is cut or is another column's is noticed.
-            assert!(decode(&digests, 25, Some(2), &result[..3]).is_err());
-            if !matches.is_empty() {
-                assert!(decode(&digests, 25, Some(2), &result[..20]).is_err());
-            }
+            // The last five are padding, which is nobody's key.
+            assert_eq!((found.len(), cells.len()), (20 * usize::from(marks[0]), 0));
+            // What is cut or is no rows is noticed.
+            assert!(decode(&digests, 25, None, &result[..3]).is_err());
+            assert!(decode(&digests, 25, Some(2), &[&result[..], &[7; 40]].concat()).is_err());
         }
-        assert!(lengths.iter().all(|length| *length == lengths[0]));
     }
 }

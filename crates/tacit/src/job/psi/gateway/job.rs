@@ -650,6 +650,10 @@ impl Job {
                 "{own} keys here and {peer} there do not fit {MAX_BUCKETS} buckets"
             )));
         }
+        if !self.inner().state.toss()? {
+            self.end_for_good(&mut self.inner(), End::Attempts)?;
+            return Err(over(End::Attempts));
+        }
         let plan = meeting::toss(channel, &mut Prg::from_os(), [own, peer], buckets)?;
         self.inner().state.settle(plan)?;
         meeting::together(channel, SETTLED)?;

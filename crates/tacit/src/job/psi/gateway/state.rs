@@ -8,7 +8,7 @@
 use super::super::buckets::checkpoint::{End, Plan};
 use super::super::buckets::kept::{self, Form, Sealed, damaged};
 use super::super::buckets::spill::private_folder;
-use super::super::buckets::{MAX_BUCKETS, places};
+use super::super::buckets::{ATTEMPTS, MAX_BUCKETS, places};
 use super::words::{Reader, Terms, Writer};
 use crate::{Error, Result};
 use std::fs::File;
@@ -19,7 +19,7 @@ use tacit_store::sealed::{FileKey, Purpose};
 use zeroize::Zeroizing;
 
 static FORM: Form = Form {
-    magic: *b"tacit gateway 2\n",
+    magic: *b"tacit gateway 3\n",
     purpose: Purpose {
         sealing: "tacit 1 psi gateway: sealing",
         mac: "tacit 1 psi gateway: mac",
@@ -28,6 +28,7 @@ static FORM: Form = Form {
 };
 const PLAN: &str = "plan";
 const PROGRESS: &str = "progress";
+const TOSSES: &str = "tosses";
 
 /// One bucket.
 #[derive(Clone, Default)]
@@ -149,8 +150,8 @@ impl State {
         if self.closed { Err(Error::Other("the gateway ends".to_owned())) } else { Ok(()) }
     }
 
-    /// Keeps what both sides settled.
-    pub(super) fn settle(&mut self, plan: Plan) -> Result<()> {
+    /// Takes the job's folder, which is made if need be.
+    fn take(&mut self) -> Result<()> {
         self.check()?;
         if self.lock.is_none() {
             if !self.folder.is_dir() {
@@ -159,6 +160,29 @@ impl State {
             }
             self.lock = Some(hold(&self.folder)?);
         }
+        Ok(())
+    }
+
+    /// Coins are about to be tossed for a plan: counted on the disk before it begins. Whether they may be once
+    /// more: a peer that leaves after a toss, and so gets another bucket key, does so as often as it gets
+    /// attempts at a bucket.
+    pub(super) fn toss(&mut self) -> Result<bool> {
+        self.take()?;
+        let context = context(TOSSES, &[0; 32]);
+        let before = match self.folder.join(TOSSES).exists() {
+            true => *self.sealed().read(TOSSES, context)?.first().ok_or_else(|| damaged(&self.folder))?,
+            false => 0,
+        };
+        if before >= ATTEMPTS {
+            return Ok(false);
+        }
+        self.sealed().write(TOSSES, context, &[before + 1], &mut Prg::from_os())?;
+        Ok(true)
+    }
+
+    /// Keeps what both sides settled.
+    pub(super) fn settle(&mut self, plan: Plan) -> Result<()> {
+        self.take()?;
         let _ = std::fs::remove_file(self.folder.join(PROGRESS));
         let mut out = Writer::default();
         out.text(&self.label);

@@ -60,3 +60,15 @@ fn a_task_that_has_not_heard_of_its_attempt_waits_on() {
         }
     }
 }
+
+/// The coins for a plan are tossed three times at most, whatever gateway goes on with the job.
+#[test]
+fn tosses_are_counted_on_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let terms = job(tempfile::tempdir().unwrap().path(), true).terms();
+    let key = Arc::new(FileKey::from_bytes(&[1; 32]).unwrap());
+    let tosses: Vec<bool> = (0..5)
+        .map(|_| State::new(folder.path(), "another job", terms.clone(), key.clone()).toss().unwrap())
+        .collect();
+    assert_eq!(tosses, [true, true, true, false, false]);
+}
