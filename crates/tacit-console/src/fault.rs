@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use tacit::crypto::fence;
 use tacit::data::{csv, place};
 use tacit::net::{self, Difference};
 use tacit::pool::PoolError;
@@ -220,6 +221,7 @@ impl Explained<'_> {
             Error::Psi(psi::Error::PeerSetTooLarge { .. }) => "raise --max-peer-rows, or free memory",
             Error::Psi(psi::Error::PeerRowsTooWide { .. }) => "raise --max-cell, or ask for fewer columns",
             Error::Table(csv::Error::Empty(_)) => "see --no-header",
+            Error::Table(csv::Error::LongRow { .. }) if self.has("max-row") => "see --max-row",
             Error::Table(csv::Error::UnknownColumn { near: false, .. }) => {
                 "see `--key` and `--delimiter` in `tacit help psi`"
             }
@@ -278,16 +280,36 @@ pub fn cause(error: &clap::Error) -> String {
     one_line(cause)
 }
 
-/// Makes a panic one line on standard error, and the exit code 1.
+/// Whether a panic ends the thread it happens on and not the process.
+static OUTLIVES: AtomicBool = AtomicBool::new(false);
+
+/// From now on a panic ends its thread alone, whose work is over; the main thread's still ends the process.
+pub fn outlive_panics() {
+    OUTLIVES.store(true, Ordering::Relaxed);
+}
+
+/// Makes a panic one line on standard error, and the exit code 1, unless a fence catches it or the process
+/// outlives it.
 pub fn install_hooks() {
     std::panic::set_hook(Box::new(|info| {
+        if fence::is_caught(info) {
+            return;
+        }
         // The payload may have been formatted from data, so only the place is shown.
-        let place = info.location().map_or_else(String::new, |l| format!(" at {}:{}", l.file(), l.line()));
+        let place = fence::place(info);
+        let is_main = std::thread::current().name() == Some("main");
+        if OUTLIVES.load(Ordering::Relaxed) && !is_main {
+            let message = format!("internal fault at {place}; what it served is over; please report it");
+            say(&message, json!({ "error": { "code": 1, "blame": "other", "message": message } }));
+            return;
+        }
         remove_unfinished();
         end(
             1,
             "other",
-            &format!("internal fault{place}; nothing was written; please report it with the command you ran"),
+            &format!(
+                "internal fault at {place}; nothing was written; please report it with the command you ran"
+            ),
         );
     }));
 }

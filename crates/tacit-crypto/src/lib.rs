@@ -22,6 +22,8 @@ pub mod block;
 #[cfg(feature = "std")]
 pub mod commit;
 #[cfg(feature = "std")]
+pub mod fence;
+#[cfg(feature = "std")]
 pub mod field;
 #[cfg(feature = "std")]
 pub mod gf128;

@@ -7,13 +7,15 @@
 //! which takes midnights. Floats are refused, as their text depends on who writes it, and so is every other
 //! type.
 
-use crate::csv::EmptyKeys;
-use crate::fault::{Error, Result};
-use crate::input::{Input, Packing};
+use crate::bounds;
+use crate::csv::{EmptyKeys, Options};
+use crate::fault::{Error, Place, Result, gave_up, guarded};
+use crate::input::{Input, Packing, Stored};
 use crate::kept::NUMERIC;
 use crate::keys::Tally;
 use crate::records::{Element, KeyHasher, KeySet, KeySpec, Normalisation};
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
+use arrow_ipc::reader::FileReader;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -22,6 +24,7 @@ use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
+use tacit_crypto::fence::fenced;
 
 /// Rows that are looked at together.
 const BATCH: usize = 8192;
@@ -74,6 +77,8 @@ pub struct Source {
     spec: KeySpec,
     key_columns: Vec<usize>,
     empty_keys: EmptyKeys,
+    /// Bytes of a row, at most.
+    most: u64,
 }
 
 pub(crate) type Batches = Box<dyn Iterator<Item = std::result::Result<RecordBatch, ArrowError>>>;
@@ -81,13 +86,8 @@ pub(crate) type Batches = Box<dyn Iterator<Item = std::result::Result<RecordBatc
 impl Source {
     /// Reads the schema of `input`, whose first bytes say that it has this format, and finds the key's
     /// columns.
-    pub(crate) fn from_input(
-        input: Input,
-        format: Format,
-        spec: KeySpec,
-        empty_keys: EmptyKeys,
-    ) -> Result<Self> {
-        let source = Self::without_key(input, format)?;
+    pub(crate) fn from_input(input: Input, format: Format, spec: KeySpec, options: &Options) -> Result<Self> {
+        let source = Self::without_key(input, format, options)?;
         let path = source.input.path().to_owned();
         if spec.columns.is_empty() {
             return Err(Error::NoKey(path));
@@ -104,11 +104,11 @@ impl Source {
             }
             key_columns.push(at);
         }
-        Ok(Source { spec, key_columns, empty_keys, ..source })
+        Ok(Source { spec, key_columns, ..source })
     }
 
     /// Reads the schema of `input`, whose first bytes say that it has this format, for use without a key.
-    pub(crate) fn without_key(input: Input, format: Format) -> Result<Self> {
+    pub(crate) fn without_key(input: Input, format: Format, options: &Options) -> Result<Self> {
         let path = input.path().to_owned();
         if input.packing() != Packing::Plain {
             return Err(Error::PackedColumns { path, format: format.name() });
@@ -119,8 +119,12 @@ impl Source {
         };
         let (schema, properties) = match format {
             Format::Parquet => {
-                let builder = ParquetRecordBatchReaderBuilder::try_new(input.stored()?);
-                let builder = builder.map_err(|error| damaged(error.to_string()))?;
+                let (mut stored, again) = (input.stored()?, input.stored()?);
+                let builder = guarded(|| ParquetRecordBatchReaderBuilder::try_new(again)).map_err(damaged)?;
+                // In a store each look at a page would be a request.
+                if !input.is_object() {
+                    guarded(|| bounds::check_parquet(&mut stored, builder.metadata())).map_err(damaged)?;
+                }
                 let first = builder.metadata().row_groups().first().and_then(|group| group.columns().first());
                 let mut properties = WriterProperties::builder();
                 if let Some(column) = first {
@@ -129,9 +133,11 @@ impl Source {
                 (builder.schema().clone(), properties.build())
             }
             Format::ArrowFile => {
-                let reader = arrow_ipc::reader::FileReader::try_new(BufReader::new(input.stored()?), None);
-                let reader = reader.map_err(|error| damaged(error.to_string()))?;
-                (reader.schema(), properties_of(&input))
+                let mut stored = input.stored()?;
+                guarded(|| bounds::check_arrow(&mut stored, input.bytes())).map_err(damaged)?;
+                let stored = input.stored()?;
+                let reader = guarded(|| FileReader::try_new(BufReader::new(stored), None));
+                (reader.map_err(damaged)?.schema(), properties_of(&input))
             }
         };
         Ok(Source {
@@ -141,7 +147,8 @@ impl Source {
             properties,
             spec: KeySpec::text(Vec::new(), Normalisation::default()),
             key_columns: Vec::new(),
-            empty_keys: EmptyKeys::default(),
+            empty_keys: options.empty_keys,
+            most: options.max_row.bytes(),
         })
     }
 
@@ -184,7 +191,7 @@ impl Source {
         let places: Vec<usize> = self.key_columns.iter().map(place).collect();
         let mut hasher = KeyHasher::of(&self.spec);
         for batch in self.batches(Some(wanted.clone()))? {
-            let batch = batch.map_err(|error| self.damaged(&error))?;
+            let batch = batch.map_err(|error| self.failed(error))?;
             for element in self.elements(&mut hasher, &batch, &places)? {
                 row += 1;
                 if element.is_none() && self.empty_keys == EmptyKeys::Refuse {
@@ -223,7 +230,7 @@ impl Source {
         let mut hasher = KeyHasher::of(&self.spec);
         let (mut row, mut found) = (0, 0);
         for batch in self.batches(None)? {
-            let batch = batch.map_err(|error| self.damaged(&error))?;
+            let batch = batch.map_err(|error| self.failed(error))?;
             if batch.schema().fields() != self.schema.fields() {
                 return Err(self.changed());
             }
@@ -234,7 +241,8 @@ impl Source {
             }
             let count = chosen.iter().filter(|chosen| **chosen).count();
             if count > 0 {
-                let rows = arrow_select::filter::filter_record_batch(&batch, &BooleanArray::from(chosen));
+                let chosen = BooleanArray::from(chosen);
+                let rows = guarded(|| arrow_select::filter::filter_record_batch(&batch, &chosen));
                 visit(&rows.map_err(|error| self.damaged(&error))?)?;
                 found += count as u64;
             }
@@ -280,38 +288,28 @@ impl Source {
     /// All rows.
     pub(crate) fn read_whole(&self) -> Result<(SchemaRef, Vec<RecordBatch>)> {
         let batches: std::result::Result<Vec<_>, _> = self.batches(None)?.collect();
-        Ok((self.schema.clone(), batches.map_err(|error| self.damaged(&error))?))
+        Ok((self.schema.clone(), batches.map_err(|error| self.failed(error))?))
     }
 
     /// The file's batches, of all columns or of these, each of at most [`BATCH`] rows.
     pub(crate) fn batches(&self, columns: Option<Vec<usize>>) -> Result<Batches> {
         let stored = self.input.stored()?;
-        Ok(match self.format {
-            Format::Parquet => {
-                let builder = ParquetRecordBatchReaderBuilder::try_new(stored)
-                    .map_err(|error| self.damaged(&error))?
-                    .with_batch_size(BATCH);
-                let mask = match columns {
-                    Some(columns) => ProjectionMask::roots(builder.parquet_schema(), columns),
-                    None => ProjectionMask::all(),
-                };
-                Box::new(builder.with_projection(mask).build().map_err(|error| self.damaged(&error))?)
+        let opened = guarded(|| open(self.format, stored, columns)).map_err(|error| self.damaged(&error))?;
+        let (path, most, mut before) = (self.path().to_owned(), self.most, 0u64);
+        let bounded = Fenced(Some(opened)).map(move |batch| {
+            let batch = batch?;
+            let long = fenced(|| bounds::long_row(&batch, most)).unwrap_or_default();
+            let place = long.map(|row| Place::Row(before + row as u64 + 1));
+            before += batch.num_rows() as u64;
+            match place {
+                Some(place) => {
+                    let error = Error::LongRow { path: path.clone(), place, most };
+                    Err(ArrowError::ExternalError(Box::new(error)))
+                }
+                None => Ok(batch),
             }
-            Format::ArrowFile => {
-                let reader = arrow_ipc::reader::FileReader::try_new(BufReader::new(stored), columns)
-                    .map_err(|error| self.damaged(&error))?;
-                Box::new(reader.flat_map(|batch| {
-                    let pieces: Vec<_> = match batch {
-                        Ok(batch) => (0..batch.num_rows())
-                            .step_by(BATCH)
-                            .map(|from| Ok(batch.slice(from, BATCH.min(batch.num_rows() - from))))
-                            .collect(),
-                        Err(error) => vec![Err(error)],
-                    };
-                    pieces
-                }))
-            }
-        })
+        });
+        Ok(Box::new(bounded))
     }
 
     /// The elements of a batch's rows, whose key stands in the columns `places`.
@@ -325,14 +323,27 @@ impl Source {
             .iter()
             .map(|at| match batch.columns().get(*at) {
                 Some(column) => {
-                    let texts = Texts::of(column).map_err(|error| self.damaged(&error))?;
+                    let texts = guarded(|| Texts::of(column)).map_err(|error| self.damaged(&error))?;
                     let marks = batch.schema().field(*at).metadata().get(NUMERIC.0).cloned();
                     Ok(if marks.as_deref() == Some(NUMERIC.1) { texts.of_decimals() } else { texts })
                 }
                 None => Err(self.changed()),
             })
             .collect::<Result<_>>()?;
-        Ok((0..batch.num_rows()).map(|row| hasher.hash(texts.iter().map(|texts| texts.get(row)))).collect())
+        let hash = |row| hasher.hash(texts.iter().map(|texts| texts.get(row)));
+        fenced(|| (0..batch.num_rows()).map(hash).collect())
+            .map_err(|panicked| self.damaged(&gave_up(&panicked)))
+    }
+
+    /// What a batch that could not be had stands for.
+    pub(crate) fn failed(&self, error: ArrowError) -> Error {
+        match error {
+            ArrowError::ExternalError(source) => match source.downcast::<Error>() {
+                Ok(own) => *own,
+                Err(source) => self.damaged(&source),
+            },
+            error => self.damaged(&error),
+        }
     }
 
     pub(crate) fn damaged(&self, error: &dyn std::fmt::Display) -> Error {
@@ -340,6 +351,52 @@ impl Source {
             path: self.input.path().to_owned(),
             format: self.format.name(),
             what: error.to_string(),
+        })
+    }
+}
+
+/// Opens the file `stored` for its batches, of all columns or of these.
+fn open(
+    format: Format,
+    stored: Stored,
+    columns: Option<Vec<usize>>,
+) -> std::result::Result<Batches, ArrowError> {
+    Ok(match format {
+        Format::Parquet => {
+            let builder = ParquetRecordBatchReaderBuilder::try_new(stored)?.with_batch_size(BATCH);
+            let mask = match columns {
+                Some(columns) => ProjectionMask::roots(builder.parquet_schema(), columns),
+                None => ProjectionMask::all(),
+            };
+            Box::new(builder.with_projection(mask).build()?)
+        }
+        Format::ArrowFile => {
+            let reader = FileReader::try_new(BufReader::new(stored), columns)?;
+            Box::new(reader.flat_map(|batch| {
+                let (batch, failed) =
+                    batch.map_or_else(|error| (None, Some(Err(error))), |batch| (Some(batch), None));
+                let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
+                let piece = move |from| {
+                    let batch = batch.as_ref()?;
+                    Some(Ok(batch.slice(from, BATCH.min(batch.num_rows() - from))))
+                };
+                (0..rows).step_by(BATCH).filter_map(piece).chain(failed)
+            }))
+        }
+    })
+}
+
+/// Batches whose reader may panic, which ends them.
+struct Fenced(Option<Batches>);
+
+impl Iterator for Fenced {
+    type Item = std::result::Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batches = self.0.as_mut()?;
+        fenced(|| batches.next()).unwrap_or_else(|panicked| {
+            self.0 = None;
+            Some(Err(ArrowError::ParseError(gave_up(&panicked))))
         })
     }
 }
@@ -443,10 +500,9 @@ impl<'a, W: Write + Send> Writer<'a, W> {
         properties: WriterProperties,
     ) -> Result<Self> {
         let form = match format {
-            Format::Parquet => ArrowWriter::try_new(output, schema.clone(), Some(properties))
-                .map(|writer| Form::Parquet(Box::new(writer)))
-                .map_err(ArrowError::from),
-            Format::ArrowFile => arrow_ipc::writer::FileWriter::try_new(output, schema)
+            Format::Parquet => guarded(|| ArrowWriter::try_new(output, schema.clone(), Some(properties)))
+                .map(|writer| Form::Parquet(Box::new(writer))),
+            Format::ArrowFile => guarded(|| arrow_ipc::writer::FileWriter::try_new(output, schema))
                 .map(|writer| Form::ArrowFile(Box::new(writer))),
         };
         Ok(Writer { target, form: form.map_err(|error| unwritable(target, &error))? })
@@ -454,21 +510,22 @@ impl<'a, W: Write + Send> Writer<'a, W> {
 
     /// Appends these rows.
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let result = match &mut self.form {
+        let form = &mut self.form;
+        let result = guarded(|| match form {
             Form::Parquet(writer) => writer.write(batch).map_err(ArrowError::from),
             Form::ArrowFile(writer) => writer.write(batch),
-        };
+        });
         result.map_err(|error| unwritable(self.target, &error))
     }
 
     /// Ends the file.
     pub(crate) fn finish(self) -> Result<()> {
-        let result = match self.form {
+        let result = guarded(|| match self.form {
             Form::Parquet(mut writer) => {
                 writer.finish().map_err(ArrowError::from).and_then(|_| Ok(writer.inner_mut().flush()?))
             }
             Form::ArrowFile(mut writer) => writer.finish().and_then(|()| Ok(writer.get_mut().flush()?)),
-        };
+        });
         result.map_err(|error| unwritable(self.target, &error))
     }
 }

@@ -9,7 +9,7 @@
 
 use crate::columnar::{self, Format, Writer};
 use crate::csv;
-use crate::fault::{Error, Result};
+use crate::fault::{Error, Result, gave_up};
 use crate::input::{BUFFER, Packer, Packing};
 use crate::records::Element;
 use arrow_array::builder::LargeStringBuilder;
@@ -22,6 +22,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
+use tacit_crypto::fence::fenced;
 
 /// Rows of a batch of columns.
 const BATCH: usize = 8192;
@@ -129,6 +130,12 @@ impl<'a, W: Write> Lines<'a, W> {
 
     /// Appends these rows.
     pub(crate) fn write(&mut self, rows: &RecordBatch) -> Result<()> {
+        let target = self.target;
+        fenced(|| self.write_texts(rows))
+            .unwrap_or_else(|panicked| Err(columnar::unwritable(target, &gave_up(&panicked))))
+    }
+
+    fn write_texts(&mut self, rows: &RecordBatch) -> Result<()> {
         let target = self.target;
         let failed = |error: ArrowError| columnar::unwritable(target, &error);
         let columns: Vec<ArrayRef> =

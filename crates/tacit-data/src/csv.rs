@@ -95,6 +95,31 @@ pub struct Options {
     pub header: Header,
     /// What happens to rows without a key.
     pub empty_keys: EmptyKeys,
+    /// How long a row may be.
+    pub max_row: MaxRow,
+}
+
+/// Bytes of a row, at most: as it is written in a CSV file, of its cells in a file of columns. Memory holds a few
+/// rows as long as that, however small the file is packed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MaxRow(u64);
+
+impl Default for MaxRow {
+    fn default() -> Self {
+        MaxRow(16 << 20)
+    }
+}
+
+impl MaxRow {
+    /// So many bytes.
+    pub fn new(bytes: u64) -> Self {
+        MaxRow(bytes)
+    }
+
+    /// The bytes.
+    pub fn bytes(self) -> u64 {
+        self.0
+    }
 }
 
 /// A CSV file whose header has been read and whose key columns are there.
@@ -435,7 +460,7 @@ impl Source {
         }
         let (delimiter, escape) = (self.form.delimiter, self.options.escape);
         let marks = Marks { delimiter, quote: self.options.quote.byte(), escape };
-        Ok(Rows::new(&self.input, stream, marks))
+        Ok(Rows::new(&self.input, stream, marks, self.options.max_row))
     }
 
     /// Where the columns of these names stand. Errors name a column that is missing or there twice.

@@ -2,6 +2,7 @@
 
 use crate::place;
 use std::path::{Path, PathBuf};
+use tacit_crypto::fence::{Panicked, fenced};
 use tacit_crypto::text::shown;
 
 /// The result of reading or writing a table.
@@ -110,6 +111,16 @@ pub enum Error {
         expected: u64,
         /// Fields of the row.
         found: u64,
+    },
+    /// A row that is longer than rows may be.
+    #[error("{}, {place}: the row has more than {} MiB; mend the file, or allow longer rows", name(.path), .most >> 20)]
+    LongRow {
+        /// The file.
+        path: PathBuf,
+        /// Where the row starts.
+        place: Place,
+        /// Bytes that it may have.
+        most: u64,
     },
     /// Bytes that are not UTF-8.
     #[error("{}, line {line}: not valid UTF-8; save the file as UTF-8", name(.path))]
@@ -296,6 +307,22 @@ impl Error {
     pub fn is_usage(&self) -> bool {
         matches!(self, Error::Address { .. } | Error::NotBuilt { .. })
     }
+}
+
+/// Calls into a reader or writer that other people made: what it gave, or what it says is wrong. If it
+/// panicked that is all that is said: the words of a panic may quote cells.
+pub(crate) fn guarded<T, E: std::fmt::Display>(
+    call: impl FnOnce() -> std::result::Result<T, E>,
+) -> std::result::Result<T, String> {
+    match fenced(call) {
+        Ok(given) => given.map_err(|error| error.to_string()),
+        Err(panicked) => Err(gave_up(&panicked)),
+    }
+}
+
+/// What is said of a reader or writer that panicked.
+pub(crate) fn gave_up(panicked: &Panicked) -> String {
+    format!("what should read it failed at {}", panicked.place)
 }
 
 /// How a file is called in an error.

@@ -7,7 +7,7 @@
 
 use crate::columnar::Source;
 use crate::convert;
-use crate::fault::{Error, Place, Result};
+use crate::fault::{Error, Place, Result, guarded};
 use crate::kept::NUMERIC;
 use crate::records::KeySet;
 use crate::values::{self, Cells, Form};
@@ -68,16 +68,17 @@ pub(crate) fn each<E: From<Error>>(
     needed.dedup();
     let (mut row, mut texts) = (0, vec![String::new(); columns.len()]);
     for batch in source.batches(Some(needed.clone()))? {
-        let batch = batch.map_err(|error| source.damaged(&error))?;
+        let batch = batch.map_err(|error| source.failed(error))?;
         let arrays = places.iter().map(|at| batch.columns().get(needed.binary_search(at).unwrap_or(0)));
         let arrays: Option<Vec<&ArrayRef>> = arrays.collect();
         let arrays = arrays.ok_or_else(|| source.changed())?;
-        let plain: std::result::Result<Vec<ArrayRef>, _> = arrays.into_iter().map(convert::plain).collect();
+        let plain: std::result::Result<Vec<ArrayRef>, _> =
+            arrays.into_iter().map(|array| guarded(|| convert::plain(array))).collect();
         let plain = plain.map_err(|error| source.damaged(&error))?;
         let given: std::result::Result<Vec<Given<'_>>, _> = plain
             .iter()
             .zip(&places)
-            .map(|(column, &at)| Given::of(column, source.schema().field(at), purpose))
+            .map(|(column, &at)| guarded(|| Given::of(column, source.schema().field(at), purpose)))
             .collect();
         let given = given.map_err(|error| source.damaged(&error))?;
         for at in 0..batch.num_rows() {
@@ -89,7 +90,7 @@ pub(crate) fn each<E: From<Error>>(
             for (((column, given), text), there) in columns.iter().zip(&given).zip(&mut texts).zip(&mut there)
             {
                 text.clear();
-                *there = given.read(at, text).map_err(|what| {
+                *there = guarded(|| given.read(at, text)).map_err(|what| {
                     let column = shown(column);
                     Error::Cell { path: path(), place, column, what }
                 })?;

@@ -7,7 +7,7 @@
 //! their first bytes, whatever the file is called.
 
 use crate::database;
-use crate::fault::{Error, Result};
+use crate::fault::{Error, Result, gave_up};
 use crate::kept::{Kept, mask};
 use crate::object::Object;
 use crate::place::{self, Place as Lead};
@@ -18,6 +18,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tacit_crypto::fence::{Panicked, fenced};
 use zeroize::Zeroizing;
 
 /// Bytes that are read at once.
@@ -133,7 +134,9 @@ impl Input {
         };
         let mut input = match Lead::of(path).map_err(|what| Error::address(path, what))? {
             Lead::Query => {
-                let (kept, answer) = database::read(path)?;
+                let shown = place::shown(path);
+                let failed = |panicked: Panicked| Error::Remote { path: shown, what: gave_up(&panicked) };
+                let (kept, answer) = fenced(|| database::read(path)).map_err(failed)??;
                 let bytes = kept.bytes();
                 return Ok(of(place::shown(path), Place::Kept(kept), bytes, Some(answer)));
             }
@@ -182,6 +185,11 @@ impl Input {
     /// Whether it is what a database answered, which has no format of its own.
     pub(crate) fn is_answer(&self) -> bool {
         self.answer.is_some()
+    }
+
+    /// Whether it lies in a store, where each look at a part is a request.
+    pub(crate) fn is_object(&self) -> bool {
+        matches!(self.place, Place::Object(_))
     }
 
     /// That reading it failed: by what another machine said, if it lies there.
@@ -398,7 +406,9 @@ struct Unpacked<R> {
 
 impl<R: Read> Read for Unpacked<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.inner.read(buffer).map_err(|error| match error.kind() {
+        let read =
+            fenced(|| self.inner.read(buffer)).unwrap_or_else(|_| Err(io::ErrorKind::InvalidData.into()));
+        read.map_err(|error| match error.kind() {
             io::ErrorKind::Interrupted => error,
             kind => {
                 let packing = self.packing;

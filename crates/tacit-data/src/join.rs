@@ -6,7 +6,7 @@ use crate::behind::Behind;
 use crate::columnar::{self, Format, Writer, unwritable};
 use crate::convert::{self, Lines};
 use crate::csv;
-use crate::fault::Result;
+use crate::fault::{Result, guarded};
 use crate::records::Element;
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
@@ -60,7 +60,8 @@ pub(crate) fn columns(
             }
         }
         written += own.len() as u64;
-        let own = arrow_select::take::take_arrays(batch.columns(), &UInt32Array::from(own), None);
+        let own = UInt32Array::from(own);
+        let own = guarded(|| arrow_select::take::take_arrays(batch.columns(), &own, None));
         let mut columns = own.map_err(|error| unwritable(target, &error))?;
         columns.extend(more.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef));
         let batch = RecordBatch::try_new(schema.clone(), columns);

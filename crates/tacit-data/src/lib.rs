@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod behind;
+mod bounds;
 pub mod columnar;
 mod convert;
 pub mod csv;
@@ -23,6 +24,7 @@ pub mod input;
 mod join;
 mod kept;
 pub mod keys;
+pub mod machine;
 pub mod npz;
 #[cfg_attr(not(feature = "s3"), path = "object/absent.rs")]
 pub mod object;

@@ -32,7 +32,7 @@ impl Source {
         let input = Input::open(path)?;
         Ok(match columnar::format_of(&input)? {
             Some(format) => {
-                let source = columnar::Source::from_input(input, format, spec, options.empty_keys)?;
+                let source = columnar::Source::from_input(input, format, spec, &options)?;
                 Source::Columns(Box::new(source))
             }
             None => Source::Csv(Box::new(csv::Source::with_key(input, spec, options)?)),

@@ -10,7 +10,7 @@
 use crate::columnar::{self, Format, Texts, Writer, is_key, is_moment};
 use crate::convert::{self, Lines};
 use crate::csv::{self, Contents, Options, beside};
-use crate::fault::{Error, Place, Result};
+use crate::fault::{Error, Place, Result, guarded};
 use crate::input::Input;
 use crate::keys::{KeyType, Reason};
 use crate::records::Normalisation;
@@ -225,7 +225,7 @@ impl Table {
     pub fn open(path: &Path, options: Options) -> Result<Self> {
         let input = Input::open(path)?;
         Ok(Table(match columnar::format_of(&input)? {
-            Some(format) => Inner::Columns(Box::new(columnar::Source::without_key(input, format)?)),
+            Some(format) => Inner::Columns(Box::new(columnar::Source::without_key(input, format, &options)?)),
             None => Inner::Csv(Box::new(csv::Source::from_input(input, options)?)),
         }))
     }
@@ -307,14 +307,13 @@ impl Table {
                 let read = if needed.is_empty() { vec![0] } else { needed.clone() };
                 let width = source.schema().fields().len();
                 for batch in source.batches(Some(read).filter(|_| width > 0))? {
-                    let batch = batch.map_err(|error| source.damaged(&error))?;
+                    let batch = batch.map_err(|error| source.failed(error))?;
                     let cells = Cells::of_all(source, &batch, columns, &needed)?;
                     for row in 0..batch.num_rows() {
                         let place = Place::Row(contents.rows() + 1);
                         for ((column, text), cells) in columns.iter().zip(&mut texts).zip(&cells) {
                             text.clear();
-                            if !cells
-                                .read(column.form, row, text)
+                            if !guarded(|| cells.read(column.form, row, text))
                                 .map_err(|w| self.fault(place, column, w))?
                             {
                                 let (path, column) = (source.path().to_owned(), column.shown.clone());
@@ -444,7 +443,7 @@ impl Table {
         let all: Vec<usize> = (0..source.schema().fields().len()).collect();
         let mut texts: Vec<String> = vec![String::new(); read.columns.len()];
         for batch in source.batches(None)? {
-            let batch = batch.map_err(|error| source.damaged(&error))?;
+            let batch = batch.map_err(|error| source.failed(error))?;
             if batch.schema().fields() != source.schema().fields() {
                 return Err(source.changed());
             }
@@ -593,7 +592,7 @@ impl Cells {
         let cells = |column: &Wanted| {
             let place = there.binary_search(&column.at).map_err(|_| source.changed())?;
             let array = batch.columns().get(place).ok_or_else(|| source.changed())?;
-            Cells::of(array).map_err(|error| source.damaged(&error))
+            guarded(|| Cells::of(array)).map_err(|error| source.damaged(&error))
         };
         columns.iter().map(cells).collect()
     }

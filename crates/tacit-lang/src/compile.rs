@@ -1,5 +1,6 @@
 //! From a text to a function of two parties.
 
+use crate::bounds;
 use crate::constants;
 use crate::error::Error;
 use crate::literal::{self, LiteralError, Part};
@@ -10,19 +11,22 @@ use garble_lang::ast;
 use garble_lang::ast::ConstExprEnum;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
+use std::sync::mpsc;
+use std::time::Duration;
 use tacit_2pc::Owner;
 use tacit_2pc::circuit::named::Function;
 use tacit_2pc::circuit::value::Field;
 use tacit_2pc::circuit::{Bit, Builder, Uint};
 use tacit_crypto::BitVec;
+use tacit_crypto::fence::fenced;
 use tacit_crypto::transcript::Transcript;
 
 /// Bytes of a program, at most.
 const MAX_SOURCE: usize = 1 << 20;
-/// How deep brackets may be nested: the language's parser calls itself for each.
-const MAX_NESTING: usize = 48;
 /// What the language's parser may need for a program that nests so deep, and our lowering behind it.
 const STACK: usize = 256 << 20;
+/// Time for the language's own checks, which for some patterns grow without bound.
+const CHECKING: Duration = Duration::from_secs(4);
 
 /// What a program leaves open.
 #[derive(Clone, Debug)]
@@ -129,43 +133,40 @@ pub fn compile(source: &str, options: &Options) -> Result<Program, Error> {
     if source.len() > MAX_SOURCE {
         return Err(Error::whole(format!("the program has more than {MAX_SOURCE} bytes")));
     }
-    check_nesting(source)?;
-    // On a stack of its own: both parser and lowering follow the program's nesting.
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(STACK);
-        let run = thread.spawn_scoped(scope, || {
-            // The scanner counts a line's first token to the line before, unless a blank stands before it.
-            let program = garble_lang::check(&source.replace('\n', "\n ")).map_err(Error::found)?;
-            lower(&program, source, options)
+    let plain = bounds::checked(source)?;
+    let (told, heard) = mpsc::sync_channel(2);
+    let (whole, options) = (source.to_owned(), options.clone());
+    // On a stack of its own: both parser and lowering follow the program's nesting. Nobody waits for the end
+    // of a thread that is given up: it has the program and nothing else.
+    let thread = std::thread::Builder::new().stack_size(STACK);
+    let run = move || {
+        let compiled = fenced(|| {
+            let program = check(&plain)?;
+            let _ = told.send(None);
+            lower(&program, &whole, &options)
         });
-        let thread = run.map_err(|e| Error::whole(format!("no thread to compile on: {e}")))?;
-        thread.join().unwrap_or_else(|_| {
-            Err(Error::whole("the Garble compiler failed at this program; please report it with the program"))
-        })
-    })
+        let failed = |panicked| Err(Error::whole(format!("the Garble compiler failed here: {panicked}")));
+        // Whoever has given up does not listen.
+        let _ = told.send(Some(compiled.unwrap_or_else(failed)));
+    };
+    thread.spawn(run).map_err(|e| Error::whole(format!("no thread to compile on: {e}")))?;
+    let ended = || Error::whole("the Garble compiler ended without a word");
+    match heard.recv_timeout(CHECKING) {
+        Ok(Some(compiled)) => compiled,
+        Ok(None) => heard.recv().map_err(|_| ended())?.ok_or_else(ended)?,
+        Err(mpsc::RecvTimeoutError::Disconnected) => Err(ended()),
+        Err(mpsc::RecvTimeoutError::Timeout) => Err(Error::whole(format!(
+            "the types and patterns take more than {} s to check; a match with many patterns for a tuple does: \
+             take several",
+            CHECKING.as_secs()
+        ))),
+    }
 }
 
-/// Refuses what the parser could not follow.
-fn check_nesting(source: &str) -> Result<(), Error> {
-    let mut depth = 0usize;
-    for (number, line) in source.lines().enumerate() {
-        // A bracket in a comment counts too: that only makes the bound stricter.
-        let mut chain = 0;
-        for c in line.chars() {
-            match c {
-                '(' | '[' | '{' => depth += 1,
-                ')' | ']' | '}' => depth = depth.saturating_sub(1),
-                '!' | '-' => chain += 1,
-                _ => chain = 0,
-            }
-            if depth > MAX_NESTING || chain > 1 << 10 {
-                let line = Some(number + 1);
-                let what = format!("brackets are nested deeper than {MAX_NESTING}");
-                return Err(Error { faults: vec![crate::error::Fault { line, what }] });
-            }
-        }
-    }
-    Ok(())
+/// Scans, parses and types a program without comments.
+fn check(plain: &str) -> Result<TypedProgram, Error> {
+    // The scanner counts a line's first token to the line before, unless a blank stands before it.
+    garble_lang::check(&plain.replace('\n', "\n ")).map_err(Error::found)
 }
 
 fn lower(program: &TypedProgram, source: &str, options: &Options) -> Result<Program, Error> {

@@ -25,6 +25,7 @@
 //! as well.
 #![forbid(unsafe_code)]
 
+mod bounds;
 mod compile;
 mod constants;
 mod error;

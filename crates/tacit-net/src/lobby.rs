@@ -14,18 +14,19 @@
 
 use crate::emulate::Pace;
 use crate::handshake::{self, Agreement, Hello, Purpose};
-use crate::setup::{Listener, Options, Prepared, Protection, later, prepare};
+use crate::setup::{Listener, Options, Prepared, later, prepare};
 use crate::tcp::{SharedPace, poll_until};
 use crate::waiting::{Event, Vigil};
 use crate::wake::{self, Wake, Woken};
-use crate::{Channel, Error, Party, Result, SessionId};
+use crate::{Channel, Error, Party, PublicKey, Result, SessionId};
 use rustix::event::{PollFd, PollFlags};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::ErrorKind;
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::time::{Duration, Instant};
+use tacit_crypto::fence::fenced;
 
 /// Connections that are received at once.
 const PLACES: usize = 64;
@@ -53,8 +54,15 @@ struct Place {
     from: IpAddr,
     stream: TcpStream,
     deadline: Instant,
-    /// Whether it has proved the peer's key.
-    known: Arc<AtomicBool>,
+    /// Who it is, once it has proved the peer's key.
+    known: Arc<OnceLock<Proved>>,
+}
+
+/// What a connection has proved to be, as TLS shows it.
+#[derive(Clone, Default)]
+struct Proved {
+    key: Option<PublicKey>,
+    name: Option<String>,
 }
 
 struct Report {
@@ -86,6 +94,8 @@ pub(crate) struct Lobby<'a> {
     /// Further channels that came before the session they belong to was known here.
     parked: VecDeque<Joining>,
     strangers: Strangers,
+    /// Where the connection came from that ended the waiting last, and who it was.
+    last: Option<(IpAddr, Proved)>,
     next_number: u64,
     failures: u32,
 }
@@ -105,6 +115,7 @@ impl<'a> Lobby<'a> {
             places: VecDeque::new(),
             parked: VecDeque::new(),
             strangers: Strangers::default(),
+            last: None,
             next_number: 0,
             failures: 0,
         })
@@ -187,7 +198,7 @@ impl<'a> Lobby<'a> {
                 Ok(Some(Guest::Joining(guest))) => self.turn_away(guest.from, &OTHER_SESSION),
                 Ok(None) => return Ok(None),
                 // Its place is free already.
-                Err(error) if is_of_the_peer(&error) => self.count(&error),
+                Err(error) if is_of_the_peer(&error) => self.tell_disagreed(&error),
                 Err(error) => return Err(error),
             }
         }
@@ -204,8 +215,14 @@ impl<'a> Lobby<'a> {
         Ok(())
     }
 
-    fn count(&mut self, error: &Error) {
-        self.strangers.count(error);
+    /// Tells of a connection of the peer's that ended in a difference of terms. Without TLS it is a stranger.
+    fn tell_disagreed(&mut self, error: &Error) {
+        let Some((from, Proved { key, name })) = self.last.take() else { return };
+        if key.is_none() && name.is_none() {
+            return self.turn_away(from, error);
+        }
+        let what = tacit_crypto::text::shown(&error.to_string());
+        self.desk.options.observer.tell(&Event::Disagreed { from, key, name, what });
     }
 
     /// The next guest, or `None` at the `end`. What a peer says that ends the waiting is an error.
@@ -217,7 +234,10 @@ impl<'a> Lobby<'a> {
                 let Some(place) = self.places.remove(at) else { continue };
                 match outcome {
                     Ok(guest) => return Ok(Some(guest)),
-                    Err(error) if is_of_the_peer(&error) => return Err(error),
+                    Err(error) if is_of_the_peer(&error) => {
+                        self.last = Some((place.from, place.known.get().cloned().unwrap_or_default()));
+                        return Err(error);
+                    }
                     Err(error) => self.turn_away(place.from, &error),
                 }
             }
@@ -284,11 +304,13 @@ impl<'a> Lobby<'a> {
         let options = &self.desk.options;
         let deadline = Instant::now()
             + (GREETING + options.link.delay().saturating_mul(DELAYS)).min(options.limits.connect);
-        let known = Arc::new(AtomicBool::new(false));
+        let known = Arc::new(OnceLock::new());
         let started = stream.try_clone().and_then(|own| {
             let (desk, known) = (self.desk.clone(), known.clone());
             std::thread::Builder::new().name("tacit-lobby".to_owned()).spawn(move || {
-                let outcome = desk.greet(own, from, deadline, &known);
+                let outcome = fenced(|| desk.greet(own, from, deadline, &known));
+                let outcome =
+                    outcome.unwrap_or_else(|panicked| Err(Error::Io(std::io::Error::other(panicked))));
                 // Nobody waits for the report any more once the session is open.
                 let _ = desk.reports.send(Report { number, outcome });
                 desk.wake.wake();
@@ -303,7 +325,7 @@ impl<'a> Lobby<'a> {
     /// Closes the oldest connection of the address that holds most places, of those that have proved nothing.
     fn make_room(&mut self) {
         let mut held: BTreeMap<IpAddr, usize> = BTreeMap::new();
-        let unknown = |place: &&Place| !place.known.load(Ordering::Relaxed);
+        let unknown = |place: &&Place| place.known.get().is_none();
         for place in self.places.iter().filter(unknown) {
             *held.entry(place.from).or_default() += 1;
         }
@@ -330,9 +352,9 @@ impl<'a> Lobby<'a> {
     }
 
     fn turn_away(&mut self, from: IpAddr, error: &Error) {
-        let what = self.strangers.count(error);
+        let (reason, what) = self.strangers.count(error);
         let count = self.strangers.total;
-        self.desk.options.observer.tell(&Event::Stranger { from, what, count });
+        self.desk.options.observer.tell(&Event::Stranger { from, reason, what, count });
     }
 }
 
@@ -352,10 +374,17 @@ impl Drop for Lobby<'_> {
 
 impl Desk {
     /// TLS, then the greeting, and with a new session its confirmation.
-    fn greet(&self, stream: TcpStream, from: IpAddr, deadline: Instant, known: &AtomicBool) -> Result<Guest> {
+    fn greet(
+        &self,
+        stream: TcpStream,
+        from: IpAddr,
+        deadline: Instant,
+        known: &OnceLock<Proved>,
+    ) -> Result<Guest> {
         let mut prepared = prepare(stream, Party::First, &self.options, &self.pace, deadline)?;
-        if matches!(self.options.protection, Protection::Tls(_)) {
-            known.store(true, Ordering::Relaxed);
+        if let Some(tls) = &prepared.tls {
+            // This thread alone sets it.
+            let _ = known.set(Proved { key: tls.key, name: tls.name.clone() });
         }
         let hello = handshake::hear(&mut prepared.channel, &self.terms)?;
         match hello.purpose {
@@ -391,6 +420,21 @@ enum Flaw {
     Left,
 }
 
+impl Flaw {
+    /// As figures call it.
+    fn name(self) -> &'static str {
+        match self {
+            Flaw::Key => "unknown key",
+            Flaw::Refused => "refused our key",
+            Flaw::Tls => "tls failed",
+            Flaw::Foreign => "not tacit",
+            Flaw::Garbled => "malformed",
+            Flaw::Silent => "silent",
+            Flaw::Left => "left",
+        }
+    }
+}
+
 /// Who called in vain: how many of each kind, and what the last of it was like.
 #[derive(Default)]
 struct Strangers {
@@ -399,8 +443,8 @@ struct Strangers {
 }
 
 impl Strangers {
-    /// Counts a stranger and returns what was wrong with it, on a line.
-    fn count(&mut self, error: &Error) -> String {
+    /// Counts a stranger and returns what was wrong with it: the kind, and on a line.
+    fn count(&mut self, error: &Error) -> (&'static str, String) {
         let (flaw, what) = match error {
             Error::WrongPeer { found, .. } => (Flaw::Key, format!("another key, {found}")),
             Error::Refused { .. } => {
@@ -419,7 +463,7 @@ impl Strangers {
         let kind = self.kinds.entry(flaw).or_default();
         kind.0 += 1;
         kind.1.clone_from(&what);
-        what
+        (flaw.name(), what)
     }
 
     /// The strangers for the end of an error's line; empty when nobody came.

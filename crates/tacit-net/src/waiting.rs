@@ -1,6 +1,6 @@
 //! What a party that waits for its peer can be told meanwhile: [`Event`]s, to an [`Observer`].
 
-use crate::Party;
+use crate::{Party, PublicKey};
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -36,10 +36,23 @@ pub enum Event {
     Stranger {
         /// Where it came from.
         from: IpAddr,
+        /// The kind of what was wrong with it, one of few.
+        reason: &'static str,
         /// What was wrong with it; printable, cut to a line.
         what: String,
         /// Such connections so far.
         count: u64,
+    },
+    /// A service's peer proved who it is, and wants another session than the service has.
+    Disagreed {
+        /// Where it came from.
+        from: IpAddr,
+        /// The key that it proved, where it came raw.
+        key: Option<PublicKey>,
+        /// The name that its certificate is for, where it came in one.
+        name: Option<String>,
+        /// What differs; printable, cut to a line.
+        what: String,
     },
     /// The waiting is over, well or not.
     Over,

@@ -140,7 +140,7 @@ impl Seen {
             match event.what {
                 "granted" => tally.granted += 1,
                 "done" => tally.done += 1,
-                "failed" => tally.failed += 1,
+                "failed" | "panicked" => tally.failed += 1,
                 "refused" => tally.refused += 1,
                 _ => {}
             }

@@ -78,8 +78,9 @@ impl Event {
     /// How much it matters.
     pub fn level(&self) -> Level {
         match self.what {
-            "policy fault" | "not reloaded" => Level::ERROR,
-            "refused" | "failed" | "refunded" | "turned away" | "recovered" | "cancelled" => Level::WARN,
+            "policy fault" | "not reloaded" | "panicked" => Level::ERROR,
+            "refused" | "failed" | "refunded" | "turned away" | "recovered" | "cancelled" | "strangers"
+            | "mismatch" => Level::WARN,
             _ => Level::INFO,
         }
     }

@@ -25,6 +25,7 @@ pub struct Metrics {
 struct Counts {
     events: BTreeMap<&'static str, u64>,
     refusals: BTreeMap<&'static str, u64>,
+    strangers: BTreeMap<&'static str, u64>,
 }
 
 impl Metrics {
@@ -35,6 +36,17 @@ impl Metrics {
         if let Some(rule) = event.rule {
             *counts.refusals.entry(rule).or_default() += 1;
         }
+    }
+
+    /// Counts a connection that was no peer's. Says something when their number has doubled: how many, of
+    /// which kinds.
+    pub(crate) fn count_stranger(&self, reason: &'static str) -> Option<String> {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        *counts.strangers.entry(reason).or_default() += 1;
+        let total: u64 = counts.strangers.values().sum();
+        let kinds: Vec<String> =
+            counts.strangers.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+        total.is_power_of_two().then(|| format!("{total} so far: {}", kinds.join(", ")))
     }
 
     /// All figures, in the text format of Prometheus.
@@ -50,6 +62,11 @@ impl Metrics {
         out += &head("tacit_refusals_total", "counter", "Requests that were refused, by rule.");
         for (rule, count) in &counts.refusals {
             out += &format!("tacit_refusals_total{{rule=\"{rule}\"}} {count}\n");
+        }
+        let help = "Connections that were no peer's, by what was wrong with them.";
+        out += &head("tacit_strangers_total", "counter", help);
+        for (reason, count) in &counts.strangers {
+            out += &format!("tacit_strangers_total{{reason=\"{reason}\"}} {count}\n");
         }
         out += &head("tacit_requests", "gauge", "Requests that are being served.");
         out += &format!("tacit_requests {}\n", slots.visits());
@@ -126,6 +143,9 @@ mod tests {
         refused.rule = Some("hours");
         metrics.count(&refused);
         metrics.count(&Event::new("done", ""));
+        let told: Vec<Option<String>> = (0..4).map(|_| metrics.count_stranger("silent")).collect();
+        assert_eq!(told.iter().filter(|told| told.is_some()).count(), 3, "as 1, as 2 and as 4: {told:?}");
+        assert_eq!(metrics.count_stranger("unknown key"), None);
         let _visit = slots.visit(9);
         let ask = |target: &str| metrics.respond(&Question { target: target.into(), host: None }, &slots);
         let said = ask("/metrics");
@@ -136,6 +156,8 @@ mod tests {
             ("tacit_events_total{event=\"refused\"}", 1.0),
             ("tacit_refusals_total{rule=\"hours\"}", 1.0),
             ("tacit_requests", 1.0),
+            ("tacit_strangers_total{reason=\"silent\"}", 4.0),
+            ("tacit_strangers_total{reason=\"unknown key\"}", 1.0),
         ];
         let wanted: BTreeMap<String, f64> =
             wanted.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();

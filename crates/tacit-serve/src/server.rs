@@ -17,7 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
-use tacit::net::{Cancel, Identity, Limits, Listener, Options, Reception, Session};
+use tacit::crypto::fence::fenced;
+use tacit::net::{self, Cancel, Identity, Limits, Listener, Observer, Options, Reception, Session};
 use tacit::{Error, Result};
 
 /// What the outside tells a service.
@@ -78,8 +79,6 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
     }
     let listener = Listener::bind(&policy.listen)?;
     let cancel = Cancel::armed();
-    let options = options(&policy, &identity, &cancel)?;
-    let mut reception = Reception::new(&listener, options)?;
     let started = format!(
         "listening at {}, {} jobs, {} peers",
         listener.local_addr()?,
@@ -97,6 +96,9 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
         log,
         available,
     });
+    let door = door(&house, &metrics);
+    let mut reception =
+        Reception::new(&listener, options(&house.policy(), &house.identity, &cancel, &door)?)?;
     (house.log)(&Event::new("started", started));
     let over = Arc::new(AtomicBool::new(false));
     if let Some(port) = port {
@@ -114,7 +116,9 @@ pub fn serve(policy: Policy, setup: Setup) -> Result<()> {
             Ok(Signal::Drain) | Err(TryRecvError::Disconnected) => break,
             Ok(Signal::Reload) => {
                 board.reading();
-                reload(&house, &path, &cancel, &mut reception);
+                if let Err(panicked) = fenced(|| reload(&house, &path, (&cancel, &door), &mut reception)) {
+                    (house.log)(&Event::new("panicked", format!("reading the policy: {panicked}")));
+                }
             }
             Err(TryRecvError::Empty) => {}
         }
@@ -137,10 +141,31 @@ fn aside(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
     started.map(|_| ()).map_err(|e| Error::Other(format!("no thread for {name}: {e}")))
 }
 
-fn options(policy: &Policy, identity: &Identity, cancel: &Cancel) -> Result<Options> {
+/// Who is told of the connections that come to no session: strangers are counted, and a line tells when their
+/// number has doubled; a peer that wants another session than the service has is told of each time.
+fn door(house: &Arc<House>, metrics: &Arc<Metrics>) -> Observer {
+    let (house, metrics) = (house.clone(), metrics.clone());
+    Observer::new(move |event| match event {
+        net::Event::Stranger { from, reason, what, .. } => {
+            if let Some(words) = metrics.count_stranger(reason) {
+                (house.log)(&Event::new("strangers", format!("{words}; the last from {from}: {what}")));
+            }
+        }
+        net::Event::Disagreed { from, key, name, what } => {
+            let mut event = Event::new("mismatch", format!("from {from}: {what}"));
+            let found = house.policy().who(key.as_ref(), name.as_deref());
+            event.peer = found.map(|who| who.label).or_else(|| key.map(|key| key.fingerprint()));
+            (house.log)(&event);
+        }
+        _ => {}
+    })
+}
+
+fn options(policy: &Policy, identity: &Identity, cancel: &Cancel, door: &Observer) -> Result<Options> {
     let mut options = Options::new(wire::agreement("service", "client"), policy.protection(identity)?);
     options.limits = Limits { idle: IDLE, ..Limits::default() };
     options.cancel = cancel.clone();
+    options.observer = door.clone();
     Ok(options)
 }
 
@@ -154,7 +179,9 @@ fn receive(house: &Arc<House>, session: Session) {
     let theirs = house.clone();
     let started = std::thread::Builder::new().name("tacit-visit".to_owned()).spawn(move || {
         let _place = place;
-        visit(&theirs, session);
+        if let Err(panicked) = fenced(|| visit(&theirs, session)) {
+            (theirs.log)(&Event::new("panicked", format!("a visit: {panicked}")));
+        }
     });
     if let Err(error) = started {
         (house.log)(&Event::new("turned away", format!("no thread: {error}")));
@@ -162,7 +189,7 @@ fn receive(house: &Arc<House>, session: Session) {
 }
 
 /// Takes the policy file as it is now, as a whole or not at all; what runs keeps what it began with.
-fn reload(house: &House, path: &Path, cancel: &Cancel, reception: &mut Reception<'_>) {
+fn reload(house: &House, path: &Path, (cancel, door): (&Cancel, &Observer), reception: &mut Reception<'_>) {
     let old = house.policy();
     let reloaded = Policy::load(path).map_err(|unfit| unfit.lines()).and_then(|policy| {
         let fixed = [
@@ -179,8 +206,8 @@ fn reload(house: &House, path: &Path, cancel: &Cancel, reception: &mut Reception
         if !changed.is_empty() {
             return Err(changed);
         }
-        let options =
-            options(&policy, &house.identity, cancel).and_then(|options| Ok(reception.receive_by(options)?));
+        let options = options(&policy, &house.identity, cancel, door)
+            .and_then(|options| Ok(reception.receive_by(options)?));
         options.map_err(|error| vec![error.to_string()])?;
         Ok(policy)
     });

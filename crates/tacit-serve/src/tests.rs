@@ -383,6 +383,10 @@ pub(crate) struct Here {
 
 impl Here {
     pub(crate) fn start(more: &str) -> Self {
+        Self::start_with(more, || None)
+    }
+
+    fn start_with(more: &str, available: fn() -> Option<u64>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let (alice, bob) = (Identity::generate().unwrap(), Identity::generate().unwrap());
@@ -400,8 +404,7 @@ impl Here {
         let told = events.clone();
         let log = Box::new(move |event: &Event| told.lock().unwrap().push(event.clone()));
         let thread = std::thread::spawn(move || {
-            let setup =
-                Setup { path, log, available: || None, signals: received, metrics: None, dashboard: None };
+            let setup = Setup { path, log, available, signals: received, metrics: None, dashboard: None };
             server::serve(policy, setup).unwrap();
         });
         let here = Here { folder, port, signals, events, thread, bob, alice: alice.public() };
@@ -546,6 +549,63 @@ fn peers_that_cheat_get_nothing_and_end_nothing() {
     assert_eq!(here.offered(&mut session).left.runs_today, 8);
     drop(session);
     here.end();
+}
+
+/// A fault of ours in one visit ends that visit: it is logged by its run and its peer, the place is free again
+/// and the next one is served.
+#[test]
+fn a_visit_that_panics_ends_alone() {
+    static VISITS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    let here = Here::start_with("", || {
+        let earlier = VISITS.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        if earlier < 3 { panic!("cell of user17@example.com") } else { None }
+    });
+    for times in 1..=3 {
+        let mut session = here.connect();
+        wire::send(session.channel(), &Message::Ask(Here::ask())).unwrap();
+        assert!(wire::receive(session.channel(), wire::PROMPT).is_err());
+        let told = here.wait_for("panicked", times);
+        assert_eq!((told.peer.as_deref(), told.job.as_deref()), (Some("bob"), Some("match")));
+        assert!(told.run.is_some() && told.words.contains("tests.rs:"), "{told:?}");
+        assert!(!told.words.contains("user17"), "{told:?}");
+        assert_eq!(told.level(), tracing::Level::ERROR);
+    }
+    let mut session = here.connect();
+    here.offered(&mut session);
+    drop(session);
+    here.end();
+}
+
+/// Who is no peer leaves a trace: a count by reason, and a line when the number has doubled. A peer that wants
+/// another session than the service has gets a line with its name.
+#[test]
+fn strangers_are_counted_and_a_peer_that_disagrees_is_named() {
+    use std::io::{Read, Write};
+    let here = Here::start("");
+    let address = format!("127.0.0.1:{}", here.port);
+    for _ in 0..5 {
+        let mut stream = std::net::TcpStream::connect(&address).unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        // It is closed without a word, or with TLS's.
+        let _ = stream.read(&mut [0; 64]);
+    }
+    let session_of = |identity: &Identity, agreement: net::Agreement| {
+        let protection = Protection::Tls(Tls::pinned(identity, here.alice).unwrap());
+        let limits = Limits { connect: Duration::from_secs(2), ..Limits::default() };
+        net::connect(&address, &Options { limits, ..Options::new(agreement, protection) })
+    };
+    let eve = Identity::generate().unwrap();
+    for _ in 0..3 {
+        assert!(session_of(&eve, request::agreement()).is_err());
+    }
+    let fourth = here.wait_for("strangers", 4);
+    assert!(fourth.words.starts_with("8 so far: ") && fourth.words.contains("unknown key"), "{fourth:?}");
+    assert!(session_of(&here.bob, net::Agreement::new("psi", "client", "service")).is_err());
+    let told = here.wait_for("mismatch", 1);
+    assert_eq!(told.peer.as_deref(), Some("bob"), "{told:?}");
+    assert!(told.words.contains("psi there") && told.words.contains("127.0.0.1"), "{told:?}");
+    let events = here.end();
+    assert_eq!(events.iter().filter(|event| event.what == "strangers").count(), 4);
 }
 
 /// Queries beyond those that were announced are not answered, and those that were are charged.

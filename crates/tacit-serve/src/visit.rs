@@ -21,6 +21,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
+use tacit::crypto::fence::fenced;
 use tacit::data::csv::Options;
 use tacit::data::place;
 use tacit::data::table::Source;
@@ -105,7 +106,11 @@ pub(crate) fn visit(house: &House, mut session: Session) {
     let _within = span.enter();
     let mut visit = Visit { house, policy, run, label, account, client, key, job: None };
     let end = match known {
-        true => visit.serve(&mut session),
+        // What panics ends this visit alone, and is told by its run and its peer.
+        true => match fenced(|| visit.serve(&mut session)) {
+            Ok(end) => end,
+            Err(panicked) => return visit.tell("panicked", None, panicked.to_string()),
+        },
         // The key was let in just before a reload took it out.
         false => Err(No::new("allow", "this service does not know your key any more").into()),
     };
@@ -369,7 +374,7 @@ impl Visit<'_> {
             gift: gift.borrowed(),
             peer_keys: accept.keys,
         };
-        let played = self.play(session, admitted, &part, &own, &mut begun);
+        let played = within(|| self.play(session, admitted, &part, &own, &mut begun));
         self.conclude(begun, played)
     }
 
@@ -505,6 +510,11 @@ impl Visit<'_> {
         }
         Ok(Fate { wall, stats, result, theirs })
     }
+}
+
+/// Makes a run, whose record is closed as one that broke off if the run panics.
+fn within<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
+    fenced(run).unwrap_or_else(|panicked| Err(Error::Other(panicked.to_string())))
 }
 
 /// What a granted intersection has at hand.

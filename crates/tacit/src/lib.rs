@@ -102,12 +102,12 @@ pub use tacit_store::{pool, sealed};
 
 /// Blocks, bits and pseudorandom streams.
 pub mod crypto {
-    pub use tacit_crypto::{BitVec, Block, Buffer, Prg, hex, lpn, simd};
+    pub use tacit_crypto::{BitVec, Block, Buffer, Prg, fence, hex, lpn, simd};
 }
 
 /// Tables, their keys, and NumPy archives.
 pub mod data {
-    pub use tacit_data::{csv, generate, input, keys, npz, object, place, records, table, values};
+    pub use tacit_data::{csv, generate, input, keys, machine, npz, object, place, records, table, values};
 }
 
 /// Programs that people write, as circuits.

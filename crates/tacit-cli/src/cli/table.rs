@@ -1,6 +1,6 @@
 //! How a table is read: the options that every subcommand with a table has.
 
-use tacit::data::csv::{Delimiter, EmptyKeys, Header, Options, Quote};
+use tacit::data::csv::{Delimiter, EmptyKeys, Header, MaxRow, Options, Quote};
 
 /// How our table is written.
 #[derive(clap::Args, Clone, Copy)]
@@ -20,6 +20,10 @@ pub(crate) struct Dialect {
     /// Refuses a row with an empty key column, where otherwise it matches nothing
     #[arg(long)]
     refuse_empty_keys: bool,
+    /// The longest row that is read, in MiB: a longer one is most often an open quote, or a file that unpacks to
+    /// far more than it holds
+    #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=65536))]
+    max_row: u64,
 }
 
 impl Dialect {
@@ -31,6 +35,7 @@ impl Dialect {
             escape: self.escape,
             header: if self.no_header { Header::None } else { Header::Names },
             empty_keys: if self.refuse_empty_keys { EmptyKeys::Refuse } else { EmptyKeys::Skip },
+            max_row: MaxRow::new(self.max_row << 20),
         }
     }
 }

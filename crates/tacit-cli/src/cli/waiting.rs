@@ -39,7 +39,7 @@ pub(crate) fn observer(mode: Mode, peer: &str) -> Observer {
                 let still = format!("still waiting, for {}{met}", in_words(*waited));
                 display.say(in_place, &whom, still);
             }
-            Event::Stranger { from, what, count } if count.is_power_of_two() => {
+            Event::Stranger { from, what, count, .. } if count.is_power_of_two() => {
                 let what = one_line(what);
                 display
                     .note(&format!("note: {from} was turned away ({count} so far): {what}; still waiting"));

@@ -1,7 +1,7 @@
 //! `tacit gateway`: joins the tasks of two parties' clusters, one gateway a party.
 
-use crate::cli::Context;
 use crate::cli::peer::{PeerArgs, Security};
+use crate::cli::{Context, fault};
 use serde_json::json;
 use std::path::PathBuf;
 use tacit::job::psi::gateway::{Gateway, Setup};
@@ -44,6 +44,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
         let what = "a gateway speaks TLS, and seals what it keeps with the key of `tacit keygen`: give it, and the peer's";
         return Err(Error::Parameter { name: "identity", what: what.into() });
     };
+    fault::outlive_panics();
     let gateway = Gateway::start(Setup {
         session,
         cluster: args.cluster,

@@ -1,6 +1,6 @@
 //! `tacit serve`: a service that answers requests by the rules of a policy file.
 
-use crate::cli::Context;
+use crate::cli::{Context, fault};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -73,6 +73,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<()> {
     };
     let (metrics, dashboard) = (bind("metrics", &args.metrics)?, bind("dashboard", &args.dashboard)?);
     let signals = signals()?;
+    fault::outlive_panics();
     server::serve(
         policy,
         Setup {

@@ -57,6 +57,25 @@ fn local_files() {
     psi(&bench, "folder", "email").fails_with(3, &["folder"]);
 }
 
+/// What panics inside the libraries that read a format is an error of the input, with the file's name.
+#[test]
+fn damaged_files_of_other_peoples_formats() {
+    let bench = bench();
+    let damaged = |name: &str, changes: &[(usize, u8)]| {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tacit-data/tests/it/files");
+        let mut bytes = std::fs::read(folder.join(name)).unwrap();
+        changes.iter().for_each(|(at, byte)| bytes[*at] = *byte);
+        bench.write(name, bytes);
+        name.to_owned()
+    };
+    for changes in [&[(11944, 0), (11949, 1), (11950, 0)][..], &[(502, 32), (11128, 54)]] {
+        psi(&bench, &damaged("t.arrow", changes), "email").fails_with(3, &["t.arrow", "Arrow"]);
+    }
+    psi(&bench, &damaged("t.parquet", &[(2798, 127)]), "email").fails_with(3, &["t.parquet", "Parquet"]);
+    bench.write("p.garble.rs", "pub fn main(x: u8) -> u8 { if true {");
+    bench.run(&["circuit", "stats", "p.garble.rs"]).fails_with(3, &["p.garble.rs", "line 1"]);
+}
+
 #[test]
 fn outputs_that_cannot_be_written() {
     let bench = bench();

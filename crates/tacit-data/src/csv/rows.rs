@@ -5,7 +5,8 @@
 //! hold to the same rules: a line ends with LF, CR or both, empty lines are no rows, and a quote encloses a
 //! field where it is its first character.
 
-use crate::fault::{Error, Result};
+use super::MaxRow;
+use crate::fault::{Error, Place, Result};
 use crate::input::{BUFFER, Input};
 use std::io::{BufRead, ErrorKind, Read};
 use std::ops::Range;
@@ -36,6 +37,7 @@ pub(super) struct Rows<'a> {
     row: Row,
     /// Fields of the first row, and so of every other one.
     width: Option<usize>,
+    most: MaxRow,
 }
 
 /// What is behind what has been read.
@@ -62,7 +64,7 @@ struct Row {
 
 impl<'a> Rows<'a> {
     /// The rows of `input`, whose `stream` is at its start.
-    pub(super) fn new(input: &'a Input, stream: Box<dyn BufRead>, marks: Marks) -> Self {
+    pub(super) fn new(input: &'a Input, stream: Box<dyn BufRead>, marks: Marks, most: MaxRow) -> Self {
         let mut builder = csv_core::ReaderBuilder::new();
         builder.delimiter(marks.delimiter).escape(marks.escape).double_quote(marks.escape.is_none());
         match marks.quote {
@@ -84,6 +86,7 @@ impl<'a> Rows<'a> {
             line: 1,
             row: Row::default(),
             width: None,
+            most,
         }
     }
 
@@ -260,6 +263,10 @@ impl<'a> Rows<'a> {
         bytes.append(&mut self.torn);
         // As much again, so that a long row is not looked at too often.
         let before = bytes.len();
+        if before as u64 > self.most.bytes() {
+            let (path, place) = (self.input.path().to_owned(), Place::Line(self.row.line));
+            return Err(Error::LongRow { path, place, most: self.most.bytes() });
+        }
         let mut filled = before;
         bytes.resize(before + before.max(BUFFER), 0);
         while filled < bytes.len() {

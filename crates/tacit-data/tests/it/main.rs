@@ -1,6 +1,7 @@
 //! The integration tests of `tacit-data`, one binary: a module is a file.
 
 mod columns;
+mod damaged;
 mod dialects;
 mod keys;
 mod records;

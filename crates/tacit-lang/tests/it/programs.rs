@@ -246,6 +246,38 @@ fn errors_are_one_line_each_and_name_the_line() {
 }
 
 #[test]
+fn programs_that_overrun_the_languages_own_compiler_are_errors_of_the_program() {
+    let main = |body: &str| format!("pub fn main(x: u8, y: u8) -> u8 {{\n{body}\n}}");
+    let many = 50_000;
+    // Whoever matches all pairs of numbers one by one makes the check of patterns grow without bound.
+    let each =
+        |n: usize| (0..n).map(|i| format!("({i}u8, {i}u8, {i}u8, {i}u8) => {i}u8,")).collect::<String>();
+    let arms = format!("match (x, y, x, y) {{ {} _ => 1u8 }}", each(200));
+    for (source, parts) in [
+        // It read behind the end.
+        ("pub fn main(x: u8) -> u8 { if true {".to_owned(), &["line 1: ", "{ is not closed"][..]),
+        // It waited for ever.
+        ("pub fn main(x: u8, y: u8) -> u8 {\n x } /* there".to_owned(), &["line 2: ", "comment"]),
+        // It ran out of its stack, or compiled for hours.
+        (main(&format!("x{}", " + y".repeat(many))), &["line 2: ", "hang together"]),
+        (main(&format!("{}x", "! ".repeat(many))), &["line 2: ", "hang together"]),
+        (main(&format!("x{}", " as u8".repeat(many))), &["line 2: ", "hang together"]),
+        (main(&format!("{} {{ x }}", "if true { y } else ".repeat(many))), &["line 2: ", "hang together"]),
+        (main(&arms), &[]),
+    ] {
+        let start = std::time::Instant::now();
+        let compiled = compile(&source, &Options::default());
+        assert!(start.elapsed().as_secs() < 10, "{:?}: {}", start.elapsed(), &source[..60.min(source.len())]);
+        let said = compiled.map_or_else(|error| error.to_string(), |_| String::new());
+        assert!(!said.contains('\n'), "{said}");
+        parts.iter().for_each(|part| assert!(said.contains(part), "{said:?} does not say {part:?}"));
+    }
+    // As much as may hang together does compile.
+    let source = main(&format!("x{}", " ^ y".repeat(4_000)));
+    assert!(compile(&source, &Options::default()).is_ok());
+}
+
+#[test]
 fn literals_are_refused_by_place_and_never_shown() {
     let source = "struct P { x: u8, y: [i8; 2] } enum E { A, B(u8, bool) }
         pub fn main(p: P, e: E, t: (bool, u64)) -> u8 { p.x }";

@@ -93,11 +93,12 @@ impl Visit<'_> {
         let mut begun = self.begin(session, &begin, said)?;
         let start = Instant::now();
         let peer = self.key()?;
-        let answered = answering.run(session.channels(), &Phases::of(&self.run)).map(|queries| {
+        let answered = super::within(|| {
+            let queries = answering.run(session.channels(), &Phases::of(&self.run))?;
             detail("answered", &self.run, format!("{queries} queries"));
             let wall = start.elapsed();
             let theirs = play::close(session, Side::Service, &mut begun, None, &peer);
-            Fate { wall, stats: session.stats(), result: None, theirs }
+            Ok(Fate { wall, stats: session.stats(), result: None, theirs })
         });
         self.conclude(begun, answered)
     }

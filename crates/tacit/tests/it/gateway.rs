@@ -3,10 +3,13 @@
 
 use crate::gateway_support::{Harm, House, Way, engine, keys, plain};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tacit::job::psi::gateway::{Given, Planned, Ran, Throw, Token};
+use tacit::job::psi::gateway::{Gateway, Given, Planned, Ran, Setup, Throw, Token};
 use tacit::job::psi::{ATTEMPTS, Job, Learns, Reveal};
-use tacit::{Blame, Security};
+use tacit::net::Identity;
+use tacit::sealed::FileKey;
+use tacit::{Blame, Security, Session};
 use zeroize::Zeroizing;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -438,6 +441,50 @@ fn who_has_no_token_is_told_nothing_and_a_jobs_token_is_for_that_job_alone() {
         assert!(mode == 0 || is_lock, "{}", entry.display());
     }
     assert!(std::fs::write(&stranger, "no token").is_ok() && Token::from_file(&stranger).is_err());
+}
+
+/// A fault of ours in one caller's work ends that work alone, and is told.
+#[test]
+fn a_caller_whose_work_panics_ends_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let [ours, theirs] = ["ours.key", "theirs.key"].map(|name| dir.path().join(name));
+    for path in [&ours, &theirs] {
+        Identity::generate().unwrap().save(path, "").unwrap();
+    }
+    let said: Arc<Mutex<Vec<String>>> = Arc::default();
+    let told = said.clone();
+    let lines = move |line: &str| {
+        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.push(line.to_owned());
+        assert!(told.len() > 1, "the first line is one too many");
+    };
+    let gateway = Gateway::start(Setup {
+        session: Session::listen("127.0.0.1:0").keys(&ours, &theirs.with_extension("pub")).unwrap(),
+        cluster: "127.0.0.1:0".to_owned(),
+        state: dir.path().join("state"),
+        key: FileKey::from_identity(&Identity::load(&ours).unwrap()),
+        at_once: 4,
+        lines: Box::new(lines),
+    });
+    let gateway = gateway.unwrap();
+    let stranger = dir.path().join("token");
+    std::fs::write(&stranger, format!("{}\n", "ab".repeat(32))).unwrap();
+    let (token, job) = (Token::from_file(&stranger).unwrap(), Job::new(Learns::Both, Security::Malicious));
+    let (cluster, base) = (gateway.cluster_address().to_string(), tacit_ot::base::default());
+    let count = |words: &str| {
+        said.lock().unwrap_or_else(PoisonError::into_inner).iter().filter(|line| line.contains(words)).count()
+    };
+    for calls in 1..=2 {
+        let short = Duration::from_secs(1);
+        let opened = Planned::open(&cluster, &token, "mine", &job, &*base, (300, 8), Given::default(), short);
+        assert!(opened.unwrap_err().to_string().contains("does not know the token"));
+        let start = Instant::now();
+        while count("without the token") < calls {
+            assert!(start.elapsed() < PATIENCE, "{:?}", said.lock());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    assert_eq!(count("one caller's work ended: internal fault at "), 1);
 }
 
 fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {

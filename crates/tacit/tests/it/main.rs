@@ -10,4 +10,5 @@ mod programs;
 mod recordings;
 mod resume;
 mod shared;
+mod tampered;
 mod threads;

@@ -50,7 +50,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use tacit_net::{Cancel, OneSided, Options};
+use tacit_crypto::fence::fenced;
+use tacit_net::{Cancel, Event, Observer, OneSided, Options};
 use tacit_store::sealed::FileKey;
 
 /// The most places of a bucket: beyond it one task would take gigabytes.
@@ -126,6 +127,8 @@ impl Gateway {
         let agreement = peer::agreement();
         let (listen, target, mut options) = session.gateway(agreement)?;
         options.cancel = cancel.clone();
+        let lines: Arc<Lines> = Arc::from(lines);
+        options.observer = door(&lines);
         private(&state)?;
         let lock = super::buckets::kept::hold(&state, "another gateway uses this state folder")?;
         let jobs_folder = state.join(JOBS);
@@ -146,7 +149,7 @@ impl Gateway {
             token,
             tls,
             at_once: at_once.max(1),
-            lines: Arc::from(lines),
+            lines,
             stopping: Arc::default(),
             jobs: Mutex::default(),
             unknown: Mutex::default(),
@@ -225,7 +228,8 @@ impl House {
     fn keep(self: &Arc<Self>, job: &Arc<Job>) -> Result<()> {
         if job.take_interest() {
             let (house, job) = (self.clone(), job.clone());
-            spawn("tacit-keeper", move || peer::call(&house, &job))?;
+            let lines = self.lines.clone();
+            serve_aside("tacit-keeper", &lines, move || peer::call(&house, &job))?;
         }
         Ok(())
     }
@@ -245,6 +249,35 @@ fn private(folder: &Path) -> Result<()> {
         return Ok(());
     }
     private_folder().create(folder).map_err(|source| Error::file(folder, "cannot be made", source))
+}
+
+/// Who is told of the connections at the peer's port that are no gateway's: strangers when their number has
+/// doubled, a gateway that wants something else each time.
+fn door(lines: &Arc<Lines>) -> Observer {
+    let lines = lines.clone();
+    Observer::new(move |event| match event {
+        Event::Stranger { from, what, count, .. } if count.is_power_of_two() => {
+            lines(&format!("{count} strangers so far were turned away; the last from {from}: {what}"));
+        }
+        Event::Disagreed { from, what, .. } => {
+            lines(&format!("the other gateway, from {from}, was turned away: {what}"));
+        }
+        _ => {}
+    })
+}
+
+/// Does the work of one caller on a thread of its own. A panic ends that work alone, and is told.
+fn serve_aside(
+    name: &str,
+    lines: &Arc<Lines>,
+    work: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>> {
+    let lines = lines.clone();
+    spawn(name, move || {
+        if let Err(panicked) = fenced(work) {
+            lines(&format!("one caller's work ended: {panicked}"));
+        }
+    })
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {

@@ -3,11 +3,12 @@
 use super::job::{Job, Turn};
 use super::state::{State, folder_of};
 use super::words::{Asked, Reply, Request, Terms, hear, refuse, take, turned_away};
-use super::{House, lock, peer, spawn};
+use super::{House, lock, peer, serve_aside};
 use crate::{Error, Result};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tacit_crypto::fence::fenced;
 use tacit_net::tcp::TcpLink;
 use tacit_net::{Channel, Limits, Party, SessionId, relay};
 
@@ -36,19 +37,28 @@ pub(super) fn receive(house: &Arc<House>, port: &TcpListener) {
             *unknown += 1;
         }
         let theirs = house.clone();
-        let started = spawn("tacit-task", move || {
-            if let Err(error) = serve(&theirs, stream) {
+        let place = Unknown(house.clone());
+        let started = serve_aside("tacit-task", &house.lines, move || {
+            if let Err(error) = serve(&theirs, stream, place) {
                 theirs.say(&format!("a caller of the cluster: {error}"));
             }
         });
         if let Err(error) = started {
-            *lock(&house.unknown) -= 1;
             house.say(&error.to_string());
         }
     }
 }
 
-fn serve(house: &Arc<House>, stream: TcpStream) -> Result<()> {
+/// The place of a caller that has not shown a token yet; it comes back when this is dropped.
+struct Unknown(Arc<House>);
+
+impl Drop for Unknown {
+    fn drop(&mut self) {
+        *lock(&self.0.unknown) -= 1;
+    }
+}
+
+fn serve(house: &Arc<House>, stream: TcpStream, place: Unknown) -> Result<()> {
     let limits = Limits { read: SHOWING, idle: SHOWING, ..Limits::default() };
     let opened =
         TcpLink::new(stream).and_then(|link| house.tls.open(Box::new(link), Instant::now() + SHOWING));
@@ -61,7 +71,7 @@ fn serve(house: &Arc<House>, stream: TcpStream) -> Result<()> {
         let mut channel = Channel::with_limits(link, Party::First, SessionId([0; 32]), limits);
         hear(&mut channel, &house.token).map(|(request, asked)| (channel, request, asked))
     });
-    *lock(&house.unknown) -= 1;
+    drop(place);
     let (mut channel, request, asked) = heard?;
     let reply = match request {
         Request::Open { label, terms } => open(house, &mut channel, &label, terms),
@@ -90,6 +100,11 @@ fn serve(house: &Arc<House>, stream: TcpStream) -> Result<()> {
     // Who is gone is not answered.
     let _ = asked.answer(&mut channel, &reply.unwrap_or_else(|error| refuse(&error)));
     Ok(())
+}
+
+/// A part of a task's work, behind which the job must hear of a failure: a panic is one.
+fn within<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    fenced(work).unwrap_or_else(|panicked| Err(Error::Other(panicked.to_string())))
 }
 
 fn known(house: &Arc<House>, label: &str) -> Result<Arc<Job>> {
@@ -160,7 +175,7 @@ impl Task<'_> {
                 Ok(task) => task,
                 Err(reply) => return Ok(Served::Reply(reply)),
             };
-            let turn = self.wait(channel, task);
+            let turn = within(|| self.wait(channel, task));
             if !matches!(turn, Ok(Turn::Run(_))) {
                 self.job.withdraw(self.number, task);
             }
@@ -170,7 +185,7 @@ impl Task<'_> {
                 Turn::Wait => return Err(Error::Other("the task is gone".to_owned())),
             };
             let (job, number, idle) = (self.job.clone(), self.number, self.house.options.limits.idle);
-            match peer::join(self.house, &job, &self.run, number, attempt) {
+            match within(|| peer::join(self.house, &job, &self.run, number, attempt)) {
                 Ok(data) => {
                     let session = peer::session_id(&data, &self.run, number, attempt);
                     return Ok(Served::Run(Box::new(Attempt { job, number, attempt, session, data, idle })));
@@ -197,7 +212,8 @@ impl Attempt {
     /// Tells the task to run, and passes on what it and the peer's task say.
     fn relay(self: Box<Self>, mut channel: Channel, asked: &Asked) -> Result<()> {
         let Attempt { job, number, attempt, session, data, idle } = *self;
-        let passed = asked.answer(&mut channel, &Reply::Go { attempt, session }).and_then(|()| {
+        let passed = within(|| {
+            asked.answer(&mut channel, &Reply::Go { attempt, session })?;
             let data = data.into_channels().pop();
             let data = data.ok_or_else(|| Error::Other("a session without a channel".to_owned()))?;
             let ends = [channel.into_link()?, data.into_link()?];

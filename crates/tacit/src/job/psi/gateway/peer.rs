@@ -2,10 +2,11 @@
 
 use super::job::Job;
 use super::words::MAX_LABEL;
-use super::{House, spawn};
+use super::{House, serve_aside};
 use crate::{Error, Result};
 use std::sync::Arc;
 use std::time::Duration;
+use tacit_crypto::fence::fenced;
 use tacit_net::{Agreement, Listener, Reception, Session};
 
 /// What a session is for.
@@ -35,7 +36,7 @@ pub(super) fn receive(house: &Arc<House>, listener: &Listener) {
         match reception.next(LOOK) {
             Ok(Some(session)) => {
                 let theirs = house.clone();
-                let started = spawn("tacit-session", move || {
+                let started = serve_aside("tacit-session", &house.lines, move || {
                     if let Err(error) = serve(&theirs, session)
                         && !error.is_lost_link()
                     {
@@ -98,7 +99,12 @@ fn together(job: &Job, session: &mut Session) -> Result<()> {
 /// At the second gateway: calls the first about a job for as long as there is a reason to.
 pub(super) fn call(house: &Arc<House>, job: &Arc<Job>) {
     while job.calls_on() {
-        if let Err(error) = call_once(house, job) {
+        // A call that panics is followed by another one, as one that fails is.
+        let called = fenced(|| call_once(house, job)).unwrap_or_else(|panicked| {
+            house.say(&format!("a call to the other gateway ended: {panicked}"));
+            Err(Error::Other(panicked.to_string()))
+        });
+        if let Err(error) = called {
             job.met_trouble(&error);
         }
         if job.calls_on() {

@@ -1,10 +1,11 @@
 //! What is said to a gateway by its own cluster, and between two gateways.
 //!
 //! A connection inside the cluster is TLS in which the gateway proves a key that the token for all jobs
-//! gives; the driver makes it of the token, and tasks have its public half with their job. It carries one
-//! request and its reply, each with a mark: a MAC of 32 bytes under the token that the caller shows to have.
-//! The mark of a request binds a nonce of the gateway's, that of a reply one of the caller's. The token
-//! itself never travels.
+//! gives; the driver makes it of the token, and tasks have its public half with their job. It carries a head
+//! of fixed length, one request, and its reply, each with a mark: a MAC of 32 bytes under the token that the
+//! caller shows to have. The head says how long the request is: for a caller without a token the gateway holds
+//! no more than a head. The marks of head and request bind a nonce of the gateway's, that of a reply one of the
+//! caller's. The token itself never travels.
 
 use super::super::buckets::MAX_BUCKETS;
 use crate::{Blame, Error, Result};
@@ -13,9 +14,11 @@ use tacit_crypto::Prg;
 use tacit_net::{Agreement, Channel, Identity, Limits};
 use zeroize::Zeroizing;
 
-const MAGIC: [u8; 16] = *b"tacit gateway 02";
+const MAGIC: [u8; 16] = *b"tacit gateway 03";
 /// Longest request.
 const MOST: usize = 1 << 22;
+/// Bytes of a [`Head`].
+const LENGTH_OF_HEAD: usize = 2 + MAX_LABEL + 8 + 32;
 /// Longest result of a bucket, and so longest reply: columns of matching rows make it long.
 const MOST_OF_RESULT: usize = 1 << 30;
 /// Bytes of a result that are taken at a time.
@@ -280,7 +283,7 @@ impl Request {
         let kind = from.number()?;
         let label = from.text()?;
         if label.is_empty() || label.len() > MAX_LABEL {
-            return Err(Error::Usage(format!("a job's name has 1 to {MAX_LABEL} bytes")));
+            return Err(no_label());
         }
         Ok(match kind {
             0 => Request::Open { label, terms: Terms::read(from)? },
@@ -394,9 +397,12 @@ pub(super) fn ask(
     }
     channel.set_limits(Limits { read: patience, idle: patience, ..channel.limits() });
     let mut body = Writer::default();
-    body.0.extend_from_slice(&ours);
     request.write(&mut body);
-    channel.send_sized(&body.0)?;
+    let (opens, label) = (matches!(request, Request::Open { .. }), request.label());
+    let head = Head { opens, label: label.to_owned(), length: body.0.len() as u64, nonce: ours }.bytes()?;
+    channel.send(&head)?;
+    channel.send(token.mark("head", &theirs, &head).as_bytes())?;
+    channel.send(&body.0)?;
     channel.send(token.mark("request", &theirs, &body.0).as_bytes())?;
     channel.send(behind)?;
     channel.flush()?;
@@ -418,32 +424,80 @@ pub(super) struct Asked {
     nonce: [u8; 32],
 }
 
+/// What is known of a request before any of it is received.
+struct Head {
+    /// Whether it opens a job, for which the token for all jobs is shown.
+    opens: bool,
+    label: String,
+    length: u64,
+    /// The caller's.
+    nonce: [u8; 32],
+}
+
+impl Head {
+    fn bytes(&self) -> Result<[u8; LENGTH_OF_HEAD]> {
+        let label = self.label.as_bytes();
+        if label.is_empty() || label.len() > MAX_LABEL {
+            return Err(no_label());
+        }
+        let mut out = [0; LENGTH_OF_HEAD];
+        (out[0], out[1]) = (self.opens.into(), label.len() as u8);
+        out[2..2 + label.len()].copy_from_slice(label);
+        out[2 + MAX_LABEL..LENGTH_OF_HEAD - 32].copy_from_slice(&self.length.to_le_bytes());
+        out[LENGTH_OF_HEAD - 32..].copy_from_slice(&self.nonce);
+        Ok(out)
+    }
+
+    /// Of bytes that nobody vouches for yet.
+    fn read(bytes: &[u8; LENGTH_OF_HEAD]) -> Result<Self> {
+        let mut from = Reader(bytes);
+        let [opens, length] = *from.cut(2)? else { return Err(unknown()) };
+        let label = from.cut(MAX_LABEL)?.get(..length.into()).ok_or_else(unknown)?;
+        let label = String::from_utf8(label.to_vec()).map_err(|_| unknown())?;
+        let (length, nonce) = (from.number()?, from.cut(32)?.try_into().map_err(|_| unknown())?);
+        Ok(Head { opens: opens == 1, label, length, nonce })
+    }
+}
+
+fn no_label() -> Error {
+    Error::Usage(format!("a job's name has 1 to {MAX_LABEL} bytes"))
+}
+
 /// The gateway's half: hears a request. Who has not the token of its job, or the one for all jobs where a job
-/// is opened, is told that and nothing else.
+/// is opened, is told that and nothing else, and is heard no further than its head.
 pub(super) fn hear(channel: &mut Channel, all: &Token) -> Result<(Request, Asked)> {
     let ours = nonce();
     channel.send(&MAGIC)?;
     channel.send(&ours)?;
     channel.flush()?;
-    let body = Zeroizing::new(channel.recv_sized(MOST)?);
+    let mut bytes = [0; LENGTH_OF_HEAD];
+    channel.recv(&mut bytes)?;
     let mut mark = [0; 32];
     channel.recv(&mut mark)?;
-    let mut from = Reader(&body);
-    let theirs: [u8; 32] = from.cut(32)?.try_into().map_err(|_| unknown())?;
-    let request = Request::read(&mut from)?;
-    let token = match &request {
-        Request::Open { .. } => all.clone(),
-        other => all.of_job(other.label()),
-    };
+    let head = Head::read(&bytes)?;
+    let token = if head.opens { all.clone() } else { all.of_job(&head.label) };
     // Two hashes are compared in constant time.
-    if token.mark("request", &ours, &body) != mark {
+    if token.mark("head", &ours, &bytes) != mark {
         // An answer under no token: all that it says is that this one was wrong.
         channel.send_sized(&[])?;
         channel.send(&[0; 32])?;
         channel.flush()?;
         return Err(turned_away());
     }
-    Ok((request, Asked { token, nonce: theirs }))
+    if head.length > MOST as u64 {
+        return Err(unknown());
+    }
+    let mut body = Zeroizing::new(vec![0; head.length as usize]);
+    channel.recv(&mut body)?;
+    channel.recv(&mut mark)?;
+    if token.mark("request", &ours, &body) != mark {
+        return Err(turned_away());
+    }
+    let request = Request::read(&mut Reader(&body))?;
+    if matches!(request, Request::Open { .. }) != head.opens || request.label() != head.label {
+        return Err(unknown());
+    }
+    Ok((request, Asked { token, nonce: head.nonce }))
 }
 
 /// Takes the result that follows a request.
@@ -540,4 +594,65 @@ fn decode(bytes: &[u8; EVENT]) -> Option<Event> {
         7 => Event::Complete,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tacit_net::memory;
+
+    fn token(byte: u8) -> Token {
+        Token(Zeroizing::new([byte; 32]))
+    }
+
+    /// What the gateway hears of a caller that sends a head, with a mark under `token`, and then is silent.
+    fn head_alone(token: &Token, length: u64) -> String {
+        let caller = |channel: &mut Channel| {
+            let (mut magic, mut theirs) = ([0; 16], [0; 32]);
+            channel.recv(&mut magic).unwrap();
+            channel.recv(&mut theirs).unwrap();
+            let head = Head { opens: true, label: "job".into(), length, nonce: [7; 32] }.bytes().unwrap();
+            channel.send(&head).unwrap();
+            channel.send(token.mark("head", &theirs, &head).as_bytes()).unwrap();
+            channel.flush().unwrap();
+            // It stays until the gateway has had enough of it.
+            let _ = channel.recv(&mut [0; 1 << 10]);
+        };
+        let gateway = |channel: &mut Channel| {
+            let short = Duration::from_millis(300);
+            channel.set_limits(Limits { read: short, idle: short, ..channel.limits() });
+            hear(channel, &super::tests::token(1)).map(|_| ()).unwrap_err().to_string()
+        };
+        memory::run(caller, gateway).1
+    }
+
+    #[test]
+    fn nothing_is_received_for_a_caller_without_the_token_but_its_head() {
+        // Before, the request came first and its mark behind it: the gateway waited here with 4 MiB at hand.
+        assert_eq!(head_alone(&token(2), MOST as u64), turned_away().to_string());
+        // With the token it waits for what was announced, if that is no more than a request may be.
+        assert!(head_alone(&token(1), MOST as u64).contains("gave up"), "{}", head_alone(&token(1), 9));
+        assert_eq!(head_alone(&token(1), MOST as u64 + 1), unknown().to_string());
+    }
+
+    #[test]
+    fn a_request_is_heard_as_it_was_asked_and_a_label_binds_its_token() {
+        let ask_of = |token: Token, label: &str| {
+            let request = Request::Status { label: label.to_owned() };
+            memory::run(
+                move |channel| ask(channel, &token, &request, &[], Duration::from_secs(5)).map(|_| ()),
+                |channel| {
+                    let (request, asked) = hear(channel, &super::tests::token(1))?;
+                    asked.answer(channel, &Reply::Noted)?;
+                    Ok::<_, Error>(request.label().to_owned())
+                },
+            )
+        };
+        let (told, heard) = ask_of(token(1).of_job("mine"), "mine");
+        assert_eq!((told.is_ok(), heard.unwrap().as_str()), (true, "mine"));
+        let (told, heard) = ask_of(token(1).of_job("mine"), "yours");
+        assert_eq!(told.unwrap_err().to_string(), unknown_token().to_string());
+        assert_eq!(heard.unwrap_err().to_string(), turned_away().to_string());
+        assert!(ask_of(token(1), &"x".repeat(MAX_LABEL + 1)).0.is_err());
+    }
 }

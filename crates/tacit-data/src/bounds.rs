@@ -1,0 +1,367 @@
+//! What a file of columns may ask of this machine's memory, looked at before a library gives it any.
+//!
+//! The libraries that read Arrow and Parquet allocate what a file says, and a process that the system refuses
+//! memory ends. So the places and sizes that an Arrow file's footer names are held against the file, and what
+//! its packed buffers and a Parquet file's pages say of their sizes against the memory that there is. Rows are
+//! bounded when they have been read.
+
+use crate::input::Stored;
+use crate::machine::available_memory;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, RecordBatch};
+use arrow_ipc::{Block, root_as_footer, root_as_message};
+use arrow_schema::DataType;
+use parquet::file::metadata::ParquetMetaData;
+use std::io::{self, Read, Seek, SeekFrom};
+
+/// Rows of a batch, at most.
+const MOST_OF_BATCH: u64 = u32::MAX as u64;
+/// Bytes of a Parquet page unpacked, at most: writers make pages of a MiB.
+const MOST_OF_PAGE: u64 = 1 << 30;
+/// Bytes of a Parquet page's header that are looked at.
+const PAGE_HEADER: u64 = 1 << 16;
+
+fn too_large(needed: u64, available: u64) -> String {
+    format!(
+        "a part of it takes {} MiB unpacked, and this machine has {} MiB to give; write it in smaller batches, \
+         row groups or pages",
+        needed >> 20,
+        available >> 20
+    )
+}
+
+fn check_memory(needed: u64) -> Result<(), String> {
+    match available_memory() {
+        Some(available) if needed > available => Err(too_large(needed, available)),
+        _ => Ok(()),
+    }
+}
+
+fn unread(error: io::Error) -> String {
+    error.to_string()
+}
+
+/// The bytes at a place, which the caller knows to be few.
+fn bytes_at(stored: &mut Stored, at: u64, length: u64) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    stored.seek(SeekFrom::Start(at)).map_err(unread)?;
+    stored.take(length).read_to_end(&mut bytes).map_err(unread)?;
+    Ok(bytes)
+}
+
+/// Holds what an Arrow file says of itself against its length and the machine's memory. What is no Arrow file at
+/// all is left to its reader.
+pub(crate) fn check_arrow(stored: &mut Stored, length: u64) -> Result<(), String> {
+    let beyond = || "it names places beyond its end; it was cut short or damaged".to_owned();
+    let Some(end) = length.checked_sub(10) else { return Ok(()) };
+    let tail = bytes_at(stored, end, 4)?;
+    let Ok(footer) = <[u8; 4]>::try_from(tail) else { return Ok(()) };
+    let footer = u64::try_from(i32::from_le_bytes(footer)).map_err(|_| beyond())?;
+    let start = end.checked_sub(footer).ok_or_else(beyond)?;
+    let footer = bytes_at(stored, start, footer)?;
+    let Ok(footer) = root_as_footer(&footer) else { return Ok(()) };
+    let blocks =
+        footer.dictionaries().into_iter().flatten().chain(footer.recordBatches().into_iter().flatten());
+    for block in blocks {
+        let place = Place::of(block).filter(|place| place.end().is_some_and(|end| end <= length));
+        let place = place.ok_or_else(beyond)?;
+        let message = bytes_at(stored, place.offset, place.metadata)?;
+        check_message(stored, &place, &message)?;
+    }
+    Ok(())
+}
+
+/// Where a block lies.
+struct Place {
+    offset: u64,
+    metadata: u64,
+    body: u64,
+}
+
+impl Place {
+    fn of(block: &Block) -> Option<Self> {
+        let of = |number: i64| u64::try_from(number).ok();
+        let metadata = of(block.metaDataLength().into())?;
+        Some(Place { offset: of(block.offset())?, metadata, body: of(block.bodyLength())? })
+    }
+
+    fn end(&self) -> Option<u64> {
+        self.offset.checked_add(self.metadata)?.checked_add(self.body)
+    }
+}
+
+/// What a batch takes when its buffers are unpacked.
+fn check_message(stored: &mut Stored, place: &Place, message: &[u8]) -> Result<(), String> {
+    // Newer files have a mark before the length, older ones the length alone.
+    let skip = if message.starts_with(&[0xff; 4]) { 8 } else { 4 };
+    let none = || "a batch of it does not say what it holds; it was cut short or damaged".to_owned();
+    // The library reads on behind the length that the footer names: nothing may be left to it here.
+    let message = message.get(skip..).and_then(|message| root_as_message(message).ok()).ok_or_else(none)?;
+    let dictionary = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data());
+    let batch = message.header_as_record_batch().or(dictionary).ok_or_else(none)?;
+    let mut lengths = batch.nodes().into_iter().flatten().map(|node| node.length()).chain([batch.length()]);
+    if lengths.any(|length| u64::try_from(length).is_ok_and(|length| length > MOST_OF_BATCH)) {
+        return Err(format!("a batch of it says that it has more than {MOST_OF_BATCH} rows"));
+    }
+    if batch.compression().is_none() {
+        return Ok(());
+    }
+    let mut needed = place.body;
+    for buffer in batch.buffers().into_iter().flatten().filter(|buffer| buffer.length() >= 8) {
+        let at = u64::try_from(buffer.offset()).ok().filter(|at| at.checked_add(8) <= Some(place.body));
+        let at = at.ok_or_else(none)?;
+        let unpacked = bytes_at(stored, place.offset + place.metadata + at, 8)?;
+        // A negative one says that the buffer is not packed.
+        let unpacked = <[u8; 8]>::try_from(unpacked).map_or(0, i64::from_le_bytes);
+        needed = needed.saturating_add(u64::try_from(unpacked).unwrap_or(0));
+    }
+    check_memory(needed)
+}
+
+/// Holds what the pages of a Parquet file say of their sizes against what may be.
+pub(crate) fn check_parquet(stored: &mut Stored, metadata: &ParquetMetaData) -> Result<(), String> {
+    for group in metadata.row_groups() {
+        let mut needed = 0u64;
+        for column in group.columns() {
+            let (start, length) = column.byte_range();
+            let mut largest = 0;
+            let mut at = start;
+            while let Some(end) = start.checked_add(length).filter(|end| at < *end) {
+                let header = bytes_at(stored, at, PAGE_HEADER.min(end - at))?;
+                let Some(page) = Page::read(&header) else { break };
+                largest = largest.max(page.unpacked);
+                let Some(next) = at.checked_add(page.header + page.packed).filter(|next| *next > at) else {
+                    break;
+                };
+                at = next;
+            }
+            if largest > MOST_OF_PAGE {
+                let [is, may] = [largest, MOST_OF_PAGE].map(|bytes| bytes >> 20);
+                return Err(format!("a page of it takes {is} MiB unpacked, where {may} are the most"));
+            }
+            needed = needed.saturating_add(2 * largest);
+        }
+        check_memory(needed)?;
+    }
+    Ok(())
+}
+
+/// What a page says of itself: bytes of its header, and of what follows as it is stored and unpacked.
+#[derive(PartialEq, Eq, Debug)]
+struct Page {
+    header: u64,
+    packed: u64,
+    unpacked: u64,
+}
+
+impl Page {
+    /// Reads a header in Thrift's compact form; `None` if it is none that fits in these bytes.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (mut compact, mut sizes, mut field) = (Compact(bytes), [None; 2], 0i64);
+        while let Some(kind) = compact.field(&mut field)? {
+            match (field, kind) {
+                (2 | 3, 5) => sizes[field as usize - 2] = u64::try_from(compact.zigzag()?).ok(),
+                _ => compact.skip(kind, 8)?,
+            }
+        }
+        let header = (bytes.len() - compact.0.len()) as u64;
+        Some(Page { header, unpacked: sizes[0]?, packed: sizes[1]? })
+    }
+}
+
+/// Thrift's compact form, as much of it as it takes to pass over what is not wanted.
+struct Compact<'a>(&'a [u8]);
+
+impl Compact<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        let (byte, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*byte)
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    fn zigzag(&mut self) -> Option<i64> {
+        let value = self.varint()?;
+        Some((value >> 1) as i64 ^ -((value & 1) as i64))
+    }
+
+    /// The next field's type, `Some(None)` behind the last one.
+    #[allow(clippy::option_option)]
+    fn field(&mut self, number: &mut i64) -> Option<Option<u8>> {
+        let head = self.byte()?;
+        if head == 0 {
+            return Some(None);
+        }
+        *number = match head >> 4 {
+            0 => self.zigzag()?,
+            step => number.checked_add(step.into())?,
+        };
+        Some(Some(head & 0xf))
+    }
+
+    fn skip(&mut self, kind: u8, depth: u8) -> Option<()> {
+        let depth = depth.checked_sub(1)?;
+        match kind {
+            1 | 2 => {}
+            3 => _ = self.byte()?,
+            4..=6 => _ = self.varint()?,
+            7 => self.0 = self.0.get(8..)?,
+            8 => {
+                let length = usize::try_from(self.varint()?).ok()?;
+                self.0 = self.0.get(length..)?;
+            }
+            9 | 10 => {
+                let head = self.byte()?;
+                let count = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
+                // Each takes a byte at least, truth values too.
+                (0..count).try_for_each(|_| match head & 0xf {
+                    1 | 2 => self.byte().map(|_| ()),
+                    kind => self.skip(kind, depth),
+                })?;
+            }
+            12 => {
+                let mut number = 0;
+                while let Some(kind) = self.field(&mut number)? {
+                    self.skip(kind, depth)?;
+                }
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+/// The number, from 0, of a row of the batch that has more than `most` bytes, if there is one.
+pub(crate) fn long_row(batch: &RecordBatch, most: u64) -> Option<usize> {
+    let all = batch.columns().iter().map(|column| column.get_array_memory_size() as u64).sum::<u64>();
+    if all <= most {
+        return None;
+    }
+    let row =
+        |row: usize| batch.columns().iter().map(|column| bytes_of(&**column, row, row + 1)).sum::<u64>();
+    (0..batch.num_rows()).find(|at| row(*at) > most)
+}
+
+/// Bytes of the cells of these rows, without what says where they lie.
+fn bytes_of(array: &dyn Array, from: usize, to: usize) -> u64 {
+    let span = |from: usize, to: usize| to.saturating_sub(from) as u64;
+    match array.data_type() {
+        DataType::Utf8 => {
+            ends(array.as_string::<i32>().value_offsets(), from, to).map_or(0, |(a, b)| span(a, b))
+        }
+        DataType::LargeUtf8 => {
+            ends(array.as_string::<i64>().value_offsets(), from, to).map_or(0, |(a, b)| span(a, b))
+        }
+        DataType::Binary => {
+            ends(array.as_binary::<i32>().value_offsets(), from, to).map_or(0, |(a, b)| span(a, b))
+        }
+        DataType::LargeBinary => {
+            ends(array.as_binary::<i64>().value_offsets(), from, to).map_or(0, |(a, b)| span(a, b))
+        }
+        DataType::Utf8View => {
+            array.as_string_view().lengths().skip(from).take(to - from).map(u64::from).sum()
+        }
+        DataType::BinaryView => {
+            array.as_binary_view().lengths().skip(from).take(to - from).map(u64::from).sum()
+        }
+        DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            ends(list.value_offsets(), from, to).map_or(0, |(a, b)| bytes_of(list.values(), a, b))
+        }
+        DataType::LargeList(_) => {
+            let list = array.as_list::<i64>();
+            ends(list.value_offsets(), from, to).map_or(0, |(a, b)| bytes_of(list.values(), a, b))
+        }
+        DataType::Map(..) => {
+            let map = array.as_map();
+            ends(map.value_offsets(), from, to).map_or(0, |(a, b)| bytes_of(map.entries(), a, b))
+        }
+        DataType::Struct(_) => {
+            array.as_struct().columns().iter().map(|column| bytes_of(&**column, from, to)).sum()
+        }
+        DataType::FixedSizeList(_, size) => {
+            let size = usize::try_from(*size).unwrap_or(0);
+            bytes_of(array.as_fixed_size_list().values(), from * size, to * size)
+        }
+        DataType::FixedSizeBinary(size) => span(from, to) * u64::try_from(*size).unwrap_or(0),
+        DataType::Dictionary(..) => {
+            let rows = array.slice(from, to - from);
+            let dictionary = rows.as_any_dictionary();
+            let of = |key: usize| bytes_of(&**dictionary.values(), key, key + 1);
+            match dictionary.values().is_empty() {
+                true => 0,
+                false => dictionary.normalized_keys().into_iter().map(of).sum(),
+            }
+        }
+        // Numbers, dates and the like.
+        _ => span(from, to) * 16,
+    }
+}
+
+/// The ends of the values of these rows.
+fn ends<O: arrow_array::OffsetSizeTrait>(offsets: &[O], from: usize, to: usize) -> Option<(usize, usize)> {
+    Some((offsets.get(from)?.as_usize(), offsets.get(to)?.as_usize()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::types::Int32Type;
+    use arrow_array::{ArrayRef, DictionaryArray, ListArray, StringArray, StringViewArray};
+    use std::sync::Arc;
+
+    #[test]
+    fn a_pages_header_is_read_and_what_else_it_holds_passed_over() {
+        // Type 0, 2^31 - 1 bytes unpacked, 300 stored; a header of its own kind with a list, a text and a double.
+        let own =
+            [0x5c, 0x15, 0x04, 0x19, 0x25, 2, 4, 0x18, 3, b'a', b'b', b'c', 0x17, 1, 2, 3, 4, 5, 6, 7, 8, 0];
+        let mut bytes = vec![0x15, 0, 0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f, 0x15, 0xd8, 0x04];
+        bytes.extend(own);
+        bytes.push(0);
+        let header = bytes.len() as u64;
+        bytes.extend([1, 2, 3]);
+        let wanted = Page { header, packed: 300, unpacked: (1 << 31) - 1 };
+        assert_eq!(Page::read(&bytes), Some(wanted));
+        for cut in 0..header as usize {
+            assert_eq!(Page::read(&bytes[..cut]), None, "{cut}");
+        }
+        // Structures within structures without end.
+        assert_eq!(Page::read(&[0x1c; 99]), None);
+        assert_eq!(Page::read(&[0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f]), None);
+    }
+
+    #[test]
+    fn the_long_row_is_found_in_every_kind_of_column() {
+        let long = "x".repeat(1000);
+        let texts = ["a", &long, "b"];
+        let mut lists = arrow_array::builder::ListBuilder::new(arrow_array::builder::StringBuilder::new());
+        for text in texts {
+            lists.append_value([Some("y"), Some(text)]);
+        }
+        let lists: ListArray = lists.finish();
+        let columns: [ArrayRef; 4] = [
+            Arc::new(StringArray::from(texts.to_vec())),
+            Arc::new(StringViewArray::from(texts.to_vec())),
+            Arc::new(texts.into_iter().collect::<DictionaryArray<Int32Type>>()),
+            Arc::new(lists),
+        ];
+        for column in columns {
+            let kind = column.data_type().clone();
+            let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
+            assert_eq!(long_row(&batch, 900), Some(1), "{kind}");
+            assert_eq!(long_row(&batch, 1010), None, "{kind}");
+            assert_eq!(long_row(&batch.slice(2, 1), 900), None, "{kind}");
+        }
+    }
+}
