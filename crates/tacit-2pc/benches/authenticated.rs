@@ -10,7 +10,8 @@
 
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
-use tacit_2pc::authenticated::{Demand, Session, buckets};
+use tacit_2pc::authenticated::buckets::{self, Level};
+use tacit_2pc::authenticated::{Demand, Session};
 use tacit_2pc::circuit::{Builder, Shape, Uint, iterate, named};
 use tacit_2pc::{OutputTo, Owner, Prepared};
 use tacit_crypto::{BitVec, Prg};
@@ -60,9 +61,15 @@ fn over(link: &LinkModel, set: Option<Params>) {
     let demand = Demand::of(&function);
     let configs = match set {
         Some(params) => {
-            vec![Config::with_set(params, demand.correlations(), Security::Malicious, link, CACHE)]
+            vec![Config::with_set(
+                params,
+                demand.correlations(Level::ALONE),
+                Security::Malicious,
+                link,
+                CACHE,
+            )]
         }
-        None => [link, &LinkModel::LOOPBACK].map(|link| demand.ferret(link)).to_vec(),
+        None => [link, &LinkModel::LOOPBACK].map(|link| demand.ferret(link, Level::ALONE)).to_vec(),
     };
     for config in configs {
         let (first, second) = memory::pair_over(*link, Limits::default(), SessionId([7; 32]));
@@ -84,7 +91,7 @@ fn over(link: &LinkModel, set: Option<Params>) {
 
 fn measure(name: &str, function: &Prepared) -> Duration {
     let ands = function.plan(1).ands();
-    let config = Demand::of(function).ferret(&LinkModel::LOOPBACK);
+    let config = Demand::of(function).ferret(&LinkModel::LOOPBACK, Level::ALONE);
     let mut runs: Vec<([Duration; 4], u64)> = (0..RUNS)
         .map(|_| {
             let (first, second) = channels();
@@ -136,10 +143,10 @@ fn stream(ands: u64, set: Option<Params>) {
         })
     };
     let one = Demand { ands: buckets::WINDOW, garbler_inputs: 0, evaluator_inputs: 0 };
-    let (count, link) = (one.correlations() * 4, &LinkModel::LOOPBACK);
+    let (count, link) = (one.correlations(Level::ALONE) * 4, &LinkModel::LOOPBACK);
     let config = match set {
         Some(params) => Config::with_set(params, count, Security::Malicious, link, CACHE),
-        None => one.times(4).ferret(link),
+        None => one.times(4).ferret(link, Level::ALONE),
     };
     let owners = [Owner::Garbler, Owner::Evaluator];
     let party = |channel: &mut Channel, role: Owner| {

@@ -1,7 +1,8 @@
 //! Authenticated garbling of a program longer than memory: right outputs, and a peak of memory that does not
 //! grow with it. A binary of its own: the peak is the whole process's.
 
-use tacit_2pc::authenticated::{Demand, Session, buckets};
+use tacit_2pc::authenticated::buckets::{self, Level};
+use tacit_2pc::authenticated::{Demand, Session};
 use tacit_2pc::circuit::{Program, Shape, iterate};
 use tacit_2pc::{OutputTo, Owner};
 use tacit_crypto::{BitVec, Prg};
@@ -25,7 +26,7 @@ fn products(steps: u64) -> impl Program + use<> {
 fn run(steps: u64) -> u64 {
     let [x, y] = [0x1234_5677u32, 0x89ab_cdef];
     let one = Demand { ands: buckets::WINDOW, garbler_inputs: 32, evaluator_inputs: 32 };
-    let config = one.ferret(&LinkModel::LOOPBACK);
+    let config = one.ferret(&LinkModel::LOOPBACK, Level::ALONE);
     let party = |channel: &mut tacit_net::Channel, role: Owner, input: u32| {
         let mut prg = Prg::from_os();
         let mut session = Session::setup(channel, role, &*base::default(), config, &mut prg).unwrap();

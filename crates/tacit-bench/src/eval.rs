@@ -269,9 +269,9 @@ impl Bench<'_> {
     /// Everything in every run; the base OTs are what needs no input.
     fn malicious(&self, channels: &mut [Channel], repeat: usize) -> Result<Side> {
         let base = ot::base_ot(None, Security::Malicious)?;
-        let inputs = self.inputs();
+        let (inputs, lanes) = (self.inputs(), channels.len());
         self.each_run(channels, repeat, |channel, ready| {
-            self.job.run_marked(channel, &*base, &inputs, &mut |step| {
+            self.job.run_marked(channel, lanes, &*base, &inputs, &mut |step| {
                 if step == Step::Ready {
                     ready();
                 }

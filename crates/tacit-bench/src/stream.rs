@@ -7,6 +7,7 @@ use crate::Context;
 use tacit::catalogue::{AUTHENTICATED, YAO};
 use tacit::crypto::{BitVec, Prg};
 use tacit::net::{Agreement, LinkModel};
+use tacit::two_pc::authenticated::buckets::Level;
 use tacit::two_pc::authenticated::{self, Demand};
 use tacit::two_pc::circuit::library::modexp::{ModExp, largest_prime};
 use tacit::two_pc::circuit::{Builder, Program, Shape, Uint, count_ands, iterate};
@@ -149,7 +150,7 @@ fn run_program<P: Program + 'static>(
                     garbler_inputs: widths[0] as usize,
                     evaluator_inputs: widths[1] as usize,
                 };
-                let config = demand.ferret(&LinkModel::LOOPBACK);
+                let config = demand.ferret(&LinkModel::LOOPBACK, Level::ALONE);
                 let mut session = authenticated::Session::setup(channel, role, &*base, config, prg)?;
                 session.run_program(channel, program, &owners, to, &input, |_| ())?;
                 Ok(())

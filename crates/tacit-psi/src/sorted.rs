@@ -39,7 +39,8 @@ use crate::paxos::{Hello, Learns, Options, Phase, Progress};
 use crate::terms::{Terms, Wire, bound_terms};
 use crate::{Error, Result, work};
 use program::{Aggregation, Layout};
-use tacit_2pc::authenticated::{Demand, Session, buckets};
+use tacit_2pc::authenticated::buckets::{self, Level};
+use tacit_2pc::authenticated::{Demand, Session};
 use tacit_2pc::{OutputTo, Owner};
 use tacit_crypto::commit::{Commitment, Opening, commit, verify};
 use tacit_crypto::{BitVec, Prg, RHO, transcript::Transcript};
@@ -281,7 +282,7 @@ impl Run {
         // A long run makes its correlations window by window.
         let window = (ands as usize).min(4 * buckets::WINDOW);
         let demand = Demand { ands: window, garbler_inputs, evaluator_inputs };
-        let config = demand.ferret(&LinkModel::LOOPBACK);
+        let config = demand.ferret(&LinkModel::LOOPBACK, Level::ALONE);
         let mut session = Session::setup(channel, self.role, options.base, config, prg)?;
         let output_to = match (options.learns, self.role) {
             (Learns::Both, _) => OutputTo::Both,

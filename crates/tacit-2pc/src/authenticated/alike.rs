@@ -1,6 +1,5 @@
 //! Compares what the parties' leaky triples must have in common, and draws what puts them together.
 
-use super::bits::Shares;
 use super::deviation::{deviate, passes};
 use super::opening::{MacHash, expected, receive_bits, send_bits};
 use super::oracle::Oracle;
@@ -11,24 +10,32 @@ use tacit_crypto::{BitVec, Block, Prg};
 use tacit_net::Channel;
 use zeroize::Zeroizing;
 
-/// Authenticated bits that compare two digests take, of each party: as many as a digest has.
+/// The garbler's authenticated bits that a comparison takes: as many as a digest has.
 pub(super) const COMPARED: usize = 256;
+
+const UNLIKE: &str = "a triple is wrong, or a bit of it was guessed";
 
 /// Compares what must be alike, and draws randomness that neither party chose, after all that it is for was
 /// fixed.
 ///
-/// A digest is never shown, for a cheater might lack no more than some 47 bits of the other's. A party pads its
-/// own by bits of which only it has the MACs; so these become MACs of the digest, under the peer's Δ. The peer
-/// shows a hash of what they must be if its own digest is the same: to make it takes the right digest, and to
-/// learn a wrong one from it takes all of the peer's Δ. The garbler commits to its part of the randomness
-/// before it sees the evaluator's, and opens it only if the digests agree.
+/// A digest is never shown, for a cheater might lack no more than some 43 bits of the other's. The garbler pads
+/// its own by fresh bits u, so that for the evaluator, who has their keys, they become bits of which the sum with
+/// its own digest is zero if the two are the same. Both then show a hash of u's MACs, the evaluator first.
+///
+/// - The evaluator can make the MACs of the digest that it takes for the garbler's, and of one alone: it guesses
+///   before it has heard anything.
+/// - The garbler hears whether the digest that it padded is the evaluator's, and cannot change it any more: its
+///   hash is of MACs that the evaluator knows only if it is. Of another digest's it lacks all of the peer's Δ.
+///
+/// The garbler commits to its part of the randomness before it sees the evaluator's, and opens it only if the
+/// digests agree. `bits` are the MACs of u, or their keys, and are used up.
 pub(super) fn agree_alike(
     channel: &mut Channel,
     oracle: &Oracle,
     (garbler, delta): (bool, Block),
     number: usize,
     mut digest: Zeroizing<[u8; 32]>,
-    bits: &mut Shares,
+    bits: &mut [Block],
     prg: &mut Prg,
 ) -> Result<Prg> {
     let mut context = [0u8; 32];
@@ -40,42 +47,38 @@ pub(super) fn agree_alike(
         hash.update(macs);
         hash.digest()
     };
-    deviate(|script| script.alike(&mut digest));
-    let mine = BitVec::from_bytes(&*digest, COMPARED);
-    let mut padded = BitVec::from_lsbs(&bits.macs);
-    padded.xor_assign(&mine);
-    let expected_proof = proof_of(!garbler, &bits.macs);
-    // Of the peer's digest, if it is this one.
-    let mut prove = |mut theirs: BitVec| {
-        theirs.xor_assign(&mine);
-        expected(&mut bits.keys, &theirs, delta);
-        let mut proof = proof_of(garbler, &bits.keys);
-        deviate(|script| script.proof(&mut proof));
-        proof
-    };
     let (mut random, mut theirs, mut proof) = ([0u8; 32], [0u8; 32], [0u8; 32]);
     prg.fill_bytes(&mut random);
-    const UNLIKE: &str = "a triple is wrong, or a bit of it was guessed";
     if garbler {
+        deviate(|script| script.alike(&mut digest));
         let (commitment, opening) = commit(&context, &random, prg);
         channel.send(&commitment.0)?;
+        let mut padded = BitVec::from_lsbs(bits);
+        padded.xor_assign(&BitVec::from_bytes(&*digest, COMPARED));
         send_bits(channel, &padded)?;
-        let of_peer = receive_bits(channel, COMPARED)?;
         channel.recv(&mut proof)?;
         channel.recv(&mut theirs)?;
-        if !passes(proof.ct_eq(&expected_proof)) {
+        let right = proof.ct_eq(&proof_of(false, bits));
+        deviate(|script| script.second(right.into(), bits, &mut digest));
+        if !passes(right) {
             return cheated(UNLIKE);
         }
-        channel.send(&prove(of_peer))?;
+        let mut mine = proof_of(true, bits);
+        deviate(|script| script.proof(&mut mine));
+        channel.send(&mine)?;
         deviate(|script| script.opened_commitment(&mut random));
         channel.send(&random)?;
         channel.send(&opening.0)?;
     } else {
         let (mut commitment, mut opening) = (Commitment([0; 32]), Opening([0; 32]));
         channel.recv(&mut commitment.0)?;
-        let of_peer = receive_bits(channel, COMPARED)?;
-        send_bits(channel, &padded)?;
-        channel.send(&prove(of_peer))?;
+        let mut padded = receive_bits(channel, COMPARED)?;
+        deviate(|script| script.alike(&mut digest));
+        padded.xor_assign(&BitVec::from_bytes(&*digest, COMPARED));
+        expected(bits, &padded, delta);
+        let mut mine = proof_of(false, bits);
+        deviate(|script| script.proof(&mut mine));
+        channel.send(&mine)?;
         channel.send(&random)?;
         channel.recv(&mut proof)?;
         channel.recv(&mut theirs)?;
@@ -83,7 +86,7 @@ pub(super) fn agree_alike(
         if !verify(&context, &theirs, &commitment, &opening) {
             return cheated("a commitment is opened to something else");
         }
-        if !passes(proof.ct_eq(&expected_proof)) {
+        if !passes(proof.ct_eq(&proof_of(true, bits))) {
             return cheated(UNLIKE);
         }
     }

@@ -15,7 +15,7 @@
 //! [made with it](rows_at_once), k of them, so whoever tries and goes on without having won passed with chance
 //! 2^-k. Shifts of these rows are known then, and a cheater whose leaks do not meet leaks nothing more in this
 //! window. Where every window is broken with chance C·(1 − 2^-k) at most, one of any number is with chance C
-//! at most. [`size`] takes 2^-40 for C, but for a guess of 2^-47 at a wrong product, once a session.
+//! at most. Of what a session's [`Level`] allows, C is all but the chance of a wrong product, once a session.
 
 use super::bits::{Gates, GatesMut, zeros};
 use super::opening::Openings;
@@ -26,46 +26,81 @@ use std::ops::Range;
 use tacit_crypto::{BitVec, Block, Buffer, Prg};
 use tacit_net::Channel;
 
-/// Statistical security in bits of a session.
+/// Statistical security in bits of a job.
 pub const STATISTICAL: u32 = 40;
 /// Buckets of a window, at most.
 pub const WINDOW: usize = 500_000;
 /// Buckets of a window, at least: fewer are filled up.
-pub const LEAST: usize = 435;
+pub const LEAST: usize = 449;
 /// Triples in a bucket, at most.
-const MOST: u32 = 5;
+const MOST: u32 = 8;
 
-/// Triples in each of `buckets` buckets, for [`STATISTICAL`] bits of a session; `buckets` is at least
-/// [`LEAST`].
-pub fn size(buckets: usize) -> usize {
-    let enough = |b: u32| {
-        let first_checked = b.min(1 + rows_at_once(buckets, false) as u32);
-        let broken = (buckets as u128).saturating_pow(b - 1);
-        // 2^-b / buckets^(b-1) ≤ (2^-40 − 2^-47)·(1 − 2^-k)
-        let passed = (1 << first_checked) - 1;
-        broken.saturating_mul(127 * passed) >= 1 << (STATISTICAL + 7 + first_checked - b)
-    };
-    reduced().bucket.unwrap_or_else(|| (3..MOST).find(|&b| enough(b)).unwrap_or(MOST) as usize)
+/// How sure a session is.
+///
+/// A job is as sure as [`STATISTICAL`] says. Where it has several sessions, each of which may be tried whatever
+/// becomes of the others, each is surer by as much.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Level {
+    bits: u32,
+}
+
+impl Level {
+    /// Of a job's only session.
+    pub const ALONE: Level = Level { bits: STATISTICAL };
+
+    /// Of one of so many sessions of a job; more than 2^19 are not foreseen.
+    pub fn among(sessions: usize) -> Level {
+        let more = sessions.max(1).next_power_of_two().trailing_zeros();
+        Level { bits: STATISTICAL + more.min(19) }
+    }
+
+    /// A session is broken with chance 2^-bits at most.
+    pub fn bits(self) -> u32 {
+        self.bits
+    }
+
+    /// Bits of a triple's message, two of which are whole bytes. A wrong product passes if all of them are
+    /// guessed of Δ but the lowest, which takes an eighth at most of what may be.
+    pub fn message_bits(self) -> u32 {
+        (self.bits + 4).next_multiple_of(4)
+    }
+
+    /// Triples in each of `buckets` buckets, at least [`LEAST`].
+    pub fn size(self, buckets: usize) -> usize {
+        let guessed = self.message_bits() - 1;
+        let enough = |b: u32| {
+            let first_checked = b.min(1 + rows_at_once(buckets, false) as u32);
+            // 2^-b / buckets^(b-1) ≤ (2^-bits − 2^-guessed)·(1 − 2^-first_checked)
+            let left = ((1 << (guessed - self.bits)) - 1) * ((1 << first_checked) - 1);
+            (buckets as u128).saturating_pow(b - 1).saturating_mul(left) >= 1 << (guessed + first_checked - b)
+        };
+        reduced().bucket.unwrap_or_else(|| (3..MOST).find(|&b| enough(b)).unwrap_or(MOST) as usize)
+    }
+
+    /// Checks of a window of so many buckets.
+    pub fn checks(self, buckets: usize, far: bool) -> usize {
+        (self.size(buckets) - 1).div_ceil(rows_at_once(buckets, far))
+    }
+
+    /// Gates of each window for `ands` gates but the last: as many in each, where each then has small buckets,
+    /// else as many as a window has at most.
+    pub(super) fn window(self, ands: usize) -> usize {
+        let count = ands.div_ceil(WINDOW).max(1);
+        let even = ands.div_ceil(count);
+        if count > 1 && self.size(even - count) == self.size(WINDOW) { even } else { WINDOW }
+    }
+
+    /// The windows in which triples for `ands` gates are made: how many gates each serves.
+    pub(super) fn windows(self, ands: usize) -> impl Iterator<Item = usize> {
+        let most = self.window(ands);
+        (0..ands).step_by(most).map(move |start| most.min(ands - start))
+    }
 }
 
 /// [`LEAST`], but in tests of smaller windows.
 #[inline(always)]
 pub(super) fn least() -> usize {
     reduced().least.unwrap_or(LEAST)
-}
-
-/// The windows in which triples for `ands` gates are made: how many gates each serves.
-pub(super) fn windows(ands: usize) -> impl Iterator<Item = usize> {
-    let most = window(ands);
-    (0..ands).step_by(most).map(move |start| most.min(ands - start))
-}
-
-/// Gates of each window for `ands` gates but the last: as many in each, where each then has small buckets,
-/// else as many as a window has at most.
-pub(super) fn window(ands: usize) -> usize {
-    let count = ands.div_ceil(WINDOW).max(1);
-    let even = ands.div_ceil(count);
-    if count > 1 && size(even - count) == size(WINDOW) { even } else { WINDOW }
 }
 
 /// A row's shift.
@@ -82,14 +117,9 @@ const BATCH: usize = 1 << 12;
 pub fn rows_at_once(buckets: usize, far: bool) -> usize {
     /// Triples: each check takes a round, and rows made together are read and added up at once. As many as make
     /// all three rows of one check where fewer in it would not do.
-    const TRIPLES: usize = 860_000;
+    const TRIPLES: usize = 920_000;
     let triples = if far { 2 * WINDOW } else { TRIPLES };
     reduced().rows.unwrap_or((triples / buckets).clamp(1, MOST as usize - 1))
-}
-
-/// Checks of a window of so many buckets.
-pub fn checks(buckets: usize, far: bool) -> usize {
-    (size(buckets) - 1).div_ceil(rows_at_once(buckets, far))
 }
 
 /// Where a row's triples for the buckets `range` stand, `shift` places on: up to the row's end, and from its

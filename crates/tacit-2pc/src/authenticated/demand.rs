@@ -1,7 +1,7 @@
 //! What a function takes of a preparation.
 
 use super::alike::COMPARED;
-use super::buckets;
+use super::buckets::{self, Level};
 use crate::{Owner, Prepared};
 use tacit_net::LinkModel;
 use tacit_ot::Security;
@@ -53,16 +53,17 @@ impl Demand {
     }
 
     /// The windows in which triples are made: the buckets of each, and the triples in a bucket.
-    pub fn windows(&self) -> impl Iterator<Item = (usize, usize)> {
-        buckets::windows(self.ands)
+    pub fn windows(&self, level: Level) -> impl Iterator<Item = (usize, usize)> {
+        level
+            .windows(self.ands)
             .map(|gates| gates.max(buckets::LEAST))
-            .map(|buckets| (buckets, buckets::size(buckets)))
+            .map(move |buckets| (buckets, level.size(buckets)))
     }
 
     /// Correlations of either direction that a preparation takes, at most.
-    pub fn correlations(&self) -> u64 {
-        let of_window = |(buckets, size)| 3 * buckets * size + COMPARED * buckets::checks(buckets, false);
-        let triples: usize = self.windows().map(of_window).sum();
+    pub fn correlations(&self, level: Level) -> u64 {
+        let of_window = |(buckets, size)| 3 * buckets * size + COMPARED * level.checks(buckets, false);
+        let triples: usize = self.windows(level).map(of_window).sum();
         (triples + self.ands + self.garbler_inputs.max(self.evaluator_inputs)) as u64
     }
 
@@ -72,10 +73,10 @@ impl Demand {
         (buckets::WINDOW / self.ands.max(1)).min(LABELS / inputs.max(1)).max(1)
     }
 
-    /// Ferret's parameters for a session that makes this once, over `link`: both parties reach the same.
-    pub fn ferret(&self, link: &LinkModel) -> Config {
+    /// Ferret's parameters for a session of `level` that makes this once, over `link`: both parties reach the same.
+    pub fn ferret(&self, link: &LinkModel, level: Level) -> Config {
         // The triples pass through the cache as well, and leave Ferret's table half of it.
-        Config::choose_exactly(self.correlations(), Security::Malicious, link, CACHE / 2)
+        Config::choose_exactly(self.correlations(level), Security::Malicious, link, CACHE / 2)
     }
 
     /// Input bits of `owner`'s.

@@ -4,6 +4,7 @@
 //! tests that does nothing, and no signature knows of it.
 
 use super::bits::GatesMut;
+use super::opening::MacHash;
 use tacit_crypto::{BitVec, Block};
 
 /// Changes to what a party computes; none, where a script says nothing.
@@ -16,8 +17,13 @@ pub(super) trait Script {
     fn leaky(&mut self, _messages: &mut [Block], _sums: &mut [Block]) {}
     /// Δ, as the triples are made with it.
     fn triples_delta(&mut self, _delta: &mut Block) {}
-    /// The hash of what must be alike on both sides of triples.
+    /// What goes into the hash of what must be alike on both sides of triples, and that hash before.
+    fn settled(&mut self, _alike: &MacHash, _sums: &[Block]) {}
+    /// The hash of what must be alike: the garbler's before it pads it, the evaluator's after it saw that.
     fn alike(&mut self, _digest: &mut [u8; 32]) {}
+    /// The MACs whose hash the garbler is about to show, and the digest that they are of, once it knows whether the
+    /// evaluator's was right.
+    fn second(&mut self, _right: bool, _macs: &mut [Block], _digest: &mut [u8; 32]) {}
     /// What shows the peer that it is alike.
     fn proof(&mut self, _proof: &mut [u8; 32]) {}
     /// What the garbler opens its commitment to: its random bytes.

@@ -2,8 +2,8 @@
 
 use super::Result;
 use super::alike::{COMPARED, agree_alike};
-use super::bits::{Cots, Gates, GatesMut, Shares, Stock, ample};
-use super::buckets;
+use super::bits::{Cots, Gates, GatesMut, Shares, Stock, ample, zeros};
+use super::buckets::{self, Level};
 use super::demand::Demand;
 use super::deviation::deviate;
 use super::leaky::{self, Maker};
@@ -152,7 +152,7 @@ pub(super) fn make(
     role: Owner,
     cots: &mut Cots<'_>,
     prg: &mut Prg,
-    demand: Demand,
+    (demand, level): (Demand, Level),
     oracle: Oracle,
     room: &mut Room,
     spent: &Spent,
@@ -169,10 +169,10 @@ pub(super) fn make(
     let mut triples_delta = delta;
     deviate(|script| script.triples_delta(&mut triples_delta));
     let (rows, far) = (std::mem::take(&mut room.rows), room.far);
-    let mut maker = Maker { garbler, delta: triples_delta, own, peer, made: 0, room: rows };
+    let width = level.message_bits();
+    let mut maker = Maker { garbler, delta: triples_delta, width, own, peer, made: 0, room: rows };
     let mut openings = Openings::new(&oracle, "buckets", garbler, delta, room.ahead);
-    let windows: Vec<usize> =
-        buckets::windows(demand.ands).map(|gates| gates.max(buckets::least())).collect();
+    let windows: Vec<usize> = level.windows(demand.ands).map(|gates| gates.max(buckets::least())).collect();
     let mut gates = room.gates(windows.iter().sum());
     let mut left = gates.gates_mut();
     let inputs = [demand.garbler_inputs, demand.evaluator_inputs];
@@ -180,16 +180,17 @@ pub(super) fn make(
         if garbler { inputs } else { [inputs[1], inputs[0]] }.map(|inputs| demand.ands + inputs);
     let mut masks = taken(&mut room.masks, own_masks, peer_masks);
     let mut unmade = Some((&mut masks.macs[..own_masks], &mut masks.keys[..peer_masks]));
-    let held = |n: usize| 3 * n * buckets::rows_at_once(n, far).min(buckets::size(n) - 1);
+    let held = |n: usize| 3 * n * buckets::rows_at_once(n, far).min(level.size(n) - 1);
     let held = windows.iter().map(|&n| held(n)).max().unwrap_or(0);
     let mut bits = taken(&mut room.bits, held, held);
-    let mut compared = Shares::zeros(COMPARED, COMPARED);
+    // MACs of the garbler's, which are the evaluator's keys.
+    let mut compared = zeros(COMPARED);
     let mut checks = 0;
     let mut start = 0;
     for n in windows {
         let mut sums = left.part(start..start + n);
         start += n;
-        let size = buckets::size(n);
+        let size = level.size(n);
         for row in (1..size).step_by(buckets::rows_at_once(n, far)) {
             let rows = buckets::rows_at_once(n, far).min(size - row);
             let (macs, keys) = (&mut bits.macs[..3 * n * rows], &mut bits.keys[..3 * n * rows]);
@@ -198,7 +199,12 @@ pub(super) fn make(
             let further = macs.chunks_mut(3 * n).zip(keys.chunks_mut(3 * n));
             let further = further.map(|(macs, keys)| GatesMut::of(macs, keys));
             let mut made: Vec<GatesMut<'_>> = first.into_iter().chain(further).collect();
-            let others = unmade.take().into_iter().chain([(&mut compared.macs[..], &mut compared.keys[..])]);
+            let mut of_nobody = [];
+            let compared_by = match garbler {
+                true => (&mut compared[..], &mut of_nobody[..]),
+                false => (&mut of_nobody[..], &mut compared[..]),
+            };
+            let others = unmade.take().into_iter().chain([compared_by]);
             extend(channel, cots, &mut made, others)?;
             made.iter_mut().for_each(|row| deviate(|script| script.bits(&mut row.macs)));
             let mut alike = MacHash::new(&oracle, &format!("triples {checks}"), true);

@@ -6,8 +6,9 @@
 //! z)·(Δ_A ⊕ Δ_B), whose lowest bit d both show, and z becomes z ⊕ d. What is left after d·Δ is added must be
 //! the same on both sides; a party that sent another G passes only if it guesses the peer's x.
 //!
-//! Of G, C and S only the lower 48 bits are made, sent and compared, where the paper has whole blocks: all is
-//! linear in them, and who shows a wrong d has to guess 47 bits of Δ, once. Two such parts stand in a block.
+//! Of G, C and S only the lower 44 bits are made, sent and compared, where the paper has whole blocks: all is
+//! linear in them, and who shows a wrong d has to guess 43 bits of Δ, once. Of a session that is one of several
+//! of a job [some more](super::buckets::Level::message_bits). Two such parts stand in a block.
 //!
 //! Here both Δ have lowest bit 1, where the paper has 1 and 0: every block under Δ_B enters with its lowest
 //! bit cleared, which is linear and turns Δ_B into one of lowest bit 0.
@@ -33,21 +34,19 @@ const BATCH: usize = 1 << 12;
 const ON_THE_WAY: usize = 16;
 /// Batches whose S wait: for G, then for d.
 const UNSETTLED: usize = 2 * ON_THE_WAY + 1;
-/// The bits of a block that G, C and S have.
-const COUNTED: u64 = (1 << 48) - 1;
-/// Bytes of G of two triples.
-const PAIR: usize = 12;
 
-/// [`COUNTED`], but where a test lets fewer bits count, which are packed as ever.
+/// The bits that count of a message of `width` bits: all, but where a test lets fewer count.
 #[inline(always)]
-pub(super) fn counted() -> u64 {
-    reduced().counted.map_or(COUNTED, |bits| COUNTED & ((1 << bits) - 1))
+pub(super) fn counted(width: u32) -> u64 {
+    !0 >> (64 - reduced().counted.map_or(width, |bits| bits.min(width)))
 }
 
 /// What stays the same for all triples of a party.
 pub(super) struct Maker {
     pub(super) garbler: bool,
     pub(super) delta: Block,
+    /// Bits of G, C and S.
+    pub(super) width: u32,
     /// The hash of the own keys, and of the peer's.
     pub(super) own: Mitccrh,
     pub(super) peer: Mitccrh,
@@ -85,21 +84,22 @@ fn mask(block: Block) -> u64 {
     (block.low() & 1).wrapping_neg()
 }
 
-/// Packs G of some triples.
-fn pack(messages: &[Block], bytes: &mut [u8]) {
-    for (pair, bytes) in messages.iter().zip(bytes.as_chunks_mut::<PAIR>().0) {
-        let both = u128::from(pair.low()) | u128::from(pair.high()) << COUNTED.count_ones();
-        bytes.copy_from_slice(&both.to_le_bytes()[..PAIR]);
+/// Packs G of some triples, two of which have so many bytes.
+fn pack(messages: &[Block], bytes: &mut [u8], pair: usize) {
+    for (message, bytes) in messages.iter().zip(bytes.chunks_exact_mut(pair)) {
+        let both = u128::from(message.low()) | u128::from(message.high()) << (4 * pair);
+        bytes.copy_from_slice(&both.to_le_bytes()[..pair]);
     }
 }
 
 /// The converse of [`pack`].
-fn unpack(bytes: &[u8], messages: &mut [Block]) {
-    for (pair, bytes) in messages.iter_mut().zip(bytes.as_chunks::<PAIR>().0) {
+fn unpack(bytes: &[u8], messages: &mut [Block], pair: usize) {
+    let width = 4 * pair as u32;
+    for (message, bytes) in messages.iter_mut().zip(bytes.chunks_exact(pair)) {
         let mut both = [0; 16];
-        both[..PAIR].copy_from_slice(bytes);
+        both[..pair].copy_from_slice(bytes);
         let both = u128::from_le_bytes(both);
-        *pair = Block::from_halves(both as u64 & COUNTED, (both >> COUNTED.count_ones()) as u64);
+        *message = Block::from_halves(both as u64 & (!0 >> (64 - width)), (both >> width) as u64);
     }
 }
 
@@ -113,7 +113,7 @@ fn lowest_bits(sums: &[Block], n: usize) -> BitVec {
 impl Maker {
     /// What of a block under the own Δ counts, and under the peer's.
     fn masks(&self) -> [u64; 2] {
-        let counted = counted();
+        let counted = counted(self.width);
         if self.garbler { [counted, counted & !1] } else { [counted & !1, counted] }
     }
 
@@ -141,24 +141,25 @@ impl Maker {
         let sums = Room::of(&mut room.sums, batches.min(UNSETTLED) * most);
         let place = |i: usize| i % UNSETTLED * most..i % UNSETTLED * most + pairs(&batch(i));
         let messages = Room::of(&mut room.messages, most);
-        let mut packed = vec![0; PAIR * messages.len()];
+        let bytes = self.width as usize / 4;
+        let mut packed = vec![0; bytes * messages.len()];
         let mut shown = VecDeque::with_capacity(ON_THE_WAY);
         for i in 0..batches + 2 * ON_THE_WAY {
             if i < batches {
                 let (range, sums) = (batch(i), &mut sums[place(i)]);
-                let (messages, packed) = (&mut messages[..sums.len()], &mut packed[..PAIR * sums.len()]);
+                let (messages, packed) = (&mut messages[..sums.len()], &mut packed[..bytes * sums.len()]);
                 self.messages(rows[row(i)].shared().part(range), number(i), sums, messages);
                 deviate(|script| script.leaky(messages, sums));
-                pack(messages, packed);
+                pack(messages, packed, bytes);
                 channel.send(packed)?;
             }
             let [of_g, of_d] =
                 [ON_THE_WAY, 2 * ON_THE_WAY].map(|ahead| i.checked_sub(ahead).filter(|&i| i < batches));
             // All that is waited for comes before the own d, which then leaves with the next G.
             if let Some(i) = of_g {
-                let packed = &mut packed[..PAIR * pairs(&batch(i))];
+                let packed = &mut packed[..bytes * pairs(&batch(i))];
                 channel.recv(packed)?;
-                unpack(packed, messages);
+                unpack(packed, messages, bytes);
             }
             if let Some(i) = of_d {
                 let (range, sums) = (batch(i), &mut sums[place(i)]);
@@ -167,6 +168,7 @@ impl Maker {
                     d.xor_assign(&own);
                 }
                 self.correct(&mut rows[row(i)].part(range), &d, sums);
+                deviate(|script| script.settled(alike, sums));
                 alike.update(sums);
             }
             if let Some(i) = of_g {
@@ -185,7 +187,7 @@ impl Maker {
 
     /// G of some triples, the first of which has this number, and what S has of the party's own.
     fn messages(&self, triples: Gates<'_>, number: u64, sums: &mut [Block], messages: &mut [Block]) {
-        let ([own, peer], delta, counted) = (self.masks(), self.delta, counted());
+        let ([own, peer], delta, counted) = (self.masks(), self.delta, counted(self.width));
         let mut pads = zeroize::Zeroizing::new([[Block::ZERO; 2]; TILE]);
         let mut parts = zeroize::Zeroizing::new([[0; 2]; TILE]);
         let all = triples.macs[0].len();
@@ -219,7 +221,7 @@ impl Maker {
 
     /// Adds to S of triples with these `x`, the first of which has this number, what the peer's G gives.
     fn sums(&self, x: &[Block], number: u64, messages: &[Block], sums: &mut [Block]) {
-        let counted = counted();
+        let counted = counted(self.width);
         let mut pads = zeroize::Zeroizing::new([Block::ZERO; TILE]);
         for (tile, x) in x.chunks(TILE).enumerate() {
             let (tile, pads) = (tile * TILE, &mut pads[..x.len()]);

@@ -6,16 +6,16 @@
 //! - **Realises** secure evaluation of a circuit against malicious parties, with abort, in the hybrid model
 //!   of correlated OT: the parties get what the circuit says of the inputs they chose, or a party stops.
 //! - **Assumptions**: those of the correlated OT; MITCCRH circular correlation robust (ideal cipher); BLAKE3
-//!   a random oracle. Statistical error 2^-40 a session ([`buckets`]), in which a wrong product of
-//!   a triple passes with chance 2^-47; a MAC of an output's mask is guessed with 2^-127, another with 2^-63.
+//!   a random oracle. Statistical error 2^-40 a job ([`buckets`]), whose sessions are as much surer as there are
+//!   more; a wrong product of a triple passes with an eighth of that, once a session; a MAC of an output's mask is guessed with 2^-127, another with 2^-63.
 //!   A Δ is not found by fewer than 2^127 tries, whatever a cheater was shown before it left.
 //! - **Masks**: each wire's value is hidden by a mask λ = λ_A ⊕ λ_B of which each party holds one share, with
 //!   a MAC under the other's Δ. The evaluator sees masked values Λ = value ⊕ λ alone.
 //! - **Phases**: [`Session::independent`] needs the number of gates, [`Independent::dependent`] the function,
 //!   [`Dependent::online`] the inputs. Each takes the one before by value, so nothing serves twice; when one
 //!   fails, all that the session made is spent.
-//! - **Bytes** of both directions an AND gate: 12 for each triple of a bucket (3 from 397,882 gates on, 4
-//!   from 4,197 on, else 5), 32 for the table, about 2 for bits, and the correlated OT's for 3·B + 1
+//! - **Bytes** of both directions an AND gate: 11 for each triple of a bucket (3 from 423,689 gates on, 4
+//!   from 4,357 on, else 5; of one of several sessions 12 and 4 or more), 32 for the table, about 2 for bits, and the correlated OT's for 3·B + 1
 //!   correlations each way.
 //! - **Rows** of a function ([`Session::run_rows`]) go through the phases side by side, as many as fill a window.
 //! - **Length**: a circuit of more than 500,000 AND gates, and a program of any length
@@ -31,14 +31,14 @@
 //!   what fails later depends on masked values alone, which are uniform for the party that cheated.
 //!
 //! ```
-//! use tacit_2pc::authenticated::{Demand, Session};
+//! use tacit_2pc::authenticated::{Demand, Session, buckets::Level};
 //! use tacit_2pc::{OutputTo, Owner, Prepared, circuit::named};
 //! use tacit_crypto::{BitVec, Prg};
 //! use tacit_net::{Channel, LinkModel, memory};
 //! use tacit_ot::base;
 //!
 //! let function = Prepared::from_function(&named::find("add8").unwrap()).unwrap();
-//! let config = Demand::of(&function).ferret(&LinkModel::LOOPBACK);
+//! let config = Demand::of(&function).ferret(&LinkModel::LOOPBACK, Level::ALONE);
 //! let party = |channel: &mut Channel, role: Owner, input: u8| {
 //!     let mut prg = Prg::from_os();
 //!     let mut session = Session::setup(channel, role, &*base::default(), config, &mut prg)?;
@@ -87,7 +87,7 @@ use crate::Result;
 
 pub(crate) const PROTOCOL: &str = "authenticated";
 /// Name and version in every hash of this protocol.
-const DOMAIN: &str = "tacit authenticated v7";
+const DOMAIN: &str = "tacit authenticated v8";
 /// AND gates whose tables go in one message: few enough to stay in the nearest caches.
 const PIECE: usize = 1 << 11;
 

@@ -69,6 +69,12 @@ impl MacHash {
         MacHash { hasher: oracle.hasher(label, garbler), halves: zeros(HASHED), waiting: 0 }
     }
 
+    /// One that goes on from here by itself.
+    #[cfg(test)]
+    pub(super) fn fork(&self) -> Self {
+        MacHash { hasher: self.hasher.clone(), halves: zeros(HASHED), waiting: 0 }
+    }
+
     /// Adds whole blocks.
     pub(super) fn update(&mut self, blocks: &[Block]) {
         self.flush();

@@ -1,6 +1,7 @@
 //! A session: two parties, one Δ each, and correlated OT both ways.
 
 use super::bits::Cots;
+use super::buckets::{self, Level};
 use super::demand::Demand;
 use super::dependent::Terms;
 use super::independent::{self, Independent, Room};
@@ -8,7 +9,7 @@ use super::oracle::Oracle;
 use super::spent::Spent;
 use super::stream::{InStream, Stream};
 use super::stretch::{OfCircuit, OfProgram, Source};
-use super::{DOMAIN, OTHER_INPUT, buckets, mismatch, usage};
+use super::{DOMAIN, OTHER_INPUT, mismatch, usage};
 use crate::circuit::Program;
 use crate::{OutputTo, Owner, Prepared, Result};
 use tacit_crypto::transcript::Transcript;
@@ -28,6 +29,7 @@ pub struct Session<S, R> {
     prg: Prg,
     spent: Spent,
     room: Room,
+    level: Level,
     fresh: bool,
 }
 
@@ -71,7 +73,7 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         prg: &mut Prg,
     ) -> Self {
         let (prg, spent, room) = (prg.fork(), Spent::default(), Room::default());
-        Session { role, sender, receiver, extend, prg, spent, room, fresh: true }
+        Session { role, sender, receiver, extend, prg, spent, room, level: Level::ALONE, fresh: true }
     }
 
     /// Makes what one run of the size `demand` needs, whatever the function.
@@ -102,7 +104,7 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
     ) -> Result<Independent> {
         let oracle = self.agree(channel, demand, place)?;
         self.fresh = false;
-        let Session { role, sender, receiver, extend, prg, room, spent, .. } = self;
+        let Session { role, sender, receiver, extend, prg, room, level, spent, .. } = self;
         let delta = sender.delta();
         let mut extend = |channel: &mut Channel, keys: Vec<&mut [Block]>, macs: Vec<&mut [Block]>| {
             Ok(extend(channel, *role, (sender, keys), (receiver, macs))?)
@@ -110,7 +112,7 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         let mut cots = Cots { delta, extend: &mut extend };
         let mut alone = room.alone();
         let room = if place.is_some() { room } else { &mut alone };
-        independent::make(channel, *role, &mut cots, prg, demand, oracle, room, spent)
+        independent::make(channel, *role, &mut cots, prg, (demand, *level), oracle, room, spent)
     }
 
     /// One run with everything in it: `input` are this party's input bits, input after input. Returns the
@@ -132,6 +134,13 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
     /// the way from the beginning, and large windows hold a row of triples more, 48 MB, for a check less.
     pub fn over(mut self, link: &LinkModel) -> Self {
         self.room.expect(link.delay());
+        self
+    }
+
+    /// The same session as one of several of a job, which both parties must say alike: so much surer that all
+    /// together are as sure as one alone.
+    pub fn at(mut self, level: Level) -> Self {
+        self.level = level;
         self
     }
 
@@ -159,7 +168,13 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
             let terms = Terms::of(function, output_to);
             let mut outputs = Vec::with_capacity(rows.len());
             for input in rows {
-                outputs.extend(self.run_stream(channel, OfCircuit::new(function), &terms, input, |_| ())?);
+                outputs.extend(self.run_stream(
+                    channel,
+                    OfCircuit::new(function, self.level),
+                    &terms,
+                    input,
+                    |_| (),
+                )?);
                 each();
             }
             return Ok(output_to.learned_by(self.role).then_some(outputs));
@@ -257,6 +272,7 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         transcript.append_u64("garbler's inputs", demand.garbler_inputs as u64);
         transcript.append_u64("evaluator's inputs", demand.evaluator_inputs as u64);
         transcript.append_u64("far", self.room.is_far() as u64);
+        transcript.append_u64("bits of security", self.level.bits().into());
         if let Some(place) = place {
             place.append(&mut transcript);
         }
@@ -273,7 +289,7 @@ impl<S: CotSender, R: CotReceiver> Session<S, R> {
         }
         if theirs[1..33] != mine[1..33] {
             return mismatch(
-                "the protocol's version, the numbers of gates and inputs, the link, or the session",
+                "the protocol's version, the numbers of gates, inputs and sessions, the link, or the session",
             );
         }
         let (of_garbler, of_evaluator) = if garbler { (&mine, &theirs) } else { (&theirs, &mine) };

@@ -1,6 +1,7 @@
 //! Circuits of any length, cut into stretches: runs of gates that one preparation serves.
 
-use super::{PIECE, buckets};
+use super::PIECE;
+use super::buckets::{self, Level};
 use crate::Prepared;
 use crate::circuit::{Order, Piece, Place, Plan, Program, ProgramPlan, Shape, Window};
 use std::ops::Range;
@@ -121,6 +122,7 @@ pub(super) trait Source {
 /// Those of a circuit that is held.
 pub(super) struct OfCircuit<'a> {
     function: &'a Prepared,
+    level: Level,
     pieces: Range<usize>,
     ands: usize,
     /// AND gates up to the stretch's end.
@@ -129,8 +131,8 @@ pub(super) struct OfCircuit<'a> {
 }
 
 impl<'a> OfCircuit<'a> {
-    pub(super) fn new(function: &'a Prepared) -> Self {
-        OfCircuit { function, pieces: 0..0, ands: 0, done: 0, last: false }
+    pub(super) fn new(function: &'a Prepared, level: Level) -> Self {
+        OfCircuit { function, level, pieces: 0..0, ands: 0, done: 0, last: false }
     }
 }
 
@@ -145,7 +147,7 @@ impl Source for OfCircuit<'_> {
         }
         let plan = self.function.plan(1);
         // Each stretch lacks less than a piece of it.
-        let most = buckets::WINDOW.min(buckets::window(plan.ands() as usize) + PIECE);
+        let most = buckets::WINDOW.min(self.level.window(plan.ands() as usize) + PIECE);
         let mut pieces = plan.pieces(PIECE).skip(self.pieces.end).peekable();
         self.pieces.start = self.pieces.end;
         self.ands = 0;

@@ -3,7 +3,8 @@
 use super::evaluation::{BLOCK, Cost, EvalRequest, Evaluation};
 use super::{Assumption, Entry, Runs};
 use crate::limits::Limit;
-use tacit_2pc::authenticated::{Demand, buckets};
+use tacit_2pc::authenticated::Demand;
+use tacit_2pc::authenticated::buckets::{self, Level};
 use tacit_net::LinkModel;
 use tacit_ot::Security;
 use tacit_ot::extension::kos;
@@ -40,7 +41,6 @@ const CHECK_TRIPS: f64 = 3.0;
 const RUN_TRIPS: f64 = 4.5;
 const ANSWER_TRIPS: f64 = 0.5;
 const DIGEST: u64 = 32;
-const MESSAGE: u64 = 6;
 
 /// What a party sends of `bits` that both show.
 fn shown(bits: u64) -> u64 {
@@ -51,25 +51,26 @@ pub(super) fn cost(request: &EvalRequest) -> Cost {
     let EvalRequest { ands, inputs, outputs, rows, output_to, .. } = *request;
     let threads = request.threads.max(1) as u64;
     let each = rows.div_ceil(threads);
+    let level = Level::among(threads as usize);
     let one = Demand {
         ands: ands as usize,
         garbler_inputs: inputs[0] as usize,
         evaluator_inputs: inputs[1] as usize,
     };
-    let config = one.times(each as usize).ferret(&LinkModel::LOOPBACK);
+    let config = one.times(each as usize).ferret(&LinkModel::LOOPBACK, level);
 
     // Preparations, each of as many rows as go together.
     let together = one.rows_together() as u64;
     let (mut triples, mut correlations, mut checks, mut runs) = (0u64, 0u64, 0u64, 0u64);
     let mut preparation = |rows: u64| {
         let demand = one.times(rows as usize);
-        correlations += demand.correlations();
+        correlations += demand.correlations(level);
         // A function of more gates than a window goes through all phases window by window.
         runs += demand.ands.div_ceil(buckets::WINDOW).max(1) as u64;
-        for (buckets, size) in demand.windows() {
+        for (buckets, size) in demand.windows(level) {
             triples += (buckets * size) as u64;
             // Where the link is not long, a check more is not seen.
-            checks += buckets::checks(buckets, true) as u64;
+            checks += level.checks(buckets, true) as u64;
         }
     };
     (0..each / together).for_each(|_| preparation(together));
@@ -83,7 +84,8 @@ pub(super) fn cost(request: &EvalRequest) -> Cost {
     let cots = (ferret.awaited + ferret.streamed) as u64;
     let seeds = kos::bytes_by_hash(kos::SEEDS);
     // A triple's message, its d, and for all but the first of a bucket a difference.
-    let of_triples = triples * MESSAGE + shown(triples) + shown(triples * 3 / 4);
+    let of_triples =
+        shown(triples * u64::from(level.message_bits())) + shown(triples) + shown(triples * 3 / 4);
     let of_checks = |parts: u64| checks * parts * DIGEST;
     // Two messages that compare what both want, and hashes: of two phases' openings, and one in the last phase,
     // one more with outputs.
@@ -105,7 +107,7 @@ pub(super) fn cost(request: &EvalRequest) -> Cost {
             + correlations as f64 * CORRELATION_NS
             + triples as f64 * TRIPLE_NS
             + each as f64 * row,
-        bytes: [side(garbler, 5, to_evaluator, 0) as f64, side(evaluator, 3, to_garbler, seeds) as f64],
+        bytes: [side(garbler, 5, to_evaluator, 0) as f64, side(evaluator, 2, to_garbler, seeds) as f64],
         trips: ferret.trips
             + CHECK_TRIPS * checks as f64
             + RUN_TRIPS * runs as f64

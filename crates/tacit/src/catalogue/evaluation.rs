@@ -184,7 +184,7 @@ mod tests {
             };
             let EvalRequest { output_to, security, .. } = *request;
             let job = Job { function: &prepared, role, output_to, security, options };
-            job.run_marked(channel, &*base, &vec![row; request.rows as usize], &mut |_| ()).unwrap();
+            job.run_marked(channel, 1, &*base, &vec![row; request.rows as usize], &mut |_| ()).unwrap();
             channel.flush().unwrap();
             channel.stats().bytes_sent
         };
@@ -301,7 +301,7 @@ mod tests {
                 let options = Options { protocol: super::super::find(protocol), copies, ot: None };
                 let (output_to, security) = (OutputTo::Both, Security::Malicious);
                 let job = Job { function, role, output_to, security, options };
-                job.run_marked(channel, &*base, &[vec![BitVec::zeros(64)]], &mut |_| ()).unwrap();
+                job.run_marked(channel, 1, &*base, &[vec![BitVec::zeros(64)]], &mut |_| ()).unwrap();
                 channel.flush().unwrap();
                 let stats = channel.stats();
                 (stats.rounds, stats.messages_sent, stats.bytes_sent)

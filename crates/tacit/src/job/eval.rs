@@ -16,7 +16,8 @@ use std::io::{Read, Seek, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tacit_2pc::authenticated::{self, Demand, buckets};
+use tacit_2pc::authenticated::buckets::{self, Level};
+use tacit_2pc::authenticated::{self, Demand};
 use tacit_2pc::circuit::named::{self, Function};
 use tacit_2pc::circuit::{LongFunction, bristol};
 use tacit_2pc::semi_honest;
@@ -340,7 +341,7 @@ impl Job<'_> {
             if lane == 0 {
                 course.at(SETUP, 0, 0);
             }
-            self.run_on(channel, base, share(lane), link, &mut |step| match step {
+            self.run_on(channel, base, share(lane), link, Level::among(lanes), &mut |step| match step {
                 Step::Ready if lane == 0 => course.at(ROWS, 0, total),
                 Step::Ready => {}
                 Step::Rows(more) => {
@@ -353,16 +354,17 @@ impl Job<'_> {
         Ok(parts.map(|parts| parts.into_iter().flatten().collect()))
     }
 
-    /// As [`run`](Self::run) on one channel; `tell` hears how far it is.
+    /// As [`run`](Self::run) on one of a job's so many channels; `tell` hears how far it is.
     pub fn run_marked(
         &self,
         channel: &mut Channel,
+        channels: usize,
         base: &dyn BaseOt,
         rows: &[Vec<BitVec>],
         tell: &mut Tell<'_>,
     ) -> Result<Option<Rows>> {
         let (options, link, _) = self.settle(channel, rows.len() as u64, 1)?;
-        Job { options, ..*self }.run_on(channel, base, rows, &link, tell)
+        Job { options, ..*self }.run_on(channel, base, rows, &link, Level::among(channels), tell)
     }
 
     /// With the protocol settled, over what both sides take to be the link.
@@ -372,13 +374,14 @@ impl Job<'_> {
         base: &dyn BaseOt,
         rows: &[Vec<BitVec>],
         link: &LinkModel,
+        level: Level,
         tell: &mut Tell<'_>,
     ) -> Result<Option<Rows>> {
         let mut prg = Prg::from_os();
         if self.security == Security::Malicious {
             return match self.protocol(Mode::Whole) {
                 Some(entry) if entry.name == AUTHENTICATED.name => {
-                    self.authenticated(channel, base, rows, link, &mut prg, tell)
+                    self.authenticated(channel, base, rows, (link, level), &mut prg, tell)
                 }
                 _ => self.cut_and_choose(channel, base, rows, &mut prg, tell),
             };
@@ -434,13 +437,13 @@ impl Job<'_> {
         channel: &mut Channel,
         base: &dyn BaseOt,
         rows: &[Vec<BitVec>],
-        link: &LinkModel,
+        (link, level): (&LinkModel, Level),
         prg: &mut Prg,
         tell: &mut Tell<'_>,
     ) -> Result<Option<Rows>> {
-        let config = Demand::of(self.function).times(rows.len()).ferret(link);
+        let config = Demand::of(self.function).times(rows.len()).ferret(link, level);
         let session = authenticated::Session::setup(channel, self.role, base, config, prg)?;
-        let mut session = session.over(link);
+        let mut session = session.over(link).at(level);
         tell(Step::Ready);
         let inputs: Vec<BitVec> = rows.iter().map(|row| BitVec::concat(row)).collect();
         let outputs =

@@ -6,6 +6,7 @@ use crate::catalogue::{AUTHENTICATED, Entry, Start, WMK17, fields_in_words, find
 use crate::ot::{Choice, protocol};
 use crate::plan::{self, EvalCandidate, EvalRequest, Link, Machine};
 use crate::{Error, Result, Security};
+use tacit_2pc::authenticated::buckets::Level;
 use tacit_2pc::authenticated::{self, Demand};
 use tacit_2pc::circuit::LongFunction;
 use tacit_2pc::circuit::value::Field;
@@ -174,7 +175,7 @@ impl Job<'_> {
         let widths = program.shape();
         let [garbler_inputs, evaluator_inputs] = [widths.inputs[0] as usize, widths.inputs[1] as usize];
         let demand = Demand { ands: self.function.ands as usize, garbler_inputs, evaluator_inputs };
-        let config = demand.ferret(link);
+        let config = demand.ferret(link, Level::ALONE);
         let mut prg = Prg::from_os();
         let session = authenticated::Session::setup(channel, self.role, base, config, &mut prg)?;
         let mut session = session.over(link);

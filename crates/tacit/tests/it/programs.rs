@@ -31,7 +31,7 @@ fn by(program: &Program, protocol: &'static Entry, ours: &str, theirs: &str) -> 
         };
         let base = ot::base_ot(None, security).unwrap();
         let row = program.parse(role, text).unwrap();
-        let rows = job.run_marked(channel, &*base, &[row], &mut |_| {}).unwrap().unwrap();
+        let rows = job.run_marked(channel, 1, &*base, &[row], &mut |_| {}).unwrap().unwrap();
         match &program.faults(&rows[0])[..] {
             [] => program.format(&rows[0]),
             faults => faults.join(", "),
@@ -193,7 +193,10 @@ fn as_in_the_clear(function: &Function, inputs: [BitVec; 2]) -> Vec<bool> {
             let options = Options { protocol: Some(protocol), ..Options::default() };
             let job = Job { function: &prepared, role, output_to: OutputTo::Both, security, options };
             let base = ot::base_ot(None, security).unwrap();
-            job.run_marked(channel, &*base, &[vec![input.clone()]], &mut |_| {}).unwrap().unwrap().remove(0)
+            job.run_marked(channel, 1, &*base, &[vec![input.clone()]], &mut |_| {})
+                .unwrap()
+                .unwrap()
+                .remove(0)
         };
         let (garbler, evaluator) = memory::run(
             |channel| side(Owner::Garbler, &inputs[0], channel),

@@ -189,7 +189,7 @@ struct Guess {
 impl Script for Guess {
     fn leaky(&mut self, messages: &mut [Block], sums: &mut [Block]) {
         // The highest bit of what is sent counts as well.
-        let error = Block::new(0xABC << 36);
+        let error = Block::new(0xABC << 32);
         for i in 0..self.guesses {
             messages[i] ^= error;
             sums[i] ^= error & Block::mask(self.ones);

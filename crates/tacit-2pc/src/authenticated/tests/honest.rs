@@ -1,3 +1,4 @@
+use super::super::buckets::Level;
 use super::super::stretch::{OfCircuit, Source};
 use super::*;
 use crate::circuit::{Builder, Uint};
@@ -139,10 +140,10 @@ fn more_is_on_the_way_over_a_line_with_delay_and_the_same_is_sent() {
 fn a_circuit_of_more_than_a_window_runs_in_even_stretches() {
     let mut builder = Builder::new();
     let (x, y): (Uint, Uint) = (builder.input(32), builder.input(32));
-    let value = (0..824).fold(x, |value, _| builder.mul(&value, &y));
+    let value = (0..860).fold(x, |value, _| builder.mul(&value, &y));
     let owners = vec![Owner::Garbler, Owner::Evaluator];
     let function = Prepared::new(builder.finish(&[value]).unwrap(), owners).unwrap();
-    let mut source = OfCircuit::new(&function);
+    let mut source = OfCircuit::new(&function, Level::ALONE);
     let mut stretches = Vec::new();
     while source.advance() {
         stretches.push(source.stretch().ands());
@@ -159,7 +160,7 @@ fn a_circuit_of_more_than_a_window_runs_in_even_stretches() {
 fn over_a_long_line_large_windows_have_a_check_less() {
     let mut builder = Builder::new();
     let (x, y): (Uint, Uint) = (builder.input(32), builder.input(32));
-    let value = (0..440).fold(x, |value, _| builder.mul(&value, &y));
+    let value = (0..480).fold(x, |value, _| builder.mul(&value, &y));
     let owners = vec![Owner::Garbler, Owner::Evaluator];
     let function = Prepared::new(builder.finish(&[value]).unwrap(), owners).unwrap();
     let (inputs, outputs) = example(&function, 7);

@@ -6,8 +6,9 @@
 use super::*;
 use crate::authenticated::bits::Gates;
 use crate::authenticated::leaky::counted;
+use crate::authenticated::opening::MacHash;
 use crate::authenticated::reduced::{Reduced, with_reduced};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use tacit_net::SessionId;
 
@@ -66,11 +67,89 @@ fn found_out<T>(result: &Result<T>) -> bool {
     }
 }
 
-/// Shows a wrong d of the first triple, and makes up for it as if this were the peer's Δ.
+/// What a cheater adds to a row's sums, in these blocks, if what it guessed is so.
+type Change = Vec<(usize, Block)>;
+
+/// A cheater that commits itself to no guess before it must: it holds what must be alike for each of them.
+///
+/// It takes one of them where it uses its digest, which an evaluator does after it saw the garbler's padded one.
+/// A garbler that then hears that it was wrong proves another, as if the peer's Δ were `delta`.
+struct Late {
+    guess: Prg,
+    delta: Block,
+    /// Of each row that was sent, what may be so.
+    rows: VecDeque<Vec<Change>>,
+    /// What may be so of each row of the check, and what then is alike.
+    candidates: Vec<(Vec<usize>, MacHash)>,
+    taken: usize,
+}
+
+impl Late {
+    fn new(guess: Prg, delta: Block) -> Self {
+        Late { guess, delta, rows: VecDeque::new(), candidates: Vec::new(), taken: 0 }
+    }
+
+    fn settled(&mut self, alike: &MacHash, sums: &[Block]) {
+        if self.candidates.is_empty() {
+            self.candidates.push((Vec::new(), alike.fork()));
+        }
+        let changes = self.rows.pop_front().unwrap();
+        let before = std::mem::take(&mut self.candidates);
+        for ((guesses, hash), (i, change)) in
+            before.iter().flat_map(|before| changes.iter().enumerate().map(move |change| (before, change)))
+        {
+            let (mut hash, mut sums) = (hash.fork(), sums.to_vec());
+            change.iter().for_each(|&(at, error)| sums[at] ^= error);
+            hash.update(&sums);
+            self.candidates.push(([&guesses[..], &[i]].concat(), hash));
+        }
+    }
+
+    fn alike(&mut self, digest: &mut [u8; 32]) {
+        self.taken = self.guess.below(self.candidates.len() as u64) as usize;
+        *digest = self.candidates[self.taken].1.digest();
+    }
+
+    fn second(&mut self, right: bool, macs: &mut [Block], digest: &mut [u8; 32]) {
+        let others = self.candidates.len() - 1;
+        if right || others == 0 {
+            return;
+        }
+        let padded = *digest;
+        self.taken = (self.taken + 1 + self.guess.below(others as u64) as usize) % self.candidates.len();
+        let shown = self.candidates[self.taken].1.digest();
+        *digest = shown;
+        for (i, mac) in macs.iter_mut().enumerate() {
+            let differs = (padded[i / 8] ^ shown[i / 8]) >> (i % 8) & 1;
+            *mac ^= self.delta & Block::mask(differs == 1);
+        }
+    }
+
+    /// What it went by in each row of the check, which is over.
+    fn taken(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.candidates).swap_remove(self.taken).0
+    }
+}
+
+macro_rules! late {
+    () => {
+        fn settled(&mut self, alike: &MacHash, sums: &[Block]) {
+            self.late.settled(alike, sums);
+        }
+        fn alike(&mut self, digest: &mut [u8; 32]) {
+            self.late.alike(digest);
+        }
+        fn second(&mut self, right: bool, macs: &mut [Block], digest: &mut [u8; 32]) {
+            self.late.second(right, macs, digest);
+        }
+    };
+}
+
+/// Shows a wrong d of the first triple, and makes up for it as if one of `guesses` were the peer's Δ.
 struct WrongProduct {
     own: Block,
-    peer: Block,
-    done: bool,
+    guesses: Vec<Block>,
+    late: Late,
 }
 
 impl Script for WrongProduct {
@@ -78,20 +157,36 @@ impl Script for WrongProduct {
         self.own = *delta;
     }
     fn leaky(&mut self, _: &mut [Block], sums: &mut [Block]) {
-        if !std::mem::replace(&mut self.done, true) {
-            // The lowest bit of S is the own share of d.
-            sums[0] ^= Block::from_halves(((self.own ^ self.peer).low() | 1) & counted(), 0);
+        if self.guesses.is_empty() {
+            return self.late.rows.push_back(vec![Vec::new()]);
         }
+        // The lowest bit of S is the own share of d.
+        sums[0] ^= Block::ONE;
+        let change = |peer: Block| (self.own ^ peer).low() & !1 & counted(44);
+        let changes = self.guesses.drain(..).map(|peer| vec![(0, Block::from_halves(change(peer), 0))]);
+        self.late.rows.push_back(changes.collect());
+    }
+    late!();
+    fn shifts(&mut self, _: &[usize]) {
+        self.late.taken();
     }
 }
 
-/// Whether a wrong d passes that is made up for by the peer's Δ with `error` added, of which `bits` count. If
-/// it does, the first gate is wrong, and so is the output that the honest party takes for right.
-fn wrong_product_passes(function: &Prepared, by: Owner, error: u64, seed: u64, bits: Option<u32>) -> bool {
+/// Whether a wrong d passes that is made up for by one of the peer's Δ with these errors added, of which `bits`
+/// count. If it does, the first gate is wrong, and so is the output that the honest party takes for right.
+fn wrong_product_passes(
+    function: &Prepared,
+    by: Owner,
+    errors: &[u64],
+    seed: u64,
+    bits: Option<u32>,
+) -> bool {
     let (inputs, outputs) = example(function, seed);
     // Who cheats does not know it; the test does.
-    let peer = Dealt::new(by, by.other(), seed).delta ^ Block::from_halves(error, 0);
-    let script = WrongProduct { own: Block::ZERO, peer, done: false };
+    let [own, peer] = [by, by.other()].map(|keys| Dealt::new(by, keys, seed).delta);
+    let guesses = errors.iter().map(|&error| peer ^ Block::from_halves(error, 0)).collect();
+    let late = Late::new(Prg::from_seed(Block::from_halves(seed, 43)), own);
+    let script = WrongProduct { own: Block::ZERO, guesses, late };
     let sizes = Reduced { counted: bits, least: Some(1), bucket: Some(2), ..Reduced::default() };
     let honest = against(by, script, seed, sizes, |channel, session| {
         let input = &inputs[(session.role() == Owner::Evaluator) as usize];
@@ -110,13 +205,10 @@ fn a_wrong_product_passes_by_a_guess_of_the_bits_that_count_but_one() {
     let widths: &[u32] = if cfg!(feature = "long-tests") { &[2, 3, 4, 5] } else { &[3, 4] };
     for by in ROLES {
         for &bits in widths {
-            // To guess Δ is to add a random error to it, whose lowest bit is 0.
-            let mut guess = Prg::from_seed(Block::from_halves(bits.into(), 40));
-            let mut passes = |seed| {
-                let error = guess.block().low() & !1;
-                wrong_product_passes(&function, by, error, seed, Some(bits))
-            };
-            let passed = (0..RUNS).filter(|&seed| passes(seed)).count() as u64;
+            // One of these is Δ, whose lowest bit is 1.
+            let errors: Vec<u64> = (0..1 << bits).step_by(2).collect();
+            let passes = |seed: &u64| wrong_product_passes(&function, by, &errors, *seed, Some(bits));
+            let passed = (0..RUNS).filter(passes).count() as u64;
             let p = 0.5f64.powi(bits as i32 - 1);
             assert!(plausible(passed, RUNS, p), "{by:?}, {bits} bits: {passed} of {RUNS} passed");
         }
@@ -124,18 +216,19 @@ fn a_wrong_product_passes_by_a_guess_of_the_bits_that_count_but_one() {
 }
 
 #[test]
-fn of_a_wrong_product_48_bits_count() {
+fn of_a_wrong_product_44_bits_count() {
     let function = prepared("add8");
     for by in ROLES {
-        let passes = |error, seed| wrong_product_passes(&function, by, error, seed, None);
+        let passes = |error, seed| wrong_product_passes(&function, by, &[error], seed, None);
         // Who knows them all passes, so what is caught below is caught for one bit.
-        assert!(passes(0, 1) && passes(!0 << 48, 1), "{by:?} knows what counts of Δ");
-        for bit in 1..48 {
+        assert!(passes(0, 1) && passes(!0 << 44, 1), "{by:?} knows what counts of Δ");
+        for bit in 1..44 {
             assert!(!passes(1 << bit, 1), "{by:?} lacks bit {bit}");
         }
         let mut guess = Prg::from_seed(Block::new(41));
         for seed in 0..RUNS {
-            assert!(!passes(guess.block().low() & !1, seed), "{by:?} guessed Δ");
+            let errors = [0; 2].map(|_| guess.block().low() & !1);
+            assert!(!wrong_product_passes(&function, by, &errors, seed, None), "{by:?} guessed Δ");
         }
     }
 }
@@ -170,28 +263,40 @@ impl Known {
 struct Leaks {
     /// Whose x are guessed, row by row, as a mask; it sees how the rows before went.
     choose: fn(&Known, usize) -> u32,
-    guess: Prg,
     buckets: usize,
     known: Arc<Mutex<Known>>,
+    late: Late,
 }
 
 impl Script for Leaks {
-    fn leaky(&mut self, messages: &mut [Block], sums: &mut [Block]) {
+    fn leaky(&mut self, messages: &mut [Block], _: &mut [Block]) {
         let mut known = self.known.lock().unwrap();
         let chosen = (self.choose)(&known, self.buckets);
-        let mut guesses = HashMap::new();
+        let mut changes = vec![Change::new()];
         for place in (0..self.buckets).filter(|place| chosen >> place & 1 == 1) {
             // Two triples stand in a block.
-            let error = if place % 2 == 0 { Block::from_halves(1, 0) } else { Block::from_halves(0, 1) };
-            let guess = self.guess.bit();
+            let error = if place % 2 == 0 { Block::from_halves(2, 0) } else { Block::from_halves(0, 2) };
             messages[place / 2] ^= error;
-            sums[place / 2] ^= error & Block::mask(guess);
-            guesses.insert(place, guess);
+            let ones = changes.iter().map(|change| [&change[..], &[(place / 2, error)]].concat());
+            changes = changes.iter().cloned().chain(ones).collect();
         }
-        known.guesses.push(guesses);
+        self.late.rows.push_back(changes);
+        // Which they are shows with the check.
+        let places = (0..self.buckets).filter(|place| chosen >> place & 1 == 1);
+        known.guesses.push(places.map(|place| (place, false)).collect());
     }
+    late!();
     fn shifts(&mut self, shifts: &[usize]) {
         let mut known = self.known.lock().unwrap();
+        let taken = self.late.taken();
+        let first = known.guesses.len() - taken.len();
+        for (row, taken) in known.guesses[first..].iter_mut().zip(taken) {
+            let mut places: Vec<usize> = row.keys().copied().collect();
+            places.sort_unstable();
+            places.iter().enumerate().for_each(|(i, place)| {
+                row.insert(*place, taken >> i & 1 == 1);
+            });
+        }
         // The first row has none.
         if known.shifts.is_empty() {
             known.shifts.push(0);
@@ -212,8 +317,9 @@ struct Attempt {
 }
 
 impl Attempt {
-    /// How often it passed, and how often it had won then. Whatever it knows is true.
-    fn counts(&self, by: Owner, runs: u64) -> [u64; 2] {
+    /// How often it passed, and how often it had won then, going by this Δ where it proves what it did not pad.
+    /// Whatever it knows is true.
+    fn counts(&self, by: Owner, delta_of: Owner, runs: u64) -> [u64; 2] {
         let &Attempt { buckets, bucket, rows, choose, .. } = self;
         let (bucket, rows) = (Some(bucket), Some(rows));
         let sizes = Reduced { least: Some(1), bucket, rows, ..Reduced::default() };
@@ -222,7 +328,8 @@ impl Attempt {
         for seed in 0..runs {
             let known = Arc::new(Mutex::new(Known::default()));
             let guess = Prg::from_seed(Block::from_halves(seed, 42));
-            let script = Leaks { choose, guess, buckets, known: known.clone() };
+            let late = Late::new(guess, Dealt::new(by, delta_of, seed).delta);
+            let script = Leaks { choose, buckets, known: known.clone(), late };
             let honest =
                 against(by, script, seed, sizes, |channel, session| session.independent(channel, demand));
             if found_out(&honest) {
@@ -287,11 +394,30 @@ fn buckets_leak_as_often_as_the_bound_says_and_not_more() {
         for attempt in &attempts {
             // None of them is worse than the best.
             let wins = bound(attempt.bucket, attempt.buckets);
-            let [passed, won] = attempt.counts(by, runs);
+            let [passed, won] = attempt.counts(by, by, runs);
             let of = format!("{by:?}, {} buckets of {}", attempt.buckets, attempt.bucket);
             assert!(plausible(passed, runs, attempt.passes), "{of}: {passed} of {runs} passed");
             assert!(plausible(won, runs, wins), "{of}: {won} of {runs} won, not {wins} of them");
         }
+    }
+}
+
+/// What a garbler hears of its guess comes too late for it: to prove another takes the peer's Δ. By the own Δ it
+/// did before the proof was of what it padded, and passed always with one guess in a check.
+#[test]
+fn a_garbler_that_hears_that_it_guessed_wrong_cannot_prove_another_digest() {
+    // Of two rows of triples in the first check, then one; the last guesses two in one row.
+    let sizes = [(2, 3, 1, one_a_row as fn(&Known, usize) -> u32, [1, 2]), (2, 3, 2, one_a_row, [0, 3])];
+    for (buckets, bucket, rows, choose, leaks) in sizes {
+        let passes = leaks.iter().map(|&leaks| 0.5f64.powi(leaks)).product();
+        let attempt = Attempt { buckets, bucket, rows, choose, passes };
+        let by = Owner::Garbler;
+        let [passed, _] = attempt.counts(by, by, RUNS);
+        assert!(plausible(passed, RUNS, passes), "{leaks:?}: {passed} of {RUNS} passed");
+        // Who knows Δ has two tries at each check, so it is for want of Δ that others have one.
+        let knows = leaks.iter().map(|&leaks| f64::min(1.0, 2.0 * 0.5f64.powi(leaks))).product();
+        let [passed, _] = attempt.counts(by, by.other(), RUNS);
+        assert!(plausible(passed, RUNS, knows), "{leaks:?}, by Δ: {passed} of {RUNS} passed");
     }
 }
 

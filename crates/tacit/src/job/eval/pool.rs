@@ -7,6 +7,7 @@ use crate::catalogue::AUTHENTICATED;
 use crate::plan::{self, EvalCandidate, EvalRequest, Link, Machine};
 use crate::{Error, Result, Security};
 use std::io::{Seek, Write};
+use tacit_2pc::authenticated::buckets::Level;
 use tacit_2pc::authenticated::{Demand, Header, Session, Stored};
 use tacit_2pc::{OutputTo, Owner};
 use tacit_crypto::{BitVec, Prg};
@@ -134,7 +135,7 @@ impl Pool {
         let channel = first(channels)?;
         let mut prg = Prg::from_os();
         let link = self.link(channel)?;
-        let config = self.one.times(self.rows).ferret(&link);
+        let config = self.one.times(self.rows).ferret(&link, Level::ALONE);
         let session = Session::setup(channel, self.role, base, config, &mut prg)?.over(&link);
         let header = session.store(channel, self.one, self.rows, peer, key, out, &mut prg)?;
         course.at(0, total, total);

@@ -153,7 +153,7 @@ pub(super) fn run<E: AsRef<[u8]>>(
         options: eval::Options::default(),
     };
     course.at(PHASES.len() - 1, 0, 1);
-    let rows = job.run_marked(channel, base, &[vec![input(&shares, me)]], &mut |_| ())?;
+    let rows = job.run_marked(channel, 1, base, &[vec![input(&shares, me)]], &mut |_| ())?;
     Ok((rows.and_then(|rows| rows.into_iter().next()), shares.peer_elements))
 }
 
