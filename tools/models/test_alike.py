@@ -55,7 +55,7 @@ def of_delta(digest, bits):
 
 
 def page(bits, of_pairs, queries):
-    """The page's bound (step 5): the digest's guess, and a guess of digest and Δ together, once and by queries."""
+    """The page's bound (section 3): the digest's guess, and a guess of digest and Δ together, once and by queries."""
     return Fraction(1, 2**bits) + (queries + 1) * Fraction(1, of_pairs)
 
 
@@ -106,7 +106,7 @@ def test_an_evaluator_has_one_guess_but_where_it_proves_second():
 
 
 def bound(buckets, rows):
-    """The page's bound of a window (step 8)."""
+    """The page's bound of a window (6.1)."""
     return Fraction(1, 2**rows * buckets ** (rows - 1))
 
 
@@ -129,7 +129,7 @@ def test_all_windows_together_are_broken_as_often_as_the_page_says():
         rows, first = sum(checks), checks[0]
         most = bound(buckets, rows) / (1 - Fraction(1, 2**first))
         value = solve(Session("shipped", buckets, checks, windows))
-        # Up to so many windows the bound is a geometric sum: more than one is worth a try, and never all of it.
+        # A second window is worth a try, and never all of the bound is reached (6.2).
         assert bound(buckets, rows) < value <= most, (buckets, checks, windows, value)
 
 

@@ -51,6 +51,7 @@ pub(super) fn agree_alike(
     prg.fill_bytes(&mut random);
     if garbler {
         deviate(|script| script.alike(&mut digest));
+        // proof: authenticated 2.3
         let (commitment, opening) = commit(&context, &random, prg);
         channel.send(&commitment.0)?;
         let mut padded = BitVec::from_lsbs(bits);
@@ -58,6 +59,7 @@ pub(super) fn agree_alike(
         send_bits(channel, &padded)?;
         channel.recv(&mut proof)?;
         channel.recv(&mut theirs)?;
+        // proof: authenticated 2.5
         let right = proof.ct_eq(&proof_of(false, bits));
         deviate(|script| script.second(right.into(), bits, &mut digest));
         if !passes(right) {
@@ -75,6 +77,7 @@ pub(super) fn agree_alike(
         let mut padded = receive_bits(channel, COMPARED)?;
         deviate(|script| script.alike(&mut digest));
         padded.xor_assign(&BitVec::from_bytes(&*digest, COMPARED));
+        // proof: authenticated 2.4
         expected(bits, &padded, delta);
         let mut mine = proof_of(false, bits);
         deviate(|script| script.proof(&mut mine));
@@ -83,6 +86,7 @@ pub(super) fn agree_alike(
         channel.recv(&mut proof)?;
         channel.recv(&mut theirs)?;
         channel.recv(&mut opening.0)?;
+        // proof: authenticated 2.6
         if !verify(&context, &theirs, &commitment, &opening) {
             return cheated("a commitment is opened to something else");
         }
@@ -90,6 +94,7 @@ pub(super) fn agree_alike(
             return cheated(UNLIKE);
         }
     }
+    // proof: authenticated 2.7
     let (of_garbler, of_evaluator) = if garbler { (&random, &theirs) } else { (&theirs, &random) };
     transcript.append("alike", &*digest);
     transcript.append("garbler", of_garbler);
