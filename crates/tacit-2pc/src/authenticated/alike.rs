@@ -1,7 +1,8 @@
 //! Compares what the parties' leaky triples must have in common, and draws what puts them together.
 
 use super::deviation::{deviate, passes};
-use super::opening::{MacHash, expected, receive_bits, send_bits};
+use super::hash::MacHash;
+use super::opening::{expected, receive_bits, send_bits};
 use super::oracle::Oracle;
 use super::{Result, cheated};
 use subtle::ConstantTimeEq;

@@ -5,8 +5,8 @@
 
 use super::*;
 use crate::authenticated::bits::Gates;
+use crate::authenticated::hash::MacHash;
 use crate::authenticated::leaky::counted;
-use crate::authenticated::opening::MacHash;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use tacit_net::SessionId;
