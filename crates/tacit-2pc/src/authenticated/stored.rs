@@ -90,8 +90,8 @@ impl Header {
 }
 
 impl About for Header {
-    // 2: triples by version 8; those of before may have leaked more often than they should.
     const MAGIC: [u8; 8] = *b"TACITAP1";
+    // 2: triples by version 8; those of before may have leaked more often than they should.
     const FORMAT: u32 = 2;
     const PURPOSE: Purpose = Purpose {
         sealing: "tacit 1 prepared triples: sealing",
