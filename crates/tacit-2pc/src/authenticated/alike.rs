@@ -1,7 +1,8 @@
 //! Compares what the parties' leaky triples must have in common, and draws what puts them together.
 
 use super::deviation::{deviate, passes};
-use super::opening::{MacHash, expected, receive_bits, send_bits};
+use super::hash::MacHash;
+use super::opening::{expected, receive_bits, send_bits};
 use super::oracle::Oracle;
 use super::{Result, cheated};
 use subtle::ConstantTimeEq;
@@ -51,6 +52,7 @@ pub(super) fn agree_alike(
     prg.fill_bytes(&mut random);
     if garbler {
         deviate(|script| script.alike(&mut digest));
+        // proof: authenticated 2.3
         let (commitment, opening) = commit(&context, &random, prg);
         channel.send(&commitment.0)?;
         let mut padded = BitVec::from_lsbs(bits);
@@ -58,6 +60,7 @@ pub(super) fn agree_alike(
         send_bits(channel, &padded)?;
         channel.recv(&mut proof)?;
         channel.recv(&mut theirs)?;
+        // proof: authenticated 2.5
         let right = proof.ct_eq(&proof_of(false, bits));
         deviate(|script| script.second(right.into(), bits, &mut digest));
         if !passes(right) {
@@ -75,6 +78,7 @@ pub(super) fn agree_alike(
         let mut padded = receive_bits(channel, COMPARED)?;
         deviate(|script| script.alike(&mut digest));
         padded.xor_assign(&BitVec::from_bytes(&*digest, COMPARED));
+        // proof: authenticated 2.4
         expected(bits, &padded, delta);
         let mut mine = proof_of(false, bits);
         deviate(|script| script.proof(&mut mine));
@@ -83,6 +87,7 @@ pub(super) fn agree_alike(
         channel.recv(&mut proof)?;
         channel.recv(&mut theirs)?;
         channel.recv(&mut opening.0)?;
+        // proof: authenticated 2.6
         if !verify(&context, &theirs, &commitment, &opening) {
             return cheated("a commitment is opened to something else");
         }
@@ -90,6 +95,7 @@ pub(super) fn agree_alike(
             return cheated(UNLIKE);
         }
     }
+    // proof: authenticated 2.7
     let (of_garbler, of_evaluator) = if garbler { (&random, &theirs) } else { (&theirs, &random) };
     transcript.append("alike", &*digest);
     transcript.append("garbler", of_garbler);

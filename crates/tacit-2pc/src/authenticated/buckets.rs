@@ -50,6 +50,7 @@ impl Level {
 
     /// Of one of so many sessions of a job; more than 2^19 are not foreseen.
     pub fn among(sessions: usize) -> Level {
+        // proof: authenticated 6.4
         let more = sessions.max(1).next_power_of_two().trailing_zeros();
         Level { bits: STATISTICAL + more.min(19) }
     }
@@ -68,6 +69,7 @@ impl Level {
     /// Triples in each of `buckets` buckets, at least [`LEAST`].
     pub fn size(self, buckets: usize) -> usize {
         let guessed = self.message_bits() - 1;
+        // proof: authenticated 6.2, 6.3
         let enough = |b: u32| {
             let first_checked = b.min(1 + rows_at_once(buckets, false) as u32);
             // 2^-b / buckets^(b-1) ≤ (2^-bits − 2^-guessed)·(1 − 2^-first_checked)

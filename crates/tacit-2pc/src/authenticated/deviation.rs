@@ -4,7 +4,7 @@
 //! tests that does nothing, and no signature knows of it.
 
 use super::bits::GatesMut;
-use super::opening::MacHash;
+use super::hash::MacHash;
 use tacit_crypto::{BitVec, Block};
 
 /// Changes to what a party computes; none, where a script says nothing.

@@ -3,8 +3,9 @@
 use super::bits::{Gates, zeros};
 use super::cheated;
 use super::deviation::{deviate, passes};
+use super::hash::MacHash;
 use super::masked::{Begin, EVALUATORS_MASKS, End, GARBLERS_MASKS, check_share};
-use super::opening::{MacHash, receive_bits, see, send_bits, show};
+use super::opening::{receive_bits, see, send_bits, show};
 use super::oracle::Oracle;
 use super::stretch::{Batch, Stretch};
 use crate::Result;

@@ -6,8 +6,9 @@ use super::bits::{Cots, Gates, GatesMut, Shares, Stock, ample, zeros};
 use super::buckets::{self, Level};
 use super::demand::Demand;
 use super::deviation::deviate;
+use super::hash::MacHash;
 use super::leaky::{self, Maker};
-use super::opening::{FIRST_AHEAD, LONG, LONG_AHEAD, MacHash, Openings};
+use super::opening::{FIRST_AHEAD, LONG, LONG_AHEAD, Openings};
 use super::oracle::Oracle;
 use super::spent::Spent;
 use crate::{OutputTo, Owner, Prepared};
@@ -205,9 +206,11 @@ pub(super) fn make(
                 false => (&mut of_nobody[..], &mut compared[..]),
             };
             let others = unmade.take().into_iter().chain([compared_by]);
+            // proof: authenticated 2.1
             extend(channel, cots, &mut made, others)?;
             made.iter_mut().for_each(|row| deviate(|script| script.bits(&mut row.macs)));
             let mut alike = MacHash::new(&oracle, &format!("triples {checks}"), true);
+            // proof: authenticated 2.2
             maker.make(channel, &mut made, &mut alike)?;
             let digest = Zeroizing::new(alike.digest());
             let mut shifts =
@@ -217,6 +220,7 @@ pub(super) fn make(
             deviate(|script| script.shifts(&shifts));
             let further = macs.chunks(3 * n).zip(keys.chunks(3 * n));
             let further: Vec<Gates<'_>> = further.map(|(macs, keys)| Gates::of(macs, keys)).collect();
+            // proof: authenticated 2.8
             buckets::combine(channel, &mut openings, &further, &shifts, &mut sums)?;
         }
     }

@@ -15,7 +15,8 @@
 
 use super::bits::{Gates, GatesMut, Share, ample, with_masks, zeros};
 use super::deviation::deviate;
-use super::opening::{MacHash, receive_bits, send_bits};
+use super::hash::MacHash;
+use super::opening::{receive_bits, send_bits};
 use super::reduced::reduced;
 use crate::Result;
 use std::collections::VecDeque;

@@ -60,6 +60,7 @@ mod dependent;
 mod deviation;
 mod evaluator;
 mod garbler;
+mod hash;
 mod independent;
 mod leaky;
 mod masked;

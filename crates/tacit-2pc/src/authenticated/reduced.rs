@@ -13,6 +13,8 @@ pub(super) struct Reduced {
     pub(super) bucket: Option<usize>,
     /// Rows of a window that are held at a time.
     pub(super) rows: Option<usize>,
+    /// Whether as many batches are on the way as at first, however long one is waited for.
+    pub(super) patient: bool,
 }
 
 /// What is smaller here.
@@ -32,7 +34,7 @@ mod thread {
 
     thread_local! {
         static REDUCED: Cell<Reduced> = const {
-            Cell::new(Reduced { counted: None, least: None, bucket: None, rows: None })
+            Cell::new(Reduced { counted: None, least: None, bucket: None, rows: None, patient: false })
         };
     }
 

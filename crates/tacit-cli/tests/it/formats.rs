@@ -309,7 +309,7 @@ fn pools_of_prepared_gates_have_the_layout_of_the_page() {
     assert_eq!((&info["id"], mode(&bench, "g.pool")), (&made["id"], 0o600));
     for (name, role) in [("g.pool", 0), ("e.pool", 1)] {
         let file = bytes(&bench, name);
-        assert_eq!((&file[..8], &file[8..16]), (&b"TACITAP1"[..], &[1, 0, 0, 0, role, 0, 0, 0][..]));
+        assert_eq!((&file[..8], &file[8..16]), (&b"TACITAP1"[..], &[2, 0, 0, 0, role, 0, 0, 0][..]));
         let numbers = [16, 24, 32, 40, 48].map(|at| number(&file[at..at + 8]));
         assert_eq!(numbers, [7, 300, 40, 40, file.len() as u64]);
         // What hashes are bound to, Δ, six blocks a gate, a MAC or a key of each mask.

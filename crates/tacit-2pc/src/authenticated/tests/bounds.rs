@@ -36,12 +36,14 @@ fn sizes(level: Level, step: usize) -> Vec<(usize, usize)> {
     sizes
 }
 
+/// proof: authenticated 6.3
 #[test]
 fn a_window_is_broken_with_chance_of_at_most_two_to_the_minus_forty() {
     assert_eq!(sizes(Level::ALONE, 1), [(buckets::LEAST, 5), (4376, 4), (423_689, 3)]);
     assert!(of_all(buckets::LEAST - 1, 5) > allowed(Level::ALONE));
 }
 
+/// proof: authenticated 6.4
 #[test]
 fn sessions_of_one_job_are_as_sure_together_as_one_alone() {
     for sessions in [1, 2, 3, 4, 5, 8, 9, 16, 64, 100, 1024, 100_000, 1 << 19] {
@@ -89,6 +91,7 @@ fn broken(n: usize) -> f64 {
     later
 }
 
+/// proof: authenticated 6.2
 #[test]
 fn no_way_to_spread_leaks_over_rows_and_windows_breaks_a_session_more_often() {
     let edges = [buckets::LEAST, 4376, 423_689];

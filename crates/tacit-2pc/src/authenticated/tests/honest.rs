@@ -157,6 +157,32 @@ fn a_circuit_of_more_than_a_window_runs_in_even_stretches() {
 }
 
 #[test]
+fn a_session_among_several_has_wider_messages_and_the_same_outputs() {
+    let function = prepared("add8");
+    let (inputs, outputs) = example(&function, 8);
+    let of = |levels: [Level; 2]| {
+        let party = |channel: &mut Channel, role: Owner| {
+            let input = &inputs[(role == Owner::Evaluator) as usize];
+            let level = levels[(role == Owner::Evaluator) as usize];
+            let output = session(channel, role, 8).at(level).run(channel, &function, OutputTo::Both, input);
+            (output, channel.stats().bytes_sent)
+        };
+        memory::run(|channel| party(channel, Owner::Garbler), |channel| party(channel, Owner::Evaluator))
+    };
+    let mut last = 0;
+    for (sessions, bits) in [(1, 44), (2, 48), (20, 52), (300, 56), (5000, 60), (1 << 19, 64)] {
+        let level = Level::among(sessions);
+        assert_eq!(level.message_bits(), bits);
+        let ((one, sent), (two, _)) = of([level; 2]);
+        assert_eq!((one.unwrap(), two.unwrap()), (Some(outputs.clone()), Some(outputs.clone())));
+        assert!(sent > last, "{sessions} sessions: {sent} bytes");
+        last = sent;
+    }
+    let ((one, _), (two, _)) = of([Level::among(3), Level::among(2)]);
+    assert!([one, two].iter().all(|result| matches!(result, Err(Error::Mismatch { .. }))));
+}
+
+#[test]
 fn over_a_long_line_large_windows_have_a_check_less() {
     let mut builder = Builder::new();
     let (x, y): (Uint, Uint) = (builder.input(32), builder.input(32));

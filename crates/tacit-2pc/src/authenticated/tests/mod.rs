@@ -10,6 +10,7 @@ mod rates;
 mod stored;
 
 use super::deviation::{Script, scripted};
+use super::reduced::{Reduced, with_reduced};
 use super::*;
 use crate::circuit::{evaluate, named};
 use crate::{OutputTo, Owner, Prepared};
@@ -124,11 +125,12 @@ fn run(
     scripts: [Scripts; 2],
 ) -> Outcome {
     let [one, two] = scripts;
+    let patient = Reduced { patient: true, ..Reduced::default() };
     let party = |channel: &mut Channel, role: Owner, script: Scripts| {
         let mut session = session(channel, role, seed);
         let input = &inputs[(role == Owner::Evaluator) as usize];
         let script = script.map(|script| script as Box<dyn Script>);
-        scripted(script, || session.run(channel, function, output_to, input))
+        with_reduced(patient, || scripted(script, || session.run(channel, function, output_to, input)))
     };
     let (one, two) = memory::run(
         |channel| party(channel, Owner::Garbler, one),

@@ -5,9 +5,8 @@
 
 use super::*;
 use crate::authenticated::bits::Gates;
+use crate::authenticated::hash::MacHash;
 use crate::authenticated::leaky::counted;
-use crate::authenticated::opening::MacHash;
-use crate::authenticated::reduced::{Reduced, with_reduced};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use tacit_net::SessionId;
@@ -199,6 +198,7 @@ fn wrong_product_passes(
     true
 }
 
+/// proof: authenticated 5.2
 #[test]
 fn a_wrong_product_passes_by_a_guess_of_the_bits_that_count_but_one() {
     let function = prepared("add8");
@@ -373,6 +373,7 @@ fn adaptive(known: &Known, buckets: usize) -> u32 {
     }
 }
 
+/// proof: authenticated 2.3, 2.4, 5.1, 6.1
 #[test]
 fn buckets_leak_as_often_as_the_bound_says_and_not_more() {
     let attempts = [
@@ -404,6 +405,8 @@ fn buckets_leak_as_often_as_the_bound_says_and_not_more() {
 
 /// What a garbler hears of its guess comes too late for it: to prove another takes the peer's Δ. By the own Δ it
 /// did before the proof was of what it padded, and passed always with one guess in a check.
+///
+/// proof: authenticated 2.5, 2.6, 3.3
 #[test]
 fn a_garbler_that_hears_that_it_guessed_wrong_cannot_prove_another_digest() {
     // Of two rows of triples in the first check, then one; the last guesses two in one row.
