@@ -27,7 +27,7 @@ use crate::silent::engine::sink::{Cots, Sink};
 use crate::silent::engine::{Engine, Stream};
 use crate::silent::tree::half::{HalfTrees, TILES};
 use crate::silent::tree::level_check::{ReceiverCheck, SenderCheck};
-use crate::silent::tree::opening::{DIGEST, check_cots, receive_digest};
+use crate::silent::tree::opening::{DIGEST, check_cots};
 use crate::silent::tree::shape::Shape;
 use crate::silent::tree::spcot::{self, ReceiverTrees, SenderTrees, Trees};
 use crate::{CotReceiver, CotSender, Error, Result, Security};
@@ -420,7 +420,7 @@ impl FerretReceiver {
         }
         if let Some(check) = check {
             let expected = check.open(channel, check_cots)?;
-            receive_digest(channel, NAME, &expected)?;
+            core.engine.receive_digest(channel, &expected)?;
         }
         core.trees = Some(trees);
         Ok(FerretReceiver { core, prg, begun: None })
@@ -500,7 +500,7 @@ impl FerretReceiver {
         if self.begun.is_some() {
             self.core.rows.encode_while_waiting(channel, DIGEST, sink)?;
         }
-        receive_digest(channel, NAME, &expected)
+        self.core.engine.receive_digest(channel, &expected)
     }
 
     /// Begins an iteration: sends its points' bits.

@@ -32,7 +32,7 @@ use crate::silent::engine::stock::Stock;
 use crate::silent::engine::{Engine, Stream};
 use crate::silent::tree::half::{HalfTrees, Punctured};
 use crate::silent::tree::level_check::{ReceiverCheck, SenderCheck};
-use crate::silent::tree::opening::{DIGEST, check_cots, receive_digest};
+use crate::silent::tree::opening::{DIGEST, check_cots};
 use crate::silent::tree::spcot::{self, SenderTrees};
 use crate::silent::tree::subtrees::{Parts, Subtrees};
 use crate::{CotReceiver, CotSender, Result, Security};
@@ -405,7 +405,7 @@ impl FerretUniReceiver {
         core.plant(punctured);
         if let Some(expected) = opened {
             core.work_while_waiting(channel, DIGEST, out)?;
-            receive_digest(channel, NAME, &expected)?;
+            core.engine.receive_digest(channel, &expected)?;
         }
         core.passed(sink);
         Ok(())
