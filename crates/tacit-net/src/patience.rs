@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 /// Bytes a second that a message under way must move, or it [drips](crate::Limits::idle).
 pub const SLOWEST: u64 = 1 << 12;
 /// How many times [`Limits::idle`](crate::Limits::idle) the receives or sends of one message may wait in all.
-const PAUSES: u32 = 10;
+const WHOLE_MESSAGE: u32 = 10;
 
 /// One receive under way: since when it waits, and how far it is.
 pub(crate) struct Progress {
@@ -29,7 +29,7 @@ pub(crate) fn slowest(bytes: u64) -> Duration {
 impl Spell {
     /// How long the message may still wait.
     pub(crate) fn left(&self, idle: Duration) -> Duration {
-        idle.saturating_mul(PAUSES).saturating_add(slowest(self.bytes)).saturating_sub(self.waited)
+        idle.saturating_mul(WHOLE_MESSAGE).saturating_add(slowest(self.bytes)).saturating_sub(self.waited)
     }
 }
 

@@ -182,16 +182,16 @@ pub fn measure(channel: &mut Channel) -> Result<Link> {
     const MOST: usize = 1 << 23;
     const ENOUGH: Duration = Duration::from_millis(4);
     /// Questions and bytes of one measurement: this release asks six times, for 13 MB.
-    const QUESTIONS: usize = 8;
-    const ALL: usize = 1 << 26;
+    const MEASURINGS: usize = 8;
+    const MEASURED: usize = 1 << 26;
     let mut piece = vec![0u8; FIRST];
     if channel.party() == Party::Second {
-        let mut left = ALL;
-        for asked in 0..=QUESTIONS {
+        let mut left = MEASURED;
+        for asked in 0..=MEASURINGS {
             let wanted = usize::try_from(channel.recv_u64()?).unwrap_or(usize::MAX);
             match wanted {
                 0 => return Ok(Link { megabits: f64::INFINITY, round_trip: Duration::ZERO }),
-                _ if asked == QUESTIONS => break,
+                _ if asked == MEASURINGS => break,
                 1 => channel.send_u64(0)?,
                 _ if wanted <= MOST.min(left) => {
                     left -= wanted;
